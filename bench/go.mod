@@ -1,0 +1,3 @@
+module github.com/kinform/kinform/bench
+
+go 1.26.0

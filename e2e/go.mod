@@ -1,0 +1,3 @@
+module github.com/kinform/kinform/e2e
+
+go 1.26.0

@@ -1,0 +1,3 @@
+module github.com/kinform/kinform/examples
+
+go 1.26.0
