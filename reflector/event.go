@@ -1,0 +1,52 @@
+package reflector
+
+import "strconv"
+
+// EventType says what happened to the object of an [Event].
+type EventType uint8
+
+// The event types of the Kubernetes watch protocol
+// (https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes).
+const (
+	// Added says that the object is new to the selection.
+	Added EventType = iota + 1
+	// Modified says that the object changed.
+	Modified
+	// Deleted says that the object left the selection; Object is its last state.
+	Deleted
+	// Bookmark carries only a resourceVersion: everything up to it has been sent.
+	Bookmark
+)
+
+// String returns the name that the watch protocol uses on the wire.
+func (t EventType) String() string {
+	switch t {
+	case Added:
+		return "ADDED"
+	case Modified:
+		return "MODIFIED"
+	case Deleted:
+		return "DELETED"
+	case Bookmark:
+		return "BOOKMARK"
+	}
+	return "EventType(" + strconv.Itoa(int(t)) + ")"
+}
+
+// Event is one change of a collection. Its resourceVersion stands beside the object, so
+// that T may be anything: a projection need not keep Kubernetes metadata.
+type Event[T any] struct {
+	// Type is never zero in an event that comes without an error.
+	Type EventType
+
+	// InitialEventsEnd marks the Bookmark that ends the initial events of a streaming
+	// list (annotation k8s.io/initial-events-end, KEP-3157). False for every other event.
+	InitialEventsEnd bool
+
+	// ResourceVersion is the object's own, or the bookmark's. It is opaque to all but
+	// k8s.io/apimachinery/pkg/util/resourceversion.
+	ResourceVersion string
+
+	// Object is the zero T in a Bookmark.
+	Object T
+}
