@@ -4,10 +4,36 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
-// ErrStopped is returned by [Source.List] when its yield function returned false.
-var ErrStopped = errors.New("list stopped by its caller")
+var (
+	// ErrStopped is returned by [Source.List] when its yield function returned false.
+	ErrStopped = errors.New("list stopped by its caller")
+
+	// ErrNoSource and ErrNoSink are returned by [New] for a nil argument.
+	ErrNoSource = errors.New("reflector: source is nil")
+	ErrNoSink   = errors.New("reflector: sink is nil")
+
+	// ErrRunning is returned by a second call of [Reflector.Run].
+	ErrRunning = errors.New("reflector: Run was called before")
+
+	// ErrOutOfOrder ends a watch in which an event came after a newer one.
+	ErrOutOfOrder = errors.New("watch event is older than one before it")
+
+	// ErrNoName is the cause of an ObjectError for an object without metadata.name.
+	ErrNoName = errors.New("object has no metadata.name")
+
+	// ErrListTooOld discards a list that is older than what was already seen, which a
+	// server does that reads from a cache that lags (kubernetes#59848).
+	ErrListTooOld = errors.New("list is older than what was already seen")
+
+	// ErrNoResourceVersion discards a list that cannot be watched from.
+	ErrNoResourceVersion = errors.New("list has no resourceVersion: not a Kubernetes list")
+
+	// ErrShortWatch reports a watch that ended at once without an event.
+	ErrShortWatch = errors.New("watch ended within a second and without an event")
+)
 
 // ObjectError reports one object that could not be used: not decodable, of the wrong
 // kind, without a name. The list or watch that carried it goes on.
@@ -40,3 +66,29 @@ func (e *ObjectError) Error() string {
 
 // Unwrap returns the cause.
 func (e *ObjectError) Unwrap() error { return e.Err }
+
+// RequestError reports a list or watch that failed. The reflector goes on by itself.
+type RequestError struct {
+	// Verb is "list" or "watch".
+	Verb string
+	// Resource is the collection's name, as [Source.Resource] returns it.
+	Resource string
+	// ResourceVersion is what the request asked for.
+	ResourceVersion string
+	// RetryIn is how long the reflector will wait before it goes on; zero is at once.
+	RetryIn time.Duration
+	// Err is the cause, never nil.
+	Err error
+}
+
+func (e *RequestError) Error() string {
+	when := "at once"
+	if e.RetryIn > 0 {
+		when = "in " + e.RetryIn.Round(time.Millisecond).String()
+	}
+	return fmt.Sprintf("%s: %s at resourceVersion %q failed, going on %s: %v",
+		e.Resource, e.Verb, e.ResourceVersion, when, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *RequestError) Unwrap() error { return e.Err }

@@ -11,11 +11,17 @@ type Sink[T any] interface {
 	// (a streaming list can interleave live changes); the last one for a key wins.
 	Listed(ctx context.Context, ev Event[T]) error
 
+	// Skipped says that the list in progress has an object that could not be used. What
+	// the sink holds under bad.Key must outlive the list: a missing object would look
+	// deleted. Where the key is empty any object may be the one, unless bad is
+	// ErrNoName: nothing without a name is held.
+	Skipped(bad *ObjectError)
+
 	// Replace ends a list: what was Listed since the last Replace or Discard is the
-	// whole collection at resourceVersion.
+	// whole collection at resourceVersion, Skipped objects aside.
 	Replace(ctx context.Context, resourceVersion string) error
 
-	// Discard forgets what was Listed: the list failed and another will start.
+	// Discard forgets what was Listed and Skipped: the list failed and another will start.
 	Discard()
 
 	// Apply hands over one watch event, a Bookmark included, in server order.

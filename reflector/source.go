@@ -9,7 +9,7 @@ import (
 
 // Source is a typed lister-watcher of one collection: one resource, with its namespace
 // and selectors already chosen. client.Resource and the in-memory server of package fake
-// are sources; [Map] and [Filter] make one from another.
+// are sources.
 //
 // A Reflector uses a Source from one goroutine at a time. A Source that is shared by
 // several reflectors must be safe for concurrent use.
