@@ -66,7 +66,11 @@ func (r *Reflector[T]) listPage(ctx context.Context) (page metav1.ListMeta, sink
 		r.stats.expected.Store(0)
 	}
 	page, err = r.source.List(ctx, r.listOptions(), func(ev Event[T], err error) bool {
-		if bad := r.badObject(err); bad != nil {
+		if err != nil {
+			bad := r.badObject(err)
+			if bad == nil {
+				bad = &ObjectError{Resource: r.source.Resource(), Err: err}
+			}
 			r.sink.Skipped(bad)
 			return true
 		}
