@@ -1,0 +1,85 @@
+package deltafifo
+
+import (
+	"iter"
+	"strconv"
+)
+
+// DeltaType says what happened to an object.
+type DeltaType uint8
+
+// The types of deltas.
+const (
+	// Added and Updated are what a watch reported.
+	Added DeltaType = iota + 1
+	Updated
+	// Deleted is the end of the object, as reported by a watch or found by Replace.
+	Deleted
+	// Replaced says that the object was in a list; whether it is new or changed only
+	// the store can tell.
+	Replaced
+)
+
+// String returns the name of the constant.
+func (t DeltaType) String() string {
+	switch t {
+	case Added:
+		return "Added"
+	case Updated:
+		return "Updated"
+	case Deleted:
+		return "Deleted"
+	case Replaced:
+		return "Replaced"
+	}
+	return "DeltaType(" + strconv.Itoa(int(t)) + ")"
+}
+
+// Delta is one thing that happened to the object of a key.
+type Delta[T any] struct {
+	Type DeltaType
+
+	// Initial marks a Replaced delta of the first Replace.
+	Initial bool
+
+	// FinalStateUnknown marks a Deleted delta whose deletion was not seen: Object is the
+	// last state that was, and the object may have changed after it.
+	FinalStateUnknown bool
+
+	// Object is the new state, or the last one of a Deleted delta.
+	Object T
+}
+
+// Item is one object of a list.
+type Item[K comparable, T any] struct {
+	Key    K
+	Object T
+}
+
+// Batch is everything that was pending at one Pop. It may be used until the next Pop.
+type Batch[K comparable, T any] struct {
+	buf *buffer[K, T]
+}
+
+// All returns the keys of the batch, each with its deltas, never none. It can be ranged
+// over more than once and does not allocate. The slices belong to the queue.
+func (b Batch[K, T]) All() iter.Seq2[K, []Delta[T]] {
+	return func(yield func(K, []Delta[T]) bool) {
+		for i := range b.buf.entries {
+			e := &b.buf.entries[i]
+			if !yield(e.key, e.deltas) {
+				return
+			}
+		}
+	}
+}
+
+// Len returns the number of deltas. Zero is a batch that only moves the resourceVersion.
+func (b Batch[K, T]) Len() int { return b.buf.deltas }
+
+// ResourceVersion is the version that the batch brings its store to.
+func (b Batch[K, T]) ResourceVersion() string { return b.buf.rv }
+
+// EndsInitialList reports whether the batch has the last of the first Replace in it: once
+// it is committed, the store has synced.
+func (b Batch[K, T]) EndsInitialList() bool { return b.buf.endsInitial }

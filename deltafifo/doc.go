@@ -1,0 +1,26 @@
+// Package deltafifo is the queue between a reflector and a store: a producer writes down
+// what happened to which key, and a consumer takes all that is pending as one batch.
+//
+//	reflector ── Add, Update, Delete, Replace, Bookmark ──▶ DeltaFIFO[K,T] ── Pop ──▶ store
+//
+// # Ordering
+//
+// A batch has its keys in the order in which they first got a delta, and with each key
+// all its deltas in the order in which they came. Between keys the order of single
+// deltas is lost, which is why a batch must be committed as a whole: before and after it
+// a store is as the server once was, in the middle it is not.
+//
+// # Knowing what was deleted
+//
+// [DeltaFIFO.Replace] is told only what exists. What is missing was deleted unseen, and
+// gets a Deleted delta whose final state is unknown. Missing is judged against the newest
+// state that there is of a key: pending here, else in the batch being processed, else in
+// the [Known] store. A batch counts as being processed until the next Pop.
+//
+// # Concurrency
+//
+// Any number of goroutines may produce; one consumes. Nothing is called back, so no user
+// code runs under the lock; Known is read under it. Producers wait while the queue is at
+// its limit, the consumer while it is empty, both until their context is done or the
+// queue is closed.
+package deltafifo
