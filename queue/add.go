@@ -1,0 +1,146 @@
+package queue
+
+import (
+	"math"
+	"time"
+)
+
+// Add queues a key, to be handed out once however often it is added before that. A key added while it runs comes back
+// after it is done. Ignored after shutdown. O(1).
+func (q *Queue[K]) Add(key K) { q.add(key, 0) }
+
+// AddAfter queues a key once d has passed; zero and negative mean now. When the key is delayed already the earlier time
+// wins; [Queue.AddWith] can replace it and [Queue.Cancel] take it back. Being delayed is apart from being queued: a key
+// that is queued or runs meanwhile comes again at its time. Delays are dropped at shutdown. O(log delayed).
+func (q *Queue[K]) AddAfter(key K, d time.Duration) {
+	q.AddWith(key, AddOptions{After: d})
+}
+
+// AddWith is Add, AddAfter and AddRateLimited in one, with priority: see [AddOptions].
+func (q *Queue[K]) AddWith(key K, opts AddOptions) {
+	prio := clampPriority(opts.Priority)
+	if opts.RateLimited {
+		q.addRateLimited(key, prio, opts)
+		return
+	}
+	if opts.After > 0 {
+		q.addAfter(key, prio, opts)
+		return
+	}
+	if opts.Replace {
+		q.Cancel(key)
+	}
+	q.add(key, prio)
+}
+
+func clampPriority(p int) int32 { return int32(min(max(p, math.MinInt32), math.MaxInt32)) }
+
+// add is Add with a priority.
+func (q *Queue[K]) add(key K, prio int32) {
+	if !q.usable(key) {
+		return
+	}
+	class := q.className(key)
+	q.mu.Lock()
+	if q.down {
+		q.mu.Unlock()
+		return
+	}
+	e := q.entry(key, class)
+	if q.debounce > 0 {
+		q.hold(e, prio)
+	} else {
+		q.enqueue(e, prio, 0)
+	}
+	w := q.wake()
+	q.mu.Unlock()
+	w.signal()
+}
+
+// addAfter is AddAfter with a priority; opts.After is positive.
+func (q *Queue[K]) addAfter(key K, prio int32, opts AddOptions) {
+	if !q.usable(key) {
+		return
+	}
+	class := q.className(key)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.down {
+		return
+	}
+	q.count.retries++
+	q.delay(q.entry(key, class), prio, opts)
+}
+
+// entry finds the entry of a key or makes one. Called with the lock held.
+func (q *Queue[K]) entry(key K, className string) *entry[K] {
+	e := q.store.keys[key]
+	if e == nil {
+		e = q.store.make(key)
+		if q.classes != nil {
+			e.class = q.classes.join(className)
+		}
+	}
+	return e
+}
+
+// release forgets an entry when nothing is left to remember. Called with the lock held.
+func (q *Queue[K]) release(e *entry[K]) {
+	if !e.idle() {
+		return
+	}
+	if e.class != nil {
+		q.classes.leave(e.class)
+	}
+	q.store.drop(e)
+}
+
+// enqueue is the one way into the ready queue for keys from outside. since is the time from which the key waits, zero
+// for now. Called with the lock held.
+func (q *Queue[K]) enqueue(e *entry[K], prio int32, since int64) {
+	switch {
+	case e.state == 0:
+		e.state = ready
+		e.prio = prio
+		q.count.adds++
+		q.push(e, since)
+	case e.state&ready != 0:
+		if prio > e.prio {
+			q.ready.remove(e)
+			e.prio = prio
+			q.ready.push(e)
+		}
+	case e.state&dirty == 0:
+		e.state |= dirty
+		e.again = prio
+		e.since = since
+		if since == 0 {
+			e.since = q.stamp()
+		}
+		q.dirties++
+		q.count.adds++
+	default:
+		e.again = max(e.again, prio)
+	}
+}
+
+// push puts an entry that is marked ready into the ready queue. Called with the lock held.
+func (q *Queue[K]) push(e *entry[K], since int64) {
+	q.ready.push(e)
+	if since == 0 {
+		since = q.stamp()
+	}
+	e.since = since
+}
+
+// className asks Options.Class about a key. Called without the lock.
+func (q *Queue[K]) className(key K) string {
+	if q.classOf == nil {
+		return ""
+	}
+	var name string
+	if err := contain(func() { name = q.classOf(key) }); err != nil {
+		q.report(key, err)
+	}
+	return name
+}

@@ -1,0 +1,120 @@
+package queue
+
+import (
+	"math"
+	"time"
+)
+
+// fireBatch is how many due keys the timer moves per lock hold, so that 100,000 keys due at once stall nobody.
+const fireBatch = 128
+
+// Cancel takes a pending delay of a key back and reports whether there was one. A key that is queued, held by debounce
+// or running stays so. O(log delayed).
+func (q *Queue[K]) Cancel(key K) bool {
+	if !q.usable(key) {
+		return false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e := q.store.keys[key]
+	if e == nil || e.pos[delayed] == 0 {
+		return false
+	}
+	q.pending[delayed].remove(e)
+	q.release(e)
+	return true
+}
+
+// delay notes that a key is to be added after opts.After. Called with the lock held.
+func (q *Queue[K]) delay(e *entry[K], prio int32, opts AddOptions) {
+	h := &q.pending[delayed]
+	at := saturatingAdd(q.now(), int64(opts.After), 1)
+	if e.pos[delayed] != 0 && !opts.Replace {
+		at = min(at, h.at(e))
+		prio = max(prio, e.later[delayed])
+	}
+	e.later[delayed] = prio
+	h.set(e, at)
+	q.arm()
+}
+
+// hold keeps an added key back until its adds pause for Options.Debounce. Called with the lock held.
+func (q *Queue[K]) hold(e *entry[K], prio int32) {
+	h := &q.pending[held]
+	if e.state&(ready|dirty) != 0 {
+		q.enqueue(e, prio, 0) // queued already: this add is part of that burst
+		return
+	}
+	now := q.now()
+	if e.pos[held] == 0 {
+		e.since = now
+		e.later[held] = prio
+	} else {
+		e.later[held] = max(e.later[held], prio)
+	}
+	h.set(e, min(saturatingAdd(now, q.debounce, 1), saturatingAdd(e.since, q.debounceMax, 1)))
+	q.arm()
+}
+
+// saturatingAdd is a + b*times for non-negative values, or the largest int64.
+func saturatingAdd(a, b, times int64) int64 {
+	if b > (math.MaxInt64-a)/times {
+		return math.MaxInt64
+	}
+	return a + b*times
+}
+
+// arm sets the timer for the first pending time, unless it will fire before that anyway. Called with the lock held.
+func (q *Queue[K]) arm() {
+	at := int64(math.MaxInt64)
+	for i := range q.pending {
+		if s := q.pending[i].slots; len(s) > 0 {
+			at = min(at, s[0].at)
+		}
+	}
+	if at == math.MaxInt64 || q.armed != 0 && q.armed <= at {
+		return
+	}
+	q.armed = at
+	d := max(0, time.Duration(at-q.now()))
+	if q.timer == nil {
+		q.timer = time.AfterFunc(d, q.fire)
+	} else {
+		q.timer.Reset(d)
+	}
+}
+
+// fire moves what is due to the ready queue. It runs in the timer's goroutine, which lives no longer than this call.
+func (q *Queue[K]) fire() {
+	for more := true; more; {
+		q.mu.Lock()
+		more = q.expire(q.now(), fireBatch)
+		if !more {
+			q.armed = 0
+			q.arm()
+		}
+		w := q.wake()
+		q.mu.Unlock()
+		w.signal()
+	}
+}
+
+// expire moves up to limit keys that are due and reports whether it stopped at the limit. Called with the lock held.
+func (q *Queue[K]) expire(now int64, limit int) bool {
+	for i := range q.pending {
+		h := &q.pending[i]
+		for len(h.slots) > 0 && h.slots[0].at <= now {
+			if limit--; limit < 0 {
+				return true
+			}
+			e := h.slots[0].e
+			h.remove(e)
+			since := int64(0)
+			if i == held {
+				since = e.since
+			}
+			q.enqueue(e, e.later[i], since)
+		}
+	}
+	return false
+}

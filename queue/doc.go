@@ -1,0 +1,41 @@
+// Package queue is a work queue of keys for controllers: it dedups, delays, rate limits, prioritises, shares out and
+// drains, in one type.
+//
+// A producer adds keys to a [Queue]; workers get them, reconcile what they name, and give them back. [Run] is the
+// worker loop for those who do not want to write it.
+//
+// # What it promises
+//
+// One at a time: a key that was handed out is not handed out again before it is given back with [Item.Done].
+//
+// Nothing lost: a key added while it is queued is handed out once; a key added while it runs is handed out again after
+// it was given back. What happened before an Add is therefore seen by a hand-out that starts after it.
+//
+// Order: keys of one priority are handed out first in first out, a key that was added while it ran going to the end when
+// it is given back. Higher priorities come first; see [Options.AgeAfter] for the exception that keeps the lower ones from
+// starving. With [Options.Class] keys of one priority are handed out in turns by class, and first in first out within a
+// class.
+//
+// Delay: being delayed (AddAfter, AddRateLimited) is apart from being queued. A delayed key that is added is handed out
+// at once and again at its time. A delay is never cut short, and fires as soon as the runtime's timer does.
+//
+// # Cancellation and lifetime
+//
+// A queue has no goroutine of its own: one runtime timer is set while a key is delayed, and its goroutine ends when the
+// due keys are moved. Nothing polls. Get gives up when its context ends. After [Queue.ShutDown] adds are ignored, delays
+// dropped, and what is queued is still handed out; [Queue.Drain] waits for that. [Run] returns when all its workers have
+// ended, and leaves the queue open.
+//
+// # User code
+//
+// Limiter, Class, OnError and the function given to Run are called without a lock held and may call the queue. A panic in
+// any of them is contained: it is reported as a [*PanicError] and ends no goroutine but, at most, the call. Using the queue
+// wrongly has a stated result: Done without Get reports false, negative delays mean none, and adding after shutdown does
+// nothing.
+//
+// # Costs
+//
+// Add, Get and Done are O(1) and take one short lock each, without allocating in the steady state. A delay costs
+// O(log delayed). A key that the queue knows takes about 200 bytes, given back when the queue has become much smaller; an
+// empty queue is a few hundred bytes. Failure counts are kept until Forget, delays until they fire.
+package queue

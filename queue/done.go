@@ -1,0 +1,66 @@
+package queue
+
+// Done gives the key back: it may be handed out again, and is queued at once if it was added meanwhile. It reports
+// whether the item was still out: a second call, and one on the zero Item, does nothing. O(1), no map lookup unless the
+// key is forgotten.
+func (it Item[K]) Done() bool { return it.done(false) }
+
+// done is Done that forgets the key's failures first if told to.
+func (it Item[K]) done(forget bool) bool {
+	q := it.q
+	if q == nil {
+		return false
+	}
+	q.mu.Lock()
+	if it.e.gen != it.gen || it.e.state&running == 0 {
+		q.mu.Unlock()
+		return false
+	}
+	if forget {
+		it.e.failures = 0
+	}
+	q.finish(it.e)
+	w := q.wake()
+	q.mu.Unlock()
+	w.signal()
+	return true
+}
+
+// Done gives a key back like [Item.Done], for callers that keep the key and not the item; it costs a map lookup more.
+// It reports whether the key was handed out: if not, nothing happens.
+func (q *Queue[K]) Done(key K) bool {
+	if !q.usable(key) {
+		return false
+	}
+	q.mu.Lock()
+	e := q.store.keys[key]
+	if e == nil || e.state&running == 0 {
+		q.mu.Unlock()
+		return false
+	}
+	q.finish(e)
+	w := q.wake()
+	q.mu.Unlock()
+	w.signal()
+	return true
+}
+
+// finish ends the run of an entry. Called with the lock held.
+func (q *Queue[K]) finish(e *entry[K]) {
+	q.running--
+	if q.timing != nil {
+		q.timing.done(e, q.now())
+	}
+	if e.state&dirty != 0 {
+		q.dirties--
+		e.state = ready
+		e.prio = e.again
+		q.push(e, e.since)
+		return
+	}
+	e.state = 0
+	q.release(e)
+	if q.down {
+		q.checkIdle()
+	}
+}

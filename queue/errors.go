@@ -1,0 +1,75 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrShutDown is returned by [Queue.Get] and [Queue.GetBatch] once the queue was shut down and holds no queued key.
+var ErrShutDown = errors.New("queue: shut down")
+
+// ErrBadKey is reported to [Options.OnError] when a key that was added cannot be a map key: it holds a value that does
+// not equal itself (a NaN) or an interface with an incomparable value. The add is ignored.
+var ErrBadKey = errors.New("queue: key cannot be compared with itself")
+
+// ErrNoQueue is returned by [Run] when it was given no queue.
+var ErrNoQueue = errors.New("queue: Run needs a queue")
+
+// ErrNoHandler is returned by [Run] when it was given no function to call.
+var ErrNoHandler = errors.New("queue: Run needs a function to call")
+
+// ErrGoexit is reported to [Options.OnError] when a call made by [Run] left its goroutine with runtime.Goexit. The key
+// is retried like after any failure and another worker takes the place of the lost one.
+var ErrGoexit = errors.New("queue: the call ended its goroutine")
+
+// AgainError is the result of a call that wants its key back after a while without having failed: see [Again].
+type AgainError struct {
+	// After is the delay; zero and negative mean at once.
+	After time.Duration
+}
+
+// Error implements error.
+func (e *AgainError) Error() string { return fmt.Sprintf("queue: again after %v", e.After) }
+
+// Again returns the error by which a function called by [Run] asks for its key again after d. It is not a failure: the
+// key's failure count is cleared and nothing is reported. A d of zero or less means at once, behind what is queued.
+func Again(d time.Duration) error { return &AgainError{After: d} }
+
+// TerminalError is the result of a call that failed in a way that no retry can mend: see [Terminal].
+type TerminalError struct {
+	// Err is the cause, never nil when made by [Terminal].
+	Err error
+}
+
+// Error implements error.
+func (e *TerminalError) Error() string { return fmt.Sprintf("terminal: %v", e.Err) }
+
+// Unwrap gives the cause.
+func (e *TerminalError) Unwrap() error { return e.Err }
+
+// Terminal returns the error by which a function called by [Run] says that its key is not to be retried. The failure is
+// reported, the key's failure count is cleared, and the key comes back only when somebody adds it. Terminal(nil) is nil.
+func Terminal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &TerminalError{Err: err}
+}
+
+// PanicError is what a panic in user code (a call by [Run], a [Limiter], [Options.Class]) is turned into.
+type PanicError struct {
+	// Value is what was given to panic.
+	Value any
+	// Stack is the stack of the goroutine at the time of the panic, as debug.Stack prints it.
+	Stack []byte
+}
+
+// Error implements error. It leaves the stack out.
+func (e *PanicError) Error() string { return fmt.Sprintf("queue: panic: %v", e.Value) }
+
+// Unwrap gives the panic's value when it is an error, else nil.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}

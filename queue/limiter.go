@@ -1,0 +1,131 @@
+package queue
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Limiter decides how long a key is held back by AddRateLimited. The queue counts the failures, so a limiter needs no
+// state per key and no cleaning up. It is called without a lock, from many goroutines at once.
+type Limiter[K comparable] interface {
+	// Delay gives the delay of a key that was added rate limited failures times before this one, since it was last
+	// forgotten: 0 the first time. Zero and negative mean no delay.
+	Delay(key K, failures int) time.Duration
+}
+
+// Exponential doubles the delay with each failure: Base, 2 Base, 4 Base, up to Max.
+type Exponential[K comparable] struct {
+	// Base is the first delay; zero and negative mean 5 ms.
+	Base time.Duration
+	// Max is the largest delay; zero and negative mean 1000 s.
+	Max time.Duration
+}
+
+// Delay implements [Limiter].
+func (l Exponential[K]) Delay(_ K, failures int) time.Duration {
+	base, limit := l.Base, l.Max
+	if base <= 0 {
+		base = 5 * time.Millisecond
+	}
+	if limit <= 0 {
+		limit = 1000 * time.Second
+	}
+	failures = max(0, failures)
+	if failures >= 63 || base > limit>>failures {
+		return limit
+	}
+	return base << failures
+}
+
+// FastSlow retries a few times fast, then slowly.
+type FastSlow[K comparable] struct {
+	// Fast is the delay of the first Attempts retries, Slow that of all later ones. Zero and negative mean none.
+	Fast, Slow time.Duration
+	// Attempts is the number of fast retries; zero and negative mean none.
+	Attempts int
+}
+
+// Delay implements [Limiter].
+func (l FastSlow[K]) Delay(_ K, failures int) time.Duration {
+	if failures < l.Attempts {
+		return l.Fast
+	}
+	return l.Slow
+}
+
+// Bucket lets the retries of all keys together pass at the rate of a token bucket.
+type Bucket[K comparable] struct {
+	// Limiter is the bucket; nil means no limit. A bucket that can never give (its burst is zero) means
+	// the longest delay, which [MaxWait] can shorten.
+	Limiter *rate.Limiter
+}
+
+// Delay implements [Limiter]. It takes a token.
+func (l Bucket[K]) Delay(K, int) time.Duration {
+	if l.Limiter == nil {
+		return 0
+	}
+	r := l.Limiter.Reserve()
+	if !r.OK() {
+		return math.MaxInt64
+	}
+	return r.Delay()
+}
+
+// MaxOf takes the longest delay of several limiters. All are asked each time. Nil ones are left out.
+type MaxOf[K comparable] []Limiter[K]
+
+// Delay implements [Limiter].
+func (l MaxOf[K]) Delay(key K, failures int) time.Duration {
+	var d time.Duration
+	for _, one := range l {
+		if one != nil {
+			d = max(d, one.Delay(key, failures))
+		}
+	}
+	return d
+}
+
+// MaxWait bounds the delay of another limiter.
+type MaxWait[K comparable] struct {
+	// Limiter is the other one; nil means the zero [Exponential].
+	Limiter Limiter[K]
+	// Max is the bound; zero and negative mean no delay at all.
+	Max time.Duration
+}
+
+// Delay implements [Limiter].
+func (l MaxWait[K]) Delay(key K, failures int) time.Duration {
+	return min(orExponential(l.Limiter).Delay(key, failures), max(0, l.Max))
+}
+
+// Jitter lengthens the delays of another limiter at random, so that keys that failed together do not come together.
+type Jitter[K comparable] struct {
+	// Limiter is the other one; nil means the zero [Exponential].
+	Limiter Limiter[K]
+	// Factor is the most that is added, as a part of the delay: 0.1 means up to 10 %. Zero and negative mean none.
+	Factor float64
+}
+
+// Delay implements [Limiter].
+func (l Jitter[K]) Delay(key K, failures int) time.Duration {
+	d := orExponential(l.Limiter).Delay(key, failures)
+	if !(l.Factor > 0) || d <= 0 {
+		return d
+	}
+	f := float64(d) * (1 + l.Factor*rand.Float64())
+	if f >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(f)
+}
+
+func orExponential[K comparable](l Limiter[K]) Limiter[K] {
+	if l == nil {
+		return Exponential[K]{}
+	}
+	return l
+}

@@ -1,0 +1,156 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// pool is the workers of one Run. Its fields but the slice are set once; the slice and the count belong to the goroutine
+// that called Run.
+type pool[K comparable] struct {
+	q       *Queue[K]
+	fn      func(context.Context, K) error
+	stop    context.Context // ends the waiting
+	calls   context.Context // parent of the contexts of the calls
+	timeout time.Duration
+	exits   chan exit // each worker sends one value as its last act
+
+	workers []*worker // those that shall go on
+	live    int       // those that have not sent their exit
+}
+
+type worker struct{ cancel context.CancelFunc }
+
+// exit tells why a worker ended.
+type exit struct {
+	w    *worker
+	lost bool // fn ended the goroutine
+	down bool // the queue is shut down and empty
+}
+
+// supervise waits for what can happen to the workers, until the last one has ended.
+func (p *pool[K]) supervise(opts RunOptions, cancelCalls func()) error {
+	stopped, drained, resize := p.stop.Done(), p.q.drained(), opts.Resize
+	ending := false
+	for !ending || p.live > 0 {
+		select {
+		case <-stopped:
+			ending, stopped, resize = true, nil, nil
+			p.resize(0)
+			if opts.Grace > 0 {
+				defer time.AfterFunc(opts.Grace, cancelCalls).Stop()
+			}
+		case <-drained: // also ends a pool that is paused
+			ending, drained, resize = true, nil, nil
+			p.resize(0)
+		case n, ok := <-resize:
+			if !ok {
+				resize = nil
+				break
+			}
+			p.resize(max(0, n))
+		case x := <-p.exits:
+			ending = p.ended(x) || ending
+		}
+	}
+	return nil
+}
+
+// resize starts workers or tells some to stop.
+func (p *pool[K]) resize(n int) {
+	for len(p.workers) < n {
+		p.start()
+	}
+	for _, w := range p.workers[n:] {
+		w.cancel()
+	}
+	p.workers = p.workers[:n]
+}
+
+func (p *pool[K]) start() {
+	ctx, cancel := context.WithCancel(p.stop)
+	w := &worker{cancel: cancel}
+	p.workers = append(p.workers, w)
+	p.live++
+	go p.work(ctx, w)
+}
+
+// ended takes note of a worker's end, replaces it if it was lost, and reports whether the whole pool is ending.
+func (p *pool[K]) ended(x exit) bool {
+	p.live--
+	x.w.cancel()
+	for i, w := range p.workers {
+		if w == x.w {
+			last := len(p.workers) - 1
+			p.workers[i] = p.workers[last]
+			p.workers = p.workers[:last]
+			if x.lost {
+				p.start()
+			}
+			break
+		}
+	}
+	return x.down
+}
+
+// work is a worker's goroutine: it ends when ctx does, or when the queue is shut down and empty.
+func (p *pool[K]) work(ctx context.Context, w *worker) {
+	x := exit{w: w, lost: true}
+	defer func() { p.exits <- x }()
+	for {
+		it, err := p.q.Get(ctx)
+		if err != nil {
+			x.lost = false
+			x.down = errors.Is(err, ErrShutDown)
+			return
+		}
+		p.handle(it)
+	}
+}
+
+// handle calls fn for one key and settles the outcome, however fn ends.
+func (p *pool[K]) handle(it Item[K]) {
+	err := ErrGoexit
+	defer func() { p.settle(it, err) }()
+	err = p.call(it.Key)
+}
+
+func (p *pool[K]) call(key K) (err error) {
+	ctx := p.calls
+	if p.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.timeout)
+		defer cancel()
+	}
+	panicked := contain(func() { err = p.fn(ctx, key) })
+	if panicked != nil {
+		return panicked
+	}
+	return err
+}
+
+// settle does with a key what the result of its call asks for.
+func (p *pool[K]) settle(it Item[K], err error) {
+	if err == nil {
+		it.done(true)
+		return
+	}
+	var again *AgainError
+	var terminal *TerminalError
+	switch {
+	case errors.As(err, &again):
+		p.q.AddWith(it.Key, AddOptions{Priority: it.Priority, After: again.After})
+		it.done(true)
+	case errors.As(err, &terminal):
+		p.q.report(it.Key, err)
+		it.done(true)
+	case p.calls.Err() != nil && errors.Is(err, p.calls.Err()):
+		p.q.AddWith(it.Key, AddOptions{Priority: it.Priority})
+		it.Done()
+	default:
+		p.q.report(it.Key, err)
+		p.q.AddWith(it.Key, AddOptions{Priority: it.Priority, RateLimited: true})
+		it.Done()
+	}
+}

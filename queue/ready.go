@@ -1,0 +1,182 @@
+package queue
+
+import (
+	"math"
+	"slices"
+)
+
+// keepLevels is how many priorities keep their level while no key has them.
+const keepLevels = 8
+
+// lane is a list of ready entries, first in first out, linked through the entries. A list rather than a ring: an entry
+// can leave from the middle when its priority is raised, and an empty lane holds no memory.
+type lane[K comparable] struct {
+	head, tail *entry[K]
+}
+
+// push appends e. O(1).
+func (l *lane[K]) push(e *entry[K]) {
+	e.prev, e.next = l.tail, nil
+	if l.tail == nil {
+		l.head = e
+	} else {
+		l.tail.next = e
+	}
+	l.tail = e
+}
+
+// remove takes e, which is in the lane, out of it. O(1).
+func (l *lane[K]) remove(e *entry[K]) {
+	if e.prev == nil {
+		l.head = e.next
+	} else {
+		e.prev.next = e.next
+	}
+	if e.next == nil {
+		l.tail = e.prev
+	} else {
+		e.next.prev = e.prev
+	}
+	e.next, e.prev = nil, nil
+}
+
+// level is what is ready with one priority: one lane, or with Options.Class a lane per class that take turns.
+type level[K comparable] struct {
+	prio int32
+	n    int
+	lane lane[K]
+	fair *turns[K] // nil until an entry with a class came
+}
+
+func (l *level[K]) push(e *entry[K]) {
+	l.n++
+	if e.class == nil {
+		l.lane.push(e)
+		return
+	}
+	if l.fair == nil {
+		l.fair = &turns[K]{}
+	}
+	l.fair.push(e)
+}
+
+func (l *level[K]) remove(e *entry[K]) {
+	l.n--
+	if e.class == nil {
+		l.lane.remove(e)
+		return
+	}
+	l.fair.remove(e)
+}
+
+// peek gives the next entry of a level that is not empty.
+func (l *level[K]) peek() *entry[K] {
+	if l.fair == nil {
+		return l.lane.head
+	}
+	return l.fair.peek()
+}
+
+// pop takes the next entry of a level that is not empty.
+func (l *level[K]) pop() *entry[K] {
+	l.n--
+	if l.fair == nil {
+		e := l.lane.head
+		l.lane.remove(e)
+		return e
+	}
+	return l.fair.pop()
+}
+
+// readyQueue holds the ready entries of all priorities. Guarded by Queue.mu.
+type readyQueue[K comparable] struct {
+	n        int         // entries in all levels
+	base     level[K]    // priority 0
+	levels   []*level[K] // highest first, base among them; nil as long as only priority 0 was used
+	agedTurn bool        // the last hand-out was of an aged entry
+}
+
+// push appends e to the level of e.prio.
+func (r *readyQueue[K]) push(e *entry[K]) {
+	r.n++
+	if e.prio == 0 {
+		r.base.push(e)
+		return
+	}
+	r.level(e.prio).push(e)
+}
+
+// remove takes e, which is in the level of e.prio, out.
+func (r *readyQueue[K]) remove(e *entry[K]) {
+	r.n--
+	l := r.level(e.prio)
+	l.remove(e)
+	r.prune(l)
+}
+
+// pop takes the entry that is next, of a queue that is not empty.
+func (r *readyQueue[K]) pop(clock func() int64, ageAfter int64) *entry[K] {
+	r.n--
+	if r.levels == nil {
+		return r.base.pop()
+	}
+	l := r.pick(clock, ageAfter)
+	e := l.pop()
+	r.prune(l)
+	return e
+}
+
+// level finds the level of a priority or makes it. O(log levels), O(levels) to make one.
+func (r *readyQueue[K]) level(prio int32) *level[K] {
+	if prio == 0 {
+		return &r.base
+	}
+	if r.levels == nil {
+		r.levels = append(make([]*level[K], 0, keepLevels), &r.base)
+	}
+	i, ok := slices.BinarySearchFunc(r.levels, prio, func(l *level[K], p int32) int {
+		return int(p) - int(l.prio)
+	})
+	if !ok {
+		r.levels = slices.Insert(r.levels, i, &level[K]{prio: prio})
+	}
+	return r.levels[i]
+}
+
+// prune drops an empty level when there are many, so that priorities taken from a large range stay cheap.
+func (r *readyQueue[K]) prune(l *level[K]) {
+	if l.n > 0 || l == &r.base || len(r.levels) <= keepLevels {
+		return
+	}
+	i := slices.Index(r.levels, l)
+	r.levels = slices.Delete(r.levels, i, i+1)
+}
+
+// pick chooses the level of the next hand-out: the highest, except that an entry which has waited for ageAfter gets
+// every second turn. So nothing starves (controller-runtime#3496), and a crowd of aged entries takes no more than half.
+func (r *readyQueue[K]) pick(clock func() int64, ageAfter int64) *level[K] {
+	i := 0
+	for r.levels[i].n == 0 {
+		i++
+	}
+	top := r.levels[i]
+	if ageAfter < 0 || top.n > r.n || r.agedTurn {
+		r.agedTurn = false
+		return top
+	}
+	now, best, since := clock(), top, int64(math.MaxInt64)
+	for _, l := range r.levels[i+1:] {
+		if l.n == 0 {
+			continue
+		}
+		e := l.peek()
+		if e.since == 0 {
+			e.since = now // added before priorities were used: its age counts from now
+		}
+		if now-e.since >= ageAfter && e.since < since {
+			best, since = l, e.since
+		}
+	}
+	r.agedTurn = best != top
+	return best
+}

@@ -1,0 +1,88 @@
+package queue
+
+import "time"
+
+// AddRateLimited counts a failure of the key and queues it after the delay that the limiter gives. It is AddAfter in
+// everything else. If the limiter panics the delay is that of the zero [Exponential], and the panic is reported to
+// [Options.OnError]. Ignored after shutdown: the limiter is not asked then. O(log delayed).
+func (q *Queue[K]) AddRateLimited(key K) { q.addRateLimited(key, 0, AddOptions{}) }
+
+// Forget sets the key's failure count to zero. A delay that is pending stays: see [Queue.Cancel]. O(1).
+func (q *Queue[K]) Forget(key K) {
+	if !q.usable(key) {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if e := q.store.keys[key]; e != nil {
+		e.failures = 0
+		q.release(e)
+	}
+}
+
+// Retries is how often the key was added rate limited since it was last forgotten. O(1).
+func (q *Queue[K]) Retries(key K) int {
+	if !q.usable(key) {
+		return 0
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if e := q.store.keys[key]; e != nil {
+		return int(e.failures)
+	}
+	return 0
+}
+
+// addRateLimited is AddRateLimited with a priority. With the built-in backoff, which is plain arithmetic, it takes the
+// lock once; any other limiter is asked between two holds.
+func (q *Queue[K]) addRateLimited(key K, prio int32, opts AddOptions) {
+	if !q.usable(key) {
+		return
+	}
+	class := q.className(key)
+	q.mu.Lock()
+	if q.down {
+		q.mu.Unlock()
+		return
+	}
+	e := q.entry(key, class)
+	failures := int(e.failures)
+	if e.failures+1 != 0 {
+		e.failures++
+	}
+	var d time.Duration
+	if q.limiter == nil {
+		d = q.backoff.Delay(key, failures)
+	} else {
+		q.mu.Unlock()
+		d = q.askLimiter(key, failures)
+		q.mu.Lock()
+		if q.down {
+			q.mu.Unlock()
+			return
+		}
+		e = q.entry(key, class) // it can have been forgotten meanwhile
+	}
+	if opts.After <= 0 || d < opts.After {
+		opts.After = d
+	}
+	q.count.retries++
+	if opts.After > 0 {
+		q.delay(e, prio, opts)
+	} else {
+		q.enqueue(e, prio, 0)
+	}
+	w := q.wake()
+	q.mu.Unlock()
+	w.signal()
+}
+
+// askLimiter calls the limiter. Called without the lock.
+func (q *Queue[K]) askLimiter(key K, failures int) time.Duration {
+	var d time.Duration
+	if err := contain(func() { d = q.limiter.Delay(key, failures) }); err != nil {
+		q.report(key, err)
+		return Exponential[K]{}.Delay(key, failures)
+	}
+	return d
+}

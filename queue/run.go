@@ -1,0 +1,50 @@
+package queue
+
+import (
+	"context"
+	"time"
+)
+
+// RunOptions configures [Run]. The zero value is one worker without limits.
+type RunOptions struct {
+	// Workers is the number of calls that run at the same time. Zero and negative mean one.
+	Workers int
+
+	// Timeout bounds each call: its context ends after this long. Zero and negative mean no bound. A call that
+	// ignores its context is not interrupted.
+	Timeout time.Duration
+
+	// Grace is how long the context of a running call outlives that of Run, so that what runs can finish. Zero
+	// means not at all, negative as long as the call takes. Run waits for running calls in any case.
+	Grace time.Duration
+
+	// Resize changes the number of workers while Run runs: each value received is the new number, zero and negative
+	// pause the queue. A worker that is one too many finishes its call first. Nil means that the number is fixed; a
+	// closed channel that it stays as it is.
+	Resize <-chan int
+}
+
+// Run hands the keys of q to fn, in RunOptions.Workers goroutines, until ctx ends or q is shut down and everything that
+// was queued is done. It returns nil then, after all its goroutines have ended: stopping is not an error. Keys that wait
+// when ctx ends stay in the queue. [ErrNoQueue] and [ErrNoHandler] are returned at once for a nil q and fn.
+//
+// What fn returns says what becomes of the key: nil forgets its failures; [Again] brings it back after a while;
+// [Terminal] gives it up; any other error, a panic and runtime.Goexit bring it back rate limited. A key whose call is cut
+// short because ctx ended comes back at once, and not as a failure. Errors go to [Options.OnError]. A key keeps its
+// priority when it comes back.
+func Run[K comparable](ctx context.Context, q *Queue[K], opts RunOptions, fn func(ctx context.Context, key K) error) error {
+	if q == nil {
+		return ErrNoQueue
+	}
+	if fn == nil {
+		return ErrNoHandler
+	}
+	calls, cancel := ctx, func() {}
+	if opts.Grace != 0 {
+		calls, cancel = context.WithCancel(context.WithoutCancel(ctx))
+	}
+	defer cancel()
+	p := &pool[K]{q: q, fn: fn, calls: calls, stop: ctx, timeout: opts.Timeout, exits: make(chan exit)}
+	p.resize(max(1, opts.Workers))
+	return p.supervise(opts, cancel)
+}

@@ -1,0 +1,80 @@
+package queue
+
+import "context"
+
+// ShutDown makes the queue ignore further adds and drop the delayed ones. What is queued, held by debounce, or added
+// again while it ran is still handed out; then Get returns [ErrShutDown]. It does not wait: see [Queue.Drain]. Calling
+// it again does nothing. O(delayed).
+func (q *Queue[K]) ShutDown() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.down {
+		return
+	}
+	for h := &q.pending[held]; len(h.slots) > 0; {
+		e := h.slots[0].e
+		h.remove(e)
+		q.enqueue(e, e.later[held], e.since)
+	}
+	for h := &q.pending[delayed]; len(h.slots) > 0; {
+		e := h.slots[len(h.slots)-1].e
+		h.remove(e)
+		q.release(e)
+	}
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	q.down = true
+	q.wakeAll()
+	q.checkIdle()
+}
+
+// ShuttingDown reports whether ShutDown or Drain was called.
+func (q *Queue[K]) ShuttingDown() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.down
+}
+
+// Drain shuts the queue down and waits until every queued key was handed out and given back, those added again while
+// they ran included. It returns nil then, and the context's cause when ctx ends first; the queue stays shut down and
+// Drain may be called again. Somebody must be getting keys meanwhile.
+func (q *Queue[K]) Drain(ctx context.Context) error {
+	q.ShutDown()
+	idle := q.drained()
+	select {
+	case <-idle:
+		return nil
+	default:
+	}
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// drained is closed when the queue is shut down and nothing is queued or runs.
+func (q *Queue[K]) drained() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.idle == nil {
+		q.idle = make(chan struct{})
+		q.checkIdle()
+	}
+	return q.idle
+}
+
+// checkIdle closes idle when it is time. Nothing can be added any more then, so it happens once: the only ways out of
+// the state are closed. Called with the lock held.
+func (q *Queue[K]) checkIdle() {
+	if q.idle == nil || !q.down || q.ready.n > 0 || q.running > 0 {
+		return
+	}
+	select {
+	case <-q.idle:
+	default:
+		close(q.idle)
+	}
+}

@@ -1,0 +1,101 @@
+package queue
+
+// arity of the timer heap: four children share two cache lines, and the heap is half as deep as a binary one.
+const arity = 4
+
+// keepTimers is the heap capacity that is never given back.
+const keepTimers = 64
+
+// timers is a heap of entries ordered by time. The entries know their places in it, so one can be moved or removed
+// without a search; the times lie in the heap's own array, so ordering touches no entry. Guarded by Queue.mu.
+type timers[K comparable] struct {
+	which int // delayed or held: the index into entry.pos
+	slots []timerSlot[K]
+}
+
+type timerSlot[K comparable] struct {
+	at int64 // nanoseconds since Queue.base
+	e  *entry[K]
+}
+
+// at gives e's time; e must be in the heap.
+func (t *timers[K]) at(e *entry[K]) int64 { return t.slots[e.pos[t.which]-1].at }
+
+// set puts e into the heap or moves it to another time. O(log n).
+func (t *timers[K]) set(e *entry[K], at int64) {
+	s := timerSlot[K]{at: at, e: e}
+	i := int(e.pos[t.which]) - 1
+	if i < 0 {
+		i = len(t.slots)
+		t.slots = append(t.slots, s)
+		t.up(i, s)
+		return
+	}
+	if at < t.slots[i].at {
+		t.up(i, s)
+	} else {
+		t.down(i, s)
+	}
+}
+
+// remove takes e out of the heap; it must be there. O(log n).
+func (t *timers[K]) remove(e *entry[K]) {
+	i := int(e.pos[t.which]) - 1
+	e.pos[t.which] = 0
+	n := len(t.slots) - 1
+	moved, gone := t.slots[n], t.slots[i].at
+	t.slots[n] = timerSlot[K]{}
+	t.slots = t.slots[:n]
+	if i < n {
+		if moved.at < gone {
+			t.up(i, moved)
+		} else {
+			t.down(i, moved)
+		}
+	}
+	if c := cap(t.slots); c > keepTimers && n*shrinkFrom <= c {
+		t.slots = append(make([]timerSlot[K], 0, 2*n), t.slots...)
+	}
+}
+
+// place writes s to slot i and tells its entry.
+func (t *timers[K]) place(i int, s timerSlot[K]) {
+	t.slots[i] = s
+	s.e.pos[t.which] = int32(i + 1)
+}
+
+// up finds the place of s from slot i, which is free, towards the root.
+func (t *timers[K]) up(i int, s timerSlot[K]) {
+	for i > 0 {
+		p := (i - 1) / arity
+		if t.slots[p].at <= s.at {
+			break
+		}
+		t.place(i, t.slots[p])
+		i = p
+	}
+	t.place(i, s)
+}
+
+// down finds the place of s from slot i, which is free, away from the root.
+func (t *timers[K]) down(i int, s timerSlot[K]) {
+	n := len(t.slots)
+	for {
+		first := arity*i + 1
+		if first >= n {
+			break
+		}
+		least := first
+		for c := first + 1; c < min(first+arity, n); c++ {
+			if t.slots[c].at < t.slots[least].at {
+				least = c
+			}
+		}
+		if t.slots[least].at >= s.at {
+			break
+		}
+		t.place(i, t.slots[least])
+		i = least
+	}
+	t.place(i, s)
+}
