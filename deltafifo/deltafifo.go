@@ -14,8 +14,8 @@ const DefaultLimit = 4096
 type Known[K comparable, T any] interface {
 	// Get returns the object of key.
 	Get(key K) (T, bool)
-	// Keys returns the keys of all objects.
-	Keys() iter.Seq[K]
+	// All returns every key with its object.
+	All() iter.Seq2[K, T]
 }
 
 // Options configures a [DeltaFIFO]. The zero value works.

@@ -19,8 +19,8 @@
 //
 // # Concurrency
 //
-// Any number of goroutines may produce; one consumes. Nothing is called back, so no user
-// code runs under the lock; Known is read under it. Producers wait while the queue is at
+// Any number of goroutines may produce; one consumes. [Known] and [List.Keep] are used
+// under the lock; nothing else is called back. Producers wait while the queue is at
 // its limit, the consumer while it is empty, both until their context is done or the
 // queue is closed.
 package deltafifo

@@ -51,7 +51,7 @@ type List[K comparable, T any] struct {
 	// ResourceVersion is the list's.
 	ResourceVersion string
 	// Keep says which missing keys are not deleted, since the list may have them after
-	// all. Nil keeps none. It runs under the queue's lock.
+	// all. Nil keeps none. It runs under the queue's lock and must not use the queue.
 	Keep func(K) bool
 }
 
@@ -110,11 +110,8 @@ func (f *DeltaFIFO[K, T]) deleteMissing(keep func(K) bool) {
 	if f.known == nil {
 		return
 	}
-	for key := range f.known.Keys() {
-		if f.pending.find(key) != nil || f.inFlight != nil && f.inFlight.find(key) != nil {
-			continue
-		}
-		if obj, ok := f.known.Get(key); ok {
+	for key, obj := range f.known.All() {
+		if f.pending.find(key) == nil && (f.inFlight == nil || f.inFlight.find(key) == nil) {
 			gone(key, obj)
 		}
 	}
