@@ -23,6 +23,7 @@ type state struct {
 	listRV   string // resourceVersion that the list in progress asks for
 	pageRV   string // resourceVersion of the list's first page; "" before it
 	token    string // continue token of the next page; "" asks for the first
+	whole    bool   // the list is asked for in one piece, because a page of it expired
 	failures int    // watches that failed in a row without an event
 }
 
@@ -63,7 +64,13 @@ func (s state) pageListed(page metav1.ListMeta) (state, step) {
 // listFailed follows a page that was refused or broke off.
 func (s state) listFailed(err error) (state, step) {
 	unavailable := isExpired(err) || isTooLarge(err)
-	if unavailable && (s.listRV != "" || s.token != "") {
+	switch {
+	case unavailable && s.token != "" && !s.whole:
+		// A sink that takes longer than a token lives would never see the last page.
+		next := s.relist("")
+		next.whole = true
+		return next, step{discard: true, err: err}
+	case unavailable && s.listRV != "":
 		return s.relist(""), step{discard: true, err: err}
 	}
 	return s.relist(s.listRV), step{discard: true, err: err, backoff: true, atLeast: retryAfter(err)}
@@ -105,8 +112,8 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 }
 
 // relist is the state that lists from the first page at resourceVersion rv, with what
-// was seen kept in mind.
-func (s state) relist(rv string) state { return state{rv: s.rv, listRV: rv} }
+// was seen kept in mind, and that pages expired.
+func (s state) relist(rv string) state { return state{rv: s.rv, listRV: rv, whole: s.whole} }
 
 // older reports whether resourceVersion a is older than b. Versions that are not
 // comparable, as those of some aggregated API servers, are not (KEP-5504).

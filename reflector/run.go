@@ -85,7 +85,7 @@ func (r *Reflector[T]) listPage(ctx context.Context) (page metav1.ListMeta, sink
 // carries its resourceVersion, and asking for another is an error
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks).
 // A version other than "" and "0" is asked for without a limit, so that the server can
-// answer from its cache instead of its storage.
+// answer from its cache instead of its storage; so is a list whose pages expired.
 func (r *Reflector[T]) listOptions() metav1.ListOptions {
 	s := r.state
 	opts := metav1.ListOptions{Limit: max(r.opts.PageSize, 0)}
@@ -96,6 +96,9 @@ func (r *Reflector[T]) listOptions() metav1.ListOptions {
 		opts.ResourceVersion, opts.Limit = s.listRV, 0
 	default:
 		opts.ResourceVersion = s.listRV
+	}
+	if s.whole {
+		opts.Limit = 0
 	}
 	return opts
 }
