@@ -1,0 +1,62 @@
+package reflector
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// failure returns the error that the tests call by a word: what a source returns when a
+// server answers so. Each is wrapped once, since a source may add its own words.
+func failure(word string, retryAfter int) error {
+	pods := schema.GroupResource{Resource: "pods"}
+	var err error
+	switch word {
+	case "expired":
+		err = apierrors.NewResourceExpired("too old resource version")
+	case "gone":
+		err = apierrors.NewGone("too old resource version")
+	case "too-large":
+		status := apierrors.NewTimeoutError("Too large resource version: 9, current: 3", 1)
+		status.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+		err = status
+	case "too-large-1.17":
+		err = apierrors.NewTimeoutError("Too large resource version: 9, current: 3", 1)
+	case "timeout":
+		err = apierrors.NewTimeoutError("the request took too long", 0)
+	case "busy":
+		err = apierrors.NewTooManyRequests("too many requests", retryAfter)
+	case "refused":
+		dial := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+		err = &url.Error{Op: "Get", URL: "https://server", Err: dial}
+	case "eof":
+		err = io.ErrUnexpectedEOF
+	case "internal":
+		err = apierrors.NewInternalError(errors.New("etcd has no leader"))
+	case "forbidden":
+		err = apierrors.NewForbidden(pods, "", errors.New("no such role"))
+	case "unauthorized":
+		err = apierrors.NewUnauthorized("no token")
+	case "not-found":
+		err = apierrors.NewGenericServerResponse(404, "get", pods, "", "no such resource", 0, true)
+	case "bad-request":
+		err = apierrors.NewBadRequest("invalid resource version")
+	case "out-of-order":
+		err = ErrOutOfOrder
+	default:
+		panic("unknown failure " + word)
+	}
+	return fmt.Errorf("scripted: %w", err)
+}
