@@ -1,0 +1,54 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kinform/kinform/reflector"
+)
+
+var (
+	// ErrTable is the cause when a server answers with a Table (a rendering for people,
+	// asked for by an Accept header) where objects are expected. It ends a list or watch.
+	ErrTable = errors.New("the server answered with a Table, which holds no objects; something between client and server changes the Accept header")
+
+	// ErrNotKubernetes is the cause when a 2xx answer is not what the Kubernetes API
+	// sends there: HTML from a login page or a proxy, other JSON, an empty body. The
+	// error says the content type and how the body begins.
+	ErrNotKubernetes = errors.New("not an answer of the Kubernetes API")
+
+	// ErrWrongKind is the cause when an object, or a list, is of another kind or
+	// apiVersion than its collection.
+	ErrWrongKind = errors.New("wrong kind")
+
+	// ErrNoName is the cause when an object has no metadata.name.
+	ErrNoName = errors.New("object has no metadata.name")
+
+	// ErrNotAnObject is the cause when null, or another JSON value that is no JSON
+	// object, stands where a Kubernetes object is expected.
+	ErrNotAnObject = errors.New("not a JSON object")
+)
+
+// PanicError is a panic in the UnmarshalJSON method of a user's type, or in another of
+// its methods that decoding calls. It becomes the cause of a reflector.ObjectError.
+type PanicError struct {
+	// Value is what was passed to panic.
+	Value any
+	// Stack is the stack of the goroutine at the panic.
+	Stack []byte
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("panic while decoding: %v\n%s", e.Value, e.Stack)
+}
+
+// Unwrap returns Value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+func isObjectError(err error) bool {
+	var object *reflector.ObjectError
+	return errors.As(err, &object)
+}

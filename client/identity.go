@@ -1,0 +1,128 @@
+package client
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	partialKind = "PartialObjectMetadata"
+	tableKind   = "Table"
+	statusKind  = "Status"
+)
+
+// identity is what the protocol needs to know of an object, whatever its T.
+type identity struct {
+	apiVersion, kind string
+	namespace, name  string
+	resourceVersion  string
+}
+
+// key is "namespace/name" or "name", empty if the name is not known.
+func (id identity) key() string {
+	if id.name == "" || id.namespace == "" {
+		return id.name
+	}
+	return id.namespace + "/" + id.name
+}
+
+// identify reads the identity from a decoded object; ok is false if its type does not
+// carry all of it.
+func identify(object any) (id identity, ok bool) {
+	switch o := object.(type) {
+	case *unstructured.Unstructured:
+		return identity{
+			apiVersion: o.GetAPIVersion(), kind: o.GetKind(),
+			namespace: o.GetNamespace(), name: o.GetName(),
+			resourceVersion: o.GetResourceVersion(),
+		}, true
+	case metav1.Object:
+		tm := typeMeta(object)
+		if tm == nil {
+			return identity{}, false
+		}
+		return identity{
+			apiVersion: tm.APIVersion, kind: tm.Kind,
+			namespace: o.GetNamespace(), name: o.GetName(),
+			resourceVersion: o.GetResourceVersion(),
+		}, true
+	}
+	return identity{}, false
+}
+
+// header is the part of an object's JSON that identifies it.
+type header struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Namespace       string `json:"namespace"`
+		Name            string `json:"name"`
+		GenerateName    string `json:"generateName"`
+		ResourceVersion string `json:"resourceVersion"`
+		Annotations     struct {
+			InitialEventsEnd string `json:"k8s.io/initial-events-end"`
+		} `json:"annotations"`
+	} `json:"metadata"`
+}
+
+func (h header) identity() identity {
+	return identity{
+		apiVersion: h.APIVersion, kind: h.Kind,
+		namespace: h.Metadata.Namespace, name: h.Metadata.Name,
+		resourceVersion: h.Metadata.ResourceVersion,
+	}
+}
+
+// scan reads the header from raw, as far as it can be read: fields of the wrong type stay
+// empty.
+func (c *objectCodec[T]) scan(raw []byte) header {
+	var h header
+	_ = c.json.unmarshalExact(raw, &h)
+	return h
+}
+
+// expectation is the identity that the objects of a stream have. An empty kind is not
+// known.
+type expectation struct {
+	apiVersion, kind string
+	// partial says that the objects may also be metadata only (the Accept header asks
+	// for them, but an older or aggregated server need not know how).
+	partial bool
+}
+
+// check returns an error that wraps ErrTable or ErrWrongKind if an object of this
+// identity cannot be in the stream. What an object does not say about itself is right:
+// servers leave kind and apiVersion out of the items of a list.
+func (w expectation) check(id identity) error {
+	if isMeta(id.apiVersion) {
+		if id.kind == tableKind {
+			return ErrTable
+		}
+		if w.partial && id.kind == partialKind {
+			return nil
+		}
+	}
+	if id.apiVersion != "" && id.apiVersion != w.apiVersion || id.kind != "" && w.kind != "" && id.kind != w.kind {
+		return fmt.Errorf("%w: got %s, want %s", ErrWrongKind, kindName(id.apiVersion, id.kind), kindName(w.apiVersion, w.kind))
+	}
+	return nil
+}
+
+// isMeta reports whether apiVersion is of the group that holds Table and
+// PartialObjectMetadata.
+func isMeta(apiVersion string) bool {
+	return strings.HasPrefix(apiVersion, metav1.GroupName+"/")
+}
+
+func kindName(apiVersion, kind string) string {
+	if kind == "" {
+		kind = "any kind"
+	}
+	if apiVersion == "" {
+		return kind
+	}
+	return apiVersion + " " + kind
+}

@@ -1,0 +1,177 @@
+package client
+
+import (
+	"fmt"
+	"reflect"
+	"runtime/debug"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// objectCodec decodes single objects into freshly allocated Ts. Immutable.
+type objectCodec[T any] struct {
+	json    jsonCodec
+	elem    reflect.Type // what T points to; nil if T is no pointer
+	partial bool         // T holds a metav1.PartialObjectMetadata
+	untyped bool         // T holds an unstructured.Unstructured
+	kinded  bool         // T can hold a kind and apiVersion
+}
+
+func newObjectCodec[T any]() (objectCodec[T], error) {
+	t, pointer, err := concrete[T]()
+	if err != nil {
+		return objectCodec[T]{}, err
+	}
+	c := objectCodec[T]{
+		json:    newJSONCodec(t),
+		partial: t == reflect.TypeFor[metav1.PartialObjectMetadata](),
+		untyped: t == reflect.TypeFor[unstructured.Unstructured](),
+	}
+	c.kinded = c.untyped || reflect.PointerTo(t).Implements(reflect.TypeFor[kinded]())
+	if pointer {
+		c.elem = t
+	}
+	return c, nil
+}
+
+// decoded is an object with what identifies it.
+type decoded[T any] struct {
+	object T
+	id     identity
+}
+
+// decode makes a T of raw, the delimited JSON of one object, if it is what want says. No
+// part of the result refers to raw. If there is an error, the identity is still filled as
+// far as it can be found. A panic of the methods of T is an error.
+//
+// [objectCodec.complete] finishes the object.
+func (c *objectCodec[T]) decode(raw []byte, want expectation) (d decoded[T], err error) {
+	if len(raw) == 0 || raw[0] != '{' {
+		return d, fmt.Errorf("%w but %s", ErrNotAnObject, jsonKind(firstByte(raw)))
+	}
+	if err := c.unmarshal(raw, &d); err != nil {
+		d = decoded[T]{id: c.scan(raw).identity()}
+		if mismatch := want.check(d.id); mismatch != nil {
+			err = mismatch // says more than the field that did not fit
+		}
+		return d, err
+	}
+	if err := want.check(d.id); err != nil {
+		return d, err
+	}
+	if d.id.name == "" {
+		return d, ErrNoName
+	}
+	return d, nil
+}
+
+// unmarshal fills d from raw.
+func (c *objectCodec[T]) unmarshal(raw []byte, d *decoded[T]) (err error) {
+	defer contain(&err)
+	target := c.target(d)
+	if u, ok := target.(*unstructured.Unstructured); ok {
+		if u.Object, err = c.json.unmarshalObject(raw); err == nil {
+			err = checkTypeMeta(u.Object)
+		}
+	} else if err = c.json.unmarshal(raw, target); err != nil {
+		// Once more by the exact rules, which also find fault with fewer Go types.
+		target = c.target(d)
+		err = c.json.unmarshalExact(raw, target)
+	}
+	if err != nil {
+		return err
+	}
+	var known bool
+	if d.id, known = identify(target); !known {
+		d.id = c.scan(raw).identity()
+	}
+	return nil
+}
+
+// target makes a new object in d and returns a pointer to it.
+func (c *objectCodec[T]) target(d *decoded[T]) any {
+	if c.elem == nil {
+		d.object = *new(T)
+		return &d.object
+	}
+	p := reflect.New(c.elem).Interface()
+	d.object = p.(T)
+	return p
+}
+
+// complete gives a decoded object the kind and apiVersion that it may lack, so that it is
+// the same whether it came from a list or a watch.
+func (c *objectCodec[T]) complete(d *decoded[T], want expectation) (err error) {
+	if !c.kinded {
+		return nil
+	}
+	defer contain(&err)
+	if want.kind == "" {
+		want.kind = d.id.kind
+	}
+	if c.partial {
+		want.apiVersion, want.kind = metav1.SchemeGroupVersion.String(), partialKind
+	}
+	if c.untyped && want.kind == "" {
+		return fmt.Errorf("%w: neither the object nor its list names one", ErrWrongKind)
+	}
+	if c.elem == nil {
+		setKind(&d.object, want)
+	} else {
+		setKind(d.object, want)
+	}
+	return nil
+}
+
+// contain turns a panic into *err.
+func contain(err *error) {
+	if v := recover(); v != nil {
+		*err = &PanicError{Value: v, Stack: debug.Stack()}
+	}
+}
+
+func firstByte(b []byte) byte {
+	if len(b) == 0 {
+		return 0
+	}
+	return b[0]
+}
+
+// kinded is a type with a metav1.TypeMeta embedded, or one like it.
+type kinded interface{ GetObjectKind() schema.ObjectKind }
+
+// typeMeta returns the TypeMeta in the object, nil if it has none.
+func typeMeta(object any) *metav1.TypeMeta {
+	k, ok := object.(kinded)
+	if !ok {
+		return nil
+	}
+	tm, _ := k.GetObjectKind().(*metav1.TypeMeta)
+	return tm
+}
+
+// setKind completes the kind and apiVersion of the object if it can hold them. Objects of
+// one stream share the two strings.
+func setKind(object any, want expectation) {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		u.Object["apiVersion"], u.Object["kind"] = want.apiVersion, want.kind
+		return
+	}
+	if tm := typeMeta(object); tm != nil {
+		tm.APIVersion, tm.Kind = want.apiVersion, want.kind
+	}
+}
+
+// checkTypeMeta makes sure that the accessors of an Unstructured, which take a value of
+// the wrong type for none, see what is there.
+func checkTypeMeta(object map[string]any) error {
+	for _, field := range []string{"kind", "apiVersion"} {
+		v := object[field]
+		if _, ok := v.(string); v != nil && !ok {
+			return fmt.Errorf("%s is not a string", field)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package client
+
+import (
+	"fmt"
+	"net/url"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion/queryparams"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// url is the address of an object, or of the collection if no name is given. The parts of
+// a path are checked by then: none holds a slash or a percent sign.
+// (https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris)
+func (e endpoint) url(gvr schema.GroupVersionResource, key types.NamespacedName, subresource string, query url.Values) string {
+	parts := []string{"api", gvr.Version}
+	if gvr.Group != "" {
+		parts = []string{"apis", gvr.Group, gvr.Version}
+	}
+	if key.Namespace != "" {
+		parts = append(parts, "namespaces", key.Namespace)
+	}
+	parts = append(parts, gvr.Resource)
+	if key.Name != "" {
+		parts = append(parts, key.Name)
+	}
+	if subresource != "" {
+		parts = append(parts, subresource)
+	}
+	u := e.base.JoinPath(parts...)
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// complete returns key with the namespace of the Options where it has none.
+func (r *Resource[T]) complete(key types.NamespacedName) (types.NamespacedName, error) {
+	if key.Namespace == "" {
+		key.Namespace = r.options.Namespace
+	}
+	if r.options.Namespace != "" && key.Namespace != r.options.Namespace {
+		return key, fmt.Errorf("namespace %q is not the client's own", key.Namespace)
+	}
+	if err := checkSegment(key.Namespace); err != nil {
+		return key, err
+	}
+	return key, checkSegment(key.Name)
+}
+
+// selection turns opts into a query, narrowed by the selectors of the Options.
+func (r *Resource[T]) selection(opts metav1.ListOptions, watch bool) (url.Values, error) {
+	opts.Watch = watch
+	opts.LabelSelector = both(r.options.LabelSelector, opts.LabelSelector)
+	opts.FieldSelector = both(r.options.FieldSelector, opts.FieldSelector)
+	return queryparams.Convert(&opts)
+}
+
+// both joins two selectors so that both have to match.
+func both(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "," + b
+}

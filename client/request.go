@@ -1,0 +1,141 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	jsonType = "application/json"
+	// drainLimit is how much of an unread answer is read so that its connection can be
+	// used again; closing the connection is cheaper than reading more.
+	drainLimit = 64 << 10
+)
+
+// call is one request, of any kind.
+type call struct {
+	verb        string // as Kubernetes names it, for errors
+	method      string
+	key         types.NamespacedName // without a name: the collection
+	subresource string
+	query       url.Values
+	accept      string
+	contentType string
+	body        []byte
+}
+
+// fail puts what was being done before an error.
+func (r *Resource[T]) fail(c call, err error) error {
+	subject := r.name
+	if c.subresource != "" {
+		subject += "/" + c.subresource
+	}
+	if c.key.Name != "" {
+		subject = fmt.Sprintf("%s %q", subject, identity{namespace: c.key.Namespace, name: c.key.Name}.key())
+	}
+	return fmt.Errorf("%s %s: %w", c.verb, subject, err)
+}
+
+// send does the call and returns an answer of status 2xx, whose body the caller closes.
+// Any other status is an *apierrors.StatusError. Errors are complete: they name verb and
+// resource.
+func (r *Resource[T]) send(ctx context.Context, c call) (*answer, error) {
+	req, err := http.NewRequestWithContext(ctx, c.method, r.server.url(r.gvr, c.key, c.subresource, c.query), bodyReader(c.body))
+	if err != nil {
+		return nil, r.fail(c, err)
+	}
+	req.Header.Set("Accept", c.accept)
+	req.Header.Set("User-Agent", r.server.userAgent)
+	if c.contentType != "" {
+		req.Header.Set("Content-Type", c.contentType)
+	}
+	resp, err := r.server.http.Do(req)
+	if err != nil {
+		return nil, r.fail(c, withContext(ctx, err))
+	}
+	a := &answer{ctx: ctx, header: resp.Header, body: resp.Body}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		defer a.close()
+		return nil, r.fail(c, r.refusal(c, resp.StatusCode, a))
+	}
+	return a, nil
+}
+
+func bodyReader(body []byte) io.Reader {
+	if body == nil {
+		return nil // http.NoBody; a *bytes.Reader of nil would send Content-Length: 0
+	}
+	return bytes.NewReader(body)
+}
+
+// withContext makes sure that an error that comes of a done ctx matches ctx.Err(): a
+// transport may report only that its connection was closed.
+func withContext(ctx context.Context, err error) error {
+	if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) {
+		return fmt.Errorf("%w (%w)", cause, err)
+	}
+	return err
+}
+
+// answer is the body of a response, read by one goroutine. It remembers how the body
+// begins, for errors.
+type answer struct {
+	ctx    context.Context
+	header http.Header
+	body   io.ReadCloser
+	start  [160]byte
+	read   int64
+	ended  bool
+}
+
+// Read implements io.Reader. An error of a done context matches the context's error.
+func (a *answer) Read(p []byte) (int, error) {
+	if err := a.ctx.Err(); err != nil {
+		return 0, err // not every transport looks at the context while a body is read
+	}
+	n, err := a.body.Read(p)
+	if a.read < int64(len(a.start)) {
+		copy(a.start[a.read:], p[:n])
+	}
+	a.read += int64(n)
+	if err != nil && err != io.EOF {
+		err = withContext(a.ctx, err)
+	}
+	a.ended = err != nil
+	return n, err
+}
+
+// close gives the connection back if little is left to read. A watch is not drained:
+// its body ends when the server wants.
+func (a *answer) close() {
+	if !a.ended {
+		_, _ = io.CopyN(io.Discard, a.body, drainLimit)
+	}
+	_ = a.body.Close()
+}
+
+// abandon closes the body without waiting for the rest of it.
+func (a *answer) abandon() { _ = a.body.Close() }
+
+// excerpt says what kind of body it is, and how it begins.
+func (a *answer) excerpt() string {
+	contentType := a.header.Get("Content-Type")
+	if contentType == "" {
+		contentType = "no content type"
+	}
+	if a.read == 0 {
+		return contentType + ", empty body"
+	}
+	begin, dots := a.start[:min(a.read, int64(len(a.start)))], ""
+	if a.read > int64(len(begin)) {
+		dots = "..."
+	}
+	return fmt.Sprintf("%s, beginning with %q%s", contentType, begin, dots)
+}

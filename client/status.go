@@ -1,0 +1,69 @@
+package client
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// statusLimit bounds the part of a refusal's body that is read. A Status with a cause per
+// field of a large object has some 100 KB.
+const statusLimit = 1 << 20
+
+// refusal makes the *apierrors.StatusError of an answer outside of 2xx: the Status in its
+// body if there is one, else one that says the same as the HTTP status code.
+func (r *Resource[T]) refusal(c call, code int, a *answer) error {
+	body, readErr := io.ReadAll(io.LimitReader(a, statusLimit))
+	retry := retryAfter(a.header)
+	if st, ok := r.objects.status(body); ok && st.Status != metav1.StatusSuccess {
+		if st.Code == 0 {
+			st.Code = int32(code)
+		}
+		if retry > 0 && (st.Details == nil || st.Details.RetryAfterSeconds == 0) {
+			if st.Details == nil {
+				st.Details = &metav1.StatusDetails{}
+			}
+			st.Details.RetryAfterSeconds = int32(retry)
+		}
+		return &apierrors.StatusError{ErrStatus: st}
+	}
+	text := a.excerpt()
+	if strings.HasPrefix(a.header.Get("Content-Type"), "text/plain") && len(body) > 0 {
+		text = strings.TrimSpace(string(body[:min(len(body), 1024)]))
+	}
+	if readErr != nil {
+		text += "; reading it failed: " + readErr.Error()
+	}
+	err := apierrors.NewGenericServerResponse(code, c.method, r.gvr.GroupResource(), c.key.Name, text, retry, true)
+	if !strings.Contains(err.ErrStatus.Message, text) {
+		err.ErrStatus.Message += ": " + text
+	}
+	return err
+}
+
+// status decodes a metav1.Status; ok is false if raw is something else.
+func (c *objectCodec[T]) status(raw []byte) (st metav1.Status, ok bool) {
+	if h := c.scan(raw); h.Kind != statusKind || h.APIVersion != "" && h.APIVersion != "v1" {
+		return st, false
+	}
+	// A field that does not fit is no reason to drop the others.
+	_ = c.json.unmarshalExact(raw, &st)
+	return st, true
+}
+
+// retryAfter reads the Retry-After header in whole seconds, rounded up; 0 if there is none.
+func retryAfter(h http.Header) int {
+	v := h.Get("Retry-After")
+	if n, err := strconv.Atoi(v); err == nil {
+		return max(n, 0)
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return max(int((time.Until(t)+time.Second-1)/time.Second), 0)
+	}
+	return 0
+}

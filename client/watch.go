@@ -1,0 +1,69 @@
+package client
+
+import (
+	"context"
+	"io"
+	"iter"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/reflector"
+)
+
+// Watch implements [reflector.Source]: it yields the events after opts.ResourceVersion,
+// in the order of the server. Ranging over the sequence sends the request, and leaving
+// the loop closes it; nothing runs beside the caller's goroutine. The selectors of opts
+// narrow those of the Options; bookmarks, timeout and initial events are as opts says.
+//
+// An event that cannot be used (object not decodable, of the wrong kind, without a name;
+// an unknown event type) is a *reflector.ObjectError, and the sequence goes on. Any other
+// error is the last pair: an *apierrors.StatusError for a refusal or an ERROR event,
+// the context's error when ctx is done, also in a blocked read, and otherwise one that
+// wraps ErrNotKubernetes, ErrTable, io.ErrUnexpectedEOF (the stream broke off within
+// an event, or the connection did) or the error of the transport.
+func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[T], error] {
+	return func(yield func(reflector.Event[T], error) bool) {
+		c := call{
+			verb: "watch", method: http.MethodGet,
+			key:    types.NamespacedName{Namespace: r.options.Namespace},
+			accept: r.accept(""),
+		}
+		err := r.watch(ctx, c, opts, yield)
+		if err != nil && err != reflector.ErrStopped {
+			yield(reflector.Event[T]{}, err)
+		}
+	}
+}
+
+// watch returns reflector.ErrStopped if the loop was left, and nil if the server closed
+// the stream in order.
+func (r *Resource[T]) watch(ctx context.Context, c call, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) error {
+	query, err := r.selection(opts, true)
+	if err != nil {
+		return r.fail(c, err)
+	}
+	c.query = query
+	a, err := r.send(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer a.abandon()
+	d := watchDecoder[T]{objects: &r.objects, in: newJSONReader(a), body: a, want: r.expected(), report: r.objectError}
+	for {
+		ev, err := d.next()
+		if ctx.Err() != nil {
+			return r.fail(c, ctx.Err())
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil && !isObjectError(err) {
+			return r.fail(c, err)
+		}
+		if !yield(ev, err) {
+			return reflector.ErrStopped
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion/queryparams"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Get reads one object. The namespace of key may be left out if the Options have one.
+//
+// Its errors, and those of the methods that write, are an *apierrors.StatusError if the
+// server refused (use apierrors.IsNotFound and its like), the context's error if ctx is
+// done, and otherwise wrap the error of the transport, of the decoding, or one of this
+// package.
+func (r *Resource[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
+	return r.one(ctx, call{verb: "get", method: http.MethodGet, key: key}, &opts)
+}
+
+// Create writes a new object and returns it as the server stored it. Its namespace is
+// that in its metadata, or that of the Options.
+func (r *Resource[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
+	c := call{verb: "create", method: http.MethodPost}
+	if err := r.encode(&c, object); err != nil {
+		return *new(T), r.fail(c, err)
+	}
+	return r.one(ctx, c, &opts)
+}
+
+// Update replaces an object and returns it as the server stored it. If the object has a
+// resourceVersion that is not the server's, the error is a conflict.
+func (r *Resource[T]) Update(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
+	return r.put(ctx, call{verb: "update"}, object, opts)
+}
+
+// UpdateStatus replaces the status of an object, where it is a subresource, and nothing
+// else of it.
+func (r *Resource[T]) UpdateStatus(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
+	return r.put(ctx, call{verb: "update", subresource: "status"}, object, opts)
+}
+
+func (r *Resource[T]) put(ctx context.Context, c call, object T, opts metav1.UpdateOptions) (T, error) {
+	c.method = http.MethodPut
+	if err := r.encode(&c, object); err != nil {
+		return *new(T), r.fail(c, err)
+	}
+	return r.one(ctx, c, &opts)
+}
+
+// Patch changes an object by data, which is a patch of type pt, such as
+// types.MergePatchType, and returns the object as the server stored it.
+func (r *Resource[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
+	c := call{verb: "patch", method: http.MethodPatch, key: key, contentType: string(pt), body: data}
+	if pt == "" || len(data) == 0 {
+		return *new(T), r.fail(c, errors.New("no patch, or no patch type"))
+	}
+	return r.one(ctx, c, &opts)
+}
+
+// Delete asks the server to delete an object. It returns when the server accepts, which
+// may be before the object is gone.
+func (r *Resource[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
+	c := call{verb: "delete", method: http.MethodDelete, key: key, accept: jsonType, contentType: jsonType}
+	var err error
+	if c.key, err = r.objectKey(key); err != nil {
+		return r.fail(c, err)
+	}
+	opts.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
+	if c.body, err = r.objects.json.marshal(&opts); err != nil {
+		return r.fail(c, err)
+	}
+	a, err := r.send(ctx, c)
+	if err != nil {
+		return err
+	}
+	a.close() // a Status, or the object
+	return nil
+}
+
+// one does a call that is answered with one object. opts is a pointer to options that go
+// into the query.
+func (r *Resource[T]) one(ctx context.Context, c call, opts any) (T, error) {
+	var err error
+	none := *new(T)
+	c.accept = r.accept("")
+	if c.method != http.MethodPost {
+		if c.key, err = r.objectKey(c.key); err != nil {
+			return none, r.fail(c, err)
+		}
+	}
+	if c.query, err = queryparams.Convert(opts); err != nil {
+		return none, r.fail(c, err)
+	}
+	a, err := r.send(ctx, c)
+	if err != nil {
+		return none, err
+	}
+	defer a.abandon()
+	raw, err := readOne(a)
+	if err != nil {
+		return none, r.fail(c, err)
+	}
+	d, err := r.objects.decode(raw, r.expected())
+	if err == nil {
+		err = r.objects.complete(&d, r.expected())
+	}
+	if errors.Is(err, ErrWrongKind) {
+		err = fmt.Errorf("%w (%s)", err, a.excerpt())
+	}
+	if err != nil {
+		return none, r.fail(c, err)
+	}
+	return d.object, nil
+}
+
+// readOne reads a body that is one JSON value.
+func readOne(a *answer) ([]byte, error) {
+	body, err := io.ReadAll(a)
+	if err != nil {
+		return nil, fmt.Errorf("reading the object: %w", err)
+	}
+	raw, err := delimit(body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w (%s)", ErrNotKubernetes, err, a.excerpt())
+	}
+	return raw, nil
+}
+
+// objectKey checks the key of a call that needs a name.
+func (r *Resource[T]) objectKey(key types.NamespacedName) (types.NamespacedName, error) {
+	if key.Name == "" {
+		return key, ErrNoName
+	}
+	return r.complete(key)
+}
+
+// encode puts the object's JSON and its key into a call.
+func (r *Resource[T]) encode(c *call, object T) error {
+	raw, err := r.objects.json.marshal(object)
+	if err != nil {
+		return err
+	}
+	if len(raw) == 0 || raw[0] != '{' {
+		return fmt.Errorf("%w but %s", ErrNotAnObject, jsonKind(firstByte(raw)))
+	}
+	h := r.objects.scan(raw)
+	want := r.expected()
+	if err := want.check(h.identity()); err != nil {
+		return err
+	}
+	if h.Metadata.Name == "" && h.Metadata.GenerateName == "" {
+		return ErrNoName
+	}
+	if c.body, err = r.objects.named(raw, h, want); err != nil {
+		return err
+	}
+	c.contentType = jsonType
+	c.key = types.NamespacedName{Namespace: h.Metadata.Namespace}
+	if c.method != http.MethodPost {
+		c.key.Name = h.Metadata.Name
+		return nil // one completes the key
+	}
+	c.key, err = r.complete(c.key)
+	return err
+}
+
+// named adds apiVersion and kind to an object's JSON where they are missing and known: a
+// custom resource needs them, built-in types do not. They go to the end, where they win
+// over empty ones.
+func (c *objectCodec[T]) named(raw []byte, h header, want expectation) ([]byte, error) {
+	var add metav1.TypeMeta
+	if h.APIVersion == "" {
+		add.APIVersion = want.apiVersion
+	}
+	if h.Kind == "" {
+		add.Kind = want.kind
+	}
+	if add == (metav1.TypeMeta{}) {
+		return raw, nil
+	}
+	end, err := c.json.marshal(add)
+	if err != nil {
+		return nil, err
+	}
+	raw = bytes.TrimSuffix(bytes.TrimSpace(raw), []byte("}"))
+	return append(append(raw, ','), end[1:]...), nil
+}
