@@ -40,13 +40,13 @@ func (q *Queue[K]) add(key K, prio int32) {
 	if !q.usable(key) {
 		return
 	}
-	class := q.className(key)
+	class, hash := q.className(key), q.hash(key)
 	q.mu.Lock()
 	if q.down {
 		q.mu.Unlock()
 		return
 	}
-	e := q.entry(key, class)
+	e := q.entry(key, hash, class)
 	if q.debounce > 0 {
 		q.hold(e, prio)
 	} else {
@@ -62,21 +62,21 @@ func (q *Queue[K]) addAfter(key K, prio int32, opts AddOptions) {
 	if !q.usable(key) {
 		return
 	}
-	class := q.className(key)
+	class, hash := q.className(key), q.hash(key)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.down {
 		return
 	}
 	q.count.retries++
-	q.delay(q.entry(key, class), prio, opts)
+	q.delay(q.entry(key, hash, class), prio, opts)
 }
 
 // entry finds the entry of a key or makes one. Called with the lock held.
-func (q *Queue[K]) entry(key K, className string) *entry[K] {
-	e := q.store.keys[key]
+func (q *Queue[K]) entry(key K, hash uint32, className string) *entry[K] {
+	e := q.store.table.find(key, hash)
 	if e == nil {
-		e = q.store.make(key)
+		e = q.store.make(key, hash)
 		if q.classes != nil {
 			e.class = q.classes.join(className)
 		}

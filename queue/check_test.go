@@ -27,10 +27,11 @@ func (q *Queue[K]) verify() error {
 
 func (q *Queue[K]) verifyEntries() error {
 	var nReady, nRunning, nDirty int
-	for k, e := range q.store.keys {
+	for e := range q.store.table.all {
+		k := e.key
 		switch {
-		case e.key != k:
-			return fmt.Errorf("entry of %v says %v", k, e.key)
+		case q.find(k) != e:
+			return fmt.Errorf("entry of %v cannot be found", k)
 		case e.idle():
 			return fmt.Errorf("%v is idle but not forgotten", k)
 		case e.state&ready != 0 && e.state&running != 0:
@@ -49,7 +50,7 @@ func (q *Queue[K]) verifyEntries() error {
 			nReady, nRunning, nDirty, q.ready.n, q.running, q.dirties)
 	}
 	for e := q.store.free; e != nil; e = e.next {
-		if !e.idle() || e.class != nil || e.prev != nil || q.store.keys[e.key] == e {
+		if !e.idle() || e.class != nil || e.prev != nil || q.find(e.key) == e {
 			return fmt.Errorf("recycled entry in use: %v", e.key)
 		}
 	}
@@ -102,7 +103,7 @@ func (l *lane[K]) verify(q *Queue[K], prio int32) (n int, err error) {
 	var prev *entry[K]
 	for e := l.head; e != nil; prev, e = e, e.next {
 		n++
-		if e.prev != prev || e.state != ready || e.prio != prio || q.store.keys[e.key] != e {
+		if e.prev != prev || e.state != ready || e.prio != prio || q.find(e.key) != e {
 			return n, fmt.Errorf("lane %d: entry of %v is not as it should be: %+v", prio, e.key, e)
 		}
 	}
@@ -119,12 +120,12 @@ func (q *Queue[K]) verifyTimers() error {
 			if i > 0 && h.slots[(i-1)/arity].at > s.at {
 				return fmt.Errorf("heap %d: slot %d is before its parent", which, i)
 			}
-			if int(s.e.pos[which]) != i+1 || q.store.keys[s.e.key] != s.e {
+			if int(s.e.pos[which]) != i+1 || q.find(s.e.key) != s.e {
 				return fmt.Errorf("heap %d: entry of slot %d thinks that it is at %d", which, i, s.e.pos[which]-1)
 			}
 		}
 		n := 0
-		for _, e := range q.store.keys {
+		for e := range q.store.table.all {
 			if e.pos[which] != 0 {
 				n++
 			}
@@ -160,8 +161,11 @@ func (q *Queue[K]) verifyClasses() error {
 		}
 		refs += c.refs
 	}
-	if q.classes != nil && refs != len(q.store.keys) {
-		return fmt.Errorf("classes have %d references, there are %d entries", refs, len(q.store.keys))
+	if q.classes != nil && refs != q.store.table.n {
+		return fmt.Errorf("classes have %d references, there are %d entries", refs, q.store.table.n)
 	}
 	return nil
 }
+
+// find looks a key up. Called with the lock held.
+func (q *Queue[K]) find(key K) *entry[K] { return q.store.table.find(key, q.hash(key)) }

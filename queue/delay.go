@@ -14,9 +14,10 @@ func (q *Queue[K]) Cancel(key K) bool {
 	if !q.usable(key) {
 		return false
 	}
+	hash := q.hash(key)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	e := q.store.keys[key]
+	e := q.store.table.find(key, hash)
 	if e == nil || e.pos[delayed] == 0 {
 		return false
 	}

@@ -32,8 +32,9 @@ func (q *Queue[K]) Done(key K) bool {
 	if !q.usable(key) {
 		return false
 	}
+	hash := q.hash(key)
 	q.mu.Lock()
-	e := q.store.keys[key]
+	e := q.store.table.find(key, hash)
 	if e == nil || e.state&running == 0 {
 		q.mu.Unlock()
 		return false

@@ -18,26 +18,29 @@ const (
 )
 
 const (
-	slabSize   = 16  // entries are allocated this many at a time once the queue has some
-	keepBurst  = 512 // an empty queue that held fewer keys keeps its memory for the next burst
-	shrinkFrom = 8   // the map is rebuilt when it is this many times too large
+	slabSize  = 16  // entries are allocated this many at a time once the queue has some
+	keepTable = 512 // a table of up to this many slots keeps its size, and an empty queue its memory, for the next burst
+	tooLarge  = 8   // a larger table shrinks when it has this many slots per key
 )
 
-// entry is all that the queue knows about one key. There is one entry per key, found through Queue.keys; entries are
-// recycled, and gen tells a handle to an earlier life from the present one. Guarded by Queue.mu.
+// entry is all that the queue knows about one key. There is one entry per key, found through store.table; entries are
+// recycled, and gen tells a handle to an earlier life from the present one. Guarded by Queue.mu. The first 64 bytes,
+// with the usual key, are all that a key needs that is neither delayed nor timed.
 type entry[K comparable] struct {
 	key        K
 	next, prev *entry[K] // in a lane when ready, in the list of running ones when timed, in the free list when unused
-	class      *class    // nil without Options.Class
-	since      int64     // added at; zero if not stamped
-	start      int64     // handed out at; zero if not stamped
+	hash       uint32    // of the key
 	gen        uint32    // counts hand-outs
-	failures   uint32    // AddRateLimited since the last Forget
-	pos        [heaps]int32
-	later      [heaps]int32 // priority with which it leaves the heap
-	prio       int32        // of the present or last hand-out
-	again      int32        // priority with which a dirty key comes back
+	prio       int32     // of the present or last hand-out
 	state      state
+
+	pos      [heaps]int32 // place in each heap plus one, zero: not in it
+	later    [heaps]int32 // priority with which it leaves the heap
+	again    int32        // priority with which a dirty key comes back
+	failures uint32       // AddRateLimited since the last Forget
+	class    *class       // nil without Options.Class
+	since    int64        // added at; zero if not stamped
+	start    int64        // handed out at; zero if not stamped
 }
 
 // idle says that nothing is left to remember about the key.
@@ -47,59 +50,51 @@ func (e *entry[K]) idle() bool {
 
 // store holds the entries by key. Guarded by Queue.mu.
 type store[K comparable] struct {
-	keys map[K]*entry[K]
-	free *entry[K]  // recycled entries, by next
-	slab []entry[K] // entries never used so far
-	peak int        // largest len(keys) since the map was made
-	high int        // largest len(keys) since the queue was empty
+	table table[K]
+	free  *entry[K]  // recycled entries, by next
+	slab  []entry[K] // entries never used so far
+	burst bool       // the table has been large since the queue was empty
 }
 
 // make returns a new entry for a key that has none. Amortised O(1).
-func (s *store[K]) make(key K) *entry[K] {
+func (s *store[K]) make(key K, hash uint32) *entry[K] {
 	e := s.free
 	if e != nil {
 		s.free = e.next
 		e.next = nil
 	} else {
 		if len(s.slab) == 0 {
-			s.slab = make([]entry[K], min(slabSize, 1+len(s.keys)))
+			s.slab = make([]entry[K], min(slabSize, 1+s.table.n))
 		}
 		e = &s.slab[0]
 		s.slab = s.slab[1:]
 	}
-	e.key = key
-	if s.keys == nil {
-		s.keys = make(map[K]*entry[K])
-	}
-	s.keys[key] = e
+	e.key, e.hash = key, hash
+	s.table.insert(e)
 	return e
 }
 
 // drop forgets an idle entry's key and recycles the entry. Amortised O(1).
 func (s *store[K]) drop(e *entry[K]) {
-	n := len(s.keys)
-	s.peak = max(s.peak, n)
-	s.high = max(s.high, n)
-	delete(s.keys, e.key)
-	*e = entry[K]{gen: e.gen, next: s.free}
+	s.table.remove(e)
+	var none K
+	e.key = none
+	e.class, e.since, e.start = nil, 0, 0
+	e.next = s.free
 	s.free = e
-	if n--; n == 0 {
-		if s.high >= keepBurst {
-			*s = store[K]{}
+	if len(s.table.slots) > keepTable {
+		s.burst = true
+		if s.table.n*tooLarge <= len(s.table.slots) {
+			s.shrink()
 		}
-		s.high = 0
-	} else if s.peak >= keepBurst && n*shrinkFrom <= s.peak {
-		s.rebuild()
+	} else if s.burst && s.table.n == 0 {
+		*s = store[K]{}
 	}
 }
 
-// rebuild moves the live entries to a map of their number, because Go maps never shrink, and lets the recycled entries
-// go. It costs O(live) and happens after at least seven times as many drops.
-func (s *store[K]) rebuild() {
-	keys := make(map[K]*entry[K], len(s.keys))
-	for k, e := range s.keys {
-		keys[k] = e
-	}
-	s.keys, s.peak = keys, len(keys)
+// shrink makes the table fit its entries and lets the recycled ones go. It costs O(live) and comes after several times
+// as many drops.
+func (s *store[K]) shrink() {
+	s.table.resize(max(minTable, len(s.table.slots)/4))
 	s.free, s.slab = nil, nil
 }

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"hash/maphash"
 	"reflect"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 type Queue[K comparable] struct {
 	// Set once by New.
 	base        time.Time // what the int64 times count from
+	seed        maphash.Seed
 	limiter     Limiter[K]
 	backoff     Exponential[K] // stands for limiter when that is nil
 	classOf     func(K) string
@@ -44,6 +46,7 @@ type Queue[K comparable] struct {
 func New[K comparable](opts Options[K]) *Queue[K] {
 	q := &Queue[K]{
 		base:     time.Now().Add(-1), // so that no stamp is zero, which means none
+		seed:     maphash.MakeSeed(),
 		classOf:  opts.Class,
 		onError:  opts.OnError,
 		ageAfter: int64(opts.AgeAfter),
@@ -95,3 +98,6 @@ func (q *Queue[K]) stamp() int64 {
 	}
 	return 0
 }
+
+// hash is the key's hash. Called without the lock, so that long keys do not lengthen it.
+func (q *Queue[K]) hash(key K) uint32 { return uint32(maphash.Comparable(q.seed, key)) }

@@ -12,9 +12,10 @@ func (q *Queue[K]) Forget(key K) {
 	if !q.usable(key) {
 		return
 	}
+	hash := q.hash(key)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if e := q.store.keys[key]; e != nil {
+	if e := q.store.table.find(key, hash); e != nil {
 		e.failures = 0
 		q.release(e)
 	}
@@ -25,9 +26,10 @@ func (q *Queue[K]) Retries(key K) int {
 	if !q.usable(key) {
 		return 0
 	}
+	hash := q.hash(key)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if e := q.store.keys[key]; e != nil {
+	if e := q.store.table.find(key, hash); e != nil {
 		return int(e.failures)
 	}
 	return 0
@@ -39,13 +41,13 @@ func (q *Queue[K]) addRateLimited(key K, prio int32, opts AddOptions) {
 	if !q.usable(key) {
 		return
 	}
-	class := q.className(key)
+	class, hash := q.className(key), q.hash(key)
 	q.mu.Lock()
 	if q.down {
 		q.mu.Unlock()
 		return
 	}
-	e := q.entry(key, class)
+	e := q.entry(key, hash, class)
 	failures := int(e.failures)
 	if e.failures+1 != 0 {
 		e.failures++
@@ -61,7 +63,7 @@ func (q *Queue[K]) addRateLimited(key K, prio int32, opts AddOptions) {
 			q.mu.Unlock()
 			return
 		}
-		e = q.entry(key, class) // it can have been forgotten meanwhile
+		e = q.entry(key, hash, class) // it can have been forgotten meanwhile
 	}
 	if opts.After <= 0 || d < opts.After {
 		opts.After = d

@@ -53,7 +53,7 @@ func (t *timers[K]) remove(e *entry[K]) {
 			t.down(i, moved)
 		}
 	}
-	if c := cap(t.slots); c > keepTimers && n*shrinkFrom <= c {
+	if c := cap(t.slots); c > keepTimers && n*tooLarge <= c {
 		t.slots = append(make([]timerSlot[K], 0, 2*n), t.slots...)
 	}
 }
