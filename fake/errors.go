@@ -1,0 +1,116 @@
+package fake
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Misuse of the package by the test's author. What the server refuses on behalf of
+// Kubernetes is an *errors.StatusError instead.
+var (
+	// ErrNotRegistered says that no resource of the asked type or name is registered.
+	ErrNotRegistered = errors.New("resource not registered")
+	// ErrAmbiguous says that the type is registered for several resources and the call
+	// does not name one: use [Server.Resource].
+	ErrAmbiguous = errors.New("type registered for several resources")
+	// ErrDuplicate says that the resource is already registered.
+	ErrDuplicate = errors.New("resource already registered")
+	// ErrType says that a Go type cannot hold the objects of a resource.
+	ErrType = errors.New("unusable object type")
+	// ErrResource says that a [Resource] is incomplete or malformed.
+	ErrResource = errors.New("invalid resource")
+	// ErrFault says that a [Fault] names no action or several.
+	ErrFault = errors.New("invalid fault")
+)
+
+// errPanic wraps what user code panicked with while one of its objects was handled.
+type errPanic struct{ value any }
+
+func (e errPanic) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+
+// The wording of these refusals is the API server's own: clients of all languages match it.
+const (
+	msgModified      = "the object has been modified; please apply your changes to the latest version and try again"
+	msgContinueStale = "The provided continue parameter is too old to display a consistent list result. " +
+		"You can start a new list without the continue parameter, or use the continue token in this response to retrieve " +
+		"the remainder of the results. Continuing with the provided token results in an inconsistent list - " +
+		"objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list."
+	msgListStale = "The resourceVersion for the provided list is too old."
+)
+
+// errWatchStale is the 410 of a watch that starts before the kept history.
+func errWatchStale(rv, compacted uint64) error {
+	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", rv, compacted))
+}
+
+// errContinueStale is the 410 of a page whose list is no longer kept. The token in it
+// goes on inconsistently, at whatever resourceVersion is current.
+func errContinueStale(after types.NamespacedName) error {
+	err := apierrors.NewResourceExpired(msgContinueStale)
+	err.ErrStatus.ListMeta.Continue = encodeContinue(continueToken{rv: -1, after: after})
+	return err
+}
+
+// errTooLarge is the 504 of a read that asks for a resourceVersion yet to come. The API
+// server waits three seconds before it says so; the fake says so at once.
+func errTooLarge(rv, current uint64) error {
+	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", rv, current), 1)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type:    metav1.CauseTypeResourceVersionTooLarge,
+		Message: "Too large resource version",
+	}}
+	return err
+}
+
+// errUnsupportedMedia is the 415 of a body in a format that the fake does not read.
+func errUnsupportedMedia(got string, want ...string) error {
+	return statusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		fmt.Sprintf("the body of the request was in an unknown format - accepted media types include: %s (got %q)", join(want), got))
+}
+
+// errNotAcceptable is the 406 of a request that accepts nothing the fake writes.
+func errNotAcceptable() error {
+	return statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		"only the following media types are accepted: application/json")
+}
+
+func statusError(code int32, reason metav1.StatusReason, message string) *apierrors.StatusError {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message,
+	}}
+}
+
+// asStatus gives the Status that reports err to a client.
+func asStatus(err error) metav1.Status {
+	var api apierrors.APIStatus
+	if !errors.As(err, &api) {
+		api = apierrors.NewInternalError(err)
+	}
+	st := api.Status()
+	st.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	if st.Code == 0 {
+		st.Code = http.StatusInternalServerError
+	}
+	return st
+}
+
+func conflict(gr schema.GroupResource, name, format string, args ...any) error {
+	return apierrors.NewConflict(gr, name, fmt.Errorf(format, args...))
+}
+
+func join(words []string) string {
+	out := ""
+	for i, w := range words {
+		if i > 0 {
+			out += ", "
+		}
+		out += w
+	}
+	return out
+}

@@ -1,0 +1,154 @@
+package fake
+
+import (
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	optionsvalidation "k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// listRequest is a checked LIST. The rules are those of the API concepts page
+// ("Semantics for get and list"); the zero value asks for everything as it is now.
+type listRequest struct {
+	atLeast uint64 // the list may not be older; 0 for any
+	exact   uint64 // the list must be of this resourceVersion; 0 for the current one
+	from    types.NamespacedName
+	after   bool // from is the last key of the page before
+	limit   int64
+}
+
+// page is one answer.
+type page[T metav1.Object] struct {
+	items []*version[T]
+	meta  metav1.ListMeta
+}
+
+// checkOptions applies the API server's own validation of ListOptions.
+func (s *Server) checkOptions(opts metav1.ListOptions, watch bool) (internalversion.ListOptions, error) {
+	var in internalversion.ListOptions
+	opts.Watch = watch
+	// The selectors are parsed elsewhere, and with them this conversion could fail.
+	opts.LabelSelector, opts.FieldSelector = "", ""
+	if err := internalversion.Convert_v1_ListOptions_To_internalversion_ListOptions(&opts, &in, nil); err != nil {
+		return in, apierrors.NewBadRequest(err.Error())
+	}
+	internalversion.SetListOptionsDefaults(&in, !s.noWatchList)
+	if errs := optionsvalidation.ValidateListOptions(&in, !s.noWatchList); len(errs) > 0 {
+		return in, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
+	}
+	return in, nil
+}
+
+// listRequest checks opts. Errors: Invalid, BadRequest; 410 is found by list.
+func (t *table[T]) listRequest(opts metav1.ListOptions) (q listRequest, err error) {
+	in, err := t.server.checkOptions(opts, false)
+	if err != nil {
+		return q, err
+	}
+	rv, err := t.parseRV(in.ResourceVersion)
+	if err != nil {
+		return q, err
+	}
+	q.limit = max(in.Limit, 0)
+	switch {
+	case in.Continue != "":
+		c, err := decodeContinue(in.Continue)
+		if err != nil {
+			return q, err
+		}
+		if rv != 0 {
+			return q, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
+		}
+		q.from, q.after, q.exact = c.after, true, uint64(max(c.rv, 0))
+	case in.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
+		q.exact = rv
+	case in.ResourceVersionMatch == "" && q.limit > 0 && rv != 0:
+		q.exact = rv // a page without a match rule is of exactly that version
+	default:
+		q.atLeast = rv
+		if in.ResourceVersion == "0" {
+			q.limit = 0 // "any version" is answered from the watch cache, in one piece
+		}
+	}
+	return q, nil
+}
+
+func (t *table[T]) parseRV(text string) (uint64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	rv, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, t.errBadRV(text, err)
+	}
+	return rv, nil
+}
+
+func (t *table[T]) errBadRV(text string, err error) error {
+	return apierrors.NewInvalid(schema.GroupKind{Group: t.res.Group, Kind: t.res.Name}, "",
+		field.ErrorList{field.Invalid(field.NewPath("resourceVersion"), text, err.Error())})
+}
+
+// list answers q. Errors: 410 Expired and 504 Timeout.
+func (t *table[T]) list(m *matcher, q listRequest) (page[T], error) {
+	found, rv, err := t.snapshot(m, q)
+	if err != nil {
+		return page[T]{}, err
+	}
+	p := page[T]{meta: metav1.ListMeta{ResourceVersion: formatRV(rv)}}
+	if m.all() && (q.limit == 0 || int64(len(found)) <= q.limit) {
+		p.items = found
+		return p, nil
+	}
+	for i, v := range found {
+		if m.match(v.obj) {
+			p.items = append(p.items, v)
+		}
+		// As in the API server, what is left need not match: a last page may be empty.
+		if left := int64(len(found) - i - 1); q.limit > 0 && int64(len(p.items)) == q.limit && left > 0 {
+			p.meta.Continue = encodeContinue(continueToken{rv: int64(rv), after: v.key})
+			if m.all() {
+				p.meta.RemainingItemCount = &left
+			}
+			break
+		}
+	}
+	return p, nil
+}
+
+// snapshot gathers what q can see, before selectors, with its resourceVersion.
+func (t *table[T]) snapshot(m *matcher, q listRequest) ([]*version[T], uint64, error) {
+	s := t.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if want := max(q.exact, q.atLeast); want > s.rv {
+		return nil, 0, errTooLarge(want, s.rv)
+	}
+	if q.exact != 0 && q.exact < s.compacted {
+		if q.after {
+			return nil, 0, errContinueStale(q.from)
+		}
+		return nil, 0, apierrors.NewResourceExpired(msgListStale)
+	}
+	rv := s.rv
+	if q.exact != 0 {
+		rv = q.exact
+	}
+	if m.name != "" && rv == s.rv && !q.after && (m.namespace != "" || t.res.ClusterScoped) {
+		if v := t.live(types.NamespacedName{Namespace: m.namespace, Name: m.name}); v != nil {
+			return []*version[T]{v}, rv, nil
+		}
+		return nil, rv, nil
+	}
+	from := types.NamespacedName{Namespace: m.namespace}
+	if q.after && compareKeys(q.from, from) >= 0 {
+		// No name holds a zero byte: this is the least key after q.from.
+		from = types.NamespacedName{Namespace: q.from.Namespace, Name: q.from.Name + "\x00"}
+	}
+	return t.gatherAt(rv, m.namespace, from), rv, nil
+}

@@ -1,0 +1,88 @@
+package fake
+
+import (
+	"sort"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// record is one write of a resource: a create has no old, a delete no cur, and a bookmark
+// neither. It never changes but for the cache in gone.
+type record[T metav1.Object] struct {
+	rv       uint64
+	old, cur *version[T]
+	left     atomic.Pointer[version[T]]
+}
+
+func (r *record[T]) bookmark() bool { return r.old == nil && r.cur == nil }
+
+func (r *record[T]) key() types.NamespacedName {
+	if r.cur != nil {
+		return r.cur.key
+	}
+	return r.old.key
+}
+
+// gone returns what a DELETED event of this record carries: the state before it, at its
+// resourceVersion. The copy is made once for all watches.
+func (r *record[T]) gone(t *table[T]) (*version[T], error) {
+	if v := r.left.Load(); v != nil {
+		return v, nil
+	}
+	obj, err := t.clone(r.old.obj)
+	if err != nil {
+		return nil, err
+	}
+	obj.SetResourceVersion(formatRV(r.rv))
+	v := &version[T]{key: r.old.key, rv: r.rv, obj: obj}
+	if !r.left.CompareAndSwap(nil, v) {
+		v = r.left.Load()
+	}
+	return v, nil
+}
+
+// log is the kept history of one resource, in the order of writing. Records are
+// addressed by their number since the server began, so that a watch keeps its place
+// while old records go.
+type log[T metav1.Object] struct {
+	records []*record[T] // rv never falls
+	first   uint64       // number of records[0]
+}
+
+// append adds r and forgets, now and then, what lies at or below the horizon.
+func (l *log[T]) append(r *record[T], horizon uint64) {
+	// Trimming moves the rest, so it waits until half is to go: amortized O(1).
+	if n := len(l.records); n >= 64 && l.records[n/2].rv <= horizon {
+		l.trim(horizon)
+	}
+	l.records = append(l.records, r)
+}
+
+func (l *log[T]) trim(horizon uint64) {
+	n := l.search(horizon)
+	l.records = append([]*record[T](nil), l.records[n:]...)
+	l.first += uint64(n)
+}
+
+// search returns the index of the first record after rv.
+func (l *log[T]) search(rv uint64) int {
+	return sort.Search(len(l.records), func(i int) bool { return l.records[i].rv > rv })
+}
+
+// after returns the records after rv, to be read under Server.mu alone.
+func (l *log[T]) after(rv uint64) []*record[T] { return l.records[l.search(rv):] }
+
+// position returns the number of the first record after rv.
+func (l *log[T]) position(rv uint64) uint64 { return l.first + uint64(l.search(rv)) }
+
+// read appends up to limit records from number pos on. It reports false when some of
+// them are forgotten.
+func (l *log[T]) read(into []*record[T], pos uint64, limit int) ([]*record[T], bool) {
+	if pos < l.first {
+		return into, false
+	}
+	rest := l.records[min(pos-l.first, uint64(len(l.records))):]
+	return append(into, rest[:min(limit, len(rest))]...), true
+}

@@ -1,0 +1,149 @@
+package fake
+
+import (
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"reflect"
+)
+
+// nameAlphabet is what Kubernetes makes generated names of: nothing that spells words.
+const nameAlphabet = "bcdfghjklmnpqrstvwxz2456789"
+
+// maxGeneratedBase leaves room for the suffix in a name of 63 bytes.
+const maxGeneratedBase = 63 - 5
+
+// prepareCreate sets and checks what does not depend on other objects. A generated name
+// is checked with a suffix in its place and given later.
+func (t *table[T]) prepareCreate(obj T) error {
+	if obj.GetResourceVersion() != "" {
+		return apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+	}
+	if err := t.setKind(obj); err != nil {
+		return err
+	}
+	if t.res.ClusterScoped {
+		obj.SetNamespace("")
+	}
+	obj.SetDeletionTimestamp(nil)
+	obj.SetDeletionGracePeriodSeconds(nil)
+	obj.SetSelfLink("")
+	if t.generations(obj) {
+		obj.SetGeneration(1)
+	}
+	if obj.GetName() == "" && obj.GetGenerateName() != "" {
+		base := obj.GetGenerateName()
+		obj.SetName(base[:min(len(base), maxGeneratedBase)] + "xxxxx")
+	}
+	return t.invalid(obj, validation.ValidateObjectMetaAccessor(obj, !t.res.ClusterScoped, validation.NameIsDNSSubdomain, field.NewPath("metadata")))
+}
+
+// freeName puts a random suffix into a prepared name, one that no object has. Called
+// under Server.mu.
+func (t *table[T]) freeName(namespace, prepared string) string {
+	name := []byte(prepared)
+	for {
+		for i := len(name) - 5; i < len(name); i++ {
+			name[i] = nameAlphabet[t.server.names.IntN(len(nameAlphabet))]
+		}
+		if t.live(types.NamespacedName{Namespace: namespace, Name: string(name)}) == nil {
+			return string(name)
+		}
+	}
+}
+
+// prepareUpdate carries over from old what a client cannot change, and checks the rest.
+func (t *table[T]) prepareUpdate(obj T, old *version[T]) error {
+	if err := t.setKind(obj); err != nil {
+		return err
+	}
+	was := old.obj
+	if t.res.ClusterScoped {
+		obj.SetNamespace("")
+	}
+	if obj.GetUID() == "" {
+		obj.SetUID(was.GetUID())
+	}
+	obj.SetResourceVersion(was.GetResourceVersion())
+	obj.SetCreationTimestamp(was.GetCreationTimestamp())
+	obj.SetDeletionTimestamp(was.GetDeletionTimestamp())
+	obj.SetDeletionGracePeriodSeconds(was.GetDeletionGracePeriodSeconds())
+	obj.SetGeneration(was.GetGeneration())
+	if t.generations(obj) && !t.sameSpec(obj, was) {
+		obj.SetGeneration(was.GetGeneration() + 1)
+	}
+	path := field.NewPath("metadata")
+	errs := validation.ValidateObjectMetaAccessor(obj, !t.res.ClusterScoped, validation.NameIsDNSSubdomain, path)
+	errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(obj, was, path)...)
+	return t.invalid(obj, errs)
+}
+
+func (t *table[T]) invalid(obj T, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(t.res.GroupVersionKind().GroupKind(), obj.GetName(), errs)
+}
+
+// setKind makes obj state its kind, and refuses one that states another.
+func (t *table[T]) setKind(obj T) error {
+	k, ok := any(obj).(interface{ GetObjectKind() schema.ObjectKind })
+	if !ok {
+		return nil
+	}
+	got, want := k.GetObjectKind().GroupVersionKind(), t.res.GroupVersionKind()
+	if (got.Group != "" || got.Version != "") && got.GroupVersion() != want.GroupVersion() {
+		return apierrors.NewBadRequest("the API version in the data (" + got.GroupVersion().String() +
+			") does not match the expected API version (" + want.GroupVersion().String() + ")")
+	}
+	if got.Kind != "" && got.Kind != want.Kind {
+		return apierrors.NewBadRequest("the kind in the data (" + got.Kind + ") does not match the expected kind (" + want.Kind + ")")
+	}
+	if got != want {
+		k.GetObjectKind().SetGroupVersionKind(want)
+	}
+	return nil
+}
+
+// generations reports whether the server counts generations of obj: of types with a
+// Spec, and of unstructured objects, as for custom resources.
+func (t *table[T]) generations(obj T) bool {
+	if _, ok := any(obj).(*unstructured.Unstructured); ok {
+		return true
+	}
+	return t.spec != nil
+}
+
+// sameSpec reports whether a and b agree in what a generation is of: the Spec, or in
+// unstructured objects everything beside metadata and status.
+func (t *table[T]) sameSpec(a, b T) bool {
+	if ua, ok := any(a).(*unstructured.Unstructured); ok {
+		ub := any(b).(*unstructured.Unstructured)
+		return same(desired(ua.Object), desired(ub.Object))
+	}
+	return same(t.specOf(a), t.specOf(b))
+}
+
+func (t *table[T]) specOf(obj T) any {
+	return reflect.ValueOf(obj).Elem().FieldByIndex(t.spec).Interface()
+}
+
+func desired(object map[string]any) map[string]any {
+	out := make(map[string]any, len(object))
+	for k, v := range object {
+		if k != "metadata" && k != "status" {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// isNil reports whether obj is a nil pointer.
+func isNil[T metav1.Object](obj T) bool {
+	v := reflect.ValueOf(obj)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}

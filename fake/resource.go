@@ -1,0 +1,101 @@
+package fake
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Resource describes one resource of the server. For a struct type of its own, such as
+// *corev1.Pod, Resource{} is complete: v1, Pod, pods, namespaced.
+type Resource struct {
+	// Group is the API group, such as "apps"; empty for the core group.
+	Group string
+	// Version is the API version; empty means "v1".
+	Version string
+	// Kind is the kind of one object; empty means the name of the Go type, its first
+	// letter made a capital. It must be given for types that hold any kind, Unstructured and PartialObjectMetadata.
+	Kind string
+	// Name is the plural in URLs; empty means the plural that the kind suggests.
+	Name string
+	// ListKind is the kind of a list; empty means Kind + "List".
+	ListKind string
+	// ClusterScoped says that the objects have no namespace.
+	ClusterScoped bool
+}
+
+// GroupVersionResource returns the resource's full name.
+func (r Resource) GroupVersionResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Name}
+}
+
+// GroupVersionKind returns the full name of the objects' kind.
+func (r Resource) GroupVersionKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
+}
+
+func (r Resource) groupResource() schema.GroupResource {
+	return schema.GroupResource{Group: r.Group, Resource: r.Name}
+}
+
+func (r Resource) groupVersion() schema.GroupVersion {
+	return schema.GroupVersion{Group: r.Group, Version: r.Version}
+}
+
+// complete fills the defaults for objects of typ and checks the result.
+func (r Resource) complete(typ reflect.Type) (Resource, error) {
+	if typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct {
+		return r, fmt.Errorf("fake: %v: %w: want a pointer to a struct", typ, ErrType)
+	}
+	if r.Kind == "" {
+		if typ == reflect.TypeFor[*unstructured.Unstructured]() || typ == reflect.TypeFor[*metav1.PartialObjectMetadata]() {
+			return r, fmt.Errorf("fake: %v: %w: Kind must be given, the type holds any kind", typ, ErrResource)
+		}
+		// A generic type's name carries its arguments in brackets.
+		name, _, _ := strings.Cut(typ.Elem().Name(), "[")
+		first, size := utf8.DecodeRuneInString(name)
+		if size > 0 {
+			r.Kind = string(unicode.ToUpper(first)) + name[size:]
+		}
+	}
+	if r.Version == "" {
+		r.Version = "v1"
+	}
+	if r.Name == "" {
+		plural, _ := meta.UnsafeGuessKindToResource(r.GroupVersionKind())
+		r.Name = plural.Resource
+	}
+	if r.ListKind == "" {
+		r.ListKind = r.Kind + "List"
+	}
+	return r, r.check()
+}
+
+func (r Resource) check() error {
+	var faults []string
+	if r.Kind == "" {
+		faults = append(faults, "Kind is empty")
+	}
+	for _, part := range []struct{ field, value string }{{"Name", r.Name}, {"Version", r.Version}} {
+		for _, msg := range validation.IsDNS1035Label(part.value) {
+			faults = append(faults, fmt.Sprintf("%s %q: %s", part.field, part.value, msg))
+		}
+	}
+	if r.Group != "" {
+		for _, msg := range validation.IsDNS1123Subdomain(r.Group) {
+			faults = append(faults, fmt.Sprintf("Group %q: %s", r.Group, msg))
+		}
+	}
+	if len(faults) > 0 {
+		return fmt.Errorf("fake: %w %s: %s", ErrResource, r.GroupVersionResource(), strings.Join(faults, "; "))
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package fake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform/reflector"
+)
+
+var _ reflector.Source[*metav1.PartialObjectMetadata] = (*Source[*metav1.PartialObjectMetadata])(nil)
+
+// Source is a [reflector.Source] on a server in the same process: no socket, no JSON, no
+// goroutine. It answers as the HTTP form does, faults included, and is safe for
+// concurrent use. Make one with [NewSource].
+type Source[T metav1.Object] struct {
+	t    *table[T]
+	sel  Selection
+	name string
+}
+
+// NewSource returns a source of a selection of T's resource. Errors: [ErrNotRegistered],
+// [ErrAmbiguous], [ErrType]; a BadRequest Status for a selector that does not parse.
+func NewSource[T metav1.Object](at Target, sel Selection) (*Source[T], error) {
+	t, err := lookup[T](at, schema.GroupVersionKind{})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := sel.matcher(metav1.ListOptions{}); err != nil {
+		return nil, err
+	}
+	name := t.res.groupResource().String()
+	if sel.Namespace != "" {
+		name += " in namespace " + sel.Namespace
+	}
+	return &Source[T]{t: t, sel: sel, name: name}, nil
+}
+
+// Resource names the collection, such as "deployments.apps in namespace prod".
+func (s *Source[T]) Resource() string { return s.name }
+
+// List implements [reflector.Source]. Objects are copies, unless the selection is
+// ReadOnly. The selectors of opts narrow the source's own.
+func (s *Source[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
+	cut := -1
+	if f := s.t.server.strike(VerbList, s.t.res.groupResource(), false); f != nil {
+		if f.Status != nil {
+			return metav1.ListMeta{}, f.Status
+		}
+		cut = f.CutEvents
+	}
+	p, err := s.page(opts)
+	if err != nil {
+		return metav1.ListMeta{}, err
+	}
+	for i, v := range p.items {
+		if err := ctx.Err(); err != nil {
+			return metav1.ListMeta{}, context.Cause(ctx)
+		}
+		if i == cut {
+			return metav1.ListMeta{}, fmt.Errorf("fake: list cut: %w", io.ErrUnexpectedEOF)
+		}
+		obj, err := s.t.share(v, s.sel.ReadOnly)
+		if err != nil {
+			return metav1.ListMeta{}, err
+		}
+		if !yield(reflector.Event[T]{Type: reflector.Added, ResourceVersion: v.obj.GetResourceVersion(), Object: obj}, nil) {
+			return metav1.ListMeta{}, reflector.ErrStopped
+		}
+	}
+	return p.meta, ctx.Err()
+}
+
+func (s *Source[T]) page(opts metav1.ListOptions) (page[T], error) {
+	q, err := s.t.listRequest(opts)
+	if err != nil {
+		return page[T]{}, err
+	}
+	m, err := s.sel.matcher(opts)
+	if err != nil {
+		return page[T]{}, err
+	}
+	return s.t.list(m, q)
+}
+
+// Watch implements [reflector.Source]. The caller's goroutine pulls the events; between
+// them it waits on channels, which testing/synctest counts as durably blocked. A broken
+// connection is an error that wraps [io.ErrUnexpectedEOF].
+func (s *Source[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[T], error] {
+	return func(yield func(reflector.Event[T], error) bool) {
+		w, cut, err := s.open(opts)
+		if err != nil {
+			yield(reflector.Event[T]{}, err)
+			return
+		}
+		defer w.close()
+		for sent := 0; ; {
+			if sent == cut {
+				w.ended = errDropped
+			}
+			ev, ok, err := s.next(ctx, w)
+			switch {
+			case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+				return
+			case err != nil:
+				yield(reflector.Event[T]{}, err)
+				return
+			case ok:
+				sent++
+				if !yield(ev, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// open starts a stream, with the number of events that a fault lets it send (-1: all).
+func (s *Source[T]) open(opts metav1.ListOptions) (w *stream[T], cut int, err error) {
+	f := s.t.server.strike(VerbWatch, s.t.res.groupResource(), false)
+	if f != nil && f.Status != nil {
+		return nil, 0, f.Status
+	}
+	m, err := s.sel.matcher(opts)
+	if err != nil {
+		return nil, 0, err
+	}
+	if w, err = s.t.watch(m, opts); err != nil {
+		return nil, 0, err
+	}
+	cut = -1
+	if f != nil {
+		w.silent = f.Silent
+		if f.CutEvents > 0 {
+			cut = f.CutEvents
+		}
+	}
+	return w, cut, nil
+}
+
+// next returns one event; it reports false after a wait.
+func (s *Source[T]) next(ctx context.Context, w *stream[T]) (ev reflector.Event[T], ok bool, err error) {
+	if ctx.Err() != nil {
+		return ev, false, context.Cause(ctx)
+	}
+	c, ok, err := w.poll()
+	if errors.Is(err, errDropped) {
+		return ev, false, fmt.Errorf("%w: %w", errDropped, io.ErrUnexpectedEOF)
+	}
+	if err != nil {
+		return ev, false, err
+	}
+	if !ok {
+		return ev, false, w.wait(ctx)
+	}
+	ev = reflector.Event[T]{Type: c.typ, InitialEventsEnd: c.initialEnd}
+	if c.obj == nil {
+		ev.ResourceVersion = formatRV(c.rv)
+		return ev, true, nil
+	}
+	ev.ResourceVersion = c.obj.obj.GetResourceVersion()
+	ev.Object, err = s.t.share(c.obj, s.sel.ReadOnly)
+	return ev, err == nil, err
+}

@@ -1,0 +1,263 @@
+package fake
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/reflector"
+)
+
+// readAhead is how many records a stream takes under the lock at a time.
+const readAhead = 128
+
+// errDropped ends a stream whose connection a fault broke.
+var errDropped = errors.New("fake: watch dropped")
+
+// change is one event of a stream; obj is nil in a bookmark.
+type change[T metav1.Object] struct {
+	typ        reflector.EventType
+	obj        *version[T]
+	rv         uint64
+	initialEnd bool
+}
+
+// stream is one open watch, pulled by one goroutine: poll gives what is there, wait
+// blocks until poll may give more. It holds nothing on the server, so leaving it is
+// enough to end it; close frees its timer.
+type stream[T metav1.Object] struct {
+	t         *table[T]
+	m         *matcher
+	bookmarks bool
+
+	initial []*version[T] // still to be sent as ADDED
+	endMark bool          // a bookmark closes the initial events
+
+	pos    uint64       // number of the next record in the log
+	buffer []*record[T] // read, not yet sent
+	at     uint64       // everything up to here has been sent, or lies before the start
+
+	drops  <-chan struct{}
+	silent bool // a fault: nothing is ever sent
+	timer  *time.Timer
+	timeUp bool
+	ended  error // once set, all that poll says
+	wake   <-chan struct{}
+}
+
+// watch opens a stream. Errors that the API server puts into the stream are returned by
+// the first poll instead. opts has passed checkOptions.
+func (t *table[T]) watch(m *matcher, opts metav1.ListOptions) (*stream[T], error) {
+	in, err := t.server.checkOptions(opts, true)
+	if err != nil {
+		return nil, err
+	}
+	rv, err := t.parseRV(in.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	w := &stream[T]{t: t, m: m, bookmarks: in.AllowWatchBookmarks}
+	initial := in.SendInitialEvents != nil && *in.SendInitialEvents || in.SendInitialEvents == nil && rv == 0
+	if err := w.start(rv, initial); err != nil {
+		return nil, err
+	}
+	w.endMark = w.bookmarks && in.SendInitialEvents != nil && *in.SendInitialEvents
+	if in.TimeoutSeconds != nil && *in.TimeoutSeconds > 0 {
+		w.timer = time.NewTimer(time.Duration(*in.TimeoutSeconds) * time.Second)
+	}
+	return w, nil
+}
+
+// start finds the place in the log. The rules are those of the API concepts page
+// ("Semantics for watch") and, for initial events, of KEP-3157.
+func (w *stream[T]) start(rv uint64, initial bool) error {
+	s := w.t.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.drops = s.drops
+	switch {
+	case initial:
+		if rv > s.rv {
+			return errTooLarge(rv, s.rv)
+		}
+		w.initial = w.t.gather(w.m.namespace, types.NamespacedName{Namespace: w.m.namespace})
+		w.at = s.rv
+	case rv == 0:
+		w.at = s.rv
+	case rv < s.compacted:
+		w.ended = errWatchStale(rv, s.compacted)
+	default:
+		w.at = rv // may be yet to come: then only later events are sent
+	}
+	w.pos = w.t.log.position(min(w.at, s.rv))
+	return nil
+}
+
+func (w *stream[T]) close() {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// poll returns the next event. It reports false when there is none now. Errors end the
+// stream: io.EOF for an orderly end, errDropped for a broken connection, or a Status.
+func (w *stream[T]) poll() (c change[T], ok bool, err error) {
+	if w.ended != nil {
+		return c, false, w.ended
+	}
+	select {
+	case <-w.drops:
+		return c, false, w.end(errDropped)
+	default:
+	}
+	if w.silent {
+		return c, false, w.checkTime()
+	}
+	for {
+		if c, ok := w.pollInitial(); ok {
+			return c, true, nil
+		}
+		for len(w.buffer) > 0 {
+			r := w.buffer[0]
+			w.buffer = w.buffer[1:]
+			c, ok, err := w.translate(r)
+			if err != nil {
+				return c, false, w.end(err)
+			}
+			if ok {
+				return c, true, nil
+			}
+		}
+		if w.timeUp = w.timeUp || w.timeIsUp(); w.timeUp {
+			return w.lastBookmark()
+		}
+		if err := w.read(); err != nil {
+			return c, false, w.end(err)
+		}
+		if len(w.buffer) == 0 {
+			return c, false, nil
+		}
+	}
+}
+
+func (w *stream[T]) end(err error) error {
+	w.ended = err
+	return err
+}
+
+func (w *stream[T]) pollInitial() (c change[T], ok bool) {
+	for len(w.initial) > 0 {
+		v := w.initial[0]
+		w.initial = w.initial[1:]
+		if w.m.match(v.obj) {
+			return change[T]{typ: reflector.Added, obj: v, rv: v.rv}, true
+		}
+	}
+	w.initial = nil
+	if w.endMark {
+		w.endMark = false
+		return change[T]{typ: reflector.Bookmark, rv: w.at, initialEnd: true}, true
+	}
+	return c, false
+}
+
+// read takes the next records, or notes what to wait for.
+func (w *stream[T]) read() error {
+	s := w.t.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ok bool
+	w.buffer, ok = w.t.log.read(w.buffer[:0:0], w.pos, readAhead)
+	if !ok {
+		return errWatchStale(w.at, s.compacted)
+	}
+	w.pos += uint64(len(w.buffer))
+	if len(w.buffer) == 0 {
+		w.at = max(w.at, s.rv)
+		if w.t.wake == nil {
+			w.t.wake = make(chan struct{})
+		}
+		w.wake = w.t.wake
+	}
+	return nil
+}
+
+// translate turns a record into the event that this selection sees of it, if any.
+func (w *stream[T]) translate(r *record[T]) (c change[T], ok bool, err error) {
+	if r.rv < w.at || r.rv == w.at && !r.bookmark() {
+		return c, false, nil // before a start that was yet to come
+	}
+	w.at = r.rv
+	if r.bookmark() {
+		return change[T]{typ: reflector.Bookmark, rv: r.rv}, w.bookmarks, nil
+	}
+	was := r.old != nil && w.m.match(r.old.obj)
+	is := r.cur != nil && w.m.match(r.cur.obj)
+	c = change[T]{obj: r.cur, rv: r.rv}
+	switch {
+	case is && was:
+		c.typ = reflector.Modified
+	case is:
+		c.typ = reflector.Added
+	case was:
+		c.typ = reflector.Deleted
+		c.obj, err = r.gone(w.t)
+	default:
+		return c, false, nil
+	}
+	return c, err == nil, err
+}
+
+func (w *stream[T]) timeIsUp() bool {
+	if w.timer == nil {
+		return false
+	}
+	select {
+	case <-w.timer.C:
+		return true
+	default:
+		return false
+	}
+}
+
+// lastBookmark lets a client that resumes skip what it has been sent.
+func (w *stream[T]) lastBookmark() (c change[T], ok bool, err error) {
+	err = w.end(io.EOF)
+	if !w.bookmarks {
+		return c, false, err
+	}
+	return change[T]{typ: reflector.Bookmark, rv: w.at}, true, nil
+}
+
+func (w *stream[T]) checkTime() error {
+	if w.timeUp = w.timeUp || w.timeIsUp(); w.timeUp {
+		return w.end(io.EOF)
+	}
+	return nil
+}
+
+// wait blocks until poll has something new to say, or ctx is done. It waits on channels
+// alone, so that it is durably blocked to testing/synctest.
+func (w *stream[T]) wait(ctx context.Context) error {
+	var timeUp <-chan time.Time
+	if w.timer != nil {
+		timeUp = w.timer.C
+	}
+	wake := w.wake
+	if w.silent {
+		wake = nil
+	}
+	select {
+	case <-wake:
+	case <-timeUp:
+		w.timeUp = true
+	case <-w.drops:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}

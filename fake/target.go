@@ -1,0 +1,73 @@
+package fake
+
+import (
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Target says where a typed call goes: a *[Server], which finds the resource by the Go
+// type, or one resource of it, from [Server.Resource].
+type Target interface {
+	target() (*Server, schema.GroupResource)
+}
+
+// One is one resource of a server, the [Target] for types registered more than once.
+type One struct {
+	server   *Server
+	resource schema.GroupResource
+}
+
+// Resource names one resource, such as {Group: "apps", Resource: "deployments"}. Whether
+// it is registered shows when it is used.
+func (s *Server) Resource(name schema.GroupResource) One { return One{s, name} }
+
+func (s *Server) target() (*Server, schema.GroupResource) { return s, schema.GroupResource{} }
+
+func (o One) target() (*Server, schema.GroupResource) { return o.server, o.resource }
+
+// lookup finds the table that a call means. kind is the object's own, where there is an
+// object: it settles which resource is meant when T has several.
+func lookup[T metav1.Object](at Target, kind schema.GroupVersionKind) (*table[T], error) {
+	s, name := at.target()
+	typ := reflect.TypeFor[T]()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !name.Empty() {
+		c, ok := s.tables[name]
+		if !ok {
+			return nil, fmt.Errorf("fake: %s: %w", name, ErrNotRegistered)
+		}
+		t, ok := c.(*table[T])
+		if !ok {
+			return nil, fmt.Errorf("fake: %s: %w: registered for another type than %v", name, ErrType, typ)
+		}
+		return t, nil
+	}
+	found := s.byType[typ]
+	if len(found) > 1 && !kind.Empty() {
+		for _, c := range found {
+			if c.info().GroupVersionKind() == kind {
+				return c.(*table[T]), nil
+			}
+		}
+		return nil, fmt.Errorf("fake: %v of kind %s: %w", typ, kind, ErrNotRegistered)
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("fake: %v: %w", typ, ErrNotRegistered)
+	case 1:
+		return found[0].(*table[T]), nil
+	}
+	return nil, fmt.Errorf("fake: %v: %w", typ, ErrAmbiguous)
+}
+
+// kindOf returns the kind that obj itself states; empty where it states none.
+func kindOf(obj any) schema.GroupVersionKind {
+	if k, ok := obj.(interface{ GetObjectKind() schema.ObjectKind }); ok {
+		return k.GetObjectKind().GroupVersionKind()
+	}
+	return schema.GroupVersionKind{}
+}

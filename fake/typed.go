@@ -1,0 +1,148 @@
+package fake
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The typed functions are how a test sets the stage: synchronous, without a context,
+// never subject to a [Fault]. When one returns, the write is in the history and every
+// watch can see it. Objects are copied in and out. What Kubernetes would refuse is an
+// *errors.StatusError; misuse is one of the errors of this package.
+
+// Create stores a copy of obj, which may have a generateName instead of a name, and
+// returns the object as stored. Status errors: AlreadyExists, Invalid, BadRequest.
+func Create[T metav1.Object](at Target, obj T) (T, error) {
+	t, own, err := accept(at, obj)
+	if err != nil {
+		return *new(T), err
+	}
+	return t.handOut(t.create(own))
+}
+
+// Update replaces the object of obj's name by a copy of obj and returns it as stored. An
+// obj with a resourceVersion must be the newest version; without one it overwrites
+// whatever is there. An update that changes nothing writes nothing. Status errors:
+// NotFound, Conflict, Invalid, BadRequest.
+func Update[T metav1.Object](at Target, obj T) (T, error) {
+	t, own, err := accept(at, obj)
+	if err != nil {
+		return *new(T), err
+	}
+	key := types.NamespacedName{Namespace: own.GetNamespace(), Name: own.GetName()}
+	if t.res.ClusterScoped {
+		key.Namespace = ""
+	}
+	return t.handOut(t.update(key, t.replacement(own)))
+}
+
+// Patch applies a JSON merge patch (RFC 7386) to the object at key and returns it as
+// stored. A patch that states a resourceVersion is refused unless that is the newest.
+// Status errors: NotFound, Conflict, Invalid, BadRequest.
+func Patch[T metav1.Object](at Target, key types.NamespacedName, patch []byte) (T, error) {
+	t, err := lookup[T](at, schema.GroupVersionKind{})
+	if err != nil {
+		return *new(T), err
+	}
+	change, err := t.merging(patch)
+	if err != nil {
+		return *new(T), err
+	}
+	return t.handOut(t.update(key, change))
+}
+
+// Delete deletes the object at key and returns its last state, at the resourceVersion of
+// the deletion. An object with finalizers is only marked with a deletionTimestamp; it
+// goes with its last finalizer. Status errors: NotFound.
+func Delete[T metav1.Object](at Target, key types.NamespacedName) (T, error) {
+	t, err := lookup[T](at, schema.GroupVersionKind{})
+	if err != nil {
+		return *new(T), err
+	}
+	last, final, err := t.remove(key, preconditions{})
+	obj, err := t.handOut(last, err)
+	if err == nil && final {
+		obj.SetResourceVersion(formatRV(last.rv))
+	}
+	return obj, err
+}
+
+// Get returns a copy of the object at key. Status errors: NotFound.
+func Get[T metav1.Object](at Target, key types.NamespacedName) (T, error) {
+	t, err := lookup[T](at, schema.GroupVersionKind{})
+	if err != nil {
+		return *new(T), err
+	}
+	v := t.get(key)
+	if v == nil {
+		return *new(T), apierrors.NewNotFound(t.res.groupResource(), key.Name)
+	}
+	return t.handOut(v, nil)
+}
+
+// List returns the objects of a selection, ordered by namespace/name: copies, unless
+// sel.ReadOnly. The order and the content are those of an HTTP LIST at this moment.
+// Status errors: BadRequest for a selector that does not parse.
+func List[T metav1.Object](at Target, sel Selection) ([]T, error) {
+	t, err := lookup[T](at, schema.GroupVersionKind{})
+	if err != nil {
+		return nil, err
+	}
+	m, err := sel.matcher(metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	p, err := t.list(m, listRequest{})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, 0, len(p.items))
+	for _, v := range p.items {
+		obj, err := t.share(v, sel.ReadOnly)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, obj)
+	}
+	return out, nil
+}
+
+// accept finds obj's table and takes a copy of obj.
+func accept[T metav1.Object](at Target, obj T) (*table[T], T, error) {
+	if isNil(obj) {
+		return nil, obj, apierrors.NewBadRequest(fmt.Sprintf("nil %T", obj))
+	}
+	t, err := lookup[T](at, kindOf(obj))
+	if err != nil {
+		return nil, obj, err
+	}
+	own, err := t.clone(obj)
+	if err != nil {
+		return nil, obj, apierrors.NewBadRequest(fmt.Sprintf("%s %q: %v", t.res.Kind, obj.GetName(), err))
+	}
+	return t, own, nil
+}
+
+// handOut copies the object of a version for a caller to keep.
+func (t *table[T]) handOut(v *version[T], err error) (T, error) {
+	if err != nil {
+		return *new(T), err
+	}
+	return t.share(v, false)
+}
+
+// share returns v's object, or a copy unless the caller has promised to only read it.
+func (t *table[T]) share(v *version[T], readOnly bool) (T, error) {
+	if readOnly {
+		return v.obj, nil
+	}
+	obj, err := t.clone(v.obj)
+	if err != nil {
+		return obj, apierrors.NewInternalError(err)
+	}
+	return obj, nil
+}
