@@ -73,7 +73,8 @@ type RequestError struct {
 	Verb string
 	// Resource is the collection's name, as [Source.Resource] returns it.
 	Resource string
-	// ResourceVersion is what the request asked for.
+	// ResourceVersion is what the list or watch asked for. The later pages of a list do
+	// not ask by themselves; it stands for them too.
 	ResourceVersion string
 	// RetryIn is how long the reflector will wait before it goes on; zero is at once.
 	RetryIn time.Duration

@@ -69,7 +69,7 @@ func (r *Reflector[T]) listPage(ctx context.Context) (page metav1.ListMeta, sink
 		if err != nil {
 			bad := r.badObject(err)
 			if bad == nil {
-				bad = &ObjectError{Resource: r.source.Resource(), Err: err}
+				bad = r.badObject(&ObjectError{Resource: r.source.Resource(), Err: err})
 			}
 			r.sink.Skipped(bad)
 			return true
@@ -85,7 +85,7 @@ func (r *Reflector[T]) listPage(ctx context.Context) (page metav1.ListMeta, sink
 // carries its resourceVersion, and asking for another is an error
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks).
 // A version other than "" and "0" is asked for without a limit, so that the server can
-// answer from its cache instead of its storage; so is a list whose pages expired.
+// answer from its cache instead of its storage. A list whose pages expired has none either.
 func (r *Reflector[T]) listOptions() metav1.ListOptions {
 	s := r.state
 	opts := metav1.ListOptions{Limit: max(r.opts.PageSize, 0)}
