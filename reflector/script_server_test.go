@@ -1,0 +1,166 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A script is a list of blocks "list" or "watch", each answering one request, "xN" times
+// if the head line ends so, with indented lines:
+//
+//	obj NAME RV                    an object of a list
+//	ADDED|MODIFIED|DELETED NAME RV an event; - for no version
+//	BOOKMARK RV
+//	bad KEY RV                     an object that cannot be decoded; - for unknown
+//	junk                           a list yields an error that is no *ObjectError
+//	sleep 3s                       the server takes its time
+//	cancel                         the reflector's context is cancelled
+//	hang                           the server says nothing more
+//	page rv=5 token=t1 remaining=2 ends a list
+//	close                          ends a watch in order
+//	fail WORD [SECONDS]            ends either with failure(WORD), Retry-After SECONDS
+//
+// Before the blocks may stand "options page=2 random=0.5 watch=1m", and
+// "cancel 5s" for a context that is cancelled at that second. # begins a comment.
+
+// parse reads a script into p.
+func (p *player) parse(script string) {
+	p.opts.Backoff.Random = func() float64 { return 0 }
+	head, times := -1, 1 // the block that is being read, and how often it is asked for
+	repeat := func() {
+		for range times - 1 {
+			p.blocks = append(p.blocks, p.blocks[head])
+		}
+	}
+	for line := range strings.Lines(script) {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0:
+		case line[0] == ' ' || line[0] == '\t':
+			p.blocks[head].lines = append(p.blocks[head].lines, words)
+		case words[0] == "options":
+			p.option(words[1:])
+		case words[0] == "cancel":
+			time.AfterFunc(duration(p.t, words[1]), p.cancel)
+		case words[0] == "list" || words[0] == "watch":
+			repeat()
+			head, times = len(p.blocks), 1
+			p.blocks = append(p.blocks, block{verb: words[0]})
+			if len(words) > 1 {
+				times = number(p.t, strings.TrimPrefix(words[1], "x"))
+			}
+		default:
+			p.t.Fatalf("script line %q", line)
+		}
+	}
+	repeat()
+}
+
+func (p *player) option(words []string) {
+	for _, word := range words {
+		name, value, _ := strings.Cut(word, "=")
+		switch name {
+		case "page":
+			p.opts.PageSize = int64(number(p.t, value))
+		case "watch":
+			p.opts.WatchTimeout = duration(p.t, value)
+		case "random":
+			f, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			p.opts.Backoff.Random = func() float64 { return f }
+		default:
+			p.t.Fatalf("script option %q", word)
+		}
+	}
+}
+
+// perform carries out a line that lists and watches have in common. It returns what to
+// yield, if anything, or send = false and the error that ends the request.
+func (p *player) perform(ctx context.Context, words []string) (ev Event[string], err error, send bool) {
+	if len(words) == 3 && words[2] == "-" {
+		words[2] = ""
+	}
+	switch words[0] {
+	case "obj":
+		return Event[string]{Type: Added, Object: words[1], ResourceVersion: words[2]}, nil, true
+	case "ADDED", "MODIFIED", "DELETED":
+		types := map[string]EventType{"ADDED": Added, "MODIFIED": Modified, "DELETED": Deleted}
+		return Event[string]{Type: types[words[0]], Object: words[1], ResourceVersion: words[2]}, nil, true
+	case "BOOKMARK":
+		return Event[string]{Type: Bookmark, ResourceVersion: words[1]}, nil, true
+	case "bad":
+		bad := &ObjectError{Resource: "pods", Key: words[1], ResourceVersion: words[2], Err: errors.New("garbage")}
+		if bad.Key == "-" {
+			bad.Key = ""
+		}
+		return ev, bad, true
+	case "junk":
+		return ev, errors.New("junk"), true
+	case "sleep":
+		select {
+		case <-time.After(duration(p.t, words[1])):
+			return ev, nil, true
+		case <-ctx.Done():
+			return ev, ctx.Err(), false
+		}
+	case "cancel":
+		p.log("  cancelled")
+		p.cancel()
+		return ev, nil, true
+	case "hang":
+		<-ctx.Done()
+		return ev, ctx.Err(), false
+	case "fail":
+		seconds := 0
+		if len(words) > 2 {
+			seconds = number(p.t, words[2])
+		}
+		return ev, failure(words[1], seconds), false
+	}
+	p.t.Errorf("script line %q", words)
+	return ev, errors.New("bad script"), false
+}
+
+func listMeta(t *testing.T, words []string) metav1.ListMeta {
+	var page metav1.ListMeta
+	for _, word := range words {
+		name, value, _ := strings.Cut(word, "=")
+		switch name {
+		case "rv":
+			page.ResourceVersion = value
+		case "token":
+			page.Continue = value
+		case "remaining":
+			n := int64(number(t, value))
+			page.RemainingItemCount = &n
+		default:
+			t.Errorf("script word %q", word)
+		}
+	}
+	return page
+}
+
+func number(t *testing.T, s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func duration(t *testing.T, s string) time.Duration {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
