@@ -46,7 +46,14 @@ func (q *Queue[K]) add(key K, prio int32) {
 		q.mu.Unlock()
 		return
 	}
-	e := q.entry(key, hash, class)
+	e := q.store.table.find(key, hash)
+	if e != nil && e.state&ready != 0 && prio <= e.prio {
+		q.mu.Unlock() // queued already: by far the most frequent case in a burst
+		return
+	}
+	if e == nil {
+		e = q.newEntry(key, hash, class)
+	}
 	if q.debounce > 0 {
 		q.hold(e, prio)
 	} else {
@@ -76,10 +83,16 @@ func (q *Queue[K]) addAfter(key K, prio int32, opts AddOptions) {
 func (q *Queue[K]) entry(key K, hash uint32, className string) *entry[K] {
 	e := q.store.table.find(key, hash)
 	if e == nil {
-		e = q.store.make(key, hash)
-		if q.classes != nil {
-			e.class = q.classes.join(className)
-		}
+		e = q.newEntry(key, hash, className)
+	}
+	return e
+}
+
+// newEntry makes the entry of a key that has none. Called with the lock held.
+func (q *Queue[K]) newEntry(key K, hash uint32, className string) *entry[K] {
+	e := q.store.make(key, hash)
+	if q.classes != nil {
+		e.class = q.classes.join(className)
 	}
 	return e
 }
