@@ -1,0 +1,58 @@
+// Package kinform names the parts of Kinform with the key that most programs use.
+//
+// Kinform is the informer machinery of Kubernetes controllers, typed from the API
+// server's bytes to the work queue:
+//
+//	API server ─▶ client.Resource[T] or fake.Source[T]          a reflector.Source[T]: list and watch
+//	                  │ objects and events, decoded one by one
+//	                  ▼
+//	              reflector.Reflector[T]                        list, watch, resume, relist
+//	                  │ Listed, Replace, Apply
+//	                  ▼
+//	              deltafifo.DeltaFIFO[K,T]                      deltas per key, bounded
+//	                  │ one batch
+//	                  ▼
+//	informer      store.Store[K,T] ◀── reads: Get, List, indexes  holds an index.Indexer[T]
+//	.Informer         │ events
+//	[K,T]             ▼
+//	              informer.Handler[K,T] …                       one goroutine each
+//	                  │ keys
+//	                  ▼
+//	              queue.Queue[K] ─▶ queue.Run ─▶ your reconcile function
+//
+// One key type K goes through all of it, so a key of one resource's queue cannot be used
+// on another's store by mistake where the types differ, and no key is ever printed and
+// parsed again. The types of this package fix K to [types.NamespacedName] and leave T to
+// the user: kinform.Informer[*corev1.Pod] is informer.Informer[types.NamespacedName,
+// *corev1.Pod]. They are aliases; the packages with their names have the documentation.
+//
+// # Words
+//
+// List, watch, relist, bookmark, resourceVersion, delta, indexer, handler and tombstone
+// mean what they mean in Kubernetes and in client-go. Kinform's own words:
+//
+//   - key: what an object is found by, a comparable type, mostly its namespace and name.
+//   - source: a typed lister-watcher.
+//   - sink: what a reflector writes to.
+//   - batch: all deltas that were pending at one moment, committed in one step.
+//
+// # Contracts
+//
+// They hold everywhere, and the tests check them under faults.
+//
+//   - A handler sees, for each key, add (update)* delete, in the server's order; the old
+//     object of an update is exactly the one it saw last.
+//   - When a handler runs for an event, the store is at least as new as the event.
+//   - A delete carries the last known object and says whether the final state is unknown.
+//   - Objects that are initially there are flagged. Synced is a channel, for each informer
+//     and each handler; nothing polls.
+//   - Once the server is quiet, the store equals the server's list, whatever happened
+//     before: dropped watches, 410s, 429s, 5xx, truncated and garbled bodies, duplicates,
+//     restarts.
+//   - An object that cannot be used is reported, with its key where that is known, and
+//     counted; the rest goes on. What was cached under its key stays.
+//   - A panic of a handler, key or index function is reported with its stack and the
+//     object's key and never ends the process.
+//   - Objects that were handed out are shared. Nobody may write to them.
+//   - Run returns when its context is done and every goroutine that it started has ended.
+package kinform

@@ -1,0 +1,91 @@
+package kinform_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/kinform/kinform"
+
+// allowed says which siblings a package may import outside its tests. Packages below
+// internal/ may be imported by all and import none but each other.
+var allowed = map[string][]string{
+	".":         {"deltafifo", "index", "informer", "queue", "reflector", "store"},
+	"client":    {"reflector"},
+	"deltafifo": {},
+	"fake":      {"reflector"},
+	"index":     {},
+	"informer":  {"deltafifo", "index", "reflector", "store"},
+	"queue":     {},
+	"reflector": {},
+	"store":     {"index"},
+}
+
+// otherModules are folders with a go.mod of their own.
+var otherModules = []string{"bench", "e2e", "examples", "tools"}
+
+// TestImportDirections holds the packages to the layout in docs/design.md.
+func TestImportDirections(t *testing.T) {
+	seen := map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || slices.Contains(otherModules, path)) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		folder := filepath.ToSlash(filepath.Dir(path))
+		seen[folder] = true
+		checkImports(t, path, folder)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for folder := range allowed {
+		if !seen[folder] {
+			t.Errorf("no package in folder %q: remove it from the table", folder)
+		}
+	}
+}
+
+func checkImports(t *testing.T, path, folder string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	internal := strings.HasPrefix(folder, "internal/")
+	may, known := allowed[folder]
+	if !internal && !known {
+		t.Errorf("%s: folder %q is not in the table of import directions", path, folder)
+	}
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sibling, ours := strings.CutPrefix(imported, module+"/")
+		if strings.HasPrefix(imported, "k8s.io/client-go") || strings.HasPrefix(imported, "k8s.io/api/") {
+			t.Errorf("%s imports %s: only nested modules may", path, imported)
+		}
+		if !ours || strings.HasPrefix(sibling, "internal/") {
+			continue
+		}
+		if !slices.Contains(may, sibling) {
+			t.Errorf("%s imports %s: %q may import only %q", path, imported, folder, may)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package informer
+
+import (
+	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/store"
+)
+
+// changes is a batch on its way into the store: what to write, and the delta that each
+// write comes from.
+type changes[K comparable, T any] struct {
+	ops    []store.Op[K, T]
+	deltas []*deltafifo.Delta[T]
+}
+
+// process commits batches until the informer is to stop.
+func (i *Informer[K, T]) process() error {
+	var c changes[K, T]
+	for {
+		batch, err := i.fifo.Pop(i.ctx)
+		if err != nil {
+			return err
+		}
+		if err := i.log.WaitLag(i.ctx, HandlerLag); err != nil {
+			return err
+		}
+		i.collect(&c, batch)
+		if err := i.commit(&c, batch); err != nil {
+			return err
+		}
+		c.reset()
+	}
+}
+
+// collect gathers what batch writes. Objects of a list that are the very state which the
+// store has, or will have by a delta before, are left out: handlers need not hear of them
+// and keep seeing the object that they saw last.
+func (i *Informer[K, T]) collect(c *changes[K, T], batch deltafifo.Batch[K, T]) {
+	for key, deltas := range batch.All() {
+		for n := range deltas {
+			d := &deltas[n]
+			if d.Type == deltafifo.Replaced && i.unchanged(key, d.Object, deltas[:n]) {
+				continue
+			}
+			deleted := d.Type == deltafifo.Deleted
+			c.ops = append(c.ops, store.Op[K, T]{Key: key, Object: d.Object, Delete: deleted})
+			c.deltas = append(c.deltas, d)
+		}
+	}
+}
+
+// unchanged reports whether obj has the resourceVersion of the state before it: that of
+// the last delta before, else that of the store.
+func (i *Informer[K, T]) unchanged(key K, obj T, before []deltafifo.Delta[T]) bool {
+	if i.version == nil {
+		return false
+	}
+	var old T
+	if n := len(before); n > 0 {
+		if before[n-1].Type == deltafifo.Deleted {
+			return false
+		}
+		old = before[n-1].Object
+	} else if stored, ok := i.store.Get(key); ok {
+		old = stored
+	} else {
+		return false
+	}
+	version := i.version(obj)
+	return version != "" && version == i.version(old)
+}
+
+// commit writes the changes and puts what came of them into the log. The error is the
+// store's, and final.
+func (i *Informer[K, T]) commit(c *changes[K, T], batch deltafifo.Batch[K, T]) error {
+	if err := i.commitLocked(c, batch); err != nil {
+		return err
+	}
+	for n := range c.ops {
+		if err := c.ops[n].Err; err != nil {
+			i.badObject(c.ops[n].Key, err)
+		}
+	}
+	return nil
+}
+
+func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K, T]) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if err := i.store.Commit(batch.ResourceVersion(), c.ops); err != nil {
+		return err
+	}
+	for n := range c.ops {
+		if ev, ok := eventOf(&c.ops[n], c.deltas[n]); ok {
+			i.log.Append(ev)
+		}
+	}
+	if batch.EndsInitialList() {
+		i.log.Append(Event[K, T]{Type: syncedMark})
+		close(i.synced)
+	}
+	i.log.Publish()
+	return nil
+}
+
+// eventOf returns what handlers are told of an op after its commit, and false for
+// nothing.
+func eventOf[K comparable, T any](op *store.Op[K, T], d *deltafifo.Delta[T]) (Event[K, T], bool) {
+	ev := Event[K, T]{Key: op.Key, Object: op.Object}
+	switch {
+	case op.Err != nil, op.Delete && !op.Had:
+		return ev, false
+	case op.Delete:
+		ev.Type, ev.FinalStateUnknown = Deleted, d.FinalStateUnknown
+	case op.Had:
+		ev.Type, ev.Old = Updated, op.Old
+	default:
+		ev.Type, ev.Initial = Added, d.Initial
+	}
+	return ev, true
+}
+
+// keepChanges bounds the slices that are kept from batch to batch.
+const keepChanges = 1024
+
+// reset empties c without pinning an object, or a large list's memory.
+func (c *changes[K, T]) reset() {
+	if cap(c.ops) > keepChanges {
+		*c = changes[K, T]{}
+		return
+	}
+	clear(c.ops)
+	clear(c.deltas)
+	c.ops, c.deltas = c.ops[:0], c.deltas[:0]
+}

@@ -1,0 +1,35 @@
+// Package informer keeps a typed, indexed cache of one Kubernetes resource and tells
+// handlers what changes.
+//
+//	Source[T] ─▶ Reflector[T] ─▶ DeltaFIFO[K,T] ─▶ Store[K,T] ─▶ event log ─▶ handlers
+//	             └ goroutine 1 ┘                    └ goroutine 2 ┘            └ one each ┘
+//
+// # What a handler can rely on
+//
+// For each key it sees add (update)* delete, in the server's order, and the old object of
+// an update is exactly the one it saw last. When it runs for an event, the store is at
+// least as new as the event. A delete carries the last known object and says whether the
+// final state is unknown. The objects of the initial list are flagged, and so are those
+// that a late handler is given to begin with: a handler can be added at any time.
+//
+// Objects are shared by the store and all handlers: do not write to them.
+//
+// # Concurrency
+//
+// Each handler has a goroutine of its own and is called by it alone, one event at a time.
+// It may call everything here, its own removal included. A slow handler delays nobody
+// until it is [HandlerLag] events behind; then the informer stops taking in events, and
+// so does the watch, until the handler has caught up. No event is dropped.
+//
+// Store reads are safe from any goroutine, at any time. A batch of changes is committed
+// in one step, so a reader never sees half of one. Index functions run in the committing
+// goroutine.
+//
+// # Lifetime and failures
+//
+// [Informer.Run] returns when its context is done and every goroutine that it started has
+// ended; what a handler had not been given by then is dropped. It returns nil then, and
+// an error only if the informer could not go on: a handler panicked ([*PanicError]).
+// What it can go on from is reported to [Options.OnError]. The store can still be read
+// after Run.
+package informer

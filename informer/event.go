@@ -1,0 +1,56 @@
+package informer
+
+import "strconv"
+
+// EventType says what happened to an object, as seen from the store.
+type EventType uint8
+
+// The types of events that handlers get.
+const (
+	// Added says that the store did not have the object before.
+	Added EventType = iota + 1
+	// Updated says that the store had an older state of the object.
+	Updated
+	// Deleted says that the store no longer has the object.
+	Deleted
+)
+
+// syncedMark is the type of the entry that ends the initial list in the event log.
+// Handlers do not get it.
+const syncedMark EventType = 0
+
+// String returns the name of the constant.
+func (t EventType) String() string {
+	switch t {
+	case Added:
+		return "Added"
+	case Updated:
+		return "Updated"
+	case Deleted:
+		return "Deleted"
+	}
+	return "EventType(" + strconv.Itoa(int(t)) + ")"
+}
+
+// Event is one change of the store. Its objects are shared: do not write to them.
+type Event[K comparable, T any] struct {
+	Type EventType
+
+	// Initial marks an Added event for an object that was there when the handler
+	// began: of the informer's first list, or of the store that a late handler found.
+	Initial bool
+
+	// FinalStateUnknown marks a Deleted event whose deletion the watch missed. Object
+	// may have changed between Object's state and the deletion. (A tombstone,
+	// DeletedFinalStateUnknown in client-go.)
+	FinalStateUnknown bool
+
+	// Key is the object's key, the same that the store has it under.
+	Key K
+
+	// Object is the new state; in a Deleted event, the last one known.
+	Object T
+
+	// Old is the state before, in an Updated event. It is zero in others.
+	Old T
+}

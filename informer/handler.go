@@ -1,0 +1,54 @@
+package informer
+
+// Handler is told of changes. See the package documentation for what it can rely on.
+type Handler[K comparable, T any] interface {
+	// Handle is called for one event at a time, from a goroutine of the handler's own.
+	Handle(Event[K, T])
+}
+
+// HandlerFunc is a function that is a [Handler].
+type HandlerFunc[K comparable, T any] func(Event[K, T])
+
+// Handle calls f.
+func (f HandlerFunc[K, T]) Handle(ev Event[K, T]) { f(ev) }
+
+// HandlerFuncs is a [Handler] with a function per type of event. A nil function skips
+// its events; at least one must be set.
+type HandlerFuncs[K comparable, T any] struct {
+	Added, Updated, Deleted func(Event[K, T])
+}
+
+// Handle calls the function for ev's type.
+func (h HandlerFuncs[K, T]) Handle(ev Event[K, T]) {
+	var f func(Event[K, T])
+	switch ev.Type {
+	case Added:
+		f = h.Added
+	case Updated:
+		f = h.Updated
+	case Deleted:
+		f = h.Deleted
+	}
+	if f != nil {
+		f(ev)
+	}
+}
+
+// Keys returns a handler that passes the key of every event to add, such as the Add
+// method of a queue.Queue with the same K.
+func Keys[K comparable, T any](add func(K)) HandlerFunc[K, T] {
+	return func(ev Event[K, T]) { add(ev.Key) }
+}
+
+// isNil reports whether h has nothing to call.
+func isNil[K comparable, T any](h Handler[K, T]) bool {
+	switch h := h.(type) {
+	case nil:
+		return true
+	case HandlerFunc[K, T]:
+		return h == nil
+	case HandlerFuncs[K, T]:
+		return h.Added == nil && h.Updated == nil && h.Deleted == nil
+	}
+	return false
+}

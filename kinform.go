@@ -1,0 +1,50 @@
+package kinform
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/queue"
+	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
+)
+
+// Key is the key that the types of this package have: an object's namespace and name.
+type Key = types.NamespacedName
+
+type (
+	// Source is a typed lister-watcher.
+	Source[T any] = reflector.Source[T]
+
+	// Reflector keeps a sink equal to a source.
+	Reflector[T any] = reflector.Reflector[T]
+
+	// DeltaFIFO queues deltas between a reflector and a store.
+	DeltaFIFO[T any] = deltafifo.DeltaFIFO[Key, T]
+
+	// IndexFunc gives the values by which an object can be found, here strings.
+	IndexFunc[T any] = index.IndexFunc[T, string]
+
+	// Indexer is the map of named indexes that a store holds.
+	Indexer[T any] = index.Indexer[T]
+
+	// Store is the reading side of an informer's cache.
+	Store[T any] = store.Reader[Key, T]
+
+	// Informer keeps an indexed cache and tells handlers what changes.
+	Informer[T any] = informer.Informer[Key, T]
+
+	// Event is one change, as handlers get it.
+	Event[T any] = informer.Event[Key, T]
+
+	// Handler is told of changes.
+	Handler[T any] = informer.Handler[Key, T]
+
+	// HandlerFuncs is a Handler with a function per type of event.
+	HandlerFuncs[T any] = informer.HandlerFuncs[Key, T]
+
+	// Queue hands keys to workers.
+	Queue[K comparable] = queue.Queue[K]
+)
