@@ -56,7 +56,8 @@ type Item[K comparable, T any] struct {
 	Object T
 }
 
-// Batch is everything that was pending at one Pop. It may be used until the next Pop.
+// Batch is everything that was pending at one Pop. It may be used until the next Pop,
+// which takes its memory for another one. The zero Batch is empty.
 type Batch[K comparable, T any] struct {
 	buf *buffer[K, T]
 }
@@ -65,6 +66,9 @@ type Batch[K comparable, T any] struct {
 // over more than once and does not allocate. The slices belong to the queue.
 func (b Batch[K, T]) All() iter.Seq2[K, []Delta[T]] {
 	return func(yield func(K, []Delta[T]) bool) {
+		if b.buf == nil {
+			return
+		}
 		for i := range b.buf.entries {
 			e := &b.buf.entries[i]
 			if !yield(e.key, e.deltas) {
@@ -75,11 +79,22 @@ func (b Batch[K, T]) All() iter.Seq2[K, []Delta[T]] {
 }
 
 // Len returns the number of deltas. Zero is a batch that only moves the resourceVersion.
-func (b Batch[K, T]) Len() int { return b.buf.deltas }
+func (b Batch[K, T]) Len() int {
+	if b.buf == nil {
+		return 0
+	}
+	return b.buf.deltas
+}
 
-// ResourceVersion is the version that the batch brings its store to.
-func (b Batch[K, T]) ResourceVersion() string { return b.buf.rv }
+// ResourceVersion is the version that the batch brings its store to; empty leaves the
+// store at the one that it has.
+func (b Batch[K, T]) ResourceVersion() string {
+	if b.buf == nil {
+		return ""
+	}
+	return b.buf.rv
+}
 
 // EndsInitialList reports whether the batch has the last of the first Replace in it: once
 // it is committed, the store has synced.
-func (b Batch[K, T]) EndsInitialList() bool { return b.buf.endsInitial }
+func (b Batch[K, T]) EndsInitialList() bool { return b.buf != nil && b.buf.endsInitial }
