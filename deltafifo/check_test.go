@@ -1,0 +1,155 @@
+package deltafifo
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// check fails the test if an invariant of the queue does not hold.
+func (f *DeltaFIFO[K, T]) check(t testing.TB) {
+	t.Helper()
+	if err := f.verify(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// verify checks every invariant of the queue. It costs as much as the buffers are large.
+func (f *DeltaFIFO[K, T]) verify() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pending == f.inFlight || f.pending == f.spare || f.inFlight != nil && f.inFlight == f.spare {
+		return fmt.Errorf("one buffer in two roles")
+	}
+	if err := f.pending.verify(); err != nil {
+		return fmt.Errorf("pending: %w", err)
+	}
+	if b := f.inFlight; b != nil {
+		if b.empty() {
+			return fmt.Errorf("in flight: nothing")
+		}
+		if err := b.verify(); err != nil {
+			return fmt.Errorf("in flight: %w", err)
+		}
+	}
+	if b := f.spare; b != nil {
+		if !b.empty() || b.rv != "" || b.endsInitial || len(b.entries) > 0 {
+			return fmt.Errorf("spare: not empty")
+		}
+		if err := b.verify(); err != nil {
+			return fmt.Errorf("spare: %w", err)
+		}
+	}
+	return nil
+}
+
+func (b *buffer[K, T]) verify() error {
+	if len(b.at) != len(b.entries) {
+		return fmt.Errorf("%d places for %d entries", len(b.at), len(b.entries))
+	}
+	if b.rv != "" && !b.moved {
+		return fmt.Errorf("at %q but never moved", b.rv)
+	}
+	total := 0
+	for i := range b.entries {
+		e := &b.entries[i]
+		if at, ok := b.at[e.key]; !ok || at != i {
+			return fmt.Errorf("entry %d is placed at %d, %t", i, at, ok)
+		}
+		if err := e.verify(); err != nil {
+			return fmt.Errorf("entry %d: %w", i, err)
+		}
+		total += len(e.deltas)
+	}
+	if total != b.deltas {
+		return fmt.Errorf("%d deltas, counted as %d", total, b.deltas)
+	}
+	return b.verifyUnused()
+}
+
+func (e *entry[K, T]) verify() error {
+	if len(e.deltas) == 0 {
+		return fmt.Errorf("no deltas")
+	}
+	for i, d := range e.deltas {
+		switch {
+		case d.Type < Added || d.Type > Replaced:
+			return fmt.Errorf("delta %d: %v", i, d.Type)
+		case d.Initial && d.Type != Replaced:
+			return fmt.Errorf("delta %d: %v is initial", i, d.Type)
+		case d.FinalStateUnknown && d.Type != Deleted:
+			return fmt.Errorf("delta %d: %v with unknown final state", i, d.Type)
+		case i > 0 && d.Type == Deleted && e.deltas[i-1].Type == Deleted:
+			return fmt.Errorf("delta %d: deleted twice", i)
+		}
+	}
+	return nil
+}
+
+// verifyUnused checks that room kept for later holds nothing of earlier.
+func (b *buffer[K, T]) verifyUnused() error {
+	all := b.entries[:cap(b.entries)]
+	for i := range all {
+		e := &all[i]
+		if i >= len(b.entries) && (!zero(&e.key) || e.list != 0 || len(e.deltas) != 0) {
+			return fmt.Errorf("unused entry %d is not empty", i)
+		}
+		for j := len(e.deltas); j < cap(e.deltas); j++ {
+			if !zero(&e.deltas[:cap(e.deltas)][j]) {
+				return fmt.Errorf("entry %d: unused delta %d is not empty", i, j)
+			}
+		}
+	}
+	for i := range b.arena {
+		if !zero(&b.arena[i]) {
+			return fmt.Errorf("unused delta %d of the arena is not empty", i)
+		}
+	}
+	return nil
+}
+
+func zero[V any](v *V) bool { return reflect.ValueOf(v).Elem().IsZero() }
+
+// A checker that finds nothing proves nothing: each kind of damage must be found.
+func TestVerifyFindsDamage(t *testing.T) {
+	type queue = DeltaFIFO[int, int]
+	for name, damage := range map[string]func(f *queue){
+		"one buffer in two roles":     func(f *queue) { f.inFlight = f.pending },
+		"nothing":                     func(f *queue) { f.inFlight = newBuffer[int, int]() },
+		"spare: not empty":            func(f *queue) { f.spare = newBuffer[int, int](); f.spare.push(1, Delta[int]{Type: Added}) },
+		"places for":                  func(f *queue) { delete(f.pending.at, 1) },
+		"is placed at":                func(f *queue) { f.pending.at[1], f.pending.at[2] = 1, 0 },
+		"never moved":                 func(f *queue) { f.pending.moved = false },
+		"counted as":                  func(f *queue) { f.pending.deltas++ },
+		"no deltas":                   func(f *queue) { f.pending.entries[0].deltas = nil },
+		"DeltaType(9)":                func(f *queue) { f.pending.entries[0].deltas[0].Type = 9 },
+		"is initial":                  func(f *queue) { f.pending.entries[0].deltas[0].Initial = true },
+		"unknown final state":         func(f *queue) { f.pending.entries[0].deltas[0].FinalStateUnknown = true },
+		"deleted twice":               func(f *queue) { f.pending.push(2, Delta[int]{Type: Deleted}) },
+		"unused entry 2 is not empty": func(f *queue) { f.pending.entries[:3][2].list = 1 },
+		"arena is not empty":          func(f *queue) { f.pending.arena[3].Object = 1 },
+		"unused delta 1 is not empty": func(f *queue) {
+			f.pending.entries[0].deltas = append(make([]Delta[int], 0, 2), f.pending.entries[0].deltas[0], Delta[int]{Object: 1})[:1]
+		},
+		"entry 0: no deltas": func(f *queue) { f.pending.entries[0].deltas = f.pending.entries[0].deltas[:0] },
+		"in flight: 0 places for 1 en": func(f *queue) {
+			f.inFlight = newBuffer[int, int]()
+			f.inFlight.moved = true
+			f.inFlight.entries = make([]entry[int, int], 1)
+		},
+	} {
+		f := New[int, int](nil, Options{})
+		err := errors.Join(f.Add(never, 1, 10, "1"), f.Add(never, 2, 20, "2"), f.Delete(never, 2, 20, "3"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.pending.entries = append(make([]entry[int, int], 0, 4), f.pending.entries...)
+		f.check(t)
+		damage(f)
+		if err := f.verify(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("want an error with %q, got %v", name, err)
+		}
+	}
+}

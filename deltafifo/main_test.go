@@ -1,0 +1,64 @@
+package deltafifo
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// never is a context that is over: with it no method waits.
+var never = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// shelf is the simplest store that there can be.
+type shelf[T any] struct {
+	mu sync.RWMutex
+	m  map[int]T
+}
+
+func newShelf[T any]() *shelf[T] { return &shelf[T]{m: map[int]T{}} }
+
+func (s *shelf[T]) Get(key int) (T, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	obj, ok := s.m[key]
+	return obj, ok
+}
+
+func (s *shelf[T]) All() iter.Seq2[int, T] {
+	return func(yield func(int, T) bool) {
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		for key, obj := range s.m {
+			if !yield(key, obj) {
+				return
+			}
+		}
+	}
+}
+
+// commit does to the store what happened to one key.
+func (s *shelf[T]) commit(key int, deltas []Delta[T]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := deltas[len(deltas)-1]; last.Type == Deleted {
+		delete(s.m, key)
+	} else {
+		s.m[key] = last.Object
+	}
+}
+
+func (s *shelf[T]) content() map[int]T {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return maps.Clone(s.m)
+}

@@ -1,0 +1,351 @@
+package deltafifo
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// model is a queue that is too simple to be wrong: it writes down every delta in one
+// list and searches it for everything.
+type model struct {
+	limit      int
+	store      *shelf[int] // nil if the queue knows none
+	pending    []put
+	processing []put
+	rv         string
+	moved      bool
+	ends       bool
+	lists      int
+	closed     bool
+}
+
+// put is one delta of the model.
+type put struct {
+	key   int
+	time  int // when the delta came; those whose order is left open have the same
+	delta Delta[int]
+}
+
+func lastOf(puts []put, key int) *put {
+	for i := range slices.Backward(puts) {
+		if puts[i].key == key {
+			return &puts[i]
+		}
+	}
+	return nil
+}
+
+// newest returns the newest state of key and whether it exists.
+func (m *model) newest(key int) (obj int, ok bool) {
+	for _, puts := range [][]put{m.pending, m.processing} {
+		if p := lastOf(puts, key); p != nil {
+			return p.delta.Object, p.delta.Type != Deleted
+		}
+	}
+	if m.store != nil {
+		return m.store.Get(key)
+	}
+	return 0, false
+}
+
+// full returns the error of a producer that does not want to wait.
+func (m *model) full() error {
+	switch {
+	case m.closed:
+		return ErrClosed
+	case len(m.pending) >= m.limit:
+		return context.Canceled
+	}
+	return nil
+}
+
+func (m *model) moveTo(rv string) {
+	if rv != "" {
+		m.rv, m.moved = rv, true
+	}
+}
+
+func (m *model) put(key, time int, d Delta[int], rv string) {
+	m.pending = append(m.pending, put{key, time, d})
+	m.moveTo(rv)
+}
+
+func (m *model) delete(key, time, obj int, rv string) {
+	m.moveTo(rv)
+	last := lastOf(m.pending, key)
+	if last != nil && last.delta.FinalStateUnknown {
+		last.delta = Delta[int]{Type: Deleted, Object: obj}
+	} else if _, ok := m.newest(key); ok {
+		m.put(key, time, Delta[int]{Type: Deleted, Object: obj}, rv)
+	}
+}
+
+func (m *model) replace(keys, time int, list List[int, int]) {
+	m.lists++
+	listed := map[int]bool{}
+	for i, item := range list.Items {
+		d := Delta[int]{Type: Replaced, Initial: m.lists == 1, Object: item.Object}
+		if listed[item.Key] {
+			lastOf(m.pending, item.Key).delta = d
+		} else {
+			m.put(item.Key, time+i, d, "")
+		}
+		listed[item.Key] = true
+	}
+	for key := range keys {
+		obj, ok := m.newest(key)
+		if ok && !listed[key] && (list.Keep == nil || !list.Keep(key)) {
+			d := Delta[int]{Type: Deleted, FinalStateUnknown: true, Object: obj}
+			m.put(key, time+len(list.Items), d, "")
+		}
+	}
+	if m.lists == 1 {
+		m.moved, m.ends = true, true
+	}
+	m.moveTo(list.ResourceVersion)
+}
+
+// chooser is where a script of operations comes from.
+type chooser interface {
+	// IntN returns a number in [0, n).
+	IntN(n int) int
+}
+
+// script runs operations on a queue and its model and compares them after each.
+type script struct {
+	t       *testing.T
+	choose  chooser
+	keys    int
+	queue   *DeltaFIFO[int, int]
+	model   *model
+	store   *shelf[int]
+	objects int // objects made
+	time    int
+
+	// The batch in flight, as it should be, and how much of it is in the store.
+	batch     Batch[int, int]
+	want      model
+	committed int
+}
+
+func newScript(t *testing.T, choose chooser) *script {
+	s := &script{t: t, choose: choose, store: newShelf[int](), keys: 1 + choose.IntN(8)}
+	limit := []int{1, 2, 5, 20, 1000}[choose.IntN(5)]
+	s.model = &model{limit: limit}
+	var known Known[int, int]
+	if choose.IntN(4) > 0 {
+		known, s.model.store = s.store, s.store
+	}
+	s.queue = New(known, Options{Limit: limit})
+	return s
+}
+
+func (s *script) key() int { return s.choose.IntN(s.keys) }
+
+func (s *script) object() int {
+	s.objects++
+	return s.objects
+}
+
+func (s *script) version() string {
+	if s.choose.IntN(4) == 0 {
+		return ""
+	}
+	return strconv.Itoa(s.time)
+}
+
+func (s *script) step() {
+	s.time += 1000 // room for the items of a list
+	switch op := s.choose.IntN(32); {
+	case op < 6:
+		s.add()
+	case op < 12:
+		s.update()
+	case op < 18:
+		s.delete()
+	case op < 20:
+		s.bookmark()
+	case op < 24:
+		s.replace()
+	case op < 27:
+		s.pop()
+	case op < 31:
+		s.commit()
+	default:
+		if s.choose.IntN(16) == 0 {
+			s.queue.Close()
+			s.model.closed = true
+		}
+	}
+	s.queue.check(s.t)
+	if got, want := s.queue.Len(), len(s.model.pending); got != want {
+		s.t.Fatalf("%d deltas pending, want %d", got, want)
+	}
+	s.compare()
+}
+
+// returned compares the error of a producing method and reports whether there is none.
+func (s *script) returned(err error) bool {
+	s.t.Helper()
+	if want := s.model.full(); !errors.Is(err, want) || want == nil && err != nil {
+		s.t.Fatalf("got error %v, want %v", err, want)
+	}
+	return err == nil
+}
+
+func (s *script) add() {
+	key, obj, rv := s.key(), s.object(), s.version()
+	if s.returned(s.queue.Add(never, key, obj, rv)) {
+		s.model.put(key, s.time, Delta[int]{Type: Added, Object: obj}, rv)
+	}
+}
+
+func (s *script) update() {
+	key, obj, rv := s.key(), s.object(), s.version()
+	if s.returned(s.queue.Update(never, key, obj, rv)) {
+		s.model.put(key, s.time, Delta[int]{Type: Updated, Object: obj}, rv)
+	}
+}
+
+func (s *script) delete() {
+	key, obj, rv := s.key(), s.object(), s.version()
+	if s.returned(s.queue.Delete(never, key, obj, rv)) {
+		s.model.delete(key, s.time, obj, rv)
+	}
+}
+
+func (s *script) bookmark() {
+	rv := s.version()
+	if s.returned(s.queue.Bookmark(never, rv)) {
+		s.model.moveTo(rv)
+	}
+}
+
+func (s *script) replace() {
+	list := List[int, int]{ResourceVersion: s.version()}
+	for range s.choose.IntN(s.keys + 2) { // none now and then, and some more than once
+		list.Items = append(list.Items, Item[int, int]{Key: s.key(), Object: s.object()})
+	}
+	if kept := s.choose.IntN(256); kept%2 == 0 {
+		list.Keep = func(key int) bool { return kept>>(key%8)&1 != 0 }
+	}
+	if s.returned(s.queue.Replace(never, list)) {
+		s.model.replace(s.keys, s.time, list)
+	}
+}
+
+// pop commits what is left of the last batch and takes the next one.
+func (s *script) pop() {
+	for s.committed < len(s.want.pending) {
+		s.commit()
+	}
+	batch, err := s.queue.Pop(never)
+	m := s.model
+	m.processing, s.batch, s.want, s.committed = nil, batch, model{}, 0
+	switch {
+	case len(m.pending) > 0 || m.moved:
+		if err != nil {
+			s.t.Fatalf("got error %v with something pending", err)
+		}
+		s.want = *m
+		m.processing, m.pending, m.rv, m.moved, m.ends = m.pending, nil, "", false, false
+	case m.closed && !errors.Is(err, ErrClosed), !m.closed && !errors.Is(err, context.Canceled):
+		s.t.Fatalf("got error %v with nothing pending, closed: %t", err, m.closed)
+	}
+}
+
+// commit brings one more key of the batch into the store.
+func (s *script) commit() {
+	i := 0
+	for key, deltas := range s.batch.All() {
+		if i == s.committed {
+			s.store.commit(key, deltas)
+			s.committed++
+			return
+		}
+		i++
+	}
+	s.committed = len(s.want.pending)
+}
+
+// compare compares the batch in flight, which must stay as it was whatever is put after.
+func (s *script) compare() {
+	s.t.Helper()
+	want := &s.want
+	if s.batch.Len() != len(want.pending) || s.batch.ResourceVersion() != want.rv ||
+		s.batch.EndsInitialList() != want.ends {
+		s.t.Fatalf("got a batch of %d at %q, last of initial: %t; want %d at %q, %t",
+			s.batch.Len(), s.batch.ResourceVersion(), s.batch.EndsInitialList(),
+			len(want.pending), want.rv, want.ends)
+	}
+	total, time := 0, 0
+	for key, got := range s.batch.All() {
+		var of []Delta[int]
+		first := 0
+		for _, p := range want.pending {
+			if p.key == key {
+				if of == nil {
+					first = p.time
+				}
+				of = append(of, p.delta)
+			}
+		}
+		if !slices.Equal(got, of) {
+			s.t.Fatalf("key %d: got %v, want %v", key, got, of)
+		}
+		if first < time {
+			s.t.Fatalf("key %d came at %d, after one that came at %d", key, first, time)
+		}
+		total, time = total+len(got), first
+	}
+	if total != len(want.pending) {
+		s.t.Fatalf("got %d deltas, want %d", total, len(want.pending))
+	}
+}
+
+func TestAgainstModel(t *testing.T) {
+	runs, steps := 600, 400
+	if testing.Short() {
+		runs = 50
+	}
+	for seed := range runs {
+		s := newScript(t, rand.New(rand.NewPCG(uint64(seed), 1)))
+		for range steps {
+			s.step()
+		}
+	}
+}
+
+// bytesChooser takes its choices from a fuzzer's input.
+type bytesChooser struct{ left []byte }
+
+func (b *bytesChooser) IntN(n int) int {
+	if len(b.left) == 0 {
+		return 0
+	}
+	c := int(b.left[0])
+	b.left = b.left[1:]
+	return c % n
+}
+
+func FuzzAgainstModel(f *testing.F) {
+	rnd := rand.NewChaCha8([32]byte{})
+	for _, n := range []int{0, 4, 64, 512} {
+		seed := make([]byte, n)
+		_, _ = rnd.Read(seed)
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, ops []byte) {
+		choose := &bytesChooser{left: ops}
+		s := newScript(t, choose)
+		for len(choose.left) > 0 {
+			s.step()
+		}
+		s.pop()
+		s.compare()
+	})
+}
