@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"math"
 	"math/rand/v2"
 	"time"
 )
@@ -63,9 +64,17 @@ func (w *waits) after(now time.Time, atLeast time.Duration) time.Duration {
 		w.next = w.Initial
 	}
 	d := min(w.next, w.Max)
-	w.next = min(time.Duration(float64(d)*w.Factor), w.Max)
-	d += time.Duration(float64(d) * w.Jitter * w.Random())
-	d = max(d, atLeast)
+	w.next = min(scale(d, w.Factor), w.Max)
+	d = max(scale(d, 1+w.Jitter*w.Random()), atLeast)
 	w.last = now.Add(d)
 	return d
+}
+
+// scale is d times f, bounded by the longest Duration: one that overflows is negative,
+// which is no wait at all.
+func scale(d time.Duration, f float64) time.Duration {
+	if product := float64(d) * f; product < math.MaxInt64 {
+		return time.Duration(product)
+	}
+	return math.MaxInt64
 }

@@ -153,8 +153,7 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 }
 
 func (r *Reflector[T]) watchOptions() metav1.ListOptions {
-	timeout := r.opts.WatchTimeout
-	timeout += time.Duration(float64(timeout) * r.opts.Backoff.Random())
+	timeout := scale(r.opts.WatchTimeout, 1+r.opts.Backoff.Random())
 	seconds := int64(timeout / time.Second)
 	return metav1.ListOptions{
 		ResourceVersion:     r.state.rv,
