@@ -60,3 +60,22 @@ func BenchmarkBurst(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(keys)), "ns/key")
 }
+
+// BenchmarkPriorities is the cycle with three priorities in use and some keys queued in each.
+func BenchmarkPriorities(b *testing.B) {
+	keys := benchKeys(1024)
+	q := New(Options[types.NamespacedName]{})
+	ctx := context.Background()
+	priorities := [4]int{-100, 0, 10, 0}
+	for i, k := range keys[:64] {
+		q.AddWith(k, AddOptions{Priority: priorities[i&3]})
+	}
+	b.ReportAllocs()
+	i := 64
+	for b.Loop() {
+		q.AddWith(keys[i&1023], AddOptions{Priority: priorities[i&3]})
+		i++
+		it, _ := q.Get(ctx)
+		it.Done()
+	}
+}

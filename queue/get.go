@@ -57,7 +57,7 @@ func (q *Queue[K]) GetBatch(ctx context.Context, dst []Item[K], n int) ([]Item[K
 
 // take hands out the next entry; there must be one. Called with the lock held.
 func (q *Queue[K]) take() Item[K] {
-	e := q.ready.pop(q.now, q.ageAfter)
+	e := q.ready.pop(q.pick())
 	e.state = running
 	e.gen++
 	q.running++

@@ -27,6 +27,7 @@ type Queue[K comparable] struct {
 	store   store[K]
 	ready   readyQueue[K]
 	pending [heaps]timers[K]
+	age     ageing
 	classes classes // nil without Options.Class
 	timing  *timing[K]
 
@@ -93,8 +94,11 @@ func (q *Queue[K]) now() int64 { return int64(time.Since(q.base)) }
 
 // stamp is the time at which an entry starts to wait, or zero where nobody will ask.
 func (q *Queue[K]) stamp() int64 {
-	if q.timing != nil || q.ready.levels != nil && q.ageAfter >= 0 {
+	if q.timing != nil {
 		return q.now()
+	}
+	if q.ready.levels != nil && q.ageAfter >= 0 {
+		return q.coarseNow()
 	}
 	return 0
 }

@@ -1,9 +1,6 @@
 package queue
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // keepLevels is how many priorities keep their level while no key has them.
 const keepLevels = 8
@@ -90,10 +87,9 @@ func (l *level[K]) pop() *entry[K] {
 
 // readyQueue holds the ready entries of all priorities. Guarded by Queue.mu.
 type readyQueue[K comparable] struct {
-	n        int         // entries in all levels
-	base     level[K]    // priority 0
-	levels   []*level[K] // highest first, base among them; nil as long as only priority 0 was used
-	agedTurn bool        // the last hand-out was of an aged entry
+	n      int         // entries in all levels
+	base   level[K]    // priority 0
+	levels []*level[K] // highest first, base among them; nil as long as only priority 0 was used
 }
 
 // push appends e to the level of e.prio.
@@ -114,15 +110,13 @@ func (r *readyQueue[K]) remove(e *entry[K]) {
 	r.prune(l)
 }
 
-// pop takes the entry that is next, of a queue that is not empty.
-func (r *readyQueue[K]) pop(clock func() int64, ageAfter int64) *entry[K] {
+// pop takes the next entry of a level that is not empty.
+func (r *readyQueue[K]) pop(l *level[K]) *entry[K] {
 	r.n--
-	if r.levels == nil {
-		return r.base.pop()
-	}
-	l := r.pick(clock, ageAfter)
 	e := l.pop()
-	r.prune(l)
+	if r.levels != nil {
+		r.prune(l)
+	}
 	return e
 }
 
@@ -150,33 +144,4 @@ func (r *readyQueue[K]) prune(l *level[K]) {
 	}
 	i := slices.Index(r.levels, l)
 	r.levels = slices.Delete(r.levels, i, i+1)
-}
-
-// pick chooses the level of the next hand-out: the highest, except that an entry which has waited for ageAfter gets
-// every second turn. So nothing starves (controller-runtime#3496), and a crowd of aged entries takes no more than half.
-func (r *readyQueue[K]) pick(clock func() int64, ageAfter int64) *level[K] {
-	i := 0
-	for r.levels[i].n == 0 {
-		i++
-	}
-	top := r.levels[i]
-	if ageAfter < 0 || top.n > r.n || r.agedTurn {
-		r.agedTurn = false
-		return top
-	}
-	now, best, since := clock(), top, int64(math.MaxInt64)
-	for _, l := range r.levels[i+1:] {
-		if l.n == 0 {
-			continue
-		}
-		e := l.peek()
-		if e.since == 0 {
-			e.since = now // added before priorities were used: its age counts from now
-		}
-		if now-e.since >= ageAfter && e.since < since {
-			best, since = l, e.since
-		}
-	}
-	r.agedTurn = best != top
-	return best
 }

@@ -1,0 +1,70 @@
+package queue
+
+import "math"
+
+// coarse is how many uses one reading of the ageing clock serves. Reading it costs a third of a hand-out.
+const coarse = 16
+
+// ageing keeps lower priorities from starving. Guarded by Queue.mu.
+type ageing struct {
+	time int64 // the last reading
+	uses uint8 // left of it
+	turn bool  // the last hand-out was of an aged entry
+}
+
+// pick chooses the level of the next hand-out; something must be ready. It is the highest, except that a key which has
+// waited for ageAfter gets every second turn: so nothing starves (controller-runtime#3496), and a crowd of aged keys
+// takes no more than half. Called with the lock held.
+func (q *Queue[K]) pick() *level[K] {
+	r := &q.ready
+	if r.levels == nil {
+		return &r.base
+	}
+	i := 0
+	for r.levels[i].n == 0 {
+		i++
+	}
+	top := r.levels[i]
+	if q.ageAfter < 0 || top.n == r.n {
+		return top
+	}
+	if q.age.turn {
+		q.age.turn = false
+		return top
+	}
+	best := q.aged(r.levels[i+1:])
+	if best == nil {
+		return top
+	}
+	q.age.turn = true
+	return best
+}
+
+// aged gives the level whose next key has waited longest, if that is ageAfter or more, else nil.
+func (q *Queue[K]) aged(levels []*level[K]) *level[K] {
+	var best *level[K]
+	now, oldest := q.coarseNow(), int64(math.MaxInt64)
+	for _, l := range levels {
+		if l.n == 0 {
+			continue
+		}
+		e := l.peek()
+		if e.since == 0 {
+			e.since = now // added before priorities were used: its age counts from now
+		}
+		if now-e.since >= q.ageAfter && e.since < oldest {
+			best, oldest = l, e.since
+		}
+	}
+	return best
+}
+
+// coarseNow is the time of at most sixteen uses ago, or of the last add to an empty queue.
+func (q *Queue[K]) coarseNow() int64 {
+	if q.age.uses == 0 || q.ready.n <= 1 {
+		q.age.time = q.now()
+		q.age.uses = coarse
+	}
+	q.age.uses--
+	return q.age.time
+}
