@@ -96,12 +96,8 @@ func (t *table[T]) setKind(obj T) error {
 		return nil
 	}
 	got, want := k.GetObjectKind().GroupVersionKind(), t.res.GroupVersionKind()
-	if (got.Group != "" || got.Version != "") && got.GroupVersion() != want.GroupVersion() {
-		return apierrors.NewBadRequest("the API version in the data (" + got.GroupVersion().String() +
-			") does not match the expected API version (" + want.GroupVersion().String() + ")")
-	}
-	if got.Kind != "" && got.Kind != want.Kind {
-		return apierrors.NewBadRequest("the kind in the data (" + got.Kind + ") does not match the expected kind (" + want.Kind + ")")
+	if err := t.res.checkKind(got); err != nil {
+		return err
 	}
 	if got != want {
 		k.GetObjectKind().SetGroupVersionKind(want)

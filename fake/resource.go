@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -96,6 +97,17 @@ func (r Resource) check() error {
 	}
 	if len(faults) > 0 {
 		return fmt.Errorf("fake: %w %s: %s", ErrResource, r.GroupVersionResource(), strings.Join(faults, "; "))
+	}
+	return nil
+}
+
+// checkKind refuses data that states another kind than r's. What it leaves out passes.
+func (r *Resource) checkKind(got schema.GroupVersionKind) error {
+	if want := r.groupVersion(); (got.Group != "" || got.Version != "") && got.GroupVersion() != want {
+		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", got.GroupVersion(), want))
+	}
+	if got.Kind != "" && got.Kind != r.Kind {
+		return apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind (%s)", got.Kind, r.Kind))
 	}
 	return nil
 }

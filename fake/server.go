@@ -3,6 +3,7 @@ package fake
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"reflect"
 	"strconv"
 	"sync"
@@ -63,7 +64,7 @@ type collection interface {
 	compact()
 	bookmark()
 	// serve answers one HTTP request for the resource.
-	// serve TODO
+	serve(w *response, r *http.Request, req request) error
 }
 
 // New returns an empty server at resourceVersion 1.

@@ -1,0 +1,103 @@
+package fake
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	k8sversion "k8s.io/apimachinery/pkg/version"
+)
+
+var servedVerbs = metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
+
+// discover answers the paths above the resources.
+func (s *Server) discover(w *response, r *http.Request, parts []string) error {
+	answer := s.discovery(parts)
+	if answer == nil {
+		return errNoPath
+	}
+	if r.Method != http.MethodGet {
+		return apierrors.NewMethodNotSupported(schema.GroupResource{}, r.Method)
+	}
+	if text, ok := answer.(string); ok {
+		return w.text(http.StatusOK, text)
+	}
+	return w.json(http.StatusOK, answer)
+}
+
+// discovery returns a text, a JSON object, or nil where there is nothing.
+func (s *Server) discovery(parts []string) any {
+	switch path := strings.Join(parts, "/"); {
+	case path == "version":
+		return k8sversion.Info{Major: "1", Minor: "37", GitVersion: "v1.37.0+kinform-fake", Platform: "go/memory"}
+	case path == "healthz" || path == "livez" || path == "readyz":
+		return "ok"
+	case path == "api":
+		return metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}
+	case path == "apis":
+		return metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: s.groups("")}
+	case parts[0] == "api" && len(parts) == 2:
+		return s.resources(schema.GroupVersion{Version: parts[1]})
+	case parts[0] == "apis" && len(parts) == 2:
+		if found := s.groups(parts[1]); len(found) == 1 {
+			found[0].TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
+			return found[0]
+		}
+	case parts[0] == "apis" && len(parts) == 3:
+		return s.resources(schema.GroupVersion{Group: parts[1], Version: parts[2]})
+	}
+	return nil
+}
+
+func (s *Server) registered() []Resource {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]Resource, len(s.order))
+	for i, c := range s.order {
+		out[i] = *c.info()
+	}
+	return out
+}
+
+// groups returns the named API groups with their versions, by time of registration; only
+// the group called name unless that is empty.
+func (s *Server) groups(name string) []metav1.APIGroup {
+	out := []metav1.APIGroup{}
+	for _, r := range s.registered() {
+		if r.Group == "" || name != "" && name != r.Group {
+			continue
+		}
+		i := slices.IndexFunc(out, func(g metav1.APIGroup) bool { return g.Name == r.Group })
+		v := metav1.GroupVersionForDiscovery{GroupVersion: r.groupVersion().String(), Version: r.Version}
+		if i < 0 {
+			out = append(out, metav1.APIGroup{Name: r.Group, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v})
+		} else if !slices.Contains(out[i].Versions, v) {
+			out[i].Versions = append(out[i].Versions, v)
+		}
+	}
+	return out
+}
+
+// resources returns the resources of one version, nil for a version that has none. The
+// core group is always there.
+func (s *Server) resources(gv schema.GroupVersion) any {
+	list := metav1.APIResourceList{
+		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+		GroupVersion: gv.String(),
+		APIResources: []metav1.APIResource{},
+	}
+	for _, r := range s.registered() {
+		if r.groupVersion() == gv {
+			list.APIResources = append(list.APIResources, metav1.APIResource{
+				Name: r.Name, SingularName: strings.ToLower(r.Kind), Namespaced: !r.ClusterScoped, Kind: r.Kind, Verbs: servedVerbs,
+			})
+		}
+	}
+	if len(list.APIResources) == 0 && gv != (schema.GroupVersion{Version: "v1"}) {
+		return nil
+	}
+	return list
+}

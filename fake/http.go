@@ -1,0 +1,90 @@
+package fake
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// errNoPath is the plain 404 of a path that belongs to no resource.
+var errNoPath = errors.New("fake: no such path")
+
+// request is what a URL says.
+type request struct {
+	resource  schema.GroupVersionResource
+	namespace string
+	name      string // empty for the collection
+}
+
+// ServeHTTP answers Kubernetes' REST paths in JSON: /api/v1/... and
+// /apis/GROUP/VERSION/... for get, list, watch, create, update, merge patch and delete,
+// plus /version, /healthz, /livez, /readyz and discovery (/api, /apis and below). Refusals
+// are Status objects with their HTTP code. A watch ends with its request's context.
+//
+// A fault that breaks a connection panics with [http.ErrAbortHandler], as net/http
+// defines; no other panic leaves ServeHTTP.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	out := &response{w: w, cut: -1}
+	defer out.rescue()
+	if err := s.route(out, r); err != nil {
+		out.fail(err)
+	}
+	out.finish()
+}
+
+func (s *Server) route(w *response, r *http.Request) error {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	switch parts[0] {
+	case "api":
+		if len(parts) > 2 {
+			return s.serveResource(w, r, schema.GroupVersion{Version: parts[1]}, parts[2:])
+		}
+	case "apis":
+		if len(parts) > 3 {
+			return s.serveResource(w, r, schema.GroupVersion{Group: parts[1], Version: parts[2]}, parts[3:])
+		}
+	}
+	return s.discover(w, r, parts)
+}
+
+func (s *Server) serveResource(w *response, r *http.Request, gv schema.GroupVersion, parts []string) error {
+	req, err := parseRequest(gv, parts)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	c := s.tables[req.resource.GroupResource()]
+	s.mu.Unlock()
+	// Namespaced and cluster-wide resources have different paths; only collections of
+	// namespaced ones can be read cluster-wide.
+	if c == nil || c.info().Version != gv.Version ||
+		c.info().ClusterScoped && req.namespace != "" ||
+		!c.info().ClusterScoped && req.namespace == "" && req.name != "" {
+		return errNoPath
+	}
+	return c.serve(w, r, req)
+}
+
+// parseRequest reads what follows the version: [namespaces/NS/]RESOURCE[/NAME]. The
+// resource namespaces is its own namespace prefix: two parts name one namespace.
+func parseRequest(gv schema.GroupVersion, parts []string) (req request, err error) {
+	for _, p := range parts {
+		if p == "" {
+			return req, errNoPath
+		}
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
+		req.namespace, parts = parts[1], parts[2:]
+	}
+	req.resource = gv.WithResource(parts[0])
+	switch len(parts) {
+	case 1:
+		return req, nil
+	case 2:
+		req.name = parts[1]
+		return req, nil
+	}
+	return req, errNoPath // subresources
+}

@@ -1,0 +1,126 @@
+package fake
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+)
+
+// response is an http.ResponseWriter that remembers whether the answer has begun, gathers
+// small writes, and breaks the connection after cut bytes of body (-1: never).
+type response struct {
+	w     http.ResponseWriter
+	buf   *bufio.Writer
+	begun bool
+	cut   int
+}
+
+func (w *response) begin(code int, contentType string) {
+	h := w.w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Cache-Control", "no-cache, private")
+	w.w.WriteHeader(code)
+	w.begun = true
+	w.buf = bufio.NewWriterSize(rawBody{w}, 8<<10)
+}
+
+// rawBody is where the buffered body goes.
+type rawBody struct{ r *response }
+
+func (b rawBody) Write(p []byte) (int, error) {
+	w := b.r
+	if w.cut < 0 || len(p) < w.cut {
+		n, err := w.w.Write(p)
+		if w.cut >= 0 {
+			w.cut -= n
+		}
+		return n, err
+	}
+	if w.cut > 0 {
+		if _, err := w.w.Write(p[:w.cut]); err != nil {
+			return 0, err
+		}
+	}
+	w.abort()
+	return 0, nil
+}
+
+// flush sends what was written so far to the client.
+func (w *response) flush() error {
+	if err := w.buf.Flush(); err != nil {
+		return err
+	}
+	return http.NewResponseController(w.w).Flush()
+}
+
+// abort breaks the connection, so that the client sees an unexpected end.
+func (w *response) abort() {
+	// What was written must arrive; if that fails the connection is broken already.
+	_ = http.NewResponseController(w.w).Flush()
+	panic(http.ErrAbortHandler)
+}
+
+// breakOff sends what was written and breaks the connection.
+func (w *response) breakOff() {
+	_ = w.buf.Flush() // as in abort
+	w.abort()
+}
+
+// finish ends an answer in order. A client that has gone cannot be told.
+func (w *response) finish() {
+	if w.buf != nil {
+		_ = w.buf.Flush()
+	}
+}
+
+// json answers with v.
+func (w *response) json(code int, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return w.bytes(code, b)
+}
+
+func (w *response) bytes(code int, b []byte) error {
+	w.begin(code, "application/json")
+	_, err := w.buf.Write(b)
+	return err
+}
+
+func (w *response) text(code int, text string) error {
+	w.begin(code, "text/plain; charset=utf-8")
+	_, err := w.buf.WriteString(text)
+	return err
+}
+
+// fail answers with a refusal, or, when the answer has begun, breaks it off.
+func (w *response) fail(err error) {
+	if w.begun {
+		w.breakOff()
+	}
+	if errors.Is(err, errNoPath) {
+		_ = w.text(http.StatusNotFound, "404 page not found\n")
+		return
+	}
+	status := asStatus(err)
+	if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
+		w.w.Header().Set("Retry-After", strconv.Itoa(int(d.RetryAfterSeconds)))
+	}
+	_ = w.json(int(status.Code), status) // a client that has gone cannot be told
+}
+
+// rescue answers for a panic of user code: in an object's methods, say.
+func (w *response) rescue() {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) || w.begun {
+		panic(http.ErrAbortHandler)
+	}
+	w.fail(errPanic{v})
+	w.finish()
+}
