@@ -1,0 +1,376 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"math"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// source answers lists and watches from functions.
+type source[T any] struct {
+	list  func(ctx context.Context, opts metav1.ListOptions, yield func(Event[T], error) bool) (metav1.ListMeta, error)
+	watch func(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[T], error]
+}
+
+func (s *source[T]) Resource() string { return "pods" }
+
+func (s *source[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(Event[T], error) bool) (metav1.ListMeta, error) {
+	return s.list(ctx, opts, yield)
+}
+
+func (s *source[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[T], error] {
+	return s.watch(ctx, opts)
+}
+
+// hang is a watch in which nothing happens.
+func hang[T any](ctx context.Context, _ metav1.ListOptions) iter.Seq2[Event[T], error] {
+	return func(yield func(Event[T], error) bool) {
+		<-ctx.Done()
+		yield(Event[T]{}, ctx.Err())
+	}
+}
+
+// events is a watch of fixed events that the server closes in order.
+func events[T any](evs ...Event[T]) func(context.Context, metav1.ListOptions) iter.Seq2[Event[T], error] {
+	return func(context.Context, metav1.ListOptions) iter.Seq2[Event[T], error] {
+		return func(yield func(Event[T], error) bool) {
+			for _, ev := range evs {
+				if !yield(ev, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// objects is a list of fixed objects at resourceVersion rv.
+func objects[T any](rv string, evs ...Event[T]) func(context.Context, metav1.ListOptions, func(Event[T], error) bool) (metav1.ListMeta, error) {
+	return func(_ context.Context, _ metav1.ListOptions, yield func(Event[T], error) bool) (metav1.ListMeta, error) {
+		for _, ev := range evs {
+			if !yield(ev, nil) {
+				return metav1.ListMeta{}, ErrStopped
+			}
+		}
+		return metav1.ListMeta{ResourceVersion: rv}, nil
+	}
+}
+
+// sink counts its calls and fails where told.
+type sink[T any] struct {
+	listed, replace, apply error
+
+	nListed, nSkipped, nReplace, nDiscard, nApply int
+}
+
+func (s *sink[T]) Listed(context.Context, Event[T]) error { s.nListed++; return s.listed }
+func (s *sink[T]) Skipped(*ObjectError)                   { s.nSkipped++ }
+func (s *sink[T]) Replace(context.Context, string) error  { s.nReplace++; return s.replace }
+func (s *sink[T]) Discard()                               { s.nDiscard++ }
+func (s *sink[T]) Apply(context.Context, Event[T]) error  { s.nApply++; return s.apply }
+
+func added(name string, rv int) Event[string] {
+	return Event[string]{Type: Added, Object: name, ResourceVersion: strconv.Itoa(rv)}
+}
+
+func TestNewRefusesNil(t *testing.T) {
+	if _, err := New[string](nil, &sink[string]{}, Options{}); !errors.Is(err, ErrNoSource) {
+		t.Errorf("nil source: %v, want ErrNoSource", err)
+	}
+	if _, err := New[string](&source[string]{}, nil, Options{}); !errors.Is(err, ErrNoSink) {
+		t.Errorf("nil sink: %v, want ErrNoSink", err)
+	}
+}
+
+func TestOptionsDefaults(t *testing.T) {
+	o := Options{}.withDefaults()
+	b := o.Backoff
+	if b.Initial != 800*time.Millisecond || b.Max != 30*time.Second || b.Factor != 2 || b.Jitter != 1 || b.ResetAfter != 2*time.Minute || b.Random == nil {
+		t.Errorf("default backoff %+v", b)
+	}
+	if o.PageSize != 500 || o.WatchTimeout != 5*time.Minute {
+		t.Errorf("default page size %d, watch timeout %v", o.PageSize, o.WatchTimeout)
+	}
+	o.OnError(io.EOF) // not nil
+
+	called := false
+	own := Options{
+		Backoff:  Backoff{Initial: 1, Max: 2, Factor: 3, Jitter: 4, ResetAfter: 5, Random: func() float64 { return 0.25 }},
+		PageSize: 6, WatchTimeout: time.Hour, OnError: func(error) { called = true },
+	}.withDefaults()
+	b = own.Backoff
+	if b.Initial != 1 || b.Max != 2 || b.Factor != 3 || b.Jitter != 4 || b.ResetAfter != 5 || b.Random() != 0.25 {
+		t.Errorf("own backoff became %+v", b)
+	}
+	own.OnError(nil)
+	if own.PageSize != 6 || own.WatchTimeout != time.Hour || !called {
+		t.Errorf("own options became %+v", own)
+	}
+}
+
+func TestWatchTimeout(t *testing.T) {
+	for _, c := range []struct {
+		timeout time.Duration
+		random  float64
+		want    int64
+	}{
+		{0, 0, 300},
+		{0, 0.999, 599},
+		{-time.Hour, 0, 1},
+		{time.Millisecond, 0, 1},
+		{90 * time.Second, 0.5, 135},
+		{math.MaxInt64, 0.5, math.MaxInt64 / int64(time.Second)},
+	} {
+		r, err := New(&source[string]{}, &sink[string]{}, Options{
+			WatchTimeout: c.timeout,
+			Backoff:      Backoff{Random: func() float64 { return c.random }},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := *r.watchOptions().TimeoutSeconds; got != c.want {
+			t.Errorf("timeout %v, random %v: asks for %d s, want %d", c.timeout, c.random, got, c.want)
+		}
+	}
+}
+
+func TestRunTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		r, err := New(&source[string]{list: objects[string]("3"), watch: hang[string]}, &sink[string]{}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := make(chan error)
+		go func() { first <- r.Run(ctx) }()
+		synctest.Wait()
+		if err := r.Run(ctx); !errors.Is(err, ErrRunning) {
+			t.Errorf("Run beside Run: %v, want ErrRunning", err)
+		}
+		cancel()
+		if err := <-first; err != nil {
+			t.Errorf("the first Run: %v", err)
+		}
+		if err := r.Run(t.Context()); !errors.Is(err, ErrRunning) {
+			t.Errorf("Run after Run: %v, want ErrRunning", err)
+		}
+	})
+}
+
+func TestRunWithDoneContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := &sink[string]{}
+	r, err := New(&source[string]{}, s, Options{}) // nil functions: a request would panic
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Run(ctx); err != nil || *s != (sink[string]{}) {
+		t.Errorf("Run returned %v, sink %+v", err, *s)
+	}
+}
+
+// TestSinkErrors: what a sink returns ends Run, as it is, and the request with it.
+func TestSinkErrors(t *testing.T) {
+	boom := errors.New("boom")
+	for _, c := range []struct {
+		name string
+		sink sink[string]
+		want sink[string]
+	}{
+		{"Listed", sink[string]{listed: boom}, sink[string]{nListed: 1, nDiscard: 1}},
+		{"Replace", sink[string]{replace: boom}, sink[string]{nListed: 2, nReplace: 1}},
+		{"Apply", sink[string]{apply: boom}, sink[string]{nListed: 2, nReplace: 1, nApply: 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var reported []error
+			src := &source[string]{
+				list:  objects("3", added("a", 1), added("b", 2)),
+				watch: events(added("c", 4), added("d", 5)),
+			}
+			r, err := New(src, &c.sink, Options{OnError: func(err error) { reported = append(reported, err) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Run(t.Context()); err != boom {
+				t.Errorf("Run returned %v, want the sink's error", err)
+			}
+			if len(reported) > 0 {
+				t.Errorf("the sink's own failure was reported as the server's: %v", reported)
+			}
+			got := c.sink
+			got.listed, got.replace, got.apply = nil, nil, nil
+			if got != c.want {
+				t.Errorf("sink calls %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestSinkGivesUpWithContext: a sink that returns because the context is done did not
+// fail, and Run says so.
+func TestSinkGivesUpWithContext(t *testing.T) {
+	for _, where := range []string{"Listed", "Replace", "Apply"} {
+		t.Run(where, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			src := &source[string]{list: objects("3", added("a", 1)), watch: events(added("c", 4))}
+			r, err := New(src, &cancelSink{where: where, cancel: cancel}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Run(ctx); err != nil {
+				t.Errorf("Run returned %v, want nil", err)
+			}
+		})
+	}
+}
+
+// cancelSink returns the error of its context from the call that it is told.
+type cancelSink struct {
+	sink[string]
+	where  string
+	cancel context.CancelFunc
+}
+
+func (s *cancelSink) at(ctx context.Context, where string) error {
+	if s.where == where {
+		s.cancel()
+	}
+	return ctx.Err()
+}
+
+func (s *cancelSink) Listed(ctx context.Context, _ Event[string]) error { return s.at(ctx, "Listed") }
+func (s *cancelSink) Replace(ctx context.Context, _ string) error       { return s.at(ctx, "Replace") }
+func (s *cancelSink) Apply(ctx context.Context, _ Event[string]) error  { return s.at(ctx, "Apply") }
+
+// TestRefusedEventIsNotSeen: an event that the sink did not take is not counted as seen.
+func TestRefusedEventIsNotSeen(t *testing.T) {
+	s := &sink[string]{apply: errors.New("boom")}
+	r, err := New(&source[string]{list: objects[string]("3"), watch: events(added("c", 4))}, s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Run(t.Context()); err == nil {
+		t.Fatal("Run returned nil")
+	}
+	if r.state.rv != "3" {
+		t.Errorf("seen %s, want 3", r.state.rv)
+	}
+}
+
+// TestRequestErrors checks the fields of what OnError gets, by virtual time.
+func TestRequestErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var answers []error
+		src := &source[string]{
+			list: func(_ context.Context, opts metav1.ListOptions, _ func(Event[string], error) bool) (metav1.ListMeta, error) {
+				if len(answers) == 0 {
+					return metav1.ListMeta{ResourceVersion: "7"}, nil
+				}
+				err := answers[0]
+				answers = answers[1:]
+				return metav1.ListMeta{}, err
+			},
+			watch: func(context.Context, metav1.ListOptions) iter.Seq2[Event[string], error] {
+				return func(yield func(Event[string], error) bool) { yield(Event[string]{}, io.ErrUnexpectedEOF) }
+			},
+		}
+		answers = []error{failure("expired", 0), failure("busy", 3)}
+		want := []RequestError{
+			{Verb: "list", Resource: "pods", ResourceVersion: "0", RetryIn: 0, Err: answers[0]},
+			{Verb: "list", Resource: "pods", ResourceVersion: "", RetryIn: 3 * time.Second, Err: answers[1]},
+			{Verb: "watch", Resource: "pods", ResourceVersion: "7", RetryIn: 1600 * time.Millisecond, Err: io.ErrUnexpectedEOF},
+		}
+		var got []RequestError
+		r, err := New(src, &sink[string]{}, Options{Backoff: Backoff{Random: none}, OnError: func(err error) {
+			var re *RequestError
+			if !errors.As(err, &re) {
+				t.Errorf("reported %T, want *RequestError", err)
+				return
+			}
+			if got = append(got, *re); len(got) == len(want) {
+				cancel()
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			if got[i] != want[i] {
+				t.Errorf("error %d\ngot  %+v\nwant %+v", i, got[i], want[i])
+			}
+		}
+	})
+}
+
+// TestStats reads the counters while a list and a watch are under way.
+func TestStats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		more := make(chan Event[string])
+		remaining := int64(5)
+		src := &source[string]{
+			list: func(_ context.Context, opts metav1.ListOptions, yield func(Event[string], error) bool) (metav1.ListMeta, error) {
+				if opts.Continue == "" {
+					yield(added("a", 1), nil)
+					yield(Event[string]{}, &ObjectError{Resource: "pods", Err: ErrNoName})
+					return metav1.ListMeta{ResourceVersion: "7", Continue: "t", RemainingItemCount: &remaining}, nil
+				}
+				yield(<-more, nil)
+				return metav1.ListMeta{ResourceVersion: "7"}, nil
+			},
+			watch: func(context.Context, metav1.ListOptions) iter.Seq2[Event[string], error] {
+				return func(yield func(Event[string], error) bool) {
+					for ev := range more {
+						if !yield(ev, nil) {
+							return
+						}
+					}
+					yield(Event[string]{}, io.ErrUnexpectedEOF)
+				}
+			},
+		}
+		r, err := New(src, &sink[string]{}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(when string, want Stats) {
+			t.Helper()
+			synctest.Wait()
+			if got := r.Stats(); got != want {
+				t.Errorf("%s\ngot  %+v\nwant %+v", when, got, want)
+			}
+		}
+		check("before Run", Stats{})
+		done := make(chan error)
+		go func() { done <- r.Run(ctx) }()
+		check("in the second page", Stats{BadObjects: 1, Listed: 1, Expected: 6})
+		more <- added("b", 2)
+		check("after the list", Stats{Lists: 1, Watches: 1, BadObjects: 1, Listed: 2, Expected: 2})
+		more <- added("c", 8)
+		more <- Event[string]{Type: Bookmark, ResourceVersion: "9"}
+		more <- Event[string]{Type: Bookmark, ResourceVersion: "9"}
+		more <- added("c", 9) // a duplicate
+		check("after events", Stats{Lists: 1, Watches: 1, Events: 3, BadObjects: 1, Listed: 2, Expected: 2})
+		close(more)
+		check("after a break", Stats{Lists: 1, Watches: 1, Events: 3, BadObjects: 1, Failures: 1, Listed: 2, Expected: 2})
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
