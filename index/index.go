@@ -1,0 +1,84 @@
+package index
+
+import (
+	"hash/maphash"
+	"reflect"
+
+	"github.com/kinform/kinform/internal/slots"
+)
+
+// IndexFunc appends the values of obj to dst and returns the extended slice, as append
+// does. An object may have any number of values, none included; duplicates count once.
+//
+// It must be pure: the same object gives the same values at any time, dst's content and
+// the object are left alone. It runs in the goroutine of the writer, before the commit,
+// with no lock held; in that of the reader in [Index.Index]. It must not write to the
+// store that it indexes. A panic in it is contained: see [PanicError]. To append without
+// an allocation is up to it: dst has room after the first few calls.
+type IndexFunc[T any, V comparable] func(dst []V, obj T) []V
+
+// Index defines a named index from objects T to values V, and is the typed handle with
+// which it is read. It holds no objects: one Index, say a package-level variable, serves
+// any number of stores. It never changes and may be used by many goroutines.
+//
+// V may be any comparable type, a struct of several fields for a compound index. A value
+// that does not equal itself (a floating-point NaN) cannot be found and is left out.
+type Index[T any, V comparable] struct {
+	name   string
+	fn     IndexFunc[T, V]
+	seed   maphash.Seed
+	parse  func(string) (V, bool) // nil when V is no string
+	format func(V) string         // nil when V is no string
+	role   role
+}
+
+// role marks the indexes that [Select] knows how to use.
+type role struct {
+	namespace bool
+	labels    bool
+	keys      map[string]bool // the label keys indexed; nil for all
+}
+
+// New defines an index. A definition without a name or a function is refused with
+// ErrInvalid by the store that it is given to.
+func New[T any, V comparable](name string, fn IndexFunc[T, V]) *Index[T, V] {
+	x := &Index[T, V]{name: name, fn: fn, seed: maphash.MakeSeed()}
+	if reflect.TypeFor[V]().Kind() == reflect.String {
+		x.parse, x.format = parseString[V], formatString[V]
+	}
+	return x
+}
+
+// Name returns the name under which dynamic lookups find the index.
+func (x *Index[T, V]) Name() string { return x.name }
+
+func (x *Index[T, V]) hash(value V) uint32 {
+	return uint32(maphash.Comparable(x.seed, value) >> 32)
+}
+
+func parseString[V comparable](s string) (V, bool) {
+	var v V
+	if p, ok := any(&v).(*string); ok {
+		*p = s
+	} else {
+		reflect.ValueOf(&v).Elem().SetString(s)
+	}
+	return v, true
+}
+
+func formatString[V comparable](v V) string {
+	if s, ok := any(v).(string); ok {
+		return s
+	}
+	return reflect.ValueOf(v).String()
+}
+
+// Definition is what a store is given: some [Index] of objects T, whatever the type of
+// its values. Only *Index and types that embed it satisfy it.
+type Definition[T any] interface {
+	// Name returns the index's name, unique within a store.
+	Name() string
+
+	// instance returns an empty live index of this definition.
+	instance() (slots.Index[T], error)
+}

@@ -1,0 +1,145 @@
+package index
+
+import (
+	"fmt"
+
+	"github.com/kinform/kinform/internal/slots"
+)
+
+// Indexer is the live map, by name, of the indexes over the objects of one store, for
+// lookups whose index is only known at run time. A typed [Index] is faster and checked
+// by the compiler. All methods may be used by many goroutines.
+type Indexer[T any] struct {
+	s *slots.Slots[T]
+}
+
+// dynamic is the part of a live index that does not name the type of its values.
+type dynamic[T any] interface {
+	slots.Index[T]
+	definition() Definition[T]
+	get(s *slots.Slots[T], value string) ([]T, error)
+	shared(s *slots.Slots[T], obj T) ([]T, error)
+	values(s *slots.Slots[T]) ([]string, error)
+}
+
+// NewIndexer returns the Indexer of empty slots with the indexes of defs. It is for
+// package store: programs get an Indexer from a store.
+// Errors: ErrInvalid, ErrExists.
+func NewIndexer[T any](s *slots.Slots[T], defs ...Definition[T]) (*Indexer[T], error) {
+	ixs, err := Instances(s, defs...)
+	if err != nil {
+		return nil, err
+	}
+	s.AddIndexes(ixs)
+	return &Indexer[T]{s: s}, nil
+}
+
+// Instances returns empty live indexes of defs, whose names must be new to s and differ
+// from each other. It is for package store.
+// Errors: ErrInvalid, ErrExists.
+func Instances[T any](s *slots.Slots[T], defs ...Definition[T]) ([]slots.Index[T], error) {
+	have := map[string]bool{}
+	st := s.Read()
+	for _, ix := range st.Indexes() {
+		have[ix.Name()] = true
+	}
+	s.Done()
+	out := make([]slots.Index[T], 0, len(defs))
+	for _, def := range defs {
+		if def == nil {
+			return nil, fmt.Errorf("nil index: %w", ErrInvalid)
+		}
+		ix, err := def.instance()
+		if err != nil {
+			return nil, err
+		}
+		if have[ix.Name()] {
+			return nil, fmt.Errorf("index %q: %w", ix.Name(), ErrExists)
+		}
+		have[ix.Name()] = true
+		out = append(out, ix)
+	}
+	return out, nil
+}
+
+// Definitions returns the indexes by name, in a map of the caller's own.
+func (x *Indexer[T]) Definitions() map[string]Definition[T] {
+	st := x.s.Read()
+	defer x.s.Done()
+	m := make(map[string]Definition[T], len(st.Indexes()))
+	for _, ix := range st.Indexes() {
+		m[ix.Name()] = ix.(dynamic[T]).definition()
+	}
+	return m
+}
+
+// ByIndex returns the objects that have value in the index called name, in no order.
+// Errors: ErrUnknownIndex, ErrNotString.
+func (x *Indexer[T]) ByIndex(name, value string) ([]T, error) {
+	ix, err := x.lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	return ix.get(x.s, value)
+}
+
+// Index returns the objects that share at least one value with obj in the index called
+// name, each once, in no order.
+// Errors: ErrUnknownIndex, *PanicError.
+func (x *Indexer[T]) Index(name string, obj T) ([]T, error) {
+	ix, err := x.lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	return ix.shared(x.s, obj)
+}
+
+// Values returns the values that at least one object has in the index called name, each
+// once, in no order.
+// Errors: ErrUnknownIndex, ErrNotString.
+func (x *Indexer[T]) Values(name string) ([]string, error) {
+	ix, err := x.lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	return ix.values(x.s)
+}
+
+func (x *Indexer[T]) lookup(name string) (dynamic[T], error) {
+	st := x.s.Read()
+	ix := st.Lookup(name)
+	x.s.Done()
+	if ix == nil {
+		return nil, fmt.Errorf("index %q: %w", name, ErrUnknownIndex)
+	}
+	return ix.(dynamic[T]), nil
+}
+
+func (l *live[T, V]) definition() Definition[T] { return l.def }
+
+// get goes through the definition rather than l: a commit may have put a clone in l's place.
+func (l *live[T, V]) get(s *slots.Slots[T], value string) ([]T, error) {
+	if l.def.parse == nil {
+		return nil, fmt.Errorf("index %q: %w", l.def.name, ErrNotString)
+	}
+	v, _ := l.def.parse(value)
+	return l.def.Get(&Indexer[T]{s}, v), nil
+}
+
+func (l *live[T, V]) shared(s *slots.Slots[T], obj T) ([]T, error) {
+	return l.def.sharing(s, obj)
+}
+
+func (l *live[T, V]) values(s *slots.Slots[T]) ([]string, error) {
+	if l.def.format == nil {
+		return nil, fmt.Errorf("index %q: %w", l.def.name, ErrNotString)
+	}
+	var out []string
+	for v := range l.def.Values(&Indexer[T]{s}) {
+		out = append(out, l.def.format(v))
+	}
+	return out, nil
+}
+
+// Indexer returns x itself, so that an Indexer is a Reader.
+func (x *Indexer[T]) Indexer() *Indexer[T] { return x }

@@ -1,0 +1,151 @@
+package index
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kinform/kinform/internal/cowvec"
+	"github.com/kinform/kinform/internal/posting"
+	"github.com/kinform/kinform/internal/slots"
+)
+
+// live is an Index over the slots of one store.
+type live[T any, V comparable] struct {
+	def   *Index[T, V]
+	lists posting.Lists[V] // guarded by the lock of the slots
+	stage *stage[V]        // the writer's
+}
+
+// stage holds the values of objects on their way into the index.
+type stage[V comparable] struct {
+	values []posting.Value[V]
+	ends   []int // value set n is values[ends[n-1]:ends[n]]
+	buf    []V   // what the index function appends to; zeroed after use
+	dirty  bool  // buf may hold values of an object, and values more than the sets
+}
+
+// keepStaged is how many staged values an idle stage keeps room for.
+const keepStaged = 1024
+
+func (x *Index[T, V]) instance() (slots.Index[T], error) {
+	switch {
+	case x == nil:
+		return nil, fmt.Errorf("nil index: %w", ErrInvalid)
+	case x.name == "":
+		return nil, fmt.Errorf("index without a name: %w", ErrInvalid)
+	case x.fn == nil:
+		return nil, fmt.Errorf("index %q without a function: %w", x.name, ErrInvalid)
+	}
+	return &live[T, V]{def: x, stage: &stage[V]{}}, nil
+}
+
+// Name is the definition's.
+func (l *live[T, V]) Name() string { return l.def.name }
+
+// Stage evaluates the index function for obj.
+func (l *live[T, V]) Stage(obj T) {
+	s := l.stage
+	if s.dirty {
+		l.Unstage(len(s.ends))
+	}
+	s.dirty = true
+	s.buf = l.def.fn(s.buf[:0], obj)
+	begin := len(s.values)
+	for _, v := range s.buf {
+		s.values = append(s.values, posting.Value[V]{V: v, Hash: l.def.hash(v)})
+	}
+	if len(s.values)-begin > 1 {
+		s.values = s.values[:begin+distinct(s.values[begin:])]
+	}
+	s.ends = append(s.ends, len(s.values))
+	clear(s.buf)
+	s.dirty = false
+}
+
+// distinct moves repeated values out, of which the first stays, and returns how many
+// are left.
+func distinct[V comparable](values []posting.Value[V]) int {
+	const few = 32
+	var seen map[V]bool
+	if len(values) > few {
+		seen = make(map[V]bool, len(values))
+	}
+	out := values[:0]
+	for _, v := range values {
+		if seen != nil {
+			if seen[v.V] {
+				continue
+			}
+			seen[v.V] = true
+		} else if slices.Contains(out, v) {
+			continue
+		}
+		out = append(out, v)
+	}
+	clear(values[len(out):])
+	return len(out)
+}
+
+// Staged returns the number of value sets.
+func (l *live[T, V]) Staged() int { return len(l.stage.ends) }
+
+// Unstage forgets all but the first n value sets, and lets go of what they referred to.
+func (l *live[T, V]) Unstage(n int) {
+	s := l.stage
+	end := 0
+	if n > 0 {
+		end = s.ends[n-1]
+	}
+	clear(s.values[end:])
+	if s.dirty { // the function panicked
+		clear(s.values[:cap(s.values)][end:])
+		clear(s.buf[:cap(s.buf)])
+		s.dirty = false
+	}
+	s.values, s.ends = s.values[:end], s.ends[:n]
+	if n == 0 && (cap(s.values) > keepStaged || cap(s.ends) > keepStaged || cap(s.buf) > keepStaged) {
+		*s = stage[V]{}
+	}
+}
+
+func (s *stage[V]) set(n int) []posting.Value[V] {
+	begin := 0
+	if n > 0 {
+		begin = s.ends[n-1]
+	}
+	return s.values[begin:s.ends[n]]
+}
+
+// Put makes value set n the values of slot.
+func (l *live[T, V]) Put(slot uint32, n int) { l.lists.Set(slot, l.stage.set(n)) }
+
+// Drop takes all values from slot.
+func (l *live[T, V]) Drop(slot uint32) { l.lists.Drop(slot) }
+
+// Move renames a slot.
+func (l *live[T, V]) Move(from, to uint32) { l.lists.Move(from, to) }
+
+// Truncate says that slots at and above n are gone.
+func (l *live[T, V]) Truncate(n int) { l.lists.Truncate(n) }
+
+// Clone returns an index of its own over the same slots.
+func (l *live[T, V]) Clone() slots.Index[T] {
+	return &live[T, V]{def: l.def, lists: l.lists.Clone(), stage: l.stage}
+}
+
+// Check compares the index with a fresh evaluation of all objects.
+func (l *live[T, V]) Check(objs cowvec.View[T]) error {
+	if err := l.lists.Check(objs.Len()); err != nil {
+		return err
+	}
+	probe := &live[T, V]{def: l.def, stage: &stage[V]{}}
+	for slot, obj := range objs.All {
+		probe.Stage(obj)
+		want := probe.stage.set(0)
+		if err := l.lists.CheckSlot(slot, want); err != nil {
+			return err
+		}
+		probe.Unstage(0)
+	}
+	return nil
+}

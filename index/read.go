@@ -1,0 +1,223 @@
+package index
+
+import (
+	"fmt"
+	"iter"
+	"runtime/debug"
+	"slices"
+
+	"github.com/kinform/kinform/internal/posting"
+	"github.com/kinform/kinform/internal/slots"
+)
+
+// Reader is what an index is read from: a *store.Store or a *store.Reader.
+type Reader[T any] interface {
+	// Indexer returns the indexes of the store, never nil.
+	Indexer() *Indexer[T]
+}
+
+const (
+	// copyLimit is the longest posting that is copied under the read lock. A longer one
+	// is frozen, which costs the next write to it and to the objects a copy.
+	copyLimit = 1024
+	// iterBatch is the longest posting that is iterated from a copy on the stack.
+	iterBatch = 128
+)
+
+// Check returns ErrUnknownIndex, with the name, unless from holds this very index: the
+// same *Index, not just one of the same name. The other reads of an index that a store
+// does not hold find nothing, and report the same error once to the store's
+// Options.OnError; Check is for asking when a program is wired up.
+func (x *Index[T, V]) Check(from Reader[T]) error {
+	s := from.Indexer().s
+	st := s.Read()
+	l := x.in(st)
+	s.Done()
+	if l == nil {
+		return x.unknown()
+	}
+	return nil
+}
+
+// Get returns the objects that have value, in no order, in a slice of the caller's own.
+// Cost: one allocation, none when nothing is found.
+func (x *Index[T, V]) Get(from Reader[T], value V) []T {
+	return x.Append(nil, from, value)
+}
+
+// Append appends the objects that have value to dst, in no order. Cost: no allocation
+// when dst has room.
+func (x *Index[T, V]) Append(dst []T, from Reader[T], value V) []T {
+	s, want := from.Indexer().s, posting.Value[V]{V: value, Hash: x.hash(value)}
+	st := s.Read()
+	l := x.in(st)
+	if l == nil {
+		s.Done()
+		x.report(s)
+		return dst
+	}
+	return appendSlots(dst, s, st, l.lists.Find(want), func() []uint32 { return l.lists.Freeze(want) })
+}
+
+// appendSlots appends the objects in ids, and ends the read of s.
+func appendSlots[T any](dst []T, s *slots.Slots[T], st *slots.State[T], ids []uint32, freeze func() []uint32) []T {
+	if len(ids) <= copyLimit {
+		dst = slices.Grow(dst, len(ids))
+		for _, id := range ids {
+			dst = append(dst, st.At(id))
+		}
+		s.Done()
+		return dst
+	}
+	ids, view := freeze(), st.View()
+	s.Done()
+	dst = slices.Grow(dst, len(ids))
+	for _, id := range ids {
+		dst = append(dst, view.At(id))
+	}
+	return dst
+}
+
+// All iterates over the objects that have value, in no order, as they are when the loop
+// begins: the loop's body may write to the store. The sequence can be used again, and
+// then shows the state of then. Cost: no allocation.
+func (x *Index[T, V]) All(from Reader[T], value V) iter.Seq[T] {
+	return func(yield func(T) bool) { x.each(from, value, yield) }
+}
+
+func (x *Index[T, V]) each(from Reader[T], value V, yield func(T) bool) {
+	s, want := from.Indexer().s, posting.Value[V]{V: value, Hash: x.hash(value)}
+	st := s.Read()
+	l := x.in(st)
+	if l == nil {
+		s.Done()
+		x.report(s)
+		return
+	}
+	if ids := l.lists.Find(want); len(ids) <= iterBatch {
+		var batch [iterBatch]T
+		for i, id := range ids {
+			batch[i] = st.At(id)
+		}
+		n := len(ids)
+		s.Done()
+		for i := range n {
+			if !yield(batch[i]) {
+				return
+			}
+		}
+		return
+	}
+	ids, view := l.lists.Freeze(want), st.View()
+	s.Done()
+	for _, id := range ids {
+		if !yield(view.At(id)) {
+			return
+		}
+	}
+}
+
+// Count returns the number of objects that have value. Cost: O(1).
+func (x *Index[T, V]) Count(from Reader[T], value V) int {
+	s, want := from.Indexer().s, posting.Value[V]{V: value, Hash: x.hash(value)}
+	st := s.Read()
+	l := x.in(st)
+	if l == nil {
+		s.Done()
+		x.report(s)
+		return 0
+	}
+	n := len(l.lists.Find(want))
+	s.Done()
+	return n
+}
+
+// Values iterates over the values that at least one object has, each once, in no order,
+// as they are when the loop begins. The sequence can be used again. Cost: one allocation,
+// and a read lock for the time of copying the values.
+func (x *Index[T, V]) Values(from Reader[T]) iter.Seq[V] {
+	return func(yield func(V) bool) {
+		s := from.Indexer().s
+		st := s.Read()
+		l := x.in(st)
+		if l == nil {
+			s.Done()
+			x.report(s)
+			return
+		}
+		values := l.lists.AppendValues(make([]V, 0, l.lists.Len()))
+		s.Done()
+		for _, v := range values {
+			if !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// Index returns the objects that share at least one value with obj, each once, in no
+// order. obj need not be in the store; if it is, it is in the result. A panic of the
+// index function is reported to the store's Options.OnError, and nothing is found.
+func (x *Index[T, V]) Index(from Reader[T], obj T) []T {
+	objs, err := x.sharing(from.Indexer().s, obj)
+	if err != nil {
+		from.Indexer().s.Report(err.Error(), err)
+	}
+	return objs
+}
+
+func (x *Index[T, V]) sharing(s *slots.Slots[T], obj T) (objs []T, err error) {
+	wanted, err := x.evaluate(obj)
+	if err != nil {
+		return nil, err
+	}
+	st := s.Read()
+	l := x.in(st)
+	if l == nil {
+		s.Done()
+		return nil, x.unknown()
+	}
+	if len(wanted) == 1 {
+		return appendSlots(nil, s, st, l.lists.Find(wanted[0]), func() []uint32 { return l.lists.Freeze(wanted[0]) }), nil
+	}
+	frozen := make([][]uint32, len(wanted))
+	for i, v := range wanted {
+		frozen[i] = l.lists.Freeze(v)
+	}
+	view := st.View()
+	s.Done()
+	ids := slices.Concat(frozen...)
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	objs = make([]T, len(ids))
+	for i, id := range ids {
+		objs[i] = view.At(id)
+	}
+	return objs, nil
+}
+
+// evaluate runs the index function in the caller's goroutine, on a stage of its own.
+func (x *Index[T, V]) evaluate(obj T) (values []posting.Value[V], err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &PanicError{Index: x.name, Value: r, Stack: debug.Stack()}
+		}
+	}()
+	l := live[T, V]{def: x, stage: &stage[V]{}}
+	l.Stage(obj)
+	return l.stage.set(0), nil
+}
+
+// in returns the live index of x, or nil when the store was not given x.
+func (x *Index[T, V]) in(st *slots.State[T]) *live[T, V] {
+	for _, ix := range st.Indexes() {
+		if l, ok := ix.(*live[T, V]); ok && l.def == x {
+			return l
+		}
+	}
+	return nil
+}
+
+func (x *Index[T, V]) unknown() error { return fmt.Errorf("index %q: %w", x.name, ErrUnknownIndex) }
+
+func (x *Index[T, V]) report(s *slots.Slots[T]) { s.Report("index "+x.name, x.unknown()) }

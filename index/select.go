@@ -1,0 +1,133 @@
+package index
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/kinform/kinform/internal/cowvec"
+	"github.com/kinform/kinform/internal/posting"
+	"github.com/kinform/kinform/internal/slots"
+)
+
+// Select returns the objects in namespace, or in all namespaces when it is empty, whose
+// labels match selector, in no order. A nil selector matches everything.
+//
+// When the store holds indexes made by [Namespace] or [Labels] that cover the namespace
+// or a requirement of the form key=value or key in (…), only the objects of the shortest
+// such posting are looked at. Otherwise every object is: O(store).
+func Select[T metav1.Object](from Reader[T], namespace string, selector labels.Selector) []T {
+	var reqs labels.Requirements
+	if selector != nil {
+		var selectable bool
+		if reqs, selectable = selector.Requirements(); !selectable {
+			return nil
+		}
+	}
+	s := from.Indexer().s
+	wanted := labelsWanted(reqs)
+	st := s.Read()
+	best := candidates(st, namespace, wanted)
+	view := st.View()
+	s.Done()
+	match := func(obj T) bool {
+		return (namespace == "" || obj.GetNamespace() == namespace) &&
+			(len(reqs) == 0 || selector.Matches(labels.Set(obj.GetLabels())))
+	}
+	if !best.found {
+		return scan(view, namespace == "" && len(reqs) == 0, match)
+	}
+	out := make([]T, 0, best.n)
+	for _, ids := range best.ids {
+		for _, id := range ids {
+			if obj := view.At(id); match(obj) {
+				out = append(out, obj)
+			}
+		}
+	}
+	return out
+}
+
+func scan[T any](view cowvec.View[T], all bool, match func(T) bool) []T {
+	if all {
+		return view.AppendTo(make([]T, 0, view.Live()))
+	}
+	var out []T
+	for run := range view.Runs {
+		for _, obj := range run.Elems {
+			if match(obj) {
+				out = append(out, obj)
+			}
+		}
+	}
+	return slices.Clip(out)
+}
+
+// labelsWanted returns, for each requirement that a posting could serve, the labels of
+// which an object must have one. They are built before the lock is taken.
+func labelsWanted(reqs labels.Requirements) [][]Label {
+	var out [][]Label
+	for _, r := range reqs {
+		switch r.Operator() {
+		case selection.Equals, selection.DoubleEquals, selection.In:
+			var one []Label
+			for _, v := range r.ValuesUnsorted() {
+				one = append(one, Label{r.Key(), v})
+			}
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// choice is a set of postings that together contain every match.
+type choice struct {
+	found bool
+	n     int
+	ids   [][]uint32
+}
+
+func (c *choice) offer(n int, freeze func() [][]uint32) {
+	if !c.found || n < c.n {
+		*c = choice{found: true, n: n, ids: freeze()}
+	}
+}
+
+func candidates[T any](st *slots.State[T], namespace string, wanted [][]Label) (best choice) {
+	for _, ix := range st.Indexes() {
+		switch l := ix.(type) {
+		case *live[T, string]:
+			if l.def.role.namespace && namespace != "" {
+				v := posting.Value[string]{V: namespace, Hash: l.def.hash(namespace)}
+				best.offer(len(l.lists.Find(v)), func() [][]uint32 { return [][]uint32{l.lists.Freeze(v)} })
+			}
+		case *live[T, Label]:
+			if l.def.role.labels {
+				offerLabels(l, &best, wanted)
+			}
+		}
+	}
+	return best
+}
+
+func offerLabels[T any](l *live[T, Label], best *choice, wanted [][]Label) {
+	for _, one := range wanted {
+		if keys := l.def.role.keys; keys != nil && !keys[one[0].Key] {
+			continue
+		}
+		n := 0
+		values := make([]posting.Value[Label], len(one))
+		for i, label := range one {
+			values[i] = posting.Value[Label]{V: label, Hash: l.def.hash(label)}
+			n += len(l.lists.Find(values[i]))
+		}
+		best.offer(n, func() (ids [][]uint32) {
+			for _, v := range values {
+				ids = append(ids, l.lists.Freeze(v))
+			}
+			return ids
+		})
+	}
+}

@@ -1,0 +1,14 @@
+// Package slots is the shared body of a store and its indexes: objects in numbered
+// slots, the table that finds a slot by the hash of its key, the indexes over the slots,
+// and the one lock in front of them.
+//
+// # Concurrency
+//
+// There is one writer. It alone changes a [State], so it may read it without the lock.
+// Readers work between [Slots.Read] and [Slots.Done], call nothing of the user's there,
+// and copy at most a bounded number of objects; whatever is longer works on a frozen view
+// after Done.
+//
+// A small change is made in place under the lock. A large one is made on a clone of the
+// State without it, and swapped in: readers never wait longer for it.
+package slots

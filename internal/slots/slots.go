@@ -1,0 +1,83 @@
+package slots
+
+import "sync"
+
+// Slots is a State behind its lock.
+type Slots[T any] struct {
+	mu sync.RWMutex
+	st *State[T] // guarded by mu; the State's content too, save for the writer's own reads
+
+	onError  func(error) // set once
+	reportMu sync.Mutex
+	reported map[string]bool // guarded by reportMu
+}
+
+// New returns empty slots. onError may be nil.
+func New[T any](onError func(error)) *Slots[T] {
+	return &Slots[T]{st: &State[T]{}, onError: onError}
+}
+
+// Read locks out the writer and returns the State, until Done.
+func (s *Slots[T]) Read() *State[T] {
+	s.mu.RLock()
+	return s.st
+}
+
+// Done ends what Read began.
+func (s *Slots[T]) Done() { s.mu.RUnlock() }
+
+// Own returns the State for the writer's own reads, without the lock.
+func (s *Slots[T]) Own() *State[T] { return s.st }
+
+// asideAfter is the smallest number of changes that is made on a clone. In place, a
+// change takes some 0.3–1 µs under the lock, so that readers wait 1 ms at the worst in
+// a store of 100,000; a clone costs the writer some 20–40 ns per object stored, so a
+// large store takes more changes before it pays.
+func asideAfter(objects int) int { return max(1024, objects/64) }
+
+// Begin starts n changes and returns the State to make them on. The lock is held, or the
+// State is a clone that nobody else sees; either way End must follow.
+func (s *Slots[T]) Begin(n int) *State[T] {
+	if n > asideAfter(s.st.Len()) {
+		return s.st.clone()
+	}
+	s.mu.Lock()
+	return s.st
+}
+
+// End makes the changes to st visible, together with what also does under the lock.
+func (s *Slots[T]) End(st *State[T], also func()) {
+	st.tidy()
+	if st != s.st {
+		s.mu.Lock()
+		s.st = st
+	}
+	also()
+	s.mu.Unlock()
+}
+
+// AddIndexes makes indexes, which cover the objects of now, visible together.
+func (s *Slots[T]) AddIndexes(indexes []Index[T]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.st.indexes = append(s.st.indexes[:len(s.st.indexes):len(s.st.indexes)], indexes...)
+}
+
+// Report passes err to the error handler, once per topic. No lock is held meanwhile.
+func (s *Slots[T]) Report(topic string, err error) {
+	if s.onError == nil {
+		return
+	}
+	s.reportMu.Lock()
+	known := s.reported[topic]
+	if !known {
+		if s.reported == nil {
+			s.reported = map[string]bool{}
+		}
+		s.reported[topic] = true
+	}
+	s.reportMu.Unlock()
+	if !known {
+		s.onError(err)
+	}
+}

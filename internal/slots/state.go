@@ -1,0 +1,111 @@
+package slots
+
+import (
+	"github.com/kinform/kinform/internal/cowvec"
+	"github.com/kinform/kinform/internal/keytable"
+)
+
+// State is all that a commit changes.
+//
+// Invariants: a slot is in use in objs exactly when it is in keys; every index holds
+// exactly the slots in use, under the values of their objects; slot objs.Len()-1 is in
+// use, and at least a quarter of the slots is, once they are more than minSlots.
+type State[T any] struct {
+	objs    cowvec.Vec[T]
+	keys    keytable.Table
+	indexes []Index[T]
+	removed int // since the last tidy
+}
+
+const minSlots = 256
+
+// Len returns the number of objects.
+func (st *State[T]) Len() int { return st.objs.Live() }
+
+// Slots returns the number of slots; every slot number is below it.
+func (st *State[T]) Slots() int { return st.objs.Len() }
+
+// At returns the object in slot.
+func (st *State[T]) At(slot uint32) T { return st.objs.At(slot) }
+
+// View freezes the objects.
+func (st *State[T]) View() cowvec.View[T] { return st.objs.View() }
+
+// Next returns the next slot whose key has hash.
+func (st *State[T]) Next(hash uint32, p *keytable.Probe) (uint32, bool) {
+	return st.keys.Next(hash, p)
+}
+
+// Indexes returns the indexes in the order in which they were added. Read only.
+func (st *State[T]) Indexes() []Index[T] { return st.indexes }
+
+// Lookup returns the index called name, or nil.
+func (st *State[T]) Lookup(name string) Index[T] {
+	for _, x := range st.indexes {
+		if x.Name() == name {
+			return x
+		}
+	}
+	return nil
+}
+
+// Insert adds obj, with value set staged of every index, and returns its slot.
+func (st *State[T]) Insert(hash uint32, obj T, staged int) uint32 {
+	slot := st.objs.Insert(obj)
+	st.keys.Insert(hash, slot)
+	for _, x := range st.indexes {
+		x.Put(slot, staged)
+	}
+	return slot
+}
+
+// Update replaces the object in slot by one with the same key.
+func (st *State[T]) Update(slot uint32, obj T, staged int) {
+	st.objs.Set(slot, obj)
+	for _, x := range st.indexes {
+		x.Put(slot, staged)
+	}
+}
+
+// Remove frees slot.
+func (st *State[T]) Remove(slot uint32) {
+	for _, x := range st.indexes {
+		x.Drop(slot)
+	}
+	st.keys.Remove(slot)
+	st.objs.Remove(slot)
+	st.removed++
+}
+
+// tidy gives memory back after removals. Slots at the end go at once; while fewer than a
+// quarter is in use, two objects per removal move down from the end, so that the work is
+// spread over the commits that caused it.
+func (st *State[T]) tidy() {
+	if st.removed == 0 {
+		return
+	}
+	for i := 0; i < 2*st.removed && st.objs.Len() > minSlots && st.objs.Live() < st.objs.Len()/4; i++ {
+		from := uint32(st.objs.Len() - 1)
+		to := st.objs.Insert(st.objs.At(from))
+		st.keys.Move(from, to)
+		for _, x := range st.indexes {
+			x.Move(from, to)
+		}
+		st.objs.Remove(from)
+	}
+	st.removed = 0
+	n := st.objs.Len()
+	st.keys.Truncate(n)
+	for _, x := range st.indexes {
+		x.Truncate(n)
+	}
+}
+
+func (st *State[T]) clone() *State[T] {
+	c := &State[T]{objs: st.objs.Clone(), keys: st.keys.Clone()}
+	c.indexes = make([]Index[T], len(st.indexes))
+	for i, x := range st.indexes {
+		c.indexes[i] = x.Clone()
+	}
+	return c
+}

@@ -1,0 +1,96 @@
+package store
+
+// Op is one change within a [Store.Commit]: it stores Object under Key, or with Delete
+// takes away what is stored there.
+type Op[K comparable, T any] struct {
+	// Key must be the key of Object. In a deletion Object is not looked at.
+	Key    K
+	Object T
+	Delete bool
+
+	// Commit fills in the rest.
+
+	// Old is what was stored under Key before this operation (not before the commit,
+	// where it has several for the key), if Had is true.
+	Old T
+	Had bool
+	// Unchanged says that Options.Unchanged held: Old is still stored, Object is not.
+	Unchanged bool
+	// Err says why the operation was left out: a *KeyError or an *index.PanicError.
+	Err error
+}
+
+// Commit makes the changes of ops, in their order, and moves the store's resourceVersion
+// to rv, in one step: a reader sees all of it or nothing. An operation that cannot be
+// done is left out whole and says so in its Err; the rest is committed. The error of
+// Commit itself means that nothing was.
+//
+// The resourceVersion only moves forward: an older rv, or an empty one, leaves it as it
+// is. One that cannot be compared (package k8s.io/apimachinery/pkg/util/resourceversion)
+// is taken to be newer, since servers other than Kubernetes' may have such.
+//
+// Key functions, index functions and Options.Unchanged run before the lock is taken. A
+// large commit is prepared aside and swapped in, so that it does not hold up readers.
+//
+// Cost: amortized no allocation in a commit of up to some thousand operations.
+// Errors: ErrClosed.
+func (s *Store[K, T]) Commit(rv string, ops []Op[K, T]) error {
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	defer s.plan.reset(s.slots.Own())
+	s.prepare(ops)
+	s.apply(rv, ops)
+	return nil
+}
+
+// apply makes the planned changes visible.
+func (s *Store[K, T]) apply(rv string, ops []Op[K, T]) {
+	if n := s.plan.changes + len(s.plan.gone); n > 0 || s.rvMoves(rv) {
+		st := s.slots.Begin(n)
+		for _, slot := range s.plan.gone {
+			st.Remove(slot)
+		}
+		for i := range s.plan.targets {
+			t := &s.plan.targets[i]
+			if t.last < 0 {
+				continue
+			}
+			switch op := &ops[t.last]; {
+			case !op.Delete && t.stored:
+				st.Update(t.slot, op.Object, t.staged)
+			case !op.Delete:
+				st.Insert(t.hash, op.Object, t.staged)
+			case t.stored:
+				st.Remove(t.slot)
+			}
+		}
+		s.slots.End(st, func() {
+			if s.rvMoves(rv) {
+				s.rv = rv
+			}
+		})
+	}
+	s.notify(ops)
+	if s.verify != nil {
+		s.verify(s.check())
+	}
+}
+
+// notify wakes the waits that the commit may have ended. No lock of the slots is held.
+func (s *Store[K, T]) notify(ops []Op[K, T]) {
+	if s.waits.idle() {
+		return
+	}
+	if len(s.plan.gone) > 0 {
+		s.waits.wakeAllKeys()
+	}
+	for i := range s.plan.targets {
+		if t := &s.plan.targets[i]; t.last >= 0 {
+			s.waits.wakeKey(ops[t.last].Key)
+		}
+	}
+	s.waits.wakeVersions(s.rv)
+}

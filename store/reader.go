@@ -1,0 +1,175 @@
+package store
+
+import (
+	"hash/maphash"
+	"iter"
+
+	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/internal/keytable"
+	"github.com/kinform/kinform/internal/slots"
+)
+
+// Reader is the reading side of a [Store]. Every read sees whole commits only. The
+// objects are shared with all readers and must not be written to.
+type Reader[K comparable, T any] struct {
+	key     KeyFunc[K, T]     // set once
+	slots   *slots.Slots[T]   // set once
+	indexer *index.Indexer[T] // set once
+	seed    maphash.Seed      // set once
+	mask    uint32            // set once; all ones, but for tests that want collisions
+
+	rv    string // guarded by the lock of slots
+	waits waits[K]
+}
+
+func (r *Reader[K, T]) hash(key K) uint32 {
+	return uint32(maphash.Comparable(r.seed, key)>>32) & r.mask
+}
+
+// Get returns the object under key, and whether there is one.
+// Cost: no allocation; a commit in progress can delay it as the package says.
+func (r *Reader[K, T]) Get(key K) (T, bool) {
+	hash := r.hash(key)
+	var probe keytable.Probe
+	st := r.slots.Read()
+	slot, ok := st.Next(hash, &probe)
+	if !ok {
+		r.slots.Done()
+		var zero T
+		return zero, false
+	}
+	obj := st.At(slot)
+	r.slots.Done()
+	if k, err := r.key(obj); err == nil && k == key {
+		return obj, true
+	}
+	return r.getAmong(key, hash)
+}
+
+// getAmong is Get when the first object with the hash has another key.
+func (r *Reader[K, T]) getAmong(key K, hash uint32) (T, bool) {
+	var few [8]T
+	objs := few[:0]
+	var probe keytable.Probe
+	st := r.slots.Read()
+	for {
+		slot, ok := st.Next(hash, &probe)
+		if !ok {
+			break
+		}
+		objs = append(objs, st.At(slot))
+	}
+	r.slots.Done()
+	for _, obj := range objs {
+		if k, err := r.key(obj); err == nil && k == key {
+			return obj, true
+		}
+	}
+	var zero T
+	return zero, false
+}
+
+// Len returns the number of objects.
+func (r *Reader[K, T]) Len() int {
+	n := r.slots.Read().Len()
+	r.slots.Done()
+	return n
+}
+
+// ResourceVersion returns the resourceVersion up to which the server's changes are in
+// the store; empty before the first commit that names one.
+func (r *Reader[K, T]) ResourceVersion() string {
+	r.slots.Read()
+	rv := r.rv
+	r.slots.Done()
+	return rv
+}
+
+// Snapshot freezes the present state. Cost: O(1), no allocation; the first write after
+// it copies a few KB.
+func (r *Reader[K, T]) Snapshot() Snapshot[K, T] {
+	view := r.slots.Read().View()
+	rv := r.rv
+	r.slots.Done()
+	return Snapshot[K, T]{view: view, key: r.key, rv: rv}
+}
+
+// List returns all objects, in no order, in a slice of the caller's own.
+// Cost: one allocation; the lock is not held while it is filled.
+func (r *Reader[K, T]) List() []T { return r.Snapshot().List() }
+
+// All iterates over all keys and objects, in no order, as they are when the loop begins:
+// the loop's body may write to the store. The sequence can be used again, and then shows
+// the state of then. Cost: no allocation, one call of the key function per object.
+func (r *Reader[K, T]) All() iter.Seq2[K, T] {
+	return func(yield func(K, T) bool) {
+		snap := r.Snapshot()
+		snap.each(yield)
+	}
+}
+
+// Keys is All without the objects.
+func (r *Reader[K, T]) Keys() iter.Seq[K] {
+	return func(yield func(K) bool) {
+		snap := r.Snapshot()
+		snap.eachKey(yield)
+	}
+}
+
+// Values is All without the keys, and without the calls of the key function.
+func (r *Reader[K, T]) Values() iter.Seq[T] {
+	return func(yield func(T) bool) {
+		snap := r.Snapshot()
+		snap.eachValue(yield)
+	}
+}
+
+// Chunks iterates over all objects in stretches of up to some hundred. It is the fastest
+// way to walk a large store: the loop over a slice lets the processor fetch objects
+// ahead, which a call per object prevents. The slices are shared with the store and must
+// not be written to; they stay valid and unchanged for ever. Cost: no allocation.
+func (r *Reader[K, T]) Chunks() iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		snap := r.Snapshot()
+		snap.eachChunk(yield)
+	}
+}
+
+// Indexer returns the indexes by name. It makes a Reader, and a Store, an index.Reader,
+// from which the typed handles of package index read.
+func (r *Reader[K, T]) Indexer() *index.Indexer[T] { return r.indexer }
+
+// ByIndex returns the objects that have value in the index called name, in no order.
+// Errors: index.ErrUnknownIndex, index.ErrNotString.
+func (r *Reader[K, T]) ByIndex(name, value string) ([]T, error) {
+	return r.indexer.ByIndex(name, value)
+}
+
+// IndexKeys returns the keys of the objects that have value in the index called name, in
+// no order. Errors: index.ErrUnknownIndex, index.ErrNotString.
+func (r *Reader[K, T]) IndexKeys(name, value string) ([]K, error) {
+	objs, err := r.indexer.ByIndex(name, value)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]K, 0, len(objs))
+	for _, obj := range objs {
+		if key, err := r.key(obj); err == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}
+
+// Index returns the objects that share at least one value with obj in the index called
+// name, each once, in no order. obj need not be stored.
+// Errors: index.ErrUnknownIndex, *index.PanicError.
+func (r *Reader[K, T]) Index(name string, obj T) ([]T, error) {
+	return r.indexer.Index(name, obj)
+}
+
+// IndexValues returns the values that at least one object has in the index called name,
+// each once, in no order. Errors: index.ErrUnknownIndex, index.ErrNotString.
+func (r *Reader[K, T]) IndexValues(name string) ([]string, error) {
+	return r.indexer.Values(name)
+}

@@ -1,0 +1,85 @@
+package store
+
+import (
+	"iter"
+
+	"github.com/kinform/kinform/internal/cowvec"
+)
+
+// Snapshot is a frozen state of a store: it never changes, needs no lock, and may be
+// used by many goroutines for any time. It keeps its objects alive. It has no lookups by
+// key or index: those structures are not frozen, which is what makes it free to take.
+type Snapshot[K comparable, T any] struct {
+	view cowvec.View[T]
+	key  KeyFunc[K, T]
+	rv   string
+}
+
+// Len returns the number of objects.
+func (s Snapshot[K, T]) Len() int { return s.view.Live() }
+
+// ResourceVersion returns the store's resourceVersion at the time of the snapshot.
+func (s Snapshot[K, T]) ResourceVersion() string { return s.rv }
+
+// List returns all objects, in no order, in a slice of the caller's own.
+func (s Snapshot[K, T]) List() []T {
+	return s.view.AppendTo(make([]T, 0, s.view.Live()))
+}
+
+// All iterates over all keys and objects, in no order, any number of times.
+func (s Snapshot[K, T]) All() iter.Seq2[K, T] {
+	return func(yield func(K, T) bool) { s.each(yield) }
+}
+
+// Keys is All without the objects.
+func (s Snapshot[K, T]) Keys() iter.Seq[K] {
+	return func(yield func(K) bool) { s.eachKey(yield) }
+}
+
+// Values is All without the keys.
+func (s Snapshot[K, T]) Values() iter.Seq[T] {
+	return func(yield func(T) bool) { s.eachValue(yield) }
+}
+
+// Chunks iterates over all objects in stretches; see [Reader.Chunks].
+func (s Snapshot[K, T]) Chunks() iter.Seq[[]T] {
+	return func(yield func([]T) bool) { s.eachChunk(yield) }
+}
+
+func (s *Snapshot[K, T]) each(yield func(K, T) bool) {
+	for run := range s.view.Runs {
+		for _, obj := range run.Elems {
+			if key, err := s.key(obj); err == nil && !yield(key, obj) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Snapshot[K, T]) eachKey(yield func(K) bool) {
+	for run := range s.view.Runs {
+		for _, obj := range run.Elems {
+			if key, err := s.key(obj); err == nil && !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Snapshot[K, T]) eachValue(yield func(T) bool) {
+	for run := range s.view.Runs {
+		for _, obj := range run.Elems {
+			if !yield(obj) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Snapshot[K, T]) eachChunk(yield func([]T) bool) {
+	for run := range s.view.Runs {
+		if !yield(run.Elems) {
+			return
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package store
+
+import (
+	"runtime/debug"
+
+	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/internal/slots"
+)
+
+// Set stores obj under its key, in a commit of its own that leaves the resourceVersion.
+// Errors: ErrClosed, *KeyError, *index.PanicError.
+func (s *Store[K, T]) Set(obj T) error {
+	key, err := s.keyOf(obj)
+	if err != nil {
+		return err
+	}
+	ops := [1]Op[K, T]{{Key: key, Object: obj}}
+	if err := s.Commit("", ops[:]); err != nil {
+		return err
+	}
+	return ops[0].Err
+}
+
+// Delete takes away the object under key, in a commit of its own that leaves the
+// resourceVersion, and returns it. It is no error if there is none.
+// Errors: ErrClosed, *KeyError.
+func (s *Store[K, T]) Delete(key K) (old T, had bool, err error) {
+	ops := [1]Op[K, T]{{Key: key, Delete: true}}
+	if err := s.Commit("", ops[:]); err != nil {
+		return old, false, err
+	}
+	return ops[0].Old, ops[0].Had, ops[0].Err
+}
+
+// keyOf runs the key function; a panic in it becomes an error.
+func (s *Store[K, T]) keyOf(obj T) (key K, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &KeyError{Err: &PanicError{Func: keyFunction, Value: r, Stack: debug.Stack()}}
+		}
+	}()
+	if key, err = s.key(obj); err != nil {
+		err = &KeyError{Err: err}
+	}
+	return key, err
+}
+
+// AddIndexes adds indexes to a store that may be in use and hold objects. All of them
+// are added, or none.
+// Errors: ErrClosed, index.ErrInvalid, index.ErrExists, *index.PanicError.
+func (s *Store[K, T]) AddIndexes(defs ...index.Definition[T]) error {
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	ixs, err := index.Instances(s.slots, defs...)
+	if err != nil {
+		return err
+	}
+	if err := s.fill(ixs); err != nil {
+		return err
+	}
+	s.slots.AddIndexes(ixs)
+	if s.verify != nil {
+		s.verify(s.check())
+	}
+	return nil
+}
+
+// fill puts all objects under new indexes that nobody else sees yet.
+func (s *Store[K, T]) fill(ixs []slots.Index[T]) (err error) {
+	var at T
+	defer func() {
+		if r := recover(); r != nil {
+			key, _ := s.keyOf(at)
+			err = s.panicError(r, key)
+		}
+	}()
+	s.plan.doing = ""
+	for _, x := range ixs {
+		s.plan.index = x.Name()
+		for slot, obj := range s.slots.Own().View().All {
+			at = obj
+			x.Stage(obj)
+			x.Put(slot, 0)
+			x.Unstage(0)
+		}
+	}
+	return nil
+}
