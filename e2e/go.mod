@@ -3,6 +3,7 @@ module github.com/kinform/kinform/e2e
 go 1.26.0
 
 require (
+	go.uber.org/goleak v1.3.0
 	golang.org/x/sync v0.23.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2

@@ -9,12 +9,9 @@ import (
 	"github.com/kinform/kinform/e2e/cluster"
 )
 
-// A program without a testing.T uses New. A test calls cluster.Start(t, cluster.Options{}), which also closes.
+// A program without a testing.T uses New. A test calls cluster.Start(t, cluster.Options{}), which also closes. The
+// example is compiled and not run, since it needs the servers.
 func ExampleNew() {
-	if os.Getenv(cluster.Variable) != "1" {
-		fmt.Println("killed and back")
-		return
-	}
 	ctx := context.Background()
 	c, err := cluster.New(ctx, cluster.Options{Progress: os.Stderr})
 	if err != nil {
@@ -30,8 +27,5 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == 200 {
-		fmt.Println("killed and back")
-	}
-	// Output: killed and back
+	fmt.Println(resp.Status)
 }

@@ -41,8 +41,8 @@ func Path(resource, namespace, name string) string {
 }
 
 // Do sends in as JSON, unless it is nil, and decodes the answer into out, unless that is nil. An answer other than 2xx
-// is returned as an error that is an *errors.StatusError of apimachinery, made up from the HTTP status when the body is
-// no Status object.
+// is returned as an error that wraps an *errors.StatusError of apimachinery, made up from the HTTP status when the body
+// is no Status object.
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {
@@ -92,7 +92,8 @@ func statusError(code int, method string, body []byte) error {
 		return &apierrors.StatusError{ErrStatus: status}
 	}
 	text := string(bytes.TrimSpace(body))
-	return apierrors.NewGenericServerResponse(code, method, schema.GroupResource{}, "", text, 0, true)
+	err := apierrors.NewGenericServerResponse(code, method, schema.GroupResource{}, "", text, 0, true)
+	return fmt.Errorf("%w: %q", err, text) // its message has the text for some codes only
 }
 
 // Create posts obj to the collection at path and returns what the server made of it.

@@ -155,7 +155,7 @@ func (s *session) send(ctx context.Context, r request) (entry, []byte, error) {
 		}
 		e.RequestBody = string(data)
 	}
-	req, err := http.NewRequestWithContext(ctx, e.Method, s.c.URL()+e.Path, strings.NewReader(e.RequestBody))
+	req, err := http.NewRequestWithContext(ctx, e.Method, s.api.URL+e.Path, strings.NewReader(e.RequestBody))
 	if err != nil {
 		return e, nil, err
 	}
