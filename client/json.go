@@ -271,7 +271,7 @@ func jsonKind(k byte) string {
 		return "a JSON array"
 	case '"':
 		return "a JSON string"
-	case '0':
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		return "a JSON number"
 	case 'n':
 		return "a JSON null"
@@ -281,9 +281,10 @@ func jsonKind(k byte) string {
 	return "something else than a JSON value"
 }
 
-// isSyntax reports whether err says that what was read is no JSON, rather than that
-// reading failed or ended too early.
-func isSyntax(err error) bool {
+// isForeign reports whether err says that what was read is no JSON, or other JSON than
+// expected, rather than that reading failed or ended too early.
+func isForeign(err error) bool {
 	var syntax *jsontext.SyntacticError
-	return errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF)
+	var shape *shapeError
+	return errors.As(err, &shape) || errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF)
 }

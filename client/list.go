@@ -20,8 +20,8 @@ import (
 //
 // Objects of built-in types get their kind and apiVersion from the list, because the
 // server leaves them out of its items. If it is not known by then (a proxy sorted the
-// members, so that "kind" comes after "items", in the first list of this client, and
-// Options.Kind is empty) the decoded objects are yielded at the end.
+// members, so that "kind" comes after "items", and Options.Kind is empty) the decoded
+// objects are yielded at the end.
 //
 // The error is an *apierrors.StatusError if the server refused, the context's error if
 // ctx is done, and otherwise wraps ErrNotKubernetes, ErrTable, ErrWrongKind,
@@ -42,6 +42,7 @@ func (r *Resource[T]) List(ctx context.Context, opts metav1.ListOptions, yield f
 	}
 	defer a.abandon()
 	d := listDecoder[T]{objects: &r.objects, in: newJSONReader(a), body: a, want: r.expected(), report: r.objectError, yield: yield}
+	d.want.kind = r.options.Kind // a list is not judged by the list before it
 	if err := d.run(); err != nil {
 		if err == reflector.ErrStopped {
 			return metav1.ListMeta{}, err

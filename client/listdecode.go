@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,7 +78,7 @@ func (d *listDecoder[T]) member() error {
 	case "kind":
 		return d.text(&d.kind, d.readKind)
 	case "apiVersion":
-		return d.text(&d.apiVersion, d.checkVersion)
+		return d.text(&d.apiVersion, d.checkHeader)
 	case "metadata":
 		return d.metadata()
 	case "items":
@@ -118,7 +117,10 @@ func (d *listDecoder[T]) readKind() error {
 		d.itemKind = ""
 	}
 	if d.itemKind != "" && d.want.kind != "" && d.itemKind != d.want.kind {
-		return fmt.Errorf("%w: got a %s, want a list of %s", ErrWrongKind, d.kind, d.want.kind)
+		return d.wrongKind()
+	}
+	if err := d.checkHeader(); err != nil {
+		return err
 	}
 	if d.want.kind == "" {
 		d.want.kind = d.itemKind
@@ -126,14 +128,21 @@ func (d *listDecoder[T]) readKind() error {
 	return d.release()
 }
 
-func (d *listDecoder[T]) checkVersion() error {
+// checkHeader judges kind and apiVersion together, when both are read.
+func (d *listDecoder[T]) checkHeader() error {
 	switch {
-	case d.apiVersion == d.want.apiVersion, d.apiVersion == "v1": // v1 has List and Status
-	case isMeta(d.apiVersion): // has Table, and the lists of metadata
+	case d.kind == "", d.apiVersion == "", d.apiVersion == d.want.apiVersion:
+	case d.apiVersion == "v1" && (d.kind == "List" || d.kind == statusKind):
+	case d.want.partial && isMeta(d.apiVersion) && d.kind == partialKind+"List":
 	default:
-		return fmt.Errorf("%w: got a list of %s, want %s", ErrWrongKind, d.apiVersion, d.want.apiVersion)
+		return d.wrongKind()
 	}
 	return nil
+}
+
+func (d *listDecoder[T]) wrongKind() error {
+	return fmt.Errorf("%w: got %s, want a list of %s", ErrWrongKind,
+		kindName(d.apiVersion, d.kind), kindName(d.want.apiVersion, d.want.kind))
 }
 
 func (d *listDecoder[T]) metadata() error {
@@ -149,6 +158,7 @@ func (d *listDecoder[T]) metadata() error {
 
 func (d *listDecoder[T]) readItems() error {
 	d.items = true
+	d.index = -1
 	if k, err := d.in.peek(); err == nil && k == 'n' {
 		return d.in.skip() // a nil slice of a Go server
 	}
@@ -227,14 +237,14 @@ func (d *listDecoder[T]) complete() error {
 			return &apierrors.StatusError{ErrStatus: st}
 		}
 	}
-	if d.kind == "" {
-		d.at = "the members of the list"
+	d.at = "the members of the list"
+	switch {
+	case d.kind == "":
 		return d.unlike(errors.New(`no "kind"`))
-	}
-	if !d.items {
-		d.at = "the members of the list"
-		return d.unlike(fmt.Errorf("%w: got %s, want a list of %s", ErrWrongKind,
-			kindName(d.apiVersion, d.kind), kindName(d.want.apiVersion, d.want.kind)))
+	case d.apiVersion == "":
+		return d.unlike(errors.New(`no "apiVersion"`))
+	case !d.items:
+		return fmt.Errorf("%w: got %s without items (%s)", ErrWrongKind, kindName(d.apiVersion, d.kind), d.body.excerpt())
 	}
 	return d.release()
 }
@@ -250,15 +260,14 @@ func (d *listDecoder[T]) explain(err error) error {
 	switch {
 	case err == reflector.ErrStopped, errors.Is(err, ErrNotKubernetes), errors.Is(err, ErrTable), errors.As(err, &st):
 		return err
-	case d.kind == "" && d.apiVersion == "" && !d.items && d.body.ctx.Err() == nil:
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
+	case err == io.EOF: // an empty body: at every other place an end is unexpected
+		return d.unlike(io.ErrUnexpectedEOF)
+	case isForeign(err) && d.kind == "" && d.apiVersion == "" && !d.items:
 		return d.unlike(err) // nothing of a list so far
 	}
 	at := d.at
-	if at == "items" {
+	if at == "items" && d.index >= 0 {
 		at = fmt.Sprintf("items[%d]", d.index)
 	}
-	return fmt.Errorf("reading %s at byte %d: %w", strings.TrimSpace(at), d.in.offset(), err)
+	return fmt.Errorf("reading %s at byte %d: %w", at, d.in.offset(), err)
 }

@@ -1,9 +1,15 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,6 +48,25 @@ type plain struct {
 	} `json:"spec"`
 }
 
+// touchy panics when its JSON says so.
+type touchy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              touchySpec `json:"spec"`
+}
+
+type touchySpec struct{ text string }
+
+var errTouchy = errors.New("boom")
+
+func (s *touchySpec) UnmarshalJSON(b []byte) error {
+	if bytes.Contains(b, []byte("boom")) {
+		panic(errTouchy)
+	}
+	s.text = string(b)
+	return nil
+}
+
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
 // serve returns a connection to a server of its own that ends with the test.
@@ -53,12 +78,29 @@ func serve(t testing.TB, h http.HandlerFunc) client.Connection {
 	return client.Connection{URL: srv.URL, HTTP: srv.Client()}
 }
 
-// answer serves the same body to every request.
-func answer(t testing.TB, body string) client.Connection {
-	return serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(body))
-	})
+// transport answers requests without a socket.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (f transport) connection() client.Connection {
+	return client.Connection{URL: "http://test.invalid", HTTP: &http.Client{Transport: f}}
+}
+
+// response makes a 200 answer of JSON.
+func response(body io.Reader) *http.Response {
+	return &http.Response{
+		StatusCode: http.StatusOK,
+		Header:     http.Header{"Content-Type": {"application/json"}},
+		Body:       io.NopCloser(body),
+	}
+}
+
+// bodies answers every request with the same body, in one read.
+func bodies(body string) client.Connection {
+	return transport(func(*http.Request) (*http.Response, error) {
+		return response(strings.NewReader(body)), nil
+	}).connection()
 }
 
 func newResource[T any](t testing.TB, conn client.Connection, opts client.Options) *client.Resource[T] {
@@ -73,17 +115,21 @@ func newResource[T any](t testing.TB, conn client.Connection, opts client.Option
 // collected is what a list or a watch passed to its consumer.
 type collected[T any] struct {
 	events []reflector.Event[T]
-	errs   []error // of single objects
+	errs   []*reflector.ObjectError
 	meta   metav1.ListMeta
 	err    error // the end
 }
 
 func (c *collected[T]) take(ev reflector.Event[T], err error) bool {
-	if err != nil {
-		c.errs = append(c.errs, err)
-		return true
+	var oe *reflector.ObjectError
+	switch {
+	case errors.As(err, &oe):
+		c.errs = append(c.errs, oe)
+	case err != nil:
+		c.err = err
+	default:
+		c.events = append(c.events, ev)
 	}
-	c.events = append(c.events, ev)
 	return true
 }
 
@@ -96,8 +142,42 @@ func watch[T any](ctx context.Context, r *client.Resource[T], opts metav1.ListOp
 	for ev, err := range r.Watch(ctx, opts) {
 		c.take(ev, err)
 	}
-	if n := len(c.errs); n > 0 && !isObjectError(c.errs[n-1]) {
-		c.err, c.errs = c.errs[n-1], c.errs[:n-1]
-	}
 	return c
+}
+
+func widgetJSON(name string, rv, size int) string {
+	return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"ns","resourceVersion":"%d"},"spec":{"size":%d}}`, name, rv, size)
+}
+
+// listJSON is a list as the API server writes it.
+func listJSON(items ...string) string {
+	return `{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"12","continue":"tok","remainingItemCount":7},"items":[` +
+		strings.Join(items, ",") + "]}\n"
+}
+
+// eventJSON is a watch event as the API server writes it.
+func eventJSON(typ, object string) string {
+	return fmt.Sprintf(`{"type":%q,"object":%s}`+"\n", typ, object)
+}
+
+// full gives an object the kind and apiVersion that it has in a watch.
+func full(object string) string {
+	return `{"kind":"Widget","apiVersion":"example.com/v1",` + object[1:]
+}
+
+func newWidget(name string, rv, size int) *widget {
+	return &widget{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Widget"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", ResourceVersion: fmt.Sprint(rv)},
+		Spec:       widgetSpec{Size: size},
+	}
+}
+
+func newEvent(typ reflector.EventType, w *widget) reflector.Event[*widget] {
+	return reflector.Event[*widget]{Type: typ, ResourceVersion: w.ResourceVersion, Object: w}
+}
+
+// pull is iter.Pull2 under a name that reads well beside Watch.
+func pull[T any](seq iter.Seq2[reflector.Event[T], error]) (func() (reflector.Event[T], error, bool), func()) {
+	return iter.Pull2(seq)
 }

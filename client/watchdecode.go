@@ -40,8 +40,10 @@ type envelope[T any] struct {
 // otherwise ends the stream.
 func (d *watchDecoder[T]) next() (reflector.Event[T], error) {
 	var none reflector.Event[T]
-	if err := d.in.open('{'); err == io.EOF && (d.events > 0 || d.body.read == 0) {
+	if err := d.in.open('{'); err == io.EOF {
 		return none, io.EOF
+	} else if err != nil && d.events == 0 && isForeign(err) {
+		return none, d.unlike(err)
 	} else if err != nil {
 		return none, d.explain(err)
 	}
@@ -152,8 +154,11 @@ func (d *watchDecoder[T]) judge(e *envelope[T], raw []byte) {
 	case e.kind == "ERROR":
 		e.problem = d.failure(raw)
 	case e.typ == 0:
-		id := d.objects.scan(raw).identity()
-		e.problem = d.report(id, fmt.Errorf("unknown watch event type %q", e.kind))
+		err := fmt.Errorf("unknown watch event type %q", e.kind)
+		if e.kind == "" {
+			err = errors.New("watch event without a type")
+		}
+		e.problem = d.report(d.objects.scan(raw).identity(), err)
 	case e.typ == reflector.Bookmark:
 		d.bookmark(e, raw)
 	default:
@@ -217,13 +222,6 @@ func (d *watchDecoder[T]) unlike(err error) error {
 func (d *watchDecoder[T]) explain(err error) error {
 	if errors.Is(err, ErrNotKubernetes) || errors.Is(err, ErrTable) {
 		return err
-	}
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	var syntax *shapeError
-	if d.events == 0 && (errors.As(err, &syntax) || isSyntax(err)) {
-		return d.unlike(err)
 	}
 	return fmt.Errorf("reading event %d at byte %d: %w", d.events+1, d.in.offset(), err)
 }
