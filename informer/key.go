@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
 )
 
 // errZeroKey refuses a key that most likely was never set.
@@ -48,7 +49,7 @@ func keeper[K comparable](skipped []*reflector.ObjectError) func(K) bool {
 	for _, bad := range skipped {
 		if bad.Key != "" {
 			names[bad.Key] = true
-		} else if !errors.Is(bad, reflector.ErrNoName) {
+		} else if !errors.Is(bad, reflector.ErrNoName) && !errors.Is(bad, store.ErrNoName) {
 			return func(K) bool { return true }
 		}
 	}

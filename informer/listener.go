@@ -14,9 +14,9 @@ type listener[K comparable, T any] struct {
 	handler Handler[K, T]
 	cursor  *eventlog.Cursor[Event[K, T]]
 
-	late  bool                  // added after the initial list
-	found *store.Snapshot[K, T] // what a late one is told of first; nil once it was
-	key   K                     // of the event that the handler was called for last
+	late  bool                 // added after the initial list
+	found store.Snapshot[K, T] // what a late one is told of first; zero once it was
+	key   K                    // of the event that the handler was called for last
 }
 
 // start begins to call l's handler. Called with mu held, while the informer runs.
@@ -62,7 +62,7 @@ func (l *listener[K, T]) replay(ctx context.Context) bool {
 			return false
 		}
 	}
-	l.found = nil
+	l.found = store.Snapshot[K, T]{}
 	close(l.reg.synced)
 	return true
 }

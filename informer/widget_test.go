@@ -1,0 +1,117 @@
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
+)
+
+// widget is a custom resource as a user would write it.
+type widget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              widgetSpec `json:"spec"`
+}
+
+type widgetSpec struct {
+	Node string `json:"node,omitempty"`
+	Size int    `json:"size,omitempty"`
+}
+
+type key = types.NamespacedName
+
+func newWidget(namespace, name, node string) *widget {
+	return &widget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       widgetSpec{Node: node},
+	}
+}
+
+var byNode = index.New("node", func(dst []string, w *widget) []string { return append(dst, w.Spec.Node) })
+
+// newServer is an in-memory API server that has widgets.
+func newServer(t testing.TB) *fake.Server {
+	t.Helper()
+	server := fake.New(fake.Options{})
+	if err := fake.Register[*widget](server, fake.Resource{Group: "example.com", Kind: "Widget"}); err != nil {
+		t.Fatal(err)
+	}
+	return server
+}
+
+func source(t testing.TB, server *fake.Server) *fake.Source[*widget] {
+	t.Helper()
+	src, err := fake.NewSource[*widget](server, fake.Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+func newInformer(t testing.TB, src reflector.Source[*widget], opts informer.Options[*widget]) *informer.Informer[key, *widget] {
+	t.Helper()
+	if opts.Indexes == nil {
+		opts.Indexes = []index.Definition[*widget]{byNode}
+	}
+	inf, err := informer.New(src, store.ObjectKey, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inf
+}
+
+// run starts inf, waits until nothing moves any more, and returns how to stop it, which
+// checks that Run returned nil. In a synctest bubble only.
+func run(t testing.TB, inf *informer.Informer[key, *widget]) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- inf.Run(ctx) }()
+	synctest.Wait()
+	return func() {
+		t.Helper()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+	}
+}
+
+// must1 fails the test on an error and passes the value on.
+func must1[V any](v V, err error) func(testing.TB) V {
+	return func(t testing.TB) V {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// ignore makes OnError silent where a test expects errors that it does not look at.
+func ignore(error) {}
+
+// errorsOf collects what OnError hears.
+type errorsOf struct{ all []error }
+
+func (e *errorsOf) add(err error) { e.all = append(e.all, err) }
+
+// find returns the first error that is an E.
+func find[E error](e *errorsOf) (target E, ok bool) {
+	for _, err := range e.all {
+		if errors.As(err, &target) {
+			return target, true
+		}
+	}
+	return target, false
+}
