@@ -111,6 +111,11 @@ func (q *Queue[K]) release(e *entry[K]) {
 // enqueue is the one way into the ready queue for keys from outside. since is the time from which the key waits, zero
 // for now. Called with the lock held.
 func (q *Queue[K]) enqueue(e *entry[K], prio int32, since int64) {
+	if q.debounce > 0 && e.pos[held] != 0 {
+		since = e.since // the held add is served by this hand-out as well
+		prio = max(prio, e.later[held])
+		q.pending[held].remove(e)
+	}
 	switch {
 	case e.state == 0:
 		e.state = ready
@@ -126,15 +131,25 @@ func (q *Queue[K]) enqueue(e *entry[K], prio int32, since int64) {
 	case e.state&dirty == 0:
 		e.state |= dirty
 		e.again = prio
+		q.ready.level(prio).coming++
 		e.since = since
 		if since == 0 {
 			e.since = q.stamp()
 		}
 		q.dirties++
 		q.count.adds++
-	default:
-		e.again = max(e.again, prio)
+	case prio > e.again:
+		q.uncome(e)
+		e.again = prio
+		q.ready.level(prio).coming++
 	}
+}
+
+// uncome takes a dirty entry out of the count of its level. Called with the lock held.
+func (q *Queue[K]) uncome(e *entry[K]) {
+	l := q.ready.level(e.again)
+	l.coming--
+	q.ready.prune(l)
 }
 
 // push puts an entry that is marked ready into the ready queue. Called with the lock held.

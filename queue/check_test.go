@@ -27,6 +27,7 @@ func (q *Queue[K]) verify() error {
 
 func (q *Queue[K]) verifyEntries() error {
 	var nReady, nRunning, nDirty int
+	coming := map[int32]int{}
 	for e := range q.store.table.all {
 		k := e.key
 		switch {
@@ -38,8 +39,13 @@ func (q *Queue[K]) verifyEntries() error {
 			return fmt.Errorf("%v is ready and runs", k)
 		case e.state&dirty != 0 && e.state&running == 0:
 			return fmt.Errorf("%v is dirty but does not run", k)
+		case e.pos[held] != 0 && e.state&(ready|dirty) != 0:
+			return fmt.Errorf("%v is held and queued", k)
 		case (q.classes != nil) != (e.class != nil):
 			return fmt.Errorf("%v: class is %v", k, e.class)
+		}
+		if e.state&dirty != 0 {
+			coming[e.again]++
 		}
 		nReady += int(e.state & ready / ready)
 		nRunning += int(e.state & running / running)
@@ -48,6 +54,15 @@ func (q *Queue[K]) verifyEntries() error {
 	if nReady != q.ready.n || nRunning != q.running || nDirty != q.dirties {
 		return fmt.Errorf("counted %d ready %d running %d dirty, noted %d %d %d",
 			nReady, nRunning, nDirty, q.ready.n, q.running, q.dirties)
+	}
+	for l := range q.ready.all {
+		if l.coming != coming[l.prio] {
+			return fmt.Errorf("priority %d: %d to come, noted %d", l.prio, coming[l.prio], l.coming)
+		}
+		delete(coming, l.prio)
+	}
+	if len(coming) > 0 {
+		return fmt.Errorf("no level for those to come: %v", coming)
 	}
 	for e := q.store.free; e != nil; e = e.next {
 		if !e.idle() || e.class != nil || e.prev != nil || q.find(e.key) == e {

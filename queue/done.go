@@ -54,6 +54,7 @@ func (q *Queue[K]) finish(e *entry[K]) {
 	}
 	if e.state&dirty != 0 {
 		q.dirties--
+		q.uncome(e)
 		e.state = ready
 		e.prio = e.again
 		q.push(e, e.since)

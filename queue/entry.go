@@ -7,7 +7,7 @@ type state uint8
 const (
 	ready   state = 1 << iota // in a lane, to be handed out
 	running                   // handed out and not done
-	dirty                     // added while running: goes back to ready when done
+	dirty                     // added while running: goes back to ready when done; not held
 )
 
 // Each entry can wait in two timer heaps at once.
@@ -39,7 +39,7 @@ type entry[K comparable] struct {
 	again    int32        // priority with which a dirty key comes back
 	failures uint32       // AddRateLimited since the last Forget
 	class    *class       // nil without Options.Class
-	since    int64        // added at; zero if not stamped
+	since    int64        // added at, while held, ready or dirty; zero if not stamped
 	start    int64        // handed out at; zero if not stamped
 }
 

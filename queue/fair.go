@@ -95,3 +95,9 @@ func (t *turns[K]) pop() *entry[K] {
 	}
 	return e
 }
+
+// reset forgets the emptied lanes that are still in line.
+func (t *turns[K]) reset() {
+	clear(t.lanes)
+	t.head, t.tail = nil, nil
+}

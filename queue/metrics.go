@@ -1,5 +1,7 @@
 package queue
 
+import "time"
+
 // counters only grow. Guarded by Queue.mu.
 type counters struct {
 	adds    uint64
@@ -7,10 +9,73 @@ type counters struct {
 	panics  uint64
 }
 
-// timing is what Options.Timing adds. Guarded by Queue.mu.
-type timing[K comparable] struct {
+// Metrics is the state of a queue in numbers, with the meaning that client-go's workqueue metrics have.
+type Metrics struct {
+	// Depth is the number of keys to be handed out, those added again while they run included (workqueue_depth).
+	Depth int
+	// DepthByPriority splits Depth by priority. Priorities that have no key are left out.
+	DepthByPriority map[int]int
+	// Delayed is the number of keys that wait for a time: AddAfter, AddRateLimited and Debounce.
+	Delayed int
+	// Running is the number of keys that are handed out.
+	Running int
+	// Waiting is the number of goroutines that wait in Get: workers without work.
+	Waiting int
+
+	// Adds counts the keys that became queued; adds of keys that were are not counted (workqueue_adds_total).
+	Adds uint64
+	// Retries counts the calls of AddAfter and AddRateLimited (workqueue_retries_total).
+	Retries uint64
+	// Panics counts the panics in Limiter, Class, OnError and the functions called by Run.
+	Panics uint64
+
+	// Latency is how long keys were queued, debounce included (workqueue_queue_duration_seconds). With Timing only.
+	Latency Histogram
+	// Work is how long handled keys took (workqueue_work_duration_seconds). With Timing only.
+	Work Histogram
+	// Unfinished is the sum of the times for which keys have been running (workqueue_unfinished_work_seconds). With
+	// Timing only.
+	Unfinished time.Duration
+	// LongestRunning is the longest of them (workqueue_longest_running_processor_seconds). With Timing only.
+	LongestRunning time.Duration
 }
 
-func (t *timing[K]) got(e *entry[K], now int64) { e.start = now }
+// Metrics reads the counters. O(priorities), and with Timing O(running); nothing is computed between two calls.
+func (q *Queue[K]) Metrics() Metrics {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	m := Metrics{
+		Depth:           q.ready.n + q.dirties,
+		DepthByPriority: q.depths(),
+		Running:         q.running,
+		Waiting:         q.parked.n + q.parked.waking,
+		Adds:            q.count.adds,
+		Retries:         q.count.retries,
+		Panics:          q.count.panics,
+	}
+	for i := range q.pending {
+		m.Delayed += len(q.pending[i].slots)
+	}
+	if t := q.timing; t != nil {
+		m.Latency, m.Work = t.latency, t.work
+		now := q.now()
+		for e := t.running.head; e != nil; e = e.next {
+			m.Unfinished += time.Duration(now - e.start)
+		}
+		if e := t.running.head; e != nil {
+			m.LongestRunning = time.Duration(now - e.start)
+		}
+	}
+	return m
+}
 
-func (t *timing[K]) done(e *entry[K], now int64) { e.start = 0 }
+// depths is the number of keys per priority. Called with the lock held.
+func (q *Queue[K]) depths() map[int]int {
+	depths := make(map[int]int)
+	for l := range q.ready.all {
+		if n := l.n + l.coming; n > 0 {
+			depths[int(l.prio)] = n
+		}
+	}
+	return depths
+}

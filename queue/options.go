@@ -26,8 +26,8 @@ type Options[K comparable] struct {
 	AgeAfter time.Duration
 
 	// Debounce holds each added key back until no add of it has come for this long, so that a burst becomes one
-	// hand-out. Keys that are queued already are not held. Zero and negative mean no hold. Delays given to AddAfter
-	// and by the limiter are not lengthened by it.
+	// hand-out. Keys that are queued already are not held. Delays given to AddAfter and by the limiter are not
+	// lengthened by it; when one of them ends first, it takes the held add along. Zero and negative mean no hold.
 	Debounce time.Duration
 
 	// DebounceMax bounds how long adds that keep coming can hold a key back, counted from the first. Zero and negative

@@ -39,10 +39,11 @@ func (l *lane[K]) remove(e *entry[K]) {
 
 // level is what is ready with one priority: one lane, or with Options.Class a lane per class that take turns.
 type level[K comparable] struct {
-	prio int32
-	n    int
-	lane lane[K]
-	fair *turns[K] // nil until an entry with a class came
+	prio   int32
+	n      int // ready
+	coming int // running and dirty, to come back with this priority
+	lane   lane[K]
+	fair   *turns[K] // nil until an entry with a class came
 }
 
 func (l *level[K]) push(e *entry[K]) {
@@ -64,6 +65,9 @@ func (l *level[K]) remove(e *entry[K]) {
 		return
 	}
 	l.fair.remove(e)
+	if l.n == 0 {
+		l.fair.reset()
+	}
 }
 
 // peek gives the next entry of a level that is not empty.
@@ -82,7 +86,11 @@ func (l *level[K]) pop() *entry[K] {
 		l.lane.remove(e)
 		return e
 	}
-	return l.fair.pop()
+	e := l.fair.pop()
+	if l.n == 0 {
+		l.fair.reset()
+	}
+	return e
 }
 
 // readyQueue holds the ready entries of all priorities. Guarded by Queue.mu.
@@ -139,9 +147,44 @@ func (r *readyQueue[K]) level(prio int32) *level[K] {
 
 // prune drops an empty level when there are many, so that priorities taken from a large range stay cheap.
 func (r *readyQueue[K]) prune(l *level[K]) {
-	if l.n > 0 || l == &r.base || len(r.levels) <= keepLevels {
+	if l.n+l.coming > 0 || l == &r.base || len(r.levels) <= keepLevels {
 		return
 	}
 	i := slices.Index(r.levels, l)
 	r.levels = slices.Delete(r.levels, i, i+1)
+}
+
+// all calls yield for each level, highest first.
+func (r *readyQueue[K]) all(yield func(*level[K]) bool) {
+	if r.levels == nil {
+		yield(&r.base)
+		return
+	}
+	for _, l := range r.levels {
+		if !yield(l) {
+			return
+		}
+	}
+}
+
+// all calls yield for each entry of the level, lane by lane.
+func (l *level[K]) all(yield func(*entry[K]) bool) {
+	if !l.lane.all(yield) || l.fair == nil {
+		return
+	}
+	for t := l.fair.head; t != nil; t = t.next {
+		if !t.all(yield) {
+			return
+		}
+	}
+}
+
+// all calls yield for each entry of the lane and reports whether it went to the end.
+func (l *lane[K]) all(yield func(*entry[K]) bool) bool {
+	for e := l.head; e != nil; e = e.next {
+		if !yield(e) {
+			return false
+		}
+	}
+	return true
 }

@@ -22,6 +22,7 @@ type waiters struct {
 	top    *waiter
 	spare  *waiter // for the next ones, by next
 	waking int     // chosen and not back yet
+	n      int     // on the stack
 }
 
 func (ws *waiters) push() *waiter {
@@ -36,6 +37,7 @@ func (ws *waiters) push() *waiter {
 		ws.top.prev = w
 	}
 	ws.top = w
+	ws.n++
 	return w
 }
 
@@ -49,6 +51,7 @@ func (ws *waiters) remove(w *waiter) {
 		w.next.prev = w.prev
 	}
 	w.next, w.prev, w.listed = nil, nil, false
+	ws.n--
 }
 
 // recycle keeps a waiter that is off the list and whose channel is empty.

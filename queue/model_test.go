@@ -1,0 +1,227 @@
+package queue
+
+import (
+	"slices"
+	"time"
+)
+
+// model is the queue as simple as it can be: slices and maps, searched from end to end. It is told the time.
+type model struct {
+	limiter  Limiter[string]
+	class    func(string) string
+	debounce time.Duration
+	longest  time.Duration
+
+	queued   []modelKey
+	turns    map[int][]string // classes in line, per priority
+	running  map[string]int   // with their priority
+	dirty    map[string]int   // with the priority to come
+	delayed  map[string]modelWait
+	held     map[string]modelWait
+	failures map[string]int
+	adds     uint64
+	retries  uint64
+	down     bool
+}
+
+type modelKey struct {
+	key  string
+	prio int
+}
+
+type modelWait struct {
+	at    time.Time
+	first time.Time // of the adds, when held
+	prio  int
+}
+
+func newModel(opts Options[string]) *model {
+	m := &model{
+		limiter: opts.Limiter, class: opts.Class, debounce: opts.Debounce, longest: opts.DebounceMax,
+		turns: map[int][]string{}, running: map[string]int{}, dirty: map[string]int{},
+		delayed: map[string]modelWait{}, held: map[string]modelWait{}, failures: map[string]int{},
+	}
+	if m.limiter == nil {
+		m.limiter = Exponential[string]{}
+	}
+	if m.class == nil {
+		m.class = func(string) string { return "" }
+	}
+	return m
+}
+
+func (m *model) find(key string) int {
+	return slices.IndexFunc(m.queued, func(k modelKey) bool { return k.key == key })
+}
+
+// enqueue is an add that takes effect.
+func (m *model) enqueue(key string, prio int) {
+	if w, ok := m.held[key]; ok {
+		prio = max(prio, w.prio)
+		delete(m.held, key)
+	}
+	i := m.find(key)
+	again, isDirty := m.dirty[key]
+	_, runs := m.running[key]
+	switch {
+	case i >= 0 && prio > m.queued[i].prio:
+		old := m.queued[i].prio
+		m.queued = slices.Delete(m.queued, i, i+1)
+		m.clean(old)
+		m.push(key, prio)
+	case i >= 0:
+	case isDirty:
+		m.dirty[key] = max(prio, again)
+	case runs:
+		m.dirty[key] = prio
+		m.adds++
+	default:
+		m.push(key, prio)
+		m.adds++
+	}
+}
+
+func (m *model) push(key string, prio int) {
+	m.queued = append(m.queued, modelKey{key, prio})
+	if c := m.class(key); !slices.Contains(m.turns[prio], c) {
+		m.turns[prio] = append(m.turns[prio], c)
+	}
+}
+
+// clean forgets the turns of a priority that has no key.
+func (m *model) clean(prio int) {
+	if !slices.ContainsFunc(m.queued, func(k modelKey) bool { return k.prio == prio }) {
+		delete(m.turns, prio)
+	}
+}
+
+// next is the key to be handed out; something must be queued.
+func (m *model) next() modelKey {
+	prio := slices.MaxFunc(m.queued, func(a, b modelKey) int { return a.prio - b.prio }).prio
+	for {
+		c := m.turns[prio][0]
+		of := func(k modelKey) bool { return k.prio == prio && m.class(k.key) == c }
+		m.turns[prio] = m.turns[prio][1:]
+		i := slices.IndexFunc(m.queued, of)
+		if i < 0 {
+			continue // all of the class left for a higher priority
+		}
+		k := m.queued[i]
+		m.queued = slices.Delete(m.queued, i, i+1)
+		if slices.ContainsFunc(m.queued, of) {
+			m.turns[prio] = append(m.turns[prio], c)
+		}
+		m.clean(prio)
+		m.running[k.key] = k.prio
+		return k
+	}
+}
+
+func (m *model) add(now time.Time, key string, prio int) {
+	if m.down {
+		return
+	}
+	_, isDirty := m.dirty[key]
+	if m.debounce <= 0 || m.find(key) >= 0 || isDirty {
+		m.enqueue(key, prio)
+		return
+	}
+	w, ok := m.held[key]
+	if !ok {
+		w = modelWait{first: now, prio: prio}
+	}
+	w.prio = max(w.prio, prio)
+	w.at = now.Add(m.debounce)
+	if last := w.first.Add(m.longest); w.at.After(last) {
+		w.at = last
+	}
+	m.held[key] = w
+}
+
+func (m *model) addAfter(now time.Time, key string, prio int, d time.Duration, replace bool) {
+	if m.down {
+		return
+	}
+	m.retries++
+	w, ok := m.delayed[key]
+	at := now.Add(d)
+	if ok && !replace {
+		prio = max(prio, w.prio)
+		if w.at.Before(at) {
+			at = w.at
+		}
+	}
+	m.delayed[key] = modelWait{at: at, prio: prio}
+}
+
+func (m *model) addRateLimited(now time.Time, key string, prio int, after time.Duration, replace bool) {
+	if m.down {
+		return
+	}
+	d := m.limiter.Delay(key, m.failures[key])
+	m.failures[key]++
+	if after > 0 {
+		d = min(d, after)
+	}
+	if d > 0 {
+		m.addAfter(now, key, prio, d, replace)
+		return
+	}
+	m.retries++
+	m.enqueue(key, prio)
+}
+
+func (m *model) done(key string) bool {
+	if _, ok := m.running[key]; !ok {
+		return false
+	}
+	delete(m.running, key)
+	if prio, ok := m.dirty[key]; ok {
+		delete(m.dirty, key)
+		m.push(key, prio)
+	}
+	return true
+}
+
+func (m *model) cancel(key string) bool {
+	_, ok := m.delayed[key]
+	delete(m.delayed, key)
+	return ok
+}
+
+// pass lets everything happen that is due, first the earliest, delays before holds.
+func (m *model) pass(now time.Time) {
+	for {
+		var key string
+		var first modelWait
+		var from map[string]modelWait
+		for _, waits := range []map[string]modelWait{m.delayed, m.held} {
+			for k, w := range waits {
+				if !w.at.After(now) && (from == nil || w.at.Before(first.at)) {
+					key, first, from = k, w, waits
+				}
+			}
+		}
+		if from == nil {
+			return
+		}
+		delete(from, key)
+		m.enqueue(key, first.prio)
+	}
+}
+
+func (m *model) shutDown() {
+	for len(m.held) > 0 && !m.down {
+		var key string
+		for k, w := range m.held {
+			if key == "" || w.at.Before(m.held[key].at) {
+				key = k
+			}
+		}
+		prio := m.held[key].prio
+		delete(m.held, key)
+		m.enqueue(key, prio)
+	}
+	clear(m.delayed)
+	m.down = true
+}
