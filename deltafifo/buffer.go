@@ -1,11 +1,14 @@
 package deltafifo
 
+import "maps"
+
 const (
-	// arenaLen is how many first deltas of keys share one allocation.
-	arenaLen = 256
-	// keepLen bounds the buffers that are kept for reuse: those of a large list would pin
-	// its memory for good, since a Go map does not shrink.
-	keepLen = 1024
+	// The first deltas of keys are cut from chunks of such lengths.
+	minChunk, maxChunk = 8, 256
+
+	// A buffer with more than littleRoom that is filled to less than a quarter patience
+	// times in a row is given up, since it was made for a burst that is over.
+	littleRoom, patience = 64, 16
 )
 
 // entry is one key of a buffer with its deltas, oldest first.
@@ -19,13 +22,15 @@ func (e *entry[K, T]) last() *Delta[T] { return &e.deltas[len(e.deltas)-1] }
 
 // buffer is a batch in the making: entries in order of first arrival, and where they are.
 type buffer[K comparable, T any] struct {
-	entries     []entry[K, T]
+	entries     []entry[K, T] // those beyond the length are empty but keep room for deltas
 	at          map[K]int
-	arena       []Delta[T] // unused rest of the current chunk
+	chunk       []Delta[T] // rest of the last one, unused
+	room        int        // number of deltas that the entries have room for, used or not
 	deltas      int
 	rv          string
-	moved       bool // rv was set
+	moved       bool // the batch brings its store to rv
 	endsInitial bool
+	tooLarge    int // number of times in a row
 }
 
 func newBuffer[K comparable, T any]() *buffer[K, T] {
@@ -34,6 +39,7 @@ func newBuffer[K comparable, T any]() *buffer[K, T] {
 
 func (b *buffer[K, T]) empty() bool { return b.deltas == 0 && !b.moved }
 
+// find returns the entry of key, or nil. It is valid until the next add.
 func (b *buffer[K, T]) find(key K) *entry[K, T] {
 	if i, ok := b.at[key]; ok {
 		return &b.entries[i]
@@ -41,23 +47,70 @@ func (b *buffer[K, T]) find(key K) *entry[K, T] {
 	return nil
 }
 
-// push appends d to the deltas of key and returns the entry.
-func (b *buffer[K, T]) push(key K, d Delta[T]) *entry[K, T] {
+// push appends d to the deltas of key.
+func (b *buffer[K, T]) push(key K, d Delta[T]) {
+	e := b.find(key)
+	if e == nil {
+		e = b.add(key)
+	}
+	b.append(e, d)
+}
+
+// add returns a new entry for key, which must not have one and needs a delta.
+func (b *buffer[K, T]) add(key K) *entry[K, T] {
+	i := len(b.entries)
+	b.at[key] = i
+	if i < cap(b.entries) {
+		b.entries = b.entries[:i+1]
+	} else {
+		b.entries = append(b.entries, entry[K, T]{})
+	}
+	e := &b.entries[i]
+	e.key = key
+	return e
+}
+
+// append puts d behind the deltas of e. What is left behind when they move must not pin
+// objects: other entries may keep its chunk.
+func (b *buffer[K, T]) append(e *entry[K, T], d Delta[T]) {
 	b.deltas++
-	if e := b.find(key); e != nil {
-		e.deltas = append(e.deltas, d)
-		return e
+	before := e.deltas
+	switch {
+	case len(before) < cap(before):
+		e.deltas = append(before, d)
+	case len(before) == 0:
+		e.deltas = append(b.cut(), d)
+		b.room++
+	default:
+		e.deltas = append(before, d)
+		b.room += cap(e.deltas) - len(before)
+		clear(before)
 	}
-	if len(b.arena) == 0 {
-		b.arena = make([]Delta[T], arenaLen)
+}
+
+// cut returns room for one delta; nearly every key has no more in a batch.
+func (b *buffer[K, T]) cut() []Delta[T] {
+	if len(b.chunk) == 0 {
+		b.chunk = make([]Delta[T], min(max(len(b.entries), minChunk), maxChunk))
 	}
-	// Nearly every key has one delta in a batch. Capacity 1 makes a second one move out.
-	deltas := b.arena[:1:1]
-	b.arena = b.arena[1:]
-	deltas[0] = d
-	b.at[key] = len(b.entries)
-	b.entries = append(b.entries, entry[K, T]{key: key, deltas: deltas})
-	return &b.entries[len(b.entries)-1]
+	one := b.chunk[:0:1]
+	b.chunk = b.chunk[1:]
+	return one
+}
+
+// reserve makes room for n keys more at once.
+func (b *buffer[K, T]) reserve(n int) {
+	used, have := len(b.entries), cap(b.entries)
+	if n <= have-used {
+		return
+	}
+	entries := make([]entry[K, T], used+n)
+	copy(entries, b.entries[:have])
+	b.entries = entries[:used]
+	at := make(map[K]int, used+n)
+	maps.Copy(at, b.at)
+	b.at = at
+	b.chunk = make([]Delta[T], used+n-have)
 }
 
 func (b *buffer[K, T]) moveTo(rv string) {
@@ -66,15 +119,27 @@ func (b *buffer[K, T]) moveTo(rv string) {
 	}
 }
 
-// reset empties the buffer so that it can be filled anew without pinning an object. It
-// returns nil if the buffer is too large to keep. The used part of the arena stays with
-// the entries and goes with them.
-func (b *buffer[K, T]) reset() *buffer[K, T] {
-	if len(b.entries) > keepLen {
+// reset empties the buffer, so that it pins no object and can be filled anew without
+// allocating. It returns nil if the buffer has room for more than most deltas, or for
+// far more than were in it lately: it would pin memory, as a Go map does not shrink.
+func (b *buffer[K, T]) reset(most int) *buffer[K, T] {
+	if b.room <= littleRoom || b.room <= 4*b.deltas {
+		b.tooLarge = 0
+	} else {
+		b.tooLarge++
+	}
+	if b.room > most || b.tooLarge == patience {
 		return nil
 	}
 	clear(b.at)
-	clear(b.entries)
-	*b = buffer[K, T]{entries: b.entries[:0], at: b.at, arena: b.arena}
+	for i := range b.entries {
+		e := &b.entries[i]
+		clear(e.deltas)
+		*e = entry[K, T]{deltas: e.deltas[:0]}
+	}
+	*b = buffer[K, T]{
+		entries: b.entries[:0], at: b.at, chunk: b.chunk,
+		room: b.room, tooLarge: b.tooLarge,
+	}
 	return b
 }

@@ -64,7 +64,7 @@ func (b *buffer[K, T]) verify() error {
 		total += len(e.deltas)
 	}
 	if total != b.deltas {
-		return fmt.Errorf("%d deltas, counted as %d", total, b.deltas)
+		return fmt.Errorf("%d deltas, noted as %d", total, b.deltas)
 	}
 	return b.verifyUnused()
 }
@@ -102,9 +102,16 @@ func (b *buffer[K, T]) verifyUnused() error {
 			}
 		}
 	}
-	for i := range b.arena {
-		if !zero(&b.arena[i]) {
-			return fmt.Errorf("unused delta %d of the arena is not empty", i)
+	room := 0
+	for _, e := range all {
+		room += cap(e.deltas)
+	}
+	if room != b.room {
+		return fmt.Errorf("room for %d deltas, counted as %d", room, b.room)
+	}
+	for i := range b.chunk {
+		if !zero(&b.chunk[i]) {
+			return fmt.Errorf("unused delta %d of the chunk is not empty", i)
 		}
 	}
 	return nil
@@ -115,29 +122,31 @@ func zero[V any](v *V) bool { return reflect.ValueOf(v).Elem().IsZero() }
 // A checker that finds nothing proves nothing: each kind of damage must be found.
 func TestVerifyFindsDamage(t *testing.T) {
 	type queue = DeltaFIFO[int, int]
-	for name, damage := range map[string]func(f *queue){
-		"one buffer in two roles":     func(f *queue) { f.inFlight = f.pending },
-		"nothing":                     func(f *queue) { f.inFlight = newBuffer[int, int]() },
-		"spare: not empty":            func(f *queue) { f.spare = newBuffer[int, int](); f.spare.push(1, Delta[int]{Type: Added}) },
-		"places for":                  func(f *queue) { delete(f.pending.at, 1) },
-		"is placed at":                func(f *queue) { f.pending.at[1], f.pending.at[2] = 1, 0 },
-		"never moved":                 func(f *queue) { f.pending.moved = false },
-		"counted as":                  func(f *queue) { f.pending.deltas++ },
-		"no deltas":                   func(f *queue) { f.pending.entries[0].deltas = nil },
-		"DeltaType(9)":                func(f *queue) { f.pending.entries[0].deltas[0].Type = 9 },
-		"is initial":                  func(f *queue) { f.pending.entries[0].deltas[0].Initial = true },
-		"unknown final state":         func(f *queue) { f.pending.entries[0].deltas[0].FinalStateUnknown = true },
-		"deleted twice":               func(f *queue) { f.pending.push(2, Delta[int]{Type: Deleted}) },
-		"unused entry 2 is not empty": func(f *queue) { f.pending.entries[:3][2].list = 1 },
-		"arena is not empty":          func(f *queue) { f.pending.arena[3].Object = 1 },
-		"unused delta 1 is not empty": func(f *queue) {
-			f.pending.entries[0].deltas = append(make([]Delta[int], 0, 2), f.pending.entries[0].deltas[0], Delta[int]{Object: 1})[:1]
+	for want, damage := range map[string]func(f *queue){
+		"one buffer in two roles": func(f *queue) { f.inFlight = f.pending },
+		"in flight: nothing":      func(f *queue) { f.inFlight = newBuffer[int, int]() },
+		"in flight: 1 places for 0 entries": func(f *queue) {
+			f.inFlight = &buffer[int, int]{at: map[int]int{1: 0}, moved: true}
 		},
-		"entry 0: no deltas": func(f *queue) { f.pending.entries[0].deltas = f.pending.entries[0].deltas[:0] },
-		"in flight: 0 places for 1 en": func(f *queue) {
-			f.inFlight = newBuffer[int, int]()
-			f.inFlight.moved = true
-			f.inFlight.entries = make([]entry[int, int], 1)
+		"spare: not empty": func(f *queue) {
+			f.spare = newBuffer[int, int]()
+			f.spare.push(1, Delta[int]{Type: Added})
+		},
+		"places for":          func(f *queue) { delete(f.pending.at, 1) },
+		"is placed at":        func(f *queue) { f.pending.at[1], f.pending.at[2] = 1, 0 },
+		"never moved":         func(f *queue) { f.pending.moved = false },
+		"noted as":            func(f *queue) { f.pending.deltas++ },
+		"room for 3":          func(f *queue) { f.pending.room++ },
+		"no deltas":           func(f *queue) { f.pending.entries[0].deltas = nil },
+		"DeltaType(9)":        func(f *queue) { f.pending.entries[0].last().Type = 9 },
+		"is initial":          func(f *queue) { f.pending.entries[0].last().Initial = true },
+		"unknown final state": func(f *queue) { f.pending.entries[0].last().FinalStateUnknown = true },
+		"deleted twice":       func(f *queue) { f.pending.push(2, Delta[int]{Type: Deleted}) },
+		"unused entry 2":      func(f *queue) { f.pending.entries[:3][2].list = 1 },
+		"of the chunk":        func(f *queue) { f.pending.chunk[3].Object = 1 },
+		"entry 0: unused delta 1": func(f *queue) {
+			e := &f.pending.entries[0]
+			e.deltas = append(make([]Delta[int], 0, 2), *e.last(), Delta[int]{Object: 1})[:1]
 		},
 	} {
 		f := New[int, int](nil, Options{})
@@ -148,8 +157,8 @@ func TestVerifyFindsDamage(t *testing.T) {
 		f.pending.entries = append(make([]entry[int, int], 0, 4), f.pending.entries...)
 		f.check(t)
 		damage(f)
-		if err := f.verify(); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("want an error with %q, got %v", name, err)
+		if err := f.verify(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
 		}
 	}
 }

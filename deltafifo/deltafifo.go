@@ -6,6 +6,9 @@ import (
 	"sync"
 )
 
+// spareFactor times the limit is the room that a buffer may have to be used again.
+const spareFactor = 2
+
 // DefaultLimit is the limit of a queue whose Options name none.
 const DefaultLimit = 4096
 
@@ -39,7 +42,9 @@ type DeltaFIFO[K comparable, T any] struct {
 	lists    uint64        // number of calls of Replace
 	closed   bool
 	room     chan struct{} // closed when there may be room again; nil while nobody waits
-	ready    chan struct{} // closed when there may be a batch; nil while nobody waits
+
+	// A token in it says that there may be a batch; closed with the queue.
+	ready chan struct{}
 }
 
 // New returns an empty queue. known may be nil: then nothing is known but what is in the
@@ -48,7 +53,12 @@ func New[K comparable, T any](known Known[K, T], opts Options) *DeltaFIFO[K, T] 
 	if opts.Limit <= 0 {
 		opts.Limit = DefaultLimit
 	}
-	return &DeltaFIFO[K, T]{known: known, limit: opts.Limit, pending: newBuffer[K, T]()}
+	return &DeltaFIFO[K, T]{
+		known:   known,
+		limit:   opts.Limit,
+		pending: newBuffer[K, T](),
+		ready:   make(chan struct{}, 1),
+	}
 }
 
 // Len returns the number of pending deltas.
@@ -63,24 +73,28 @@ func (f *DeltaFIFO[K, T]) Len() int {
 func (f *DeltaFIFO[K, T]) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.closed {
+		return
+	}
 	f.closed = true
-	wake(&f.room)
-	wake(&f.ready)
+	close(f.ready)
+	f.signalRoom()
 }
 
 // Pop waits until something is pending and takes all of it. It also says that the batch
-// before has been processed. It returns ctx's error or [ErrClosed].
+// before has been processed, even if it returns an error. That is [ErrClosed] or, if it
+// would have to wait, ctx's.
 func (f *DeltaFIFO[K, T]) Pop(ctx context.Context) (Batch[K, T], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if done := f.inFlight; done != nil {
-		f.inFlight, f.spare = nil, done.reset()
+		f.inFlight, f.spare = nil, done.reset(spareFactor*f.limit)
 	}
 	for f.pending.empty() {
 		if f.closed {
 			return Batch[K, T]{}, ErrClosed
 		}
-		if err := f.wait(ctx, &f.ready); err != nil {
+		if err := f.wait(ctx, f.ready); err != nil {
 			return Batch[K, T]{}, err
 		}
 	}
@@ -88,7 +102,7 @@ func (f *DeltaFIFO[K, T]) Pop(ctx context.Context) (Batch[K, T], error) {
 	if f.pending, f.spare = f.spare, nil; f.pending == nil {
 		f.pending = newBuffer[K, T]()
 	}
-	wake(&f.room)
+	f.signalRoom()
 	return Batch[K, T]{buf: f.inFlight}, nil
 }
 
@@ -96,7 +110,10 @@ func (f *DeltaFIFO[K, T]) Pop(ctx context.Context) (Batch[K, T], error) {
 func (f *DeltaFIFO[K, T]) admit(ctx context.Context) error {
 	f.mu.Lock()
 	for !f.closed && f.pending.deltas >= f.limit {
-		if err := f.wait(ctx, &f.room); err != nil {
+		if f.room == nil {
+			f.room = make(chan struct{})
+		}
+		if err := f.wait(ctx, f.room); err != nil {
 			f.mu.Unlock()
 			return err
 		}
@@ -108,25 +125,35 @@ func (f *DeltaFIFO[K, T]) admit(ctx context.Context) error {
 	return nil
 }
 
-// wait gives up the lock until *signal is woken or ctx is done.
-func (f *DeltaFIFO[K, T]) wait(ctx context.Context, signal *chan struct{}) error {
-	if *signal == nil {
-		*signal = make(chan struct{})
-	}
-	woken := *signal
+// wait gives up the lock until signal comes or ctx is done. No signal is lost: whoever
+// waits looked at the queue and at signal under the lock, and whoever changes the queue
+// signals under the lock. What was looked at must be looked at again, since a signal may
+// be old: a token that a Pop left behind which had no need to wait, or gave up.
+func (f *DeltaFIFO[K, T]) wait(ctx context.Context, signal <-chan struct{}) error {
 	f.mu.Unlock()
 	defer f.mu.Lock()
 	select {
-	case <-woken:
+	case <-signal:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func wake(signal *chan struct{}) {
-	if *signal != nil {
-		close(*signal)
-		*signal = nil
+// signalRoom wakes all producers that wait; those that find no room wait again. Called
+// with the lock held.
+func (f *DeltaFIFO[K, T]) signalRoom() {
+	if f.room != nil {
+		close(f.room)
+		f.room = nil
+	}
+}
+
+// signalReady wakes the consumer if it waits. A token that is in the channel already
+// serves as well. Called with the lock held, on a queue that is not closed.
+func (f *DeltaFIFO[K, T]) signalReady() {
+	select {
+	case f.ready <- struct{}{}:
+	default:
 	}
 }

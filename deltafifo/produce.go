@@ -64,6 +64,7 @@ func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list List[K, T]) error {
 	}
 	defer f.mu.Unlock()
 	f.lists++
+	f.pending.reserve(len(list.Items))
 	for _, item := range list.Items {
 		f.listed(item)
 	}
@@ -79,31 +80,40 @@ func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list List[K, T]) error {
 // listed puts the Replaced delta of one item. Called with the lock held.
 func (f *DeltaFIFO[K, T]) listed(item Item[K, T]) {
 	d := Delta[T]{Type: Replaced, Initial: f.lists == 1, Object: item.Object}
-	if e := f.pending.find(item.Key); e != nil && e.list == f.lists {
+	e := f.pending.find(item.Key)
+	switch {
+	case e == nil:
+		e = f.pending.add(item.Key)
+	case e.list == f.lists:
 		*e.last() = d
 		return
 	}
-	f.pending.push(item.Key, d).list = f.lists
+	e.list = f.lists
+	f.pending.append(e, d)
 }
 
 // deleteMissing puts a Deleted delta for every key that exists and that the current list
 // does not have. Called with the lock held.
 func (f *DeltaFIFO[K, T]) deleteMissing(keep func(K) bool) {
-	gone := func(key K, obj T) {
-		if keep == nil || !keep(key) {
-			f.pending.push(key, Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
+	gone := func(e *entry[K, T], key K, obj T) {
+		if keep != nil && keep(key) {
+			return
 		}
+		if e == nil {
+			e = f.pending.add(key)
+		}
+		f.pending.append(e, Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
 	}
-	for i := range f.pending.entries { // push adds to an entry that is there, never a new one
+	for i := range f.pending.entries { // gets no new ones here
 		if e := &f.pending.entries[i]; e.list != f.lists && e.last().Type != Deleted {
-			gone(e.key, e.last().Object)
+			gone(e, e.key, e.last().Object)
 		}
 	}
 	if f.inFlight != nil {
 		for i := range f.inFlight.entries {
 			e := &f.inFlight.entries[i]
-			if f.pending.find(e.key) == nil && e.last().Type != Deleted {
-				gone(e.key, e.last().Object)
+			if e.last().Type != Deleted && f.pending.find(e.key) == nil {
+				gone(nil, e.key, e.last().Object)
 			}
 		}
 	}
@@ -112,7 +122,7 @@ func (f *DeltaFIFO[K, T]) deleteMissing(keep func(K) bool) {
 	}
 	for key, obj := range f.known.All() {
 		if f.pending.find(key) == nil && (f.inFlight == nil || f.inFlight.find(key) == nil) {
-			gone(key, obj)
+			gone(nil, key, obj)
 		}
 	}
 }
@@ -149,6 +159,6 @@ func (f *DeltaFIFO[K, T]) put(ctx context.Context, key K, d Delta[T], rv string)
 func (f *DeltaFIFO[K, T]) moved(rv string) {
 	f.pending.moveTo(rv)
 	if !f.pending.empty() {
-		wake(&f.ready)
+		f.signalReady()
 	}
 }

@@ -8,37 +8,36 @@ import (
 	"time"
 )
 
-// call is a method that runs in a goroutine of its own.
-type call struct {
-	done bool
-	err  error
-}
+// call is a method that runs in a goroutine of its own: its error, once it has ended.
+type call chan error
 
 // start runs f and returns once it has ended or waits.
-func start(f func() error) *call {
-	c := &call{}
-	go func() {
-		c.err = f()
-		c.done = true
-	}()
+func start(f func() error) call {
+	c := make(call, 1)
+	go func() { c <- f() }()
 	synctest.Wait()
 	return c
 }
 
 // want fails the test unless the call has ended with err.
-func (c *call) want(t *testing.T, err error) {
+func (c call) want(t *testing.T, err error) {
 	t.Helper()
 	synctest.Wait()
-	if !c.done || !errors.Is(c.err, err) {
-		t.Fatalf("ended: %t, error %v; want %v", c.done, c.err, err)
+	select {
+	case got := <-c:
+		if !errors.Is(got, err) {
+			t.Fatalf("got error %v, want %v", got, err)
+		}
+	default:
+		t.Fatalf("waits, want error %v", err)
 	}
 }
 
-func (c *call) waits(t *testing.T) {
+func (c call) waits(t *testing.T) {
 	t.Helper()
 	synctest.Wait()
-	if c.done {
-		t.Fatalf("does not wait, error %v", c.err)
+	if len(c) > 0 {
+		t.Fatalf("does not wait, error %v", <-c)
 	}
 }
 
@@ -51,14 +50,14 @@ func newWaitQueue(limit int) *waitQueue {
 	return &waitQueue{DeltaFIFO: New[int, int](nil, Options{Limit: limit})}
 }
 
-func (q *waitQueue) pop(ctx context.Context) *call {
+func (q *waitQueue) pop(ctx context.Context) call {
 	return start(func() (err error) {
 		q.got, err = q.Pop(ctx)
 		return err
 	})
 }
 
-func (q *waitQueue) add(ctx context.Context, key int) *call {
+func (q *waitQueue) add(ctx context.Context, key int) call {
 	return start(func() error { return q.Add(ctx, key, key, "") })
 }
 
@@ -168,7 +167,7 @@ func TestBackPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, producers = 3, 10
 		q := newWaitQueue(limit)
-		var adds []*call
+		var adds []call
 		for key := range producers {
 			adds = append(adds, q.add(t.Context(), key))
 		}
@@ -237,7 +236,7 @@ func TestCloseWhileProducersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWaitQueue(1)
 		q.add(t.Context(), 7).want(t, nil)
-		calls := map[string]*call{}
+		calls := map[string]call{}
 		for name, put := range q.producers(t.Context()) {
 			calls[name] = start(put)
 			calls[name].waits(t)

@@ -1,0 +1,118 @@
+package deltafifo
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// cycle puts deltas round robin to keys, takes them and is done with them.
+func cycle(t testing.TB, f *DeltaFIFO[int, int], keys, deltas int) {
+	t.Helper()
+	for i := range deltas {
+		if err := f.Update(never, i%keys, i, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b, err := f.Pop(never); err != nil || b.Len() != deltas {
+		t.Fatalf("got %d deltas, error %v; want %d", b.Len(), err, deltas)
+	}
+	if _, err := f.Pop(never); err == nil {
+		t.Fatal("got more than was put")
+	}
+}
+
+// In the long run the queue needs no allocation of its own for an event.
+func TestAllocations(t *testing.T) {
+	for _, size := range []struct{ keys, deltas int }{
+		{1, 1}, {1, 3}, {1, 4096}, {10, 10}, {100, 1000}, {1000, 1000}, {4096, 4096},
+	} {
+		t.Run(fmt.Sprintf("%d deltas of %d keys", size.deltas, size.keys), func(t *testing.T) {
+			f := New[int, int](nil, Options{})
+			cycle(t, f, size.keys, size.deltas)
+			cycle(t, f, size.keys, size.deltas)
+			n := testing.AllocsPerRun(50, func() { cycle(t, f, size.keys, size.deltas) })
+			if n > 0 {
+				t.Errorf("%g allocations in a cycle", n)
+			}
+		})
+	}
+}
+
+// used returns how many deltas the queue's buffers have room for.
+func used(f *DeltaFIFO[int, int]) (room int) {
+	for _, b := range []*buffer[int, int]{f.pending, f.inFlight, f.spare} {
+		if b != nil {
+			room += max(b.room, cap(b.entries))
+		}
+	}
+	return room
+}
+
+// A burst costs memory while it lasts and for some small batches after it, not for good.
+func TestBurstIsForgotten(t *testing.T) {
+	for name, burst := range map[string]func(f *DeltaFIFO[int, int]){
+		"of keys":     func(f *DeltaFIFO[int, int]) { cycle(t, f, DefaultLimit, DefaultLimit) },
+		"of one key":  func(f *DeltaFIFO[int, int]) { cycle(t, f, 1, DefaultLimit) },
+		"of all that": func(f *DeltaFIFO[int, int]) { cycle(t, f, 100, DefaultLimit) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := New[int, int](nil, Options{})
+			burst(f)
+			burst(f)
+			if room := used(f); room < DefaultLimit {
+				t.Fatalf("room for %d deltas right after the burst", room)
+			}
+			for range 2 * patience {
+				cycle(t, f, 2, 2)
+				f.check(t)
+			}
+			if room := used(f); room > 2*littleRoom {
+				t.Errorf("room for %d deltas long after the burst", room)
+			}
+		})
+	}
+}
+
+// A list that is far beyond the limit is not what comes every day.
+func TestLargeListIsForgottenAtOnce(t *testing.T) {
+	f := New[int, int](nil, Options{Limit: 100})
+	var list List[int, int]
+	for key := range 10 * 100 {
+		list.Items = append(list.Items, Item[int, int]{Key: key})
+	}
+	if err := f.Replace(never, list); err != nil {
+		t.Fatal(err)
+	}
+	f.check(t)
+	if b, err := f.Pop(never); err != nil || b.Len() != len(list.Items) {
+		t.Fatalf("got %d deltas, error %v", b.Len(), err)
+	}
+	cycle(t, f, 1, 1)
+	if room := used(f); room > littleRoom {
+		t.Errorf("room for %d deltas after the list", room)
+	}
+}
+
+// The entry that has the hot key is another one in every batch; what each of them grew to
+// must not add up.
+func TestHotKeysDoNotAddUp(t *testing.T) {
+	const limit = 500
+	f := New[int, int](nil, Options{Limit: limit})
+	rnd := rand.New(rand.NewPCG(1, 1))
+	for range 300 {
+		for key := range rnd.IntN(100) {
+			must(t, f.Add(never, key, key, ""))
+		}
+		for f.Len() < limit {
+			must(t, f.Update(never, 100, 1, ""))
+		}
+		if b, err := f.Pop(never); err != nil || b.Len() != limit {
+			t.Fatalf("got %d deltas, error %v; want %d", b.Len(), err, limit)
+		}
+		f.check(t)
+		if room := used(f); room > 2*spareFactor*limit+4*limit {
+			t.Fatalf("room for %d deltas at a limit of %d", room, limit)
+		}
+	}
+}
