@@ -1,0 +1,163 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestFaults plays thousands of random histories on random bad servers. Once the servers
+// are quiet the sink must have what they have. Play one again with
+//
+//	go test -run 'TestFaults/seed=17$' ./reflector
+func TestFaults(t *testing.T) {
+	seeds := uint64(3000)
+	if testing.Short() {
+		seeds = 300
+	}
+	seen := map[string]int{}
+	for seed := range seeds {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { playFaults(t, seed, seen) })
+		})
+		if t.Failed() {
+			t.Fatalf("seed %d failed", seed)
+		}
+	}
+	if len(seen) == 0 || seen["event"] < int(seeds) {
+		return // one seed was chosen by -run
+	}
+	t.Logf("faults and what the reflector said of them: %v", seen)
+	for _, must := range []string{
+		"refusal", "lag", "break in a list", "list without a version", "expired token", "later page is newer",
+		"expired list", "list goes back", "too large", "expired watch", "too large watch", "watch closed at once",
+		"early close", "break between events", "break in a watch", "swapped events", "event sent twice", "old event sent again",
+		ErrOutOfOrder.Error(), ErrListTooOld.Error(), ErrNoResourceVersion.Error(), ErrShortWatch.Error(), errGarbage.Error(),
+		"kept a skipped object",
+	} {
+		if seen[must] == 0 {
+			t.Errorf("in %d seeds this never came up: %s", seeds, must)
+		}
+	}
+}
+
+// playFaults must run in a synctest bubble. It adds to seen what came up.
+func playFaults(t *testing.T, seed uint64, seen map[string]int) {
+	r := rand.New(rand.NewPCG(seed, 2))
+	server := &modelServer{history: newHistory(r), rand: r, began: time.Now(), seen: seen}
+	sink := &modelSink{t: t, server: server, held: map[string]Event[thing]{}, slow: r.IntN(3) == 0}
+	sink.Discard()
+	reflector, err := New[thing](server, sink, Options{
+		PageSize:     int64(r.IntN(5) - 1), // -1 is no limit, 0 the default
+		WatchTimeout: 20 * time.Second,
+		Backoff:      Backoff{Random: r.Float64},
+		OnError: func(err error) {
+			for _, known := range []error{ErrOutOfOrder, ErrListTooOld, ErrNoResourceVersion, ErrShortWatch, errGarbage} {
+				if errors.Is(err, known) {
+					seen[known.Error()]++
+				}
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The longest wait is a minute; a list and a watch follow it.
+	ctx, cancel := context.WithTimeout(t.Context(), server.lastChange+3*time.Minute)
+	defer cancel()
+	if err := reflector.Run(ctx); err != nil {
+		t.Fatalf("Run: %v", err)
+	}
+
+	want, got := map[string]string{}, map[string]string{}
+	for key, c := range server.content(len(server.changes)) {
+		if key != poison {
+			want[key] = fmt.Sprintf("%d@%d", c.obj.val, c.rv)
+		}
+	}
+	for key, ev := range sink.held {
+		got[key] = fmt.Sprintf("%d@%s", ev.Object.val, ev.ResourceVersion)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the sink has not what the server has (-server +sink):\n%s\nstats %+v", diff, reflector.Stats())
+	}
+	if stats := reflector.Stats(); stats.Failures > uint64(server.lastChange/time.Second) {
+		t.Errorf("more than a failure per second: %+v in %v", stats, server.lastChange)
+	}
+}
+
+// modelSink is the simplest sink there is: maps. It checks what a sink may rely on.
+type modelSink struct {
+	t      *testing.T
+	server *modelServer
+	slow   bool
+
+	held    map[string]Event[thing]
+	listed  map[string]Event[thing]
+	skipped map[string]bool
+	rv      int // newest heard of; zero before the first Replace
+}
+
+func (s *modelSink) Listed(ctx context.Context, ev Event[thing]) error {
+	if ev.Type != Added || ev.Object.key == "" {
+		s.t.Errorf("listed %+v", ev)
+	}
+	s.listed[ev.Object.key] = ev
+	if s.slow && s.server.faulty() && !s.server.sleep(ctx, time.Second) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (s *modelSink) Skipped(bad *ObjectError) { s.skipped[bad.Key] = true }
+
+func (s *modelSink) Replace(_ context.Context, resourceVersion string) error {
+	rv, err := strconv.Atoi(resourceVersion)
+	if err != nil {
+		s.t.Errorf("replace at %q", resourceVersion)
+	}
+	if rv < s.rv { // the model's storage never does
+		s.t.Errorf("replace at %d after %d", rv, s.rv)
+	}
+	s.rv = rv
+	for key := range s.skipped {
+		s.server.seen["kept a skipped object"]++
+		if old, ok := s.held[key]; ok {
+			s.listed[key] = old
+		}
+	}
+	s.held = maps.Clone(s.listed)
+	s.Discard()
+	return nil
+}
+
+func (s *modelSink) Discard() { s.listed, s.skipped = map[string]Event[thing]{}, map[string]bool{} }
+
+func (s *modelSink) Apply(_ context.Context, ev Event[thing]) error {
+	s.server.seen["event"]++
+	rv, err := strconv.Atoi(ev.ResourceVersion)
+	switch {
+	case err != nil || s.rv == 0:
+		s.t.Errorf("apply %+v before any list", ev)
+	case len(s.listed) > 0 || len(s.skipped) > 0:
+		s.t.Errorf("apply %+v in the middle of a list", ev)
+	case rv < s.rv || rv == s.rv && ev.Type != Bookmark:
+		s.t.Errorf("apply %+v after %d", ev, s.rv)
+	}
+	s.rv = rv
+	switch ev.Type {
+	case Added, Modified:
+		s.held[ev.Object.key] = ev
+	case Deleted:
+		delete(s.held, ev.Object.key)
+	}
+	return nil
+}

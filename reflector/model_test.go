@@ -1,0 +1,143 @@
+package reflector
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// The model of the fault tests is a history that is written before the test begins: what
+// the server has at a moment follows from the clock alone, so that a seed always plays
+// out in the same way.
+
+// thing is an object of the model.
+type thing struct {
+	key string
+	val int
+}
+
+// poison is a key whose object no client can decode.
+const poison = "ns/poison"
+
+// change is one write to the server.
+type change struct {
+	at  time.Duration // after the beginning
+	rv  int
+	typ EventType // zero for a write to another collection, which only moves rv
+	obj thing
+}
+
+func (c change) event() (Event[thing], error) {
+	rv := strconv.Itoa(c.rv)
+	if c.obj.key == poison {
+		return Event[thing]{}, &ObjectError{Resource: "things", Key: poison, ResourceVersion: rv, Err: errGarbage}
+	}
+	return Event[thing]{Type: c.typ, ResourceVersion: rv, Object: c.obj}, nil
+}
+
+// history is all that is ever written, oldest first, and when old versions are dropped.
+type history struct {
+	changes     []change
+	compactions []compaction
+	faultsEnd   time.Duration // from here on the servers are well and honest
+	lastChange  time.Duration
+}
+
+type compaction struct {
+	at time.Duration
+	rv int // everything before is dropped
+}
+
+func newHistory(r *rand.Rand) *history {
+	h := &history{faultsEnd: time.Duration(60+r.IntN(600)) * time.Second}
+	h.lastChange = h.faultsEnd + 30*time.Second
+	var times []time.Duration
+	for range 20 + r.IntN(180) {
+		at := time.Duration(r.Int64N(int64(h.lastChange)))
+		for range 1 + r.IntN(1+r.IntN(5)) { // a burst at one moment
+			times = append(times, at)
+		}
+	}
+	slices.Sort(times)
+	keys := []string{"ns/a", "ns/b", "ns/c", "ns/d", "ns/e", "ns/f", "ns/g", poison}
+	exists := map[string]bool{}
+	rv := 90 // so that versions get a digit longer on the way
+	for i, at := range times {
+		rv += 1 + r.IntN(3)
+		c := change{at: at, rv: rv, obj: thing{key: keys[r.IntN(len(keys))], val: i}}
+		switch {
+		case r.IntN(10) == 0:
+			c.obj = thing{}
+		case !exists[c.obj.key]:
+			c.typ, exists[c.obj.key] = Added, true
+		case r.IntN(3) == 0:
+			c.typ, exists[c.obj.key] = Deleted, false
+		default:
+			c.typ = Modified
+		}
+		h.changes = append(h.changes, c)
+	}
+	for range r.IntN(10) {
+		at := time.Duration(r.Int64N(int64(h.faultsEnd)))
+		back := r.IntN(10)
+		h.compactions = append(h.compactions, compaction{at, h.rvAfter(max(0, h.count(at)-back))})
+	}
+	return h
+}
+
+// count is the number of changes up to a moment.
+func (h *history) count(at time.Duration) int {
+	n, _ := slices.BinarySearchFunc(h.changes, at+1, func(c change, at time.Duration) int { return int(c.at - at) })
+	return n
+}
+
+// rvAfter is the server's version after the first n changes.
+func (h *history) rvAfter(n int) int {
+	if n == 0 {
+		return 90
+	}
+	return h.changes[n-1].rv
+}
+
+// after is the number of changes up to version rv.
+func (h *history) after(rv int) int {
+	n, _ := slices.BinarySearchFunc(h.changes, rv+1, func(c change, rv int) int { return c.rv - rv })
+	return n
+}
+
+// compacted is the oldest version that is left at a moment.
+func (h *history) compacted(at time.Duration) int {
+	rv := 0
+	for _, c := range h.compactions {
+		if c.at <= at {
+			rv = max(rv, c.rv)
+		}
+	}
+	return rv
+}
+
+// content is what the server has after the first n changes: the last change of each key.
+func (h *history) content(n int) map[string]change {
+	all := map[string]change{}
+	for _, c := range h.changes[:n] {
+		switch c.typ {
+		case Added, Modified:
+			all[c.obj.key] = c
+		case Deleted:
+			delete(all, c.obj.key)
+		}
+	}
+	return all
+}
+
+// sorted is the content in the order of a list.
+func (h *history) sorted(n int) []change {
+	all := h.content(n)
+	var list []change
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, all[key])
+	}
+	return list
+}
