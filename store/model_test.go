@@ -1,0 +1,379 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/kinform/kinform/index"
+)
+
+// model is the dumb version: a map, and indexes by looking at everything.
+type model struct {
+	rv   int
+	objs map[id]*item
+}
+
+// driver makes random writes to a store and to the model, and compares all that can be
+// seen of them.
+type driver struct {
+	t        *testing.T
+	r        *rand.Rand
+	s        *Store[id, *item]
+	m        model
+	f        fixture
+	keys     int // size of the universe
+	versions int
+	frozen   []frozenState
+}
+
+type frozenState struct {
+	snap Snapshot[id, *item]
+	objs map[id]*item
+	rv   int
+}
+
+func newDriver(t *testing.T, seed uint64, keys int, mask uint32, unchanged bool) *driver {
+	d := &driver{t: t, r: rand.New(rand.NewPCG(seed, 7)), f: newFixture(), keys: keys}
+	d.m.objs = map[id]*item{}
+	opts := Options[*item]{Indexes: []index.Definition[*item]{d.f.node, d.f.tags}}
+	if unchanged {
+		opts.Unchanged = func(old, new *item) bool { return old.version == new.version }
+	}
+	d.s = newStore(t, mask, opts)
+	if err := d.s.AddIndexes(d.f.place, d.f.mod); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func (d *driver) key() id {
+	n := d.r.IntN(d.keys)
+	return id{fmt.Sprintf("s%d", n%3), n + 1}
+}
+
+func (d *driver) item(k id) *item {
+	d.versions++
+	it := &item{id: k, version: d.versions}
+	if d.r.IntN(8) > 0 {
+		it.node = fmt.Sprintf("node-%d", d.r.IntN(5))
+	}
+	for range d.r.IntN(5) {
+		it.tags = append(it.tags, fmt.Sprintf("t%d", d.r.IntN(6)))
+	}
+	if old := d.m.objs[k]; old != nil && d.r.IntN(3) == 0 {
+		it.node, it.tags = old.node, old.tags
+		if d.r.IntN(2) == 0 {
+			it.version = old.version
+		}
+	}
+	return it
+}
+
+// op returns an operation and what must come of its Err.
+func (d *driver) op() (op Op[id, *item], wantErr error) {
+	k := d.key()
+	op = Op[id, *item]{Key: k, Object: d.item(k), Err: errors.New("stale"), Had: true}
+	kind := d.r.IntN(24)
+	if kind <= 5 {
+		op.Object.version = d.versions // or Unchanged would pass it over
+	}
+	switch kind {
+	case 0:
+		op.Key = id{}
+		op.Object.id = id{}
+		return op, ErrZeroKey
+	case 1:
+		op.Key = id{"other", 1}
+		return op, ErrKeyMismatch
+	case 2:
+		op.Object = nil
+		return op, errNoID
+	case 3:
+		op.Object.boom = "node"
+		return op, &index.PanicError{Index: "node"}
+	case 4:
+		op.Object.boom = "tags"
+		return op, &index.PanicError{Index: "tags"}
+	case 5:
+		op.Object.boom = "key"
+		return op, &PanicError{Func: "key function"}
+	case 6:
+		return Op[id, *item]{Delete: true}, ErrZeroKey
+	case 7, 8, 9, 10, 11, 12:
+		op.Delete, op.Object = true, nil
+	}
+	return op, nil
+}
+
+func (d *driver) commit(n int) {
+	ops, wants := make([]Op[id, *item], n), make([]error, n)
+	for i := range ops {
+		ops[i], wants[i] = d.op()
+	}
+	rv := d.m.rv + d.r.IntN(4) - 1
+	if err := d.s.Commit(rvString(rv), ops); err != nil {
+		d.t.Fatal(err)
+	}
+	d.m.rv = max(d.m.rv, rv)
+	for i := range ops {
+		d.checkOp(&ops[i], wants[i])
+	}
+}
+
+func rvString(rv int) string {
+	if rv <= 0 {
+		return ""
+	}
+	return fmt.Sprint(rv)
+}
+
+// checkOp applies op to the model and compares its results.
+func (d *driver) checkOp(op *Op[id, *item], want error) {
+	d.t.Helper()
+	if want != nil {
+		if !sameError(op.Err, want) || op.Had || op.Old != nil || op.Unchanged {
+			d.t.Fatalf("op %+v: got error %v, want %v", op, op.Err, want)
+		}
+		return
+	}
+	old, had := d.m.objs[op.Key]
+	if op.Err != nil || op.Old != old || op.Had != had {
+		d.t.Fatalf("op on %v: got old %v %v error %v, want %v %v", op.Key, op.Old, op.Had, op.Err, old, had)
+	}
+	same := !op.Delete && had && d.s.unchanged != nil && d.s.unchanged(old, op.Object)
+	if op.Unchanged != same {
+		d.t.Fatalf("op on %v: Unchanged is %v", op.Key, op.Unchanged)
+	}
+	switch {
+	case op.Delete:
+		delete(d.m.objs, op.Key)
+	case !same:
+		d.m.objs[op.Key] = op.Object
+	}
+}
+
+func sameError(got, want error) bool {
+	var wantIndex, gotIndex *index.PanicError
+	if errors.As(want, &wantIndex) {
+		return errors.As(got, &gotIndex) && gotIndex.Index == wantIndex.Index && gotIndex.Key != "" && len(gotIndex.Stack) > 0
+	}
+	var wantPanic, gotPanic *PanicError
+	if errors.As(want, &wantPanic) {
+		return errors.As(got, &gotPanic) && gotPanic.Func == wantPanic.Func && gotPanic.Key != "" && len(gotPanic.Stack) > 0
+	}
+	var keyErr *KeyError
+	return errors.Is(got, want) && errors.As(got, &keyErr)
+}
+
+func (d *driver) replace() {
+	var objs []*item
+	after := map[id]*item{}
+	for range d.r.IntN(d.keys + d.keys/2) {
+		it := d.item(d.key())
+		if d.r.IntN(2) == 0 && d.m.objs[it.id] != nil {
+			it = d.m.objs[it.id]
+		}
+		objs = append(objs, it)
+		old, stored := after[it.id], false
+		if old == nil {
+			old = d.m.objs[it.id]
+		} else {
+			stored = true
+		}
+		// Of several objects the last one counts; Unchanged compares with the one before.
+		if !(old != nil && d.s.unchanged != nil && d.s.unchanged(old, it)) || stored && old.version != it.version {
+			after[it.id] = it
+		} else {
+			after[it.id] = old
+		}
+	}
+	if len(objs) > 0 && d.r.IntN(5) == 0 {
+		bad := *objs[0]
+		bad.boom, bad.version = "tags", -1
+		if err := d.s.Replace(append(slices.Clone(objs), &bad), "1000000"); !sameError(err, &index.PanicError{Index: "tags"}) {
+			d.t.Fatalf("replace with a bad object: %v", err)
+		}
+		return
+	}
+	d.m.rv++
+	if err := d.s.Replace(objs, rvString(d.m.rv)); err != nil {
+		d.t.Fatal(err)
+	}
+	d.m.objs = after
+}
+
+func (d *driver) step() {
+	switch n := d.r.IntN(100); {
+	case n < 40:
+		d.commit(1)
+	case n < 85:
+		d.commit(d.r.IntN(14))
+	case n < 88:
+		d.commit(1 + d.r.IntN(3*d.keys))
+	case n < 92:
+		d.replace()
+	case n < 95 && len(d.frozen) < 4:
+		d.frozen = append(d.frozen, frozenState{d.s.Snapshot(), maps.Clone(d.m.objs), d.m.rv})
+	case n < 96 && len(d.frozen) > 0:
+		f := d.frozen[0]
+		d.frozen = d.frozen[1:]
+		compare(d.t, "snapshot", f.snap.All(), f.objs)
+		if f.snap.Len() != len(f.objs) || f.snap.ResourceVersion() != rvString(f.rv) {
+			d.t.Fatalf("snapshot of %d objects at %q", f.snap.Len(), f.snap.ResourceVersion())
+		}
+	}
+}
+
+func compare(t *testing.T, what string, got func(func(id, *item) bool), want map[id]*item) {
+	t.Helper()
+	n := 0
+	for k, it := range got {
+		n++
+		if want[k] != it {
+			t.Fatalf("%s: %v is %v, want %v", what, k, it, want[k])
+		}
+	}
+	if n != len(want) {
+		t.Fatalf("%s: %d objects, want %d", what, n, len(want))
+	}
+}
+
+// read compares one thing that can be read, chosen at random.
+func (d *driver) read() {
+	s, t := d.s, d.t
+	k := d.key()
+	if got, ok := s.Get(k); got != d.m.objs[k] || ok != (d.m.objs[k] != nil) {
+		t.Fatalf("Get(%v): %v %v, want %v", k, got, ok, d.m.objs[k])
+	}
+	if s.Len() != len(d.m.objs) || s.ResourceVersion() != rvString(d.m.rv) {
+		t.Fatalf("%d objects at %q, want %d at %d", s.Len(), s.ResourceVersion(), len(d.m.objs), d.m.rv)
+	}
+	switch d.r.IntN(12) {
+	case 0:
+		compare(t, "All", s.All(), d.m.objs)
+	case 1:
+		sameItems(t, "List", s.List(), d.where(func(*item) bool { return true }))
+	case 2:
+		node := fmt.Sprintf("node-%d", d.r.IntN(6))
+		want := d.where(func(it *item) bool { return it.node == node })
+		sameItems(t, "node", d.f.node.Get(s, node), want)
+		sameItems(t, "node", slices.Collect(d.f.node.All(s, node)), want)
+		byName, err := s.ByIndex("node", node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameItems(t, "node", byName, want)
+		if n := d.f.node.Count(s, node); n != len(want) {
+			t.Fatalf("Count %d, want %d", n, len(want))
+		}
+	case 3:
+		tag := fmt.Sprintf("t%d", d.r.IntN(7))
+		want := d.where(func(it *item) bool { return slices.Contains(it.tags, tag) })
+		sameItems(t, "tags", d.f.tags.Get(s.Reader(), tag), want)
+	case 4:
+		p := place{fmt.Sprintf("s%d", d.r.IntN(3)), "node-1"}
+		sameItems(t, "place", d.f.place.Get(s, p), d.where(func(it *item) bool { return it.id.space == p.space && it.node == p.node }))
+	case 5:
+		n := d.r.IntN(7)
+		sameItems(t, "mod", d.f.mod.Get(s, n), d.where(func(it *item) bool { return it.version%7 == n }))
+		sameItems(t, "mod", d.f.mod.Get(s, -1), d.where(func(*item) bool { return true }))
+	case 6:
+		want := map[string]bool{}
+		for _, it := range d.m.objs {
+			for _, tag := range it.tags {
+				want[tag] = true
+			}
+		}
+		got, err := s.IndexValues("tags")
+		slices.Sort(got)
+		if err != nil || !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
+			t.Fatalf("values %v %v, want %v", got, err, want)
+		}
+	case 7:
+		obj := d.item(d.key())
+		got, err := s.Index("tags", obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameItems(t, "Index", got, d.where(func(it *item) bool {
+			return slices.ContainsFunc(it.tags, func(tag string) bool { return slices.Contains(obj.tags, tag) })
+		}))
+	case 8:
+		keys, err := s.IndexKeys("node", "node-2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []*item
+		for _, k := range keys {
+			got = append(got, d.m.objs[k])
+		}
+		sameItems(t, "IndexKeys", got, d.where(func(it *item) bool { return it.node == "node-2" }))
+	case 9:
+		var got []*item
+		for chunk := range s.Chunks() {
+			got = append(got, chunk...)
+		}
+		sameItems(t, "Chunks", got, d.where(func(*item) bool { return true }))
+	}
+}
+
+func (d *driver) where(f func(*item) bool) (out []*item) {
+	for _, it := range d.m.objs {
+		if f(it) {
+			out = append(out, it)
+		}
+	}
+	return out
+}
+
+func sameItems(t *testing.T, what string, got, want []*item) {
+	t.Helper()
+	less := func(a, b *item) int { return a.id.num - b.id.num }
+	slices.SortFunc(got, less)
+	slices.SortFunc(want, less)
+	if !slices.Equal(got, want) {
+		t.Fatalf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// steps scales a number of random steps to the way in which the tests run.
+func steps(n int) int {
+	switch {
+	case testing.Short():
+		return n / 50
+	case raceEnabled:
+		return n / 20
+	}
+	return n
+}
+
+// TestModel makes a million random steps (20,000 with -short, 50,000 with -race) in all,
+// with the invariants checked after every commit.
+func TestModel(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		keys      int
+		mask      uint32
+		unchanged bool
+		steps     int
+	}{
+		{"tiny", 3, ^uint32(0), false, 300_000},
+		{"small", 12, ^uint32(0), true, 400_000},
+		{"collisions", 20, 0x3, false, 200_000},
+		{"all keys collide", 10, 0, true, 95_000},
+		{"large", 1500, ^uint32(0), true, 5_000},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			d := newDriver(t, uint64(c.keys), c.keys, c.mask, c.unchanged)
+			for range steps(c.steps) {
+				d.step()
+				d.read()
+			}
+		})
+	}
+}
