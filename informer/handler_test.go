@@ -1,0 +1,242 @@
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/informer"
+)
+
+// isClosed reports whether ch is closed.
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestLateHandlerReplaysStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		old := must1(fake.Create(server, newWidget("a", "old", "n")))(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
+		early := newHistory(inf)
+		must1(inf.AddHandler(early))(t)
+		stop := run(t, inf)
+		defer stop()
+		must1(fake.Create(server, newWidget("a", "new", "n")))(t)
+		synctest.Wait()
+
+		late := newHistory(inf)
+		reg := must1(inf.AddHandler(late))(t)
+		synctest.Wait()
+		if !isClosed(reg.Synced()) {
+			t.Error("a late handler that has seen the store is not synced")
+		}
+		old.Spec.Size++
+		must1(fake.Update(server, old))(t)
+		synctest.Wait()
+
+		oldKey, newKey := key{Namespace: "a", Name: "old"}, key{Namespace: "a", Name: "new"}
+		for _, c := range []struct {
+			name string
+			h    *history
+			k    key
+			want string
+		}{
+			{"early", early, oldKey, "Added(initial) Updated"},
+			{"early", early, newKey, "Added"},
+			{"late", late, oldKey, "Added(initial) Updated"},
+			{"late", late, newKey, "Added(initial)"},
+		} {
+			if got := c.h.types(c.k); got != c.want {
+				t.Errorf("the %s handler saw %q of %v, want %q", c.name, got, c.k, c.want)
+			}
+		}
+		early.check(t, "early")
+		late.check(t, "late")
+	})
+}
+
+func TestHandlersSyncWithAnEmptyServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inf := newInformer(t, source(t, newServer(t)), informer.Options[*widget]{})
+		reg := must1(inf.AddHandler(newHistory(inf)))(t)
+		if isClosed(reg.Synced()) {
+			t.Error("synced before Run")
+		}
+		stop := run(t, inf)
+		defer stop()
+		if !isClosed(inf.Synced()) || !isClosed(reg.Synced()) {
+			t.Error("informer or handler not synced with an empty list")
+		}
+	})
+}
+
+func TestHandlerRemovesItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		for n := range 10 {
+			must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
+		}
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
+		var reg *informer.Registration
+		calls := 0
+		reg = must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {
+			if calls++; calls == 3 {
+				reg.Remove()
+				reg.Remove()
+			}
+		})))(t)
+		other := newHistory(inf)
+		must1(inf.AddHandler(other))(t)
+		stop := run(t, inf)
+		if !isClosed(reg.Done()) {
+			t.Error("a removed handler is not done")
+		}
+		if calls != 3 {
+			t.Errorf("%d calls, want 3", calls)
+		}
+		other.check(t, "other")
+		stop()
+	})
+}
+
+func TestRemoveBeforeRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
+		h := newHistory(inf)
+		reg := must1(inf.AddHandler(h))(t)
+		reg.Remove()
+		<-reg.Done()
+		run(t, inf)()
+		if len(h.events) != 0 {
+			t.Errorf("%d events after Remove", len(h.events))
+		}
+	})
+}
+
+func TestRemoveWhileReplaying(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		for n := range 10 {
+			must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
+		}
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
+		stop := run(t, inf)
+		defer stop()
+		first, goOn := make(chan struct{}), make(chan struct{})
+		calls := 0
+		reg := must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {
+			if calls++; calls == 1 {
+				close(first)
+				<-goOn
+			}
+		})))(t)
+		<-first
+		reg.Remove()
+		if isClosed(reg.Done()) {
+			t.Error("done while the callback runs")
+		}
+		close(goOn)
+		<-reg.Done()
+		if calls != 1 {
+			t.Errorf("%d calls, want 1", calls)
+		}
+		if isClosed(reg.Synced()) {
+			t.Error("a handler that was removed in the middle counts as synced")
+		}
+	})
+}
+
+// TestSlowHandlerHoldsUpTheWatch makes sure that a handler which does not return costs
+// bounded memory, blocks nobody's reads, and misses nothing.
+func TestSlowHandlerHoldsUpTheWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{Pending: 16})
+		goOn := make(chan struct{})
+		slow := newHistory(inf)
+		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
+			<-goOn
+			slow.Handle(ev)
+		})))(t)
+		fast := newHistory(inf)
+		must1(inf.AddHandler(fast))(t)
+		stop := run(t, inf)
+		defer stop()
+		const n = informer.HandlerLag + 1000
+		for i := range n {
+			must1(fake.Create(server, newWidget("a", fmt.Sprint("w", i), "n")))(t)
+			if i%10 == 0 {
+				synctest.Wait()
+			}
+		}
+		synctest.Wait()
+		if got := inf.Store().Len(); got >= n || got < informer.HandlerLag {
+			t.Errorf("the store has %d objects while a handler is stuck, want at least %d and less than %d", got, informer.HandlerLag, n)
+		}
+		if got := inf.Stats().Pending; got > 16 {
+			t.Errorf("%d changes pending, limit 16", got)
+		}
+		fast.check(t, "fast")
+		close(goOn)
+		synctest.Wait()
+		if got := inf.Store().Len(); got != n {
+			t.Errorf("the store ended up with %d objects, want %d", got, n)
+		}
+		fast.check(t, "fast")
+		slow.check(t, "slow")
+	})
+}
+
+func TestHandlerPanicEndsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
+		cause := errors.New("broken")
+		bad := must1(inf.AddHandler(informer.HandlerFuncs[key, *widget]{
+			Added: func(informer.Event[key, *widget]) { panic(cause) },
+		}))(t)
+		other := must1(inf.AddHandler(newHistory(inf)))(t)
+		err := inf.Run(context.Background())
+		var panicked *informer.PanicError
+		if !errors.As(err, &panicked) || !errors.Is(err, cause) {
+			t.Fatalf("Run returned %v", err)
+		}
+		if panicked.Key != "a/w" || panicked.Where != "handler" || panicked.Resource != "widgets.example.com" {
+			t.Errorf("panic at %q, key %q, resource %q", panicked.Where, panicked.Key, panicked.Resource)
+		}
+		if !strings.Contains(err.Error(), "TestHandlerPanicEndsRun") {
+			t.Errorf("the error has no stack of the handler: %v", err)
+		}
+		<-bad.Done()
+		<-other.Done()
+	})
+}
+
+func TestHandlerAddsAndRemovesHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
+		inner := newHistory(inf)
+		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
+			reg := must1(inf.AddHandler(inner))(t)
+			reg.Remove()
+			must1(inf.AddHandler(newHistory(inf)))(t)
+		})))(t)
+		stop := run(t, inf)
+		stop()
+	})
+}

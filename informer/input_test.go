@@ -1,0 +1,291 @@
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
+)
+
+func TestNewRefusesMisuse(t *testing.T) {
+	src := source(t, newServer(t))
+	for _, c := range []struct {
+		name string
+		new  func() (*informer.Informer[key, *widget], error)
+		want error
+	}{
+		{"no source", func() (*informer.Informer[key, *widget], error) {
+			return informer.New[key, *widget](nil, store.ObjectKey, informer.Options[*widget]{})
+		}, reflector.ErrNoSource},
+		{"no key function", func() (*informer.Informer[key, *widget], error) {
+			return informer.New[key, *widget](src, nil, informer.Options[*widget]{})
+		}, informer.ErrNoKeyFunc},
+		{"two indexes of one name", func() (*informer.Informer[key, *widget], error) {
+			again := index.New("node", func(dst []int, w *widget) []int { return dst })
+			return informer.New(src, store.ObjectKey, informer.Options[*widget]{
+				Indexes: []index.Definition[*widget]{byNode, again},
+			})
+		}, index.ErrExists},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := c.new(); !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+func TestAddHandlerRefusesNil(t *testing.T) {
+	inf := newInformer(t, source(t, newServer(t)), informer.Options[*widget]{})
+	for _, h := range []informer.Handler[key, *widget]{
+		nil,
+		informer.HandlerFunc[key, *widget](nil),
+		informer.HandlerFuncs[key, *widget]{},
+	} {
+		if _, err := inf.AddHandler(h); !errors.Is(err, informer.ErrNilHandler) {
+			t.Errorf("AddHandler(%T) returned %v", h, err)
+		}
+	}
+}
+
+func TestAfterRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
+		run(t, inf)()
+		if err := inf.Run(context.Background()); !errors.Is(err, informer.ErrRunning) {
+			t.Errorf("second Run returned %v", err)
+		}
+		if _, err := inf.AddHandler(newHistory(inf)); !errors.Is(err, informer.ErrStopped) {
+			t.Errorf("AddHandler returned %v", err)
+		}
+		if err := inf.WaitForSync(context.Background()); err != nil {
+			t.Errorf("WaitForSync returned %v though it had synced", err)
+		}
+		if inf.Store().Len() != 1 {
+			t.Error("the store cannot be read any more")
+		}
+	})
+}
+
+func TestWaitForSync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		forbidden := fake.Refusal(403, metav1.StatusReasonForbidden, 0)
+		if err := server.Inject(fake.Fault{Verb: fake.VerbList, Times: -1, Status: forbidden}); err != nil {
+			t.Fatal(err)
+		}
+		var heard errorsOf
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: heard.add})
+		stop := run(t, inf)
+		ctx, cancel := context.WithCancel(context.Background())
+		waited := make(chan error, 2)
+		go func() { waited <- inf.WaitForSync(ctx) }()
+		synctest.Wait()
+		cancel()
+		if err := <-waited; !errors.Is(err, context.Canceled) {
+			t.Errorf("WaitForSync returned %v, want its context's error", err)
+		}
+		go func() { waited <- inf.WaitForSync(context.Background()) }()
+		synctest.Wait()
+		stop()
+		if err := <-waited; !errors.Is(err, informer.ErrStopped) {
+			t.Errorf("WaitForSync returned %v, want ErrStopped", err)
+		}
+		failed, ok := find[*reflector.RequestError](&heard)
+		if !ok || failed.Verb != "list" || !errors.Is(failed, forbidden) {
+			t.Errorf("OnError heard %v, want the refused list", heard.all)
+		}
+	})
+}
+
+// script is a source whose lists and watches are given beforehand.
+type script struct {
+	lists   []scriptedList
+	watches [][]scripted
+}
+
+type scripted struct {
+	ev  reflector.Event[*widget]
+	err error
+}
+
+type scriptedList struct {
+	rv    string
+	items []scripted
+}
+
+func (s *script) Resource() string { return "widgets" }
+
+func (s *script) List(ctx context.Context, _ metav1.ListOptions, yield func(reflector.Event[*widget], error) bool) (metav1.ListMeta, error) {
+	list := s.lists[0]
+	if len(s.lists) > 1 {
+		s.lists = s.lists[1:]
+	}
+	for _, item := range list.items {
+		if !yield(item.ev, item.err) {
+			return metav1.ListMeta{}, reflector.ErrStopped
+		}
+	}
+	return metav1.ListMeta{ResourceVersion: list.rv}, nil
+}
+
+func (s *script) Watch(ctx context.Context, _ metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
+	return func(yield func(reflector.Event[*widget], error) bool) {
+		if len(s.watches) == 0 {
+			<-ctx.Done()
+			return
+		}
+		events := s.watches[0]
+		s.watches = s.watches[1:]
+		for _, e := range events {
+			if !yield(e.ev, e.err) {
+				return
+			}
+		}
+	}
+}
+
+func ev(typ reflector.EventType, rv string, w *widget) scripted {
+	if w != nil {
+		w.ResourceVersion = rv
+	}
+	return scripted{ev: reflector.Event[*widget]{Type: typ, ResourceVersion: rv, Object: w}}
+}
+
+func bad(key string, cause error) scripted {
+	return scripted{err: &reflector.ObjectError{Resource: "widgets", Key: key, Err: cause}}
+}
+
+var (
+	errGarbled = errors.New("garbled")
+	errGone    = fake.Refusal(410, metav1.StatusReasonExpired, 0)
+)
+
+// TestSkippedObjectsStayCached relists with objects that cannot be used: what was cached
+// of them must stay, and what is really gone must go.
+func TestSkippedObjectsStayCached(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		relist []scripted
+		want   string // names that stay beside "kept"
+	}{
+		{"nothing skipped", nil, ""},
+		{"known key", []scripted{bad("a/one", errGarbled)}, "one"},
+		{"key of nothing", []scripted{bad("a/none", errGarbled)}, ""},
+		{"unknown key", []scripted{bad("", errGarbled)}, "one two"},
+		{"no name", []scripted{bad("", reflector.ErrNoName)}, ""},
+		{"no name, decoded", []scripted{ev(reflector.Added, "5", newWidget("a", "", "n"))}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				kept := func() scripted { return ev(reflector.Added, "1", newWidget("a", "kept", "n")) }
+				src := &script{
+					lists: []scriptedList{
+						{"3", []scripted{
+							kept(),
+							ev(reflector.Added, "2", newWidget("a", "one", "n")),
+							ev(reflector.Added, "3", newWidget("a", "two", "n")),
+						}},
+						{"9", append(c.relist, kept())},
+					},
+					watches: [][]scripted{{{err: errGone}}},
+				}
+				var heard errorsOf
+				inf := newInformer(t, src, informer.Options[*widget]{OnError: heard.add, Backoff: reflector.Backoff{Jitter: -1}})
+				h := newHistory(inf)
+				must1(inf.AddHandler(h))(t)
+				stop := run(t, inf)
+				if err := inf.Store().WaitForRV(t.Context(), "9"); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				h.check(t, "h")
+				var names []string
+				for _, name := range []string{"one", "two"} {
+					if _, ok := inf.Store().Get(key{Namespace: "a", Name: name}); ok {
+						names = append(names, name)
+					}
+				}
+				if got := strings.Join(names, " "); got != c.want {
+					t.Errorf("cached beside kept: %q, want %q", got, c.want)
+				}
+				if got := h.types(key{Namespace: "a", Name: "kept"}); got != "Added(initial)" {
+					t.Errorf("an object that did not change was seen as %q", got)
+				}
+				if c.relist != nil {
+					if _, ok := find[*reflector.ObjectError](&heard); !ok {
+						t.Errorf("OnError heard %v, not of the object", heard.all)
+					}
+				}
+				stop()
+			})
+		})
+	}
+}
+
+// TestBadObjectsInWatch makes sure that events which cannot be used change nothing.
+func TestBadObjectsInWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &script{
+			lists: []scriptedList{{"1", []scripted{ev(reflector.Added, "1", newWidget("a", "one", "n"))}}},
+			watches: [][]scripted{{
+				bad("a/one", errGarbled),
+				ev(reflector.Modified, "2", newWidget("a", "", "n")),
+				ev(reflector.Added, "3", newWidget("a", "boom", "panic in the index")),
+				ev(reflector.Added, "4", newWidget("a", "panic in the key", "n")),
+				ev(reflector.Added, "5", newWidget("a", "two", "n")),
+			}},
+		}
+		var heard errorsOf
+		keyFunc := func(w *widget) (key, error) {
+			if w.Name == "panic in the key" {
+				panic("key")
+			}
+			return store.ObjectKey(w)
+		}
+		inf, err := informer.New(src, keyFunc, informer.Options[*widget]{
+			OnError: heard.add,
+			Indexes: []index.Definition[*widget]{index.New("node", func(dst []string, w *widget) []string {
+				if w.Spec.Node == "panic in the index" {
+					panic("index")
+				}
+				return append(dst, w.Spec.Node)
+			})},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := newHistory(inf)
+		must1(inf.AddHandler(h))(t)
+		stop := run(t, inf)
+		h.check(t, "h")
+		if got := inf.Store().Len(); got != 2 {
+			t.Errorf("%d objects, want one and two", got)
+		}
+		if got := inf.Store().ResourceVersion(); got != "5" {
+			t.Errorf("store at resourceVersion %q, want 5", got)
+		}
+		var texts []string
+		for _, err := range heard.all {
+			if object := new(reflector.ObjectError); errors.As(err, &object) {
+				texts = append(texts, object.Key)
+			}
+		}
+		if got := strings.Join(texts, ","); got != "a/one,,a/boom," && got != "a/one,,,a/boom" {
+			t.Errorf("OnError heard of the keys %q: %v", got, heard.all)
+		}
+		stop()
+	})
+}
