@@ -1,5 +1,7 @@
 package store
 
+import "github.com/kinform/kinform/internal/slots"
+
 // Op is one change within a [Store.Commit]: it stores Object under Key, or with Delete
 // takes away what is stored there.
 type Op[K comparable, T any] struct {
@@ -40,17 +42,21 @@ func (s *Store[K, T]) Commit(rv string, ops []Op[K, T]) error {
 	if s.closed {
 		return ErrClosed
 	}
-	defer s.plan.reset(s.slots.Own())
+	if len(ops) > s.slots.AsideAfter() {
+		s.commitAside(rv, ops)
+		return nil
+	}
+	defer s.plan.reset(s.slots)
 	s.prepare(ops)
-	s.apply(rv, ops)
+	s.apply(rv, ops, nil)
 	return nil
 }
 
-// apply makes the planned changes visible.
-func (s *Store[K, T]) apply(rv string, ops []Op[K, T]) {
-	if n := s.plan.changes + len(s.plan.gone); n > 0 || s.rvMoves(rv) {
-		st := s.slots.Begin(n)
-		for _, slot := range s.plan.gone {
+// apply makes the planned changes visible, after those that free the slots in gone.
+func (s *Store[K, T]) apply(rv string, ops []Op[K, T], gone []uint32) {
+	if s.plan.changes+len(gone) > 0 || s.rvMoves(rv) {
+		st := s.slots.Begin()
+		for _, slot := range gone {
 			st.Remove(slot)
 		}
 		for i := range s.plan.targets {
@@ -67,30 +73,34 @@ func (s *Store[K, T]) apply(rv string, ops []Op[K, T]) {
 				st.Remove(t.slot)
 			}
 		}
-		s.slots.End(st, func() {
-			if s.rvMoves(rv) {
-				s.rv = rv
-			}
-		})
+		s.end(st, rv)
 	}
-	s.notify(ops)
+	if !s.waits.idle() {
+		for i := range s.plan.targets {
+			if t := &s.plan.targets[i]; t.last >= 0 {
+				s.waits.wakeKey(ops[t.last].Key)
+			}
+		}
+		if len(gone) > 0 {
+			s.waits.wakeAllKeys()
+		}
+		s.waits.wakeVersions(s.rv)
+	}
+	s.verifyCommit()
+}
+
+// end ends the changes to st, at rv. No user function runs in it.
+func (s *Store[K, T]) end(st *slots.State[T], rv string) {
+	moves := s.rvMoves(rv)
+	s.slots.End(st, func() {
+		if moves {
+			s.rv = rv
+		}
+	})
+}
+
+func (s *Store[K, T]) verifyCommit() {
 	if s.verify != nil {
 		s.verify(s.check())
 	}
-}
-
-// notify wakes the waits that the commit may have ended. No lock of the slots is held.
-func (s *Store[K, T]) notify(ops []Op[K, T]) {
-	if s.waits.idle() {
-		return
-	}
-	if len(s.plan.gone) > 0 {
-		s.waits.wakeAllKeys()
-	}
-	for i := range s.plan.targets {
-		if t := &s.plan.targets[i]; t.last >= 0 {
-			s.waits.wakeKey(ops[t.last].Key)
-		}
-	}
-	s.waits.wakeVersions(s.rv)
 }

@@ -10,15 +10,13 @@ import (
 	"github.com/kinform/kinform/internal/slots"
 )
 
-// plan is what a commit is going to do, found out before the lock is taken. Only the
-// last operation on a key changes the state; the others only have an Old.
+// plan is what a small commit is going to do, found out before the lock is taken. Only
+// the last operation on a key changes the state; the others only have an Old.
 type plan[K comparable, T any] struct {
 	targets []target       // one per distinct key
-	byKey   keytable.Table // key's hash -> number in targets, in commits of several operations
-	changes int            // targets that change something, or may
-	gone    []uint32       // slots to be freed by a Replace
-
-	staged int // value sets in every index
+	byKey   keytable.Table // key's hash -> number in targets, in commits of more than fewOps
+	changes int            // targets that change something
+	staged  int            // value sets in every index
 
 	// Where the writer is, in case a user's function panics.
 	at    int
@@ -39,9 +37,9 @@ type target struct {
 // keepTargets is how many targets an idle store keeps room for.
 const keepTargets = 1024
 
-// reset forgets the plan, and the values that the indexes of st were given for it.
-func (p *plan[K, T]) reset(st *slots.State[T]) {
-	for _, x := range st.Indexes() {
+// reset forgets the plan, and the values that the indexes were given for it.
+func (p *plan[K, T]) reset(body *slots.Slots[T]) {
+	for _, x := range body.Own().Indexes() {
 		x.Unstage(0)
 	}
 	targets := p.targets[:0]
@@ -194,7 +192,7 @@ func (s *Store[K, T]) target(ops []Op[K, T], i int) *target {
 			}
 		}
 	}
-	slot, stored := s.find(hash, key)
+	slot, stored := s.find(s.slots.Own(), hash, key)
 	p.targets = append(p.targets, target{hash: hash, slot: slot, stored: stored, first: int32(i), last: -1})
 	if len(ops) > fewOps {
 		p.byKey.Insert(hash, uint32(len(p.targets)-1))
@@ -202,9 +200,8 @@ func (s *Store[K, T]) target(ops []Op[K, T], i int) *target {
 	return &p.targets[len(p.targets)-1]
 }
 
-// find returns the slot of key, for the writer.
-func (s *Store[K, T]) find(hash uint32, key K) (uint32, bool) {
-	st := s.slots.Own()
+// find returns the slot of key in st, for the writer.
+func (s *Store[K, T]) find(st *slots.State[T], hash uint32, key K) (uint32, bool) {
 	var probe keytable.Probe
 	for {
 		slot, ok := st.Next(hash, &probe)

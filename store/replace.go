@@ -7,20 +7,31 @@ package store
 //
 // It is all or nothing: with an object that cannot be stored, nothing is replaced.
 //
-// Cost: memory in proportion to what differs, plus a bit per object; when much differs,
-// a second copy of the store's own structures (not of the objects) for the time of the
-// call.
-// Errors: ErrClosed, *KeyError, *index.PanicError.
+// Cost: when much differs, a second copy of the store's own structures (not of the
+// objects) for the time of the call; else next to nothing.
+// Errors: ErrClosed, *KeyError, *PanicError, *index.PanicError.
 func (s *Store[K, T]) Replace(objs []T, rv string) error {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
 	if s.closed {
 		return ErrClosed
 	}
-	defer s.plan.reset(s.slots.Own())
-	ops, seen, err := s.differing(objs)
+	defer s.plan.reset(s.slots)
+	seen := make(bitset, (s.slots.Own().Slots()+63)/64)
+	differ, err := s.differing(objs, seen)
 	if err != nil {
 		return err
+	}
+	gone := s.unseen(seen)
+	if len(differ)+len(gone) > s.slots.AsideAfter() {
+		return s.replaceAside(objs, differ, gone, rv)
+	}
+	ops := make([]Op[K, T], len(differ))
+	for i, n := range differ {
+		ops[i].Object = objs[n]
+		if ops[i].Key, err = s.keyOf(objs[n]); err != nil {
+			return err
+		}
 	}
 	s.prepare(ops)
 	for i := range ops {
@@ -28,8 +39,36 @@ func (s *Store[K, T]) Replace(objs []T, rv string) error {
 			return ops[i].Err
 		}
 	}
-	s.plan.gone = s.unseen(seen)
-	s.apply(rv, ops)
+	s.apply(rv, ops, gone)
+	return nil
+}
+
+// replaceAside makes a large Replace on a clone, which an error throws away.
+func (s *Store[K, T]) replaceAside(objs []T, differ []uint32, gone []uint32, rv string) (err error) {
+	var key K
+	defer func() {
+		if r := recover(); r != nil {
+			err = s.panicError(r, key)
+		}
+	}()
+	a := aside[K, T]{s: s, st: s.slots.Own()}
+	for _, slot := range gone {
+		a.change().Remove(slot)
+	}
+	for _, n := range differ {
+		op := Op[K, T]{Object: objs[n]}
+		if op.Key, err = s.key(op.Object); err != nil {
+			return &KeyError{Err: err}
+		}
+		key = op.Key
+		if err := s.checkKey(&op); err != nil {
+			return err
+		}
+		hash := s.hash(key)
+		slot, stored := s.find(a.st, hash, key)
+		a.put(hash, slot, stored, op.Object)
+	}
+	a.publish(rv)
 	return nil
 }
 
@@ -39,27 +78,24 @@ type bitset []uint64
 func (b bitset) has(i uint32) bool { return b[i>>6]&(1<<(i&63)) != 0 }
 func (b bitset) add(i uint32)      { b[i>>6] |= 1 << (i & 63) }
 
-// differing returns operations for the objects that are not stored as they are, and the
-// slots of those whose keys are stored.
-func (s *Store[K, T]) differing(objs []T) (ops []Op[K, T], seen bitset, err error) {
+// differing returns the numbers of the objects that are not stored as they are, and adds
+// to seen the slots of all whose keys are stored.
+func (s *Store[K, T]) differing(objs []T, seen bitset) (differ []uint32, err error) {
+	var key K
 	defer func() {
 		if r := recover(); r != nil {
-			var unknown K
-			err = s.panicError(r, unknown)
+			err = s.panicError(r, key)
 		}
 	}()
 	s.plan.doing = keyFunction
 	st := s.slots.Own()
-	seen = make(bitset, (st.Slots()+63)/64)
-	if st.Len() == 0 {
-		ops = make([]Op[K, T], 0, len(objs))
-	}
-	for _, obj := range objs {
-		key, err := s.key(obj)
-		if err != nil {
-			return nil, nil, &KeyError{Err: err}
+	for i, obj := range objs {
+		var unknown K
+		key = unknown
+		if key, err = s.key(obj); err != nil {
+			return nil, &KeyError{Err: err}
 		}
-		if slot, ok := s.find(s.hash(key), key); ok {
+		if slot, ok := s.find(st, s.hash(key), key); ok {
 			// A second object of the same key counts, even if the first one of them did not.
 			again := seen.has(slot)
 			seen.add(slot)
@@ -67,9 +103,12 @@ func (s *Store[K, T]) differing(objs []T) (ops []Op[K, T], seen bitset, err erro
 				continue
 			}
 		}
-		ops = append(ops, Op[K, T]{Key: key, Object: obj})
+		if differ == nil {
+			differ = make([]uint32, 0, len(objs)-i)
+		}
+		differ = append(differ, uint32(i))
 	}
-	return ops, seen, nil
+	return differ, nil
 }
 
 // unseen returns the slots in use that are not in seen. They are told by slot, not by

@@ -62,9 +62,7 @@ func (s *Store[K, T]) AddIndexes(defs ...index.Definition[T]) error {
 		return err
 	}
 	s.slots.AddIndexes(ixs)
-	if s.verify != nil {
-		s.verify(s.check())
-	}
+	s.verifyCommit()
 	return nil
 }
 

@@ -29,23 +29,24 @@ func (s *Slots[T]) Done() { s.mu.RUnlock() }
 // Own returns the State for the writer's own reads, without the lock.
 func (s *Slots[T]) Own() *State[T] { return s.st }
 
-// asideAfter is the smallest number of changes that is made on a clone. In place, a
-// change takes some 0.3–1 µs under the lock, so that readers wait 1 ms at the worst in
-// a store of 100,000; a clone costs the writer some 20–40 ns per object stored, so a
-// large store takes more changes before it pays.
-func asideAfter(objects int) int { return max(1024, objects/64) }
+// AsideAfter is the largest number of changes that should be made in place. In place, a
+// change takes some 0.3–1 µs under the lock, so that readers wait 1 ms at the worst in a
+// store of 100,000; a clone costs the writer some 20–40 ns per object stored, so a large
+// store takes more changes before it pays.
+func (s *Slots[T]) AsideAfter() int { return max(1024, s.st.Len()/64) }
 
-// Begin starts n changes and returns the State to make them on. The lock is held, or the
-// State is a clone that nobody else sees; either way End must follow.
-func (s *Slots[T]) Begin(n int) *State[T] {
-	if n > asideAfter(s.st.Len()) {
-		return s.st.clone()
-	}
+// Begin locks readers out and returns the State to change. End must follow.
+func (s *Slots[T]) Begin() *State[T] {
 	s.mu.Lock()
 	return s.st
 }
 
-// End makes the changes to st visible, together with what also does under the lock.
+// Clone returns a State of the writer's own, which End can put in place of the present
+// one. Until then the present State must not be changed.
+func (s *Slots[T]) Clone() *State[T] { return s.st.clone() }
+
+// End makes the changes to st visible, together with what also does under the lock. st
+// comes from Begin or from Clone.
 func (s *Slots[T]) End(st *State[T], also func()) {
 	st.tidy()
 	if st != s.st {

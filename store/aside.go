@@ -1,0 +1,101 @@
+package store
+
+import "github.com/kinform/kinform/internal/slots"
+
+// aside makes the changes of a large commit one after the other on a clone, where nobody
+// sees them and user functions may run in between.
+type aside[K comparable, T any] struct {
+	s  *Store[K, T]
+	st *slots.State[T] // the clone; the present State until the first change
+}
+
+// change returns the State to change.
+func (a *aside[K, T]) change() *slots.State[T] {
+	if a.st == a.s.slots.Own() {
+		a.st = a.s.slots.Clone()
+	}
+	return a.st
+}
+
+// put stores obj, whose key and slot have been looked up. A panic of an index function
+// passes through and leaves the state as it was.
+func (a *aside[K, T]) put(hash, slot uint32, stored bool, obj T) {
+	a.s.plan.doing = ""
+	for _, x := range a.st.Indexes() {
+		x.Unstage(0)
+		a.s.plan.index = x.Name()
+		x.Stage(obj)
+	}
+	a.s.plan.doing = keyFunction
+	st := a.change()
+	if stored {
+		st.Update(slot, obj, 0)
+	} else {
+		st.Insert(hash, obj, 0)
+	}
+}
+
+// publish makes the changes visible, at rv.
+func (a *aside[K, T]) publish(rv string) {
+	s := a.s
+	if a.st != s.slots.Own() {
+		s.end(a.st, rv)
+	} else if s.rvMoves(rv) {
+		s.end(s.slots.Begin(), rv)
+	}
+	if !s.waits.idle() {
+		s.waits.wakeAllKeys()
+		s.waits.wakeVersions(s.rv)
+	}
+	s.verifyCommit()
+}
+
+// commitAside is Commit for many operations.
+func (s *Store[K, T]) commitAside(rv string, ops []Op[K, T]) {
+	defer s.plan.reset(s.slots)
+	a := aside[K, T]{s: s, st: s.slots.Own()}
+	for i := 0; i < len(ops); {
+		i = a.doFrom(ops, i)
+	}
+	a.publish(rv)
+}
+
+// doFrom does ops[i:] up to the first panic of a user's function, and returns where to
+// go on.
+func (a *aside[K, T]) doFrom(ops []Op[K, T], i int) (next int) {
+	p := &a.s.plan
+	defer func() {
+		if r := recover(); r != nil {
+			ops[p.at].fail(a.s.panicError(r, ops[p.at].Key))
+			next = p.at + 1
+		}
+	}()
+	p.doing = keyFunction
+	for ; i < len(ops); i++ {
+		p.at = i
+		a.do(&ops[i])
+	}
+	return i
+}
+
+func (a *aside[K, T]) do(op *Op[K, T]) {
+	op.fail(nil)
+	if err := a.s.checkKey(op); err != nil {
+		op.Err = err
+		return
+	}
+	hash := a.s.hash(op.Key)
+	slot, stored := a.s.find(a.st, hash, op.Key)
+	if stored {
+		op.Old, op.Had = a.st.At(slot), true
+	}
+	switch {
+	case op.Delete && stored:
+		a.change().Remove(slot)
+	case op.Delete:
+	case stored && a.s.isUnchanged(op.Old, op.Object):
+		op.Unchanged = true
+	default:
+		a.put(hash, slot, stored, op.Object)
+	}
+}
