@@ -1,0 +1,145 @@
+package e2e_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/e2e/cluster"
+	"github.com/kinform/kinform/e2e/oracle"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestPipeline runs informers and controllers on a real API server through everything
+// that can come between them: writes, the death of the server in mid-watch, and changes
+// that were compacted away before the watch came back. After each the stores must equal
+// the server's lists object for object.
+func TestPipeline(t *testing.T) {
+	// The configmaps come from etcd itself, so that a compaction shows as 410.
+	c := cluster.Start(t, cluster.Options{ExtraAPIServerArgs: []string{"--watch-cache-sizes=configmaps#0"}})
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	server := &oracle.Client{URL: c.URL(), HTTP: c.HTTPClient()}
+	shape := oracle.Shape{Namespaces: 20, ConfigMaps: 1000, Pods: 1000}
+	if err := oracle.Fill(ctx, server, shape); err != nil {
+		t.Fatal(err)
+	}
+	g := newGate(c.HTTPClient().Transport)
+	all := collections(t, c, &http.Client{Transport: g})
+	for _, col := range all {
+		col.start(t)
+		defer col.stop(t)
+	}
+	for _, col := range all {
+		col.waitForSync(ctx, t)
+	}
+	p := &phases{ctx: ctx, cluster: c, gate: g, churn: newChurn(server, 1, shape), all: all}
+	for _, phase := range []struct {
+		name string
+		do   func(*testing.T)
+	}{
+		{"initial list", func(*testing.T) {}},
+		{"churn", p.change},
+		{"server killed in mid-watch", p.kill},
+		{"changes compacted away", p.compact},
+	} {
+		if !t.Run(phase.name, func(t *testing.T) {
+			phase.do(t)
+			for _, col := range all {
+				col.catchUp(ctx, t)
+			}
+			for _, col := range all {
+				col.check(ctx, t)
+			}
+		}) {
+			return
+		}
+	}
+}
+
+func collections(t *testing.T, c *cluster.Cluster, hc *http.Client) []collection {
+	return []collection{
+		newPipeline[corev1.ConfigMap](t, c, hc, selected{
+			name: "configmaps", resource: "configmaps", sentinel: "cm-00000",
+		}),
+		newPipeline[corev1.Pod](t, c, hc, selected{
+			name: "pods", resource: "pods", sentinel: "pod-00000",
+		}),
+		newPipeline[corev1.Pod](t, c, hc, selected{
+			name: "pods of shard 0", resource: "pods", sentinel: "pod-00000",
+			selection: client.Options{LabelSelector: oracle.ShardLabel + "=0"},
+		}),
+		newPipeline[corev1.Pod](t, c, hc, selected{
+			name: "pods of a node in a namespace", resource: "pods", sentinel: "pod-00000",
+			selection: client.Options{Namespace: oracle.NamespaceName(0), FieldSelector: "spec.nodeName=node-0"},
+		}),
+		newPipeline[metav1.PartialObjectMetadata](t, c, hc, selected{
+			name: "metadata of configmaps", resource: "configmaps", sentinel: "cm-00000",
+		}),
+	}
+}
+
+// phases are the things that happen to the servers.
+type phases struct {
+	ctx     context.Context
+	cluster *cluster.Cluster
+	gate    *gate
+	churn   *churn
+	all     []collection
+}
+
+func (p *phases) change(t *testing.T) {
+	if err := p.churn.make(p.ctx, 400); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kill ends the API server with SIGKILL while it is written to and watched.
+func (p *phases) kill(t *testing.T) {
+	changed := make(chan error, 1)
+	go func() { changed <- p.churn.make(p.ctx, 300) }()
+	p.cluster.APIServer.Kill()
+	if err := p.cluster.APIServer.Start(p.ctx); err != nil {
+		t.Error(err)
+	}
+	if err := <-changed; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// compact makes changes that no watch sees and has etcd forget them.
+func (p *phases) compact(t *testing.T) {
+	before := 0
+	for _, col := range p.all {
+		before += col.expired()
+	}
+	p.gate.Shut()
+	if err := p.churn.make(p.ctx, 300); err != nil {
+		t.Fatal(err)
+	}
+	_, rv, err := oracle.List[metav1.PartialObjectMetadata](p.ctx, p.churn.server, oracle.Path("configmaps", "", ""), metav1.ListOptions{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cluster.Compact(p.ctx, rv); err != nil {
+		t.Fatal(err)
+	}
+	p.gate.Open()
+	err = eventually(p.ctx, func() bool {
+		after := 0
+		for _, col := range p.all {
+			after += col.expired()
+		}
+		return after > before
+	})
+	if err != nil {
+		t.Error("no watch got a 410")
+	}
+}
