@@ -22,9 +22,10 @@ type Options[T any] struct {
 	Indexes []index.Definition[T]
 
 	// OnError hears of everything that went wrong and that the informer can go on from:
-	// *reflector.RequestError and *reflector.ObjectError. It is called from the
-	// informer's goroutines, at times from two at once, and holds them up while it runs.
-	// Nil logs each at level Warn to slog.Default().
+	// *reflector.RequestError, *reflector.ObjectError, and what store.Options.OnError
+	// hears of. It is called from the goroutine that it happened in, at times from
+	// several at once, and holds that up while it runs. Nil logs each at level Warn to
+	// slog.Default().
 	OnError func(error)
 
 	// Backoff, PageSize and WatchTimeout are those of reflector.Options.
@@ -88,7 +89,7 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 	if opts.OnError == nil {
 		opts.OnError = func(err error) { slog.Default().Warn("informer", "error", err) }
 	}
-	cache, err := store.New(key, store.Options[T]{Indexes: opts.Indexes})
+	cache, err := store.New(key, store.Options[T]{Indexes: opts.Indexes, OnError: opts.OnError})
 	if err != nil {
 		return nil, err
 	}
