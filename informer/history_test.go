@@ -7,50 +7,39 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
 )
 
 // history is a handler that checks the contracts of the package for all it is called
-// with, and remembers what it saw last of each key.
+// with, and remembers what it saw.
 type history struct {
-	inf *informer.Informer[key, *widget]
+	inf  *informer.Informer[key, *widget]
+	seen fake.Histories[key, *widget]
 
 	mu     sync.Mutex
-	last   map[key]*widget
 	events []informer.Event[key, *widget]
 	faults []string
 }
 
-func newHistory(inf *informer.Informer[key, *widget]) *history {
-	return &history{inf: inf, last: map[key]*widget{}}
-}
+func newHistory(inf *informer.Informer[key, *widget]) *history { return &history{inf: inf} }
 
 func (h *history) Handle(ev informer.Event[key, *widget]) {
+	switch ev.Type {
+	case informer.Added:
+		h.seen.Added(ev.Key, ev.Object)
+	case informer.Updated:
+		h.seen.Updated(ev.Key, ev.Old, ev.Object)
+	case informer.Deleted:
+		h.seen.Deleted(ev.Key, ev.Object)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.events = append(h.events, ev)
-	last, seen := h.last[ev.Key]
-	switch {
-	case ev.Object == nil:
-		h.fault(ev, "it has no object")
-		return
-	case ev.Type == informer.Added && seen:
-		h.fault(ev, "the key was there")
-	case ev.Type != informer.Added && !seen:
-		h.fault(ev, "the key was not there")
-	case ev.Type == informer.Updated && ev.Old != last:
-		h.fault(ev, "its old object is not the one seen last")
-	case ev.Type != informer.Updated && ev.Old != nil:
+	if ev.Type != informer.Updated && ev.Old != nil {
 		h.fault(ev, "it has an old object")
-	case ev.Type == informer.Deleted && ev.FinalStateUnknown && ev.Object != last:
-		h.fault(ev, "its object is not the one seen last")
 	}
 	h.checkStore(ev)
-	if ev.Type == informer.Deleted {
-		delete(h.last, ev.Key)
-	} else {
-		h.last[ev.Key] = ev.Object
-	}
 }
 
 // checkStore makes sure that the store is at least as new as ev.
@@ -73,22 +62,33 @@ func (h *history) fault(ev informer.Event[key, *widget], what string) {
 	h.faults = append(h.faults, fmt.Sprintf("%v %v: %s", ev.Type, ev.Key, what))
 }
 
-// check reports what was wrong, and differences between what the handler ended up with
-// and the store.
-func (h *history) check(t testing.TB, name string) {
+// checkEvents reports what was wrong with what the handler saw.
+func (h *history) checkEvents(t testing.TB, name string) {
 	t.Helper()
+	if err := h.seen.Err(); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, fault := range h.faults {
-		t.Errorf("handler %s: %s", name, fault)
+		t.Errorf("%s: %s", name, fault)
 	}
-	if len(h.last) != h.inf.Store().Len() {
-		t.Errorf("handler %s: ended up with %d objects, the store with %d", name, len(h.last), h.inf.Store().Len())
-	}
-	for k, last := range h.last {
+}
+
+// check is checkEvents and reports differences between what the handler ended up with
+// and the store.
+func (h *history) check(t testing.TB, name string) {
+	t.Helper()
+	h.checkEvents(t, name)
+	live := 0
+	for k, last := range h.seen.Live() {
+		live++
 		if stored, _ := h.inf.Store().Get(k); stored != last {
-			t.Errorf("handler %s: saw another %v last than the store has", name, k)
+			t.Errorf("%s: saw another %v last than the store has", name, k)
 		}
+	}
+	if live != h.inf.Store().Len() {
+		t.Errorf("%s: ended up with %d objects, the store with %d", name, live, h.inf.Store().Len())
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/fake"
@@ -168,23 +167,14 @@ func (l *life) quiet() {
 
 func (l *life) check() {
 	l.t.Helper()
-	want := map[key]*widget{}
-	for _, w := range must1(fake.List[*widget](l.server, fake.Selection{}))(l.t) {
-		want[key{Namespace: w.Namespace, Name: w.Name}] = w
+	diff, err := fake.Diff(l.server, fake.Selection{}, l.inf.Store().Values())
+	if err != nil || diff != "" {
+		l.t.Errorf("the store is not the server's list (-server +store): %v\n%s", err, diff)
 	}
-	got := map[key]*widget{}
-	for k, w := range l.inf.Store().All() {
-		got[k] = w
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		l.t.Errorf("the store is not the server's list (-server +store):\n%s", diff)
-	}
-	l.checkIndex(got)
+	l.checkIndex()
 	for n, h := range l.histories {
 		if isClosed(l.regs[n].Done()) {
-			for _, fault := range h.faults {
-				l.t.Errorf("removed %s: %s", l.names[n], fault)
-			}
+			h.checkEvents(l.t, l.names[n])
 			continue
 		}
 		h.check(l.t, l.names[n])
@@ -194,16 +184,16 @@ func (l *life) check() {
 	}
 }
 
-func (l *life) checkIndex(all map[key]*widget) {
+func (l *life) checkIndex() {
 	l.t.Helper()
-	byName := map[string]int{}
-	for _, w := range all {
-		byName[w.Spec.Node]++
+	count := map[string]int{}
+	for w := range l.inf.Store().Values() {
+		count[w.Spec.Node]++
 	}
 	for n := range 3 {
 		node := fmt.Sprint("n", n)
-		if got := len(byNode.Get(l.inf.Store(), node)); got != byName[node] {
-			l.t.Errorf("the index has %d objects on %s, the store %d", got, node, byName[node])
+		if got := len(byNode.Get(l.inf.Store(), node)); got != count[node] {
+			l.t.Errorf("the index has %d objects on %s, the store %d", got, node, count[node])
 		}
 	}
 }
