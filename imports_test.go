@@ -16,15 +16,16 @@ const module = "github.com/kinform/kinform"
 // allowed says which siblings a package may import outside its tests. Packages below
 // internal/ may be imported by all and import none but each other.
 var allowed = map[string][]string{
-	".":         {"deltafifo", "index", "informer", "queue", "reflector", "store"},
-	"client":    {"reflector"},
-	"deltafifo": {},
-	"fake":      {"reflector"},
-	"index":     {},
-	"informer":  {"deltafifo", "index", "reflector", "store"},
-	"queue":     {},
-	"reflector": {},
-	"store":     {"index"},
+	".":          {"deltafifo", "index", "informer", "queue", "reflector", "store"},
+	"client":     {"reflector"},
+	"controller": {"informer", "queue"},
+	"deltafifo":  {},
+	"fake":       {"reflector"},
+	"index":      {},
+	"informer":   {"deltafifo", "index", "reflector", "store"},
+	"queue":      {},
+	"reflector":  {},
+	"store":      {"index"},
 }
 
 // otherModules are folders with a go.mod of their own.

@@ -1,0 +1,169 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/queue"
+)
+
+var (
+	// ErrNilKeys is returned by Watch for a nil function.
+	ErrNilKeys = errors.New("controller: the function for keys is nil")
+
+	// ErrRunning is returned by a second call of Run, and by For and Watch after Run.
+	ErrRunning = errors.New("controller: Run was called before")
+)
+
+// Options configures a [Controller]. The zero value works: one worker, a plain queue.
+type Options[Q comparable] struct {
+	// Queue configures the queue, and with it how failures are retried and reported.
+	Queue queue.Options[Q]
+
+	// Workers configures how many keys are reconciled at once, and for how long each.
+	Workers queue.RunOptions
+
+	// InitialPriority is the priority of keys from initial events. With a negative one
+	// the objects that were there at the start do not hold up what changes since. Zero
+	// is that of all other events.
+	InitialPriority int
+}
+
+// Controller reconciles keys of type Q as informers report changes.
+type Controller[Q comparable] struct {
+	// Set by New and never changed.
+	opts  Options[Q]
+	queue *queue.Queue[Q]
+
+	mu      sync.Mutex
+	started bool
+	inputs  []input
+}
+
+// input is an informer, whatever its types, with the controller's handler on it.
+type input struct {
+	run func(context.Context) error
+	reg *informer.Registration
+}
+
+// New returns a controller without informers.
+func New[Q comparable](opts Options[Q]) *Controller[Q] {
+	return &Controller[Q]{opts: opts, queue: queue.New(opts.Queue)}
+}
+
+// Queue returns the queue, for keys that come from elsewhere and for its metrics.
+func (c *Controller[Q]) Queue() *queue.Queue[Q] { return c.queue }
+
+// For queues the key of every object of inf that is added, updated or deleted. It returns
+// [ErrRunning], or what inf.AddHandler does.
+func For[Q comparable, T any](c *Controller[Q], inf *informer.Informer[Q, T]) error {
+	return add(c, inf, func(ev informer.Event[Q, T]) { c.enqueue(ev.Key, ev.Initial) })
+}
+
+// Watch queues, for every event of inf, the keys that keys appends for the event's object
+// and, in an update, for the old one. keys runs in the handler's goroutine, one call at a
+// time. It returns [ErrNilKeys], [ErrRunning], or what inf.AddHandler does.
+func Watch[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T], keys func(dst []Q, obj T) []Q) error {
+	if keys == nil {
+		return ErrNilKeys
+	}
+	var buf []Q // of the handler's goroutine
+	return add(c, inf, func(ev informer.Event[K, T]) {
+		buf = keys(buf[:0], ev.Object)
+		if ev.Type == informer.Updated {
+			buf = keys(buf, ev.Old)
+		}
+		for _, key := range buf {
+			c.enqueue(key, ev.Initial)
+		}
+		clear(buf)
+	})
+}
+
+func add[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T], handle func(informer.Event[K, T])) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.started {
+		return ErrRunning
+	}
+	reg, err := inf.AddHandler(informer.HandlerFunc[K, T](handle))
+	if err != nil {
+		return err
+	}
+	c.inputs = append(c.inputs, input{run: inf.Run, reg: reg})
+	return nil
+}
+
+func (c *Controller[Q]) enqueue(key Q, initial bool) {
+	if initial && c.opts.InitialPriority != 0 {
+		c.queue.AddWith(key, queue.AddOptions{Priority: c.opts.InitialPriority})
+		return
+	}
+	c.queue.Add(key)
+}
+
+// Run runs the informers and calls reconcile for keys as queue.Run does, until ctx is
+// done or the queue is shut down; it returns nil then. It returns the error of an
+// informer that failed, informer.ErrStopped if one that somebody else ran has stopped
+// before it synced, what queue.Run returns, and [ErrRunning] when called twice.
+func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context, Q) error) error {
+	inputs, err := c.start()
+	if err != nil {
+		return err
+	}
+	run, cancel := context.WithCancel(ctx)
+	defer cancel()
+	failed := make([]error, len(inputs))
+	var wg sync.WaitGroup
+	for n, in := range inputs {
+		wg.Go(func() {
+			failed[n] = in.run(run)
+			if errors.Is(failed[n], informer.ErrRunning) {
+				failed[n] = nil // somebody else's, who hears of its errors
+			} else {
+				cancel()
+			}
+		})
+	}
+	err = c.work(run, inputs, reconcile)
+	cancel()
+	wg.Wait()
+	c.queue.ShutDown()
+	for _, in := range inputs {
+		in.reg.Remove()
+		<-in.reg.Done()
+	}
+	if cause := errors.Join(failed...); cause != nil {
+		return cause
+	}
+	return err
+}
+
+func (c *Controller[Q]) start() ([]input, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.started {
+		return nil, ErrRunning
+	}
+	c.started = true
+	return c.inputs, nil
+}
+
+// work waits for the handlers to sync and then lets the workers work.
+func (c *Controller[Q]) work(ctx context.Context, inputs []input, reconcile func(context.Context, Q) error) error {
+	for _, in := range inputs {
+		select {
+		case <-in.reg.Synced():
+		case <-ctx.Done():
+			return nil
+		case <-in.reg.Done():
+			if ctx.Err() != nil {
+				return nil
+			}
+			return informer.ErrStopped
+		}
+	}
+	return queue.Run(ctx, c.queue, c.opts.Workers, reconcile)
+}

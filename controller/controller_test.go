@@ -1,0 +1,284 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/queue"
+	"github.com/kinform/kinform/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type key = types.NamespacedName
+
+// gadget is a resource whose objects belong to the owner that they name.
+type gadget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Owner             string `json:"owner,omitempty"`
+}
+
+func owner(dst []string, g *gadget) []string { return append(dst, g.Owner) }
+
+func newGadget(name, owner string) *gadget {
+	return &gadget{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}, Owner: owner}
+}
+
+func setup(t testing.TB) (*fake.Server, *informer.Informer[key, *gadget]) {
+	t.Helper()
+	server := fake.New(fake.Options{})
+	if err := fake.Register[*gadget](server, fake.Resource{}); err != nil {
+		t.Fatal(err)
+	}
+	source, err := fake.NewSource[*gadget](server, fake.Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inf, err := informer.New(source, store.ObjectKey, informer.Options[*gadget]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server, inf
+}
+
+func create(t testing.TB, server *fake.Server, g *gadget) *gadget {
+	t.Helper()
+	g, err := fake.Create(server, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// calls collects the keys that were reconciled.
+type calls[Q comparable] struct {
+	mu   sync.Mutex
+	keys []Q
+}
+
+func (c *calls[Q]) reconcile(_ context.Context, key Q) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keys = append(c.keys, key)
+	return nil
+}
+
+// take returns the keys in order of their text, and forgets them.
+func (c *calls[Q]) take() (texts []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, key := range c.keys {
+		texts = append(texts, fmt.Sprint(key))
+	}
+	slices.Sort(texts)
+	c.keys = nil
+	return texts
+}
+
+func TestWatchQueuesOldAndNewOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, inf := setup(t)
+		g := create(t, server, newGadget("one", "x"))
+		create(t, server, newGadget("two", "x"))
+		c := controller.New(controller.Options[string]{})
+		if err := controller.Watch(c, inf, owner); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var got calls[string]
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx, got.reconcile) }()
+		for _, step := range []struct {
+			name string
+			do   func() error
+			want []string
+		}{
+			{"initial list", func() error { return nil }, []string{"x"}},
+			{"a reference moves", func() (err error) {
+				g.Owner = "y"
+				g, err = fake.Update(server, g)
+				return err
+			}, []string{"x", "y"}},
+			{"the object goes", func() error {
+				_, err := fake.Delete[*gadget](server, key{Namespace: "a", Name: "one"})
+				return err
+			}, []string{"y"}},
+		} {
+			if err := step.do(); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if keys := got.take(); !slices.Equal(keys, step.want) {
+				t.Errorf("%s: reconciled %q, want %q", step.name, keys, step.want)
+			}
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+// TestInitialPriority makes sure that what changes is not held up by what was there.
+func TestInitialPriority(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, inf := setup(t)
+		for n := range 10 {
+			create(t, server, newGadget(fmt.Sprint("old", n), ""))
+		}
+		c := controller.New(controller.Options[key]{InitialPriority: -1})
+		if err := controller.For(c, inf); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		goOn := make(chan struct{})
+		var order []string
+		ended := make(chan error, 1)
+		go func() {
+			ended <- c.Run(ctx, func(_ context.Context, k key) error {
+				<-goOn
+				order = append(order, k.Name)
+				return nil
+			})
+		}()
+		synctest.Wait()
+		create(t, server, newGadget("new", ""))
+		synctest.Wait()
+		close(goOn)
+		synctest.Wait()
+		cancel()
+		<-ended
+		if len(order) != 11 || order[1] != "new" {
+			t.Errorf("reconciled %q, want the new one right after the one that was running", order)
+		}
+	})
+}
+
+func TestReconcileFindsWholeCaches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, inf := setup(t)
+		for n := range 100 {
+			create(t, server, newGadget(fmt.Sprint(n), "x"))
+		}
+		c := controller.New(controller.Options[string]{})
+		if err := controller.Watch(c, inf, owner); err != nil {
+			t.Fatal(err)
+		}
+		err := c.Run(t.Context(), func(context.Context, string) error {
+			if got := inf.Store().Len(); got != 100 {
+				t.Errorf("reconcile found %d objects, want 100", got)
+			}
+			c.Queue().ShutDown()
+			return nil
+		})
+		if err != nil {
+			t.Errorf("Run returned %v after ShutDown", err)
+		}
+	})
+}
+
+func TestSharedInformerGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, inf := setup(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- inf.Run(ctx) }()
+		synctest.Wait()
+
+		c := controller.New(controller.Options[key]{})
+		if err := errors.Join(controller.For(c, inf), controller.For(c, inf)); err != nil {
+			t.Fatal(err)
+		}
+		mine, stop := context.WithCancel(ctx)
+		stopped := make(chan error, 1)
+		go func() { stopped <- c.Run(mine, new(calls[key]).reconcile) }()
+		synctest.Wait()
+		stop()
+		if err := <-stopped; err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+		create(t, server, newGadget("one", ""))
+		synctest.Wait()
+		if inf.Store().Len() != 1 {
+			t.Error("the informer stopped with the controller")
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the informer's Run returned %v", err)
+		}
+		if err := controller.For(controller.New(controller.Options[key]{}), inf); !errors.Is(err, informer.ErrStopped) {
+			t.Errorf("For a stopped informer returned %v", err)
+		}
+	})
+}
+
+func TestForeignInformerStopsBeforeSync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, inf := setup(t)
+		silent := fake.Fault{Verb: fake.VerbList, Times: -1, Status: fake.Refusal(500, metav1.StatusReasonInternalError, 0)}
+		if err := server.Inject(silent); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- inf.Run(ctx) }()
+		synctest.Wait()
+		c := controller.New(controller.Options[key]{})
+		if err := controller.For(c, inf); err != nil {
+			t.Fatal(err)
+		}
+		go func() { ended <- c.Run(t.Context(), new(calls[key]).reconcile) }()
+		synctest.Wait()
+		cancel()
+		if err := errors.Join(<-ended, <-ended); !errors.Is(err, informer.ErrStopped) {
+			t.Errorf("got %v, want ErrStopped", err)
+		}
+	})
+}
+
+func TestPanicInKeysEndsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, inf := setup(t)
+		create(t, server, newGadget("one", "x"))
+		c := controller.New(controller.Options[string]{})
+		if err := controller.Watch(c, inf, func([]string, *gadget) []string { panic("keys") }); err != nil {
+			t.Fatal(err)
+		}
+		var panicked *informer.PanicError
+		if err := c.Run(t.Context(), new(calls[string]).reconcile); !errors.As(err, &panicked) || panicked.Key != "a/one" {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+func TestMisuse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, inf := setup(t)
+		c := controller.New(controller.Options[string]{})
+		if err := controller.Watch[string](c, inf, nil); !errors.Is(err, controller.ErrNilKeys) {
+			t.Errorf("Watch without a function returned %v", err)
+		}
+		if err := c.Run(t.Context(), nil); !errors.Is(err, queue.ErrNoHandler) {
+			t.Errorf("Run without a function returned %v", err)
+		}
+		if err := c.Run(t.Context(), new(calls[string]).reconcile); !errors.Is(err, controller.ErrRunning) {
+			t.Errorf("a second Run returned %v", err)
+		}
+		if err := controller.Watch(c, inf, owner); !errors.Is(err, controller.ErrRunning) {
+			t.Errorf("Watch after Run returned %v", err)
+		}
+	})
+}

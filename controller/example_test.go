@@ -1,0 +1,77 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/store"
+)
+
+// setting is a resource that gadgets refer to by name, as their owner.
+type setting struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+// Gadgets are reconciled when they change, and when the setting changes that they refer
+// to.
+func ExampleWatch() {
+	server := fake.New(fake.Options{})
+	gadgets := watch[*gadget](server, byOwner)
+	settings := watch[*setting](server)
+	fake.Create(server, newGadget("one", "blue"))
+	fake.Create(server, newGadget("two", "blue"))
+	fake.Create(server, newGadget("three", "red"))
+
+	c := controller.New(controller.Options[key]{})
+	controller.For(c, gadgets)
+	controller.Watch(c, settings, func(dst []key, s *setting) []key {
+		for g := range byOwner.All(gadgets.Store(), s.Name) {
+			dst = append(dst, key{Namespace: g.Namespace, Name: g.Name})
+		}
+		return dst
+	})
+	reconciled := make(chan string)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() {
+		ended <- c.Run(ctx, func(_ context.Context, k key) error {
+			reconciled <- k.Name
+			return nil
+		})
+	}()
+	for range 3 {
+		<-reconciled
+	}
+	fake.Create(server, &setting{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "red"}})
+	fmt.Println("red changed:", <-reconciled)
+	cancel()
+	fmt.Println("ended:", <-ended)
+	// Output:
+	// red changed: three
+	// ended: <nil>
+}
+
+var byOwner = index.New("owner", owner)
+
+// watch returns an informer of all T on server.
+func watch[T metav1.Object](server *fake.Server, indexes ...index.Definition[T]) *informer.Informer[key, T] {
+	if err := fake.Register[T](server, fake.Resource{}); err != nil {
+		panic(err)
+	}
+	source, err := fake.NewSource[T](server, fake.Selection{})
+	if err != nil {
+		panic(err)
+	}
+	inf, err := informer.New(source, store.ObjectKey, informer.Options[T]{Indexes: indexes})
+	if err != nil {
+		panic(err)
+	}
+	return inf
+}
