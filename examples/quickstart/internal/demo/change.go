@@ -1,0 +1,131 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// tick is how often the cluster changes a little.
+const tick = 20 * time.Millisecond
+
+// Change keeps the pods changing, and breaks things, until ctx is done. Then nothing is
+// written any more and it returns nil; another error is the server's.
+func (c *Cluster) Change(ctx context.Context) error {
+	if c.opts.Changes <= 0 {
+		<-ctx.Done()
+		return nil
+	}
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	start, due, last := time.Now(), 0.0, time.Now()
+	for {
+		var now time.Time
+		select {
+		case <-ctx.Done():
+			return nil
+		case now = <-ticker.C:
+		}
+		// What a machine that was busy or asleep did not get done is left undone.
+		due += float64(c.opts.Changes) * min(now.Sub(last), 10*tick).Seconds()
+		last = now
+		for ; due >= 1; due-- {
+			if err := c.change(); err != nil {
+				return fmt.Errorf("change: %w", err)
+			}
+		}
+		if err := c.disturb(now.Sub(start)); err != nil {
+			return fmt.Errorf("disturb: %w", err)
+		}
+	}
+}
+
+// change makes one change and keeps the number of pods within bounds.
+func (c *Cluster) change() error {
+	dice := c.random.IntN(100)
+	switch n := len(c.pods); {
+	case n == 0, n*10 < c.opts.Pods*9:
+		return c.create()
+	case n*10 > c.opts.Pods*11:
+		return c.remove(c.random.IntN(n))
+	case dice < 15:
+		return c.create()
+	case dice < 28:
+		return c.remove(c.random.IntN(n))
+	case dice < 50:
+		// New pods are at the end. They have more to do.
+		return c.advance(n - 1 - c.random.IntN(min(n, 50)))
+	default:
+		return c.advance(c.random.IntN(n))
+	}
+}
+
+// disturbance is something that happens to the cluster as a whole, some time after the
+// start of a cycle.
+type disturbance struct {
+	at time.Duration
+	do func(*Cluster) error
+}
+
+// cycle is after how long the disturbances come again, and they in their order.
+const cycle = 12 * time.Second
+
+func disturbances() []disturbance {
+	const second = time.Second
+	return []disturbance{
+		{3 * second, (*Cluster).drain},
+		{5 * second, (*Cluster).dropWatches},
+		{7 * second, (*Cluster).undrain},
+		{9 * second, (*Cluster).forget},
+		// Before the watches come back, and after some changes.
+		{9*second + 5*tick, (*Cluster).compact},
+	}
+}
+
+// disturb does what is due a time after the start: one thing at most.
+func (c *Cluster) disturb(since time.Duration) error {
+	all := disturbances()
+	next := all[c.disturbed%len(all)]
+	if since < time.Duration(c.disturbed/len(all))*cycle+next.at {
+		return nil
+	}
+	c.disturbed++
+	return next.do(c)
+}
+
+func (c *Cluster) dropWatches() error {
+	c.opts.Note("demo: all watches cut off")
+	c.server.DropWatches()
+	return nil
+}
+
+func (c *Cluster) forget() error {
+	c.opts.Note("demo: all watches cut off, and the server forgets what they miss")
+	c.server.DropWatches()
+	return nil
+}
+
+func (c *Cluster) compact() error { return c.server.Compact(c.server.ResourceVersion()) }
+
+func (c *Cluster) undrain() error {
+	c.opts.Note("demo: " + nodeName(c.down) + " takes pods again")
+	c.down = -1
+	return nil
+}
+
+// drain deletes all pods of a node, which gets no new ones.
+func (c *Cluster) drain() error {
+	c.down = c.random.IntN(nodes)
+	name := nodeName(c.down)
+	deleted := 0
+	for i := len(c.pods) - 1; i >= 0; i-- {
+		if c.pods[i].Spec.NodeName == name {
+			if err := c.remove(i); err != nil {
+				return err
+			}
+			deleted++
+		}
+	}
+	c.opts.Note(fmt.Sprintf("demo: %s drained, %d pods deleted", name, deleted))
+	return nil
+}

@@ -1,0 +1,52 @@
+package demo
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"path"
+	"time"
+)
+
+// SlowList returns a transport that delivers a first list of about the given number of
+// pods slowly enough to be watched, in some seconds, and everything else as it comes.
+func SlowList(next http.RoundTripper, pods int) http.RoundTripper {
+	return slowList{next, max(512, pods*6)}
+}
+
+type slowList struct {
+	next  http.RoundTripper
+	chunk int // bytes that come at once
+}
+
+func (t slowList) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.next.RoundTrip(r)
+	query := r.URL.Query()
+	// A reflector's first list asks for resourceVersion 0.
+	if err != nil || path.Base(r.URL.Path) != "pods" || query.Get("watch") != "" || query.Get("resourceVersion") != "0" {
+		return resp, err
+	}
+	resp.Body = &slowBody{ReadCloser: resp.Body, ctx: r.Context(), chunk: t.chunk}
+	return resp, nil
+}
+
+type slowBody struct {
+	io.ReadCloser
+	ctx   context.Context
+	chunk int
+	left  int // of the chunk that has come
+}
+
+func (b *slowBody) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		select {
+		case <-b.ctx.Done():
+			return 0, b.ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+			b.left = b.chunk
+		}
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kinform/kinform/examples/quickstart/internal/live"
+)
+
+// run is the whole program once the command line is read.
+func run(ctx context.Context, o options, stdout io.Writer) error {
+	log := &journal{start: time.Now()}
+	cl, err := connect(o, log.note)
+	if err != nil {
+		return err
+	}
+	defer cl.disconnect()
+	ctl, err := newController(cl.pods, cl.summaries, cl.namespace, log.failed)
+	if err != nil {
+		return err
+	}
+	m := &meter{cluster: cl, controller: ctl, log: log, total: o.runFor}
+
+	// The controller outlives an interrupt: what it did is compared with the server.
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	g, background := errgroup.WithContext(background)
+	g.Go(func() error { return ctl.Run(background) })
+
+	var result verdict
+	err = watch(ctx, background, m, newDisplay(stdout, o.plain))
+	if err == nil {
+		fmt.Fprintln(stdout, "\ncomparing the cache with the server")
+		result, err = verify(background, m)
+	}
+	stop()
+	if failed := g.Wait(); failed != nil {
+		return failed
+	}
+	if err != nil {
+		return err
+	}
+	if err := m.print(stdout); err != nil {
+		return err
+	}
+	return result.print(stdout)
+}
+
+// watch keeps the cluster changing and shows the controller at work, until the time is
+// over, ctx is done, or the controller, which works in background, has failed.
+func watch(ctx, background context.Context, m *meter, d *display) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(background, cancel)()
+	if m.total > 0 {
+		ctx, cancel = context.WithTimeout(ctx, m.total)
+		defer cancel()
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	if m.cluster.change != nil {
+		g.Go(func() error { return m.cluster.change(ctx) })
+	}
+	g.Go(func() error { m.expect(ctx); return nil })
+	g.Go(func() error { m.waitForSync(ctx); return nil })
+	g.Go(func() error { return d.run(ctx, m) })
+	return g.Wait()
+}
+
+// print says what the controller did.
+func (m *meter) print(w io.Writer) error {
+	f := m.frame(time.Now())
+	_, err := fmt.Fprintf(w, "%s events, %s reconciles, %s writes; %s lists, %s watches, %s errors on the way\n",
+		live.Count(f.Events), live.Count(f.Reconciles), live.Count(f.Writes),
+		live.Count(f.Lists), live.Count(f.Watches), live.Count(f.Errors))
+	return err
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform"
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/examples/quickstart/internal/live"
+	"github.com/kinform/kinform/reflector"
+)
+
+const (
+	// verifyFor is how long the caches may take to equal the server.
+	verifyFor = 15 * time.Second
+	// catchUp is how long a cache gets to reach the version of a list, which in a real
+	// cluster can take until the next bookmark.
+	catchUp = 2 * time.Second
+	// lookAgain is after what time the server is asked again while something differs.
+	lookAgain = 200 * time.Millisecond
+	// showDifferences is how many of them are printed.
+	showDifferences = 10
+)
+
+var errDiffer = errors.New("the cache differs from the server")
+
+// verdict is the result of a comparison.
+type verdict struct {
+	pods, summaries int
+	resourceVersion string
+	inMemory        bool
+	namespace       string
+
+	// different says what is not as it should be, by object. changing is how many objects
+	// differ too, but not in the same way as a moment before: their cluster does not rest.
+	different map[string]string
+	changing  int
+}
+
+// verify compares the caches with what the server lists now, and the summaries with what
+// they should be. An object that differs is looked at again until it does not, or time is
+// up: a real cluster goes on while it is being listed.
+func verify(ctx context.Context, m *meter) (verdict, error) {
+	if !isClosed(m.controller.pods.Synced()) {
+		if _, last := m.log.failures(); last != nil {
+			return verdict{}, fmt.Errorf("the pods were never listed: %w", last)
+		}
+		return verdict{}, errors.New("the time was too short to list the pods")
+	}
+	ctx, cancel := context.WithTimeout(ctx, verifyFor)
+	defer cancel()
+	var before map[string]string
+	for {
+		v, err := m.compare(ctx)
+		if err != nil {
+			return v, fmt.Errorf("compare with the server: %w", err)
+		}
+		if len(v.different) == 0 {
+			return v, nil
+		}
+		now := v.different
+		select {
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
+			v.different = maps.Clone(now)
+			maps.DeleteFunc(v.different, func(name, how string) bool { return before[name] != how })
+			v.changing = len(now) - len(v.different)
+			return v, nil
+		}
+		before = now
+	}
+}
+
+// compare looks once.
+func (m *meter) compare(ctx context.Context) (verdict, error) {
+	c := m.controller
+	pods, rv, err := list(ctx, m.cluster.pods)
+	if err != nil {
+		return verdict{}, err
+	}
+	if m.cluster.bookmark != nil {
+		m.cluster.bookmark()
+	}
+	waiting, cancel := context.WithTimeout(ctx, catchUp)
+	defer cancel()
+	// If the cache does not get there, the comparison says how far it is.
+	_ = c.pods.Store().WaitForRV(waiting, rv)
+	v := verdict{
+		pods:            len(pods),
+		resourceVersion: rv,
+		inMemory:        m.cluster.inMemory,
+		namespace:       m.cluster.namespace,
+		different:       map[string]string{},
+	}
+	differences(v.different, pods, maps.Collect(c.pods.Store().All()))
+
+	summaries, _, err := list(ctx, m.cluster.summaries)
+	if err != nil {
+		return v, err
+	}
+	v.summaries = len(summaries)
+	differences(v.different, summaries, maps.Collect(c.summaries.Store().All()))
+	c.wrong(v.different, pods, summaries)
+	return v, nil
+}
+
+// list is what the server has, and the resourceVersion that it had it at.
+func list[T metav1.Object](ctx context.Context, from *client.Resource[T]) (map[kinform.Key]T, string, error) {
+	objects := map[kinform.Key]T{}
+	meta, err := from.List(ctx, metav1.ListOptions{}, func(ev reflector.Event[T], err error) bool {
+		if err == nil { // else the informer has left it out too, and reported it
+			objects[keyOf(ev.Object)] = ev.Object
+		}
+		return true
+	})
+	return objects, meta.ResourceVersion, err
+}
+
+func keyOf(obj metav1.Object) kinform.Key {
+	return kinform.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+// differences adds to found how cached differs from listed.
+func differences[T metav1.Object](found map[string]string, listed, cached map[kinform.Key]T) {
+	for key, want := range listed {
+		have, ok := cached[key]
+		switch {
+		case !ok:
+			found[key.String()] = "not in the cache, at version " + want.GetResourceVersion() + " on the server"
+		case have.GetResourceVersion() != want.GetResourceVersion():
+			found[key.String()] = "at version " + have.GetResourceVersion() + " in the cache, at " + want.GetResourceVersion() + " on the server"
+		case !equality.Semantic.DeepEqual(have, want):
+			found[key.String()] = "of other content in the cache, at the same version " + want.GetResourceVersion()
+		}
+	}
+	for key, have := range cached {
+		if _, ok := listed[key]; !ok {
+			found[key.String()] = "at version " + have.GetResourceVersion() + " in the cache, not on the server"
+		}
+	}
+}
+
+// wrong adds to found the summaries that are not what the pods add up to.
+func (c *controller) wrong(found map[string]string, pods map[kinform.Key]*corev1.Pod, summaries map[kinform.Key]*corev1.ConfigMap) {
+	onNode := map[string][]*corev1.Pod{}
+	for _, pod := range pods {
+		if node := pod.Spec.NodeName; node != "" {
+			onNode[node] = append(onNode[node], pod)
+		}
+	}
+	for node, pods := range onNode {
+		want := summarize(slices.Values(pods))
+		have, ok := summaries[c.summaryKey(node)]
+		switch {
+		case !ok:
+			found["node "+node] = "has no summary"
+		case !maps.Equal(want, have.Data):
+			found["node "+node] = fmt.Sprintf("summary is %v, should be %v", have.Data, want)
+		}
+	}
+	for key := range summaries {
+		if node := nodeOf(key); onNode[node] == nil {
+			found["node "+node] = "has a summary and no pods"
+		}
+	}
+}
+
+// print tells people. It returns errDiffer if something differs.
+func (v verdict) print(w io.Writer) error {
+	sign, err := "=", error(nil)
+	if len(v.different) > 0 {
+		sign, err = "≠", errDiffer
+	}
+	where := "in namespace " + v.namespace
+	if v.inMemory {
+		where = "in memory"
+	}
+	fmt.Fprintf(w, "cache %s server: %s pods at resourceVersion %s, and %s summaries of nodes (ConfigMaps %s)\n",
+		sign, live.Count(v.pods), v.resourceVersion, live.Count(v.summaries), where)
+	if v.changing > 0 {
+		fmt.Fprintf(w, "%s objects changed while they were compared\n", live.Count(v.changing))
+	}
+	names := slices.Sorted(maps.Keys(v.different))
+	for i, name := range names {
+		if i == showDifferences {
+			fmt.Fprintf(w, "  and %d more\n", len(names)-i)
+			break
+		}
+		fmt.Fprintf(w, "  %s: %s\n", name, v.different[name])
+	}
+	return err
+}
+
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
