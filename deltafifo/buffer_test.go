@@ -74,6 +74,34 @@ func TestBurstIsForgotten(t *testing.T) {
 	}
 }
 
+// As long as bursts come back, their room is kept.
+func TestBurstsAreRemembered(t *testing.T) {
+	f := New[int, int](nil, Options{})
+	for round := range 10 {
+		cycle(t, f, 1000, 1000)
+		cycle(t, f, 1000, 1000)
+		for range patience {
+			cycle(t, f, 1, 1)
+		}
+		if room := used(f); round > 0 && room < 1000 {
+			t.Fatalf("round %d: room for %d deltas", round, room)
+		}
+	}
+}
+
+// A list makes its room at once; what grows by doubling needs three times the memory.
+func TestReplaceAllocatesAtOnce(t *testing.T) {
+	var list List[int, int]
+	for key := range 10000 {
+		list.Items = append(list.Items, Item[int, int]{Key: key})
+	}
+	small := testing.AllocsPerRun(5, func() { _ = New[int, int](nil, Options{}).pending.empty() })
+	n := testing.AllocsPerRun(5, func() { must(t, New[int, int](nil, Options{}).Replace(never, list)) })
+	if n > small+40 { // the map's tables; growing makes about 150
+		t.Errorf("%g allocations for a list of %d", n, len(list.Items))
+	}
+}
+
 // A list that is far beyond the limit is not what comes every day.
 func TestLargeListIsForgottenAtOnce(t *testing.T) {
 	f := New[int, int](nil, Options{Limit: 100})

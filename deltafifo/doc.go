@@ -20,7 +20,16 @@
 // # Concurrency
 //
 // Any number of goroutines may produce; one consumes. [Known] and [List.Keep] are used
-// under the lock; nothing else is called back. Producers wait while the queue is at
-// its limit, the consumer while it is empty, both until their context is done or the
-// queue is closed.
+// under the lock; nothing else is called back. So a store's lock is taken within the
+// queue's: whoever holds the former must not call the queue. Producers wait while the
+// queue is at its limit, in no particular order, and the consumer while it is empty, both
+// until their context is done or the queue is closed. A context that is done stops only
+// who would have to wait.
+//
+// # Memory
+//
+// Deltas are pending up to the limit, and as many may be in flight. Two buffers change
+// places between the two, so that in the long run an event allocates nothing. An object is
+// let go of when its batch is done. The buffers themselves shrink some batches after a
+// burst, and at once after a list much larger than the limit.
 package deltafifo
