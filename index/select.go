@@ -55,7 +55,8 @@ func scan[T any](view cowvec.View[T], all bool, match func(T) bool) []T {
 		return view.AppendTo(make([]T, 0, view.Live()))
 	}
 	var out []T
-	for run := range view.Runs {
+	var c cowvec.Cursor
+	for run, ok := view.Next(&c); ok; run, ok = view.Next(&c) {
 		for _, obj := range run.Elems {
 			if match(obj) {
 				out = append(out, obj)

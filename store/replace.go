@@ -114,11 +114,9 @@ func (s *Store[K, T]) differing(objs []T, seen bitset) (differ []uint32, err err
 // unseen returns the slots in use that are not in seen. They are told by slot, not by
 // key, so that objects whose keys were changed behind the store's back go too.
 func (s *Store[K, T]) unseen(seen bitset) (gone []uint32) {
-	for run := range s.slots.Own().View().Runs {
-		for i := range run.Elems {
-			if slot := run.First + uint32(i); !seen.has(slot) {
-				gone = append(gone, slot)
-			}
+	for slot := range s.slots.Own().Slots() {
+		if id := uint32(slot); s.slots.Own().Used(id) && !seen.has(id) {
+			gone = append(gone, id)
 		}
 	}
 	return gone

@@ -46,28 +46,38 @@ func (s Snapshot[K, T]) Chunks() iter.Seq[[]T] {
 	return func(yield func([]T) bool) { s.eachChunk(yield) }
 }
 
+// keyBatch is how many keys are taken before any is handed out: the key function reads
+// every object from memory, and a batch lets the processor wait for many at a time.
+const keyBatch = 16
+
 func (s *Snapshot[K, T]) each(yield func(K, T) bool) {
-	for run := range s.view.Runs {
-		for _, obj := range run.Elems {
-			if key, err := s.key(obj); err == nil && !yield(key, obj) {
-				return
+	var keys [keyBatch]K
+	var bad [keyBatch]bool
+	var c cowvec.Cursor
+	for run, ok := s.view.Next(&c); ok; run, ok = s.view.Next(&c) {
+		for objs := run.Elems; len(objs) > 0; {
+			n := min(len(objs), keyBatch)
+			for i, obj := range objs[:n] {
+				key, err := s.key(obj)
+				keys[i], bad[i] = key, err != nil
 			}
+			for i, obj := range objs[:n] {
+				if !bad[i] && !yield(keys[i], obj) {
+					return
+				}
+			}
+			objs = objs[n:]
 		}
 	}
 }
 
 func (s *Snapshot[K, T]) eachKey(yield func(K) bool) {
-	for run := range s.view.Runs {
-		for _, obj := range run.Elems {
-			if key, err := s.key(obj); err == nil && !yield(key) {
-				return
-			}
-		}
-	}
+	s.each(func(key K, _ T) bool { return yield(key) })
 }
 
 func (s *Snapshot[K, T]) eachValue(yield func(T) bool) {
-	for run := range s.view.Runs {
+	var c cowvec.Cursor
+	for run, ok := s.view.Next(&c); ok; run, ok = s.view.Next(&c) {
 		for _, obj := range run.Elems {
 			if !yield(obj) {
 				return
@@ -77,7 +87,8 @@ func (s *Snapshot[K, T]) eachValue(yield func(T) bool) {
 }
 
 func (s *Snapshot[K, T]) eachChunk(yield func([]T) bool) {
-	for run := range s.view.Runs {
+	var c cowvec.Cursor
+	for run, ok := s.view.Next(&c); ok; run, ok = s.view.Next(&c) {
 		if !yield(run.Elems) {
 			return
 		}

@@ -32,39 +32,44 @@ func (v View[T]) At(i uint32) T {
 	return v.dir[i>>v.shift].v[i&(1<<v.shift-1)]
 }
 
-// All calls yield for every slot in use, in slot order, until it returns false.
-func (v View[T]) All(yield func(slot uint32, x T) bool) {
-	for run := range v.Runs {
-		for i, x := range run.Elems {
-			if !yield(run.First+uint32(i), x) {
-				return
-			}
-		}
-	}
-}
-
-// Run is a stretch of neighbouring slots that are all in use.
+// Run is a stretch of neighbouring slots of a chunk that are all in use.
 type Run[T any] struct {
 	First uint32 // slot of Elems[0]
 	Elems []T    // shared: not to be written
 }
 
-// Runs calls yield for every longest stretch of used slots within a chunk.
-func (v View[T]) Runs(yield func(Run[T]) bool) {
-	for ci, ch := range v.dir {
-		base := uint32(ci) << v.shift
-		if ch.count == len(ch.v) {
-			if !yield(Run[T]{base, ch.v[:ch.count:ch.count]}) {
-				return
-			}
+// Cursor is a place in a View; its zero value is the beginning.
+type Cursor struct{ chunk, slot int }
+
+// Next returns the next stretch of used slots, as long as it is within a chunk, or false
+// after the last one. It is a plain call and not an iterator so that the loop over the
+// elements stands in the caller, where the processor can fetch objects ahead.
+func (v *View[T]) Next(c *Cursor) (run Run[T], ok bool) {
+	for ; c.chunk < len(v.dir); c.chunk, c.slot = c.chunk+1, 0 {
+		ch := v.dir[c.chunk]
+		lo, hi := 0, len(ch.v)
+		if ch.count < hi {
+			lo = ch.next(c.slot, true)
+			hi = ch.next(lo, false)
+		} else if c.slot > 0 {
 			continue
 		}
-		for lo := ch.next(0, true); lo < len(ch.v); {
-			hi := ch.next(lo, false)
-			if !yield(Run[T]{base + uint32(lo), ch.v[lo:hi:hi]}) {
+		if lo < hi {
+			c.slot = hi
+			return Run[T]{uint32(c.chunk<<v.shift | lo), ch.v[lo:hi:hi]}, true
+		}
+	}
+	return Run[T]{}, false
+}
+
+// All calls yield for every slot in use, in slot order, until it returns false.
+func (v View[T]) All(yield func(slot uint32, x T) bool) {
+	var c Cursor
+	for run, ok := v.Next(&c); ok; run, ok = v.Next(&c) {
+		for i, x := range run.Elems {
+			if !yield(run.First+uint32(i), x) {
 				return
 			}
-			lo = ch.next(hi, true)
 		}
 	}
 }
@@ -86,7 +91,8 @@ func (ch *chunk[T]) next(p int, used bool) int {
 
 // AppendTo appends the elements in use to dst, in slot order.
 func (v View[T]) AppendTo(dst []T) []T {
-	for run := range v.Runs {
+	var c Cursor
+	for run, ok := v.Next(&c); ok; run, ok = v.Next(&c) {
 		dst = append(dst, run.Elems...)
 	}
 	return dst

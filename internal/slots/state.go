@@ -28,6 +28,9 @@ func (st *State[T]) Slots() int { return st.objs.Len() }
 // At returns the object in slot.
 func (st *State[T]) At(slot uint32) T { return st.objs.At(slot) }
 
+// Used says whether slot holds an object.
+func (st *State[T]) Used(slot uint32) bool { return st.objs.Used(slot) }
+
 // View freezes the objects.
 func (st *State[T]) View() cowvec.View[T] { return st.objs.View() }
 
