@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	k8sversion "k8s.io/apimachinery/pkg/version"
@@ -20,7 +19,7 @@ func (s *Server) discover(w *response, r *http.Request, parts []string) error {
 		return errNoPath
 	}
 	if r.Method != http.MethodGet {
-		return apierrors.NewMethodNotSupported(schema.GroupResource{}, r.Method)
+		return errMethod()
 	}
 	if text, ok := answer.(string); ok {
 		return w.text(http.StatusOK, text)

@@ -28,8 +28,8 @@
 //   - A read from the future is refused at once, not after three seconds.
 //   - Bookmarks come on [Server.Bookmark], at the end of initial events and at the end of
 //     timeoutSeconds, not by the clock. A watch without timeoutSeconds never ends.
-//   - Items of lists state their kind, as those of custom resources do, and typed objects
-//     have their TypeMeta set.
+//   - Typed objects always have their TypeMeta set, also those from a [Source]. In JSON the
+//     items of lists leave it out as the API server does, in groups of Kubernetes' own.
 //   - Names are DNS subdomains in all resources; namespaces need not exist; update
 //     without a resourceVersion is allowed; nothing validates a spec.
 //   - There is no status subresource, no patch but the merge patch, no dry run, no

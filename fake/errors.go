@@ -74,10 +74,27 @@ func errUnsupportedMedia(got string, want ...string) error {
 		fmt.Sprintf("the body of the request was in an unknown format - accepted media types include: %s (got %q)", join(want), got))
 }
 
+// errNoResource is the 404 of a resource that its group does not have.
+func errNoResource() error {
+	err := statusError(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
+	err.ErrStatus.Details = &metav1.StatusDetails{}
+	return err
+}
+
+// errMethod is the 405 of a request that its path does not take.
+func errMethod() error {
+	err := statusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+		"the server does not allow this method on the requested resource")
+	err.ErrStatus.Details = &metav1.StatusDetails{}
+	return err
+}
+
 // errNotAcceptable is the 406 of a request that accepts nothing the fake writes.
 func errNotAcceptable() error {
-	return statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
-		"only the following media types are accepted: application/json")
+	err := statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		"406: Not Acceptable\n\nAvailable representations: application/json, application/json;stream=watch")
+	err.ErrStatus.Details = &metav1.StatusDetails{}
+	return err
 }
 
 func statusError(code int32, reason metav1.StatusReason, message string) *apierrors.StatusError {

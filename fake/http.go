@@ -57,12 +57,15 @@ func (s *Server) serveResource(w *response, r *http.Request, gv schema.GroupVers
 	s.mu.Lock()
 	c := s.tables[req.resource.GroupResource()]
 	s.mu.Unlock()
-	// Namespaced and cluster-wide resources have different paths; only collections of
-	// namespaced ones can be read cluster-wide.
-	if c == nil || c.info().Version != gv.Version ||
-		c.info().ClusterScoped && req.namespace != "" ||
-		!c.info().ClusterScoped && req.namespace == "" && req.name != "" {
-		return errNoPath
+	switch {
+	case c == nil || c.info().Version != gv.Version:
+		if s.resources(gv) == nil {
+			return errNoPath
+		}
+		return errNoResource()
+	case c.info().ClusterScoped && req.namespace != "", !c.info().ClusterScoped && req.namespace == "" && req.name != "":
+		// Only collections of namespaced resources have a cluster-wide path as well.
+		return errNoResource()
 	}
 	return c.serve(w, r, req)
 }
@@ -86,5 +89,5 @@ func parseRequest(gv schema.GroupVersion, parts []string) (req request, err erro
 		req.name = parts[1]
 		return req, nil
 	}
-	return req, errNoPath // subresources
+	return req, errNoResource() // subresources
 }

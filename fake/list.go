@@ -50,7 +50,7 @@ func (t *table[T]) listRequest(opts metav1.ListOptions) (q listRequest, err erro
 	if err != nil {
 		return q, err
 	}
-	rv, err := t.parseRV(in.ResourceVersion)
+	rv, err := parseRV(in.ResourceVersion)
 	if err != nil {
 		return q, err
 	}
@@ -78,20 +78,16 @@ func (t *table[T]) listRequest(opts metav1.ListOptions) (q listRequest, err erro
 	return q, nil
 }
 
-func (t *table[T]) parseRV(text string) (uint64, error) {
+func parseRV(text string) (uint64, error) {
 	if text == "" {
 		return 0, nil
 	}
 	rv, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, t.errBadRV(text, err)
+		bad := field.Invalid(field.NewPath("resourceVersion"), text, err.Error())
+		return 0, apierrors.NewBadRequest("invalid resource version: " + bad.Error())
 	}
 	return rv, nil
-}
-
-func (t *table[T]) errBadRV(text string, err error) error {
-	return apierrors.NewInvalid(schema.GroupKind{Group: t.res.Group, Kind: t.res.Name}, "",
-		field.ErrorList{field.Invalid(field.NewPath("resourceVersion"), text, err.Error())})
 }
 
 // list answers q. Errors: 410 Expired and 504 Timeout.

@@ -51,6 +51,12 @@ func (r Resource) groupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: r.Group, Version: r.Version}
 }
 
+// custom reports whether the group is that of a custom resource: Kubernetes' own have no
+// dot, or end in k8s.io.
+func (r *Resource) custom() bool {
+	return strings.Contains(r.Group, ".") && !strings.HasSuffix(r.Group, ".k8s.io")
+}
+
 // complete fills the defaults for objects of typ and checks the result.
 func (r Resource) complete(typ reflect.Type) (Resource, error) {
 	if typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct {

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -72,11 +73,11 @@ func (t *table[T]) verbOf(r *http.Request, req request) (opts metav1.ListOptions
 	case r.Method == http.MethodDelete && !collection:
 		return opts, VerbDelete, nil
 	}
-	return opts, "", apierrors.NewMethodNotSupported(t.res.groupResource(), r.Method)
+	return opts, "", errMethod()
 }
 
 func (t *table[T]) serveGet(w *response, req request, opts metav1.ListOptions, media mediaForm) error {
-	rv, err := t.parseRV(opts.ResourceVersion)
+	rv, err := parseRV(opts.ResourceVersion)
 	if err != nil {
 		return err
 	}
@@ -113,9 +114,11 @@ func (t *table[T]) serveList(w *response, req request, opts metav1.ListOptions, 
 	}
 	items := make([][]byte, len(p.items))
 	for i, v := range p.items {
-		if items[i], err = t.body(v, media); err != nil {
+		b, err := t.body(v, media)
+		if err != nil {
 			return err
 		}
+		items[i] = t.itemBody(b)
 	}
 	head, err := t.listHead(p.meta, media)
 	if err != nil {
@@ -145,6 +148,19 @@ func writeList(w *response, head []byte, items [][]byte, cut int) error {
 	}
 	_, err := io.WriteString(w.buf, "]}\n")
 	return err
+}
+
+// itemBody leaves the kind out where the API server does: in the items of lists of its
+// own resources. Clients must not rely on it there.
+func (t *table[T]) itemBody(b []byte) []byte {
+	if t.res.custom() {
+		return b
+	}
+	stated := fmt.Sprintf(`{"kind":%q,"apiVersion":%q,`, t.res.Kind, t.res.groupVersion())
+	if rest, ok := bytes.CutPrefix(b, []byte(stated)); ok {
+		return append([]byte{'{'}, rest...)
+	}
+	return b
 }
 
 // body returns the JSON of one object in the form that the client asked for.

@@ -56,7 +56,7 @@ func (t *table[T]) watch(m *matcher, opts metav1.ListOptions) (*stream[T], error
 	if err != nil {
 		return nil, err
 	}
-	rv, err := t.parseRV(in.ResourceVersion)
+	rv, err := parseRV(in.ResourceVersion)
 	if err != nil {
 		return nil, err
 	}

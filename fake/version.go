@@ -48,7 +48,7 @@ func encode[T metav1.Object](obj T, r *Resource) (b []byte, err error) {
 	if _, ok := any(obj).(interface{ GetObjectKind() schema.ObjectKind }); ok {
 		return b, nil
 	}
-	head := fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q`, r.groupVersion(), r.Kind)
+	head := fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q`, r.Kind, r.groupVersion())
 	if len(b) > 2 {
 		head = append(head, ',')
 	}

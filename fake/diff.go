@@ -1,0 +1,92 @@
+package fake
+
+import (
+	"fmt"
+	"iter"
+	"reflect"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// maxDifferent is how many objects that differ are shown in full.
+const maxDifferent = 10
+
+// Diff compares a cache with the server: it returns a readable difference between the
+// cached objects and those of the selection on the server, empty when they are equal
+// object for object. Lines with - are the server's, lines with + the cache's. opts are
+// for [cmp.Diff]; with any, equality is as they say. Errors: those of [List].
+func Diff[T metav1.Object](at Target, sel Selection, cached iter.Seq[T], opts ...cmp.Option) (string, error) {
+	sel.ReadOnly = true
+	want, err := List[T](at, sel)
+	if err != nil {
+		return "", err
+	}
+	got := map[types.NamespacedName]T{}
+	var out differences
+	for obj := range cached {
+		if isNil(obj) {
+			out.add("+ nil object\n")
+			continue
+		}
+		key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+		if _, twice := got[key]; twice {
+			out.add(fmt.Sprintf("+ %s: cached twice\n", key))
+		}
+		got[key] = obj
+	}
+	for _, w := range want {
+		key := types.NamespacedName{Namespace: w.GetNamespace(), Name: w.GetName()}
+		g, ok := got[key]
+		delete(got, key)
+		switch {
+		case !ok:
+			out.add(fmt.Sprintf("- %s: not cached, resourceVersion %s on the server\n", key, w.GetResourceVersion()))
+		case len(opts) > 0 || !reflect.DeepEqual(w, g):
+			out.add(compare(key, w, g, opts))
+		}
+	}
+	for key, g := range got {
+		out.add(fmt.Sprintf("+ %s: cached at resourceVersion %s, not on the server\n", key, g.GetResourceVersion()))
+	}
+	return out.String(), nil
+}
+
+// compare shows one pair; types that go-cmp cannot read are shown as they print.
+func compare[T metav1.Object](key types.NamespacedName, want, got T, opts []cmp.Option) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprintf("%s:\n- %+v\n+ %+v\n", key, want, got)
+		}
+	}()
+	d := cmp.Diff(want, got, opts...)
+	if d == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:\n%s", key, d)
+}
+
+type differences struct {
+	text  strings.Builder
+	shown int
+	count int
+}
+
+func (d *differences) add(text string) {
+	if text == "" {
+		return
+	}
+	if d.count++; d.shown < maxDifferent {
+		d.shown++
+		d.text.WriteString(text)
+	}
+}
+
+func (d *differences) String() string {
+	if more := d.count - d.shown; more > 0 {
+		return fmt.Sprintf("%sand %d more\n", d.text.String(), more)
+	}
+	return d.text.String()
+}
