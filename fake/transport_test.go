@@ -1,0 +1,123 @@
+package fake_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinform/kinform/fake"
+)
+
+func TestClientStreamsInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, fake.Options{})
+		start := time.Now()
+		resp := must(s.Client().Get(fake.URL + "/api/v1/pods?watch=true&resourceVersion=1&timeoutSeconds=60"))(t)
+		time.AfterFunc(time.Second, func() { fake.Create(s, newPod("a", "p")) })
+		lines := bufio.NewReader(resp.Body)
+		must(lines.ReadString('\n'))(t)
+		if d := time.Since(start); d != time.Second {
+			t.Errorf("event after %v", d)
+		}
+		if _, err := lines.ReadString('\n'); err != io.EOF {
+			t.Errorf("ended with %v", err)
+		}
+		if d := time.Since(start); d != time.Minute {
+			t.Errorf("ended after %v", d)
+		}
+		check(t, resp.Body.Close())
+	})
+}
+
+// TestCloseEndsAWatch closes while the handler waits, and while it writes to a client
+// that does not read. The bubble fails the test if the handler stays.
+func TestCloseEndsAWatch(t *testing.T) {
+	for _, objects := range []int{0, 3000} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer(t, fake.Options{})
+			for range objects {
+				p := newPod("a", "")
+				p.GenerateName = "p-"
+				must(fake.Create(s, p))(t)
+			}
+			resp := must(s.Client().Get(fake.URL + "/api/v1/pods?watch=true&resourceVersion=1"))(t)
+			synctest.Wait()
+			check(t, resp.Body.Close())
+			check(t, resp.Body.Close())
+			if _, err := resp.Body.Read(make([]byte, 1)); err == nil {
+				t.Error("read after close")
+			}
+		})
+	}
+}
+
+func TestContextEndsAWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, fake.Options{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		r := must(http.NewRequestWithContext(ctx, "GET", fake.URL+"/api/v1/pods?watch=true", nil))(t)
+		resp := must(s.Client().Do(r))(t)
+		if _, err := io.ReadAll(resp.Body); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("ended with %v", err)
+		}
+		check(t, resp.Body.Close())
+	})
+}
+
+// slowBody is a request body that never comes.
+type slowBody struct{ closed chan struct{} }
+
+func (b slowBody) Read([]byte) (int, error) { <-b.closed; return 0, io.ErrClosedPipe }
+func (b slowBody) Close() error {
+	select {
+	case <-b.closed:
+	default:
+		close(b.closed)
+	}
+	return nil
+}
+
+func TestContextEndsARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, fake.Options{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		r := must(http.NewRequestWithContext(ctx, "POST", fake.URL+"/api/v1/namespaces/a/pods", slowBody{make(chan struct{})}))(t)
+		if resp, err := s.Client().Do(r); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, %v", resp, err)
+		}
+	})
+}
+
+// bomb panics when it is encoded, but for its first copy.
+type bomb struct{ widget }
+
+func (b *bomb) DeepCopyObject() runtime.Object { return nil }
+func (b *bomb) MarshalJSON() ([]byte, error)   { panic("boom") }
+
+func (b *bomb) GetLabels() map[string]string { panic("boom") }
+
+// TestUserCodeThatPanics checks that objects with broken methods break no more than the
+// calls that touch them.
+func TestUserCodeThatPanics(t *testing.T) {
+	s := newServer(t, fake.Options{})
+	type broken struct{ bomb }
+	check(t, fake.Register[*broken](s, fake.Resource{Group: "example.com"}))
+	code, body, _ := call(t, s, "POST", "/apis/example.com/v1/namespaces/a/brokens", `{"metadata":{"name":"b"}}`)
+	if code != 500 || !strings.Contains(body, "boom") {
+		t.Errorf("POST: %d %s", code, body)
+	}
+	if code, body, _ := call(t, s, "GET", "/apis/example.com/v1/namespaces/a/brokens", ""); code != 200 {
+		t.Errorf("LIST: %d %s", code, body)
+	}
+	must(fake.Create(s, newPod("a", "p")))(t)
+}
