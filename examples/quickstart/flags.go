@@ -84,9 +84,9 @@ func flags() (*options, *flag.FlagSet) {
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "`path` of a kubeconfig; default $KUBECONFIG, then ~/.kube/config")
 	fs.StringVar(&o.context, "context", "", "`name` of a context in the kubeconfig; default the current one")
 	fs.StringVar(&o.write, "write", "", "write the summaries as ConfigMaps to this `namespace`, and leave them there")
-	fs.IntVar(&o.pods, "pods", 2000, "how many `pods` there are, about")
-	fs.IntVar(&o.changes, "changes", 300, "how many pods change per `second`")
-	fs.Uint64Var(&o.seed, "seed", 1, "`number` that the pods and their changes follow from")
+	fs.IntVar(&o.pods, "pods", 2000, "how many there are, about; a `number`")
+	fs.IntVar(&o.changes, "changes", 300, "changes per second; a `number`")
+	fs.Uint64Var(&o.seed, "seed", 1, "a `number` that all of it follows from")
 	return o, fs
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -56,9 +57,15 @@ func describe(err error) string {
 	if !errors.As(err, &req) {
 		return err.Error()
 	}
-	what := req.Verb + " " + req.Resource
-	cause := strings.TrimPrefix(req.Err.Error(), what+": ")
-	return fmt.Sprintf("%s, again in %v: %s", what, req.RetryIn.Round(time.Millisecond), cause)
+	return fmt.Sprintf("%s %s, again in %v: %s", req.Verb, req.Resource, req.RetryIn.Round(time.Millisecond), cause(req))
+}
+
+// cause is why a request failed, without the words for which.
+func cause(req *reflector.RequestError) string {
+	if at := (*url.Error)(nil); errors.As(req.Err, &at) {
+		return at.Err.Error()
+	}
+	return strings.TrimPrefix(req.Err.Error(), req.Verb+" "+req.Resource+": ")
 }
 
 // since returns the notes made after the first n, not more than limit and the newest

@@ -34,6 +34,9 @@ func run(ctx context.Context, o options, stdout io.Writer) error {
 	var result verdict
 	err = watch(ctx, background, m, newDisplay(stdout, o.plain))
 	if err == nil {
+		err = m.unsynced()
+	}
+	if err == nil {
 		fmt.Fprintln(stdout, "\ncomparing the cache with the server")
 		result, err = verify(background, m)
 	}

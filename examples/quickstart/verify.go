@@ -50,12 +50,6 @@ type verdict struct {
 // they should be. An object that differs is looked at again until it does not, or time is
 // up: a real cluster goes on while it is being listed.
 func verify(ctx context.Context, m *meter) (verdict, error) {
-	if !isClosed(m.controller.pods.Synced()) {
-		if _, last := m.log.failures(); last != nil {
-			return verdict{}, fmt.Errorf("the pods were never listed: %w", last)
-		}
-		return verdict{}, errors.New("the time was too short to list the pods")
-	}
 	ctx, cancel := context.WithTimeout(ctx, verifyFor)
 	defer cancel()
 	var before map[string]string
@@ -198,6 +192,21 @@ func (v verdict) print(w io.Writer) error {
 		fmt.Fprintf(w, "  %s: %s\n", name, v.different[name])
 	}
 	return err
+}
+
+// unsynced says why there is nothing to compare, nil if there is.
+func (m *meter) unsynced() error {
+	if isClosed(m.controller.pods.Synced()) {
+		return nil
+	}
+	_, last := m.log.failures()
+	if last == nil {
+		return errors.New("the time was too short to list the pods")
+	}
+	if req := (*reflector.RequestError)(nil); errors.As(last, &req) {
+		last = req.Err
+	}
+	return fmt.Errorf("the pods were never listed: %w", last)
 }
 
 func isClosed(ch <-chan struct{}) bool {

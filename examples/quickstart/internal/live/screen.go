@@ -38,16 +38,15 @@ func (s *Screen) Draw(f Frame, color bool) error {
 	lines := f.Picture(width-1, color)
 	// The line below the picture has the cursor; without room for it the terminal would
 	// scroll, and the next picture would not meet this one.
-	if room := max(1, height-1); len(lines) > room {
-		lines = lines[:room]
-	}
+	room := max(1, height-1)
+	lines = lines[:min(len(lines), room)]
 	var b strings.Builder
 	if !s.began {
 		b.WriteString(hideCursor + noWrap)
 		s.began = true
 	}
 	if s.lines > 0 {
-		b.WriteString("\x1b[" + strconv.Itoa(s.lines) + "A\r")
+		b.WriteString("\x1b[" + strconv.Itoa(min(s.lines, room)) + "A\r")
 	}
 	for _, l := range lines {
 		b.WriteString(l + clearLine + "\r\n")
