@@ -26,6 +26,10 @@ func failure(word string, retryAfter int) error {
 	switch word {
 	case "expired":
 		err = apierrors.NewResourceExpired("too old resource version")
+	case "expired-without-code": // an ERROR event need not carry one
+		err = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired}}
+	case "mentions-too-large": // not a Timeout
+		err = apierrors.NewInternalError(errors.New("Too large resource version: 9, current: 3"))
 	case "gone":
 		err = apierrors.NewGone("too old resource version")
 	case "too-large":

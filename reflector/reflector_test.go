@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"math"
+	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -373,4 +374,51 @@ func TestStats(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestExpected: what the server tells of the pages to come, page after page.
+func TestExpected(t *testing.T) {
+	remaining := func(n int64) *int64 { return &n }
+	var got []uint64
+	pages := []metav1.ListMeta{
+		{ResourceVersion: "7", Continue: "t"}, // selectors: it does not tell
+		{ResourceVersion: "7", Continue: "t", RemainingItemCount: remaining(4)},
+		{ResourceVersion: "7", Continue: "t", RemainingItemCount: remaining(-4)}, // nonsense
+		{}, // the list fails
+		{ResourceVersion: "7", Continue: "t"},
+		{ResourceVersion: "7"},
+	}
+	want := []uint64{0, 0, 6, 3, 0, 0, 2}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var r *Reflector[string]
+		src := &source[string]{
+			list: func(_ context.Context, _ metav1.ListOptions, yield func(Event[string], error) bool) (metav1.ListMeta, error) {
+				got = append(got, r.Stats().Expected)
+				yield(added("a", 1), nil)
+				page := pages[0]
+				pages = pages[1:]
+				if page.ResourceVersion == "" {
+					return page, io.ErrUnexpectedEOF
+				}
+				return page, nil
+			},
+			watch: func(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[string], error] {
+				got = append(got, r.Stats().Expected)
+				cancel()
+				return hang[string](ctx, opts)
+			},
+		}
+		var err error
+		if r, err = New(src, &sink[string]{}, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if !slices.Equal(got, want) {
+		t.Errorf("Expected at each request: %v, want %v", got, want)
+	}
 }
