@@ -53,7 +53,7 @@ func (b Backoff) withDefaults() Backoff {
 // waits computes the waits of one reflector. It belongs to the goroutine of Run.
 type waits struct {
 	Backoff               // with defaults
-	next    time.Duration // before jitter; zero means Initial
+	next    time.Duration // before Max and jitter; zero means Initial
 	last    time.Time     // end of the last wait
 }
 
@@ -64,7 +64,7 @@ func (w *waits) after(now time.Time, atLeast time.Duration) time.Duration {
 		w.next = w.Initial
 	}
 	d := min(w.next, w.Max)
-	w.next = min(scale(d, w.Factor), w.Max)
+	w.next = scale(d, w.Factor)
 	d = max(scale(d, 1+w.Jitter*w.Random()), atLeast)
 	w.last = now.Add(d)
 	return d
