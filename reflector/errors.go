@@ -31,8 +31,8 @@ var (
 	// ErrNoResourceVersion discards a list that cannot be watched from.
 	ErrNoResourceVersion = errors.New("list has no resourceVersion: not a Kubernetes list")
 
-	// ErrShortWatch reports a watch that ended at once without an event.
-	ErrShortWatch = errors.New("watch ended within a second and without an event")
+	// ErrShortWatch reports a watch that ended at once and moved no resourceVersion.
+	ErrShortWatch = errors.New("watch ended within a second and brought no news")
 )
 
 // ObjectError reports one object that could not be used: not decodable, of the wrong

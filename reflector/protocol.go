@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// maxWatchFailures is how many watches in a row may fail without an event before the
+// maxWatchFailures is how many watches in a row may fail without news before the
 // collection is listed again: a list tells more about what is wrong, and a server that
 // was restored from a backup may never serve the version that the watch asks for.
 const maxWatchFailures = 5
@@ -24,7 +24,7 @@ type state struct {
 	pageRV   string // resourceVersion of the list's first page; "" before it
 	token    string // continue token of the next page; "" asks for the first
 	whole    bool   // the list is asked for in one piece, because a page of it expired
-	failures int    // watches that failed in a row without an event
+	failures int    // watches that failed in a row without news
 }
 
 // start is the state before the first request. resourceVersion "0" is answered from the
@@ -78,21 +78,23 @@ func (s state) listFailed(err error) (state, step) {
 
 // watchEnd says how a watch ended.
 type watchEnd struct {
-	rv     string // newest resourceVersion seen
-	events int    // bookmarks included
-	short  bool   // it lasted less than a second
-	err    error  // nil when the server closed it in order
+	rv    string // newest resourceVersion seen
+	short bool   // it lasted less than a second
+	err   error  // nil when the server closed it in order
 }
 
-// watchEnded follows a watch that was refused, closed or broke off.
+// watchEnded follows a watch that was refused, closed or broke off. It brought news if
+// the version moved: what sends the same events to every watch must not be asked without
+// a pause.
 func (s state) watchEnded(end watchEnd) (state, step) {
+	news := end.rv != s.rv
 	s.rv = end.rv
-	if end.events > 0 {
+	if news {
 		s.failures = 0
 	}
 	err := end.err
 	if err == nil {
-		if end.events > 0 || !end.short {
+		if news || !end.short {
 			s.failures = 0
 			return s, step{}
 		}

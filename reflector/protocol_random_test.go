@@ -76,7 +76,6 @@ func (w *walk) listOutcome() (state, step, string) {
 func (w *walk) watchOutcome() (state, step, string) {
 	end := watchEnd{rv: w.state.rv, short: w.rand.IntN(2) == 0}
 	if w.rand.IntN(3) == 0 {
-		end.events = 1 + w.rand.IntN(3)
 		end.rv = newest(end.rv, w.version())
 	}
 	what := "close"
@@ -157,7 +156,7 @@ func (w *walk) checkProgress(s state) {
 			case at.watching && older(rv, at.rv):
 				at, _ = at.watchEnded(watchEnd{rv: at.rv, err: failure("too-large", 0)})
 			case at.watching:
-				at, _ = at.watchEnded(watchEnd{rv: rv, events: 1})
+				at, _ = at.watchEnded(watchEnd{rv: rv})
 			case at.token != "":
 				at, _ = at.listFailed(failure("expired", 0))
 			case at.listRV != "" && at.listRV != "0" && older(rv, at.listRV):

@@ -89,15 +89,15 @@ func watchOutcomes() map[string]func(state) (state, step, error) {
 		}
 	}
 	all := map[string]func(state) (state, step, error){
-		"closed after events":         ended(watchEnd{rv: "9", events: 2}, nil),
-		"closed at once after events": ended(watchEnd{rv: "9", events: 2, short: true}, nil),
+		"closed after events":         ended(watchEnd{rv: "9"}, nil),
+		"closed at once after events": ended(watchEnd{rv: "9", short: true}, nil),
 		"closed without events":       ended(watchEnd{}, nil),
 		"closed at once":              ended(watchEnd{short: true}, ErrShortWatch),
 	}
-	for _, word := range []string{"expired", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "internal", "forbidden", "not-found", "out-of-order"} {
+	for _, word := range []string{"expired", "expired-without-code", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "internal", "forbidden", "not-found", "out-of-order"} {
 		err := failure(word, 5)
 		all[word] = ended(watchEnd{err: err}, err)
-		all[word+" after events"] = ended(watchEnd{rv: "9", events: 2, err: err}, err)
+		all[word+" after events"] = ended(watchEnd{rv: "9", err: err}, err)
 	}
 	return all
 }
@@ -243,6 +243,7 @@ var watchSteps = []struct {
 		closed without events       => watch 7 |
 		closed at once              => watch 7 failures 1 | report backoff
 		expired        => list "7" seen 7 | report backoff
+		expired-without-code => list "7" seen 7 | report backoff
 		gone           => list "7" seen 7 | report backoff
 		too-large      => list "" seen 7 | report backoff 1s
 		too-large-1.17 => list "" seen 7 | report backoff 1s
@@ -255,6 +256,7 @@ var watchSteps = []struct {
 		not-found      => list "7" seen 7 | report backoff
 		out-of-order   => list "7" seen 7 | report backoff
 		expired after events        => list "9" seen 9 | report backoff
+		expired-without-code after events => list "9" seen 9 | report backoff
 		gone after events           => list "9" seen 9 | report backoff
 		too-large after events      => list "" seen 9 | report backoff 1s
 		too-large-1.17 after events => list "" seen 9 | report backoff 1s
@@ -272,6 +274,7 @@ var watchSteps = []struct {
 		closed without events       => watch 7 |
 		closed at once              => list "7" seen 7 | report backoff
 		expired        => list "7" seen 7 | report backoff
+		expired-without-code => list "7" seen 7 | report backoff
 		gone           => list "7" seen 7 | report backoff
 		too-large      => list "" seen 7 | report backoff 1s
 		too-large-1.17 => list "" seen 7 | report backoff 1s
@@ -284,6 +287,7 @@ var watchSteps = []struct {
 		not-found      => list "7" seen 7 | report backoff
 		out-of-order   => list "7" seen 7 | report backoff
 		expired after events        => list "9" seen 9 | report backoff
+		expired-without-code after events => list "9" seen 9 | report backoff
 		gone after events           => list "9" seen 9 | report backoff
 		too-large after events      => list "" seen 9 | report backoff 1s
 		too-large-1.17 after events => list "" seen 9 | report backoff 1s
@@ -336,20 +340,22 @@ func checkSteps(t *testing.T, from state, outcomes map[string]func(state) (state
 func TestClassifyErrors(t *testing.T) {
 	type class struct{ Expired, TooLarge, Client, Busy bool }
 	want := map[string]class{
-		"expired":        {Expired: true, Client: true},
-		"gone":           {Expired: true, Client: true},
-		"too-large":      {TooLarge: true},
-		"too-large-1.17": {TooLarge: true},
-		"timeout":        {},
-		"busy":           {Busy: true},
-		"refused":        {Busy: true},
-		"eof":            {},
-		"internal":       {},
-		"forbidden":      {Client: true},
-		"unauthorized":   {Client: true},
-		"not-found":      {Client: true},
-		"bad-request":    {Client: true},
-		"out-of-order":   {},
+		"expired":              {Expired: true, Client: true},
+		"gone":                 {Expired: true, Client: true},
+		"expired-without-code": {Expired: true},
+		"mentions-too-large":   {},
+		"too-large":            {TooLarge: true},
+		"too-large-1.17":       {TooLarge: true},
+		"timeout":              {},
+		"busy":                 {Busy: true},
+		"refused":              {Busy: true},
+		"eof":                  {},
+		"internal":             {},
+		"forbidden":            {Client: true},
+		"unauthorized":         {Client: true},
+		"not-found":            {Client: true},
+		"bad-request":          {Client: true},
+		"out-of-order":         {},
 	}
 	for word, want := range want {
 		err := failure(word, 0)

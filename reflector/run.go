@@ -121,13 +121,12 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	for ev, err := range r.source.Watch(ctx, r.watchOptions()) {
 		if err != nil {
 			if r.badObject(err) != nil {
-				end.events++
 				continue
 			}
 			end.err = err
 			break
 		}
-		fresh, err := r.inOrder(&end, ev)
+		fresh, err := inOrder(ev, end.rv)
 		if err != nil {
 			end.err = err
 			break
@@ -162,12 +161,11 @@ func (r *Reflector[T]) watchOptions() metav1.ListOptions {
 	}
 }
 
-// inOrder counts ev and reports whether it is news; ErrOutOfOrder if it is older than
-// what was seen. A deleted object carries the version of its deletion, so the rule
-// holds for every type of event.
-func (r *Reflector[T]) inOrder(end *watchEnd, ev Event[T]) (fresh bool, err error) {
-	end.events++
-	c, err := resourceversion.CompareResourceVersion(ev.ResourceVersion, end.rv)
+// inOrder reports whether ev is for the sink; ErrOutOfOrder if it is older than what was
+// seen. A deleted object carries the version of its deletion, so the rule holds for every
+// type of event.
+func inOrder[T any](ev Event[T], seen string) (fresh bool, err error) {
+	c, err := resourceversion.CompareResourceVersion(ev.ResourceVersion, seen)
 	switch {
 	case err != nil || c > 0:
 		return true, nil // versions that are not comparable are taken as they come
