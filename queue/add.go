@@ -105,7 +105,12 @@ func (q *Queue[K]) release(e *entry[K]) {
 	if e.class != nil {
 		q.classes.leave(e.class)
 	}
-	q.store.drop(e)
+	if q.store.drop(e) { // so nothing is delayed or queued either
+		q.ready = readyQueue[K]{}
+		for i := range q.pending {
+			q.pending[i].slots = nil
+		}
+	}
 }
 
 // enqueue is the one way into the ready queue for keys from outside. since is the time from which the key waits, zero

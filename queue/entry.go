@@ -74,8 +74,9 @@ func (s *store[K]) make(key K, hash uint32) *entry[K] {
 	return e
 }
 
-// drop forgets an idle entry's key and recycles the entry. Amortised O(1).
-func (s *store[K]) drop(e *entry[K]) {
+// drop forgets an idle entry's key and recycles the entry. It reports whether that was the last one of a burst, and all
+// memory was let go. Amortised O(1).
+func (s *store[K]) drop(e *entry[K]) (over bool) {
 	s.table.remove(e)
 	var none K
 	e.key = none
@@ -89,12 +90,19 @@ func (s *store[K]) drop(e *entry[K]) {
 		}
 	} else if s.burst && s.table.n == 0 {
 		*s = store[K]{}
+		return true
 	}
+	return false
 }
 
-// shrink makes the table fit its entries and lets the recycled ones go. It costs O(live) and comes after several times
-// as many drops.
+// shrink makes the table fit its entries and lets the recycled ones go. Its cost is amortised over the drops since the
+// last time.
 func (s *store[K]) shrink() {
 	s.table.resize(max(minTable, len(s.table.slots)/4))
+	for e := s.free; e != nil; {
+		next := e.next
+		e.next = nil // an entry whose slab is still in use must not hold on to all the others
+		e = next
+	}
 	s.free, s.slab = nil, nil
 }

@@ -1,0 +1,166 @@
+package queue
+
+import (
+	"runtime"
+	"testing"
+	"time"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// heapInUse is the live heap after a collection.
+func heapInUse() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// idleLimit is what a queue without keys may take, and twice that after a burst.
+const idleLimit = 500
+
+// odds is what the runtime and the test itself may allocate meanwhile: timers, goroutines, profiles.
+const odds = 2048
+
+func TestIdleQueueIsSmall(t *testing.T) {
+	const n = 1000
+	goroutines := runtime.NumGoroutine()
+	queues := make([]*Queue[types.NamespacedName], n)
+	before := heapInUse()
+	for i := range queues {
+		queues[i] = New(Options[types.NamespacedName]{})
+	}
+	per := (heapInUse() - before) / n
+	t.Logf("%d bytes per idle queue, the struct has %d", per, unsafe.Sizeof(*queues[0]))
+	if per > idleLimit {
+		t.Errorf("an idle queue takes %d bytes", per)
+	}
+	if more := runtime.NumGoroutine() - goroutines; more > 0 {
+		t.Errorf("%d goroutines for idle queues", more)
+	}
+	runtime.KeepAlive(queues)
+}
+
+func TestMemoryAfterBurst(t *testing.T) {
+	keys := benchKeys(100_000)
+	for name, add := range map[string]func(q *Queue[types.NamespacedName], k types.NamespacedName, i int){
+		"added":   func(q *Queue[types.NamespacedName], k types.NamespacedName, _ int) { q.Add(k) },
+		"delayed": func(q *Queue[types.NamespacedName], k types.NamespacedName, i int) { q.AddAfter(k, time.Duration(i)) },
+		"prioritised": func(q *Queue[types.NamespacedName], k types.NamespacedName, i int) {
+			q.AddWith(k, AddOptions{Priority: i % 100})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			time.Sleep(time.Millisecond) // any timer's goroutine: the runtime keeps the first one's memory
+			q := New(Options[types.NamespacedName]{})
+			q.AddAfter(keys[0], 1)
+			for q.Len() == 0 {
+				runtime.Gosched()
+			}
+			mustGet(t, q).Done()
+			q.Cancel(keys[0])
+			q = New(Options[types.NamespacedName]{})
+			before := heapInUse()
+			for i, k := range keys {
+				add(q, k, i)
+			}
+			full := heapInUse() - before
+			for range keys {
+				it, err := q.Get(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				q.AddRateLimited(it.Key)
+				q.Forget(it.Key)
+				q.Cancel(it.Key)
+				it.Done()
+			}
+			left := heapInUse() - before
+			t.Logf("%d bytes per key, %d bytes left in all", full/int64(len(keys)), left)
+			// The empty queue itself is in before: so this is twice of empty, and the runtime's own odds and ends.
+			if left > idleLimit+odds {
+				t.Errorf("%d bytes are left after the burst", left)
+			}
+			q.check(t)
+			runtime.KeepAlive(q)
+		})
+	}
+}
+
+// A queue that keeps a few keys of a burst must shrink too.
+func TestMemoryWithSurvivors(t *testing.T) {
+	keys := benchKeys(100_000)
+	before := heapInUse()
+	q := New(Options[types.NamespacedName]{})
+	for i, k := range keys {
+		if i%1000 == 0 {
+			q.AddAfter(k, time.Hour)
+		} else {
+			q.Add(k)
+		}
+	}
+	full := heapInUse() - before
+	for q.Len() > 0 {
+		mustGet(t, q).Done()
+	}
+	left := heapInUse() - before
+	t.Logf("%d bytes in the burst, %d left with 100 keys", full, left)
+	if left > full/20 {
+		t.Errorf("%d of %d bytes are left for 0.1%% of the keys", left, full)
+	}
+	q.check(t)
+	q.ShutDown()
+	runtime.KeepAlive(q)
+	runtime.KeepAlive(keys)
+}
+
+// A million delays take bounded memory.
+func TestMillionDelays(t *testing.T) {
+	if raceEnabled || testing.Short() {
+		t.Skip("slow with the race detector and in short mode")
+	}
+	const n = 1_000_000
+	before := heapInUse()
+	q := New(Options[[2]int]{})
+	for i := range n {
+		q.AddAfter([2]int{i}, time.Hour+time.Duration(i*7919%n))
+	}
+	per := (heapInUse() - before) / n
+	t.Logf("%d bytes per delayed key of 16 bytes", per)
+	if per > 250 {
+		t.Errorf("%d bytes per delayed key", per)
+	}
+	q.ShutDown()
+	if left := heapInUse() - before; left > 2*idleLimit+odds {
+		t.Errorf("%d bytes are left after shutdown", left)
+	}
+	q.check(t)
+	runtime.KeepAlive(q)
+}
+
+func TestSteadyStateDoesNotAllocate(t *testing.T) {
+	keys := benchKeys(100)
+	q := New(Options[types.NamespacedName]{Timing: true})
+	i := 0
+	cycle := func() {
+		k := keys[i%len(keys)]
+		i++
+		q.Add(k)
+		q.AddWith(k, AddOptions{Priority: i % 3})
+		q.AddAfter(k, time.Hour)
+		it, _ := q.Get(t.Context())
+		q.AddRateLimited(it.Key)
+		it.Done()
+		q.Forget(k)
+		q.Cancel(k)
+	}
+	for range 1000 {
+		cycle()
+	}
+	if n := testing.AllocsPerRun(1000, cycle); n > 0 {
+		t.Errorf("%v allocations per cycle", n)
+	}
+	q.ShutDown()
+}

@@ -1,0 +1,116 @@
+package queue
+
+import (
+	"math"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestHistogram(t *testing.T) {
+	var h Histogram
+	for _, c := range []struct {
+		d      int64
+		bucket int
+	}{
+		{-5, 0}, {0, 0}, {1, 0}, {1000, 0}, {1001, 1}, {2000, 1}, {2001, 2}, {4000, 2}, {4001, 3},
+		{int64(time.Hour), 32}, {int64(time.Microsecond) << 32, 32}, {int64(time.Microsecond)<<32 + 1, 33}, {math.MaxInt64, 33},
+	} {
+		h = Histogram{}
+		h.observe(c.d)
+		if h.Counts[c.bucket] != 1 || h.Count() != 1 || h.Sum != time.Duration(max(0, c.d)) {
+			t.Errorf("observe(%d): %+v, want bucket %d", c.d, h, c.bucket)
+		}
+		if c.bucket < histogramBuckets && (time.Duration(c.d) > h.Bound(c.bucket) || c.bucket > 0 && time.Duration(c.d) <= h.Bound(c.bucket-1)) {
+			t.Errorf("%d is not within the bounds of bucket %d", c.d, c.bucket)
+		}
+	}
+}
+
+// TestDurations follows one key through all durations that Metrics and Snapshot show.
+func TestDurations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options[string]{Timing: true})
+		q.Add("k")
+		time.Sleep(time.Second)
+		if s := q.Snapshot(); len(s.Queued) != 1 || s.Queued[0] != (QueuedKey[string]{"k", 0, time.Second, 0}) {
+			t.Errorf("Queued = %+v", s.Queued)
+		}
+		it := mustGet(t, q)
+		time.Sleep(2 * time.Second)
+		q.Add("k")
+		q.AddRateLimited("l")
+		time.Sleep(time.Millisecond)
+		want := Snapshot[string]{
+			Queued:  []QueuedKey[string]{},
+			Delayed: []DelayedKey[string]{{"l", 0, 4 * time.Millisecond, false, 1}},
+			Running: []RunningKey[string]{{"k", 0, 2*time.Second + time.Millisecond, true, 0}},
+		}
+		if s := q.Snapshot(); !reflect.DeepEqual(s, want) {
+			t.Errorf("Snapshot = %+v, want %+v", s, want)
+		}
+		m := q.Metrics()
+		if m.Unfinished != 2*time.Second+time.Millisecond || m.LongestRunning != m.Unfinished || m.Latency.Sum != time.Second {
+			t.Errorf("Metrics = %+v", m)
+		}
+		time.Sleep(time.Second - time.Millisecond)
+		it.Done()
+		time.Sleep(time.Second)
+		mustGet(t, q) // l: fired 5 ms after the third second began, now it is the fifth
+		mustGet(t, q) // k: dirty for a second, then queued for another
+		q.Add("m")
+		time.Sleep(time.Second)
+		mustGet(t, q)
+		time.Sleep(time.Second)
+		m = q.Metrics()
+		if m.Work.Sum != 3*time.Second || m.Work.Count() != 1 {
+			t.Errorf("Work = %v in %d, want 3s", m.Work.Sum, m.Work.Count())
+		}
+		if want := (1000 + 1995 + 2000 + 1000) * time.Millisecond; m.Latency.Sum != want || m.Latency.Count() != 4 {
+			t.Errorf("Latency = %v in %d, want %v in 4", m.Latency.Sum, m.Latency.Count(), want)
+		}
+		if m.Unfinished != 5*time.Second || m.LongestRunning != 2*time.Second {
+			t.Errorf("Unfinished = %v, longest %v", m.Unfinished, m.LongestRunning)
+		}
+	})
+}
+
+// Without Timing there are no durations, but all the rest.
+func TestSnapshotWithoutTiming(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options[string]{Debounce: time.Second})
+		q.AddWith("low", AddOptions{Priority: -1})
+		time.Sleep(time.Second)
+		synctest.Wait()
+		mustGet(t, q)
+		q.AddRateLimited("b")
+		q.AddWith("a", AddOptions{Priority: 2})
+		q.AddAfter("c", time.Minute)
+		q.AddAfter("a", time.Hour)
+		time.Sleep(time.Millisecond)
+		want := Snapshot[string]{
+			Queued: []QueuedKey[string]{},
+			Delayed: []DelayedKey[string]{
+				{"b", 0, 4 * time.Millisecond, false, 1},
+				{"a", 2, 999 * time.Millisecond, true, 0},
+				{"c", 0, time.Minute - time.Millisecond, false, 0},
+				{"a", 0, time.Hour - time.Millisecond, false, 0},
+			},
+			Running: []RunningKey[string]{{"low", -1, 0, false, 0}},
+		}
+		if s := q.Snapshot(); !reflect.DeepEqual(s, want) {
+			t.Errorf("Snapshot = %+v, want %+v", s, want)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		want.Queued = []QueuedKey[string]{{"a", 2, 0, 0}, {"b", 0, 0, 1}}
+		if s := q.Snapshot(); !reflect.DeepEqual(s.Queued, want.Queued) {
+			t.Errorf("Queued = %+v, want %+v", s.Queued, want.Queued)
+		}
+		if m := q.Metrics(); m.Latency.Count() != 0 || m.Work.Count() != 0 || m.LongestRunning != 0 {
+			t.Errorf("durations without Timing: %+v", m)
+		}
+		q.ShutDown()
+	})
+}
