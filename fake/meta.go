@@ -1,14 +1,18 @@
 package fake
 
 import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"reflect"
 )
 
 // nameAlphabet is what Kubernetes makes generated names of: nothing that spells words.
@@ -24,6 +28,9 @@ func (t *table[T]) prepareCreate(obj T) error {
 		return apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 	}
 	if err := t.setKind(obj); err != nil {
+		return err
+	}
+	if err := wellFormed(obj); err != nil {
 		return err
 	}
 	if t.res.ClusterScoped {
@@ -59,6 +66,9 @@ func (t *table[T]) freeName(namespace, prepared string) string {
 // prepareUpdate carries over from old what a client cannot change, and checks the rest.
 func (t *table[T]) prepareUpdate(obj T, old *version[T]) error {
 	if err := t.setKind(obj); err != nil {
+		return err
+	}
+	if err := wellFormed(obj); err != nil {
 		return err
 	}
 	was := old.obj
@@ -101,6 +111,23 @@ func (t *table[T]) setKind(obj T) error {
 	}
 	if got != want {
 		k.GetObjectKind().SetGroupVersionKind(want)
+	}
+	return nil
+}
+
+// wellFormed refuses unstructured metadata that is no ObjectMeta: its accessors would
+// skip what they cannot read.
+func wellFormed(obj metav1.Object) error {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	b, err := json.Marshal(u.Object["metadata"])
+	if err == nil {
+		err = utiljson.Unmarshal(b, &metav1.ObjectMeta{})
+	}
+	if err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("metadata of %s %q cannot be read: %v", u.GetKind(), u.GetName(), err))
 	}
 	return nil
 }
