@@ -152,9 +152,14 @@ func (s *session) change(ctx context.Context) error {
 			return err
 		}
 	}
-	// A bookmark tells of a version that is newer than the last event, so something else has to change after it.
-	after := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "after"}}
-	_, err := oracle.Create(ctx, s.api, oracle.Path("namespaces", "", ""), after)
+	return s.advance(ctx, "after-changes")
+}
+
+// advance creates a namespace, for the server to have a version that is newer than the last event: a watch from a
+// version has a bookmark only then.
+func (s *session) advance(ctx context.Context, name string) error {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	_, err := oracle.Create(ctx, s.api, oracle.Path("namespaces", "", ""), ns)
 	return err
 }
 

@@ -45,6 +45,13 @@ func (s *session) watches(ctx context.Context) error {
 	if err := s.change(ctx); err != nil {
 		return err
 	}
+	// These lists wait until the watch cache has all changes. A watch from version 0 begins with what the cache has, and
+	// would have more events after its first bookmark if that was behind.
+	for _, path := range []string{configMapPath(""), podPath("")} {
+		if _, _, err := oracle.List[metav1.PartialObjectMetadata](ctx, s.api, path, metav1.ListOptions{}); err != nil {
+			return err
+		}
+	}
 	selector := url.Values{"labelSelector": {oracle.ShardLabel + "=2"}}
 	reqs := inFormats(
 		watchFrom(version, request{

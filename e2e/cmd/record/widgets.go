@@ -7,6 +7,9 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/e2e/oracle"
 )
 
 const (
@@ -39,6 +42,10 @@ func (s *session) widgets(ctx context.Context) error {
 	if err := s.untilServed(ctx, widgetsPath); err != nil {
 		return err
 	}
+	_, version, err := oracle.List[metav1.PartialObjectMetadata](ctx, s.api, widgetsPath, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
 	for i := range 3 {
 		widget := map[string]any{
 			"apiVersion": "example.com/v1",
@@ -53,8 +60,11 @@ func (s *session) widgets(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.advance(ctx, "after-widgets"); err != nil {
+		return err
+	}
 	list := request{name: "list-widgets", about: "LIST of a custom resource", path: widgetsPath}
-	watch := watchFrom("0", request{name: "watch-widgets", about: "WATCH of a custom resource from version 0", path: widgetsPath})
+	watch := watchFrom(version, request{name: "watch-widgets", about: "WATCH of a custom resource: ADDED, BOOKMARK", path: widgetsPath})
 	fallback := protobufFormat()
 	fallback.accept += ",application/json"
 	return s.recordTogether(ctx,
