@@ -6,71 +6,95 @@ import (
 	"sync/atomic"
 )
 
-// Cursor is one reader's place in a log.
+// Cursor is one reader's place in a log. It must be closed, or the log keeps all that
+// comes after it.
 type Cursor[E any] struct {
 	log *Log[E]
 
-	// Owned by the goroutine that calls Next.
-	block *block[E]
+	// Owned by the reader.
 	from  int // first event of block that Next has not returned
 	taken int // events that the last Next returned
 
-	read   atomic.Uint64 // position: events that are done with
-	closed atomic.Bool
-	parked atomic.Bool
+	block  atomic.Pointer[block[E]] // moved by the reader; nil once the cursor is closed
+	read   atomic.Uint64            // position: events that are done with
+	parked atomic.Bool              // the reader waits for wake, or is about to
 	wake   chan struct{}
 }
 
 // Next waits for published events and returns a run of them, never empty. The run is
-// done with, and may not be read any more, at the next call. It returns ctx's error or
-// [ErrClosed].
+// shared with other cursors, so it must not be written to. It is done with, and may not be
+// read any more, at the next call; closing the cursor leaves it readable. Next returns
+// [ErrClosed], or ctx's error even if there are events.
 func (c *Cursor[E]) Next(ctx context.Context) ([]E, error) {
 	c.done()
 	for {
-		if c.closed.Load() {
+		b := c.block.Load()
+		if b == nil {
 			return nil, ErrClosed
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if run := c.take(); run != nil {
+		if run := c.take(b); run != nil {
 			return run, nil
 		}
-		c.parked.Store(true)
-		if c.available() || c.closed.Load() {
-			c.parked.Store(false)
-			continue
-		}
-		select {
-		case <-c.wake:
-		case <-ctx.Done():
-		}
-		c.parked.Store(false)
+		c.park(ctx)
 	}
 }
 
-// take returns the published events from the cursor on, nil if there are none.
-func (c *Cursor[E]) take() []E {
+// take returns the published events from the cursor on, nil if there are none or if the
+// cursor was closed. b is the cursor's block.
+func (c *Cursor[E]) take(b *block[E]) []E {
 	for {
-		n := int(c.block.published.Load())
+		n := int(b.published.Load())
 		if c.from < n {
-			run := c.block.events[c.from:n:n]
+			run := b.events[c.from:n:n]
 			c.from, c.taken = n, len(run)
 			return run
 		}
-		next := c.block.next.Load()
-		if n < len(c.block.events) || next == nil {
+		next := b.next.Load()
+		if n < len(b.events) || next == nil || !c.block.CompareAndSwap(b, next) {
 			return nil
 		}
-		c.block, c.from = next, 0
+		b, c.from = next, 0
 	}
 }
 
-func (c *Cursor[E]) available() bool {
-	return c.from < int(c.block.published.Load()) || c.block.next.Load() != nil
+// park waits until there may be something to take, or another reason to look again. The
+// order matters: parked is set before the last look at what Publish and Close change, and
+// they look at parked after they have changed it. A token in wake may be an old one, from
+// a Publish that was seen here before the token was; it costs one more look.
+func (c *Cursor[E]) park(ctx context.Context) {
+	c.parked.Store(true)
+	defer c.parked.Store(false)
+	if c.awake() {
+		return
+	}
+	select {
+	case <-c.wake:
+	case <-ctx.Done():
+	}
 }
 
-// done counts the last run as read and tells a writer that waits for it.
+// awake reports whether Next need not wait.
+func (c *Cursor[E]) awake() bool {
+	b := c.block.Load()
+	return b == nil || c.from < int(b.published.Load()) || b.next.Load() != nil
+}
+
+// unpark wakes the reader if it waits. The token finds room: if there is one in wake
+// already, the reader will find that.
+func (c *Cursor[E]) unpark() {
+	if c.parked.Load() && c.parked.CompareAndSwap(true, false) {
+		select {
+		case c.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// done counts the last run as read and tells who waits for that. The order matters, see
+// lagging: read is moved before awaited is looked at.
 func (c *Cursor[E]) done() {
 	if c.taken == 0 {
 		return
@@ -84,30 +108,21 @@ func (c *Cursor[E]) done() {
 	}
 }
 
-// Read returns the log's position up to which the cursor is done. Safe from any
-// goroutine.
+// Read returns the log's position up to which the cursor is done.
 func (c *Cursor[E]) Read() uint64 { return c.read.Load() }
 
-// Close ends the cursor: Next returns ErrClosed from now on, and a writer no longer waits
-// for it. Closing again does nothing.
+// Close ends the cursor: Next returns ErrClosed from now on, and nobody waits for the
+// cursor any more. It keeps no events, except for the reader's last run. Closing again
+// does nothing.
 func (c *Cursor[E]) Close() {
-	if !c.closed.CompareAndSwap(false, true) {
+	if c.block.Swap(nil) == nil {
 		return
 	}
 	l := c.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cursors = slices.DeleteFunc(l.cursors, func(other *Cursor[E]) bool { return other == c })
+	l.left = true
 	l.moved()
 	c.unpark()
-}
-
-// unpark wakes a Next that waits.
-func (c *Cursor[E]) unpark() {
-	if c.parked.CompareAndSwap(true, false) {
-		select {
-		case c.wake <- struct{}{}:
-		default:
-		}
-	}
 }

@@ -1,21 +1,27 @@
 // Package eventlog is an append-only log that one writer shares with many readers. An
-// event is stored once, however many cursors read it, and is garbage as soon as the last
-// of them has passed it.
+// event is stored once, however many cursors read it, and is garbage soon after the last
+// of them has passed it: at the next Publish, or when all have left its block. A cursor
+// that lags keeps what it has not read.
 //
-// The writer's methods (Append, Publish, NewCursor, WaitLag) are for one goroutine at a
-// time. A cursor's Next is for one goroutine, its Close for any.
+// # Concurrency
+//
+// Append, Publish and NewCursor are for one goroutine at a time, the writer. A cursor's
+// Next is for one goroutine at a time, its reader. All other methods are for any.
+//
+// Events go from the writer to a reader without a lock; only who has nothing to do is
+// waited for and woken. Both kinds of waiting rest on the same argument: whoever is about
+// to wait first says so, in an atomic, and then looks once more; whoever has news first
+// makes it visible, in an atomic, and then looks who waits. Go's atomics are sequentially
+// consistent, so that at least one of the two sees the other, and no wake-up is lost. One
+// too many may come, which is why who is woken always looks again.
 package eventlog
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
 )
-
-// ErrClosed is returned by Next of a cursor that was closed.
-var ErrClosed = errors.New("cursor is closed")
 
 // Blocks grow from the first to the largest length, so that the log of an idle informer
 // is small and a busy one allocates seldom.
@@ -28,30 +34,38 @@ const (
 type block[E any] struct {
 	events    []E
 	published atomic.Int64
-	next      atomic.Pointer[block[E]]
+	next      atomic.Pointer[block[E]] // set once the block is full and all published
 }
+
+func newBlock[E any](n int) *block[E] { return &block[E]{events: make([]E, n)} }
 
 // Log is the writer's side. The zero value is an empty log.
 type Log[E any] struct {
 	// Owned by the writer.
-	tail *block[E]
-	used int // events in tail, published or not
+	tail        *block[E] // nil if there was no cursor lately
+	used        int       // events in tail, published or not
+	cleared     int       // events of tail that all cursors had passed, and are gone
+	unpublished uint64
 
-	appended atomic.Uint64 // since the beginning, published ones only
+	position atomic.Uint64
 
 	mu       sync.Mutex
-	cursors  []*Cursor[E]
+	cursors  []*Cursor[E]  // open ones
+	left     bool          // a cursor was closed that may have a run in tail, to be read on
 	caughtUp chan struct{} // closed when a cursor moved or left; nil while nobody waits
 	awaited  atomic.Bool   // caughtUp is not nil
 }
 
-// NewCursor returns a cursor that reads what is published from now on.
+// NewCursor returns a cursor that reads what is appended from now on. What was appended
+// before is published now.
 func (l *Log[E]) NewCursor() *Cursor[E] {
+	l.Publish()
 	if l.tail == nil {
 		l.tail = newBlock[E](firstBlock)
 	}
-	c := &Cursor[E]{log: l, block: l.tail, from: l.used, wake: make(chan struct{}, 1)}
-	c.read.Store(l.appended.Load())
+	c := &Cursor[E]{log: l, from: l.used, wake: make(chan struct{}, 1)}
+	c.block.Store(l.tail)
+	c.read.Store(l.position.Load())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cursors = append(l.cursors, c)
@@ -59,10 +73,12 @@ func (l *Log[E]) NewCursor() *Cursor[E] {
 }
 
 // Append adds an event that Publish will show. It keeps nothing if there is no cursor.
+// Amortized O(1) without a lock.
 func (l *Log[E]) Append(event E) {
 	if l.tail != nil && l.used == len(l.tail.events) {
 		l.grow()
 	}
+	l.unpublished++
 	if l.tail == nil {
 		return
 	}
@@ -74,37 +90,63 @@ func (l *Log[E]) Append(event E) {
 // published, so that comes first.
 func (l *Log[E]) grow() {
 	l.Publish()
-	if l.tail == nil {
+	full := l.tail
+	if full == nil {
 		return
 	}
-	next := newBlock[E](min(2*len(l.tail.events), maxBlock))
-	l.tail.next.Store(next)
-	l.tail, l.used = next, 0
+	l.setTail(newBlock[E](min(2*len(full.events), maxBlock)))
+	full.next.Store(l.tail)
+}
+
+// setTail makes b, which is empty and which no cursor has seen, or nil, the block to append
+// to. A cursor that was closed before can have no run in it, since it moves no more.
+func (l *Log[E]) setTail(b *block[E]) {
+	l.tail, l.used, l.cleared = b, 0, 0
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.left = false
 }
 
 // Publish shows what was appended and wakes the cursors that wait for it. A block that
-// fills up is published without being asked.
+// fills up is published without being asked. O(cursors).
 func (l *Log[E]) Publish() {
+	l.position.Add(l.unpublished) // before the events, for no cursor may be ahead of it
+	l.unpublished = 0
 	if l.tail == nil {
 		return
 	}
-	l.appended.Add(uint64(l.used) - uint64(l.tail.published.Load()))
 	l.tail.published.Store(int64(l.used))
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.cursors) == 0 {
-		l.tail, l.used = nil, 0 // nobody is left to read it
-		return
-	}
-	for _, c := range l.cursors {
-		c.unpark()
+	if !l.notify() {
+		l.setTail(nil) // nobody is left to read it
 	}
 }
 
-// Position returns the number of events published since the beginning.
-func (l *Log[E]) Position() uint64 { return l.appended.Load() }
+// notify wakes the cursors that wait and clears what all have passed. It reports whether
+// there are any.
+func (l *Log[E]) notify() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	position := l.position.Load()
+	read := position
+	for _, c := range l.cursors {
+		read = min(read, c.read.Load())
+		c.unpark()
+	}
+	passed := l.used - int(position-read) // less than zero if that is in another block
+	if passed > l.cleared && !l.left {
+		clear(l.tail.events[l.cleared:passed])
+		l.cleared = passed
+	}
+	return len(l.cursors) > 0
+}
 
-// WaitLag waits until no cursor has more than limit published events before it.
+// Position returns the number of events published since the beginning, whether there were
+// cursors or not.
+func (l *Log[E]) Position() uint64 { return l.position.Load() }
+
+// WaitLag waits until no cursor has more than limit published events before it. An event
+// counts until its reader is done with it. It returns ctx's error if it would have to wait
+// longer.
 func (l *Log[E]) WaitLag(ctx context.Context, limit uint64) error {
 	for {
 		moved := l.lagging(limit)
@@ -124,7 +166,10 @@ func (l *Log[E]) WaitLag(ctx context.Context, limit uint64) error {
 func (l *Log[E]) lagging(limit uint64) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lags := func(c *Cursor[E]) bool { return l.appended.Load()-c.read.Load() > limit }
+	lags := func(c *Cursor[E]) bool {
+		read := c.read.Load() // first, so that the position is not behind it
+		return l.position.Load()-read > limit
+	}
 	if !slices.ContainsFunc(l.cursors, lags) {
 		return nil
 	}
@@ -133,13 +178,17 @@ func (l *Log[E]) lagging(limit uint64) <-chan struct{} {
 		l.awaited.Store(true)
 	}
 	moved := l.caughtUp
+	// The second look. A cursor that still lags by it will see awaited when it moves. One
+	// that moved between the looks may not have seen it, and may have been the last; then
+	// this is the place to tell. With an old channel, left by a wait that was given up,
+	// awaited has been set all along.
 	if !slices.ContainsFunc(l.cursors, lags) {
-		l.moved() // by a cursor that could not see awaited yet, and so told nobody
+		l.moved()
 	}
 	return moved
 }
 
-// moved tells a waiting writer that a cursor moved or left. Called with mu held.
+// moved tells who waits for it that a cursor moved or left. Called with mu held.
 func (l *Log[E]) moved() {
 	if l.caughtUp != nil {
 		close(l.caughtUp)
@@ -147,5 +196,3 @@ func (l *Log[E]) moved() {
 		l.awaited.Store(false)
 	}
 }
-
-func newBlock[E any](n int) *block[E] { return &block[E]{events: make([]E, n)} }

@@ -1,0 +1,30 @@
+package eventlog_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kinform/kinform/internal/eventlog"
+)
+
+func ExampleLog() {
+	ctx := context.Background()
+	var log eventlog.Log[string] // the writer's
+	early := log.NewCursor()     // a reader's
+	log.Append("a")
+	log.Append("b")
+	late := log.NewCursor()
+	log.Append("c")
+	log.Publish()
+
+	for _, c := range []*eventlog.Cursor[string]{early, late} {
+		run, _ := c.Next(ctx)
+		fmt.Println(run)
+		c.Close()
+	}
+	fmt.Println("no one lags:", log.WaitLag(ctx, 0))
+	// Output:
+	// [a b c]
+	// [c]
+	// no one lags: <nil>
+}

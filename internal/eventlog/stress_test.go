@@ -1,0 +1,105 @@
+package eventlog
+
+import (
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// Many readers that come and go, at all speeds, with a writer that waits for them: each
+// gets exactly what came after it, and the writer is never let on too early. In a bubble,
+// so that a wake-up that is lost is a deadlock and found at once.
+func TestStress(t *testing.T) {
+	rounds, events := 20, 20_000
+	if testing.Short() {
+		rounds, events = 3, 4_000
+	}
+	for seed := range rounds {
+		synctest.Test(t, func(t *testing.T) { stress(t, uint64(seed), events) })
+	}
+}
+
+func stress(t *testing.T, seed uint64, events int) {
+	const cursors, limit = 16, 100
+	var (
+		l   Log[int]
+		wg  sync.WaitGroup
+		rnd = rand.New(rand.NewPCG(seed, 1))
+	)
+	open := map[*Cursor[int]]bool{}
+	join := func(from int) {
+		c := l.NewCursor()
+		open[c] = true
+		quits := from + rnd.IntN(2*events)
+		wg.Go(func() { follow(t, c, from, quits, seed) })
+	}
+	for i := range events {
+		for len(open) < cursors && rnd.IntN(20) == 0 {
+			join(i)
+		}
+		l.Append(i)
+		if rnd.IntN(5) > 0 {
+			continue
+		}
+		l.Publish()
+		switch rnd.IntN(60) {
+		case 0:
+			for c := range open { // one that may be anywhere in Next
+				c.Close()
+				delete(open, c)
+				break
+			}
+		case 1, 2, 3, 4:
+			if err := l.WaitLag(t.Context(), limit); err != nil {
+				t.Error(err)
+			}
+			for c := range open {
+				if c.block.Load() != nil && l.Position()-c.Read() > limit {
+					t.Errorf("let on with a cursor at %d of %d", c.Read(), l.Position())
+				}
+			}
+		}
+	}
+	l.Publish()
+	if err := l.WaitLag(t.Context(), 0); err != nil {
+		t.Error(err)
+	}
+	synctest.Wait() // all are parked or gone
+	if err := l.verify(); err != nil {
+		t.Error(err)
+	}
+	for c := range open {
+		c.Close()
+	}
+	wg.Wait()
+}
+
+// follow reads until the cursor is closed, which it does itself at event quits.
+func follow(t *testing.T, c *Cursor[int], want, quits int, seed uint64) {
+	rnd := rand.New(rand.NewPCG(seed, uint64(want)))
+	for {
+		run, err := c.Next(t.Context())
+		if errors.Is(err, ErrClosed) {
+			return
+		}
+		if err != nil || len(run) == 0 {
+			t.Errorf("got %d events, error %v", len(run), err)
+			return
+		}
+		for _, event := range run {
+			if event != want {
+				t.Errorf("got event %d, want %d", event, want)
+				return
+			}
+			if want++; want == quits {
+				c.Close() // and reads its run to the end
+			}
+			if rnd.IntN(100) == 0 {
+				runtime.Gosched()
+			}
+		}
+	}
+}
