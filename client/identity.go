@@ -80,7 +80,10 @@ func (h header) identity() identity {
 // empty.
 func (c *objectCodec[T]) scan(raw []byte) header {
 	var h header
-	_ = c.json.unmarshalExact(raw, &h)
+	if c.json.unmarshal(raw, &h) != nil {
+		h = header{}
+		_ = c.json.unmarshalExact(raw, &h)
+	}
 	return h
 }
 

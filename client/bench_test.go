@@ -1,0 +1,166 @@
+package client_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"runtime"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/reflector"
+)
+
+// repeated is a body of the same pods, repeated until n of them are read, that exists
+// nowhere as a whole.
+type repeated struct {
+	start, end []byte
+	objects    [][]byte
+	n          int
+
+	part []byte
+	sent int
+	done bool
+}
+
+func (r *repeated) Read(p []byte) (int, error) {
+	for len(r.part) == 0 {
+		switch {
+		case r.sent == 0 && r.start != nil:
+			r.part, r.start = r.start, nil
+		case r.sent < r.n:
+			r.part = r.objects[r.sent%len(r.objects)]
+			if r.sent++; r.sent == r.n {
+				r.part = bytes.TrimSuffix(r.part, []byte(","))
+			}
+		case !r.done:
+			r.part, r.done = r.end, true
+		default:
+			return 0, io.EOF
+		}
+	}
+	n := copy(p, r.part)
+	r.part = r.part[n:]
+	return n, nil
+}
+
+// podBody is a list of n pods, or a watch that sends n.
+func podBody(n int, watch bool) *repeated {
+	r := &repeated{n: n}
+	for i := range 64 {
+		text := podJSON(i)
+		if watch {
+			text = []byte(eventJSON("ADDED", string(text)))
+		} else {
+			text = append([]byte("{"), text[len(`{"kind":"Pod","apiVersion":"v1",`):]...)
+			text = append(text, ',')
+		}
+		r.objects = append(r.objects, text)
+	}
+	if !watch {
+		r.start, r.end = []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[`), []byte("]}\n")
+	}
+	return r
+}
+
+func podResource[T any](t testing.TB, body io.Reader) *client.Resource[T] {
+	conn := transport(func(*http.Request) (*http.Response, error) { return response(body), nil }).connection()
+	r, err := client.New[T](conn, pods, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// One op is one pod.
+func benchmarkList[T any](b *testing.B) {
+	b.SetBytes(int64(len(podJSON(0))))
+	b.ReportAllocs()
+	r := podResource[T](b, podBody(b.N, false))
+	b.ResetTimer()
+	n := 0
+	_, err := r.List(b.Context(), metav1.ListOptions{}, func(_ reflector.Event[T], err error) bool {
+		if err == nil {
+			n++
+		}
+		return err == nil
+	})
+	if err != nil || n != b.N {
+		b.Fatal(n, err)
+	}
+}
+
+func benchmarkWatch[T any](b *testing.B) {
+	b.SetBytes(int64(len(podJSON(0))))
+	b.ReportAllocs()
+	r := podResource[T](b, podBody(b.N, true))
+	b.ResetTimer()
+	n := 0
+	for _, err := range r.Watch(b.Context(), metav1.ListOptions{}) {
+		if err != nil {
+			b.Fatal(err)
+		}
+		n++
+	}
+	if n != b.N {
+		b.Fatal(n)
+	}
+}
+
+func BenchmarkListTyped(b *testing.B)         { benchmarkList[*pod](b) }
+func BenchmarkListPlain(b *testing.B)         { benchmarkList[plain](b) }
+func BenchmarkListPartial(b *testing.B)       { benchmarkList[*metav1.PartialObjectMetadata](b) }
+func BenchmarkListUnstructured(b *testing.B)  { benchmarkList[*unstructured.Unstructured](b) }
+func BenchmarkWatchTyped(b *testing.B)        { benchmarkWatch[*pod](b) }
+func BenchmarkWatchUnstructured(b *testing.B) { benchmarkWatch[*unstructured.Unstructured](b) }
+
+// A list that nobody keeps needs no more memory the longer it is, and keeping its objects
+// keeps nothing else of it.
+func TestListHoldsNoBody(t *testing.T) {
+	const n = 4000 // 20 MB of JSON
+	r := podResource[*pod](t, podBody(n, false))
+	var most, before uint64
+	count := 0
+	_, err := r.List(t.Context(), metav1.ListOptions{}, func(_ reflector.Event[*pod], err error) bool {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if count++; count%500 == 0 {
+			if used := heapInUse(); before == 0 {
+				before = used
+			} else {
+				most = max(most, used)
+			}
+		}
+		return true
+	})
+	if err != nil || count != n {
+		t.Fatal(count, err)
+	}
+	if most > before+1<<20 {
+		t.Errorf("the heap grew from %d to %d bytes", before, most)
+	}
+
+	// One string of each object is kept, and nothing else is.
+	names := make([]string, 0, n)
+	before = heapInUse()
+	r = podResource[*pod](t, podBody(n, false))
+	_, err = r.List(t.Context(), metav1.ListOptions{}, func(ev reflector.Event[*pod], _ error) bool {
+		names = append(names, ev.Object.Name)
+		return true
+	})
+	if used := heapInUse(); err != nil || used > before+n*64+1<<20 {
+		t.Errorf("%v; %d names pin %d bytes", err, len(names), used-before)
+	}
+	runtime.KeepAlive(names)
+}
+
+func heapInUse() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

@@ -1,0 +1,64 @@
+// Package client is a typed client of one resource of a Kubernetes API server, over any
+// *http.Client and base URL. [Resource] reads, writes, lists and watches; it is a
+// reflector.Source, so that a reflector or informer can be put on it directly.
+//
+//	conn := client.Connection{URL: "http://127.0.0.1:8001"} // kubectl proxy
+//	widgets, err := client.New[*Widget](conn,
+//		schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"},
+//		client.Options{Namespace: "prod", LabelSelector: "tier=web"})
+//
+// # What T may be
+//
+// Any type that encoding/json decodes the resource into: a pointer to a built-in type or
+// to a hand-written struct of a custom resource, *unstructured.Unstructured,
+// *metav1.PartialObjectMetadata, or a struct value, with metadata or without. There is no
+// scheme and nothing to register. Name and resourceVersion come from the object where T
+// has them, and else from the JSON.
+//
+// For *metav1.PartialObjectMetadata the server is asked to send metadata only, which costs
+// a tenth. A server that does not know how sends whole objects, of which only the metadata
+// is decoded.
+//
+// Whether an object came from Get, List or Watch, its kind and apiVersion are set if T has
+// fields for them (client-go leaves them empty in typed objects,
+// https://github.com/kubernetes/client-go/issues/541); those of a PartialObjectMetadata
+// are its own.
+//
+// # How objects are decoded
+//
+// A body is read value by value and never held as a whole. Each object's bytes are first
+// delimited by the JSON grammar, and then decoded straight into a T of its own. So there
+// are two kinds of failure:
+//
+//   - What the object is, is wrong: a field does not fit its Go type, the kind is another,
+//     there is no name, or it is null; also a panic in the type's own UnmarshalJSON, as a
+//     [PanicError]. This costs one object: it is reported as a *reflector.ObjectError
+//     with its key as far as known, and the list or watch goes on.
+//   - What carries the objects is broken: the JSON is not well-formed or ends too early,
+//     or the answer is not a list or watch at all. This ends the call with an error that
+//     says where.
+//
+// The rules are those of apimachinery: field names are case-sensitive, unknown ones are
+// ignored, the last of duplicates wins, invalid UTF-8 becomes U+FFFD, and numbers in
+// untyped values are int64 if they can be. No string of an object refers to the body or to
+// another object, so a cache pins what it holds and nothing else.
+//
+// Delimiting takes about a tenth of the time of decoding. It needs a buffer of the size of
+// the largest object in the list or watch, for as long as that runs.
+//
+// # Errors
+//
+// Every error says the verb and the resource, and the key where there is one. A refusal is
+// an *errors.StatusError of k8s.io/apimachinery/pkg/api/errors, whether the server sent a
+// Status, a text or a page of HTML; its Details hold the delay of a Retry-After header.
+// When the context is done the error matches ctx.Err(). Errors of the transport are
+// wrapped, so that errors.Is(err, syscall.ECONNREFUSED) works. The rest are the variables
+// of this package. Nothing that a server sends makes this package panic.
+//
+// # Concurrency
+//
+// A Resource is immutable but for the kind that its last list had; all methods may be
+// called at the same time. No goroutine is started. A list or watch runs in the goroutine
+// of its caller, which is also where the caller's yield function or loop body runs, so a
+// slow consumer slows the server down.
+package client
