@@ -54,14 +54,10 @@ func Diff[T metav1.Object](at Target, sel Selection, cached iter.Seq[T], opts ..
 	return out.String(), nil
 }
 
-// compare shows one pair; types that go-cmp cannot read are shown as they print.
-func compare[T metav1.Object](key types.NamespacedName, want, got T, opts []cmp.Option) (text string) {
-	defer func() {
-		if recover() != nil {
-			text = fmt.Sprintf("%s:\n- %+v\n+ %+v\n", key, want, got)
-		}
-	}()
-	d := cmp.Diff(want, got, opts...)
+// compare shows one pair. Fields that are not exported count as well.
+func compare[T metav1.Object](key types.NamespacedName, want, got T, opts []cmp.Option) string {
+	all := cmp.Exporter(func(reflect.Type) bool { return true })
+	d := cmp.Diff(want, got, append([]cmp.Option{all}, opts...)...)
 	if d == "" {
 		return ""
 	}

@@ -1,0 +1,76 @@
+package fake_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/fake"
+)
+
+func TestDiff(t *testing.T) {
+	s := fivePods(t)
+	all := func() []*pod { return must(fake.List[*pod](s, fake.Selection{}))(t) }
+	diff := func(sel fake.Selection, cached []*pod, opts ...cmp.Option) string {
+		t.Helper()
+		return must(fake.Diff(s, sel, slices.Values(cached), opts...))(t)
+	}
+	if d := diff(fake.Selection{}, all()); d != "" {
+		t.Errorf("equal lists differ:\n%s", d)
+	}
+	changed := all()
+	changed[1].Spec.Node = "elsewhere"
+	missing := all()[1:]
+	extra := append(all(), newPod("a", "ghost"))
+	for name, c := range map[string]struct {
+		got  string
+		want []string
+	}{
+		"changed":   {diff(fake.Selection{}, changed), []string{"a/p1:", "elsewhere"}},
+		"missing":   {diff(fake.Selection{}, missing), []string{"- a/p0: not cached, resourceVersion 2"}},
+		"extra":     {diff(fake.Selection{}, extra), []string{"+ a/ghost: cached"}},
+		"twice":     {diff(fake.Selection{}, append(all(), all()[0])), []string{"+ a/p0: cached twice"}},
+		"nil":       {diff(fake.Selection{}, append(all(), nil)), []string{"+ nil object"}},
+		"selection": {diff(fake.Selection{LabelSelector: "app=web"}, all()), []string{"+ a/p1", "+ a/p3"}},
+		"nothing":   {diff(fake.Selection{}, nil), []string{"- a/p0", "- a/p4"}},
+	} {
+		for _, want := range c.want {
+			if !strings.Contains(c.got, want) {
+				t.Errorf("%s: %q lacks %q", name, c.got, want)
+			}
+		}
+	}
+	if d := diff(fake.Selection{}, changed, cmpopts.IgnoreFields(pod{}, "Spec")); d != "" {
+		t.Errorf("ignored field differs:\n%s", d)
+	}
+}
+
+// TestDiffOfManyAndOdd checks that a cache that is all wrong gives a short answer, and
+// that fields which are not exported count.
+func TestDiffOfManyAndOdd(t *testing.T) {
+	s := newServer(t, fake.Options{})
+	type odd struct {
+		metav1.ObjectMeta `json:"metadata"`
+		hidden            int
+	}
+	check(t, fake.Register[*odd](s, fake.Resource{}))
+	var cached []*odd
+	for i := range 50 {
+		o := must(fake.Create(s, &odd{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: fmt.Sprintf("o%02d", i)}}))(t)
+		o.hidden = 1
+		cached = append(cached, o)
+	}
+	d := must(fake.Diff(s, fake.Selection{}, slices.Values(cached)))(t)
+	if !strings.HasSuffix(d, "and 40 more\n") || !strings.Contains(d, "a/o00") || !regexp.MustCompile(`hidden:\s+1`).MatchString(d) {
+		t.Error(d)
+	}
+	if _, err := fake.Diff(s, fake.Selection{LabelSelector: "a in"}, slices.Values(cached)); err == nil {
+		t.Error("a bad selector passed")
+	}
+}

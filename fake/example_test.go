@@ -1,0 +1,117 @@
+package fake_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/fake"
+)
+
+// Topic is a custom resource as users write them.
+type Topic struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              TopicSpec `json:"spec"`
+}
+
+type TopicSpec struct {
+	Partitions int `json:"partitions"`
+}
+
+func Example() {
+	server := fake.New(fake.Options{})
+	if err := fake.Register[*Topic](server, fake.Resource{Group: "example.com"}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	topic := &Topic{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "orders"}}
+	topic, err := fake.Create(server, topic)
+	fmt.Println(topic.ResourceVersion, topic.Generation, err)
+
+	topic.Spec.Partitions = 3
+	topic, err = fake.Update(server, topic)
+	fmt.Println(topic.ResourceVersion, topic.Generation, err)
+
+	topic.ResourceVersion = "2"
+	_, err = fake.Update(server, topic)
+	fmt.Println(err)
+	// Output:
+	// 2 1 <nil>
+	// 3 2 <nil>
+	// Operation cannot be fulfilled on topics.example.com "orders": the object has been modified; please apply your changes to the latest version and try again
+}
+
+// A source lists and watches without sockets. Here a watch resumes from the past.
+func ExampleNewSource() {
+	server := fake.New(fake.Options{})
+	if err := fake.Register[*Topic](server, fake.Resource{Group: "example.com"}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, name := range []string{"orders", "payments"} {
+		if _, err := fake.Create(server, &Topic{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: name}}); err != nil {
+			fmt.Println(err)
+		}
+	}
+	if _, err := fake.Delete[*Topic](server, types.NamespacedName{Namespace: "prod", Name: "orders"}); err != nil {
+		fmt.Println(err)
+	}
+	server.Bookmark()
+
+	source, err := fake.NewSource[*Topic](server, fake.Selection{Namespace: "prod"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for event, err := range source.Watch(context.Background(), metav1.ListOptions{ResourceVersion: "2", AllowWatchBookmarks: true}) {
+		if err != nil || event.Object == nil {
+			fmt.Println(event.Type, event.ResourceVersion, err)
+			break
+		}
+		fmt.Println(event.Type, event.ResourceVersion, event.Object.Name)
+	}
+	// Output:
+	// ADDED 3 payments
+	// DELETED 4 orders
+	// BOOKMARK 4 <nil>
+}
+
+// The same server speaks HTTP, here without a socket.
+func ExampleServer_Client() {
+	server := fake.New(fake.Options{})
+	if err := fake.Register[*Topic](server, fake.Resource{Group: "example.com"}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	resp, err := server.Client().Get(fake.URL + "/apis/example.com/v1/topics")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	fmt.Println(resp.Status, err)
+	fmt.Print(string(body))
+	// Output:
+	// 200 OK <nil>
+	// {"kind":"TopicList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"1"},"items":[]}
+}
+
+// Histories checks the events of a handler; an informer's handler would call it.
+func ExampleHistories() {
+	var seen fake.Histories[string, *Topic]
+	first, second := &Topic{}, &Topic{}
+	seen.Added("prod/orders", first)
+	seen.Updated("prod/orders", first, second)
+	seen.Deleted("prod/orders", second)
+	fmt.Println(seen.Err())
+	seen.Deleted("prod/orders", second)
+	fmt.Println(seen.Err())
+	// Output:
+	// <nil>
+	// event 4, key prod/orders: deleted while absent
+}
