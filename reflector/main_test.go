@@ -30,8 +30,10 @@ func failure(word string, retryAfter int) error {
 		err = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired}}
 	case "mentions-too-large": // not a Timeout
 		err = apierrors.NewInternalError(errors.New("Too large resource version: 9, current: 3"))
-	case "gone":
-		err = apierrors.NewGone("too old resource version")
+	case "gone": // what old servers say for expired
+		err = &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonGone, Message: "too old resource version",
+		}}
 	case "too-large":
 		status := apierrors.NewTimeoutError("Too large resource version: 9, current: 3", 1)
 		status.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
