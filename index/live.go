@@ -125,8 +125,13 @@ func (l *live[T, V]) Drop(slot uint32) { l.lists.Drop(slot) }
 // Move renames a slot.
 func (l *live[T, V]) Move(from, to uint32) { l.lists.Move(from, to) }
 
-// Truncate says that slots at and above n are gone.
-func (l *live[T, V]) Truncate(n int) { l.lists.Truncate(n) }
+// Truncate says that slots at and above n are gone. What is staged has been put.
+func (l *live[T, V]) Truncate(n int) {
+	l.lists.Truncate(n)
+	if room := 64 + 4*n; cap(l.stage.values) > room || cap(l.stage.ends) > room {
+		*l.stage = stage[V]{}
+	}
+}
 
 // Clone returns an index of its own over the same slots.
 func (l *live[T, V]) Clone() slots.Index[T] {

@@ -34,19 +34,20 @@ type target struct {
 	staged int   // its value set in the indexes
 }
 
-// keepTargets is how many targets an idle store keeps room for.
-const keepTargets = 1024
+// keepTargets is how many targets an idle store of n objects keeps room for.
+func keepTargets(n int) int { return min(1024, 64+n) }
 
 // reset forgets the plan, and the values that the indexes were given for it.
 func (p *plan[K, T]) reset(body *slots.Slots[T]) {
 	for _, x := range body.Own().Indexes() {
 		x.Unstage(0)
 	}
+	keep := keepTargets(body.Own().Len())
 	targets := p.targets[:0]
-	if cap(targets) > keepTargets {
+	if cap(targets) > 2*keep {
 		targets = nil
 	}
-	p.byKey.Reset(keepTargets)
+	p.byKey.Reset(keep)
 	*p = plan[K, T]{targets: targets, byKey: p.byKey}
 }
 

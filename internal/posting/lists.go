@@ -26,7 +26,7 @@ type Lists[V comparable] struct {
 	scratch []ref
 }
 
-// post is the posting of one value. A free one is zero.
+// post is the posting of one value. A free one has the zero value and no ids.
 type post[V comparable] struct {
 	value  V
 	ids    []uint32

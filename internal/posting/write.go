@@ -32,6 +32,9 @@ func (l *Lists[V]) create(value Value[V]) uint32 {
 	return id + 1
 }
 
+// keepIDs is the longest list that an unused posting keeps.
+const keepIDs = 8
+
 // leave takes the slot that stands at r out of its posting: the last one takes its place.
 func (l *Lists[V]) leave(r ref) {
 	p := &l.posts[r.post-1]
@@ -51,7 +54,12 @@ func (l *Lists[V]) leave(r ref) {
 	p.ids = p.ids[:last]
 	if last == 0 {
 		l.table.Remove(r.post - 1)
-		*p = post[V]{}
+		// A short list stays for the next value, so that one object that comes and goes
+		// allocates nothing.
+		*p = post[V]{ids: p.ids}
+		if cap(p.ids) > keepIDs {
+			p.ids = nil
+		}
 		l.free = append(l.free, r.post-1)
 	} else if cap(p.ids) > 16 && len(p.ids) < cap(p.ids)/4 {
 		p.ids = append(make([]uint32, 0, 2*len(p.ids)), p.ids...)
@@ -77,7 +85,7 @@ func (l *Lists[V]) store(slot uint32, refs []ref) {
 	r := &l.refs[slot]
 	if len(refs) < 2 {
 		if r.post == several {
-			l.more[r.pos] = nil
+			l.more[r.pos] = l.more[r.pos][:0] // kept for the next slot with several values
 			l.freeMore = append(l.freeMore, r.pos)
 		}
 		*r = ref{}
@@ -124,10 +132,10 @@ func (l *Lists[V]) reach(slot uint32) {
 // once held than are now. A pass costs as much as there are slots, so it waits until as
 // many numbers are free: amortized O(1).
 func (l *Lists[V]) shrink() {
-	if n := len(l.free); n >= 64+3*l.table.Len() && n >= len(l.refs)/4 {
+	if n := len(l.free); n >= 16+3*l.table.Len() && n >= len(l.refs)/4 {
 		l.renumberPosts()
 	}
-	if n := len(l.freeMore); n >= 64+3*(len(l.more)-n) && n >= len(l.refs)/4 {
+	if n := len(l.freeMore); n >= 16+3*(len(l.more)-n) && n >= len(l.refs)/4 {
 		l.renumberMore()
 	}
 }

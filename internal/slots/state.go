@@ -17,7 +17,7 @@ type State[T any] struct {
 	removed int // since the last tidy
 }
 
-const minSlots = 256
+const minSlots = 64
 
 // Len returns the number of objects.
 func (st *State[T]) Len() int { return st.objs.Live() }
