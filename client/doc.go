@@ -15,9 +15,8 @@
 // scheme and nothing to register. Name and resourceVersion come from the object where T
 // has them, and else from the JSON.
 //
-// For *metav1.PartialObjectMetadata the server is asked to send metadata only, which costs
-// a tenth. A server that does not know how sends whole objects, of which only the metadata
-// is decoded.
+// For *metav1.PartialObjectMetadata the server is asked to send metadata only. A server
+// that does not know how sends whole objects, of which only the metadata is decoded.
 //
 // Whether an object came from Get, List or Watch, its kind and apiVersion are set if T has
 // fields for them (client-go leaves them empty in typed objects,

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"sync/atomic"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -121,7 +121,7 @@ func checkNames(gvr schema.GroupVersionResource, namespace string) error {
 }
 
 func checkSegment(s string) error {
-	if faults := path.IsValidPathSegmentName(s); len(faults) > 0 {
+	if faults := content.IsPathSegmentName(s); len(faults) > 0 {
 		return fmt.Errorf("name %q %s", s, faults[0])
 	}
 	return nil
