@@ -9,6 +9,7 @@ func (l *Lists[V]) Check(slots int) error {
 		return fmt.Errorf("back-references for %d slots, but only %d exist", len(l.refs), slots)
 	}
 	total := 0
+	last := make([]uint32, len(l.posts)+1) // by posting: the last slot that referred to it, +1
 	for slot := range l.refs {
 		refs := l.refsOf(uint32(slot))
 		total += len(refs)
@@ -19,6 +20,10 @@ func (l *Lists[V]) Check(slots int) error {
 			if got := l.posts[r.post-1].ids[r.pos]; got != uint32(slot) {
 				return fmt.Errorf("slot %d refers to posting %d at %d, where slot %d stands", slot, r.post, r.pos, got)
 			}
+			if last[r.post] == uint32(slot)+1 {
+				return fmt.Errorf("slot %d refers to posting %d twice", slot, r.post)
+			}
+			last[r.post] = uint32(slot) + 1
 		}
 	}
 	live := 0

@@ -108,6 +108,7 @@ func (l *Lists[V]) Truncate(n int) {
 	} else if cap(l.refs) > 64 && n < cap(l.refs)/4 {
 		l.refs = append(make([]ref, 0, n+n/8), l.refs...)
 	}
+	l.shrink()
 }
 
 // Find returns the slots that have value, in no order, and valid until the next write.
