@@ -114,6 +114,27 @@ func TestClosedCursorPinsNothing(t *testing.T) {
 	runtime.KeepAlive(&l)
 }
 
+// A cursor that leaves delays the clearing of a block, not of those after it.
+func TestClearsAgainAfterClose(t *testing.T) {
+	var l Log[*blob]
+	c := l.NewCursor()
+	l.NewCursor().Close()
+	var tr, later tracker
+	tr.publish(&l, firstBlock)
+	drain(t, c, firstBlock)
+	if l.Publish(); l.cleared > 0 {
+		t.Fatal("cleared what the closed cursor might read")
+	}
+	later.publish(&l, 1)
+	drain(t, c, 1)
+	l.Publish()
+	if alive := tr.alive() + later.alive(); alive > 0 {
+		t.Errorf("%d events kept in the block after", alive)
+	}
+	runtime.KeepAlive(c)
+	runtime.KeepAlive(&l)
+}
+
 // A log without cursors keeps nothing.
 func TestNoCursorsNothingKept(t *testing.T) {
 	var l Log[*blob]

@@ -103,3 +103,86 @@ func follow(t *testing.T, c *Cursor[int], want, quits int, seed uint64) {
 		}
 	}
 }
+
+// spin passes a little time without letting go of the processor, to shift who comes first
+// by single instructions.
+func spin(n int) (x int) {
+	for i := range n {
+		x += i
+	}
+	return x
+}
+
+// The windows in which a wake-up could be lost are a few instructions wide: between what a
+// waiter sees and its saying that it waits. Two sides that do nothing but meet there find
+// them. A lost wake-up is a deadlock of the bubble.
+func TestNoWakeUpIsLost(t *testing.T) {
+	rounds := 400_000
+	if testing.Short() {
+		rounds = 20_000
+	}
+	for _, spread := range []int{1, 50, 500} {
+		synctest.Test(t, func(t *testing.T) {
+			var l Log[int]
+			var wg sync.WaitGroup
+			c := l.NewCursor()
+			wg.Go(func() {
+				rnd := rand.New(rand.NewPCG(1, 1))
+				for {
+					if _, err := c.Next(t.Context()); err != nil {
+						return
+					}
+					spin(rnd.IntN(spread))
+				}
+			})
+			rnd := rand.New(rand.NewPCG(1, 2))
+			for i := range rounds {
+				for range 1 + rnd.IntN(3) { // the reader is on its way when the next comes
+					l.Append(i)
+					l.Publish()
+					spin(rnd.IntN(spread))
+				}
+				if err := l.WaitLag(t.Context(), uint64(rnd.IntN(2))); err != nil {
+					t.Fatal(err)
+				}
+				spin(rnd.IntN(spread))
+			}
+			c.Close()
+			wg.Wait()
+		})
+	}
+}
+
+// The same for Close, with a reader that is about to wait and a writer that waits for it.
+func TestNoCloseIsLost(t *testing.T) {
+	rounds := 50_000
+	if testing.Short() {
+		rounds = 5_000
+	}
+	synctest.Test(t, func(t *testing.T) {
+		rnd := rand.New(rand.NewPCG(1, 3))
+		var l Log[int]
+		for i := range rounds {
+			c := l.NewCursor()
+			l.Append(i)
+			l.Publish()
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				for {
+					if _, err := c.Next(t.Context()); err != nil {
+						return
+					}
+				}
+			})
+			delay := rnd.IntN(2000)
+			wg.Go(func() {
+				spin(delay)
+				c.Close()
+			})
+			if err := l.WaitLag(t.Context(), 0); err != nil {
+				t.Fatal(err)
+			}
+			wg.Wait()
+		}
+	})
+}

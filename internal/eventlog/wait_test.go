@@ -236,3 +236,31 @@ func TestNewCursorBesideWaitLag(t *testing.T) {
 		b.Close()
 	})
 }
+
+// What happens between the look that found nothing and the wait must not be slept through.
+func TestParkLooksOnceMore(t *testing.T) {
+	for name, happens := range map[string]func(l *Log[int], c *Cursor[int]){
+		"events in the block":   func(l *Log[int], _ *Cursor[int]) { publish(l, 1) },
+		"events in a new block": func(l *Log[int], _ *Cursor[int]) { publish(l, firstBlock) },
+		"close":                 func(_ *Log[int], c *Cursor[int]) { c.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var l Log[int]
+				var run []int
+				c := l.NewCursor()
+				publish(&l, firstBlock-1)
+				if name == "events in a new block" {
+					publish(&l, 1)
+				}
+				next(t.Context(), c, &run).want(t, nil)
+				if got := c.take(c.block.Load()); got != nil {
+					t.Fatalf("got %v", got)
+				}
+				happens(&l, c)
+				park := start(func() error { c.park(t.Context()); return nil })
+				park.want(t, nil)
+			})
+		})
+	}
+}
