@@ -258,7 +258,8 @@ func TestRecordedOtherAnswers(t *testing.T) {
 			if err == nil && !strings.HasPrefix(rec.File, "get-") && rec.File != "delete-pod.json" {
 				t.Error("Get takes it for an object")
 			}
-			if err := r.Delete(t.Context(), types.NamespacedName{Name: "x"}, metav1.DeleteOptions{}); err != nil {
+			err = r.Delete(t.Context(), types.NamespacedName{Name: "x"}, metav1.DeleteOptions{})
+			if kubernetes := bytes.Contains(rec.body, []byte(`"kind":`)); (err == nil) != kubernetes {
 				t.Error(err)
 			}
 		})

@@ -164,9 +164,6 @@ func TestCancelHangingServer(t *testing.T) {
 		})
 		r := newResource[*widget](t, conn, client.Options{})
 		for verb := range calls(t.Context(), r) {
-			if verb == "delete" && header {
-				continue // does not read the answer
-			}
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() { <-asked; cancel() }()
 			if err := calls(ctx, r)[verb](); !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), verb+" ") {

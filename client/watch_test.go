@@ -199,6 +199,19 @@ func TestWatchKind(t *testing.T) {
 	}
 }
 
+// A list of a wrong kind does not spoil the ones after it.
+func TestListKindIsNotRemembered(t *testing.T) {
+	body := strings.ReplaceAll(listJSON(widgetJSON("a", 1, 1)), "Widget", "Gadget")
+	conn := transport(func(*http.Request) (*http.Response, error) { return response(strings.NewReader(body)), nil }).connection()
+	r := newResource[*widget](t, conn, client.Options{})
+	for _, kind := range []string{"Gadget", "Widget"} {
+		body = strings.ReplaceAll(body, "Gadget", kind)
+		if got := list(t.Context(), r, metav1.ListOptions{}); got.err != nil || len(got.events) != 1 || got.events[0].Object.Kind != kind {
+			t.Error(kind, got)
+		}
+	}
+}
+
 func TestWatchUnstructured(t *testing.T) {
 	r := newResource[*unstructured.Unstructured](t, bodies(
 		eventJSON("ADDED", full(widgetJSON("a", 10, 1)))+eventJSON("ADDED", `{"kind":7,"metadata":{"name":"x"}}`)), client.Options{})

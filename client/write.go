@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/types"
@@ -79,7 +80,25 @@ func (r *Resource[T]) Delete(ctx context.Context, key types.NamespacedName, opts
 	if err != nil {
 		return err
 	}
-	a.close() // a Status, or the object
+	defer a.abandon()
+	raw, err := readOne(a)
+	if err == nil {
+		err = r.objects.accepted(raw, a)
+	}
+	if err != nil {
+		return r.fail(c, err)
+	}
+	return nil
+}
+
+// accepted checks the answer to a deletion, which is a Status or the object.
+func (c *objectCodec[T]) accepted(raw []byte, a *answer) error {
+	if st, ok := c.status(raw); ok && st.Status != metav1.StatusSuccess {
+		return &apierrors.StatusError{ErrStatus: st}
+	}
+	if c.scan(raw).Kind == "" {
+		return fmt.Errorf("%w: no \"kind\" (%s)", ErrNotKubernetes, a.excerpt())
+	}
 	return nil
 }
 
@@ -110,13 +129,15 @@ func (r *Resource[T]) one(ctx context.Context, c call, opts any) (T, error) {
 	if err == nil {
 		err = r.objects.complete(&d, r.expected())
 	}
-	if errors.Is(err, ErrWrongKind) {
+	if err == nil {
+		return d.object, nil
+	}
+	if st, ok := r.objects.status(raw); ok && st.Status != metav1.StatusSuccess {
+		err = &apierrors.StatusError{ErrStatus: st}
+	} else if errors.Is(err, ErrWrongKind) {
 		err = fmt.Errorf("%w (%s)", err, a.excerpt())
 	}
-	if err != nil {
-		return none, r.fail(c, err)
-	}
-	return d.object, nil
+	return none, r.fail(c, err)
 }
 
 // readOne reads a body that is one JSON value.

@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
@@ -177,6 +179,35 @@ func TestGetBadBodies(t *testing.T) {
 		if err == nil || test.is != nil && !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.text) ||
 			!strings.HasPrefix(err.Error(), `get widgets.example.com "ns/a": `) {
 			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+}
+
+// A Status in a 2xx answer is what it says, and a page of HTML has deleted nothing.
+func TestUnexpectedSuccess(t *testing.T) {
+	key := types.NamespacedName{Namespace: "ns", Name: "a"}
+	for _, gvr := range []schema.GroupVersionResource{widgets, pods} {
+		r, err := client.New[*widget](bodies(goneJSON), gvr, client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Get(t.Context(), key, metav1.GetOptions{}); !apierrors.IsResourceExpired(err) {
+			t.Error(err)
+		}
+		if err := r.Delete(t.Context(), key, metav1.DeleteOptions{}); !apierrors.IsResourceExpired(err) {
+			t.Error(err)
+		}
+	}
+	for body, ok := range map[string]bool{
+		`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}`: true,
+		full(widgetJSON("a", 1, 1)): true,
+		"<html>Please log in":       false,
+		`{"hello":"world"}`:         false,
+		"":                          false,
+	} {
+		err := newResource[*widget](t, bodies(body), client.Options{}).Delete(t.Context(), key, metav1.DeleteOptions{})
+		if (err == nil) != ok || !ok && !errors.Is(err, client.ErrNotKubernetes) {
+			t.Errorf("%s: %v", body, err)
 		}
 	}
 }
