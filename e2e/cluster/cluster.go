@@ -141,8 +141,9 @@ func (c *Cluster) HTTPClientAs(token string) *http.Client {
 	return &http.Client{Transport: tokenTransport{base: c.api, token: token}}
 }
 
-// Compact makes etcd forget all revisions before that of the resource version rv, and returns when they are gone. The
-// watch cache of the API server may still serve them; see Options.ExtraAPIServerArgs.
+// Compact makes etcd forget what was before the resource version rv, and returns when it is gone. The write of rv itself
+// is kept: a watch from one version before goes on, and one from any earlier version gets 410, unless the watch cache of
+// the API server still serves it; see Options.ExtraAPIServerArgs. The version must be newer than that of the last compaction.
 func (c *Cluster) Compact(ctx context.Context, rv string) error {
 	if _, err := strconv.ParseUint(rv, 10, 63); err != nil {
 		return fmt.Errorf("compacting to resource version %q: %w", rv, err)

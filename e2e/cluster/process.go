@@ -112,8 +112,7 @@ func (p *Process) PID() int {
 	return p.current.cmd.Process.Pid
 }
 
-// LogTail returns the last lines that the program wrote, over all its lives; at most 64 KiB. The API server writes
-// warnings and errors only.
+// LogTail returns the last lines that the program wrote, over all its lives; at most 64 KiB.
 func (p *Process) LogTail(lines int) string {
 	const most = 64 << 10
 	file, err := os.Open(p.logPath)
