@@ -82,8 +82,8 @@ func (c *Cursor[E]) awake() bool {
 	return b == nil || c.from < int(b.published.Load()) || b.next.Load() != nil
 }
 
-// unpark wakes the reader if it waits. The token finds room: if there is one in wake
-// already, the reader will find that.
+// unpark wakes the reader if it waits. An old token in wake serves as well as a new one.
+// Called with the log's mu held.
 func (c *Cursor[E]) unpark() {
 	if c.parked.Load() && c.parked.CompareAndSwap(true, false) {
 		select {
