@@ -1,11 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kinform/kinform/index"
@@ -330,7 +332,9 @@ func (d *driver) where(f func(*item) bool) (out []*item) {
 
 func sameItems(t *testing.T, what string, got, want []*item) {
 	t.Helper()
-	less := func(a, b *item) int { return a.id.num - b.id.num }
+	less := func(a, b *item) int {
+		return cmp.Or(a.id.num-b.id.num, strings.Compare(a.id.space, b.id.space))
+	}
 	slices.SortFunc(got, less)
 	slices.SortFunc(want, less)
 	if !slices.Equal(got, want) {

@@ -1,0 +1,223 @@
+package slots
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/kinform/kinform/internal/cowvec"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// shadow is an index that only records which object stands in which slot. Objects are
+// numbers; what is staged is the number itself.
+type shadow struct {
+	staged *[]int
+	at     map[uint32]int
+	bound  int // the slots that exist
+	broken error
+}
+
+func newShadow() *shadow { return &shadow{staged: new([]int), at: map[uint32]int{}} }
+
+func (x *shadow) Name() string           { return "shadow" }
+func (x *shadow) Stage(obj int)          { *x.staged = append(*x.staged, obj) }
+func (x *shadow) Staged() int            { return len(*x.staged) }
+func (x *shadow) Unstage(n int)          { *x.staged = (*x.staged)[:n] }
+func (x *shadow) Put(slot uint32, n int) { x.at[slot] = (*x.staged)[n] }
+func (x *shadow) Drop(slot uint32)       { delete(x.at, slot) }
+func (x *shadow) Truncate(n int)         { x.bound = n }
+func (x *shadow) Move(from, to uint32)   { x.at[to] = x.at[from]; delete(x.at, from) }
+func (x *shadow) Clone() Index[int] {
+	c := newShadow()
+	c.staged = x.staged
+	for k, v := range x.at {
+		c.at[k] = v
+	}
+	return c
+}
+
+func (x *shadow) Check(objs cowvec.View[int]) error {
+	n := 0
+	for slot, obj := range objs.All {
+		n++
+		if x.at[slot] != obj {
+			return errors.New("wrong object")
+		}
+	}
+	if n != len(x.at) {
+		return errors.New("wrong number")
+	}
+	return x.broken
+}
+
+func hashOf(obj int) (uint32, error) { return uint32(obj) * 0x9e3779b1, nil }
+
+// find returns the slot of obj.
+func find(st *State[int], obj int) (uint32, bool) {
+	h, _ := hashOf(obj)
+	for slot := range uint32(st.Slots()) {
+		if st.Used(slot) && st.At(slot) == obj {
+			return slot, st.holds(h, slot)
+		}
+	}
+	return 0, false
+}
+
+// TestModel makes random changes, in place and on clones, and compares with a set.
+func TestModel(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	s, x := New[int](nil), newShadow()
+	s.AddIndexes([]Index[int]{x})
+	want := map[int]bool{}
+	rounds := 3000
+	if testing.Short() {
+		rounds = 300
+	}
+	for round := range rounds {
+		target := []int{30, 400, 0, 200}[round/100%4]
+		st := s.Own()
+		aside := r.IntN(3) == 0
+		if aside {
+			st = s.Clone()
+		} else {
+			st = s.Begin()
+		}
+		for range r.IntN(60) {
+			obj := r.IntN(1000) + 1
+			if want[obj] {
+				if len(want) > target || r.IntN(3) == 0 {
+					slot, ok := find(st, obj)
+					if !ok {
+						t.Fatalf("round %d: %d is lost", round, obj)
+					}
+					st.Remove(slot)
+					delete(want, obj)
+				}
+				continue
+			}
+			if len(want) <= target || r.IntN(10) == 0 {
+				st.Indexes()[0].Stage(obj)
+				h, _ := hashOf(obj)
+				st.Insert(h, obj, 0)
+				st.Indexes()[0].Unstage(0)
+				want[obj] = true
+			}
+		}
+		also := false
+		s.End(st, func() { also = true })
+		if err := s.Check(hashOf); err != nil || !also {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		st = s.Read()
+		if st.Len() != len(want) {
+			t.Fatalf("round %d: %d objects, want %d", round, st.Len(), len(want))
+		}
+		s.Done()
+	}
+}
+
+// TestTidyKeepsUp removes all but every hundredth object, one per commit, and expects
+// the slots to follow.
+func TestTidyKeepsUp(t *testing.T) {
+	s, x := New[int](nil), newShadow()
+	s.AddIndexes([]Index[int]{x})
+	const n = 20_000
+	st := s.Begin()
+	for obj := 1; obj <= n; obj++ {
+		x.Stage(obj)
+		h, _ := hashOf(obj)
+		st.Insert(h, obj, 0)
+		x.Unstage(0)
+	}
+	s.End(st, func() {})
+	view := st.View()
+	for obj := range n {
+		if obj++; obj%100 == 0 {
+			continue
+		}
+		st := s.Begin()
+		slot := uint32(obj - 1)
+		if !st.Used(slot) || st.At(slot) != obj { // it was moved
+			slot, _ = find(st, obj)
+		}
+		st.Remove(slot)
+		s.End(st, func() {})
+		if st.Slots() > 5*st.Len()+minSlots {
+			t.Fatalf("%d objects in %d slots", st.Len(), st.Slots())
+		}
+	}
+	if err := s.Check(hashOf); err != nil {
+		t.Error(err)
+	}
+	if s.Own().Len() != n/100 || view.Live() != n || x.bound == 0 || x.bound > 5*n/100+minSlots {
+		t.Errorf("%d objects, %d in the old view, %d slots", s.Own().Len(), view.Live(), x.bound)
+	}
+}
+
+// TestCheckFinds breaks what Check is for.
+func TestCheckFinds(t *testing.T) {
+	for _, c := range []struct {
+		want string
+		harm func(*Slots[int], *shadow)
+	}{
+		{"keys", func(s *Slots[int], _ *shadow) { s.st.keys.Remove(3) }},
+		{"not found by its key", func(s *Slots[int], _ *shadow) { s.st.objs.Set(3, 99) }},
+		{"not found by its key", func(s *Slots[int], _ *shadow) { s.st.keys.Remove(3); s.st.keys.Insert(5, 3) }},
+		{"shadow", func(_ *Slots[int], x *shadow) { x.broken = errors.New("broken") }},
+		{"shadow", func(_ *Slots[int], x *shadow) { x.Drop(2) }},
+		{"no key", func(s *Slots[int], _ *shadow) { s.st.objs.Set(3, -1) }},
+	} {
+		s, x := New[int](nil), newShadow()
+		s.AddIndexes([]Index[int]{x})
+		st := s.Begin()
+		for obj := range 10 {
+			x.Stage(obj)
+			h, _ := hashOf(obj)
+			st.Insert(h, obj, 0)
+			x.Unstage(0)
+		}
+		s.End(st, func() {})
+		check := func() error {
+			return s.Check(func(obj int) (uint32, error) {
+				if obj < 0 {
+					return 0, errors.New("no key")
+				}
+				return hashOf(obj)
+			})
+		}
+		if err := check(); err != nil {
+			t.Fatal(err)
+		}
+		c.harm(s, x)
+		if err := check(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+}
+
+func TestReportOncePerTopic(t *testing.T) {
+	New[int](nil).Report("a", errors.New("nobody hears it"))
+	var got []string
+	s := New[int](func(err error) { got = append(got, err.Error()) })
+	for _, topic := range []string{"a", "b", "a", "a", "b"} {
+		s.Report(topic, errors.New(topic))
+	}
+	if strings.Join(got, "") != "ab" {
+		t.Errorf("reported %v", got)
+	}
+}
+
+func TestLookup(t *testing.T) {
+	s := New[int](nil)
+	s.AddIndexes([]Index[int]{newShadow()})
+	st := s.Read()
+	defer s.Done()
+	if st.Lookup("shadow") == nil || st.Lookup("other") != nil {
+		t.Error("lookup by name")
+	}
+}
