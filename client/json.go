@@ -79,11 +79,9 @@ func (c *jsonCodec) marshal(v any) ([]byte, error) {
 }
 
 // decodeUntyped decodes the next value into *v with the types that apimachinery gives
-// untyped values: map[string]any, []any, string, bool, int64, float64 and nil.
+// untyped values: map[string]any, []any, string, bool, int64, float64 and nil. What *v
+// held, from a duplicate name, is replaced.
 func decodeUntyped(dec *jsontext.Decoder, v *any) error {
-	if *v != nil {
-		return errors.ErrUnsupported // a value to merge into: keep the default rules
-	}
 	var err error
 	*v, err = readUntyped(dec)
 	return err

@@ -300,7 +300,7 @@ func TestListPanicContained(t *testing.T) {
 		t.Fatal(got)
 	}
 	var p *client.PanicError
-	if e := got.errs[0]; e.Key != "x" || !errors.As(e, &p) || !errors.Is(e, errTouchy) || !strings.Contains(string(p.Stack), "UnmarshalJSON") {
+	if e := got.errs[0]; e.Key != "x" || !errors.As(e, &p) || !errors.Is(e, errTouchy) || !strings.Contains(string(p.Stack), "UnmarshalJSON") || !strings.Contains(p.Error(), "boom") {
 		t.Error(e)
 	}
 }

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -75,6 +76,19 @@ func TestObjectTypes(t *testing.T) {
 			t.Error(rv, err, p)
 		}
 	})
+	t.Run("metadata without a kind", func(t *testing.T) {
+		type nameless struct {
+			metav1.ObjectMeta `json:"metadata"`
+			Spec              widgetSpec `json:"spec"`
+		}
+		w, rv, err := listOne[*nameless](t, item)
+		if w.Name != "a" || w.Spec.Size != 3 || rv != "10" || err != nil {
+			t.Error(rv, err, w)
+		}
+		if _, _, err := listOne[*nameless](t, `{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"name":"a"}}`); !errors.Is(err, client.ErrWrongKind) {
+			t.Error(err)
+		}
+	})
 	t.Run("metadata behind a nil pointer", func(t *testing.T) {
 		type hollow struct {
 			metav1.TypeMeta
@@ -114,6 +128,10 @@ var objectTexts = []string{
 	`{"metadata":{"name":"a"},"spec":{"options":{"i":1,"f":1.0,"big":9223372036854775807,"over":9223372036854775808,"e":1e3,"neg":-0,"negf":-0.0,"s":"x","t":true,"f2":false,"n":null,"l":[1,1.5,[]],"m":{"a":{}}}}}`,
 	`{"metadata":{"name":"a"},"spec":{"options":{"huge":1e400}}}`,
 	`{"metadata":{"name":"a"},"spec":{"options":{"a":{"x":1},"a":{"y":2}}}}`,
+	`{"metadata":{"name":"a"},"spec":{"extra":1,"extra":2}}`,
+	`{"metadata":{"name":"a"},"spec":{"extra":{"x":1},"extra":{"y":2}}}`,
+	`{"metadata":{"name":"a"},"spec":{"extra":{"x":1},"extra":null}}`,
+	`{"metadata":{"name":"a"},"spec":{"extra":1,"extra":1e999}}`,
 	`{"metadata":{"name":"a"},"spec":{"size":1.0}}`,
 	`{"metadata":{"name":"a"},"spec":{"size":1e2}}`,
 	`{"metadata":{"name":"a"},"spec":{"size":9223372036854775808}}`,

@@ -271,3 +271,16 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// A transport that only says that its connection was closed does not hide the cause.
+func TestCancelBehindAnotherError(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	conn := transport(func(*http.Request) (*http.Response, error) {
+		cancel()
+		return nil, net.ErrClosed
+	}).connection()
+	_, err := newResource[*widget](t, conn, client.Options{}).Get(ctx, types.NamespacedName{Name: "a"}, metav1.GetOptions{})
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, net.ErrClosed) {
+		t.Error(err)
+	}
+}

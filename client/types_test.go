@@ -33,6 +33,7 @@ type widgetSpec struct {
 	Color   string         `json:"color,omitempty"`
 	Ratio   float64        `json:"ratio,omitempty"`
 	Options map[string]any `json:"options,omitempty"`
+	Extra   any            `json:"extra,omitempty"`
 	Data    []byte         `json:"data,omitempty"`
 	Parts   []*widgetPart  `json:"parts,omitempty"`
 }
