@@ -28,7 +28,7 @@ func TestAllocations(t *testing.T) {
 		{1, 1}, {1, 3}, {1, 4096}, {10, 10}, {100, 1000}, {1000, 1000}, {4096, 4096},
 	} {
 		t.Run(fmt.Sprintf("%d deltas of %d keys", size.deltas, size.keys), func(t *testing.T) {
-			f := New[int, int](nil, Options{})
+			f := New[int, int](nil, Options{Limit: 4096})
 			cycle(t, f, size.keys, size.deltas)
 			cycle(t, f, size.keys, size.deltas)
 			n := testing.AllocsPerRun(50, func() { cycle(t, f, size.keys, size.deltas) })
@@ -76,7 +76,7 @@ func TestBurstIsForgotten(t *testing.T) {
 
 // As long as bursts come back, their room is kept.
 func TestBurstsAreRemembered(t *testing.T) {
-	f := New[int, int](nil, Options{})
+	f := New[int, int](nil, Options{Limit: 1000})
 	for round := range 10 {
 		cycle(t, f, 1000, 1000)
 		cycle(t, f, 1000, 1000)

@@ -10,7 +10,7 @@ import (
 const spareFactor = 2
 
 // DefaultLimit is the limit of a queue whose Options name none.
-const DefaultLimit = 4096
+const DefaultLimit = 1024
 
 // Known is the store that the queue's consumer keeps, as far as Replace needs it. It is
 // read under the queue's lock.

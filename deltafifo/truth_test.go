@@ -20,7 +20,6 @@ type server struct {
 	objects int
 	told    map[int]int
 	version int
-	lists   int
 
 	mu      sync.Mutex
 	history map[string]map[int]int

@@ -37,6 +37,7 @@ type step struct {
 	discard bool          // the list failed: the sink forgets it
 	err     error         // to report
 	backoff bool          // wait before the next request
+	afresh  bool          // the wait is that of a first failure
 	atLeast time.Duration // the server asked to wait this long
 }
 
@@ -73,14 +74,19 @@ func (s state) listFailed(err error) (state, step) {
 	case unavailable && s.listRV != "":
 		return s.relist(""), step{discard: true, err: err}
 	}
-	return s.relist(s.listRV), step{discard: true, err: err, backoff: true, atLeast: retryAfter(err)}
+	next := s.relist(s.listRV)
+	if apierrors.IsBadRequest(err) {
+		next.listRV = "" // what is bad may be the version
+	}
+	return next, step{discard: true, err: err, backoff: true, atLeast: retryAfter(err)}
 }
 
 // watchEnd says how a watch ended.
 type watchEnd struct {
-	rv    string // newest resourceVersion seen
-	short bool   // it lasted less than a second
-	err   error  // nil when the server closed it in order
+	rv     string // newest resourceVersion seen
+	short  bool   // it lasted less than a second
+	steady bool   // it lasted as long as the longest wait
+	err    error  // nil when the server closed it in order
 }
 
 // watchEnded follows a watch that was refused, closed or broke off. It brought news if
@@ -100,8 +106,12 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 		}
 		err = ErrShortWatch
 	}
-	s.failures++
-	st := step{err: err, backoff: true, atLeast: retryAfter(err)}
+	if end.short || isStatus(err) {
+		s.failures++ // else the server took the version, and only the connection broke
+	}
+	// Where a proxy cuts every watch after a minute, waits must not grow: between the
+	// cuts all is well.
+	st := step{err: err, backoff: true, afresh: end.steady, atLeast: retryAfter(err)}
 	switch {
 	case isTooLarge(err):
 		return s.relist(""), st
@@ -140,22 +150,26 @@ func isTooLarge(err error) bool {
 // isClientError reports whether the server found fault with the request itself, so that
 // the same watch would be refused again.
 func isClientError(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
-	}
-	code := status.Status().Code
+	code := statusOf(err).Code
 	return code >= 400 && code < 500 && !apierrors.IsTooManyRequests(err)
 }
 
 // retryAfter is how long the server asked to wait, zero if it did not.
 func retryAfter(err error) time.Duration {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return 0
-	}
-	if details := status.Status().Details; details != nil {
+	if details := statusOf(err).Details; details != nil {
 		return time.Duration(details.RetryAfterSeconds) * time.Second
 	}
 	return 0
+}
+
+// isStatus reports whether err is the server's answer and not the loss of it.
+func isStatus(err error) bool { return statusOf(err).Code != 0 }
+
+// statusOf returns the server's answer, zero if err is none.
+func statusOf(err error) metav1.Status {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return status.Status()
+	}
+	return metav1.Status{}
 }

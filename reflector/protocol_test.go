@@ -48,6 +48,7 @@ func (st step) text() string {
 	add(st.discard, "discard")
 	add(st.err != nil, "report")
 	add(st.backoff, "backoff")
+	add(st.afresh, "afresh")
 	add(st.atLeast != 0, st.atLeast.String())
 	return strings.Join(words, " ")
 }
@@ -68,7 +69,7 @@ func listOutcomes() map[string]func(state) (state, step, error) {
 		"older page":   page("6", "", ErrListTooOld),
 		"page with no": page("", "", ErrNoResourceVersion),
 	}
-	for _, word := range []string{"expired", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "internal", "forbidden", "not-found"} {
+	for _, word := range []string{"expired", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "internal", "forbidden", "not-found", "bad-request"} {
 		err := failure(word, 5)
 		all[word] = func(s state) (state, step, error) {
 			next, st := s.listFailed(err)
@@ -96,8 +97,13 @@ func watchOutcomes() map[string]func(state) (state, step, error) {
 	}
 	for _, word := range []string{"expired", "expired-without-code", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "internal", "forbidden", "not-found", "out-of-order"} {
 		err := failure(word, 5)
-		all[word] = ended(watchEnd{err: err}, err)
-		all[word+" after events"] = ended(watchEnd{rv: "9", err: err}, err)
+		all[word] = ended(watchEnd{short: true, err: err}, err)
+		all[word+" after events"] = ended(watchEnd{rv: "9", short: true, err: err}, err)
+	}
+	for _, word := range []string{"eof", "internal"} {
+		err := failure(word, 5)
+		all[word+" after a while"] = ended(watchEnd{err: err}, err)
+		all[word+" after long"] = ended(watchEnd{steady: true, err: err}, err)
 	}
 	return all
 }
@@ -126,7 +132,8 @@ var listSteps = []struct {
 		eof            => list "0" | discard report backoff
 		internal       => list "0" | discard report backoff
 		forbidden      => list "0" | discard report backoff
-		not-found      => list "0" | discard report backoff`},
+		not-found      => list "0" | discard report backoff
+		bad-request    => list "" | discard report backoff`},
 	{"pages of the first list", state{listRV: "0", pageRV: "5", token: "t1"}, `
 		last page      => watch 5 | replace
 		more pages     => list "0" pages of 5 token t2 |
@@ -143,7 +150,8 @@ var listSteps = []struct {
 		eof            => list "0" | discard report backoff
 		internal       => list "0" | discard report backoff
 		forbidden      => list "0" | discard report backoff
-		not-found      => list "0" | discard report backoff`},
+		not-found      => list "0" | discard report backoff
+		bad-request    => list "" | discard report backoff`},
 	{"relist at the last version", state{rv: "7", listRV: "7"}, `
 		last page      => watch 8 | replace
 		more pages     => list "7" seen 7 pages of 8 token t2 |
@@ -160,7 +168,8 @@ var listSteps = []struct {
 		eof            => list "7" seen 7 | discard report backoff
 		internal       => list "7" seen 7 | discard report backoff
 		forbidden      => list "7" seen 7 | discard report backoff
-		not-found      => list "7" seen 7 | discard report backoff`},
+		not-found      => list "7" seen 7 | discard report backoff
+		bad-request    => list "" seen 7 | discard report backoff`},
 	{"list from storage", state{rv: "7"}, `
 		last page      => watch 8 | replace
 		more pages     => list "" seen 7 pages of 8 token t2 |
@@ -177,7 +186,8 @@ var listSteps = []struct {
 		eof            => list "" seen 7 | discard report backoff
 		internal       => list "" seen 7 | discard report backoff
 		forbidden      => list "" seen 7 | discard report backoff
-		not-found      => list "" seen 7 | discard report backoff`},
+		not-found      => list "" seen 7 | discard report backoff
+		bad-request    => list "" seen 7 | discard report backoff`},
 	{"pages from storage", state{rv: "7", pageRV: "9", token: "t1"}, `
 		last page      => watch 9 | replace
 		more pages     => list "" seen 7 pages of 9 token t2 |
@@ -194,7 +204,8 @@ var listSteps = []struct {
 		eof            => list "" seen 7 | discard report backoff
 		internal       => list "" seen 7 | discard report backoff
 		forbidden      => list "" seen 7 | discard report backoff
-		not-found      => list "" seen 7 | discard report backoff`},
+		not-found      => list "" seen 7 | discard report backoff
+		bad-request    => list "" seen 7 | discard report backoff`},
 	{"whole list", state{rv: "7", whole: true}, `
 		last page      => watch 8 | replace
 		more pages     => list "" seen 7 whole pages of 8 token t2 |
@@ -211,7 +222,8 @@ var listSteps = []struct {
 		eof            => list "" seen 7 whole | discard report backoff
 		internal       => list "" seen 7 whole | discard report backoff
 		forbidden      => list "" seen 7 whole | discard report backoff
-		not-found      => list "" seen 7 whole | discard report backoff`},
+		not-found      => list "" seen 7 whole | discard report backoff
+		bad-request    => list "" seen 7 whole | discard report backoff`},
 	// A server may send pages though none were asked for.
 	{"pages of a whole list", state{rv: "7", whole: true, pageRV: "9", token: "t1"}, `
 		last page      => watch 9 | replace
@@ -229,7 +241,8 @@ var listSteps = []struct {
 		eof            => list "" seen 7 whole | discard report backoff
 		internal       => list "" seen 7 whole | discard report backoff
 		forbidden      => list "" seen 7 whole | discard report backoff
-		not-found      => list "" seen 7 whole | discard report backoff`},
+		not-found      => list "" seen 7 whole | discard report backoff
+		bad-request    => list "" seen 7 whole | discard report backoff`},
 }
 
 var watchSteps = []struct {
@@ -251,6 +264,10 @@ var watchSteps = []struct {
 		busy           => watch 7 failures 1 | report backoff 5s
 		refused        => watch 7 failures 1 | report backoff
 		eof            => watch 7 failures 1 | report backoff
+		eof after a while => watch 7 | report backoff
+		eof after long    => watch 7 | report backoff afresh
+		internal after a while => watch 7 failures 1 | report backoff
+		internal after long    => watch 7 failures 1 | report backoff afresh
 		internal       => watch 7 failures 1 | report backoff
 		forbidden      => list "7" seen 7 | report backoff
 		not-found      => list "7" seen 7 | report backoff
@@ -282,6 +299,10 @@ var watchSteps = []struct {
 		busy           => watch 7 failures 5 | report backoff 5s
 		refused        => watch 7 failures 5 | report backoff
 		eof            => list "7" seen 7 | report backoff
+		eof after a while => watch 7 failures 4 | report backoff
+		eof after long    => watch 7 failures 4 | report backoff afresh
+		internal after a while => list "7" seen 7 | report backoff
+		internal after long    => list "7" seen 7 | report backoff afresh
 		internal       => list "7" seen 7 | report backoff
 		forbidden      => list "7" seen 7 | report backoff
 		not-found      => list "7" seen 7 | report backoff

@@ -29,6 +29,9 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 			return err
 		}
 	}
+	if r.state.token != "" {
+		r.sink.Discard() // between two pages
+	}
 	return nil
 }
 
@@ -37,6 +40,7 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 	asked := r.state.listRV
 	page, sinkErr, err := r.listPage(ctx)
 	if sinkErr != nil || ctx.Err() != nil {
+		r.state.token = ""
 		r.sink.Discard()
 		return sinkErr
 	}
@@ -144,7 +148,8 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	end.short = time.Since(began) < time.Second
+	lived := time.Since(began)
+	end.short, end.steady = lived < time.Second, lived >= r.opts.Backoff.Max
 	var st step
 	r.state, st = r.state.watchEnded(end)
 	r.follow(ctx, st, RequestError{Verb: "watch", ResourceVersion: asked})
@@ -196,6 +201,9 @@ func (r *Reflector[T]) badObject(err error) *ObjectError {
 // follow reports the failure of a request, if it failed, and waits as st says.
 func (r *Reflector[T]) follow(ctx context.Context, st step, failed RequestError) {
 	var wait time.Duration
+	if st.afresh {
+		r.waits.next = 0
+	}
 	if st.backoff {
 		wait = r.waits.after(time.Now(), st.atLeast)
 	}
