@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -42,7 +43,11 @@ func connect(o options, note func(string)) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{title: title, namespace: cmp.Or(o.write, summaryNamespace), disconnect: conn.HTTP.CloseIdleConnections}
+	c := &cluster{
+		title:      title,
+		namespace:  cmp.Or(o.write, summaryNamespace),
+		disconnect: func() { utilnet.CloseIdleConnectionsFor(cmp.Or(conn.HTTP.Transport, http.DefaultTransport)) },
+	}
 	if o.write == "" {
 		// Read-only: the summaries go to a server of their own, in memory.
 		server, err := demo.NewServer()
