@@ -107,7 +107,7 @@ func BenchmarkInitialSync(b *testing.B) {
 	src := newFeed(100_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		inf, err := informer.New(src, store.ObjectKey, informer.Options[*widget]{Indexes: []index.Definition[*widget]{byNode}})
+		inf, err := informer.New(src, store.ObjectKey, informer.Options[*widget]{Indexes: index.Of(byNode)})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -33,7 +33,7 @@ func TestNewRefusesMisuse(t *testing.T) {
 		{"two indexes of one name", func() (*informer.Informer[key, *widget], error) {
 			again := index.New("node", func(dst []int, w *widget) []int { return dst })
 			return informer.New(src, store.ObjectKey, informer.Options[*widget]{
-				Indexes: []index.Definition[*widget]{byNode, again},
+				Indexes: index.Of(byNode, again),
 			})
 		}, index.ErrExists},
 	} {
@@ -257,12 +257,12 @@ func TestBadObjectsInWatch(t *testing.T) {
 		}
 		inf, err := informer.New(src, keyFunc, informer.Options[*widget]{
 			OnError: heard.add,
-			Indexes: []index.Definition[*widget]{index.New("node", func(dst []string, w *widget) []string {
+			Indexes: index.Of(index.New("node", func(dst []string, w *widget) []string {
 				if w.Spec.Node == "panic in the index" {
 					panic("index")
 				}
 				return append(dst, w.Spec.Node)
-			})},
+			})),
 		})
 		if err != nil {
 			t.Fatal(err)

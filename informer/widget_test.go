@@ -61,7 +61,7 @@ func source(t testing.TB, server *fake.Server) *fake.Source[*widget] {
 func newInformer(t testing.TB, src reflector.Source[*widget], opts informer.Options[*widget]) *informer.Informer[key, *widget] {
 	t.Helper()
 	if opts.Indexes == nil {
-		opts.Indexes = []index.Definition[*widget]{byNode}
+		opts.Indexes = index.Of(byNode)
 	}
 	inf, err := informer.New(src, store.ObjectKey, opts)
 	if err != nil {
