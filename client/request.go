@@ -24,6 +24,7 @@ type call struct {
 	verb        string // as Kubernetes names it, for errors
 	method      string
 	key         types.NamespacedName // without a name: the collection
+	creates     string               // the name of an object that key does not have yet
 	subresource string
 	query       url.Values
 	accept      string
@@ -37,8 +38,9 @@ func (r *Resource[T]) fail(c call, err error) error {
 	if c.subresource != "" {
 		subject += "/" + c.subresource
 	}
-	if c.key.Name != "" {
-		subject = fmt.Sprintf("%s %q", subject, identity{namespace: c.key.Namespace, name: c.key.Name}.key())
+	id := identity{namespace: c.key.Namespace, name: c.key.Name + c.creates}
+	if id.name != "" {
+		subject = fmt.Sprintf("%s %q", subject, id.key())
 	}
 	return fmt.Errorf("%s %s: %w", c.verb, subject, err)
 }

@@ -43,6 +43,14 @@ func calls(ctx context.Context, r *client.Resource[*widget]) map[string]func() e
 	}
 }
 
+// subject is how an error of one of the calls begins.
+func subject(verb string) string {
+	if verb == "list" || verb == "watch" {
+		return verb + " widgets.example.com"
+	}
+	return verb + ` widgets.example.com "ns/a"`
+}
+
 func TestRefusals(t *testing.T) {
 	for _, test := range []struct {
 		name, contentType, retry, body string
@@ -90,7 +98,7 @@ func TestRefusals(t *testing.T) {
 					t.Errorf("%s: delay of %d s, want %d", verb, seconds, test.seconds)
 				}
 				text := err.Error()
-				if !strings.Contains(text, test.text) || !strings.HasPrefix(text, verb+" widgets.example.com") || len(text) > 4096 {
+				if !strings.Contains(text, test.text) || !strings.HasPrefix(text, subject(verb)+": ") || len(text) > 4096 {
 					t.Errorf("%s: %s", verb, text)
 				}
 			}
@@ -122,7 +130,7 @@ func TestConnectionRefused(t *testing.T) {
 	_ = l.Close()
 	r := newResource[*widget](t, client.Connection{URL: "http://" + address}, client.Options{})
 	for verb, do := range calls(t.Context(), r) {
-		if err := do(); !errors.Is(err, syscall.ECONNREFUSED) || !strings.HasPrefix(err.Error(), verb+" widgets.example.com") {
+		if err := do(); !errors.Is(err, syscall.ECONNREFUSED) || !strings.HasPrefix(err.Error(), subject(verb)+": ") {
 			t.Errorf("%s: %v", verb, err)
 		}
 	}

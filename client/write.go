@@ -25,7 +25,11 @@ func (r *Resource[T]) Get(ctx context.Context, key types.NamespacedName, opts me
 }
 
 // Create writes a new object and returns it as the server stored it. Its namespace is
-// that in its metadata, or that of the Options.
+// that in its metadata, or that of the Options. An object that lacks kind or apiVersion is
+// sent with those of the resource as far as they are known (Options.Kind, or the last
+// list): servers ask for them in custom resources. The caller's object is not changed.
+//
+// A metav1.PartialObjectMetadata cannot be created or updated, only patched.
 func (r *Resource[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
 	c := call{verb: "create", method: http.MethodPost}
 	if err := r.encode(&c, object); err != nil {
@@ -187,6 +191,7 @@ func (r *Resource[T]) encode(c *call, object T) error {
 		c.key.Name = h.Metadata.Name
 		return nil // one completes the key
 	}
+	c.creates = h.Metadata.Name
 	c.key, err = r.complete(c.key)
 	return err
 }
