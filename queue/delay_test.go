@@ -203,6 +203,24 @@ func TestDebounceWhileRunning(t *testing.T) {
 	})
 }
 
+// A longest hold that is shorter than the hold is no use; time in the hold counts as time in the queue.
+func TestDebounceBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options[string]{Debounce: time.Second, DebounceMax: time.Millisecond, Timing: true})
+		start := time.Now()
+		q.Add("k")
+		if _, at := arrival(t, q, start); at != time.Second {
+			t.Errorf("came after %v, want 1s", at)
+		}
+		q.Add("k")
+		q.AddAfter("k", 300*time.Millisecond)
+		arrival(t, q, start)
+		if sum := q.Metrics().Latency.Sum; sum != 1300*time.Millisecond {
+			t.Errorf("queued for %v in all, want 1.3s", sum)
+		}
+	})
+}
+
 // Delays that do not fit into time are the longest there is, not wrapped around to the past.
 func TestDelayOverflow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -34,7 +34,7 @@ func (l Exponential[K]) Delay(_ K, failures int) time.Duration {
 		limit = 1000 * time.Second
 	}
 	failures = max(0, failures)
-	if failures >= 63 || base > limit>>failures {
+	if base > limit>>failures { // so base<<failures does not overflow
 		return limit
 	}
 	return base << failures

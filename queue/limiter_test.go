@@ -111,3 +111,34 @@ func TestAddRateLimited(t *testing.T) {
 		})
 	}
 }
+
+// meddler is a limiter that changes the key it is asked about.
+type meddler struct{ q *Queue[string] }
+
+func (m *meddler) Delay(key string, _ int) time.Duration {
+	m.q.Forget(key)
+	if key == "last" {
+		m.q.ShutDown()
+	}
+	return time.Second
+}
+
+// A key that is forgotten while the limiter is asked must still come, and nothing may come after a shutdown.
+func TestLimiterMeddles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &meddler{}
+		q := New(Options[string]{Limiter: m})
+		m.q = q
+		start := time.Now()
+		q.AddRateLimited("k")
+		q.check(t)
+		if k, at := arrival(t, q, start); k != "k" || at != time.Second {
+			t.Errorf("%s came after %v", k, at)
+		}
+		q.AddRateLimited("last")
+		if d := q.Metrics().Delayed; d != 0 {
+			t.Errorf("%d delayed after shutdown", d)
+		}
+		q.check(t)
+	})
+}

@@ -328,6 +328,29 @@ func TestRunReplacesLostWorkers(t *testing.T) {
 	})
 }
 
+// Again is not a failure, and ends a series of them.
+func TestRunAgainForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options[string]{})
+		results := []error{errors.New("boom"), Again(time.Minute), nil}
+		wait := startRun(t.Context(), q, RunOptions{}, func(context.Context, string) error {
+			err := results[0]
+			results = results[1:]
+			return err
+		})
+		q.Add("k")
+		for _, want := range []int{1, 0, 0} {
+			synctest.Wait()
+			if r := q.Retries("k"); r != want {
+				t.Errorf("Retries = %d before %v, want %d", r, results, want)
+			}
+			time.Sleep(time.Minute)
+		}
+		q.ShutDown()
+		wait()
+	})
+}
+
 // Two Runs may share a queue.
 func TestRunTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

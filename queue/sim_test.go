@@ -69,7 +69,7 @@ func newSim(t *testing.T, opts Options[string], src source, every int) *sim {
 func (s *sim) run(limit int) (steps int) {
 	for ; !s.ended && steps < limit; steps++ {
 		s.step()
-		time.Sleep(2) // no two operations at the same time
+		time.Sleep(2 * time.Nanosecond) // no two operations at the same time
 		s.settle()
 		if steps%s.every == 0 {
 			s.q.check(s.t)
