@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -16,8 +17,9 @@ const maxDifferent = 10
 
 // Diff compares a cache with the server: it returns a readable difference between the
 // cached objects and those of the selection on the server, empty when they are equal
-// object for object. Lines with - are the server's, lines with + the cache's. opts are
-// for [cmp.Diff]; with any, equality is as they say. Errors: those of [List].
+// object for object. An empty list or map equals an absent one: most look alike on the
+// wire. Lines with - are the server's, lines with + the cache's. opts are more options for
+// [cmp.Diff]. Errors: those of [List].
 func Diff[T metav1.Object](at Target, sel Selection, cached iter.Seq[T], opts ...cmp.Option) (string, error) {
 	sel.ReadOnly = true
 	want, err := List[T](at, sel)
@@ -57,7 +59,7 @@ func Diff[T metav1.Object](at Target, sel Selection, cached iter.Seq[T], opts ..
 // compare shows one pair. Fields that are not exported count as well.
 func compare[T metav1.Object](key types.NamespacedName, want, got T, opts []cmp.Option) string {
 	all := cmp.Exporter(func(reflect.Type) bool { return true })
-	d := cmp.Diff(want, got, append([]cmp.Option{all}, opts...)...)
+	d := cmp.Diff(want, got, append([]cmp.Option{all, cmpopts.EquateEmpty()}, opts...)...)
 	if d == "" {
 		return ""
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,7 +72,7 @@ func errTooLarge(rv, current uint64) error {
 // errUnsupportedMedia is the 415 of a body in a format that the fake does not read.
 func errUnsupportedMedia(got string, want ...string) error {
 	return statusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
-		fmt.Sprintf("the body of the request was in an unknown format - accepted media types include: %s (got %q)", join(want), got))
+		fmt.Sprintf("the body of the request was in an unknown format - accepted media types include: %s (got %q)", strings.Join(want, ", "), got))
 }
 
 // errNoResource is the 404 of a resource that its group does not have.
@@ -119,15 +120,4 @@ func asStatus(err error) metav1.Status {
 
 func conflict(gr schema.GroupResource, name, format string, args ...any) error {
 	return apierrors.NewConflict(gr, name, fmt.Errorf(format, args...))
-}
-
-func join(words []string) string {
-	out := ""
-	for i, w := range words {
-		if i > 0 {
-			out += ", "
-		}
-		out += w
-	}
-	return out
 }

@@ -130,15 +130,16 @@ func (f Fault) strikes(verb Verb) bool {
 	return false
 }
 
-// strike returns the fault that hits this call, nil for none.
-func (s *Server) strike(verb Verb, gr schema.GroupResource, http bool) *Fault {
+// strike returns the fault that hits this call, nil for none. bytes says that the answer
+// is sent as bytes, by HTTP.
+func (s *Server) strike(verb Verb, gr schema.GroupResource, bytes bool) *Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.faults {
 		if f.Verb != "" && f.Verb != verb || !f.Resource.Empty() && f.Resource != gr {
 			continue
 		}
-		if f.left == 0 || !f.strikes(verb) || f.CutBytes > 0 && !http {
+		if f.left == 0 || !f.strikes(verb) || f.CutBytes > 0 && !bytes {
 			continue
 		}
 		if f.skip > 0 {

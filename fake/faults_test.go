@@ -156,7 +156,7 @@ func readBroken(t *testing.T, s *fake.Server, path string) (string, error) {
 func TestCutBytes(t *testing.T) {
 	s := fivePods(t)
 	_, whole, _ := call(t, s, "GET", "/api/v1/pods", "")
-	for _, n := range []int{1, 10, len(whole) - 1} {
+	for _, n := range []int{1, 10, len(whole) - 1, len(whole)} {
 		check(t, s.Inject(fake.Fault{Verb: fake.VerbList, CutBytes: n}))
 		_, _, err := list(t, s, fake.Selection{}, metav1.ListOptions{})
 		check(t, err) // a source has no bytes and does not use the fault up

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,10 +54,22 @@ func TestHTTPLife(t *testing.T) {
 	if code, body, _ := call(t, s, "DELETE", pods+"/p", `{"preconditions":{"resourceVersion":"3"}}`); code != 409 {
 		t.Errorf("DELETE with precondition: %d %s", code, body)
 	}
+	if code, body, _ := call(t, s, "PATCH", pods+"/p", `{"metadata":{"finalizers":["example.com/hold"]}}`, "Content-Type", "application/merge-patch+json"); code != 200 {
+		t.Errorf("PATCH: %d %s", code, body)
+	}
+	if code, body, _ := call(t, s, "DELETE", pods+"/p", ""); code != 200 || !strings.Contains(body, `"resourceVersion":"6","generation":4,`) || !strings.Contains(body, `"deletionTimestamp":"`) {
+		t.Errorf("DELETE with finalizer: %d %s", code, body)
+	}
+	if code, body, _ := call(t, s, "PATCH", pods+"/p", `{"metadata":{"finalizers":null}}`, "Content-Type", "application/merge-patch+json"); code != 200 {
+		t.Errorf("PATCH: %d %s", code, body)
+	}
+	if code, body, _ := call(t, s, "POST", pods, `{"metadata":{"name":"p"}}`); code != 201 {
+		t.Errorf("POST: %d %s", code, body)
+	}
 	if code, body, _ := call(t, s, "DELETE", pods+"/p", ""); code != 200 || !strings.Contains(body, `"status":"Success","details":{"name":"p","kind":"pods","uid":"`) {
 		t.Errorf("DELETE: %d %s", code, body)
 	}
-	if code, body, _ := call(t, s, "GET", pods, ""); body != `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`+"\n" {
+	if code, body, _ := call(t, s, "GET", pods, ""); body != `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[]}`+"\n" {
 		t.Errorf("LIST: %d %s", code, body)
 	}
 }
@@ -77,7 +90,9 @@ func TestHTTPCustomResource(t *testing.T) {
 	}
 }
 
-func TestHTTPWatchFrames(t *testing.T) {
+func TestHTTPWatchFrames(t *testing.T) { synctest.Test(t, httpWatchFrames) }
+
+func httpWatchFrames(t *testing.T) {
 	s := prepare(t, fake.Options{})
 	code, body, _ := call(t, s, "GET", "/api/v1/namespaces/b/pods?watch=1&resourceVersion=2&timeoutSeconds=1&allowWatchBookmarks=true", "")
 	lines := strings.Split(strings.TrimSpace(body), "\n")

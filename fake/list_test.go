@@ -139,6 +139,20 @@ func TestPagesOfASelectionMayEndEmpty(t *testing.T) {
 	}
 }
 
+// TestTokenFromBeforeTheNamespace continues a list in a namespace that lies after the
+// token: nothing of it may be skipped.
+func TestTokenFromBeforeTheNamespace(t *testing.T) {
+	s := fivePods(t)
+	must(fake.Create(s, newPod("b", "q")))(t)
+	_, meta, err := list(t, s, fake.Selection{}, metav1.ListOptions{Limit: 1})
+	check(t, err)
+	got, _, err := list(t, s, fake.Selection{Namespace: "b"}, metav1.ListOptions{Continue: meta.Continue})
+	check(t, err)
+	if d := cmp.Diff([]string{"q 7"}, got); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestBadContinueTokens(t *testing.T) {
 	s := fivePods(t)
 	_, meta, err := list(t, s, fake.Selection{}, metav1.ListOptions{Limit: 1})
@@ -160,6 +174,16 @@ func TestBadContinueTokens(t *testing.T) {
 	}
 	_, _, err = list(t, s, fake.Selection{}, metav1.ListOptions{Continue: encode(`{"v":"meta.k8s.io/v1","rv":99,"start":"a/p\u0000"}`)})
 	wantStatus(t, err, 504, metav1.StatusReasonTimeout)
+}
+
+func TestOptionsNarrowTheSelection(t *testing.T) {
+	s := fivePods(t)
+	got, _, err := list(t, s, fake.Selection{LabelSelector: "app=web", FieldSelector: "metadata.name!=p0"},
+		metav1.ListOptions{LabelSelector: "app", FieldSelector: "metadata.name!=p4"})
+	check(t, err)
+	if d := cmp.Diff([]string{"p2 4"}, got); d != "" {
+		t.Error(d)
+	}
 }
 
 func TestListStops(t *testing.T) {

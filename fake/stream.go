@@ -47,6 +47,8 @@ type stream[T metav1.Object] struct {
 	timeUp bool
 	ended  error // once set, all that poll says
 	wake   <-chan struct{}
+	// closing says that what is in buffer is the rest.
+	closing bool
 }
 
 // watch opens a stream. Errors that the API server puts into the stream are returned by
@@ -132,13 +134,16 @@ func (w *stream[T]) poll() (c change[T], ok bool, err error) {
 				return c, true, nil
 			}
 		}
-		if w.timeUp = w.timeUp || w.timeIsUp(); w.timeUp {
+		if w.closing {
 			return w.lastBookmark()
 		}
+		// One more read after the time is up, so that the bookmark is fresh and yet a
+		// busy resource does not keep the watch open.
+		w.closing = w.timeIsUp()
 		if err := w.read(); err != nil {
 			return c, false, w.end(err)
 		}
-		if len(w.buffer) == 0 {
+		if len(w.buffer) == 0 && !w.closing {
 			return c, false, nil
 		}
 	}
@@ -213,15 +218,14 @@ func (w *stream[T]) translate(r *record[T]) (c change[T], ok bool, err error) {
 }
 
 func (w *stream[T]) timeIsUp() bool {
-	if w.timer == nil {
-		return false
+	if w.timer != nil {
+		select {
+		case <-w.timer.C:
+			w.timeUp = true
+		default:
+		}
 	}
-	select {
-	case <-w.timer.C:
-		return true
-	default:
-		return false
-	}
+	return w.timeUp
 }
 
 // lastBookmark lets a client that resumes skip what it has been sent.
@@ -234,7 +238,7 @@ func (w *stream[T]) lastBookmark() (c change[T], ok bool, err error) {
 }
 
 func (w *stream[T]) checkTime() error {
-	if w.timeUp = w.timeUp || w.timeIsUp(); w.timeUp {
+	if w.timeIsUp() {
 		return w.end(io.EOF)
 	}
 	return nil

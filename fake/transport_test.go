@@ -7,11 +7,14 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake"
 )
@@ -70,6 +73,39 @@ func TestContextEndsAWatch(t *testing.T) {
 			t.Errorf("ended with %v", err)
 		}
 		check(t, resp.Body.Close())
+	})
+}
+
+// sluggish takes a minute to encode.
+type sluggish struct {
+	metav1.ObjectMeta `json:"metadata"`
+	encoded           *atomic.Bool
+}
+
+func (o *sluggish) MarshalJSON() ([]byte, error) {
+	time.Sleep(time.Minute)
+	o.encoded.Store(true)
+	return []byte(`{"metadata":{}}`), nil
+}
+
+func (o *sluggish) DeepCopyObject() runtime.Object { c := *o; return &c }
+
+func (o *sluggish) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// TestCloseWaitsForTheHandler closes while the handler is at work: when Close returns,
+// nothing of the request may still run.
+func TestCloseWaitsForTheHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := fake.New(fake.Options{})
+		check(t, fake.Register[*sluggish](s, fake.Resource{Name: "snails"}))
+		obj := &sluggish{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "o"}, encoded: new(atomic.Bool)}
+		must(fake.Create(s, obj))(t)
+		resp := must(s.Client().Get(fake.URL + "/api/v1/snails?watch=true&resourceVersion=1"))(t)
+		synctest.Wait()
+		check(t, resp.Body.Close())
+		if !obj.encoded.Load() {
+			t.Error("Close returned while the handler was encoding")
+		}
 	})
 }
 

@@ -133,7 +133,7 @@ func TestUpdateAndGeneration(t *testing.T) {
 	if same.ResourceVersion != p.ResourceVersion {
 		t.Errorf("an update of nothing moved from %s to %s", p.ResourceVersion, same.ResourceVersion)
 	}
-	p.Status.Phase, p.CreationTimestamp, p.SelfLink = "Running", metav1.Time{}, ""
+	p.Status.Phase, p.CreationTimestamp = "Running", metav1.Time{}
 	next := must(fake.Update(s, p))(t)
 	if next.Generation != 1 || next.ResourceVersion == p.ResourceVersion || next.CreationTimestamp.IsZero() {
 		t.Errorf("after a status change: generation %d, RV %s, created %v", next.Generation, next.ResourceVersion, next.CreationTimestamp)
@@ -144,6 +144,26 @@ func TestUpdateAndGeneration(t *testing.T) {
 	if last.Generation != 2 || last.UID != p.UID {
 		t.Errorf("after a spec change without RV: generation %d, uid %s", last.Generation, last.UID)
 	}
+}
+
+func TestGenerationOfUnstructured(t *testing.T) {
+	s := fake.New(fake.Options{})
+	check(t, fake.Register[*unstructured.Unstructured](s, fake.Resource{Group: "example.com", Kind: "Job"}))
+	obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "a", "name": "j"}}}
+	for _, c := range []struct {
+		patch string
+		want  int64
+	}{{`{}`, 1}, {`{"status":{"n":1}}`, 1}, {`{"metadata":{"labels":{"a":"b"}}}`, 1}, {`{"spec":{"n":1}}`, 2}, {`{"data":1}`, 3}, {`{"data":1}`, 3}} {
+		if s.ResourceVersion() == "1" {
+			must(fake.Create(s, obj))(t)
+		}
+		got := must(fake.Patch[*unstructured.Unstructured](s, key("a", "j"), []byte(c.patch)))(t)
+		if got.GetGeneration() != c.want {
+			t.Errorf("after %s: generation %d, want %d", c.patch, got.GetGeneration(), c.want)
+		}
+	}
+	obj.Object["metadata"].(map[string]any)["labels"] = "none"
+	wantStatus(t, second(fake.Update(s, obj)), 400, metav1.StatusReasonBadRequest)
 }
 
 func TestGenerateName(t *testing.T) {

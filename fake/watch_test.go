@@ -220,13 +220,14 @@ func TestTimeoutSeconds(t *testing.T) {
 		must(fake.Create(s, newPod("a", "p")))(t)
 		must(fake.Create(s, newPod("b", "p")))(t)
 		r.want(t, "ADDED 2 a/p node=")
-		time.Sleep(10*time.Second - 1)
+		time.Sleep(10*time.Second - time.Nanosecond)
 		r.want(t, "ADDED 2 a/p node=")
 		if ended, _ := r.end(); ended {
 			t.Error("ended early")
 		}
-		time.Sleep(1)
-		r.want(t, "ADDED 2 a/p node=", "BOOKMARK 3")
+		must(fake.Create(s, &widget{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "w"}}))(t)
+		time.Sleep(time.Nanosecond)
+		r.want(t, "ADDED 2 a/p node=", "BOOKMARK 4")
 		if ended, err := r.end(); !ended || err != nil {
 			t.Errorf("ended %t with %v, want an orderly end", ended, err)
 		}
