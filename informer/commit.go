@@ -119,8 +119,9 @@ func eventOf[K comparable, T any](op *store.Op[K, T], d *deltafifo.Delta[T]) (Ev
 	return ev, true
 }
 
-// keepChanges bounds the slices that are kept from batch to batch.
-const keepChanges = 1024
+// keepChanges bounds the slices that are kept from batch to batch: those of a full FIFO
+// are, those of a large list are not.
+const keepChanges = 2 * deltafifo.DefaultLimit
 
 // reset empties c without pinning an object, or a large list's memory.
 func (c *changes[K, T]) reset() {
