@@ -22,6 +22,8 @@ import (
 const (
 	// verifyFor is how long the caches may take to equal the server.
 	verifyFor = 15 * time.Second
+	// compareTimeout is how long the server may take to list everything.
+	compareTimeout = time.Minute
 	// catchUp is how long a cache gets to reach the version of a list, which in a real
 	// cluster can take until the next bookmark.
 	catchUp = 2 * time.Second
@@ -50,8 +52,7 @@ type verdict struct {
 // they should be. An object that differs is looked at again until it does not, or time is
 // up: a real cluster goes on while it is being listed.
 func verify(ctx context.Context, m *meter) (verdict, error) {
-	ctx, cancel := context.WithTimeout(ctx, verifyFor)
-	defer cancel()
+	end := time.Now().Add(verifyFor)
 	var before map[string]string
 	for {
 		v, err := m.compare(ctx)
@@ -61,21 +62,25 @@ func verify(ctx context.Context, m *meter) (verdict, error) {
 		if len(v.different) == 0 {
 			return v, nil
 		}
-		now := v.different
+		if time.Now().After(end) {
+			all := len(v.different)
+			maps.DeleteFunc(v.different, func(name, how string) bool { return before[name] != how })
+			v.changing = all - len(v.different)
+			return v, nil
+		}
+		before = v.different
 		select {
 		case <-time.After(lookAgain):
 		case <-ctx.Done():
-			v.different = maps.Clone(now)
-			maps.DeleteFunc(v.different, func(name, how string) bool { return before[name] != how })
-			v.changing = len(now) - len(v.different)
-			return v, nil
+			return v, context.Cause(ctx)
 		}
-		before = now
 	}
 }
 
 // compare looks once.
 func (m *meter) compare(ctx context.Context) (verdict, error) {
+	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
+	defer cancel()
 	c := m.controller
 	pods, rv, err := list(ctx, m.cluster.pods)
 	if err != nil {
@@ -84,8 +89,8 @@ func (m *meter) compare(ctx context.Context) (verdict, error) {
 	if m.cluster.bookmark != nil {
 		m.cluster.bookmark()
 	}
-	waiting, cancel := context.WithTimeout(ctx, catchUp)
-	defer cancel()
+	waiting, stop := context.WithTimeout(ctx, catchUp)
+	defer stop()
 	// If the cache does not get there, the comparison says how far it is.
 	_ = c.pods.Store().WaitForRV(waiting, rv)
 	v := verdict{
