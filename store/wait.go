@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
@@ -11,6 +12,8 @@ import (
 // waits holds who waits for a key or a resourceVersion. A wake-up is a hint: the woken
 // looks at the store again.
 type waits[K comparable] struct {
+	count atomic.Int32 // of waits in keys and versions
+
 	mu       sync.Mutex
 	closed   bool
 	keys     map[K]map[chan struct{}]struct{}
@@ -18,11 +21,7 @@ type waits[K comparable] struct {
 }
 
 // idle says that nobody waits. A wait that begins after the commit sees its result.
-func (w *waits[K]) idle() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.keys) == 0 && len(w.versions) == 0
-}
+func (w *waits[K]) idle() bool { return w.count.Load() == 0 }
 
 func wake(ch chan struct{}) {
 	select {
@@ -76,6 +75,7 @@ func (w *waits[K]) isClosed() bool {
 }
 
 func (w *waits[K]) addKey(key K, ch chan struct{}) {
+	w.count.Add(1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.keys == nil {
@@ -88,6 +88,7 @@ func (w *waits[K]) addKey(key K, ch chan struct{}) {
 }
 
 func (w *waits[K]) removeKey(key K, ch chan struct{}) {
+	w.count.Add(-1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.keys[key], ch)
@@ -100,6 +101,7 @@ func (w *waits[K]) removeKey(key K, ch chan struct{}) {
 }
 
 func (w *waits[K]) addVersion(rv string, ch chan struct{}) {
+	w.count.Add(1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.versions == nil {
@@ -109,6 +111,7 @@ func (w *waits[K]) addVersion(rv string, ch chan struct{}) {
 }
 
 func (w *waits[K]) removeVersion(ch chan struct{}) {
+	w.count.Add(-1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.versions, ch)
