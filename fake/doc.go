@@ -44,6 +44,14 @@
 // sees it as durably blocked; its only timer is timeoutSeconds. [Server.Client] runs each
 // request's handler in a goroutine that ends before the response's Body.Close returns.
 //
+// # Failing and checking
+//
+// [Server.Inject] makes requests fail, by their order and not by chance: refusals, silent
+// watches, broken connections, truncated bodies. [Server.DropWatches] and
+// [Server.Compact] do what a network and a garbage collector do. The typed functions are
+// never struck, so a test can go on writing. [Histories] checks what a handler is told,
+// and [Diff] compares a cache with the server.
+//
 // # Copies
 //
 // Objects are deep-copied in and out, so that no caller shares state with the server:

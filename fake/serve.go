@@ -151,7 +151,8 @@ func writeList(w *response, head []byte, items [][]byte, cut int) error {
 }
 
 // itemBody leaves the kind out where the API server does: in the items of lists of its
-// own resources. Clients must not rely on it there.
+// own resources, so that clients do not come to rely on it. Unstructured objects, whose
+// JSON does not begin with it, keep it.
 func (t *table[T]) itemBody(b []byte) []byte {
 	if t.res.custom() {
 		return b

@@ -1,0 +1,96 @@
+package fake_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinform/kinform/fake"
+)
+
+func TestAccept(t *testing.T) {
+	s := fivePods(t)
+	const partial = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+	for accept, want := range map[string]string{
+		"":                              `{"kind":"Pod",`,
+		"*/*":                           `{"kind":"Pod",`,
+		"application/*;q=0.8":           `{"kind":"Pod",`,
+		"application/json;stream=watch": `{"kind":"Pod",`,
+		"text/html, application/json":   `{"kind":"Pod",`,
+		"application/json;" + partial:   `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"p0"`,
+		"application/json;as=Table;g=meta.k8s.io;v=v1,application/json;" + partial:           `{"kind":"PartialObjectMetadata"`,
+		"application/vnd.kubernetes.protobuf;" + partial + ",application/json":               `{"kind":"Pod",`,
+		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1beta1,application/json": `{"kind":"Pod",`,
+		"application/json;as=Table;g=meta.k8s.io;v=v1":                                       `"code":406`,
+		"text/html":           `"code":406`,
+		"application/json;;=": `"code":406`,
+	} {
+		if _, body, _ := call(t, s, "GET", "/api/v1/namespaces/a/pods/p0", "", "Accept", accept); !strings.Contains(body, want) {
+			t.Errorf("Accept %q: %s, want %s", accept, body, want)
+		}
+	}
+}
+
+// TestPartialWatch watches metadata alone: no event, bookmarks included, may state the
+// kind of the whole object.
+func TestPartialWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := fivePods(t)
+		must(fake.Delete[*pod](s, key("a", "p0")))(t)
+		_, body, _ := call(t, s, "GET", "/api/v1/pods?watch=1&resourceVersion=0&allowWatchBookmarks=true&timeoutSeconds=1", "",
+			"Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
+		lines := strings.Split(strings.TrimSpace(body), "\n")
+		if len(lines) != 6 || !strings.Contains(lines[4], `"annotations":{"k8s.io/initial-events-end":"true"}`) {
+			t.Errorf("events:\n%s", body)
+		}
+		for _, line := range lines {
+			if !strings.Contains(line, `"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1"`) || strings.Contains(line, "spec") {
+				t.Errorf("event %s", line)
+			}
+		}
+	})
+}
+
+// impostor's deep copy is of another type.
+type impostor struct{ pod }
+
+// TestObjectsThatCannotBeEncoded checks that the answer is a Status before anything of a
+// list was sent, and a broken connection in the middle of a watch.
+func TestObjectsThatCannotBeEncoded(t *testing.T) {
+	s := fake.New(fake.Options{})
+	check(t, fake.Register[*impostor](s, fake.Resource{}))
+	_, err := fake.Create(s, &impostor{*newPod("a", "o")})
+	wantStatus(t, err, 400, metav1.StatusReasonBadRequest)
+
+	check(t, fake.Register[*locked](s, fake.Resource{Name: "locks"}))
+	must(fake.Create(s, &locked{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "l"}}))(t)
+	for _, path := range []string{"/api/v1/locks", "/api/v1/namespaces/a/locks/l"} {
+		if code, body, _ := call(t, s, "GET", path, ""); code != 500 || !strings.Contains(body, "no JSON today") {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+	if body, err := readBroken(t, s, "/api/v1/locks?watch=1&resourceVersion=1"); body != "" || err == nil {
+		t.Errorf("watch: %q, %v", body, err)
+	}
+	if got := must(fake.List[*locked](s, fake.Selection{}))(t); len(got) != 1 {
+		t.Errorf("typed list: %v", got)
+	}
+}
+
+// locked copies well and never encodes.
+type locked struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+}
+
+func (l *locked) DeepCopyObject() runtime.Object {
+	c := *l
+	l.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
+	return &c
+}
+
+func (*locked) MarshalJSON() ([]byte, error) { return nil, errors.New("no JSON today") }
