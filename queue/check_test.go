@@ -94,6 +94,9 @@ func (q *Queue[K]) verifyReady() error {
 				if l.fair.lanes[tl.class] != tl {
 					return fmt.Errorf("lane of class %q is in line but not known", tl.class.name)
 				}
+				if tl.head == nil || tl.next != nil && tl.next.prev != tl || tl.next == nil && l.fair.tail != tl {
+					return fmt.Errorf("lane of class %q is empty or ill linked", tl.class.name)
+				}
 				m, err := tl.verify(q, l.prio)
 				if err != nil {
 					return err

@@ -27,16 +27,16 @@ func (c classes) leave(cl *class) {
 	}
 }
 
-// turns lets the lanes of several classes take turns within one level.
+// turns lets the lanes of several classes take turns within one level. Only classes that have a key are in line.
 type turns[K comparable] struct {
 	lanes      map[*class]*turnLane[K]
-	head, tail *turnLane[K] // those in turn, next first; may hold lanes that were emptied by remove
+	head, tail *turnLane[K] // next to come, last to come
 }
 
 type turnLane[K comparable] struct {
 	lane[K]
-	class *class
-	next  *turnLane[K]
+	class      *class
+	next, prev *turnLane[K]
 }
 
 func (t *turns[K]) push(e *entry[K]) {
@@ -54,7 +54,7 @@ func (t *turns[K]) push(e *entry[K]) {
 
 // line puts a lane at the end of the line.
 func (t *turns[K]) line(l *turnLane[K]) {
-	l.next = nil
+	l.prev, l.next = t.tail, nil
 	if t.tail == nil {
 		t.head = l
 	} else {
@@ -63,30 +63,38 @@ func (t *turns[K]) line(l *turnLane[K]) {
 	t.tail = l
 }
 
-// unline takes the first lane out of the line.
-func (t *turns[K]) unline() *turnLane[K] {
-	l := t.head
-	if t.head = l.next; t.head == nil {
-		t.tail = nil
+// unline takes a lane out of the line.
+func (t *turns[K]) unline(l *turnLane[K]) {
+	if l.prev == nil {
+		t.head = l.next
+	} else {
+		l.prev.next = l.next
 	}
-	return l
+	if l.next == nil {
+		t.tail = l.prev
+	} else {
+		l.next.prev = l.prev
+	}
 }
 
-// remove takes e out of its lane. A lane that it empties keeps its place in the line until its turn comes.
-func (t *turns[K]) remove(e *entry[K]) { t.lanes[e.class].remove(e) }
-
-// peek gives the next entry; there must be one. Emptied lanes on the way are dropped.
-func (t *turns[K]) peek() *entry[K] {
-	for t.head.head == nil {
-		delete(t.lanes, t.unline().class)
+// remove takes e out of its lane. If that was the class's last key, the class loses its place in the line.
+func (t *turns[K]) remove(e *entry[K]) {
+	l := t.lanes[e.class]
+	l.remove(e)
+	if l.head == nil {
+		t.unline(l)
+		delete(t.lanes, l.class)
 	}
-	return t.head.head
 }
+
+// peek gives the next entry; there must be one.
+func (t *turns[K]) peek() *entry[K] { return t.head.head }
 
 // pop takes the next entry; there must be one. Its lane goes to the end of the line.
 func (t *turns[K]) pop() *entry[K] {
-	e := t.peek()
-	l := t.unline()
+	l := t.head
+	e := l.head
+	t.unline(l)
 	l.remove(e)
 	if l.head == nil {
 		delete(t.lanes, l.class)
@@ -94,10 +102,4 @@ func (t *turns[K]) pop() *entry[K] {
 		t.line(l)
 	}
 	return e
-}
-
-// reset forgets the emptied lanes that are still in line.
-func (t *turns[K]) reset() {
-	clear(t.lanes)
-	t.head, t.tail = nil, nil
 }

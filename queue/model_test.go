@@ -88,33 +88,24 @@ func (m *model) push(key string, prio int) {
 	}
 }
 
-// clean forgets the turns of a priority that has no key.
+// clean takes classes without a key out of the line of a priority.
 func (m *model) clean(prio int) {
-	if !slices.ContainsFunc(m.queued, func(k modelKey) bool { return k.prio == prio }) {
-		delete(m.turns, prio)
-	}
+	m.turns[prio] = slices.DeleteFunc(m.turns[prio], func(c string) bool {
+		return !slices.ContainsFunc(m.queued, func(k modelKey) bool { return k.prio == prio && m.class(k.key) == c })
+	})
 }
 
 // next is the key to be handed out; something must be queued.
 func (m *model) next() modelKey {
 	prio := slices.MaxFunc(m.queued, func(a, b modelKey) int { return a.prio - b.prio }).prio
-	for {
-		c := m.turns[prio][0]
-		of := func(k modelKey) bool { return k.prio == prio && m.class(k.key) == c }
-		m.turns[prio] = m.turns[prio][1:]
-		i := slices.IndexFunc(m.queued, of)
-		if i < 0 {
-			continue // all of the class left for a higher priority
-		}
-		k := m.queued[i]
-		m.queued = slices.Delete(m.queued, i, i+1)
-		if slices.ContainsFunc(m.queued, of) {
-			m.turns[prio] = append(m.turns[prio], c)
-		}
-		m.clean(prio)
-		m.running[k.key] = k.prio
-		return k
-	}
+	c := m.turns[prio][0]
+	i := slices.IndexFunc(m.queued, func(k modelKey) bool { return k.prio == prio && m.class(k.key) == c })
+	k := m.queued[i]
+	m.queued = slices.Delete(m.queued, i, i+1)
+	m.turns[prio] = append(m.turns[prio][1:], c)
+	m.clean(prio)
+	m.running[k.key] = k.prio
+	return k
 }
 
 func (m *model) add(now time.Time, key string, prio int) {

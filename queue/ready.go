@@ -65,9 +65,6 @@ func (l *level[K]) remove(e *entry[K]) {
 		return
 	}
 	l.fair.remove(e)
-	if l.n == 0 {
-		l.fair.reset()
-	}
 }
 
 // peek gives the next entry of a level that is not empty.
@@ -86,11 +83,7 @@ func (l *level[K]) pop() *entry[K] {
 		l.lane.remove(e)
 		return e
 	}
-	e := l.fair.pop()
-	if l.n == 0 {
-		l.fair.reset()
-	}
-	return e
+	return l.fair.pop()
 }
 
 // readyQueue holds the ready entries of all priorities. Guarded by Queue.mu.
