@@ -19,6 +19,11 @@ func run(ctx context.Context, o options, stdout io.Writer) error {
 		return err
 	}
 	defer cl.disconnect()
+	return work(ctx, cl, log, o, stdout)
+}
+
+// work runs the controller on a cluster, and compares in the end.
+func work(ctx context.Context, cl *cluster, log *journal, o options, stdout io.Writer) error {
 	ctl, err := newController(cl.pods, cl.summaries, cl.namespace, log.failed)
 	if err != nil {
 		return err
@@ -50,7 +55,11 @@ func run(ctx context.Context, o options, stdout io.Writer) error {
 	if err := m.print(stdout); err != nil {
 		return err
 	}
-	return result.print(stdout)
+	err = result.print(stdout)
+	if _, last := log.failures(); err != nil && last != nil {
+		err = fmt.Errorf("%w; the last error on the way was: %w", err, last)
+	}
+	return err
 }
 
 // watch keeps the cluster changing and shows the controller at work, until the time is

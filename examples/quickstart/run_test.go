@@ -17,8 +17,10 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -195,6 +197,29 @@ func TestWrite(t *testing.T) {
 	if err != nil || len(summaries) < 15 || fmt.Sprint(len(summaries)) != equal[2] {
 		t.Errorf("%d summaries on the server, %v, and %s were counted", len(summaries), err, equal[2])
 	}
+}
+
+// TestCannotWrite: pods are there, but the summaries are refused.
+func TestCannotWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, cl := testCluster(t)
+		mustCreate(t, server, newTestPod("a", "n1", corev1.PodRunning))
+		err := server.Inject(fake.Fault{Verb: fake.VerbCreate, Times: -1,
+			Status: fake.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, 0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stdout bytes.Buffer
+		err = work(t.Context(), cl, &journal{start: time.Now()}, options{runFor: 3 * time.Second}, &stdout)
+		if !errors.Is(err, errDiffer) || !apierrors.IsForbidden(err) {
+			t.Errorf("got %v, want errDiffer and what was forbidden", err)
+		}
+		for _, want := range []string{"create configmaps", "cache ≠ server: 1 pods", "node n1: has no summary"} {
+			if !strings.Contains(stdout.String(), want) {
+				t.Errorf("%q is not in\n%s", want, stdout.String())
+			}
+		}
+	})
 }
 
 const kubeconfig = `
