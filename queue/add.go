@@ -171,6 +171,11 @@ func (q *Queue[K]) className(key K) string {
 	if q.classOf == nil {
 		return ""
 	}
+	return q.askClass(key)
+}
+
+// askClass is the slow part of className, apart so that className is inlined.
+func (q *Queue[K]) askClass(key K) string {
 	var name string
 	if err := contain(func() { name = q.classOf(key) }); err != nil {
 		q.report(key, err)

@@ -28,8 +28,11 @@ func equalsItself[K comparable](key K) (ok bool) {
 }
 
 // usable refuses keys that cannot be map keys, before any lock is taken.
-func (q *Queue[K]) usable(key K) bool {
-	if !q.checked || equalsItself(key) {
+func (q *Queue[K]) usable(key K) bool { return !q.checked || q.checkKey(key) }
+
+// checkKey is the slow part of usable, apart so that usable is inlined.
+func (q *Queue[K]) checkKey(key K) bool {
+	if equalsItself(key) {
 		return true
 	}
 	q.report(key, ErrBadKey)
