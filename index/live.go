@@ -133,6 +133,9 @@ func (l *live[T, V]) Truncate(n int) {
 	}
 }
 
+// Warm reads what Put or Drop will read of slot.
+func (l *live[T, V]) Warm(slot uint32, leaving bool) uint32 { return l.lists.Warm(slot, leaving) }
+
 // Clone returns an index of its own over the same slots.
 func (l *live[T, V]) Clone() slots.Index[T] {
 	return &live[T, V]{def: l.def, lists: l.lists.Clone(), stage: l.stage}

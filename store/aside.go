@@ -85,7 +85,7 @@ func (a *aside[K, T]) do(op *Op[K, T]) {
 		return
 	}
 	hash := a.s.hash(op.Key)
-	slot, stored := a.s.find(a.st, hash, op.Key)
+	slot, stored := a.s.find(a.st, hash, op.Key, op.Delete)
 	if stored {
 		op.Old, op.Had = a.st.At(slot), true
 	}

@@ -17,6 +17,7 @@ type plan[K comparable, T any] struct {
 	byKey   keytable.Table // key's hash -> number in targets, in commits of more than fewOps
 	changes int            // targets that change something
 	staged  int            // value sets in every index
+	warmed  uint32         // keeps what find reads ahead from being optimized away
 
 	// Where the writer is, in case a user's function panics.
 	at    int
@@ -193,7 +194,7 @@ func (s *Store[K, T]) target(ops []Op[K, T], i int) *target {
 			}
 		}
 	}
-	slot, stored := s.find(s.slots.Own(), hash, key)
+	slot, stored := s.find(s.slots.Own(), hash, key, ops[i].Delete)
 	p.targets = append(p.targets, target{hash: hash, slot: slot, stored: stored, first: int32(i), last: -1})
 	if len(ops) > fewOps {
 		p.byKey.Insert(hash, uint32(len(p.targets)-1))
@@ -201,15 +202,18 @@ func (s *Store[K, T]) target(ops []Op[K, T], i int) *target {
 	return &p.targets[len(p.targets)-1]
 }
 
-// find returns the slot of key in st, for the writer.
-func (s *Store[K, T]) find(st *slots.State[T], hash uint32, key K) (uint32, bool) {
+// find returns the slot of key in st, for the writer. It warms the indexes for what comes
+// next: an update of a cold object is little but waiting for memory.
+func (s *Store[K, T]) find(st *slots.State[T], hash uint32, key K, leaving bool) (uint32, bool) {
 	var probe keytable.Probe
 	for {
 		slot, ok := st.Next(hash, &probe)
 		if !ok {
 			return 0, false
 		}
-		if k, err := s.key(st.At(slot)); err == nil && k == key {
+		obj := st.At(slot)
+		s.plan.warmed ^= st.Warm(slot, leaving)
+		if k, err := s.key(obj); err == nil && k == key {
 			return slot, true
 		}
 	}

@@ -65,7 +65,7 @@ func (s *Store[K, T]) replaceAside(objs []T, differ []uint32, gone []uint32, rv 
 			return err
 		}
 		hash := s.hash(key)
-		slot, stored := s.find(a.st, hash, key)
+		slot, stored := s.find(a.st, hash, key, false)
 		a.put(hash, slot, stored, op.Object)
 	}
 	a.publish(rv)
@@ -95,7 +95,7 @@ func (s *Store[K, T]) differing(objs []T, seen bitset) (differ []uint32, err err
 		if key, err = s.key(obj); err != nil {
 			return nil, &KeyError{Err: err}
 		}
-		if slot, ok := s.find(st, s.hash(key), key); ok {
+		if slot, ok := s.find(st, s.hash(key), key, false); ok {
 			// A second object of the same key counts, even if the first one of them did not.
 			again := seen.has(slot)
 			seen.add(slot)

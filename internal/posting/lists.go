@@ -129,6 +129,24 @@ func (l *Lists[V]) Freeze(value Value[V]) []uint32 {
 	return l.posts[p-1].ids
 }
 
+// Warm reads what Set will read of slot and, with leaving, what Drop will, and returns
+// something that depends on it. The writer calls it while it waits for other memory, so
+// that the processor fetches both at a time. It changes nothing.
+func (l *Lists[V]) Warm(slot uint32, leaving bool) uint32 {
+	if int(slot) >= len(l.refs) {
+		return 0
+	}
+	r := l.refs[slot]
+	if r.post == 0 || r.post == several {
+		return r.pos
+	}
+	ids := l.posts[r.post-1].ids
+	if !leaving {
+		return uint32(len(ids))
+	}
+	return l.refs[ids[len(ids)-1]].pos ^ ids[r.pos]
+}
+
 // Len returns the number of distinct values.
 func (l *Lists[V]) Len() int { return l.table.Len() }
 

@@ -26,6 +26,9 @@ type Index[T any] interface {
 	// Truncate says that slots at and above n are gone.
 	Truncate(n int)
 
+	// Warm reads what Put, or with leaving Drop, will read of slot, and changes nothing.
+	Warm(slot uint32, leaving bool) uint32
+
 	// Clone returns an index of its own, which shares only what is staged.
 	Clone() Index[T]
 	// Check compares the index with what its function says of objs.

@@ -24,14 +24,16 @@ type shadow struct {
 
 func newShadow() *shadow { return &shadow{staged: new([]int), at: map[uint32]int{}} }
 
-func (x *shadow) Name() string           { return "shadow" }
-func (x *shadow) Stage(obj int)          { *x.staged = append(*x.staged, obj) }
-func (x *shadow) Staged() int            { return len(*x.staged) }
-func (x *shadow) Unstage(n int)          { *x.staged = (*x.staged)[:n] }
-func (x *shadow) Put(slot uint32, n int) { x.at[slot] = (*x.staged)[n] }
-func (x *shadow) Drop(slot uint32)       { delete(x.at, slot) }
-func (x *shadow) Truncate(n int)         { x.bound = n }
-func (x *shadow) Move(from, to uint32)   { x.at[to] = x.at[from]; delete(x.at, from) }
+func (x *shadow) Name() string                    { return "shadow" }
+func (x *shadow) Stage(obj int)                   { *x.staged = append(*x.staged, obj) }
+func (x *shadow) Staged() int                     { return len(*x.staged) }
+func (x *shadow) Unstage(n int)                   { *x.staged = (*x.staged)[:n] }
+func (x *shadow) Put(slot uint32, n int)          { x.at[slot] = (*x.staged)[n] }
+func (x *shadow) Drop(slot uint32)                { delete(x.at, slot) }
+func (x *shadow) Truncate(n int)                  { x.bound = n }
+func (x *shadow) Move(from, to uint32)            { x.at[to] = x.at[from]; delete(x.at, from) }
+func (x *shadow) Warm(slot uint32, _ bool) uint32 { return slot }
+
 func (x *shadow) Clone() Index[int] {
 	c := newShadow()
 	c.staged = x.staged

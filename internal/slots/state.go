@@ -52,6 +52,15 @@ func (st *State[T]) Lookup(name string) Index[T] {
 	return nil
 }
 
+// Warm reads what Update, or with leaving Remove, will read of the indexes for slot, and
+// changes nothing. See posting.Lists.Warm.
+func (st *State[T]) Warm(slot uint32, leaving bool) (x uint32) {
+	for _, ix := range st.indexes {
+		x ^= ix.Warm(slot, leaving)
+	}
+	return x
+}
+
 // Insert adds obj, with value set staged of every index, and returns its slot.
 func (st *State[T]) Insert(hash uint32, obj T, staged int) uint32 {
 	slot := st.objs.Insert(obj)
