@@ -142,10 +142,10 @@ func TestMemoryIsGivenBack(t *testing.T) {
 		slack int64 // for what the runtime keeps, and for the smallest arrays of a few objects
 		empty func(*Store[id, *item])
 	}{
-		{"deletes", 0, 1 << 10, func(s *Store[id, *item]) { deleteAllBut(s, 0) }},
-		{"replace", 0, 1 << 10, func(s *Store[id, *item]) { _ = s.Replace(nil, "") }},
-		{"commits of 1000", 0, 1 << 10, func(s *Store[id, *item]) { commitDeletes(s, 1000) }},
-		{"one commit", 0, 1 << 10, func(s *Store[id, *item]) { commitDeletes(s, n) }},
+		{"deletes", 0, 8 << 10, func(s *Store[id, *item]) { deleteAllBut(s, 0) }},
+		{"replace", 0, 8 << 10, func(s *Store[id, *item]) { _ = s.Replace(nil, "") }},
+		{"commits of 1000", 0, 8 << 10, func(s *Store[id, *item]) { commitDeletes(s, 1000) }},
+		{"one commit", 0, 8 << 10, func(s *Store[id, *item]) { commitDeletes(s, n) }},
 		{"all but 10", 10, 16 << 10, func(s *Store[id, *item]) { deleteAllBut(s, 10) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
