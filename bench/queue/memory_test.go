@@ -46,7 +46,7 @@ func TestMemory(t *testing.T) {
 			c.burst(queues[0])
 			left := heapInUse() - before
 			t.Logf("idle: %d bytes and %d goroutines; after a burst %d bytes more", per, each, left)
-			if c.name == "ours" && (per > 500 || each > 0 || left > 2500) {
+			if c.name == "ours" && (per > 500 || each > 0 || left > 64<<10) {
 				t.Error("too much")
 			}
 			for _, q := range queues {

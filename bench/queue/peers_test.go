@@ -19,6 +19,12 @@ type peer interface {
 	ShutDown()
 }
 
+// newMeteredPriorityQueue is controller-runtime's queue as its controllers have it, with Prometheus metrics.
+func newMeteredPriorityQueue() priorityqueue.PriorityQueue[key] {
+	return priorityqueue.New[key]("bench")
+}
+
+// newPriorityQueue is the same without a name, and so without metrics.
 func newPriorityQueue() priorityqueue.PriorityQueue[key] {
 	return priorityqueue.New("", func(o *priorityqueue.Opts[key]) {
 		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[key](5*time.Millisecond, 1000*time.Second)

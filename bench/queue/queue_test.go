@@ -12,7 +12,7 @@ import (
 
 func BenchmarkCycle(b *testing.B)      { benchmarkCycle(b, 0) }
 func BenchmarkCycleDeep(b *testing.B)  { benchmarkCycle(b, 50_000) }
-func BenchmarkCycleByKey(b *testing.B) { benchmarkByKey(b, 0) }
+func BenchmarkCycleByKey(b *testing.B) { benchmarkByKey(b) }
 
 // benchmarkCycle measures Add, Get and Done of one key with depth other keys queued.
 func benchmarkCycle(b *testing.B, depth int) {
@@ -34,7 +34,7 @@ func benchmarkCycle(b *testing.B, depth int) {
 }
 
 // benchmarkByKey is the cycle with Done by key, as code moved over from client-go has it, and with timing.
-func benchmarkByKey(b *testing.B, _ int) {
+func benchmarkByKey(b *testing.B) {
 	keys := makeKeys(1000)
 	ours, timed := queue.New(queue.Options[key]{}), queue.New(queue.Options[key]{Timing: true})
 	theirs := workqueue.NewTyped[key]()
@@ -77,33 +77,48 @@ func BenchmarkContended(b *testing.B) {
 		}})
 }
 
-// BenchmarkContendedPriority is the same with three priorities in use.
+// BenchmarkContendedPriority is the same with three priorities in use. The metered contenders take the times and numbers
+// that a controller's metrics need.
 func BenchmarkContendedPriority(b *testing.B) {
 	const n = 20_000
 	keys := makeKeys(n)
-	ours, prio := queue.New(queue.Options[key]{}), newPriorityQueue()
+	prio, metered := newPriorityQueue(), newMeteredPriorityQueue()
 	defer prio.ShutDown()
-	ctx := context.Background()
-	priorities := [3]int{-100, 0, 10}
+	defer metered.ShutDown()
 	race(b, n, wall(),
-		contender{"ours", func(n int) {
-			crowd(keys, n, 8, 8, func(i int, k key) {
-				ours.AddWith(k, queue.AddOptions{Priority: priorities[i/8%3]})
-			}, func() bool {
-				it, err := ours.Get(ctx)
-				it.Done()
-				return err == nil
-			})
-		}},
-		contender{"priority", func(n int) {
-			crowd(keys, n, 8, 8, func(i int, k key) {
-				prio.AddWithOpts(priorityqueue.AddOpts{Priority: &priorities[i/8%3]}, k)
-			}, func() bool {
-				k, down := prio.Get()
-				prio.Done(k)
-				return !down
-			})
-		}})
+		contender{"ours", crowdOurs(queue.New(queue.Options[key]{}), keys)},
+		contender{"ours-metered", crowdOurs(queue.New(queue.Options[key]{Timing: true}), keys)},
+		contender{"priority", crowdPriority(prio, keys)},
+		contender{"priority-metered", crowdPriority(metered, keys)})
+}
+
+// priorities are those in use, in turns.
+func priorities() [3]int { return [3]int{-100, 0, 10} }
+
+func crowdOurs(q *queue.Queue[key], keys []key) func(int) {
+	ctx, prio := context.Background(), priorities()
+	return func(n int) {
+		crowd(keys, n, 8, 8, func(i int, k key) {
+			q.AddWith(k, queue.AddOptions{Priority: prio[i/8%3]})
+		}, func() bool {
+			it, err := q.Get(ctx)
+			it.Done()
+			return err == nil
+		})
+	}
+}
+
+func crowdPriority(q priorityqueue.PriorityQueue[key], keys []key) func(int) {
+	prio := priorities()
+	return func(n int) {
+		crowd(keys, n, 8, 8, func(i int, k key) {
+			q.AddWithOpts(priorityqueue.AddOpts{Priority: &prio[i/8%3]}, k)
+		}, func() bool {
+			k, down := q.Get()
+			q.Done(k)
+			return !down
+		})
+	}
 }
 
 // BenchmarkDuplicate adds keys that are queued already.
