@@ -65,10 +65,15 @@ func (q *Queue[K]) verifyEntries() error {
 	if len(coming) > 0 {
 		return fmt.Errorf("no level for those to come: %v", coming)
 	}
+	nFree := 0
 	for e := q.store.free; e != nil; e = e.next {
+		nFree++
 		if !e.idle() || e.class != nil || e.prev != nil || q.find(e.key) == e {
 			return fmt.Errorf("recycled entry in use: %v", e.key)
 		}
+	}
+	if nFree != q.store.nFree || nFree > keepFree {
+		return fmt.Errorf("%d recycled entries, noted %d", nFree, q.store.nFree)
 	}
 	return nil
 }

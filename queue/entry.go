@@ -18,9 +18,10 @@ const (
 )
 
 const (
-	slabSize  = 16  // entries are allocated this many at a time once the queue has some
-	keepTable = 512 // a table of up to this many slots keeps its size, and an empty queue its memory, for the next burst
-	tooLarge  = 8   // a larger table shrinks when it has this many slots per key
+	slabSize  = 16   // entries are allocated this many at a time once the queue has some
+	keepTable = 512  // a table of up to this many slots keeps its size, and an empty queue its memory, for the next burst
+	tooLarge  = 8    // a larger table shrinks when it has this many slots per key
+	keepFree  = 1024 // at most so many recycled entries wait for their next use
 )
 
 // entry is all that the queue knows about one key. There is one entry per key, found through store.table; entries are
@@ -52,6 +53,7 @@ func (e *entry[K]) idle() bool {
 type store[K comparable] struct {
 	table table[K]
 	free  *entry[K]  // recycled entries, by next
+	nFree int        // their number
 	slab  []entry[K] // entries never used so far
 	burst bool       // the table has been large since the queue was empty
 }
@@ -61,6 +63,7 @@ func (s *store[K]) make(key K, hash uint32) *entry[K] {
 	e := s.free
 	if e != nil {
 		s.free = e.next
+		s.nFree--
 		e.next = nil
 	} else {
 		if len(s.slab) == 0 {
@@ -81,8 +84,11 @@ func (s *store[K]) drop(e *entry[K]) (over bool) {
 	var none K
 	e.key = none
 	e.class, e.since, e.start = nil, 0, 0
-	e.next = s.free
-	s.free = e
+	if s.nFree < keepFree { // the rest is garbage, so that shrink has no long list to take apart
+		e.next = s.free
+		s.free = e
+		s.nFree++
+	}
 	if len(s.table.slots) > keepTable {
 		s.burst = true
 		if s.table.n*tooLarge <= len(s.table.slots) {
@@ -104,5 +110,5 @@ func (s *store[K]) shrink() {
 		e.next = nil // an entry whose slab is still in use must not hold on to all the others
 		e = next
 	}
-	s.free, s.slab = nil, nil
+	s.free, s.nFree, s.slab = nil, 0, nil
 }
