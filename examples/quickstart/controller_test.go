@@ -28,7 +28,7 @@ import (
 
 // started is a controller that runs on a server in memory until the test ends.
 type started struct {
-	*controller
+	*summarizer
 	t      *testing.T
 	server *fake.Server
 
@@ -45,7 +45,7 @@ func start(t *testing.T, server *fake.Server) *started {
 		t.Fatal(err)
 	}
 	var err error
-	s.controller, err = newController(cl.pods, cl.summaries, summaryNamespace, s.failed)
+	s.summarizer, err = newSummarizer(cl.pods, cl.summaries, summaryNamespace, s.failed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ const (
 // meter reads off what the controller does.
 type meter struct {
 	cluster    *cluster
-	controller *controller
+	controller *summarizer
 	log        *journal
 	total      time.Duration // how long the program runs, zero for ever
 
@@ -73,7 +73,7 @@ func (m *meter) frame(now time.Time) live.Frame {
 		Objects:         stats.Objects,
 		ResourceVersion: stats.ResourceVersion,
 		Events:          stats.Events,
-		Queued:          m.controller.nodes.Len(),
+		Queued:          m.controller.nodes.Queue().Len(),
 		Reconciles:      m.controller.reconciles.Load(),
 		Writes:          m.controller.writes.Load(),
 		Lists:           stats.Lists,
@@ -100,7 +100,7 @@ func busiest(summaries []*corev1.ConfigMap) []live.Node {
 			return n
 		}
 		row := live.Node{
-			Name:    nodeOf(keyOf(s)),
+			Name:    nodeOf(s.Name),
 			Pods:    number("pods"),
 			Running: number("phase." + string(corev1.PodRunning)),
 			Pending: number("phase." + string(corev1.PodPending)),

@@ -46,7 +46,7 @@ func TestDemo(t *testing.T) {
 		{"", 1, 10, "2"},
 		{"-for 1s -plain -pods 50", 0, 0, "1"},
 		{"-for 3s -changes 0 -pods 1", 0, 2, "1"},
-		{"-for 25s -pods 300 -seed 5", 0, 20, "3"},
+		{"-for 25s -pods 300 -changes 100 -seed 5", 0, 20, "3"},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -24,12 +24,17 @@ const (
 )
 
 // summaryKey is where a node's summary is. Its namespace is the client's.
-func (c *controller) summaryKey(node string) kinform.Key {
-	return kinform.Key{Namespace: c.namespace, Name: summaryPrefix + node}
+func (s *summarizer) summaryKey(node string) kinform.Key {
+	return kinform.Key{Namespace: s.namespace, Name: summaryPrefix + node}
 }
 
-// nodeOf is the node that the summary at key is of.
-func nodeOf(key kinform.Key) string { return strings.TrimPrefix(key.Name, summaryPrefix) }
+// summarizedNodes appends the node that a summary is of.
+func summarizedNodes(nodes []string, summary *corev1.ConfigMap) []string {
+	return append(nodes, nodeOf(summary.Name))
+}
+
+// nodeOf is the node that the summary of a name is of.
+func nodeOf(summary string) string { return strings.TrimPrefix(summary, summaryPrefix) }
 
 func newSummary(key kinform.Key, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{

@@ -149,7 +149,7 @@ func differences[T metav1.Object](found map[string]string, listed, cached map[ki
 }
 
 // wrong adds to found the summaries that are not what the pods add up to.
-func (c *controller) wrong(found map[string]string, pods map[kinform.Key]*corev1.Pod, summaries map[kinform.Key]*corev1.ConfigMap) {
+func (c *summarizer) wrong(found map[string]string, pods map[kinform.Key]*corev1.Pod, summaries map[kinform.Key]*corev1.ConfigMap) {
 	onNode := map[string][]*corev1.Pod{}
 	for _, pod := range pods {
 		if node := pod.Spec.NodeName; node != "" {
@@ -167,7 +167,7 @@ func (c *controller) wrong(found map[string]string, pods map[kinform.Key]*corev1
 		}
 	}
 	for key := range summaries {
-		if node := nodeOf(key); onNode[node] == nil {
+		if node := nodeOf(key.Name); onNode[node] == nil {
 			found["node "+node] = "has a summary and no pods"
 		}
 	}

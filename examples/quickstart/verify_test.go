@@ -46,7 +46,7 @@ func TestDifferences(t *testing.T) {
 }
 
 func TestWrongSummaries(t *testing.T) {
-	c := &controller{namespace: "s"}
+	c := &summarizer{namespace: "s"}
 	pods := map[kinform.Key]*corev1.Pod{}
 	for _, pod := range []*corev1.Pod{
 		newTestPod("a", "right", corev1.PodRunning),
@@ -102,7 +102,7 @@ func TestVerifyFindsDifferences(t *testing.T) {
 				pod, err = fake.Update(servers[1], pod)
 			}
 		}()
-		v, err := verify(ctx, &meter{cluster: &mixed, controller: s.controller, log: log})
+		v, err := verify(ctx, &meter{cluster: &mixed, controller: s.summarizer, log: log})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestVerifyWithoutServer(t *testing.T) {
 		if err := cl.open(conn, conn); err != nil {
 			t.Fatal(err)
 		}
-		_, err := verify(t.Context(), &meter{cluster: cl, controller: s.controller, log: &journal{}})
+		_, err := verify(t.Context(), &meter{cluster: cl, controller: s.summarizer, log: &journal{}})
 		if !errors.Is(err, gone) {
 			t.Errorf("got %v, want the transport's error", err)
 		}

@@ -6,62 +6,49 @@ import (
 	"log"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
-	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/store"
 )
 
 // countPods keeps an annotation on every node: how many pods are there.
 func countPods(ctx context.Context, server client.Connection) error {
-	source, err := client.New[*corev1.Pod](server, corev1.SchemeGroupVersion.WithResource("pods"), client.Options{})
+	podClient, err := client.New[*corev1.Pod](server, corev1.SchemeGroupVersion.WithResource("pods"), client.Options{})
 	if err != nil {
 		return err
 	}
-	nodes, err := client.New[*corev1.Node](server, corev1.SchemeGroupVersion.WithResource("nodes"), client.Options{})
+	nodeClient, err := client.New[*corev1.Node](server, corev1.SchemeGroupVersion.WithResource("nodes"), client.Options{})
 	if err != nil {
 		return err
 	}
-	byNode := index.New("node", func(names []string, pod *corev1.Pod) []string {
-		return append(names, pod.Spec.NodeName)
-	})
-	pods, err := informer.New(source, store.ObjectKey, informer.Options[*corev1.Pod]{
-		Indexes: []index.Definition[*corev1.Pod]{byNode},
-	})
-	if err != nil {
-		return err
-	}
-	names := queue.New(queue.Options[string]{})
-	if _, err := pods.AddHandler(informer.HandlerFunc[kinform.Key, *corev1.Pod](func(ev kinform.Event[*corev1.Pod]) {
-		names.Add(ev.Object.Spec.NodeName)
-	})); err != nil {
-		return err
-	}
-
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return pods.Run(ctx) })
-	g.Go(func() error {
-		if err := pods.WaitForSync(ctx); err != nil {
-			return err
+	nodeOf := func(nodes []string, pod *corev1.Pod) []string {
+		if pod.Spec.NodeName == "" {
+			return nodes // not scheduled yet
 		}
-		return queue.Run(ctx, names, queue.RunOptions{Workers: 4}, func(ctx context.Context, name string) error {
-			if name == "" {
-				return nil // pods that are not scheduled yet
-			}
-			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"pods":"%d"}}}`, byNode.Count(pods.Store(), name))
-			_, err := nodes.Patch(ctx, kinform.Key{Name: name}, types.MergePatchType, patch, metav1.PatchOptions{})
-			return err // and the queue tries again
-		})
+		return append(nodes, pod.Spec.NodeName)
+	}
+	byNode := index.New("node", nodeOf)
+	pods, err := informer.New(podClient, store.ObjectKey, informer.Options[*corev1.Pod]{Indexes: index.Of(byNode)})
+	if err != nil {
+		return err
+	}
+	c := controller.New(controller.Options[string]{}) // its queue holds names of nodes
+	if err := controller.Watch(c, pods, nodeOf); err != nil {
+		return err
+	}
+	return c.Run(ctx, func(ctx context.Context, node string) error {
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"pods":"%d"}}}`, byNode.Count(pods.Store(), node))
+		_, err := nodeClient.Patch(ctx, kinform.Key{Name: node}, types.MergePatchType, patch, metav1.PatchOptions{})
+		return err // after an error the node comes again, later and later
 	})
-	return g.Wait()
 }
 
 // The controller of the README, at work on a server in memory.
@@ -124,7 +111,7 @@ func nextNodes(server *fake.Server, resourceVersion string, n int) (lines []stri
 	return lines
 }
 
-// print sorts, because the controller's workers finish in any order.
+// print sorts, because objects of a list come in no order.
 func print(lines []string) {
 	slices.Sort(lines)
 	for _, line := range lines {

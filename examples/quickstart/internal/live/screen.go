@@ -31,7 +31,8 @@ func NewScreen(out io.Writer, size func() (width, height int)) *Screen {
 	return &Screen{out: out, size: size}
 }
 
-// Draw draws f. What does not fit is left out. The error is the terminal's.
+// Draw draws f. What does not fit is left out, the oldest notes first. The error is the
+// terminal's.
 func (s *Screen) Draw(f Frame, color bool) error {
 	width, height := s.size()
 	// With text in the last column, clearLine would clear that.
@@ -39,7 +40,11 @@ func (s *Screen) Draw(f Frame, color bool) error {
 	// The line below the picture has the cursor; without room for it the terminal would
 	// scroll, and the next picture would not meet this one.
 	room := max(1, height-1)
-	lines = lines[:min(len(lines), room)]
+	if over := len(lines) - room; over > 0 {
+		f.Notes = f.Notes[min(over, len(f.Notes)):]
+		lines = f.Picture(width-1, color)
+		lines = lines[:min(len(lines), room)]
+	}
 	var b strings.Builder
 	if !s.began {
 		b.WriteString(hideCursor + noWrap)

@@ -108,12 +108,12 @@ func TestScreen(t *testing.T) {
 	if _, err := term.Write([]byte("$ quickstart\r\n")); err != nil {
 		t.Fatal(err)
 	}
-	draw := func(f Frame, lines int) {
+	drawAs := func(f, shown Frame, lines int) {
 		t.Helper()
 		if err := s.Draw(f, true); err != nil {
 			t.Fatal(err)
 		}
-		want := append([]string{"$ quickstart"}, f.Picture(term.width-1, false)[:lines]...)
+		want := append([]string{"$ quickstart"}, shown.Picture(term.width-1, false)[:lines]...)
 		if got := term.text(); !slices.Equal(got, want) {
 			t.Errorf("the screen has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
@@ -121,10 +121,19 @@ func TestScreen(t *testing.T) {
 			t.Error("cursor or line wrap is on")
 		}
 	}
+	draw := func(f Frame, lines int) {
+		t.Helper()
+		drawAs(f, f, lines)
+	}
 	small := Frame{Title: "small"}
 	draw(small, 7)
-	draw(working(), 15)                          // grows
-	draw(small, 7)                               // shrinks: nothing is left of the larger one
+	draw(working(), 15) // grows
+	draw(small, 7)      // shrinks: nothing is left of the larger one
+	term.height = 15    // one line too few
+	f := working()
+	f.Notes = f.Notes[1:]
+	drawAs(working(), f, 14)
+	draw(small, 7)
 	term.width, term.height = 30, 10             // the user makes the window smaller
 	draw(working(), 9)                           // one row stays for the cursor
 	draw(Frame{Elapsed: time.Hour, Total: 1}, 7) // larger again
