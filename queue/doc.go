@@ -36,6 +36,8 @@
 // # Costs
 //
 // Add, Get and Done are O(1) and take one short lock each, without allocating in the steady state. A delay costs
-// O(log delayed). A key that the queue knows takes about 200 bytes, given back when the queue has become much smaller; an
-// empty queue is a few hundred bytes. Failure counts are kept until Forget, delays until they fire.
+// O(log delayed). A key that the queue knows takes about 170 bytes besides its strings, given back when the queue has
+// become much smaller; an empty queue is less than 500 bytes. Failure counts are kept until Forget, delays until they
+// fire. The table of keys doubles, and shrinks, within one lock hold: about 10 ns per slot, so a few milliseconds for
+// 100,000 keys, amortised over all of them.
 package queue
