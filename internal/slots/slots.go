@@ -17,10 +17,32 @@ func New[T any](onError func(error)) *Slots[T] {
 	return &Slots[T]{st: &State[T]{}, onError: onError}
 }
 
+// Both sides hold the lock for less than a microsecond as a rule, while to be put to
+// sleep and woken takes several: so each tries some times before it sleeps.
+const (
+	readTries  = 100 // some 3 ns each
+	writeTries = 20  // some 20 ns each
+)
+
 // Read locks out the writer and returns the State, until Done.
 func (s *Slots[T]) Read() *State[T] {
+	for range readTries {
+		if s.mu.TryRLock() {
+			return s.st
+		}
+	}
 	s.mu.RLock()
 	return s.st
+}
+
+// lock locks out the readers.
+func (s *Slots[T]) lock() {
+	for range writeTries {
+		if s.mu.TryLock() {
+			return
+		}
+	}
+	s.mu.Lock()
 }
 
 // Done ends what Read began.
@@ -37,7 +59,7 @@ func (s *Slots[T]) AsideAfter() int { return max(1024, s.st.Len()/64) }
 
 // Begin locks readers out and returns the State to change. End must follow.
 func (s *Slots[T]) Begin() *State[T] {
-	s.mu.Lock()
+	s.lock()
 	return s.st
 }
 
@@ -50,7 +72,7 @@ func (s *Slots[T]) Clone() *State[T] { return s.st.clone() }
 func (s *Slots[T]) End(st *State[T], also func()) {
 	st.tidy()
 	if st != s.st {
-		s.mu.Lock()
+		s.lock()
 		s.st = st
 	}
 	also()
