@@ -64,7 +64,7 @@ func (c *Cluster) remove(i int) error {
 	return err
 }
 
-// schedule gives a pod a node that is not down. The squares make some nodes busier than
+// schedule gives a pod a node that is not down. The lower of two makes some nodes busier than
 // others.
 func (c *Cluster) schedule(pod *corev1.Pod) {
 	n := c.random.IntN(nodes)
