@@ -1,0 +1,231 @@
+package ops
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/kinform/kinform/bench/internal/measure"
+)
+
+// contended are the operations in which readers and a writer meet.
+func contended(w *World) []measure.Op {
+	return []measure.Op{
+		{
+			Name: "get-stall", Whole: true, Rounds: 12,
+			Lines: line("longest stall of a get during Replace of all", "stall-ns", 20),
+			Setup: w.getStall,
+		},
+		{
+			Name:  "get-while-writing",
+			Lines: line("get, with a writer flat out", measure.Nanoseconds, 2),
+			Setup: w.getWhileWriting,
+		},
+		{
+			Name: "write-while-iterating", Whole: true, Rounds: 12,
+			Lines: []measure.Line{
+				{Title: "write while others iterate all, p99", Unit: "p99-ns", Reach: 20},
+				{Title: "write while others iterate all, p99.9", Unit: "p99.9-ns", Reach: 20},
+			},
+			Setup: w.writeWhileIterating,
+		},
+	}
+}
+
+// beside calls f with 0, 1, 2 … in another goroutine until the function that it returns
+// is called, which waits for the last call and returns the number of calls and f's error.
+// It returns after the first call.
+func beside(f func(i int) error) (stop func() (int, error)) {
+	var stopped atomic.Bool
+	var wg sync.WaitGroup
+	var calls int
+	var failed error
+	begun := make(chan struct{})
+	wg.Go(func() {
+		for failed == nil && !stopped.Load() {
+			failed = f(calls)
+			if calls++; calls == 1 {
+				close(begun)
+			}
+		}
+	})
+	<-begun
+	return func() (int, error) {
+		stopped.Store(true)
+		wg.Wait()
+		return calls, failed
+	}
+}
+
+func (w *World) getStall() (measure.Sides, error) {
+	s, ix, err := w.both(3)
+	if err != nil {
+		return measure.Sides{}, err
+	}
+	keys, lister := w.Fleet.Keys(), corelisters.NewPodLister(ix)
+	typed := states{w.Fleet.Updated(), w.Fleet.Pods()}
+	boxed := [2][]any{untyped(typed[0]), untyped(typed[1])}
+	return measure.Sides{
+		Kinform: measure.Side{Run: stall(
+			func(i int) error { _, ok := s.Get(keys[i%len(keys)]); return found(btoi(ok), 1) },
+			func(i int) error { return s.Replace(typed[i%2], "") })},
+		ClientGo: measure.Side{Run: stall(
+			func(i int) error {
+				k := &keys[i%len(keys)]
+				_, err := lister.Pods(k.Namespace).Get(k.Name)
+				return err
+			},
+			func(i int) error { return ix.Replace(boxed[i%2], "1") })},
+	}, nil
+}
+
+func btoi(ok bool) int {
+	if ok {
+		return 1
+	}
+	return 0
+}
+
+// stall measures the longest get while replace runs.
+func stall(get, replace func(i int) error) func(measure.Meter, int) error {
+	replaced := 0
+	return func(m measure.Meter, n int) error {
+		var longest measure.Series
+		for range n {
+			var worst time.Duration
+			stop := beside(func(i int) error {
+				start := time.Now()
+				err := get(i)
+				worst = max(worst, time.Since(start))
+				return err
+			})
+			err := replace(replaced)
+			replaced++
+			if _, getErr := stop(); err == nil {
+				err = getErr
+			}
+			if err != nil {
+				return err
+			}
+			longest.Add(float64(worst), "stall-ns")
+		}
+		longest.Report(m)
+		return nil
+	}
+}
+
+func (w *World) getWhileWriting() (measure.Sides, error) {
+	s, ix, err := w.both(3)
+	if err != nil {
+		return measure.Sides{}, err
+	}
+	keys, lister := w.Fleet.Keys(), corelisters.NewPodLister(ix)
+	next := states{w.Fleet.Updated(), w.Fleet.Pods()}
+	return measure.Sides{
+		Kinform: measure.Side{Run: readBeside(
+			func(i int) error { _, ok := s.Get(keys[i%len(keys)]); return found(btoi(ok), 1) },
+			func(i int) error { return s.Set(next.at(i)) })},
+		ClientGo: measure.Side{Run: readBeside(
+			func(i int) error {
+				k := &keys[i%len(keys)]
+				_, err := lister.Pods(k.Namespace).Get(k.Name)
+				return err
+			},
+			func(i int) error { return ix.Update(next.at(i)) })},
+	}, nil
+}
+
+// readBeside measures reads while another goroutine writes as fast as it can. How long
+// a write takes meanwhile is reported too, as write-ns.
+func readBeside(read, write func(i int) error) func(measure.Meter, int) error {
+	at := 0
+	return func(m measure.Meter, n int) error {
+		m.StopTimer()
+		stop := beside(write)
+		m.StartTimer()
+		start := time.Now()
+		var err error
+		for range n {
+			if err = read(at); err != nil {
+				break
+			}
+			at++
+		}
+		took := time.Since(start)
+		m.StopTimer()
+		writes, writeErr := stop()
+		if err != nil {
+			return err
+		}
+		m.ReportMetric(float64(took)/float64(writes), "write-ns")
+		return writeErr
+	}
+}
+
+func (w *World) writeWhileIterating() (measure.Sides, error) {
+	s, ix, err := w.both(3)
+	if err != nil {
+		return measure.Sides{}, err
+	}
+	next := states{w.Fleet.Updated(), w.Fleet.Pods()}
+	return measure.Sides{
+		Kinform: measure.Side{Run: w.writeTail(
+			func(i int) error { return s.Set(next.at(i)) },
+			func(int) error {
+				n := 0
+				for chunk := range s.Chunks() {
+					for _, p := range chunk {
+						n += btoi(p.Spec.NodeName != "")
+					}
+				}
+				return found(n, w.Pods)
+			})},
+		ClientGo: measure.Side{Run: w.writeTail(
+			func(i int) error { return ix.Update(next.at(i)) },
+			func(int) error {
+				n := 0
+				for _, obj := range ix.List() {
+					n += btoi(obj.(*corev1.Pod).Spec.NodeName != "")
+				}
+				return found(n, w.Pods)
+			})},
+	}, nil
+}
+
+// writeTail measures single writes while all processors but one iterate.
+func (w *World) writeTail(write, iterate func(i int) error) func(measure.Meter, int) error {
+	written := 0
+	took := make([]float64, 0, 1<<20)
+	return func(m measure.Meter, n int) error {
+		var tail measure.Series
+		for range n {
+			took = took[:0]
+			var stops []func() (int, error)
+			for range max(runtime.GOMAXPROCS(0)-1, 1) {
+				stops = append(stops, beside(iterate))
+			}
+			var err error
+			for end := time.Now().Add(w.Span); err == nil && time.Now().Before(end); written++ {
+				start := time.Now()
+				err = write(written)
+				took = append(took, float64(time.Since(start)))
+			}
+			for _, stop := range stops {
+				if _, iterErr := stop(); err == nil {
+					err = iterErr
+				}
+			}
+			if err != nil {
+				return err
+			}
+			tail.Add(measure.Percentile(took, 0.99), "p99-ns")
+			tail.Add(measure.Percentile(took, 0.999), "p99.9-ns")
+		}
+		tail.Report(m)
+		return nil
+	}
+}

@@ -1,0 +1,131 @@
+package ops
+
+import (
+	"context"
+	"iter"
+	"math/rand/v2"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/reflector"
+)
+
+// batch is what a watch sends next.
+type batch struct {
+	pods   []*corev1.Pod
+	before func(i int) // called before the i-th is sent; nil for nothing
+}
+
+// feed stands for a server that has objects in memory already decoded. It is a Source;
+// listWatch makes it a ListerWatcher. It serves one informer.
+type feed struct {
+	pods []*corev1.Pod
+	rv   int // of a list; written while nobody lists
+
+	send   chan batch    // events for the watch; nil if there will be none
+	expire chan struct{} // ends the watch with 410
+
+	// Every list but the first says on relisting that it is about to answer, and waits for
+	// proceed.
+	relisting, proceed chan struct{}
+	lists              int // owned by the goroutine that lists
+}
+
+func newFeed(all []*corev1.Pod) *feed {
+	return &feed{
+		pods:      all,
+		rv:        len(all) + 1,
+		send:      make(chan batch),
+		expire:    make(chan struct{}),
+		relisting: make(chan struct{}),
+		proceed:   make(chan struct{}),
+	}
+}
+
+// answer is called when a list begins, and returns its resourceVersion.
+func (f *feed) answer() string {
+	if f.lists++; f.lists > 1 {
+		f.relisting <- struct{}{}
+		<-f.proceed
+	}
+	return strconv.Itoa(f.rv)
+}
+
+// Resource implements reflector.Source.
+func (f *feed) Resource() string { return "pods" }
+
+// List implements reflector.Source.
+func (f *feed) List(_ context.Context, _ metav1.ListOptions, yield func(reflector.Event[*corev1.Pod], error) bool) (metav1.ListMeta, error) {
+	meta := metav1.ListMeta{ResourceVersion: f.answer()}
+	for _, p := range f.pods {
+		if !yield(reflector.Event[*corev1.Pod]{Type: reflector.Added, ResourceVersion: p.ResourceVersion, Object: p}, nil) {
+			return meta, reflector.ErrStopped
+		}
+	}
+	return meta, nil
+}
+
+// Watch implements reflector.Source.
+func (f *feed) Watch(ctx context.Context, _ metav1.ListOptions) iter.Seq2[reflector.Event[*corev1.Pod], error] {
+	return func(yield func(reflector.Event[*corev1.Pod], error) bool) {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-f.expire:
+				yield(reflector.Event[*corev1.Pod]{}, apierrors.NewResourceExpired("too old"))
+				return
+			case b := <-f.send:
+				for i, p := range b.pods {
+					if b.before != nil {
+						b.before(i)
+					}
+					if !yield(reflector.Event[*corev1.Pod]{Type: reflector.Modified, ResourceVersion: p.ResourceVersion, Object: p}, nil) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// maxUpdates is how many pods are updated in turns, and the longest run of updates.
+const maxUpdates = 1 << 15
+
+// updates are newer and newer states of some of a feed's pods. Each pod has two objects
+// that take turns: the one that is not in the store can be written to, once the handlers
+// are done with it.
+type updates struct {
+	feed  *feed
+	state [2][]*corev1.Pod
+	sent  int
+}
+
+func (w *World) newUpdates(f *feed) *updates {
+	u := &updates{feed: f, state: [2][]*corev1.Pod{w.Fleet.Copies(maxUpdates), w.Fleet.Copies(maxUpdates)}}
+	rand.New(rand.NewPCG(seed, 4)).Shuffle(u.turn(), func(i, j int) {
+		for _, s := range u.state {
+			s[i], s[j] = s[j], s[i]
+		}
+	})
+	return u
+}
+
+// turn is the number of pods.
+func (u *updates) turn() int { return len(u.state[0]) }
+
+// next returns up to n updates, all of different pods. Those before must have been
+// handled.
+func (u *updates) next(n int) []*corev1.Pod {
+	from := u.sent % u.turn()
+	some := u.state[u.sent/u.turn()%2][from:min(from+n, u.turn())]
+	for _, p := range some {
+		u.feed.rv++
+		p.ResourceVersion = strconv.Itoa(u.feed.rv)
+	}
+	u.sent += len(some)
+	return some
+}

@@ -1,0 +1,205 @@
+package ops
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kinform/kinform/bench/internal/measure"
+	"github.com/kinform/kinform/bench/internal/pods"
+	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/store"
+)
+
+// lookups are the operations that read, with nobody writing.
+func lookups(w *World) []measure.Op {
+	return []measure.Op{
+		{Name: "key", Lines: line("key of an object", measure.Nanoseconds, 0, noAllocs()), Setup: w.keyFunc},
+		{Name: "get", Lines: line("get by namespace and name (lister)", measure.Nanoseconds, 1.2, noAllocs()), Setup: w.get},
+		{Name: "by-index/slice", Lines: line("100 objects by index, as slice", measure.Nanoseconds, 10), Setup: w.byIndexSlice},
+		{Name: "by-index/iterated", Lines: line("100 objects by index, iterated", measure.Nanoseconds, 15, noAllocs()), Setup: w.byIndexIterated},
+		{Name: "list", Lines: line("list all as typed slice (lister)", measure.Nanoseconds, 8), Setup: w.list},
+		{Name: "walk", Lines: line("walk all, reading a field", measure.Nanoseconds, 1.2, noAllocs()), Setup: w.walk},
+		{Name: "select/index", Lines: line("lister, selector matching 100, label index", measure.Nanoseconds, 5000), Setup: w.selectBy(byApp)},
+		{Name: "select/scan", Lines: line("lister, selector matching 100, scan", measure.Nanoseconds, 1.5), Setup: w.selectBy()},
+	}
+}
+
+// keyFunc is measured on a few pods that stay in the processor's cache: with more it is
+// the memory that is measured.
+func (w *World) keyFunc() (measure.Sides, error) {
+	few := w.Fleet.Pods()[:min(512, w.Pods)]
+	boxed := untyped(few)
+	return measure.Sides{
+		Kinform: measure.Side{Run: func(_ measure.Meter, n int) error {
+			for i := range n {
+				if k, err := store.ObjectKey(few[i%len(few)]); err != nil || k.Name == "" {
+					return err
+				}
+			}
+			return nil
+		}},
+		ClientGo: measure.Side{Run: func(_ measure.Meter, n int) error {
+			for i := range n {
+				if k, err := cache.DeletionHandlingMetaNamespaceKeyFunc(boxed[i%len(few)]); err != nil || k == "" {
+					return err
+				}
+			}
+			return nil
+		}},
+	}, nil
+}
+
+func (w *World) get() (measure.Sides, error) {
+	s, ix, err := w.both(3)
+	if err != nil {
+		return measure.Sides{}, err
+	}
+	keys, lister := w.Fleet.Keys(), corelisters.NewPodLister(ix)
+	return measure.Sides{
+		Kinform: measure.Side{Run: loop(func(i int) error {
+			if _, ok := s.Get(keys[i%len(keys)]); !ok {
+				return found(0, 1)
+			}
+			return nil
+		})},
+		ClientGo: measure.Side{Run: loop(func(i int) error {
+			k := &keys[i%len(keys)]
+			_, err := lister.Pods(k.Namespace).Get(k.Name)
+			return err
+		})},
+	}, nil
+}
+
+func (w *World) byIndexSlice() (measure.Sides, error) {
+	s, ix, err := w.both(3)
+	if err != nil {
+		return measure.Sides{}, err
+	}
+	nodes := w.Fleet.Nodes()
+	return measure.Sides{
+		Kinform: measure.Side{Run: loop(func(i int) error {
+			return found(len(byNode.Get(s, nodes[i%len(nodes)])), pods.PerNode)
+		})},
+		ClientGo: measure.Side{Run: loop(func(i int) error {
+			objs, err := ix.ByIndex("node", nodes[i%len(nodes)])
+			if err != nil {
+				return err
+			}
+			return found(len(objs), pods.PerNode)
+		})},
+	}, nil
+}
+
+// byIndexIterated visits the objects without reading them, which would take both sides as
+// long.
+func (w *World) byIndexIterated() (measure.Sides, error) {
+	s, ix, err := w.both(3)
+	if err != nil {
+		return measure.Sides{}, err
+	}
+	nodes := w.Fleet.Nodes()
+	return measure.Sides{
+		Kinform: measure.Side{Run: loop(func(i int) error {
+			n := 0
+			for p := range byNode.All(s, nodes[i%len(nodes)]) {
+				if p != nil {
+					n++
+				}
+			}
+			return found(n, pods.PerNode)
+		})},
+		ClientGo: measure.Side{Run: loop(func(i int) error {
+			objs, err := ix.ByIndex("node", nodes[i%len(nodes)])
+			n := 0
+			for _, obj := range objs {
+				if p, ok := obj.(*corev1.Pod); ok && p != nil {
+					n++
+				}
+			}
+			if err != nil {
+				return err
+			}
+			return found(n, pods.PerNode)
+		})},
+	}, nil
+}
+
+func (w *World) list() (measure.Sides, error) {
+	s, ix, err := w.both(3)
+	if err != nil {
+		return measure.Sides{}, err
+	}
+	lister := corelisters.NewPodLister(ix)
+	return measure.Sides{
+		Kinform: measure.Side{Run: loop(func(int) error { return found(len(s.List()), w.Pods) })},
+		ClientGo: measure.Side{Run: loop(func(int) error {
+			all, err := lister.List(labels.Everything())
+			if err != nil {
+				return err
+			}
+			return found(len(all), w.Pods)
+		})},
+	}, nil
+}
+
+func (w *World) walk() (measure.Sides, error) {
+	s, ix, err := w.both(3)
+	if err != nil {
+		return measure.Sides{}, err
+	}
+	return measure.Sides{
+		Kinform: measure.Side{Run: loop(func(int) error {
+			n := 0
+			for chunk := range s.Chunks() {
+				for _, p := range chunk {
+					if p.Spec.NodeName != "" {
+						n++
+					}
+				}
+			}
+			return found(n, w.Pods)
+		})},
+		ClientGo: measure.Side{Run: loop(func(int) error {
+			n := 0
+			for _, obj := range ix.List() {
+				if obj.(*corev1.Pod).Spec.NodeName != "" {
+					n++
+				}
+			}
+			return found(n, w.Pods)
+		})},
+	}, nil
+}
+
+// selectBy measures a lister with a selector, where kinform's store has the given indexes.
+func (w *World) selectBy(defs ...index.Definition[*corev1.Pod]) func() (measure.Sides, error) {
+	return func() (measure.Sides, error) {
+		s, err := store.New(store.ObjectKey, store.Options[*corev1.Pod]{Indexes: defs})
+		if err != nil {
+			return measure.Sides{}, err
+		}
+		if err := s.Replace(w.Fleet.Pods(), "1"); err != nil {
+			return measure.Sides{}, err
+		}
+		ix, err := newIndexer(3, w.Fleet.Pods())
+		if err != nil {
+			return measure.Sides{}, err
+		}
+		lister := corelisters.NewPodLister(ix)
+		selector := labels.SelectorFromSet(labels.Set{pods.AppLabel: w.Fleet.App()})
+		return measure.Sides{
+			Kinform: measure.Side{Run: loop(func(int) error {
+				return found(len(index.Select(s, "", selector)), pods.PerApp)
+			})},
+			ClientGo: measure.Side{Run: loop(func(int) error {
+				some, err := lister.List(selector)
+				if err != nil {
+					return err
+				}
+				return found(len(some), pods.PerApp)
+			})},
+		}, nil
+	}
+}

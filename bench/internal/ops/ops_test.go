@@ -1,0 +1,87 @@
+package ops
+
+import (
+	"io"
+	"math"
+	"regexp"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"k8s.io/klog/v2"
+
+	"github.com/kinform/kinform/bench/internal/measure"
+)
+
+func TestMain(m *testing.M) {
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard) // client-go logs what takes long
+	goleak.VerifyTestMain(m)
+}
+
+func smallWorld() *World { return NewWorld(1000, 5*time.Millisecond) }
+
+// TestEveryOperation does each operation on both sides and finds every measure that its
+// lines name.
+func TestEveryOperation(t *testing.T) {
+	w := smallWorld()
+	for _, op := range append(All(w), Growing(1000)...) {
+		t.Run(op.Name, func(t *testing.T) {
+			if op.Missing != "" {
+				t.Skip(op.Missing)
+			}
+			res, err := measure.Run(op, measure.Options{Slice: 2 * time.Millisecond, Rounds: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, line := range op.Lines {
+				units := []string{line.Unit}
+				for _, limit := range line.Limits {
+					units = append(units, limit.Unit)
+				}
+				for _, unit := range units {
+					checkValues(t, unit, res.Kinform[unit])
+					checkValues(t, unit, res.ClientGo[unit])
+				}
+			}
+		})
+	}
+}
+
+func checkValues(t *testing.T, unit string, values []float64) {
+	t.Helper()
+	if len(values) != 2 {
+		t.Errorf("%d values of %s, want one per round", len(values), unit)
+	}
+	for _, v := range values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			t.Errorf("%s is %v", unit, v)
+		}
+	}
+}
+
+// TestNames holds to what benchstat and report -run rely on.
+func TestNames(t *testing.T) {
+	seen, titles := map[string]bool{}, map[string]bool{}
+	for _, op := range All(smallWorld()) {
+		if seen[op.Name] || !regexp.MustCompile(`^[a-z0-9/=-]+$`).MatchString(op.Name) {
+			t.Errorf("bad name %q", op.Name)
+		}
+		seen[op.Name] = true
+		if (op.Missing == "") != (op.Setup != nil) {
+			t.Errorf("%s: needs a setup or a reason to have none", op.Name)
+		}
+		if len(op.Lines) == 0 {
+			t.Errorf("%s: nothing is reported", op.Name)
+		}
+		for _, line := range op.Lines {
+			if line.Title == "" || titles[line.Title] {
+				t.Errorf("%s: bad title %q", op.Name, line.Title)
+			}
+			titles[line.Title] = true
+			if line.Reach == 0 && len(line.Limits) == 0 {
+				t.Errorf("%s: no goal", line.Title)
+			}
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package ops
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kinform/kinform/bench/internal/pods"
+	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/store"
+)
+
+// key is that of both sides' objects, though client-go makes a string of it.
+type key = types.NamespacedName
+
+// The indexes of the kinform side. The other side's have the same names.
+var (
+	byNode = index.New("node", func(dst []string, p *corev1.Pod) []string { return append(dst, p.Spec.NodeName) })
+	byNS   = index.Namespace[*corev1.Pod]()
+	byApp  = index.Labels[*corev1.Pod]("app", pods.AppLabel)
+)
+
+// definitions returns the first n of the indexes.
+func definitions(n int) []index.Definition[*corev1.Pod] {
+	return []index.Definition[*corev1.Pod]{byNode, byNS, byApp}[:n]
+}
+
+// indexers returns the first n of the indexes in client-go's form.
+func indexers(n int) cache.Indexers {
+	all := []struct {
+		name string
+		f    cache.IndexFunc
+	}{
+		{"node", func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Spec.NodeName}, nil }},
+		{cache.NamespaceIndex, cache.MetaNamespaceIndexFunc},
+		{"app", func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Labels[pods.AppLabel]}, nil }},
+	}
+	out := cache.Indexers{}
+	for _, x := range all[:n] {
+		out[x.name] = x.f
+	}
+	return out
+}
+
+// newStore returns a kinform store with n indexes that holds all.
+func newStore(n int, all []*corev1.Pod) (*store.Store[key, *corev1.Pod], error) {
+	s, err := store.New(store.ObjectKey, store.Options[*corev1.Pod]{
+		Indexes:   definitions(n),
+		Unchanged: store.SameVersion[*corev1.Pod],
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, s.Replace(all, "1")
+}
+
+// newIndexer returns a client-go store, of the sort that its informers have, with n
+// indexes that holds all.
+func newIndexer(n int, all []*corev1.Pod) (cache.Indexer, error) {
+	ix := cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, indexers(n))
+	return ix, ix.Replace(untyped(all), "1")
+}
+
+// both returns the two stores with n indexes, full of the world's pods.
+func (w *World) both(n int) (*store.Store[key, *corev1.Pod], cache.Indexer, error) {
+	s, err := newStore(n, w.Fleet.Pods())
+	if err != nil {
+		return nil, nil, err
+	}
+	ix, err := newIndexer(n, w.Fleet.Pods())
+	return s, ix, err
+}
+
+// untyped is all as client-go takes and gives objects.
+func untyped(all []*corev1.Pod) []any {
+	out := make([]any, len(all))
+	for i, p := range all {
+		out[i] = p
+	}
+	return out
+}
+
+// found is an error unless as many objects were found as there should be.
+func found(got, want int) error {
+	if got != want {
+		return fmt.Errorf("found %d objects, want %d", got, want)
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package ops
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kinform/kinform/bench/internal/measure"
+)
+
+// watches are the operations on watch events.
+func watches(w *World) []measure.Op {
+	var all []measure.Op
+	for _, c := range []struct {
+		handlers int
+		reach    float64
+	}{{1, 3}, {4, 3.5}, {16, 3.5}} {
+		all = append(all, measure.Op{
+			Name:  fmt.Sprintf("watch/handlers=%d", c.handlers),
+			Lines: line(fmt.Sprintf("watch event to %d handlers, 1 index", c.handlers), measure.Nanoseconds, c.reach, atMost(0.1, measure.Allocs)),
+			Setup: func() (measure.Sides, error) { return w.watch(c.handlers) },
+		})
+	}
+	return append(all, measure.Op{
+		Name: "latency", Whole: true, Rounds: 20,
+		Lines: []measure.Line{
+			{Title: "event to handler at 10,000/s, p50", Unit: "p50-ns", Reach: 2},
+			{Title: "event to handler at 10,000/s, p99", Unit: "p99-ns", Reach: 2},
+		},
+		Setup: w.latency,
+	})
+}
+
+// pipeline is an informer that is in sync and whose feed sends updates.
+type pipeline struct {
+	*running
+	feed    *feed
+	updates *updates
+	tallies []*tally
+}
+
+// tally counts a handler's updates. left and at are written while no event is on its way.
+type tally struct {
+	left int
+	at   int
+	done chan struct{}
+	each func(i int) // called for the i-th of a batch; nil for nothing
+}
+
+func (t *tally) handle(old, _ *corev1.Pod) {
+	if old == nil {
+		return
+	}
+	if t.each != nil {
+		t.each(t.at)
+	}
+	t.at++
+	if t.left--; t.left == 0 {
+		t.done <- struct{}{}
+	}
+}
+
+func (w *World) newPipeline(start starter, handlers int) (*pipeline, error) {
+	f := newFeed(w.Fleet.Pods())
+	p := &pipeline{feed: f, updates: w.newUpdates(f)}
+	var hs []handler
+	for range handlers {
+		t := &tally{done: make(chan struct{})}
+		p.tallies = append(p.tallies, t)
+		hs = append(hs, t.handle)
+	}
+	var err error
+	if p.running, err = start(f, 1, hs...); err != nil {
+		return nil, err
+	}
+	p.awaitSync()
+	return p, nil
+}
+
+// send sends pods and returns when every handler has had all of them.
+func (p *pipeline) send(b batch) {
+	for _, t := range p.tallies {
+		t.left, t.at = len(b.pods), 0
+	}
+	p.feed.send <- b
+	for _, t := range p.tallies {
+		<-t.done
+	}
+}
+
+func (w *World) watch(handlers int) (measure.Sides, error) {
+	side := func(start starter) (measure.Side, error) {
+		p, err := w.newPipeline(start, handlers)
+		if err != nil {
+			return measure.Side{}, err
+		}
+		return measure.Side{Close: p.stop, Run: func(m measure.Meter, n int) error {
+			for n > 0 {
+				m.StopTimer()
+				some := p.updates.next(n)
+				m.StartTimer()
+				p.send(batch{pods: some})
+				n -= len(some)
+			}
+			return nil
+		}}, nil
+	}
+	return bothSides(side)
+}
+
+// bothSides makes each side with its own kind of informer.
+func bothSides(side func(starter) (measure.Side, error)) (measure.Sides, error) {
+	kinform, err := side(startKinform)
+	if err != nil {
+		return measure.Sides{}, err
+	}
+	clientGo, err := side(startClientGo)
+	sides := measure.Sides{Kinform: kinform, ClientGo: clientGo}
+	if err != nil {
+		sides.Close()
+	}
+	return sides, err
+}
+
+// interval is the time between two events of latency.
+const interval = 100 * time.Microsecond
+
+// latency sends an event every interval; those that a sleep overslept are sent at once,
+// as they arrive at a client that was not scheduled. The time is counted from when an
+// event is handed to the reflector.
+func (w *World) latency() (measure.Sides, error) {
+	return bothSides(func(start starter) (measure.Side, error) {
+		p, err := w.newPipeline(start, 1)
+		if err != nil {
+			return measure.Side{}, err
+		}
+		t := p.tallies[0]
+		return measure.Side{Close: p.stop, Run: func(m measure.Meter, n int) error {
+			var tail measure.Series
+			for range n {
+				some := p.updates.next(max(int(w.Span/interval), 1))
+				sent, took := make([]time.Time, len(some)), make([]float64, len(some))
+				t.each = func(i int) { took[i] = float64(time.Since(sent[i])) }
+				begin := time.Now()
+				p.send(batch{pods: some, before: func(i int) {
+					time.Sleep(time.Until(begin.Add(time.Duration(i) * interval)))
+					sent[i] = time.Now()
+				}})
+				tail.Add(measure.Percentile(took, 0.5), "p50-ns")
+				tail.Add(measure.Percentile(took, 0.99), "p99-ns")
+			}
+			tail.Report(m)
+			return nil
+		}}, nil
+	})
+}

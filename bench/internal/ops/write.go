@@ -1,0 +1,105 @@
+package ops
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kinform/kinform/bench/internal/measure"
+)
+
+// writes are the operations that write one object at a time.
+func writes(w *World) []measure.Op {
+	return []measure.Op{
+		{
+			Name:  "update/same",
+			Lines: line("update, same index values, 3 indexes", measure.Nanoseconds, 1.3, noAllocs()),
+			Setup: func() (measure.Sides, error) { return w.update(w.Fleet.Updated()) },
+		},
+		{
+			Name:  "update/moved",
+			Lines: line("update, changed index values, 3 indexes", measure.Nanoseconds, 1.5, noAllocs()),
+			Setup: func() (measure.Sides, error) { return w.update(w.Fleet.Moved()) },
+		},
+		{
+			Name:  "delete-add",
+			Lines: line("delete and add, 3 indexes", measure.Nanoseconds, 1.5, noAllocs()),
+			Setup: w.deleteAdd,
+		},
+	}
+}
+
+// states are two states of all pods, to be stored in turns.
+type states [2][]*corev1.Pod
+
+// at returns the i-th object to store: all of one state, then all of the other.
+func (s states) at(i int) *corev1.Pod {
+	n := len(s[0])
+	return s[i/n%2][scatter(i%n, n)]
+}
+
+func (w *World) update(to []*corev1.Pod) (measure.Sides, error) {
+	s, ix, err := w.both(3)
+	if err != nil {
+		return measure.Sides{}, err
+	}
+	next := states{to, w.Fleet.Pods()}
+	return measure.Sides{
+		Kinform:  measure.Side{Run: loop(func(i int) error { return s.Set(next.at(i)) })},
+		ClientGo: measure.Side{Run: loop(func(i int) error { return ix.Update(next.at(i)) })},
+	}, nil
+}
+
+func (w *World) deleteAdd() (measure.Sides, error) {
+	s, ix, err := w.both(3)
+	if err != nil {
+		return measure.Sides{}, err
+	}
+	all := w.Fleet.Pods()
+	return measure.Sides{
+		Kinform: measure.Side{Run: loop(func(i int) error {
+			p := all[scatter(i, len(all))]
+			_, had, err := s.Delete(key{Namespace: p.Namespace, Name: p.Name})
+			if err != nil || !had {
+				return found(0, 1)
+			}
+			return s.Set(p)
+		})},
+		ClientGo: measure.Side{Run: loop(func(i int) error {
+			p := all[scatter(i, len(all))]
+			if err := ix.Delete(p); err != nil {
+				return err
+			}
+			return ix.Add(p)
+		})},
+	}, nil
+}
+
+// replaces are the operations that write all objects at once.
+func replaces(w *World) []measure.Op {
+	return []measure.Op{
+		{
+			Name: "replace/changed", Whole: true, Rounds: 12,
+			Lines: line("Replace, all changed, 3 indexes", measure.Nanoseconds, 2.5),
+			Setup: func() (measure.Sides, error) { return w.replace(w.Fleet.Updated()) },
+		},
+		{
+			Name: "replace/same", Whole: true, Rounds: 12,
+			Lines: line("Replace, nothing changed, 3 indexes", measure.Nanoseconds, 7, atMost(0.001*float64(w.Pods), measure.Allocs)),
+			Setup: func() (measure.Sides, error) { return w.replace(w.Fleet.Pods()) },
+		},
+	}
+}
+
+// replace replaces the pods by to, and back. client-go takes over the slice that it is
+// given, but only reads it.
+func (w *World) replace(to []*corev1.Pod) (measure.Sides, error) {
+	s, ix, err := w.both(3)
+	if err != nil {
+		return measure.Sides{}, err
+	}
+	typed := states{to, w.Fleet.Pods()}
+	boxed := [2][]any{untyped(to), untyped(w.Fleet.Pods())}
+	return measure.Sides{
+		Kinform:  measure.Side{Run: loop(func(i int) error { return s.Replace(typed[i%2], "") })},
+		ClientGo: measure.Side{Run: loop(func(i int) error { return ix.Replace(boxed[i%2], "1") })},
+	}, nil
+}
