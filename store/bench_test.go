@@ -19,7 +19,7 @@ type pod struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 	node string
-	rest [2600]byte
+	_    [2600]byte
 }
 
 const (

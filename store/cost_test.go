@@ -250,7 +250,7 @@ func TestStructValues(t *testing.T) {
 	type row struct {
 		name string
 		data []int
-		big  [40]int
+		_    [40]int
 	}
 	byLen := index.New("len", func(dst []int, r row) []int { return append(dst, len(r.data)) })
 	s, err := New(func(r row) (string, error) { return r.name, nil }, Options[row]{Indexes: []index.Definition[row]{byLen}})

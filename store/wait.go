@@ -58,14 +58,15 @@ func (w *waits[K]) wakeVersions(rv string) {
 	}
 }
 
+// close ends all waits. Who is woken must find closed set, so that comes first.
 func (w *waits[K]) close() {
-	w.wakeAllKeys()
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.closed = true
 	for ch := range w.versions {
 		wake(ch)
 	}
+	w.mu.Unlock()
+	w.wakeAllKeys()
 }
 
 func (w *waits[K]) isClosed() bool {

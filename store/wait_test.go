@@ -143,3 +143,27 @@ func TestWaitsEnd(t *testing.T) {
 		s.noWaits(t)
 	})
 }
+
+// TestCloseWakesAll closes stores with many waits in the act of looking, to catch one
+// that is woken before it can see why and then sleeps for ever.
+func TestCloseWakesAll(t *testing.T) {
+	for range max(steps(2000), 100) {
+		s := newStore(t, ^uint32(0), Options[*item]{})
+		errs := make(chan error, 6)
+		for n := range cap(errs) {
+			go func() {
+				if n%2 == 0 {
+					errs <- s.WaitForRV(t.Context(), "5")
+					return
+				}
+				errs <- s.WaitFor(t.Context(), id{"a", n}, func(*item, bool) bool { return false })
+			}()
+		}
+		s.Close()
+		for range cap(errs) {
+			if err := <-errs; !errors.Is(err, ErrClosed) {
+				t.Fatal(err)
+			}
+		}
+	}
+}

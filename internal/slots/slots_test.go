@@ -82,9 +82,8 @@ func TestModel(t *testing.T) {
 	}
 	for round := range rounds {
 		target := []int{30, 400, 0, 200}[round/100%4]
-		st := s.Own()
-		aside := r.IntN(3) == 0
-		if aside {
+		var st *State[int]
+		if r.IntN(3) == 0 {
 			st = s.Clone()
 		} else {
 			st = s.Begin()
