@@ -42,6 +42,9 @@ type (
 	// Handler is told of changes.
 	Handler[T any] = informer.Handler[Key, T]
 
+	// HandlerFunc is a function that is a Handler.
+	HandlerFunc[T any] = informer.HandlerFunc[Key, T]
+
 	// HandlerFuncs is a Handler with a function per type of event.
 	HandlerFuncs[T any] = informer.HandlerFuncs[Key, T]
 

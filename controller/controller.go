@@ -22,8 +22,8 @@ type Options[Q comparable] struct {
 	// Queue configures the queue, and with it how failures are retried and reported.
 	Queue queue.Options[Q]
 
-	// Workers configures how many keys are reconciled at once, and for how long each.
-	Workers queue.RunOptions
+	// Run configures how many keys are reconciled at once, and for how long each.
+	Run queue.RunOptions
 
 	// InitialPriority is the priority of keys from initial events. With a negative one
 	// the objects that were there at the start do not hold up what changes since. Zero
@@ -165,5 +165,5 @@ func (c *Controller[Q]) work(ctx context.Context, inputs []input, reconcile func
 			return informer.ErrStopped
 		}
 	}
-	return queue.Run(ctx, c.queue, c.opts.Workers, reconcile)
+	return queue.Run(ctx, c.queue, c.opts.Run, reconcile)
 }

@@ -14,8 +14,9 @@ type Stats struct {
 	// Failures counts the lists and watches that failed.
 	Failures uint64
 	// Listed is the number of objects received of the list in progress, or of the last
-	// one. Expected is how many it will have, zero while the server did not tell: it
-	// tells only on pages of a list without selectors (ListMeta.remainingItemCount).
+	// one. Expected is how many it will have, zero while the server did not tell. It
+	// tells on pages of a list without selectors (ListMeta.remainingItemCount), and
+	// answers the first list, at resourceVersion "0", in one piece and so without it.
 	Listed, Expected uint64
 }
 

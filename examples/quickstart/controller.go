@@ -67,7 +67,7 @@ func newSummarizer(pods kinform.Source[*corev1.Pod], summaries *client.Resource[
 	}
 	s.nodes = controller.New(controller.Options[string]{
 		Queue:   queue.Options[string]{OnError: func(_ string, err error) { onError(err) }},
-		Workers: queue.RunOptions{Workers: 4, Timeout: 30 * time.Second},
+		Run: queue.RunOptions{Workers: 4, Timeout: 30 * time.Second},
 	})
 	return s, errors.Join(
 		controller.Watch(s.nodes, s.pods, nodesOf),
