@@ -123,6 +123,51 @@ func BenchmarkPingPong(b *testing.B) {
 	<-back
 }
 
+// BenchmarkProcess is one event in and out, key by key, with one key in so many that fails
+// the first time. Reported per event.
+func BenchmarkProcess(b *testing.B) {
+	const size = 256
+	for _, failing := range []int{0, 16} {
+		b.Run(fmt.Sprintf("failing=%d", failing), func(b *testing.B) {
+			ctx, keys, obj := context.Background(), names(size), &object{}
+			f := New[name, *object](nil, Options{})
+			n := 0
+			process := func(name, []Delta[*object]) error {
+				if n++; failing > 0 && n%failing == 0 {
+					return errFails
+				}
+				return nil
+			}
+			b.ReportAllocs()
+			for done := 0; done < b.N; done += size {
+				for _, key := range keys {
+					_ = f.Add(ctx, key, obj, "1")
+				}
+				_ = f.Process(ctx, process)
+			}
+		})
+	}
+}
+
+// BenchmarkResync is a Resync of 100,000 known objects, and its way out.
+func BenchmarkResync(b *testing.B) {
+	const n = 100_000
+	ctx, known := context.Background(), knownObjects{}
+	for _, key := range names(n) {
+		known[key] = &object{key}
+	}
+	f := New[name, *object](known, Options{})
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = f.Resync(ctx)
+		batch, _ := f.Pop(ctx)
+		if drain(batch) != n {
+			b.Fatal("deltas are missing")
+		}
+		_, _ = f.Pop(never) // processed
+	}
+}
+
 // knownObjects is a store that has what a relist finds.
 type knownObjects map[name]*object
 

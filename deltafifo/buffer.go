@@ -1,6 +1,9 @@
 package deltafifo
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 const (
 	// The first deltas of keys are cut from chunks of such lengths.
@@ -14,7 +17,7 @@ const (
 // entry is one key of a buffer with its deltas, oldest first.
 type entry[K comparable, T any] struct {
 	key    K
-	list   uint64 // number of the Replace that listed the key; zero if none did
+	list   uint64 // number of the Replace that listed the key, zero if none did; in flight, or givenBack
 	deltas []Delta[T]
 }
 
@@ -27,6 +30,7 @@ type buffer[K comparable, T any] struct {
 	chunk       []Delta[T] // rest of the last one, unused
 	room        int        // number of deltas that the entries have room for, used or not
 	deltas      int
+	returned    int // of the deltas, the number of those that were given back
 	rv          string
 	moved       bool // the batch brings its store to rv
 	endsInitial bool
@@ -86,6 +90,21 @@ func (b *buffer[K, T]) append(e *entry[K, T], d Delta[T]) {
 		b.room += cap(e.deltas) - len(before)
 		clear(before)
 	}
+}
+
+// prepend puts deltas before those of key, which were given back and are older. The key
+// keeps its place, if it has one.
+func (b *buffer[K, T]) prepend(key K, deltas []Delta[T]) {
+	e := b.find(key)
+	if e == nil {
+		e = b.add(key)
+	}
+	newer := slices.Clone(e.deltas)
+	for _, d := range deltas {
+		b.append(e, d)
+	}
+	copy(e.deltas[copy(e.deltas, deltas):], newer)
+	b.returned += len(deltas)
 }
 
 // cut returns room for one delta; nearly every key has no more in a batch.

@@ -34,6 +34,9 @@ func (f *DeltaFIFO[K, T]) verify() error {
 			return fmt.Errorf("in flight: %w", err)
 		}
 	}
+	if b := f.inFlight; b == nil && f.retrying != 0 || b != nil && f.retrying != b.returned {
+		return fmt.Errorf("%d deltas in flight were given back before", f.retrying)
+	}
 	if b := f.spare; b != nil {
 		if !b.empty() || b.rv != "" || b.endsInitial || len(b.entries) > 0 {
 			return fmt.Errorf("spare: not empty")
@@ -63,6 +66,9 @@ func (b *buffer[K, T]) verify() error {
 		}
 		total += len(e.deltas)
 	}
+	if b.returned < 0 || b.returned > b.deltas {
+		return fmt.Errorf("%d of %d deltas were given back", b.returned, b.deltas)
+	}
 	if total != b.deltas {
 		return fmt.Errorf("%d deltas, noted as %d", total, b.deltas)
 	}
@@ -75,12 +81,14 @@ func (e *entry[K, T]) verify() error {
 	}
 	for i, d := range e.deltas {
 		switch {
-		case d.Type < Added || d.Type > Replaced:
+		case d.Type < Added || d.Type > Sync:
 			return fmt.Errorf("delta %d: %v", i, d.Type)
 		case d.Initial && d.Type != Replaced:
 			return fmt.Errorf("delta %d: %v is initial", i, d.Type)
 		case d.FinalStateUnknown && d.Type != Deleted:
 			return fmt.Errorf("delta %d: %v with unknown final state", i, d.Type)
+		case i > 0 && d.Type == Sync:
+			return fmt.Errorf("delta %d: a Sync after others", i)
 		case i > 0 && d.Type == Deleted && e.deltas[i-1].Type == Deleted:
 			return fmt.Errorf("delta %d: deleted twice", i)
 		}
@@ -141,6 +149,9 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"DeltaType(9)":        func(f *queue) { f.pending.entries[0].last().Type = 9 },
 		"is initial":          func(f *queue) { f.pending.entries[0].last().Initial = true },
 		"unknown final state": func(f *queue) { f.pending.entries[0].last().FinalStateUnknown = true },
+		"a Sync after":        func(f *queue) { f.pending.push(1, Delta[int]{Type: Sync}) },
+		"of 3 deltas were":    func(f *queue) { f.pending.returned = 4 },
+		"1 deltas in flight":  func(f *queue) { f.retrying = 1 },
 		"deleted twice":       func(f *queue) { f.pending.push(2, Delta[int]{Type: Deleted}) },
 		"unused entry 2":      func(f *queue) { f.pending.entries[:3][2].list = 1 },
 		"of the chunk":        func(f *queue) { f.pending.chunk[3].Object = 1 },

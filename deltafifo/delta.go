@@ -18,6 +18,8 @@ const (
 	// Replaced says that the object was in a list; whether it is new or changed only
 	// the store can tell.
 	Replaced
+	// Sync repeats what the store has, for a Resync: nothing happened to the object.
+	Sync
 )
 
 // String returns the name of the constant.
@@ -31,6 +33,8 @@ func (t DeltaType) String() string {
 		return "Deleted"
 	case Replaced:
 		return "Replaced"
+	case Sync:
+		return "Sync"
 	}
 	return "DeltaType(" + strconv.Itoa(int(t)) + ")"
 }
@@ -39,7 +43,8 @@ func (t DeltaType) String() string {
 type Delta[T any] struct {
 	Type DeltaType
 
-	// Initial marks a Replaced delta of the first Replace.
+	// Initial marks a Replaced delta of the first Replace: its object is in the initial
+	// list. It stays when the key is given back.
 	Initial bool
 
 	// FinalStateUnknown marks a Deleted delta whose deletion was not seen: Object is the
@@ -86,8 +91,8 @@ func (b Batch[K, T]) Len() int {
 	return b.buf.deltas
 }
 
-// ResourceVersion is the version that the batch brings its store to; empty leaves the
-// store at the one that it has.
+// ResourceVersion is the version that the batch brings its store to, keys aside that are
+// given back with [DeltaFIFO.Requeue]; empty leaves the store at the one that it has.
 func (b Batch[K, T]) ResourceVersion() string {
 	if b.buf == nil {
 		return ""

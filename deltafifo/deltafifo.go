@@ -12,8 +12,8 @@ const spareFactor = 2
 // DefaultLimit is the limit of a queue whose Options name none.
 const DefaultLimit = 1024
 
-// Known is the store that the queue's consumer keeps, as far as Replace needs it. It is
-// read under the queue's lock.
+// Known is the store that the queue's consumer keeps, as far as Delete, Replace and Resync
+// need it. It is read under the queue's lock.
 type Known[K comparable, T any] interface {
 	// Get returns the object of key.
 	Get(key K) (T, bool)
@@ -24,7 +24,9 @@ type Known[K comparable, T any] interface {
 // Options configures a [DeltaFIFO]. The zero value works.
 type Options struct {
 	// Limit is the number of pending deltas at which producers wait. Zero or less means
-	// DefaultLimit. A Replace waits for room as any delta does and is then taken whole.
+	// DefaultLimit. A Replace waits for room as any delta does and is then taken whole,
+	// and so is a Resync. Deltas that were given back count until they are processed,
+	// also while they are in flight again.
 	Limit int
 }
 
@@ -35,10 +37,14 @@ type DeltaFIFO[K comparable, T any] struct {
 	known Known[K, T]
 	limit int
 
+	// Closed, under mu, when the initial list has been processed.
+	synced chan struct{}
+
 	mu       sync.Mutex
 	pending  *buffer[K, T]
 	inFlight *buffer[K, T] // popped last; nil if nothing is being processed
 	spare    *buffer[K, T] // empty, for reuse; or nil
+	retrying int           // number of deltas in flight that were given back before
 	lists    uint64        // number of calls of Replace
 	closed   bool
 	room     chan struct{} // closed when there may be room again; nil while nobody waits
@@ -56,6 +62,7 @@ func New[K comparable, T any](known Known[K, T], opts Options) *DeltaFIFO[K, T] 
 	return &DeltaFIFO[K, T]{
 		known:   known,
 		limit:   opts.Limit,
+		synced:  make(chan struct{}),
 		pending: newBuffer[K, T](),
 		ready:   make(chan struct{}, 1),
 	}
@@ -67,6 +74,13 @@ func (f *DeltaFIFO[K, T]) Len() int {
 	defer f.mu.Unlock()
 	return f.pending.deltas
 }
+
+// Synced is closed once the initial list, that is the first Replace, has been processed:
+// when the consumer is done with the batch that [Batch.EndsInitialList]. Keys of it that
+// are given back do not count, so that an object which cannot be processed keeps no
+// program from starting. It is never closed if there is no list, whatever else was put,
+// or if the consumer stops before.
+func (f *DeltaFIFO[K, T]) Synced() <-chan struct{} { return f.synced }
 
 // Close lets no more in. Producers that wait get [ErrClosed]; the consumer gets what is
 // pending first. Closing again does nothing.
@@ -87,9 +101,7 @@ func (f *DeltaFIFO[K, T]) Close() {
 func (f *DeltaFIFO[K, T]) Pop(ctx context.Context) (Batch[K, T], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if done := f.inFlight; done != nil {
-		f.inFlight, f.spare = nil, done.reset(spareFactor*f.limit)
-	}
+	f.processed()
 	for f.pending.empty() {
 		if f.closed {
 			return Batch[K, T]{}, ErrClosed
@@ -98,7 +110,7 @@ func (f *DeltaFIFO[K, T]) Pop(ctx context.Context) (Batch[K, T], error) {
 			return Batch[K, T]{}, err
 		}
 	}
-	f.inFlight = f.pending
+	f.inFlight, f.retrying = f.pending, f.pending.returned
 	if f.pending, f.spare = f.spare, nil; f.pending == nil {
 		f.pending = newBuffer[K, T]()
 	}
@@ -106,10 +118,26 @@ func (f *DeltaFIFO[K, T]) Pop(ctx context.Context) (Batch[K, T], error) {
 	return Batch[K, T]{buf: f.inFlight}, nil
 }
 
+// processed ends the batch in flight, if there is one. Called with the lock held.
+func (f *DeltaFIFO[K, T]) processed() {
+	done := f.inFlight
+	if done == nil {
+		return
+	}
+	if done.endsInitial {
+		close(f.synced)
+	}
+	f.inFlight, f.spare = nil, done.reset(spareFactor*f.limit)
+	if f.retrying > 0 {
+		f.retrying = 0
+		f.signalRoom()
+	}
+}
+
 // admit waits until the queue takes deltas. On success, and only then, the lock is held.
 func (f *DeltaFIFO[K, T]) admit(ctx context.Context) error {
 	f.mu.Lock()
-	for !f.closed && f.pending.deltas >= f.limit {
+	for !f.closed && f.pending.deltas+f.retrying >= f.limit {
 		if f.room == nil {
 			f.room = make(chan struct{})
 		}

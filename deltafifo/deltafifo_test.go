@@ -111,7 +111,7 @@ func TestZeroBatch(t *testing.T) {
 
 func TestDeltaTypeString(t *testing.T) {
 	for d, want := range map[DeltaType]string{
-		Added: "Added", Updated: "Updated", Deleted: "Deleted", Replaced: "Replaced",
+		Added: "Added", Updated: "Updated", Deleted: "Deleted", Replaced: "Replaced", Sync: "Sync",
 		0: "DeltaType(0)", 200: "DeltaType(200)",
 	} {
 		if got := d.String(); got != want {

@@ -136,3 +136,23 @@ func TestReplacedObjectsGo(t *testing.T) {
 	done(t, f)
 	runtime.KeepAlive(f)
 }
+
+// What was given back is pinned while it is pending, and no longer.
+func TestReturnedObjectsGo(t *testing.T) {
+	f := New[int, *blob](nil, Options{})
+	tr := &tracker{}
+	for key := range 3 {
+		must(t, f.Add(never, key, tr.object(), ""), f.Update(never, key, tr.object(), ""))
+	}
+	pop(t, f, 6)
+	must(t, f.Update(never, 1, tr.object(), ""), f.Requeue(1), f.Requeue(2))
+	pop(t, f, 5)
+	if alive := tr.alive(); alive != 5 {
+		t.Errorf("%d of 5 objects are kept", alive)
+	}
+	done(t, f)
+	if alive := tr.alive(); alive != 0 {
+		t.Errorf("%d objects are kept", alive)
+	}
+	runtime.KeepAlive(f)
+}

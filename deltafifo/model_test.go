@@ -16,6 +16,10 @@ type model struct {
 	store      *shelf[int] // nil if the queue knows none
 	pending    []put
 	processing []put
+	given      map[int]bool // keys that were given back from processing
+	retrying   int          // deltas in processing that were given back before
+	ending     bool         // processing has the last of the initial list
+	synced     bool
 	rv         string
 	moved      bool
 	ends       bool
@@ -28,6 +32,16 @@ type put struct {
 	key   int
 	time  int // when the delta came; those whose order is left open have the same
 	delta Delta[int]
+	again bool // given back
+}
+
+func of(puts []put, key int) (found []put) {
+	for _, p := range puts {
+		if p.key == key {
+			found = append(found, p)
+		}
+	}
+	return found
 }
 
 func lastOf(puts []put, key int) *put {
@@ -57,7 +71,7 @@ func (m *model) full() error {
 	switch {
 	case m.closed:
 		return ErrClosed
-	case len(m.pending) >= m.limit:
+	case len(m.pending)+m.retrying >= m.limit:
 		return context.Canceled
 	}
 	return nil
@@ -70,7 +84,7 @@ func (m *model) moveTo(rv string) {
 }
 
 func (m *model) put(key, time int, d Delta[int], rv string) {
-	m.pending = append(m.pending, put{key, time, d})
+	m.pending = append(m.pending, put{key: key, time: time, delta: d})
 	m.moveTo(rv)
 }
 
@@ -107,6 +121,59 @@ func (m *model) replace(keys, time int, list List[int, int]) {
 		m.moved, m.ends = true, true
 	}
 	m.moveTo(list.ResourceVersion)
+}
+
+func (m *model) resync(keys, time int) {
+	for key := range keys {
+		if m.store == nil || lastOf(m.pending, key) != nil || lastOf(m.processing, key) != nil {
+			continue
+		}
+		if obj, ok := m.store.Get(key); ok {
+			m.put(key, time, Delta[int]{Type: Sync, Object: obj}, "")
+		}
+	}
+}
+
+// requeue gives back key and reports whether it was there.
+func (m *model) requeue(key, time int) bool {
+	back := of(m.processing, key)
+	if len(back) == 0 || m.given[key] {
+		return false
+	}
+	m.given[key] = true
+	newer := of(m.pending, key)
+	if len(newer) > 0 {
+		time = newer[0].time
+	}
+	m.pending = slices.DeleteFunc(m.pending, func(p put) bool { return p.key == key })
+	for _, p := range back {
+		m.pending = append(m.pending, put{key: key, time: time, delta: p.delta, again: true})
+	}
+	m.pending = append(m.pending, newer...)
+	return true
+}
+
+// processed ends the batch in flight.
+func (m *model) processed() {
+	m.synced = m.synced || m.ending
+	m.processing, m.retrying, m.ending = nil, 0, false
+}
+
+// take makes what is pending the batch in flight and returns it.
+func (m *model) take() (batch model) {
+	m.processed()
+	if len(m.pending) == 0 && !m.moved {
+		return model{}
+	}
+	batch = *m
+	m.processing, m.given, m.ending = m.pending, map[int]bool{}, m.ends
+	for _, p := range m.processing {
+		if p.again {
+			m.retrying++
+		}
+	}
+	m.pending, m.rv, m.moved, m.ends = nil, "", false, false
+	return batch
 }
 
 // chooser is where a script of operations comes from.
@@ -160,7 +227,7 @@ func (s *script) version() string {
 
 func (s *script) step() {
 	s.time += 1000 // room for the items of a list
-	switch op := s.choose.IntN(32); {
+	switch op := s.choose.IntN(40); {
 	case op < 6:
 		s.add()
 	case op < 12:
@@ -175,6 +242,12 @@ func (s *script) step() {
 		s.pop()
 	case op < 31:
 		s.commit()
+	case op < 34:
+		s.requeue()
+	case op < 36:
+		s.resync()
+	case op < 39:
+		s.process()
 	default:
 		if s.choose.IntN(16) == 0 {
 			s.queue.Close()
@@ -238,23 +311,147 @@ func (s *script) replace() {
 	}
 }
 
+func (s *script) resync() {
+	if s.returned(s.queue.Resync(never)) {
+		s.model.resync(s.keys, s.time)
+	}
+}
+
+// requeue gives back any key, one that has been committed included.
+func (s *script) requeue() {
+	key := s.key()
+	err := s.queue.Requeue(key)
+	if ok := s.model.requeue(key, s.time); ok != (err == nil) || !ok && !errors.Is(err, ErrNotInFlight) {
+		s.t.Fatalf("given back: %t, got error %v", ok, err)
+	}
+}
+
 // pop commits what is left of the last batch and takes the next one.
 func (s *script) pop() {
 	for s.committed < len(s.want.pending) {
 		s.commit()
 	}
 	batch, err := s.queue.Pop(never)
+	s.batch, s.want, s.committed = batch, s.model.take(), 0
+	if err != nil || len(s.want.pending) == 0 && !s.want.moved {
+		s.ended(err)
+	}
+}
+
+// ended checks that the queue returned err because it is empty.
+func (s *script) ended(err error) {
+	s.t.Helper()
+	want := context.Canceled
+	if s.model.closed {
+		want = ErrClosed
+	}
+	if !errors.Is(err, want) || len(s.want.pending) > 0 || s.want.moved {
+		s.t.Fatalf("got error %v with %v pending", err, s.want.pending)
+	}
+}
+
+// process takes a batch by Process, which fails for some keys and may be stopped early.
+func (s *script) process() {
 	m := s.model
-	m.processing, s.batch, s.want, s.committed = nil, batch, model{}, 0
-	switch {
-	case len(m.pending) > 0 || m.moved:
-		if err != nil {
-			s.t.Fatalf("got error %v with something pending", err)
+	if len(m.pending) == 0 && !m.moved && !m.closed { // would wait
+		if err := s.queue.Process(never, nil); !errors.Is(err, context.Canceled) {
+			s.t.Fatalf("got error %v", err)
 		}
-		s.want = *m
-		m.processing, m.pending, m.rv, m.moved, m.ends = m.pending, nil, "", false, false
-	case m.closed && !errors.Is(err, ErrClosed), !m.closed && !errors.Is(err, context.Canceled):
-		s.t.Fatalf("got error %v with nothing pending, closed: %t", err, m.closed)
+		return
+	}
+	for s.committed < len(s.want.pending) {
+		s.commit()
+	}
+	s.batch, s.want, s.committed = Batch[int, int]{}, model{}, 0
+	want := m.take()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	p := &processing{s: s, want: want, fails: s.choose.IntN(256), stop: s.choose.IntN(12), cancel: cancel}
+	err := s.queue.Process(ctx, p.key)
+	if len(want.pending) == 0 && !want.moved {
+		s.ended(err)
+		return
+	}
+	p.returned()
+	p.leave(err)
+}
+
+// processing is what a script knows of a batch in Process.
+type processing struct {
+	s      *script
+	want   model
+	fails  int // bits of keys
+	stop   int // number of the key that is the last one, from one
+	cancel func()
+
+	called []int
+	time   int // of the last key
+	failed []Failure[int]
+}
+
+// key is the function that is given to Process. What it does to the queue must not
+// disturb the batch.
+func (p *processing) key(key int, deltas []Delta[int]) error {
+	p.returned()
+	s, puts := p.s, of(p.want.pending, key)
+	if slices.Contains(p.called, key) || len(puts) != len(deltas) || puts[0].time < p.time {
+		s.t.Fatalf("key %d with %v, after %v; want %v", key, deltas, p.called, puts)
+	}
+	p.called, p.time = append(p.called, key), puts[0].time
+	for range s.choose.IntN(3) {
+		s.time += 50
+		[]func(){s.add, s.update, s.delete, s.replace, s.resync, s.requeue}[s.choose.IntN(6)]()
+		s.queue.check(s.t)
+	}
+	for i, put := range puts {
+		if put.delta != deltas[i] {
+			s.t.Fatalf("key %d: got %v, want %v", key, deltas, puts)
+		}
+	}
+	if len(p.called) == p.stop {
+		p.cancel()
+	}
+	if p.fails>>(key%8)&1 == 0 {
+		s.store.commit(key, deltas)
+		return nil
+	}
+	p.failed = append(p.failed, Failure[int]{Key: key, Err: errFails, Dropped: s.model.closed})
+	return errFails
+}
+
+var errFails = errors.New("fails")
+
+// returned notes that the function has returned for the last key.
+func (p *processing) returned() {
+	if n := len(p.failed); n > 0 && p.failed[n-1].Key == p.called[len(p.called)-1] && !p.s.model.closed {
+		p.s.model.requeue(p.failed[n-1].Key, p.s.time+49) // after what the function did
+	}
+}
+
+// leave brings the model to where Process has left the queue with err.
+func (p *processing) leave(err error) {
+	m, t := p.s.model, p.s.t
+	stopped := p.stop > 0 && p.stop <= len(p.called)
+	left := false
+	for _, put := range p.want.pending {
+		if !slices.Contains(p.called, put.key) {
+			m.requeue(put.key, p.s.time+49)
+			left = true
+		}
+	}
+	if left && m.ending {
+		m.ending, m.ends = false, true
+	}
+	m.processed()
+	var failed *ProcessError[int]
+	if errors.As(err, &failed) != (len(p.failed) > 0) || failed != nil && !slices.Equal(failed.Failed, p.failed) {
+		t.Fatalf("got error %v, want failures %v", err, p.failed)
+	}
+	if left && !stopped || errors.Is(err, context.Canceled) != left || errors.Is(err, errFails) {
+		t.Fatalf("got error %v; keys are left: %t, stopped: %t", err, left, stopped)
+	}
+	if err != nil && failed == nil && !left {
+		t.Fatalf("got error %v", err)
 	}
 }
 
@@ -282,21 +479,23 @@ func (s *script) compare() {
 			s.batch.Len(), s.batch.ResourceVersion(), s.batch.EndsInitialList(),
 			len(want.pending), want.rv, want.ends)
 	}
+	select {
+	case <-s.queue.Synced():
+		if !s.model.synced {
+			s.t.Fatal("synced too early")
+		}
+	default:
+		if s.model.synced {
+			s.t.Fatal("not synced")
+		}
+	}
 	total, time := 0, 0
 	for key, got := range s.batch.All() {
-		var of []Delta[int]
-		first := 0
-		for _, p := range want.pending {
-			if p.key == key {
-				if of == nil {
-					first = p.time
-				}
-				of = append(of, p.delta)
-			}
+		puts := of(want.pending, key)
+		if !slices.EqualFunc(got, puts, func(d Delta[int], p put) bool { return d == p.delta }) {
+			s.t.Fatalf("key %d: got %v, want %v", key, got, puts)
 		}
-		if !slices.Equal(got, of) {
-			s.t.Fatalf("key %d: got %v, want %v", key, got, of)
-		}
+		first := puts[0].time
 		if first < time {
 			s.t.Fatalf("key %d came at %d, after one that came at %d", key, first, time)
 		}

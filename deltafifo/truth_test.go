@@ -27,7 +27,7 @@ type server struct {
 
 func newServer(seed uint64) *server {
 	rnd := rand.New(rand.NewPCG(seed, 2))
-	return &server{rnd: rnd, keys: 1 + rnd.IntN(12), told: map[int]int{}, history: map[string]map[int]int{}}
+	return &server{rnd: rnd, keys: 1 + rnd.IntN(12), told: map[int]int{}, history: map[string]map[int]int{"": {}}}
 }
 
 func (s *server) at(rv string) (map[int]int, bool) {
@@ -57,6 +57,8 @@ func (s *server) step(ctx context.Context, f *DeltaFIFO[int, int]) error {
 		tell = func() error { return f.Delete(ctx, key, obj, rv) }
 	case op < 17:
 		tell = func() error { return f.Bookmark(ctx, rv) }
+	case op < 18:
+		tell = func() error { return f.Resync(ctx) }
 	default:
 		var list List[int, int]
 		list, next = s.list(rv)
@@ -111,28 +113,53 @@ type client struct {
 	t      *testing.T
 	server *server
 	store  *shelf[int]
-	seen   map[int]int // what the deltas so far say
+	fails  *rand.Rand   // of the keys, one in four
+	owed   map[int]bool // keys given back
+	seen   map[int]int  // what the deltas so far say
 	synced bool
 	popped bool // something, ever
 	rv     string
 	todo   []func()
 }
 
-// take checks a batch, and leaves it to be committed piece by piece.
-func (c *client) take(b Batch[int, int]) {
+func newClient(t *testing.T, s *server, seed uint64) *client {
+	return &client{
+		t: t, server: s, store: newShelf[int](), seen: map[int]int{}, owed: map[int]bool{},
+		fails: rand.New(rand.NewPCG(seed, 4)),
+	}
+}
+
+// take checks a batch, and leaves it to be committed piece by piece, but for the keys
+// that it gives back.
+func (c *client) take(f *DeltaFIFO[int, int], b Batch[int, int]) {
 	initial := false
+	owed := c.owed
+	c.owed = map[int]bool{}
 	for key, deltas := range b.All() {
+		delete(owed, key)
+		initial = initial || deltas[0].Initial && !c.synced
+		if c.fails.IntN(4) == 0 {
+			if err := f.Requeue(key); err != nil {
+				c.t.Fatal(err)
+			}
+			c.owed[key] = true
+			continue
+		}
 		for _, d := range deltas {
 			c.judge(key, d)
-			initial = initial || d.Initial
 		}
 		c.todo = append(c.todo, func() { c.store.commit(key, deltas) })
 	}
 	if initial && !b.EndsInitialList() || b.EndsInitialList() && c.synced {
 		c.t.Fatalf("initial deltas: %t, the last of them: %t, synced before: %t", initial, b.EndsInitialList(), c.synced)
 	}
+	if len(owed) > 0 {
+		c.t.Fatalf("keys %v were given back and have not come", owed)
+	}
 	c.synced = c.synced || b.EndsInitialList()
-	c.rv = b.ResourceVersion()
+	if rv := b.ResourceVersion(); rv != "" { // else there are just Sync deltas and what was owed
+		c.rv = rv
+	}
 }
 
 // judge checks that a delta may follow those that the key had before it.
@@ -145,6 +172,8 @@ func (c *client) judge(key int, d Delta[int]) {
 		legal = !exists
 	case Updated:
 		legal = exists
+	case Sync:
+		legal = exists && d.Object == old
 	case Deleted:
 		legal = exists && (!d.FinalStateUnknown || d.Object == old)
 	}
@@ -158,11 +187,18 @@ func (c *client) judge(key int, d Delta[int]) {
 	}
 }
 
-// committed checks that the store is as the server was at the version of the batch.
+// committed checks that the store is as the server was at the version of the batch, but
+// for what is owed.
 func (c *client) committed() {
 	c.t.Helper()
 	want, ok := c.server.at(c.rv)
-	if got := c.store.content(); !ok || !maps.Equal(got, want) {
+	want = maps.Clone(want)
+	got := c.store.content()
+	for key := range c.owed {
+		delete(want, key)
+		delete(got, key)
+	}
+	if !ok || !maps.Equal(got, want) {
 		c.t.Fatalf("at %q: got %v, want %v", c.rv, got, want)
 	}
 }
@@ -175,7 +211,7 @@ func TestStoreFollowsServer(t *testing.T) {
 	}
 	for seed := range runs {
 		s := newServer(uint64(seed))
-		c := &client{t: t, server: s, store: newShelf[int](), seen: map[int]int{}}
+		c := newClient(t, s, uint64(seed))
 		f := New(c.store, Options{Limit: 1 + s.rnd.IntN(30)})
 		eager := 2 + s.rnd.IntN(18) // of 20 steps the producer's
 		for range steps {
@@ -213,7 +249,7 @@ func (c *client) step(f *DeltaFIFO[int, int]) bool {
 		return !errors.Is(err, ErrClosed)
 	}
 	c.popped = true
-	c.take(b)
+	c.take(f, b)
 	return true
 }
 
@@ -225,7 +261,7 @@ func TestStoreFollowsServerConcurrently(t *testing.T) {
 	}
 	for seed := range runs {
 		s := newServer(uint64(seed))
-		c := &client{t: t, server: s, store: newShelf[int](), seen: map[int]int{}}
+		c := newClient(t, s, uint64(seed))
 		f := New(c.store, Options{Limit: 1 + s.rnd.IntN(64)})
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -271,7 +307,7 @@ func consume(t *testing.T, c *client, f *DeltaFIFO[int, int]) {
 			t.Error(err)
 			return
 		}
-		c.take(b)
+		c.take(f, b)
 		for _, commit := range c.todo {
 			commit()
 		}
@@ -283,8 +319,8 @@ func consume(t *testing.T, c *client, f *DeltaFIFO[int, int]) {
 // Many producers, each with keys of its own, all of them often waiting for room.
 func TestManyProducers(t *testing.T) {
 	const producers, keys, steps = 8, 5, 3000
-	store := newShelf[int]()
-	f := New(store, Options{Limit: 3})
+	c := newClient(t, nil, 1)
+	f := New(c.store, Options{Limit: 3})
 	truth := make([]map[int]int, producers)
 	var wg sync.WaitGroup
 	for p := range producers {
@@ -314,16 +350,15 @@ func TestManyProducers(t *testing.T) {
 		})
 	}
 	go func() { wg.Wait(); f.Close() }()
-	c := &client{t: t, store: store, seen: map[int]int{}}
 	for {
 		b, err := f.Pop(t.Context())
 		if err != nil {
 			break
 		}
-		if b.Len() > 3 {
-			t.Fatalf("a batch of %d deltas, over the limit", b.Len())
+		if b.Len() > 2*3 {
+			t.Fatalf("a batch of %d deltas, over twice the limit", b.Len())
 		}
-		c.take(b)
+		c.take(f, b)
 		for _, commit := range c.todo {
 			commit()
 		}
@@ -333,7 +368,7 @@ func TestManyProducers(t *testing.T) {
 	for _, own := range truth {
 		maps.Copy(want, own)
 	}
-	if got := store.content(); !maps.Equal(got, want) || !maps.Equal(c.seen, want) {
+	if got := c.store.content(); !maps.Equal(got, want) || !maps.Equal(c.seen, want) {
 		t.Fatalf("store %v, deltas %v, want %v", got, c.seen, want)
 	}
 }

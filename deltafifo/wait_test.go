@@ -281,3 +281,18 @@ func TestCloseInFlight(t *testing.T) {
 		q.pop(t.Context()).want(t, ErrClosed)
 	})
 }
+
+// All who wait are woken, though only one should.
+func TestCloseWakesAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newWaitQueue(1)
+		var pops []call
+		for range 10 {
+			pops = append(pops, start(func() error { _, err := q.Pop(t.Context()); return err }))
+		}
+		q.Close()
+		for _, pop := range pops {
+			pop.want(t, ErrClosed)
+		}
+	})
+}

@@ -1,0 +1,118 @@
+package deltafifo
+
+import (
+	"context"
+	"errors"
+	"math"
+)
+
+// givenBack is the list number of an entry in flight that was given back. Lists are not
+// looked at in flight, and no program gets to so many.
+const givenBack = math.MaxUint64
+
+// Requeue gives back a key of the batch in flight that could not be processed: all its
+// deltas of the batch become pending again, before those that came meanwhile. The key
+// keeps its place among the pending ones, or gets the last one. Nothing is lost and
+// nothing changes places, as it would if the consumer added the deltas again; what was
+// put for the key while it was in flight stays right, since it was judged against them.
+//
+// It never waits, so that up to twice the limit can be pending. What is given back counts
+// for the limit until it is processed: a consumer that gives back for ever what it cannot
+// process stops its producers in the end, and when the queue is closed it never sees
+// [ErrClosed]. The batch itself stays as it is. O(deltas of the key).
+//
+// It returns [ErrNotInFlight].
+func (f *DeltaFIFO[K, T]) Requeue(key K) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.inFlight == nil {
+		return ErrNotInFlight
+	}
+	e := f.inFlight.find(key)
+	if e == nil || e.list == givenBack {
+		return ErrNotInFlight
+	}
+	f.giveBack(e)
+	return nil
+}
+
+// giveBack puts the deltas of an entry in flight back, once. There is nobody to be woken:
+// while something is in flight, the consumer does not wait. Called with the lock held.
+func (f *DeltaFIFO[K, T]) giveBack(e *entry[K, T]) {
+	if e.list == givenBack {
+		return
+	}
+	e.list = givenBack
+	f.pending.prepend(e.key, e.deltas)
+}
+
+// Process is [DeltaFIFO.Pop] for a consumer that takes one key at a time: it waits until
+// something is pending and calls process for each key of the batch, in order and with no
+// lock held. The deltas, never none, belong to the queue and may be used until process
+// returns. When Process returns, the batch has been processed.
+//
+// A key for which process fails is given back as with [DeltaFIFO.Requeue], and comes
+// again, with what was put since, in the next call. Process itself does not space out
+// attempts: the caller may wait before it calls again, or give up on a key by returning
+// nil for it. Once the queue is closed a failed key is dropped instead, so that a loop
+// comes to its end.
+//
+// If ctx is done, unlike with Pop also when nothing has to be waited for, or process
+// panics, then all keys that it has not returned for are given back, closed or not, and
+// [DeltaFIFO.Synced] waits for them.
+//
+// Errors: ctx's, [ErrClosed], and a *[ProcessError], the first and the last also joined.
+func (f *DeltaFIFO[K, T]) Process(ctx context.Context, process func(key K, deltas []Delta[T]) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	batch, err := f.Pop(ctx)
+	if err != nil {
+		return err
+	}
+	done := 0
+	defer func() { f.leave(done) }()
+	var failed []Failure[K]
+	for key, deltas := range batch.All() {
+		if err = ctx.Err(); err != nil {
+			break
+		}
+		if err := process(key, deltas); err != nil {
+			failed = append(failed, Failure[K]{Key: key, Err: err, Dropped: !f.retry(done)})
+		}
+		done++
+	}
+	switch {
+	case failed == nil:
+		return err
+	case err == nil:
+		return &ProcessError[K]{Failed: failed}
+	}
+	return errors.Join(err, &ProcessError[K]{Failed: failed})
+}
+
+// retry gives back entry i of the batch in flight, unless the queue is closed.
+func (f *DeltaFIFO[K, T]) retry(i int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return false
+	}
+	f.giveBack(&f.inFlight.entries[i])
+	return true
+}
+
+// leave ends the batch in flight, of which the entries from the given one on have not
+// been processed.
+func (f *DeltaFIFO[K, T]) leave(from int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	left := f.inFlight.entries[from:]
+	for i := range left {
+		f.giveBack(&left[i])
+	}
+	if len(left) > 0 && f.inFlight.endsInitial {
+		f.inFlight.endsInitial, f.pending.endsInitial = false, true
+	}
+	f.processed()
+}
