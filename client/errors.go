@@ -21,12 +21,10 @@ var (
 	// apiVersion than its collection.
 	ErrWrongKind = errors.New("wrong kind")
 
-	// ErrNoName is the cause when an object has no metadata.name.
-	ErrNoName = errors.New("object has no metadata.name")
-
 	// ErrNotAnObject is the cause when null, or another JSON value that is no JSON
-	// object, stands where a Kubernetes object is expected.
-	ErrNotAnObject = errors.New("not a JSON object")
+	// object, stands where a Kubernetes object is expected. It is a reflector.ErrNoName
+	// too, which is the cause for an object without metadata.name.
+	ErrNotAnObject = fmt.Errorf("not a JSON object: %w", reflector.ErrNoName)
 )
 
 // PanicError is a panic in the UnmarshalJSON method of a user's type, or in another of

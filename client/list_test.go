@@ -142,9 +142,9 @@ func TestListBadObjects(t *testing.T) {
 		{name: "null", item: `null`, is: client.ErrNotAnObject, text: "null"},
 		{name: "number", item: `5`, is: client.ErrNotAnObject},
 		{name: "array", item: `[{"metadata":{"name":"x"}}]`, is: client.ErrNotAnObject},
-		{name: "empty", item: `{}`, is: client.ErrNoName},
-		{name: "no name", item: `{"metadata":{"namespace":"ns","resourceVersion":"3"}}`, rv: "3", is: client.ErrNoName},
-		{name: "null metadata", item: `{"metadata":null}`, is: client.ErrNoName},
+		{name: "empty", item: `{}`, is: reflector.ErrNoName},
+		{name: "no name", item: `{"metadata":{"namespace":"ns","resourceVersion":"3"}}`, rv: "3", is: reflector.ErrNoName},
+		{name: "null metadata", item: `{"metadata":null}`, is: reflector.ErrNoName},
 		{
 			name: "wrong type in spec", item: `{"metadata":{"name":"x","namespace":"ns","resourceVersion":"3"},"spec":{"size":"big"}}`,
 			key: "ns/x", rv: "3", text: "size",

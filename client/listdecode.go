@@ -19,7 +19,7 @@ type listDecoder[T any] struct {
 	in      *jsonReader
 	body    *answer
 	want    expectation
-	report  func(identity, error) error
+	report  func(reflector.EventType, identity, error) error
 	yield   func(reflector.Event[T], error) bool
 
 	apiVersion, kind string // the list's own, as far as read
@@ -195,7 +195,7 @@ func (d *listDecoder[T]) deliver(obj decoded[T], err error) bool {
 		err = d.objects.complete(&obj, d.want)
 	}
 	if err != nil {
-		return d.yield(reflector.Event[T]{}, d.report(obj.id, err))
+		return d.yield(reflector.Event[T]{}, d.report(0, obj.id, err))
 	}
 	return d.yield(reflector.Event[T]{
 		Type:            reflector.Added,

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform/reflector"
 )
 
 // objectCodec decodes single objects into freshly allocated Ts. Immutable.
@@ -62,7 +64,7 @@ func (c *objectCodec[T]) decode(raw []byte, want expectation) (d decoded[T], err
 		return d, err
 	}
 	if d.id.name == "" {
-		return d, ErrNoName
+		return d, reflector.ErrNoName
 	}
 	return d, nil
 }

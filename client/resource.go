@@ -137,9 +137,9 @@ func (r *Resource[T]) expected() expectation {
 	return want
 }
 
-// objectError reports an object that is left out of a list or watch.
-func (r *Resource[T]) objectError(id identity, cause error) error {
-	return &reflector.ObjectError{Resource: r.name, Key: id.key(), ResourceVersion: id.resourceVersion, Err: cause}
+// objectError reports an object that is left out of a list, where typ is zero, or watch.
+func (r *Resource[T]) objectError(typ reflector.EventType, id identity, cause error) error {
+	return &reflector.ObjectError{Resource: r.name, Key: id.key(), ResourceVersion: id.resourceVersion, Type: typ, Err: cause}
 }
 
 // concrete returns the type that T's values are decoded into, and whether T points to it.

@@ -87,7 +87,7 @@ func TestWatchBadEvents(t *testing.T) {
 		{name: "no object", event: `{"type":"ADDED"}`, text: "ADDED event without an object"},
 		{name: "no type", event: `{"object":` + full(widgetJSON("x", 3, 1)) + `}`, key: "ns/x", rv: "3", text: "without a type"},
 		{name: "unknown type", event: eventJSON("RENAMED", full(widgetJSON("x", 3, 1))), key: "ns/x", rv: "3", text: `unknown watch event type "RENAMED"`},
-		{name: "no name", event: eventJSON("DELETED", full(`{"metadata":{}}`)), is: client.ErrNoName},
+		{name: "no name", event: eventJSON("DELETED", full(`{"metadata":{}}`)), is: reflector.ErrNoName},
 		{name: "wrong type", event: eventJSON("MODIFIED", full(`{"metadata":{"name":"x"},"spec":{"size":"big"}}`)), key: "x", text: "size"},
 		{name: "wrong kind", event: eventJSON("MODIFIED", `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"x"},"spec":{"size":"big"}}`), key: "x", is: client.ErrWrongKind},
 		{name: "wrong kind of this group", event: eventJSON("MODIFIED", strings.Replace(full(widgetJSON("x", 3, 1)), "Widget", "Gadget", 1)), key: "ns/x", rv: "3", is: client.ErrWrongKind},

@@ -20,7 +20,7 @@ type watchDecoder[T any] struct {
 	in      *jsonReader
 	body    *answer
 	want    expectation
-	report  func(identity, error) error
+	report  func(reflector.EventType, identity, error) error
 
 	events int // read so far
 }
@@ -68,7 +68,7 @@ func (d *watchDecoder[T]) next() (reflector.Event[T], error) {
 		d.judge(&e, e.late)
 	}
 	if e.problem == nil && !e.object {
-		e.problem = d.report(identity{}, fmt.Errorf("%s event without an object", e.kind))
+		e.problem = d.report(e.typ, identity{}, fmt.Errorf("%s event without an object", e.kind))
 	}
 	if e.problem != nil {
 		return none, e.problem
@@ -158,7 +158,7 @@ func (d *watchDecoder[T]) judge(e *envelope[T], raw []byte) {
 		if e.kind == "" {
 			err = errors.New("watch event without a type")
 		}
-		e.problem = d.report(d.objects.scan(raw).identity(), err)
+		e.problem = d.report(0, d.objects.scan(raw).identity(), err)
 	case e.typ == reflector.Bookmark:
 		d.bookmark(e, raw)
 	default:
@@ -167,7 +167,7 @@ func (d *watchDecoder[T]) judge(e *envelope[T], raw []byte) {
 			err = d.objects.complete(&obj, d.want)
 		}
 		if err != nil {
-			e.problem = d.problem(obj.id, err)
+			e.problem = d.problem(e.typ, obj.id, err)
 			return
 		}
 		if d.want.kind == "" && !isMeta(obj.id.apiVersion) {
@@ -177,11 +177,11 @@ func (d *watchDecoder[T]) judge(e *envelope[T], raw []byte) {
 	}
 }
 
-func (d *watchDecoder[T]) problem(id identity, err error) error {
+func (d *watchDecoder[T]) problem(typ reflector.EventType, id identity, err error) error {
 	if errors.Is(err, ErrTable) {
 		return err // no event of this stream will be better
 	}
-	return d.report(id, err)
+	return d.report(typ, id, err)
 }
 
 // bookmark reads a Bookmark: its object has nothing but kind and resourceVersion, and the
@@ -194,7 +194,7 @@ func (d *watchDecoder[T]) bookmark(e *envelope[T], raw []byte) {
 		err = errors.New("bookmark without a resourceVersion")
 	}
 	if err != nil {
-		e.problem = d.problem(id, err)
+		e.problem = d.problem(e.typ, id, err)
 		return
 	}
 	e.event = reflector.Event[T]{

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/reflector"
 )
 
 // Get reads one object. The namespace of key may be left out if the Options have one.
@@ -160,7 +162,7 @@ func readOne(a *answer) ([]byte, error) {
 // objectKey checks the key of a call that needs a name.
 func (r *Resource[T]) objectKey(key types.NamespacedName) (types.NamespacedName, error) {
 	if key.Name == "" {
-		return key, ErrNoName
+		return key, reflector.ErrNoName
 	}
 	return r.complete(key)
 }
@@ -180,7 +182,7 @@ func (r *Resource[T]) encode(c *call, object T) error {
 		return err
 	}
 	if h.Metadata.Name == "" && h.Metadata.GenerateName == "" {
-		return ErrNoName
+		return reflector.ErrNoName
 	}
 	if c.body, err = r.objects.named(raw, h, want); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/reflector"
 )
 
 func TestWrites(t *testing.T) {
@@ -104,7 +105,7 @@ func TestWriteCompletes(t *testing.T) {
 	}
 
 	p := newResource[plain](t, rec.connection("", full(widgetJSON("a", 1, 1))), client.Options{})
-	if _, err := p.Update(ctx, plain{}, metav1.UpdateOptions{}); !errors.Is(err, client.ErrNoName) {
+	if _, err := p.Update(ctx, plain{}, metav1.UpdateOptions{}); !errors.Is(err, reflector.ErrNoName) {
 		t.Error("an object without metadata:", err)
 	}
 	u := newResource[*unstructured.Unstructured](t, rec.connection("", full(widgetJSON("a", 1, 1))), client.Options{})
@@ -168,7 +169,7 @@ func TestGetBadBodies(t *testing.T) {
 		{"truncated", `{"metadata":{"name`, io.ErrUnexpectedEOF, "unexpected EOF"},
 		{"two", full(widgetJSON("a", 1, 1)) + "{}", client.ErrNotKubernetes, "more than one"},
 		{"null", "null", client.ErrNotAnObject, "null"},
-		{"no name", "{}", client.ErrNoName, "name"},
+		{"no name", "{}", reflector.ErrNoName, "name"},
 		{"list", listJSON(), client.ErrWrongKind, "WidgetList"},
 		{"table", `{"kind":"Table","apiVersion":"meta.k8s.io/v1"}`, client.ErrTable, "Table"},
 		{"other kind", `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}`, client.ErrWrongKind, "Pod"},

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
 
@@ -31,42 +32,15 @@ func (i *Informer[K, T]) process() error {
 	}
 }
 
-// collect gathers what batch writes. Objects of a list that are the very state which the
-// store has, or will have by a delta before, are left out: handlers need not hear of them
-// and keep seeing the object that they saw last.
+// collect gathers what batch writes.
 func (i *Informer[K, T]) collect(c *changes[K, T], batch deltafifo.Batch[K, T]) {
 	for key, deltas := range batch.All() {
 		for n := range deltas {
 			d := &deltas[n]
-			if d.Type == deltafifo.Replaced && i.unchanged(key, d.Object, deltas[:n]) {
-				continue
-			}
-			deleted := d.Type == deltafifo.Deleted
-			c.ops = append(c.ops, store.Op[K, T]{Key: key, Object: d.Object, Delete: deleted})
+			c.ops = append(c.ops, store.Op[K, T]{Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted})
 			c.deltas = append(c.deltas, d)
 		}
 	}
-}
-
-// unchanged reports whether obj has the resourceVersion of the state before it: that of
-// the last delta before, else that of the store.
-func (i *Informer[K, T]) unchanged(key K, obj T, before []deltafifo.Delta[T]) bool {
-	if i.version == nil {
-		return false
-	}
-	var old T
-	if n := len(before); n > 0 {
-		if before[n-1].Type == deltafifo.Deleted {
-			return false
-		}
-		old = before[n-1].Object
-	} else if stored, ok := i.store.Get(key); ok {
-		old = stored
-	} else {
-		return false
-	}
-	version := i.version(obj)
-	return version != "" && version == i.version(old)
 }
 
 // commit writes the changes and puts what came of them into the log. The error is the
@@ -77,7 +51,7 @@ func (i *Informer[K, T]) commit(c *changes[K, T], batch deltafifo.Batch[K, T]) e
 	}
 	for n := range c.ops {
 		if err := c.ops[n].Err; err != nil {
-			i.badObject(c.ops[n].Key, err)
+			i.badObject(&reflector.ObjectError{Key: keyString(c.ops[n].Key), Err: err})
 		}
 	}
 	return nil
@@ -107,10 +81,13 @@ func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K,
 func eventOf[K comparable, T any](op *store.Op[K, T], d *deltafifo.Delta[T]) (Event[K, T], bool) {
 	ev := Event[K, T]{Key: op.Key, Object: op.Object}
 	switch {
-	case op.Err != nil, op.Delete && !op.Had:
+	case op.Err != nil, op.Unchanged, op.Delete && !op.Had:
 		return ev, false
+	case d.FinalStateUnknown:
+		// The store's, which handlers saw last: the FIFO's can be one that was not taken.
+		ev.Type, ev.Object, ev.FinalStateUnknown = Deleted, op.Old, true
 	case op.Delete:
-		ev.Type, ev.FinalStateUnknown = Deleted, d.FinalStateUnknown
+		ev.Type = Deleted
 	case op.Had:
 		ev.Type, ev.Old = Updated, op.Old
 	default:

@@ -22,14 +22,17 @@
 // so does the watch, until the handler has caught up. No event is dropped.
 //
 // Store reads are safe from any goroutine, at any time. A batch of changes is committed
-// in one step, so a reader never sees half of one. Index functions run in the committing
-// goroutine.
+// in one step, so a reader never sees half of one.
+//
+// Key and index functions run in the informer's goroutines, with locks held that readers
+// of the store do not need but that AddHandler and Remove do: they must not call the
+// informer.
 //
 // # Lifetime and failures
 //
 // [Informer.Run] returns when its context is done and every goroutine that it started has
 // ended; what a handler had not been given by then is dropped. It returns nil then, and
-// an error only if the informer could not go on: a handler panicked ([*PanicError]).
-// What it can go on from is reported to [Options.OnError]. The store can still be read
-// after Run.
+// an error only if the informer could not go on: a handler, the source or OnError
+// panicked ([*PanicError]). What it can go on from is reported to [Options.OnError], key
+// and index functions that panic included. The store can still be read after Run.
 package informer

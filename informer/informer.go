@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kinform/kinform/deltafifo"
@@ -18,12 +19,13 @@ const HandlerLag = 4096
 
 // Options configures an [Informer]. The zero value works.
 type Options[T any] struct {
-	// Indexes are the indexes that the store keeps. New fails on two of one name.
+	// Indexes are the indexes that the store keeps. New fails on two of one name. Their
+	// functions must not call the informer: see the package documentation.
 	Indexes []index.Definition[T]
 
 	// OnError hears of everything that went wrong and that the informer can go on from:
-	// *reflector.RequestError, *reflector.ObjectError, and what store.Options.OnError
-	// hears of. It is called from the goroutine that it happened in, at times from
+	// *reflector.RequestError, *reflector.ObjectError, what store.Options.OnError hears
+	// of; and of every *PanicError, one of which Run then returns. It is called from the goroutine that it happened in, at times from
 	// several at once, and holds that up while it runs. Nil logs each at level Warn to
 	// slog.Default().
 	OnError func(error)
@@ -57,9 +59,10 @@ type Informer[K comparable, T any] struct {
 	store     *store.Store[K, T]
 	fifo      *deltafifo.DeltaFIFO[K, T]
 	reflector *reflector.Reflector[T]
-	version   func(T) string // nil if T has no metadata
-	synced    chan struct{}  // closed when the initial list is in the store
-	ended     chan struct{}  // closed when Run returns
+	synced    chan struct{} // closed when the initial list is in the store
+	ended     chan struct{} // closed when Run returns
+
+	badObjects atomic.Uint64 // that the informer found, beside the reflector's
 
 	// Set by Run before any other goroutine can look.
 	ctx    context.Context
@@ -89,26 +92,25 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 	if opts.OnError == nil {
 		opts.OnError = func(err error) { slog.Default().Warn("informer", "error", err) }
 	}
-	cache, err := store.New(key, store.Options[T]{Indexes: opts.Indexes, OnError: opts.OnError})
-	if err != nil {
-		return nil, err
-	}
 	i := &Informer[K, T]{
 		source:    source,
 		key:       key,
 		opts:      opts,
-		store:     cache,
-		fifo:      deltafifo.New(deltafifo.Known[K, T](cache.Reader()), deltafifo.Options{Limit: opts.Pending}),
-		version:   versionOf[T](),
 		synced:    make(chan struct{}),
 		ended:     make(chan struct{}),
 		listeners: map[*listener[K, T]]struct{}{},
 	}
+	var err error
+	i.store, err = store.New(key, store.Options[T]{Indexes: opts.Indexes, Unchanged: unchanged[T](), OnError: opts.OnError})
+	if err != nil {
+		return nil, err
+	}
+	i.fifo = deltafifo.New(deltafifo.Known[K, T](i.store.Reader()), deltafifo.Options{Limit: opts.Pending})
 	i.reflector, err = reflector.New(source, &sink[K, T]{inf: i}, reflector.Options{
 		Backoff:      opts.Backoff,
 		PageSize:     opts.PageSize,
 		WatchTimeout: opts.WatchTimeout,
-		OnError:      opts.OnError,
+		OnError:      i.report,
 	})
 	if err != nil {
 		return nil, err
@@ -155,7 +157,8 @@ func (i *Informer[K, T]) hasSynced() bool {
 
 // Stats counts what an informer did and holds.
 type Stats struct {
-	// Stats are the reflector's counters.
+	// Stats are the reflector's counters; BadObjects also counts what has no key and what
+	// the store did not take.
 	reflector.Stats
 	// Objects is the number of objects in the store, Pending the number of changes that
 	// wait for it.
@@ -167,8 +170,10 @@ type Stats struct {
 // Stats returns the counters. Safe from any goroutine; they are read one by one and need
 // not be of the same moment.
 func (i *Informer[K, T]) Stats() Stats {
+	fetched := i.reflector.Stats()
+	fetched.BadObjects += i.badObjects.Load()
 	return Stats{
-		Stats:           i.reflector.Stats(),
+		Stats:           fetched,
 		Objects:         i.store.Len(),
 		Pending:         i.fifo.Len(),
 		ResourceVersion: i.store.ResourceVersion(),

@@ -3,7 +3,6 @@ package informer
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,7 +18,7 @@ var errZeroKey = errors.New("its key is the zero value")
 func (i *Informer[K, T]) keyOf(obj T) (key K, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &PanicError{Where: "key function", Resource: i.Resource(), Value: value, Stack: debug.Stack()}
+			err = i.panicked("key function", "", value)
 		}
 	}()
 	key, err = i.key(obj)
@@ -29,16 +28,11 @@ func (i *Informer[K, T]) keyOf(obj T) (key K, err error) {
 	return key, err
 }
 
-// badEvent reports an event whose object has no key.
-func (i *Informer[K, T]) badEvent(ev reflector.Event[T], cause error) *reflector.ObjectError {
-	bad := &reflector.ObjectError{Resource: i.Resource(), ResourceVersion: ev.ResourceVersion, Err: cause}
-	i.opts.OnError(bad)
-	return bad
-}
-
-// badObject reports an object that the store did not take.
-func (i *Informer[K, T]) badObject(key K, cause error) {
-	i.opts.OnError(&reflector.ObjectError{Resource: i.Resource(), Key: keyString(key), Err: cause})
+// badObject reports and counts an object that the informer itself could not use.
+func (i *Informer[K, T]) badObject(bad *reflector.ObjectError) {
+	bad.Resource = i.Resource()
+	i.badObjects.Add(1)
+	i.report(bad)
 }
 
 // keeper returns which keys may be those of objects that a list had but that could not be
@@ -78,12 +72,11 @@ func nameString(name types.NamespacedName) string {
 	return name.String()
 }
 
-// versionOf returns how to read an object's resourceVersion, nil if T has none. What T is
-// gets decided here once and not for each object.
-func versionOf[T any]() func(T) string {
-	var zero T
-	if _, ok := any(zero).(metav1.Object); !ok {
+// unchanged returns what says that two objects of one key are the same state, nil if T
+// has no metadata. What T is gets decided here once and not for each object.
+func unchanged[T any]() func(old, new T) bool {
+	if _, ok := any(*new(T)).(metav1.Object); !ok {
 		return nil
 	}
-	return func(obj T) string { return any(obj).(metav1.Object).GetResourceVersion() }
+	return func(old, new T) bool { return store.SameVersion(any(old).(metav1.Object), any(new).(metav1.Object)) }
 }

@@ -29,7 +29,8 @@ func (r *Registration) Remove() {
 
 // AddHandler registers h: before Run, while it runs, or from a handler. A handler that is
 // added after the initial list first gets an Added event, flagged Initial, for every
-// object in the store; the informer does not wait meanwhile. It returns [ErrNilHandler],
+// object in the store, and then what has happened meanwhile; the informer waits for it as
+// for any other, if it falls [HandlerLag] events behind. It returns [ErrNilHandler],
 // or [ErrStopped] after Run.
 func (i *Informer[K, T]) AddHandler(h Handler[K, T]) (*Registration, error) {
 	if isNil(h) {

@@ -7,22 +7,28 @@ import (
 )
 
 // Run lists, watches, and calls the handlers until ctx is done, and then returns nil. It
-// returns a [*PanicError] if a handler or the source panicked, and [ErrRunning] when
-// called twice. It owns the goroutine that it is called in, which commits batches.
+// returns a [*PanicError] if a handler, the source or OnError panicked, and [ErrRunning]
+// when called twice. It owns the goroutine that it is called in, which commits batches.
 func (i *Informer[K, T]) Run(ctx context.Context) error {
 	if err := i.begin(ctx); err != nil {
 		return err
 	}
 	i.wg.Go(func() {
-		defer i.contain("source", func() string { return "" })
+		defer i.contain("source", noKey)
 		if err := i.reflector.Run(i.ctx); err != nil {
 			i.cancel(err)
 		}
 	})
+	i.commitAll()
+	return i.finish(ctx)
+}
+
+// commitAll commits batches until the informer is to stop.
+func (i *Informer[K, T]) commitAll() {
+	defer i.contain("commit", noKey)
 	if err := i.process(); err != nil {
 		i.cancel(err)
 	}
-	return i.finish(ctx)
 }
 
 // begin starts the handlers that were added before.
@@ -57,15 +63,29 @@ func (i *Informer[K, T]) finish(ctx context.Context) error {
 	return err
 }
 
-// contain is deferred where user code runs. A panic there ends Run.
+// contain is deferred where code runs that is not the informer's. A panic there is
+// reported and ends Run.
 func (i *Informer[K, T]) contain(where string, key func() string) {
 	if value := recover(); value != nil {
-		i.cancel(&PanicError{
-			Where:    where,
-			Resource: i.Resource(),
-			Key:      key(),
-			Value:    value,
-			Stack:    debug.Stack(),
-		})
+		err := i.panicked(where, key(), value)
+		i.cancel(err)
+		i.report(err)
 	}
 }
+
+// panicked is called in the deferred function that has recovered.
+func (i *Informer[K, T]) panicked(where, key string, value any) *PanicError {
+	return &PanicError{Where: where, Resource: i.Resource(), Key: key, Value: value, Stack: debug.Stack()}
+}
+
+// report tells OnError. A panic of that ends Run.
+func (i *Informer[K, T]) report(err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			i.cancel(i.panicked("OnError", "", value))
+		}
+	}()
+	i.opts.OnError(err)
+}
+
+func noKey() string { return "" }

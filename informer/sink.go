@@ -23,7 +23,9 @@ type sink[K comparable, T any] struct {
 func (s *sink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
 	key, err := s.inf.keyOf(ev.Object)
 	if err != nil {
-		s.Skipped(s.inf.badEvent(ev, err))
+		bad := badEvent(ev, err)
+		s.inf.badObject(bad)
+		s.Skipped(bad)
 		return ctx.Err()
 	}
 	if ev.Type != reflector.Added && s.at == nil {
@@ -89,7 +91,7 @@ func (s *sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 	}
 	key, err := s.inf.keyOf(ev.Object)
 	if err != nil {
-		s.inf.badEvent(ev, err)
+		s.inf.badObject(badEvent(ev, err))
 		return fifo.Bookmark(ctx, ev.ResourceVersion)
 	}
 	switch ev.Type {
@@ -100,4 +102,9 @@ func (s *sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 	default:
 		return fifo.Update(ctx, key, ev.Object, ev.ResourceVersion)
 	}
+}
+
+// badEvent says that an event's object has no key.
+func badEvent[T any](ev reflector.Event[T], cause error) *reflector.ObjectError {
+	return &reflector.ObjectError{ResourceVersion: ev.ResourceVersion, Type: ev.Type, Err: cause}
 }

@@ -19,10 +19,11 @@ type Backoff struct {
 	// clients do not come back at the same moment. Zero means 1; negative means none.
 	Jitter float64
 	// ResetAfter is how long no failure must have come for the wait to be Initial again.
-	// Zero means 2 minutes.
+	// Zero means 2 minutes. A watch that lasted for Max has the same effect: where a
+	// proxy cuts each watch after a minute, waits must not grow.
 	ResetAfter time.Duration
-	// Random returns a number in [0,1) for the jitter. Nil means math/rand/v2's.
-	// It is called from the goroutine of Run.
+	// Random returns a number in [0,1), for the jitter and for WatchTimeout. Nil means
+	// math/rand/v2's. It is called from the goroutine of Run.
 	Random func() float64
 }
 

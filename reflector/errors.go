@@ -21,8 +21,13 @@ var (
 	// ErrOutOfOrder ends a watch in which an event came after a newer one.
 	ErrOutOfOrder = errors.New("watch event is older than one before it")
 
-	// ErrNoName is the cause of an ObjectError for an object without metadata.name.
+	// ErrNoName is the cause of an ObjectError for an object without metadata.name: it
+	// can be none that a sink holds.
 	ErrNoName = errors.New("object has no metadata.name")
+
+	// ErrUnreadableDelete ends a watch in which the object of a deletion could not be
+	// read. A list will show what is gone.
+	ErrUnreadableDelete = errors.New("object of a deletion could not be read")
 
 	// ErrListTooOld discards a list that is older than what was already seen, which a
 	// server does that reads from a cache that lags (kubernetes#59848).
@@ -44,6 +49,8 @@ type ObjectError struct {
 	Key string
 	// ResourceVersion is the object's own; empty where it is not known.
 	ResourceVersion string
+	// Type is that of the watch event; zero in a list, and where it is not known.
+	Type EventType
 	// Err is the cause, never nil.
 	Err error
 }

@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
@@ -115,7 +116,7 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 	switch {
 	case isTooLarge(err):
 		return s.relist(""), st
-	case isExpired(err), errors.Is(err, ErrOutOfOrder), isClientError(err):
+	case isExpired(err), errors.Is(err, ErrOutOfOrder), errors.Is(err, ErrUnreadableDelete), isClientError(err):
 		return s.relist(s.rv), st
 	case s.failures >= maxWatchFailures && !isBusy(err):
 		return s.relist(s.rv), st
@@ -172,4 +173,31 @@ func statusOf(err error) metav1.Status {
 		return status.Status()
 	}
 	return metav1.Status{}
+}
+
+// inOrder reports whether ev is for the sink; ErrOutOfOrder if it is older than what was
+// seen. A deleted object carries the version of its deletion, so the rule holds for every
+// type of event.
+func inOrder[T any](ev Event[T], seen string) (fresh bool, err error) {
+	c, err := resourceversion.CompareResourceVersion(ev.ResourceVersion, seen)
+	switch {
+	case err != nil || c > 0:
+		return true, nil // versions that are not comparable are taken as they come
+	case c == 0:
+		return ev.Type == Bookmark, nil
+	}
+	return false, ErrOutOfOrder
+}
+
+func newest(seen, rv string) string {
+	if rv == "" || older(rv, seen) {
+		return seen
+	}
+	return rv
+}
+
+// isBusy reports whether the server is there but has no room, or is not up yet: both
+// pass, and a list would only add to the load.
+func isBusy(err error) bool {
+	return apierrors.IsTooManyRequests(err) || utilnet.IsConnectionRefused(err)
 }

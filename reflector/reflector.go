@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"log/slog"
 	"sync/atomic"
 	"time"
 )
@@ -21,7 +22,8 @@ type Options struct {
 	WatchTimeout time.Duration
 
 	// OnError hears of every *RequestError and *ObjectError. It runs in the goroutine of
-	// Run and holds up the protocol while it does. Nil drops them.
+	// Run and holds up the protocol while it does. Nil logs each at level Warn to
+	// slog.Default().
 	OnError func(error)
 }
 
@@ -35,7 +37,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.WatchTimeout = max(o.WatchTimeout, time.Second)
 	if o.OnError == nil {
-		o.OnError = func(error) {}
+		o.OnError = func(err error) { slog.Default().Warn("reflector", "error", err) }
 	}
 	return o
 }

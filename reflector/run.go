@@ -5,10 +5,7 @@ import (
 	"errors"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // Run lists and watches until ctx is done, and then returns nil. It returns the error of
@@ -124,11 +121,16 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	r.stats.watches.Add(1)
 	for ev, err := range r.source.Watch(ctx, r.watchOptions()) {
 		if err != nil {
-			if r.badObject(err) != nil {
-				continue
+			bad := r.badObject(err)
+			if bad == nil {
+				end.err = err
+				break
 			}
-			end.err = err
-			break
+			if bad.Type == Deleted {
+				end.rv, end.err = newest(end.rv, bad.ResourceVersion), ErrUnreadableDelete
+				break
+			}
+			continue
 		}
 		fresh, err := inOrder(ev, end.rv)
 		if err != nil {
@@ -166,27 +168,6 @@ func (r *Reflector[T]) watchOptions() metav1.ListOptions {
 	}
 }
 
-// inOrder reports whether ev is for the sink; ErrOutOfOrder if it is older than what was
-// seen. A deleted object carries the version of its deletion, so the rule holds for every
-// type of event.
-func inOrder[T any](ev Event[T], seen string) (fresh bool, err error) {
-	c, err := resourceversion.CompareResourceVersion(ev.ResourceVersion, seen)
-	switch {
-	case err != nil || c > 0:
-		return true, nil // versions that are not comparable are taken as they come
-	case c == 0:
-		return ev.Type == Bookmark, nil
-	}
-	return false, ErrOutOfOrder
-}
-
-func newest(seen, rv string) string {
-	if rv == "" || older(rv, seen) {
-		return seen
-	}
-	return rv
-}
-
 // badObject reports err if it concerns a single object, and returns nil if not.
 func (r *Reflector[T]) badObject(err error) *ObjectError {
 	var bad *ObjectError
@@ -221,10 +202,4 @@ func (r *Reflector[T]) follow(ctx context.Context, st step, failed RequestError)
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-}
-
-// isBusy reports whether the server is there but has no room, or is not up yet: both
-// pass, and a list would only add to the load.
-func isBusy(err error) bool {
-	return apierrors.IsTooManyRequests(err) || utilnet.IsConnectionRefused(err)
 }
