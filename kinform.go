@@ -30,8 +30,11 @@ type (
 	// Indexer is the map of named indexes that a store holds.
 	Indexer[T any] = index.Indexer[T]
 
-	// Store is the reading side of an informer's cache.
-	Store[T any] = store.Reader[Key, T]
+	// Store is the cache, with its writing side.
+	Store[T any] = store.Store[Key, T]
+
+	// Reader is the reading side of a store, which an informer hands out.
+	Reader[T any] = store.Reader[Key, T]
 
 	// Informer keeps an indexed cache and tells handlers what changes.
 	Informer[T any] = informer.Informer[Key, T]

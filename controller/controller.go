@@ -13,6 +13,9 @@ var (
 	// ErrNilKeys is returned by Watch for a nil function.
 	ErrNilKeys = errors.New("controller: the function for keys is nil")
 
+	// ErrNilInformer is returned by For and Watch for a nil informer.
+	ErrNilInformer = errors.New("controller: the informer is nil")
+
 	// ErrRunning is returned by a second call of Run, and by For and Watch after Run.
 	ErrRunning = errors.New("controller: Run was called before")
 )
@@ -57,14 +60,15 @@ func New[Q comparable](opts Options[Q]) *Controller[Q] {
 func (c *Controller[Q]) Queue() *queue.Queue[Q] { return c.queue }
 
 // For queues the key of every object of inf that is added, updated or deleted. It returns
-// [ErrRunning], or what inf.AddHandler does.
+// [ErrNilInformer], [ErrRunning], or what inf.AddHandler does.
 func For[Q comparable, T any](c *Controller[Q], inf *informer.Informer[Q, T]) error {
 	return add(c, inf, func(ev informer.Event[Q, T]) { c.enqueue(ev.Key, ev.Initial) })
 }
 
 // Watch queues, for every event of inf, the keys that keys appends for the event's object
 // and, in an update, for the old one. keys runs in the handler's goroutine, one call at a
-// time. It returns [ErrNilKeys], [ErrRunning], or what inf.AddHandler does.
+// time. It returns [ErrNilKeys], [ErrNilInformer], [ErrRunning], or what inf.AddHandler
+// does.
 func Watch[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T], keys func(dst []Q, obj T) []Q) error {
 	if keys == nil {
 		return ErrNilKeys
@@ -83,6 +87,9 @@ func Watch[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T
 }
 
 func add[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T], handle func(informer.Event[K, T])) error {
+	if inf == nil {
+		return ErrNilInformer
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.started {
@@ -107,8 +114,13 @@ func (c *Controller[Q]) enqueue(key Q, initial bool) {
 // Run runs the informers and calls reconcile for keys as queue.Run does, until ctx is
 // done or the queue is shut down; it returns nil then. It returns the error of an
 // informer that failed, informer.ErrStopped if one that somebody else ran has stopped
-// before it synced, what queue.Run returns, and [ErrRunning] when called twice.
+// before it synced, queue.ErrNoHandler for a nil reconcile, and [ErrRunning] when called
+// twice. An informer of somebody else's that stops later is not noticed: its keys just
+// cease to come.
 func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context, Q) error) error {
+	if reconcile == nil {
+		return queue.ErrNoHandler
+	}
 	inputs, err := c.start()
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -271,8 +272,20 @@ func TestMisuse(t *testing.T) {
 		if err := controller.Watch[string](c, inf, nil); !errors.Is(err, controller.ErrNilKeys) {
 			t.Errorf("Watch without a function returned %v", err)
 		}
+		if err := controller.Watch(c, (*informer.Informer[key, *gadget])(nil), owner); !errors.Is(err, controller.ErrNilInformer) {
+			t.Errorf("Watch without an informer returned %v", err)
+		}
 		if err := c.Run(t.Context(), nil); !errors.Is(err, queue.ErrNoHandler) {
 			t.Errorf("Run without a function returned %v", err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := c.Run(ctx, new(calls[string]).reconcile); err != nil {
+			t.Errorf("Run with a context that is done returned %v", err)
+		}
+		c.Queue().AddAfter("x", time.Hour)
+		if c.Queue().Len() != 0 || len(c.Queue().Snapshot().Delayed) != 0 {
+			t.Error("the queue still takes keys after Run")
 		}
 		if err := c.Run(t.Context(), new(calls[string]).reconcile); !errors.Is(err, controller.ErrRunning) {
 			t.Errorf("a second Run returned %v", err)

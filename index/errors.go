@@ -35,9 +35,9 @@ type PanicError struct {
 
 func (e *PanicError) Error() string {
 	if e.Key == "" {
-		return fmt.Sprintf("index function %q panicked: %v", e.Index, e.Value)
+		return fmt.Sprintf("index function %q panicked: %v\n%s", e.Index, e.Value, e.Stack)
 	}
-	return fmt.Sprintf("index function %q panicked on object %s: %v", e.Index, e.Key, e.Value)
+	return fmt.Sprintf("index function %q panicked on object %s: %v\n%s", e.Index, e.Key, e.Value, e.Stack)
 }
 
 // Unwrap returns Value when it is an error, and nil otherwise.

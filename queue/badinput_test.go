@@ -248,8 +248,8 @@ func TestErrorTexts(t *testing.T) {
 	}{
 		{Again(time.Second), "queue: again after 1s"},
 		{Terminal(boom), "terminal: boom"},
-		{&PanicError{Value: boom}, "queue: panic: boom"},
-		{&PanicError{Value: 7}, "queue: panic: 7"},
+		{&PanicError{Value: boom}, "queue: panic: boom\n"},
+		{&PanicError{Value: 7}, "queue: panic: 7\n"},
 	} {
 		if c.err.Error() != c.want {
 			t.Errorf("Error() = %q, want %q", c.err, c.want)

@@ -65,8 +65,8 @@ type PanicError struct {
 	Stack []byte
 }
 
-// Error implements error. It leaves the stack out.
-func (e *PanicError) Error() string { return fmt.Sprintf("queue: panic: %v", e.Value) }
+// Error implements error. The stack is in it.
+func (e *PanicError) Error() string { return fmt.Sprintf("queue: panic: %v\n%s", e.Value, e.Stack) }
 
 // Unwrap gives the panic's value when it is an error, else nil.
 func (e *PanicError) Unwrap() error {

@@ -67,9 +67,9 @@ type PanicError struct {
 
 func (e *PanicError) Error() string {
 	if e.Key == "" {
-		return fmt.Sprintf("%s panicked: %v", e.Func, e.Value)
+		return fmt.Sprintf("%s panicked: %v\n%s", e.Func, e.Value, e.Stack)
 	}
-	return fmt.Sprintf("%s panicked on object %s: %v", e.Func, e.Key, e.Value)
+	return fmt.Sprintf("%s panicked on object %s: %v\n%s", e.Func, e.Key, e.Value, e.Stack)
 }
 
 // Unwrap returns Value when it is an error, and nil otherwise.

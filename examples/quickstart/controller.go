@@ -66,8 +66,8 @@ func newSummarizer(pods kinform.Source[*corev1.Pod], summaries *client.Resource[
 		return nil, err
 	}
 	s.nodes = controller.New(controller.Options[string]{
-		Queue:   queue.Options[string]{OnError: func(_ string, err error) { onError(err) }},
-		Run: queue.RunOptions{Workers: 4, Timeout: 30 * time.Second},
+		Queue: queue.Options[string]{OnError: func(_ string, err error) { onError(err) }},
+		Run:   queue.RunOptions{Workers: 4, Timeout: 30 * time.Second},
 	})
 	return s, errors.Join(
 		controller.Watch(s.nodes, s.pods, nodesOf),

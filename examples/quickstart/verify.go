@@ -149,7 +149,7 @@ func differences[T metav1.Object](found map[string]string, listed, cached map[ki
 }
 
 // wrong adds to found the summaries that are not what the pods add up to.
-func (c *summarizer) wrong(found map[string]string, pods map[kinform.Key]*corev1.Pod, summaries map[kinform.Key]*corev1.ConfigMap) {
+func (s *summarizer) wrong(found map[string]string, pods map[kinform.Key]*corev1.Pod, summaries map[kinform.Key]*corev1.ConfigMap) {
 	onNode := map[string][]*corev1.Pod{}
 	for _, pod := range pods {
 		if node := pod.Spec.NodeName; node != "" {
@@ -158,7 +158,7 @@ func (c *summarizer) wrong(found map[string]string, pods map[kinform.Key]*corev1
 	}
 	for node, pods := range onNode {
 		want := summarize(slices.Values(pods))
-		have, ok := summaries[c.summaryKey(node)]
+		have, ok := summaries[s.summaryKey(node)]
 		switch {
 		case !ok:
 			found["node "+node] = "has no summary"
