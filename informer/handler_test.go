@@ -7,9 +7,11 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/store"
 )
 
 // isClosed reports whether ch is closed.
@@ -238,5 +240,109 @@ func TestHandlerAddsAndRemovesHandlers(t *testing.T) {
 		})))(t)
 		stop := run(t, inf)
 		stop()
+	})
+}
+
+// TestTombstone makes the watch miss a deletion.
+func TestTombstone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+		must1(fake.Create(server, newWidget("a", "seen", "n")))(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
+		h := newHistory(inf)
+		must1(inf.AddHandler(h))(t)
+		stop := run(t, inf)
+		defer stop()
+		must1(fake.Delete[*widget](server, key{Namespace: "a", Name: "seen"}))(t)
+		synctest.Wait()
+		must1(struct{}{}, server.Inject(fake.Fault{Verb: fake.VerbWatch, Times: 1, Status: fake.Refusal(500, "InternalError", 0)}))(t)
+		server.DropWatches()
+		synctest.Wait()
+		must1(fake.Delete[*widget](server, key{Namespace: "a", Name: "w"}))(t)
+		if err := server.Compact(server.ResourceVersion()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		h.check(t, "h")
+		if got, want := h.types(key{Namespace: "a", Name: "w"}), "Added(initial) Deleted(unknown)"; got != want {
+			t.Errorf("saw %q of the object whose deletion was missed, want %q", got, want)
+		}
+		if got, want := h.types(key{Namespace: "a", Name: "seen"}), "Added(initial) Deleted"; got != want {
+			t.Errorf("saw %q of the other, want %q", got, want)
+		}
+	})
+}
+
+// TestLateHandlerHoldsUpTheWatch: one that is stuck in what it found counts as any other.
+func TestLateHandlerHoldsUpTheWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("a", "first", "n")))(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
+		stop := run(t, inf)
+		defer stop()
+		goOn := make(chan struct{})
+		late := newHistory(inf)
+		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
+			<-goOn
+			late.Handle(ev)
+		})))(t)
+		const n = informer.HandlerLag + 2000
+		for i := range n {
+			must1(fake.Create(server, newWidget("a", fmt.Sprint("w", i), "n")))(t)
+			if i%10 == 0 {
+				synctest.Wait()
+			}
+		}
+		synctest.Wait()
+		if got := inf.Store().Len(); got > n {
+			t.Errorf("the store has all %d objects while a handler is stuck", got)
+		}
+		close(goOn)
+		synctest.Wait()
+		if got := inf.Store().Len(); got != n+1 {
+			t.Errorf("the store ended up with %d objects, want %d", got, n+1)
+		}
+		late.check(t, "late")
+	})
+}
+
+// TestNoPanicIsLost: Run returns one, OnError hears of all.
+func TestNoPanicIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+		var heard errorsOf
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: heard.add})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for range 2 {
+			must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {
+				cancel() // so that Run has a reason to return nil
+				panic("after the end")
+			})))(t)
+		}
+		if err := inf.Run(ctx); err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+		if _, ok := find[*informer.PanicError](&heard); !ok {
+			t.Errorf("OnError heard %v, not of the panic", heard.all)
+		}
+	})
+}
+
+func TestStoreIsClosedAfterRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inf := newInformer(t, source(t, newServer(t)), informer.Options[*widget]{})
+		stop := run(t, inf)
+		waited := make(chan error)
+		go func() { waited <- inf.Store().WaitForRV(context.Background(), "1000") }()
+		synctest.Wait()
+		stop()
+		if err := <-waited; !errors.Is(err, store.ErrClosed) {
+			t.Errorf("WaitForRV returned %v", err)
+		}
 	})
 }

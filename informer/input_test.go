@@ -3,13 +3,19 @@ package informer_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"iter"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
@@ -288,4 +294,141 @@ func TestBadObjectsInWatch(t *testing.T) {
 		}
 		stop()
 	})
+}
+
+// holder is an object whose metadata can be missing, which makes its methods panic.
+type holder struct {
+	*metav1.ObjectMeta
+	name string
+}
+
+// TestPanicInMetadata: what reads an object's metadata must not end the process.
+func TestPanicInMetadata(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var heard errorsOf
+		src := &holders{}
+		inf, err := informer.New[string, *holder](src, func(h *holder) (string, error) { return h.name, nil },
+			informer.Options[*holder]{OnError: heard.add, Backoff: reflector.Backoff{Jitter: -1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- inf.Run(ctx) }()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if src.lists < 2 || inf.Store().Len() != 1 {
+			t.Errorf("%d lists, %d objects, want at least 2 and 1", src.lists, inf.Store().Len())
+		}
+		if _, ok := find[*reflector.ObjectError](&heard); !ok || inf.Stats().BadObjects == 0 {
+			t.Errorf("OnError heard %v, %d bad objects counted", heard.all, inf.Stats().BadObjects)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+// holders lists one object without metadata over and over.
+type holders struct{ lists int }
+
+func (s *holders) Resource() string { return "holders" }
+
+func (s *holders) List(_ context.Context, _ metav1.ListOptions, yield func(reflector.Event[*holder], error) bool) (metav1.ListMeta, error) {
+	s.lists++
+	yield(reflector.Event[*holder]{Type: reflector.Added, Object: &holder{name: "x"}}, nil)
+	return metav1.ListMeta{ResourceVersion: fmt.Sprint(s.lists)}, nil
+}
+
+func (s *holders) Watch(context.Context, metav1.ListOptions) iter.Seq2[reflector.Event[*holder], error] {
+	return func(yield func(reflector.Event[*holder], error) bool) { yield(reflector.Event[*holder]{}, errGone) }
+}
+
+func TestPanicInOnErrorEndsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &script{lists: []scriptedList{{"1", []scripted{bad("a/b", errGarbled)}}}}
+		inf := newInformer(t, src, informer.Options[*widget]{OnError: func(error) { panic("in OnError") }})
+		var panicked *informer.PanicError
+		if err := inf.Run(t.Context()); !errors.As(err, &panicked) || panicked.Where != "OnError" {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+// TestZeroKey: a key that was never set is no key.
+func TestZeroKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var heard errorsOf
+		src := &script{lists: []scriptedList{{"1", []scripted{ev(reflector.Added, "1", newWidget("a", "b", "n"))}}}}
+		inf, err := informer.New(src, func(*widget) (int, error) { return 0, nil }, informer.Options[*widget]{OnError: heard.add})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- inf.Run(ctx) }()
+		synctest.Wait()
+		if _, ok := find[*reflector.ObjectError](&heard); !ok || inf.Store().Len() != 0 {
+			t.Errorf("OnError heard %v; %d objects", heard.all, inf.Store().Len())
+		}
+		cancel()
+		<-ended
+	})
+}
+
+// TestNamelessItemsOfAServer relists through the real client with items that cannot be
+// cached: they must not keep what is gone.
+func TestNamelessItemsOfAServer(t *testing.T) {
+	const item = `{"metadata":{"namespace":"a","name":"%s","resourceVersion":"%s"}}`
+	for _, c := range []struct {
+		name, extra string
+		want        int
+	}{
+		{"nothing else", "", 1},
+		{"null", ",null", 1},
+		{"no name", `,{"metadata":{"namespace":"a"}}`, 1},
+		{"garbled, of the key that would be gone", `,{"metadata":{"namespace":"a","name":"two"},"spec":{"size":"big"}}`, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				lists := 0
+				answer := func(req *http.Request) string {
+					switch {
+					case req.URL.Query().Get("watch") != "":
+						return `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}`
+					case lists == 0:
+						lists++
+						return fmt.Sprintf(`{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"2"},"items":[`+item+","+item+`]}`, "one", "1", "two", "2")
+					}
+					return fmt.Sprintf(`{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"9"},"items":[`+item+c.extra+`]}`, "one", "1")
+				}
+				src, err := client.New[*widget](client.Connection{URL: "http://x", HTTP: &http.Client{Transport: roundTrip(answer)}},
+					schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, client.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				inf := newInformer(t, src, informer.Options[*widget]{OnError: ignore, Backoff: reflector.Backoff{Jitter: -1}})
+				stop := run(t, inf)
+				time.Sleep(2 * time.Second)
+				synctest.Wait()
+				if got := inf.Store().Len(); got != c.want {
+					t.Errorf("%d objects cached, want %d", got, c.want)
+				}
+				stop()
+			})
+		})
+	}
+}
+
+// roundTrip is a transport that answers every request with the JSON that it returns.
+type roundTrip func(*http.Request) string
+
+func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusOK,
+		Header:     http.Header{"Content-Type": {"application/json"}},
+		Body:       io.NopCloser(strings.NewReader(f(req))),
+		Request:    req,
+	}, nil
 }

@@ -3,6 +3,7 @@ package informer_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -101,13 +102,22 @@ func must1[V any](v V, err error) func(testing.TB) V {
 // ignore makes OnError silent where a test expects errors that it does not look at.
 func ignore(error) {}
 
-// errorsOf collects what OnError hears.
-type errorsOf struct{ all []error }
+// errorsOf collects what OnError hears, which can be called by several goroutines at once.
+type errorsOf struct {
+	mu  sync.Mutex
+	all []error
+}
 
-func (e *errorsOf) add(err error) { e.all = append(e.all, err) }
+func (e *errorsOf) add(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = append(e.all, err)
+}
 
 // find returns the first error that is an E.
 func find[E error](e *errorsOf) (target E, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	for _, err := range e.all {
 		if errors.As(err, &target) {
 			return target, true
