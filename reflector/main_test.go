@@ -59,6 +59,8 @@ func failure(word string, retryAfter int) error {
 		err = apierrors.NewGenericServerResponse(404, "get", pods, "", "no such resource", 0, true)
 	case "bad-request":
 		err = apierrors.NewBadRequest("invalid resource version")
+	case "unreadable-delete":
+		err = ErrUnreadableDelete
 	case "out-of-order":
 		err = ErrOutOfOrder
 	default:

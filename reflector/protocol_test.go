@@ -95,7 +95,7 @@ func watchOutcomes() map[string]func(state) (state, step, error) {
 		"closed without events":       ended(watchEnd{}, nil),
 		"closed at once":              ended(watchEnd{short: true}, ErrShortWatch),
 	}
-	for _, word := range []string{"expired", "expired-without-code", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "internal", "forbidden", "not-found", "out-of-order"} {
+	for _, word := range []string{"expired", "expired-without-code", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "internal", "forbidden", "not-found", "out-of-order", "unreadable-delete"} {
 		err := failure(word, 5)
 		all[word] = ended(watchEnd{short: true, err: err}, err)
 		all[word+" after events"] = ended(watchEnd{rv: "9", short: true, err: err}, err)
@@ -272,6 +272,7 @@ var watchSteps = []struct {
 		forbidden      => list "7" seen 7 | report backoff
 		not-found      => list "7" seen 7 | report backoff
 		out-of-order   => list "7" seen 7 | report backoff
+		unreadable-delete => list "7" seen 7 | report backoff
 		expired after events        => list "9" seen 9 | report backoff
 		expired-without-code after events => list "9" seen 9 | report backoff
 		gone after events           => list "9" seen 9 | report backoff
@@ -284,7 +285,8 @@ var watchSteps = []struct {
 		internal after events       => watch 9 failures 1 | report backoff
 		forbidden after events      => list "9" seen 9 | report backoff
 		not-found after events      => list "9" seen 9 | report backoff
-		out-of-order after events   => list "9" seen 9 | report backoff`},
+		out-of-order after events   => list "9" seen 9 | report backoff
+		unreadable-delete after events => list "9" seen 9 | report backoff`},
 	{"watch after four failures", state{watching: true, rv: "7", failures: maxWatchFailures - 1}, `
 		closed after events         => watch 9 |
 		closed at once after events => watch 9 |
@@ -307,6 +309,7 @@ var watchSteps = []struct {
 		forbidden      => list "7" seen 7 | report backoff
 		not-found      => list "7" seen 7 | report backoff
 		out-of-order   => list "7" seen 7 | report backoff
+		unreadable-delete => list "7" seen 7 | report backoff
 		expired after events        => list "9" seen 9 | report backoff
 		expired-without-code after events => list "9" seen 9 | report backoff
 		gone after events           => list "9" seen 9 | report backoff
@@ -319,7 +322,8 @@ var watchSteps = []struct {
 		internal after events       => watch 9 failures 1 | report backoff
 		forbidden after events      => list "9" seen 9 | report backoff
 		not-found after events      => list "9" seen 9 | report backoff
-		out-of-order after events   => list "9" seen 9 | report backoff`},
+		out-of-order after events   => list "9" seen 9 | report backoff
+		unreadable-delete after events => list "9" seen 9 | report backoff`},
 }
 
 func TestListSteps(t *testing.T) {

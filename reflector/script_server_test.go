@@ -97,10 +97,13 @@ func (p *player) perform(ctx context.Context, words []string) (ev Event[string],
 		return Event[string]{Type: types[words[0]], Object: words[1], ResourceVersion: words[2]}, nil, true
 	case "BOOKMARK":
 		return Event[string]{Type: Bookmark, ResourceVersion: words[1]}, nil, true
-	case "bad":
+	case "bad", "bad-delete":
 		bad := &ObjectError{Resource: "pods", Key: words[1], ResourceVersion: words[2], Err: errors.New("garbage")}
 		if bad.Key == "-" {
 			bad.Key = ""
+		}
+		if words[0] == "bad-delete" {
+			bad.Type = Deleted
 		}
 		return ev, bad, true
 	case "junk":
