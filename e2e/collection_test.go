@@ -19,6 +19,7 @@ import (
 	"github.com/kinform/kinform/e2e/cluster"
 	"github.com/kinform/kinform/e2e/oracle"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/store"
@@ -50,6 +51,21 @@ type selected struct {
 	sentinel  string // name of an object in namespace ns-00 that is in the selection
 }
 
+// inNamespace is an index value of two fields.
+type inNamespace struct{ Namespace, Annotation string }
+
+func shards[T metav1.Object](dst []string, obj T) []string {
+	return append(dst, obj.GetLabels()[oracle.ShardLabel])
+}
+
+// annotations gives an object a value for each.
+func annotations[T metav1.Object](dst []inNamespace, obj T) []inNamespace {
+	for name := range obj.GetAnnotations() {
+		dst = append(dst, inNamespace{obj.GetNamespace(), name})
+	}
+	return dst
+}
+
 // pipeline is the collection of *O: source, informer, handlers, queue and workers.
 // The truth is decoded into O too, by the oracle.
 type pipeline[O any, T interface {
@@ -63,7 +79,10 @@ type pipeline[O any, T interface {
 	reg    *informer.Registration
 	queue  *queue.Queue[key]
 	cancel context.CancelFunc
-	ended  chan error
+
+	byShard      *index.Index[T, string]
+	byAnnotation *index.Index[T, inNamespace]
+	ended        chan error
 
 	mu         sync.Mutex
 	errors     []error
@@ -81,13 +100,18 @@ func newPipeline[O any, T interface {
 		t.Fatal(err)
 	}
 	p := &pipeline[O, T]{
-		selected:   s,
-		oracle:     &oracle.Client{URL: c.URL(), HTTP: c.HTTPClient()},
-		queue:      queue.New(queue.Options[key]{}),
-		ended:      make(chan error, 2),
-		reconciled: map[key]string{},
+		selected:     s,
+		oracle:       &oracle.Client{URL: c.URL(), HTTP: c.HTTPClient()},
+		queue:        queue.New(queue.Options[key]{}),
+		ended:        make(chan error, 2),
+		reconciled:   map[key]string{},
+		byShard:      index.New("shard", shards[T]),
+		byAnnotation: index.New("annotation", annotations[T]),
 	}
-	p.inf, err = informer.New(source, store.ObjectKey, informer.Options[T]{OnError: p.onError})
+	p.inf, err = informer.New(source, store.ObjectKey, informer.Options[T]{
+		Indexes: index.Of(p.byShard, p.byAnnotation),
+		OnError: p.onError,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,6 +178,8 @@ func (p *pipeline[O, T]) stop(t *testing.T) {
 func (p *pipeline[O, T]) waitForSync(ctx context.Context, t *testing.T) {
 	t.Helper()
 	if err := p.inf.WaitForSync(ctx); err != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
 		t.Fatalf("%s: %v; errors: %v", p.name, err, p.errors)
 	}
 	select {
@@ -220,7 +246,28 @@ func (p *pipeline[O, T]) check(ctx context.Context, t *testing.T) {
 	if err := p.seen.Err(); err != nil {
 		t.Errorf("%s: the handler's history: %v", p.name, err)
 	}
+	checkIndex(t, p.byShard, shards[T], p.inf.Store(), want)
+	checkIndex(t, p.byAnnotation, annotations[T], p.inf.Store(), want)
 	p.checkReconciled(t, got)
+}
+
+// checkIndex compares the index with what its function says of the server's objects.
+func checkIndex[T metav1.Object, V comparable](t *testing.T, x *index.Index[T, V], values index.IndexFunc[T, V], from *store.Reader[key, T], objects map[key]T) {
+	t.Helper()
+	want, got := map[V]int{}, map[V]int{}
+	for _, obj := range objects {
+		for _, v := range values(nil, obj) {
+			want[v]++
+		}
+	}
+	for v := range x.Values(from) {
+		for range x.All(from, v) {
+			got[v]++
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("index %s: objects per value (-server +index):\n%s", x.Name(), diff)
+	}
 }
 
 // ignoreKinds makes up for items of a list, which have no kind where single objects do.
