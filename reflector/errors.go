@@ -33,6 +33,10 @@ var (
 	// server does that reads from a cache that lags (kubernetes#59848).
 	ErrListTooOld = errors.New("list is older than what was already seen")
 
+	// ErrBadPage discards a list when a page is not the next one of it: without a
+	// resourceVersion, older than the first, or with the token that asked for it.
+	ErrBadPage = errors.New("page does not go on where the one before ended")
+
 	// ErrNoResourceVersion discards a list that cannot be watched from.
 	ErrNoResourceVersion = errors.New("list has no resourceVersion: not a Kubernetes list")
 

@@ -55,6 +55,9 @@ func (s state) pageListed(page metav1.ListMeta) (state, step) {
 		// The first page's version is the one to watch from: should a later page be newer,
 		// the watch brings what lies between.
 		s.pageRV = page.ResourceVersion
+	} else if page.ResourceVersion == "" || older(page.ResourceVersion, s.pageRV) || page.Continue == s.token {
+		// Not the next page of this list, whatever it is.
+		return s.relist(s.listRV), step{discard: true, err: ErrBadPage, backoff: true}
 	}
 	if page.Continue != "" {
 		s.token = page.Continue
@@ -155,10 +158,13 @@ func isClientError(err error) bool {
 	return code >= 400 && code < 500 && !apierrors.IsTooManyRequests(err)
 }
 
+// maxRetryAfter bounds the wait that a server can ask for: more than this is a mistake.
+const maxRetryAfter = 5 * time.Minute
+
 // retryAfter is how long the server asked to wait, zero if it did not.
 func retryAfter(err error) time.Duration {
 	if details := statusOf(err).Details; details != nil {
-		return time.Duration(details.RetryAfterSeconds) * time.Second
+		return min(time.Duration(details.RetryAfterSeconds)*time.Second, maxRetryAfter)
 	}
 	return 0
 }

@@ -382,8 +382,8 @@ func TestExpected(t *testing.T) {
 	var got []uint64
 	pages := []metav1.ListMeta{
 		{ResourceVersion: "7", Continue: "t"}, // selectors: it does not tell
-		{ResourceVersion: "7", Continue: "t", RemainingItemCount: remaining(4)},
-		{ResourceVersion: "7", Continue: "t", RemainingItemCount: remaining(-4)}, // nonsense
+		{ResourceVersion: "7", Continue: "t1", RemainingItemCount: remaining(4)},
+		{ResourceVersion: "7", Continue: "t2", RemainingItemCount: remaining(-4)}, // nonsense
 		{}, // the list fails
 		{ResourceVersion: "7", Continue: "t"},
 		{ResourceVersion: "7"},

@@ -119,7 +119,12 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	end := watchEnd{rv: asked}
 	began := time.Now()
 	r.stats.watches.Add(1)
-	for ev, err := range r.source.Watch(ctx, r.watchOptions()) {
+	opts := r.watchOptions()
+	// A server, or something on the way to it, that does not end the watch in time may
+	// have forgotten it.
+	limited, cancel := context.WithTimeout(ctx, time.Duration(*opts.TimeoutSeconds)*time.Second+grace)
+	defer cancel()
+	for ev, err := range r.source.Watch(limited, opts) {
 		if err != nil {
 			bad := r.badObject(err)
 			if bad == nil {
@@ -150,6 +155,9 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil
 	}
+	if limited.Err() != nil {
+		end.err = nil
+	}
 	lived := time.Since(began)
 	end.short, end.steady = lived < time.Second, lived >= r.opts.Backoff.Max
 	var st step
@@ -157,6 +165,9 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	r.follow(ctx, st, RequestError{Verb: "watch", ResourceVersion: asked})
 	return nil
 }
+
+// grace is how much longer than asked for a watch may last.
+const grace = 30 * time.Second
 
 func (r *Reflector[T]) watchOptions() metav1.ListOptions {
 	timeout := scale(r.opts.WatchTimeout, 1+r.opts.Backoff.Random())
