@@ -74,15 +74,22 @@ func Watch[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T
 		return ErrNilKeys
 	}
 	var buf []Q // of the handler's goroutine
+	enqueue := func(obj T, initial bool) {
+		found := keys(buf[:0], obj)
+		for _, key := range found {
+			c.enqueue(key, initial)
+		}
+		// found can be a slice of the function's own, even a part of the object: it is not
+		// kept, and buf grows by itself.
+		if len(found) > cap(buf) {
+			buf = make([]Q, 0, len(found))
+		}
+	}
 	return add(c, inf, func(ev informer.Event[K, T]) {
-		buf = keys(buf[:0], ev.Object)
+		enqueue(ev.Object, ev.Initial)
 		if ev.Type == informer.Updated {
-			buf = keys(buf, ev.Old)
+			enqueue(ev.Old, false)
 		}
-		for _, key := range buf {
-			c.enqueue(key, ev.Initial)
-		}
-		clear(buf)
 	})
 }
 
@@ -113,10 +120,9 @@ func (c *Controller[Q]) enqueue(key Q, initial bool) {
 
 // Run runs the informers and calls reconcile for keys as queue.Run does, until ctx is
 // done or the queue is shut down; it returns nil then. It returns the error of an
-// informer that failed, informer.ErrStopped if one that somebody else ran has stopped
-// before it synced, queue.ErrNoHandler for a nil reconcile, and [ErrRunning] when called
-// twice. An informer of somebody else's that stops later is not noticed: its keys just
-// cease to come.
+// informer that failed, informer.ErrStopped when one that somebody else runs has stopped,
+// queue.ErrNoHandler for a nil reconcile, and [ErrRunning] when called twice. A queue
+// that is shut down before all informers have synced is noticed after that.
 func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context, Q) error) error {
 	if reconcile == nil {
 		return queue.ErrNoHandler
@@ -131,12 +137,8 @@ func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context,
 	var wg sync.WaitGroup
 	for n, in := range inputs {
 		wg.Go(func() {
-			failed[n] = in.run(run)
-			if errors.Is(failed[n], informer.ErrRunning) {
-				failed[n] = nil // somebody else's, who hears of its errors
-			} else {
-				cancel()
-			}
+			failed[n] = in.runOrFollow(run)
+			cancel()
 		})
 	}
 	err = c.work(run, inputs, reconcile)
@@ -151,6 +153,24 @@ func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context,
 		return cause
 	}
 	return err
+}
+
+// runOrFollow runs the informer until ctx is done. If somebody else does that already it
+// only waits for its end, since a controller must not go on with a cache that is dead.
+func (in input) runOrFollow(ctx context.Context) error {
+	err := in.run(ctx)
+	if !errors.Is(err, informer.ErrRunning) {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-in.reg.Done():
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return informer.ErrStopped
 }
 
 func (c *Controller[Q]) start() ([]input, error) {
@@ -170,11 +190,6 @@ func (c *Controller[Q]) work(ctx context.Context, inputs []input, reconcile func
 		case <-in.reg.Synced():
 		case <-ctx.Done():
 			return nil
-		case <-in.reg.Done():
-			if ctx.Err() != nil {
-				return nil
-			}
-			return informer.ErrStopped
 		}
 	}
 	return queue.Run(ctx, c.queue, c.opts.Run, reconcile)

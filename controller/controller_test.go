@@ -216,9 +216,18 @@ func TestSharedInformerGoesOn(t *testing.T) {
 		if inf.Store().Len() != 1 {
 			t.Error("the informer stopped with the controller")
 		}
+		third := controller.New(controller.Options[key]{})
+		if err := controller.For(third, inf); err != nil {
+			t.Fatal(err)
+		}
+		go func() { stopped <- third.Run(t.Context(), new(calls[key]).reconcile) }()
+		synctest.Wait()
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("the informer's Run returned %v", err)
+		}
+		if err := <-stopped; !errors.Is(err, informer.ErrStopped) {
+			t.Errorf("a controller goes on with an informer that has stopped, or returned %v", err)
 		}
 		if err := controller.For(controller.New(controller.Options[key]{}), inf); !errors.Is(err, informer.ErrStopped) {
 			t.Errorf("For a stopped informer returned %v", err)
@@ -293,5 +302,32 @@ func TestMisuse(t *testing.T) {
 		if err := controller.Watch(c, inf, owner); !errors.Is(err, controller.ErrRunning) {
 			t.Errorf("Watch after Run returned %v", err)
 		}
+	})
+}
+
+// TestKeysReturnsOwnSlice: a function that gives away a part of the object must find it
+// as it was.
+func TestKeysReturnsOwnSlice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, inf := setup(t)
+		g := newGadget("one", "")
+		g.Finalizers = []string{"example.com/x", "example.com/y"}
+		create(t, server, g)
+		c := controller.New(controller.Options[string]{})
+		finalizers := func(_ []string, g *gadget) []string { return g.Finalizers }
+		if err := controller.Watch(c, inf, finalizers); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var got calls[string]
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx, got.reconcile) }()
+		synctest.Wait()
+		cached, _ := inf.Store().Get(key{Namespace: "a", Name: "one"})
+		if want := []string{"example.com/x", "example.com/y"}; !slices.Equal(got.take(), want) || !slices.Equal(cached.Finalizers, want) {
+			t.Errorf("the cached object has finalizers %q", cached.Finalizers)
+		}
+		cancel()
+		<-ended
 	})
 }

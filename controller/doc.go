@@ -23,5 +23,6 @@
 //
 // Run returns when its context is done, the queue was shut down, or an informer failed,
 // and everything that it started has ended. What Run does not start is informers that
-// run already: those are somebody else's, and go on.
+// run already: those are somebody else's, and go on. When they stop, so does Run, with
+// an error: two controllers that share an informer should have it run by neither.
 package controller

@@ -25,7 +25,7 @@ type stage[V comparable] struct {
 }
 
 // keepStaged is how many staged values an idle stage keeps room for.
-const keepStaged = 1024
+const keepStaged = 2048
 
 func (x *Index[T, V]) instance() (slots.Index[T], error) {
 	switch {
@@ -49,17 +49,28 @@ func (l *live[T, V]) Stage(obj T) {
 		l.Unstage(len(s.ends))
 	}
 	s.dirty = true
-	s.buf = l.def.fn(s.buf[:0], obj)
+	found := l.def.fn(s.buf[:0], obj)
 	begin := len(s.values)
-	for _, v := range s.buf {
+	for _, v := range found {
 		s.values = append(s.values, posting.Value[V]{V: v, Hash: l.def.hash(v)})
 	}
 	if len(s.values)-begin > 1 {
 		s.values = s.values[:begin+distinct(s.values[begin:])]
 	}
 	s.ends = append(s.ends, len(s.values))
-	clear(s.buf)
+	s.keep(found)
 	s.dirty = false
+}
+
+// keep empties the buffer for the next object. found is the buffer, or what append made of
+// it when it was full, or a slice of the function's own: that may be a part of an object
+// and is not touched.
+func (s *stage[V]) keep(found []V) {
+	if len(found) > cap(s.buf) {
+		s.buf = make([]V, 0, len(found))
+		return
+	}
+	clear(s.buf[:len(found)])
 }
 
 // distinct moves repeated values out, of which the first stays, and returns how many

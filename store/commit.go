@@ -42,6 +42,7 @@ func (s *Store[K, T]) Commit(rv string, ops []Op[K, T]) error {
 	if s.closed {
 		return ErrClosed
 	}
+	defer func() { s.rewound = false }()
 	if len(ops) > s.slots.AsideAfter() {
 		s.commitAside(rv, ops)
 		return nil
@@ -50,6 +51,16 @@ func (s *Store[K, T]) Commit(rv string, ops []Op[K, T]) error {
 	s.prepare(ops)
 	s.apply(rv, ops, nil)
 	return nil
+}
+
+// Rewind says that the server has gone back in time, as one that is restored from a backup
+// does: the next Commit takes its rv though it is older, and stores every object though
+// Options.Unchanged may hold, because resourceVersions of before and after do not compare.
+// A wait for a resourceVersion that ended before may have to be begun anew.
+func (s *Store[K, T]) Rewind() {
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
+	s.rewound = true
 }
 
 // apply makes the planned changes visible, after those that free the slots in gone.

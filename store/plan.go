@@ -108,7 +108,7 @@ const (
 
 // isUnchanged asks Options.Unchanged.
 func (s *Store[K, T]) isUnchanged(old, new T) bool {
-	if s.unchanged == nil {
+	if s.unchanged == nil || s.rewound {
 		return false
 	}
 	s.plan.doing = unchangedFunction

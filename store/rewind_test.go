@@ -1,0 +1,54 @@
+package store_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/kinform/kinform/store"
+)
+
+type versioned struct{ name, version, content string }
+
+func byName(v versioned) (string, error) { return v.name, nil }
+
+// TestRewind: after Rewind one commit may go back in time, and takes objects that look
+// unchanged; the one after it may not.
+func TestRewind(t *testing.T) {
+	s, err := store.New(byName, store.Options[versioned]{
+		Unchanged: func(old, new versioned) bool { return old.version == new.version },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit := func(rv string, v versioned) store.Op[string, versioned] {
+		t.Helper()
+		ops := []store.Op[string, versioned]{{Key: v.name, Object: v}}
+		if err := s.Commit(rv, ops); err != nil {
+			t.Fatal(err)
+		}
+		return ops[0]
+	}
+	commit("20", versioned{"a", "11", "old"})
+	s.Rewind()
+	if op := commit("12", versioned{"a", "11", "restored"}); op.Unchanged || !op.Had {
+		t.Errorf("after Rewind: %+v, want a change", op)
+	}
+	if got, _ := s.Get("a"); got.content != "restored" || s.ResourceVersion() != "12" {
+		t.Errorf("after Rewind the store has %+v at %s", got, s.ResourceVersion())
+	}
+	if op := commit("11", versioned{"a", "11", "again"}); !op.Unchanged || s.ResourceVersion() != "12" {
+		t.Errorf("the commit after: %+v at %s, want no change at 12", op, s.ResourceVersion())
+	}
+}
+
+func TestWaitForUnequalKey(t *testing.T) {
+	s, err := store.New(func(f float64) (float64, error) { return f, nil }, store.Options[float64]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.WaitFor(t.Context(), math.NaN(), func(float64, bool) bool { return false })
+	if !errors.Is(err, store.ErrUnequalKey) {
+		t.Errorf("WaitFor returned %v", err)
+	}
+}
