@@ -41,7 +41,10 @@ type Op struct {
 	// Whole says that one operation takes long and leaves much garbage: it is done once
 	// a round, after a garbage collection.
 	Whole bool
-	// Rounds is how often each side is measured; zero means Options.Rounds.
+	// Exact says that it measures amounts which hardly vary: few rounds do, and nothing has
+	// to warm up. It is done once a round.
+	Exact bool
+	// Rounds is the most rounds that it needs; zero means no such limit.
 	Rounds int
 	// Missing says why it cannot be measured yet. Setup is then nil.
 	Missing string
@@ -79,6 +82,9 @@ type Result struct {
 	Kinform, ClientGo Values
 }
 
+// exactRounds is how often an operation is measured that is Exact.
+const exactRounds = 3
+
 // Run measures op: first each side once to warm up and to find out how many operations
 // fill a slice, then in turns, so that what else the machine does hits both alike.
 func Run(op Op, opts Options) (Result, error) {
@@ -89,14 +95,20 @@ func Run(op Op, opts Options) (Result, error) {
 	}
 	defer sides.Close()
 	turns := []*turn{
-		{side: sides.Kinform, values: res.Kinform, whole: op.Whole},
-		{side: sides.ClientGo, values: res.ClientGo, whole: op.Whole},
+		{side: sides.Kinform, values: res.Kinform, whole: op.Whole, n: 1},
+		{side: sides.ClientGo, values: res.ClientGo, whole: op.Whole, n: 1},
 	}
 	rounds := opts.Rounds
 	if op.Rounds > 0 {
 		rounds = min(op.Rounds, rounds)
 	}
+	if op.Exact {
+		rounds = min(exactRounds, rounds)
+	}
 	for _, t := range turns {
+		if op.Exact {
+			continue
+		}
 		if err := t.calibrate(opts.Slice); err != nil {
 			return res, fmt.Errorf("%s: %w", op.Name, err)
 		}

@@ -18,7 +18,6 @@ const maxOps = 1 << 30
 
 // calibrate warms the side up and sets n.
 func (t *turn) calibrate(slice time.Duration) error {
-	t.n = 1
 	for {
 		m, err := t.run()
 		if err != nil || t.whole {

@@ -40,7 +40,11 @@ const confidence = 0.95
 func NewEstimate(values []float64) Estimate {
 	sample := benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
 	s := benchmath.AssumeNothing.Summary(sample, confidence)
-	return Estimate{Median: s.Center, Low: s.Lo, High: s.Hi}
+	e := Estimate{Median: s.Center, Low: s.Lo, High: s.Hi}
+	if math.IsNaN(e.Median) {
+		e.Median = math.Inf(1) // halfway between two infinite ratios
+	}
+	return e
 }
 
 // Verdict is what was measured for a Line.

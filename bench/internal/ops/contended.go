@@ -26,7 +26,7 @@ func contended(w *World) []measure.Op {
 			Setup: w.getWhileWriting,
 		},
 		{
-			Name: "write-while-iterating", Whole: true, Rounds: 12,
+			Name: "write-while-iterating",
 			Lines: []measure.Line{
 				{Title: "write while others iterate all, p99", Unit: "p99-ns", Reach: 20},
 				{Title: "write while others iterate all, p99.9", Unit: "p99.9-ns", Reach: 20},
@@ -196,24 +196,22 @@ func (w *World) writeWhileIterating() (measure.Sides, error) {
 	}, nil
 }
 
-// writeTail measures single writes while all processors but one iterate.
+// writeInterval is the time between two writes of writeTail.
+const writeInterval = 50 * time.Microsecond
+
+// writeTail measures single writes while all processors but one iterate. A write is due
+// every writeInterval, and it is from then on that its time is counted: a writer that has
+// to wait for a millisecond makes twenty writes late, not one.
 func (w *World) writeTail(write, iterate func(i int) error) func(measure.Meter, int) error {
 	written := 0
-	took := make([]float64, 0, 1<<20)
 	return func(m measure.Meter, n int) error {
 		var tail measure.Series
 		for range n {
-			took = took[:0]
 			var stops []func() (int, error)
 			for range max(runtime.GOMAXPROCS(0)-1, 1) {
 				stops = append(stops, beside(iterate))
 			}
-			var err error
-			for end := time.Now().Add(w.Span); err == nil && time.Now().Before(end); written++ {
-				start := time.Now()
-				err = write(written)
-				took = append(took, float64(time.Since(start)))
-			}
+			took, err := paced(max(int(w.Span/writeInterval), 1), func() error { written++; return write(written) })
 			for _, stop := range stops {
 				if _, iterErr := stop(); err == nil {
 					err = iterErr
@@ -228,4 +226,21 @@ func (w *World) writeTail(write, iterate func(i int) error) func(measure.Meter, 
 		tail.Report(m)
 		return nil
 	}
+}
+
+// paced calls f n times, each when it is due, and returns the nanoseconds from then to its
+// end. It waits without sleeping, since sleeps are longer than what is measured.
+func paced(n int, f func() error) ([]float64, error) {
+	took := make([]float64, n)
+	begin := time.Now()
+	for i := range took {
+		due := time.Duration(i) * writeInterval
+		for time.Since(begin) < due {
+		}
+		if err := f(); err != nil {
+			return nil, err
+		}
+		took[i] = float64(time.Since(begin) - due)
+	}
+	return took, nil
 }

@@ -12,13 +12,13 @@ func heaps(w *World) []measure.Op {
 	var all []measure.Op
 	for _, n := range []int{0, 1, 3} {
 		all = append(all, measure.Op{
-			Name: fmt.Sprintf("heap/indexes=%d", n), Whole: true, Rounds: 6,
-			Lines: line(fmt.Sprintf("store, bytes per object beyond the object, %d indexes", n), "B/object", 1/0.75),
+			Name: fmt.Sprintf("heap/indexes=%d", n), Exact: true,
+			Lines: line("store, bytes per object beyond the object, "+some(n, "index", "indexes"), "B/object", 1/0.75),
 			Setup: func() (measure.Sides, error) { return w.heap(n) },
 		})
 	}
 	return append(all, measure.Op{
-		Name: "kept", Whole: true, Rounds: 6,
+		Name: "kept", Exact: true,
 		Lines: line("memory kept after all objects came and went", "B/store", 0, atMost(2, "times-empty")),
 		Setup: w.kept,
 	})

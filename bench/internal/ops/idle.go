@@ -17,7 +17,7 @@ func idles() []measure.Op {
 	}{{0, 10, 2}, {1, 14, 3}, {4, 24, 6}} {
 		all = append(all, measure.Op{
 			Name: fmt.Sprintf("idle/handlers=%d", c.handlers), Whole: true, Rounds: 6,
-			Lines: line(fmt.Sprintf("idle informer, %d handlers", c.handlers), "B/informer", 0,
+			Lines: line("idle informer, "+some(c.handlers, "handler", "handlers"), "B/informer", 0,
 				atMost(c.kilobytes*1024, "B/informer"), atMost(c.workers, "goroutines/informer")),
 			Setup: func() (measure.Sides, error) {
 				return measure.Sides{

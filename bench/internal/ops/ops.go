@@ -8,6 +8,7 @@
 package ops
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/kinform/kinform/bench/internal/measure"
@@ -71,3 +72,11 @@ func loop(f func(i int) error) func(measure.Meter, int) error {
 // scatter maps 0, 1, 2 … to numbers below n in an order that no cache foresees, each once
 // per n.
 func scatter(i, n int) int { return int(uint64(i) * 7919 % uint64(n)) }
+
+// some is n of what, such as "1 handler".
+func some(n int, what, plural string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + plural
+}

@@ -28,8 +28,8 @@ func syncs(w *World) []measure.Op {
 			Missing: noWatchList,
 		},
 		{
-			Name: "sync-heap/list", Whole: true, Rounds: 6,
-			Lines: line("transient heap of a sync by LIST", "B/sync", 4),
+			Name: "sync-heap/list", Exact: true,
+			Lines: line("transient heap of a sync by LIST", "B/sync", 1),
 			Setup: w.syncHeap,
 		},
 		{

@@ -18,12 +18,12 @@ func watches(w *World) []measure.Op {
 	}{{1, 3}, {4, 3.5}, {16, 3.5}} {
 		all = append(all, measure.Op{
 			Name:  fmt.Sprintf("watch/handlers=%d", c.handlers),
-			Lines: line(fmt.Sprintf("watch event to %d handlers, 1 index", c.handlers), measure.Nanoseconds, c.reach, atMost(0.1, measure.Allocs)),
+			Lines: line("watch event to "+some(c.handlers, "handler", "handlers")+", 1 index", measure.Nanoseconds, c.reach, atMost(0.1, measure.Allocs)),
 			Setup: func() (measure.Sides, error) { return w.watch(c.handlers) },
 		})
 	}
 	return append(all, measure.Op{
-		Name: "latency", Whole: true, Rounds: 20,
+		Name: "latency",
 		Lines: []measure.Line{
 			{Title: "event to handler at 10,000/s, p50", Unit: "p50-ns", Reach: 2},
 			{Title: "event to handler at 10,000/s, p99", Unit: "p99-ns", Reach: 2},

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+// machine says what the numbers were measured on and of, and nothing about whose it is.
+type machine struct {
+	cpu      string
+	procs    int
+	system   string
+	goes     string
+	clientGo string
+	load     string // the load average as it began; empty where it is not known
+}
+
+func thisMachine() machine {
+	m := machine{
+		cpu:    "unknown processor",
+		procs:  runtime.GOMAXPROCS(0),
+		system: runtime.GOOS + "/" + runtime.GOARCH,
+		goes:   runtime.Version(),
+	}
+	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		m.cpu = modelName(string(info), m.cpu)
+	}
+	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
+		m.load, _, _ = strings.Cut(string(load), " ")
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, dep := range info.Deps {
+			if dep.Path == "k8s.io/client-go" {
+				m.clientGo = dep.Version
+			}
+		}
+	}
+	return m
+}
+
+// modelName finds the processor's name in the content of /proc/cpuinfo.
+func modelName(info, unknown string) string {
+	for line := range strings.Lines(info) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return unknown
+}
+
+func (m machine) String() string {
+	s := fmt.Sprintf("%s, %d processors used, %s, %s, client-go %s", m.cpu, m.procs, m.system, m.goes, m.clientGo)
+	if m.load != "" {
+		s += ", load average at the start " + m.load
+	}
+	return s
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kinform/kinform/bench/internal/chart"
+)
+
+// markdown is the content of RESULTS.md.
+func (r *report) markdown() []byte {
+	var b strings.Builder
+	b.WriteString("# Kinform beside client-go\n\n")
+	fmt.Fprintf(&b, "Written by `%s` on %s, in %s.\n", r.command(), r.began.UTC().Format(time.DateOnly), r.took.Round(time.Second))
+	fmt.Fprintf(&b, "%s.\n\n", r.machine)
+	if r.quick {
+		b.WriteString("**This was a quick run, which only shows that everything works. Its numbers mean nothing.**\n\n")
+	}
+	fmt.Fprintf(&b, `Both sides do the same work on the same %s pods of 4.6 KB, in one process. They take turns of some %v, so that what
+else the machine does slows both alike. A number is the median of up to %d turns; a ratio is the median of the ratios of turns
+that followed each other, client-go's value over kinform's, with its 95%% confidence interval (the statistics are benchstat's).
+*Reach* is the least that the project asks of itself. "≈": the interval contains the goal, another run may say otherwise.
+
+`, chart.Short(float64(r.plan.pods)), r.plan.options.Slice, r.plan.options.Rounds)
+	if r.drawn("ratios") {
+		b.WriteString("![Ratio per operation](charts/ratios.svg)\n\n")
+	}
+	b.WriteString(r.table())
+	b.WriteString(notes)
+	if r.drawn("heap") {
+		b.WriteString("\n## Memory\n\n![Heap per object](charts/heap.svg)\n")
+	}
+	if growth := r.growthTable(); growth != "" {
+		b.WriteString("\n## As the store grows\n\nObjects of some 400 bytes, 3 indexes.\n\n")
+		if r.drawn("growth") {
+			b.WriteString("![Cost as objects grow](charts/growth.svg)\n\n")
+		}
+		b.WriteString(growth)
+	}
+	return []byte(b.String())
+}
+
+func (r *report) drawn(chart string) bool { _, ok := r.charts()[chart+".svg"]; return ok }
+
+// command is how to do it again.
+func (r *report) command() string {
+	s := "go run ./bench/cmd/report"
+	if r.quick {
+		s += " -quick"
+	}
+	if r.run != "" {
+		s += fmt.Sprintf(" -run '%s'", r.run)
+	}
+	return s
+}
+
+const notes = `
+- client-go runs with its default feature gates: RealFIFO, atomic and batched events. Kinform's informers have zero Options but
+  for the indexes.
+- **Relist of identical objects**: client-go calls OnUpdate for every object, even without a resync period, and the handler here
+  does nothing. Kinform calls no handler by default. Both times end when the handler has seen the next event.
+- **Initial sync**: nothing is decoded, the objects exist before. client-go gets a list of pointers; a typed client's list would
+  have it copy every pod once more. Kinform's source yields them one by one.
+- **Watch events**: client-go's come through a channel without room, as from its real watches; kinform's are pulled, as from its
+  client. Sources cost next to nothing on either side.
+- **Latency** is counted from the hand-over to the reflector to the start of the handler.
+- **Transient heap**: what a sync allocates less what stays.
+- **Bytes per object**: stores were filled by Replace, as an informer does it. **Memory kept**: filled and emptied object by object.
+- **By index, iterated** visits the objects without reading them: reading them from memory takes both sides the same time.
+- Objects lie in memory in another order than in the store, so that no walk profits from neighbours.
+`

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/kinform/kinform/bench/internal/chart"
+	"github.com/kinform/kinform/bench/internal/measure"
+)
+
+// amount formats v of a unit. Units of memory begin with B, those of time with or end in
+// ns.
+func amount(v float64, unit string) string {
+	switch {
+	case strings.HasPrefix(unit, "B/"):
+		return chart.Bytes(v)
+	case strings.HasPrefix(unit, "ns"), strings.HasSuffix(unit, "-ns"):
+		return chart.Nanoseconds(v)
+	case unit == "times-empty":
+		return chart.Times(v) + " empty"
+	}
+	what, _, _ := strings.Cut(unit, "/")
+	return rounded(v) + " " + what
+}
+
+// rounded is v as limits look at it: to two digits behind the point.
+func rounded(v float64) string { return chart.Short(math.Round(v*100) / 100) }
+
+// ratio formats an estimate with its interval.
+func ratio(e measure.Estimate) string {
+	s := chart.Times(e.Median)
+	if e.Known() {
+		s += fmt.Sprintf(" (%s–%s)", chart.Short(e.Low), chart.Short(e.High))
+	}
+	return s
+}
+
+// goal says in words what line asks for.
+func goal(line measure.Line) string {
+	var parts []string
+	if line.Reach > 0 {
+		parts = append(parts, "≥ "+chart.Times(line.Reach))
+	}
+	for _, limit := range line.Limits {
+		if limit.AtMost == 0 {
+			what, _, _ := strings.Cut(limit.Unit, "/")
+			parts = append(parts, "0 "+what)
+			continue
+		}
+		parts = append(parts, "≤ "+amount(limit.AtMost, limit.Unit))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// cells are the three columns of one side: time or whatever the line is about, bytes and
+// allocations.
+func cells(values measure.Values, line measure.Line) [3]string {
+	median := func(unit string) float64 { return measure.NewEstimate(values[unit]).Median }
+	out := [3]string{amount(median(line.Unit), line.Unit), "", ""}
+	if line.Unit == measure.Nanoseconds {
+		out[1] = chart.Bytes(math.Round(median(measure.Bytes)*100) / 100)
+		out[2] = rounded(median(measure.Allocs))
+		return out
+	}
+	for _, limit := range line.Limits {
+		if limit.Unit != line.Unit {
+			out[0] += ", " + amount(median(limit.Unit), limit.Unit)
+		}
+	}
+	return out
+}
+
+// reached says whether the goal was, with a mark where another run might say otherwise.
+func reached(v measure.Verdict) string {
+	s := "**no**"
+	if v.Reached {
+		s = "yes"
+	}
+	if v.Close {
+		s += " ≈"
+	}
+	return s
+}
+
+const head = "| operation | kinform | B | allocs | client-go | B | allocs | ratio (95%) | reach | reached |\n" +
+	"| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |\n"
+
+// table is the table of all operations.
+func (r *report) table() string {
+	var b strings.Builder
+	b.WriteString(head)
+	for _, res := range r.results {
+		if res.Op.Missing != "" {
+			for _, line := range res.Op.Lines {
+				fmt.Fprintf(&b, "| %s | *not measured: %s* | | | | | | | %s | |\n", line.Title, res.Op.Missing, goal(line))
+			}
+			continue
+		}
+		for _, v := range res.Verdicts() {
+			ours, theirs := cells(res.Kinform, v.Line), cells(res.ClientGo, v.Line)
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", v.Line.Title,
+				strings.Join(append(ours[:], theirs[:]...), " | "),
+				strings.Join([]string{ratio(v.Ratio), goal(v.Line)}, " | "), reached(v))
+		}
+	}
+	return b.String()
+}
+
+// growthTable is the table of the growing stores, empty if none were measured.
+func (r *report) growthTable() string {
+	var b strings.Builder
+	for i, results := range r.growth {
+		for _, res := range results {
+			if b.Len() == 0 {
+				b.WriteString("| operation | objects | kinform | client-go | ratio (95%) |\n| --- | ---: | ---: | ---: | ---: |\n")
+			}
+			v := res.Verdicts()[0]
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", v.Line.Title, chart.Short(float64(r.plan.sizes[i])),
+				amount(v.Kinform.Median, v.Line.Unit), amount(v.ClientGo.Median, v.Line.Unit), ratio(v.Ratio))
+		}
+	}
+	return b.String()
+}
