@@ -21,6 +21,7 @@ var allowed = map[string][]string{
 	"controller": {"informer", "queue"},
 	"deltafifo":  {},
 	"fake":       {"reflector"},
+	"fifo":       {},
 	"index":      {},
 	"informer":   {"deltafifo", "index", "reflector", "store"},
 	"queue":      {},
