@@ -22,9 +22,9 @@ var (
 	ErrWrongKind = errors.New("wrong kind")
 
 	// ErrNotAnObject is the cause when null, or another JSON value that is no JSON
-	// object, stands where a Kubernetes object is expected. It is a reflector.ErrNoName
-	// too, which is the cause for an object without metadata.name.
-	ErrNotAnObject = fmt.Errorf("not a JSON object: %w", reflector.ErrNoName)
+	// object, stands where a Kubernetes object is expected. An object without
+	// metadata.name is a reflector.ErrNoName.
+	ErrNotAnObject = errors.New("not a JSON object")
 )
 
 // PanicError is a panic in the UnmarshalJSON method of a user's type, or in another of

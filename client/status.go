@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -19,6 +20,9 @@ const statusLimit = 1 << 20
 // body if there is one, else one that says the same as the HTTP status code.
 func (r *Resource[T]) refusal(c call, code int, a *answer) error {
 	body, readErr := io.ReadAll(io.LimitReader(a, statusLimit))
+	if ctxErr := a.ctx.Err(); ctxErr != nil && readErr != nil {
+		return ctxErr // what was refused, and why, was not read to the end
+	}
 	retry := retryAfter(a.header)
 	if st, ok := r.objects.status(body); ok && st.Status != metav1.StatusSuccess {
 		if st.Code == 0 {
@@ -53,6 +57,10 @@ func (c *objectCodec[T]) status(raw []byte) (st metav1.Status, ok bool) {
 	}
 	// A field that does not fit is no reason to drop the others.
 	_ = c.json.unmarshalExact(raw, &st)
+	if st.Message == "" && st.Status != metav1.StatusSuccess {
+		// It is all that an error shows.
+		st.Message = strings.TrimSpace(fmt.Sprintf("%s %s without a message (code %d)", st.Status, st.Reason, st.Code))
+	}
 	return st, true
 }
 

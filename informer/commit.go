@@ -60,6 +60,11 @@ func (i *Informer[K, T]) commit(c *changes[K, T], batch deltafifo.Batch[K, T]) e
 func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K, T]) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	// Only a list can be older than the store, and only that of a server that was
+	// restored from a backup gets this far.
+	if older(batch.ResourceVersion(), i.store.ResourceVersion()) {
+		i.store.Rewind()
+	}
 	if err := i.store.Commit(batch.ResourceVersion(), c.ops); err != nil {
 		return err
 	}

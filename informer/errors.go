@@ -19,7 +19,8 @@ var (
 	ErrStopped = errors.New("informer: stopped")
 )
 
-// PanicError is a panic in the user's code, turned into an error.
+// PanicError is a panic in the user's code, turned into an error; or a call of
+// runtime.Goexit there, as by testing.T.FailNow.
 type PanicError struct {
 	// Where names what panicked, such as "handler".
 	Where string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -343,6 +344,38 @@ func TestStoreIsClosedAfterRun(t *testing.T) {
 		stop()
 		if err := <-waited; !errors.Is(err, store.ErrClosed) {
 			t.Errorf("WaitForRV returned %v", err)
+		}
+	})
+}
+
+// TestHandlerWaitsForStoreWhileStopping: a handler has no context to know that the
+// informer stops, but the store it waits for tells it.
+func TestHandlerWaitsForStoreWhileStopping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
+		var waited error
+		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {
+			waited = inf.Store().WaitForRV(context.Background(), "1000")
+		})))(t)
+		run(t, inf)()
+		if !errors.Is(waited, store.ErrClosed) {
+			t.Errorf("WaitForRV returned %v", waited)
+		}
+	})
+}
+
+// TestGoexitEndsRun: a handler that ends its goroutine would never be called again.
+func TestGoexitEndsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
+		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) { runtime.Goexit() })))(t)
+		var panicked *informer.PanicError
+		if err := inf.Run(t.Context()); !errors.As(err, &panicked) || panicked.Key != "a/w" {
+			t.Errorf("Run returned %v", err)
 		}
 	})
 }

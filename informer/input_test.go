@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -386,7 +387,7 @@ func TestNamelessItemsOfAServer(t *testing.T) {
 		want        int
 	}{
 		{"nothing else", "", 1},
-		{"null", ",null", 1},
+		{"null, which may be any object", ",null", 2},
 		{"no name", `,{"metadata":{"namespace":"a"}}`, 1},
 		{"garbled, of the key that would be gone", `,{"metadata":{"namespace":"a","name":"two"},"spec":{"size":"big"}}`, 2},
 	} {
@@ -431,4 +432,68 @@ func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) {
 		Body:       io.NopCloser(strings.NewReader(f(req))),
 		Request:    req,
 	}, nil
+}
+
+// TestRestoredServer: after the server went back in time its objects count, even where
+// their versions look as if nothing had changed.
+func TestRestoredServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sized := func(size int) *widget {
+			w := newWidget("a", "w", "n")
+			w.Spec.Size = size
+			return w
+		}
+		src := &script{
+			lists: []scriptedList{
+				{"20", []scripted{ev(reflector.Added, "11", sized(1))}},
+				{"12", []scripted{ev(reflector.Added, "11", sized(999))}}, // at "20": too old, so not taken
+				{"12", []scripted{ev(reflector.Added, "11", sized(999))}}, // at ""
+			},
+			watches: [][]scripted{{{err: errGone}}},
+		}
+		inf := newInformer(t, src, informer.Options[*widget]{OnError: ignore})
+		h := newHistory(inf)
+		must1(inf.AddHandler(h))(t)
+		stop := run(t, inf)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if w, _ := inf.Store().Get(key{Namespace: "a", Name: "w"}); w.Spec.Size != 999 {
+			t.Errorf("the store still has the state from before: %+v", w.Spec)
+		}
+		if got := inf.Store().ResourceVersion(); got != "12" {
+			t.Errorf("the store is at %s, the server at 12", got)
+		}
+		if got := h.types(key{Namespace: "a", Name: "w"}); got != "Added(initial) Updated" {
+			t.Errorf("the handler saw %q", got)
+		}
+		stop()
+	})
+}
+
+// TestKeysThatDoNotCompare are refused one by one.
+func TestKeysThatDoNotCompare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var heard errorsOf
+		src := &script{lists: []scriptedList{{"1", []scripted{
+			ev(reflector.Added, "1", newWidget("a", "slice", "n")),
+			ev(reflector.Added, "1", newWidget("a", "nan", "n")),
+			ev(reflector.Added, "1", newWidget("a", "good", "n")),
+		}}}}
+		keys := map[string]any{"slice": []int{1}, "nan": math.NaN(), "good": "good"}
+		inf, err := informer.New(src, func(w *widget) (any, error) { return keys[w.Name], nil }, informer.Options[*widget]{OnError: heard.add})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- inf.Run(ctx) }()
+		synctest.Wait()
+		if inf.Store().Len() != 1 || len(heard.all) != 2 || inf.Stats().BadObjects != 2 {
+			t.Errorf("%d objects, %d counted, OnError heard %v; want 1, 2 and 2", inf.Store().Len(), inf.Stats().BadObjects, heard.all)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+	})
 }

@@ -6,13 +6,16 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
 
-// errZeroKey refuses a key that most likely was never set.
-var errZeroKey = errors.New("its key is the zero value")
+var (
+	errZeroKey    = errors.New("its key is the zero value") // most likely it was never set
+	errUnequalKey = errors.New("its key does not equal itself")
+)
 
 // keyOf calls the user's key function and keeps its panics from the process.
 func (i *Informer[K, T]) keyOf(obj T) (key K, err error) {
@@ -22,7 +25,11 @@ func (i *Informer[K, T]) keyOf(obj T) (key K, err error) {
 		}
 	}()
 	key, err = i.key(obj)
-	if err == nil && key == *new(K) {
+	switch {
+	case err != nil:
+	case key != key: // panics if K is an interface and the key in it does not compare
+		err = errUnequalKey
+	case key == *new(K):
 		err = errZeroKey
 	}
 	return key, err
@@ -36,14 +43,15 @@ func (i *Informer[K, T]) badObject(bad *reflector.ObjectError) {
 }
 
 // keeper returns which keys may be those of objects that a list had but that could not be
-// used: nil for none. Their names are all that is known of them, so for keys that are not
-// names, and for objects without a known name, it may be any.
-func keeper[K comparable](skipped []*reflector.ObjectError) func(K) bool {
+// used: nil for none. All that is known of such an object is its name, so it may be any
+// cached object that has that name or none; and any object at all if its name is not
+// known, unless it is known to have none. The function is for the FIFO, under its lock.
+func (i *Informer[K, T]) keeper(skipped []*reflector.ObjectError) func(K) bool {
 	names := map[string]bool{}
 	for _, bad := range skipped {
 		if bad.Key != "" {
 			names[bad.Key] = true
-		} else if !errors.Is(bad, reflector.ErrNoName) && !errors.Is(bad, store.ErrNoName) {
+		} else if !errors.Is(bad, reflector.ErrNoName) {
 			return func(K) bool { return true }
 		}
 	}
@@ -51,8 +59,12 @@ func keeper[K comparable](skipped []*reflector.ObjectError) func(K) bool {
 		return nil
 	}
 	return func(key K) bool {
-		name, ok := any(key).(types.NamespacedName)
-		return !ok || names[nameString(name)]
+		obj, ok := i.store.Get(key)
+		if !ok {
+			return true // it is on its way into the store
+		}
+		object, ok := any(obj).(metav1.Object)
+		return !ok || names[nameString(types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()})]
 	}
 }
 
@@ -79,4 +91,10 @@ func unchanged[T any]() func(old, new T) bool {
 		return nil
 	}
 	return func(old, new T) bool { return store.SameVersion(any(old).(metav1.Object), any(new).(metav1.Object)) }
+}
+
+// older reports whether resourceVersion a is older than b; not if they do not compare.
+func older(a, b string) bool {
+	c, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && c < 0
 }

@@ -23,8 +23,7 @@ type listener[K comparable, T any] struct {
 func (i *Informer[K, T]) start(l *listener[K, T]) {
 	i.wg.Go(func() {
 		defer i.end(l)
-		defer i.contain("handler", func() string { return keyString(l.key) })
-		l.run(i.ctx)
+		i.contain("handler", func() string { return keyString(l.key) }, func() { l.run(i.ctx) })
 	})
 }
 

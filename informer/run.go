@@ -14,21 +14,18 @@ func (i *Informer[K, T]) Run(ctx context.Context) error {
 		return err
 	}
 	i.wg.Go(func() {
-		defer i.contain("source", noKey)
-		if err := i.reflector.Run(i.ctx); err != nil {
+		i.contain("source", noKey, func() {
+			if err := i.reflector.Run(i.ctx); err != nil {
+				i.cancel(err)
+			}
+		})
+	})
+	i.contain("commit", noKey, func() {
+		if err := i.process(); err != nil {
 			i.cancel(err)
 		}
 	})
-	i.commitAll()
 	return i.finish(ctx)
-}
-
-// commitAll commits batches until the informer is to stop.
-func (i *Informer[K, T]) commitAll() {
-	defer i.contain("commit", noKey)
-	if err := i.process(); err != nil {
-		i.cancel(err)
-	}
 }
 
 // begin starts the handlers that were added before.
@@ -52,8 +49,8 @@ func (i *Informer[K, T]) finish(ctx context.Context) error {
 	i.phase = stopped // no handler can be started any more
 	i.mu.Unlock()
 	i.fifo.Close()
+	i.store.Close() // nothing writes any more; a handler that waits for the store goes on
 	i.wg.Wait()
-	i.store.Close()
 	close(i.ended)
 	err := context.Cause(i.ctx)
 	i.cancel(nil)
@@ -63,15 +60,28 @@ func (i *Informer[K, T]) finish(ctx context.Context) error {
 	return err
 }
 
-// contain is deferred where code runs that is not the informer's. A panic there is
-// reported and ends Run.
-func (i *Informer[K, T]) contain(where string, key func() string) {
-	if value := recover(); value != nil {
+// contain runs code that is not the informer's. If it panics, or ends its goroutine, that
+// is reported and ends Run.
+func (i *Informer[K, T]) contain(where string, key func() string, run func()) {
+	returned := false
+	defer func() {
+		value := recover()
+		if returned {
+			return
+		}
+		if value == nil {
+			value = errGoexit
+		}
 		err := i.panicked(where, key(), value)
 		i.cancel(err)
 		i.report(err)
-	}
+	}()
+	run()
+	returned = true
 }
+
+// errGoexit stands for the value of a panic where there was none.
+var errGoexit = errors.New("the call ended its goroutine")
 
 // panicked is called in the deferred function that has recovered.
 func (i *Informer[K, T]) panicked(where, key string, value any) *PanicError {

@@ -23,9 +23,7 @@ type sink[K comparable, T any] struct {
 func (s *sink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
 	key, err := s.inf.keyOf(ev.Object)
 	if err != nil {
-		bad := badEvent(ev, err)
-		s.inf.badObject(bad)
-		s.Skipped(bad)
+		s.inf.badObject(badEvent(ev, err)) // it has no key, so it is none that is cached
 		return ctx.Err()
 	}
 	if ev.Type != reflector.Added && s.at == nil {
@@ -76,7 +74,7 @@ func (s *sink[K, T]) Replace(ctx context.Context, resourceVersion string) error 
 	return s.inf.fifo.Replace(ctx, deltafifo.List[K, T]{
 		Items:           s.items,
 		ResourceVersion: resourceVersion,
-		Keep:            keeper[K](s.skipped),
+		Keep:            s.inf.keeper(s.skipped),
 	})
 }
 

@@ -2,9 +2,13 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/deltafifo"
@@ -84,28 +88,47 @@ func TestKeyString(t *testing.T) {
 }
 
 func TestKeeper(t *testing.T) {
-	bad := func(key string) *reflector.ObjectError {
-		return &reflector.ObjectError{Key: key, Err: fmt.Errorf("broken")}
+	type object = *metav1.PartialObjectMetadata
+	named := func(namespace, name string) object {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	}
-	names := keeper[types.NamespacedName]([]*reflector.ObjectError{bad("a/b"), bad("c")})
-	for _, c := range []struct {
-		key  types.NamespacedName
-		want bool
-	}{
-		{types.NamespacedName{Namespace: "a", Name: "b"}, true},
-		{types.NamespacedName{Namespace: "a", Name: "c"}, false},
-		{types.NamespacedName{Name: "c"}, true}, // cluster-scoped
-		{types.NamespacedName{Name: "b"}, false},
-	} {
-		if got := names(c.key); got != c.want {
-			t.Errorf("keeps %v: %v, want %v", c.key, got, c.want)
+	// Keys that are no names, to show that the names of the objects count.
+	byUpper := func(o object) (string, error) { return strings.ToUpper(o.Namespace + "." + o.Name), nil }
+	cache, err := store.New(byUpper, store.Options[object]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []object{named("a", "b"), named("a", "c"), named("", "c"), named("", "b")} {
+		if err := cache.Set(o); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if keep := keeper[int]([]*reflector.ObjectError{bad("a/b")}); !keep(7) {
-		t.Error("a key that is no name may be that of a/b")
-	}
-	if keeper[int](nil) != nil {
-		t.Error("there is something to keep though nothing was skipped")
+	inf := &Informer[string, object]{store: cache}
+	bad := func(key string, err error) *reflector.ObjectError { return &reflector.ObjectError{Key: key, Err: err} }
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		name    string
+		skipped []*reflector.ObjectError
+		want    string
+	}{
+		{"nothing", nil, ""},
+		{"no name", []*reflector.ObjectError{bad("", reflector.ErrNoName)}, ""},
+		{"two names", []*reflector.ObjectError{bad("a/b", broken), bad("c", broken)}, "A.B .C A.ON-ITS-WAY"},
+		{"a name that is not known", []*reflector.ObjectError{bad("a/b", broken), bad("", broken)}, "A.B A.C .B .C A.ON-ITS-WAY"},
+	} {
+		var kept []string
+		keep := inf.keeper(c.skipped)
+		for _, k := range []string{"A.B", "A.C", ".B", ".C", "A.ON-ITS-WAY"} {
+			if keep != nil && keep(k) {
+				kept = append(kept, k)
+			}
+		}
+		want := strings.Fields(c.want)
+		slices.Sort(kept)
+		slices.Sort(want)
+		if !slices.Equal(kept, want) {
+			t.Errorf("%s: keeps %q, want %q", c.name, kept, want)
+		}
 	}
 }
 
