@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"sync"
+
+	"github.com/kinform/kinform/internal/mapkey"
 )
 
 // spareFactor times the limit is the room that a buffer may have to be used again.
@@ -36,6 +38,7 @@ type DeltaFIFO[K comparable, T any] struct {
 	// Set by New and never changed.
 	known Known[K, T]
 	limit int
+	keys  mapkey.Check[K]
 
 	// Closed, under mu, when the initial list has been processed.
 	synced chan struct{}
@@ -62,6 +65,7 @@ func New[K comparable, T any](known Known[K, T], opts Options) *DeltaFIFO[K, T] 
 	return &DeltaFIFO[K, T]{
 		known:   known,
 		limit:   opts.Limit,
+		keys:    mapkey.For[K](),
 		synced:  make(chan struct{}),
 		pending: newBuffer[K, T](),
 		ready:   make(chan struct{}, 1),

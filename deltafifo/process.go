@@ -23,6 +23,9 @@ const givenBack = math.MaxUint64
 //
 // It returns [ErrNotInFlight].
 func (f *DeltaFIFO[K, T]) Requeue(key K) error {
+	if !f.keys.OK(key) {
+		return ErrNotInFlight
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.inFlight == nil {

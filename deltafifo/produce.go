@@ -4,7 +4,7 @@ import "context"
 
 // Add puts an Added delta. resourceVersion is the version that the delta brings the store
 // to; empty leaves it where it was. Like all producing methods it waits while the queue
-// is at its limit, and returns ctx's error or [ErrClosed] if nothing was put.
+// is at its limit, and returns ctx's error, [ErrClosed] or [ErrBadKey] if nothing was put.
 func (f *DeltaFIFO[K, T]) Add(ctx context.Context, key K, obj T, resourceVersion string) error {
 	return f.put(ctx, key, Delta[T]{Type: Added, Object: obj}, resourceVersion)
 }
@@ -18,6 +18,9 @@ func (f *DeltaFIFO[K, T]) Update(ctx context.Context, key K, obj T, resourceVers
 // is taken in for a key that does not exist here or in the known store: of two deletions
 // in a row one is put, the one that knows the final state. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Delete(ctx context.Context, key K, obj T, resourceVersion string) error {
+	if !f.keys.OK(key) {
+		return ErrBadKey
+	}
 	if err := f.admit(ctx); err != nil {
 		return err
 	}
@@ -59,6 +62,11 @@ type List[K comparable, T any] struct {
 // final state for every key that exists and is not in it. O(items + known keys), under
 // the lock. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list List[K, T]) error {
+	for i := range list.Items {
+		if !f.keys.OK(list.Items[i].Key) {
+			return ErrBadKey
+		}
+	}
 	if err := f.admit(ctx); err != nil {
 		return err
 	}
@@ -146,6 +154,9 @@ func (f *DeltaFIFO[K, T]) exists(key K) bool {
 }
 
 func (f *DeltaFIFO[K, T]) put(ctx context.Context, key K, d Delta[T], rv string) error {
+	if !f.keys.OK(key) {
+		return ErrBadKey
+	}
 	if err := f.admit(ctx); err != nil {
 		return err
 	}
