@@ -66,6 +66,8 @@ const notes = `
   client. Sources cost next to nothing on either side.
 - **Latency** is counted from the hand-over to the reflector to the start of the handler.
 - **Transient heap**: what a sync allocates less what stays.
+- **Writes while others iterate**: one is due every 50 µs, and its time counts from then on, so that one long wait makes many writes
+  late, as it does in a program. All processors but one iterate.
 - **Bytes per object**: stores were filled by Replace, as an informer does it. **Memory kept**: filled and emptied object by object.
 - **By index, iterated** visits the objects without reading them: reading them from memory takes both sides the same time.
 - Objects lie in memory in another order than in the store, so that no walk profits from neighbours.

@@ -178,6 +178,7 @@ func TestVerdicts(t *testing.T) {
 		{line: Line{Reach: 2, Limits: []Limit{{Allocs, 0}}}, ours: repeated(10), theirs: repeated(30), allocs: 0.01, ratio: 3},
 		{line: Line{Reach: 2, Limits: []Limit{{Allocs, 0.5}}}, ours: repeated(10), theirs: repeated(30), allocs: 0.5, reached: true, ratio: 3},
 		{line: Line{Reach: 2}, ours: make([]float64, 10), theirs: repeated(30), reached: true, ratio: math.Inf(1)},
+		{line: Line{Reach: 2}, ours: []float64{10, 10, 10}, theirs: []float64{30, 30, 30}, reached: true, ratio: 3}, // no interval
 	} {
 		c.line.Unit = Nanoseconds
 		r := Result{

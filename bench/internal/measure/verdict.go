@@ -84,7 +84,7 @@ func (r Result) verdict(line Line) Verdict {
 	v.P = benchmath.AssumeNothing.Compare(
 		benchmath.NewSample(slices.Clone(ours), t), benchmath.NewSample(slices.Clone(theirs), t)).P
 	v.Reached = v.Ratio.Median >= line.Reach
-	v.Close = line.Reach > 0 && (v.Ratio.Low < line.Reach) != (v.Ratio.High < line.Reach)
+	v.Close = line.Reach > 0 && v.Ratio.Known() && (v.Ratio.Low < line.Reach) != (v.Ratio.High < line.Reach)
 	for _, limit := range line.Limits {
 		if round(NewEstimate(r.Kinform[limit.Unit]).Median) > limit.AtMost {
 			v.Reached = false

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"k8s.io/klog/v2"
+
+	"github.com/kinform/kinform/bench/internal/measure"
+)
+
+func TestMain(m *testing.M) {
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	goleak.VerifyTestMain(m)
+}
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestQuick runs the command as a user does, but for the operation that waits for
+// client-go's backoff, which package ops tests.
+func TestQuick(t *testing.T) {
+	dir := t.TempDir()
+	var log bytes.Buffer
+	if err := run(context.Background(), []string{"-quick", "-run", "^([^r]|re[^l])", "-o", dir}, &log); err != nil {
+		t.Fatal(err)
+	}
+	results := read(t, dir, "RESULTS.md")
+	for _, want := range []string{
+		"get by namespace and name (lister)", "initial sync by LIST", "idle informer, 4 handlers", "*not measured: ",
+		"quick run", "-quick -run '^([^r]|re[^l])'", "| get | 10,000 |",
+	} {
+		if !strings.Contains(results, want) {
+			t.Errorf("RESULTS.md has no %q", want)
+		}
+	}
+	for _, bad := range []string{"NaN", "%!", "relist of identical objects, 1 handler, 1 index |"} {
+		if strings.Contains(results, bad) {
+			t.Errorf("RESULTS.md has %q", bad)
+		}
+	}
+	if host, err := os.Hostname(); err == nil && len(host) > 4 && strings.Contains(results, host) {
+		t.Error("RESULTS.md names the machine")
+	}
+	for _, name := range []string{"ratios.svg", "heap.svg", "growth.svg"} {
+		if svg := read(t, dir, filepath.Join("charts", name)); !strings.HasPrefix(svg, "<svg ") {
+			t.Errorf("%s is no SVG", name)
+		}
+	}
+	if !strings.Contains(log.String(), "get by namespace and name") {
+		t.Error("nothing was logged")
+	}
+}
+
+func read(t *testing.T, dir, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// TestNothingToDraw checks a run without any operation.
+func TestNothingToDraw(t *testing.T) {
+	dir := t.TempDir()
+	if err := run(context.Background(), []string{"-quick", "-run", "no such", "-o", dir}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if results := read(t, dir, "RESULTS.md"); strings.Contains(results, "charts/") || strings.Contains(results, "store grows") {
+		t.Error("RESULTS.md shows what is not there")
+	}
+}
+
+func TestBadFlags(t *testing.T) {
+	for _, args := range [][]string{{"-run", "("}, {"-no-such-flag"}, {"-o", "\x00", "-quick", "-run", "none"}} {
+		if err := run(context.Background(), args, io.Discard); err == nil {
+			t.Errorf("%q: no error", args)
+		}
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	dir := t.TempDir()
+	if err := run(ctx, []string{"-quick", "-run", "key", "-o", dir}, io.Discard); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if files, _ := os.ReadDir(dir); len(files) > 0 {
+		t.Error("an interrupted run wrote results")
+	}
+}
+
+// around returns ten values around v.
+func around(v float64) []float64 {
+	out := make([]float64, 10)
+	for i := range out {
+		out[i] = v * (1 + float64(i-5)/100)
+	}
+	return out
+}
+
+// TestGolden writes a report of made-up values. After a change look at the file and run
+// with -update.
+func TestGolden(t *testing.T) {
+	took := func(ns, bytes, allocs float64) measure.Values {
+		return measure.Values{measure.Nanoseconds: around(ns), measure.Bytes: {bytes, bytes}, measure.Allocs: {allocs, allocs}}
+	}
+	noAllocs := []measure.Limit{{Unit: measure.Allocs, AtMost: 0}}
+	r := report{
+		plan:    full,
+		machine: machine{cpu: "Abacus 5", procs: 2, system: "linux/amd64", goes: "go1.26.0", clientGo: "v0.37.2", load: "0.10"},
+		began:   time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC),
+		took:    7*time.Minute + 12*time.Second,
+		results: []measure.Result{
+			{
+				Op:      measure.Op{Name: "get", Lines: []measure.Line{{Title: "get", Unit: measure.Nanoseconds, Reach: 1.2, Limits: noAllocs}}},
+				Kinform: took(100, 0, 0), ClientGo: took(150, 48, 1),
+			},
+			{
+				Op:      measure.Op{Name: "update", Lines: []measure.Line{{Title: "update", Unit: measure.Nanoseconds, Reach: 1.3, Limits: noAllocs}}},
+				Kinform: took(1000, 32, 1), ClientGo: took(2_000, 144, 7),
+			},
+			{
+				Op:      measure.Op{Name: "slow", Lines: []measure.Line{{Title: "slow", Unit: "p99-ns", Reach: 10}}},
+				Kinform: measure.Values{"p99-ns": around(20_000)}, ClientGo: measure.Values{"p99-ns": around(30_000)},
+			},
+			{
+				Op: measure.Op{Name: "idle/handlers=1", Lines: []measure.Line{{Title: "idle", Unit: "B/informer",
+					Limits: []measure.Limit{{Unit: "B/informer", AtMost: 10240}, {Unit: "goroutines/informer", AtMost: 2}}}}},
+				Kinform:  measure.Values{"B/informer": around(9000), "goroutines/informer": {2, 2}},
+				ClientGo: measure.Values{"B/informer": around(29_000), "goroutines/informer": {5, 5}},
+			},
+			{
+				Op:      measure.Op{Name: "heap/indexes=1", Lines: []measure.Line{{Title: "bytes", Unit: "B/object", Reach: 1.33}}},
+				Kinform: measure.Values{"B/object": {38, 38, 38}}, ClientGo: measure.Values{"B/object": {136, 136, 136}},
+			},
+			{Op: measure.Op{Name: "resync", Missing: "there is none", Lines: []measure.Line{{Title: "resync", Unit: measure.Nanoseconds, Reach: 8}}}},
+		},
+		growth: make([][]measure.Result, len(full.sizes)),
+	}
+	for i := range r.growth {
+		r.growth[i] = []measure.Result{{
+			Op:      measure.Op{Lines: []measure.Line{{Title: "get", Unit: measure.Nanoseconds}}},
+			Kinform: took(30*math.Pow(2, float64(i)), 0, 0), ClientGo: took(50*math.Pow(2, float64(i)), 0, 0),
+		}}
+	}
+	got, path := r.markdown(), filepath.Join("testdata", "RESULTS.md")
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("differs from %s:\n%s", path, got)
+	}
+}
+
+func TestAmount(t *testing.T) {
+	for _, c := range []struct {
+		value float64
+		unit  string
+		want  string
+	}{
+		{12.34, measure.Nanoseconds, "12.3 ns"}, {15_000, "p99-ns", "15 µs"}, {2048, measure.Bytes, "2 KB"}, {0.004, measure.Allocs, "0 allocs"},
+		{0.5, measure.Allocs, "0.5 allocs"}, {6, "goroutines/informer", "6 goroutines"}, {1.15, "times-empty", "1.15× empty"},
+	} {
+		if got := amount(c.value, c.unit); got != c.want {
+			t.Errorf("%v %s is %q, want %q", c.value, c.unit, got, c.want)
+		}
+	}
+}
+
+func TestMachine(t *testing.T) {
+	info := "processor\t: 0\nvendor_id\t: x\nmodel name\t: Abacus 5: fast\nmodel name\t: other\n"
+	if got := modelName(info, "unknown"); got != "Abacus 5: fast" {
+		t.Errorf("%q", got)
+	}
+	if got := modelName("no such thing", "unknown"); got != "unknown" {
+		t.Errorf("%q", got)
+	}
+	if m := thisMachine(); m.procs < 1 || m.goes == "" {
+		t.Errorf("%+v", m)
+	}
+}
