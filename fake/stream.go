@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,7 +70,8 @@ func (t *table[T]) watch(m *matcher, opts metav1.ListOptions) (*stream[T], error
 	}
 	w.endMark = w.bookmarks && in.SendInitialEvents != nil && *in.SendInitialEvents
 	if in.TimeoutSeconds != nil && *in.TimeoutSeconds > 0 {
-		w.timer = time.NewTimer(time.Duration(*in.TimeoutSeconds) * time.Second)
+		seconds := min(*in.TimeoutSeconds, int64(math.MaxInt64/time.Second)) // for ever, practically
+		w.timer = time.NewTimer(time.Duration(seconds) * time.Second)
 	}
 	return w, nil
 }

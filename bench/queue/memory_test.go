@@ -21,7 +21,7 @@ func heapInUse() int64 {
 // TestMemory logs what an idle queue takes and what is left after a burst of 100,000 keys, ours and the peers', and fails
 // when ours is not within its limits.
 func TestMemory(t *testing.T) {
-	const n, burst = 100, 100_000
+	const n, burst = 1000, 100_000
 	keys := makeKeys(burst)
 	for _, c := range []struct {
 		name  string

@@ -1,0 +1,73 @@
+package kinform_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Lamp is a custom resource.
+type Lamp struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Room              string `json:"room"`
+}
+
+// lamps is where the short names are for: fields and parameters.
+type lamps struct {
+	cache  *kinform.Informer[*Lamp]
+	byRoom *index.Index[*Lamp, string]
+}
+
+func newLamps(source kinform.Source[*Lamp]) (lamps, error) {
+	var rooms kinform.IndexFunc[*Lamp] = func(dst []string, lamp *Lamp) []string { return append(dst, lamp.Room) }
+	byRoom := index.New("room", rooms)
+	cache, err := informer.New(source, store.ObjectKey, informer.Options[*Lamp]{Indexes: index.Of(byRoom)})
+	return lamps{cache, byRoom}, err
+}
+
+func (l lamps) in(room string) int { return l.byRoom.Count(l.cache.Store(), room) }
+
+// Types that name only the object have a namespace and a name as their key.
+func Example() {
+	server := fake.New(fake.Options{})
+	if err := fake.Register[*Lamp](server, fake.Resource{}); err != nil {
+		panic(err)
+	}
+	source, err := fake.NewSource[*Lamp](server, fake.Selection{})
+	if err != nil {
+		panic(err)
+	}
+	l, err := newLamps(source)
+	if err != nil {
+		panic(err)
+	}
+	added := make(chan kinform.Key)
+	l.cache.AddHandler(kinform.HandlerFuncs[*Lamp]{
+		Added: func(ev kinform.Event[*Lamp]) { added <- ev.Key },
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- l.cache.Run(ctx) }()
+
+	fake.Create(server, &Lamp{ObjectMeta: metav1.ObjectMeta{Namespace: "home", Name: "desk"}, Room: "study"})
+	fmt.Println("added", <-added)
+	fmt.Println("in the study:", l.in("study"))
+	cancel()
+	fmt.Println("ended:", <-ended)
+	// Output:
+	// added home/desk
+	// in the study: 1
+	// ended: <nil>
+}
