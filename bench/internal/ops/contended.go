@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/kinform/kinform/bench/internal/measure"
 )
@@ -66,7 +65,7 @@ func (w *World) getStall() (measure.Sides, error) {
 	if err != nil {
 		return measure.Sides{}, err
 	}
-	keys, lister := w.Fleet.Keys(), corelisters.NewPodLister(ix)
+	keys, lister := w.Fleet.Keys(), podLister(ix)
 	typed := states{w.Fleet.Updated(), w.Fleet.Pods()}
 	boxed := [2][]any{untyped(typed[0]), untyped(typed[1])}
 	return measure.Sides{
@@ -123,7 +122,7 @@ func (w *World) getWhileWriting() (measure.Sides, error) {
 	if err != nil {
 		return measure.Sides{}, err
 	}
-	keys, lister := w.Fleet.Keys(), corelisters.NewPodLister(ix)
+	keys, lister := w.Fleet.Keys(), podLister(ix)
 	next := states{w.Fleet.Updated(), w.Fleet.Pods()}
 	return measure.Sides{
 		Kinform: measure.Side{Run: readBeside(

@@ -74,9 +74,9 @@ func idleOnce(taken *measure.Series, start starter, handlers int) error {
 	return nil
 }
 
-// liveWithStacks is live and the stacks of all goroutines.
+// liveWithStacks is settled and the stacks of all goroutines.
 func liveWithStacks() float64 {
-	heap := live()
+	heap := settled()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return heap + float64(m.StackInuse)

@@ -3,7 +3,6 @@ package ops
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kinform/kinform/bench/internal/measure"
@@ -66,7 +65,7 @@ func (w *World) get(read bool) func() (measure.Sides, error) {
 		if err != nil {
 			return measure.Sides{}, err
 		}
-		keys, lister := w.Fleet.Keys(), corelisters.NewPodLister(ix)
+		keys, lister := w.Fleet.Keys(), podLister(ix)
 		return measure.Sides{
 			Kinform: measure.Side{Run: loop(func(i int) error {
 				p, ok := s.Get(keys[i%len(keys)])
@@ -146,7 +145,7 @@ func (w *World) list() (measure.Sides, error) {
 	if err != nil {
 		return measure.Sides{}, err
 	}
-	lister := corelisters.NewPodLister(ix)
+	lister := podLister(ix)
 	return measure.Sides{
 		Kinform: measure.Side{Run: loop(func(int) error { return found(len(s.List()), w.Pods) })},
 		ClientGo: measure.Side{Run: loop(func(int) error {
@@ -202,7 +201,7 @@ func (w *World) selectBy(defs ...index.Definition[*corev1.Pod]) func() (measure.
 		if err != nil {
 			return measure.Sides{}, err
 		}
-		lister := corelisters.NewPodLister(ix)
+		lister := podLister(ix)
 		selector := labels.SelectorFromSet(labels.Set{pods.AppLabel: w.Fleet.App()})
 		return measure.Sides{
 			Kinform: measure.Side{Run: loop(func(int) error {
