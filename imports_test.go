@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"queue":      {},
 	"reflector":  {},
 	"store":      {"index"},
+	"undelta":    {"store"},
 }
 
 // otherModules are folders with a go.mod of their own.
