@@ -29,6 +29,7 @@ func newFeed(n int) *feed {
 		a := newWidget(fmt.Sprint("ns-", i%50), fmt.Sprint("widget-", i), fmt.Sprint("node-", i%100))
 		a.ResourceVersion = strconv.Itoa(i + 1)
 		b := *a
+		b.ResourceVersion = strconv.Itoa(n + i + 1) // or the store would find nothing new in it
 		f.objects, f.updates = append(f.objects, a), append(f.updates, &b)
 	}
 	return f
