@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 )
 
@@ -49,6 +50,12 @@ func modelName(info, unknown string) string {
 		}
 	}
 	return unknown
+}
+
+// busy reports whether others used the machine when the run began.
+func (m machine) busy() bool {
+	load, err := strconv.ParseFloat(m.load, 64)
+	return err == nil && load > float64(m.procs)/4
 }
 
 func (m machine) String() string {

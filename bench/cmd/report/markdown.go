@@ -14,6 +14,9 @@ func (r *report) markdown() []byte {
 	b.WriteString("# Kinform beside client-go\n\n")
 	fmt.Fprintf(&b, "Written by `%s` on %s, in %s.\n", r.command(), r.began.UTC().Format(time.DateOnly), r.took.Round(time.Second))
 	fmt.Fprintf(&b, "%s.\n\n", r.machine)
+	if r.machine.busy() {
+		b.WriteString("**The machine was busy with other things. Ratios are rough, and those of stalls, tails and latencies mean little.**\n\n")
+	}
 	if r.quick {
 		b.WriteString("**This was a quick run, which only shows that everything works. Its numbers mean nothing.**\n\n")
 	}

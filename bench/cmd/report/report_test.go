@@ -194,6 +194,11 @@ func TestMachine(t *testing.T) {
 	if got := modelName("no such thing", "unknown"); got != "unknown" {
 		t.Errorf("%q", got)
 	}
+	for load, busy := range map[string]bool{"": false, "0.40": false, "0.60": true, "9.11": true, "?": false} {
+		if m := (machine{procs: 2, load: load}); m.busy() != busy {
+			t.Errorf("load %q: busy %v", load, !busy)
+		}
+	}
 	if m := thisMachine(); m.procs < 1 || m.goes == "" {
 		t.Errorf("%+v", m)
 	}

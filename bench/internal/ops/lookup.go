@@ -16,7 +16,7 @@ func lookups(w *World) []measure.Op {
 	return []measure.Op{
 		{Name: "key", Lines: line("key of an object", measure.Nanoseconds, 0, noAllocs()), Setup: w.keyFunc},
 		{Name: "get", Lines: line("get by namespace and name (lister)", measure.Nanoseconds, 1.2, noAllocs()), Setup: w.get(false)},
-		{Name: "get/read", Lines: line("get by namespace and name, reading the object's version", measure.Nanoseconds, 0, noAllocs()), Setup: w.get(true)},
+		{Name: "get/read", Lines: line("get, then read the object's version", measure.Nanoseconds, 0, noAllocs()), Setup: w.get(true)},
 		{Name: "by-index/slice", Lines: line("100 objects by index, as slice", measure.Nanoseconds, 10), Setup: w.byIndexSlice},
 		{Name: "by-index/iterated", Lines: line("100 objects by index, iterated", measure.Nanoseconds, 15, noAllocs()), Setup: w.byIndexIterated},
 		{Name: "list", Lines: line("list all as typed slice (lister)", measure.Nanoseconds, 8), Setup: w.list},
