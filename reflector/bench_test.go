@@ -86,7 +86,7 @@ func benchmarkRun(b *testing.B, list func(context.Context, metav1.ListOptions, f
 // BenchmarkStep is one decision.
 func BenchmarkStep(b *testing.B) {
 	b.ReportAllocs()
-	end := watchEnd{rv: "1000001", err: failure("eof", 0)}
+	end := watchEnd{rv: "1000001", short: true, err: failure("eof", 0)}
 	for b.Loop() {
 		s := state{watching: true, rv: "1000000"}
 		if next, _ := s.watchEnded(end); next.failures != 1 {
