@@ -24,10 +24,10 @@ type Options[T any] struct {
 	Indexes []index.Definition[T]
 
 	// OnError hears of everything that went wrong and that the informer can go on from:
-	// *reflector.RequestError, *reflector.ObjectError, what store.Options.OnError hears
-	// of; and of every *PanicError, one of which Run then returns. It is called from the goroutine that it happened in, at times from
-	// several at once, and holds that up while it runs. Nil logs each at level Warn to
-	// slog.Default().
+	// *reflector.RequestError, *reflector.ObjectError, and what store.Options.OnError
+	// hears of; and of every *PanicError, one of which Run then returns. It is called
+	// from the goroutine that it happened in, at times from several at once, and holds
+	// that up while it runs. Nil logs each at level Warn to slog.Default().
 	OnError func(error)
 
 	// Backoff, PageSize and WatchTimeout are those of reflector.Options.
