@@ -1,5 +1,7 @@
 package queue
 
+import "time"
+
 // Done gives the key back: it may be handed out again, and is queued at once if it was added meanwhile. It reports
 // whether the item was still out: a second call, and one on the zero Item, does nothing. O(1), no map lookup unless the
 // key is forgotten.
@@ -24,6 +26,34 @@ func (it Item[K]) done(forget bool) bool {
 	q.mu.Unlock()
 	w.signal()
 	return true
+}
+
+// bringBack is done and, in the same lock hold, an add of the key with the priority it had. It calls no user code.
+func (it Item[K]) bringBack(after time.Duration, forget bool) {
+	q := it.q
+	q.mu.Lock()
+	e := it.e
+	if e.gen != it.gen || e.state&running == 0 {
+		q.mu.Unlock()
+		return
+	}
+	if forget {
+		e.failures = 0
+	}
+	switch prio := clampPriority(it.Priority); {
+	case q.down:
+	case after > 0:
+		q.count.retries++
+		q.delay(e, prio, AddOptions{After: after})
+	case q.debounce > 0:
+		q.hold(e, prio)
+	default:
+		q.enqueue(e, prio, 0)
+	}
+	q.finish(e)
+	w := q.wake()
+	q.mu.Unlock()
+	w.signal()
 }
 
 // Done gives a key back like [Item.Done], for callers that keep the key and not the item; it costs a map lookup more.

@@ -29,8 +29,13 @@ type AgainError struct {
 	After time.Duration
 }
 
-// Error implements error.
-func (e *AgainError) Error() string { return fmt.Sprintf("queue: again after %v", e.After) }
+// Error implements error. Like all methods of the errors here it can be called on nil, which counts as Again(0).
+func (e *AgainError) Error() string {
+	if e == nil {
+		return "queue: again"
+	}
+	return fmt.Sprintf("queue: again after %v", e.After)
+}
 
 // Again returns the error by which a function called by [Run] asks for its key again after d. It is not a failure: the
 // key's failure count is cleared and nothing is reported. A d of zero or less means at once, behind what is queued.
@@ -43,10 +48,15 @@ type TerminalError struct {
 }
 
 // Error implements error.
-func (e *TerminalError) Error() string { return fmt.Sprintf("terminal: %v", e.Err) }
+func (e *TerminalError) Error() string { return fmt.Sprintf("terminal: %v", e.Unwrap()) }
 
 // Unwrap gives the cause.
-func (e *TerminalError) Unwrap() error { return e.Err }
+func (e *TerminalError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 // Terminal returns the error by which a function called by [Run] says that its key is not to be retried. The failure is
 // reported, the key's failure count is cleared, and the key comes back only when somebody adds it. Terminal(nil) is nil.
@@ -66,10 +76,18 @@ type PanicError struct {
 }
 
 // Error implements error. The stack is in it.
-func (e *PanicError) Error() string { return fmt.Sprintf("queue: panic: %v\n%s", e.Value, e.Stack) }
+func (e *PanicError) Error() string {
+	if e == nil {
+		return "queue: panic"
+	}
+	return fmt.Sprintf("queue: panic: %v\n%s", e.Value, e.Stack)
+}
 
 // Unwrap gives the panic's value when it is an error, else nil.
 func (e *PanicError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
 	err, _ := e.Value.(error)
 	return err
 }

@@ -111,46 +111,54 @@ func (p *pool[K]) work(ctx context.Context, w *worker) {
 
 // handle calls fn for one key and settles the outcome, however fn ends.
 func (p *pool[K]) handle(it Item[K]) {
-	err := ErrGoexit
-	defer func() { p.settle(it, err) }()
-	err = p.call(it.Key)
+	v := verdict{outcome: failed, err: ErrGoexit}
+	defer func() { p.settle(it, v) }()
+	v = p.call(it.Key)
 }
 
-func (p *pool[K]) call(key K) (err error) {
+func (p *pool[K]) call(key K) verdict {
 	ctx := p.calls
 	if p.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, p.timeout)
 		defer cancel()
 	}
-	panicked := contain(func() { err = p.fn(ctx, key) })
-	if panicked != nil {
-		return panicked
+	var err error
+	if panicked := contain(func() { err = p.fn(ctx, key) }); panicked != nil {
+		return verdict{outcome: failed, err: panicked}
 	}
-	return err
+	return judge(p.calls, err)
 }
 
-// settle does with a key what the result of its call asks for.
-func (p *pool[K]) settle(it Item[K], err error) {
-	if err == nil {
+// settle does with a key what the result of its call asks for. The key is given back before anything is reported, since
+// OnError can end the goroutine.
+func (p *pool[K]) settle(it Item[K], v verdict) {
+	switch v.outcome {
+	case succeeded, gaveUp:
 		it.done(true)
-		return
+	case again:
+		it.bringBack(v.after, true)
+	case cutShort:
+		it.bringBack(0, false)
+	case failed:
+		p.retry(it)
 	}
-	var again *AgainError
-	var terminal *TerminalError
-	switch {
-	case errors.As(err, &again):
-		p.q.AddWith(it.Key, AddOptions{Priority: it.Priority, After: again.After})
-		it.done(true)
-	case errors.As(err, &terminal):
-		p.q.report(it.Key, err)
-		it.done(true)
-	case p.calls.Err() != nil && errors.Is(err, p.calls.Err()):
-		p.q.AddWith(it.Key, AddOptions{Priority: it.Priority})
-		it.Done()
-	default:
-		p.q.report(it.Key, err)
-		p.q.AddWith(it.Key, AddOptions{Priority: it.Priority, RateLimited: true})
-		it.Done()
+	if v.err != nil {
+		p.q.report(it.Key, v.err)
 	}
+}
+
+// retry brings a key back rate limited. Limiter, Class and OnError can end the goroutine on the way: the key is given
+// back all the same, and comes back as if the limiter had panicked.
+func (p *pool[K]) retry(it Item[K]) {
+	returned := false
+	defer func() {
+		if returned {
+			it.Done()
+			return
+		}
+		it.bringBack(Exponential[K]{}.Delay(it.Key, p.q.Retries(it.Key)-1), false)
+	}()
+	p.q.AddWith(it.Key, AddOptions{Priority: it.Priority, RateLimited: true})
+	returned = true
 }

@@ -29,9 +29,10 @@ type RunOptions struct {
 // when ctx ends stay in the queue. [ErrNoQueue] and [ErrNoHandler] are returned at once for a nil q and fn.
 //
 // What fn returns says what becomes of the key: nil forgets its failures; [Again] brings it back after a while;
-// [Terminal] gives it up; any other error, a panic and runtime.Goexit bring it back rate limited. A key whose call is cut
-// short because ctx ended comes back at once, and not as a failure. Errors go to [Options.OnError]. A key keeps its
-// priority when it comes back.
+// [Terminal] gives it up; any other error, a panic and runtime.Goexit bring it back rate limited. An error whose own
+// methods panic counts as a panic. A key whose call is cut short because ctx ended, and that returns an error which is the
+// context's error or cause, comes back at once, and not as a failure. Errors go to [Options.OnError] once the key was
+// given back. A key keeps its priority when it comes back.
 func Run[K comparable](ctx context.Context, q *Queue[K], opts RunOptions, fn func(ctx context.Context, key K) error) error {
 	if q == nil {
 		return ErrNoQueue
