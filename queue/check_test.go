@@ -171,7 +171,7 @@ func (q *Queue[K]) verifyWaiters() error {
 	if q.parked.top != nil && q.ready.n > 0 && q.parked.waking == 0 {
 		return fmt.Errorf("%d ready while a waiter sleeps", q.ready.n)
 	}
-	if q.parked.top != nil && q.down && q.ready.n == 0 {
+	if q.parked.top != nil && q.down && q.ready.n == 0 && q.running == 0 && q.idle == nil { // Run's workers wait for its word
 		return fmt.Errorf("a waiter sleeps after shutdown")
 	}
 	return nil

@@ -17,13 +17,16 @@ type Item[K comparable] struct {
 // Get waits for a key and hands it out; until [Item.Done] (or [Queue.Done]) nobody else gets that key. It returns
 // [ErrShutDown] when the queue is shut down and nothing is queued, and the context's cause when ctx ends first or had
 // ended before. O(1) when a key is there.
-func (q *Queue[K]) Get(ctx context.Context) (Item[K], error) {
+func (q *Queue[K]) Get(ctx context.Context) (Item[K], error) { return q.get(ctx, false) }
+
+// get is Get; for a patient caller the queue is not at its end while keys run, since they can come back.
+func (q *Queue[K]) get(ctx context.Context, patient bool) (Item[K], error) {
 	if ctx.Err() != nil {
 		return Item[K]{}, context.Cause(ctx)
 	}
 	q.mu.Lock()
 	if q.ready.n == 0 {
-		if err := q.await(ctx); err != nil {
+		if err := q.await(ctx, patient); err != nil {
 			return Item[K]{}, err
 		}
 	}
@@ -42,7 +45,7 @@ func (q *Queue[K]) GetBatch(ctx context.Context, dst []Item[K], n int) ([]Item[K
 	}
 	q.mu.Lock()
 	if q.ready.n == 0 {
-		if err := q.await(ctx); err != nil {
+		if err := q.await(ctx, false); err != nil {
 			return dst, err
 		}
 	}

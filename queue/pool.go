@@ -2,7 +2,7 @@ package queue
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"time"
 )
 
@@ -14,20 +14,14 @@ type pool[K comparable] struct {
 	stop    context.Context // ends the waiting
 	calls   context.Context // parent of the contexts of the calls
 	timeout time.Duration
-	exits   chan exit // each worker sends one value as its last act
+	exits   chan *worker // each worker sends itself as its last act
 
 	workers []*worker // those that shall go on
-	live    int       // those that have not sent their exit
+	live    int       // those that have not sent their exit, told to stop or not: as many calls can run
+	want    int       // what live is to be
 }
 
 type worker struct{ cancel context.CancelFunc }
-
-// exit tells why a worker ended.
-type exit struct {
-	w    *worker
-	lost bool // fn ended the goroutine
-	down bool // the queue is shut down and empty
-}
 
 // supervise waits for what can happen to the workers, until the last one has ended.
 func (p *pool[K]) supervise(opts RunOptions, cancelCalls func()) error {
@@ -50,59 +44,53 @@ func (p *pool[K]) supervise(opts RunOptions, cancelCalls func()) error {
 				break
 			}
 			p.resize(max(0, n))
-		case x := <-p.exits:
-			ending = p.ended(x) || ending
+		case w := <-p.exits:
+			p.ended(w)
 		}
 	}
 	return nil
 }
 
-// resize starts workers or tells some to stop.
+// resize tells workers to stop, or starts some. Those that were told to stop and are still in a call count, so that
+// there are never more calls than the largest of the old and the new number.
 func (p *pool[K]) resize(n int) {
-	for len(p.workers) < n {
-		p.start()
-	}
-	for _, w := range p.workers[n:] {
-		w.cancel()
-	}
-	p.workers = p.workers[:n]
-}
-
-func (p *pool[K]) start() {
-	ctx, cancel := context.WithCancel(p.stop)
-	w := &worker{cancel: cancel}
-	p.workers = append(p.workers, w)
-	p.live++
-	go p.work(ctx, w)
-}
-
-// ended takes note of a worker's end, replaces it if it was lost, and reports whether the whole pool is ending.
-func (p *pool[K]) ended(x exit) bool {
-	p.live--
-	x.w.cancel()
-	for i, w := range p.workers {
-		if w == x.w {
-			last := len(p.workers) - 1
-			p.workers[i] = p.workers[last]
-			p.workers = p.workers[:last]
-			if x.lost {
-				p.start()
-			}
-			break
+	p.want = n
+	if n < len(p.workers) {
+		for _, w := range p.workers[n:] {
+			w.cancel()
 		}
+		p.workers = slices.Delete(p.workers, n, len(p.workers))
 	}
-	return x.down
+	p.fill()
 }
 
-// work is a worker's goroutine: it ends when ctx does, or when the queue is shut down and empty.
+// fill starts the workers that are missing.
+func (p *pool[K]) fill() {
+	for p.live < p.want {
+		ctx, cancel := context.WithCancel(p.stop)
+		w := &worker{cancel: cancel}
+		p.workers = append(p.workers, w)
+		p.live++
+		go p.work(ctx, w)
+	}
+}
+
+// ended takes note of a worker's end and replaces it if it was lost, or if more are wanted by now.
+func (p *pool[K]) ended(w *worker) {
+	p.live--
+	w.cancel()
+	if i := slices.Index(p.workers, w); i >= 0 {
+		p.workers = slices.Delete(p.workers, i, i+1)
+	}
+	p.fill()
+}
+
+// work is a worker's goroutine: it ends when ctx does, or when a call ends it.
 func (p *pool[K]) work(ctx context.Context, w *worker) {
-	x := exit{w: w, lost: true}
-	defer func() { p.exits <- x }()
+	defer func() { p.exits <- w }()
 	for {
-		it, err := p.q.Get(ctx)
+		it, err := p.q.get(ctx, true)
 		if err != nil {
-			x.lost = false
-			x.down = errors.Is(err, ErrShutDown)
 			return
 		}
 		p.handle(it)

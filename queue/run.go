@@ -7,7 +7,7 @@ import (
 
 // RunOptions configures [Run]. The zero value is one worker without limits.
 type RunOptions struct {
-	// Workers is the number of calls that run at the same time. Zero and negative mean one.
+	// Workers is the largest number of calls that run at the same time. Zero and negative mean one.
 	Workers int
 
 	// Timeout bounds each call: its context ends after this long. Zero and negative mean no bound. A call that
@@ -19,8 +19,8 @@ type RunOptions struct {
 	Grace time.Duration
 
 	// Resize changes the number of workers while Run runs: each value received is the new number, zero and negative
-	// pause the queue. A worker that is one too many finishes its call first. Nil means that the number is fixed; a
-	// closed channel that it stays as it is.
+	// pause the queue. A worker that is one too many finishes its call first, and until then counts as one of those
+	// that a later value asks for. Nil means that the number is fixed; a closed channel that it stays as it is.
 	Resize <-chan int
 }
 
@@ -45,7 +45,7 @@ func Run[K comparable](ctx context.Context, q *Queue[K], opts RunOptions, fn fun
 		calls, cancel = context.WithCancel(context.WithoutCancel(ctx))
 	}
 	defer cancel()
-	p := &pool[K]{q: q, fn: fn, calls: calls, stop: ctx, timeout: opts.Timeout, exits: make(chan exit)}
+	p := &pool[K]{q: q, fn: fn, calls: calls, stop: ctx, timeout: opts.Timeout, exits: make(chan *worker)}
 	p.resize(max(1, opts.Workers))
 	return p.supervise(opts, cancel)
 }

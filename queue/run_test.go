@@ -274,6 +274,96 @@ func TestRunResize(t *testing.T) {
 	})
 }
 
+// Pausing and resuming while calls are long must not add workers beyond the number that was asked for.
+func TestRunResizeKeepsToLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options[int]{})
+		var busy, most, calls atomic.Int32
+		resize := make(chan int)
+		wait := startRun(t.Context(), q, RunOptions{Workers: 2, Resize: resize}, func(context.Context, int) error {
+			n := busy.Add(1)
+			defer busy.Add(-1)
+			most.Store(max(most.Load(), n))
+			calls.Add(1)
+			time.Sleep(time.Hour)
+			return nil
+		})
+		for i := range 100 {
+			q.Add(i)
+		}
+		for range 20 {
+			for _, n := range []int{0, 2, 1, 2} {
+				synctest.Wait()
+				resize <- n
+			}
+		}
+		synctest.Wait()
+		if m := most.Load(); m != 2 {
+			t.Errorf("%d calls at the same time, want 2", m)
+		}
+		time.Sleep(90 * time.Minute)
+		synctest.Wait()
+		if b, n := busy.Load(), calls.Load(); b != 2 || n != 4 {
+			t.Errorf("%d calls run after %d, want 2 after 4: all workers go on", b, n)
+		}
+		if err := q.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+		wait()
+	})
+}
+
+// A pool that is paused after shutdown has not ended: the keys that are queued are its.
+func TestRunPausedAfterShutDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options[int]{})
+		resize := make(chan int)
+		var calls atomic.Int32
+		done := make(chan error, 1)
+		go func() {
+			done <- Run(t.Context(), q, RunOptions{Workers: 2, Resize: resize}, func(_ context.Context, k int) error {
+				if calls.Add(1) == 1 {
+					time.Sleep(time.Minute)
+				}
+				return nil
+			})
+		}()
+		q.Add(1)
+		synctest.Wait()
+		q.Add(1) // comes back
+		q.ShutDown()
+		synctest.Wait() // the other worker finds the queue empty
+		resize <- 0
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if len(done) != 0 || q.Len() != 1 {
+			t.Fatalf("Run has returned: %v; %d keys are queued, want 1", len(done) != 0, q.Len())
+		}
+		resize <- 1
+		if err := <-done; err != nil || q.Len() != 0 || calls.Load() != 2 {
+			t.Errorf("Run = %v, %d queued after %d calls", err, q.Len(), calls.Load())
+		}
+	})
+}
+
+// A key that somebody else gives back after shutdown is still handed to Run's function.
+func TestRunWaitsForKeysOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options[int]{})
+		q.Add(1)
+		it := mustGet(t, q)
+		q.Add(1)
+		calls := 0
+		wait := startRun(t.Context(), q, RunOptions{Workers: 3}, func(context.Context, int) error { calls++; return nil })
+		q.ShutDown()
+		time.Sleep(time.Minute)
+		it.Done()
+		if err := wait(); err != nil || calls != 1 || q.Len() != 0 {
+			t.Errorf("Run = %v, %d calls, %d queued", err, calls, q.Len())
+		}
+	})
+}
+
 // A paused Run must still end when its queue is done with by somebody else, or its context ends.
 func TestRunEndsPaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -82,11 +82,12 @@ func (q *Queue[K]) wakeAll() {
 	}
 }
 
-// await returns nil with the lock held once something is ready; on error it returns without the lock. Called with the
-// lock held.
-func (q *Queue[K]) await(ctx context.Context) error {
+// await returns nil with the lock held once something is ready; on error it returns without the lock. A patient caller
+// goes on waiting after shutdown while keys run, and has to be told by its ctx when they are done. Called with the lock
+// held.
+func (q *Queue[K]) await(ctx context.Context, patient bool) error {
 	for q.ready.n == 0 {
-		if q.down {
+		if q.down && (!patient || q.running == 0) {
 			q.mu.Unlock()
 			return ErrShutDown
 		}
