@@ -2,14 +2,9 @@ package queue
 
 import "math"
 
-// coarse is how many uses one reading of the ageing clock serves. Reading it costs a third of a hand-out.
-const coarse = 16
-
 // ageing keeps lower priorities from starving. Guarded by Queue.mu.
 type ageing struct {
-	time int64 // the last reading
-	uses uint8 // left of it
-	turn bool  // the last hand-out was of an aged entry
+	turn bool // the last hand-out was of an aged entry
 }
 
 // pick chooses the level of the next hand-out; something must be ready. It is the highest, except that a key which has
@@ -26,6 +21,7 @@ func (q *Queue[K]) pick() *level[K] {
 	}
 	top := r.levels[i]
 	if q.ageAfter < 0 || top.n == r.n {
+		q.age.turn = false
 		return top
 	}
 	if q.age.turn {
@@ -43,7 +39,7 @@ func (q *Queue[K]) pick() *level[K] {
 // aged gives the level whose next key has waited longest, if that is ageAfter or more, else nil.
 func (q *Queue[K]) aged(levels []*level[K]) *level[K] {
 	var best *level[K]
-	now, oldest := q.coarseNow(), int64(math.MaxInt64)
+	now, oldest := q.now(), int64(math.MaxInt64)
 	for _, l := range levels {
 		if l.n == 0 {
 			continue
@@ -57,14 +53,4 @@ func (q *Queue[K]) aged(levels []*level[K]) *level[K] {
 		}
 	}
 	return best
-}
-
-// coarseNow is the time of at most sixteen uses ago, or of the last add to an empty queue.
-func (q *Queue[K]) coarseNow() int64 {
-	if q.age.uses == 0 || q.ready.n <= 1 {
-		q.age.time = q.now()
-		q.age.uses = coarse
-	}
-	q.age.uses--
-	return q.age.time
 }

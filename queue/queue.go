@@ -94,11 +94,8 @@ func (q *Queue[K]) now() int64 { return int64(time.Since(q.base)) }
 
 // stamp is the time at which an entry starts to wait, or zero where nobody will ask.
 func (q *Queue[K]) stamp() int64 {
-	if q.timing != nil {
+	if q.timing != nil || q.ready.levels != nil && q.ageAfter >= 0 {
 		return q.now()
-	}
-	if q.ready.levels != nil && q.ageAfter >= 0 {
-		return q.coarseNow()
 	}
 	return 0
 }
