@@ -178,14 +178,25 @@ func (q *Queue[K]) verifyWaiters() error {
 }
 
 func (q *Queue[K]) verifyClasses() error {
+	if q.classes == nil {
+		return nil
+	}
+	if n := len(q.classes.byName); q.classes.peak > max(keepClasses, n*tooLarge) {
+		return fmt.Errorf("%d classes in a map that had %d", n, q.classes.peak)
+	}
+	for l := range q.ready.all {
+		if l.fair != nil && l.fair.peak > max(keepClasses, len(l.fair.lanes)*tooLarge) {
+			return fmt.Errorf("%d lanes in a map that had %d", len(l.fair.lanes), l.fair.peak)
+		}
+	}
 	refs := 0
-	for _, c := range q.classes {
+	for _, c := range q.classes.byName {
 		if c.refs <= 0 {
 			return fmt.Errorf("class %q has %d references", c.name, c.refs)
 		}
 		refs += c.refs
 	}
-	if q.classes != nil && refs != q.store.table.n {
+	if refs != q.store.table.n {
 		return fmt.Errorf("classes have %d references, there are %d entries", refs, q.store.table.n)
 	}
 	return nil

@@ -1,35 +1,67 @@
 package queue
 
+import "maps"
+
 // class is a class of keys as named by Options.Class. Guarded by Queue.mu.
 type class struct {
 	name string
 	refs int // entries that point to it
 }
 
-// classes are the classes that live entries belong to.
-type classes map[string]*class
+// keepClasses is the number of classes up to which the maps of classes are never rebuilt.
+const keepClasses = 64
+
+// classSet is the classes that live entries belong to.
+type classSet struct {
+	byName map[string]*class
+	peak   int // the most that byName held since it was made
+}
 
 // join counts one entry more in the class of that name.
-func (c classes) join(name string) *class {
-	cl := c[name]
+func (c *classSet) join(name string) *class {
+	cl := c.byName[name]
 	if cl == nil {
 		cl = &class{name: name}
-		c[name] = cl
+		c.byName = put(c.byName, name, cl, &c.peak)
 	}
 	cl.refs++
 	return cl
 }
 
 // leave counts one entry less and forgets a class that has none.
-func (c classes) leave(cl *class) {
+func (c *classSet) leave(cl *class) {
 	if cl.refs--; cl.refs == 0 {
-		delete(c, cl.name)
+		c.byName = shed(c.byName, cl.name, &c.peak)
 	}
+}
+
+// put sets m[key] and notes how large m became.
+func put[K comparable, V any](m map[K]V, key K, value V, peak *int) map[K]V {
+	if m == nil {
+		m = make(map[K]V)
+	}
+	m[key] = value
+	*peak = max(*peak, len(m))
+	return m
+}
+
+// shed deletes m[key]. A map that has become much smaller than it was is replaced, since Go's never shrink. Amortised
+// O(1).
+func shed[K comparable, V any](m map[K]V, key K, peak *int) map[K]V {
+	delete(m, key)
+	if *peak <= keepClasses || len(m)*tooLarge > *peak {
+		return m
+	}
+	*peak = len(m)
+	fresh := make(map[K]V, len(m))
+	maps.Copy(fresh, m)
+	return fresh
 }
 
 // turns lets the lanes of several classes take turns within one level. Only classes that have a key are in line.
 type turns[K comparable] struct {
 	lanes      map[*class]*turnLane[K]
+	peak       int          // the most that lanes held since it was made
 	head, tail *turnLane[K] // next to come, last to come
 }
 
@@ -42,11 +74,8 @@ type turnLane[K comparable] struct {
 func (t *turns[K]) push(e *entry[K]) {
 	l := t.lanes[e.class]
 	if l == nil {
-		if t.lanes == nil {
-			t.lanes = make(map[*class]*turnLane[K])
-		}
 		l = &turnLane[K]{class: e.class}
-		t.lanes[e.class] = l
+		t.lanes = put(t.lanes, e.class, l, &t.peak)
 		t.line(l)
 	}
 	l.push(e)
@@ -83,7 +112,7 @@ func (t *turns[K]) remove(e *entry[K]) {
 	l.remove(e)
 	if l.head == nil {
 		t.unline(l)
-		delete(t.lanes, l.class)
+		t.lanes = shed(t.lanes, l.class, &t.peak)
 	}
 }
 
@@ -97,7 +126,7 @@ func (t *turns[K]) pop() *entry[K] {
 	t.unline(l)
 	l.remove(e)
 	if l.head == nil {
-		delete(t.lanes, l.class)
+		t.lanes = shed(t.lanes, l.class, &t.peak)
 	} else {
 		t.line(l)
 	}

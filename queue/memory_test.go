@@ -125,6 +125,54 @@ func TestMemoryWithSurvivors(t *testing.T) {
 	runtime.KeepAlive(keys)
 }
 
+// Thousands of classes leave nothing behind either, with and without a key that stays.
+func TestMemoryAfterManyClasses(t *testing.T) {
+	keys := benchKeys(100_000)
+	for name, stays := range map[string]bool{"all gone": false, "one stays": true} {
+		t.Run(name, func(t *testing.T) {
+			q := New(Options[types.NamespacedName]{Class: func(k types.NamespacedName) string { return k.Name }})
+			before := heapInUse(t)
+			for i, k := range keys {
+				if stays && i == len(keys)/2 {
+					q.AddAfter(k, time.Hour)
+				} else {
+					q.AddWith(k, AddOptions{Priority: i % 2})
+				}
+			}
+			full := heapInUse(t) - before
+			for q.Len() > 0 {
+				mustGet(t, q).Done()
+			}
+			left := heapInUse(t) - before
+			t.Logf("%d bytes in the burst, %d left", full, left)
+			if left > odds {
+				t.Errorf("%d of %d bytes are left", left, full)
+			}
+			q.check(t)
+			q.ShutDown()
+			runtime.KeepAlive(q)
+		})
+	}
+	runtime.KeepAlive(keys)
+}
+
+// Nor do thousands of priorities, when some keys stay.
+func TestMemoryAfterManyPriorities(t *testing.T) {
+	q := New(Options[int]{})
+	q.AddAfter(-1, time.Hour)
+	for p := range 3_000 {
+		q.AddWith(p, AddOptions{Priority: p})
+	}
+	for q.Len() > 0 {
+		mustGet(t, q).Done()
+	}
+	if c := cap(q.ready.levels); c > keepTimers {
+		t.Errorf("room for %d levels is kept", c)
+	}
+	q.check(t)
+	q.ShutDown()
+}
+
 // A million delays take bounded memory.
 func TestMillionDelays(t *testing.T) {
 	if testing.Short() {

@@ -28,7 +28,7 @@ type Queue[K comparable] struct {
 	ready   readyQueue[K]
 	pending [heaps]timers[K]
 	age     ageing
-	classes classes // nil without Options.Class
+	classes *classSet // nil without Options.Class
 	timing  *timing[K]
 
 	timer *time.Timer
@@ -73,7 +73,7 @@ func New[K comparable](opts Options[K]) *Queue[K] {
 		q.pending[i].which = i
 	}
 	if opts.Class != nil {
-		q.classes = make(classes)
+		q.classes = &classSet{}
 	}
 	if opts.Timing {
 		q.timing = new(timing[K])

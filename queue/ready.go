@@ -145,6 +145,9 @@ func (r *readyQueue[K]) prune(l *level[K]) {
 	}
 	i := slices.Index(r.levels, l)
 	r.levels = slices.Delete(r.levels, i, i+1)
+	if c := cap(r.levels); c > keepTimers && len(r.levels)*tooLarge <= c {
+		r.levels = append(make([]*level[K], 0, 2*len(r.levels)), r.levels...)
+	}
 }
 
 // all calls yield for each level, highest first.

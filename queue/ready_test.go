@@ -219,8 +219,8 @@ func TestFairness(t *testing.T) {
 	if got, want := order(t, q), "a1 c1 a2 b1 b2"; got != want {
 		t.Errorf("handed out %s, want %s", got, want)
 	}
-	if len(q.classes) != 0 {
-		t.Errorf("classes of no key are kept: %v", q.classes)
+	if len(q.classes.byName) != 0 {
+		t.Errorf("classes of no key are kept: %v", q.classes.byName)
 	}
 }
 
