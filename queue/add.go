@@ -7,13 +7,17 @@ import (
 
 // Add queues a key, to be handed out once however often it is added before that. A key added while it runs comes back
 // after it is done. Ignored after shutdown. O(1).
-func (q *Queue[K]) Add(key K) { q.add(key, 0) }
+func (q *Queue[K]) Add(key K) { q.add(key, 0, addMode{}) }
 
 // AddAfter queues a key once d has passed; zero and negative mean now. When the key is delayed already the earlier time
 // wins; [Queue.AddWith] can replace it and [Queue.Cancel] take it back. Being delayed is apart from being queued: a key
 // that is queued or runs meanwhile comes again at its time. Delays are dropped at shutdown. O(log delayed).
 func (q *Queue[K]) AddAfter(key K, d time.Duration) {
-	q.AddWith(key, AddOptions{After: d})
+	if d <= 0 {
+		q.add(key, 0, addMode{retry: true})
+		return
+	}
+	q.addAfter(key, 0, AddOptions{After: d})
 }
 
 // AddWith is Add, AddAfter and AddRateLimited in one, with priority: see [AddOptions].
@@ -27,16 +31,19 @@ func (q *Queue[K]) AddWith(key K, opts AddOptions) {
 		q.addAfter(key, prio, opts)
 		return
 	}
-	if opts.Replace {
-		q.Cancel(key)
-	}
-	q.add(key, prio)
+	q.add(key, prio, addMode{replace: opts.Replace})
 }
 
 func clampPriority(p int) int32 { return int32(min(max(p, math.MinInt32), math.MaxInt32)) }
 
+// addMode says in what an add at once differs from Add.
+type addMode struct {
+	replace bool // cancel a pending delay
+	retry   bool // count it in Metrics.Retries
+}
+
 // add is Add with a priority.
-func (q *Queue[K]) add(key K, prio int32) {
+func (q *Queue[K]) add(key K, prio int32, mode addMode) {
 	if !q.usable(key) {
 		return
 	}
@@ -46,7 +53,13 @@ func (q *Queue[K]) add(key K, prio int32) {
 		q.mu.Unlock()
 		return
 	}
+	if mode.retry {
+		q.count.retries++
+	}
 	e := q.store.table.find(key, hash)
+	if mode.replace && e != nil {
+		q.undelay(e)
+	}
 	if e != nil && e.state&ready != 0 && prio <= e.prio {
 		q.mu.Unlock() // queued already: by far the most frequent case in a burst
 		return
@@ -120,6 +133,7 @@ func (q *Queue[K]) enqueue(e *entry[K], prio int32, since int64) {
 		since = e.since // the held add is served by this hand-out as well
 		prio = max(prio, e.later[held])
 		q.pending[held].remove(e)
+		q.disarm()
 	}
 	switch {
 	case e.state == 0:

@@ -21,9 +21,17 @@ func (q *Queue[K]) Cancel(key K) bool {
 	if e == nil || e.pos[delayed] == 0 {
 		return false
 	}
-	q.pending[delayed].remove(e)
+	q.undelay(e)
 	q.release(e)
 	return true
+}
+
+// undelay drops the pending delay of an entry, if there is one. Called with the lock held.
+func (q *Queue[K]) undelay(e *entry[K]) {
+	if e.pos[delayed] != 0 {
+		q.pending[delayed].remove(e)
+		q.disarm()
+	}
 }
 
 // delay notes that a key is to be added after opts.After. Called with the lock held.
@@ -82,6 +90,20 @@ func (q *Queue[K]) arm() {
 		q.timer = time.AfterFunc(d, q.fire)
 	} else {
 		q.timer.Reset(d)
+	}
+}
+
+// disarm stops the timer when nothing waits for it, so that it does not hold the queue in memory. Called with the lock
+// held.
+func (q *Queue[K]) disarm() {
+	for i := range q.pending {
+		if len(q.pending[i].slots) > 0 {
+			return
+		}
+	}
+	if q.armed != 0 {
+		q.armed = 0
+		q.timer.Stop() // if it has fired already, fire finds nothing to do
 	}
 }
 

@@ -24,7 +24,8 @@ type Metrics struct {
 
 	// Adds counts the keys that became queued; adds of keys that were are not counted (workqueue_adds_total).
 	Adds uint64
-	// Retries counts the calls of AddAfter and AddRateLimited (workqueue_retries_total).
+	// Retries counts the calls of AddAfter, whatever the delay, and of AddRateLimited (workqueue_retries_total), with
+	// the calls of AddWith that delay or are rate limited, and the keys that Run brings back after a while.
 	Retries uint64
 	// Panics counts the panics in Limiter, Class, OnError and the functions called by Run.
 	Panics uint64

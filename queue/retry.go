@@ -72,6 +72,9 @@ func (q *Queue[K]) addRateLimited(key K, prio int32, opts AddOptions) {
 	if opts.After > 0 {
 		q.delay(e, prio, opts)
 	} else {
+		if opts.Replace {
+			q.undelay(e)
+		}
 		q.enqueue(e, prio, 0)
 	}
 	w := q.wake()

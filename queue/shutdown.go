@@ -21,9 +21,7 @@ func (q *Queue[K]) ShutDown() {
 		h.remove(e)
 		q.release(e)
 	}
-	if q.timer != nil {
-		q.timer.Stop()
-	}
+	q.disarm()
 	q.down = true
 	q.wakeAll()
 	q.checkIdle()
