@@ -6,7 +6,7 @@ import (
 )
 
 // Add queues a key, to be handed out once however often it is added before that. A key added while it runs comes back
-// after it is done. Ignored after shutdown. O(1).
+// after it is done. Ignored after shutdown. O(1); with Debounce O(log held).
 func (q *Queue[K]) Add(key K) { q.add(key, 0, addMode{}) }
 
 // AddAfter queues a key once d has passed; zero and negative mean now. When the key is delayed already the earlier time

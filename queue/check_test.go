@@ -168,6 +168,13 @@ func (q *Queue[K]) verifyTimers() error {
 func (q *Queue[K]) due(h *timers[K]) bool { return h.slots[0].at <= q.now() }
 
 func (q *Queue[K]) verifyWaiters() error {
+	spares := 0
+	for w := q.parked.spare; w != nil; w = w.next {
+		spares++
+	}
+	if spares != int(q.parked.spares) || spares > keepSpare {
+		return fmt.Errorf("%d spare waiters, noted %d", spares, q.parked.spares)
+	}
 	if q.parked.top != nil && q.ready.n > 0 && q.parked.waking == 0 {
 		return fmt.Errorf("%d ready while a waiter sleeps", q.ready.n)
 	}

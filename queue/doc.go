@@ -22,22 +22,28 @@
 // # Cancellation and lifetime
 //
 // A queue has no goroutine of its own: one runtime timer is set while a key is delayed, and its goroutine ends when the
-// due keys are moved. Nothing polls. Get gives up when its context ends. After [Queue.ShutDown] adds are ignored, delays
-// dropped, and what is queued is still handed out; [Queue.Drain] waits for that. [Run] returns when all its workers have
-// ended, and leaves the queue open.
+// due keys are moved. It is stopped when no delay is left, and then a queue that nobody refers to is garbage. Nothing
+// polls. Get gives up when its context ends. After [Queue.ShutDown] adds are ignored, delays dropped, and what is queued
+// is still handed out; [Queue.Drain] waits for that. [Run] returns when all its workers have ended, and leaves the queue
+// open.
 //
 // # User code
 //
 // Limiter, Class, OnError and the function given to Run are called without a lock held and may call the queue. A panic in
-// any of them is contained: it is reported as a [*PanicError] and ends no goroutine but, at most, the call. Using the queue
+// any of them is contained: it is reported as a [*PanicError] and ends no goroutine but, at most, the call. When one of them
+// ends a worker of Run with runtime.Goexit, its key is given back and another worker takes its place. Using the queue
 // wrongly has a stated result: Done without Get reports false, negative delays mean none, and adding after shutdown does
 // nothing.
 //
 // # Costs
 //
-// Add, Get and Done are O(1) and take one short lock each, without allocating in the steady state. A delay costs
-// O(log delayed). A key that the queue knows takes about 170 bytes besides its strings, given back when the queue has
-// become much smaller; an empty queue is less than 500 bytes. Failure counts are kept until Forget, delays until they
-// fire. The table of keys doubles, and shrinks, within one lock hold: about 10 ns per slot, so a few milliseconds for
-// 100,000 keys, amortised over all of them.
+// Add, Get and Done are O(1) and take one short lock each, without allocating in the steady state. Priorities make Get
+// O(priorities in use), and Add and Done O(log priorities in use). A delay costs O(log delayed). What allocates is growing,
+// and the first key of a class, and of a priority when more than eight are in use: one small object each.
+//
+// A key that the queue knows takes about 170 bytes besides its strings, given back when the queue has become much smaller.
+// A new queue takes less than 500 bytes, and so does one that a large burst went through; the memory of up to a few
+// hundred keys is kept for the next ones. Failure counts are kept until Forget, delays until they fire. The table of keys
+// doubles, and shrinks, within one lock hold: about 10 ns per slot, so a few milliseconds for 100,000 keys, amortised over
+// all of them.
 package queue

@@ -3,8 +3,8 @@ package queue
 import "time"
 
 // Done gives the key back: it may be handed out again, and is queued at once if it was added meanwhile. It reports
-// whether the item was still out: a second call, and one on the zero Item, does nothing. O(1), no map lookup unless the
-// key is forgotten.
+// whether the item was still out: a second call, and one on the zero Item, does nothing. O(1), with
+// priorities O(log priorities in use); no lookup unless the key is forgotten.
 func (it Item[K]) Done() bool { return it.done(false) }
 
 // done is Done that forgets the key's failures first if told to.

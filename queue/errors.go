@@ -9,8 +9,8 @@ import (
 // ErrShutDown is returned by [Queue.Get] and [Queue.GetBatch] once the queue was shut down and holds no queued key.
 var ErrShutDown = errors.New("queue: shut down")
 
-// ErrBadKey is reported to [Options.OnError] when a key that was added cannot be a map key: it holds a value that does
-// not equal itself (a NaN) or an interface with an incomparable value. The add is ignored.
+// ErrBadKey is reported to [Options.OnError] when a method was given a key that cannot be a map key: it holds a value that
+// does not equal itself (a NaN) or an interface with an incomparable value. The call does nothing and returns zero.
 var ErrBadKey = errors.New("queue: key cannot be compared with itself")
 
 // ErrNoQueue is returned by [Run] when it was given no queue.
@@ -67,7 +67,8 @@ func Terminal(err error) error {
 	return &TerminalError{Err: err}
 }
 
-// PanicError is what a panic in user code (a call by [Run], a [Limiter], [Options.Class]) is turned into.
+// PanicError is what a panic in user code (a call by [Run] or the error it returned, a [Limiter], [Options.Class]) is
+// turned into.
 type PanicError struct {
 	// Value is what was given to panic.
 	Value any

@@ -16,7 +16,7 @@ type Item[K comparable] struct {
 
 // Get waits for a key and hands it out; until [Item.Done] (or [Queue.Done]) nobody else gets that key. It returns
 // [ErrShutDown] when the queue is shut down and nothing is queued, and the context's cause when ctx ends first or had
-// ended before. O(1) when a key is there.
+// ended before. When a key is there it is O(1), with priorities O(priorities in use).
 func (q *Queue[K]) Get(ctx context.Context) (Item[K], error) { return q.get(ctx, false) }
 
 // get is Get; for a patient caller the queue is not at its end while keys run, since they can come back.

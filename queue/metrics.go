@@ -49,7 +49,7 @@ func (q *Queue[K]) Metrics() Metrics {
 		Depth:           q.ready.n + q.dirties,
 		DepthByPriority: q.depths(),
 		Running:         q.running,
-		Waiting:         q.parked.n + q.parked.waking,
+		Waiting:         q.parked.n + int(q.parked.waking),
 		Adds:            q.count.adds,
 		Retries:         q.count.retries,
 		Panics:          q.count.panics,

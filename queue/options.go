@@ -17,12 +17,15 @@ type Options[K comparable] struct {
 	Limiter Limiter[K]
 
 	// Class names the class (namespace, tenant) that a key belongs to. Keys of one priority are then handed out in
-	// turns, one per class, so that a class with many keys does not starve the others. It is asked once for as long
-	// as the queue knows the key. Nil means one class, at no cost. A panic in it is reported and means class "".
+	// turns, one per class, so that a class with many keys does not starve the others. It is asked at each add, before
+	// the lock is taken; a key that the queue knows already keeps its class. Nil means one class, at no cost. A panic
+	// in it is reported and means class "".
 	Class func(key K) string
 
 	// AgeAfter bounds the time for which higher priorities can starve lower ones: keys that have been waiting longer get
-	// every second turn, the oldest first. Zero means 10 s, negative means never. Without priorities it costs nothing.
+	// every second turn, the oldest first. Zero means 10 s, negative means never. A key that was queued before priorities
+	// came into use ages from then. Without priorities ageing costs nothing, with them up to one reading of the clock
+	// per add and hand-out.
 	AgeAfter time.Duration
 
 	// Debounce holds each added key back until no add of it has come for this long, so that a burst becomes one

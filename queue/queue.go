@@ -8,8 +8,8 @@ import (
 )
 
 // Queue is a work queue of keys: see the package comment for what it promises. All methods may be called from any
-// goroutine. Make one with [New]. It needs no closing: a queue that nobody refers to is garbage when
-// no key is delayed or held in it, or it was shut down.
+// goroutine. Make one with [New]. It needs no closing: a queue that nobody refers to is garbage when no key is
+// delayed or held in it, or it was shut down.
 type Queue[K comparable] struct {
 	// Set once by New.
 	base        time.Time // what the int64 times count from

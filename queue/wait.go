@@ -17,11 +17,15 @@ func (w *waiter) signal() {
 	}
 }
 
+// keepSpare is how many waiters are kept for later ones.
+const keepSpare = 64
+
 // waiters is the stack of waiting goroutines; the last to come is the first to be woken, its memory being warm.
 type waiters struct {
 	top    *waiter
 	spare  *waiter // for the next ones, by next
-	waking int     // chosen and not back yet
+	spares int32   // their number, at most keepSpare
+	waking int32   // chosen and not back yet
 	n      int     // on the stack
 }
 
@@ -31,6 +35,7 @@ func (ws *waiters) push() *waiter {
 		w = &waiter{ch: make(chan struct{}, 1)}
 	} else {
 		ws.spare = w.next
+		ws.spares--
 	}
 	w.prev, w.next, w.listed = nil, ws.top, true
 	if ws.top != nil {
@@ -54,8 +59,12 @@ func (ws *waiters) remove(w *waiter) {
 	ws.n--
 }
 
-// recycle keeps a waiter that is off the list and whose channel is empty.
+// recycle keeps a waiter that is off the list and whose channel is empty, unless there are enough.
 func (ws *waiters) recycle(w *waiter) {
+	if ws.spares >= keepSpare {
+		return
+	}
+	ws.spares++
 	w.next = ws.spare
 	ws.spare = w
 }

@@ -170,3 +170,23 @@ func TestGetBatch(t *testing.T) {
 		q.check(t)
 	})
 }
+
+// A crowd of waiters must leave few of their structs behind.
+func TestWaitersAreLetGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options[int]{})
+		for range 3 {
+			ctx, cancel := context.WithCancel(t.Context())
+			for range 10 * keepSpare {
+				go q.Get(ctx)
+			}
+			synctest.Wait()
+			if m := q.Metrics(); m.Waiting != 10*keepSpare {
+				t.Errorf("%d wait, want %d", m.Waiting, 10*keepSpare)
+			}
+			cancel()
+			synctest.Wait()
+			q.check(t) // counts the spare ones
+		}
+	})
+}
