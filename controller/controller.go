@@ -47,6 +47,7 @@ type Controller[Q comparable] struct {
 
 // input is an informer, whatever its types, with the controller's handler on it.
 type input struct {
+	inf any // the informer, to know it by: it is run once, whatever the number of handlers
 	run func(context.Context) error
 	reg *informer.Registration
 }
@@ -106,7 +107,7 @@ func add[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T],
 	if err != nil {
 		return err
 	}
-	c.inputs = append(c.inputs, input{run: inf.Run, reg: reg})
+	c.inputs = append(c.inputs, input{inf: inf, run: inf.Run, reg: reg})
 	return nil
 }
 
@@ -135,7 +136,12 @@ func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context,
 	defer cancel()
 	failed := make([]error, len(inputs))
 	var wg sync.WaitGroup
+	known := make(map[any]bool, len(inputs))
 	for n, in := range inputs {
+		if known[in.inf] {
+			continue // or it would be taken for one that somebody else runs
+		}
+		known[in.inf] = true
 		wg.Go(func() {
 			failed[n] = in.runOrFollow(run)
 			cancel()

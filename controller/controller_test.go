@@ -259,6 +259,30 @@ func TestForeignInformerStopsBeforeSync(t *testing.T) {
 	})
 }
 
+// An informer with several handlers is run once: its end is not also that of an informer run by somebody else.
+func TestErrorOfSharedInput(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			server, inf := setup(t)
+			create(t, server, newGadget("one", "x"))
+			c := controller.New(controller.Options[string]{})
+			err := errors.Join(
+				controller.Watch(c, inf, owner),
+				controller.Watch(c, inf, func([]string, *gadget) []string { panic("keys") }),
+				controller.Watch(c, inf, owner),
+			)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = c.Run(t.Context(), new(calls[string]).reconcile)
+			var panicked *informer.PanicError
+			if !errors.As(err, &panicked) || errors.Is(err, informer.ErrStopped) {
+				t.Errorf("Run returned %v, want the panic alone", err)
+			}
+		})
+	}
+}
+
 func TestPanicInKeysEndsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, inf := setup(t)
