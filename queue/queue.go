@@ -2,9 +2,10 @@ package queue
 
 import (
 	"hash/maphash"
-	"reflect"
 	"sync"
 	"time"
+
+	"github.com/kinform/kinform/internal/mapkey"
 )
 
 // Queue is a work queue of keys: see the package comment for what it promises. All methods may be called from any
@@ -21,7 +22,7 @@ type Queue[K comparable] struct {
 	ageAfter    int64 // negative: never
 	debounce    int64 // zero: none
 	debounceMax int64
-	checked     bool // K's type admits keys that cannot be map keys
+	keys        mapkey.Check[K]
 
 	mu sync.Mutex // guards what follows; no user code runs and nothing waits while it is held
 
@@ -53,7 +54,7 @@ func New[K comparable](opts Options[K]) *Queue[K] {
 		onError:  opts.OnError,
 		ageAfter: int64(opts.AgeAfter),
 		debounce: max(0, int64(opts.Debounce)),
-		checked:  !alwaysEqualsItself(reflect.TypeFor[K]()),
+		keys:     mapkey.For[K](),
 	}
 	switch l := opts.Limiter.(type) {
 	case nil:

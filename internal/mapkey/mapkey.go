@@ -11,6 +11,9 @@ type Check[K comparable] struct{ needed bool }
 // For returns the check for a type of keys.
 func For[K comparable]() Check[K] { return Check[K]{needed: !alwaysGood(reflect.TypeFor[K]())} }
 
+// Needed reports whether the type has keys that are not good, so that OK has to look.
+func (c Check[K]) Needed() bool { return c.needed }
+
 // OK reports whether key can be a map key. It costs next to nothing for a type of which
 // all can, such as types.NamespacedName.
 func (c Check[K]) OK(key K) bool { return !c.needed || good(key) }
