@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+
+	"github.com/kinform/kinform/internal/waittest"
 )
 
 // recorder is a function for Process that fails for some keys.
@@ -172,18 +174,18 @@ func TestProcessWaits(t *testing.T) {
 		q := newWaitQueue(1)
 		r := &recorder{}
 		ctx, cancel := context.WithCancel(t.Context())
-		process := start(func() error { return q.Process(ctx, r.process) })
-		process.waits(t)
+		process := waittest.Start(func() error { return q.Process(ctx, r.process) })
+		process.Waits(t)
 		cancel()
-		process.want(t, context.Canceled)
-		process = start(func() error { return q.Process(t.Context(), r.process) })
-		q.add(t.Context(), 1).want(t, nil)
-		process.want(t, nil)
+		process.Want(t, context.Canceled)
+		process = waittest.Start(func() error { return q.Process(t.Context(), r.process) })
+		q.add(t.Context(), 1).Want(t, nil)
+		process.Want(t, nil)
 		r.want(t, 1)
-		process = start(func() error { return q.Process(t.Context(), r.process) })
-		process.waits(t)
+		process = waittest.Start(func() error { return q.Process(t.Context(), r.process) })
+		process.Waits(t)
 		q.Close()
-		process.want(t, ErrClosed)
+		process.Want(t, ErrClosed)
 	})
 }
 
@@ -191,19 +193,19 @@ func TestProcessWaits(t *testing.T) {
 func TestProcessHoldsNoLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWaitQueue(1)
-		q.add(t.Context(), 1).want(t, nil)
+		q.add(t.Context(), 1).Want(t, nil)
 		release := make(chan struct{})
-		process := start(func() error {
+		process := waittest.Start(func() error {
 			return q.Process(t.Context(), func(int, []Delta[int]) error { <-release; return nil })
 		})
-		q.add(t.Context(), 2).want(t, nil)
+		q.add(t.Context(), 2).Want(t, nil)
 		waiting := q.add(t.Context(), 3)
-		process.waits(t)
+		process.Waits(t)
 		close(release)
-		process.want(t, nil)
-		waiting.waits(t) // for a Pop: what was processed is not what is pending
-		q.pop(t.Context()).want(t, nil)
-		waiting.want(t, nil)
+		process.Want(t, nil)
+		waiting.Waits(t) // for a Pop: what was processed is not what is pending
+		q.pop(t.Context()).Want(t, nil)
+		waiting.Want(t, nil)
 	})
 }
 

@@ -168,17 +168,17 @@ func TestRequeueIsBounded(t *testing.T) {
 func TestProducersWaitForRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWaitQueue(2)
-		q.add(t.Context(), 1).want(t, nil)
-		q.add(t.Context(), 2).want(t, nil)
-		q.pop(t.Context()).want(t, nil)
+		q.add(t.Context(), 1).Want(t, nil)
+		q.add(t.Context(), 2).Want(t, nil)
+		q.pop(t.Context()).Want(t, nil)
 		must(t, q.Requeue(1), q.Requeue(2))
 		add := q.add(t.Context(), 3)
-		add.waits(t)
-		q.pop(t.Context()).want(t, nil)
-		add.waits(t)
+		add.Waits(t)
+		q.pop(t.Context()).Want(t, nil)
+		add.Waits(t)
 		pop := q.pop(t.Context())
-		add.want(t, nil)
-		pop.want(t, nil)
+		add.Want(t, nil)
+		pop.Want(t, nil)
 		if keys := keysOf(q.got); !slices.Equal(keys, []int{3}) {
 			t.Errorf("got keys %v", keys)
 		}
@@ -189,16 +189,16 @@ func TestProducersWaitForRetries(t *testing.T) {
 func TestRequeueWhileProducersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWaitQueue(1)
-		q.add(t.Context(), 1).want(t, nil)
-		q.pop(t.Context()).want(t, nil)
-		q.add(t.Context(), 2).want(t, nil)
+		q.add(t.Context(), 1).Want(t, nil)
+		q.pop(t.Context()).Want(t, nil)
+		q.add(t.Context(), 2).Want(t, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		add := q.add(ctx, 3)
 		must(t, q.Requeue(1))
-		add.waits(t)
+		add.Waits(t)
 		cancel()
-		add.want(t, context.Canceled)
-		q.pop(t.Context()).want(t, nil)
+		add.Want(t, context.Canceled)
+		q.pop(t.Context()).Want(t, nil)
 		if keys := keysOf(q.got); !slices.Equal(keys, []int{2, 1}) {
 			t.Errorf("got keys %v", keys)
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+
+	"github.com/kinform/kinform/internal/waittest"
 )
 
 // Only what nothing else is to be done with gets a Sync delta: the known object of a key
@@ -49,31 +51,31 @@ func TestResyncWaits(t *testing.T) {
 		store := newShelf[int]()
 		store.m[1], store.m[2], store.m[3] = 10, 20, 30
 		q := &waitQueue{DeltaFIFO: New(store, Options{Limit: 2})}
-		resync := func(ctx context.Context) call { return start(func() error { return q.Resync(ctx) }) }
+		resync := func(ctx context.Context) waittest.Call { return waittest.Start(func() error { return q.Resync(ctx) }) }
 		pop := q.pop(t.Context())
-		pop.waits(t)
-		resync(t.Context()).want(t, nil)
-		pop.want(t, nil)
+		pop.Waits(t)
+		resync(t.Context()).Want(t, nil)
+		pop.Want(t, nil)
 		if q.got.Len() != 3 {
 			t.Errorf("got %d deltas", q.got.Len())
 		}
-		q.add(t.Context(), 4).want(t, nil)
-		q.add(t.Context(), 5).want(t, nil)
+		q.add(t.Context(), 4).Want(t, nil)
+		q.add(t.Context(), 5).Want(t, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		first, second := resync(ctx), resync(t.Context())
-		first.waits(t)
+		first.Waits(t)
 		cancel()
-		first.want(t, context.Canceled)
-		second.waits(t)
-		q.pop(t.Context()).want(t, nil)
-		second.want(t, nil)
+		first.Want(t, context.Canceled)
+		second.Waits(t)
+		q.pop(t.Context()).Want(t, nil)
+		second.Want(t, nil)
 		if q.Len() != 3 {
 			t.Errorf("%d deltas pending", q.Len())
 		}
 		third := resync(t.Context())
-		third.waits(t)
+		third.Waits(t)
 		q.Close()
-		third.want(t, ErrClosed)
+		third.Want(t, ErrClosed)
 		if err := q.Resync(t.Context()); !errors.Is(err, ErrClosed) {
 			t.Errorf("got error %v", err)
 		}

@@ -6,40 +6,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kinform/kinform/internal/waittest"
 )
-
-// call is a method that runs in a goroutine of its own: its error, once it has ended.
-type call chan error
-
-// start runs f and returns once it has ended or waits.
-func start(f func() error) call {
-	c := make(call, 1)
-	go func() { c <- f() }()
-	synctest.Wait()
-	return c
-}
-
-// want fails the test unless the call has ended with err.
-func (c call) want(t *testing.T, err error) {
-	t.Helper()
-	synctest.Wait()
-	select {
-	case got := <-c:
-		if !errors.Is(got, err) {
-			t.Fatalf("got error %v, want %v", got, err)
-		}
-	default:
-		t.Fatalf("waits, want error %v", err)
-	}
-}
-
-func (c call) waits(t *testing.T) {
-	t.Helper()
-	synctest.Wait()
-	if len(c) > 0 {
-		t.Fatalf("does not wait, error %v", <-c)
-	}
-}
 
 type waitQueue struct {
 	*DeltaFIFO[int, int]
@@ -50,15 +19,15 @@ func newWaitQueue(limit int) *waitQueue {
 	return &waitQueue{DeltaFIFO: New[int, int](nil, Options{Limit: limit})}
 }
 
-func (q *waitQueue) pop(ctx context.Context) call {
-	return start(func() (err error) {
+func (q *waitQueue) pop(ctx context.Context) waittest.Call {
+	return waittest.Start(func() (err error) {
 		q.got, err = q.Pop(ctx)
 		return err
 	})
 }
 
-func (q *waitQueue) add(ctx context.Context, key int) call {
-	return start(func() error { return q.Add(ctx, key, key, "") })
+func (q *waitQueue) add(ctx context.Context, key int) waittest.Call {
+	return waittest.Start(func() error { return q.Add(ctx, key, key, "") })
 }
 
 // producers is every method that waits for room.
@@ -77,9 +46,9 @@ func TestPopWaits(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			q := newWaitQueue(1)
 			pop := q.pop(t.Context())
-			pop.waits(t)
-			start(q.producers(t.Context())[name]).want(t, nil)
-			pop.want(t, nil)
+			pop.Waits(t)
+			waittest.Start(q.producers(t.Context())[name]).Want(t, nil)
+			pop.Want(t, nil)
 			want := 0 // of a deletion of nothing and an empty list, the version
 			if name == "Add" || name == "Update" {
 				want = 1
@@ -95,11 +64,11 @@ func TestPopWaitsOnWhenNothingIsPut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWaitQueue(1)
 		pop := q.pop(t.Context())
-		start(func() error { return q.Delete(t.Context(), 1, 1, "") }).want(t, nil)
-		start(func() error { return q.Bookmark(t.Context(), "") }).want(t, nil)
-		pop.waits(t)
+		waittest.Start(func() error { return q.Delete(t.Context(), 1, 1, "") }).Want(t, nil)
+		waittest.Start(func() error { return q.Bookmark(t.Context(), "") }).Want(t, nil)
+		pop.Waits(t)
 		q.Close()
-		pop.want(t, ErrClosed)
+		pop.Want(t, ErrClosed)
 	})
 }
 
@@ -109,17 +78,17 @@ func TestPopEndsWithContext(t *testing.T) {
 		for range 3 { // and leaves nothing behind that would disturb the next
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			pop := q.pop(ctx)
-			pop.waits(t)
+			pop.Waits(t)
 			time.Sleep(time.Minute)
-			pop.want(t, context.DeadlineExceeded)
+			pop.Want(t, context.DeadlineExceeded)
 			cancel()
 		}
-		q.add(t.Context(), 1).want(t, nil)
-		q.pop(t.Context()).want(t, nil)
+		q.add(t.Context(), 1).Want(t, nil)
+		q.pop(t.Context()).Want(t, nil)
 		pop := q.pop(t.Context())
-		pop.waits(t)
-		q.add(t.Context(), 2).want(t, nil)
-		pop.want(t, nil)
+		pop.Waits(t)
+		q.add(t.Context(), 2).Want(t, nil)
+		pop.Want(t, nil)
 	})
 }
 
@@ -132,8 +101,8 @@ func TestNoWaitNoContext(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		q.pop(never).want(t, nil)
-		q.pop(never).want(t, context.Canceled)
+		q.pop(never).Want(t, nil)
+		q.pop(never).Want(t, context.Canceled)
 	})
 }
 
@@ -141,22 +110,22 @@ func TestProducersWaitAtLimit(t *testing.T) {
 	for name := range newWaitQueue(1).producers(t.Context()) {
 		synctest.Test(t, func(t *testing.T) {
 			q := newWaitQueue(2)
-			q.add(t.Context(), 1).want(t, nil)
-			q.add(t.Context(), 1).want(t, nil)
+			q.add(t.Context(), 1).Want(t, nil)
+			q.add(t.Context(), 1).Want(t, nil)
 			ctx, cancel := context.WithCancel(t.Context())
-			first := start(q.producers(ctx)[name])
-			second := start(q.producers(t.Context())[name])
-			first.waits(t)
+			first := waittest.Start(q.producers(ctx)[name])
+			second := waittest.Start(q.producers(t.Context())[name])
+			first.Waits(t)
 			cancel()
-			first.want(t, context.Canceled)
-			second.waits(t)
+			first.Want(t, context.Canceled)
+			second.Waits(t)
 			if n := q.Len(); n != 2 {
 				t.Errorf("%s: %d deltas pending at a limit of 2", name, n)
 			}
-			q.pop(t.Context()).want(t, nil)
-			second.want(t, nil)
-			third := start(q.producers(t.Context())[name])
-			third.want(t, nil)
+			q.pop(t.Context()).Want(t, nil)
+			second.Want(t, nil)
+			third := waittest.Start(q.producers(t.Context())[name])
+			third.Want(t, nil)
 			q.Close()
 		})
 	}
@@ -167,7 +136,7 @@ func TestBackPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, producers = 3, 10
 		q := newWaitQueue(limit)
-		var adds []call
+		var adds []waittest.Call
 		for key := range producers {
 			adds = append(adds, q.add(t.Context(), key))
 		}
@@ -175,13 +144,13 @@ func TestBackPressure(t *testing.T) {
 			if want := min(left, limit); q.Len() != want {
 				t.Fatalf("%d deltas pending, want %d", q.Len(), want)
 			}
-			q.pop(t.Context()).want(t, nil)
+			q.pop(t.Context()).Want(t, nil)
 			if want := min(left, limit); q.got.Len() != want {
 				t.Fatalf("a batch of %d, want %d", q.got.Len(), want)
 			}
 		}
 		for _, add := range adds {
-			add.want(t, nil)
+			add.Want(t, nil)
 		}
 	})
 }
@@ -194,15 +163,15 @@ func TestReplaceIsTakenWhole(t *testing.T) {
 		for key := range 10 {
 			list.Items = append(list.Items, Item[int, int]{Key: key})
 		}
-		q.add(t.Context(), 0).want(t, nil)
-		start(func() error { return q.Replace(t.Context(), list) }).want(t, nil)
+		q.add(t.Context(), 0).Want(t, nil)
+		waittest.Start(func() error { return q.Replace(t.Context(), list) }).Want(t, nil)
 		if q.Len() != 11 {
 			t.Fatalf("%d deltas pending, want 11", q.Len())
 		}
 		add := q.add(t.Context(), 1)
-		add.waits(t)
-		q.pop(t.Context()).want(t, nil)
-		add.want(t, nil)
+		add.Waits(t)
+		q.pop(t.Context()).Want(t, nil)
+		add.Want(t, nil)
 	})
 }
 
@@ -224,32 +193,32 @@ func TestCloseWhilePopWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWaitQueue(1)
 		pop := q.pop(t.Context())
-		pop.waits(t)
+		pop.Waits(t)
 		q.Close()
-		pop.want(t, ErrClosed)
+		pop.Want(t, ErrClosed)
 		q.Close()
-		q.pop(t.Context()).want(t, ErrClosed)
+		q.pop(t.Context()).Want(t, ErrClosed)
 	})
 }
 
 func TestCloseWhileProducersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWaitQueue(1)
-		q.add(t.Context(), 7).want(t, nil)
-		calls := map[string]call{}
+		q.add(t.Context(), 7).Want(t, nil)
+		calls := map[string]waittest.Call{}
 		for name, put := range q.producers(t.Context()) {
-			calls[name] = start(put)
-			calls[name].waits(t)
+			calls[name] = waittest.Start(put)
+			calls[name].Waits(t)
 		}
 		q.Close()
 		for _, c := range calls {
-			c.want(t, ErrClosed)
+			c.Want(t, ErrClosed)
 		}
-		q.pop(t.Context()).want(t, nil) // what came in goes out
+		q.pop(t.Context()).Want(t, nil) // what came in goes out
 		if q.got.Len() != 1 || q.got.ResourceVersion() != "" {
 			t.Errorf("got %d deltas at %q", q.got.Len(), q.got.ResourceVersion())
 		}
-		q.pop(t.Context()).want(t, ErrClosed)
+		q.pop(t.Context()).Want(t, ErrClosed)
 	})
 }
 
@@ -262,7 +231,7 @@ func TestCloseFirst(t *testing.T) {
 				t.Errorf("%s: got error %v", name, err)
 			}
 		}
-		q.pop(t.Context()).want(t, ErrClosed)
+		q.pop(t.Context()).Want(t, ErrClosed)
 	})
 }
 
@@ -270,15 +239,15 @@ func TestCloseFirst(t *testing.T) {
 func TestCloseInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWaitQueue(1)
-		q.add(t.Context(), 1).want(t, nil)
-		q.pop(t.Context()).want(t, nil)
+		q.add(t.Context(), 1).Want(t, nil)
+		q.pop(t.Context()).Want(t, nil)
 		q.Close()
 		for key, deltas := range q.got.All() {
 			if key != 1 || len(deltas) != 1 {
 				t.Errorf("got key %d with %v", key, deltas)
 			}
 		}
-		q.pop(t.Context()).want(t, ErrClosed)
+		q.pop(t.Context()).Want(t, ErrClosed)
 	})
 }
 
@@ -286,13 +255,13 @@ func TestCloseInFlight(t *testing.T) {
 func TestCloseWakesAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWaitQueue(1)
-		var pops []call
+		var pops []waittest.Call
 		for range 10 {
-			pops = append(pops, start(func() error { _, err := q.Pop(t.Context()); return err }))
+			pops = append(pops, waittest.Start(func() error { _, err := q.Pop(t.Context()); return err }))
 		}
 		q.Close()
 		for _, pop := range pops {
-			pop.want(t, ErrClosed)
+			pop.Want(t, ErrClosed)
 		}
 	})
 }

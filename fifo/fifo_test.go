@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+
+	"github.com/kinform/kinform/internal/waittest"
 )
 
 // model is a FIFO that is too simple to be wrong: a slice that is searched.
@@ -333,19 +335,19 @@ func TestFIFOWaits(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					f := New[int, int]()
 					ctx, cancel := context.WithCancel(t.Context())
-					gone := start(func() error { return consume(ctx, f) })
-					gone.waits(t)
+					gone := waittest.Start(func() error { return consume(ctx, f) })
+					gone.Waits(t)
 					cancel()
-					gone.want(t, context.Canceled)
-					first := start(func() error { return consume(t.Context(), f) })
-					first.waits(t)
+					gone.Want(t, context.Canceled)
+					first := waittest.Start(func() error { return consume(t.Context(), f) })
+					first.Waits(t)
 					must(t, put(f))
-					first.want(t, nil)
-					second := start(func() error { return consume(t.Context(), f) })
+					first.Want(t, nil)
+					second := waittest.Start(func() error { return consume(t.Context(), f) })
 					must(t, f.Replace(nil))
-					second.waits(t)
+					second.Waits(t)
 					f.Close()
-					second.want(t, ErrClosed)
+					second.Want(t, ErrClosed)
 					wantErr(t, put(f), ErrClosed)
 				})
 			})
@@ -359,9 +361,9 @@ func ignore(Item[int, int]) error { return nil }
 func TestFIFOWakesAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New[int, int]()
-		var pops []call
+		var pops []waittest.Call
 		for range 10 {
-			pops = append(pops, start(func() error { _, err := f.Pop(t.Context()); return err }))
+			pops = append(pops, waittest.Start(func() error { _, err := f.Pop(t.Context()); return err }))
 		}
 		must(t, f.Replace([]Item[int, int]{{Key: 1}, {Key: 2}, {Key: 3}}))
 		synctest.Wait()
@@ -393,16 +395,16 @@ func TestPutBackWakes(t *testing.T) {
 				f := New[int, int]()
 				must(t, f.Add(1, 10))
 				release := make(chan struct{})
-				failing := start(func() error {
+				failing := waittest.Start(func() error {
 					defer func() { _ = recover() }()
 					_ = f.Process(t.Context(), func(item Item[int, int]) error { <-release; return process(item) })
 					return nil
 				})
-				pop := start(func() error { _, err := f.Pop(t.Context()); return err })
-				pop.waits(t)
+				pop := waittest.Start(func() error { _, err := f.Pop(t.Context()); return err })
+				pop.Waits(t)
 				close(release)
-				failing.want(t, nil)
-				pop.want(t, nil)
+				failing.Want(t, nil)
+				pop.Want(t, nil)
 			})
 		})
 	}

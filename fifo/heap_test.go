@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+
+	"github.com/kinform/kinform/internal/waittest"
 )
 
 func newHeap(t testing.TB) *Heap[int, int] {
@@ -173,23 +175,23 @@ func TestHeapWaits(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHeap(t)
-				pop := func(ctx context.Context) call {
-					return start(func() error { _, _, err := h.Pop(ctx); return err })
+				pop := func(ctx context.Context) waittest.Call {
+					return waittest.Start(func() error { _, _, err := h.Pop(ctx); return err })
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				gone := pop(ctx)
-				gone.waits(t)
+				gone.Waits(t)
 				cancel()
-				gone.want(t, context.Canceled)
+				gone.Want(t, context.Canceled)
 				first := pop(t.Context())
-				first.waits(t)
+				first.Waits(t)
 				must(t, put(h))
-				first.want(t, nil)
+				first.Want(t, nil)
 				second := pop(t.Context())
 				must(t, h.AddAll(nil))
-				second.waits(t)
+				second.Waits(t)
 				h.Close()
-				second.want(t, ErrClosed)
+				second.Want(t, ErrClosed)
 				wantErr(t, put(h), ErrClosed)
 			})
 		})
@@ -200,9 +202,9 @@ func TestHeapWaits(t *testing.T) {
 func TestHeapWakesAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHeap(t)
-		var pops []call
+		var pops []waittest.Call
 		for range 10 {
-			pops = append(pops, start(func() error { _, _, err := h.Pop(t.Context()); return err }))
+			pops = append(pops, waittest.Start(func() error { _, _, err := h.Pop(t.Context()); return err }))
 		}
 		must(t, h.AddAll([]Item[int, int]{{Key: 1}, {Key: 2}, {Key: 3}}))
 		synctest.Wait()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 
 	"go.uber.org/goleak"
 )
@@ -24,38 +23,6 @@ func must(t testing.TB, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// call is a method that runs in a goroutine of its own: its error, once it has ended.
-type call chan error
-
-// start runs f and returns once it has ended or waits.
-func start(f func() error) call {
-	c := make(call, 1)
-	go func() { c <- f() }()
-	synctest.Wait()
-	return c
-}
-
-func (c call) want(t *testing.T, err error) {
-	t.Helper()
-	synctest.Wait()
-	select {
-	case got := <-c:
-		if !errors.Is(got, err) {
-			t.Fatalf("got error %v, want %v", got, err)
-		}
-	default:
-		t.Fatalf("waits, want error %v", err)
-	}
-}
-
-func (c call) waits(t *testing.T) {
-	t.Helper()
-	synctest.Wait()
-	if len(c) > 0 {
-		t.Fatalf("does not wait, error %v", <-c)
 	}
 }
 

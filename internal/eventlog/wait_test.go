@@ -2,49 +2,17 @@ package eventlog
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kinform/kinform/internal/waittest"
 )
 
-// call is a method that runs in a goroutine of its own: its error, once it has ended.
-type call chan error
-
-// start runs f and returns once it has ended or waits.
-func start(f func() error) call {
-	c := make(call, 1)
-	go func() { c <- f() }()
-	synctest.Wait()
-	return c
-}
-
-// want fails the test unless the call has ended with err.
-func (c call) want(t *testing.T, err error) {
-	t.Helper()
-	synctest.Wait()
-	select {
-	case got := <-c:
-		if !errors.Is(got, err) {
-			t.Fatalf("got error %v, want %v", got, err)
-		}
-	default:
-		t.Fatalf("waits, want error %v", err)
-	}
-}
-
-func (c call) waits(t *testing.T) {
-	t.Helper()
-	synctest.Wait()
-	if len(c) > 0 {
-		t.Fatalf("does not wait, error %v", <-c)
-	}
-}
-
 // next reads one run, which run is set to.
-func next(ctx context.Context, c *Cursor[int], run *[]int) call {
-	return start(func() (err error) {
+func next(ctx context.Context, c *Cursor[int], run *[]int) waittest.Call {
+	return waittest.Start(func() (err error) {
 		*run, err = c.Next(ctx)
 		return err
 	})
@@ -64,11 +32,11 @@ func TestNextWaits(t *testing.T) {
 		c := l.NewCursor()
 		for round := range 3 * maxBlock { // over the ends of blocks
 			parked := next(t.Context(), c, &run)
-			parked.waits(t)
+			parked.Waits(t)
 			l.Append(round)
-			parked.waits(t) // not published
+			parked.Waits(t) // not published
 			l.Publish()
-			parked.want(t, nil)
+			parked.Want(t, nil)
 			if !slices.Equal(run, []int{round}) {
 				t.Fatalf("got %v, want %d", run, round)
 			}
@@ -86,9 +54,9 @@ func TestNextWaitsOnWithoutEvents(t *testing.T) {
 		l.Publish()
 		l.NewCursor().Close()
 		l.Publish()
-		parked.waits(t)
+		parked.Waits(t)
 		publish(&l, 2)
-		parked.want(t, nil)
+		parked.Want(t, nil)
 		if len(run) != 2 {
 			t.Errorf("got %v", run)
 		}
@@ -103,15 +71,15 @@ func TestNextEndsWithContext(t *testing.T) {
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			parked := next(ctx, c, &run)
-			parked.waits(t)
+			parked.Waits(t)
 			time.Sleep(time.Hour)
-			parked.want(t, context.DeadlineExceeded)
+			parked.Want(t, context.DeadlineExceeded)
 			cancel()
 		}
 		publish(&l, 1)
-		next(never, c, &run).want(t, context.Canceled) // though there is an event
-		next(t.Context(), c, &run).want(t, nil)
-		next(t.Context(), c, &run).waits(t)
+		next(never, c, &run).Want(t, context.Canceled) // though there is an event
+		next(t.Context(), c, &run).Want(t, nil)
+		next(t.Context(), c, &run).Waits(t)
 		c.Close()
 	})
 }
@@ -122,15 +90,15 @@ func TestCloseWhileParked(t *testing.T) {
 		var run, other []int
 		c, stays := l.NewCursor(), l.NewCursor()
 		parked, on := next(t.Context(), c, &run), next(t.Context(), stays, &other)
-		parked.waits(t)
+		parked.Waits(t)
 		c.Close()
 		c.Close()
-		parked.want(t, ErrClosed)
-		next(t.Context(), c, &run).want(t, ErrClosed)
-		next(never, c, &run).want(t, ErrClosed)
-		on.waits(t)
+		parked.Want(t, ErrClosed)
+		next(t.Context(), c, &run).Want(t, ErrClosed)
+		next(never, c, &run).Want(t, ErrClosed)
+		on.Waits(t)
 		publish(&l, 1)
-		on.want(t, nil)
+		on.Want(t, nil)
 	})
 }
 
@@ -141,9 +109,9 @@ func TestCloseWithEventsLeft(t *testing.T) {
 		var run []int
 		c := l.NewCursor()
 		publish(&l, 3*maxBlock)
-		next(t.Context(), c, &run).want(t, nil)
+		next(t.Context(), c, &run).Want(t, nil)
 		c.Close()
-		next(t.Context(), c, &run).want(t, ErrClosed)
+		next(t.Context(), c, &run).Want(t, ErrClosed)
 	})
 }
 
@@ -157,9 +125,9 @@ func TestWaitLag(t *testing.T) {
 		publish(&l, firstBlock) // a run each
 		publish(&l, 2*firstBlock)
 		const all = 3 * firstBlock
-		start(func() error { return l.WaitLag(t.Context(), all) }).want(t, nil)
-		lag := start(func() error { return l.WaitLag(t.Context(), all-1) })
-		none := start(func() error { return l.WaitLag(t.Context(), 0) })
+		waittest.Start(func() error { return l.WaitLag(t.Context(), all) }).Want(t, nil)
+		lag := waittest.Start(func() error { return l.WaitLag(t.Context(), all-1) })
+		none := waittest.Start(func() error { return l.WaitLag(t.Context(), 0) })
 		for _, step := range []struct {
 			cursor    *Cursor[int]
 			lag, none bool // ended
@@ -178,8 +146,8 @@ func TestWaitLag(t *testing.T) {
 				t.Fatalf("ended: %t, %t; want %t, %t", len(lag) > 0, len(none) > 0, step.lag, step.none)
 			}
 		}
-		lag.want(t, nil)
-		none.want(t, nil)
+		lag.Want(t, nil)
+		none.Want(t, nil)
 	})
 }
 
@@ -191,19 +159,19 @@ func TestWaitLagEndsWithContext(t *testing.T) {
 		publish(&l, 1)
 		for range 2 { // the second finds the first's traces
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-			wait := start(func() error { return l.WaitLag(ctx, 0) })
-			wait.waits(t)
+			wait := waittest.Start(func() error { return l.WaitLag(ctx, 0) })
+			wait.Waits(t)
 			time.Sleep(time.Hour)
-			wait.want(t, context.DeadlineExceeded)
+			wait.Want(t, context.DeadlineExceeded)
 			cancel()
 		}
-		next(t.Context(), c, &run).want(t, nil)
-		wait := start(func() error { return l.WaitLag(t.Context(), 0) })
-		wait.waits(t)
+		next(t.Context(), c, &run).Want(t, nil)
+		wait := waittest.Start(func() error { return l.WaitLag(t.Context(), 0) })
+		wait.Waits(t)
 		parked := next(t.Context(), c, &run)
-		wait.want(t, nil)
+		wait.Want(t, nil)
 		c.Close()
-		parked.want(t, ErrClosed)
+		parked.Want(t, ErrClosed)
 	})
 }
 
@@ -213,12 +181,12 @@ func TestWaitLagEndsWithClose(t *testing.T) {
 		var l Log[int]
 		a, b := l.NewCursor(), l.NewCursor()
 		publish(&l, 1)
-		wait := start(func() error { return l.WaitLag(t.Context(), 0) })
-		wait.waits(t)
+		wait := waittest.Start(func() error { return l.WaitLag(t.Context(), 0) })
+		wait.Waits(t)
 		a.Close()
-		wait.waits(t)
+		wait.Waits(t)
 		b.Close()
-		wait.want(t, nil)
+		wait.Want(t, nil)
 	})
 }
 
@@ -228,11 +196,11 @@ func TestNewCursorBesideWaitLag(t *testing.T) {
 		var l Log[int]
 		a := l.NewCursor()
 		publish(&l, 1)
-		wait := start(func() error { return l.WaitLag(t.Context(), 0) })
+		wait := waittest.Start(func() error { return l.WaitLag(t.Context(), 0) })
 		b := l.NewCursor()
-		wait.waits(t)
+		wait.Waits(t)
 		a.Close()
-		wait.want(t, nil) // b has nothing before it
+		wait.Want(t, nil) // b has nothing before it
 		b.Close()
 	})
 }
@@ -253,13 +221,13 @@ func TestParkLooksOnceMore(t *testing.T) {
 				if name == "events in a new block" {
 					publish(&l, 1)
 				}
-				next(t.Context(), c, &run).want(t, nil)
+				next(t.Context(), c, &run).Want(t, nil)
 				if got := c.take(c.block.Load()); got != nil {
 					t.Fatalf("got %v", got)
 				}
 				happens(&l, c)
-				park := start(func() error { c.park(t.Context()); return nil })
-				park.want(t, nil)
+				park := waittest.Start(func() error { c.park(t.Context()); return nil })
+				park.Want(t, nil)
 			})
 		})
 	}
