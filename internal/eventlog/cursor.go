@@ -9,7 +9,9 @@ import (
 // Cursor is one reader's place in a log. It must be closed, or the log keeps all that
 // comes after it.
 type Cursor[E any] struct {
-	log *Log[E]
+	// Set when it is made and never changed.
+	log   *Log[E]
+	loose bool // is not waited for
 
 	// Owned by the reader.
 	from  int // first event of block that Next has not returned
@@ -17,6 +19,7 @@ type Cursor[E any] struct {
 
 	block  atomic.Pointer[block[E]] // moved by the reader; nil once the cursor is closed
 	read   atomic.Uint64            // position: events that are done with
+	last   atomic.Uint64            // position to end at, and one more; 0 for none
 	parked atomic.Bool              // the reader waits for wake, or is about to
 	wake   chan struct{}
 }
@@ -28,7 +31,7 @@ type Cursor[E any] struct {
 func (c *Cursor[E]) Next(ctx context.Context) ([]E, error) {
 	c.done()
 	for {
-		b := c.block.Load()
+		b := c.at()
 		if b == nil {
 			return nil, ErrClosed
 		}
@@ -42,12 +45,51 @@ func (c *Cursor[E]) Next(ctx context.Context) ([]E, error) {
 	}
 }
 
+// TryNext is Next without the wait: it returns nil if there is nothing yet.
+func (c *Cursor[E]) TryNext() ([]E, error) {
+	c.done()
+	b := c.at()
+	if b == nil {
+		return nil, ErrClosed
+	}
+	return c.take(b), nil
+}
+
+// at returns the cursor's block, nil if it is closed or is at its end.
+func (c *Cursor[E]) at() *block[E] {
+	if c.ended() {
+		c.Close()
+	}
+	return c.block.Load()
+}
+
+// ended reports whether the cursor was told to finish and has.
+func (c *Cursor[E]) ended() bool {
+	last := c.last.Load()
+	return last != 0 && c.read.Load() >= last-1
+}
+
+// Finish makes the cursor end where the log is now: Next returns what is published, and
+// then ErrClosed. A Next that runs meanwhile may return some events more.
+func (c *Cursor[E]) Finish() {
+	c.last.Store(c.log.position.Load() + 1)
+	c.log.mu.Lock()
+	defer c.log.mu.Unlock()
+	c.log.moved() // what comes after it does not count as lag
+	c.unpark()
+}
+
 // take returns the published events from the cursor on, nil if there are none or if the
 // cursor was closed. b is the cursor's block.
 func (c *Cursor[E]) take(b *block[E]) []E {
 	for {
 		n := int(b.published.Load())
 		if c.from < n {
+			if last := c.last.Load(); last != 0 {
+				if n = min(n, c.from+int(int64(last-1-c.read.Load()))); n <= c.from {
+					return nil // told to finish just now
+				}
+			}
 			run := b.events[c.from:n:n]
 			c.from, c.taken = n, len(run)
 			return run
@@ -79,7 +121,7 @@ func (c *Cursor[E]) park(ctx context.Context) {
 // awake reports whether Next need not wait.
 func (c *Cursor[E]) awake() bool {
 	b := c.block.Load()
-	return b == nil || c.from < int(b.published.Load()) || b.next.Load() != nil
+	return b == nil || c.ended() || c.from < int(b.published.Load()) || b.next.Load() != nil
 }
 
 // unpark wakes the reader if it waits. An old token in wake serves as well as a new one.
@@ -111,12 +153,29 @@ func (c *Cursor[E]) done() {
 // Read returns the log's position up to which the cursor is done.
 func (c *Cursor[E]) Read() uint64 { return c.read.Load() }
 
+// Position is Read once the reader is done with the last run. The reader's.
+func (c *Cursor[E]) Position() uint64 { return c.read.Load() + uint64(c.taken) }
+
+// Lag returns the number of events that are published and that the cursor is not done
+// with, up to where it is to finish.
+func (c *Cursor[E]) Lag() uint64 {
+	read := c.read.Load() // first, so that the position is not behind it
+	end := c.log.position.Load()
+	if last := c.last.Load(); last != 0 {
+		end = min(end, last-1)
+	}
+	return max(end, read) - read
+}
+
 // Close ends the cursor: Next returns ErrClosed from now on, and nobody waits for the
 // cursor any more. It keeps no events, except for the reader's last run. Closing again
 // does nothing.
-func (c *Cursor[E]) Close() {
+func (c *Cursor[E]) Close() { c.close() }
+
+// close reports whether the cursor was open.
+func (c *Cursor[E]) close() bool {
 	if c.block.Swap(nil) == nil {
-		return
+		return false
 	}
 	l := c.log
 	l.mu.Lock()
@@ -125,4 +184,5 @@ func (c *Cursor[E]) Close() {
 	l.left = true
 	l.moved()
 	c.unpark()
+	return true
 }

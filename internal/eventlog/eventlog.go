@@ -17,8 +17,6 @@
 package eventlog
 
 import (
-	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -33,11 +31,14 @@ const (
 // block is a run of events. Readers see those below published.
 type block[E any] struct {
 	events    []E
+	start     uint64 // the log's position before the first event
 	published atomic.Int64
 	next      atomic.Pointer[block[E]] // set once the block is full and all published
 }
 
-func newBlock[E any](n int) *block[E] { return &block[E]{events: make([]E, n)} }
+func newBlock[E any](start uint64, n int) *block[E] {
+	return &block[E]{events: make([]E, n), start: start}
+}
 
 // Log is the writer's side. The zero value is an empty log.
 type Log[E any] struct {
@@ -58,12 +59,18 @@ type Log[E any] struct {
 
 // NewCursor returns a cursor that reads what is appended from now on. What was appended
 // before is published now.
-func (l *Log[E]) NewCursor() *Cursor[E] {
+func (l *Log[E]) NewCursor() *Cursor[E] { return l.open(false) }
+
+// NewLooseCursor returns a cursor that WaitLag does not wait for. The writer is to [Log.Cut]
+// it when it lags.
+func (l *Log[E]) NewLooseCursor() *Cursor[E] { return l.open(true) }
+
+func (l *Log[E]) open(loose bool) *Cursor[E] {
 	l.Publish()
 	if l.tail == nil {
-		l.tail = newBlock[E](firstBlock)
+		l.tail = newBlock[E](l.position.Load(), firstBlock)
 	}
-	c := &Cursor[E]{log: l, from: l.used, wake: make(chan struct{}, 1)}
+	c := &Cursor[E]{log: l, loose: loose, from: l.used, wake: make(chan struct{}, 1)}
 	c.block.Store(l.tail)
 	c.read.Store(l.position.Load())
 	l.mu.Lock()
@@ -94,7 +101,7 @@ func (l *Log[E]) grow() {
 	if full == nil {
 		return
 	}
-	l.setTail(newBlock[E](min(2*len(full.events), maxBlock)))
+	l.setTail(newBlock[E](l.position.Load(), min(2*len(full.events), maxBlock)))
 	full.next.Store(l.tail)
 }
 
@@ -143,56 +150,3 @@ func (l *Log[E]) notify() bool {
 // Position returns the number of events published since the beginning, whether there were
 // cursors or not.
 func (l *Log[E]) Position() uint64 { return l.position.Load() }
-
-// WaitLag waits until no cursor has more than limit published events before it. An event
-// counts until its reader is done with it. It returns ctx's error if it would have to wait
-// longer.
-func (l *Log[E]) WaitLag(ctx context.Context, limit uint64) error {
-	for {
-		moved := l.lagging(limit)
-		if moved == nil {
-			return nil
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// lagging returns nil if no cursor lags, and otherwise a channel that is closed when one
-// moves.
-func (l *Log[E]) lagging(limit uint64) <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	lags := func(c *Cursor[E]) bool {
-		read := c.read.Load() // first, so that the position is not behind it
-		return l.position.Load()-read > limit
-	}
-	if !slices.ContainsFunc(l.cursors, lags) {
-		return nil
-	}
-	if l.caughtUp == nil {
-		l.caughtUp = make(chan struct{})
-		l.awaited.Store(true)
-	}
-	moved := l.caughtUp
-	// The second look. A cursor that still lags by it will see awaited when it moves. One
-	// that moved between the looks may not have seen it, and may have been the last; then
-	// this is the place to tell. With an old channel, left by a wait that was given up,
-	// awaited has been set all along.
-	if !slices.ContainsFunc(l.cursors, lags) {
-		l.moved()
-	}
-	return moved
-}
-
-// moved tells who waits for it that a cursor moved or left. Called with mu held.
-func (l *Log[E]) moved() {
-	if l.caughtUp != nil {
-		close(l.caughtUp)
-		l.caughtUp = nil
-		l.awaited.Store(false)
-	}
-}

@@ -45,6 +45,17 @@ type reader struct {
 	next   int // event that it gets next
 	run    []int
 	closed bool
+	end    int // event before which it is to finish; -1 for none
+}
+
+func newReader(c *Cursor[int], next int) *reader { return &reader{Cursor: c, next: next, end: -1} }
+
+// lag is what WaitLag should see.
+func (r *reader) lag(published int) int {
+	if r.end >= 0 {
+		published = r.end
+	}
+	return max(0, published-(r.next-len(r.run)))
 }
 
 // script runs random operations. An event is the number of events before it.
@@ -68,7 +79,11 @@ func (s *script) step() {
 		s.log.Publish()
 		s.published = s.appended
 	case op < 23 && len(s.readers) < 12:
-		s.readers = append(s.readers, &reader{Cursor: s.log.NewCursor(), next: s.appended})
+		open := s.log.NewCursor
+		if s.choose.IntN(3) == 0 {
+			open = s.log.NewLooseCursor
+		}
+		s.readers = append(s.readers, newReader(open(), s.appended))
 		s.published = s.appended
 	case op < 25:
 		s.waitLag(uint64(s.choose.IntN(100)))
@@ -77,6 +92,14 @@ func (s *script) step() {
 		r := s.readers[s.choose.IntN(len(s.readers))]
 		r.Close()
 		r.closed = true
+	case op < 27 && s.choose.IntN(3) == 0:
+		r := s.readers[s.choose.IntN(len(s.readers))]
+		r.Finish()
+		if !r.closed {
+			r.end = max(s.published, r.next)
+		}
+	case op < 27 && s.choose.IntN(2) == 0:
+		s.cut(s.readers[s.choose.IntN(len(s.readers))], uint64(s.choose.IntN(50)))
 	case op < 27 && s.choose.IntN(4) == 0:
 		s.readers = slices.DeleteFunc(s.readers, func(r *reader) bool { return r.closed })
 	default:
@@ -115,15 +138,22 @@ func (s *script) checkRun(r *reader) {
 
 func (s *script) read(r *reader) {
 	ctx, want := context.Background(), error(nil)
+	try := s.choose.IntN(3) == 0
 	switch {
-	case r.closed:
-		want = ErrClosed
+	case r.closed || r.next == r.end:
+		want, r.closed = ErrClosed, true
+	case try:
 	case r.next == s.published || s.choose.IntN(10) == 0:
 		ctx, want = never, context.Canceled
 	}
-	run, err := r.Next(ctx)
-	if !errors.Is(err, want) || (err == nil) != (len(run) > 0) {
-		s.t.Fatalf("got %d events, error %v; want error %v", len(run), err, want)
+	next := r.TryNext
+	if !try {
+		next = func() ([]int, error) { return r.Next(ctx) }
+	}
+	some := want == nil && r.next < s.published
+	run, err := next()
+	if !errors.Is(err, want) || some != (len(run) > 0) {
+		s.t.Fatalf("got %d events, error %v; want some %t, error %v", len(run), err, some, want)
 	}
 	r.run = run
 	r.next += len(run)
@@ -138,13 +168,41 @@ func (s *script) read(r *reader) {
 func (s *script) waitLag(limit uint64) {
 	var want error
 	for _, r := range s.readers {
-		if !r.closed && s.log.Position()-r.Read() > limit {
+		if !r.closed && !r.loose && uint64(r.lag(int(s.log.Position()))) > limit {
 			want = context.Canceled
 		}
+	}
+	if s.log.Lags(limit) != (want != nil) {
+		s.t.Fatalf("lags more than %d: %t, want otherwise", limit, want == nil)
 	}
 	if err := s.log.WaitLag(never, limit); !errors.Is(err, want) {
 		s.t.Fatalf("got error %v, want %v", err, want)
 	}
+}
+
+// cut takes from a cursor what it has not read.
+func (s *script) cut(r *reader, limit uint64) {
+	rest, from, cut := s.log.Cut(r.Cursor, limit)
+	s.published = s.appended
+	done := r.next - len(r.run)
+	if want := !r.closed && r.block.Load() == nil; cut != want {
+		s.t.Fatalf("cut is %t, want %t", cut, want)
+	}
+	if !cut {
+		if !r.closed && uint64(s.appended-done) > limit {
+			s.t.Fatalf("not cut though %d events behind, limit %d", s.appended-done, limit)
+		}
+		return
+	}
+	if int(from) != done || len(rest) != s.appended-done || uint64(len(rest)) <= limit {
+		s.t.Fatalf("cut %d events from %d on, want %d from %d on", len(rest), from, s.appended-done, done)
+	}
+	for i, event := range rest {
+		if event != done+i {
+			s.t.Fatalf("cut event %d where %d should be", event, done+i)
+		}
+	}
+	r.closed = true
 }
 
 func TestAgainstModel(t *testing.T) {

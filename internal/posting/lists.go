@@ -129,10 +129,15 @@ func (l *Lists[V]) Freeze(value Value[V]) []uint32 {
 	return l.posts[p-1].ids
 }
 
-// Warm reads what Set will read of slot and, with leaving, what Drop will, and returns
-// something that depends on it. The writer calls it while it waits for other memory, so
-// that the processor fetches both at a time. It changes nothing.
-func (l *Lists[V]) Warm(slot uint32, leaving bool) uint32 {
+// Has says whether values, in this order, are those of slot.
+func (l *Lists[V]) Has(slot uint32, values []Value[V]) bool {
+	return l.same(l.refsOf(slot), values)
+}
+
+// Warm reads what leaving a posting will read of slot, and returns something that depends
+// on it. The writer calls it while it waits for other memory, so that the processor
+// fetches both at a time. It changes nothing.
+func (l *Lists[V]) Warm(slot uint32) uint32 {
 	if int(slot) >= len(l.refs) {
 		return 0
 	}
@@ -141,9 +146,6 @@ func (l *Lists[V]) Warm(slot uint32, leaving bool) uint32 {
 		return r.pos
 	}
 	ids := l.posts[r.post-1].ids
-	if !leaving {
-		return uint32(len(ids))
-	}
 	return l.refs[ids[len(ids)-1]].pos ^ ids[r.pos]
 }
 

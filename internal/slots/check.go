@@ -1,14 +1,11 @@
 package slots
 
-import (
-	"fmt"
+import "fmt"
 
-	"github.com/kinform/kinform/internal/keytable"
-)
-
-// Check verifies the invariants of the State and returns the first breach. hashOf
-// returns the hash of an object's key. Cost: O(objects). It is a writer's call.
-func (s *Slots[T]) Check(hashOf func(T) (uint32, error)) error {
+// Check verifies the invariants of the State and returns the first breach. find returns
+// the slot in which keys has the key of an object, and whether it has it. Cost:
+// O(objects). It is a writer's call.
+func (s *Slots[T]) Check(find func(T) (slot uint32, ok bool, err error)) error {
 	st := s.st
 	s.mu.RLock()
 	view := st.objs.View()
@@ -22,11 +19,11 @@ func (s *Slots[T]) Check(hashOf func(T) (uint32, error)) error {
 	seen := 0
 	for slot, obj := range view.All {
 		seen++
-		hash, err := hashOf(obj)
+		at, ok, err := find(obj)
 		if err != nil {
 			return fmt.Errorf("object in slot %d: %w", slot, err)
 		}
-		if !st.holds(hash, slot) {
+		if !ok || at != slot {
 			return fmt.Errorf("object in slot %d is not found by its key: was it changed after it was stored?", slot)
 		}
 	}
@@ -39,14 +36,4 @@ func (s *Slots[T]) Check(hashOf func(T) (uint32, error)) error {
 		}
 	}
 	return nil
-}
-
-func (st *State[T]) holds(hash, slot uint32) bool {
-	var p keytable.Probe
-	for {
-		got, ok := st.Next(hash, &p)
-		if !ok || got == slot {
-			return ok
-		}
-	}
 }

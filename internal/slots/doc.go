@@ -1,6 +1,6 @@
 // Package slots is the shared body of a store and its indexes: objects in numbered
-// slots, the table that finds a slot by the hash of its key, the indexes over the slots,
-// and the one lock in front of them.
+// slots, the keys that find a slot, the indexes over the slots, and the one lock in front
+// of them.
 //
 // # Concurrency
 //

@@ -12,9 +12,9 @@ type Slots[T any] struct {
 	reported map[string]bool // guarded by reportMu
 }
 
-// New returns empty slots. onError may be nil.
-func New[T any](onError func(error)) *Slots[T] {
-	return &Slots[T]{st: &State[T]{}, onError: onError}
+// New returns empty slots, with keys that are empty too. onError may be nil.
+func New[T any](keys Keys, onError func(error)) *Slots[T] {
+	return &Slots[T]{st: &State[T]{keys: keys}, onError: onError}
 }
 
 // Both sides hold the lock for less than a microsecond as a rule, while to be put to

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/kinform/kinform/internal/cowvec"
+	"github.com/kinform/kinform/internal/keytable"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,15 +25,17 @@ type shadow struct {
 
 func newShadow() *shadow { return &shadow{staged: new([]int), at: map[uint32]int{}} }
 
-func (x *shadow) Name() string                    { return "shadow" }
-func (x *shadow) Stage(obj int)                   { *x.staged = append(*x.staged, obj) }
-func (x *shadow) Staged() int                     { return len(*x.staged) }
-func (x *shadow) Unstage(n int)                   { *x.staged = (*x.staged)[:n] }
-func (x *shadow) Put(slot uint32, n int)          { x.at[slot] = (*x.staged)[n] }
-func (x *shadow) Drop(slot uint32)                { delete(x.at, slot) }
-func (x *shadow) Truncate(n int)                  { x.bound = n }
-func (x *shadow) Move(from, to uint32)            { x.at[to] = x.at[from]; delete(x.at, from) }
-func (x *shadow) Warm(slot uint32, _ bool) uint32 { return slot }
+func (x *shadow) Name() string            { return "shadow" }
+func (x *shadow) Stage(obj int)           { *x.staged = append(*x.staged, obj) }
+func (x *shadow) Staged() int             { return len(*x.staged) }
+func (x *shadow) Unstage(n int)           { *x.staged = (*x.staged)[:n] }
+func (x *shadow) Put(slot uint32, n int)  { x.at[slot] = (*x.staged)[n] }
+func (x *shadow) Drop(slot uint32)        { delete(x.at, slot) }
+func (x *shadow) Truncate(n int)          { x.bound = n }
+func (x *shadow) Move(from, to uint32)    { x.at[to] = x.at[from]; delete(x.at, from) }
+func (x *shadow) Warm(slot uint32) uint32 { return slot }
+
+func (x *shadow) Prepare(n int, slot uint32, _ bool) uint32 { return uint32((*x.staged)[n]) ^ slot }
 
 func (x *shadow) Clone() Index[int] {
 	c := newShadow()
@@ -57,23 +60,39 @@ func (x *shadow) Check(objs cowvec.View[int]) error {
 	return x.broken
 }
 
-func hashOf(obj int) (uint32, error) { return uint32(obj) * 0x9e3779b1, nil }
+// names are the keys: an object is its own.
+type names struct{ keytable.Map[int] }
+
+func (k *names) Clone() Keys { return &names{k.Map.Clone()} }
+
+func hashOf(obj int) uint32 { return uint32(obj) * 0x9e3779b1 }
+
+func newSlots(onError func(error)) *Slots[int] { return New[int](&names{}, onError) }
+
+func insert(st *State[int], obj int) {
+	st.Keys().(*names).Insert(hashOf(obj), obj, st.Insert(obj, 0))
+}
 
 // find returns the slot of obj.
 func find(st *State[int], obj int) (uint32, bool) {
-	h, _ := hashOf(obj)
-	for slot := range uint32(st.Slots()) {
-		if st.Used(slot) && st.At(slot) == obj {
-			return slot, st.holds(h, slot)
+	return st.Keys().(*names).Find(hashOf(obj), obj)
+}
+
+// finder is what Check takes.
+func finder(s *Slots[int]) func(int) (uint32, bool, error) {
+	return func(obj int) (uint32, bool, error) {
+		if obj < 0 {
+			return 0, false, errors.New("no key")
 		}
+		slot, ok := find(s.st, obj)
+		return slot, ok, nil
 	}
-	return 0, false
 }
 
 // TestModel makes random changes, in place and on clones, and compares with a set.
 func TestModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
-	s, x := New[int](nil), newShadow()
+	s, x := newSlots(nil), newShadow()
 	s.AddIndexes([]Index[int]{x})
 	want := map[int]bool{}
 	rounds := 3000
@@ -103,15 +122,14 @@ func TestModel(t *testing.T) {
 			}
 			if len(want) <= target || r.IntN(10) == 0 {
 				st.Indexes()[0].Stage(obj)
-				h, _ := hashOf(obj)
-				st.Insert(h, obj, 0)
+				insert(st, obj)
 				st.Indexes()[0].Unstage(0)
 				want[obj] = true
 			}
 		}
 		also := false
 		s.End(st, func() { also = true })
-		if err := s.Check(hashOf); err != nil || !also {
+		if err := s.Check(finder(s)); err != nil || !also {
 			t.Fatalf("round %d: %v", round, err)
 		}
 		st = s.Read()
@@ -125,14 +143,13 @@ func TestModel(t *testing.T) {
 // TestTidyKeepsUp removes all but every hundredth object, one per commit, and expects
 // the slots to follow.
 func TestTidyKeepsUp(t *testing.T) {
-	s, x := New[int](nil), newShadow()
+	s, x := newSlots(nil), newShadow()
 	s.AddIndexes([]Index[int]{x})
 	const n = 20_000
 	st := s.Begin()
 	for obj := 1; obj <= n; obj++ {
 		x.Stage(obj)
-		h, _ := hashOf(obj)
-		st.Insert(h, obj, 0)
+		insert(st, obj)
 		x.Unstage(0)
 	}
 	s.End(st, func() {})
@@ -152,7 +169,7 @@ func TestTidyKeepsUp(t *testing.T) {
 			t.Fatalf("%d objects in %d slots", st.Len(), st.Slots())
 		}
 	}
-	if err := s.Check(hashOf); err != nil {
+	if err := s.Check(finder(s)); err != nil {
 		t.Error(err)
 	}
 	if s.Own().Len() != n/100 || view.Live() != n || x.bound == 0 || x.bound > 5*n/100+minSlots {
@@ -168,28 +185,22 @@ func TestCheckFinds(t *testing.T) {
 	}{
 		{"keys", func(s *Slots[int], _ *shadow) { s.st.keys.Remove(3) }},
 		{"not found by its key", func(s *Slots[int], _ *shadow) { s.st.objs.Set(3, 99) }},
-		{"not found by its key", func(s *Slots[int], _ *shadow) { s.st.keys.Remove(3); s.st.keys.Insert(5, 3) }},
+		{"not found by its key", func(s *Slots[int], _ *shadow) { s.st.keys.Remove(3); s.st.keys.(*names).Insert(5, 77, 3) }},
 		{"shadow", func(_ *Slots[int], x *shadow) { x.broken = errors.New("broken") }},
 		{"shadow", func(_ *Slots[int], x *shadow) { x.Drop(2) }},
 		{"no key", func(s *Slots[int], _ *shadow) { s.st.objs.Set(3, -1) }},
 	} {
-		s, x := New[int](nil), newShadow()
+		s, x := newSlots(nil), newShadow()
 		s.AddIndexes([]Index[int]{x})
 		st := s.Begin()
 		for obj := range 10 {
 			x.Stage(obj)
-			h, _ := hashOf(obj)
-			st.Insert(h, obj, 0)
+			insert(st, obj)
 			x.Unstage(0)
 		}
 		s.End(st, func() {})
 		check := func() error {
-			return s.Check(func(obj int) (uint32, error) {
-				if obj < 0 {
-					return 0, errors.New("no key")
-				}
-				return hashOf(obj)
-			})
+			return s.Check(finder(s))
 		}
 		if err := check(); err != nil {
 			t.Fatal(err)
@@ -202,9 +213,9 @@ func TestCheckFinds(t *testing.T) {
 }
 
 func TestReportOncePerTopic(t *testing.T) {
-	New[int](nil).Report("a", errors.New("nobody hears it"))
+	newSlots(nil).Report("a", errors.New("nobody hears it"))
 	var got []string
-	s := New[int](func(err error) { got = append(got, err.Error()) })
+	s := newSlots(func(err error) { got = append(got, err.Error()) })
 	for _, topic := range []string{"a", "b", "a", "a", "b"} {
 		s.Report(topic, errors.New(topic))
 	}
@@ -214,7 +225,7 @@ func TestReportOncePerTopic(t *testing.T) {
 }
 
 func TestLookup(t *testing.T) {
-	s := New[int](nil)
+	s := newSlots(nil)
 	s.AddIndexes([]Index[int]{newShadow()})
 	st := s.Read()
 	defer s.Done()

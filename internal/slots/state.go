@@ -1,18 +1,15 @@
 package slots
 
-import (
-	"github.com/kinform/kinform/internal/cowvec"
-	"github.com/kinform/kinform/internal/keytable"
-)
+import "github.com/kinform/kinform/internal/cowvec"
 
 // State is all that a commit changes.
 //
-// Invariants: a slot is in use in objs exactly when it is in keys; every index holds
+// Invariants: a slot is in use in objs exactly when keys has a key for it; every index holds
 // exactly the slots in use, under the values of their objects; slot objs.Len()-1 is in
 // use, and at least a quarter of the slots is, once they are more than minSlots.
 type State[T any] struct {
 	objs    cowvec.Vec[T]
-	keys    keytable.Table
+	keys    Keys
 	indexes []Index[T]
 	removed int // since the last tidy
 }
@@ -34,10 +31,8 @@ func (st *State[T]) Used(slot uint32) bool { return st.objs.Used(slot) }
 // View freezes the objects.
 func (st *State[T]) View() cowvec.View[T] { return st.objs.View() }
 
-// Next returns the next slot whose key has hash.
-func (st *State[T]) Next(hash uint32, p *keytable.Probe) (uint32, bool) {
-	return st.keys.Next(hash, p)
-}
+// Keys returns what finds slots by key, for the caller who knows the type of the keys.
+func (st *State[T]) Keys() Keys { return st.keys }
 
 // Indexes returns the indexes in the order in which they were added. Read only.
 func (st *State[T]) Indexes() []Index[T] { return st.indexes }
@@ -52,19 +47,19 @@ func (st *State[T]) Lookup(name string) Index[T] {
 	return nil
 }
 
-// Warm reads what Update, or with leaving Remove, will read of the indexes for slot, and
-// changes nothing. See posting.Lists.Warm.
-func (st *State[T]) Warm(slot uint32, leaving bool) (x uint32) {
+// Warm reads what Remove will read of the indexes for slot, and changes nothing. See
+// posting.Lists.Warm.
+func (st *State[T]) Warm(slot uint32) (x uint32) {
 	for _, ix := range st.indexes {
-		x ^= ix.Warm(slot, leaving)
+		x ^= ix.Warm(slot)
 	}
 	return x
 }
 
-// Insert adds obj, with value set staged of every index, and returns its slot.
-func (st *State[T]) Insert(hash uint32, obj T, staged int) uint32 {
+// Insert adds obj, with value set staged of every index, and returns its slot, for which
+// the caller adds the key.
+func (st *State[T]) Insert(obj T, staged int) uint32 {
 	slot := st.objs.Insert(obj)
-	st.keys.Insert(hash, slot)
 	for _, x := range st.indexes {
 		x.Put(slot, staged)
 	}

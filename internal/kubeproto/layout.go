@@ -1,0 +1,78 @@
+package kubeproto
+
+import "reflect"
+
+// shape is how a value is encoded, whatever holds it.
+type shape uint8
+
+const (
+	shapeString    shape = iota // any string kind
+	shapeBytes                  // []byte
+	shapeMessage                // a struct, decoded by its layout
+	shapeTime                   // metav1.Time
+	shapeMicroTime              // metav1.MicroTime
+	shapeQuantity               // resource.Quantity
+	shapeStrings                // a named []string that is a message, like metav1.Verbs
+	shapeForeign                // anything else with an Unmarshal method
+	shapeBool
+	shape8  // int8 and uint8
+	shape16 // int16 and uint16
+	shape32 // int32, uint32 and float32
+	shape64 // int64, uint64, int, uint and float64
+)
+
+// holder is what holds a field's values.
+type holder uint8
+
+const (
+	holdValue         holder = iota // the struct itself; a string or message, if it is length-delimited
+	holdOther                       // the struct itself, any other length-delimited value
+	holdPointer                     // a pointer, allocated if there is a value
+	holdSlice                       // a slice of values
+	holdPointers                    // a slice of pointers
+	holdStringMap                   // a map of strings by strings
+	holdQuantityMap                 // a map of quantities by strings
+	holdMap                         // a map of anything else that is no scalar, by strings
+	holdUnique                      // a string that hardly repeats: not worth a look into the cache
+	holdManagedFields               // metadata.managedFields, a slice that may be left out
+)
+
+// element is the decoder of one value.
+type element struct {
+	shape  shape
+	wire   uint8        // the wire type, not packed
+	size   uintptr      // of typ
+	layout *layout      // of a message
+	typ    reflect.Type // the Go type
+}
+
+// field is one field of a message. It is as large as a line of the processor's cache, with
+// what errors need kept elsewhere, because the next field is mostly another line.
+type field struct {
+	holder holder
+	offset uintptr // in the struct
+	element
+	*naming
+}
+
+// naming is what a field is called, in Go and on the wire.
+type naming struct {
+	whole reflect.Type // of slice, map or pointer and all
+	name  string       // on the wire
+}
+
+// layout is a message: its fields by number. Where there is none the wire type is noWire.
+type layout struct {
+	fields []field
+}
+
+// noWire is a wire type that no field has on the wire.
+const noWire = 0xff
+
+// field returns the field with the given number, or nil.
+func (l *layout) field(num int32) *field {
+	if uint(num) < uint(len(l.fields)) && l.fields[num].wire != noWire {
+		return &l.fields[num]
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package kubeproto
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+)
+
+// MaxDepth is how deep messages may nest, as in Go's own protobuf. Real objects stay below
+// 20; schemas of custom resources go deeper.
+const MaxDepth = 10_000
+
+// Plan is a type's compiled decoder. It is immutable and may be used by many goroutines.
+type Plan struct {
+	typ  reflect.Type
+	root element
+}
+
+// Options say what becomes of what is decoded. The zero value decodes like the generated
+// code.
+type Options struct {
+	// Strings makes equal strings share memory. Nil allocates each.
+	Strings *Strings
+	// DropManagedFields leaves metadata.managedFields out, also that of templates within
+	// the object. Its bytes are then not looked at.
+	DropManagedFields bool
+}
+
+// Type returns the type that the plan was compiled for, without pointers.
+func (p *Plan) Type() reflect.Type { return p.typ }
+
+// Decode reads data, an object's own bytes without an envelope, into the value that into
+// points to, which is of the plan's type and zero. (As with the generated code, what is there stays if data
+// does not have it, and lists grow.) After an error it has what came before.
+//
+// Errors: a *[DecodeError]; another one if into is of a wrong type or nil.
+func (p *Plan) Decode(data []byte, into any, o Options) error {
+	v := reflect.ValueOf(into)
+	if v.Kind() != reflect.Pointer || v.Type().Elem() != p.typ || v.IsNil() {
+		return fmt.Errorf("kubeproto: decode into %T, want a pointer to a %v", into, p.typ)
+	}
+	if err := p.decode(data, v.UnsafePointer(), o); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (p *Plan) decode(data []byte, into unsafe.Pointer, o Options) *DecodeError {
+	d := decoder{data: data, strings: o.Strings, dropManaged: o.DropManagedFields}
+	return d.value(&p.root, into, 0, len(data))
+}

@@ -1,0 +1,122 @@
+package kubeproto
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// time reads a metav1.Time or metav1.MicroTime: a message of seconds and nanoseconds, of
+// which the one has no use for the latter. Both are local, and zero without any bytes.
+func (d *decoder) time(s shape, p unsafe.Pointer, i, end int) *DecodeError {
+	var seconds int64
+	var nanos int32
+	empty := i == end
+	for data := d.data[:end]; i < len(data); {
+		if data[i] == 1<<3|wireVarint { // as nearly always
+			v, next := uvarint(data, i+1)
+			if next < 0 {
+				return failure(i, next)
+			}
+			seconds, i = int64(v), next
+			continue
+		}
+		f := readField(data, i)
+		if f.next < 0 {
+			return failure(i, f.next)
+		}
+		if f.num == 1 || f.num == 2 {
+			if f.wire != wireVarint {
+				return &DecodeError{Offset: i, Err: ErrWireType}
+			}
+			if f.num == 1 {
+				seconds = int64(f.value)
+			} else {
+				nanos = int32(f.value)
+			}
+		}
+		i = f.next
+	}
+	var t time.Time
+	switch {
+	case empty:
+	case s == shapeTime:
+		t = time.Unix(seconds, 0).Local()
+	default:
+		t = time.Unix(seconds, int64(time.Duration(nanos).Truncate(time.Microsecond))).Local()
+	}
+	if s == shapeTime {
+		(*metav1.Time)(p).Time = t
+	} else {
+		(*metav1.MicroTime)(p).Time = t
+	}
+	return nil
+}
+
+// quantity reads a resource.Quantity: a message of one string.
+func (d *decoder) quantity(p unsafe.Pointer, i, end int) *DecodeError {
+	for data := d.data[:end]; i < len(data); {
+		f := readField(data, i)
+		if f.next < 0 {
+			return failure(i, f.next)
+		}
+		if f.num == 1 {
+			if f.wire != wireBytes {
+				return &DecodeError{Offset: i, Err: ErrWireType}
+			}
+			q, err := resource.ParseQuantity(d.strings.Get(data[f.start:f.end]))
+			if err != nil {
+				return &DecodeError{Offset: i, Err: err}
+			}
+			*(*resource.Quantity)(p) = q
+		}
+		i = f.next
+	}
+	return nil
+}
+
+// stringsMessage reads a message that is a Go slice of strings. It is never nil.
+func (d *decoder) stringsMessage(list *[]string, i, end int) *DecodeError {
+	if *list == nil {
+		*list = []string{}
+	}
+	for data := d.data[:end]; i < len(data); {
+		f := readField(data, i)
+		if f.next < 0 {
+			return failure(i, f.next)
+		}
+		if f.num == 1 {
+			if f.wire != wireBytes {
+				return &DecodeError{Offset: i, Err: ErrWireType}
+			}
+			if len(*list) == cap(*list) {
+				growStrings(list, 1+run(data, 1<<3|wireBytes, f.next))
+			}
+			*list = append(*list, d.strings.Get(data[f.start:f.end]))
+		}
+		i = f.next
+	}
+	return nil
+}
+
+// foreign has a value read by its own method, which may not panic past here.
+func (d *decoder) foreign(e *element, p unsafe.Pointer, i, end int) (failed *DecodeError) {
+	defer func() {
+		if r := recover(); r != nil {
+			failed = &DecodeError{Offset: i, Err: fmt.Errorf("method Unmarshal of %v panicked: %v", e.typ, r)}
+		}
+	}()
+	u, ok := reflect.NewAt(e.typ, p).Interface().(unmarshaler)
+	if !ok {
+		return &DecodeError{Offset: i, Err: errors.New("no Unmarshal method")} // Compile saw one
+	}
+	if err := u.Unmarshal(d.data[i:end:end]); err != nil {
+		return &DecodeError{Offset: i, Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package kubeproto
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// DefaultSlots is the size of a cache that takes most repeated strings of a large
+// cluster's pods: names of namespaces, nodes, images and applications, label keys.
+const DefaultSlots = 8192
+
+// maxInterned is the longest string that is looked up, in bytes. Longer ones, such as
+// the last-applied annotation, seldom repeat.
+const maxInterned = 128
+
+// Strings is a fixed-size cache of strings that makes equal strings share memory: one that
+// is in the cache is not allocated again. A string gets in when it comes for the second time and
+// stays until two times another comes that has the same slot; so strings that never repeat
+// neither push out others nor are kept alive. It may be used for any number of plans, by one goroutine at
+// a time. The zero value and nil keep nothing.
+type Strings struct {
+	slots []slot
+}
+
+type slot struct {
+	text string
+	hash uint32 // of text
+	once uint32 // hash of the last string that was not text
+}
+
+// NewStrings returns a cache of at least the given number of slots, each 24 bytes and a
+// string of up to 128 bytes. 0 and less mean [DefaultSlots].
+func NewStrings(slots int) *Strings {
+	if slots <= 0 {
+		slots = DefaultSlots
+	}
+	return &Strings{slots: make([]slot, 1<<bits.Len(uint(slots-1)))}
+}
+
+// Get returns b as a string that does not share b's memory.
+func (s *Strings) Get(b []byte) string {
+	if s == nil || len(b) == 0 || len(b) > maxInterned || len(s.slots) == 0 {
+		return string(b)
+	}
+	h := hash(b)
+	at := &s.slots[h&uint64(len(s.slots)-1)]
+	high := uint32(h>>32) | 1
+	if at.hash == high && at.text == string(b) { // the hash first: the text may be far away
+		return at.text
+	}
+	text := string(b)
+	if at.once != high {
+		at.once = high
+	} else {
+		at.text, at.hash = text, high
+	}
+	return text
+}
+
+// hash mixes all of b, 16 bytes at a time. It is fast rather than good: a collision costs
+// one allocation, so that a hostile server gains nothing by making some.
+func hash(b []byte) uint64 {
+	const k0, k1 = 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9
+	n := len(b)
+	h := uint64(n+1) * k0
+	for ; len(b) > 16; b = b[16:] {
+		hi, lo := bits.Mul64(binary.LittleEndian.Uint64(b)^k1, binary.LittleEndian.Uint64(b[8:])^h)
+		h = hi ^ lo
+	}
+	var x, y uint64
+	switch n = len(b); {
+	case n >= 8:
+		x, y = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[n-8:])
+	case n >= 4:
+		x, y = uint64(binary.LittleEndian.Uint32(b)), uint64(binary.LittleEndian.Uint32(b[n-4:]))
+	case n > 0:
+		x, y = uint64(b[0])<<8|uint64(b[n/2]), uint64(b[n-1])
+	}
+	hi, lo := bits.Mul64(x^k1, y^h)
+	hi, lo = bits.Mul64(hi^lo^k0, k1)
+	return hi ^ lo
+}

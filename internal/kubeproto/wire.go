@@ -1,0 +1,143 @@
+package kubeproto
+
+// The wire types of protobuf.
+const (
+	wireVarint  = 0
+	wireFixed64 = 1
+	wireBytes   = 2
+	wireStart   = 3
+	wireEnd     = 4
+	wireFixed32 = 5
+)
+
+// Positions below zero stand for causes, so that the functions that are called for each
+// byte need not return an error.
+const (
+	codeEOF = -1 - iota
+	codeOverflow
+	codeLength
+	codeTag
+)
+
+// uvarint reads a varint at i and returns it and the position after it. Bits beyond the
+// 64th are dropped, as the generated code does.
+func uvarint(data []byte, i int) (uint64, int) {
+	var v uint64
+	for shift := uint(0); shift < 64; shift += 7 {
+		if uint(i) >= uint(len(data)) {
+			return 0, codeEOF
+		}
+		b := data[i]
+		i++
+		v |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return v, i
+		}
+	}
+	return 0, codeOverflow
+}
+
+// span reads a length at i and returns where what has this length starts and ends.
+func span(data []byte, i int) (start, end int) {
+	if uint(i) < uint(len(data)) && data[i] < 0x80 {
+		start, end = i+1, i+1+int(data[i])
+		if end > len(data) {
+			return 0, codeEOF
+		}
+		return start, end
+	}
+	n, start := uvarint(data, i)
+	switch {
+	case start < 0:
+		return 0, start
+	case int(n) < 0:
+		return 0, codeLength
+	case int(n) > len(data)-start:
+		return 0, codeEOF
+	}
+	return start, start + int(n)
+}
+
+// skip returns the position after the field whose tag starts at i. Groups, which
+// Kubernetes does not use, are skipped with all that is in them.
+func skip(data []byte, i int) int {
+	for depth := 0; i < len(data); {
+		tag, next := uvarint(data, i)
+		if next < 0 {
+			return next
+		}
+		switch i = next; tag & 7 {
+		case wireVarint:
+			_, i = uvarint(data, i)
+		case wireFixed64:
+			i += 8
+		case wireBytes:
+			_, i = span(data, i)
+		case wireStart:
+			depth++
+		case wireEnd:
+			if depth--; depth < 0 {
+				return codeTag
+			}
+		case wireFixed32:
+			i += 4
+		default:
+			return codeTag
+		}
+		if i < 0 {
+			return i
+		}
+		if depth == 0 {
+			if i > len(data) {
+				return codeEOF
+			}
+			return i
+		}
+	}
+	return codeEOF
+}
+
+// run counts the fields with the given tag that follow each other from i on, all of them
+// length-delimited. The size of a slice or map is known by it before its first element.
+func run(data []byte, tag uint64, i int) int {
+	for n := 0; ; n++ {
+		t, next := uvarint(data, i)
+		if next < 0 || t != tag {
+			return n
+		}
+		if _, i = span(data, next); i < 0 {
+			return n
+		}
+	}
+}
+
+// rawField is one field of a message that is read without a plan.
+type rawField struct {
+	num        int32
+	wire       int
+	value      uint64 // of a varint
+	start, end int    // of what is length-delimited
+	next       int    // where the next field starts; negative for an error
+	limit      int    // where the message ends
+}
+
+// readField reads the field at i.
+func readField(data []byte, i int) rawField {
+	tag, next := uvarint(data, i)
+	if next < 0 {
+		return rawField{next: next}
+	}
+	f := rawField{num: int32(tag >> 3), wire: int(tag & 7), limit: len(data)}
+	switch {
+	case f.num <= 0 || f.wire == wireEnd:
+		f.next = codeTag
+	case f.wire == wireVarint:
+		f.value, f.next = uvarint(data, next)
+	case f.wire == wireBytes:
+		f.start, f.end = span(data, next)
+		f.next = f.end
+	default:
+		f.next = skip(data, i)
+	}
+	return f
+}
