@@ -250,7 +250,7 @@ func TestSelect(t *testing.T) {
 		p := newPod(fmt.Sprintf("ns%d", r.IntN(4)), fmt.Sprint(r.IntN(60)), "", map[string]string{})
 		for _, k := range []string{"app", "zone", "tier"} {
 			if r.IntN(3) > 0 {
-				p.Labels[k] = fmt.Sprintf("v%d", r.IntN(4))
+				p.Labels[k] = []string{"v0", "v1", "v2", "v3", ""}[r.IntN(5)]
 			}
 		}
 		key := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
@@ -278,6 +278,7 @@ func compareSelect(t *testing.T, r *rand.Rand, stores map[string]*pods, all map[
 	selectors := []string{
 		"", "app=v1", "app==v2,zone=v0", "app in (v1,v2)", "tier=v1", "tier=v1,app=v1", "app!=v1",
 		"zone notin (v1)", "app", "!zone", "app=nothing", "tier in (v0,v3),zone in (v1,v2,v3)", "app=v1,app=v2",
+		"app=", "app in (v1,),zone!=v1",
 	}
 	ns := []string{"", "ns1", "ns2", "elsewhere"}[r.IntN(4)]
 	sel, err := labels.Parse(selectors[r.IntN(len(selectors))])

@@ -19,9 +19,15 @@ type live[T any, V comparable] struct {
 // stage holds the values of objects on their way into the index.
 type stage[V comparable] struct {
 	values []posting.Value[V]
-	ends   []int // value set n is values[ends[n-1]:ends[n]]
-	buf    []V   // what the index function appends to; zeroed after use
-	dirty  bool  // buf may hold values of an object, and values more than the sets
+	sets   []valueSet
+	buf    []V  // what the index function appends to; zeroed after use
+	dirty  bool // buf may hold values of an object, and values more than the sets
+}
+
+// valueSet is the values of one object: those up to end, from the end of the one before.
+type valueSet struct {
+	end  int
+	same bool // the slot that the set is for has these values
 }
 
 // keepStaged is how many staged values an idle stage keeps room for.
@@ -46,18 +52,18 @@ func (l *live[T, V]) Name() string { return l.def.name }
 func (l *live[T, V]) Stage(obj T) {
 	s := l.stage
 	if s.dirty {
-		l.Unstage(len(s.ends))
+		l.Unstage(len(s.sets))
 	}
 	s.dirty = true
 	found := l.def.fn(s.buf[:0], obj)
 	begin := len(s.values)
 	for _, v := range found {
-		s.values = append(s.values, posting.Value[V]{V: v, Hash: l.def.hash(v)})
+		s.values = append(s.values, posting.Value[V]{V: v})
 	}
 	if len(s.values)-begin > 1 {
 		s.values = s.values[:begin+distinct(s.values[begin:])]
 	}
-	s.ends = append(s.ends, len(s.values))
+	s.sets = append(s.sets, valueSet{end: len(s.values)})
 	s.keep(found)
 	s.dirty = false
 }
@@ -98,14 +104,14 @@ func distinct[V comparable](values []posting.Value[V]) int {
 }
 
 // Staged returns the number of value sets.
-func (l *live[T, V]) Staged() int { return len(l.stage.ends) }
+func (l *live[T, V]) Staged() int { return len(l.stage.sets) }
 
 // Unstage forgets all but the first n value sets, and lets go of what they referred to.
 func (l *live[T, V]) Unstage(n int) {
 	s := l.stage
 	end := 0
 	if n > 0 {
-		end = s.ends[n-1]
+		end = s.sets[n-1].end
 	}
 	clear(s.values[end:])
 	if s.dirty { // the function panicked
@@ -113,8 +119,8 @@ func (l *live[T, V]) Unstage(n int) {
 		clear(s.buf[:cap(s.buf)])
 		s.dirty = false
 	}
-	s.values, s.ends = s.values[:end], s.ends[:n]
-	if n == 0 && (cap(s.values) > keepStaged || cap(s.ends) > keepStaged || cap(s.buf) > keepStaged) {
+	s.values, s.sets = s.values[:end], s.sets[:n]
+	if n == 0 && (cap(s.values) > keepStaged || cap(s.sets) > keepStaged || cap(s.buf) > keepStaged) {
 		*s = stage[V]{}
 	}
 }
@@ -122,13 +128,35 @@ func (l *live[T, V]) Unstage(n int) {
 func (s *stage[V]) set(n int) []posting.Value[V] {
 	begin := 0
 	if n > 0 {
-		begin = s.ends[n-1]
+		begin = s.sets[n-1].end
 	}
-	return s.values[begin:s.ends[n]]
+	return s.values[begin:s.sets[n].end]
+}
+
+// Prepare hashes the values of set n, unless slot has them already. The values are not
+// hashed by Stage, so that the index functions of an object follow each other without
+// waiting for what the values refer to.
+func (l *live[T, V]) Prepare(n int, slot uint32, stored bool) (warmed uint32) {
+	values := l.stage.set(n)
+	if stored {
+		if l.lists.Has(slot, values) {
+			l.stage.sets[n].same = true
+			return 0
+		}
+		warmed = l.lists.Warm(slot)
+	}
+	for i := range values {
+		values[i].Hash = l.def.hash(values[i].V)
+	}
+	return warmed
 }
 
 // Put makes value set n the values of slot.
-func (l *live[T, V]) Put(slot uint32, n int) { l.lists.Set(slot, l.stage.set(n)) }
+func (l *live[T, V]) Put(slot uint32, n int) {
+	if !l.stage.sets[n].same {
+		l.lists.Set(slot, l.stage.set(n))
+	}
+}
 
 // Drop takes all values from slot.
 func (l *live[T, V]) Drop(slot uint32) { l.lists.Drop(slot) }
@@ -139,13 +167,13 @@ func (l *live[T, V]) Move(from, to uint32) { l.lists.Move(from, to) }
 // Truncate says that slots at and above n are gone. What is staged has been put.
 func (l *live[T, V]) Truncate(n int) {
 	l.lists.Truncate(n)
-	if room := 64 + 4*n; cap(l.stage.values) > room || cap(l.stage.ends) > room {
+	if room := 64 + 4*n; cap(l.stage.values) > room || cap(l.stage.sets) > room {
 		*l.stage = stage[V]{}
 	}
 }
 
-// Warm reads what Put or Drop will read of slot.
-func (l *live[T, V]) Warm(slot uint32, leaving bool) uint32 { return l.lists.Warm(slot, leaving) }
+// Warm reads what Drop will read of slot.
+func (l *live[T, V]) Warm(slot uint32) uint32 { return l.lists.Warm(slot) }
 
 // Clone returns an index of its own over the same slots.
 func (l *live[T, V]) Clone() slots.Index[T] {

@@ -1,13 +1,10 @@
 package index
 
 import (
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
-	"github.com/kinform/kinform/internal/cowvec"
 	"github.com/kinform/kinform/internal/posting"
 	"github.com/kinform/kinform/internal/slots"
 )
@@ -36,8 +33,11 @@ func Select[T metav1.Object](from Reader[T], namespace string, selector labels.S
 		return (namespace == "" || obj.GetNamespace() == namespace) &&
 			(len(reqs) == 0 || selector.Matches(labels.Set(obj.GetLabels())))
 	}
+	if !best.found && namespace == "" && len(reqs) == 0 {
+		return view.AppendTo(make([]T, 0, view.Live()))
+	}
 	if !best.found {
-		return scan(view, namespace == "" && len(reqs) == 0, match)
+		return newScan[T](namespace, selector, reqs, wanted).of(view)
 	}
 	out := make([]T, 0, best.n)
 	for _, ids := range best.ids {
@@ -48,22 +48,6 @@ func Select[T metav1.Object](from Reader[T], namespace string, selector labels.S
 		}
 	}
 	return out
-}
-
-func scan[T any](view cowvec.View[T], all bool, match func(T) bool) []T {
-	if all {
-		return view.AppendTo(make([]T, 0, view.Live()))
-	}
-	var out []T
-	var c cowvec.Cursor
-	for run, ok := view.Next(&c); ok; run, ok = view.Next(&c) {
-		for _, obj := range run.Elems {
-			if match(obj) {
-				out = append(out, obj)
-			}
-		}
-	}
-	return slices.Clip(out)
 }
 
 // labelsWanted returns, for each requirement that a posting could serve, the labels of

@@ -17,21 +17,10 @@ func (a *aside[K, T]) change() *slots.State[T] {
 	return a.st
 }
 
-// put stores obj, whose key and slot have been looked up. A panic of an index function
-// passes through and leaves the state as it was.
-func (a *aside[K, T]) put(hash, slot uint32, stored bool, obj T) {
-	a.s.plan.doing = ""
+// unstage forgets the values of objects that have been put.
+func (a *aside[K, T]) unstage() {
 	for _, x := range a.st.Indexes() {
 		x.Unstage(0)
-		a.s.plan.index = x.Name()
-		x.Stage(obj)
-	}
-	a.s.plan.doing = keyFunction
-	st := a.change()
-	if stored {
-		st.Update(slot, obj, 0)
-	} else {
-		st.Insert(hash, obj, 0)
 	}
 }
 
@@ -72,7 +61,9 @@ func (a *aside[K, T]) doFrom(ops []Op[K, T], i int) (next int) {
 	}()
 	p.doing = keyFunction
 	for ; i < len(ops); i++ {
-		p.at = i
+		if p.at = i; i%blockLen == 0 {
+			a.s.warm(a.st, ops[i:])
+		}
 		a.do(&ops[i])
 	}
 	return i
@@ -96,6 +87,21 @@ func (a *aside[K, T]) do(op *Op[K, T]) {
 	case stored && a.s.isUnchanged(op.Old, op.Object):
 		op.Unchanged = true
 	default:
-		a.put(hash, slot, stored, op.Object)
+		a.put(op, hash, slot, stored)
+	}
+}
+
+// put stores the object of op. A panic of an index function passes through and leaves the
+// state as it was.
+func (a *aside[K, T]) put(op *Op[K, T], hash, slot uint32, stored bool) {
+	a.unstage()
+	a.s.plan.staged = 0
+	a.s.stage(op.Object)
+	st := a.change()
+	a.s.prepareStaged(st, 0, slot, stored)
+	if stored {
+		a.s.update(st, slot, op.Key, op.Object, 0)
+	} else {
+		a.s.insert(st, hash, op.Key, op.Object, 0)
 	}
 }

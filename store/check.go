@@ -11,11 +11,13 @@ func (s *Store[K, T]) Check() error {
 }
 
 func (s *Store[K, T]) check() error {
-	return s.slots.Check(func(obj T) (uint32, error) {
+	keys := keysOf[K](s.slots.Own())
+	return s.slots.Check(func(obj T) (uint32, bool, error) {
 		key, err := s.keyOf(obj)
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
-		return s.hash(key), nil
+		slot, ok := keys.Find(s.hash(key), key)
+		return slot, ok, nil
 	})
 }

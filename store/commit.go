@@ -42,21 +42,26 @@ func (s *Store[K, T]) Commit(rv string, ops []Op[K, T]) error {
 	if s.closed {
 		return ErrClosed
 	}
+	s.commit(rv, ops)
+	return nil
+}
+
+// commit is Commit with the lock held.
+func (s *Store[K, T]) commit(rv string, ops []Op[K, T]) {
 	defer func() { s.rewound = false }()
 	if len(ops) > s.slots.AsideAfter() {
 		s.commitAside(rv, ops)
-		return nil
+		return
 	}
 	defer s.plan.reset(s.slots)
 	s.prepare(ops)
 	s.apply(rv, ops, nil)
-	return nil
 }
 
 // Rewind says that the server has gone back in time, as one that is restored from a backup
-// does: the next Commit takes its rv though it is older, and stores every object though
-// Options.Unchanged may hold, because resourceVersions of before and after do not compare.
-// A wait for a resourceVersion that ended before may have to be begun anew.
+// does: the next Commit or Replace takes its rv though it is older, and stores every
+// object though Options.Unchanged may hold, because resourceVersions of before and after
+// do not compare. A wait for a resourceVersion that ended before may have to be begun anew.
 func (s *Store[K, T]) Rewind() {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
@@ -77,9 +82,9 @@ func (s *Store[K, T]) apply(rv string, ops []Op[K, T], gone []uint32) {
 			}
 			switch op := &ops[t.last]; {
 			case !op.Delete && t.stored:
-				st.Update(t.slot, op.Object, t.staged)
+				s.update(st, t.slot, op.Key, op.Object, t.staged)
 			case !op.Delete:
-				st.Insert(t.hash, op.Object, t.staged)
+				s.insert(st, t.hash, op.Key, op.Object, t.staged)
 			case t.stored:
 				st.Remove(t.slot)
 			}
@@ -98,6 +103,17 @@ func (s *Store[K, T]) apply(rv string, ops []Op[K, T], gone []uint32) {
 		s.waits.wakeVersions(s.rv)
 	}
 	s.verifyCommit()
+}
+
+// insert stores obj under key, with value set staged of every index.
+func (s *Store[K, T]) insert(st *slots.State[T], hash uint32, key K, obj T, staged int) {
+	keysOf[K](st).Insert(hash, key, st.Insert(obj, staged))
+}
+
+// update stores obj in place of the object in slot, which has the same key.
+func (s *Store[K, T]) update(st *slots.State[T], slot uint32, key K, obj T, staged int) {
+	keysOf[K](st).Adopt(slot, key)
+	st.Update(slot, obj, staged)
 }
 
 // end ends the changes to st, at rv. No user function runs in it.

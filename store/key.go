@@ -9,12 +9,11 @@ import (
 
 // KeyFunc returns the key of an object.
 //
-// It must be pure: one object has one key, for ever. The store keeps no keys beside its
-// objects, which saves 32 bytes each and pins no strings of objects that are gone; it
-// asks again, in the goroutine of a reader or of the writer and with no lock held, to
-// tell apart objects whose keys have the same 32-bit hash. An object whose key changes
-// after it was stored (a program wrote to the cache) is not found under either key until
-// a [Store.Replace] takes it out; [Store.Check] tells.
+// It must be pure: one object has one key, for ever. It runs with no lock held, in the
+// goroutine of the writer, and in that of a reader who iterates over keys. The store keeps
+// the key of the object that is stored, so that a lookup does not read the object. An
+// object whose key changes after it was stored (a program wrote to the cache) is still
+// found under the key that it was stored by; [Store.Check] tells.
 type KeyFunc[K comparable, T any] func(obj T) (K, error)
 
 // ObjectKey is the KeyFunc of Kubernetes objects: namespace and name.

@@ -74,7 +74,9 @@ func (s *Store[K, T]) prepareFrom(ops []Op[K, T], i int) (next int) {
 	}()
 	s.plan.doing = keyFunction
 	for ; i < len(ops); i++ {
-		s.plan.at = i
+		if s.plan.at = i; len(ops) > fewOps && i%blockLen == 0 {
+			s.warm(s.slots.Own(), ops[i:])
+		}
 		s.prepareOp(ops, i)
 	}
 	return i
@@ -124,6 +126,12 @@ func (s *Store[K, T]) prepareOp(ops []Op[K, T], i int) {
 		op.Err = err
 		return
 	}
+	// The index functions come before the lookup where they can: they read other parts of
+	// a cold object, and so the processor fetches all of it at a time.
+	early, staged := s.unchanged == nil && !op.Delete, 0
+	if early {
+		staged = s.stage(op.Object)
+	}
 	t := s.target(ops, i)
 	if t.last >= 0 {
 		if last := &ops[t.last]; !last.Delete {
@@ -140,7 +148,11 @@ func (s *Store[K, T]) prepareOp(ops []Op[K, T], i int) {
 		op.Unchanged = true
 		return
 	} else {
-		t.staged = s.stage(op.Object)
+		if !early {
+			staged = s.stage(op.Object)
+		}
+		t.staged = staged
+		s.prepareStaged(s.slots.Own(), staged, t.slot, t.stored)
 	}
 	if t.last < 0 {
 		s.plan.changes++
@@ -149,7 +161,6 @@ func (s *Store[K, T]) prepareOp(ops []Op[K, T], i int) {
 }
 
 func (s *Store[K, T]) checkKey(op *Op[K, T]) error {
-	var zero K
 	key := op.Key
 	if !op.Delete {
 		k, err := s.key(op.Object)
@@ -160,6 +171,12 @@ func (s *Store[K, T]) checkKey(op *Op[K, T]) error {
 			return &KeyError{Key: fmt.Sprint(key), Err: fmt.Errorf("%w: %v", ErrKeyMismatch, k)}
 		}
 	}
+	return usable(key)
+}
+
+// usable returns an error when nothing can be stored under key.
+func usable[K comparable](key K) error {
+	var zero K
 	switch {
 	case key == zero:
 		return &KeyError{Key: fmt.Sprint(key), Err: ErrZeroKey}
@@ -202,21 +219,15 @@ func (s *Store[K, T]) target(ops []Op[K, T], i int) *target {
 	return &p.targets[len(p.targets)-1]
 }
 
-// find returns the slot of key in st, for the writer. It warms the indexes for what comes
-// next: an update of a cold object is little but waiting for memory.
+// find returns the slot of key in st, for the writer. If the slot is to be left it warms
+// the indexes for that: a write of a cold object is little but waiting for memory, and
+// should not wait with the lock held.
 func (s *Store[K, T]) find(st *slots.State[T], hash uint32, key K, leaving bool) (uint32, bool) {
-	var probe keytable.Probe
-	for {
-		slot, ok := st.Next(hash, &probe)
-		if !ok {
-			return 0, false
-		}
-		obj := st.At(slot)
-		s.plan.warmed ^= st.Warm(slot, leaving)
-		if k, err := s.key(obj); err == nil && k == key {
-			return slot, true
-		}
+	slot, ok := keysOf[K](st).Find(hash, key)
+	if ok && leaving {
+		s.plan.warmed ^= st.Warm(slot)
 	}
+	return slot, ok
 }
 
 // stage evaluates all index functions for obj and returns the number of the value sets.
@@ -233,4 +244,14 @@ func (s *Store[K, T]) stage(obj T) int {
 	s.plan.doing = keyFunction
 	s.plan.staged++
 	return n
+}
+
+// prepareStaged prepares value set n of every index of st, for slot if stored says so.
+func (s *Store[K, T]) prepareStaged(st *slots.State[T], n int, slot uint32, stored bool) {
+	s.plan.doing = ""
+	for _, x := range st.Indexes() {
+		s.plan.index = x.Name()
+		s.plan.warmed ^= x.Prepare(n, slot, stored)
+	}
+	s.plan.doing = keyFunction
 }

@@ -5,7 +5,6 @@ import (
 	"iter"
 
 	"github.com/kinform/kinform/index"
-	"github.com/kinform/kinform/internal/keytable"
 	"github.com/kinform/kinform/internal/slots"
 )
 
@@ -28,45 +27,15 @@ func (r *Reader[K, T]) hash(key K) uint32 {
 
 // Get returns the object under key, and whether there is one.
 // Cost: no allocation; a commit in progress can delay it as the package says.
-func (r *Reader[K, T]) Get(key K) (T, bool) {
+func (r *Reader[K, T]) Get(key K) (obj T, ok bool) {
 	hash := r.hash(key)
-	var probe keytable.Probe
 	st := r.slots.Read()
-	slot, ok := st.Next(hash, &probe)
-	if !ok {
-		r.slots.Done()
-		var zero T
-		return zero, false
-	}
-	obj := st.At(slot)
-	r.slots.Done()
-	if k, err := r.key(obj); err == nil && k == key {
-		return obj, true
-	}
-	return r.getAmong(key, hash)
-}
-
-// getAmong is Get when the first object with the hash has another key.
-func (r *Reader[K, T]) getAmong(key K, hash uint32) (T, bool) {
-	var few [8]T
-	objs := few[:0]
-	var probe keytable.Probe
-	st := r.slots.Read()
-	for {
-		slot, ok := st.Next(hash, &probe)
-		if !ok {
-			break
-		}
-		objs = append(objs, st.At(slot))
+	slot, ok := keysOf[K](st).Find(hash, key)
+	if ok {
+		obj = st.At(slot)
 	}
 	r.slots.Done()
-	for _, obj := range objs {
-		if k, err := r.key(obj); err == nil && k == key {
-			return obj, true
-		}
-	}
-	var zero T
-	return zero, false
+	return obj, ok
 }
 
 // Len returns the number of objects.

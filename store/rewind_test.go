@@ -42,6 +42,27 @@ func TestRewind(t *testing.T) {
 	}
 }
 
+// TestRewindAndReplace: a Replace is the one commit that may go back, if it succeeds.
+func TestRewindAndReplace(t *testing.T) {
+	s, err := store.New(byName, store.Options[versioned]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace := func(rv, name string) error { return s.Replace([]versioned{{name, rv, ""}}, rv) }
+	if err := replace("20", "a"); err != nil {
+		t.Fatal(err)
+	}
+	s.Rewind()
+	if err := replace("11", ""); err == nil || s.ResourceVersion() != "20" {
+		t.Fatalf("a Replace with a bad object: %v, at %s", err, s.ResourceVersion())
+	}
+	for _, rv := range []string{"12", "11"} {
+		if err := replace(rv, "a"); err != nil || s.ResourceVersion() != "12" {
+			t.Errorf("Replace at %s: %v, the store is at %s, want 12", rv, err, s.ResourceVersion())
+		}
+	}
+}
+
 func TestWaitForUnequalKey(t *testing.T) {
 	s, err := store.New(func(f float64) (float64, error) { return f, nil }, store.Options[float64]{})
 	if err != nil {

@@ -51,7 +51,7 @@ func New[K comparable, T any](key KeyFunc[K, T], opts Options[T]) (*Store[K, T],
 	if key == nil {
 		return nil, ErrNoKeyFunc
 	}
-	body := slots.New[T](opts.OnError)
+	body := slots.New[T](newKeys[K](), opts.OnError)
 	ixr, err := index.NewIndexer(body, opts.Indexes...)
 	if err != nil {
 		return nil, err

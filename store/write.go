@@ -10,14 +10,19 @@ import (
 // Set stores obj under its key, in a commit of its own that leaves the resourceVersion.
 // Errors: ErrClosed, *KeyError, *index.PanicError.
 func (s *Store[K, T]) Set(obj T) error {
+	// The lock comes first: taken between two reads of a cold object, it would make the
+	// processor wait for one before the other.
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
 	key, err := s.keyOf(obj)
 	if err != nil {
 		return err
 	}
 	ops := [1]Op[K, T]{{Key: key, Object: obj}}
-	if err := s.Commit("", ops[:]); err != nil {
-		return err
-	}
+	s.commit("", ops[:])
 	return ops[0].Err
 }
 
@@ -81,6 +86,7 @@ func (s *Store[K, T]) fill(ixs []slots.Index[T]) (err error) {
 		for slot, obj := range s.slots.Own().View().All {
 			at = obj
 			x.Stage(obj)
+			x.Prepare(0, slot, false)
 			x.Put(slot, 0)
 			x.Unstage(0)
 		}

@@ -1,0 +1,99 @@
+package index
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kinform/kinform/internal/cowvec"
+)
+
+// scanBlock is how many objects a scan looks at together.
+const scanBlock = 64
+
+// scan is a [Select] that no index serves. Its time is that of reading every object's
+// labels from memory: the object, the map, its entries, their strings, each behind a
+// pointer in the one before. So it goes through a block of objects step by step, one kind
+// of read for all of them, which do not wait for each other.
+type scan[T metav1.Object] struct {
+	namespace string
+	selector  labels.Selector // nil when there are no requirements
+	exact     []Label         // one of them is required; nil when nothing as simple is
+	out       []T
+
+	n    int // objects of the block that have passed so far
+	objs [scanBlock]T
+	maps [scanBlock]map[string]string // their labels
+}
+
+func newScan[T metav1.Object](namespace string, selector labels.Selector, reqs labels.Requirements, wanted [][]Label) *scan[T] {
+	s := &scan[T]{namespace: namespace}
+	if len(reqs) > 0 {
+		s.selector = selector
+	}
+	for _, one := range wanted {
+		if s.exact == nil || len(one) < len(s.exact) {
+			s.exact = one
+		}
+	}
+	return s
+}
+
+// of returns the objects of view that match.
+func (s *scan[T]) of(view cowvec.View[T]) []T {
+	var c cowvec.Cursor
+	for run, ok := view.Next(&c); ok; run, ok = view.Next(&c) {
+		for objs := range slices.Chunk(run.Elems, scanBlock) {
+			s.block(objs)
+		}
+	}
+	return slices.Clip(s.out)
+}
+
+func (s *scan[T]) block(objs []T) {
+	s.n = copy(s.objs[:], objs)
+	if s.namespace != "" {
+		s.keep(func(i int) bool { return s.objs[i].GetNamespace() == s.namespace })
+	}
+	if s.selector != nil {
+		for i, obj := range s.objs[:s.n] {
+			s.maps[i] = obj.GetLabels()
+		}
+		if s.exact != nil {
+			s.keep(func(i int) bool { return len(s.maps[i]) > 0 })
+			s.keepExact()
+		}
+		s.keep(func(i int) bool { return s.selector.Matches(labels.Set(s.maps[i])) })
+	}
+	s.out = append(s.out, s.objs[:s.n]...)
+}
+
+// keep leaves the objects for which f is true.
+func (s *scan[T]) keep(f func(i int) bool) {
+	n := 0
+	for i := range s.n {
+		if f(i) {
+			s.objs[n], s.maps[n] = s.objs[i], s.maps[i]
+			n++
+		}
+	}
+	s.n = n
+}
+
+// keepExact leaves the objects with one of the required labels: few as a rule.
+func (s *scan[T]) keepExact() {
+	var values [scanBlock]string
+	key := s.exact[0].Key
+	for i, m := range s.maps[:s.n] {
+		values[i] = m[key] // a label that is missing is told from an empty one by Matches
+	}
+	s.keep(func(i int) bool {
+		for _, l := range s.exact {
+			if l.Value == values[i] {
+				return true
+			}
+		}
+		return false
+	})
+}

@@ -1,0 +1,70 @@
+package store
+
+import "github.com/kinform/kinform/internal/slots"
+
+// blockLen is how many keys are looked up at a time, where there are many: one step for
+// all of them after the other, because a step is little but waiting for memory, and a
+// processor waits for many reads at a time as long as they do not depend on each other.
+const blockLen = 64
+
+// block is the keys of some objects or operations, and where they are stored.
+type block[K comparable] struct {
+	n      int
+	at     [blockLen]uint32 // number of the object or operation
+	keys   [blockLen]K
+	hashes [blockLen]uint32
+	slots  [blockLen]uint32
+	stored [blockLen]bool // slots has the slot of the key
+}
+
+// add adds the key of number at.
+func (b *block[K]) add(at int, key K) {
+	b.at[b.n], b.keys[b.n] = uint32(at), key
+	b.n++
+}
+
+// find looks up all keys, for the writer. It panics when a key cannot be compared.
+func find[K comparable, T any](b *block[K], s *Store[K, T], st *slots.State[T]) {
+	keys := keysOf[K](st)
+	for i, key := range b.keys[:b.n] {
+		b.hashes[i] = s.hash(key)
+	}
+	for i, hash := range b.hashes[:b.n] {
+		b.slots[i], b.stored[i] = keys.Likely(hash)
+	}
+	for i, hash := range b.hashes[:b.n] {
+		if b.stored[i] {
+			b.slots[i], b.stored[i] = keys.Find(hash, b.keys[i])
+		}
+	}
+}
+
+// keep leaves in the block the entries for which f is true.
+func (b *block[K]) keep(f func(i int) bool) {
+	n := 0
+	for i := range b.n {
+		if f(i) {
+			b.at[n], b.keys[n], b.hashes[n] = b.at[i], b.keys[i], b.hashes[i]
+			b.slots[n], b.stored[n] = b.slots[i], b.stored[i]
+			n++
+		}
+	}
+	b.n = n
+}
+
+// warm looks up the keys of the next operations, up to a block of them, so that what
+// follows finds in the processor's cache what it needs. It changes nothing. A key that
+// cannot be looked up ends it; the operation itself will say so.
+func (s *Store[K, T]) warm(st *slots.State[T], ops []Op[K, T]) {
+	defer func() { _ = recover() }()
+	var b block[K]
+	for i := range ops[:min(len(ops), blockLen)] {
+		b.add(i, ops[i].Key)
+	}
+	find(&b, s, st)
+	for i := range b.n {
+		if b.stored[i] {
+			s.plan.warmed ^= st.Warm(b.slots[i])
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package store
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/internal/keytable"
+	"github.com/kinform/kinform/internal/slots"
+)
+
+// keyMap is the slots.Keys of a store.
+type keyMap[K comparable] struct{ keytable.Map[K] }
+
+// newKeys returns the keys of an empty store. Those of the usual types are packed.
+func newKeys[K comparable]() *keyMap[K] {
+	var parts func(K) (string, string)
+	for _, usual := range []any{
+		func(k types.NamespacedName) (string, string) { return k.Namespace, k.Name },
+		func(k string) (string, string) { return k, "" },
+	} {
+		if f, ok := usual.(func(K) (string, string)); ok {
+			parts = f
+		}
+	}
+	return &keyMap[K]{keytable.NewMap(parts)}
+}
+
+// Clone returns a map of its own.
+func (m *keyMap[K]) Clone() slots.Keys { return &keyMap[K]{m.Map.Clone()} }
+
+// keysOf returns the keys of st, which is a state of a store with keys K.
+func keysOf[K comparable, T any](st *slots.State[T]) *keyMap[K] { return st.Keys().(*keyMap[K]) }
