@@ -64,7 +64,7 @@ func TestReplaceSeesInFlight(t *testing.T) {
 	f := New(store, Options{})
 	must(t, f.Delete(never, 1, 10, ""), f.Update(never, 2, 21, ""), f.Add(never, 4, 40, ""))
 	_, _ = next(t, f)
-	must(t, f.Replace(never, List[int, int]{Keep: func(key int) bool { return key == 3 }}))
+	must(t, f.Replace(never, List[int, int]{Keep: func(key, _ int) bool { return key == 3 }}))
 	_, got := next(t, f)
 	gone := func(obj int) []Delta[int] {
 		return []Delta[int]{{Type: Deleted, FinalStateUnknown: true, Object: obj}}

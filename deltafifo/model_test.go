@@ -112,7 +112,7 @@ func (m *model) replace(keys, time int, list List[int, int]) {
 	}
 	for key := range keys {
 		obj, ok := m.newest(key)
-		if ok && !listed[key] && (list.Keep == nil || !list.Keep(key)) {
+		if ok && !listed[key] && (list.Keep == nil || !list.Keep(key, obj)) {
 			d := Delta[int]{Type: Deleted, FinalStateUnknown: true, Object: obj}
 			m.put(key, time+len(list.Items), d, "")
 		}
@@ -304,7 +304,7 @@ func (s *script) replace() {
 		list.Items = append(list.Items, Item[int, int]{Key: s.key(), Object: s.object()})
 	}
 	if kept := s.choose.IntN(256); kept%2 == 0 {
-		list.Keep = func(key int) bool { return kept>>(key%8)&1 != 0 }
+		list.Keep = func(key, _ int) bool { return kept>>(key%8)&1 != 0 }
 	}
 	if s.returned(s.queue.Replace(never, list)) {
 		s.model.replace(s.keys, s.time, list)

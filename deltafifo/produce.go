@@ -54,8 +54,9 @@ type List[K comparable, T any] struct {
 	// ResourceVersion is the list's.
 	ResourceVersion string
 	// Keep says which missing keys are not deleted, since the list may have them after
-	// all. Nil keeps none. It runs under the queue's lock and must not use the queue.
-	Keep func(K) bool
+	// all; it gets the newest object known of each, pending or not. Nil keeps none. It runs
+	// under the queue's lock and must not use the queue.
+	Keep func(K, T) bool
 }
 
 // Replace puts a Replaced delta for every item of list, and a Deleted one with an unknown
@@ -102,9 +103,9 @@ func (f *DeltaFIFO[K, T]) listed(item Item[K, T]) {
 
 // deleteMissing puts a Deleted delta for every key that exists and that the current list
 // does not have. Called with the lock held.
-func (f *DeltaFIFO[K, T]) deleteMissing(keep func(K) bool) {
+func (f *DeltaFIFO[K, T]) deleteMissing(keep func(K, T) bool) {
 	gone := func(e *entry[K, T], key K, obj T) {
-		if keep != nil && keep(key) {
+		if keep != nil && keep(key, obj) {
 			return
 		}
 		if e == nil {

@@ -103,7 +103,7 @@ func (s *server) list(rv string) (List[int, int], map[int]int) {
 		list.Items = slices.Insert(list.Items, 0, Item[int, int]{first.Key, -1})
 	}
 	if len(kept) > 0 || s.rnd.IntN(2) == 0 {
-		list.Keep = func(key int) bool { return kept[key] }
+		list.Keep = func(key, _ int) bool { return kept[key] }
 	}
 	return list, next
 }
