@@ -22,12 +22,12 @@ func tape(n int) []Event[*int] {
 // TestWatchDoesNotAllocatePerEvent: a watch costs a few allocations, however long.
 func TestWatchDoesNotAllocatePerEvent(t *testing.T) {
 	perWatch := func(n int) float64 {
-		r, err := New(&source[*int]{watch: events(tape(n)...)}, &sink[*int]{}, Options{})
+		r, err := New(&source[*int]{watch: events(tape(n)...)}, &sink[*int]{}, Options{DisableWatchList: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return testing.AllocsPerRun(5, func() {
-			r.state = state{watching: true, rv: "1000000"}
+			r.state = state{phase: watching, rv: "1000000"}
 			if err := r.watch(t.Context()); err != nil || r.state.rv != strconv.Itoa(1_000_000+n) {
 				t.Fatalf("watch: %v at %s", err, r.state.rv)
 			}
@@ -50,6 +50,11 @@ func BenchmarkRun(b *testing.B) {
 		b.ReportAllocs()
 		benchmarkRun(b, objects[*int]("1000000"), tape(n), n)
 	})
+	b.Run("stream", func(b *testing.B) {
+		b.ReportAllocs()
+		end := Event[*int]{Type: Bookmark, InitialEventsEnd: true, ResourceVersion: "2000000"}
+		benchmarkRun(b, nil, append(tape(n), end), n)
+	})
 	b.Run("list", func(b *testing.B) {
 		b.ReportAllocs()
 		benchmarkRun(b, objects("1000000", tape(n)...), nil, n)
@@ -71,7 +76,7 @@ func benchmarkRun(b *testing.B, list func(context.Context, metav1.ListOptions, f
 			}
 		}
 		s := &sink[*int]{}
-		r, err := New(src, s, Options{})
+		r, err := New(src, s, Options{DisableWatchList: list != nil})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -88,7 +93,7 @@ func BenchmarkStep(b *testing.B) {
 	b.ReportAllocs()
 	end := watchEnd{rv: "1000001", short: true, err: failure("eof", 0)}
 	for b.Loop() {
-		s := state{watching: true, rv: "1000000"}
+		s := state{phase: watching, rv: "1000000"}
 		if next, _ := s.watchEnded(end); next.failures != 1 {
 			b.Fatal(next.text())
 		}

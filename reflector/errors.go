@@ -40,6 +40,11 @@ var (
 	// ErrNoResourceVersion discards a list that cannot be watched from.
 	ErrNoResourceVersion = errors.New("list has no resourceVersion: not a Kubernetes list")
 
+	// ErrNoInitialEventsEnd ends a streaming list that has no bookmark at its end: the
+	// server closed it before, or is one that does not know of streaming lists and takes
+	// the request for a plain watch.
+	ErrNoInitialEventsEnd = errors.New("streaming list without a bookmark at its end")
+
 	// ErrShortWatch reports a watch that ended at once and moved no resourceVersion.
 	ErrShortWatch = errors.New("watch ended within a second and brought no news")
 )
@@ -80,7 +85,7 @@ func (e *ObjectError) Unwrap() error { return e.Err }
 
 // RequestError reports a list or watch that failed. The reflector goes on by itself.
 type RequestError struct {
-	// Verb is "list" or "watch".
+	// Verb is "list", "watch", or "watchlist" for a streaming list.
 	Verb string
 	// Resource is the collection's name, as [Source.Resource] returns it.
 	Resource string
@@ -104,3 +109,20 @@ func (e *RequestError) Error() string {
 
 // Unwrap returns the cause.
 func (e *RequestError) Unwrap() error { return e.Err }
+
+// SlowListError warns that a streaming list has stopped before its end. It is no failure:
+// the reflector goes on waiting, for a minute in all or Options.IdleTimeout if that is
+// less, and then asks for the list in pages.
+type SlowListError struct {
+	// Resource is the collection's name, as [Source.Resource] returns it.
+	Resource string
+	// ResourceVersion is what the list asked for.
+	ResourceVersion string
+	// Quiet is how long nothing has come at least.
+	Quiet time.Duration
+}
+
+func (e *SlowListError) Error() string {
+	return fmt.Sprintf("%s: streaming list at resourceVersion %q: nothing for %v, still waiting for the bookmark at its end",
+		e.Resource, e.ResourceVersion, e.Quiet.Round(time.Millisecond))
+}

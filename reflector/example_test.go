@@ -79,7 +79,8 @@ func Example() {
 		{Type: reflector.Bookmark, ResourceVersion: "5"},
 	}}
 	r, err := reflector.New(source, printer{}, reflector.Options{
-		OnError: func(err error) { fmt.Println(err) },
+		DisableWatchList: true, // history cannot stream its list
+		OnError:          func(err error) { fmt.Println(err) },
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -3,10 +3,12 @@ package reflector
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,12 +16,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+var manySeeds = flag.Uint64("seeds", 3000, "how many histories TestFaults plays")
+
 // TestFaults plays thousands of random histories on random bad servers. Once the servers
 // are quiet the sink must have what they have. Play one again with
 //
 //	go test -run 'TestFaults/seed=17$' ./reflector
+//
+// and more of them with -seeds 10000.
 func TestFaults(t *testing.T) {
-	seeds := uint64(3000)
+	seeds := *manySeeds
 	if testing.Short() {
 		seeds = 300
 	}
@@ -40,6 +46,8 @@ func TestFaults(t *testing.T) {
 		"refusal", "lag", "break in a list", "list without a version", "expired token", "later page is newer",
 		"expired list", "list goes back", "too large", "expired watch", "too large watch", "watch closed at once",
 		"early close", "break between events", "break in a watch", "swapped events", "event sent twice", "old event sent again",
+		"stream", "stream refused", "stream ignored", "change in a stream's list", "break in a stream's list", "pause in a stream's list",
+		"stream that stops", "stream closed before its end", "slow list", "idle watch", ErrNoInitialEventsEnd.Error(), ErrUnreadableDelete.Error(),
 		ErrOutOfOrder.Error(), ErrListTooOld.Error(), ErrNoResourceVersion.Error(), ErrShortWatch.Error(), errGarbage.Error(),
 		"kept a skipped object",
 	} {
@@ -52,15 +60,27 @@ func TestFaults(t *testing.T) {
 // playFaults must run in a synctest bubble. It adds to seen what came up.
 func playFaults(t *testing.T, seed uint64, seen map[string]int) {
 	r := rand.New(rand.NewPCG(seed, 2))
-	server := &modelServer{history: newHistory(r), rand: r, began: time.Now(), seen: seen}
+	server := &modelServer{history: newHistory(r), rand: r, began: time.Now(), kind: max(streams, r.IntN(2*streamKinds)-streamKinds), seen: seen}
 	sink := &modelSink{t: t, server: server, held: map[string]Event[thing]{}, slow: r.IntN(3) == 0}
 	sink.Discard()
+	var slow atomic.Int64 // from another goroutine
+	defer func() { seen["slow list"] += int(slow.Load()) }()
 	reflector, err := New[thing](server, sink, Options{
 		PageSize:     int64(r.IntN(5) - 1), // -1 is no limit, 0 the default
 		WatchTimeout: 20 * time.Second,
 		Backoff:      Backoff{Random: r.Float64},
+		// A few seeds have LIST alone, and some a short patience.
+		DisableWatchList:   r.IntN(5) == 0,
+		ForcePages:         r.IntN(5) == 0,
+		IdleTimeout:        time.Duration(r.IntN(3)) * 5 * time.Second,
+		InternalErrorRetry: time.Duration(r.IntN(3)-1) * 10 * time.Second,
 		OnError: func(err error) {
-			for _, known := range []error{ErrOutOfOrder, ErrListTooOld, ErrNoResourceVersion, ErrShortWatch, errGarbage} {
+			if errors.As(err, new(*SlowListError)) {
+				slow.Add(1)
+			}
+			for _, known := range []error{
+				ErrOutOfOrder, ErrListTooOld, ErrNoResourceVersion, ErrShortWatch, ErrNoInitialEventsEnd, ErrUnreadableDelete, errGarbage,
+			} {
 				if errors.Is(err, known) {
 					seen[known.Error()]++
 				}
@@ -89,6 +109,7 @@ func playFaults(t *testing.T, seed uint64, seen map[string]int) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the sink has not what the server has (-server +sink):\n%s\nstats %+v", diff, reflector.Stats())
 	}
+	seen["idle watch"] += int(reflector.Stats().IdleWatches)
 	if stats := reflector.Stats(); stats.Failures > uint64(server.lastChange/time.Second) {
 		t.Errorf("more than a failure per second: %+v in %v", stats, server.lastChange)
 	}
@@ -107,10 +128,12 @@ type modelSink struct {
 }
 
 func (s *modelSink) Listed(ctx context.Context, ev Event[thing]) error {
-	if ev.Type != Added || ev.Object.key == "" {
+	if ev.Type == Bookmark || ev.Object.key == "" {
 		s.t.Errorf("listed %+v", ev)
 	}
-	s.listed[ev.Object.key] = ev
+	if s.listed[ev.Object.key] = ev; ev.Type == Deleted {
+		delete(s.listed, ev.Object.key)
+	}
 	if s.slow && s.server.faulty() && !s.server.sleep(ctx, time.Second) {
 		return ctx.Err()
 	}

@@ -59,6 +59,15 @@ func failure(word string, retryAfter int) error {
 		err = apierrors.NewGenericServerResponse(404, "get", pods, "", "no such resource", 0, true)
 	case "bad-request":
 		err = apierrors.NewBadRequest("invalid resource version")
+	case "invalid": // what servers without streaming lists say
+		err = apierrors.NewInvalid(schema.GroupKind{Group: "meta.k8s.io", Kind: "ListOptions"}, "", nil)
+	case "method-not-allowed":
+		err = apierrors.NewMethodNotSupported(pods, "watch")
+	case "not-implemented":
+		err = apierrors.NewGenericServerResponse(501, "get", pods, "", "no watch here", 0, true)
+	case "unavailable":
+		err = apierrors.NewServiceUnavailable("starting")
+		err.(*apierrors.StatusError).ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(retryAfter)}
 	case "unreadable-delete":
 		err = ErrUnreadableDelete
 	case "out-of-order":

@@ -14,6 +14,14 @@ import (
 
 var errGarbage = errors.New("garbage")
 
+// What a server makes of a request for a streaming list.
+const (
+	streams = iota
+	refusesStreams
+	ignoresStreams // and sends the objects that there are, as old servers do
+	streamKinds
+)
+
 // modelServer serves a history. Until history.faultsEnd it is a bad lot: a few servers
 // behind one name of which some lag, some are restarting and one repeats itself. It is
 // used by the goroutine of Run alone.
@@ -21,6 +29,7 @@ type modelServer struct {
 	*history
 	rand  *rand.Rand
 	began time.Time
+	kind  int            // what it makes of a request for a streaming list
 	seen  map[string]int // how often each fault was played
 }
 
@@ -141,6 +150,12 @@ func (s *modelServer) snapshot(opts metav1.ListOptions) (n int, after string, er
 func (s *modelServer) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[thing], error] {
 	return func(yield func(Event[thing], error) bool) {
 		fail := func(err error) { yield(Event[thing]{}, err) }
+		if opts.SendInitialEvents != nil {
+			if err := s.streamList(ctx, opts, yield); err != nil && err != errLeft {
+				fail(err)
+			}
+			return
+		}
 		rv, err := strconv.Atoi(opts.ResourceVersion)
 		if err != nil {
 			fail(failure("bad-request", 0))
@@ -167,6 +182,69 @@ func (s *modelServer) Watch(ctx context.Context, opts metav1.ListOptions) iter.S
 			fail(err)
 		}
 	}
+}
+
+// streamList sends the objects that there are, what happens meanwhile, and the bookmark at
+// which the list ends and the watch begins.
+func (s *modelServer) streamList(ctx context.Context, opts metav1.ListOptions, yield func(Event[thing], error) bool) error {
+	if err := s.refuse(); err != nil {
+		return err
+	}
+	if s.kind == refusesStreams {
+		s.seen["stream refused"]++
+		return failure("invalid", 0)
+	}
+	n, _, err := s.snapshot(opts)
+	if err != nil {
+		return err
+	}
+	w := modelWatch{s: s, next: n, yield: yield, ends: s.now() + time.Duration(*opts.TimeoutSeconds)*time.Second}
+	for _, c := range s.sorted(n) {
+		c.typ = Added
+		if err := w.initial(ctx, c); err != nil {
+			return err
+		}
+	}
+	for w.next < s.count(s.now()) && (s.faulty() || s.rand.IntN(2) == 0) {
+		c := s.changes[w.next]
+		w.next++
+		if c.typ == 0 {
+			continue
+		}
+		s.seen["change in a stream's list"]++
+		if err := w.initial(ctx, c); err != nil {
+			return err
+		}
+	}
+	switch {
+	case s.kind == ignoresStreams:
+		s.seen["stream ignored"]++
+		return w.stream(ctx)
+	case s.fault("stream that stops", 10):
+		<-ctx.Done()
+		return ctx.Err()
+	case s.fault("stream closed before its end", 10):
+		return nil
+	}
+	s.seen["stream"]++
+	if !w.yield(Event[thing]{Type: Bookmark, InitialEventsEnd: true, ResourceVersion: strconv.Itoa(s.rvAfter(w.next))}, nil) {
+		return errLeft
+	}
+	return w.stream(ctx)
+}
+
+// initial sends one of the events that make up a list, which come in order.
+func (w *modelWatch) initial(ctx context.Context, c change) error {
+	if w.s.fault("break in a stream's list", 40) {
+		return failure([]string{"eof", "internal", "expired", "busy"}[w.s.rand.IntN(4)], 0)
+	}
+	if w.s.fault("pause in a stream's list", 20) && !w.s.sleep(ctx, time.Duration(w.s.rand.IntN(20))*time.Second) {
+		return ctx.Err()
+	}
+	if !w.yield(c.event()) {
+		return errLeft
+	}
+	return nil
 }
 
 // modelWatch is a watch in progress.

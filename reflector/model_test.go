@@ -32,7 +32,7 @@ type change struct {
 func (c change) event() (Event[thing], error) {
 	rv := strconv.Itoa(c.rv)
 	if c.obj.key == poison {
-		return Event[thing]{}, &ObjectError{Resource: "things", Key: poison, ResourceVersion: rv, Err: errGarbage}
+		return Event[thing]{}, &ObjectError{Resource: "things", Key: poison, ResourceVersion: rv, Type: c.typ, Err: errGarbage}
 	}
 	return Event[thing]{Type: c.typ, ResourceVersion: rv, Object: c.obj}, nil
 }

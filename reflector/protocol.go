@@ -2,13 +2,10 @@ package reflector
 
 import (
 	"errors"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // maxWatchFailures is how many watches in a row may fail without news before the
@@ -16,26 +13,105 @@ import (
 // was restored from a backup may never serve the version that the watch asks for.
 const maxWatchFailures = 5
 
-// state is where the protocol stands between two requests. Only the step functions
-// below make a new one; they are pure.
+// maxStreamFailures is how many streaming lists in a row may break off before the list is
+// asked for in pages, which are shorter.
+const maxStreamFailures = 2
+
+// phase is what the next request is, or the present one.
+type phase uint8
+
+const (
+	listing   phase = iota // the next page by LIST
+	streaming              // a watch that begins with a list, up to the bookmark that ends it
+	watching               // the sink holds a whole list
+)
+
+// state is where the protocol stands between two requests, and in a streaming list that
+// goes over into a watch. Only the step functions below make a new one; they are pure.
 type state struct {
-	watching bool   // the sink holds a whole list, so the next request is a watch
-	rv       string // newest resourceVersion seen; a watch starts from it
-	listRV   string // resourceVersion that the list in progress asks for
-	pageRV   string // resourceVersion of the list's first page; "" before it
-	token    string // continue token of the next page; "" asks for the first
-	whole    bool   // the list is asked for in one piece, because a page of it expired
-	failures int    // watches that failed in a row without news
+	phase    phase
+	rv       string    // newest resourceVersion seen; a watch starts from it
+	listRV   string    // resourceVersion that the list in progress asks for
+	pageRV   string    // resourceVersion of the list's first page; "" before it
+	token    string    // continue token of the next page; "" asks for the first
+	whole    bool      // pages expire sooner than the sink takes them: none are asked for
+	failures int       // watches, or streaming lists, that failed in a row without news
+	internal time.Time // end of the first watch of those in a row that had an InternalError
+	memory
 }
 
-// start is the state before the first request. resourceVersion "0" is answered from the
-// server's cache, which spares etcd when many clients start at once.
-func start() state { return state{listRV: "0"} }
+// memory is what is known for as long as the reflector lives.
+type memory struct {
+	stream        ability
+	paged         bool // the server has no cache: it sends pages even for version "0"
+	cachedStreams bool // a streaming list may be of any state, too
+	// internalFor is how long watches that end with an InternalError are begun again.
+	internalFor time.Duration
+}
+
+// ability is whether the server has streaming lists.
+type ability uint8
+
+const (
+	cannot ability = iota
+	mayBe
+	// can: one was seen. From now on a refusal is another server's, as in an upgrade of
+	// one server after the other, and not remembered.
+	can
+)
+
+// start is the state before the first request.
+func start(o Options) state {
+	s := state{memory: memory{internalFor: o.InternalErrorRetry}}
+	if !o.DisableWatchList {
+		s.stream = mayBe
+	}
+	// "0" is answered from the server's cache, which spares etcd when many clients start
+	// at once. So is a streaming list at "", after the cache has caught up.
+	first := "0"
+	if o.FirstVersion != nil {
+		first, s.cachedStreams = *o.FirstVersion, true
+	}
+	if first != "" && first != "0" {
+		s.rv = first
+	}
+	return s.relist(first)
+}
+
+// version is the resourceVersion that the next request asks for, or the present one.
+func (s state) version() string {
+	switch {
+	case s.phase == watching:
+		return s.rv
+	case s.phase == streaming && s.listRV == "0" && !s.cachedStreams:
+		return ""
+	}
+	return s.listRV
+}
+
+// relist is the state that lists anew at resourceVersion rv, with what was seen kept in
+// mind, and that pages expired.
+func (s state) relist(rv string) state {
+	next := s.pages(rv)
+	if s.stream != cannot {
+		next.phase = streaming
+	}
+	return next
+}
+
+// pages is relist by LIST.
+func (s state) pages(rv string) state {
+	return state{phase: listing, rv: s.rv, listRV: rv, whole: s.whole, memory: s.memory}
+}
+
+// watch is the state that watches from rv, after a list.
+func (s state) watch(rv string) state { return state{phase: watching, rv: rv, memory: s.memory} }
 
 // step is what the loop does after an outcome, in the order of the fields.
 type step struct {
 	replace bool          // the list is whole: hand it to the sink at the new state's rv
 	discard bool          // the list failed: the sink forgets it
+	relist  relistReason  // the watch is given up for a list
 	err     error         // to report
 	backoff bool          // wait before the next request
 	afresh  bool          // the wait is that of a first failure
@@ -50,7 +126,7 @@ func (s state) pageListed(page metav1.ListMeta) (state, step) {
 		}
 		// At listRV "" the server answered from its storage: older or not, it is the truth.
 		if s.listRV != "" && older(page.ResourceVersion, s.rv) {
-			return s.relist(""), step{discard: true, err: ErrListTooOld}
+			return s.pages(""), step{discard: true, err: ErrListTooOld}
 		}
 		// The first page's version is the one to watch from: should a later page be newer,
 		// the watch brings what lies between.
@@ -61,9 +137,10 @@ func (s state) pageListed(page metav1.ListMeta) (state, step) {
 	}
 	if page.Continue != "" {
 		s.token = page.Continue
+		s.paged = s.paged || s.listRV == "0"
 		return s, step{}
 	}
-	return state{watching: true, rv: s.pageRV}, step{replace: true}
+	return s.watch(s.pageRV), step{replace: true}
 }
 
 // listFailed follows a page that was refused or broke off.
@@ -72,11 +149,11 @@ func (s state) listFailed(err error) (state, step) {
 	switch {
 	case unavailable && s.token != "" && !s.whole:
 		// A sink that takes longer than a token lives would never see the last page.
-		next := s.relist("")
+		next := s.pages("")
 		next.whole = true
 		return next, step{discard: true, err: err}
 	case unavailable && s.listRV != "":
-		return s.relist(""), step{discard: true, err: err}
+		return s.pages(""), step{discard: true, err: err}
 	}
 	next := s.relist(s.listRV)
 	if apierrors.IsBadRequest(err) {
@@ -85,12 +162,76 @@ func (s state) listFailed(err error) (state, step) {
 	return next, step{discard: true, err: err, backoff: true, atLeast: retryAfter(err)}
 }
 
-// watchEnd says how a watch ended.
+// streamListed follows the bookmark that ends the initial events of a streaming list.
+func (s state) streamListed(rv string) (state, step) {
+	s.stream = can
+	if rv == "" {
+		return s.pages(s.listRV), step{discard: true, err: ErrNoResourceVersion, backoff: true}
+	}
+	if s.version() != "" && older(rv, s.rv) {
+		return s.relist(""), step{discard: true, err: ErrListTooOld}
+	}
+	return s.watch(rv), step{replace: true}
+}
+
+// streamFailed follows a streaming list that was refused, or ended before its list did.
+func (s state) streamFailed(end watchEnd) (state, step) {
+	err := end.err
+	if err == nil {
+		err = ErrNoInitialEventsEnd
+	}
+	st := step{discard: true, err: err}
+	switch {
+	case (isExpired(err) || isTooLarge(err)) && s.version() != "":
+		return s.relist(""), st
+	case end.deaf:
+		return s.withoutStream(), st
+	case errors.Is(err, errors.ErrUnsupported):
+		return s.withoutStream(), step{discard: true}
+	case errors.Is(err, ErrUnreadableDelete):
+		return s.pages(s.listRV), st // the list will not have it
+	case isStatus(err) && !isBusy(err) && !isExpired(err):
+		if isClientError(err) {
+			st.err = nil // if the reason is not the streaming, LIST will say so
+		}
+		if st.atLeast = retryAfter(err); st.atLeast > 0 {
+			st.backoff, st.err = true, err
+		}
+		if cannotStream(err) {
+			return s.withoutStream(), st
+		}
+		return s.pages(s.listRV), st
+	}
+	st.backoff, st.afresh, st.atLeast = true, end.steady, retryAfter(err)
+	next := s.relist(s.listRV)
+	if isBusy(err) {
+		next.failures = s.failures
+		return next, st
+	}
+	if next.failures = s.failures + 1; end.steady || next.failures >= maxStreamFailures {
+		next = s.pages(s.listRV)
+	}
+	return next, st
+}
+
+// withoutStream lists by LIST, for ever if no streaming list was ever seen.
+func (s state) withoutStream() state {
+	if s.stream == mayBe {
+		s.stream = cannot
+	}
+	return s.pages(s.listRV)
+}
+
+// watchEnd says how a watch, or a streaming list, ended.
 type watchEnd struct {
+	at     time.Time
 	rv     string // newest resourceVersion seen
 	short  bool   // it lasted less than a second
 	steady bool   // it lasted as long as the longest wait
-	err    error  // nil when the server closed it in order
+	// deaf says that it was asked to be a streaming list and shows no sign of being one:
+	// it sends other bookmarks, or events without end, or nothing at all.
+	deaf bool
+	err  error // nil when the server closed it in order
 }
 
 // watchEnded follows a watch that was refused, closed or broke off. It brought news if
@@ -99,6 +240,9 @@ type watchEnd struct {
 func (s state) watchEnded(end watchEnd) (state, step) {
 	news := end.rv != s.rv
 	s.rv = end.rv
+	if news || end.steady || end.err == nil {
+		s.internal = time.Time{}
+	}
 	if news {
 		s.failures = 0
 	}
@@ -110,100 +254,59 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 		}
 		err = ErrShortWatch
 	}
-	if end.short || isStatus(err) {
-		s.failures++ // else the server took the version, and only the connection broke
-	}
 	// Where a proxy cuts every watch after a minute, waits must not grow: between the
 	// cuts all is well.
 	st := step{err: err, backoff: true, afresh: end.steady, atLeast: retryAfter(err)}
-	switch {
-	case isTooLarge(err):
-		return s.relist(""), st
-	case isExpired(err), errors.Is(err, ErrOutOfOrder), errors.Is(err, ErrUnreadableDelete), isClientError(err):
+	if apierrors.IsInternalError(err) {
+		if s.internal.IsZero() {
+			s.internal = end.at
+		}
+		if end.at.Sub(s.internal) < s.internalFor {
+			return s, st
+		}
+		st.relist = becauseFailing
 		return s.relist(s.rv), st
-	case s.failures >= maxWatchFailures && !isBusy(err):
+	}
+	if end.short || isStatus(err) {
+		s.failures++ // else the server took the version, and only the connection broke
+	}
+	if st.relist = s.why(err); st.relist == becauseTooLarge {
+		return s.relist(""), st
+	} else if st.relist != notAtAll {
 		return s.relist(s.rv), st
 	}
 	return s, st
 }
 
-// relist is the state that lists from the first page at resourceVersion rv, with what
-// was seen kept in mind, and that pages expired.
-func (s state) relist(rv string) state { return state{rv: s.rv, listRV: rv, whole: s.whole} }
-
-// older reports whether resourceVersion a is older than b. Versions that are not
-// comparable, as those of some aggregated API servers, are not (KEP-5504).
-func older(a, b string) bool {
-	c, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && c < 0
-}
-
-// isExpired reports whether the server no longer has the resourceVersion or the
-// continue token. Old servers answer Gone where new ones answer Expired.
-func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
-
-// isTooLarge reports whether the resourceVersion is newer than all that the server has.
-// Servers before 1.18 say so in the message alone (kubernetes#91073).
-func isTooLarge(err error) bool {
-	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
-		return true
-	}
-	return apierrors.IsTimeout(err) && strings.Contains(err.Error(), "Too large resource version")
-}
-
-// isClientError reports whether the server found fault with the request itself, so that
-// the same watch would be refused again.
-func isClientError(err error) bool {
-	code := statusOf(err).Code
-	return code >= 400 && code < 500 && !apierrors.IsTooManyRequests(err)
-}
-
-// maxRetryAfter bounds the wait that a server can ask for: more than this is a mistake.
-const maxRetryAfter = 5 * time.Minute
-
-// retryAfter is how long the server asked to wait, zero if it did not.
-func retryAfter(err error) time.Duration {
-	if details := statusOf(err).Details; details != nil {
-		return min(time.Duration(details.RetryAfterSeconds)*time.Second, maxRetryAfter)
-	}
-	return 0
-}
-
-// isStatus reports whether err is the server's answer and not the loss of it.
-func isStatus(err error) bool { return statusOf(err).Code != 0 }
-
-// statusOf returns the server's answer, zero if err is none.
-func statusOf(err error) metav1.Status {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		return status.Status()
-	}
-	return metav1.Status{}
-}
-
-// inOrder reports whether ev is for the sink; ErrOutOfOrder if it is older than what was
-// seen. A deleted object carries the version of its deletion, so the rule holds for every
-// type of event.
-func inOrder[T any](ev Event[T], seen string) (fresh bool, err error) {
-	c, err := resourceversion.CompareResourceVersion(ev.ResourceVersion, seen)
+// why is what a watch that ended with err is given up for, if it is.
+func (s state) why(err error) relistReason {
 	switch {
-	case err != nil || c > 0:
-		return true, nil // versions that are not comparable are taken as they come
-	case c == 0:
-		return ev.Type == Bookmark, nil
+	case isTooLarge(err):
+		return becauseTooLarge
+	case isExpired(err):
+		return becauseExpired
+	case errors.Is(err, ErrOutOfOrder):
+		return becauseOutOfOrder
+	case errors.Is(err, ErrUnreadableDelete):
+		return becauseUnreadable
+	case isClientError(err):
+		return becauseRefused
+	case s.failures >= maxWatchFailures && !isBusy(err):
+		return becauseFailing
 	}
-	return false, ErrOutOfOrder
+	return notAtAll
 }
 
-func newest(seen, rv string) string {
-	if rv == "" || older(rv, seen) {
-		return seen
-	}
-	return rv
-}
+// relistReason is why a watch is given up for a list: an index of counters.relists.
+type relistReason uint8
 
-// isBusy reports whether the server is there but has no room, or is not up yet: both
-// pass, and a list would only add to the load.
-func isBusy(err error) bool {
-	return apierrors.IsTooManyRequests(err) || utilnet.IsConnectionRefused(err)
-}
+const (
+	notAtAll relistReason = iota
+	becauseExpired
+	becauseTooLarge
+	becauseOutOfOrder
+	becauseUnreadable
+	becauseRefused
+	becauseFailing
+	relistReasons
+)

@@ -4,11 +4,14 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 var anyListFailure = []string{"expired", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "internal", "forbidden", "not-found"}
+
+var anyStreamFailure = append([]string{"invalid", "bad-request", "unreadable-delete"}, anyListFailure...)
 
 var anyWatchFailure = append([]string{"out-of-order"}, anyListFailure...)
 
@@ -16,7 +19,12 @@ var anyWatchFailure = append([]string{"out-of-order"}, anyListFailure...)
 // answer, and checks what must hold after every step.
 func TestRandomSteps(t *testing.T) {
 	for seed := range uint64(2000) {
-		w := walk{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 1)), state: start()}
+		w := walk{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 1)), now: noon}
+		opts := Options{DisableWatchList: seed%4 == 0, InternalErrorRetry: time.Minute}
+		if seed%8 > 4 {
+			opts.FirstVersion = new([]string{"", "0", "3"}[w.rand.IntN(3)])
+		}
+		w.state = start(opts)
 		for range 100 {
 			w.step()
 			if t.Failed() {
@@ -32,6 +40,7 @@ type walk struct {
 	seed   uint64
 	rand   *rand.Rand
 	state  state
+	now    time.Time
 	rushed int // failures without a wait since the last wait or whole list
 }
 
@@ -40,9 +49,13 @@ func (w *walk) step() {
 	var next state
 	var st step
 	var what string
-	if before.watching {
+	w.now = w.now.Add(time.Duration(w.rand.IntN(20)) * time.Second)
+	switch before.phase {
+	case watching:
 		next, st, what = w.watchOutcome()
-	} else {
+	case streaming:
+		next, st, what = w.streamOutcome()
+	default:
 		next, st, what = w.listOutcome()
 	}
 	w.state = next
@@ -73,8 +86,30 @@ func (w *walk) listOutcome() (state, step, string) {
 	return next, st, "page of " + page.ResourceVersion + " " + page.Continue
 }
 
+func (w *walk) streamOutcome() (state, step, string) {
+	if w.rand.IntN(3) == 0 {
+		rv := w.version()
+		if w.rand.IntN(10) == 0 {
+			rv = ""
+		}
+		next, st := w.state.streamListed(rv)
+		return next, st, "end of the list at " + rv
+	}
+	end := watchEnd{at: w.now, rv: w.state.rv, short: w.rand.IntN(2) == 0, steady: w.rand.IntN(4) == 0}
+	what := "close"
+	switch w.rand.IntN(4) {
+	case 0:
+		what, end.deaf = "deaf", true
+	case 1, 2:
+		what = anyStreamFailure[w.rand.IntN(len(anyStreamFailure))]
+		end.err = failure(what, w.rand.IntN(4))
+	}
+	next, st := w.state.streamFailed(end)
+	return next, st, what
+}
+
 func (w *walk) watchOutcome() (state, step, string) {
-	end := watchEnd{rv: w.state.rv, short: w.rand.IntN(2) == 0}
+	end := watchEnd{at: w.now, rv: w.state.rv, short: w.rand.IntN(2) == 0, steady: w.rand.IntN(8) == 0}
 	if w.rand.IntN(3) == 0 {
 		end.rv = newest(end.rv, w.version())
 	}
@@ -96,77 +131,109 @@ func (w *walk) check(before state, what string, next state, st step) {
 	if st.replace && (st.discard || failed || st.backoff) {
 		bad("a list is both whole and failed")
 	}
-	if st.replace != (next.watching && !before.watching) {
+	now, then := next.phase == watching, before.phase == watching
+	if st.replace != (now && !then) {
 		bad("the sink is not told exactly when a list becomes whole")
 	}
 	if st.replace && next.rv == "" {
 		bad("a watch without a version")
 	}
-	if st.discard && (next.watching || next.token != "" || next.pageRV != "") {
+	if st.discard && (now || next.token != "" || next.pageRV != "") {
 		bad("a discarded list goes on")
 	}
-	if failed && !before.watching && !st.discard {
+	if failed && !then && !st.discard {
 		bad("a failed list is kept")
 	}
-	if (st.backoff || st.atLeast != 0 || st.discard) && !failed {
+	// What is wrong with a request for a streaming list may be the streaming.
+	quiet := before.phase == streaming && next.phase == listing
+	if (st.backoff || st.atLeast != 0 || st.discard && !quiet) && !failed {
 		bad("something went wrong and is not reported")
 	}
-	if before.watching && failed && !st.backoff {
+	if (st.relist != notAtAll) != (then && !now) {
+		bad("a list instead of a watch needs a reason, and nothing else does")
+	}
+	if next.phase == streaming && next.stream == cannot || next.stream < before.stream && before.stream == can {
+		bad("what the server can do was forgotten")
+	}
+	if then && failed && !st.backoff {
 		bad("a failed watch is followed up without a wait")
 	}
-	if older(next.rv, before.rv) && !(st.replace && before.listRV == "") {
+	if older(next.rv, before.rv) && !(st.replace && before.version() == "") {
 		bad("went back without asking the storage")
 	}
-	if next.failures >= maxWatchFailures && what != "busy" && what != "refused" {
+	if next.failures >= maxWatchFailures && what != "busy" && what != "refused" && what != "internal" {
 		bad("keeps watching in vain")
 	}
+	if what == "internal" && now && w.now.Sub(next.internal) >= time.Minute {
+		bad("keeps watching for more than a minute")
+	}
 	switch {
-	case before.watching && (what == "expired" || what == "gone") && next.text() != relistText(next.rv, next.rv):
+	case then && (what == "expired" || what == "gone") && next.text() != before.relistText(next.rv, next.rv):
 		bad("an expired watch must list at the last version")
-	case before.watching && what == "too-large" && next.text() != relistText(next.rv, ""):
+	case then && what == "too-large" && next.text() != before.relistText(next.rv, ""):
 		bad("a watch from the future must list from storage")
-	case !before.watching && (what == "too-large" || what == "expired") && next.listRV != "":
+	case !then && (what == "too-large" || what == "expired") && next.version() == before.version() && next.version() != "":
 		bad("a version that is not there is asked for again")
 	}
 	switch {
 	case st.backoff || st.replace:
 		w.rushed = 0
-	case failed:
+	case st.discard:
 		w.rushed++
 	}
-	// A list too old, then its pages expired: the third failure must wait.
-	if w.rushed > 2 {
+	// A streaming list at a version that expired, then one that the server refuses, then
+	// a list whose pages expired: the next failure must wait.
+	if w.rushed > 3 {
 		bad("failure after failure without a wait")
 	}
 }
 
-func relistText(rv, listRV string) string { return state{rv: rv, listRV: listRV}.text() }
+func (s state) relistText(rv, listRV string) string {
+	s.rv, s.whole = rv, false
+	return s.relist(listRV).text()
+}
 
 // checkProgress lets honest servers answer from state s, which must then watch from the
 // server's own version after a few requests: one that is ahead of all that was seen, and
-// one that was restored from an old backup. Both refuse every token.
+// one that was restored from an old backup. Both refuse every token; one time they have
+// streaming lists, and one time not.
 func (w *walk) checkProgress(s state) {
 	for _, rv := range []string{"1000000", "1"} {
-		at := s
-		for range 5 {
-			if at.watching && at.rv == rv {
-				break
+		for _, streams := range []bool{true, false} {
+			at := s
+			for range 6 {
+				if at.phase == watching && at.rv == rv {
+					break
+				}
+				at = at.honest(rv, streams)
 			}
-			switch {
-			case at.watching && older(rv, at.rv):
-				at, _ = at.watchEnded(watchEnd{rv: at.rv, err: failure("too-large", 0)})
-			case at.watching:
-				at, _ = at.watchEnded(watchEnd{rv: rv})
-			case at.token != "":
-				at, _ = at.listFailed(failure("expired", 0))
-			case at.listRV != "" && at.listRV != "0" && older(rv, at.listRV):
-				at, _ = at.listFailed(failure("too-large", 0))
-			default:
-				at, _ = at.pageListed(metav1.ListMeta{ResourceVersion: rv})
+			if at.phase != watching || at.rv != rv {
+				w.t.Errorf("seed %d: a server at %s (streams: %v) does not get %s further than %s", w.seed, rv, streams, s.text(), at.text())
 			}
-		}
-		if !at.watching || at.rv != rv {
-			w.t.Errorf("seed %d: a server at %s does not get %s further than %s", w.seed, rv, s.text(), at.text())
 		}
 	}
+}
+
+// honest is the state after the answer of a server at version rv.
+func (s state) honest(rv string, streams bool) state {
+	ahead := s.version() != "" && s.version() != "0" && older(rv, s.version())
+	switch {
+	case s.phase == watching && ahead:
+		s, _ = s.watchEnded(watchEnd{rv: s.rv, err: failure("too-large", 0)})
+	case s.phase == watching:
+		s, _ = s.watchEnded(watchEnd{rv: rv})
+	case s.phase == streaming && !streams:
+		s, _ = s.streamFailed(watchEnd{err: failure("invalid", 0)})
+	case s.phase == streaming && ahead:
+		s, _ = s.streamFailed(watchEnd{err: failure("too-large", 0)})
+	case s.phase == streaming:
+		s, _ = s.streamListed(rv)
+	case s.token != "":
+		s, _ = s.listFailed(failure("expired", 0))
+	case ahead:
+		s, _ = s.listFailed(failure("too-large", 0))
+	default:
+		s, _ = s.pageListed(metav1.ListMeta{ResourceVersion: rv})
+	}
+	return s
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,13 +15,16 @@ import (
 // text writes a state the way that the tables below do.
 func (s state) text() string {
 	var b strings.Builder
-	if s.watching {
+	switch s.phase {
+	case watching:
 		fmt.Fprintf(&b, "watch %s", s.rv)
-	} else {
+	case streaming:
+		fmt.Fprintf(&b, "stream %q", s.version())
+	case listing:
 		fmt.Fprintf(&b, "list %q", s.listRV)
-		if s.rv != "" {
-			fmt.Fprintf(&b, " seen %s", s.rv)
-		}
+	}
+	if s.phase != watching && s.rv != "" {
+		fmt.Fprintf(&b, " seen %s", s.rv)
 	}
 	if s.whole {
 		b.WriteString(" whole")
@@ -31,11 +35,25 @@ func (s state) text() string {
 	if s.failures != 0 {
 		fmt.Fprintf(&b, " failures %d", s.failures)
 	}
-	if s.watching && s.listRV != "" {
+	if !s.internal.IsZero() {
+		fmt.Fprintf(&b, " internal %v", noon.Sub(s.internal))
+	}
+	switch s.stream {
+	case mayBe:
+		b.WriteString(" maybe")
+	case can:
+		b.WriteString(" can")
+	}
+	if s.paged {
+		b.WriteString(" paged")
+	}
+	if s.phase == watching && s.listRV != "" {
 		fmt.Fprintf(&b, " LEFTOVER listRV %q", s.listRV)
 	}
 	return b.String()
 }
+
+var reasons = [relistReasons]string{"", "expired", "too-large", "order", "unreadable", "refused", "failing"}
 
 func (st step) text() string {
 	var words []string
@@ -46,6 +64,7 @@ func (st step) text() string {
 	}
 	add(st.replace, "replace")
 	add(st.discard, "discard")
+	add(st.relist != notAtAll, reasons[st.relist])
 	add(st.err != nil, "report")
 	add(st.backoff, "backoff")
 	add(st.afresh, "afresh")
@@ -86,6 +105,7 @@ func listOutcomes() map[string]func(state) (state, step, error) {
 func watchOutcomes() map[string]func(state) (state, step, error) {
 	ended := func(end watchEnd, want error) func(state) (state, step, error) {
 		return func(s state) (state, step, error) {
+			end.at = noon
 			if end.rv == "" {
 				end.rv = s.rv
 			}
@@ -120,9 +140,9 @@ var listSteps = []struct {
 	state state
 	want  string
 }{
-	{"first list", start(), `
+	{"first list", start(Options{DisableWatchList: true}), `
 		last page      => watch 8 | replace
-		more pages     => list "0" pages of 8 token t2 |
+		more pages     => list "0" pages of 8 token t2 paged |
 		opaque page    => watch x1 | replace
 		page again     => watch 8 | replace
 		older page     => watch 6 | replace
@@ -141,7 +161,7 @@ var listSteps = []struct {
 		bad-request    => list "" | discard report backoff`},
 	{"pages of the first list", state{listRV: "0", pageRV: "5", token: "t1"}, `
 		last page      => watch 5 | replace
-		more pages     => list "0" pages of 5 token t2 |
+		more pages     => list "0" pages of 5 token t2 paged |
 		opaque page    => watch 5 | replace
 		page again     => list "0" | discard report backoff
 		older page     => watch 5 | replace
@@ -261,80 +281,117 @@ var watchSteps = []struct {
 	state state
 	want  string
 }{
-	{"watch", state{watching: true, rv: "7"}, `
+	{"watch", state{phase: watching, rv: "7", memory: memory{internalFor: time.Minute}}, `
 		closed after events         => watch 9 |
 		closed at once after events => watch 9 |
 		closed without events       => watch 7 |
 		closed at once              => watch 7 failures 1 | report backoff
-		expired        => list "7" seen 7 | report backoff
-		expired-without-code => list "7" seen 7 | report backoff
-		gone           => list "7" seen 7 | report backoff
-		too-large      => list "" seen 7 | report backoff 1s
-		too-large-1.17 => list "" seen 7 | report backoff 1s
+		expired        => list "7" seen 7 | expired report backoff
+		expired-without-code => list "7" seen 7 | expired report backoff
+		gone           => list "7" seen 7 | expired report backoff
+		too-large      => list "" seen 7 | too-large report backoff 1s
+		too-large-1.17 => list "" seen 7 | too-large report backoff 1s
 		timeout        => watch 7 failures 1 | report backoff
 		busy           => watch 7 failures 1 | report backoff 5s
 		refused        => watch 7 failures 1 | report backoff
 		eof            => watch 7 failures 1 | report backoff
 		eof after a while => watch 7 | report backoff
 		eof after long    => watch 7 | report backoff afresh
-		internal after a while => watch 7 failures 1 | report backoff
-		internal after long    => watch 7 failures 1 | report backoff afresh
-		internal       => watch 7 failures 1 | report backoff
-		forbidden      => list "7" seen 7 | report backoff
-		not-found      => list "7" seen 7 | report backoff
-		out-of-order   => list "7" seen 7 | report backoff
-		unreadable-delete => list "7" seen 7 | report backoff
-		expired after events        => list "9" seen 9 | report backoff
-		expired-without-code after events => list "9" seen 9 | report backoff
-		gone after events           => list "9" seen 9 | report backoff
-		too-large after events      => list "" seen 9 | report backoff 1s
-		too-large-1.17 after events => list "" seen 9 | report backoff 1s
+		internal after a while => watch 7 internal 0s | report backoff
+		internal after long    => watch 7 internal 0s | report backoff afresh
+		internal       => watch 7 internal 0s | report backoff
+		forbidden      => list "7" seen 7 | refused report backoff
+		not-found      => list "7" seen 7 | refused report backoff
+		out-of-order   => list "7" seen 7 | order report backoff
+		unreadable-delete => list "7" seen 7 | unreadable report backoff
+		expired after events        => list "9" seen 9 | expired report backoff
+		expired-without-code after events => list "9" seen 9 | expired report backoff
+		gone after events           => list "9" seen 9 | expired report backoff
+		too-large after events      => list "" seen 9 | too-large report backoff 1s
+		too-large-1.17 after events => list "" seen 9 | too-large report backoff 1s
 		timeout after events        => watch 9 failures 1 | report backoff
 		busy after events           => watch 9 failures 1 | report backoff 5s
 		refused after events        => watch 9 failures 1 | report backoff
 		eof after events            => watch 9 failures 1 | report backoff
-		internal after events       => watch 9 failures 1 | report backoff
-		forbidden after events      => list "9" seen 9 | report backoff
-		not-found after events      => list "9" seen 9 | report backoff
-		out-of-order after events   => list "9" seen 9 | report backoff
-		unreadable-delete after events => list "9" seen 9 | report backoff`},
-	{"watch after four failures", state{watching: true, rv: "7", failures: maxWatchFailures - 1}, `
+		internal after events       => watch 9 internal 0s | report backoff
+		forbidden after events      => list "9" seen 9 | refused report backoff
+		not-found after events      => list "9" seen 9 | refused report backoff
+		out-of-order after events   => list "9" seen 9 | order report backoff
+		unreadable-delete after events => list "9" seen 9 | unreadable report backoff`},
+	{"watch after four failures", state{phase: watching, rv: "7", failures: maxWatchFailures - 1, memory: memory{internalFor: time.Minute}}, `
 		closed after events         => watch 9 |
 		closed at once after events => watch 9 |
 		closed without events       => watch 7 |
-		closed at once              => list "7" seen 7 | report backoff
-		expired        => list "7" seen 7 | report backoff
-		expired-without-code => list "7" seen 7 | report backoff
-		gone           => list "7" seen 7 | report backoff
-		too-large      => list "" seen 7 | report backoff 1s
-		too-large-1.17 => list "" seen 7 | report backoff 1s
-		timeout        => list "7" seen 7 | report backoff
+		closed at once              => list "7" seen 7 | failing report backoff
+		expired        => list "7" seen 7 | expired report backoff
+		expired-without-code => list "7" seen 7 | expired report backoff
+		gone           => list "7" seen 7 | expired report backoff
+		too-large      => list "" seen 7 | too-large report backoff 1s
+		too-large-1.17 => list "" seen 7 | too-large report backoff 1s
+		timeout        => list "7" seen 7 | failing report backoff
 		busy           => watch 7 failures 5 | report backoff 5s
 		refused        => watch 7 failures 5 | report backoff
-		eof            => list "7" seen 7 | report backoff
+		eof            => list "7" seen 7 | failing report backoff
 		eof after a while => watch 7 failures 4 | report backoff
 		eof after long    => watch 7 failures 4 | report backoff afresh
-		internal after a while => list "7" seen 7 | report backoff
-		internal after long    => list "7" seen 7 | report backoff afresh
-		internal       => list "7" seen 7 | report backoff
-		forbidden      => list "7" seen 7 | report backoff
-		not-found      => list "7" seen 7 | report backoff
-		out-of-order   => list "7" seen 7 | report backoff
-		unreadable-delete => list "7" seen 7 | report backoff
-		expired after events        => list "9" seen 9 | report backoff
-		expired-without-code after events => list "9" seen 9 | report backoff
-		gone after events           => list "9" seen 9 | report backoff
-		too-large after events      => list "" seen 9 | report backoff 1s
-		too-large-1.17 after events => list "" seen 9 | report backoff 1s
+		internal after a while => watch 7 failures 4 internal 0s | report backoff
+		internal after long    => watch 7 failures 4 internal 0s | report backoff afresh
+		internal       => watch 7 failures 4 internal 0s | report backoff
+		forbidden      => list "7" seen 7 | refused report backoff
+		not-found      => list "7" seen 7 | refused report backoff
+		out-of-order   => list "7" seen 7 | order report backoff
+		unreadable-delete => list "7" seen 7 | unreadable report backoff
+		expired after events        => list "9" seen 9 | expired report backoff
+		expired-without-code after events => list "9" seen 9 | expired report backoff
+		gone after events           => list "9" seen 9 | expired report backoff
+		too-large after events      => list "" seen 9 | too-large report backoff 1s
+		too-large-1.17 after events => list "" seen 9 | too-large report backoff 1s
 		timeout after events        => watch 9 failures 1 | report backoff
 		busy after events           => watch 9 failures 1 | report backoff 5s
 		refused after events        => watch 9 failures 1 | report backoff
 		eof after events            => watch 9 failures 1 | report backoff
-		internal after events       => watch 9 failures 1 | report backoff
-		forbidden after events      => list "9" seen 9 | report backoff
-		not-found after events      => list "9" seen 9 | report backoff
-		out-of-order after events   => list "9" seen 9 | report backoff
-		unreadable-delete after events => list "9" seen 9 | report backoff`},
+		internal after events       => watch 9 internal 0s | report backoff
+		forbidden after events      => list "9" seen 9 | refused report backoff
+		not-found after events      => list "9" seen 9 | refused report backoff
+		out-of-order after events   => list "9" seen 9 | order report backoff
+		unreadable-delete after events => list "9" seen 9 | unreadable report backoff`},
+	{"watch after a minute of internal errors", state{phase: watching, rv: "7", internal: noon.Add(-time.Minute), memory: memory{internalFor: time.Minute}}, `
+		closed after events         => watch 9 |
+		closed at once after events => watch 9 |
+		closed without events       => watch 7 |
+		closed at once              => watch 7 failures 1 | report backoff
+		expired        => list "7" seen 7 | expired report backoff
+		expired-without-code => list "7" seen 7 | expired report backoff
+		gone           => list "7" seen 7 | expired report backoff
+		too-large      => list "" seen 7 | too-large report backoff 1s
+		too-large-1.17 => list "" seen 7 | too-large report backoff 1s
+		timeout        => watch 7 failures 1 internal 1m0s | report backoff
+		busy           => watch 7 failures 1 internal 1m0s | report backoff 5s
+		refused        => watch 7 failures 1 internal 1m0s | report backoff
+		eof            => watch 7 failures 1 internal 1m0s | report backoff
+		eof after a while => watch 7 internal 1m0s | report backoff
+		eof after long    => watch 7 | report backoff afresh
+		internal after a while => list "7" seen 7 | failing report backoff
+		internal after long    => watch 7 internal 0s | report backoff afresh
+		internal       => list "7" seen 7 | failing report backoff
+		forbidden      => list "7" seen 7 | refused report backoff
+		not-found      => list "7" seen 7 | refused report backoff
+		out-of-order   => list "7" seen 7 | order report backoff
+		unreadable-delete => list "7" seen 7 | unreadable report backoff
+		expired after events        => list "9" seen 9 | expired report backoff
+		expired-without-code after events => list "9" seen 9 | expired report backoff
+		gone after events           => list "9" seen 9 | expired report backoff
+		too-large after events      => list "" seen 9 | too-large report backoff 1s
+		too-large-1.17 after events => list "" seen 9 | too-large report backoff 1s
+		timeout after events        => watch 9 failures 1 | report backoff
+		busy after events           => watch 9 failures 1 | report backoff 5s
+		refused after events        => watch 9 failures 1 | report backoff
+		eof after events            => watch 9 failures 1 | report backoff
+		internal after events       => watch 9 internal 0s | report backoff
+		forbidden after events      => list "9" seen 9 | refused report backoff
+		not-found after events      => list "9" seen 9 | refused report backoff
+		out-of-order after events   => list "9" seen 9 | order report backoff
+		unreadable-delete after events => list "9" seen 9 | unreadable report backoff`},
 }
 
 func TestListSteps(t *testing.T) {

@@ -21,9 +21,35 @@ type Options struct {
 	// counts as one, since the protocol counts in seconds.
 	WatchTimeout time.Duration
 
-	// OnError hears of every *RequestError and *ObjectError. It runs in the goroutine of
-	// Run and holds up the protocol while it does. Nil logs each at level Warn to
-	// slog.Default().
+	// DisableWatchList asks for lists in pages. Otherwise they come as the beginning of a
+	// watch, which costs the server far less memory (KEP-3157), with LIST for servers
+	// that cannot do so.
+	DisableWatchList bool
+
+	// FirstVersion is the resourceVersion that the first list asks for: its state will not
+	// be older. Nil is what client-go asks for: "" in a streaming list, which is the newest
+	// state, from the server's cache; "0" in a LIST, which is what the cache has.
+	FirstVersion *string
+
+	// ForcePages asks for pages also where the server would answer from its cache if it
+	// were asked for all: by LIST, at a resourceVersion other than "" and "0". Not needed
+	// for a server without such a cache: it is known by the pages that it sends for "0".
+	ForcePages bool
+
+	// IdleTimeout is how long neither an event nor a bookmark may come before a watch is
+	// given up and begun again where it ended; up to a quarter of it more can pass. API
+	// servers send a bookmark every minute. Zero means 3 minutes; negative turns it off.
+	IdleTimeout time.Duration
+
+	// InternalErrorRetry is how long watches that end with an InternalError in a row are
+	// begun again before the collection is listed again. Zero means a minute; negative
+	// means not at all.
+	InternalErrorRetry time.Duration
+
+	// OnError hears of every *RequestError and *ObjectError, in the goroutine of Run, and
+	// holds up the protocol while it runs. It hears of a *SlowListError in another
+	// goroutine, at times beside another call; Run waits for that one, too. Nil logs each
+	// at level Warn to slog.Default().
 	OnError func(error)
 }
 
@@ -36,6 +62,12 @@ func (o Options) withDefaults() Options {
 		o.WatchTimeout = 5 * time.Minute
 	}
 	o.WatchTimeout = max(o.WatchTimeout, time.Second)
+	if o.IdleTimeout == 0 {
+		o.IdleTimeout = 3 * time.Minute
+	}
+	if o.InternalErrorRetry == 0 {
+		o.InternalErrorRetry = time.Minute
+	}
 	if o.OnError == nil {
 		o.OnError = func(err error) { slog.Default().Warn("reflector", "error", err) }
 	}
@@ -48,6 +80,8 @@ type Reflector[T any] struct {
 	source Source[T]
 	sink   Sink[T]
 	opts   Options
+	meter  Meter     // source, if it is one
+	made   time.Time // by New
 
 	running atomic.Bool
 	stats   counters
@@ -67,11 +101,14 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 		return nil, ErrNoSink
 	}
 	opts = opts.withDefaults()
+	meter, _ := source.(Meter)
 	return &Reflector[T]{
 		source: source,
 		sink:   sink,
 		opts:   opts,
-		state:  start(),
+		meter:  meter,
+		made:   time.Now(),
+		state:  start(opts),
 		waits:  waits{Backoff: opts.Backoff},
 	}, nil
 }

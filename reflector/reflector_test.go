@@ -96,6 +96,9 @@ func TestOptionsDefaults(t *testing.T) {
 	if b.Initial != 800*time.Millisecond || b.Max != 30*time.Second || b.Factor != 2 || b.Jitter != 1 || b.ResetAfter != 2*time.Minute || b.Random == nil {
 		t.Errorf("default backoff %+v", b)
 	}
+	if o.IdleTimeout != 3*time.Minute || o.InternalErrorRetry != time.Minute || o.DisableWatchList || o.ForcePages || o.FirstVersion != nil {
+		t.Errorf("defaults %+v", o)
+	}
 	if o.PageSize != 500 || o.WatchTimeout != 5*time.Minute {
 		t.Errorf("default page size %d, watch timeout %v", o.PageSize, o.WatchTimeout)
 	}
@@ -145,7 +148,7 @@ func TestWatchTimeout(t *testing.T) {
 func TestRunTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		r, err := New(&source[string]{list: objects[string]("3"), watch: hang[string]}, &sink[string]{}, Options{})
+		r, err := New(&source[string]{list: objects[string]("3"), watch: hang[string]}, &sink[string]{}, Options{DisableWatchList: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +199,7 @@ func TestSinkErrors(t *testing.T) {
 				list:  objects("3", added("a", 1), added("b", 2)),
 				watch: events(added("c", 4), added("d", 5)),
 			}
-			r, err := New(src, &c.sink, Options{OnError: func(err error) { reported = append(reported, err) }})
+			r, err := New(src, &c.sink, Options{DisableWatchList: true, OnError: func(err error) { reported = append(reported, err) }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -223,7 +226,7 @@ func TestSinkGivesUpWithContext(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			src := &source[string]{list: objects("3", added("a", 1)), watch: events(added("c", 4))}
-			r, err := New(src, &cancelSink{where: where, cancel: cancel}, Options{})
+			r, err := New(src, &cancelSink{where: where, cancel: cancel}, Options{DisableWatchList: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -255,7 +258,7 @@ func (s *cancelSink) Apply(ctx context.Context, _ Event[string]) error  { return
 // TestRefusedEventIsNotSeen: an event that the sink did not take is not counted as seen.
 func TestRefusedEventIsNotSeen(t *testing.T) {
 	s := &sink[string]{apply: errors.New("boom")}
-	r, err := New(&source[string]{list: objects[string]("3"), watch: events(added("c", 4))}, s, Options{})
+	r, err := New(&source[string]{list: objects[string]("3"), watch: events(added("c", 4))}, s, Options{DisableWatchList: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +296,7 @@ func TestRequestErrors(t *testing.T) {
 			{Verb: "watch", Resource: "pods", ResourceVersion: "7", RetryIn: 1600 * time.Millisecond, Err: io.ErrUnexpectedEOF},
 		}
 		var got []RequestError
-		r, err := New(src, &sink[string]{}, Options{Backoff: Backoff{Random: none}, OnError: func(err error) {
+		r, err := New(src, &sink[string]{}, Options{DisableWatchList: true, Backoff: Backoff{Random: none}, OnError: func(err error) {
 			var re *RequestError
 			if !errors.As(err, &re) {
 				t.Errorf("reported %T, want *RequestError", err)
@@ -345,14 +348,19 @@ func TestStats(t *testing.T) {
 				}
 			},
 		}
-		r, err := New(src, &sink[string]{}, Options{})
+		r, err := New(src, &sink[string]{}, Options{DisableWatchList: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		check := func(when string, want Stats) {
 			t.Helper()
 			synctest.Wait()
-			if got := r.Stats(); got != want {
+			got := r.Stats()
+			if !got.LastEvent.Equal(want.LastEvent) {
+				t.Errorf("%s: the last event was at %v, want %v", when, got.LastEvent, want.LastEvent)
+			}
+			got.LastEvent, want.LastEvent = time.Time{}, time.Time{}
+			if got != want {
 				t.Errorf("%s\ngot  %+v\nwant %+v", when, got, want)
 			}
 		}
@@ -360,20 +368,50 @@ func TestStats(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- r.Run(ctx) }()
 		check("in the second page", Stats{BadObjects: 1, Listed: 1, Expected: 6})
+		time.Sleep(time.Second)
 		more <- added("b", 2)
-		check("after the list", Stats{Lists: 1, Watches: 1, BadObjects: 1, Listed: 2, Expected: 2})
-		more <- added("c", 8)
-		more <- Event[string]{Type: Bookmark, ResourceVersion: "9"}
-		more <- Event[string]{Type: Bookmark, ResourceVersion: "9"}
-		more <- added("c", 9) // a duplicate
-		check("after events", Stats{Lists: 1, Watches: 1, Events: 3, BadObjects: 1, Listed: 2, Expected: 2})
+		want := Stats{Lists: 1, Watches: 1, BadObjects: 1, Listed: 2, Expected: 2, SeenVersion: "7"}
+		check("after the list", want)
+		for _, typ := range []EventType{Added, Modified, Modified, Deleted, Deleted, Deleted} {
+			time.Sleep(time.Second)
+			want.SeenVersion = strconv.Itoa(8 + int(want.Events))
+			more <- Event[string]{Type: typ, Object: "c", ResourceVersion: want.SeenVersion}
+			want.Events++
+			want.LastEvent = time.Now()
+		}
+		want.Added, want.Modified, want.Deleted = 1, 2, 3
+		check("after events", want)
+		time.Sleep(time.Second)
+		want.Bookmarks, want.Events, want.SeenVersion, want.LastEvent = 2, 8, "20", time.Now()
+		more <- Event[string]{Type: Bookmark, ResourceVersion: "20"}
+		more <- Event[string]{Type: Bookmark, ResourceVersion: "20"}
+		check("after bookmarks", want)
+		time.Sleep(time.Second)
+		more <- added("c", 20) // a duplicate
+		check("after a duplicate", want)
 		close(more)
-		check("after a break", Stats{Lists: 1, Watches: 1, Events: 3, BadObjects: 1, Failures: 1, Listed: 2, Expected: 2})
+		want.Failures = 1
+		check("after a break", want)
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
+}
+
+// metered is a source that counts.
+type metered struct{ source[string] }
+
+func (*metered) Received() (uint64, time.Duration) { return 1234, time.Minute }
+
+func TestMeter(t *testing.T) {
+	r, err := New[string](&metered{}, &sink[string]{}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Stats(); got.Received != 1234 || got.Decoding != time.Minute {
+		t.Errorf("stats %+v", got)
+	}
 }
 
 // TestExpected: what the server tells of the pages to come, page after page.
@@ -411,7 +449,7 @@ func TestExpected(t *testing.T) {
 			},
 		}
 		var err error
-		if r, err = New(src, &sink[string]{}, Options{}); err != nil {
+		if r, err = New(src, &sink[string]{}, Options{DisableWatchList: true}); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.Run(ctx); err != nil {

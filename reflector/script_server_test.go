@@ -17,6 +17,7 @@ import (
 //	obj NAME RV                    an object of a list
 //	ADDED|MODIFIED|DELETED NAME RV an event; - for no version
 //	BOOKMARK RV
+//	END RV                         the bookmark that ends initial events; - for no version
 //	bad KEY RV                     an object that cannot be decoded; - for unknown
 //	junk                           a list yields an error that is no *ObjectError
 //	sleep 3s                       the server takes its time
@@ -26,8 +27,8 @@ import (
 //	close                          ends a watch in order
 //	fail WORD [SECONDS]            ends either with failure(WORD), Retry-After SECONDS
 //
-// Before the blocks may stand "options page=2 random=0.5 watch=1m", and
-// "cancel 5s" for a context that is cancelled at that second. # begins a comment.
+// Before the blocks may stand "options page=2 random=0.5 watch=1m", with the words stream
+// (lists are streamed), first=RV, force, idle=1m and internal=1m beside, and "cancel 5s" for a context that is cancelled at that second. # begins a comment.
 
 // parse reads a script into p.
 func (p *player) parse(script string) {
@@ -71,6 +72,16 @@ func (p *player) option(words []string) {
 			p.opts.PageSize = int64(number(p.t, value))
 		case "watch":
 			p.opts.WatchTimeout = duration(p.t, value)
+		case "stream":
+			p.opts.DisableWatchList = false
+		case "first":
+			p.opts.FirstVersion = &value
+		case "force":
+			p.opts.ForcePages = true
+		case "idle":
+			p.opts.IdleTimeout = duration(p.t, value)
+		case "internal":
+			p.opts.InternalErrorRetry = duration(p.t, value)
 		case "random":
 			f, err := strconv.ParseFloat(value, 64)
 			if err != nil {
@@ -95,15 +106,23 @@ func (p *player) perform(ctx context.Context, words []string) (ev Event[string],
 	case "ADDED", "MODIFIED", "DELETED":
 		types := map[string]EventType{"ADDED": Added, "MODIFIED": Modified, "DELETED": Deleted}
 		return Event[string]{Type: types[words[0]], Object: words[1], ResourceVersion: words[2]}, nil, true
+	case "END":
+		if words[1] == "-" {
+			words[1] = ""
+		}
+		return Event[string]{Type: Bookmark, InitialEventsEnd: true, ResourceVersion: words[1]}, nil, true
 	case "BOOKMARK":
 		return Event[string]{Type: Bookmark, ResourceVersion: words[1]}, nil, true
-	case "bad", "bad-delete":
+	case "bad", "bad-delete", "bad-bookmark":
 		bad := &ObjectError{Resource: "pods", Key: words[1], ResourceVersion: words[2], Err: errors.New("garbage")}
 		if bad.Key == "-" {
 			bad.Key = ""
 		}
 		if words[0] == "bad-delete" {
 			bad.Type = Deleted
+		}
+		if words[0] == "bad-bookmark" {
+			bad.Type = Bookmark
 		}
 		return ev, bad, true
 	case "junk":

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -55,6 +56,7 @@ func play(t *testing.T, script string) string {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	p := &player{t: t, began: time.Now(), cancel: cancel}
+	p.opts.DisableWatchList = true
 	p.parse(script)
 	p.opts.OnError = func(err error) { p.log("error: %v", err) }
 	r, err := New[string](p, (*scriptSink)(p), p.opts)
@@ -63,11 +65,27 @@ func play(t *testing.T, script string) string {
 	}
 	err = r.Run(ctx)
 	p.log("run returned %v", err)
-	p.log("stats %+v", r.Stats())
+	p.log("stats%s", statsText(r.Stats(), p.began))
 	if len(p.blocks) > 0 {
 		t.Errorf("%d blocks of the script were not asked for, first %q", len(p.blocks), p.blocks[0])
 	}
 	return p.out.String()
+}
+
+// statsText writes what is not zero.
+func statsText(s Stats, began time.Time) string {
+	var b strings.Builder
+	v := reflect.ValueOf(s)
+	for i := range v.NumField() {
+		switch name, value := v.Type().Field(i).Name, v.Field(i); {
+		case value.IsZero():
+		case name == "LastEvent":
+			fmt.Fprintf(&b, " %s:%.3f", name, s.LastEvent.Sub(began).Seconds())
+		default:
+			fmt.Fprintf(&b, " %s:%+v", name, value)
+		}
+	}
+	return b.String()
 }
 
 // player is a source that follows a script, and writes the transcript. Used by the
@@ -193,6 +211,9 @@ type scriptSink player
 func (s *scriptSink) log(format string, args ...any) { (*player)(s).log("  "+format, args...) }
 
 func eventText(ev Event[string]) string {
+	if ev.InitialEventsEnd {
+		return fmt.Sprintf("%v @%s end", ev.Type, ev.ResourceVersion)
+	}
 	if ev.Object == "" {
 		return fmt.Sprintf("%v @%s", ev.Type, ev.ResourceVersion)
 	}

@@ -18,8 +18,8 @@ type Sink[T any] interface {
 	Skipped(bad *ObjectError)
 
 	// Replace ends a list: what was Listed since the last Replace or Discard is the
-	// whole collection at resourceVersion, Skipped objects aside. The version may be older than one before: a server that was
-	// restored from a backup has gone back in time.
+	// whole collection at resourceVersion, Skipped objects aside. The version may be older
+	// than one before: a server that was restored from a backup has gone back in time.
 	Replace(ctx context.Context, resourceVersion string) error
 
 	// Discard forgets what was Listed and Skipped: the list failed and another will start.

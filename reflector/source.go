@@ -38,5 +38,10 @@ type Source[T any] interface {
 	// error is the last pair. A sequence that ends without one was closed by the server
 	// in order, which it does after opts.TimeoutSeconds. A Status sent as an ERROR event
 	// and a Status that refuses the request are both *errors.StatusError.
+	//
+	// With opts.SendInitialEvents the watch begins as a streaming list: the objects that
+	// there are, as Added, and a Bookmark with InitialEventsEnd. A source that cannot do so
+	// refuses, as servers do that cannot: with a Status of code 400 or 422, or with
+	// errors.ErrUnsupported.
 	Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[T], error]
 }

@@ -1,0 +1,183 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Map returns a source of what project makes of source's objects, one by one as they
+// arrive, so that a cache holds a small struct where the server sends a large object.
+// The large one is garbage as soon as project has returned, unless the result refers to
+// it: copy what is kept, strings aside.
+//
+// project runs in the goroutine of the reflector, for every object listed and watched,
+// those of deletions included; it may change what it is given and return it. An object
+// that it returns an error for is reported as an [*ObjectError] and skipped, as one that
+// could not be decoded. A panic in it goes on as one whose value is an error that names
+// the object's key.
+//
+// resourceVersions are those of source's events, whether or not T keeps them. Neither
+// source nor project may be nil.
+func Map[R, T any](source Source[R], project func(R) (T, error)) Source[T] {
+	return &adapter[R, T]{source: source, change: func(ev Event[R], _ bool) (Event[T], bool, error) {
+		object, err := project(ev.Object)
+		return Event[T]{Type: ev.Type, ResourceVersion: ev.ResourceVersion, Object: object}, true, err
+	}}
+}
+
+// Filter returns a source of those of source's objects that keep is true for. One that
+// changes so that keep becomes false is a Deleted event with the state that keep refused,
+// as it is for a server's selector, and one that keep becomes true for is whatever event
+// source has for it. keep runs in the goroutine of the reflector, may change nothing, and
+// depends on nothing but its argument. A panic in it goes on as in [Map].
+//
+// A selector of the server's saves sending what nobody keeps; Filter is for what no
+// selector can say.
+func Filter[T any](source Source[T], keep func(T) bool) Source[T] {
+	return &adapter[T, T]{source: source, change: func(ev Event[T], live bool) (Event[T], bool, error) {
+		switch {
+		case ev.Type == Deleted || keep(ev.Object):
+			return ev, true, nil
+		case ev.Type == Modified:
+			ev.Type = Deleted // it may have been kept before
+			return ev, true, nil
+		}
+		skip, ok := skipped(ev, live)
+		return skip, ok, nil
+	}}
+}
+
+// skipped stands for an event that is left out. In a live watch it is a bookmark, so that
+// a collection of which little is kept does not fall behind the server's history. Initial
+// events come in any order, so that the version of one says nothing of the others.
+func skipped[T any](ev Event[T], live bool) (Event[T], bool) {
+	return Event[T]{Type: Bookmark, ResourceVersion: ev.ResourceVersion}, live
+}
+
+// adapter is a source that changes the events of another.
+type adapter[R, T any] struct {
+	source Source[R]
+	// change is not called for bookmarks. live is false for what makes up a list. The
+	// event is left out if the second result is false.
+	change func(ev Event[R], live bool) (Event[T], bool, error)
+	// request and listed may be nil: what to ask for in addition, and a check of the
+	// answer to a list.
+	request func(*metav1.ListOptions)
+	listed  func(metav1.ListMeta) error
+
+	left atomic.Uint64 // initial events that nothing was passed on for
+}
+
+// omitter is a source that can leave out initial events. A reflector that has to know
+// whether anything comes asks it how many there were so far, from any goroutine.
+type omitter interface{ omitted() uint64 }
+
+func (a *adapter[R, T]) omitted() uint64 {
+	n := a.left.Load()
+	if o, ok := a.source.(omitter); ok {
+		n += o.omitted()
+	}
+	return n
+}
+
+// Resource implements Source.
+func (a *adapter[R, T]) Resource() string { return a.source.Resource() }
+
+// Received implements Meter: it is what the other source received.
+func (a *adapter[R, T]) Received() (bytes uint64, decoding time.Duration) {
+	if m, ok := a.source.(Meter); ok {
+		return m.Received()
+	}
+	return 0, 0
+}
+
+// List implements Source.
+func (a *adapter[R, T]) List(ctx context.Context, opts metav1.ListOptions, yield func(Event[T], error) bool) (metav1.ListMeta, error) {
+	if a.request != nil {
+		a.request(&opts)
+	}
+	page, err := a.source.List(ctx, opts, func(ev Event[R], err error) bool {
+		out, ok, err := a.pass(ev, false, err)
+		return !ok && err == nil || yield(out, err)
+	})
+	if err == nil && a.listed != nil {
+		err = a.listed(page)
+	}
+	return page, err
+}
+
+// Watch implements Source.
+func (a *adapter[R, T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[T], error] {
+	if a.request != nil {
+		a.request(&opts)
+	}
+	return func(yield func(Event[T], error) bool) {
+		live := opts.SendInitialEvents == nil || !*opts.SendInitialEvents
+		// A watch from here begins with what there is, in any order, too.
+		unordered := opts.ResourceVersion == "" || opts.ResourceVersion == "0"
+		for ev, err := range a.source.Watch(ctx, opts) {
+			unordered = unordered && (err != nil || ev.Type == Added)
+			out, ok, err := a.pass(ev, live, err)
+			// Where there is no order, a bookmark that stands for an object says too much.
+			if !ok && err == nil || unordered && out.Type == Bookmark {
+				a.left.Add(1)
+				continue
+			}
+			if !yield(out, err) {
+				return
+			}
+			live = live || ev.InitialEventsEnd
+		}
+	}
+}
+
+// pass makes the event that ev becomes. ok is false if nothing is to be yielded, unless
+// there is an error.
+func (a *adapter[R, T]) pass(ev Event[R], live bool, err error) (out Event[T], ok bool, _ error) {
+	if err != nil {
+		return out, false, err
+	}
+	if ev.Type == Bookmark {
+		return Event[T]{Type: Bookmark, InitialEventsEnd: ev.InitialEventsEnd, ResourceVersion: ev.ResourceVersion}, true, nil
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			panic(fmt.Errorf("%s: object %q: panic: %w", a.Resource(), keyOf(ev.Object), asError(value)))
+		}
+	}()
+	if out, ok, err = a.change(ev, live); err == nil {
+		return out, ok, nil
+	}
+	bad := &ObjectError{Resource: a.Resource(), Key: keyOf(ev.Object), ResourceVersion: ev.ResourceVersion, Type: ev.Type, Err: err}
+	if !live && ev.Type != Deleted { // in a list; a deletion that a streaming one brings is one
+		bad.Type = 0
+	}
+	return Event[T]{}, false, bad
+}
+
+// asError returns what a panic was called with, as an error.
+func asError(value any) error {
+	if err, ok := value.(error); ok {
+		return err
+	}
+	return errors.New(fmt.Sprint(value))
+}
+
+// keyOf returns "namespace/name" or "name", empty where object has no metadata.
+func keyOf(object any) string {
+	m, err := meta.Accessor(object)
+	if err != nil {
+		return ""
+	}
+	if m.GetNamespace() == "" {
+		return m.GetName()
+	}
+	return m.GetNamespace() + "/" + m.GetName()
+}

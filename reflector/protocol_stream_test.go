@@ -1,0 +1,224 @@
+package reflector
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// streamOutcomes are every kind of outcome that a streaming list can have.
+func streamOutcomes() map[string]func(state) (state, step, error) {
+	listed := func(rv string, want error) func(state) (state, step, error) {
+		return func(s state) (state, step, error) {
+			next, st := s.streamListed(rv)
+			return next, st, want
+		}
+	}
+	failed := func(end watchEnd, want error) func(state) (state, step, error) {
+		return func(s state) (state, step, error) {
+			end.at = noon
+			next, st := s.streamFailed(end)
+			return next, st, want
+		}
+	}
+	all := map[string]func(state) (state, step, error){
+		"end":         listed("8", nil),
+		"opaque end":  listed("x1", nil),
+		"older end":   listed("6", ErrListTooOld),
+		"end with no": listed("", ErrNoResourceVersion),
+		"closed":      failed(watchEnd{}, ErrNoInitialEventsEnd),
+		"closed late": failed(watchEnd{steady: true}, ErrNoInitialEventsEnd),
+		"deaf":        failed(watchEnd{deaf: true}, ErrNoInitialEventsEnd),
+		"unsupported": failed(watchEnd{err: errors.ErrUnsupported}, nil),
+	}
+	for _, word := range []string{"eof", "internal"} {
+		err := failure(word, 0)
+		all[word+" late"] = failed(watchEnd{steady: true, err: err}, err)
+	}
+	for _, word := range []string{
+		"expired", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "internal", "unavailable",
+		"unauthorized", "forbidden", "not-found", "bad-request", "invalid", "method-not-allowed", "not-implemented", "unreadable-delete",
+	} {
+		err := failure(word, 5)
+		all[word] = failed(watchEnd{short: true, err: err}, err)
+	}
+	return all
+}
+
+var streamSteps = []struct {
+	name  string
+	state state
+	want  string
+}{
+	{"first list", start(Options{}), `
+		end            => watch 8 can | replace
+		opaque end     => watch x1 can | replace
+		older end      => watch 6 can | replace
+		end with no    => list "0" can | discard report backoff
+		closed         => stream "" failures 1 maybe | discard report backoff
+		closed late    => list "0" maybe | discard report backoff afresh
+		deaf           => list "0" | discard report
+		unsupported    => list "0" | discard
+		eof            => stream "" failures 1 maybe | discard report backoff
+		eof late       => list "0" maybe | discard report backoff afresh
+		expired        => stream "" failures 1 maybe | discard report backoff
+		gone           => stream "" failures 1 maybe | discard report backoff
+		too-large      => list "0" maybe | discard report backoff 1s
+		too-large-1.17 => list "0" maybe | discard report backoff 1s
+		timeout        => list "0" maybe | discard report
+		busy           => stream "" maybe | discard report backoff 5s
+		refused        => stream "" maybe | discard report backoff
+		internal       => list "0" maybe | discard report
+		internal late  => list "0" maybe | discard report
+		unavailable    => list "0" maybe | discard report backoff 5s
+		unauthorized   => list "0" maybe | discard
+		forbidden      => list "0" maybe | discard
+		not-found      => list "0" maybe | discard
+		bad-request    => list "0" | discard
+		invalid        => list "0" | discard
+		method-not-allowed => list "0" | discard
+		not-implemented    => list "0" | discard report
+		unreadable-delete  => list "0" maybe | discard report`},
+	{"after a failure", state{phase: streaming, listRV: "0", failures: 1, memory: memory{stream: mayBe}}, `
+		end            => watch 8 can | replace
+		opaque end     => watch x1 can | replace
+		older end      => watch 6 can | replace
+		end with no    => list "0" can | discard report backoff
+		closed         => list "0" maybe | discard report backoff
+		closed late    => list "0" maybe | discard report backoff afresh
+		deaf           => list "0" | discard report
+		unsupported    => list "0" | discard
+		eof            => list "0" maybe | discard report backoff
+		eof late       => list "0" maybe | discard report backoff afresh
+		expired        => list "0" maybe | discard report backoff
+		gone           => list "0" maybe | discard report backoff
+		too-large      => list "0" maybe | discard report backoff 1s
+		too-large-1.17 => list "0" maybe | discard report backoff 1s
+		timeout        => list "0" maybe | discard report
+		busy           => stream "" failures 1 maybe | discard report backoff 5s
+		refused        => stream "" failures 1 maybe | discard report backoff
+		internal       => list "0" maybe | discard report
+		internal late  => list "0" maybe | discard report
+		unavailable    => list "0" maybe | discard report backoff 5s
+		unauthorized   => list "0" maybe | discard
+		forbidden      => list "0" maybe | discard
+		not-found      => list "0" maybe | discard
+		bad-request    => list "0" | discard
+		invalid        => list "0" | discard
+		method-not-allowed => list "0" | discard
+		not-implemented    => list "0" | discard report
+		unreadable-delete  => list "0" maybe | discard report`},
+	// A server that streamed once is asked again, whatever another one says.
+	{"relist at the last version", state{phase: streaming, rv: "7", listRV: "7", memory: memory{stream: can}}, `
+		end            => watch 8 can | replace
+		opaque end     => watch x1 can | replace
+		older end      => stream "" seen 7 can | discard report
+		end with no    => list "7" seen 7 can | discard report backoff
+		closed         => stream "7" seen 7 failures 1 can | discard report backoff
+		closed late    => list "7" seen 7 can | discard report backoff afresh
+		deaf           => list "7" seen 7 can | discard report
+		unsupported    => list "7" seen 7 can | discard
+		eof            => stream "7" seen 7 failures 1 can | discard report backoff
+		eof late       => list "7" seen 7 can | discard report backoff afresh
+		expired        => stream "" seen 7 can | discard report
+		gone           => stream "" seen 7 can | discard report
+		too-large      => stream "" seen 7 can | discard report
+		too-large-1.17 => stream "" seen 7 can | discard report
+		timeout        => list "7" seen 7 can | discard report
+		busy           => stream "7" seen 7 can | discard report backoff 5s
+		refused        => stream "7" seen 7 can | discard report backoff
+		internal       => list "7" seen 7 can | discard report
+		internal late  => list "7" seen 7 can | discard report
+		unavailable    => list "7" seen 7 can | discard report backoff 5s
+		unauthorized   => list "7" seen 7 can | discard
+		forbidden      => list "7" seen 7 can | discard
+		not-found      => list "7" seen 7 can | discard
+		bad-request    => list "7" seen 7 can | discard
+		invalid        => list "7" seen 7 can | discard
+		method-not-allowed => list "7" seen 7 can | discard
+		not-implemented    => list "7" seen 7 can | discard report
+		unreadable-delete  => list "7" seen 7 can | discard report`},
+	{"relist at the newest", state{phase: streaming, rv: "7", memory: memory{stream: can}}, `
+		end            => watch 8 can | replace
+		opaque end     => watch x1 can | replace
+		older end      => watch 6 can | replace
+		end with no    => list "" seen 7 can | discard report backoff
+		closed         => stream "" seen 7 failures 1 can | discard report backoff
+		closed late    => list "" seen 7 can | discard report backoff afresh
+		deaf           => list "" seen 7 can | discard report
+		unsupported    => list "" seen 7 can | discard
+		eof            => stream "" seen 7 failures 1 can | discard report backoff
+		eof late       => list "" seen 7 can | discard report backoff afresh
+		expired        => stream "" seen 7 failures 1 can | discard report backoff
+		gone           => stream "" seen 7 failures 1 can | discard report backoff
+		too-large      => list "" seen 7 can | discard report backoff 1s
+		too-large-1.17 => list "" seen 7 can | discard report backoff 1s
+		timeout        => list "" seen 7 can | discard report
+		busy           => stream "" seen 7 can | discard report backoff 5s
+		refused        => stream "" seen 7 can | discard report backoff
+		internal       => list "" seen 7 can | discard report
+		internal late  => list "" seen 7 can | discard report
+		unavailable    => list "" seen 7 can | discard report backoff 5s
+		unauthorized   => list "" seen 7 can | discard
+		forbidden      => list "" seen 7 can | discard
+		not-found      => list "" seen 7 can | discard
+		bad-request    => list "" seen 7 can | discard
+		invalid        => list "" seen 7 can | discard
+		method-not-allowed => list "" seen 7 can | discard
+		not-implemented    => list "" seen 7 can | discard report
+		unreadable-delete  => list "" seen 7 can | discard report`},
+}
+
+func TestStreamSteps(t *testing.T) {
+	for _, c := range streamSteps {
+		t.Run(c.name, func(t *testing.T) { checkSteps(t, c.state, streamOutcomes(), c.want) })
+	}
+}
+
+// TestNextAfterListing: where lists are streamed, what follows a list by LIST that failed,
+// and what a watch is given up for, is a stream; a list that goes on at once stays a LIST.
+func TestNextAfterListing(t *testing.T) {
+	remembers := memory{stream: can, internalFor: time.Minute}
+	for name, want := range map[string]string{
+		"eof": `stream "7" seen 7 can`, "busy": `stream "7" seen 7 can`, "bad-request": `stream "" seen 7 can`,
+		"expired": `list "" seen 7 can`, "too-large": `list "" seen 7 can`, "older page": `list "" seen 7 can`,
+		"page with no": `stream "7" seen 7 can`, "last page": `watch 8 can`,
+	} {
+		if next, _, _ := listOutcomes()[name](state{rv: "7", listRV: "7", memory: remembers}); next.text() != want {
+			t.Errorf("a list, then %s: %s, want %s", name, next.text(), want)
+		}
+	}
+	pages := state{rv: "7", listRV: "7", pageRV: "8", token: "t", memory: remembers}
+	if next, _, _ := listOutcomes()["expired"](pages); next.text() != `list "" seen 7 whole can` {
+		t.Errorf("pages, then expired: %s", next.text())
+	}
+	for name, want := range map[string]string{
+		"expired": `stream "7" seen 7 can`, "too-large": `stream "" seen 7 can`, "out-of-order": `stream "7" seen 7 can`,
+		"closed after events": `watch 9 can`,
+	} {
+		if next, _, _ := watchOutcomes()[name](state{phase: watching, rv: "7", memory: remembers}); next.text() != want {
+			t.Errorf("a watch, then %s: %s, want %s", name, next.text(), want)
+		}
+	}
+}
+
+func TestStart(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		opts Options
+		want string
+	}{
+		{"default", Options{}, `stream "" maybe`},
+		{"without streams", Options{DisableWatchList: true}, `list "0"`},
+		{"any", Options{FirstVersion: new("0")}, `stream "0" maybe`},
+		{"any, without streams", Options{FirstVersion: new("0"), DisableWatchList: true}, `list "0"`},
+		{"newest", Options{FirstVersion: new("")}, `stream "" maybe`},
+		{"newest, without streams", Options{FirstVersion: new(""), DisableWatchList: true}, `list ""`},
+		{"a version", Options{FirstVersion: new("5")}, `stream "5" seen 5 maybe`},
+		{"a version, without streams", Options{FirstVersion: new("5"), DisableWatchList: true}, `list "5" seen 5`},
+	} {
+		if got := start(c.opts).text(); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package reflector
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// listOptions is the request for the page that the state asks for. A continue token
+// carries its resourceVersion, and asking for another is an error
+// (https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks).
+// A version other than "" and "0" is asked for without a limit, so that the server can
+// answer from its cache instead of its storage, unless it has no such cache. A list whose
+// pages expired has no limit either.
+func (r *Reflector[T]) listOptions() metav1.ListOptions {
+	s := r.state
+	opts := metav1.ListOptions{Limit: max(r.opts.PageSize, 0)}
+	switch {
+	case s.token != "":
+		opts.Continue = s.token
+	case s.listRV != "" && s.listRV != "0" && !s.paged && !r.opts.ForcePages:
+		opts.ResourceVersion, opts.Limit = s.listRV, 0
+	default:
+		opts.ResourceVersion = s.listRV
+	}
+	if s.whole {
+		opts.Limit = 0
+	}
+	return opts
+}
+
+// watchOptions is the request for a watch, or for a streaming list if the state says so
+// (https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists).
+func (r *Reflector[T]) watchOptions() metav1.ListOptions {
+	timeout := scale(r.opts.WatchTimeout, 1+r.opts.Backoff.Random())
+	seconds := int64(timeout / time.Second)
+	opts := metav1.ListOptions{
+		ResourceVersion:     r.state.version(),
+		AllowWatchBookmarks: true,
+		TimeoutSeconds:      &seconds,
+	}
+	if r.state.phase == streaming {
+		opts.SendInitialEvents = new(true)
+		opts.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
+	}
+	return opts
+}

@@ -1,0 +1,167 @@
+package reflector
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/sharding"
+)
+
+// ErrOtherShard ends a list that the server says is another shard than was asked for.
+var ErrOtherShard = errors.New("server sent another shard")
+
+// ErrBadShard is wrapped by what [Shard] and [EvenShard] say of their arguments.
+var ErrBadShard = errors.New("reflector: bad shard")
+
+// Shard returns a source of those of source's objects that selector selects by the hash
+// of their uid or namespace, for controllers whose replicas share the objects of one
+// collection among them (KEP-5866). [EvenShard] makes the usual selector.
+//
+// The server is asked to send no others, which it does from Kubernetes 1.36 with feature
+// gate ShardedListAndWatch. One that cannot ignores it and sends all, of which the others
+// are dropped here, at the cost of having them decoded. A list that the server says it
+// made with another selector ends with [ErrOtherShard].
+//
+// The hash is FNV-1a, which spreads random uids evenly, but names that differ only in
+// their last characters, as namespaces may, hardly at all.
+//
+// Objects need metadata: one without is reported as an [*ObjectError] and skipped. Shard
+// returns ErrBadShard, wrapped, for a selector that selects everything or that servers
+// refuse.
+func Shard[T any](source Source[T], selector sharding.Selector) (Source[T], error) {
+	ranges, err := parseShard(selector)
+	if err != nil {
+		return nil, err
+	}
+	asked := selector.String()
+	return &adapter[T, T]{
+		source: source,
+		change: func(ev Event[T], live bool) (Event[T], bool, error) {
+			in, err := ranges.has(ev.Object)
+			if in || err != nil {
+				return ev, in, err
+			}
+			// Neither uid nor namespace ever changes, so it was not in the shard before.
+			skip, ok := skipped(ev, live)
+			return skip, ok, nil
+		},
+		request: func(opts *metav1.ListOptions) { opts.ShardSelector = asked },
+		listed: func(page metav1.ListMeta) error {
+			if page.ShardInfo != nil && page.ShardInfo.Selector != asked {
+				return fmt.Errorf("%w: asked for %q, got %q", ErrOtherShard, asked, page.ShardInfo.Selector)
+			}
+			return nil
+		},
+	}, nil
+}
+
+// The fields that a shard can be made by.
+const (
+	shardByUID       = "object.metadata.uid"
+	shardByNamespace = "object.metadata.namespace"
+)
+
+// EvenShard selects shard n, counted from 0, of count shards of equal size, by uid. The
+// count shards together select every object once. It returns [ErrBadShard], wrapped,
+// unless 0 <= n < count.
+func EvenShard(n, count int) (sharding.Selector, error) {
+	if n < 0 || n >= count {
+		return nil, fmt.Errorf("%w: no shard %d of %d", ErrBadShard, n, count)
+	}
+	width := ^uint64(0) / uint64(count)
+	bound := func(n int) string { return fmt.Sprintf("0x%016x", width*uint64(n)) }
+	r := sharding.ShardRangeRequirement{Key: shardByUID, Start: bound(n), End: bound(n + 1)}
+	if n == count-1 {
+		r.End = endOfHashes
+	}
+	return sharding.NewSelector(r), nil
+}
+
+// endOfHashes is 2^64, the end of the last range. It is the one bound that does not have
+// sixteen digits.
+const endOfHashes = "0x10000000000000000"
+
+// shard is a parsed selector.
+type shard struct {
+	byNamespace bool
+	ranges      []hashRange
+}
+
+// hashRange holds the hashes from first to last, both included.
+type hashRange struct{ first, last uint64 }
+
+func parseShard(selector sharding.Selector) (shard, error) {
+	if selector == nil || selector.Empty() {
+		return shard{}, fmt.Errorf("%w: it selects everything", ErrBadShard)
+	}
+	var s shard
+	for n, r := range selector.Requirements() {
+		if r.Key != shardByUID && r.Key != shardByNamespace {
+			return s, fmt.Errorf("%w: cannot shard by %q", ErrBadShard, r.Key)
+		}
+		byNamespace := r.Key == shardByNamespace
+		if n > 0 && byNamespace != s.byNamespace {
+			return s, fmt.Errorf("%w: %q is by uid and by namespace", ErrBadShard, selector)
+		}
+		s.byNamespace = byNamespace
+		first, err := parseHash(r.Start)
+		last := ^uint64(0)
+		if err == nil && r.End != endOfHashes {
+			last, err = parseHash(r.End)
+			last--
+		}
+		if err != nil {
+			return s, err
+		}
+		if last < first || last == ^uint64(0) && r.End != endOfHashes {
+			return s, fmt.Errorf("%w: the range from %s to %s is empty", ErrBadShard, r.Start, r.End)
+		}
+		s.ranges = append(s.ranges, hashRange{first, last})
+	}
+	return s, nil
+}
+
+// parseHash reads a bound in the form that servers compare and echo: sixteen lower-case
+// digits.
+func parseHash(text string) (uint64, error) {
+	digits, ok := strings.CutPrefix(text, "0x")
+	h, err := strconv.ParseUint(digits, 16, 64)
+	if !ok || err != nil || len(digits) != 16 || strings.ToLower(digits) != digits {
+		return 0, fmt.Errorf("%w: bound %q is not 0x and sixteen lower-case hexadecimal digits", ErrBadShard, text)
+	}
+	return h, nil
+}
+
+// has reports whether object is in the shard.
+func (s shard) has(object any) (bool, error) {
+	m, err := meta.Accessor(object)
+	if err != nil {
+		return false, err
+	}
+	field := string(m.GetUID())
+	if s.byNamespace {
+		field = m.GetNamespace()
+	}
+	h := fnv64a(field)
+	for _, r := range s.ranges {
+		if r.first <= h && h <= r.last {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// fnv64a is the hash that shards are ranges of: FNV-1a with 64 bits. The package
+// hash/fnv would allocate for every object.
+func fnv64a(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for n := range len(s) {
+		h ^= uint64(s[n])
+		h *= 1099511628211
+	}
+	return h
+}

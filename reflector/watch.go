@@ -1,0 +1,246 @@
+package reflector
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// grace is how much longer than asked for a watch may last.
+	grace = 30 * time.Second
+	// slowAfter is how long a streaming list may bring nothing before that is reported.
+	slowAfter = 10 * time.Second
+	// deafAfter is how long it may bring nothing at all: a server that streams would have
+	// sent a bookmark by then.
+	deafAfter = time.Minute
+)
+
+// watch is one watch request, with the streaming list that it may begin with. The
+// goroutine of Run owns it, but for what is atomic and what stop waits for.
+type watch struct {
+	asked string // the resourceVersion that it goes on from, for reports
+	began time.Time
+	end   watchEnd
+	over  bool // streamFailed or streamListed have decided what comes next
+	next  step // what they decided
+
+	skipped bool               // the streaming list has an object that could not be used
+	giveUp  context.CancelFunc // ends the request
+	dog     *watchdog          // nil if nobody looks
+	bitten  atomic.Bool        // the watchdog gave up
+	panic   any                // of OnError, in the watchdog's goroutine; read after dog.stop
+}
+
+// watch carries out one watch and what follows from its end. The error is the sink's.
+func (r *Reflector[T]) watch(ctx context.Context) error {
+	opts := r.watchOptions()
+	// A server, or something on the way to it, that does not end the watch in time may
+	// have forgotten it.
+	limit := time.Duration(*opts.TimeoutSeconds)*time.Second + grace
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	w := &watch{asked: opts.ResourceVersion, began: time.Now(), end: watchEnd{rv: r.state.rv}, giveUp: cancel}
+	if r.state.phase == streaming {
+		r.stats.watchLists.Add(1)
+		r.stats.expectList()
+		w.dog = r.guardStream(w)
+	} else {
+		r.stats.watches.Add(1)
+		w.dog = r.guardWatch(w)
+	}
+	defer func() { w.dog.stop() }() // when the source or the sink panics
+	var sinkErr error
+	for ev, err := range r.source.Watch(limited, opts) {
+		var more bool
+		if more, sinkErr = r.received(ctx, w, ev, err); !more {
+			break
+		}
+	}
+	w.dog.stop()
+	if w.panic != nil {
+		panic(w.panic)
+	}
+	if sinkErr != nil || ctx.Err() != nil {
+		if r.state.phase == streaming {
+			r.sink.Discard()
+		}
+		return sinkErr
+	}
+	r.ended(ctx, w, limited.Err() != nil)
+	return nil
+}
+
+// ended carries out what follows from the end of a watch; cut says that the client ended
+// it, because it took too long.
+func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
+	failed := RequestError{Verb: "watch", ResourceVersion: w.asked}
+	if w.over {
+		failed.Verb = "watchlist"
+		r.follow(ctx, w.next, failed)
+		return
+	}
+	end := w.end
+	end.at = time.Now()
+	lived := end.at.Sub(w.began)
+	end.short, end.steady = lived < time.Second, lived >= r.opts.Backoff.Max
+	if cut {
+		end.err, end.short = nil, false
+	}
+	var st step
+	if r.state.phase == streaming {
+		failed.Verb = "watchlist"
+		end.deaf = end.deaf || cut
+		r.state, st = r.state.streamFailed(end)
+	} else {
+		if w.bitten.Load() {
+			r.stats.idle.Add(1)
+		}
+		r.state, st = r.state.watchEnded(end)
+	}
+	r.follow(ctx, st, failed)
+}
+
+// received handles one pair of a watch. It reports whether the watch goes on. The error
+// is the sink's.
+func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err error) (more bool, sinkErr error) {
+	if dog := w.dog; dog != nil {
+		dog.wake()
+		defer dog.rest()
+	}
+	var bad *ObjectError
+	if err != nil {
+		if bad = r.badObject(err); bad == nil {
+			w.end.err = err
+			return false, nil
+		}
+	}
+	if r.state.phase == streaming {
+		return r.receivedListed(ctx, w, ev, bad)
+	}
+	if bad != nil {
+		return w.badEvent(bad), nil
+	}
+	fresh, err := inOrder(ev, w.end.rv)
+	if err != nil {
+		w.end.err = err
+		return false, nil
+	}
+	if !fresh {
+		return true, nil
+	}
+	if err := r.sink.Apply(ctx, ev); err != nil {
+		return false, err
+	}
+	// Only now: what the sink did not take must be asked for again.
+	w.end.rv = moved(w.end.rv, ev)
+	r.stats.applied(ev.Type, w.end.rv, time.Since(r.made))
+	return true, nil
+}
+
+// badEvent reports whether the watch goes on after an event that could not be used.
+func (w *watch) badEvent(bad *ObjectError) bool {
+	if bad.Type != Deleted {
+		return true
+	}
+	w.end.rv, w.end.err = newest(w.end.rv, bad.ResourceVersion), ErrUnreadableDelete
+	return false
+}
+
+// receivedListed is received for the initial events of a streaming list: the objects that
+// there were, as Added, then what happened to them meanwhile.
+func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T], bad *ObjectError) (more bool, sinkErr error) {
+	switch {
+	case bad != nil && bad.Type == Bookmark:
+		return true, nil
+	case bad != nil && bad.Type == Deleted, bad == nil && ev.Type == Deleted && w.skipped:
+		// Of the object that could not be read, for all we know: it would be kept for ever.
+		w.end.err = ErrUnreadableDelete
+		return false, nil
+	case bad != nil:
+		w.skipped = true
+		r.sink.Skipped(bad)
+		return true, nil
+	case ev.Type != Bookmark:
+		if ev.Type == Added {
+			r.stats.listed.Add(1)
+		}
+		sinkErr = r.sink.Listed(ctx, ev)
+		return sinkErr == nil, sinkErr
+	case !ev.InitialEventsEnd:
+		// The first bookmark of a streaming list has the mark.
+		w.end.deaf, w.end.err = true, ErrNoInitialEventsEnd
+		return false, nil
+	}
+	r.state, w.next = r.state.streamListed(ev.ResourceVersion)
+	if w.over = !w.next.replace; w.over {
+		return false, nil
+	}
+	r.stats.expected.Store(r.stats.listed.Load())
+	r.stats.watches.Add(1)
+	w.asked, w.end.rv = r.state.rv, r.state.rv
+	w.dog.stop()
+	w.dog = r.guardWatch(w)
+	if d := w.dog; d != nil {
+		d.wake() // the sink may take its time
+		defer d.rest()
+	}
+	sinkErr = r.replace(ctx)
+	return sinkErr == nil, sinkErr
+}
+
+// guardWatch returns a watchdog for a watch, nil if there shall be none.
+func (r *Reflector[T]) guardWatch(w *watch) *watchdog {
+	if r.opts.IdleTimeout < 0 {
+		return nil
+	}
+	return newWatchdog(r.opts.IdleTimeout/4, r.leftOut(), func(quiet time.Duration) {
+		if quiet >= r.opts.IdleTimeout {
+			w.bite()
+		}
+	})
+}
+
+// guardStream returns a watchdog for a streaming list.
+func (r *Reflector[T]) guardStream(w *watch) *watchdog {
+	patience := deafAfter
+	if r.opts.IdleTimeout > 0 {
+		patience = min(patience, r.opts.IdleTimeout)
+	}
+	warned := false
+	slow := &SlowListError{Resource: r.source.Resource(), ResourceVersion: w.asked}
+	return newWatchdog(min(patience, slowAfter)/4, r.leftOut(), func(quiet time.Duration) {
+		if quiet >= patience {
+			w.bite()
+		} else if quiet >= slowAfter && !warned {
+			warned = true
+			slow.Quiet = quiet
+			r.warn(w, slow)
+		}
+	})
+}
+
+// leftOut is how a watchdog finds out what the source leaves out, nil if it does not.
+func (r *Reflector[T]) leftOut() func() uint64 {
+	if s, ok := r.source.(omitter); ok {
+		return s.omitted
+	}
+	return nil
+}
+
+// bite ends the request.
+func (w *watch) bite() {
+	w.bitten.Store(true)
+	w.giveUp()
+}
+
+// warn calls OnError in the watchdog's goroutine. A panic goes on in that of Run, whose
+// caller can deal with it.
+func (r *Reflector[T]) warn(w *watch, err error) {
+	defer func() {
+		if w.panic = recover(); w.panic != nil {
+			w.bite()
+		}
+	}()
+	r.opts.OnError(err)
+}
