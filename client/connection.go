@@ -5,10 +5,16 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+
+	"golang.org/x/time/rate"
 )
 
 // DefaultUserAgent is sent when [Connection.UserAgent] is empty.
 const DefaultUserAgent = "kinform"
+
+// DefaultRetries is how often a call is tried again when [Connection.Retries] is zero. It
+// is that of client-go.
+const DefaultRetries = 10
 
 // Connection says where an API server is and how to talk to it. It is a value: copy it
 // freely. [New] checks it.
@@ -19,12 +25,40 @@ type Connection struct {
 	URL string
 
 	// HTTP sends the requests; nil means http.DefaultClient. TLS, credentials and
-	// proxies are its transport's business. Leave its Timeout zero, because that limits
+	// proxies are its transport's business, as is to notice a dead connection: that of
+	// [NewConnection] does. Leave its Timeout zero, because that limits
 	// a whole watch; use the context of each call instead.
 	HTTP *http.Client
 
 	// UserAgent is sent with each request; empty means [DefaultUserAgent].
 	UserAgent string
+
+	// Limiter spaces out the requests of all Resources that have this Connection or a
+	// copy of it, watches and retries included: each waits for a token, in the order that
+	// the Limiter sets. Nil means no limit, which is right for a server with API Priority
+	// and Fairness (on by default since Kubernetes 1.20): it limits each client by what
+	// it can bear, and asks those beyond that to come again, which is obeyed (see
+	// Retries). A client's own limit of 5 requests per second, the default of client-go,
+	// is below what many controllers need. rate.NewLimiter(50, 100) allows 50 per second
+	// in the long run and 100 at once.
+	Limiter *rate.Limiter
+
+	// Retries is how often a call is tried again when the server asks for it; zero means
+	// [DefaultRetries], negative never.
+	//
+	// An answer 429 or 5xx that has a Retry-After header is waited out, whatever the verb;
+	// after 5xx a create may so be answered with AlreadyExists, and an update with a
+	// conflict, that the first try caused. A read is also tried again when its connection
+	// broke, after 0.1 seconds and then twice as long each time, up to 5 seconds. Nothing
+	// else is: neither a refused connection nor a write whose outcome is not known.
+	//
+	// A wait ends with the context. One of more than a minute, or beyond the context's
+	// deadline, is not begun: the call returns the refusal, which tells the delay
+	// (apierrors.SuggestsClientDelay).
+	//
+	// List and Watch are never tried again: a reflector, which calls them, has its own
+	// backoff and obeys Retry-After too.
+	Retries int
 }
 
 // endpoint is a checked Connection. Immutable.
@@ -32,6 +66,8 @@ type endpoint struct {
 	base      *url.URL
 	http      *http.Client
 	userAgent string
+	limiter   *rate.Limiter // nil: no limit
+	retries   int           // at least 0
 }
 
 func (c Connection) endpoint() (endpoint, error) {
@@ -50,7 +86,10 @@ func (c Connection) endpoint() (endpoint, error) {
 	case u.RawQuery != "" || u.Fragment != "":
 		return endpoint{}, fmt.Errorf("URL %q has a query or a fragment", u.Redacted())
 	}
-	e := endpoint{base: u, http: c.HTTP, userAgent: c.UserAgent}
+	e := endpoint{base: u, http: c.HTTP, userAgent: c.UserAgent, limiter: c.Limiter, retries: max(c.Retries, 0)}
+	if c.Retries == 0 {
+		e.retries = DefaultRetries
+	}
 	if e.http == nil {
 		e.http = http.DefaultClient
 	}

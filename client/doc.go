@@ -45,6 +45,37 @@
 // Delimiting takes about a tenth of the time of decoding. It needs a buffer of the size of
 // the largest object in the list or watch, for as long as that runs.
 //
+// # Encodings
+//
+// Kubernetes protobuf is asked for where every field of T has a protobuf tag, with JSON as
+// the second choice; other types ask for JSON, and [Options] can ask for another
+// [Encoding]. What is decoded is what the Content-Type of the answer says. A server that
+// refuses the encoding with 406 is asked for JSON from then on. What is written is JSON.
+// CBOR that JSON cannot express, such as NaN, costs one object.
+//
+// Answers may be compressed with gzip, which the transport of an *http.Client asks for and
+// takes off by itself unless its DisableCompression is set.
+//
+// An object over [Options].MaxObjectBytes costs itself too, whatever it is made of: it is
+// passed over, and reported with its key, version and type of event. A watch event of which
+// even the type is not known then is reported as a deletion, since it may be one, so that a
+// reflector lists again. The limit counts bytes without compression, so that a small answer
+// cannot become a large one in memory.
+//
+// # Connections
+//
+// A [Connection] is a base URL and an *http.Client, whichever way that was made.
+// [NewConnection] makes both of a CA, a client certificate and a bearer token, in files
+// that may change while they are used; [InCluster] does so for a pod. Through kubectl
+// proxy a URL is enough. What kubeconfig files can ask for beyond that, such as plugins
+// that fetch credentials, is best left to client-go, whose rest.HTTPClientFor makes an
+// *http.Client too.
+//
+// Calls that the server puts off by 429 or 5xx with Retry-After are made again, and reads
+// also if their connection broke; lists and watches are not, because a reflector has its
+// own backoff. A call other than a watch that hears next to nothing for three minutes ends
+// with [ErrStalled]. There is no limit on requests per second unless Connection.Limiter is set.
+//
 // # Errors
 //
 // Every error says the verb and the resource, and the key where there is one. A refusal is
@@ -56,7 +87,8 @@
 //
 // # Concurrency
 //
-// A Resource is immutable but for the kind that its last list had; all methods may be
+// A Resource is immutable but for its counters, the kind that its last list had, and an encoding
+// that was refused; all methods may be
 // called at the same time. No goroutine is started. A list or watch runs in the goroutine
 // of its caller, which is also where the caller's yield function or loop body runs, so a
 // slow consumer slows the server down.

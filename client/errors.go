@@ -21,11 +21,33 @@ var (
 	// apiVersion than its collection.
 	ErrWrongKind = errors.New("wrong kind")
 
+	// ErrStalled is the cause when a call other than a watch has waited for 3 minutes for
+	// the header of its answer, or for the next 1,024 bytes of it: API servers end such
+	// calls after one (a watch that is silent is the business of its reader). Waiting for
+	// the caller does not count.
+	ErrStalled = errors.New("the server has sent next to nothing for 3 minutes")
+
+	// ErrNotInCluster is returned by InCluster to a program that is not in a pod of a
+	// Kubernetes cluster.
+	ErrNotInCluster = errors.New("not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
+
 	// ErrNotAnObject is the cause when null, or another JSON value that is no JSON
 	// object, stands where a Kubernetes object is expected. An object without
 	// metadata.name is a reflector.ErrNoName.
 	ErrNotAnObject = errors.New("not a JSON object")
 )
+
+// TooLargeError is the cause when an object is larger than Options.MaxObjectBytes allows.
+type TooLargeError struct {
+	// Resource is the collection's name, as Resource.Resource returns it.
+	Resource string
+	// Limit is the number of bytes that an object may have.
+	Limit int64
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("an object of %s has more than %d bytes, the limit of Options.MaxObjectBytes", e.Resource, e.Limit)
+}
 
 // PanicError is a panic in the UnmarshalJSON method of a user's type, or in another of
 // its methods that decoding calls. It becomes the cause of a reflector.ObjectError.

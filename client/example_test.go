@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -136,4 +139,76 @@ func ExampleResource_Items() {
 	// Output:
 	// error
 	// orders
+}
+
+// Credentials come from files that may change at any time.
+func ExampleNewConnection() {
+	_, err := client.NewConnection("https://10.0.0.1:6443", client.ConnectionOptions{
+		CAFile:    "/etc/controller/ca.crt",
+		TokenFile: "/etc/controller/token",
+	})
+	fmt.Println("no such file:", errors.Is(err, fs.ErrNotExist))
+
+	conn, err := client.NewConnection("http://127.0.0.1:8001", client.ConnectionOptions{}) // kubectl proxy
+	fmt.Println(conn.URL, err)
+	// Output:
+	// no such file: true
+	// http://127.0.0.1:8001 <nil>
+}
+
+// A program that runs in a pod, or else on the desk of its author.
+func ExampleInCluster() {
+	conn, err := client.InCluster()
+	if errors.Is(err, client.ErrNotInCluster) {
+		conn, err = client.NewConnection("http://127.0.0.1:8001", client.ConnectionOptions{})
+	}
+	if err != nil {
+		panic(err)
+	}
+	conn.Limiter = rate.NewLimiter(50, 100) // of all clients that are made of conn together
+	r, err := client.New[*Database](conn, databases, client.Options{})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(r.Resource())
+}
+
+// Apply claims fields, and leaves those of others alone.
+func ExampleResource_Apply() {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		fmt.Println(req.Method, req.URL, string(body))
+		fmt.Fprint(w, `{"kind":"Database","apiVersion":"example.com/v1","metadata":{"name":"orders"},"spec":{"replicas":5}}`)
+	}))
+	defer srv.Close()
+	r, err := client.New[*Database](client.Connection{URL: srv.URL, HTTP: srv.Client()}, databases, client.Options{Namespace: "prod", Kind: "Database"})
+	if err != nil {
+		panic(err)
+	}
+	db, err := r.Apply(context.Background(), map[string]any{
+		"metadata": map[string]any{"name": "orders"},
+		"spec":     map[string]any{"replicas": 5},
+	}, metav1.ApplyOptions{FieldManager: "scaler", Force: true})
+	fmt.Println(db.Spec.Replicas, err)
+	// Output:
+	// PATCH /apis/example.com/v1/namespaces/prod/databases/orders?fieldManager=scaler&force=true {"metadata":{"name":"orders"},"spec":{"replicas":5},"kind":"Database","apiVersion":"example.com/v1"}
+	// 5 <nil>
+}
+
+func ExampleResource_Subresource() {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		fmt.Println(req.Method, req.URL)
+		fmt.Fprint(w, `{"kind":"Database","apiVersion":"example.com/v1","metadata":{"name":"orders"}}`)
+	}))
+	defer srv.Close()
+	r, err := client.New[*Database](client.Connection{URL: srv.URL, HTTP: srv.Client()}, databases, client.Options{Namespace: "prod"})
+	if err != nil {
+		panic(err)
+	}
+	key := types.NamespacedName{Name: "orders"}
+	_, err = r.Subresource("status").Patch(context.Background(), key, types.MergePatchType, []byte(`{"status":{"ready":true}}`), metav1.PatchOptions{})
+	fmt.Println(err)
+	// Output:
+	// PATCH /apis/example.com/v1/namespaces/prod/databases/orders/status
+	// <nil>
 }

@@ -71,6 +71,8 @@ func FuzzList(f *testing.F) {
 		`{"items":[{"metadata":{"name":"a"}}],"apiVersion":"v1","kind":"List"}`)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		opts := metav1.ListOptions{}
+		limited := list(t.Context(), newResource[*widget](t, inPieces(body), client.Options{MaxObjectBytes: 60}), opts)
+		sound(t, limited, limited)
 		typed := list(t.Context(), newResource[*widget](t, bodies(string(body)), client.Options{}), opts)
 		sound(t, typed, list(t.Context(), newResource[*widget](t, inPieces(body), client.Options{}), opts))
 		got := list(t.Context(), newResource[*unstructured.Unstructured](t, bodies(string(body)), client.Options{}), opts)
@@ -103,6 +105,8 @@ func FuzzWatch(f *testing.F) {
 		`{"kind":"Status"}`, "null")
 	f.Fuzz(func(t *testing.T, body []byte) {
 		opts := metav1.ListOptions{}
+		limited := watch(t.Context(), newResource[*widget](t, inPieces(body), client.Options{MaxObjectBytes: 60}), opts)
+		sound(t, limited, limited)
 		typed := watch(t.Context(), newResource[*widget](t, bodies(string(body)), client.Options{}), opts)
 		sound(t, typed, watch(t.Context(), newResource[*widget](t, inPieces(body), client.Options{}), opts))
 		got := watch(t.Context(), newResource[*unstructured.Unstructured](t, bodies(string(body)), client.Options{}), opts)
@@ -138,3 +142,37 @@ func FuzzObject(f *testing.F) {
 		agree(t, string(text))
 	})
 }
+
+// fuzzEncodings adds the smaller recordings of an encoding and checks what holds for any
+// body of it.
+func fuzzEncodings(f *testing.F, ext, contentType string, watching bool) {
+	for _, rec := range recordings(f, func(rec recording) bool { return rec.isWatch() == watching && rec.Status == http.StatusOK }, ext) {
+		if len(rec.body) <= 2500 {
+			f.Add(rec.body)
+		}
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, opts := range []client.Options{{}, {MaxObjectBytes: 100, DropManagedFields: true}} {
+			r, err := client.New[*metav1.PartialObjectMetadata](bodiesOf(contentType, body), pods, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := list(t.Context(), r, metav1.ListOptions{})
+			if watching {
+				got = watch(t.Context(), r, metav1.ListOptions{})
+			}
+			sound(t, got, got)
+		}
+	})
+}
+
+func FuzzProtobufList(f *testing.F) {
+	fuzzEncodings(f, ".pb", "application/vnd.kubernetes.protobuf", false)
+}
+
+func FuzzProtobufWatch(f *testing.F) {
+	fuzzEncodings(f, ".pb", "application/vnd.kubernetes.protobuf;stream=watch", true)
+}
+
+func FuzzCBORList(f *testing.F)  { fuzzEncodings(f, ".cbor", "application/cbor", false) }
+func FuzzCBORWatch(f *testing.F) { fuzzEncodings(f, ".cbor", "application/cbor-seq", true) }

@@ -1,11 +1,14 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kinform/kinform/reflector"
 )
 
 const (
@@ -91,6 +94,9 @@ func (c *objectCodec[T]) scan(raw []byte) header {
 // known.
 type expectation struct {
 	apiVersion, kind string
+	// guess is the kind of objects that do not name theirs, if kind is empty: that of
+	// the list, without "List".
+	guess string
 	// partial says that the objects may also be metadata only (the Accept header asks
 	// for them, but an older or aggregated server need not know how).
 	partial bool
@@ -112,6 +118,31 @@ func (w expectation) check(id identity) error {
 		return fmt.Errorf("%w: got %s, want %s", ErrWrongKind, kindName(id.apiVersion, id.kind), kindName(w.apiVersion, w.kind))
 	}
 	return nil
+}
+
+// judge returns err, or what is wrong with an object of this identity.
+func (w *expectation) judge(id identity, err error) error {
+	mismatch := w.check(id)
+	switch {
+	case mismatch != nil && !errors.Is(err, ErrNotAnObject):
+		return mismatch // says more than the field that did not fit
+	case err != nil:
+		return err
+	case id.name == "":
+		return reflector.ErrNoName
+	}
+	return nil
+}
+
+// settle makes the kind of an object that was accepted that of the ones after it.
+func (w *expectation) settle(id identity) {
+	switch {
+	case w.kind != "" || isMeta(id.apiVersion):
+	case id.kind != "":
+		w.kind = id.kind
+	default:
+		w.kind = w.guess
+	}
 }
 
 // isMeta reports whether apiVersion is of the group that holds Table and

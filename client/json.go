@@ -14,57 +14,90 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
+
+	"github.com/kinform/kinform/internal/kubeproto"
 )
 
-// Everything that knows which JSON library is used is in this file. It is the module that
-// becomes encoding/json/v2; when the toolchain ships that, only this file changes.
+// Everything that knows which JSON library is used is in the files json.go, jsonerrors.go,
+// interning.go and cborvalue.go. It is the module that becomes encoding/json/v2; when the
+// toolchain ships that, only they change.
 
 // jsonCodec decodes single values with the rules that clients of the API server follow
 // (sigs.k8s.io/json): those of encoding/json, but field names match case-sensitively, and
 // a number in an untyped value is an int64 where it can be. Duplicate names and invalid
 // UTF-8 are accepted, as they are there: the last one wins, and U+FFFD replaces the bytes.
 //
-// Immutable, so safe for concurrent use.
+// Immutable, so safe for concurrent use; but one that shares strings belongs to one
+// goroutine.
 type jsonCodec struct {
 	fast   json.Options
 	exact  json.Options
 	untype json.Options
+
+	untyped bool // the type holds an untyped value
+	quotes  bool // the strings of the type are decoded in the usual way
 }
 
-// newJSONCodec makes the codec for values of type t. Only a type that holds an untyped
-// value pays for telling integers and floats apart in it.
+// newJSONCodec makes the codec for values of type t.
 func newJSONCodec(t reflect.Type) jsonCodec {
+	c := jsonCodec{untyped: holdsUntyped(t, map[reflect.Type]bool{}), quotes: quotesStrings(t, map[reflect.Type]bool{})}
+	return *c.sharing(nil)
+}
+
+// sharing returns the codec for the same type that makes equal strings share memory. nil
+// allocates each.
+func (c *jsonCodec) sharing(strings *kubeproto.Strings) *jsonCodec {
 	rules := json.JoinOptions(jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false))
-	untyped := json.JoinOptions(rules, json.WithUnmarshalers(json.UnmarshalFromFunc(decodeUntyped)))
-	if holdsUntyped(t, map[reflect.Type]bool{}) {
-		rules = untyped
+	// Only a type that holds an untyped value pays for telling integers and floats apart.
+	anything := json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *any) (err error) {
+		*v, err = readUntyped(dec, strings) // what *v held, from a duplicate name, is replaced
+		return err
+	})
+	own := []*json.Unmarshalers{}
+	if c.untyped {
+		own = append(own, anything)
 	}
-	return jsonCodec{
+	if strings != nil && !c.quotes {
+		own = append(own, stringUnmarshaler(strings))
+	}
+	exact := rules
+	if len(own) > 0 {
+		exact = json.JoinOptions(rules, json.WithUnmarshalers(json.JoinUnmarshalers(own...)))
+	}
+	return &jsonCodec{
 		// The caller has delimited the value, so its syntax is known to be right, and
 		// the legacy way of reporting errors would only parse it twice.
-		fast:   json.JoinOptions(rules, jsonv1.ReportErrorsWithLegacySemantics(false)),
-		exact:  rules,
-		untype: untyped,
+		fast:    json.JoinOptions(exact, jsonv1.ReportErrorsWithLegacySemantics(false)),
+		exact:   exact,
+		untype:  json.JoinOptions(rules, json.WithUnmarshalers(anything)),
+		untyped: c.untyped,
+		quotes:  c.quotes,
 	}
 }
 
 // unmarshal decodes one complete JSON value into *v.
 func (c *jsonCodec) unmarshal(raw []byte, v any) error {
-	return json.Unmarshal(raw, v, c.fast)
+	if err := json.Unmarshal(raw, v, c.fast); err != nil {
+		return plainFieldError(err)
+	}
+	return nil
 }
 
 // unmarshalExact is slower than unmarshal. It accepts Go types with questionable struct
 // tags that encoding/json accepts, and decodes past a field that does not fit, so that *v
 // is filled as far as it can be even if an error is returned.
 func (c *jsonCodec) unmarshalExact(raw []byte, v any) error {
-	return json.Unmarshal(raw, v, c.exact)
+	if err := json.Unmarshal(raw, v, c.exact); err != nil {
+		return plainFieldError(err)
+	}
+	return nil
 }
 
 // unmarshalObject decodes a JSON object for an unstructured.Unstructured.
 func (c *jsonCodec) unmarshalObject(raw []byte) (map[string]any, error) {
 	var v any
 	if err := json.Unmarshal(raw, &v, c.untype); err != nil {
-		return nil, err
+		return nil, plainFieldError(err)
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -78,55 +111,73 @@ func (c *jsonCodec) marshal(v any) ([]byte, error) {
 	return json.Marshal(v, c.exact)
 }
 
-// decodeUntyped decodes the next value into *v with the types that apimachinery gives
-// untyped values: map[string]any, []any, string, bool, int64, float64 and nil. What *v
-// held, from a duplicate name, is replaced.
-func decodeUntyped(dec *jsontext.Decoder, v *any) error {
-	var err error
-	*v, err = readUntyped(dec)
-	return err
-}
-
-// readUntyped recurses as deep as the value nests, which jsontext limits to 10,000.
-func readUntyped(dec *jsontext.Decoder) (any, error) {
+// readUntyped decodes the next value with the types that apimachinery gives untyped
+// values: map[string]any, []any, string, bool, int64, float64 and nil. It recurses as deep
+// as the value nests, which jsontext limits to 10,000.
+func readUntyped(dec *jsontext.Decoder, strings *kubeproto.Strings) (any, error) {
+	switch dec.PeekKind() {
+	case '{':
+		return readUntypedObject(dec, strings)
+	case '[':
+		return readUntypedArray(dec, strings)
+	case '"':
+		raw, err := dec.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		return shareText(strings, raw), nil
+	}
 	tok, err := dec.ReadToken()
 	if err != nil {
 		return nil, err
 	}
 	switch tok.Kind() {
-	case '{':
-		m := map[string]any{}
-		for dec.PeekKind() != '}' {
-			name, err := dec.ReadToken()
-			if err != nil {
-				return nil, err
-			}
-			key := name.String()
-			if m[key], err = readUntyped(dec); err != nil {
-				return nil, err
-			}
-		}
-		_, err := dec.ReadToken()
-		return m, err
-	case '[':
-		list := []any{}
-		for dec.PeekKind() != ']' {
-			v, err := readUntyped(dec)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
-		}
-		_, err := dec.ReadToken()
-		return list, err
-	case '"':
-		return tok.String(), nil
 	case '0':
-		return untypedNumber(tok.String())
+		text := tok.String()
+		v, err := untypedNumber(text)
+		if err != nil {
+			err = &fieldError{path: pointerPath(dec.StackPointer()), at: dec.InputOffset() - int64(len(text)), err: err}
+		}
+		return v, err
 	case 't', 'f':
 		return tok.Bool(), nil
 	}
 	return nil, nil
+}
+
+func readUntypedObject(dec *jsontext.Decoder, strings *kubeproto.Strings) (any, error) {
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	m := map[string]any{}
+	for dec.PeekKind() != '}' {
+		name, err := dec.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		key := shareText(strings, name)
+		if m[key], err = readUntyped(dec, strings); err != nil {
+			return nil, err
+		}
+	}
+	_, err := dec.ReadToken()
+	return m, err
+}
+
+func readUntypedArray(dec *jsontext.Decoder, strings *kubeproto.Strings) (any, error) {
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	list := []any{}
+	for dec.PeekKind() != ']' {
+		v, err := readUntyped(dec, strings)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	_, err := dec.ReadToken()
+	return list, err
 }
 
 func untypedNumber(text string) (any, error) {
@@ -168,21 +219,40 @@ func holdsUntyped(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// jsonReader reads a body member by member, holding no more of it than one value.
+// jsonReader is a valueReader of JSON. A value that its limit allows is held as a whole;
+// what goes beyond is passed over piece by piece.
 type jsonReader struct {
-	dec *jsontext.Decoder
+	in    *shortener
+	dec   *jsontext.Decoder
+	limit int64
 }
 
-func newJSONReader(r io.Reader) *jsonReader {
-	return &jsonReader{dec: jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
+func newJSONReader(in *allowance, limit int64) *jsonReader {
+	short := &shortener{allowance: in}
+	return &jsonReader{
+		in:    short,
+		dec:   jsontext.NewDecoder(short, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
+		limit: limit,
+	}
 }
 
-// peek returns the first byte of what comes next: one of {}[]"0ntf. When nothing can be
-// read it returns the error, which is io.EOF between two top-level values.
+// token reads the next token, which may not be larger than the limit, nor may the white
+// space before it be.
+func (r *jsonReader) token() (jsontext.Token, error) {
+	r.in.left = r.limit
+	tok, err := r.dec.ReadToken()
+	if err != nil {
+		err = r.plainError(err)
+	}
+	return tok, err
+}
+
+// peek implements valueReader.
 func (r *jsonReader) peek() (byte, error) {
+	r.in.left = r.limit
 	k := r.dec.PeekKind()
 	if k == jsontext.KindInvalid {
-		_, err := r.dec.ReadToken()
+		_, err := r.token()
 		if err == nil {
 			err = io.ErrUnexpectedEOF // cannot be: a failed peek makes the read fail
 		}
@@ -191,7 +261,7 @@ func (r *jsonReader) peek() (byte, error) {
 	return byte(k), nil
 }
 
-// open reads delim, which is { or [. Anything else there is a *shapeError.
+// open implements valueReader.
 func (r *jsonReader) open(delim byte) error {
 	k, err := r.peek()
 	if err != nil {
@@ -200,34 +270,105 @@ func (r *jsonReader) open(delim byte) error {
 	if k != delim {
 		return &shapeError{want: delim, got: k}
 	}
-	_, err = r.dec.ReadToken()
+	_, err = r.token()
 	return err
 }
 
-// more reports whether another member or element comes before delim, which it reads if
-// none does.
+// more implements valueReader.
 func (r *jsonReader) more(delim byte) (bool, error) {
 	k, err := r.peek()
 	if err != nil || k != delim {
 		return err == nil, err
 	}
-	_, err = r.dec.ReadToken()
+	_, err = r.token()
 	return false, err
 }
 
-// value reads a whole value. The slice is valid until the next call of any method.
-func (r *jsonReader) value() ([]byte, error) { return r.dec.ReadValue() }
+// value implements valueReader.
+func (r *jsonReader) value() ([]byte, error) {
+	r.in.left = r.limit
+	raw, err := r.dec.ReadValue()
+	switch {
+	case err == nil && int64(len(raw)) <= r.limit:
+		return raw, nil
+	case err == nil:
+		h := scanStart(raw)
+		return h.appendJSON(nil), errOverLimit
+	case !errors.Is(err, errOverLimit):
+		return nil, r.plainError(err)
+	}
+	var h header // Once more, piece by piece.
+	if err := h.read(r); err != nil {
+		return nil, err
+	}
+	return h.appendJSON(nil), errOverLimit
+}
 
-// skip passes over a value without holding it.
-func (r *jsonReader) skip() error { return r.dec.SkipValue() }
+// skip implements valueReader.
+func (r *jsonReader) skip() error {
+	for depth := r.dec.StackDepth(); ; {
+		_, err := r.token()
+		if err == errOverLimit && r.in.shorten(bytes.TrimLeft(r.dec.UnreadBuffer(), " \t\r\n,:")) {
+			_, err = r.token()
+		}
+		if err == errOverLimit {
+			return fmt.Errorf("%w in white space or in a number", errOverLimit) // is not passed over
+		} else if err != nil {
+			return err
+		}
+		if r.dec.StackDepth() <= depth {
+			return nil
+		}
+	}
+}
 
-// offset is the number of bytes read as tokens so far.
-func (r *jsonReader) offset() int64 { return r.dec.InputOffset() }
+// offset implements valueReader.
+func (r *jsonReader) offset() int64 { return r.dec.InputOffset() + r.in.dropped }
+
+// syntaxError is text that is no JSON, or that ends too early.
+type syntaxError struct {
+	at  int64 // byte in the body
+	err error // without the name of the library
+}
+
+func (e *syntaxError) Error() string {
+	return fmt.Sprintf("malformed JSON at byte %d: %v", e.at, e.err)
+}
+func (e *syntaxError) Unwrap() error { return e.err }
+
+// plainError says what is wrong in our own words.
+func (r *jsonReader) plainError(err error) error {
+	var syntax *jsontext.SyntacticError
+	switch {
+	case err == io.EOF:
+		return err
+	case errors.As(err, &syntax):
+		return &syntaxError{at: syntax.ByteOffset + r.in.dropped, err: syntax.Err}
+	}
+	if cause := errors.Unwrap(err); cause != nil {
+		return cause // of the reader below; the wrapper only says that reading failed
+	}
+	return err
+}
+
+// appendJSON appends the header, as an object that scanStart reads.
+func (h *header) appendJSON(b []byte) []byte {
+	member := func(before, text string) {
+		b = append(b, before...)
+		b, _ = jsontext.AppendQuote(b, text) // an error only tells of invalid UTF-8
+	}
+	member(`{"apiVersion":`, h.APIVersion)
+	member(`,"kind":`, h.Kind)
+	member(`,"metadata":{"name":`, h.Metadata.Name)
+	member(`,"namespace":`, h.Metadata.Namespace)
+	member(`,"resourceVersion":`, h.Metadata.ResourceVersion)
+	return append(b, "}}"...)
+}
 
 // delimit returns the one JSON value in body, without what surrounds it.
 func delimit(body []byte) ([]byte, error) {
 	raw := bytes.TrimSpace(body)
-	r := newJSONReader(bytes.NewReader(raw))
+	r := newJSONReader(&allowance{in: bytes.NewReader(raw), stats: new(counters)}, unlimited)
 	err := r.skip()
 	if err == io.EOF {
 		return nil, io.ErrUnexpectedEOF
@@ -279,10 +420,11 @@ func jsonKind(k byte) string {
 	return "something else than a JSON value"
 }
 
-// isForeign reports whether err says that what was read is no JSON, or other JSON than
+// isForeign reports whether err says that what was read is no JSON or CBOR, or other than
 // expected, rather than that reading failed or ended too early.
 func isForeign(err error) bool {
-	var syntax *jsontext.SyntacticError
+	var syntax *syntaxError
+	var malformed *malformedError
 	var shape *shapeError
-	return errors.As(err, &shape) || errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF)
+	return errors.As(err, &shape) || (errors.As(err, &syntax) || errors.As(err, &malformed)) && !errors.Is(err, io.ErrUnexpectedEOF)
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/internal/kubeproto"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -29,36 +30,46 @@ import (
 func (r *Resource[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
 	c := call{
 		verb: "list", method: http.MethodGet,
-		key:    types.NamespacedName{Namespace: r.options.Namespace},
-		accept: r.accept("List"),
+		key: types.NamespacedName{Namespace: r.options.Namespace},
 	}
 	var err error
 	if c.query, err = r.selection(opts, false); err != nil {
 		return metav1.ListMeta{}, r.fail(c, err)
 	}
-	a, err := r.send(ctx, c)
+	a, err := r.ask(ctx, c, "List")
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
 	defer a.abandon()
-	d := listDecoder[T]{objects: &r.objects, in: newJSONReader(a), body: a, want: r.expected(), report: r.objectError, yield: yield}
-	d.want.kind = r.options.Kind // a list is not judged by the list before it
-	if err := d.run(); err != nil {
-		if err == reflector.ErrStopped {
-			return metav1.ListMeta{}, err
-		}
-		return metav1.ListMeta{}, r.fail(c, err)
+	l, err := r.readList(a, yield)
+	if err == reflector.ErrStopped {
+		return metav1.ListMeta{}, err
 	}
-	if d.itemKind != "" {
-		r.listedKind.Store(&d.itemKind)
+	if err != nil {
+		return metav1.ListMeta{}, r.fail(c, r.sized(err))
 	}
-	return d.meta, nil
+	r.listed.Store(&expectation{kind: l.want.kind, guess: l.want.guess})
+	return l.meta, nil
+}
+
+// readList reads a body in the encoding that it has.
+func (r *Resource[T]) readList(a *answer, yield func(reflector.Event[T], error) bool) (*listing[T], error) {
+	l := listing[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, yield: yield, work: r.objects.workspace()}
+	l.want.kind, l.want.guess = r.options.Kind, "" // a list is not judged by the list before it
+	encoding, in := a.encoding(), r.meter(a)
+	if encoding == Protobuf {
+		d := protobufList[T]{listing: l, in: kubeproto.NewListReader(in, r.protobufLimit())}
+		return &d.listing, d.run()
+	}
+	d := listDecoder[T]{listing: l, in: newValueReader(encoding, in, r.limit)}
+	return &d.listing, d.run()
 }
 
 // Items reads the collection, all pages of it if opts.Limit is set, as List does. An
 // object that cannot be used is yielded as a *reflector.ObjectError with a zero T, and
-// the sequence goes on; any other error is the last pair. It can be used more than once,
-// and each time asks the server.
+// the sequence goes on; any other error is the last pair, such as one that wraps
+// reflector.ErrBadPage for a page with the token that asked for it. It can be used more
+// than once, and each time asks the server.
 func (r *Resource[T]) Items(ctx context.Context, opts metav1.ListOptions) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		page := opts
@@ -73,21 +84,18 @@ func (r *Resource[T]) Items(ctx context.Context, opts metav1.ListOptions) iter.S
 				yield(*new(T), err)
 				return
 			}
-			if page.Continue = meta.Continue; page.Continue == "" {
+			if meta.Continue == "" {
 				return
 			}
+			if meta.Continue == page.Continue {
+				yield(*new(T), fmt.Errorf("list %s: %w", r.name, reflector.ErrBadPage))
+				return
+			}
+			page.Continue = meta.Continue
 			// A continue token carries the version of its list.
 			page.ResourceVersion, page.ResourceVersionMatch = "", ""
 		}
 	}
-}
-
-// accept is the Accept header for a T, or for a T with suffix.
-func (r *Resource[T]) accept(suffix string) string {
-	if r.objects.partial {
-		return fmt.Sprintf("%s;as=%s%s;g=%s;v=v1,%[1]s", jsonType, partialKind, suffix, metav1.GroupName)
-	}
-	return jsonType
 }
 
 // itemKind is the kind of the objects in a list of this kind, empty if it does not tell.

@@ -85,7 +85,7 @@ func TestObjectTypes(t *testing.T) {
 		if w.Name != "a" || w.Spec.Size != 3 || rv != "10" || err != nil {
 			t.Error(rv, err, w)
 		}
-		if _, _, err := listOne[*nameless](t, `{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"name":"a"}}`); !errors.Is(err, client.ErrWrongKind) {
+		if _, _, err := listOne[*nameless](t, `{"kind":"Widget","apiVersion":"example.org/v1","metadata":{"name":"a"}}`); !errors.Is(err, client.ErrWrongKind) {
 			t.Error(err)
 		}
 	})

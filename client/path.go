@@ -13,7 +13,7 @@ import (
 // url is the address of an object, or of the collection if no name is given. The parts of
 // a path are checked by then: none holds a slash or a percent sign.
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris)
-func (e endpoint) url(gvr schema.GroupVersionResource, key types.NamespacedName, subresource string, query url.Values) string {
+func (e endpoint) url(gvr schema.GroupVersionResource, key types.NamespacedName, subresource []string, query url.Values) string {
 	parts := []string{"api", gvr.Version}
 	if gvr.Group != "" {
 		parts = []string{"apis", gvr.Group, gvr.Version}
@@ -25,10 +25,7 @@ func (e endpoint) url(gvr schema.GroupVersionResource, key types.NamespacedName,
 	if key.Name != "" {
 		parts = append(parts, key.Name)
 	}
-	if subresource != "" {
-		parts = append(parts, subresource)
-	}
-	u := e.base.JoinPath(parts...)
+	u := e.base.JoinPath(append(parts, subresource...)...)
 	u.RawQuery = query.Encode()
 	return u.String()
 }

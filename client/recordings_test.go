@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +16,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -33,9 +36,13 @@ type recording struct {
 	body []byte
 }
 
-// recordings returns those that a client of JSON meets and that match.
-func recordings(t testing.TB, match func(recording) bool) []recording {
+// recordings returns those that match, of files with the given extensions; with none, what
+// a client of JSON meets.
+func recordings(t testing.TB, match func(recording) bool, extensions ...string) []recording {
 	t.Helper()
+	if extensions == nil {
+		extensions = []string{".json", ".txt"}
+	}
 	index, err := os.ReadFile(filepath.Join("testdata", "index.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +52,7 @@ func recordings(t testing.TB, match func(recording) bool) []recording {
 		t.Fatal(err)
 	}
 	for _, rec := range all {
-		if ext := filepath.Ext(rec.File); ext != ".json" && ext != ".txt" || !match(rec) {
+		if !slices.Contains(extensions, filepath.Ext(rec.File)) || !match(rec) {
 			continue
 		}
 		if rec.body, err = os.ReadFile(filepath.Join("testdata", rec.File)); err != nil {
@@ -208,7 +215,7 @@ func checkRecorded[T metav1.Object](t *testing.T, ev reflector.Event[T], typ str
 }
 
 func TestRecordedRefusals(t *testing.T) {
-	for _, rec := range recordings(t, func(rec recording) bool { return rec.Status >= 300 }) {
+	for _, rec := range recordings(t, func(rec recording) bool { return rec.Status >= 300 }, ".json", ".txt", ".pb", ".cbor") {
 		t.Run(rec.File, func(t *testing.T) {
 			got := list(t.Context(), recordedResource[*widget](t, rec, rec.body), metav1.ListOptions{})
 			var st *apierrors.StatusError
@@ -220,10 +227,7 @@ func TestRecordedRefusals(t *testing.T) {
 					t.Error(got.err)
 				}
 			} else {
-				var want metav1.Status
-				if err := utiljson.Unmarshal(rec.body, &want); err != nil {
-					t.Fatal(err)
-				}
+				want := recordedStatus(t, rec)
 				if want.Details == nil || want.Details.RetryAfterSeconds == 0 {
 					st.ErrStatus.Details, want.Details = nil, nil // the header adds to it
 				}
@@ -264,4 +268,26 @@ func TestRecordedOtherAnswers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// recordedStatus is the body as apimachinery decodes it.
+func recordedStatus(t *testing.T, rec recording) (st metav1.Status) {
+	t.Helper()
+	var err error
+	switch filepath.Ext(rec.File) {
+	case ".pb":
+		var envelope runtime.Unknown
+		if err = envelope.Unmarshal(rec.body[4:]); err == nil {
+			err = st.Unmarshal(envelope.Raw)
+		}
+		st.Kind, st.APIVersion = envelope.Kind, envelope.APIVersion
+	case ".cbor":
+		err = cbor.Unmarshal(rec.body, &st)
+	default:
+		err = utiljson.Unmarshal(rec.body, &st)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -25,18 +26,19 @@ type call struct {
 	method      string
 	key         types.NamespacedName // without a name: the collection
 	creates     string               // the name of an object that key does not have yet
-	subresource string
+	subresource []string
 	query       url.Values
 	accept      string
 	contentType string
 	body        []byte
+	retry       bool // by send; else the caller has its own way to try again
 }
 
 // fail puts what was being done before an error.
 func (r *Resource[T]) fail(c call, err error) error {
 	subject := r.name
-	if c.subresource != "" {
-		subject += "/" + c.subresource
+	if len(c.subresource) > 0 {
+		subject = r.gvr.GroupResource().String() + "/" + strings.Join(c.subresource, "/")
 	}
 	id := identity{namespace: c.key.Namespace, name: c.key.Name + c.creates}
 	if id.name != "" {
@@ -49,23 +51,50 @@ func (r *Resource[T]) fail(c call, err error) error {
 // Any other status is an *apierrors.StatusError. Errors are complete: they name verb and
 // resource.
 func (r *Resource[T]) send(ctx context.Context, c call) (*answer, error) {
-	req, err := http.NewRequestWithContext(ctx, c.method, r.server.url(r.gvr, c.key, c.subresource, c.query), bodyReader(c.body))
+	for tries := 1; ; tries++ {
+		a, err := r.attempt(ctx, c)
+		if err == nil {
+			return a, nil
+		}
+		wait, again := r.server.again(c, tries, err)
+		if !again || !worthwhile(ctx, wait) {
+			return nil, r.fail(c, counted(tries, err))
+		}
+		if interrupted := pause(ctx, wait); interrupted != nil {
+			return nil, r.fail(c, fmt.Errorf("%w, while waiting to try again after: %w", interrupted, counted(tries, err)))
+		}
+	}
+}
+
+// attempt sends one request.
+func (r *Resource[T]) attempt(ctx context.Context, c call) (*answer, error) {
+	if r.server.limiter != nil {
+		if err := r.server.limiter.Wait(ctx); err != nil {
+			return nil, fmt.Errorf("client-side rate limit: %w", withContext(ctx, err))
+		}
+	}
+	a := &answer{ctx: ctx, guard: newGuard(ctx, c)}
+	req, err := http.NewRequestWithContext(a.guard.ctx, c.method, r.server.url(r.gvr, c.key, c.subresource, c.query), bodyReader(c.body))
 	if err != nil {
-		return nil, r.fail(c, err)
+		a.guard.release()
+		return nil, err
 	}
 	req.Header.Set("Accept", c.accept)
 	req.Header.Set("User-Agent", r.server.userAgent)
 	if c.contentType != "" {
 		req.Header.Set("Content-Type", c.contentType)
 	}
+	a.guard.begin()
 	resp, err := r.server.http.Do(req)
+	a.guard.end(stallBytes)
 	if err != nil {
-		return nil, r.fail(c, withContext(ctx, err))
+		a.guard.release()
+		return nil, withContext(ctx, a.guard.explain(err))
 	}
-	a := &answer{ctx: ctx, header: resp.Header, body: resp.Body}
+	a.header, a.body = resp.Header, resp.Body
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer a.close()
-		return nil, r.fail(c, r.refusal(c, resp.StatusCode, a))
+		return nil, r.refusal(c, resp.StatusCode, a)
 	}
 	return a, nil
 }
@@ -90,6 +119,7 @@ func withContext(ctx context.Context, err error) error {
 // begins, for errors.
 type answer struct {
 	ctx    context.Context
+	guard  guard
 	header http.Header
 	body   io.ReadCloser
 	start  [160]byte
@@ -102,13 +132,15 @@ func (a *answer) Read(p []byte) (int, error) {
 	if err := a.ctx.Err(); err != nil {
 		return 0, err // not every transport looks at the context while a body is read
 	}
+	a.guard.begin()
 	n, err := a.body.Read(p)
+	a.guard.end(n)
 	if a.read < int64(len(a.start)) {
 		copy(a.start[a.read:], p[:n])
 	}
 	a.read += int64(n)
 	if err != nil && err != io.EOF {
-		err = withContext(a.ctx, err)
+		err = withContext(a.ctx, a.guard.explain(err))
 	}
 	a.ended = err != nil
 	return n, err
@@ -118,13 +150,16 @@ func (a *answer) Read(p []byte) (int, error) {
 // its body ends when the server wants.
 func (a *answer) close() {
 	if !a.ended {
-		_, _ = io.CopyN(io.Discard, a.body, drainLimit)
+		_, _ = io.CopyN(io.Discard, a, drainLimit)
 	}
-	_ = a.body.Close()
+	a.abandon()
 }
 
 // abandon closes the body without waiting for the rest of it.
-func (a *answer) abandon() { _ = a.body.Close() }
+func (a *answer) abandon() {
+	_ = a.body.Close()
+	a.guard.release()
+}
 
 // excerpt says what kind of body it is, and how it begins.
 func (a *answer) excerpt() string {

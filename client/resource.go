@@ -35,6 +35,31 @@ type Options struct {
 	// from the first object of a watch, so set it if what the server sends cannot be
 	// trusted that far. It is also put into objects that come, or are written, without.
 	Kind string
+
+	// Encoding is what the server is asked for first; JSON is always the second choice,
+	// and what writes are sent in. Empty means Protobuf if every field of T has a
+	// protobuf tag, as those of k8s.io/api have, and else JSON. What is decoded is what
+	// the answer says it is.
+	Encoding Encoding
+
+	// MaxObjectBytes limits the encoded size of one object, without compression, so that
+	// none can take the memory of the process. In a list or watch, a larger one is passed
+	// over and reported with its key as a *TooLargeError; elsewhere that is the error of the call. Zero means
+	// DefaultMaxObjectBytes; negative means no limit.
+	MaxObjectBytes int64
+
+	// DropManagedFields leaves metadata.managedFields out of what is decoded, in every
+	// encoding. They are a third of many an object, and of use only to who looks for the
+	// owners of fields. An update that comes without them leaves them as they are.
+	DropManagedFields bool
+
+	// InternedStrings is how many different strings of up to 128 bytes a list or watch
+	// remembers, so that the objects that come with it share equal ones: namespaces,
+	// nodes, images, the keys and values of labels. It takes about 50 bytes for each, as
+	// long as the call lasts, once that has seen some hundred objects. Negative means none.
+	// Zero means 8192, but for JSON into other types than Unstructured, where this costs
+	// a quarter more time: there it takes a positive number.
+	InternedStrings int
 }
 
 // Resource is a typed client of one resource of an API server. As a [reflector.Source]
@@ -50,8 +75,13 @@ type Resource[T any] struct {
 	name    string // what Resource returns
 	objects objectCodec[T]
 
-	// listedKind is the item kind of the last complete list; nil before.
-	listedKind atomic.Pointer[string]
+	encoding Encoding // the first choice
+	limit    int64    // bytes of an object
+	// jsonOnly says that the server refused the first choice.
+	jsonOnly atomic.Bool
+
+	// listed is what the last complete list told of the objects' kind; nil before.
+	listed atomic.Pointer[expectation]
 }
 
 // New makes the client of the resource gvr, which needs a version and a resource; the
@@ -76,7 +106,11 @@ func New[T any](conn Connection, gvr schema.GroupVersionResource, opts Options) 
 	if _, err := fields.ParseSelector(opts.FieldSelector); err != nil {
 		return fail(fmt.Errorf("field selector %q: %w", opts.FieldSelector, err))
 	}
-	objects, err := newObjectCodec[T]()
+	objects, err := newObjectCodec[T](opts)
+	if err != nil {
+		return fail(err)
+	}
+	encoding, err := chooseEncoding(opts.Encoding, objects.protobuf)
 	if err != nil {
 		return fail(err)
 	}
@@ -86,6 +120,9 @@ func New[T any](conn Connection, gvr schema.GroupVersionResource, opts Options) 
 		options: opts,
 		name:    describe(gvr, opts.Namespace),
 		objects: objects,
+
+		encoding: encoding,
+		limit:    objectLimit(opts.MaxObjectBytes),
 	}, nil
 }
 
@@ -130,8 +167,8 @@ func checkSegment(s string) error {
 // expected is the identity that objects of the collection have, as far as it is known.
 func (r *Resource[T]) expected() expectation {
 	want := expectation{apiVersion: r.gvr.GroupVersion().String(), kind: r.options.Kind}
-	if listed := r.listedKind.Load(); want.kind == "" && listed != nil {
-		want.kind = *listed
+	if listed := r.listed.Load(); want.kind == "" && listed != nil {
+		want.kind, want.guess = listed.kind, listed.guess
 	}
 	want.partial = r.objects.partial
 	return want
@@ -139,7 +176,7 @@ func (r *Resource[T]) expected() expectation {
 
 // objectError reports an object that is left out of a list, where typ is zero, or watch.
 func (r *Resource[T]) objectError(typ reflector.EventType, id identity, cause error) error {
-	return &reflector.ObjectError{Resource: r.name, Key: id.key(), ResourceVersion: id.resourceVersion, Type: typ, Err: cause}
+	return &reflector.ObjectError{Resource: r.name, Key: id.key(), ResourceVersion: id.resourceVersion, Type: typ, Err: r.sized(cause)}
 }
 
 // concrete returns the type that T's values are decoded into, and whether T points to it.

@@ -173,8 +173,8 @@ func TestQuery(t *testing.T) {
 // PartialObjectMetadata asks for metadata only, and takes whole objects as well.
 func TestPartialObjectMetadata(t *testing.T) {
 	const (
-		one  = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
-		many = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+		one  = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1;q=0.9,application/vnd.kubernetes.protobuf;q=0.8,application/json;q=0.7"
+		many = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1;q=0.9,application/vnd.kubernetes.protobuf;q=0.8,application/json;q=0.7"
 		meta = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","resourceVersion":"3"}}`
 	)
 	var rec recorder

@@ -1,8 +1,10 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -24,7 +26,7 @@ func (r *Resource[T]) refusal(c call, code int, a *answer) error {
 		return ctxErr // what was refused, and why, was not read to the end
 	}
 	retry := retryAfter(a.header)
-	if st, ok := r.objects.status(body); ok && st.Status != metav1.StatusSuccess {
+	if st, ok := r.objects.statusIn(a.encoding(), body); ok && st.Status != metav1.StatusSuccess {
 		if st.Code == 0 {
 			st.Code = int32(code)
 		}
@@ -39,6 +41,9 @@ func (r *Resource[T]) refusal(c call, code int, a *answer) error {
 	text := a.excerpt()
 	if strings.HasPrefix(a.header.Get("Content-Type"), "text/plain") && len(body) > 0 {
 		text = strings.TrimSpace(string(body[:min(len(body), 1024)]))
+	}
+	if to := a.header.Get("Location"); code/100 == 3 && to != "" {
+		text += fmt.Sprintf("; redirecting to %q", to)
 	}
 	if readErr != nil {
 		text += "; reading it failed: " + readErr.Error()
@@ -57,21 +62,29 @@ func (c *objectCodec[T]) status(raw []byte) (st metav1.Status, ok bool) {
 	}
 	// A field that does not fit is no reason to drop the others.
 	_ = c.json.unmarshalExact(raw, &st)
+	return spoken(st), true
+}
+
+// spoken gives a failure the message that it may lack, because that is all that an error
+// shows.
+func spoken(st metav1.Status) metav1.Status {
 	if st.Message == "" && st.Status != metav1.StatusSuccess {
-		// It is all that an error shows.
 		st.Message = strings.TrimSpace(fmt.Sprintf("%s %s without a message (code %d)", st.Status, st.Reason, st.Code))
 	}
-	return st, true
+	return st
 }
 
 // retryAfter reads the Retry-After header in whole seconds, rounded up; 0 if there is none.
+// It fits the int32 of a Status: more, as of a date long hence, is as good as never.
 func retryAfter(h http.Header) int {
 	v := h.Get("Retry-After")
-	if n, err := strconv.Atoi(v); err == nil {
-		return max(n, 0)
+	n, err := strconv.ParseInt(v, 10, 32)
+	if err == nil || errors.Is(err, strconv.ErrRange) {
+		return int(max(n, 0)) // out of range it is the end of the range
 	}
 	if t, err := http.ParseTime(v); err == nil {
-		return max(int((time.Until(t)+time.Second-1)/time.Second), 0)
+		seconds := math.Ceil(time.Until(t).Seconds())
+		return int(min(max(seconds, 0), math.MaxInt32))
 	}
 	return 0
 }

@@ -36,6 +36,10 @@ func calls(ctx context.Context, r *client.Resource[*widget]) map[string]func() e
 		"create": func() error { _, err := r.Create(ctx, w, metav1.CreateOptions{}); return err },
 		"update": func() error { _, err := r.Update(ctx, w, metav1.UpdateOptions{}); return err },
 		"delete": func() error { return r.Delete(ctx, key, metav1.DeleteOptions{}) },
+		"deletecollection": func() error {
+			return r.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+		},
+		"apply": func() error { _, err := r.Apply(ctx, w, metav1.ApplyOptions{}); return err },
 		"patch": func() error {
 			_, err := r.Patch(ctx, key, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
 			return err
@@ -45,7 +49,7 @@ func calls(ctx context.Context, r *client.Resource[*widget]) map[string]func() e
 
 // subject is how an error of one of the calls begins.
 func subject(verb string) string {
-	if verb == "list" || verb == "watch" {
+	if verb == "list" || verb == "watch" || verb == "deletecollection" {
 		return verb + " widgets.example.com"
 	}
 	return verb + ` widgets.example.com "ns/a"`
@@ -88,6 +92,7 @@ func TestRefusals(t *testing.T) {
 				w.WriteHeader(test.code)
 				_, _ = io.WriteString(w, test.body)
 			})
+			conn.Retries = -1
 			for verb, do := range calls(t.Context(), newResource[*widget](t, conn, client.Options{})) {
 				err := do()
 				var st *apierrors.StatusError

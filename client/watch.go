@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/internal/kubeproto"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -27,8 +28,7 @@ func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.S
 	return func(yield func(reflector.Event[T], error) bool) {
 		c := call{
 			verb: "watch", method: http.MethodGet,
-			key:    types.NamespacedName{Namespace: r.options.Namespace},
-			accept: r.accept(""),
+			key: types.NamespacedName{Namespace: r.options.Namespace},
 		}
 		err := r.watch(ctx, c, opts, yield)
 		if err != nil && err != reflector.ErrStopped {
@@ -45,12 +45,12 @@ func (r *Resource[T]) watch(ctx context.Context, c call, opts metav1.ListOptions
 		return r.fail(c, err)
 	}
 	c.query = query
-	a, err := r.send(ctx, c)
+	a, err := r.ask(ctx, c, "")
 	if err != nil {
 		return err
 	}
 	defer a.abandon()
-	d := watchDecoder[T]{objects: &r.objects, in: newJSONReader(a), body: a, want: r.expected(), report: r.objectError}
+	d := r.newEvents(a)
 	for {
 		ev, err := d.next()
 		if ctx.Err() != nil {
@@ -60,10 +60,25 @@ func (r *Resource[T]) watch(ctx context.Context, c call, opts metav1.ListOptions
 			return nil
 		}
 		if err != nil && !isObjectError(err) {
-			return r.fail(c, err)
+			return r.fail(c, r.sized(err))
 		}
 		if !yield(ev, err) {
 			return reflector.ErrStopped
 		}
 	}
+}
+
+// events is the decoder of a watch.
+type events[T any] interface {
+	next() (reflector.Event[T], error)
+}
+
+// newEvents makes the decoder for the encoding of a body.
+func (r *Resource[T]) newEvents(a *answer) events[T] {
+	w := watching[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, work: r.objects.workspace()}
+	encoding, in := a.encoding(), r.meter(a)
+	if encoding == Protobuf {
+		return &protobufWatch[T]{watching: w, in: kubeproto.NewFrameReader(in, r.protobufLimit())}
+	}
+	return &watchDecoder[T]{watching: w, in: newValueReader(encoding, in, r.limit)}
 }

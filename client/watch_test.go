@@ -182,7 +182,7 @@ func TestWatchKind(t *testing.T) {
 		if req.URL.Query().Get("watch") == "true" {
 			return response(strings.NewReader(events)), nil
 		}
-		return response(strings.NewReader(listJSON())), nil
+		return response(strings.NewReader(listJSON(widgetJSON("a", 4, 1)))), nil
 	}).connection()
 
 	r := newResource[*widget](t, conn, client.Options{})

@@ -6,23 +6,16 @@ import (
 	"fmt"
 	"io"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/kinform/kinform/reflector"
 )
 
-// watchDecoder reads the events of one watch body, in one goroutine. It decodes the
-// object of an event while it passes, if the type comes first, as the API server sends
-// it; else it keeps the object's bytes until the type is known.
+// watchDecoder reads the events of one watch body of JSON or CBOR. It decodes the object
+// of an event while it passes, if the type comes first, as the API server sends it; else
+// it keeps the object's bytes until the type is known.
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes)
 type watchDecoder[T any] struct {
-	objects *objectCodec[T]
-	in      *jsonReader
-	body    *answer
-	want    expectation
-	report  func(reflector.EventType, identity, error) error
-
-	events int // read so far
+	watching[T]
+	in valueReader
 }
 
 // envelope is one event as far as it is read.
@@ -30,6 +23,7 @@ type envelope[T any] struct {
 	kind    string // the wire's "type"
 	typ     reflector.EventType
 	late    []byte // the object's JSON, if it came before the type
+	fault   error  // what is known to be wrong with that
 	object  bool   // there is one
 	event   reflector.Event[T]
 	problem error // an *reflector.ObjectError, or what ends the stream
@@ -43,9 +37,9 @@ func (d *watchDecoder[T]) next() (reflector.Event[T], error) {
 	if err := d.in.open('{'); err == io.EOF {
 		return none, io.EOF
 	} else if err != nil && d.events == 0 && isForeign(err) {
-		return none, d.unlike(err)
+		return none, d.body.unlike(err)
 	} else if err != nil {
-		return none, d.explain(err)
+		return none, d.explain(err, d.in.offset())
 	}
 	var e envelope[T]
 	for {
@@ -54,18 +48,18 @@ func (d *watchDecoder[T]) next() (reflector.Event[T], error) {
 			err = d.member(&e)
 		}
 		if err != nil {
-			return none, d.explain(err)
+			return none, d.explain(err, d.in.offset())
 		}
 		if !more {
 			break
 		}
 	}
 	if e.kind == "" && !e.object {
-		return none, d.unlike(errors.New(`neither "type" nor "object" in an event`))
+		return none, d.body.unlike(errors.New(`neither "type" nor "object" in an event`))
 	}
 	d.events++
 	if e.late != nil {
-		d.judge(&e, e.late)
+		d.judge(&e, e.late, e.fault)
 	}
 	if e.problem == nil && !e.object {
 		e.problem = d.report(e.typ, identity{}, fmt.Errorf("%s event without an object", e.kind))
@@ -79,7 +73,7 @@ func (d *watchDecoder[T]) next() (reflector.Event[T], error) {
 // member reads one member of an event, name and value.
 func (d *watchDecoder[T]) member(e *envelope[T]) error {
 	raw, err := d.in.value()
-	if err != nil {
+	if err = ignoreLimit(err); err != nil {
 		return err
 	}
 	name, _ := jsonText(raw)
@@ -87,16 +81,7 @@ func (d *watchDecoder[T]) member(e *envelope[T]) error {
 	case "type":
 		return d.readType(e)
 	case "object":
-		if raw, err = d.in.value(); err != nil {
-			return err
-		}
-		e.object = true
-		if e.kind == "" {
-			e.late = bytes.Clone(raw)
-			return nil
-		}
-		d.judge(e, raw)
-		return nil
+		return d.readObject(e)
 	case "kind":
 		return d.readKind(e)
 	}
@@ -110,22 +95,27 @@ func (d *watchDecoder[T]) readType(e *envelope[T]) error {
 	}
 	text, ok := jsonText(raw)
 	if !ok {
-		return d.unlike(&shapeError{want: '"', got: raw[0]})
+		return d.body.unlike(&shapeError{want: '"', got: raw[0]})
 	}
-	switch string(text) {
-	case "ADDED":
-		e.typ = reflector.Added
-	case "MODIFIED":
-		e.typ = reflector.Modified
-	case "DELETED":
-		e.typ = reflector.Deleted
-	case "BOOKMARK":
-		e.typ = reflector.Bookmark
-	default:
-		e.typ, e.kind = 0, string(text)
+	if e.typ = eventType(text); e.typ == 0 {
+		e.kind = string(text)
+	} else {
+		e.kind = e.typ.String()
+	}
+	return nil
+}
+
+func (d *watchDecoder[T]) readObject(e *envelope[T]) error {
+	raw, fault, err := readObject(d.in)
+	if err != nil {
+		return err
+	}
+	e.object = true
+	if e.kind == "" {
+		e.late, e.fault = bytes.Clone(raw), fault
 		return nil
 	}
-	e.kind = e.typ.String()
+	d.judge(e, raw, fault)
 	return nil
 }
 
@@ -144,84 +134,27 @@ func (d *watchDecoder[T]) readKind(e *envelope[T]) error {
 	if string(kind) == tableKind {
 		return ErrTable
 	}
-	return d.unlike(fmt.Errorf("got a %s, want watch events", kind))
+	return d.body.unlike(fmt.Errorf("got a %s, want watch events", kind))
 }
 
 // judge turns the object's JSON into the event, or the problem with it.
-func (d *watchDecoder[T]) judge(e *envelope[T], raw []byte) {
+func (d *watchDecoder[T]) judge(e *envelope[T], raw []byte, fault error) {
 	e.event, e.problem = reflector.Event[T]{}, nil
 	switch {
-	case e.kind == "ERROR":
-		e.problem = d.failure(raw)
+	case e.kind == errorEvent && fault == errOverLimit:
+		e.problem = d.explain(fault, d.in.offset())
+	case fault == errOverLimit:
+		obj, err := d.objects.decode(raw, fault, d.want, d.work)
+		e.event, e.problem = d.accept(typeOfUnread([]byte(e.kind)), obj, err)
+	case e.kind == errorEvent:
+		st, ok := d.objects.status(raw)
+		e.problem = failure(st, ok, raw)
 	case e.typ == 0:
-		err := fmt.Errorf("unknown watch event type %q", e.kind)
-		if e.kind == "" {
-			err = errors.New("watch event without a type")
-		}
-		e.problem = d.report(0, d.objects.scan(raw).identity(), err)
+		e.problem = d.report(0, d.objects.scan(raw).identity(), unknownType(e.kind))
 	case e.typ == reflector.Bookmark:
-		d.bookmark(e, raw)
+		e.event, e.problem = d.bookmark(d.objects.scan(raw))
 	default:
-		obj, err := d.objects.decode(raw, d.want)
-		if err == nil {
-			err = d.objects.complete(&obj, d.want)
-		}
-		if err != nil {
-			e.problem = d.problem(e.typ, obj.id, err)
-			return
-		}
-		if d.want.kind == "" && !isMeta(obj.id.apiVersion) {
-			d.want.kind = obj.id.kind
-		}
-		e.event = reflector.Event[T]{Type: e.typ, ResourceVersion: obj.id.resourceVersion, Object: obj.object}
+		obj, err := d.objects.decode(raw, fault, d.want, d.work)
+		e.event, e.problem = d.accept(e.typ, obj, err)
 	}
-}
-
-func (d *watchDecoder[T]) problem(typ reflector.EventType, id identity, err error) error {
-	if errors.Is(err, ErrTable) {
-		return err // no event of this stream will be better
-	}
-	return d.report(typ, id, err)
-}
-
-// bookmark reads a Bookmark: its object has nothing but kind and resourceVersion, and the
-// annotation that ends initial events (KEP-3157).
-func (d *watchDecoder[T]) bookmark(e *envelope[T], raw []byte) {
-	h := d.objects.scan(raw)
-	id := h.identity()
-	err := d.want.check(id)
-	if err == nil && id.resourceVersion == "" {
-		err = errors.New("bookmark without a resourceVersion")
-	}
-	if err != nil {
-		e.problem = d.problem(e.typ, id, err)
-		return
-	}
-	e.event = reflector.Event[T]{
-		Type:             reflector.Bookmark,
-		ResourceVersion:  id.resourceVersion,
-		InitialEventsEnd: h.Metadata.Annotations.InitialEventsEnd == "true",
-	}
-}
-
-// failure is the error of an ERROR event, which ends the stream.
-func (d *watchDecoder[T]) failure(raw []byte) error {
-	st, ok := d.objects.status(raw)
-	if !ok {
-		return fmt.Errorf("ERROR event: %w: it carries no Status but %q", ErrNotKubernetes, raw[:min(len(raw), 160)])
-	}
-	return &apierrors.StatusError{ErrStatus: st}
-}
-
-// unlike marks an error as one about the whole body: it is no watch.
-func (d *watchDecoder[T]) unlike(err error) error {
-	return fmt.Errorf("%w: %w (%s)", ErrNotKubernetes, err, d.body.excerpt())
-}
-
-// explain adds what was being read to an error that does not say so.
-func (d *watchDecoder[T]) explain(err error) error {
-	if errors.Is(err, ErrNotKubernetes) || errors.Is(err, ErrTable) {
-		return err
-	}
-	return fmt.Errorf("reading event %d at byte %d: %w", d.events+1, d.in.offset(), err)
 }

@@ -3,12 +3,9 @@ package client
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,79 +30,30 @@ func (r *Resource[T]) Get(ctx context.Context, key types.NamespacedName, opts me
 //
 // A metav1.PartialObjectMetadata cannot be created or updated, only patched.
 func (r *Resource[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
-	c := call{verb: "create", method: http.MethodPost}
-	if err := r.encode(&c, object); err != nil {
-		return *new(T), r.fail(c, err)
-	}
-	return r.one(ctx, c, &opts)
+	return r.put(ctx, call{verb: "create", method: http.MethodPost}, object, &opts)
 }
 
 // Update replaces an object and returns it as the server stored it. If the object has a
 // resourceVersion that is not the server's, the error is a conflict.
 func (r *Resource[T]) Update(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
-	return r.put(ctx, call{verb: "update"}, object, opts)
+	return r.put(ctx, call{verb: "update", method: http.MethodPut}, object, &opts)
 }
 
 // UpdateStatus replaces the status of an object, where it is a subresource, and nothing
-// else of it.
+// else of it. It is the Update of Subresource("status").
 func (r *Resource[T]) UpdateStatus(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
-	return r.put(ctx, call{verb: "update", subresource: "status"}, object, opts)
+	return r.Subresource("status").Update(ctx, object, opts)
 }
 
-func (r *Resource[T]) put(ctx context.Context, c call, object T, opts metav1.UpdateOptions) (T, error) {
-	c.method = http.MethodPut
+// put does a call that sends an object, or the part of one, and is answered with one.
+func (r *Resource[T]) put(ctx context.Context, c call, object any, opts any) (T, error) {
 	if err := r.encode(&c, object); err != nil {
 		return *new(T), r.fail(c, err)
 	}
-	return r.one(ctx, c, &opts)
-}
-
-// Patch changes an object by data, which is a patch of type pt, such as
-// types.MergePatchType, and returns the object as the server stored it.
-func (r *Resource[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
-	c := call{verb: "patch", method: http.MethodPatch, key: key, contentType: string(pt), body: data}
-	if pt == "" || len(data) == 0 {
-		return *new(T), r.fail(c, errors.New("no patch, or no patch type"))
+	if c.method == http.MethodPatch {
+		c.contentType = string(types.ApplyYAMLPatchType)
 	}
-	return r.one(ctx, c, &opts)
-}
-
-// Delete asks the server to delete an object. It returns when the server accepts, which
-// may be before the object is gone.
-func (r *Resource[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
-	c := call{verb: "delete", method: http.MethodDelete, key: key, accept: jsonType, contentType: jsonType}
-	var err error
-	if c.key, err = r.objectKey(key); err != nil {
-		return r.fail(c, err)
-	}
-	opts.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
-	if c.body, err = r.objects.json.marshal(&opts); err != nil {
-		return r.fail(c, err)
-	}
-	a, err := r.send(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer a.abandon()
-	raw, err := readOne(a)
-	if err == nil {
-		err = r.objects.accepted(raw, a)
-	}
-	if err != nil {
-		return r.fail(c, err)
-	}
-	return nil
-}
-
-// accepted checks the answer to a deletion, which is a Status or the object.
-func (c *objectCodec[T]) accepted(raw []byte, a *answer) error {
-	if st, ok := c.status(raw); ok && st.Status != metav1.StatusSuccess {
-		return &apierrors.StatusError{ErrStatus: st}
-	}
-	if c.scan(raw).Kind == "" {
-		return fmt.Errorf("%w: no \"kind\" (%s)", ErrNotKubernetes, a.excerpt())
-	}
-	return nil
+	return r.one(ctx, c, opts)
 }
 
 // one does a call that is answered with one object. opts is a pointer to options that go
@@ -113,50 +61,28 @@ func (c *objectCodec[T]) accepted(raw []byte, a *answer) error {
 func (r *Resource[T]) one(ctx context.Context, c call, opts any) (T, error) {
 	var err error
 	none := *new(T)
-	c.accept = r.accept("")
-	if c.method != http.MethodPost {
+	c.accept, c.retry = r.accept(""), true
+	if c.method != http.MethodPost || len(c.subresource) > 0 {
 		if c.key, err = r.objectKey(c.key); err != nil {
 			return none, r.fail(c, err)
 		}
 	}
+	if err := checkSubresource(c.subresource); err != nil {
+		return none, r.fail(c, err)
+	}
 	if c.query, err = queryparams.Convert(opts); err != nil {
 		return none, r.fail(c, err)
 	}
-	a, err := r.send(ctx, c)
+	a, err := r.ask(ctx, c, "")
 	if err != nil {
 		return none, err
 	}
 	defer a.abandon()
-	raw, err := readOne(a)
+	object, err := r.readObject(c, a)
 	if err != nil {
-		return none, r.fail(c, err)
+		return none, r.fail(c, r.sized(err))
 	}
-	d, err := r.objects.decode(raw, r.expected())
-	if err == nil {
-		err = r.objects.complete(&d, r.expected())
-	}
-	if err == nil {
-		return d.object, nil
-	}
-	if st, ok := r.objects.status(raw); ok && st.Status != metav1.StatusSuccess {
-		err = &apierrors.StatusError{ErrStatus: st}
-	} else if errors.Is(err, ErrWrongKind) {
-		err = fmt.Errorf("%w (%s)", err, a.excerpt())
-	}
-	return none, r.fail(c, err)
-}
-
-// readOne reads a body that is one JSON value.
-func readOne(a *answer) ([]byte, error) {
-	body, err := io.ReadAll(a)
-	if err != nil {
-		return nil, fmt.Errorf("reading the object: %w", err)
-	}
-	raw, err := delimit(body)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w (%s)", ErrNotKubernetes, err, a.excerpt())
-	}
-	return raw, nil
+	return object, nil
 }
 
 // objectKey checks the key of a call that needs a name.
@@ -168,7 +94,7 @@ func (r *Resource[T]) objectKey(key types.NamespacedName) (types.NamespacedName,
 }
 
 // encode puts the object's JSON and its key into a call.
-func (r *Resource[T]) encode(c *call, object T) error {
+func (r *Resource[T]) encode(c *call, object any) error {
 	raw, err := r.objects.json.marshal(object)
 	if err != nil {
 		return err
@@ -178,6 +104,9 @@ func (r *Resource[T]) encode(c *call, object T) error {
 	}
 	h := r.objects.scan(raw)
 	want := r.expected()
+	if c.foreign() {
+		want = asIs(h)
+	}
 	if err := want.check(h.identity()); err != nil {
 		return err
 	}
@@ -189,7 +118,7 @@ func (r *Resource[T]) encode(c *call, object T) error {
 	}
 	c.contentType = jsonType
 	c.key = types.NamespacedName{Namespace: h.Metadata.Namespace}
-	if c.method != http.MethodPost {
+	if c.method != http.MethodPost || len(c.subresource) > 0 {
 		c.key.Name = h.Metadata.Name
 		return nil // one completes the key
 	}
@@ -208,6 +137,9 @@ func (c *objectCodec[T]) named(raw []byte, h header, want expectation) ([]byte, 
 	}
 	if h.Kind == "" {
 		add.Kind = want.kind
+	}
+	if add.Kind == "" && h.Kind == "" {
+		add.Kind = want.guess
 	}
 	if add == (metav1.TypeMeta{}) {
 		return raw, nil

@@ -1,0 +1,287 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// CBOR is read as the JSON that it stands for, by the rules by which apimachinery writes
+// it: strings are byte strings, bytes are marked as becoming base64, and floats stay
+// floats. (RFC 8949; https://kep.k8s.io/4222)
+
+// maxDepth is how deep values may nest, as in JSON.
+const maxDepth = 10_000
+
+// cborReader is a valueReader of CBOR.
+type cborReader struct {
+	in     *bufio.Reader
+	limit  int64
+	at     int64  // bytes read
+	next   *item  // read but not consumed; nil if none is
+	room   item   // what next points to
+	opened []span // the maps and arrays that are being read
+	out    []byte // the last value as JSON
+	text   []byte // the last string
+	full   bool   // out is cut off at the limit
+	fault  error  // the first that is wrong with the value
+
+	base   int    // how deep the value is, negative if it is not wanted
+	within bool   // it is an object of which metadata is read
+	found  header // of what came when out was full
+	spare  []byte // of aside
+}
+
+// span is a map or an array with so many members left; fewer than none if a break ends it.
+type span struct {
+	delim byte
+	left  int64
+}
+
+// item is the head of a data item, behind its tags.
+type item struct {
+	major byte
+	info  byte
+	arg   uint64
+	tag   uint64 // the innermost that matters; 0 if none does
+}
+
+// The major types.
+const (
+	cborUint = iota
+	cborNegative
+	cborBytes
+	cborText
+	cborArray
+	cborMap
+	cborTag
+	cborSimple
+)
+
+// indefinite is the additional information of what a break ends.
+const indefinite = 31
+
+func newCBORReader(in io.Reader, limit int64) *cborReader {
+	return &cborReader{in: bufio.NewReaderSize(in, 16<<10), limit: limit}
+}
+
+// cborToJSON transcodes a body that is one value. A *faultError comes with the JSON.
+func cborToJSON(body []byte) ([]byte, error) {
+	r := newCBORReader(bytes.NewReader(body), unlimited)
+	raw, err := r.value()
+	if err == io.EOF {
+		return nil, io.ErrUnexpectedEOF
+	}
+	var fault *faultError
+	if err == nil || errors.As(err, &fault) {
+		if _, end := r.peek(); end != io.EOF {
+			return nil, r.malformed("more than one value")
+		}
+	}
+	return raw, err
+}
+
+// malformedError is a body that is no CBOR, or that ends too early.
+type malformedError struct {
+	at  int64
+	err error
+}
+
+func (e *malformedError) Error() string {
+	return fmt.Sprintf("malformed CBOR at byte %d: %v", e.at, e.err)
+}
+func (e *malformedError) Unwrap() error { return e.err }
+
+func (r *cborReader) malformed(text string) error {
+	return &malformedError{at: r.at, err: errors.New(text)}
+}
+
+// readByte reads a byte that has to come.
+func (r *cborReader) readByte() (byte, error) {
+	b, err := r.in.ReadByte()
+	if err == io.EOF {
+		return 0, &malformedError{at: r.at, err: io.ErrUnexpectedEOF}
+	}
+	r.at++
+	return b, err
+}
+
+// head returns the next item's head and leaves it there.
+func (r *cborReader) head() (*item, error) {
+	if r.next != nil {
+		return r.next, nil
+	}
+	if len(r.opened) == 0 {
+		if _, err := r.in.Peek(1); err != nil {
+			return nil, err // io.EOF between two values
+		}
+	}
+	r.room = item{}
+	for {
+		if err := r.initial(); err != nil {
+			return nil, err
+		}
+		if r.room.major != cborTag {
+			r.next = &r.room
+			return r.next, nil
+		}
+		r.room.tag = r.room.arg
+	}
+}
+
+// initial reads one initial byte and its argument into room.
+func (r *cborReader) initial() error {
+	b, err := r.readByte()
+	if err != nil {
+		return err
+	}
+	r.room.major, r.room.info, r.room.arg = b>>5, b&31, uint64(b&31)
+	switch info := r.room.info; {
+	case info < 24:
+	case info < 28:
+		r.room.arg = 0
+		for range 1 << (info - 24) {
+			b, err := r.readByte()
+			if err != nil {
+				return err
+			}
+			r.room.arg = r.room.arg<<8 | uint64(b)
+		}
+	case info < indefinite, r.room.major < cborBytes, r.room.major == cborTag:
+		return r.malformed(fmt.Sprintf("no value begins with %#02x", b))
+	}
+	return nil
+}
+
+// take returns the next item's head and consumes it.
+func (r *cborReader) take() (item, error) {
+	h, err := r.head()
+	if err != nil {
+		return item{}, err
+	}
+	r.next = nil
+	return *h, nil
+}
+
+func (i *item) isBreak() bool { return i.major == cborSimple && i.info == indefinite }
+
+// kind is the first byte of the item as JSON; 0 for a break.
+func (i *item) kind() byte {
+	switch i.major {
+	case cborBytes, cborText:
+		return '"'
+	case cborArray:
+		return '['
+	case cborMap:
+		return '{'
+	case cborSimple:
+		switch {
+		case i.isBreak():
+			return 0
+		case i.info == 20:
+			return 'f'
+		case i.info == 21:
+			return 't'
+		case i.info < 25 || i.info > 27:
+			return 'n'
+		}
+	}
+	return '0'
+}
+
+// peek implements valueReader.
+func (r *cborReader) peek() (byte, error) {
+	h, err := r.head()
+	if err != nil {
+		return 0, err
+	}
+	if h.isBreak() {
+		return 0, r.malformed("a break outside of what it could end")
+	}
+	return h.kind(), nil
+}
+
+// open implements valueReader.
+func (r *cborReader) open(delim byte) error {
+	k, err := r.peek()
+	if err != nil {
+		return err
+	}
+	if k != delim {
+		return &shapeError{want: delim, got: k}
+	}
+	h, _ := r.take()
+	s, err := r.span(h)
+	r.opened = append(r.opened, s)
+	return err
+}
+
+// span is what a head begins.
+func (r *cborReader) span(h item) (span, error) {
+	s := span{delim: h.kind(), left: int64(h.arg)}
+	switch {
+	case h.info == indefinite:
+		s.left = -1
+	case s.left < 0:
+		return s, r.malformed("a length beyond all bounds")
+	}
+	return s, nil
+}
+
+// more implements valueReader.
+func (r *cborReader) more(byte) (bool, error) {
+	s := &r.opened[len(r.opened)-1]
+	more, err := r.another(s)
+	if err == nil && !more {
+		r.opened = r.opened[:len(r.opened)-1]
+	}
+	return more, err
+}
+
+// another reports whether the span goes on.
+func (r *cborReader) another(s *span) (bool, error) {
+	if s.left >= 0 {
+		s.left--
+		return s.left >= 0, nil
+	}
+	h, err := r.head()
+	if err == nil && h.isBreak() {
+		r.next = nil
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// value implements valueReader.
+func (r *cborReader) value() ([]byte, error) {
+	r.out, r.full, r.fault = r.out[:0], false, nil
+	r.base, r.within, r.found = len(r.opened), false, header{}
+	if _, err := r.peek(); err != nil {
+		return nil, err
+	}
+	if err := r.transcode(len(r.opened)); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.full:
+		return r.header(), errOverLimit
+	case r.fault != nil:
+		return r.out, &faultError{r.fault}
+	}
+	return r.out, nil
+}
+
+// skip implements valueReader.
+func (r *cborReader) skip() error {
+	r.out, r.full, r.fault = r.out[:0], true, nil
+	r.base, r.within = -1, false
+	if _, err := r.peek(); err != nil {
+		return err
+	}
+	return r.transcode(len(r.opened))
+}
+
+// offset implements valueReader.
+func (r *cborReader) offset() int64 { return r.at }

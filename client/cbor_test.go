@@ -1,0 +1,129 @@
+package client_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
+
+	"github.com/kinform/kinform/client"
+)
+
+// bodiesOf answers every request with the same body.
+func bodiesOf(contentType string, body []byte) client.Connection {
+	return transport(func(*http.Request) (*http.Response, error) {
+		resp := response(bytes.NewReader(body))
+		resp.Header.Set("Content-Type", contentType)
+		return resp, nil
+	}).connection()
+}
+
+// cborList is a list with one item, of which x is a field, in CBOR that is written by hand.
+func cborList(items ...string) []byte {
+	return []byte("\xd9\xd9\xf7\xa4\x44kind\x4aWidgetList\x4aapiVersion\x4eexample.com/v1\x48metadata\xa1\x4fresourceVersion\x41" +
+		"5\x45items" + string(rune(0x80 + len(items)))[1:] + strings.Join(items, ""))
+}
+
+func cborItem(x string) string {
+	return "\xa2\x48metadata\xa1\x44name\x41a\x41x" + x
+}
+
+// Every kind of value, against apimachinery's decoder.
+func TestCBORValues(t *testing.T) {
+	for _, x := range []string{
+		"\x00", "\x17", "\x18\xff", "\x19\xff\xff", "\x1a\xff\xff\xff\xff", "\x1b\x7f\xff\xff\xff\xff\xff\xff\xff",
+		"\x20", "\x38\xff", "\x3b\x7f\xff\xff\xff\xff\xff\xff\xff",
+		"\x40", "\x45hello", "\x65hello", "\x45a\"\\\n\x00", "\x63\xe2\x82\xac", "\x5f\x42ab\x41c\xff", "\x7f\x61a\xff", "\x5f\xff",
+		"\xd6\x43\x00\x01\x02", "\xd5\x43\xff\xff\xff", "\xd7\x42\xab\xcd", "\xd9\xd9\xf7\x01", "\xd8\x63\x41a",
+		"\x80", "\x83\x01\x02\x03", "\x9f\x01\x41a\xff", "\x9f\xff", "\x98\x02\x01\x02",
+		"\xa0", "\xa1\x41a\x01", "\xbf\x41a\x01\xff", "\xbf\xff", "\xa1\x61b\xa1\x61c\x80",
+		"\xf4", "\xf5", "\xf6",
+		"\xf9\x3c\x00", "\xf9\x3e\x00", "\xf9\x00\x01", "\xf9\x04\x00", "\xf9\x80\x00", "\xfa\x47\xc3\x50\x00", "\xfa\x7f\x7f\xff\xff",
+		"\xfb\x3f\xf1\x99\x99\x99\x99\x99\x9a", "\xfb\x7e\x37\xe4\x3c\x88\x00\x75\x9c", "\xfb\x00\x00\x00\x00\x00\x00\x00\x01",
+	} {
+		t.Run(fmt.Sprintf("%x", x), func(t *testing.T) {
+			var want any
+			if err := cbor.Unmarshal([]byte(x), &want); err != nil {
+				t.Fatal(err)
+			}
+			r := newResource[*unstructured.Unstructured](t, bodiesOf("application/cbor", cborList(cborItem(x))), client.Options{})
+			got := list(t.Context(), r, metav1.ListOptions{})
+			if got.err != nil || got.errs != nil || len(got.events) != 1 {
+				t.Fatal(got.err, got.errs)
+			}
+			if d := cmp.Diff(want, got.events[0].Object.Object["x"]); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// What CBOR can say and JSON cannot costs one object.
+func TestCBORFaults(t *testing.T) {
+	for x, text := range map[string]string{
+		"\xf9\x7e\x00":         "NaN",
+		"\xfa\x7f\x80\x00\x00": "+Inf",
+		"\xc2\x41\x01":         "64 bits",
+		"\xf7":                 "simple value 23",
+		"\xf8\xff":             "simple value 255",
+		"\xa1\x01\x02":         "not a string",
+		"\xa1\xa1\x01\x02\x03": "not a string",
+	} {
+		r := newResource[*unstructured.Unstructured](t, bodiesOf("application/cbor", cborList(cborItem("\x01"), cborItem(x), cborItem("\x02"))), client.Options{})
+		got := list(t.Context(), r, metav1.ListOptions{})
+		if got.err != nil || len(got.events) != 2 || len(got.errs) != 1 {
+			t.Fatalf("%x: %+v", x, got)
+		}
+		if e := got.errs[0]; e.Key != "a" || !strings.Contains(e.Error(), text) {
+			t.Errorf("%x: %v", x, e)
+		}
+	}
+}
+
+// What is no CBOR ends the call with an error that says where.
+func TestCBORMalformed(t *testing.T) {
+	for _, test := range []struct {
+		body  string
+		texts []string
+	}{
+		{"", []string{"empty body"}},
+		{"<html>", []string{"<html>", "0x3c"}},
+		{"\xff", []string{"a break"}},
+		{"\xf6", []string{"JSON null"}},
+		{string(cborList(cborItem("\xff"))), []string{"items[0]", "a break"}},
+		{string(cborList(cborItem("\x1c"))), []string{"items[0]", "0x1c", "malformed CBOR at byte"}},
+		{string(cborList(cborItem("\x1f"))), []string{"items[0]", "0x1f"}},
+		{string(cborList(cborItem("\x5f\x61a\xff"))), []string{"items[0]", "something else"}},
+		{string(cborList(cborItem("\x9b\xff\xff\xff\xff\xff\xff\xff\xff"))), []string{"items[0]", "bounds"}},
+		{string(cborList(cborItem("\x5b\x7f\xff\xff\xff\xff\xff\xff\xff"))), []string{"items[0]", io.ErrUnexpectedEOF.Error()}},
+		{string(cborList(cborItem(strings.Repeat("\x81", 10_001)))), []string{"items[0]", "nested"}},
+		{string(cborList(cborItem("\x01"))) + "\x01", []string{"the end", "JSON number"}},
+	} {
+		r := newResource[*widget](t, bodiesOf("application/cbor", []byte(test.body)), client.Options{})
+		got := list(t.Context(), r, metav1.ListOptions{})
+		if got.err == nil {
+			t.Errorf("%q: no error", test.body)
+			continue
+		}
+		for _, text := range append(test.texts, "list widgets.example.com: ") {
+			if !strings.Contains(got.err.Error(), text) {
+				t.Errorf("%.100q: %v does not say %q", test.body, got.err, text)
+			}
+		}
+	}
+	r := newResource[*widget](t, bodiesOf("application/cbor-seq", []byte("\xa1\x44type\x45ADDED\xff")), client.Options{})
+	if got := watch(t.Context(), r, metav1.ListOptions{}); !strings.Contains(got.err.Error(), "a break") || len(got.errs) != 1 {
+		t.Error(got)
+	}
+	if got := list(t.Context(), r, metav1.ListOptions{}); errors.Is(got.err, io.EOF) {
+		t.Error(got.err)
+	}
+}

@@ -1,0 +1,114 @@
+package client
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/kinform/kinform/internal/kubeproto"
+)
+
+// defaultInterned is the limit when Options.InternedStrings is zero.
+const defaultInterned = 8192
+
+// A list or watch gets a small cache of strings with its object number internSoon, and
+// all of it with number internMore, so that the many that are small do not pay for one.
+const (
+	internSoon  = 16
+	internMore  = 512
+	internStart = 512
+)
+
+// workspace is what decoding one list or watch keeps from object to object, in one
+// goroutine.
+type workspace struct {
+	json    *jsonCodec
+	strings *kubeproto.Strings
+	cut     []byte // an object's JSON without what is dropped
+
+	interned int // the most that may be; 0 for none
+	seen     int // objects
+}
+
+// workspace makes that of a list or watch.
+func (c *objectCodec[T]) workspace() *workspace {
+	return &workspace{json: &c.json, interned: c.interned}
+}
+
+// count counts an object before it is decoded.
+func (w *workspace) count() {
+	w.seen++
+	switch {
+	case w.interned == 0:
+	case w.seen == internSoon:
+		w.share(min(w.interned, internStart))
+	case w.seen == internMore && w.interned > internStart:
+		w.share(w.interned)
+	}
+}
+
+func (w *workspace) share(slots int) {
+	w.strings = kubeproto.NewStrings(slots)
+	w.json = w.json.sharing(w.strings)
+}
+
+// stringUnmarshaler decodes strings that are shared. Whatever is no string takes the usual
+// way.
+func stringUnmarshaler(shared *kubeproto.Strings) *json.Unmarshalers {
+	return json.UnmarshalFromFunc(func(dec *jsontext.Decoder, s *string) error {
+		if dec.PeekKind() != '"' {
+			return errors.ErrUnsupported
+		}
+		raw, err := dec.ReadValue()
+		if err == nil {
+			*s = shareText(shared, raw)
+		}
+		return err
+	})
+}
+
+// shareText returns the string that a raw JSON string stands for.
+func shareText(shared *kubeproto.Strings, raw []byte) string {
+	text, _ := jsonText(raw)
+	if !utf8.Valid(text) {
+		text, _ = jsontext.AppendUnquote(nil, raw)
+	}
+	return shared.Get(text)
+}
+
+// quotesStrings reports whether a string in t has the option ",string" of encoding/json,
+// which the usual way knows about.
+func quotesStrings(t reflect.Type, seen map[reflect.Type]bool) bool {
+	return anyField(t, seen, func(f reflect.StructField) bool {
+		_, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		for option := range strings.SplitSeq(options, ",") {
+			if option == "string" {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// anyField reports whether f is true for a field of a struct that t can reach.
+func anyField(t reflect.Type, seen map[reflect.Type]bool, f func(reflect.StructField) bool) bool {
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return anyField(t.Elem(), seen, f)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if field := t.Field(i); f(field) || anyField(field.Type, seen, f) {
+				return true
+			}
+		}
+	}
+	return false
+}

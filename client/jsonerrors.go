@@ -1,0 +1,96 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+)
+
+// fieldError is JSON that does not fit the Go type of its field.
+type fieldError struct {
+	path string       // such as spec.parts.0.name; empty for the whole value
+	at   int64        // byte in the value
+	got  string       // of JSON, as "number 1.5"
+	want reflect.Type // nil if err says it all
+	err  error        // the cause; nil if want and got say it all
+}
+
+func (e *fieldError) Error() string {
+	var b strings.Builder
+	if e.path != "" {
+		fmt.Fprintf(&b, "field %s ", e.path)
+	}
+	fmt.Fprintf(&b, "at byte %d: ", e.at)
+	switch {
+	case e.err != nil:
+		b.WriteString(plainText(e.err))
+	case e.got == "":
+		fmt.Fprintf(&b, "cannot be a %v", e.want)
+	default:
+		fmt.Fprintf(&b, "JSON %s where %v is expected", e.got, e.want)
+	}
+	return b.String()
+}
+
+func (e *fieldError) Unwrap() error { return e.err }
+
+// plainText is the text of an error without the name of the library that it is from:
+// methods of types such as metav1.Time use one too.
+func plainText(err error) string {
+	text := err.Error()
+	for _, name := range []string{"jsontext: ", "json: "} {
+		text = strings.TrimPrefix(text, name)
+	}
+	return text
+}
+
+// maxShown is how much of a value an error shows, in bytes.
+const maxShown = 80
+
+// plainFieldError says in our own words what does not fit, and where.
+func plainFieldError(err error) error {
+	var typed *jsonv1.UnmarshalTypeError
+	var semantic *json.SemanticError
+	var known *fieldError
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &typed):
+		got := typed.Value
+		if len(got) > maxShown {
+			got = strings.ToValidUTF8(got[:maxShown], "") + "…"
+		}
+		return &fieldError{path: plainPath(typed.Field), at: typed.Offset, got: got, want: typed.Type, err: typed.Err}
+	case errors.As(err, &semantic):
+		return &fieldError{path: pointerPath(semantic.JSONPointer), at: semantic.ByteOffset, want: semantic.GoType, err: semantic.Err}
+	}
+	return err
+}
+
+func pointerPath(p jsontext.Pointer) string {
+	return plainPath(strings.ReplaceAll(strings.TrimPrefix(string(p), "/"), "/", "."))
+}
+
+// plainPath takes the escapes of a JSON pointer out of a path.
+func plainPath(path string) string {
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(path)
+}
+
+// located adds to an error, such as one of a type's own UnmarshalJSON, the place that
+// another decoding of the same bytes found, which is more exact.
+func located(err, elsewhere error) error {
+	var has, place *fieldError
+	switch {
+	case err == nil || !errors.As(elsewhere, &place):
+	case !errors.As(err, &has):
+		return &fieldError{path: place.path, at: place.at, err: err}
+	case has.path == place.path:
+		has.at = place.at
+	}
+	return err
+}

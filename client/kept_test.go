@@ -1,0 +1,134 @@
+package client_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand"
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/reflector"
+)
+
+const (
+	keptObjects = 700 // more than the strings of a list begin to be shared with
+	keptFields  = 3000
+)
+
+// keptBodies are a list of objects with labels that repeat and managed fields, in every
+// encoding by its content type.
+func keptBodies(t *testing.T) map[string][]byte {
+	t.Helper()
+	rng := rand.New(rand.NewSource(3))
+	var items []metav1.PartialObjectMetadata
+	var texts []string
+	for i := range keptObjects {
+		m := partialWidget(fmt.Sprint("w", i), fmt.Sprint(i))
+		m.Kind, m.APIVersion = "Widget", "example.com/v1"
+		m.Labels = map[string]string{}
+		for k := range 12 {
+			m.Labels[fmt.Sprint("example.com/a-label-of-many-objects-", k)] = fmt.Sprint("and-its-value-which-is-not-short-", rng.Intn(3))
+		}
+		fields := metav1.NewFieldsV1(`{"f:` + strings.Repeat("x", keptFields) + `":{}}`)
+		m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: fmt.Sprint("m", i), FieldsType: "FieldsV1", FieldsV1: fields}}
+		items = append(items, *m)
+		text, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+	}
+	text := listJSON(texts...)
+	return map[string][]byte{
+		"application/json":                    []byte(text),
+		"application/cbor":                    toCBOR(t, text),
+		"application/vnd.kubernetes.protobuf": protobufListOf(t, "WidgetList", "12", items...),
+	}
+}
+
+// keeping lists the body and returns what keep makes of each object, with the bytes of heap
+// that it takes.
+func keeping[K any](t *testing.T, contentType string, body []byte, opts client.Options, keep func(*metav1.PartialObjectMetadata) K) ([]K, int) {
+	t.Helper()
+	kept := make([]K, 0, keptObjects)
+	r := newResource[*metav1.PartialObjectMetadata](t, bodiesOf(contentType, body), opts)
+	for range 3 {
+		runtime.GC() // what is in pools goes with the second one
+	}
+	before := heapInUse()
+	_, err := r.List(t.Context(), metav1.ListOptions{}, func(ev reflector.Event[*metav1.PartialObjectMetadata], err error) bool {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept = append(kept, keep(ev.Object))
+		return true
+	})
+	runtime.GC()
+	used := int(heapInUse()) - int(before)
+	if err != nil || len(kept) != keptObjects {
+		t.Fatal(len(kept), err)
+	}
+	runtime.KeepAlive(r)
+	return kept, used
+}
+
+// In every encoding the options make what is kept smaller, and what is kept of an object
+// keeps nothing of what it was read from.
+func TestMemoryThatIsKept(t *testing.T) {
+	whole := func(m *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata { return m }
+	for contentType, body := range keptBodies(t) {
+		t.Run(strings.TrimPrefix(contentType, "application/"), func(t *testing.T) {
+			all, usedByAll := keeping(t, contentType, body, client.Options{InternedStrings: -1}, whole)
+			dropped, usedByDropped := keeping(t, contentType, body, client.Options{InternedStrings: -1, DropManagedFields: true}, whole)
+			shared, usedByShared := keeping(t, contentType, body, client.Options{InternedStrings: 1000, DropManagedFields: true}, whole)
+			if usedByAll-usedByDropped < keptObjects*keptFields*9/10 {
+				t.Errorf("managed fields dropped: %d of %d bytes", usedByDropped, usedByAll)
+			}
+			// The 24 strings of 35 bytes of each object but the first few.
+			if usedByDropped-usedByShared < keptObjects*24*35*8/10 {
+				t.Errorf("strings shared: %d of %d bytes", usedByShared, usedByDropped)
+			}
+			for i := range all {
+				all[i].ManagedFields = nil
+			}
+			if !cmp.Equal(all, dropped) || !cmp.Equal(all, shared) {
+				t.Error("the options change more than they should")
+			}
+			if n := values(dropped); n < 12*3*5 { // within one object the decoder of JSON may share some
+				t.Errorf("only %d strings though none is to be shared", n)
+			}
+			if n := values(shared); n > 12*3 {
+				t.Errorf("%d strings where %d are different", n, 12*3)
+			}
+			// A string, short or long, is all that is left of an object.
+			names, used := keeping(t, contentType, body, client.Options{}, func(m *metav1.PartialObjectMetadata) string { return m.Name })
+			if used > keptObjects*64+64<<10 {
+				t.Errorf("%d names keep %d bytes", len(names), used)
+			}
+			raws, used := keeping(t, contentType, body, client.Options{}, func(m *metav1.PartialObjectMetadata) []byte {
+				return m.ManagedFields[0].FieldsV1.GetRawBytes()[:1:1]
+			})
+			if used > keptObjects*(2*keptFields) {
+				t.Errorf("%d pieces of managed fields keep %d bytes", len(raws), used)
+			}
+		})
+	}
+}
+
+// values counts the places in memory that the values of the last hundred objects' labels
+// are in.
+func values(objects []*metav1.PartialObjectMetadata) int {
+	places := map[*byte]bool{}
+	for _, m := range objects[len(objects)-100:] {
+		for _, v := range m.Labels {
+			places[unsafe.StringData(v)] = true
+		}
+	}
+	return len(places)
+}

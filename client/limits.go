@@ -1,0 +1,75 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// DefaultMaxObjectBytes is the limit when Options.MaxObjectBytes is zero: 64 MiB. etcd
+// stores objects of 1.5 MiB by default, so only what has gone wrong comes near it.
+const DefaultMaxObjectBytes = 64 << 20
+
+// errOverLimit is what a reader returns for a value that is larger than allowed and that it
+// has passed over; reading can go on behind it.
+var errOverLimit = errors.New("value over the limit")
+
+// objectLimit is the limit in bytes that an option stands for.
+func objectLimit(option int64) int64 {
+	switch {
+	case option == 0:
+		return DefaultMaxObjectBytes
+	case option < 0:
+		return 1<<63 - 1
+	}
+	return option
+}
+
+// allowance is a reader that counts what passes, and that can be told to let no more than
+// so many bytes pass.
+type allowance struct {
+	in    io.Reader
+	stats *counters
+	left  int64
+}
+
+const unlimited = 1<<63 - 1
+
+func (a *allowance) Read(p []byte) (int, error) {
+	if a.left <= 0 {
+		return 0, errOverLimit
+	}
+	n, err := a.in.Read(p[:min(int64(len(p)), a.left)])
+	a.left -= int64(n)
+	a.stats.bytes.Add(int64(n))
+	return n, err
+}
+
+// readLimited reads a body that is one object.
+func readLimited(in io.Reader, limit int64) ([]byte, error) {
+	if limit == unlimited {
+		return io.ReadAll(in)
+	}
+	body, err := io.ReadAll(io.LimitReader(in, limit+1))
+	if err == nil && int64(len(body)) > limit {
+		err = errOverLimit
+	}
+	return body, err
+}
+
+// meter makes the reader that everything of an answer goes through.
+func (r *Resource[T]) meter(a *answer) *allowance {
+	return &allowance{in: a, stats: r.objects.stats, left: unlimited}
+}
+
+// sized names resource and limit in the error for an object over the limit.
+func (r *Resource[T]) sized(err error) error {
+	if !errors.Is(err, errOverLimit) {
+		return err
+	}
+	large := &TooLargeError{Resource: r.name, Limit: r.limit}
+	if err == errOverLimit {
+		return large
+	}
+	return fmt.Errorf("%w: %w", err, large)
+}

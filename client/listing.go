@@ -1,0 +1,121 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/reflector"
+)
+
+// listing is what reading a list comes to, whatever its encoding: the list is judged by
+// its kind, and its objects are delivered one by one. It belongs to one goroutine.
+type listing[T any] struct {
+	objects *objectCodec[T]
+	work    *workspace
+	body    *answer
+	want    expectation
+	report  func(reflector.EventType, identity, error) error
+	yield   func(reflector.Event[T], error) bool
+
+	apiVersion, kind string // the list's own, as far as read
+	meta             metav1.ListMeta
+	// held are objects without a kind that were read before the list's kind was.
+	held []decoded[T]
+}
+
+// named learns from the list's kind what its items may be. The kind of a custom resource's
+// list may be any word ("listKind"), so an item's own kind is believed before that.
+func (l *listing[T]) named() error {
+	switch l.kind {
+	case tableKind:
+		return ErrTable
+	case statusKind:
+		return nil // an error, when all of it is read
+	}
+	if err := l.checkHeader(); err != nil {
+		return err
+	}
+	if !l.want.partial || l.kind != partialKind+"List" {
+		l.want.guess = itemKind(l.kind)
+	}
+	return l.release()
+}
+
+// checkHeader judges kind and apiVersion together, when both are read.
+func (l *listing[T]) checkHeader() error {
+	switch {
+	case l.kind == "", l.apiVersion == "", l.apiVersion == l.want.apiVersion:
+	case l.apiVersion == "v1" && (l.kind == "List" || l.kind == statusKind):
+	case l.want.partial && isMeta(l.apiVersion) && l.kind == partialKind+"List":
+	default:
+		return fmt.Errorf("%w: got %s, want a list of %s", ErrWrongKind,
+			kindName(l.apiVersion, l.kind), kindName(l.want.apiVersion, l.want.kind))
+	}
+	return nil
+}
+
+// add delivers an object, or the error in place of one, once the list's kind is known or
+// not needed. It returns false to stop.
+func (l *listing[T]) add(obj decoded[T], err error) bool {
+	if err == nil && l.objects.kinded && l.kind == "" && l.want.kind == "" && obj.id.kind == "" {
+		l.held = append(l.held, obj)
+		return true
+	}
+	return l.deliver(obj, err)
+}
+
+func (l *listing[T]) deliver(obj decoded[T], err error) bool {
+	if err == nil {
+		err = l.objects.complete(&obj, l.want)
+	}
+	if err != nil {
+		return l.yield(reflector.Event[T]{}, l.report(0, obj.id, err))
+	}
+	l.want.settle(obj.id)
+	return l.yield(reflector.Event[T]{
+		Type:            reflector.Added,
+		ResourceVersion: obj.id.resourceVersion,
+		Object:          obj.object,
+	}, nil)
+}
+
+// release delivers the held objects now that the list's kind is known.
+func (l *listing[T]) release() error {
+	held := l.held
+	l.held = nil
+	for _, obj := range held {
+		if !l.deliver(obj, nil) {
+			return reflector.ErrStopped
+		}
+	}
+	return nil
+}
+
+// withoutItems is the error for an object that is no list.
+func (l *listing[T]) withoutItems() error {
+	return fmt.Errorf("%w: got %s without items (%s)", ErrWrongKind, kindName(l.apiVersion, l.kind), l.body.excerpt())
+}
+
+// explain adds what was being read, and where, to an error that does not say so. foreign
+// says that nothing read so far belongs to a list.
+func (l *listing[T]) explain(err error, at string, offset int64, foreign bool) error {
+	var st *apierrors.StatusError
+	switch {
+	case err == reflector.ErrStopped, errors.Is(err, ErrNotKubernetes), errors.Is(err, ErrTable), errors.As(err, &st):
+		return err
+	case err == io.EOF: // an empty body: at every other place an end is unexpected
+		return l.body.unlike(io.ErrUnexpectedEOF)
+	case foreign && isForeign(err):
+		return l.body.unlike(err)
+	}
+	return fmt.Errorf("reading %s at byte %d: %w", at, offset, err)
+}
+
+// unlike marks an error as one about the whole body: it is not what was asked for.
+func (a *answer) unlike(err error) error {
+	return fmt.Errorf("%w: %w (%s)", ErrNotKubernetes, err, a.excerpt())
+}

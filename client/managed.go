@@ -1,0 +1,99 @@
+package client
+
+import "bytes"
+
+// withoutManagedFields returns an object's JSON without metadata.managedFields. raw is
+// well-formed; it is not changed, and the result is either raw or in *room.
+func withoutManagedFields(raw []byte, room *[]byte) []byte {
+	meta := findMember(raw, 0, "metadata")
+	if meta.end == 0 || raw[meta.value] != '{' {
+		return raw
+	}
+	fields := findMember(raw, meta.value, "managedFields")
+	if fields.end == 0 {
+		return raw
+	}
+	// One of the commas around it goes too.
+	from, to := fields.name, fields.end
+	if fields.comma > 0 {
+		from = fields.comma
+	} else if next := skipSpace(raw, to); raw[next] == ',' {
+		to = next + 1
+	}
+	*room = append(append((*room)[:0], raw[:from]...), raw[to:]...)
+	return *room
+}
+
+// jsonMember is where in some JSON a member of an object is. The end is 0 if there is none.
+type jsonMember struct {
+	comma            int // before it; 0 if it is the first
+	name, value, end int
+}
+
+// findMember finds the member of a name in the object at raw[i], which is well-formed.
+func findMember(raw []byte, i int, name string) jsonMember {
+	var m jsonMember
+	for i = skipSpace(raw, i+1); raw[i] != '}'; i = skipSpace(raw, i) {
+		if raw[i] == ',' {
+			m.comma, i = i, skipSpace(raw, i+1)
+		}
+		m.name = i
+		i = skipJSON(raw, i)
+		text, _ := jsonText(raw[m.name:i])
+		m.value = skipSpace(raw, skipSpace(raw, i)+1) // behind the colon
+		i = skipJSON(raw, m.value)
+		if string(text) == name {
+			m.end = i
+			return m
+		}
+	}
+	return jsonMember{}
+}
+
+func skipSpace(raw []byte, i int) int {
+	for raw[i] == ' ' || raw[i] == '\n' || raw[i] == '\t' || raw[i] == '\r' {
+		i++
+	}
+	return i
+}
+
+// skipJSON returns the end of the value at raw[i].
+func skipJSON(raw []byte, i int) int {
+	for depth := 0; ; {
+		switch raw[i] {
+		case '"':
+			i = skipString(raw, i)
+		case '{', '[':
+			depth++
+			i++
+		case '}', ']':
+			depth--
+			i++
+		case ',', ':', ' ', '\n', '\t', '\r':
+			i++
+		default:
+			for i < len(raw) && bytes.IndexByte(endOfLiteral, raw[i]) < 0 {
+				i++
+			}
+		}
+		if depth == 0 {
+			return i
+		}
+	}
+}
+
+var endOfLiteral = []byte(",:]} \n\t\r")
+
+// skipString returns the end of the string at raw[i].
+func skipString(raw []byte, i int) int {
+	for {
+		i += 1 + bytes.IndexByte(raw[i+1:], '"')
+		escapes := 0
+		for raw[i-1-escapes] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return i + 1
+		}
+	}
+}

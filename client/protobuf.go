@@ -1,0 +1,106 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/internal/kubeproto"
+)
+
+// message is one object as Kubernetes protobuf: its own bytes, and what its envelope says
+// of it. The items of a list have none.
+type message struct {
+	apiVersion, kind string
+	raw              []byte
+}
+
+// openEnvelope takes an object out of its envelope.
+func openEnvelope(data []byte) (message, error) {
+	e, err := kubeproto.ParseEnvelope(data)
+	if err == nil && len(e.ContentEncoding)+len(e.ContentType) > 0 {
+		err = fmt.Errorf("an envelope of %q, encoded as %q", e.ContentType, e.ContentEncoding)
+	}
+	return message{apiVersion: string(e.APIVersion), kind: string(e.Kind), raw: e.Raw}, err
+}
+
+// header reads what identifies the object, as far as it can be read.
+func (m message) header() header {
+	meta, err := kubeproto.ParseMeta(m.raw)
+	if err != nil { // perhaps only the beginning is there
+		meta = kubeproto.MetaStart(m.raw)
+	}
+	h := header{APIVersion: m.apiVersion, Kind: m.kind}
+	h.Metadata.Name, h.Metadata.Namespace = string(meta.Name), string(meta.Namespace)
+	h.Metadata.ResourceVersion = string(meta.ResourceVersion)
+	if meta.InitialEventsEnd {
+		h.Metadata.Annotations.InitialEventsEnd = "true"
+	}
+	return h
+}
+
+// status decodes a metav1.Status; ok is false if the message is something else.
+func (m message) status() (st metav1.Status, ok bool) {
+	if m.kind != statusKind || m.apiVersion != "" && m.apiVersion != "v1" {
+		return st, false
+	}
+	if p, _ := kubeproto.DecodeStatus(m.raw); p != nil {
+		st = *p
+	}
+	return spoken(st), true
+}
+
+// decodeMessage is decode for protobuf. problem is one that is known before, or nil.
+func (c *objectCodec[T]) decodeMessage(m message, problem error, want expectation, w *workspace) (decoded[T], error) {
+	start := time.Now()
+	w.count()
+	var d decoded[T]
+	err := problem
+	if err == nil {
+		err = c.fromMessage(m, &d, w)
+	}
+	if err != nil {
+		d = decoded[T]{id: m.header().identity()}
+	}
+	err = want.judge(d.id, err)
+	c.stats.decoded(start, err)
+	return d, err
+}
+
+func (c *objectCodec[T]) fromMessage(m message, d *decoded[T], w *workspace) (err error) {
+	defer contain(&err)
+	if c.protobuf != nil {
+		return fmt.Errorf("the server answered in %s, which %v cannot be decoded from: %w", Protobuf, reflect.TypeFor[T](), c.protobuf)
+	}
+	target := c.target(d)
+	if err := c.plan.Decode(m.raw, target, kubeproto.Options{Strings: w.strings, DropManagedFields: c.drop}); err != nil {
+		return err
+	}
+	var known bool
+	if d.id, known = identify(target); !known {
+		d.id = m.header().identity()
+	}
+	d.id.apiVersion, d.id.kind = m.apiVersion, m.kind
+	return nil
+}
+
+// protobufLimit is the limit as the readers of frames and lists take it.
+func (r *Resource[T]) protobufLimit() int { return int(min(r.limit, math.MaxInt)) }
+
+// wireError makes errors of kubeproto ours.
+func wireError(err error) error {
+	if errors.Is(err, kubeproto.ErrTooLarge) {
+		return errOverLimit
+	}
+	return err
+}
+
+// isForeignMessage reports whether err says that what was read is no protobuf.
+func isForeignMessage(err error) bool {
+	var malformed *kubeproto.DecodeError
+	return errors.Is(err, kubeproto.ErrNoEnvelope) || errors.As(err, &malformed)
+}

@@ -1,0 +1,94 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/internal/kubeproto"
+	"github.com/kinform/kinform/reflector"
+)
+
+// protobufList reads one list body of protobuf.
+type protobufList[T any] struct {
+	listing[T]
+	in    *kubeproto.ListReader
+	index int
+}
+
+// run reads the whole body, as listDecoder does.
+func (d *protobufList[T]) run() error {
+	d.index = -1
+	err := d.read()
+	if err == nil {
+		return nil
+	}
+	at := "the start"
+	if d.index >= 0 {
+		at = fmt.Sprintf("items[%d]", d.index)
+	}
+	if d.kind == "" && isForeignMessage(err) {
+		return d.body.unlike(err)
+	}
+	return d.explain(err, at, d.in.Offset(), false)
+}
+
+func (d *protobufList[T]) read() error {
+	apiVersion, kind, err := d.in.Open()
+	if errors.Is(err, io.ErrUnexpectedEOF) && d.in.Offset() == 0 {
+		return d.body.unlike(err)
+	}
+	if err != nil {
+		return err
+	}
+	d.apiVersion, d.kind = apiVersion, kind
+	if err := d.head(); err != nil {
+		return err
+	}
+	for d.index = 0; ; d.index++ {
+		raw, err := d.in.Next()
+		if err == io.EOF {
+			d.meta = d.in.Meta()
+			return nil
+		}
+		problem := wireError(err)
+		if problem != nil && problem != errOverLimit {
+			return problem
+		}
+		if !d.deliver(d.objects.decodeMessage(message{raw: raw}, problem, d.want, d.work)) {
+			return reflector.ErrStopped
+		}
+	}
+}
+
+// head judges what the envelope says. In protobuf nothing but the name tells a list from
+// an object; the lists of everything that is served as protobuf are named so.
+func (d *protobufList[T]) head() error {
+	switch {
+	case d.kind == "":
+		return d.body.unlike(errors.New("no kind"))
+	case d.kind == statusKind:
+		raw, err := d.in.Raw()
+		if err != nil {
+			return wireError(err)
+		}
+		if st, ok := (message{d.apiVersion, d.kind, raw}).status(); ok && st.Status != metav1.StatusSuccess {
+			return &apierrors.StatusError{ErrStatus: st}
+		}
+		return d.withoutItems()
+	case d.kind == "List":
+		return fmt.Errorf("%w: got %s, want a list of %s", ErrWrongKind,
+			kindName(d.apiVersion, d.kind), kindName(d.want.apiVersion, d.want.kind))
+	}
+	if err := d.named(); err != nil {
+		return err
+	}
+	if !strings.HasSuffix(d.kind, "List") {
+		return d.withoutItems()
+	}
+	return nil
+}

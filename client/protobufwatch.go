@@ -1,0 +1,76 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/kinform/kinform/internal/kubeproto"
+	"github.com/kinform/kinform/reflector"
+)
+
+// protobufWatch reads the events of one watch body of protobuf.
+type protobufWatch[T any] struct {
+	watching[T]
+	in *kubeproto.FrameReader
+}
+
+// next is that of watchDecoder.
+func (d *protobufWatch[T]) next() (reflector.Event[T], error) {
+	var none reflector.Event[T]
+	at := d.in.Offset()
+	frame, err := d.in.Next()
+	switch err = wireError(err); {
+	case err == io.EOF:
+		return none, io.EOF
+	case err == errOverLimit:
+		d.events++
+		return d.oversized(kubeproto.WatchEventStart(frame), err)
+	case err != nil:
+		return none, d.explain(err, at)
+	}
+	event, err := kubeproto.ParseWatchEvent(frame)
+	if err == nil && len(event.Type) == 0 && event.Object == nil {
+		err = errors.New("an event without type and object")
+	}
+	if err != nil && d.events == 0 {
+		return none, d.body.unlike(err)
+	} else if err != nil {
+		return none, d.explain(err, at) // nothing in the frame can be trusted
+	}
+	d.events++
+	return d.judge(event)
+}
+
+// judge makes the event of a frame, or says what is wrong with it.
+func (d *protobufWatch[T]) judge(event kubeproto.WatchEvent) (reflector.Event[T], error) {
+	var none reflector.Event[T]
+	typ := eventType(event.Type)
+	m, err := openEnvelope(event.Object)
+	switch {
+	case string(event.Type) == errorEvent:
+		st, ok := m.status()
+		return none, failure(st, ok, event.Object)
+	case typ == 0:
+		return none, d.report(0, m.header().identity(), unknownType(string(event.Type)))
+	case event.Object == nil:
+		return none, d.report(typ, identity{}, fmt.Errorf("%s event without an object", typ))
+	case err != nil:
+		return none, d.report(typ, m.header().identity(), err)
+	case typ == reflector.Bookmark:
+		return d.bookmark(m.header())
+	}
+	obj, err := d.objects.decodeMessage(m, nil, d.want, d.work)
+	return d.accept(typ, obj, err)
+}
+
+// oversized says what is wrong with a frame of which only the beginning was kept.
+func (d *protobufWatch[T]) oversized(start kubeproto.WatchEvent, cause error) (reflector.Event[T], error) {
+	if string(start.Type) == errorEvent {
+		return reflector.Event[T]{}, d.explain(cause, d.in.Offset())
+	}
+	e := kubeproto.EnvelopeStart(start.Object)
+	m := message{apiVersion: string(e.APIVersion), kind: string(e.Kind), raw: e.Raw}
+	obj, err := d.objects.decodeMessage(m, cause, d.want, d.work)
+	return d.accept(typeOfUnread(start.Type), obj, err)
+}

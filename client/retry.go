@@ -1,0 +1,75 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+const (
+	// longestWait bounds the wait before a retry. Who asks for more than this had better
+	// be asked again by a work queue than by a worker that stands still.
+	longestWait = time.Minute
+	// firstBrokenWait and lastBrokenWait bound the waits after connections that broke:
+	// the first is for one that the server closed while it was idle.
+	firstBrokenWait = 100 * time.Millisecond
+	lastBrokenWait  = 5 * time.Second
+)
+
+// again says whether and when to try a call again that has failed with err. It has been
+// tried tries times.
+func (e endpoint) again(c call, tries int, err error) (wait time.Duration, again bool) {
+	if !c.retry || tries > e.retries {
+		return 0, false
+	}
+	if status := (apierrors.APIStatus)(nil); errors.As(err, &status) {
+		st := status.Status()
+		if st.Code != http.StatusTooManyRequests && st.Code < 500 || st.Details == nil || st.Details.RetryAfterSeconds <= 0 {
+			return 0, false
+		}
+		wait = time.Duration(st.Details.RetryAfterSeconds) * time.Second
+		return wait, wait <= longestWait
+	}
+	if c.method == http.MethodGet && broken(err) {
+		return min(firstBrokenWait<<min(tries-1, 10), lastBrokenWait), true
+	}
+	return 0, false
+}
+
+// broken reports whether a connection failed after it had been made.
+func broken(err error) bool {
+	return utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsProbableEOF(err) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// worthwhile reports whether ctx lives longer than the wait.
+func worthwhile(ctx context.Context, wait time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() == nil && (!ok || time.Until(deadline) > wait)
+}
+
+// pause waits, or returns the context's error.
+func pause(ctx context.Context, wait time.Duration) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// counted says in the error how often it was tried.
+func counted(tries int, err error) error {
+	if tries == 1 {
+		return err
+	}
+	return fmt.Errorf("tried %d times: %w", tries, err)
+}

@@ -1,0 +1,96 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// single is a body that is one object, as far as it can be read without knowing of what
+// type.
+type single struct {
+	encoding Encoding
+	body     []byte  // JSON, if it is not protobuf
+	message  message // if it is
+	fault    error   // about the object
+}
+
+// readSingle reads a body that is one object, in the encoding that it has.
+func (r *Resource[T]) readSingle(a *answer) (single, error) {
+	s := single{encoding: a.encoding()}
+	body, err := readLimited(r.meter(a), r.limit)
+	if err != nil {
+		return s, fmt.Errorf("reading the object: %w", err)
+	}
+	switch s.encoding {
+	case Protobuf:
+		s.message, err = openEnvelope(body)
+	case CBOR:
+		s.body, err = cborToJSON(body)
+		if errors.As(err, new(*faultError)) {
+			s.fault, err = err, nil
+		}
+	default:
+		s.body, err = delimit(body)
+	}
+	if err != nil {
+		return s, a.unlike(err)
+	}
+	return s, nil
+}
+
+// header identifies the object.
+func (c *objectCodec[T]) header(s single) header {
+	if s.encoding == Protobuf {
+		return s.message.header()
+	}
+	return c.scan(s.body)
+}
+
+func (c *objectCodec[T]) decodeSingle(s single, want expectation) (d decoded[T], err error) {
+	if s.encoding == Protobuf {
+		d, err = c.decodeMessage(s.message, nil, want, c.workspace())
+	} else {
+		d, err = c.decode(s.body, s.fault, want, c.workspace())
+	}
+	if err == nil {
+		err = c.complete(&d, want)
+	}
+	return d, err
+}
+
+func (c *objectCodec[T]) singleStatus(s single) (metav1.Status, bool) {
+	if s.encoding == Protobuf {
+		return s.message.status()
+	}
+	return c.status(s.body)
+}
+
+// readObject reads the answer to a call that is one object. A subresource that is created
+// and answered with consent makes a zero T.
+func (r *Resource[T]) readObject(c call, a *answer) (T, error) {
+	none := *new(T)
+	s, err := r.readSingle(a)
+	if err != nil {
+		return none, err
+	}
+	want := r.expected()
+	if c.foreign() {
+		want = asIs(r.objects.header(s))
+	}
+	d, err := r.objects.decodeSingle(s, want)
+	if err == nil {
+		return d.object, nil
+	}
+	if st, ok := r.objects.singleStatus(s); ok && st.Status != metav1.StatusSuccess {
+		err = &apierrors.StatusError{ErrStatus: st}
+	} else if ok && c.method == http.MethodPost && c.foreign() {
+		return none, nil
+	} else if errors.Is(err, ErrWrongKind) {
+		err = fmt.Errorf("%w (%s)", err, a.excerpt())
+	}
+	return none, err
+}

@@ -1,0 +1,115 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/reflector"
+)
+
+// A server that is there, but does not answer, does not hold a call for ever. Before the
+// header or within the body.
+func TestStalledServer(t *testing.T) {
+	for _, begin := range []string{"", `{"kind":`} {
+		synctest.Test(t, func(t *testing.T) {
+			srv := servePlain(func(w http.ResponseWriter, req *http.Request) {
+				_, _ = io.ReadAll(req.Body)
+				if begin != "" {
+					_, _ = io.WriteString(w, begin)
+					_ = http.NewResponseController(w).Flush()
+				}
+				<-req.Context().Done()
+			})
+			defer srv.stop()
+			conn := connect(t, "http://api.test", client.ConnectionOptions{DialContext: srv.dial})
+			defer conn.HTTP.CloseIdleConnections()
+			r := newResource[*widget](t, conn, client.Options{})
+			for verb := range calls(t.Context(), r) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				start := time.Now()
+				err := calls(ctx, r)[verb]()
+				took := time.Since(start)
+				cancel()
+				if verb == "watch" {
+					if !errors.Is(err, context.DeadlineExceeded) || took != time.Hour {
+						t.Errorf("a watch ended after %v: %v", took, err)
+					}
+					continue
+				}
+				if !errors.Is(err, client.ErrStalled) || errors.Is(err, context.Canceled) || took != 3*time.Minute || !strings.HasPrefix(err.Error(), subject(verb)) {
+					t.Errorf("%s: %v after %v", verb, err, took)
+				}
+				// The caller's own end is told as such.
+				ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
+				if err := calls(ctx, r)[verb](); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, client.ErrStalled) {
+					t.Errorf("%s: %v", verb, err)
+				}
+				cancel()
+			}
+		})
+	}
+}
+
+// A server that sends a byte now and then must not keep a list from ever ending.
+func TestTricklingServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := servePlain(func(w http.ResponseWriter, req *http.Request) {
+			for _, b := range []byte(listJSON(widgetJSON("a", 1, 1))) {
+				_, _ = w.Write([]byte{b})
+				_ = http.NewResponseController(w).Flush()
+				select {
+				case <-time.After(time.Minute):
+				case <-req.Context().Done():
+					return
+				}
+			}
+		})
+		defer srv.stop()
+		conn := connect(t, "http://api.test", client.ConnectionOptions{DialContext: srv.dial})
+		defer conn.HTTP.CloseIdleConnections()
+		start := time.Now()
+		c := list(t.Context(), newResource[*widget](t, conn, client.Options{}), metav1.ListOptions{})
+		if took := time.Since(start); !errors.Is(c.err, client.ErrStalled) || took != 3*time.Minute {
+			t.Errorf("%v after %v", c.err, took)
+		}
+	})
+}
+
+// Neither a slow server nor a slow consumer is a stall.
+func TestSlowIsNotStalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := servePlain(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			for part := range strings.SplitAfterSeq(listJSON(widgetJSON("a", 1, 1), widgetJSON("b", 2, 2)), ",") {
+				_, _ = io.WriteString(w, part+strings.Repeat(" ", 1<<10))
+				_ = http.NewResponseController(w).Flush()
+				time.Sleep(2 * time.Minute)
+			}
+		})
+		defer srv.stop()
+		conn := connect(t, "http://api.test", client.ConnectionOptions{DialContext: srv.dial})
+		defer conn.HTTP.CloseIdleConnections()
+		n := 0
+		_, err := newResource[*widget](t, conn, client.Options{}).List(t.Context(), metav1.ListOptions{},
+			func(_ reflector.Event[*widget], err error) bool {
+				if err != nil {
+					t.Error(err)
+				}
+				n++
+				time.Sleep(time.Hour)
+				return true
+			})
+		if err != nil || n != 2 {
+			t.Errorf("%d objects, %v", n, err)
+		}
+	})
+}

@@ -1,0 +1,77 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Subresource reads and writes a part or an aspect of objects, such as their status, that
+// has an address of its own. Its methods are those of [Resource] and return the same
+// errors.
+type Subresource[T any] struct {
+	of   *Resource[T]
+	path []string
+}
+
+// Subresource returns the client of a subresource, such as "status", "scale" or
+// "eviction"; more names are further parts of the path. T holds what the server has there:
+// the object itself for "status", and for "scale" an autoscaling/v1 Scale, so that
+// client.New[*autoscalingv1.Scale] of deployments and then Subresource("scale") is right.
+// The kind of a subresource other than "status" is not checked, because it is not known.
+//
+// It sends nothing. A name that is not usable is an error of the methods.
+func (r *Resource[T]) Subresource(name string, more ...string) Subresource[T] {
+	return Subresource[T]{of: r, path: append([]string{name}, more...)}
+}
+
+// Get reads the subresource of an object.
+func (s Subresource[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
+	return s.of.one(ctx, call{verb: "get", method: http.MethodGet, key: key, subresource: s.path}, &opts)
+}
+
+// Create creates the subresource of the existing object that has object's name, such as
+// the eviction of a pod. If the server answers with no more than its consent, as it does
+// to an eviction, the T returned is zero.
+func (s Subresource[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
+	return s.of.put(ctx, call{verb: "create", method: http.MethodPost, subresource: s.path}, object, &opts)
+}
+
+// Update replaces the subresource of an object.
+func (s Subresource[T]) Update(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
+	return s.of.put(ctx, call{verb: "update", method: http.MethodPut, subresource: s.path}, object, &opts)
+}
+
+// Patch changes the subresource of an object as [Resource.Patch] does an object.
+func (s Subresource[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
+	return s.of.patch(ctx, call{key: key, subresource: s.path, contentType: string(pt), body: data}, opts)
+}
+
+// Apply applies config to the subresource of an object as [Resource.Apply] does to an
+// object.
+func (s Subresource[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
+	return s.of.put(ctx, call{verb: "apply", method: http.MethodPatch, subresource: s.path}, config, &opts)
+}
+
+// foreign reports whether the call is about a kind that is not that of the resource.
+func (c *call) foreign() bool {
+	return len(c.subresource) > 0 && !(len(c.subresource) == 1 && c.subresource[0] == "status")
+}
+
+// asIs expects what an object is, of a kind that cannot be known.
+func asIs(h header) expectation { return expectation{apiVersion: h.APIVersion, kind: h.Kind} }
+
+func checkSubresource(names []string) error {
+	for _, name := range names {
+		if name == "" {
+			return errors.New("a subresource without a name")
+		}
+		if err := checkSegment(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
