@@ -83,3 +83,27 @@ func TestWatchUnderWriters(t *testing.T) {
 		}
 	}
 }
+
+// TestUpdateMeetsAnotherObject has the object replaced by another of its name while an
+// update is looked at. An update that names no uid is for whatever is there.
+func TestUpdateMeetsAnotherObject(t *testing.T) {
+	s, meddle := fake.New(fake.Options{}), false
+	check(t, fake.Register[*pod](s, fake.Resource{CheckName: func(string, bool) []string {
+		if meddle {
+			meddle = false
+			must(fake.Delete[*pod](s, key("a", "p")))(t)
+			must(fake.Create(s, newPod("a", "p")))(t)
+		}
+		return nil
+	}}))
+	first := must(fake.Create(s, newPod("a", "p")))(t)
+	blind := newPod("a", "p")
+	blind.Spec.Node, meddle = "n", true
+	got := must(fake.Update(s, blind))(t)
+	if now := must(fake.Get[*pod](s, key("a", "p")))(t); got.UID == first.UID || got.UID != now.UID || now.Spec.Node != "n" {
+		t.Errorf("updated %s to %s, stored %s", first.UID, got.UID, now.UID)
+	}
+	got.Spec.Node, meddle = "m", true
+	_, err := fake.Update(s, got)
+	wantStatus(t, err, 409, metav1.StatusReasonConflict)
+}

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,16 +11,24 @@ import (
 	k8sversion "k8s.io/apimachinery/pkg/version"
 )
 
-var servedVerbs = metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
+// servedVersion is the release that the server claims to be.
+const servedVersion = "v1.37.0+kinform-fake"
 
 // discover answers the paths above the resources.
 func (s *Server) discover(w *response, r *http.Request, parts []string) error {
+	if parts[0] == "openapi" {
+		return s.serveOpenAPI(w, r, parts[1:])
+	}
 	answer := s.discovery(parts)
 	if answer == nil {
 		return errNoPath
 	}
-	if r.Method != http.MethodGet {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return errMethod()
+	}
+	if len(parts) == 1 && (parts[0] == "api" || parts[0] == "apis") && wantsAggregated(r) {
+		w.contentType = aggregatedType
+		return w.json(http.StatusOK, s.aggregated(parts[0] == "api"))
 	}
 	if text, ok := answer.(string); ok {
 		return w.text(http.StatusOK, text)
@@ -31,8 +40,8 @@ func (s *Server) discover(w *response, r *http.Request, parts []string) error {
 func (s *Server) discovery(parts []string) any {
 	switch path := strings.Join(parts, "/"); {
 	case path == "version":
-		return k8sversion.Info{Major: "1", Minor: "37", GitVersion: "v1.37.0+kinform-fake", Platform: "go/memory"}
-	case path == "healthz" || path == "livez" || path == "readyz":
+		return k8sversion.Info{Major: "1", Minor: "37", GitVersion: servedVersion, Platform: "go/memory"}
+	case isHealth(parts):
 		return "ok"
 	case path == "api":
 		return metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}
@@ -49,6 +58,11 @@ func (s *Server) discovery(parts []string) any {
 		return s.resources(schema.GroupVersion{Group: parts[1], Version: parts[2]})
 	}
 	return nil
+}
+
+// isHealth knows /healthz, /livez and /readyz, and their parts: nothing here can fail.
+func isHealth(parts []string) bool {
+	return slices.Contains([]string{"healthz", "livez", "readyz"}, parts[0]) && len(parts) <= 2
 }
 
 func (s *Server) registered() []Resource {
@@ -90,13 +104,56 @@ func (s *Server) resources(gv schema.GroupVersion) any {
 	}
 	for _, r := range s.registered() {
 		if r.groupVersion() == gv {
-			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: r.Name, SingularName: strings.ToLower(r.Kind), Namespaced: !r.ClusterScoped, Kind: r.Kind, Verbs: servedVerbs,
-			})
+			list.APIResources = append(list.APIResources, r.describe()...)
 		}
 	}
 	if len(list.APIResources) == 0 && gv != (schema.GroupVersion{Version: "v1"}) {
 		return nil
 	}
 	return list
+}
+
+// describe returns the resource and its subresources.
+func (r Resource) describe() []metav1.APIResource {
+	whole := metav1.APIResource{
+		Name: r.Name, SingularName: strings.ToLower(r.Kind), Namespaced: !r.ClusterScoped, Kind: r.Kind, Verbs: r.verbs(),
+	}
+	out := []metav1.APIResource{whole}
+	for _, sub := range r.subresources() {
+		out = append(out, metav1.APIResource{
+			Name: r.Name + "/" + sub, Namespaced: !r.ClusterScoped, Kind: r.Kind, Verbs: metav1.Verbs{"get", "patch", "update"},
+		})
+	}
+	return out
+}
+
+func (r Resource) verbs() metav1.Verbs {
+	return metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+}
+
+// subresources names what lies below the path of an object.
+func (r Resource) subresources() []string {
+	if r.Status {
+		return []string{statusField}
+	}
+	return nil
+}
+
+// wantsAggregated reports whether the client's first choice is aggregated discovery.
+func wantsAggregated(r *http.Request) bool {
+	for _, header := range r.Header.Values("Accept") {
+		for option := range strings.SplitSeq(header, ",") {
+			kind, params, err := mime.ParseMediaType(option)
+			if err != nil || kind != jsonType {
+				continue
+			}
+			switch {
+			case params["as"] == "APIGroupDiscoveryList" && params["g"] == "apidiscovery.k8s.io" && params["v"] == "v2":
+				return true
+			case params["as"] == "":
+				return false
+			}
+		}
+	}
+	return false
 }

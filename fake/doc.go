@@ -6,9 +6,11 @@
 //	pod, err := fake.Create(server, &corev1.Pod{...})
 //	source, err := fake.NewSource[*corev1.Pod](server, fake.Selection{Namespace: "prod"})
 //
-// A test writes with the typed functions ([Create], [Update], [Patch], [Delete]) and the
-// code under test reads by one of two surfaces that answer alike: a [Source], which is a
-// reflector.Source without sockets, or HTTP, by [Server.ServeHTTP] or [Server.Client].
+// A test sets the stage with the typed functions ([Create], [Update], [UpdateStatus],
+// [Patch], [Delete]). The code under test works by one of two surfaces that answer alike: a
+// [Client], or the [Source] that is its reading half, without sockets; or HTTP, by
+// [Server.ServeHTTP] or [Server.Client]. A Client has the methods of client.Resource, so
+// that code which declares those that it needs as an interface takes either.
 //
 // # What it keeps of the API server
 //
@@ -21,7 +23,19 @@
 // and sendInitialEvents are those of
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions. Refusals
 // are *errors.StatusError with the code, reason and wording of the real ones. uid,
-// creationTimestamp, generation, generateName and finalizers work.
+// creationTimestamp, generation, generateName, finalizers, preconditions, propagation
+// policies, dry runs and the deletion of collections work, and so does the status
+// subresource, where [Resource].Status says that there is one.
+//
+// Patches are carried out by the libraries of the API server: JSON patches and merge
+// patches; strategic merge patches by the tags of T, not for custom resources; and
+// server-side apply, with owners, conflicts and force, by the same tags or, for
+// Unstructured, by the form of the object, in which lists are owned as a whole.
+//
+// Selectors work on lists, watches and deletions of collections: by labels, by the fields
+// metadata.name and metadata.namespace and those of [AddField], and by shard (KEP-5866).
+// [Options] switch on the collection of garbage and the life of namespaces, and make the
+// server an older one.
 //
 // # What differs
 //
@@ -30,10 +44,15 @@
 //     timeoutSeconds, not by the clock. A watch without timeoutSeconds never ends.
 //   - Typed objects always have their TypeMeta set, also those from a [Source]. In JSON the
 //     items of lists leave it out as the API server does, in groups of Kubernetes' own.
-//   - Names are DNS subdomains in all resources; namespaces need not exist; update
-//     without a resourceVersion is allowed; nothing validates a spec.
-//   - There is no status subresource, no patch but the merge patch, no dry run, no
-//     delete of a collection, no garbage collection, no protobuf.
+//   - Update without a resourceVersion is allowed in all resources; nothing validates a
+//     spec or sets defaults, and unknown fields are dropped without a warning.
+//   - A deletion takes no time: gracePeriodSeconds means nothing.
+//   - managedFields are kept from an object's first apply on, or from a create with a
+//     fieldManager; before, nobody is noted. What OpenAPI knows and the tags of T do not,
+//     such as structs that are owned as a whole, is not known here.
+//   - What garbage collection and the deletion of namespaces do has been done when the
+//     write returns that caused it.
+//   - Shard selectors work without a feature gate.
 //
 // # Ordering, time and goroutines
 //
@@ -46,11 +65,17 @@
 //
 // # Failing and checking
 //
-// [Server.Inject] makes requests fail, by their order and not by chance: refusals, silent
-// watches, broken connections, truncated bodies. [Server.DropWatches] and
-// [Server.Compact] do what a network and a garbage collector do. The typed functions are
-// never struck, so a test can go on writing. [Histories] checks what a handler is told,
-// and [Diff] compares a cache with the server.
+// [Server.Inject] makes requests fail, by their number or by a seeded chance: refusals,
+// delays, silent watches, broken connections, truncated bodies, events twice or out of
+// order, a restart. Faults have a textual form ([ParseScript], [Script]);
+// [Server.Struck] says which of them struck and [Shrink] finds the few that matter.
+// [Server.DropWatches], [Server.Restart] and [Server.Compact] do what a network, an
+// operator and time do. The typed functions are never struck, so a test can go on
+// writing.
+//
+// [Server.Load] and [Object] set the stage, [Recorder] waits for what a handler is told,
+// [Histories] checks it, [Diff] compares a cache with the server, and [NoLeaks] finds
+// goroutines left behind.
 //
 // # Copies
 //

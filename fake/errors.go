@@ -26,6 +26,10 @@ var (
 	ErrType = errors.New("unusable object type")
 	// ErrResource says that a [Resource] is incomplete or malformed.
 	ErrResource = errors.New("invalid resource")
+	// ErrManifest says that a manifest does not parse or is of an unknown kind.
+	ErrManifest = errors.New("invalid manifest")
+	// ErrScript says that a script does not parse.
+	ErrScript = errors.New("invalid script")
 	// ErrFault says that a [Fault] names no action or several.
 	ErrFault = errors.New("invalid fault")
 )
@@ -70,9 +74,9 @@ func errTooLarge(rv, current uint64) error {
 }
 
 // errUnsupportedMedia is the 415 of a body in a format that the fake does not read.
-func errUnsupportedMedia(got string, want ...string) error {
+func errUnsupportedMedia(want ...string) error {
 	return statusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
-		fmt.Sprintf("the body of the request was in an unknown format - accepted media types include: %s (got %q)", strings.Join(want, ", "), got))
+		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(want, ", "))
 }
 
 // errNoResource is the 404 of a resource that its group does not have.
@@ -80,6 +84,11 @@ func errNoResource() error {
 	err := statusError(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 	err.ErrStatus.Details = &metav1.StatusDetails{}
 	return err
+}
+
+// errOtherNamespace is the 400 of an object of another namespace than the request's.
+func errOtherNamespace() error {
+	return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 }
 
 // errMethod is the 405 of a request that its path does not take.
@@ -90,10 +99,20 @@ func errMethod() error {
 	return err
 }
 
+// errTableInclude is the 400 of a Table whose rows shall carry something unknown.
+func errTableInclude(policy metav1.IncludeObjectPolicy) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("unrecognized includeObject value: %q", policy))
+}
+
+// errEncoding is the 500 of an object that cannot be sent.
+func errEncoding(kind string, key types.NamespacedName, err error) error {
+	return apierrors.NewInternalError(fmt.Errorf("encoding %s %q: %w", kind, key, err))
+}
+
 // errNotAcceptable is the 406 of a request that accepts nothing the fake writes.
 func errNotAcceptable() error {
 	err := statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
-		"406: Not Acceptable\n\nAvailable representations: application/json, application/json;stream=watch")
+		"406: Not Acceptable\n\nAvailable representations: application/json, application/vnd.kubernetes.protobuf")
 	err.ErrStatus.Details = &metav1.StatusDetails{}
 	return err
 }
@@ -111,7 +130,7 @@ func asStatus(err error) metav1.Status {
 		api = apierrors.NewInternalError(err)
 	}
 	st := api.Status()
-	st.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	st.TypeMeta = statusKind
 	if st.Code == 0 {
 		st.Code = http.StatusInternalServerError
 	}

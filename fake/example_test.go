@@ -115,3 +115,35 @@ func ExampleHistories() {
 	// <nil>
 	// event 4, key prod/orders: deleted while absent
 }
+
+// Faults are lines of text. A run in which some struck by chance is repeated by the
+// script of those that did.
+func ExampleServer_Struck() {
+	server := fake.New(fake.Options{})
+	if err := fake.Register[*pod](server, fake.Resource{}); err != nil {
+		panic(err)
+	}
+	faults, err := fake.ParseScript("refuse get pods code=429 retry-after=1 chance=0.4 seed=2 # flaky")
+	if err != nil {
+		panic(err)
+	}
+	if err := server.Inject(faults...); err != nil {
+		panic(err)
+	}
+	var codes []int
+	for range 5 {
+		resp, err := server.Client().Get(fake.URL + "/api/v1/namespaces/a/pods/p")
+		if err != nil {
+			panic(err)
+		}
+		resp.Body.Close()
+		codes = append(codes, resp.StatusCode)
+	}
+	fmt.Println(codes)
+	fmt.Print(fake.Script(server.Struck()))
+	// Output:
+	// [404 404 429 429 429]
+	// refuse get pods code=429 retry-after=1 call=3
+	// refuse get pods code=429 retry-after=1 call=4
+	// refuse get pods code=429 retry-after=1 call=5
+}

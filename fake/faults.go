@@ -2,7 +2,9 @@ package fake
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,11 +23,15 @@ const (
 	VerbUpdate Verb = "update"
 	VerbPatch  Verb = "patch"
 	VerbDelete Verb = "delete"
+
+	VerbDeleteCollection Verb = "deletecollection"
 )
 
-// Fault makes calls fail. It strikes requests that come by HTTP or from a [Source], not
-// the typed functions by which a test writes. Which calls it strikes depends on their
-// order alone. Exactly one action must be set: Status, Silent, CutEvents or CutBytes.
+// Fault makes calls fail. It strikes requests that come by HTTP, from a [Source] or a
+// [Client], not the typed functions by which a test writes. Which calls it strikes
+// depends on their order alone, by number or by a seeded Chance. Exactly one action must
+// be set: Status, Silent, CutEvents, CutBytes, Duplicate, Reorder, Delay, Expire, JumpRV
+// or Restart. A Fault has a textual form: see [ParseScript].
 type Fault struct {
 	// Verb restricts to one verb; empty means any that the action can strike.
 	Verb Verb
@@ -34,8 +40,14 @@ type Fault struct {
 	Resource schema.GroupResource
 	// Skip lets that many matching calls pass first.
 	Skip int
-	// Times is how many calls to strike after that. Zero means one, negative all.
+	// Times is how many calls to strike after that. Negative means all. Zero means one,
+	// or all where there is a Chance.
 	Times int
+	// Chance is the probability, below 1, with which a call that is due is struck. Zero
+	// means certainty.
+	Chance float64
+	// Seed makes a Chance repeatable: the same seed strikes the same calls.
+	Seed uint64
 
 	// Status refuses the call: see [Refusal]. A RetryAfterSeconds in it is also sent as
 	// the Retry-After header.
@@ -46,14 +58,45 @@ type Fault struct {
 	// that many objects.
 	CutEvents int
 	// CutBytes breaks the connection after that many bytes of an HTTP response body. A
-	// Source, which has no bytes, is not struck.
+	// Source, which has no bytes, is not struck and not counted.
 	CutBytes int
+	// Duplicate sends that event of a watch, counted from one, twice.
+	Duplicate int
+	// Reorder holds that event of a watch, counted from one, back until an event of
+	// another object was sent. A bookmark, or the end of the watch, also ends the wait.
+	Reorder int
+	// Delay lets the call wait before the server looks at it, or, with After, a watch
+	// before its next event. It is virtual time in a testing/synctest bubble.
+	Delay time.Duration
+	// After lets that many events of a watch pass before Silent or Delay.
+	After int
+	// Expire forgets the history before the call, as [Server.Compact] does: what asks
+	// for an older resourceVersion gets 410.
+	Expire bool
+	// JumpRV raises the server's resourceVersion by that much before the call, as writes
+	// to other resources do.
+	JumpRV int
+	// Restart restarts the server at the call, whose connection breaks as those of all
+	// watches do: see [Server.Restart].
+	Restart Restart
 }
+
+// Restart says what a server that restarts still knows.
+type Restart int
+
+// The zero Restart is none.
+const (
+	// RestartKeep keeps the history: watches can resume.
+	RestartKeep Restart = iota + 1
+	// RestartLose forgets the history: watches and pages from before get 410.
+	RestartLose
+)
 
 // fault is a Fault with its counts; guarded by Server.mu.
 type fault struct {
 	Fault
 	skip, left int
+	dice       *rand.Rand // nil without a Chance
 }
 
 // Refusal makes the Status of a refusing [Fault], such as
@@ -65,19 +108,30 @@ func Refusal(code int, reason metav1.StatusReason, retryAfterSeconds int) *apier
 	return err
 }
 
-// Inject adds a fault behind those already there. A call is struck by the first fault that
-// matches it; faults behind that one do not count the call. Error: [ErrFault].
-func (s *Server) Inject(f Fault) error {
-	if err := f.check(); err != nil {
-		return err
-	}
-	left := f.Times
-	if left == 0 {
-		left = 1
+// Inject adds faults behind those already there; when one of them is wrong it adds none.
+// Every fault counts the calls that match it by itself, from now on; a call for which
+// several are due is struck by the first of them alone, and uses up the others as well.
+// Error: [ErrFault].
+func (s *Server) Inject(faults ...Fault) error {
+	added := make([]*fault, len(faults))
+	for i, f := range faults {
+		if err := f.check(); err != nil {
+			return fmt.Errorf("fake: %w", err)
+		}
+		added[i] = &fault{Fault: f, skip: f.Skip, left: f.Times}
+		if f.Chance > 0 {
+			added[i].dice = rand.New(rand.NewPCG(f.Seed, 0))
+		}
+		if f.Times == 0 && f.Chance == 0 {
+			added[i].left = 1
+		}
+		if f.Times == 0 && f.Chance > 0 {
+			added[i].left = -1
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.faults = append(s.faults, &fault{Fault: f, skip: f.Skip, left: left})
+	s.faults = append(s.faults, added...)
 	return nil
 }
 
@@ -93,26 +147,85 @@ func (s *Server) ClearFaults() {
 func (s *Server) DropWatches() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.dropWatches()
+}
+
+func (s *Server) dropWatches() {
 	close(s.drops)
 	s.drops = make(chan struct{})
 }
 
-func (f Fault) check() error {
-	actions := 0
-	for _, set := range []bool{f.Status != nil, f.Silent, f.CutEvents != 0, f.CutBytes != 0} {
+// Restart breaks the connections of all watches, as [Server.DropWatches] does, and with
+// [RestartLose] forgets the history. Objects stay.
+func (s *Server) Restart(how Restart) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.restart(how)
+}
+
+func (s *Server) restart(how Restart) {
+	if how == RestartLose {
+		s.forget()
+	}
+	s.dropWatches()
+}
+
+// forget compacts everything. Called under mu.
+func (s *Server) forget() {
+	s.compacted = s.rv
+	for _, c := range s.order {
+		c.compact()
+	}
+}
+
+// JumpResourceVersion raises the resourceVersion by n, as n writes of resources that
+// nobody watches do. A negative n counts as zero.
+func (s *Server) JumpResourceVersion(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.jump(n)
+}
+
+func (s *Server) jump(n int) {
+	s.rv += uint64(max(n, 0))
+	if s.history > 0 && s.rv > s.history {
+		s.compacted = max(s.compacted, s.rv-s.history)
+	}
+}
+
+// actions returns how many of the actions are set.
+func (f Fault) actions() int {
+	n := 0
+	for _, set := range []bool{
+		f.Status != nil, f.Silent, f.CutEvents != 0, f.CutBytes != 0, f.Duplicate != 0,
+		f.Reorder != 0, f.Delay != 0, f.Expire, f.JumpRV != 0, f.Restart != 0,
+	} {
 		if set {
-			actions++
+			n++
 		}
 	}
-	switch {
-	case actions != 1:
-		return fmt.Errorf("fake: %w: %d actions set, want one", ErrFault, actions)
-	case f.Skip < 0 || f.CutEvents < 0 || f.CutBytes < 0:
-		return fmt.Errorf("fake: %w: negative count", ErrFault)
+	return n
+}
+
+func (f Fault) check() error {
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrFault, fmt.Sprintf(format, args...))
+	}
+	switch n := f.actions(); {
+	case n != 1:
+		return wrong("%d actions set, want one", n)
+	case f.Skip < 0 || f.CutEvents < 0 || f.CutBytes < 0 || f.Duplicate < 0 || f.Reorder < 0 || f.After < 0 || f.JumpRV < 0 || f.Delay < 0:
+		return wrong("negative count")
+	case f.After > 0 && !f.Silent && f.Delay == 0:
+		return wrong("After is for Silent and Delay")
+	case !(f.Chance >= 0 && f.Chance < 1):
+		return wrong("chance %v, want 0 to below 1", f.Chance)
+	case f.Restart < 0 || f.Restart > RestartLose:
+		return wrong("unknown restart %d", f.Restart)
 	case f.Verb != "" && !f.strikes(f.Verb):
-		return fmt.Errorf("fake: %w: the action cannot strike verb %q", ErrFault, f.Verb)
-	case f.Status != nil && f.Status.ErrStatus.Code < 400:
-		return fmt.Errorf("fake: %w: status code %d refuses nothing", ErrFault, f.Status.ErrStatus.Code)
+		return wrong("the action cannot strike verb %q", f.Verb)
+	case f.Status != nil && (f.Status.ErrStatus.Code < 400 || f.Status.ErrStatus.Code > 599):
+		return wrong("status code %d refuses nothing", f.Status.ErrStatus.Code)
 	}
 	return nil
 }
@@ -123,34 +236,13 @@ func (f Fault) strikes(verb Verb) bool {
 	case VerbWatch:
 		return true
 	case VerbList:
-		return !f.Silent
-	case VerbGet, VerbCreate, VerbUpdate, VerbPatch, VerbDelete:
-		return !f.Silent && f.CutEvents == 0
+		return !f.watchOnly()
+	case VerbGet, VerbCreate, VerbUpdate, VerbPatch, VerbDelete, VerbDeleteCollection:
+		return !f.watchOnly() && f.CutEvents == 0
 	}
 	return false
 }
 
-// strike returns the fault that hits this call, nil for none. bytes says that the answer
-// is sent as bytes, by HTTP.
-func (s *Server) strike(verb Verb, gr schema.GroupResource, bytes bool) *Fault {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, f := range s.faults {
-		if f.Verb != "" && f.Verb != verb || !f.Resource.Empty() && f.Resource != gr {
-			continue
-		}
-		if f.left == 0 || !f.strikes(verb) || f.CutBytes > 0 && !bytes {
-			continue
-		}
-		if f.skip > 0 {
-			f.skip--
-			return nil
-		}
-		if f.left > 0 {
-			f.left--
-		}
-		hit := f.Fault
-		return &hit
-	}
-	return nil
+func (f Fault) watchOnly() bool {
+	return f.Silent || f.Duplicate > 0 || f.Reorder > 0 || f.After > 0
 }

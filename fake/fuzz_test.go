@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake"
 )
@@ -104,6 +105,40 @@ func FuzzPatch(f *testing.F) {
 		twice, err := fake.Patch[*pod](s, key("a", "p"), patch)
 		if err == nil && twice.ResourceVersion != once.ResourceVersion && once.DeletionTimestamp == nil {
 			t.Fatalf("a second time changed %+v to %+v", once, twice)
+		}
+	})
+}
+
+// FuzzPatchTypes: whatever a patch is, it is refused and writes nothing, or what is stored
+// is the same object, and a second apply of it by the same manager writes nothing.
+func FuzzPatchTypes(f *testing.F) {
+	kinds := []types.PatchType{types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType, types.ApplyYAMLPatchType}
+	f.Add(uint8(0), []byte(`[{"op":"add","path":"/spec/args","value":["x"]}]`))
+	f.Add(uint8(2), []byte(`{"spec":{"containers":[{"name":"a","$patch":"delete"}]}}`))
+	f.Add(uint8(3), []byte(appHead+"spec: {containers: [{name: b, ports: [{containerPort: 1}]}], groups: [g]}"))
+	f.Fuzz(func(t *testing.T, kind uint8, data []byte) {
+		s, c := appServer(t, fake.Options{})
+		was := must(fake.Create(s, &app{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}, Spec: appSpec{Containers: []appContainer{{Name: "a"}}}}))(t)
+		opts := metav1.PatchOptions{}
+		if kinds[kind%4] == types.ApplyYAMLPatchType {
+			opts.FieldManager = "fuzz"
+		}
+		got, err := c.Patch(t.Context(), key("", "p"), kinds[kind%4], data, opts)
+		if err != nil {
+			if s.ResourceVersion() != "2" {
+				t.Fatalf("refused with %v, but wrote", err)
+			}
+			return
+		}
+		if got.UID != was.UID || got.Name != "p" || got.Namespace != "a" {
+			t.Fatalf("another object: %+v", got)
+		}
+		if opts.FieldManager == "" {
+			return
+		}
+		again, err := c.Patch(t.Context(), key("", "p"), kinds[kind%4], data, opts)
+		if err == nil && again.ResourceVersion != got.ResourceVersion {
+			t.Fatalf("a second time changed %+v to %+v", got, again)
 		}
 	})
 }

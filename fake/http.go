@@ -16,12 +16,17 @@ type request struct {
 	resource  schema.GroupVersionResource
 	namespace string
 	name      string // empty for the collection
+
+	subresource string
 }
 
-// ServeHTTP answers Kubernetes' REST paths in JSON: /api/v1/... and
-// /apis/GROUP/VERSION/... for get, list, watch, create, update, merge patch and delete,
-// plus /version, /healthz, /livez, /readyz and discovery (/api, /apis and below). Refusals
-// are Status objects with their HTTP code. A watch ends with its request's context.
+// ServeHTTP answers Kubernetes' REST paths, /api/v1/... and /apis/GROUP/VERSION/..., for
+// get, list, watch, create, update, patch, delete and deletecollection, and .../status
+// where it is apart; patches are of the types application/json-patch+json,
+// merge-patch+json, strategic-merge-patch+json and apply-patch+yaml. It also answers
+// /version, /healthz, /livez, /readyz and discovery (/api, /apis and below). Bodies are
+// JSON, or protobuf for types that have it. Refusals are Status objects with their HTTP
+// code. A watch ends with its request's context.
 //
 // A fault that breaks a connection panics with [http.ErrAbortHandler], as net/http
 // defines; no other panic leaves ServeHTTP.
@@ -59,18 +64,21 @@ func (s *Server) serveResource(w *response, r *http.Request, gv schema.GroupVers
 	s.mu.Unlock()
 	switch {
 	case c == nil || c.info().Version != gv.Version:
-		if s.resources(gv) == nil {
+		if gv.Group != "" && s.resources(gv) == nil {
 			return errNoPath
 		}
 		return errNoResource()
 	case c.info().ClusterScoped && req.namespace != "", !c.info().ClusterScoped && req.namespace == "" && req.name != "":
 		// Only collections of namespaced resources have a cluster-wide path as well.
 		return errNoResource()
+	case req.subresource != "" && (req.subresource != statusField || !c.info().Status):
+		return errNoResource()
 	}
 	return c.serve(w, r, req)
 }
 
-// parseRequest reads what follows the version: [namespaces/NS/]RESOURCE[/NAME]. The
+// parseRequest reads what follows the version:
+// [namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]]. The
 // resource namespaces is its own namespace prefix: two parts name one namespace.
 func parseRequest(gv schema.GroupVersion, parts []string) (req request, err error) {
 	for _, p := range parts {
@@ -88,6 +96,9 @@ func parseRequest(gv schema.GroupVersion, parts []string) (req request, err erro
 	case 2:
 		req.name = parts[1]
 		return req, nil
+	case 3:
+		req.name, req.subresource = parts[1], parts[2]
+		return req, nil
 	}
-	return req, errNoResource() // subresources
+	return req, errNoResource()
 }

@@ -137,7 +137,7 @@ func TestHTTPRefusals(t *testing.T) {
 		{"POST", "/api/v1/pods", "{}", nil, 405, "MethodNotAllowed"},
 		{"POST", p, "{}", nil, 405, "MethodNotAllowed"},
 		{"PUT", pods, "{}", nil, 405, "MethodNotAllowed"},
-		{"DELETE", pods, "", nil, 405, "MethodNotAllowed"},
+		{"DELETE", "/api/v1/pods", "", nil, 405, "MethodNotAllowed"},
 		{"OPTIONS", p, "", nil, 405, "MethodNotAllowed"},
 		{"POST", "/version", "", nil, 405, "MethodNotAllowed"},
 		{"POST", pods, "{", nil, 400, "BadRequest"},
@@ -147,8 +147,8 @@ func TestHTTPRefusals(t *testing.T) {
 		{"POST", pods, `{"kind":"Widget"}`, nil, 400, "BadRequest"},
 		{"POST", pods, `{"metadata":{"name":"q","namespace":"b"}}`, nil, 400, "BadRequest"},
 		{"POST", pods, `{"metadata":{"name":"p"}}`, nil, 409, "AlreadyExists"},
-		{"POST", pods + "?dryRun=All", `{"metadata":{"name":"q"}}`, nil, 400, "BadRequest"},
-		{"POST", pods, "a: b", []string{"Content-Type", "application/yaml"}, 415, "UnsupportedMediaType"},
+		{"POST", pods + "?dryRun=Some", `{"metadata":{"name":"q"}}`, nil, 422, "Invalid"},
+		{"POST", pods, "a: b", []string{"Content-Type", "application/xml"}, 415, "UnsupportedMediaType"},
 		{"POST", pods, `"` + strings.Repeat("x", 3<<20) + `"`, nil, 413, "RequestEntityTooLarge"},
 		{"PUT", p, `{"metadata":{"name":"q"}}`, nil, 400, "BadRequest"},
 		{"PUT", pods + "/q", `{"metadata":{"name":"q"}}`, nil, 404, "NotFound"},
@@ -157,7 +157,7 @@ func TestHTTPRefusals(t *testing.T) {
 		{"PATCH", p, `[]`, merge, 400, "BadRequest"},
 		{"PATCH", pods + "/none", `{}`, merge, 404, "NotFound"},
 		{"DELETE", p, `{"preconditions":{"uid":"other"}}`, nil, 409, "Conflict"},
-		{"DELETE", p, `{"dryRun":["All"]}`, nil, 400, "BadRequest"},
+		{"DELETE", p, `{"dryRun":["Some"]}`, nil, 422, "Invalid"},
 		{"DELETE", p, `7`, nil, 400, "BadRequest"},
 		{"DELETE", pods + "/none", "", nil, 404, "NotFound"},
 	} {
@@ -239,7 +239,7 @@ func TestDiscovery(t *testing.T) {
 		"/api":                  `"versions":["v1"]`,
 		"/apis":                 `"groups":[{"name":"example.com","versions":[{"groupVersion":"example.com/v1","version":"v1"}]`,
 		"/apis/example.com":     `{"kind":"APIGroup","apiVersion":"v1","name":"example.com"`,
-		"/api/v1":               `{"name":"nodes","singularName":"node","namespaced":false,"kind":"Node","verbs":["create","delete","get","list","patch","update","watch"]}`,
+		"/api/v1":               `{"name":"nodes","singularName":"node","namespaced":false,"kind":"Node","verbs":["create","delete","deletecollection","get","list","patch","update","watch"]}`,
 		"/apis/example.com/v1/": `"groupVersion":"example.com/v1","resources":[{"name":"widgets","singularName":"widget","namespaced":true`,
 	} {
 		if code, body, _ := call(t, s, "GET", path, ""); code != 200 || !strings.Contains(body, want) {

@@ -34,11 +34,12 @@ func (s *Server) checkOptions(opts metav1.ListOptions, watch bool) (internalvers
 	opts.Watch = watch
 	// The selectors are parsed elsewhere, and with them this conversion could fail.
 	opts.LabelSelector, opts.FieldSelector = "", ""
+	s.lacks.ignore(&opts)
 	if err := internalversion.Convert_v1_ListOptions_To_internalversion_ListOptions(&opts, &in, nil); err != nil {
 		return in, apierrors.NewBadRequest(err.Error())
 	}
-	internalversion.SetListOptionsDefaults(&in, !s.noWatchList)
-	if errs := optionsvalidation.ValidateListOptions(&in, !s.noWatchList); len(errs) > 0 {
+	internalversion.SetListOptionsDefaults(&in, !s.lacks.watchList)
+	if errs := optionsvalidation.ValidateListOptions(&in, !s.lacks.watchList); len(errs) > 0 {
 		return in, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
 	}
 	return in, nil
@@ -91,12 +92,15 @@ func parseRV(text string) (uint64, error) {
 }
 
 // list answers q. Errors: 410 Expired and 504 Timeout.
-func (t *table[T]) list(m *matcher, q listRequest) (page[T], error) {
+func (t *table[T]) list(m *matcher[T], q listRequest) (page[T], error) {
 	found, rv, err := t.snapshot(m, q)
 	if err != nil {
 		return page[T]{}, err
 	}
 	p := page[T]{meta: metav1.ListMeta{ResourceVersion: formatRV(rv)}}
+	if m.shards != nil {
+		p.meta.ShardInfo = &metav1.ShardInfo{Selector: m.shards.text}
+	}
 	if m.all() && (q.limit == 0 || int64(len(found)) <= q.limit) {
 		p.items = found
 		return p, nil
@@ -118,7 +122,7 @@ func (t *table[T]) list(m *matcher, q listRequest) (page[T], error) {
 }
 
 // snapshot gathers what q can see, before selectors, with its resourceVersion.
-func (t *table[T]) snapshot(m *matcher, q listRequest) ([]*version[T], uint64, error) {
+func (t *table[T]) snapshot(m *matcher[T], q listRequest) ([]*version[T], uint64, error) {
 	s := t.server
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,7 +3,6 @@ package fake
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -39,14 +38,17 @@ func (t *table[T]) prepareCreate(obj T) error {
 	obj.SetDeletionTimestamp(nil)
 	obj.SetDeletionGracePeriodSeconds(nil)
 	obj.SetSelfLink("")
-	if t.generations(obj) {
+	if t.res.Status {
+		t.setStatus(obj, t.newObject())
+	}
+	if t.generations() {
 		obj.SetGeneration(1)
 	}
 	if obj.GetName() == "" && obj.GetGenerateName() != "" {
 		base := obj.GetGenerateName()
 		obj.SetName(base[:min(len(base), maxGeneratedBase)] + "xxxxx")
 	}
-	return t.invalid(obj, validation.ValidateObjectMetaAccessor(obj, !t.res.ClusterScoped, validation.NameIsDNSSubdomain, field.NewPath("metadata")))
+	return t.invalid(obj, validation.ValidateObjectMetaAccessor(obj, !t.res.ClusterScoped, t.res.nameRule(), field.NewPath("metadata")))
 }
 
 // freeName puts a random suffix into a prepared name, one that no object has. Called
@@ -83,13 +85,15 @@ func (t *table[T]) prepareUpdate(obj T, old *version[T]) error {
 	obj.SetDeletionTimestamp(was.GetDeletionTimestamp())
 	obj.SetDeletionGracePeriodSeconds(was.GetDeletionGracePeriodSeconds())
 	obj.SetGeneration(was.GetGeneration())
-	if t.generations(obj) && !t.sameSpec(obj, was) {
+	if t.generations() && !t.sameSpec(obj, was) {
 		obj.SetGeneration(was.GetGeneration() + 1)
 	}
 	path := field.NewPath("metadata")
-	errs := validation.ValidateObjectMetaAccessor(obj, !t.res.ClusterScoped, validation.NameIsDNSSubdomain, path)
-	errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(obj, was, path)...)
-	return t.invalid(obj, errs)
+	// The second check repeats a part of the first.
+	if errs := validation.ValidateObjectMetaAccessorUpdate(obj, was, path); len(errs) > 0 {
+		return t.invalid(obj, errs)
+	}
+	return t.invalid(obj, validation.ValidateObjectMetaAccessor(obj, !t.res.ClusterScoped, t.res.nameRule(), path))
 }
 
 func (t *table[T]) invalid(obj T, errs field.ErrorList) error {
@@ -130,43 +134,4 @@ func wellFormed(obj metav1.Object) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("metadata of %s %q cannot be read: %v", u.GetKind(), u.GetName(), err))
 	}
 	return nil
-}
-
-// generations reports whether the server counts generations of obj: of types with a
-// Spec, and of unstructured objects, as for custom resources.
-func (t *table[T]) generations(obj T) bool {
-	if _, ok := any(obj).(*unstructured.Unstructured); ok {
-		return true
-	}
-	return t.spec != nil
-}
-
-// sameSpec reports whether a and b agree in what a generation is of: the Spec, or in
-// unstructured objects everything beside metadata and status.
-func (t *table[T]) sameSpec(a, b T) bool {
-	if ua, ok := any(a).(*unstructured.Unstructured); ok {
-		ub := any(b).(*unstructured.Unstructured)
-		return same(desired(ua.Object), desired(ub.Object))
-	}
-	return same(t.specOf(a), t.specOf(b))
-}
-
-func (t *table[T]) specOf(obj T) any {
-	return reflect.ValueOf(obj).Elem().FieldByIndex(t.spec).Interface()
-}
-
-func desired(object map[string]any) map[string]any {
-	out := make(map[string]any, len(object))
-	for k, v := range object {
-		if k != "metadata" && k != "status" {
-			out[k] = v
-		}
-	}
-	return out
-}
-
-// isNil reports whether obj is a nil pointer.
-func isNil[T metav1.Object](obj T) bool {
-	v := reflect.ValueOf(obj)
-	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }

@@ -2,58 +2,200 @@ package fake
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"net/http"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/mergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// merging returns the change of a merge patch (RFC 7386).
-func (t *table[T]) merging(patch []byte) (func(*version[T]) (T, error), error) {
-	var want map[string]any
-	if err := utiljson.Unmarshal(patch, &want); err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
-	}
-	return func(old *version[T]) (obj T, err error) {
-		b, err := old.json(&t.res)
-		if err != nil {
-			return obj, apierrors.NewInternalError(err)
-		}
-		var state map[string]any
-		if err := utiljson.Unmarshal(b, &state); err != nil {
-			return obj, apierrors.NewInternalError(err)
-		}
-		if b, err = json.Marshal(mergeInto(state, want)); err != nil {
-			return obj, apierrors.NewInternalError(err)
-		}
-		obj = t.newObject()
-		if err := decode(b, obj); err != nil {
-			return obj, apierrors.NewBadRequest(fmt.Sprintf("%s %q cannot be handled as a %s: %v", t.res.Kind, old.key.Name, t.res.Kind, err))
-		}
-		// A patch that states a resourceVersion is bound to it.
-		if rv := obj.GetResourceVersion(); rv != "" && rv != old.obj.GetResourceVersion() {
-			return obj, apierrors.NewConflict(t.res.groupResource(), old.key.Name, errors.New(msgModified))
-		}
-		return obj, nil
-	}, nil
+// maxPatchOperations is the API server's own limit for JSON patches.
+const maxPatchOperations = 10_000
+
+// patch is the body of a PATCH.
+type patch struct {
+	kind  types.PatchType
+	data  []byte
+	force bool // an apply takes fields over that others own
 }
 
-// mergeInto applies patch to target, which it may change, and returns the result.
-func mergeInto(target map[string]any, patch map[string]any) map[string]any {
-	if target == nil {
-		target = map[string]any{}
+// patch applies p to the object at key; created says that an apply made it.
+func (t *table[T]) patch(key types.NamespacedName, p patch, w write) (v *version[T], created bool, err error) {
+	if err := t.checkPatchType(p.kind); err != nil {
+		return nil, false, err
 	}
-	for k, v := range patch {
-		switch v := v.(type) {
-		case nil:
-			delete(target, k)
-		case map[string]any:
-			inner, _ := target[k].(map[string]any)
-			target[k] = mergeInto(inner, v)
-		default:
-			target[k] = v
+	if w.status && !t.res.Status {
+		return nil, false, errNoResource()
+	}
+	if p.kind == types.ApplyYAMLPatchType {
+		return t.apply(key, p, w)
+	}
+	if !json.Valid(p.data) {
+		return nil, false, apierrors.NewBadRequest("invalid JSON patch")
+	}
+	v, err = t.update(key, w, func(old *version[T]) (T, error) { return t.patched(old, p) })
+	return v, false, err
+}
+
+// checkPatchType refuses what the resource does not take: custom resources have no
+// strategic merge, whose rules are in the tags of Go types.
+func (t *table[T]) checkPatchType(kind types.PatchType) error {
+	offered := []types.PatchType{types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType, types.ApplyYAMLPatchType}
+	if t.res.custom() || t.untyped() {
+		offered = append(offered[:2], types.ApplyYAMLPatchType)
+	}
+	names := make([]string, len(offered))
+	for i, o := range offered {
+		if o == kind {
+			return nil
 		}
+		names[i] = string(o)
 	}
-	return target
+	return errUnsupportedMedia(names...)
+}
+
+// patched returns what p makes of old. There are patches on which the libraries panic.
+func (t *table[T]) patched(old *version[T], p patch) (obj T, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = apierrors.NewInternalError(errPanic{v})
+		}
+	}()
+	state, err := old.json(&t.res)
+	if err != nil {
+		return obj, apierrors.NewInternalError(err)
+	}
+	var b []byte
+	switch p.kind {
+	case types.JSONPatchType:
+		b, err = applyJSONPatch(state, p.data)
+	case types.StrategicMergePatchType:
+		b, err = t.applyStrategic(state, p.data)
+	default:
+		b, err = applyMergePatch(state, p.data)
+	}
+	if err != nil {
+		return obj, err
+	}
+	obj = t.newObject()
+	if err := decode(b, obj); err != nil {
+		return obj, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(b), err.Error())})
+	}
+	return obj, t.checkPatched(obj, old)
+}
+
+// checkPatched refuses a result that is another object than old, or was made from another
+// version than the newest, by a patch that states one.
+func (t *table[T]) checkPatched(obj T, old *version[T]) error {
+	if ns := obj.GetNamespace(); !t.res.ClusterScoped && ns != old.key.Namespace {
+		if ns != "" {
+			return errOtherNamespace()
+		}
+		obj.SetNamespace(old.key.Namespace)
+	}
+	if err := checkName(obj, old.key.Name); err != nil {
+		return err
+	}
+	return t.checkRV(obj.GetResourceVersion(), old)
+}
+
+// applyJSONPatch is RFC 6902.
+func applyJSONPatch(state, data []byte) ([]byte, error) {
+	ops, err := jsonpatch.DecodePatch(data)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if len(ops) > maxPatchOperations {
+		return nil, apierrors.NewRequestEntityTooLargeError(
+			fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(ops)))
+	}
+	b, err := applyOperations(state, ops)
+	if err != nil {
+		return nil, errUnprocessable(err)
+	}
+	return b, nil
+}
+
+// maxCopied is how much the copies of a JSON patch may add up to in the API server.
+const maxCopied = 3 << 20
+
+// applyOperations applies ops in parts. Operations that copy can double an object each, so
+// a part ends before they could make more than the limit, and what they did is measured
+// after it. The library has a limit of its own, but as a global variable.
+func applyOperations(state []byte, ops jsonpatch.Patch) ([]byte, error) {
+	copied := 0
+	for len(ops) > 0 {
+		part, copies, added := 0, 0, 0
+		for bound := len(state); part < len(ops); part++ {
+			raw, err := json.Marshal(ops[part])
+			if err != nil {
+				return nil, err
+			}
+			if ops[part].Kind() == "copy" {
+				if copies++; copies > 1 && 2*bound > maxCopied {
+					break
+				}
+				bound *= 2
+			}
+			bound, added = bound+len(raw), added+len(raw)
+		}
+		next, err := ops[:part].Apply(state)
+		if err != nil {
+			return nil, err
+		}
+		if copies > 0 {
+			if copied += max(len(next)-len(state)-added, 0); copied > maxCopied {
+				return nil, jsonpatch.NewAccumulatedCopySizeError(maxCopied, int64(copied))
+			}
+		}
+		state, ops = next, ops[part:]
+	}
+	return state, nil
+}
+
+// applyMergePatch is RFC 7386.
+func applyMergePatch(state, data []byte) ([]byte, error) {
+	var members map[string]json.RawMessage
+	if err := utiljson.Unmarshal(data, &members); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
+	b, err := jsonpatch.MergePatch(state, data)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return b, nil
+}
+
+// applyStrategic merges lists as the tags patchStrategy and patchMergeKey of T say.
+func (t *table[T]) applyStrategic(state, data []byte) ([]byte, error) {
+	var original, change strategicpatch.JSONMap
+	if err := utiljson.Unmarshal(state, (*map[string]any)(&original)); err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	if err := utiljson.Unmarshal(data, (*map[string]any)(&change)); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	merged, err := strategicpatch.StrategicMergeMapPatch(original, change, t.newObject())
+	switch err {
+	case nil:
+		return json.Marshal(merged)
+	case mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
+		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat:
+		return nil, apierrors.NewBadRequest(err.Error())
+	case mergepatch.ErrNoListOfLists, mergepatch.ErrPatchContentNotMatchRetainKeys:
+		return nil, errUnprocessable(err)
+	}
+	return nil, statusError(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
+}
+
+// errUnprocessable is the 422 of a patch that does not apply.
+func errUnprocessable(err error) error {
+	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 }

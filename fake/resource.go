@@ -31,6 +31,18 @@ type Resource struct {
 	ListKind string
 	// ClusterScoped says that the objects have no namespace.
 	ClusterScoped bool
+	// Status says that the status is a subresource, as in most of Kubernetes' own kinds
+	// that have one and in custom resources that declare it: only [UpdateStatus], its
+	// like of a [Client] and requests to .../status write it, and they write nothing
+	// else; creates and other updates ignore it. T needs a field Status then, or is
+	// Unstructured. Without it an object is written as a whole.
+	Status bool
+	// CheckName returns what is wrong with a name, in the words of a refusal. prefix says
+	// that it is a generateName, to which more will be added. Nil means the rule of the
+	// API server: DNS subdomains in most resources; labels for namespaces, services and
+	// statefulsets; anything that fits into a path in the group of RBAC. It is called by
+	// the goroutine of the write, without a lock.
+	CheckName func(name string, prefix bool) []string
 }
 
 // GroupVersionResource returns the resource's full name.
@@ -56,6 +68,10 @@ func (r Resource) groupVersion() schema.GroupVersion {
 func (r *Resource) custom() bool {
 	return strings.Contains(r.Group, ".") && !strings.HasSuffix(r.Group, ".k8s.io")
 }
+
+// namespaces reports whether this is the resource of the namespaces themselves, which the
+// API server treats apart.
+func (r *Resource) namespaces() bool { return r.Group == "" && r.Name == "namespaces" }
 
 // complete fills the defaults for objects of typ and checks the result.
 func (r Resource) complete(typ reflect.Type) (Resource, error) {

@@ -2,10 +2,13 @@ package fake
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // response is an http.ResponseWriter that remembers whether the answer has begun, gathers
@@ -15,6 +18,10 @@ type response struct {
 	buf   *bufio.Writer
 	begun bool
 	cut   int
+	// protobuf says that the client reads refusals in protobuf.
+	protobuf bool
+	// contentType replaces that of JSON where it says more.
+	contentType string
 }
 
 func (w *response) begin(code int, contentType string) {
@@ -81,25 +88,38 @@ func (w *response) json(code int, v any) error {
 	if err != nil {
 		return err
 	}
-	return w.bytes(code, b)
+	return w.bytes(code, cmp.Or(w.contentType, jsonType), b)
 }
 
-func (w *response) bytes(code int, b []byte) error {
-	w.begin(code, "application/json")
+// status answers with a Status, in the encoding that was agreed on.
+func (w *response) status(code int, st metav1.Status) error {
+	if !w.protobuf {
+		return w.json(code, st)
+	}
+	b, err := envelope(statusKind, st.Marshal)
+	if err != nil {
+		return err
+	}
+	return w.bytes(code, protobufType, b)
+}
+
+func (w *response) bytes(code int, contentType string, b []byte) error {
+	w.begin(code, contentType)
 	_, err := w.buf.Write(b)
 	return err
 }
 
 func (w *response) text(code int, text string) error {
-	w.begin(code, "text/plain; charset=utf-8")
-	_, err := w.buf.WriteString(text)
-	return err
+	return w.bytes(code, "text/plain; charset=utf-8", []byte(text))
 }
 
 // fail answers with a refusal, or, when the answer has begun, breaks it off.
 func (w *response) fail(err error) {
 	if w.begun {
 		w.breakOff()
+	}
+	if errors.Is(err, errDropped) { // no answer at all
+		panic(http.ErrAbortHandler)
 	}
 	if errors.Is(err, errNoPath) {
 		_ = w.text(http.StatusNotFound, "404 page not found\n")
@@ -109,7 +129,7 @@ func (w *response) fail(err error) {
 	if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
 		w.w.Header().Set("Retry-After", strconv.Itoa(int(d.RetryAfterSeconds)))
 	}
-	_ = w.json(int(status.Code), status) // a client that has gone cannot be told
+	_ = w.status(int(status.Code), status) // a client that has gone cannot be told
 }
 
 // rescue answers for a panic of user code: in an object's methods, say.

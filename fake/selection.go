@@ -1,6 +1,8 @@
 package fake
 
 import (
+	"fmt"
+	"maps"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -8,7 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
+)
+
+// The fields by which every resource can be selected.
+const (
+	nameField      = "metadata.name"
+	namespaceField = "metadata.namespace"
 )
 
 // Selection is a part of a resource. The zero value is all of it.
@@ -17,7 +26,8 @@ type Selection struct {
 	Namespace string
 	// LabelSelector is in the syntax of the API, such as "app=web,tier!=cache".
 	LabelSelector string
-	// FieldSelector can name metadata.name and metadata.namespace.
+	// FieldSelector can name metadata.name, metadata.namespace and the fields that
+	// [AddField] made known.
 	FieldSelector string
 
 	// ReadOnly hands out the server's own objects instead of copies: everybody gets the
@@ -27,21 +37,46 @@ type Selection struct {
 	ReadOnly bool
 }
 
+// AddField lets field selectors on T's resource name field, such as "spec.nodeName",
+// whose value in an object is value(obj). It is called in the goroutine of every list and
+// watch that asks, without a lock, and must not change obj; equal objects must have equal
+// values. Adding a field again replaces it for later requests. Errors: [ErrNotRegistered],
+// [ErrAmbiguous], [ErrType]; [ErrResource] for an empty field or a nil function.
+func AddField[T metav1.Object](at Target, field string, value func(obj T) string) error {
+	t, err := lookup[T](at, schema.GroupVersionKind{})
+	if err != nil {
+		return err
+	}
+	if field == "" || value == nil {
+		return fmt.Errorf("fake: %s: %w: a field to select by needs a name and a function", t.res.groupResource(), ErrResource)
+	}
+	t.server.mu.Lock()
+	defer t.server.mu.Unlock()
+	t.fields = maps.Clone(t.fields) // matchers hold the old map
+	if t.fields == nil {
+		t.fields = map[string]func(T) string{}
+	}
+	t.fields[field] = value
+	return nil
+}
+
 // matcher is a parsed selection.
-type matcher struct {
+type matcher[T metav1.Object] struct {
 	namespace string
 	name      string          // the one name that can match; empty for many
 	labels    labels.Selector // nil matches all
 	fields    fields.Requirements
+	values    map[string]func(T) string // of fields beside name and namespace
+	shards    *shards                   // nil matches all
 }
 
 // matcher parses s, narrowed by the selectors of opts.
-func (s Selection) matcher(opts metav1.ListOptions) (*matcher, error) {
-	m := &matcher{namespace: s.Namespace}
+func (t *table[T]) matcher(s Selection, opts metav1.ListOptions) (*matcher[T], error) {
+	m := &matcher[T]{namespace: s.Namespace}
 	if text := both(s.LabelSelector, opts.LabelSelector); text != "" {
 		sel, err := labels.Parse(text)
 		if err != nil {
-			return nil, apierrors.NewBadRequest("unable to parse requirement: " + err.Error())
+			return nil, apierrors.NewBadRequest(err.Error())
 		}
 		if !sel.Empty() {
 			m.labels = sel
@@ -50,15 +85,42 @@ func (s Selection) matcher(opts metav1.ListOptions) (*matcher, error) {
 	if text := both(s.FieldSelector, opts.FieldSelector); text != "" {
 		sel, err := fields.ParseSelector(text)
 		if err == nil {
-			sel, err = sel.Transform(runtime.DefaultMetaV1FieldSelectorConversion)
+			m.values = t.fieldValues()
+			sel, err = sel.Transform(t.fieldLabel(m.values))
 		}
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 		m.fields = sel.Requirements()
-		m.name, _ = sel.RequiresExactMatch("metadata.name")
+		m.name, _ = sel.RequiresExactMatch(nameField)
+	}
+	if opts.ShardSelector != "" && !t.server.lacks.sharding {
+		var err error
+		if m.shards, err = parseShards(opts.ShardSelector); err != nil {
+			return nil, errShards(err)
+		}
 	}
 	return m, nil
+}
+
+func (t *table[T]) fieldValues() map[string]func(T) string {
+	t.server.mu.Lock()
+	defer t.server.mu.Unlock()
+	return t.fields
+}
+
+// fieldLabel refuses fields that the resource cannot be selected by. Resources with
+// fields of their own word it otherwise than those without.
+func (t *table[T]) fieldLabel(known map[string]func(T) string) fields.TransformFunc {
+	return func(label, value string) (string, string, error) {
+		if known[label] != nil || label == nameField || label == namespaceField {
+			return label, value, nil
+		}
+		if known != nil || t.res.custom() {
+			return "", "", fmt.Errorf("field label not supported: %s", label)
+		}
+		return runtime.DefaultMetaV1FieldSelectorConversion(label, value)
+	}
 }
 
 func both(a, b string) string {
@@ -69,20 +131,29 @@ func both(a, b string) string {
 }
 
 // all reports whether every object of the namespace matches.
-func (m *matcher) all() bool { return m.labels == nil && len(m.fields) == 0 }
+func (m *matcher[T]) all() bool { return m.labels == nil && len(m.fields) == 0 && m.shards == nil }
 
-func (m *matcher) match(obj metav1.Object) bool {
+func (m *matcher[T]) match(obj T) bool {
 	if m.namespace != "" && obj.GetNamespace() != m.namespace {
 		return false
 	}
 	for _, f := range m.fields {
-		value := obj.GetName()
-		if f.Field == "metadata.namespace" {
-			value = obj.GetNamespace()
-		}
-		if (f.Operator == selection.NotEquals) == (value == f.Value) {
+		if (f.Operator == selection.NotEquals) == (m.value(obj, f.Field) == f.Value) {
 			return false
 		}
 	}
-	return m.labels == nil || m.labels.Matches(labels.Set(obj.GetLabels()))
+	if m.labels != nil && !m.labels.Matches(labels.Set(obj.GetLabels())) {
+		return false
+	}
+	return m.shards == nil || m.shards.match(obj)
+}
+
+func (m *matcher[T]) value(obj T, field string) string {
+	if value := m.values[field]; value != nil {
+		return value(obj)
+	}
+	if field == namespaceField {
+		return obj.GetNamespace()
+	}
+	return obj.GetName()
 }

@@ -12,31 +12,22 @@ import (
 )
 
 // serveWatch writes events as they come, flushed whenever the stream runs dry.
-func (t *table[T]) serveWatch(w *response, r *http.Request, req request, opts metav1.ListOptions, media mediaForm, f *Fault) error {
-	m, err := Selection{Namespace: req.namespace}.matcher(opts)
+func (t *table[T]) serveWatch(w *response, r *http.Request, req request, opts metav1.ListOptions, media media, f *Fault) error {
+	m, err := t.matcher(Selection{Namespace: req.namespace}, opts)
 	if err != nil {
 		return err
 	}
-	stream, err := t.watch(m, opts)
+	whole, err := t.watch(m, opts)
 	if err != nil {
 		return err
 	}
+	stream := tamper(whole, f)
 	defer stream.close()
-	cut := -1
-	if f != nil {
-		stream.silent = f.Silent
-		if f.CutEvents > 0 {
-			cut = f.CutEvents
-		}
-	}
-	w.begin(http.StatusOK, "application/json")
+	w.begin(http.StatusOK, media.watchType())
 	if err := w.flush(); err != nil {
 		return nil // the client has gone
 	}
-	for sent := 0; ; {
-		if sent == cut {
-			w.breakOff()
-		}
+	for {
 		c, ok, err := stream.poll()
 		switch {
 		case errors.Is(err, io.EOF):
@@ -44,10 +35,9 @@ func (t *table[T]) serveWatch(w *response, r *http.Request, req request, opts me
 		case errors.Is(err, errDropped):
 			w.breakOff()
 		case err != nil:
-			return writeEvent(w, "ERROR", func() ([]byte, error) { return json.Marshal(asStatus(err)) })
+			return writeEvent(w, media, "ERROR", func() ([]byte, error) { return statusBody(asStatus(err), media) })
 		case ok:
-			sent++
-			if err := writeEvent(w, c.typ.String(), func() ([]byte, error) { return t.eventBody(c, media) }); err != nil {
+			if err := writeEvent(w, media, c.typ.String(), func() ([]byte, error) { return t.eventBody(c, media) }); err != nil {
 				return err
 			}
 		default:
@@ -58,9 +48,17 @@ func (t *table[T]) serveWatch(w *response, r *http.Request, req request, opts me
 	}
 }
 
-func writeEvent(w *response, typ string, object func() ([]byte, error)) error {
+func writeEvent(w *response, m media, typ string, object func() ([]byte, error)) error {
 	b, err := object()
 	if err != nil {
+		return err
+	}
+	if m.protobuf {
+		frame, err := protobufFrame(typ, b)
+		if err != nil {
+			return err
+		}
+		_, err = w.buf.Write(frame)
 		return err
 	}
 	frame := make([]byte, 0, len(b)+len(typ)+len(`{"type":"","object":}`)+1)
@@ -70,19 +68,29 @@ func writeEvent(w *response, typ string, object func() ([]byte, error)) error {
 	return err
 }
 
-func (t *table[T]) eventBody(c change[T], media mediaForm) ([]byte, error) {
+func statusBody(st metav1.Status, m media) ([]byte, error) {
+	if m.protobuf {
+		return envelope(statusKind, st.Marshal)
+	}
+	return json.Marshal(st)
+}
+
+func (t *table[T]) eventBody(c change[T], m media) ([]byte, error) {
 	if c.typ != reflector.Bookmark {
-		return t.body(c.obj, media)
+		return t.body(c.obj, m)
 	}
 	mark := metav1.PartialObjectMetadata{
-		TypeMeta:   metav1.TypeMeta{Kind: t.res.Kind, APIVersion: t.res.groupVersion().String()},
+		TypeMeta:   t.res.typeMeta(),
 		ObjectMeta: metav1.ObjectMeta{ResourceVersion: formatRV(c.rv)},
 	}
-	if media == mediaPartial {
-		mark.TypeMeta = metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: metav1.SchemeGroupVersion.String()}
+	if m.form != mediaWhole {
+		mark.TypeMeta = partialKind
 	}
 	if c.initialEnd {
 		mark.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	}
+	if m.protobuf { // the metadata is field 1 of every kind
+		return envelope(mark.TypeMeta, mark.Marshal)
 	}
 	return json.Marshal(mark)
 }

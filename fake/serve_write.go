@@ -1,23 +1,24 @@
 package fake
 
 import (
-	"bytes"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
+	kjson "sigs.k8s.io/json"
 )
 
 // maxBody is the API server's own limit.
 const maxBody = 3 << 20
-
-const mergePatchType = string(types.MergePatchType)
 
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.Body == nil {
@@ -34,150 +35,192 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return b, nil
 }
 
-// checkMedia compares the Content-Type with the one that is read here; none at all
-// passes where plain JSON is read.
-func checkMedia(r *http.Request, want string) error {
-	header := r.Header.Get("Content-Type")
-	if header == "" && want == "application/json" {
-		return nil
+func (t *table[T]) serveWrite(w *response, r *http.Request, req request, verb Verb, body []byte, media media) error {
+	switch key := (types.NamespacedName{Namespace: req.namespace, Name: req.name}); verb {
+	case VerbDelete:
+		return t.serveDelete(w, r, key, body, media)
+	case VerbDeleteCollection:
+		return t.serveDeleteCollection(w, r, req, body, media)
 	}
-	if kind, _, err := mime.ParseMediaType(header); err != nil || kind != want {
-		return errUnsupportedMedia(header, want)
+	v, created, err := t.store(r, req, verb, body)
+	if err != nil {
+		return err
 	}
-	return nil
-}
-
-func refuseDryRun(dryRun []string) error {
-	if len(dryRun) == 0 {
-		return nil
+	b, err := t.body(v, media)
+	if err != nil {
+		return err
 	}
-	return apierrors.NewBadRequest("dryRun is not supported by this server")
-}
-
-func (t *table[T]) serveWrite(w *response, r *http.Request, req request, verb Verb, body []byte) error {
-	key := types.NamespacedName{Namespace: req.namespace, Name: req.name}
-	if verb == VerbDelete {
-		return t.serveDelete(w, r, key, body)
-	}
-	var v *version[T]
-	var err error
 	code := http.StatusOK
+	if created {
+		code = http.StatusCreated
+	}
+	return w.bytes(code, media.contentType(), b)
+}
+
+// store does what a request with an object or a patch in its body asks for.
+func (t *table[T]) store(r *http.Request, req request, verb Verb, body []byte) (v *version[T], created bool, err error) {
 	switch verb {
 	case VerbCreate:
-		code = http.StatusCreated
 		v, err = t.postObject(r, req, body)
+		return v, true, err
 	case VerbUpdate:
-		v, err = t.putObject(r, req, key, body)
-	default:
-		v, err = t.patchObject(r, key, body)
+		v, err = t.putObject(r, req, body)
+		return v, false, err
 	}
-	if err != nil {
-		return err
-	}
-	b, err := t.body(v, mediaWhole)
-	if err != nil {
-		return err
-	}
-	return w.bytes(code, b)
+	return t.patchObject(r, req, body)
 }
 
 func (t *table[T]) postObject(r *http.Request, req request, body []byte) (*version[T], error) {
+	var opts metav1.CreateOptions
+	query := r.URL.Query()
+	if err := metav1.Convert_url_Values_To_v1_CreateOptions(&query, &opts, nil); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	w, err := writeOptions("CreateOptions", opts.DryRun, opts.FieldManager, opts.FieldValidation)
+	if err != nil {
+		return nil, err
+	}
 	obj, err := t.readObject(r, req, body)
 	if err != nil {
 		return nil, err
 	}
-	return t.create(obj)
+	w.manager = managerOf(r, w.manager)
+	return t.create(obj, w)
 }
 
-func (t *table[T]) putObject(r *http.Request, req request, key types.NamespacedName, body []byte) (*version[T], error) {
+func (t *table[T]) putObject(r *http.Request, req request, body []byte) (*version[T], error) {
+	var opts metav1.UpdateOptions
+	query := r.URL.Query()
+	if err := metav1.Convert_url_Values_To_v1_UpdateOptions(&query, &opts, nil); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	w, err := writeOptions("UpdateOptions", opts.DryRun, opts.FieldManager, opts.FieldValidation)
+	if err != nil {
+		return nil, err
+	}
 	obj, err := t.readObject(r, req, body)
 	if err != nil {
 		return nil, err
 	}
-	if obj.GetName() != key.Name {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), key.Name))
+	if err := checkName(obj, req.name); err != nil {
+		return nil, err
 	}
-	return t.update(key, t.replacement(obj))
+	w.manager, w.status = managerOf(r, w.manager), req.subresource != ""
+	return t.replace(obj, w)
 }
 
-func (t *table[T]) patchObject(r *http.Request, key types.NamespacedName, body []byte) (*version[T], error) {
-	if err := checkMedia(r, mergePatchType); err != nil {
-		return nil, err
+// checkName refuses an object that is not the one of the URL.
+func checkName(obj metav1.Object, name string) error {
+	switch obj.GetName() {
+	case name:
+		return nil
+	case "":
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", name))
 	}
-	change, err := t.merging(body)
+	return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), name))
+}
+
+func (t *table[T]) patchObject(r *http.Request, req request, body []byte) (v *version[T], created bool, err error) {
+	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	p := patch{kind: types.PatchType(kind), data: body}
+	if err := t.checkPatchType(p.kind); err != nil {
+		return nil, false, err
+	}
+	var opts metav1.PatchOptions
+	query := r.URL.Query()
+	if err := metav1.Convert_url_Values_To_v1_PatchOptions(&query, &opts, nil); err != nil {
+		return nil, false, apierrors.NewBadRequest(err.Error())
+	}
+	w, err := patchOptions(p.kind, opts)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return t.update(key, change)
+	p.force = opts.Force != nil && *opts.Force
+	w.manager, w.status = managerOf(r, opts.FieldManager), req.subresource != ""
+	return t.patch(types.NamespacedName{Namespace: req.namespace, Name: req.name}, p, w)
+}
+
+// managerOf names the field manager of a request: the one it states, or what comes before
+// the slash of its User-Agent.
+func managerOf(r *http.Request, stated string) string {
+	if stated != "" {
+		return stated
+	}
+	agent, _, _ := strings.Cut(r.UserAgent(), "/")
+	return agent
 }
 
 // readObject decodes a whole object and settles its namespace with the URL's.
 func (t *table[T]) readObject(r *http.Request, req request, body []byte) (obj T, err error) {
-	if err := checkMedia(r, "application/json"); err != nil {
-		return obj, err
-	}
-	var kind metav1.TypeMeta
-	if err := utiljson.Unmarshal(body, &kind); err != nil {
-		return obj, badBody(t.res.Kind, err)
-	}
-	if err := t.res.checkKind(kind.GroupVersionKind()); err != nil {
+	format, err := bodyFormat(r, t.protobuf)
+	if err != nil {
 		return obj, err
 	}
 	obj = t.newObject()
-	if err := decode(body, obj); err != nil {
-		return obj, badBody(t.res.Kind, err)
+	if err := t.decodeObject(format, body, obj); err != nil {
+		return obj, err
+	}
+	if format == jsonType && r.URL.Query().Get("fieldValidation") == metav1.FieldValidationStrict {
+		if err := t.checkStrict(body); err != nil {
+			return obj, err
+		}
 	}
 	switch ns := obj.GetNamespace(); {
 	case t.res.ClusterScoped, ns == req.namespace:
 	case ns == "":
 		obj.SetNamespace(req.namespace)
 	default:
-		return obj, apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+		return obj, errOtherNamespace()
 	}
 	return obj, nil
 }
 
-func badBody(kind string, err error) error {
-	return apierrors.NewBadRequest(fmt.Sprintf("%s in version cannot be handled as a %s: %v", kind, kind, err))
+// badBody is the 400 of a body that does not fit the kind that it states.
+func badBody(r *Resource, err error) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", r.Kind, r.Version, r.Kind, err))
 }
 
-// serveDelete answers with a Status, or with the object while finalizers hold it.
-func (t *table[T]) serveDelete(w *response, r *http.Request, key types.NamespacedName, body []byte) error {
-	var opts metav1.DeleteOptions
-	if len(bytes.TrimSpace(body)) > 0 {
-		if err := checkMedia(r, "application/json"); err != nil {
-			return err
-		}
-		if err := utiljson.Unmarshal(body, &opts); err != nil {
-			return badBody("DeleteOptions", err)
-		}
+// errNoKind is the 400 of a body that is not an object at all.
+func errNoKind(r *Resource, err error, body []byte) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): couldn't get version/kind; json parse error: %v (%s)",
+		r.Kind, err, summary(body)))
+}
+
+// maxSummary is how much of a body is told back.
+const maxSummary = 30
+
+func summary(body []byte) string {
+	shown, more := body, ""
+	if len(shown) > maxSummary {
+		shown, more = shown[:maxSummary], " ..."
 	}
-	if err := refuseDryRun(opts.DryRun); err != nil {
-		return err
+	switch {
+	case len(shown) == 0:
+		return "<empty>"
+	case shown[0] == '{':
+		return string(shown) + more
 	}
-	var pre preconditions
-	if p := opts.Preconditions; p != nil {
-		if p.UID != nil {
-			pre.uid = *p.UID
-		}
-		if p.ResourceVersion != nil {
-			pre.rv = *p.ResourceVersion
-		}
+	return hex.EncodeToString(shown) + more
+}
+
+// checkStrict refuses members that T does not have and members that come twice.
+func (t *table[T]) checkStrict(body []byte) error {
+	obj := t.newObject()
+	var into any = obj
+	if t.untyped() {
+		into = &map[string]any{}
 	}
-	last, final, err := t.remove(key, pre)
+	errs, err := kjson.UnmarshalStrict(body, into)
 	if err != nil {
-		return err
+		return badBody(&t.res, err)
 	}
-	if !final {
-		b, err := t.body(last, mediaWhole)
-		if err != nil {
-			return err
-		}
-		return w.bytes(http.StatusOK, b)
+	if _, ok := any(obj).(interface{ GetObjectKind() schema.ObjectKind }); !ok {
+		errs = slices.DeleteFunc(errs, func(err error) bool {
+			return err.Error() == `unknown field "kind"` || err.Error() == `unknown field "apiVersion"`
+		})
 	}
-	return w.json(http.StatusOK, metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
-		Status:   metav1.StatusSuccess,
-		Details:  &metav1.StatusDetails{Name: key.Name, Group: t.res.Group, Kind: t.res.Name, UID: last.obj.GetUID()},
-	})
+	if len(errs) > 0 {
+		return badBody(&t.res, runtime.NewStrictDecodingError(errs))
+	}
+	return nil
 }

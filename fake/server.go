@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // defaultHistory is what Options.History zero means.
@@ -27,9 +28,55 @@ type Options struct {
 	// fakes.
 	Now func() time.Time
 
-	// NoWatchList makes the server refuse sendInitialEvents, as releases without the
-	// WatchList feature do.
+	// CollectGarbage makes the server do what the garbage collector of Kubernetes does:
+	// objects whose owners are all gone are deleted, and deletions in the foreground or
+	// with orphans are finished. It is done when the write that caused it returns. Without
+	// it objects keep the finalizers of these deletions until somebody takes them out, as
+	// with an API server that runs alone.
+	CollectGarbage bool
+
+	// KeepNamespaces gives namespaces a life of their own, where the resource namespaces
+	// of the core group is registered: objects can be created in namespaces that are there
+	// and not being deleted alone, and with a namespace goes all that is in it, when the
+	// write returns. Without it namespaces need not exist, and are objects as any other.
+	KeepNamespaces bool
+
+	// What follows makes the server an older one, without a feature.
+
+	// NoWatchList makes it refuse sendInitialEvents.
 	NoWatchList bool
+	// NoBookmarks makes it send no bookmarks, asked for or not, and implies NoWatchList.
+	NoBookmarks bool
+	// NoPaging makes it ignore limit and continue: every list is whole.
+	NoPaging bool
+	// NoVersionMatch makes it ignore resourceVersionMatch, and implies NoWatchList.
+	NoVersionMatch bool
+	// NoSharding makes it ignore shardSelector: lists are whole, and say so by having no
+	// ShardInfo.
+	NoSharding bool
+}
+
+// features are those that a server lacks.
+type features struct{ watchList, bookmarks, paging, versionMatch, sharding bool }
+
+func (o Options) lacks() features {
+	return features{
+		watchList: o.NoWatchList || o.NoBookmarks || o.NoVersionMatch,
+		bookmarks: o.NoBookmarks, paging: o.NoPaging, versionMatch: o.NoVersionMatch, sharding: o.NoSharding,
+	}
+}
+
+// ignore takes out of opts what a server overlooks that does not know it.
+func (f features) ignore(opts *metav1.ListOptions) {
+	if f.bookmarks {
+		opts.AllowWatchBookmarks = false
+	}
+	if f.paging {
+		opts.Limit, opts.Continue = 0, ""
+	}
+	if f.versionMatch {
+		opts.ResourceVersionMatch = ""
+	}
 }
 
 // Server is an API server in memory. It is safe for concurrent use, starts no goroutine
@@ -38,9 +85,10 @@ type Options struct {
 //
 // A Server that is used inside a testing/synctest bubble must be made inside it.
 type Server struct {
-	history     uint64 // kept writes; zero keeps all
-	now         func() time.Time
-	noWatchList bool
+	history uint64 // kept writes; zero keeps all
+	now     func() time.Time
+	lacks   features
+	upkeep  *upkeep // nil where there is none
 
 	// mu guards everything below and the state of every table. It is held for a few
 	// pointer operations at a time; no object is copied, encoded or matched under it,
@@ -53,7 +101,9 @@ type Server struct {
 	byType    map[reflect.Type][]collection
 	names     *rand.Rand // suffixes for generateName
 	faults    []*fault
-	drops     chan struct{} // closed by DropWatches and then replaced
+	calls     map[callKind]calls // so far
+	strikes   []Fault            // what faults did, in order
+	drops     chan struct{}      // closed by DropWatches and then replaced
 }
 
 // collection is a table whose object type the caller does not know.
@@ -63,6 +113,17 @@ type collection interface {
 	// Both run under Server.mu.
 	compact()
 	bookmark()
+	// liveObject returns the newest state of an object for reading, nil when there is none;
+	// under Server.mu. peek is the same without.
+	liveObject(key types.NamespacedName) metav1.Object
+	peek(key types.NamespacedName) metav1.Object
+	keysIn(namespace string) []types.NamespacedName
+	// discard, adjust and dissolve are the writes of upkeep.
+	discard(key types.NamespacedName, opts metav1.DeleteOptions) error
+	adjust(key types.NamespacedName, change func(metav1.Object) bool) error
+	dissolve(key types.NamespacedName)
+	// load creates the object of a manifest, status included.
+	load(manifest []byte) error
 	// serve answers one HTTP request for the resource.
 	serve(w *response, r *http.Request, req request) error
 }
@@ -70,15 +131,17 @@ type collection interface {
 // New returns an empty server at resourceVersion 1.
 func New(opts Options) *Server {
 	s := &Server{
-		now:         opts.Now,
-		noWatchList: opts.NoWatchList,
-		rv:          1,
-		compacted:   1,
-		tables:      map[schema.GroupResource]collection{},
-		byType:      map[reflect.Type][]collection{},
-		names:       rand.New(rand.NewPCG(1, 2)),
-		drops:       make(chan struct{}),
+		now:       opts.Now,
+		lacks:     opts.lacks(),
+		rv:        1,
+		compacted: 1,
+		tables:    map[schema.GroupResource]collection{},
+		calls:     map[callKind]calls{},
+		byType:    map[reflect.Type][]collection{},
+		names:     rand.New(rand.NewPCG(1, 2)),
+		drops:     make(chan struct{}),
 	}
+	s.upkeep = newUpkeep(s, opts)
 	switch {
 	case opts.History == 0:
 		s.history = defaultHistory
@@ -103,7 +166,10 @@ func Register[T metav1.Object](s *Server, r Resource) error {
 	if err != nil {
 		return err
 	}
-	t := newTable[T](s, r)
+	t, err := newTable[T](s, r)
+	if err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.tables[r.groupResource()]; ok {

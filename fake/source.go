@@ -31,7 +31,7 @@ func NewSource[T metav1.Object](at Target, sel Selection) (*Source[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := sel.matcher(metav1.ListOptions{}); err != nil {
+	if _, err := t.matcher(sel, metav1.ListOptions{}); err != nil {
 		return nil, err
 	}
 	name := t.res.groupResource().String()
@@ -47,13 +47,11 @@ func (s *Source[T]) Resource() string { return s.name }
 // List implements [reflector.Source]. Objects are copies, unless the selection is
 // ReadOnly. The selectors of opts narrow the source's own.
 func (s *Source[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
-	cut := -1
-	if f := s.t.server.strike(VerbList, s.t.res.groupResource(), false); f != nil {
-		if f.Status != nil {
-			return metav1.ListMeta{}, f.Status
-		}
-		cut = f.CutEvents
+	f, err := s.t.server.receive(ctx, VerbList, s.t.res.groupResource(), false)
+	if err != nil {
+		return metav1.ListMeta{}, broken(err)
 	}
+	cut := f.cutAfter()
 	p, err := s.page(opts)
 	if err != nil {
 		return metav1.ListMeta{}, err
@@ -77,11 +75,11 @@ func (s *Source[T]) List(ctx context.Context, opts metav1.ListOptions, yield fun
 }
 
 func (s *Source[T]) page(opts metav1.ListOptions) (page[T], error) {
-	q, err := s.t.listRequest(opts)
+	m, err := s.t.matcher(s.sel, opts)
 	if err != nil {
 		return page[T]{}, err
 	}
-	m, err := s.sel.matcher(opts)
+	q, err := s.t.listRequest(opts)
 	if err != nil {
 		return page[T]{}, err
 	}
@@ -93,16 +91,13 @@ func (s *Source[T]) page(opts metav1.ListOptions) (page[T], error) {
 // connection is an error that wraps [io.ErrUnexpectedEOF].
 func (s *Source[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[T], error] {
 	return func(yield func(reflector.Event[T], error) bool) {
-		w, cut, err := s.open(opts)
+		w, err := s.open(ctx, opts)
 		if err != nil {
-			yield(reflector.Event[T]{}, err)
+			yield(reflector.Event[T]{}, broken(err))
 			return
 		}
 		defer w.close()
-		for sent := 0; ; {
-			if sent == cut {
-				w.ended = errDropped
-			}
+		for {
 			ev, ok, err := s.next(ctx, w)
 			switch {
 			case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
@@ -111,7 +106,6 @@ func (s *Source[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq
 				yield(reflector.Event[T]{}, err)
 				return
 			case ok:
-				sent++
 				if !yield(ev, nil) {
 					return
 				}
@@ -120,40 +114,39 @@ func (s *Source[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq
 	}
 }
 
-// open starts a stream, with the number of events that a fault lets it send (-1: all).
-func (s *Source[T]) open(opts metav1.ListOptions) (w *stream[T], cut int, err error) {
-	f := s.t.server.strike(VerbWatch, s.t.res.groupResource(), false)
-	if f != nil && f.Status != nil {
-		return nil, 0, f.Status
-	}
-	m, err := s.sel.matcher(opts)
+// open starts a stream.
+func (s *Source[T]) open(ctx context.Context, opts metav1.ListOptions) (*tampered[T], error) {
+	f, err := s.t.server.receive(ctx, VerbWatch, s.t.res.groupResource(), false)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	if w, err = s.t.watch(m, opts); err != nil {
-		return nil, 0, err
+	m, err := s.t.matcher(s.sel, opts)
+	if err != nil {
+		return nil, err
 	}
-	cut = -1
-	if f != nil {
-		w.silent = f.Silent
-		if f.CutEvents > 0 {
-			cut = f.CutEvents
-		}
+	w, err := s.t.watch(m, opts)
+	if err != nil {
+		return nil, err
 	}
-	return w, cut, nil
+	return tamper(w, f), nil
+}
+
+// broken makes a dropped connection look as one that a socket reports.
+func broken(err error) error {
+	if errors.Is(err, errDropped) {
+		return fmt.Errorf("%w: %w", errDropped, io.ErrUnexpectedEOF)
+	}
+	return err
 }
 
 // next returns one event; it reports false after a wait.
-func (s *Source[T]) next(ctx context.Context, w *stream[T]) (ev reflector.Event[T], ok bool, err error) {
+func (s *Source[T]) next(ctx context.Context, w *tampered[T]) (ev reflector.Event[T], ok bool, err error) {
 	if ctx.Err() != nil {
 		return ev, false, context.Cause(ctx)
 	}
 	c, ok, err := w.poll()
-	if errors.Is(err, errDropped) {
-		return ev, false, fmt.Errorf("%w: %w", errDropped, io.ErrUnexpectedEOF)
-	}
 	if err != nil {
-		return ev, false, err
+		return ev, false, broken(err)
 	}
 	if !ok {
 		return ev, false, w.wait(ctx)

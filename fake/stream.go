@@ -32,7 +32,7 @@ type change[T metav1.Object] struct {
 // enough to end it; close frees its timer.
 type stream[T metav1.Object] struct {
 	t         *table[T]
-	m         *matcher
+	m         *matcher[T]
 	bookmarks bool
 
 	initial []*version[T] // still to be sent as ADDED
@@ -54,7 +54,7 @@ type stream[T metav1.Object] struct {
 
 // watch opens a stream. Errors that the API server puts into the stream are returned by
 // the first poll instead. opts has passed checkOptions.
-func (t *table[T]) watch(m *matcher, opts metav1.ListOptions) (*stream[T], error) {
+func (t *table[T]) watch(m *matcher[T], opts metav1.ListOptions) (*stream[T], error) {
 	in, err := t.server.checkOptions(opts, true)
 	if err != nil {
 		return nil, err

@@ -27,17 +27,29 @@ func TestSurfacesAgree(t *testing.T) {
 }
 
 func surfacesAgree(t *testing.T, seed uint64) {
-	w := &world{model: newModel(), t: t, r: rand.New(rand.NewPCG(seed, 2)), s: newServer(t, fake.Options{})}
-	for range 60 {
+	w := &world{model: newModel(), t: t, r: rand.New(rand.NewPCG(seed, 2)), s: statusServer(t, fake.Options{})}
+	check(t, fake.AddField(w.s, "spec.node", podNode))
+	clients := writers(t, w.s)
+	for range 40 {
 		w.step()
+		w.write(clients)
 	}
 	for range 25 {
 		sel := randomSelection(w.r)
+		if w.r.IntN(3) == 0 {
+			sel.FieldSelector = []string{"spec.node=1", "spec.node!=1", "spec.node=1,metadata.name!=p"}[w.r.IntN(3)]
+		}
 		direct := must(fake.NewSource[*pod](w.s, sel.Selection))(t)
 		overHTTP := must(client.New[*pod](client.Connection{URL: fake.URL, HTTP: w.s.Client()},
 			schema.GroupVersionResource{Version: "v1", Resource: "pods"},
 			client.Options{Namespace: sel.Namespace, LabelSelector: sel.LabelSelector, FieldSelector: sel.FieldSelector, Kind: "Pod"}))(t)
 		opts := randomOptions(w)
+		if w.r.IntN(4) == 0 {
+			opts.ShardSelector = []string{shardZero, shardOne, "junk"}[w.r.IntN(3)]
+		}
+		if w.r.IntN(8) == 0 {
+			opts.FieldSelector = "spec.image=x" // not a field to select by
+		}
 		a, b := readAll(t, direct, opts), readAll(t, overHTTP, opts)
 		if d := cmp.Diff(a, b); d != "" {
 			t.Fatalf("seed %d, %+v, %+v (-source +client):\n%s", seed, sel.Selection, opts, d)

@@ -5,18 +5,28 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 )
 
-// table holds the objects of one resource and the history of its writes. All fields
-// after res are guarded by Server.mu.
+// table holds the objects of one resource and the history of its writes. What follows
+// managers is guarded by Server.mu.
 type table[T metav1.Object] struct {
-	server *Server
-	res    Resource     // set once
-	typ    reflect.Type // of what T points to; set once
-	spec   []int        // field index of Spec in typ; nil where it has none; set once
+	server   *Server
+	res      Resource     // set once
+	typ      reflect.Type // of what T points to; set once
+	protobuf bool         // T has a protobuf form; set once
+	// spec and status are the field indices of Spec and Status in typ; nil where it has
+	// none; set once.
+	spec, status []int
+
+	// managers keep managedFields of objects and of their status; see fieldManager.
+	managers     [2]*managedfields.FieldManager
+	managersErr  error
+	managersOnce sync.Once
 
 	objects map[types.NamespacedName]*slot[T]
 	// sorted and recent hold all slots, live or not: sorted in list order, recent as
@@ -24,6 +34,8 @@ type table[T metav1.Object] struct {
 	sorted []*slot[T]
 	recent []*slot[T]
 	dead   int // deleted slots in sorted and recent
+
+	fields map[string]func(T) string // selectable ones; replaced, never changed
 
 	log log[T]
 	// wake is closed by the next append to log; nil while nobody waits.
@@ -37,17 +49,15 @@ type slot[T metav1.Object] struct {
 	cur *version[T]
 }
 
-func newTable[T metav1.Object](s *Server, r Resource) *table[T] {
+func newTable[T metav1.Object](s *Server, r Resource) (*table[T], error) {
 	t := &table[T]{
 		server:  s,
 		res:     r,
 		typ:     reflect.TypeFor[T]().Elem(),
 		objects: map[types.NamespacedName]*slot[T]{},
 	}
-	if f, ok := t.typ.FieldByName("Spec"); ok && f.IsExported() && len(f.Index) == 1 {
-		t.spec = f.Index
-	}
-	return t
+	t.protobuf = hasProtobuf(t.newObject)
+	return t, t.findHalves()
 }
 
 func (t *table[T]) info() *Resource { return &t.res }
@@ -83,8 +93,20 @@ func (t *table[T]) put(rv uint64, old, next *version[T]) {
 	default:
 		t.objects[old.key].cur = next
 	}
-	t.log.append(&record[T]{rv: rv, old: old, cur: next}, t.server.compacted)
+	r := &record[T]{rv: rv, old: old, cur: next}
+	t.log.append(r, t.server.compacted)
 	t.wakeAll()
+	if u := t.server.upkeep; u != nil {
+		u.note(ref{t, r.key()}, objectOf(old), objectOf(next))
+	}
+}
+
+// objectOf returns a version's object; nil for no version.
+func objectOf[T metav1.Object](v *version[T]) metav1.Object {
+	if v == nil {
+		return nil
+	}
+	return v.obj
 }
 
 func (t *table[T]) wakeAll() {

@@ -21,7 +21,7 @@ func Create[T metav1.Object](at Target, obj T) (T, error) {
 	if err != nil {
 		return *new(T), err
 	}
-	return t.handOut(t.create(own))
+	return t.handOut(t.create(own, write{}))
 }
 
 // Update replaces the object of obj's name by a copy of obj and returns it as stored. An
@@ -33,26 +33,31 @@ func Update[T metav1.Object](at Target, obj T) (T, error) {
 	if err != nil {
 		return *new(T), err
 	}
-	key := types.NamespacedName{Namespace: own.GetNamespace(), Name: own.GetName()}
-	if t.res.ClusterScoped {
-		key.Namespace = ""
+	return t.handOut(t.replace(own, write{}))
+}
+
+// UpdateStatus is Update for the status subresource: of obj it takes the status and
+// nothing else. Status errors: those of Update; NotFound also for a resource without
+// [Resource].Status.
+func UpdateStatus[T metav1.Object](at Target, obj T) (T, error) {
+	t, own, err := accept(at, obj)
+	if err != nil {
+		return *new(T), err
 	}
-	return t.handOut(t.update(key, t.replacement(own)))
+	return t.handOut(t.replace(own, write{status: true}))
 }
 
 // Patch applies a JSON merge patch (RFC 7386) to the object at key and returns it as
 // stored. A patch that states a resourceVersion is refused unless that is the newest.
-// Status errors: NotFound, Conflict, Invalid, BadRequest.
-func Patch[T metav1.Object](at Target, key types.NamespacedName, patch []byte) (T, error) {
+// [Client] has the other types of patches. Status errors: NotFound, Conflict, Invalid,
+// BadRequest.
+func Patch[T metav1.Object](at Target, key types.NamespacedName, merge []byte) (T, error) {
 	t, err := lookup[T](at, schema.GroupVersionKind{})
 	if err != nil {
 		return *new(T), err
 	}
-	change, err := t.merging(patch)
-	if err != nil {
-		return *new(T), err
-	}
-	return t.handOut(t.update(key, change))
+	v, _, err := t.patch(key, patch{kind: types.MergePatchType, data: merge}, write{})
+	return t.handOut(v, err)
 }
 
 // Delete deletes the object at key and returns its last state, at the resourceVersion of
@@ -63,7 +68,7 @@ func Delete[T metav1.Object](at Target, key types.NamespacedName) (T, error) {
 	if err != nil {
 		return *new(T), err
 	}
-	last, final, err := t.remove(key, preconditions{})
+	last, final, err := t.remove(key, metav1.DeleteOptions{})
 	obj, err := t.handOut(last, err)
 	if err == nil && final {
 		obj.SetResourceVersion(formatRV(last.rv))
@@ -77,11 +82,7 @@ func Get[T metav1.Object](at Target, key types.NamespacedName) (T, error) {
 	if err != nil {
 		return *new(T), err
 	}
-	v := t.get(key)
-	if v == nil {
-		return *new(T), apierrors.NewNotFound(t.res.groupResource(), key.Name)
-	}
-	return t.handOut(v, nil)
+	return t.handOut(t.read(key, ""))
 }
 
 // List returns the objects of a selection, ordered by namespace/name: copies, unless
@@ -92,7 +93,7 @@ func List[T metav1.Object](at Target, sel Selection) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := sel.matcher(metav1.ListOptions{})
+	m, err := t.matcher(sel, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -120,11 +121,50 @@ func accept[T metav1.Object](at Target, obj T) (*table[T], T, error) {
 	if err != nil {
 		return nil, obj, err
 	}
+	own, err := t.own(obj)
+	return t, own, err
+}
+
+// own takes a copy of an object that comes from outside.
+func (t *table[T]) own(obj T) (T, error) {
+	if isNil(obj) {
+		return obj, apierrors.NewBadRequest(fmt.Sprintf("nil %T", obj))
+	}
 	own, err := t.clone(obj)
 	if err != nil {
-		return nil, obj, apierrors.NewBadRequest(fmt.Sprintf("%s %q: %v", t.res.Kind, obj.GetName(), err))
+		return obj, apierrors.NewBadRequest(fmt.Sprintf("%s %q: %v", t.res.Kind, obj.GetName(), err))
 	}
-	return t, own, nil
+	return own, nil
+}
+
+// replace is a PUT of obj to where its name says, or to the status there.
+func (t *table[T]) replace(obj T, w write) (*version[T], error) {
+	if w.status && !t.res.Status {
+		return nil, errNoResource()
+	}
+	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	if t.res.ClusterScoped {
+		key.Namespace = ""
+	}
+	return t.update(key, w, t.replacement(obj))
+}
+
+// read returns the newest version of an object, unless one from the future is asked for.
+func (t *table[T]) read(key types.NamespacedName, notOlderThan string) (*version[T], error) {
+	rv, err := parseRV(notOlderThan)
+	if err != nil {
+		return nil, err
+	}
+	t.server.mu.Lock()
+	v, current := t.live(key), t.server.rv
+	t.server.mu.Unlock()
+	switch {
+	case rv > current:
+		return nil, errTooLarge(rv, current)
+	case v == nil:
+		return nil, apierrors.NewNotFound(t.res.groupResource(), key.Name)
+	}
+	return v, nil
 }
 
 // handOut copies the object of a version for a caller to keep.

@@ -23,7 +23,7 @@ func TestCreateFillsMetadata(t *testing.T) {
 		out := must(fake.Create(s, in))(t)
 		want := newPod("prod", "web")
 		want.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
-		want.UID, want.Generation, want.ResourceVersion = "00000000-0000-4000-8000-000000000002", 1, "2"
+		want.UID, want.Generation, want.ResourceVersion = "6e789e6a-a1b9-45f4-8000-000000000002", 1, "2"
 		want.CreationTimestamp = metav1.NewTime(time.Now()).Rfc3339Copy()
 		if d := cmp.Diff(want, out); d != "" {
 			t.Errorf("created (-want +got):\n%s", d)
@@ -100,11 +100,11 @@ func TestRefusals(t *testing.T) {
 		{"update stale", func() error { return second(fake.Update(s, stale)) }, 409, metav1.StatusReasonConflict, "the object has been modified; please apply your changes"},
 		{"update foreign", func() error { return second(fake.Update(s, foreign)) }, 409, metav1.StatusReasonConflict, "Precondition failed: UID in precondition: other"},
 		{"patch nothing", func() error { return second(fake.Patch[*pod](s, key("a", "q"), []byte(`{}`))) }, 404, metav1.StatusReasonNotFound, ""},
-		{"patch no JSON", func() error { return second(fake.Patch[*pod](s, key("a", "p"), []byte(`{`))) }, 400, metav1.StatusReasonBadRequest, "error decoding patch"},
-		{"patch wrong type", func() error { return second(fake.Patch[*pod](s, key("a", "p"), []byte(`{"spec":1}`))) }, 400, metav1.StatusReasonBadRequest, "cannot be handled as a Pod"},
+		{"patch no JSON", func() error { return second(fake.Patch[*pod](s, key("a", "p"), []byte(`{`))) }, 400, metav1.StatusReasonBadRequest, "invalid JSON patch"},
+		{"patch wrong type", func() error { return second(fake.Patch[*pod](s, key("a", "p"), []byte(`{"spec":1}`))) }, 422, metav1.StatusReasonInvalid, " \"\" is invalid: patch: Invalid value: "},
 		{"patch name", func() error {
 			return second(fake.Patch[*pod](s, key("a", "p"), []byte(`{"metadata":{"name":"x"}}`)))
-		}, 422, metav1.StatusReasonInvalid, "field is immutable"},
+		}, 400, metav1.StatusReasonBadRequest, "the name of the object (x) does not match the name on the URL (p)"},
 		{"patch stale", func() error {
 			return second(fake.Patch[*pod](s, key("a", "p"), []byte(`{"metadata":{"resourceVersion":"2"}}`)))
 		}, 409, metav1.StatusReasonConflict, ""},
@@ -148,7 +148,7 @@ func TestUpdateAndGeneration(t *testing.T) {
 
 func TestGenerationOfUnstructured(t *testing.T) {
 	s := fake.New(fake.Options{})
-	check(t, fake.Register[*unstructured.Unstructured](s, fake.Resource{Group: "example.com", Kind: "Job"}))
+	check(t, fake.Register[*unstructured.Unstructured](s, fake.Resource{Group: "example.com", Kind: "Job", Status: true}))
 	obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "a", "name": "j"}}}
 	for _, c := range []struct {
 		patch string

@@ -93,3 +93,12 @@ func wantStatus(t testing.TB, err error, code int32, reason metav1.StatusReason)
 	}
 	return status.ErrStatus
 }
+
+// statusOf returns what the API server said; zero when it said nothing.
+func statusOf(err error) metav1.Status {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return status.Status()
+	}
+	return metav1.Status{}
+}

@@ -56,9 +56,9 @@ func encode[T metav1.Object](obj T, r *Resource) (b []byte, err error) {
 }
 
 // decode is the inverse of encode. It keeps integers exact, also in untyped fields.
-func decode[T metav1.Object](b []byte, obj T) (err error) {
+func decode(b []byte, obj any) (err error) {
 	defer recoverTo(&err)
-	if u, ok := any(obj).(json.Unmarshaler); ok {
+	if u, ok := obj.(json.Unmarshaler); ok {
 		return u.UnmarshalJSON(b)
 	}
 	return utiljson.Unmarshal(b, obj)

@@ -2,7 +2,6 @@ package fake
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -16,41 +15,66 @@ import (
 // only if that version is still the newest; otherwise somebody else made progress and it
 // starts again.
 
+// write is what a request says beside its object.
+type write struct {
+	status  bool   // it is for the status subresource, and changes nothing else
+	dryRun  bool   // it is checked and answered as any other, and not stored
+	manager string // who writes, as far as is known
+	named   bool   // the request itself names the manager
+	applies bool   // it is an apply, which keeps managedFields by itself
+}
+
 // create stores obj under a new name.
-func (t *table[T]) create(obj T) (*version[T], error) {
+func (t *table[T]) create(obj T, w write) (*version[T], error) {
 	generated := obj.GetName() == "" && obj.GetGenerateName() != ""
 	obj.SetGeneration(0)
 	if err := t.prepareCreate(obj); err != nil {
 		return nil, err
 	}
+	if w.named && len(obj.GetManagedFields()) == 0 {
+		tracked, err := t.track(obj, nil, w)
+		if err != nil {
+			return nil, err
+		}
+		obj = tracked
+	}
+	v, err := t.insert(obj, generated, w)
+	t.server.upkeep.run()
+	return v, err
+}
+
+// insert names a prepared object and stores it.
+func (t *table[T]) insert(obj T, generated bool, w write) (*version[T], error) {
+	now := metav1.NewTime(t.server.now()).Rfc3339Copy()
 	s := t.server
-	now := metav1.NewTime(s.now()).Rfc3339Copy()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if generated {
 		obj.SetName(t.freeName(obj.GetNamespace(), obj.GetName()))
 	}
 	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	if err := t.admit(key); err != nil {
+		return nil, err
+	}
 	if t.live(key) != nil {
 		return nil, apierrors.NewAlreadyExists(t.res.groupResource(), key.Name)
 	}
-	v := &version[T]{key: key, rv: s.advance(), obj: obj}
-	obj.SetUID(uidOf(v.rv))
+	t.begin(obj)
+	obj.SetUID(uidOf(s.rv + 1))
 	obj.SetCreationTimestamp(now)
+	v := &version[T]{key: key, obj: obj}
+	if w.dryRun {
+		return v, nil
+	}
+	v.rv = s.advance()
 	obj.SetResourceVersion(formatRV(v.rv))
 	t.put(v.rv, nil, v)
 	return v, nil
 }
 
-// uidOf makes a UID in the form of RFC 9562 that is the same in every run of a test: a
-// resourceVersion is given out once.
-func uidOf(rv uint64) types.UID {
-	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012x", rv))
-}
-
 // update replaces the object at key by what change makes of the newest version. change
 // may run several times and returns an object that the table may keep.
-func (t *table[T]) update(key types.NamespacedName, change func(old *version[T]) (T, error)) (*version[T], error) {
+func (t *table[T]) update(key types.NamespacedName, w write, change func(old *version[T]) (T, error)) (*version[T], error) {
 	for {
 		old := t.get(key)
 		if old == nil {
@@ -60,71 +84,68 @@ func (t *table[T]) update(key types.NamespacedName, change func(old *version[T])
 		if err != nil {
 			return nil, err
 		}
+		if obj, err = t.confine(obj, old, w); err != nil {
+			return nil, err
+		}
 		if err := t.prepareUpdate(obj, old); err != nil {
 			return nil, err
+		}
+		if !w.applies && len(old.obj.GetManagedFields()) > 0 {
+			if obj, err = t.track(obj, old, w); err != nil {
+				return nil, err
+			}
 		}
 		if same(obj, old.obj) {
 			return old, nil // the API server writes nothing either
 		}
-		if obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 {
+		next := &version[T]{key: key, rv: old.rv, obj: obj}
+		if w.dryRun {
+			return next, nil
+		}
+		if obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 && !t.keptByContent() {
 			// The last finalizer went: so does the object.
 			if _, ok := t.commit(old, nil); ok {
-				return &version[T]{key: key, rv: old.rv, obj: obj}, nil
+				return next, nil
 			}
 			continue
 		}
-		if v, ok := t.commit(old, &version[T]{key: key, obj: obj}); ok {
+		if v, ok := t.commit(old, next); ok {
 			return v, nil
 		}
 	}
 }
 
-// preconditions bind a delete to one state of the object; empty fields bind nothing.
-type preconditions struct {
-	uid types.UID
-	rv  string
-}
-
-// remove deletes the object at key, or marks it as being deleted while finalizers hold
-// it. The result is its last state; final says that it is gone.
-func (t *table[T]) remove(key types.NamespacedName, pre preconditions) (last *version[T], final bool, err error) {
-	for {
-		old := t.get(key)
-		if old == nil {
-			return nil, false, apierrors.NewNotFound(t.res.groupResource(), key.Name)
-		}
-		if err := t.checkPreconditions(old, pre); err != nil {
-			return nil, false, err
-		}
-		if len(old.obj.GetFinalizers()) == 0 {
-			if rec, ok := t.commit(old, nil); ok {
-				return rec, true, nil
-			}
-			continue
-		}
-		if old.obj.GetDeletionTimestamp() != nil {
-			return old, false, nil
-		}
-		obj, err := t.clone(old.obj)
-		if err != nil {
-			return nil, false, apierrors.NewInternalError(err)
-		}
-		now, grace := metav1.NewTime(t.server.now()).Rfc3339Copy(), int64(0)
-		obj.SetDeletionTimestamp(&now)
-		obj.SetDeletionGracePeriodSeconds(&grace)
-		if t.generations(obj) {
-			obj.SetGeneration(obj.GetGeneration() + 1)
-		}
-		if v, ok := t.commit(old, &version[T]{key: key, obj: obj}); ok {
-			return v, false, nil
-		}
+// confine keeps an update to its half of the object: status or all the rest.
+func (t *table[T]) confine(obj T, old *version[T], w write) (T, error) {
+	if !t.res.Status {
+		return obj, nil
 	}
+	if !w.status {
+		// What is left of the old version is shared: neither changes any more.
+		t.setStatus(obj, old.obj)
+		return obj, nil
+	}
+	whole, err := t.clone(old.obj)
+	if err != nil {
+		return obj, apierrors.NewInternalError(err)
+	}
+	t.setStatus(whole, obj)
+	whole.SetManagedFields(obj.GetManagedFields())
+	return whole, nil
 }
 
 // commit makes next the successor of old, or deletes old when next is nil, and returns
 // next, or old at the resourceVersion of its deletion. It reports false, having done
 // nothing, when old is no longer the newest version.
 func (t *table[T]) commit(old, next *version[T]) (*version[T], bool) {
+	v, ok := t.swap(old, next)
+	if ok {
+		t.server.upkeep.run()
+	}
+	return v, ok
+}
+
+func (t *table[T]) swap(old, next *version[T]) (*version[T], bool) {
 	s := t.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,31 +163,26 @@ func (t *table[T]) commit(old, next *version[T]) (*version[T], bool) {
 	return next, true
 }
 
-func (t *table[T]) checkPreconditions(old *version[T], pre preconditions) error {
-	gr := t.res.groupResource()
-	if pre.uid != "" && pre.uid != old.obj.GetUID() {
-		return conflict(gr, old.key.Name, "Precondition failed: UID in precondition: %v, UID in object meta: %v", pre.uid, old.obj.GetUID())
-	}
-	if pre.rv != "" && pre.rv != old.obj.GetResourceVersion() {
-		return conflict(gr, old.key.Name, "Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", pre.rv, old.obj.GetResourceVersion())
-	}
-	return nil
-}
-
 // replacement returns the change of a PUT: obj as it is, if it was made from the newest
 // version or does not say from which one.
 func (t *table[T]) replacement(obj T) func(*version[T]) (T, error) {
 	// Preparing obj overwrites both, and it may be offered more than once.
 	uid, rv := obj.GetUID(), obj.GetResourceVersion()
 	return func(old *version[T]) (T, error) {
-		if err := t.checkPreconditions(old, preconditions{uid: uid}); err != nil {
-			return obj, err
+		if uid != "" && uid != old.obj.GetUID() {
+			return obj, t.errOtherUID(old, uid)
 		}
-		if rv != "" && rv != "0" && rv != old.obj.GetResourceVersion() {
-			return obj, apierrors.NewConflict(t.res.groupResource(), old.key.Name, errors.New(msgModified))
-		}
-		return obj, nil
+		obj.SetUID(uid) // that of an object which is gone by now would be refused
+		return obj, t.checkRV(rv, old)
 	}
+}
+
+// checkRV refuses an object that was made from an older version than old.
+func (t *table[T]) checkRV(rv string, old *version[T]) error {
+	if rv != "" && rv != "0" && rv != old.obj.GetResourceVersion() {
+		return apierrors.NewConflict(t.res.groupResource(), old.key.Name, errors.New(msgModified))
+	}
+	return nil
 }
 
 // same compares two objects as the API server does before a write, where empty and absent

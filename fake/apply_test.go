@@ -1,0 +1,211 @@
+package fake_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/fake"
+)
+
+const appHead = "apiVersion: apps/v1\nkind: App\nmetadata: {name: p}\n"
+
+func applyApp(t testing.TB, c *fake.Client[*app], manager, yaml string, force bool) (*app, error) {
+	t.Helper()
+	return c.Patch(t.Context(), key("", "p"), types.ApplyYAMLPatchType, []byte(appHead+yaml), metav1.PatchOptions{FieldManager: manager, Force: &force})
+}
+
+// owners tells who owns what: one line for each entry.
+func owners(obj metav1.Object) (out []string) {
+	for _, e := range obj.GetManagedFields() {
+		out = append(out, strings.TrimSpace(fmt.Sprintln(e.Manager, e.Operation, e.Subresource, string(e.FieldsV1.GetRawBytes()))))
+	}
+	return out
+}
+
+func TestApply(t *testing.T) {
+	s, c := appServer(t, fake.Options{})
+	got := must(applyApp(t, c, "one", "spec: {replicas: 1, containers: [{name: a, image: i1, ports: [{containerPort: 1}]}], max: 5%}", false))(t)
+	if got.ResourceVersion != "2" || got.Generation != 1 || got.UID == "" || got.Namespace != "a" {
+		t.Errorf("created %+v", got.ObjectMeta)
+	}
+	again := must(applyApp(t, c, "one", "spec: {replicas: 1, containers: [{name: a, image: i1, ports: [{containerPort: 1}]}], max: 5%}", false))(t)
+	if again.ResourceVersion != "2" {
+		t.Errorf("an apply of the same wrote %s", again.ResourceVersion)
+	}
+	// Another manager adds an item of its own, and shares a value that is equal.
+	must(applyApp(t, c, "two", "spec: {replicas: 1, containers: [{name: b, image: i2}], groups: [g]}", false))(t)
+	// The first gives up its port and the shared value, which stays the second's.
+	got = must(applyApp(t, c, "one", "spec: {containers: [{name: a, image: i1}]}", false))(t)
+	if want, have := `{"replicas":1,"containers":[{"name":"a","image":"i1"},{"name":"b","image":"i2"}],"groups":["g"]}`, specOf(t, got); want != have {
+		t.Errorf("merged to %s", have)
+	}
+	want := []string{
+		`one Apply  {"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{".":{},"f:image":{},"f:name":{}}}}}`,
+		`two Apply  {"f:spec":{"f:containers":{"k:{\"name\":\"b\"}":{".":{},"f:image":{},"f:name":{}}},"f:groups":{"v:\"g\"":{}},"f:replicas":{}}}`,
+	}
+	if d := cmp.Diff(want, owners(got)); d != "" {
+		t.Errorf("owners (-want +got):\n%s", d)
+	}
+	if got := s.ResourceVersion(); got != "4" {
+		t.Errorf("server at %s", got)
+	}
+}
+
+func TestApplyConflict(t *testing.T) {
+	_, c := appServer(t, fake.Options{})
+	must(applyApp(t, c, "one", `spec: {replicas: 1, "on": true}`, false))(t)
+	_, err := applyApp(t, c, "two", `spec: {replicas: 2, "on": false}`, false)
+	st := wantStatus(t, err, 409, metav1.StatusReasonConflict)
+	want := "Apply failed with 2 conflicts: conflicts with \"one\":\n- .spec.on\n- .spec.replicas"
+	if st.Message != want || len(st.Details.Causes) != 2 || st.Details.Causes[1].Type != metav1.CauseTypeFieldManagerConflict ||
+		st.Details.Causes[1].Field != ".spec.replicas" || st.Details.Causes[1].Message != `conflict with "one"` {
+		t.Errorf("status %+v", st)
+	}
+	got := must(applyApp(t, c, "two", "spec: {replicas: 2}", true))(t)
+	if d := cmp.Diff([]string{`one Apply  {"f:spec":{"f:on":{}}}`, `two Apply  {"f:spec":{"f:replicas":{}}}`}, owners(got)); d != "" || *got.Spec.Replicas != 2 {
+		t.Errorf("forced %s\n%s", specOf(t, got), d)
+	}
+	_, err = c.Patch(t.Context(), key("", "p"), types.ApplyYAMLPatchType, []byte(appHead), metav1.PatchOptions{})
+	if st := wantStatus(t, err, 422, metav1.StatusReasonInvalid); !strings.Contains(st.Message, "fieldManager: Required value") {
+		t.Errorf("message %q", st.Message)
+	}
+}
+
+// TestApplyAfterUpdates: an update takes ownership of what it changes, from the first
+// apply on or when it names a manager from the beginning.
+func TestApplyAfterUpdates(t *testing.T) {
+	s, c := appServer(t, fake.Options{})
+	two := int32(2)
+	in := &app{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}, Spec: appSpec{Replicas: &two}}
+	got := must(c.Create(t.Context(), in, metav1.CreateOptions{FieldManager: "maker"}))(t)
+	if d := cmp.Diff([]string{`maker Update  {"f:spec":{".":{},"f:replicas":{}}}`}, owners(got)); d != "" {
+		t.Fatalf("after create:\n%s", d)
+	}
+	if st := wantStatus(t, second(applyApp(t, c, "one", "spec: {replicas: 1}", false)), 409, metav1.StatusReasonConflict); !strings.HasPrefix(st.Message,
+		`Apply failed with 1 conflict: conflict with "maker" using apps/v1`) {
+		t.Errorf("message %q", st.Message)
+	}
+	got = must(applyApp(t, c, "one", "spec: {replicas: 1}", true))(t)
+	got.Spec.Replicas, got.Labels = &two, map[string]string{"app": "web"}
+	got = must(c.Update(t.Context(), got, metav1.UpdateOptions{FieldManager: "editor"}))(t)
+	if d := cmp.Diff([]string{`editor Update  {"f:metadata":{"f:labels":{".":{},"f:app":{}}},"f:spec":{"f:replicas":{}}}`, `maker Update  {"f:spec":{}}`}, owners(got)); d != "" {
+		t.Errorf("after update:\n%s", d)
+	}
+	got.Status.Phase = "Ready"
+	got = must(c.UpdateStatus(t.Context(), got, metav1.UpdateOptions{FieldManager: "editor"}))(t)
+	if o := owners(got); len(o) != 3 || !strings.HasPrefix(o[1], `editor Update status {"f:status":`) {
+		t.Errorf("after status update: %q", o)
+	}
+	// Without a manager nothing is noted until somebody applies.
+	must(fake.Delete[*app](s, key("a", "p")))(t)
+	if got := must(fake.Create(s, in))(t); got.ManagedFields != nil {
+		t.Errorf("managedFields %v", got.ManagedFields)
+	}
+	if st := wantStatus(t, second(applyApp(t, c, "one", "spec: {replicas: 1}", false)), 409, metav1.StatusReasonConflict); !strings.Contains(st.Message, "before-first-apply") {
+		t.Errorf("message %q", st.Message)
+	}
+}
+
+func TestApplyStatus(t *testing.T) {
+	s, c := appServer(t, fake.Options{})
+	const path = "/apis/apps/v1/namespaces/a/apps/p"
+	status := appHead + "spec: {replicas: 3}\nstatus: {phase: Ready}"
+	if code, body := request(t, s, "PATCH", path+"/status?fieldManager=one", string(types.ApplyYAMLPatchType), status); code != 404 {
+		t.Errorf("the status of nothing: %d %s", code, body)
+	}
+	got := must(applyApp(t, c, "one", "spec: {replicas: 1}\nstatus: {phase: Never}", false))(t)
+	if got.Status.Phase != "" {
+		t.Errorf("applied %+v", got.Status)
+	}
+	code, body := request(t, s, "PATCH", path+"/status?fieldManager=one", string(types.ApplyYAMLPatchType), status)
+	check(t, json.Unmarshal(body, &got))
+	if code != 200 || got.Status.Phase != "Ready" || *got.Spec.Replicas != 1 {
+		t.Errorf("%d %s", code, body)
+	}
+	want := []string{`one Apply  {"f:spec":{"f:replicas":{}}}`, `one Apply status {"f:status":{"f:phase":{}}}`}
+	if d := cmp.Diff(want, owners(got)); d != "" {
+		t.Errorf("owners (-want +got):\n%s", d)
+	}
+	code, body = request(t, s, "PATCH", strings.Replace(path, "/p", "/q", 1)+"?fieldManager=one", string(types.ApplyYAMLPatchType), strings.Replace(appHead, "name: p", "name: q", 1))
+	if code != 201 {
+		t.Errorf("created with %d %s", code, body)
+	}
+}
+
+// TestApplyFlowStyle applies YAML that begins as JSON does.
+func TestApplyFlowStyle(t *testing.T) {
+	_, c := appServer(t, fake.Options{})
+	const patch = "{apiVersion: apps/v1, kind: App, metadata: {name: p}, spec: {replicas: 9, args: [x]}}"
+	got := must(c.Patch(t.Context(), key("a", "p"), types.ApplyYAMLPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "m"}))(t)
+	if spec := specOf(t, got); spec != `{"replicas":9,"args":["x"]}` {
+		t.Error(spec)
+	}
+}
+
+func TestApplyRefusals(t *testing.T) {
+	s, c := appServer(t, fake.Options{})
+	must(applyApp(t, c, "one", "", false))(t)
+	for _, d := range []struct {
+		body    string
+		code    int32
+		message string
+	}{
+		{"a: b: c", 400, "error encoding patch: yaml: mapping values are not allowed in this context"},
+		{"[]", 400, "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"},
+		{"", 400, "invalid object type: /, Kind="},
+		{"apiVersion: v1\nkind: Pod", 400, "invalid object type: /v1, Kind=Pod"},
+		{appHead + "spec: {containers: [{image: i}]}", 500, ""},
+		{appHead + "spec: {replicas: many}", 500, ""},
+		{"apiVersion: apps/v1\nkind: App\nmetadata: {name: q}", 400, "the name of the object (q) does not match the name on the URL (p)"},
+		{"apiVersion: apps/v1\nkind: App\nmetadata: {name: p, namespace: b}", 400, "the namespace of the provided object does not match the namespace sent on the request"},
+		{"apiVersion: apps/v1\nkind: App\nmetadata: {name: p, managedFields: [{manager: x}]}", 400, "metadata.managedFields must be nil"},
+		{"apiVersion: apps/v1\nkind: App\nmetadata: {name: p, resourceVersion: '1'}", 409, ""},
+	} {
+		_, err := c.Patch(t.Context(), key("a", "p"), types.ApplyYAMLPatchType, []byte(d.body), metav1.PatchOptions{FieldManager: "one"})
+		if st := statusOf(err); d.code == 500 && err == nil || d.code != 500 && st.Code != d.code || d.message != "" && st.Message != d.message {
+			t.Errorf("%q: error %v, want %d %q", d.body, err, d.code, d.message)
+		}
+	}
+	if s.ResourceVersion() != "2" {
+		t.Error("a refused apply wrote")
+	}
+}
+
+func TestApplyUntyped(t *testing.T) {
+	s := statusServer(t, fake.Options{})
+	c := must(fake.NewClient[*unstructured.Unstructured](s, fake.Selection{Namespace: "a"}))(t)
+	do := func(manager, spec string) (*unstructured.Unstructured, error) {
+		return c.Patch(t.Context(), key("", "j"), types.ApplyYAMLPatchType, []byte("apiVersion: example.com/v1\nkind: Job\nmetadata: {name: j}\nspec: "+spec), metav1.PatchOptions{FieldManager: manager})
+	}
+	must(do("one", "{a: 1, list: [x]}"))(t)
+	got := must(do("two", "{b: {c: 9007199254740993}}"))(t)
+	if n, _, _ := unstructured.NestedInt64(got.Object, "spec", "b", "c"); n != 9007199254740993 || len(owners(got)) != 2 {
+		t.Errorf("merged to %v", got.Object)
+	}
+	wantStatus(t, second(do("two", "{list: [y]}")), 409, metav1.StatusReasonConflict)
+}
+
+// TestApplyTimes: the times of managedFields are the server's clock's.
+func TestApplyTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+		_, c := appServer(t, fake.Options{Now: func() time.Time { return now }})
+		must(applyApp(t, c, "one", "spec: {replicas: 1}", false))(t)
+		now = now.Add(time.Hour)
+		got := must(applyApp(t, c, "two", `spec: {"on": true}`, false))(t)
+		for i, want := range []int{0, 1} {
+			if e := got.ManagedFields[i]; e.Time.UTC().Hour() != want || e.Time.Year() != 2020 {
+				t.Errorf("entry of %s at %v", e.Manager, e.Time)
+			}
+		}
+	})
+}

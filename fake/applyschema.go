@@ -1,0 +1,155 @@
+package fake
+
+import (
+	"encoding"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/structured-merge-diff/v6/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// anyType is the name of the type of whatever JSON can hold, owned as a whole.
+const anyType = "any"
+
+// schemaOf describes how objects of a Go struct are merged by server-side apply. The
+// OpenAPI schema of the API server knows more, but the tags patchStrategy and
+// patchMergeKey, from which strategic merge patches go, say the same about most lists:
+// lists to be merged have their items owned one by one; others are owned as a whole, as
+// are values with a JSON form of their own.
+func schemaOf(typ reflect.Type) typed.ParseableType {
+	b := schemaBuilder{names: map[reflect.Type]string{}}
+	whole, free := schema.Atomic, schema.Untyped
+	self := schema.TypeRef{NamedType: ptr(anyType)}
+	b.types = append(b.types, schema.TypeDef{Name: anyType, Atom: schema.Atom{
+		Scalar: &free,
+		List:   &schema.List{ElementType: self, ElementRelationship: whole},
+		Map:    &schema.Map{ElementType: self, ElementRelationship: whole},
+	}})
+	root := b.ref(typ, "")
+	return typed.ParseableType{TypeRef: root, Schema: &schema.Schema{Types: b.types}}
+}
+
+// schemaBuilder gathers the named types of a schema.
+type schemaBuilder struct {
+	types []schema.TypeDef
+	names map[reflect.Type]string
+}
+
+func ptr[V any](v V) *V { return &v }
+
+func scalar(s schema.Scalar) schema.TypeRef {
+	return schema.TypeRef{Inlined: schema.Atom{Scalar: &s}, Nullable: true}
+}
+
+// ref returns the type of a value. tag is that of the field which holds it.
+func (b *schemaBuilder) ref(typ reflect.Type, tag reflect.StructTag) schema.TypeRef {
+	for typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
+	}
+	if encodesItself(typ) {
+		return schema.TypeRef{NamedType: ptr(anyType), Nullable: true}
+	}
+	switch typ.Kind() {
+	case reflect.String:
+		return scalar(schema.String)
+	case reflect.Bool:
+		return scalar(schema.Boolean)
+	case reflect.Struct:
+		return schema.TypeRef{NamedType: ptr(b.object(typ)), Nullable: true}
+	case reflect.Map:
+		return schema.TypeRef{Nullable: true, Inlined: schema.Atom{Map: &schema.Map{
+			ElementType: b.ref(typ.Elem(), ""), ElementRelationship: schema.Separable,
+		}}}
+	case reflect.Slice, reflect.Array:
+		if typ.Elem().Kind() == reflect.Uint8 {
+			return scalar(schema.String)
+		}
+		return schema.TypeRef{Nullable: true, Inlined: schema.Atom{List: b.list(typ.Elem(), tag)}}
+	case reflect.Interface:
+		return schema.TypeRef{NamedType: ptr(anyType), Nullable: true}
+	}
+	return scalar(schema.Numeric)
+}
+
+// encodesItself reports whether the JSON of typ is not that of its kind.
+func encodesItself(typ reflect.Type) bool {
+	for _, t := range []reflect.Type{typ, reflect.PointerTo(typ)} {
+		if t.Implements(reflect.TypeFor[json.Marshaler]()) || t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *schemaBuilder) list(item reflect.Type, tag reflect.StructTag) *schema.List {
+	l := &schema.List{ElementType: b.ref(item, ""), ElementRelationship: schema.Atomic}
+	if !slices.Contains(strings.Split(tag.Get("patchStrategy"), ","), "merge") {
+		return l
+	}
+	for item.Kind() == reflect.Pointer {
+		item = item.Elem()
+	}
+	key := tag.Get("patchMergeKey")
+	if (key != "") != (item.Kind() == reflect.Struct) {
+		return l // a struct without a key, or a key of no struct
+	}
+	l.ElementRelationship = schema.Associative
+	if key != "" {
+		l.Keys = []string{key}
+		if isPort(item) {
+			l.Keys = append(l.Keys, "protocol")
+		}
+	}
+	return l
+}
+
+// isPort reports whether items are told apart by their protocol, too: the tag has room for
+// one key.
+func isPort(item reflect.Type) bool {
+	f, ok := item.FieldByName("Protocol")
+	return ok && strings.HasSuffix(item.Name(), "Port") && f.Type.Kind() == reflect.String
+}
+
+// object names the type of a struct, which may hold itself.
+func (b *schemaBuilder) object(typ reflect.Type) string {
+	if name, ok := b.names[typ]; ok {
+		return name
+	}
+	name := typ.String() + "#" + strconv.Itoa(len(b.names))
+	b.names[typ] = name
+	m := &schema.Map{ElementType: schema.TypeRef{NamedType: ptr(anyType)}}
+	b.fields(m, typ)
+	b.types = append(b.types, schema.TypeDef{Name: name, Atom: schema.Atom{Map: m}})
+	return name
+}
+
+func (b *schemaBuilder) fields(m *schema.Map, typ reflect.Type) {
+	port := isPort(typ)
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
+		inner := f.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		switch {
+		case name == "-" && opts == "":
+		case name == "" && (f.Anonymous || strings.Contains(opts, "inline")) && inner.Kind() == reflect.Struct:
+			b.fields(m, inner)
+		case !f.IsExported():
+		default:
+			if name == "" {
+				name = f.Name
+			}
+			field := schema.StructField{Name: name, Type: b.ref(f.Type, f.Tag)}
+			if port && name == "protocol" {
+				field.Default = "TCP"
+			}
+			m.Fields = append(m.Fields, field)
+		}
+	}
+}

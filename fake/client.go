@@ -1,0 +1,180 @@
+package fake
+
+import (
+	"context"
+	"iter"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/reflector"
+)
+
+// Client is what code under test reads and writes by: a [Source] with the methods that
+// write, of the same shapes as those of client.Resource, so that the code can declare the
+// few it needs as an interface that both satisfy. It answers as the HTTP form does, with
+// faults, options and refusals, but has neither sockets nor JSON. The test itself writes
+// with the typed functions, which no fault strikes.
+//
+// It is safe for concurrent use and starts no goroutine. Make one with [NewClient].
+type Client[T metav1.Object] struct {
+	*Source[T]
+}
+
+// NewClient returns a client of T's resource. sel is for List, Watch and Items, and its
+// namespace also for keys and objects that name none. Errors: those of [NewSource].
+func NewClient[T metav1.Object](at Target, sel Selection) (*Client[T], error) {
+	s, err := NewSource[T](at, sel)
+	if err != nil {
+		return nil, err
+	}
+	return &Client[T]{s}, nil
+}
+
+// begin says what a call fails with before it is looked at.
+func (c *Client[T]) begin(ctx context.Context, verb Verb) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	_, err := c.t.server.receive(ctx, verb, c.t.res.groupResource(), false)
+	return broken(err)
+}
+
+// Get returns a copy of the object at key. Status errors: NotFound; Timeout for a
+// resourceVersion that is yet to come.
+func (c *Client[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
+	if err := c.begin(ctx, VerbGet); err != nil {
+		return *new(T), err
+	}
+	return c.t.handOut(c.t.read(c.keyOf(key), opts.ResourceVersion))
+}
+
+// Items reads the selection, all pages of it if opts.Limit is set. An error is the last
+// pair. It can be used more than once, and lists each time.
+func (c *Client[T]) Items(ctx context.Context, opts metav1.ListOptions) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		page := opts
+		for {
+			meta, err := c.List(ctx, page, func(ev reflector.Event[T], err error) bool { return yield(ev.Object, err) })
+			if err == reflector.ErrStopped {
+				return
+			}
+			if err != nil {
+				yield(*new(T), err)
+				return
+			}
+			if page.Continue = meta.Continue; page.Continue == "" {
+				return
+			}
+			page.ResourceVersion, page.ResourceVersionMatch = "", ""
+		}
+	}
+}
+
+// Create stores a copy of object and returns it as stored. Status errors: AlreadyExists,
+// Invalid, BadRequest.
+func (c *Client[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
+	if err := c.begin(ctx, VerbCreate); err != nil {
+		return *new(T), err
+	}
+	w, err := writeOptions("CreateOptions", opts.DryRun, opts.FieldManager, opts.FieldValidation)
+	if err != nil {
+		return *new(T), err
+	}
+	own, err := c.take(object)
+	if err != nil {
+		return own, err
+	}
+	return c.t.handOut(c.t.create(own, w))
+}
+
+// Update replaces the object of object's name and returns it as stored, as the function
+// [Update] does. Status errors: NotFound, Conflict, Invalid, BadRequest.
+func (c *Client[T]) Update(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
+	return c.put(ctx, object, opts, false)
+}
+
+// UpdateStatus replaces the status alone, as the function [UpdateStatus] does. Status
+// errors: those of Update; NotFound also for a resource without [Resource].Status.
+func (c *Client[T]) UpdateStatus(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
+	return c.put(ctx, object, opts, true)
+}
+
+func (c *Client[T]) put(ctx context.Context, object T, opts metav1.UpdateOptions, status bool) (T, error) {
+	if err := c.begin(ctx, VerbUpdate); err != nil {
+		return *new(T), err
+	}
+	w, err := writeOptions("UpdateOptions", opts.DryRun, opts.FieldManager, opts.FieldValidation)
+	if err != nil {
+		return *new(T), err
+	}
+	own, err := c.take(object)
+	if err != nil {
+		return own, err
+	}
+	w.status = status
+	return c.t.handOut(c.t.replace(own, w))
+}
+
+// Patch changes the object at key by a patch of type pt and returns it as stored; see
+// [Server.ServeHTTP] for the types. Status errors: NotFound, Conflict, Invalid,
+// BadRequest, UnsupportedMediaType.
+func (c *Client[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
+	if err := c.begin(ctx, VerbPatch); err != nil {
+		return *new(T), err
+	}
+	w, err := patchOptions(pt, opts)
+	if err != nil {
+		return *new(T), err
+	}
+	v, _, err := c.t.patch(c.keyOf(key), patch{kind: pt, data: data, force: opts.Force != nil && *opts.Force}, w)
+	return c.t.handOut(v, err)
+}
+
+// Delete deletes the object at key, or marks it as being deleted while it has finalizers.
+// Status errors: NotFound, Invalid; Conflict for preconditions that do not hold.
+func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
+	if err := c.begin(ctx, VerbDelete); err != nil {
+		return err
+	}
+	if err := checkDeleteOptions(&opts); err != nil {
+		return err
+	}
+	_, _, err := c.t.remove(c.keyOf(key), opts)
+	return err
+}
+
+// DeleteCollection deletes what List would list. Status errors: those of List and Delete.
+func (c *Client[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
+	if err := c.begin(ctx, VerbDeleteCollection); err != nil {
+		return err
+	}
+	m, err := c.t.matcher(c.sel, list)
+	if err != nil {
+		return err
+	}
+	if err := checkDeleteOptions(&opts); err != nil {
+		return err
+	}
+	_, err = c.t.removeAll(m, list, opts)
+	return err
+}
+
+func (c *Client[T]) keyOf(key types.NamespacedName) types.NamespacedName {
+	switch {
+	case c.t.res.ClusterScoped:
+		key.Namespace = ""
+	case key.Namespace == "":
+		key.Namespace = c.sel.Namespace
+	}
+	return key
+}
+
+// take copies an object that comes in.
+func (c *Client[T]) take(object T) (T, error) {
+	own, err := c.t.own(object)
+	if err == nil && own.GetNamespace() == "" && !c.t.res.ClusterScoped {
+		own.SetNamespace(c.sel.Namespace)
+	}
+	return own, err
+}

@@ -1,0 +1,173 @@
+package fake_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/reflector"
+)
+
+// pods is an interface as a controller may declare it: the real client and the fake
+// satisfy it alike.
+type pods interface {
+	reflector.Source[*pod]
+	Get(context.Context, types.NamespacedName, metav1.GetOptions) (*pod, error)
+	Items(context.Context, metav1.ListOptions) iter.Seq2[*pod, error]
+	Create(context.Context, *pod, metav1.CreateOptions) (*pod, error)
+	Update(context.Context, *pod, metav1.UpdateOptions) (*pod, error)
+	UpdateStatus(context.Context, *pod, metav1.UpdateOptions) (*pod, error)
+	Patch(context.Context, types.NamespacedName, types.PatchType, []byte, metav1.PatchOptions) (*pod, error)
+	Delete(context.Context, types.NamespacedName, metav1.DeleteOptions) error
+}
+
+var (
+	_ pods = (*client.Resource[*pod])(nil)
+	_ pods = (*fake.Client[*pod])(nil)
+)
+
+// bothClients runs f with each client on a server of its own, and expects f to see the
+// same.
+func bothClients(t *testing.T, f func(t *testing.T, s *fake.Server, c pods) []string) {
+	t.Helper()
+	direct, remote := statusServer(t, fake.Options{}), statusServer(t, fake.Options{})
+	a := f(t, direct, must(fake.NewClient[*pod](direct, fake.Selection{Namespace: "a"}))(t))
+	b := f(t, remote, must(client.New[*pod](client.Connection{URL: fake.URL, HTTP: remote.Client()},
+		schema.GroupVersionResource{Version: "v1", Resource: "pods"}, client.Options{Namespace: "a", Kind: "Pod"}))(t))
+	if d := cmp.Diff(a, b); d != "" {
+		t.Errorf("the clients differ (-fake.Client +client.Resource):\n%s", d)
+	}
+}
+
+func TestClientWrites(t *testing.T) {
+	bothClients(t, func(t *testing.T, _ *fake.Server, c pods) (seen []string) {
+		ctx := t.Context()
+		p := must(c.Create(ctx, newPod("", "p"), metav1.CreateOptions{}))(t)
+		seen = append(seen, p.Namespace, p.ResourceVersion, string(p.UID))
+		p.Status.Phase, p.Spec.Node = "Running", "n1"
+		p = must(c.UpdateStatus(ctx, p, metav1.UpdateOptions{}))(t)
+		seen = append(seen, p.Status.Phase, p.Spec.Node)
+		p.Status.Phase, p.Spec.Node = "", "n1"
+		p = must(c.Update(ctx, p, metav1.UpdateOptions{}))(t)
+		seen = append(seen, p.Status.Phase, p.Spec.Node)
+		p = must(c.Patch(ctx, key("", "p"), types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/node","value":"n2"}]`), metav1.PatchOptions{}))(t)
+		seen = append(seen, p.Spec.Node, p.ResourceVersion)
+		for got, err := range c.Items(ctx, metav1.ListOptions{Limit: 1}) {
+			check(t, err)
+			seen = append(seen, got.Name)
+		}
+		check(t, c.Delete(ctx, key("", "p"), metav1.DeleteOptions{}))
+		_, err := c.Get(ctx, key("", "p"), metav1.GetOptions{})
+		seen = append(seen, wantStatus(t, err, 404, metav1.StatusReasonNotFound).Message)
+		if d := cmp.Diff("Running", seen[3]); d != "" || seen[4] != "" || seen[5] != "Running" || seen[6] != "n1" || seen[7] != "n2" {
+			t.Errorf("saw %q", seen)
+		}
+		return seen
+	})
+}
+
+func TestClientRefusals(t *testing.T) {
+	bothClients(t, func(t *testing.T, s *fake.Server, c pods) (seen []string) {
+		ctx := t.Context()
+		must(fake.Create(s, newPod("a", "p")))(t)
+		stale, foreign, wrong := newPod("a", "p"), newPod("a", "p"), newPod("a", "No_Good")
+		stale.ResourceVersion, foreign.UID = "1", "other"
+		note := func(err error) {
+			t.Helper()
+			st := wantStatus(t, err, statusOf(err).Code, statusOf(err).Reason)
+			seen = append(seen, st.Message)
+		}
+		note(second(c.Create(ctx, newPod("a", "p"), metav1.CreateOptions{})))
+		note(second(c.Create(ctx, wrong, metav1.CreateOptions{})))
+		note(second(c.Update(ctx, stale, metav1.UpdateOptions{})))
+		note(second(c.UpdateStatus(ctx, stale, metav1.UpdateOptions{})))
+		note(second(c.Update(ctx, foreign, metav1.UpdateOptions{})))
+		note(second(c.Update(ctx, newPod("a", "q"), metav1.UpdateOptions{})))
+		note(second(c.Get(ctx, key("a", "p"), metav1.GetOptions{ResourceVersion: "junk"})))
+		note(second(c.Get(ctx, key("a", "p"), metav1.GetOptions{ResourceVersion: "99"})))
+		note(second(c.Patch(ctx, key("a", "p"), "application/xml", []byte("{}"), metav1.PatchOptions{})))
+		note(second(c.Patch(ctx, key("a", "p"), types.MergePatchType, []byte("{"), metav1.PatchOptions{})))
+		note(second(c.Patch(ctx, key("a", "p"), types.JSONPatchType, []byte(`{}`), metav1.PatchOptions{})))
+		note(second(c.Patch(ctx, key("a", "p"), types.JSONPatchType, []byte(`[{"op":"test","path":"/spec/node","value":"x"}]`), metav1.PatchOptions{})))
+		note(c.Delete(ctx, key("a", "q"), metav1.DeleteOptions{}))
+		return seen
+	})
+}
+
+func TestClientIsStruck(t *testing.T) {
+	s := statusServer(t, fake.Options{})
+	c := podClient(t, s)
+	for _, verb := range []fake.Verb{fake.VerbCreate, fake.VerbGet, fake.VerbUpdate, fake.VerbPatch, fake.VerbDelete, fake.VerbDeleteCollection} {
+		check(t, s.Inject(fake.Fault{Verb: verb, Times: -1, Status: fake.Refusal(429, metav1.StatusReasonTooManyRequests, 1)}))
+	}
+	ctx := t.Context()
+	for name, err := range map[string]error{
+		"create":        second(c.Create(ctx, newPod("a", "p"), metav1.CreateOptions{})),
+		"get":           second(c.Get(ctx, key("a", "p"), metav1.GetOptions{})),
+		"update":        second(c.Update(ctx, newPod("a", "p"), metav1.UpdateOptions{})),
+		"update status": second(c.UpdateStatus(ctx, newPod("a", "p"), metav1.UpdateOptions{})),
+		"patch":         second(c.Patch(ctx, key("a", "p"), types.MergePatchType, []byte("{}"), metav1.PatchOptions{})),
+		"delete":        c.Delete(ctx, key("a", "p"), metav1.DeleteOptions{}),
+		"delete all":    c.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
+	} {
+		t.Run(name, func(t *testing.T) { wantStatus(t, err, 429, metav1.StatusReasonTooManyRequests) })
+	}
+	must(fake.Create(s, newPod("a", "p")))(t) // the test's own hand is free
+}
+
+func TestClientStopsWithItsContext(t *testing.T) {
+	s := statusServer(t, fake.Options{})
+	c := podClient(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, err := range []error{
+		second(c.Create(ctx, newPod("a", "p"), metav1.CreateOptions{})),
+		second(c.Get(ctx, key("a", "p"), metav1.GetOptions{})),
+		c.Delete(ctx, key("a", "p"), metav1.DeleteOptions{}),
+	} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want context.Canceled", err)
+		}
+	}
+	if s.ResourceVersion() != "1" {
+		t.Error("something was written")
+	}
+}
+
+func TestNewClientErrors(t *testing.T) {
+	s := fake.New(fake.Options{})
+	if _, err := fake.NewClient[*pod](s, fake.Selection{}); !errors.Is(err, fake.ErrNotRegistered) {
+		t.Errorf("error %v, want ErrNotRegistered", err)
+	}
+}
+
+func TestItemsStops(t *testing.T) {
+	s := newServer(t, fake.Options{})
+	for _, n := range names {
+		must(fake.Create(s, newPod("a", n)))(t)
+	}
+	c, n := podClient(t, s), 0
+	for range c.Items(t.Context(), metav1.ListOptions{Limit: 2}) {
+		if n++; n == 3 {
+			break
+		}
+	}
+	if n != 3 {
+		t.Errorf("%d items", n)
+	}
+	for _, err := range c.Items(t.Context(), metav1.ListOptions{LabelSelector: "a in"}) {
+		wantStatus(t, err, 400, metav1.StatusReasonBadRequest)
+		n = -1
+	}
+	if n != -1 {
+		t.Error("no error")
+	}
+}

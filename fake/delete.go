@@ -1,0 +1,162 @@
+package fake
+
+import (
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// remove deletes the object at key, or marks it as being deleted while finalizers hold
+// it. The result is its last state; final says that it is gone. opts have been checked.
+func (t *table[T]) remove(key types.NamespacedName, opts metav1.DeleteOptions) (last *version[T], final bool, err error) {
+	for {
+		old := t.get(key)
+		if old == nil {
+			return nil, false, apierrors.NewNotFound(t.res.groupResource(), key.Name)
+		}
+		if err := t.checkPreconditions(old, opts.Preconditions); err != nil {
+			return nil, false, err
+		}
+		if t.keptByContent() {
+			if err := immortal(key.Name); err != nil {
+				return nil, false, err
+			}
+		}
+		next, err := t.marked(old, opts)
+		switch {
+		case err != nil:
+			return nil, false, err
+		case next == old:
+			return old, false, nil
+		case isDryRun(opts.DryRun):
+			if next == nil {
+				return old, true, nil
+			}
+			return next, false, nil
+		}
+		if v, ok := t.commit(old, next); ok {
+			return v, next == nil, nil
+		}
+	}
+}
+
+// marked returns what a deletion makes of old while finalizers hold it: nil when none do,
+// and old itself when it is marked already.
+func (t *table[T]) marked(old *version[T], opts metav1.DeleteOptions) (*version[T], error) {
+	finalizers := propagation(old.obj.GetFinalizers(), opts)
+	if len(finalizers) == 0 && !t.keptByContent() {
+		return nil, nil
+	}
+	deleting := old.obj.GetDeletionTimestamp() != nil
+	if deleting && slices.Equal(finalizers, old.obj.GetFinalizers()) {
+		return old, nil
+	}
+	obj, err := t.clone(old.obj)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	obj.SetFinalizers(finalizers)
+	if !deleting {
+		now, grace := metav1.NewTime(t.server.now()).Rfc3339Copy(), int64(0)
+		obj.SetDeletionTimestamp(&now)
+		obj.SetDeletionGracePeriodSeconds(&grace)
+		if g := obj.GetGeneration(); g > 0 {
+			obj.SetGeneration(g + 1)
+		}
+		if t.keptByContent() {
+			setPhase(obj, "Terminating")
+		}
+	}
+	return &version[T]{key: old.key, rv: old.rv, obj: obj}, nil
+}
+
+// propagation returns the finalizers that an object has once its deletion is asked for:
+// what is to become of dependents is kept as a finalizer, for the garbage collector.
+// Without a policy the ones that are there stand.
+func propagation(finalizers []string, opts metav1.DeleteOptions) []string {
+	var add string
+	//lint:ignore SA1019 clients still send it, and it is the same as a policy
+	orphan := opts.OrphanDependents
+	switch {
+	case orphan != nil && *orphan:
+		add = metav1.FinalizerOrphanDependents
+	case orphan != nil:
+	case opts.PropagationPolicy == nil:
+		return finalizers
+	case *opts.PropagationPolicy == metav1.DeletePropagationOrphan:
+		add = metav1.FinalizerOrphanDependents
+	case *opts.PropagationPolicy == metav1.DeletePropagationForeground:
+		add = metav1.FinalizerDeleteDependents
+	}
+	if add != "" && slices.Contains(finalizers, add) {
+		return finalizers
+	}
+	out := slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool {
+		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents
+	})
+	if add != "" {
+		out = append(out, add)
+	}
+	return out
+}
+
+// checkPreconditions binds a deletion to one state of the object.
+func (t *table[T]) checkPreconditions(old *version[T], pre *metav1.Preconditions) error {
+	if pre == nil {
+		return nil
+	}
+	kind := t.res.groupResource()
+	kind.Resource = t.res.Kind // the API server states the kind here
+	if uid := old.obj.GetUID(); pre.UID != nil && *pre.UID != uid {
+		return conflict(kind, old.key.Name, "the UID in the precondition (%s) does not match the UID in record (%s). "+
+			"The object might have been deleted and then recreated", *pre.UID, uid)
+	}
+	if rv := old.obj.GetResourceVersion(); pre.ResourceVersion != nil && *pre.ResourceVersion != rv {
+		return conflict(kind, old.key.Name, "the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). "+
+			"The object might have been modified", *pre.ResourceVersion, rv)
+	}
+	return nil
+}
+
+func checkDeleteOptions(opts *metav1.DeleteOptions) error {
+	return invalidOptions("DeleteOptions", metavalidation.ValidateDeleteOptions(opts))
+}
+
+// errOtherUID is the 409 of an update of another object of the same name. The API server
+// tells where its storage keeps the object.
+func (t *table[T]) errOtherUID(old *version[T], uid types.UID) error {
+	path := "/registry/"
+	if t.res.custom() {
+		path += t.res.Group + "/"
+	}
+	path += t.res.Name + "/"
+	if old.key.Namespace != "" {
+		path += old.key.Namespace + "/"
+	}
+	return conflict(t.res.groupResource(), old.key.Name,
+		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: %s",
+		path+old.key.Name, fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, old.obj.GetUID()))
+}
+
+// removeAll deletes what a list of the collection holds, page by page or all at once as
+// opts say, and returns that list. Objects that others delete meanwhile are no error.
+func (t *table[T]) removeAll(m *matcher[T], list metav1.ListOptions, opts metav1.DeleteOptions) (page[T], error) {
+	q, err := t.listRequest(list)
+	if err != nil {
+		return page[T]{}, err
+	}
+	p, err := t.list(m, q)
+	if err != nil {
+		return page[T]{}, err
+	}
+	for _, v := range p.items {
+		if _, _, err := t.remove(v.key, opts); err != nil && !apierrors.IsNotFound(err) {
+			return page[T]{}, err
+		}
+	}
+	return p, nil
+}

@@ -1,0 +1,150 @@
+package fake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/kinform/kinform/reflector"
+)
+
+// Recorded is one event as a handler saw it.
+type Recorded[K comparable, T any] struct {
+	// Type is Added, Modified or Deleted.
+	Type reflector.EventType
+	Key  K
+	// Old is the state before a Modified, the zero T otherwise.
+	Old T
+	// Object is the state after, or the last one of a Deleted.
+	Object T
+}
+
+// Recorder is a handler that remembers what it is told, for a test to compare with what
+// it expects. Call Added, Updated and Deleted from an informer's handler. It checks
+// histories as well: see [Histories].
+//
+// The zero value is ready and keeps all events. It is safe for concurrent use.
+type Recorder[K comparable, T any] struct {
+	// History is told the same events.
+	History Histories[K, T]
+
+	mu     sync.Mutex
+	events []Recorded[K, T]
+	taken  int           // events that Expect is done with
+	more   chan struct{} // closed by the next event; nil while nobody waits
+}
+
+// Added records an add event.
+func (r *Recorder[K, T]) Added(key K, obj T) {
+	r.History.Added(key, obj)
+	r.record(Recorded[K, T]{Type: reflector.Added, Key: key, Object: obj})
+}
+
+// Updated records an update event.
+func (r *Recorder[K, T]) Updated(key K, old, obj T) {
+	r.History.Updated(key, old, obj)
+	r.record(Recorded[K, T]{Type: reflector.Modified, Key: key, Old: old, Object: obj})
+}
+
+// Deleted records a delete event.
+func (r *Recorder[K, T]) Deleted(key K, last T) {
+	r.History.Deleted(key, last)
+	r.record(Recorded[K, T]{Type: reflector.Deleted, Key: key, Object: last})
+}
+
+func (r *Recorder[K, T]) record(ev Recorded[K, T]) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, ev)
+	if r.more != nil {
+		close(r.more)
+		r.more = nil
+	}
+}
+
+// Events returns all events so far, those that Expect is done with included.
+func (r *Recorder[K, T]) Events() []Recorded[K, T] {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]Recorded[K, T](nil), r.events...)
+}
+
+// Expectation is what one event must be like.
+type Expectation[K comparable, T any] struct {
+	// Type is Added, Modified or Deleted.
+	Type reflector.EventType
+	Key  K
+	// Check judges the event further; nil accepts any.
+	Check func(ev Recorded[K, T]) error
+}
+
+// Expect waits for as many events as are expected, after those of the Expects before,
+// and compares: the events of one key must come in the order in which they are expected;
+// between keys an informer promises none. Without expectations it says whether any event
+// is left over, and does not wait. In a testing/synctest bubble a wait for what never
+// comes is a deadlock unless ctx ends, so give ctx a timeout; it is virtual time. It
+// also returns what [Histories.Err] does.
+func (r *Recorder[K, T]) Expect(ctx context.Context, want ...Expectation[K, T]) error {
+	got, late := r.take(ctx, len(want))
+	errs := []error{late}
+	for i, ev := range got {
+		errs = append(errs, match(i, ev, &want))
+	}
+	for _, w := range want {
+		errs = append(errs, fmt.Errorf("no event: %v %v", w.Type, w.Key))
+	}
+	return errors.Join(append(errs, r.History.Err())...)
+}
+
+// match takes the first expectation for ev's key out of want.
+func match[K comparable, T any](i int, ev Recorded[K, T], want *[]Expectation[K, T]) error {
+	for j, w := range *want {
+		if w.Key != ev.Key {
+			continue
+		}
+		*want = append(append([]Expectation[K, T](nil), (*want)[:j]...), (*want)[j+1:]...)
+		if w.Type != ev.Type {
+			return fmt.Errorf("event %d: %v %v, want %v", i+1, ev.Type, ev.Key, w.Type)
+		}
+		if w.Check != nil {
+			if err := w.Check(ev); err != nil {
+				return fmt.Errorf("event %d: %v %v: %w", i+1, ev.Type, ev.Key, err)
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("event %d: %v %v, not expected", i+1, ev.Type, ev.Key)
+}
+
+// take returns the next n events, or what there is when ctx ends first; all that are left
+// over for an n of zero.
+func (r *Recorder[K, T]) take(ctx context.Context, n int) ([]Recorded[K, T], error) {
+	for {
+		r.mu.Lock()
+		left := r.events[r.taken:]
+		if n == 0 {
+			n = len(left)
+		}
+		if len(left) >= n {
+			r.taken += n
+			r.mu.Unlock()
+			return left[:n:n], nil
+		}
+		if r.more == nil {
+			r.more = make(chan struct{})
+		}
+		more := r.more
+		r.mu.Unlock()
+		select {
+		case <-more:
+		case <-ctx.Done():
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			got := r.events[r.taken:]
+			got = got[:min(n, len(got))]
+			r.taken += len(got)
+			return got, fmt.Errorf("%d of %d events: %w", len(got), n, context.Cause(ctx))
+		}
+	}
+}

@@ -1,0 +1,322 @@
+package fake
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ParseScript reads faults in their textual form, for [Server.Inject]: one a line, a hash
+// begins a comment.
+//
+//	refuse list pods code=429 retry-after=1 call=2
+//	drop watch pods after=3
+//	truncate * deployments.apps bytes=100 chance=0.1 seed=7
+//
+// A line begins with what is done: refuse (code, reason, retry-after in seconds), drop
+// (after so many events or objects), truncate (after so many bytes), silence (after),
+// duplicate and reorder (event), delay (by a duration such as 2s, after), expire, jump
+// (by), restart (history=keep or lose). Then come the verb and the resource of the calls,
+// * for any. call is the first call that is struck, counted from 1; times is how many, or
+// all; chance and seed are those of [Fault]. Errors: [ErrScript], with the number of the
+// line.
+func ParseScript(text string) ([]Fault, error) {
+	var faults []Fault
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		f, err := parseFault(words)
+		if err != nil {
+			return nil, fmt.Errorf("fake: %w: line %d: %w", ErrScript, number, err)
+		}
+		faults = append(faults, f)
+	}
+	return faults, nil
+}
+
+// Script is the inverse of [ParseScript]. The message of a Status is left out, and so are
+// faults that [Server.Inject] would refuse for having no action.
+func Script(faults []Fault) string {
+	var b strings.Builder
+	for _, f := range faults {
+		if line := f.line(); line != "" {
+			b.WriteString(line)
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+func parseFault(words []string) (f Fault, err error) {
+	if len(words) < 3 {
+		return f, fmt.Errorf("%q: want an action, a verb and a resource", strings.Join(words, " "))
+	}
+	if words[1] != "*" {
+		f.Verb = Verb(words[1])
+	}
+	if words[2] != "*" {
+		f.Resource = schema.ParseGroupResource(words[2])
+	}
+	args := arguments{values: map[string]string{}}
+	for _, w := range words[3:] {
+		name, value, ok := strings.Cut(w, "=")
+		if _, twice := args.values[name]; !ok || twice {
+			return f, fmt.Errorf("%q: want name=value, each name once", w)
+		}
+		args.values[name] = value
+	}
+	args.action(words[0], &f)
+	f.Skip = args.number("call", 1, 1) - 1
+	if args.values["times"] == "all" {
+		f.Times = -1
+		delete(args.values, "times")
+	} else {
+		f.Times = args.number("times", 0, 1)
+	}
+	f.Chance = args.chance()
+	f.Seed = args.seed()
+	// The rules that Inject has for every fault come last.
+	if err := args.done(); err != nil {
+		return f, err
+	}
+	return f, f.check()
+}
+
+// arguments are the name=value pairs of a line. The first error stays; a value that was
+// read is gone.
+type arguments struct {
+	values map[string]string
+	err    error
+}
+
+func (a *arguments) take(name string) (string, bool) {
+	v, ok := a.values[name]
+	delete(a.values, name)
+	return v, ok
+}
+
+func (a *arguments) fail(format string, args ...any) {
+	if a.err == nil {
+		a.err = fmt.Errorf(format, args...)
+	}
+}
+
+// number reads an integer of at least low; def stands for one that is not there, and a
+// def below low says that it must be.
+func (a *arguments) number(name string, def, low int) int {
+	text, ok := a.take(name)
+	if !ok {
+		if def < 0 {
+			a.fail("%s is missing", name)
+		}
+		return def
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < low || n > math.MaxInt32 {
+		a.fail("%s=%s: want a number from %d", name, text, low)
+	}
+	return n
+}
+
+func (a *arguments) chance() float64 {
+	text, ok := a.take("chance")
+	if !ok {
+		return 0
+	}
+	p, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(p > 0 && p < 1) {
+		a.fail("chance=%s: want a number between 0 and 1", text)
+	}
+	return p
+}
+
+func (a *arguments) seed() uint64 {
+	text, ok := a.take("seed")
+	if !ok {
+		return 0
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		a.fail("seed=%s: want a number", text)
+	}
+	return n
+}
+
+func (a *arguments) duration(name string) time.Duration {
+	text, ok := a.take(name)
+	d, err := time.ParseDuration(text)
+	if !ok || err != nil || d <= 0 {
+		a.fail("%s=%s: want a duration", name, text)
+	}
+	return d
+}
+
+// action reads what belongs to the action of a line.
+func (a *arguments) action(name string, f *Fault) {
+	switch name {
+	case "refuse":
+		code := a.number("code", -1, 400)
+		reason, ok := a.take("reason")
+		if !ok {
+			reason = string(usualReason(code))
+		}
+		f.Status = Refusal(code, metav1.StatusReason(reason), a.number("retry-after", 0, 0))
+	case "drop":
+		f.CutEvents = a.number("after", -1, 1)
+	case "truncate":
+		f.CutBytes = a.number("bytes", -1, 1)
+	case "silence":
+		f.Silent, f.After = true, a.number("after", 0, 0)
+	case "duplicate":
+		f.Duplicate = a.number("event", -1, 1)
+	case "reorder":
+		f.Reorder = a.number("event", -1, 1)
+	case "delay":
+		f.Delay, f.After = a.duration("by"), a.number("after", 0, 0)
+	case "expire":
+		f.Expire = true
+	case "jump":
+		f.JumpRV = a.number("by", -1, 1)
+	case "restart":
+		switch how, _ := a.take("history"); how {
+		case "keep", "":
+			f.Restart = RestartKeep
+		case "lose":
+			f.Restart = RestartLose
+		default:
+			a.fail("history=%s: want keep or lose", how)
+		}
+	default:
+		a.fail("unknown action %q", name)
+	}
+}
+
+// done returns the first error, and refuses what nobody asked for.
+func (a *arguments) done() error {
+	unknown := ""
+	for name := range a.values {
+		if unknown == "" || name < unknown { // always the same one
+			unknown = name
+		}
+	}
+	if unknown != "" {
+		a.fail("unknown argument %q", unknown)
+	}
+	return a.err
+}
+
+// usualReason is the one that the API server sends with a code.
+func usualReason(code int) metav1.StatusReason {
+	switch code {
+	case http.StatusUnauthorized:
+		return metav1.StatusReasonUnauthorized
+	case http.StatusForbidden:
+		return metav1.StatusReasonForbidden
+	case http.StatusNotFound:
+		return metav1.StatusReasonNotFound
+	case http.StatusConflict:
+		return metav1.StatusReasonConflict
+	case http.StatusGone:
+		return metav1.StatusReasonExpired
+	case http.StatusTooManyRequests:
+		return metav1.StatusReasonTooManyRequests
+	case http.StatusInternalServerError:
+		return metav1.StatusReasonInternalError
+	case http.StatusServiceUnavailable:
+		return metav1.StatusReasonServiceUnavailable
+	case http.StatusGatewayTimeout:
+		return metav1.StatusReasonTimeout
+	}
+	return metav1.StatusReasonUnknown
+}
+
+// line is the fault as one line of a script; empty where it has no action.
+func (f Fault) line() string {
+	action, args := f.words()
+	if action == "" {
+		return ""
+	}
+	verb, resource := string(f.Verb), f.Resource.String()
+	if verb == "" {
+		verb = "*"
+	}
+	if f.Resource.Empty() {
+		resource = "*"
+	}
+	words := append([]string{action, verb, resource}, args...)
+	if f.Skip > 0 {
+		words = append(words, fmt.Sprintf("call=%d", f.Skip+1))
+	}
+	switch {
+	case f.Times < 0:
+		words = append(words, "times=all")
+	case f.Times > 0:
+		words = append(words, fmt.Sprintf("times=%d", f.Times))
+	}
+	if f.Chance > 0 {
+		words = append(words, "chance="+strconv.FormatFloat(f.Chance, 'g', -1, 64))
+	}
+	if f.Seed > 0 {
+		words = append(words, fmt.Sprintf("seed=%d", f.Seed))
+	}
+	return strings.Join(words, " ")
+}
+
+// words returns the name of the action and its arguments.
+func (f Fault) words() (string, []string) {
+	after := func(args ...string) []string {
+		if f.After > 0 {
+			args = append(args, fmt.Sprintf("after=%d", f.After))
+		}
+		return args
+	}
+	one := func(name string, n int) []string { return []string{fmt.Sprintf("%s=%d", name, n)} }
+	switch {
+	case f.Status != nil:
+		return "refuse", f.refusal()
+	case f.Silent:
+		return "silence", after()
+	case f.CutEvents > 0:
+		return "drop", one("after", f.CutEvents)
+	case f.CutBytes > 0:
+		return "truncate", one("bytes", f.CutBytes)
+	case f.Duplicate > 0:
+		return "duplicate", one("event", f.Duplicate)
+	case f.Reorder > 0:
+		return "reorder", one("event", f.Reorder)
+	case f.Delay > 0:
+		return "delay", after("by=" + f.Delay.String())
+	case f.Expire:
+		return "expire", nil
+	case f.JumpRV > 0:
+		return "jump", one("by", f.JumpRV)
+	case f.Restart == RestartLose:
+		return "restart", []string{"history=lose"}
+	case f.Restart == RestartKeep:
+		return "restart", []string{"history=keep"}
+	}
+	return "", nil
+}
+
+func (f Fault) refusal() []string {
+	st := f.Status.ErrStatus
+	args := []string{fmt.Sprintf("code=%d", st.Code)}
+	if st.Reason != usualReason(int(st.Code)) {
+		args = append(args, "reason="+string(st.Reason))
+	}
+	if d := st.Details; d != nil && d.RetryAfterSeconds > 0 {
+		args = append(args, fmt.Sprintf("retry-after=%d", d.RetryAfterSeconds))
+	}
+	return args
+}

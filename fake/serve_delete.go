@@ -1,0 +1,80 @@
+package fake
+
+import (
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// serveDelete answers with a Status, or with the object while finalizers hold it.
+func (t *table[T]) serveDelete(w *response, r *http.Request, key types.NamespacedName, body []byte, media media) error {
+	opts, err := deleteOptions(r, body)
+	if err != nil {
+		return err
+	}
+	last, final, err := t.remove(key, opts)
+	if err != nil {
+		return err
+	}
+	if !final {
+		code := http.StatusOK
+		//lint:ignore SA1019 the API server answers those who still send it so
+		if orphan := opts.OrphanDependents; orphan != nil && !*orphan {
+			code = http.StatusAccepted
+		}
+		b, err := t.body(last, media)
+		if err != nil {
+			return err
+		}
+		return w.bytes(code, media.contentType(), b)
+	}
+	return w.status(http.StatusOK, metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusSuccess,
+		Details:  &metav1.StatusDetails{Name: key.Name, Group: t.res.Group, Kind: t.res.Name, UID: last.obj.GetUID()},
+	})
+}
+
+// serveDeleteCollection answers with the list of what was deleted.
+func (t *table[T]) serveDeleteCollection(w *response, r *http.Request, req request, body []byte, media media) error {
+	var list metav1.ListOptions
+	query := r.URL.Query()
+	if err := metav1.Convert_url_Values_To_v1_ListOptions(&query, &list, nil); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	m, err := t.matcher(Selection{Namespace: req.namespace}, list)
+	if err != nil {
+		return err
+	}
+	opts, err := deleteOptions(r, body)
+	if err != nil {
+		return err
+	}
+	p, err := t.removeAll(m, list, opts)
+	if err != nil {
+		return err
+	}
+	out, err := t.listBody(p, media)
+	if err != nil {
+		return err
+	}
+	return out.send(w, media, -1)
+}
+
+// deleteOptions takes the options from the body, or from the query where there is none.
+func deleteOptions(r *http.Request, body []byte) (opts metav1.DeleteOptions, err error) {
+	if len(body) > 0 {
+		err = readDeleteOptions(r, body, &opts)
+	} else {
+		query := r.URL.Query()
+		if err = metav1.Convert_url_Values_To_v1_DeleteOptions(&query, &opts, nil); err != nil {
+			err = apierrors.NewBadRequest(err.Error())
+		}
+	}
+	if err != nil {
+		return opts, err
+	}
+	return opts, checkDeleteOptions(&opts)
+}

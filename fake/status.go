@@ -1,0 +1,83 @@
+package fake
+
+import (
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// statusField is the member that a status subresource writes.
+const statusField = "status"
+
+// findHalves notes where in T's struct the spec and the status are. It fails where a
+// status subresource is asked for and T has no status.
+func (t *table[T]) findHalves() error {
+	t.spec = exportedField(t.typ, "Spec")
+	t.status = exportedField(t.typ, "Status")
+	if t.res.Status && t.status == nil && !t.untyped() {
+		return fmt.Errorf("fake: %v: %w: a status subresource, but no field Status", t.typ, ErrResource)
+	}
+	return nil
+}
+
+// exportedField returns the index of a field of a struct's own, nil where it has none.
+func exportedField(typ reflect.Type, name string) []int {
+	if f, ok := typ.FieldByName(name); ok && f.IsExported() && len(f.Index) == 1 {
+		return f.Index
+	}
+	return nil
+}
+
+// untyped reports whether T is Unstructured, whose members are those of a map.
+func (t *table[T]) untyped() bool { return t.typ == reflect.TypeFor[unstructured.Unstructured]() }
+
+// setStatus gives obj the status of from, which it then shares.
+func (t *table[T]) setStatus(obj, from T) {
+	if u, ok := any(obj).(*unstructured.Unstructured); ok {
+		value, found := any(from).(*unstructured.Unstructured).Object[statusField]
+		switch {
+		case found && u.Object != nil:
+			u.Object[statusField] = value
+		case !found:
+			delete(u.Object, statusField)
+		}
+		return
+	}
+	reflect.ValueOf(obj).Elem().FieldByIndex(t.status).Set(reflect.ValueOf(from).Elem().FieldByIndex(t.status))
+}
+
+// generations reports whether the server counts generations of obj: of types with a
+// Spec, and of unstructured objects, as for custom resources.
+func (t *table[T]) generations() bool { return t.untyped() || t.spec != nil }
+
+// sameSpec reports whether a and b agree in what a generation is of: the Spec, or in
+// unstructured objects everything beside metadata and, where it is apart, status.
+func (t *table[T]) sameSpec(a, b T) bool {
+	if ua, ok := any(a).(*unstructured.Unstructured); ok {
+		ub := any(b).(*unstructured.Unstructured)
+		return same(t.desired(ua.Object), t.desired(ub.Object))
+	}
+	return same(t.specOf(a), t.specOf(b))
+}
+
+func (t *table[T]) specOf(obj T) any {
+	return reflect.ValueOf(obj).Elem().FieldByIndex(t.spec).Interface()
+}
+
+func (t *table[T]) desired(object map[string]any) map[string]any {
+	out := make(map[string]any, len(object))
+	for k, v := range object {
+		if k != "metadata" && (k != statusField || !t.res.Status) {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// isNil reports whether obj is a nil pointer.
+func isNil[T metav1.Object](obj T) bool {
+	v := reflect.ValueOf(obj)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}

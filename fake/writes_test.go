@@ -1,0 +1,250 @@
+package fake_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/fake"
+)
+
+// attempt is one random write: what it asks for, and what the model says to it.
+type attempt struct {
+	w      *world
+	c      pods // in process or over HTTP
+	k      types.NamespacedName
+	old    *pod // nil when there is none
+	dryRun []string
+
+	// The object that the write makes, as far as the model knows it.
+	node, phase string
+	app         string
+	generation  int64
+}
+
+// writers returns the two clients of a server.
+func writers(t testing.TB, s *fake.Server) []pods {
+	t.Helper()
+	return []pods{
+		must(fake.NewClient[*pod](s, fake.Selection{}))(t),
+		must(client.New[*pod](client.Connection{URL: fake.URL, HTTP: s.Client()}, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, client.Options{Kind: "Pod"}))(t),
+	}
+}
+
+// write does a random write and holds its answer to the model.
+func (w *world) write(clients []pods) {
+	a := attempt{w: w, c: clients[w.r.IntN(len(clients))], k: key(namespaces[w.r.IntN(len(namespaces))], names[w.r.IntN(len(names))])}
+	a.old = w.states[w.now()][a.k]
+	if w.r.IntN(6) == 0 {
+		a.dryRun = []string{metav1.DryRunAll}
+	}
+	a.node, a.phase, a.app = strconv.Itoa(w.r.IntN(3)), strconv.Itoa(w.r.IntN(3)), apps[w.r.IntN(len(apps))]
+	switch op := w.r.IntN(20); {
+	case a.old == nil && op < 10:
+		a.create()
+	case op < 4:
+		a.update()
+	case op < 8:
+		a.updateStatus()
+	case op < 13:
+		a.patch()
+	case op < 15:
+		a.apply()
+	case op == 15:
+		a.deleteCollection()
+	default:
+		a.delete()
+	}
+	if got := w.s.ResourceVersion(); got != strconv.FormatUint(w.now(), 10) {
+		w.t.Fatalf("server at %s, model at %d after %+v", got, w.now(), a)
+	}
+}
+
+// object is what a PUT or a POST sends; code is what it is refused with: 0 for not.
+func (a *attempt) object() (p *pod, code int32) {
+	p = newPod(a.k.Namespace, a.k.Name)
+	p.Spec.Node, p.Status.Phase, p.Labels = a.node, a.phase, map[string]string{"app": a.app}
+	if a.old == nil {
+		return p, 404
+	}
+	switch a.w.r.IntN(4) {
+	case 0:
+		p.ResourceVersion, code = "1", 409
+	case 1:
+		p.UID, code = "other", 409
+	case 2:
+		p.ResourceVersion, p.UID = a.old.ResourceVersion, a.old.UID
+	}
+	return p, code
+}
+
+func (a *attempt) create() {
+	p, _ := a.object()
+	a.phase, a.generation = "", 1
+	got, err := a.c.Create(a.w.t.Context(), p, metav1.CreateOptions{DryRun: a.dryRun})
+	a.judge("create", got, err, 0)
+}
+
+func (a *attempt) update() {
+	p, code := a.object()
+	a.keepStatus()
+	got, err := a.c.Update(a.w.t.Context(), p, metav1.UpdateOptions{DryRun: a.dryRun})
+	a.judge("update", got, err, code)
+}
+
+// keepStatus expects a write of all but the status.
+func (a *attempt) keepStatus() {
+	a.phase = ""
+	if a.old != nil {
+		a.phase, a.generation = a.old.Status.Phase, a.old.Generation
+		if a.old.Spec.Node != a.node {
+			a.generation++
+		}
+	}
+}
+
+func (a *attempt) updateStatus() {
+	p, code := a.object()
+	if a.old != nil {
+		a.node, a.app, a.generation = a.old.Spec.Node, a.old.Labels["app"], a.old.Generation
+	}
+	got, err := a.c.UpdateStatus(a.w.t.Context(), p, metav1.UpdateOptions{DryRun: a.dryRun})
+	a.judge("update of the status", got, err, code)
+}
+
+func (a *attempt) patch() {
+	code := int32(0)
+	if a.old == nil {
+		code = 404
+	}
+	kind := []types.PatchType{types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType}[a.w.r.IntN(3)]
+	data := fmt.Sprintf(`{"spec":{"node":%q},"status":{"phase":%q},"metadata":{"labels":{"app":%q}}}`, a.node, a.phase, a.app)
+	if kind == types.JSONPatchType {
+		data = fmt.Sprintf(`[{"op":"add","path":"/spec/node","value":%q},{"op":"add","path":"/metadata/labels","value":{"app":%q}}]`, a.node, a.app)
+	}
+	a.keepStatus()
+	got, err := a.c.Patch(a.w.t.Context(), a.k, kind, []byte(data), metav1.PatchOptions{DryRun: a.dryRun})
+	a.judge(string(kind), got, err, code)
+}
+
+func (a *attempt) apply() {
+	data := fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s, labels: {app: %q}}\nspec: {node: %q}\nstatus: {phase: %q}", a.k.Name, a.app, a.node, a.phase)
+	a.keepStatus()
+	if a.old == nil {
+		a.generation = 1
+	}
+	force := true
+	got, err := a.c.Patch(a.w.t.Context(), a.k, types.ApplyYAMLPatchType, []byte(data),
+		metav1.PatchOptions{DryRun: a.dryRun, FieldManager: apps[a.w.r.IntN(2)], Force: &force})
+	a.judge("apply", got, err, 0)
+}
+
+func (a *attempt) delete() {
+	opts, code := metav1.DeleteOptions{DryRun: a.dryRun}, int32(0)
+	switch stale := "1"; {
+	case a.old == nil:
+		code = 404
+	case a.w.r.IntN(3) == 0:
+		opts.Preconditions, code = &metav1.Preconditions{ResourceVersion: &stale}, 409
+	case a.w.r.IntN(2) == 0:
+		opts.Preconditions = &metav1.Preconditions{UID: &a.old.UID, ResourceVersion: &a.old.ResourceVersion}
+	}
+	err := a.c.Delete(a.w.t.Context(), a.k, opts)
+	if got := statusOf(err).Code; got != code {
+		a.w.t.Fatalf("delete of %s with %+v: %v, want %d", a.k, opts, err, code)
+	}
+	if code == 0 && a.dryRun == nil {
+		a.w.set(a.k, nil)
+	}
+}
+
+// deleteCollection deletes an app in a namespace: by the client that has the method, or by
+// HTTP.
+func (a *attempt) deleteCollection() {
+	t, selector := a.w.t, "app="+a.app
+	if c, ok := a.c.(*fake.Client[*pod]); ok {
+		check(t, c.DeleteCollection(t.Context(), metav1.DeleteOptions{DryRun: a.dryRun}, metav1.ListOptions{
+			LabelSelector: selector, FieldSelector: "metadata.namespace=" + a.k.Namespace,
+		}))
+	} else {
+		query := url.Values{"labelSelector": {selector}, "dryRun": a.dryRun}
+		if code, body := request(t, a.w.s, "DELETE", "/api/v1/namespaces/"+a.k.Namespace+"/pods?"+query.Encode(), "", ""); code != 200 {
+			t.Fatalf("%d %s", code, body)
+		}
+	}
+	if a.dryRun != nil {
+		return
+	}
+	for _, p := range a.w.list(a.w.now(), selected{namespace: a.k.Namespace, app: a.app}) {
+		a.w.set(key(p.Namespace, p.Name), nil)
+	}
+}
+
+// judge compares an answer with what the model expects, and notes the write.
+func (a *attempt) judge(verb string, got *pod, err error, code int32) {
+	t := a.w.t
+	t.Helper()
+	if c := statusOf(err).Code; c != code || (err != nil) != (code != 0) {
+		t.Fatalf("%s of %s: %v, want %d", verb, a.k, err, code)
+	}
+	if code != 0 {
+		return
+	}
+	if got.Spec.Node != a.node || got.Status.Phase != a.phase || got.Labels["app"] != a.app || got.Generation != a.generation {
+		t.Fatalf("%s of %s: got %+v\nof %+v\nwant %+v", verb, a.k, got, a.old, *a)
+	}
+	if a.old != nil && (got.UID != a.old.UID || !got.CreationTimestamp.Equal(&a.old.CreationTimestamp)) {
+		t.Fatalf("%s of %s made another object of it: %+v", verb, a.k, got)
+	}
+	switch {
+	case a.dryRun != nil:
+	case a.old == nil:
+		a.w.set(a.k, got)
+	default:
+		a.w.wrote(a.k, a.old, got)
+	}
+}
+
+// TestWritesAgainstModel writes at random by both clients, and reads by both as well.
+func TestWritesAgainstModel(t *testing.T) {
+	seeds := uint64(30)
+	if testing.Short() {
+		seeds = 8
+	}
+	for seed := range seeds {
+		w := &world{model: newModel(), t: t, r: rand.New(rand.NewPCG(seed, 3)), s: statusServer(t, fake.Options{})}
+		clients := writers(t, w.s)
+		for range 150 {
+			w.write(clients)
+			if w.r.IntN(8) == 0 {
+				w.checkWatch(randomSelection(w.r))
+				w.checkList(randomSelection(w.r))
+			}
+		}
+		want := slices.Collect(maps.Values(w.states[w.now()]))
+		for _, c := range clients {
+			var got []*pod
+			for p, err := range c.Items(t.Context(), metav1.ListOptions{Limit: 3}) {
+				check(t, err)
+				got = append(got, p)
+			}
+			order := func(p, q *pod) int { return strings.Compare(p.Namespace+"/"+p.Name, q.Namespace+"/"+q.Name) }
+			slices.SortFunc(want, order)
+			if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+				t.Fatalf("seed %d, by %T (-model +server):\n%s", seed, c, d)
+			}
+		}
+	}
+}
