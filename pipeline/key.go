@@ -1,0 +1,34 @@
+package pipeline
+
+import (
+	"runtime/debug"
+
+	"github.com/kinform/kinform/reflector"
+)
+
+// keys returns the program's key function with its panics kept from the process, and with
+// keys refused that nothing can be found by.
+func (p *Pipeline[K, T]) keys(key func(T) (K, error)) func(T) (K, error) {
+	return func(obj T) (k K, err error) {
+		defer func() {
+			if value := recover(); value != nil {
+				err = &PanicError{Where: "key function", Resource: p.resource, Value: value, Stack: debug.Stack()}
+			}
+		}()
+		k, err = key(obj)
+		switch {
+		case err != nil:
+		case k != k: // panics if K is an interface and the key in it does not compare
+			err = ErrUnequalKey
+		case k == *new(K):
+			err = ErrZeroKey
+		}
+		return k, err
+	}
+}
+
+// badObject reports an object that has no key.
+func (p *Pipeline[K, T]) badObject(bad *reflector.ObjectError) {
+	bad.Resource = p.resource
+	p.opts.OnError(bad)
+}

@@ -1,0 +1,189 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/reflector"
+)
+
+// Options configures a [Pipeline]. The zero value works.
+type Options[K comparable, T any] struct {
+	// Known is what the process function has taken in so far, for a function that keeps a
+	// store: it must be there when the function returns. Nil has the pipeline keep the
+	// newest object of every key.
+	Known deltafifo.Known[K, T]
+
+	// Resync is how often every known object is given to the process function again, as a
+	// Sync delta, unless something happened to it anyway. Zero or less means never.
+	Resync time.Duration
+
+	// Retry is how long all wait after a batch in which the process function failed, until
+	// what it failed for comes again. Zero means a second; negative means at once. A
+	// program that wants waits per key puts keys into a queue.Queue.
+	Retry time.Duration
+
+	// Limit is that of deltafifo.Options.
+	Limit int
+
+	// Reflector configures list and watch. Its OnError is not used.
+	Reflector reflector.Options
+
+	// OnError hears of everything that went wrong and that the pipeline goes on from:
+	// *reflector.RequestError, *reflector.ObjectError, *deltafifo.ProcessError. It is
+	// called from two goroutines. Nil logs each at level Warn to slog.Default().
+	OnError func(error)
+}
+
+// Pipeline passes what happens to a collection to a function.
+type Pipeline[K comparable, T any] struct {
+	// Set by New and never changed.
+	resource  string
+	process   func(K, []deltafifo.Delta[T]) error
+	opts      Options[K, T]
+	fifo      *deltafifo.DeltaFIFO[K, T]
+	reflector *reflector.Reflector[T]
+
+	running atomic.Bool
+}
+
+// New returns a pipeline that is not running. key gives an object's key, as store.KeyFunc
+// does. process is called in the goroutine of Run; the slice that it gets is the
+// pipeline's and may be used until it returns. An error makes the key come again.
+//
+// It returns [ErrNoProcess], [ErrNoKeyFunc], or reflector.ErrNoSource.
+func New[K comparable, T any](source reflector.Source[T], key func(T) (K, error), process func(K, []deltafifo.Delta[T]) error, opts Options[K, T]) (*Pipeline[K, T], error) {
+	switch {
+	case source == nil:
+		return nil, reflector.ErrNoSource
+	case key == nil:
+		return nil, ErrNoKeyFunc
+	case process == nil:
+		return nil, ErrNoProcess
+	}
+	if opts.OnError == nil {
+		opts.OnError = func(err error) { slog.Default().Warn("pipeline", "error", err) }
+	}
+	if opts.Retry == 0 {
+		opts.Retry = time.Second
+	}
+	if opts.Known == nil {
+		kept := &known[K, T]{objects: map[K]T{}}
+		opts.Known, process = kept, kept.after(process)
+	}
+	p := &Pipeline[K, T]{resource: source.Resource(), process: process, opts: opts}
+	p.fifo = deltafifo.New(opts.Known, deltafifo.Options{Limit: opts.Limit})
+	fetch := opts.Reflector
+	fetch.OnError = opts.OnError
+	var err error
+	p.reflector, err = reflector.New(source, NewSink(p.fifo, p.keys(key), p.badObject), fetch)
+	return p, err
+}
+
+// Synced is closed once the initial list has been processed; keys of it that failed do not
+// hold it up.
+func (p *Pipeline[K, T]) Synced() <-chan struct{} { return p.fifo.Synced() }
+
+// Stats returns the reflector's counters. Safe from any goroutine.
+func (p *Pipeline[K, T]) Stats() reflector.Stats { return p.reflector.Stats() }
+
+// Pending returns how many deltas wait for the process function. Safe from any goroutine.
+func (p *Pipeline[K, T]) Pending() int { return p.fifo.Len() }
+
+// Run lists, watches and processes until ctx is done, and then returns nil; what is
+// pending then is dropped. It returns [ErrRunning] when called twice, and a *[PanicError]
+// if the source, Known or OnError panicked. A panic of the process function goes on to the caller
+// of Run. Either way all goroutines that Run started have ended.
+func (p *Pipeline[K, T]) Run(ctx context.Context) error {
+	if !p.running.CompareAndSwap(false, true) {
+		return ErrRunning
+	}
+	run, cancel := context.WithCancelCause(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer p.fifo.Close()
+	defer cancel(nil)
+	wg.Go(func() {
+		p.contain("source", cancel, func() { cancel(p.reflector.Run(run)) })
+	})
+	if p.opts.Resync > 0 {
+		wg.Go(func() {
+			p.contain("known", cancel, func() { p.resync(run) })
+		})
+	}
+	p.consume(run, cancel)
+	if cause := context.Cause(run); ctx.Err() == nil {
+		return cause
+	}
+	return nil
+}
+
+// contain runs code that calls the program's. A panic of that, or its end of the goroutine,
+// ends the pipeline.
+func (p *Pipeline[K, T]) contain(where string, end context.CancelCauseFunc, run func()) {
+	returned := false
+	defer func() {
+		value := recover()
+		if returned {
+			return
+		}
+		if value == nil {
+			value = errGoexit
+		}
+		end(&PanicError{Where: where, Resource: p.resource, Value: value, Stack: debug.Stack()})
+	}()
+	run()
+	returned = true
+}
+
+// resync gives the known objects to the process function again and again, once there are
+// some. It waits for its turn at a full queue as the watch does.
+func (p *Pipeline[K, T]) resync(ctx context.Context) {
+	select {
+	case <-p.Synced():
+	case <-ctx.Done():
+		return
+	}
+	ticker := time.NewTicker(p.opts.Resync)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		if p.fifo.Resync(ctx) != nil {
+			return
+		}
+	}
+}
+
+// consume calls the process function until ctx is done.
+func (p *Pipeline[K, T]) consume(ctx context.Context, end context.CancelCauseFunc) {
+	for ctx.Err() == nil {
+		err := p.fifo.Process(ctx, p.process)
+		var failed *deltafifo.ProcessError[K]
+		if errors.As(err, &failed) {
+			p.contain("OnError", end, func() { p.opts.OnError(failed) })
+			wait(ctx, p.opts.Retry)
+		}
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
