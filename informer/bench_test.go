@@ -2,6 +2,7 @@ package informer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -46,8 +47,12 @@ func (f *feed) List(_ context.Context, _ metav1.ListOptions, yield func(reflecto
 	return metav1.ListMeta{ResourceVersion: strconv.Itoa(len(f.objects))}, nil
 }
 
-func (f *feed) Watch(ctx context.Context, _ metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
+func (f *feed) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
 	return func(yield func(reflector.Event[*widget], error) bool) {
+		if opts.SendInitialEvents != nil {
+			yield(reflector.Event[*widget]{}, errors.ErrUnsupported)
+			return
+		}
 		for sent := 0; ; {
 			select {
 			case <-ctx.Done():
@@ -118,5 +123,34 @@ func BenchmarkInitialSync(b *testing.B) {
 		<-reg.Synced()
 		cancel()
 		<-reg.Done()
+	}
+}
+
+// BenchmarkMutations measures what the detector costs per event and handler.
+func BenchmarkMutations(b *testing.B) {
+	for _, mode := range []informer.Mutations{informer.MutationsIgnored, informer.MutationsSampled, informer.MutationsAll} {
+		b.Run(fmt.Sprint("mode=", mode), func(b *testing.B) {
+			src := newFeed(10_000)
+			inf := newInformer(b, src, informer.Options[*widget]{OnError: ignore, Mutations: mode})
+			done, left := make(chan struct{}), b.N
+			reg := must1(inf.AddHandler(informer.HandlerFuncs[key, *widget]{
+				Updated: func(informer.Event[key, *widget]) {
+					if left--; left == 0 {
+						close(done)
+					}
+				},
+			}))(b)
+			defer func() { <-reg.Done() }()
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			go inf.Run(ctx)
+			if err := inf.WaitForSync(ctx); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			src.more <- b.N
+			<-done
+		})
 	}
 }

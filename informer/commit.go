@@ -1,6 +1,8 @@
 package informer
 
 import (
+	"slices"
+
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
@@ -14,14 +16,14 @@ type changes[K comparable, T any] struct {
 }
 
 // process commits batches until the informer is to stop.
-func (i *Informer[K, T]) process() error {
+func (i *Informer[K, T]) process(s *session[K, T]) error {
 	var c changes[K, T]
 	for {
-		batch, err := i.fifo.Pop(i.ctx)
+		batch, err := s.fifo.Pop(s.ctx)
 		if err != nil {
 			return err
 		}
-		if err := i.log.WaitLag(i.ctx, HandlerLag); err != nil {
+		if err := i.log.WaitLag(s.ctx, i.lag); err != nil {
 			return err
 		}
 		i.collect(&c, batch)
@@ -34,6 +36,8 @@ func (i *Informer[K, T]) process() error {
 
 // collect gathers what batch writes.
 func (i *Informer[K, T]) collect(c *changes[K, T], batch deltafifo.Batch[K, T]) {
+	c.ops = slices.Grow(c.ops, batch.Len()) // at once: a large list would be copied as it grows
+	c.deltas = slices.Grow(c.deltas, batch.Len())
 	for key, deltas := range batch.All() {
 		for n := range deltas {
 			d := &deltas[n]
@@ -60,20 +64,27 @@ func (i *Informer[K, T]) commit(c *changes[K, T], batch deltafifo.Batch[K, T]) e
 func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K, T]) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	i.cutLoose()
 	// Only a list can be older than the store, and only that of a server that was
 	// restored from a backup gets this far.
-	if older(batch.ResourceVersion(), i.store.ResourceVersion()) {
+	before := i.store.ResourceVersion()
+	if older(batch.ResourceVersion(), before) {
 		i.store.Rewind()
 	}
 	if err := i.store.Commit(batch.ResourceVersion(), c.ops); err != nil {
 		return err
 	}
+	i.settle(c, before)
+	begins := !i.hasSynced()
 	for n := range c.ops {
 		if ev, ok := eventOf(&c.ops[n], c.deltas[n]); ok {
+			ev.Initial = ev.Initial && begins
 			i.log.Append(ev)
+		} else if c.ops[n].Unchanged && i.unchanged > 0 {
+			i.log.Append(Event[K, T]{Type: Updated, Sync: true, Key: ev.Key, Object: c.ops[n].Old, Old: c.ops[n].Old})
 		}
 	}
-	if batch.EndsInitialList() {
+	if begins && batch.EndsInitialList() {
 		i.log.Append(Event[K, T]{Type: syncedMark})
 		close(i.synced)
 	}
@@ -81,8 +92,7 @@ func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K,
 	return nil
 }
 
-// eventOf returns what handlers are told of an op after its commit, and false for
-// nothing.
+// eventOf returns what the log is told of an op after its commit, and false for nothing.
 func eventOf[K comparable, T any](op *store.Op[K, T], d *deltafifo.Delta[T]) (Event[K, T], bool) {
 	ev := Event[K, T]{Key: op.Key, Object: op.Object}
 	switch {
@@ -90,9 +100,9 @@ func eventOf[K comparable, T any](op *store.Op[K, T], d *deltafifo.Delta[T]) (Ev
 		return ev, false
 	case d.FinalStateUnknown:
 		// The store's, which handlers saw last: the FIFO's can be one that was not taken.
-		ev.Type, ev.Object, ev.FinalStateUnknown = Deleted, op.Old, true
+		ev.Type, ev.Object, ev.Old, ev.FinalStateUnknown = Deleted, op.Old, op.Old, true
 	case op.Delete:
-		ev.Type = Deleted
+		ev.Type, ev.Old = Deleted, op.Old
 	case op.Had:
 		ev.Type, ev.Old = Updated, op.Old
 	default:
@@ -114,4 +124,9 @@ func (c *changes[K, T]) reset() {
 	clear(c.ops)
 	clear(c.deltas)
 	c.ops, c.deltas = c.ops[:0], c.deltas[:0]
+}
+
+// touches reports whether c changes the object of key. O(changes).
+func (c *changes[K, T]) touches(key K) bool {
+	return slices.ContainsFunc(c.ops, func(op store.Op[K, T]) bool { return op.Key == key })
 }

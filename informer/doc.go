@@ -11,15 +11,19 @@
 // least as new as the event. A delete carries the last known object and says whether the
 // final state is unknown. The objects of the initial list are flagged, and so are those
 // that a late handler is given to begin with: a handler can be added at any time.
+// [HandlerOptions] say what else it wants: a filter, resyncs, or to be left behind when it is
+// slow. [Informer.Events] is a handler in the form of a loop.
 //
 // Objects are shared by the store and all handlers: do not write to them.
 //
 // # Concurrency
 //
 // Each handler has a goroutine of its own and is called by it alone, one event at a time.
-// It may call everything here, its own removal included. A slow handler delays nobody
-// until it is [HandlerLag] events behind; then the informer stops taking in events, and
-// so does the watch, until the handler has caught up. No event is dropped.
+// It may call everything here, its own removal included; what waits ends with the informer
+// or with a context. A slow handler delays nobody until it is [HandlerLag] events behind;
+// then the informer stops taking in events, and so does the watch, until the handler has
+// caught up. No event is dropped. A handler with [LagCoalesce] is not waited for: it is told
+// of the difference when it goes on.
 //
 // Store reads are safe from any goroutine, at any time. A batch of changes is committed
 // in one step, so a reader never sees half of one.
@@ -31,8 +35,13 @@
 // # Lifetime and failures
 //
 // [Informer.Run] returns when its context is done and every goroutine that it started has
-// ended; what a handler had not been given by then is dropped. It returns nil then, and
-// an error only if the informer could not go on: a handler, the source or OnError
-// panicked ([*PanicError]). What it can go on from is reported to [Options.OnError], key
-// and index functions that panic included. The store can still be read after Run.
+// ended. It returns nil then, and an error only if the informer could not go on: a handler,
+// the source or OnError panicked ([*PanicError]). What it can go on from is reported to
+// [Options.OnError], key and index functions that panic included.
+//
+// The store can still be read after Run, and Run be called again: the store is then brought
+// up to date from where it stands, and handlers go on where they were. What a handler had
+// not been given when the informer stopped it is given then; the event that a handler
+// panicked on counts as given. Waits on the store itself outlast the stop, those on the
+// informer ([Informer.WaitForRV], [Informer.WaitFor]) end with it.
 package informer

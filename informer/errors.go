@@ -12,10 +12,19 @@ var (
 	// ErrNoKeyFunc is returned by New for a nil key function.
 	ErrNoKeyFunc = errors.New("informer: key function is nil")
 
-	// ErrRunning is returned by a second call of Run.
-	ErrRunning = errors.New("informer: Run was called before")
+	// ErrRunning is returned by Run while another call of it has not returned.
+	ErrRunning = errors.New("informer: is running")
 
-	// ErrStopped is returned by what makes no sense after Run has returned.
+	// ErrNoVersion is returned by Written and Deleted without a resourceVersion, or with one
+	// that cannot be compared (package k8s.io/apimachinery/pkg/util/resourceversion).
+	ErrNoVersion = errors.New("informer: no resourceVersion that compares")
+
+	// ErrTooManyWrites is returned by Written and Deleted when the watch is too far behind
+	// this process's writes.
+	ErrTooManyWrites = errors.New("informer: too many writes ahead of the watch")
+
+	// ErrStopped is returned by what needs an informer that runs, or will, after Run has
+	// returned and before it is called again.
 	ErrStopped = errors.New("informer: stopped")
 )
 
@@ -24,6 +33,8 @@ var (
 type PanicError struct {
 	// Where names what panicked, such as "handler".
 	Where string
+	// Handler is the handler's name if it was a handler or its filter.
+	Handler string
 	// Resource is the collection's name, Key the object's; empty where it is not known.
 	Resource, Key string
 	// Value is what was panicked with, Stack the stack at that point.
@@ -32,11 +43,74 @@ type PanicError struct {
 }
 
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("%s: %s panicked on object %q: %v\n%s", e.Resource, e.Where, e.Key, e.Value, e.Stack)
+	where := e.Where
+	if e.Handler != "" {
+		where = fmt.Sprintf("%s of %q", e.Where, e.Handler)
+	}
+	return fmt.Sprintf("%s: %s panicked on object %q: %v\n%s", e.Resource, where, e.Key, e.Value, e.Stack)
 }
 
 // Unwrap returns what was panicked with if that is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
+}
+
+// NotSyncingError says why a cache does not fill: the server refuses to list or watch the
+// resource, and will until somebody changes what it says. The informer goes on trying.
+type NotSyncingError struct {
+	// Resource is the collection's name, as reflector.Source.Resource returns it.
+	Resource string
+	// Err is the *reflector.RequestError of the last try. What it wraps is an
+	// *errors.StatusError of k8s.io/apimachinery/pkg/api/errors: Unauthorized, Forbidden,
+	// NotFound (no such resource, such as one whose CustomResourceDefinition is missing) or
+	// MethodNotAllowed (the resource cannot be listed or watched).
+	Err error
+}
+
+func (e *NotSyncingError) Error() string { return "cache does not sync: " + e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *NotSyncingError) Unwrap() error { return e.Err }
+
+// MutationError says that an object was written to which the informer shares: by a handler,
+// or by somebody who has it from the store. See [Mutations]. Its later states are as the
+// server has them; this one stays as it is.
+type MutationError struct {
+	// Resource is the collection's name, Key the object's.
+	Resource, Key string
+	// Handlers are the names of those that may have done it, in alphabetical order: found
+	// after a handler's call, those that were being called with the object; otherwise all
+	// that were given it. Empty if none was: somebody else has it from the store.
+	Handlers []string
+	// Diff is the difference, as package github.com/google/go-cmp/cmp writes it, with
+	// - for what the server sent. It is for people; its form changes.
+	Diff string
+
+	diff func() string // makes Diff; nil once it is made
+}
+
+func (e *MutationError) Error() string {
+	return fmt.Sprintf("%s: the shared object %q was written to; handlers that had it: %q; difference:\n%s", e.Resource, e.Key, e.Handlers, e.Diff)
+}
+
+// LostWriteError says that the watch did not bring what [Informer.Written] or
+// [Informer.Deleted] told of, and that reads are those of the store again. The watch is far
+// behind, the object does not belong to the informer's collection, or the server has lost
+// the write.
+type LostWriteError struct {
+	// Resource is the collection's name, Key the object's.
+	Resource, Key string
+	// ResourceVersion is that of the write.
+	ResourceVersion string
+	// Deleted says that it was a deletion.
+	Deleted bool
+}
+
+func (e *LostWriteError) Error() string {
+	what := "write"
+	if e.Deleted {
+		what = "deletion"
+	}
+	return fmt.Sprintf("%s: the watch did not bring the %s of object %q at resourceVersion %s", e.Resource, what, e.Key, e.ResourceVersion)
 }

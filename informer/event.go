@@ -45,12 +45,18 @@ type Event[K comparable, T any] struct {
 	// DeletedFinalStateUnknown in client-go.)
 	FinalStateUnknown bool
 
+	// Sync marks an Updated event without a change: Old and Object are the same, and the
+	// handler has seen it. Only handlers that asked for it get such events: by
+	// HandlerOptions.Resync or HandlerOptions.Unchanged.
+	Sync bool
+
 	// Key is the object's key, the same that the store has it under.
 	Key K
 
 	// Object is the new state; in a Deleted event, the last one known.
 	Object T
 
-	// Old is the state before, in an Updated event. It is zero in others.
+	// Old is the state before, in an Updated event. It is zero in others. (In the event log
+	// a Deleted event has it too: what handlers saw last, where Object is the final state.)
 	Old T
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
-	"github.com/kinform/kinform/store"
 )
 
 // isClosed reports whether ch is closed.
@@ -217,7 +216,7 @@ func TestHandlerPanicEndsRun(t *testing.T) {
 		if !errors.As(err, &panicked) || !errors.Is(err, cause) {
 			t.Fatalf("Run returned %v", err)
 		}
-		if panicked.Key != "a/w" || panicked.Where != "handler" || panicked.Resource != "widgets.example.com" {
+		if panicked.Key != "a/w" || panicked.Where != "handler" || panicked.Handler != "handler 1" || panicked.Resource != "widgets.example.com" {
 			t.Errorf("panic at %q, key %q, resource %q", panicked.Where, panicked.Key, panicked.Resource)
 		}
 		if !strings.Contains(err.Error(), "TestHandlerPanicEndsRun") {
@@ -330,38 +329,6 @@ func TestNoPanicIsLost(t *testing.T) {
 		}
 		if _, ok := find[*informer.PanicError](&heard); !ok {
 			t.Errorf("OnError heard %v, not of the panic", heard.all)
-		}
-	})
-}
-
-func TestStoreIsClosedAfterRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		inf := newInformer(t, source(t, newServer(t)), informer.Options[*widget]{})
-		stop := run(t, inf)
-		waited := make(chan error)
-		go func() { waited <- inf.Store().WaitForRV(context.Background(), "1000") }()
-		synctest.Wait()
-		stop()
-		if err := <-waited; !errors.Is(err, store.ErrClosed) {
-			t.Errorf("WaitForRV returned %v", err)
-		}
-	})
-}
-
-// TestHandlerWaitsForStoreWhileStopping: a handler has no context to know that the
-// informer stops, but the store it waits for tells it.
-func TestHandlerWaitsForStoreWhileStopping(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := newServer(t)
-		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
-		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
-		var waited error
-		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {
-			waited = inf.Store().WaitForRV(context.Background(), "1000")
-		})))(t)
-		run(t, inf)()
-		if !errors.Is(waited, store.ErrClosed) {
-			t.Errorf("WaitForRV returned %v", waited)
 		}
 	})
 }

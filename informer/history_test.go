@@ -14,15 +14,19 @@ import (
 // history is a handler that checks the contracts of the package for all it is called
 // with, and remembers what it saw.
 type history struct {
-	inf  *informer.Informer[key, *widget]
-	seen fake.Histories[key, *widget]
+	inf    *informer.Informer[key, *widget]
+	passes func(*widget) bool // the handler's filter
+	syncs  bool               // the handler may get events that are no changes
+	seen   fake.Histories[key, *widget]
 
 	mu     sync.Mutex
 	events []informer.Event[key, *widget]
 	faults []string
 }
 
-func newHistory(inf *informer.Informer[key, *widget]) *history { return &history{inf: inf} }
+func newHistory(inf *informer.Informer[key, *widget]) *history {
+	return &history{inf: inf, syncs: true, passes: func(*widget) bool { return true }}
+}
 
 func (h *history) Handle(ev informer.Event[key, *widget]) {
 	switch ev.Type {
@@ -38,6 +42,15 @@ func (h *history) Handle(ev informer.Event[key, *widget]) {
 	h.events = append(h.events, ev)
 	if ev.Type != informer.Updated && ev.Old != nil {
 		h.fault(ev, "it has an old object")
+	}
+	if ev.Sync != (ev.Type == informer.Updated && ev.Old == ev.Object) {
+		h.fault(ev, "it is flagged as a sync and is none, or the other way round")
+	}
+	if ev.Sync && !h.syncs {
+		h.fault(ev, "it is a sync that nobody asked for")
+	}
+	if !h.passes(ev.Object) && ev.Type != informer.Deleted || ev.Old != nil && !h.passes(ev.Old) {
+		h.fault(ev, "it does not pass the filter")
 	}
 	h.checkStore(ev)
 }
@@ -80,16 +93,28 @@ func (h *history) checkEvents(t testing.TB, name string) {
 func (h *history) check(t testing.TB, name string) {
 	t.Helper()
 	h.checkEvents(t, name)
-	live := 0
+	live, want := 0, 0
+	for w := range h.inf.Store().Values() {
+		if h.passes(w) {
+			want++
+		}
+	}
 	for k, last := range h.seen.Live() {
 		live++
 		if stored, _ := h.inf.Store().Get(k); stored != last {
 			t.Errorf("%s: saw another %v last than the store has", name, k)
 		}
 	}
-	if live != h.inf.Store().Len() {
-		t.Errorf("%s: ended up with %d objects, the store with %d", name, live, h.inf.Store().Len())
+	if live != want {
+		t.Errorf("%s: ended up with %d objects, the store with %d", name, live, want)
 	}
+}
+
+// count returns how many events the handler saw.
+func (h *history) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.events)
 }
 
 // types returns what the handler saw of k, such as "Added Updated".
@@ -109,6 +134,9 @@ func (h *history) types(k key) (s string) {
 		}
 		if ev.FinalStateUnknown {
 			s += "(unknown)"
+		}
+		if ev.Sync {
+			s += "(sync)"
 		}
 	}
 	return s

@@ -1,13 +1,11 @@
 package informer
 
 import (
-	"context"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/reflector"
@@ -30,10 +28,18 @@ type Options[T any] struct {
 	// that up while it runs. Nil logs each at level Warn to slog.Default().
 	OnError func(error)
 
-	// Backoff, PageSize and WatchTimeout are those of reflector.Options.
-	Backoff      reflector.Backoff
-	PageSize     int64
-	WatchTimeout time.Duration
+	// The next eight are those of reflector.Options, which documents them.
+	Backoff            reflector.Backoff
+	PageSize           int64
+	WatchTimeout       time.Duration
+	DisableWatchList   bool
+	FirstVersion       *string
+	ForcePages         bool
+	IdleTimeout        time.Duration
+	InternalErrorRetry time.Duration
+
+	// Mutations looks for code that writes to shared objects. The zero value does not.
+	Mutations Mutations
 
 	// Pending is how many changes may wait for the store before the watch is made to
 	// wait. Zero or less means deltafifo.DefaultLimit.
@@ -46,35 +52,42 @@ type phase uint8
 const (
 	notStarted phase = iota
 	running
-	stopped
+	stopping // until Run returns
+	stopped  // until Run is called again
 )
 
 // Informer keeps a store equal to a source and tells handlers what changes. See the
 // package documentation.
 type Informer[K comparable, T any] struct {
 	// Set by New and never changed.
-	source    reflector.Source[T]
-	key       store.KeyFunc[K, T]
-	opts      Options[T]
-	store     *store.Store[K, T]
-	fifo      *deltafifo.DeltaFIFO[K, T]
-	reflector *reflector.Reflector[T]
-	synced    chan struct{} // closed when the initial list is in the store
-	ended     chan struct{} // closed when Run returns
+	source reflector.Source[T]
+	key    store.KeyFunc[K, T]
+	opts   Options[T]
+	store  *store.Store[K, T]
+	synced chan struct{} // closed when the initial list is in the store
+	lag    uint64        // HandlerLag; less in tests
 
+	refusal    refusal       // why the initial list does not come
 	badObjects atomic.Uint64 // that the informer found, beside the reflector's
 
-	// Set by Run before any other goroutine can look.
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	wg     sync.WaitGroup
+	detector *detector[K, T] // nil for none; set by New
+
+	written written[K, T] // by this process, and ahead of the store
+
+	// The run that goes on, or the next one before the first, or the last one. Set with mu
+	// held.
+	session atomic.Pointer[session[K, T]]
 
 	// mu is held while a batch is committed and put into the log, so that a handler
 	// which is added sees the store and the log at one and the same moment. Nothing
 	// waits for a handler or for the network with it held.
 	mu        sync.Mutex
 	phase     phase
+	past      reflector.Stats // of the sessions before
 	listeners map[*listener[K, T]]struct{}
+	loose     []*listener[K, T] // those that coalesce
+	unchanged int               // number of those that want unchanged objects
+	named     int               // number of handlers that were added
 	log       eventlog.Log[Event[K, T]]
 }
 
@@ -97,7 +110,8 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 		key:       key,
 		opts:      opts,
 		synced:    make(chan struct{}),
-		ended:     make(chan struct{}),
+		lag:       HandlerLag,
+		detector:  newDetector[K, T](opts.Mutations),
 		listeners: map[*listener[K, T]]struct{}{},
 	}
 	var err error
@@ -105,16 +119,11 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 	if err != nil {
 		return nil, err
 	}
-	i.fifo = deltafifo.New(deltafifo.Known[K, T](i.store.Reader()), deltafifo.Options{Limit: opts.Pending})
-	i.reflector, err = reflector.New(source, &sink[K, T]{inf: i}, reflector.Options{
-		Backoff:      opts.Backoff,
-		PageSize:     opts.PageSize,
-		WatchTimeout: opts.WatchTimeout,
-		OnError:      i.report,
-	})
+	next, err := i.newSession()
 	if err != nil {
 		return nil, err
 	}
+	i.session.Store(next)
 	return i, nil
 }
 
@@ -123,59 +132,3 @@ func (i *Informer[K, T]) Resource() string { return i.source.Resource() }
 
 // Store returns the reading side of the cache. It is empty until the initial list is in.
 func (i *Informer[K, T]) Store() *store.Reader[K, T] { return i.store.Reader() }
-
-// Synced is closed once the initial list is in the store.
-func (i *Informer[K, T]) Synced() <-chan struct{} { return i.synced }
-
-// WaitForSync waits until the initial list is in the store. It returns ctx's error, or
-// [ErrStopped] if the informer stopped before.
-func (i *Informer[K, T]) WaitForSync(ctx context.Context) error {
-	select {
-	case <-i.synced:
-		return nil
-	default:
-	}
-	select {
-	case <-i.synced:
-		return nil
-	case <-i.ended:
-		return ErrStopped
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// hasSynced reports whether the initial list is in the store. With mu held it stays so.
-func (i *Informer[K, T]) hasSynced() bool {
-	select {
-	case <-i.synced:
-		return true
-	default:
-		return false
-	}
-}
-
-// Stats counts what an informer did and holds.
-type Stats struct {
-	// Stats are the reflector's counters; BadObjects also counts what has no key and what
-	// the store did not take.
-	reflector.Stats
-	// Objects is the number of objects in the store, Pending the number of changes that
-	// wait for it.
-	Objects, Pending int
-	// ResourceVersion is the store's.
-	ResourceVersion string
-}
-
-// Stats returns the counters. Safe from any goroutine; they are read one by one and need
-// not be of the same moment.
-func (i *Informer[K, T]) Stats() Stats {
-	fetched := i.reflector.Stats()
-	fetched.BadObjects += i.badObjects.Load()
-	return Stats{
-		Stats:           fetched,
-		Objects:         i.store.Len(),
-		Pending:         i.fifo.Len(),
-		ResourceVersion: i.store.ResourceVersion(),
-	}
-}

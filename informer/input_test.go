@@ -8,6 +8,7 @@ import (
 	"iter"
 	"math"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -65,58 +66,6 @@ func TestAddHandlerRefusesNil(t *testing.T) {
 	}
 }
 
-func TestAfterRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := newServer(t)
-		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
-		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
-		run(t, inf)()
-		if err := inf.Run(context.Background()); !errors.Is(err, informer.ErrRunning) {
-			t.Errorf("second Run returned %v", err)
-		}
-		if _, err := inf.AddHandler(newHistory(inf)); !errors.Is(err, informer.ErrStopped) {
-			t.Errorf("AddHandler returned %v", err)
-		}
-		if err := inf.WaitForSync(context.Background()); err != nil {
-			t.Errorf("WaitForSync returned %v though it had synced", err)
-		}
-		if inf.Store().Len() != 1 {
-			t.Error("the store cannot be read any more")
-		}
-	})
-}
-
-func TestWaitForSync(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := newServer(t)
-		forbidden := fake.Refusal(403, metav1.StatusReasonForbidden, 0)
-		if err := server.Inject(fake.Fault{Verb: fake.VerbList, Times: -1, Status: forbidden}); err != nil {
-			t.Fatal(err)
-		}
-		var heard errorsOf
-		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: heard.add})
-		stop := run(t, inf)
-		ctx, cancel := context.WithCancel(context.Background())
-		waited := make(chan error, 2)
-		go func() { waited <- inf.WaitForSync(ctx) }()
-		synctest.Wait()
-		cancel()
-		if err := <-waited; !errors.Is(err, context.Canceled) {
-			t.Errorf("WaitForSync returned %v, want its context's error", err)
-		}
-		go func() { waited <- inf.WaitForSync(context.Background()) }()
-		synctest.Wait()
-		stop()
-		if err := <-waited; !errors.Is(err, informer.ErrStopped) {
-			t.Errorf("WaitForSync returned %v, want ErrStopped", err)
-		}
-		failed, ok := find[*reflector.RequestError](&heard)
-		if !ok || failed.Verb != "list" || !errors.Is(failed, forbidden) {
-			t.Errorf("OnError heard %v, want the refused list", heard.all)
-		}
-	})
-}
-
 // script is a source whose lists and watches are given beforehand.
 type script struct {
 	lists   []scriptedList
@@ -148,8 +97,12 @@ func (s *script) List(ctx context.Context, _ metav1.ListOptions, yield func(refl
 	return metav1.ListMeta{ResourceVersion: list.rv}, nil
 }
 
-func (s *script) Watch(ctx context.Context, _ metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
+func (s *script) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
 	return func(yield func(reflector.Event[*widget], error) bool) {
+		if opts.SendInitialEvents != nil {
+			yield(reflector.Event[*widget]{}, errors.ErrUnsupported)
+			return
+		}
 		if len(s.watches) == 0 {
 			<-ctx.Done()
 			return
@@ -342,8 +295,12 @@ func (s *holders) List(_ context.Context, _ metav1.ListOptions, yield func(refle
 	return metav1.ListMeta{ResourceVersion: fmt.Sprint(s.lists)}, nil
 }
 
-func (s *holders) Watch(context.Context, metav1.ListOptions) iter.Seq2[reflector.Event[*holder], error] {
-	return func(yield func(reflector.Event[*holder], error) bool) { yield(reflector.Event[*holder]{}, errGone) }
+func (s *holders) Watch(_ context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[*holder], error] {
+	err := error(errGone)
+	if opts.SendInitialEvents != nil {
+		err = errors.ErrUnsupported
+	}
+	return func(yield func(reflector.Event[*holder], error) bool) { yield(reflector.Event[*holder]{}, err) }
 }
 
 func TestPanicInOnErrorEndsRun(t *testing.T) {
@@ -354,6 +311,34 @@ func TestPanicInOnErrorEndsRun(t *testing.T) {
 		if err := inf.Run(t.Context()); !errors.As(err, &panicked) || panicked.Where != "OnError" {
 			t.Errorf("Run returned %v", err)
 		}
+	})
+}
+
+// TestGoexitInOnError ends the goroutine that Run was called in; Run leaves nothing behind.
+func TestGoexitInOnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+		calls := 0
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{
+			Indexes: index.Of(index.New("bad", func([]string, *widget) []string { panic("index") })),
+			OnError: func(error) {
+				if calls++; calls == 1 {
+					runtime.Goexit()
+				}
+			},
+		})
+		reg := must1(inf.AddHandler(newHistory(inf)))(t)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = inf.Run(t.Context())
+		}()
+		<-ended
+		if calls == 0 || !isClosed(reg.Done()) {
+			t.Errorf("OnError was called %d times; the handler is done: %t", calls, isClosed(reg.Done()))
+		}
+		run(t, inf)()
 	})
 }
 
@@ -409,7 +394,7 @@ func TestNamelessItemsOfAServer(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				inf := newInformer(t, src, informer.Options[*widget]{OnError: ignore, Backoff: reflector.Backoff{Jitter: -1}})
+				inf := newInformer(t, src, informer.Options[*widget]{DisableWatchList: true, OnError: ignore, Backoff: reflector.Backoff{Jitter: -1}})
 				stop := run(t, inf)
 				time.Sleep(2 * time.Second)
 				synctest.Wait()

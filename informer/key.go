@@ -24,15 +24,22 @@ func (i *Informer[K, T]) keyOf(obj T) (key K, err error) {
 			err = i.panicked("key function", "", value)
 		}
 	}()
-	key, err = i.key(obj)
-	switch {
-	case err != nil:
-	case key != key: // panics if K is an interface and the key in it does not compare
-		err = errUnequalKey
-	case key == *new(K):
-		err = errZeroKey
+	if key, err = i.key(obj); err == nil {
+		err = checkKey(key)
 	}
 	return key, err
+}
+
+// checkKey returns why nothing can be stored under key. It panics if K is an interface and
+// the key in it does not compare.
+func checkKey[K comparable](key K) error {
+	switch {
+	case key != key:
+		return errUnequalKey
+	case key == *new(K):
+		return errZeroKey
+	}
+	return nil
 }
 
 // badObject reports and counts an object that the informer itself could not use.
@@ -40,32 +47,6 @@ func (i *Informer[K, T]) badObject(bad *reflector.ObjectError) {
 	bad.Resource = i.Resource()
 	i.badObjects.Add(1)
 	i.report(bad)
-}
-
-// keeper returns which keys may be those of objects that a list had but that could not be
-// used: nil for none. All that is known of such an object is its name, so it may be any
-// cached object that has that name or none; and any object at all if its name is not
-// known, unless it is known to have none. The function is for the FIFO, under its lock.
-func (i *Informer[K, T]) keeper(skipped []*reflector.ObjectError) func(K) bool {
-	names := map[string]bool{}
-	for _, bad := range skipped {
-		if bad.Key != "" {
-			names[bad.Key] = true
-		} else if !errors.Is(bad, reflector.ErrNoName) {
-			return func(K) bool { return true }
-		}
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	return func(key K) bool {
-		obj, ok := i.store.Get(key)
-		if !ok {
-			return true // it is on its way into the store
-		}
-		object, ok := any(obj).(metav1.Object)
-		return !ok || names[nameString(types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()})]
-	}
 }
 
 // keyString is key for people.

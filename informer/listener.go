@@ -2,83 +2,231 @@ package informer
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/store"
 )
 
-// listener calls one handler. The goroutine that start begins owns all of it but reg.
+// listener calls one handler. The goroutine that calls it owns all that is not said to be
+// otherwise. Between two runs nobody does.
 type listener[K comparable, T any] struct {
+	// Set when it is registered and never changed.
 	reg     *Registration
 	inf     *Informer[K, T]
 	handler Handler[K, T]
-	cursor  *eventlog.Cursor[Event[K, T]]
+	opts    HandlerOptions[T]
+	loop    bool // called by a loop over Events, not by a goroutine of a session
 
-	late  bool                 // added after the initial list
-	found store.Snapshot[K, T] // what a late one is told of first; zero once it was
-	key   K                    // of the event that the handler was called for last
+	// Guarded by the informer's mu.
+	active   bool           // the handler is being called
+	leaving  bool           // it is to be removed, or is
+	overrun  *overrun[K, T] // what it missed; set by the writer that has cut the cursor
+	overruns uint64
+
+	// Written with mu held, by the goroutine that owns the rest.
+	cursor *eventlog.Cursor[Event[K, T]]
+
+	late     bool                 // has not been given all that it found yet
+	found    store.Snapshot[K, T] // what a late one is told of first; zero once it was
+	replayed int                  // number of objects of found that it was told of
+	synced   bool
+
+	rest    []Event[K, T]  // of the last run of the log, or of an overrun: not handled yet
+	due     time.Time      // when to resync next
+	touched map[K]struct{} // handled since the resync began; nil if there is none
+	key     K              // of the event that the handler was called for last
+	doing   string         // what is being called
 }
 
+// What a listener can be doing, as PanicError.Where names it.
+const (
+	handling  = "handler"
+	filtering = "filter"
+)
+
 // start begins to call l's handler. Called with mu held, while the informer runs.
-func (i *Informer[K, T]) start(l *listener[K, T]) {
-	i.wg.Go(func() {
+func (i *Informer[K, T]) start(s *session[K, T], l *listener[K, T]) {
+	if l.loop || l.active {
+		return
+	}
+	l.active = true
+	l.reg.begin()
+	s.wg.Go(func() {
 		defer i.end(l)
-		i.contain("handler", func() string { return keyString(l.key) }, func() { l.run(i.ctx) })
+		i.contain(s, handling, l.describe, func() { l.run(s.ctx) })
 	})
 }
 
-// end lets go of l, whose handler will not be called again.
-func (i *Informer[K, T]) end(l *listener[K, T]) {
-	l.cursor.Close()
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	delete(i.listeners, l)
-	close(l.reg.done)
+// describe completes the error for a panic of the handler.
+func (l *listener[K, T]) describe(err *PanicError) {
+	err.Where, err.Handler, err.Key = l.doing, l.opts.Name, keyString(l.key)
 }
 
-// run calls the handler until it is removed or the informer stops.
+// end lets go of l, whose handler will not be called again unless the informer is run
+// again.
+func (i *Informer[K, T]) end(l *listener[K, T]) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	l.active = false
+	if l.leaving {
+		i.forget(l)
+	}
+	l.reg.cease()
+}
+
+// forget takes l off for good. Called with mu held.
+func (i *Informer[K, T]) forget(l *listener[K, T]) {
+	l.reg.removed.Store(true)
+	l.cursor.Close()
+	l.overrun = nil
+	if _, there := i.listeners[l]; there && l.opts.Unchanged {
+		i.unchanged--
+	}
+	delete(i.listeners, l)
+	i.loose = slices.DeleteFunc(i.loose, func(other *listener[K, T]) bool { return other == l })
+	l.reg.cease()
+}
+
+// run calls the handler until it is removed or ctx is done.
 func (l *listener[K, T]) run(ctx context.Context) {
 	if l.late && !l.replay(ctx) {
 		return
 	}
-	for {
-		events, err := l.cursor.Next(ctx)
-		if err != nil {
-			return
-		}
-		for n := range events {
-			if !l.handle(ctx, &events[n]) {
+	l.setDue(time.Now().Add(l.firstResync()))
+	for l.handleRest(ctx) {
+		if l.isDue() {
+			if !l.resync(ctx) {
 				return
 			}
+			continue
+		}
+		events, err := l.next(ctx)
+		switch {
+		case err == nil:
+			l.rest = events
+		case ctx.Err() != nil:
+			return
+		case l.isDue():
+		case !l.catchUp():
+			return
 		}
 	}
 }
 
-// replay tells a late handler what it found. It returns false if the handler is to end.
+// next waits for a run of the log, or until it is time to resync.
+func (l *listener[K, T]) next(ctx context.Context) ([]Event[K, T], error) {
+	if l.opts.Resync <= 0 {
+		return l.cursor.Next(ctx)
+	}
+	if events, err := l.cursor.TryNext(); err != nil || events != nil {
+		return events, err
+	}
+	ctx, cancel := context.WithDeadline(ctx, l.due)
+	defer cancel()
+	return l.cursor.Next(ctx)
+}
+
+// replay tells a late handler what it found, from where an earlier run had to leave off.
+// It returns false if the handler is to end.
 func (l *listener[K, T]) replay(ctx context.Context) bool {
+	n := 0
 	for key, obj := range l.found.All() {
-		if !l.handle(ctx, &Event[K, T]{Type: Added, Initial: true, Key: key, Object: obj}) {
+		if n++; n <= l.replayed {
+			continue // the order of a snapshot does not change
+		}
+		if !l.goesOn(ctx) {
 			return false
 		}
+		l.replayed++
+		l.deliver(&Event[K, T]{Type: Added, Initial: true, Key: key, Object: obj})
 	}
-	l.found = store.Snapshot[K, T]{}
-	close(l.reg.synced)
+	l.late, l.found = false, store.Snapshot[K, T]{}
+	l.hasSynced()
 	return true
 }
 
-// handle calls the handler for one entry of the log. It returns false if the handler is
-// to end.
-func (l *listener[K, T]) handle(ctx context.Context, ev *Event[K, T]) bool {
-	if l.reg.removed.Load() || ctx.Err() != nil {
+// handleRest calls the handler for the rest of a run. It returns false if the handler is
+// to end; what is left then is for the next time.
+func (l *listener[K, T]) handleRest(ctx context.Context) bool {
+	for len(l.rest) > 0 {
+		if !l.goesOn(ctx) {
+			return false
+		}
+		ev := &l.rest[0]
+		l.rest = l.rest[1:] // first, since the handler may not return
+		switch {
+		case ev.Type == syncedMark:
+			l.hasSynced()
+		case ev.Sync && !l.opts.Unchanged:
+		default:
+			if l.touched != nil {
+				l.touched[ev.Key] = struct{}{}
+			}
+			l.deliver(ev)
+		}
+	}
+	l.rest = nil
+	return true
+}
+
+// goesOn reports whether the handler may be called once more.
+func (l *listener[K, T]) goesOn(ctx context.Context) bool {
+	return !l.reg.removed.Load() && ctx.Err() == nil
+}
+
+func (l *listener[K, T]) hasSynced() {
+	if !l.synced {
+		l.synced = true
+		close(l.reg.synced)
+	}
+}
+
+// deliver calls the handler, if its filter lets it.
+func (l *listener[K, T]) deliver(ev *Event[K, T]) {
+	if l.inf.detector == nil {
+		l.call(ev)
+		return
+	}
+	l.inf.detector.enter(l.opts.Name, ev)
+	l.call(ev)
+	l.inf.tellMutations(l.inf.detector.leave(l.opts.Name, ev))
+}
+
+func (l *listener[K, T]) call(ev *Event[K, T]) {
+	l.key = ev.Key
+	out := *ev
+	if l.opts.Filter != nil {
+		l.doing = filtering
+		if !filter(&out, l.opts.Filter) {
+			return
+		}
+	}
+	if out.Type == Deleted {
+		out.Old = *new(T)
+	}
+	l.doing = handling
+	l.handler.Handle(out)
+}
+
+// filter makes of ev what it is to a handler that sees only what passes, and reports
+// whether it is anything. Objects that there are not are not asked about.
+func filter[K comparable, T any](ev *Event[K, T], pass func(T) bool) bool {
+	switch {
+	case ev.Type == Deleted:
+		return pass(ev.Old) // what the handler saw last, which the final state may differ from
+	case ev.Type != Updated || ev.Sync:
+		return pass(ev.Object)
+	}
+	switch before, after := pass(ev.Old), pass(ev.Object); {
+	case before && after:
+	case after:
+		ev.Type, ev.Old = Added, *new(T)
+	case before:
+		ev.Type, ev.Object = Deleted, ev.Old
+	default:
 		return false
 	}
-	if ev.Type == syncedMark {
-		if !l.late {
-			close(l.reg.synced)
-		}
-		return true
-	}
-	l.key = ev.Key
-	l.handler.Handle(*ev)
 	return true
 }

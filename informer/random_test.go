@@ -1,8 +1,11 @@
 package informer_test
 
 import (
+	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,15 +17,21 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
+var (
+	seeds     = flag.Uint64("seeds", 1000, "number of random schedules; 10000 take minutes")
+	firstSeed = flag.Uint64("seed", 0, "the first of them")
+)
+
 // TestRandomSchedules runs many short lives of an informer in virtual time: random
-// writes, faults of every kind, handlers that come, go and dawdle. Each life must end
-// with the store equal to the server and with legal histories.
+// writes, faults of every kind, stops and restarts, handlers with all kinds of options that
+// come, go and dawdle. Each life must end with the store equal to the server and with legal
+// histories.
 func TestRandomSchedules(t *testing.T) {
-	seeds := uint64(2000)
+	n := *seeds
 	if testing.Short() {
-		seeds = 100
+		n = min(n, 100)
 	}
-	for seed := range seeds {
+	for seed := *firstSeed; seed < *firstSeed+n; seed++ {
 		if !t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { newLife(t, seed).run() })
 		}) {
@@ -38,21 +47,31 @@ type life struct {
 	server *fake.Server
 	inf    *informer.Informer[key, *widget]
 
-	histories []*history
-	names     []string
-	regs      []*informer.Registration
+	stop     func()
+	handlers []*member
+	loops    sync.WaitGroup
+}
+
+// member is a handler, or a loop over events.
+type member struct {
+	*history
+	name string
+	reg  *informer.Registration // nil for a loop
+	left chan struct{}          // closed when the loop has ended
 }
 
 func newLife(t *testing.T, seed uint64) *life {
 	r := rand.New(rand.NewPCG(seed, 1))
 	l := &life{t: t, rand: r, server: newServer(t)}
 	l.inf = newInformer(t, source(t, l.server), informer.Options[*widget]{
-		OnError:      ignore,
-		PageSize:     int64(r.IntN(5)) - 1,
-		Pending:      1 + r.IntN(20),
-		WatchTimeout: time.Duration(1+r.IntN(60)) * time.Second,
-		Backoff:      reflector.Backoff{Random: rand.New(rand.NewPCG(seed, 3)).Float64},
+		OnError:          ignore,
+		PageSize:         int64(r.IntN(5)) - 1,
+		Pending:          1 + r.IntN(20),
+		WatchTimeout:     time.Duration(1+r.IntN(60)) * time.Second,
+		DisableWatchList: r.IntN(2) == 0,
+		Backoff:          reflector.Backoff{Random: rand.New(rand.NewPCG(seed, 3)).Float64},
 	})
+	informer.SetLag(l.inf, uint64(1+r.IntN(20)))
 	return l
 }
 
@@ -63,39 +82,72 @@ func (l *life) run() {
 	if l.rand.IntN(2) == 0 {
 		l.addHandler()
 	}
-	stop := run(l.t, l.inf)
+	l.stop = run(l.t, l.inf)
 	for range 100 {
 		l.step()
 	}
 	l.quiet()
 	l.check()
-	stop()
+	l.stop()
+	l.loops.Wait()
 }
 
 func (l *life) step() {
 	switch n := l.rand.IntN(100); {
-	case n < 60:
+	case n < 58:
 		l.write()
-	case n < 64:
+	case n < 62:
 		l.server.DropWatches()
-	case n < 68:
+	case n < 66:
 		if err := l.server.Compact(l.server.ResourceVersion()); err != nil {
 			l.t.Fatal(err)
 		}
-	case n < 74:
+	case n < 72:
 		l.fault()
-	case n < 77:
+	case n < 75:
 		l.server.Bookmark()
-	case n < 81:
+	case n < 79:
 		l.addHandler()
-	case n < 84:
-		if len(l.regs) > 0 {
-			l.regs[l.rand.IntN(len(l.regs))].Remove()
-		}
+	case n < 80:
+		l.addLoop()
+	case n < 83:
+		l.removeHandler()
+	case n < 85:
+		l.restart()
 	case n < 96:
 		time.Sleep(time.Duration(l.rand.IntN(5000)) * time.Millisecond)
 	default:
 		synctest.Wait()
+	}
+}
+
+// restart stops the informer and runs it again, with things happening in between.
+func (l *life) restart() {
+	l.stop()
+	for range l.rand.IntN(5) {
+		switch l.rand.IntN(4) {
+		case 0:
+			l.addHandler()
+		case 1:
+			l.removeHandler()
+		default:
+			l.write()
+		}
+	}
+	l.stop = run(l.t, l.inf)
+}
+
+func (l *life) removeHandler() {
+	if len(l.handlers) == 0 {
+		return
+	}
+	m := l.handlers[l.rand.IntN(len(l.handlers))]
+	switch {
+	case m.reg == nil:
+	case l.rand.IntN(2) == 0:
+		m.reg.Drain()
+	default:
+		m.reg.Remove()
 	}
 }
 
@@ -143,19 +195,64 @@ func (l *life) fault() {
 	}
 }
 
-// addHandler adds one that checks all it sees, and that takes its time for some.
+// addHandler adds one that checks all it sees, that wants this or that, and that takes its
+// time for some.
 func (l *life) addHandler() {
-	h := newHistory(l.inf)
+	m := l.newMember()
+	handle := l.dawdling(m)
+	m.reg = must1(l.inf.AddHandler(informer.HandlerFunc[key, *widget](handle), l.options(m)))(l.t)
+}
+
+// addLoop adds a loop over the events, which ends by itself at times.
+func (l *life) addLoop() {
+	m := l.newMember()
+	handle, opts := l.dawdling(m), l.options(m)
+	m.left = make(chan struct{})
+	leaves := l.rand.IntN(40)
+	l.loops.Go(func() {
+		defer close(m.left)
+		for ev := range l.inf.Events(context.Background(), opts) {
+			handle(ev)
+			if leaves--; leaves == 0 {
+				return
+			}
+		}
+	})
+}
+
+func (l *life) newMember() *member {
+	m := &member{history: newHistory(l.inf), name: fmt.Sprint("handler ", len(l.handlers))}
+	l.handlers = append(l.handlers, m)
+	return m
+}
+
+func (l *life) options(m *member) handlerOptions {
+	opts := handlerOptions{Name: m.name}
+	if l.rand.IntN(3) == 0 {
+		node := fmt.Sprint("n", l.rand.IntN(3))
+		opts.Filter = func(w *widget) bool { return w.Spec.Node == node }
+		m.passes = opts.Filter
+	}
+	if l.rand.IntN(3) == 0 {
+		opts.Resync = time.Duration(1+l.rand.IntN(20)) * time.Second
+	}
+	opts.Unchanged = l.rand.IntN(3) == 0
+	if l.rand.IntN(3) == 0 {
+		opts.Lag = informer.LagCoalesce
+	}
+	m.name = fmt.Sprintf("%+v", opts)
+	m.syncs = opts.Unchanged || opts.Resync > 0
+	return opts
+}
+
+func (l *life) dawdling(m *member) func(informer.Event[key, *widget]) {
 	slow, r := l.rand.IntN(3) == 0, rand.New(rand.NewPCG(l.rand.Uint64(), 2))
-	reg := must1(l.inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
-		h.Handle(ev)
+	return func(ev informer.Event[key, *widget]) {
+		m.Handle(ev)
 		if slow && r.IntN(4) == 0 {
 			time.Sleep(time.Duration(r.IntN(1000)) * time.Millisecond)
 		}
-	})))(l.t)
-	l.histories = append(l.histories, h)
-	l.names = append(l.names, fmt.Sprint("handler ", len(l.histories)))
-	l.regs = append(l.regs, reg)
+	}
 }
 
 // quiet ends the faults and lets everything catch up. A hung watch ends with its timeout.
@@ -172,16 +269,28 @@ func (l *life) check() {
 		l.t.Errorf("the store is not the server's list (-server +store): %v\n%s", err, diff)
 	}
 	l.checkIndex()
-	for n, h := range l.histories {
-		if isClosed(l.regs[n].Done()) {
-			h.checkEvents(l.t, l.names[n])
+	live := 0
+	for _, m := range l.handlers {
+		if m.ended() {
+			m.checkEvents(l.t, m.name)
 			continue
 		}
-		h.check(l.t, l.names[n])
-		if !isClosed(l.regs[n].Synced()) {
-			l.t.Errorf("%s is not synced", l.names[n])
+		live++
+		m.check(l.t, m.name)
+		if m.reg != nil && !isClosed(m.reg.Synced()) {
+			l.t.Errorf("%s is not synced", m.name)
 		}
 	}
+	if n := len(l.inf.Handlers()); n != live {
+		l.t.Errorf("the informer has %d handlers, want %d", n, live)
+	}
+}
+
+func (m *member) ended() bool {
+	if m.reg == nil {
+		return isClosed(m.left)
+	}
+	return isClosed(m.reg.Done())
 }
 
 func (l *life) checkIndex() {

@@ -1,69 +1,154 @@
 package informer
 
-import "sync/atomic"
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
 
-// Registration is a handler's place at an informer.
+	"github.com/kinform/kinform/internal/eventlog"
+)
+
+// Registration is a handler's place at an informer. All methods may be called from any
+// goroutine, the handler's included.
 type Registration struct {
-	synced  chan struct{}
-	done    chan struct{}
-	removed atomic.Bool
-	remove  func()
+	// Set when it is made and never changed.
+	name   string
+	synced chan struct{}
+	remove func(drain bool)
+
+	removed atomic.Bool // the handler is not to be called any more
+
+	mu     sync.Mutex
+	done   chan struct{}
+	ceased bool // done is closed
 }
+
+// Name returns the handler's name: HandlerOptions.Name, or the one made up for it.
+func (r *Registration) Name() string { return r.name }
 
 // Synced is closed once the handler has been called for every object that was there when
 // it began: the informer's initial list, or the store for a handler added later.
 func (r *Registration) Synced() <-chan struct{} { return r.synced }
 
-// Done is closed once the handler is not being called and never will be again: after
-// Remove, or when the informer has stopped.
-func (r *Registration) Done() <-chan struct{} { return r.done }
+// Done is closed once the handler is not being called: after it was removed, and that is
+// for ever, or when the informer has stopped. If the informer is run again, Done returns
+// another channel from then on.
+func (r *Registration) Done() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.done
+}
 
-// Remove takes the handler off. It does not wait: a callback that is running may go on,
-// and no other begins. Wait on Done where that matters, though not in the callback
-// itself. Removing again does nothing.
+// Remove takes the handler off and drops what it has not been given. It does not wait: a
+// callback that is running may go on, and no other begins. Removing again does nothing.
+// Where the end of the callback matters, Remove and then [Registration.Wait].
 func (r *Registration) Remove() {
 	if r.removed.CompareAndSwap(false, true) {
-		r.remove()
+		r.remove(false)
 	}
 }
 
-// AddHandler registers h: before Run, while it runs, or from a handler. A handler that is
-// added after the initial list first gets an Added event, flagged Initial, for every
-// object in the store, and then what has happened meanwhile; the informer waits for it as
-// for any other, if it falls [HandlerLag] events behind. It returns [ErrNilHandler],
-// or [ErrStopped] after Run.
-func (i *Informer[K, T]) AddHandler(h Handler[K, T]) (*Registration, error) {
+// Drain takes the handler off once it has been given all that the store had before the
+// call. It does not wait. What an informer that is not running would have to give, or has
+// not given when it stops, is dropped. Remove after Drain ends the handler at once.
+func (r *Registration) Drain() { r.remove(true) }
+
+// Wait returns nil once the handler is not being called, see [Registration.Done], or
+// ctx's error. In a callback of the handler itself it can only return the latter.
+func (r *Registration) Wait(ctx context.Context) error {
+	select {
+	case <-r.Done():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// begin says that the handler is being called from now on.
+func (r *Registration) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ceased {
+		r.done, r.ceased = make(chan struct{}), false
+	}
+}
+
+// cease says that the handler is not being called.
+func (r *Registration) cease() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ceased {
+		close(r.done)
+		r.ceased = true
+	}
+}
+
+// AddHandler registers h: before Run, while it runs, after it, or from a handler. Of
+// several options the last one counts. A handler that is added after the initial list
+// first gets an Added event, flagged Initial, for every object in the store, and then what
+// has happened meanwhile; the informer waits for it as for any other. It returns
+// [ErrNilHandler].
+func (i *Informer[K, T]) AddHandler(h Handler[K, T], opts ...HandlerOptions[T]) (*Registration, error) {
 	if isNil(h) {
 		return nil, ErrNilHandler
 	}
+	l := &listener[K, T]{inf: i, handler: h, opts: lastOf(opts)}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.phase == stopped {
-		return nil, ErrStopped
+	i.register(l)
+	switch i.phase {
+	case running:
+		i.start(i.session.Load(), l)
+	case stopping, stopped:
+		l.reg.cease() // who waits for it would wait for the next Run
 	}
-	l := &listener[K, T]{inf: i, handler: h, cursor: i.log.NewCursor()}
+	return l.reg, nil
+}
+
+// register makes l see the store and the log at one moment. Called with mu held.
+func (i *Informer[K, T]) register(l *listener[K, T]) {
+	i.named++
+	if l.opts.Name == "" {
+		l.opts.Name = "handler " + strconv.Itoa(i.named)
+	}
 	l.reg = &Registration{
+		name:   l.opts.Name,
 		synced: make(chan struct{}),
 		done:   make(chan struct{}),
-		remove: func() { i.remove(l) },
+		remove: func(drain bool) { i.remove(l, drain) },
+	}
+	l.cursor = i.newCursor(l)
+	if l.opts.Lag == LagCoalesce {
+		i.loose = append(i.loose, l)
+	}
+	if l.opts.Unchanged {
+		i.unchanged++
 	}
 	if i.hasSynced() {
 		l.late, l.found = true, i.store.Snapshot()
 	}
 	i.listeners[l] = struct{}{}
-	if i.phase == running {
-		i.start(l)
-	}
-	return l.reg, nil
 }
 
-// remove ends l, for good if it has not been started.
-func (i *Informer[K, T]) remove(l *listener[K, T]) {
-	l.cursor.Close()
+func (i *Informer[K, T]) newCursor(l *listener[K, T]) *eventlog.Cursor[Event[K, T]] {
+	if l.opts.Lag == LagCoalesce {
+		return i.log.NewLooseCursor()
+	}
+	return i.log.NewCursor()
+}
+
+// remove ends l, for good if it is not being called.
+func (i *Informer[K, T]) remove(l *listener[K, T], drain bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if _, there := i.listeners[l]; there && i.phase == notStarted {
-		delete(i.listeners, l)
-		close(l.reg.done)
+	l.leaving = true
+	if drain {
+		l.cursor.Finish()
+	} else {
+		l.cursor.Close()
+	}
+	if !l.active {
+		i.forget(l)
 	}
 }

@@ -3,99 +3,93 @@ package informer
 import (
 	"context"
 	"errors"
-	"runtime/debug"
+	"time"
 )
 
 // Run lists, watches, and calls the handlers until ctx is done, and then returns nil. It
 // returns a [*PanicError] if a handler, the source or OnError panicked, and [ErrRunning]
-// when called twice. It owns the goroutine that it is called in, which commits batches.
-func (i *Informer[K, T]) Run(ctx context.Context) error {
-	if err := i.begin(ctx); err != nil {
+// while another call goes on. It owns the goroutine that it is called in, which commits
+// batches.
+//
+// A stopped informer can be run again. It keeps the handlers that were not removed, with
+// what they had not been given yet, and the store, which is brought up to date: handlers
+// are told of the difference.
+func (i *Informer[K, T]) Run(ctx context.Context) (err error) {
+	s, err := i.begin(ctx)
+	if err != nil {
 		return err
 	}
-	i.wg.Go(func() {
-		i.contain("source", noKey, func() {
-			if err := i.reflector.Run(i.ctx); err != nil {
-				i.cancel(err)
+	defer func() { err = i.finish(ctx, s) }() // also if OnError ends this goroutine
+	s.wg.Go(func() {
+		i.contain(s, "source", noKey, func() {
+			if err := s.reflector.Run(s.ctx); err != nil {
+				s.cancel(err)
 			}
 		})
 	})
-	i.contain("commit", noKey, func() {
-		if err := i.process(); err != nil {
-			i.cancel(err)
+	if i.detector != nil {
+		s.wg.Go(func() { i.contain(s, "OnError", noKey, func() { i.detect(s.ctx) }) })
+	}
+	i.contain(s, "commit", noKey, func() {
+		if err := i.process(s); err != nil {
+			s.cancel(err)
 		}
 	})
-	return i.finish(ctx)
+	return nil
 }
 
-// begin starts the handlers that were added before.
-func (i *Informer[K, T]) begin(ctx context.Context) error {
+// begin starts the handlers that are there.
+func (i *Informer[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.phase != notStarted {
-		return ErrRunning
+	switch i.phase {
+	case running, stopping:
+		return nil, ErrRunning
+	case stopped:
+		if err := i.renew(); err != nil {
+			return nil, err
+		}
 	}
 	i.phase = running
-	i.ctx, i.cancel = context.WithCancelCause(ctx)
+	s := i.session.Load()
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	for l := range i.listeners {
-		i.start(l)
+		i.start(s, l)
 	}
+	return s, nil
+}
+
+// renew puts a new session in the place of one that has ended. Called with mu held.
+func (i *Informer[K, T]) renew() error {
+	next, err := i.newSession()
+	if err != nil {
+		return err
+	}
+	i.past = sum(i.past, i.session.Load().reflector.Stats())
+	i.session.Store(next)
+	i.refusal.set(nil)
 	return nil
 }
 
 // finish waits for all goroutines and returns why they ended, nil for ctx.
-func (i *Informer[K, T]) finish(ctx context.Context) error {
+func (i *Informer[K, T]) finish(ctx context.Context, s *session[K, T]) error {
 	i.mu.Lock()
-	i.phase = stopped // no handler can be started any more
+	i.phase = stopping // no handler can be started any more
 	i.mu.Unlock()
-	i.fifo.Close()
-	i.store.Close() // nothing writes any more; a handler that waits for the store goes on
-	i.wg.Wait()
-	close(i.ended)
-	err := context.Cause(i.ctx)
-	i.cancel(nil)
+	i.forgetWritten()
+	s.fifo.Close()
+	s.die(ErrStopped) // a handler that waits for the store goes on
+	s.wg.Wait()
+	if i.detector != nil {
+		i.tellMutations(i.detector.check(time.Now()))
+	}
+	err := context.Cause(s.ctx)
+	s.cancel(nil)
+	i.mu.Lock()
+	i.phase = stopped
+	i.mu.Unlock()
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return nil
 	}
 	return err
 }
-
-// contain runs code that is not the informer's. If it panics, or ends its goroutine, that
-// is reported and ends Run.
-func (i *Informer[K, T]) contain(where string, key func() string, run func()) {
-	returned := false
-	defer func() {
-		value := recover()
-		if returned {
-			return
-		}
-		if value == nil {
-			value = errGoexit
-		}
-		err := i.panicked(where, key(), value)
-		i.cancel(err)
-		i.report(err)
-	}()
-	run()
-	returned = true
-}
-
-// errGoexit stands for the value of a panic where there was none.
-var errGoexit = errors.New("the call ended its goroutine")
-
-// panicked is called in the deferred function that has recovered.
-func (i *Informer[K, T]) panicked(where, key string, value any) *PanicError {
-	return &PanicError{Where: where, Resource: i.Resource(), Key: key, Value: value, Stack: debug.Stack()}
-}
-
-// report tells OnError. A panic of that ends Run.
-func (i *Informer[K, T]) report(err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			i.cancel(i.panicked("OnError", "", value))
-		}
-	}()
-	i.opts.OnError(err)
-}
-
-func noKey() string { return "" }

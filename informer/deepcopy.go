@@ -1,0 +1,123 @@
+package informer
+
+import (
+	"reflect"
+	"unsafe"
+)
+
+// deepCopy returns a copy of v that shares no memory with it which can be written to through
+// exported fields, elements or pointers. What only unexported fields lead to is shared.
+//
+// It goes by reflection also where T has a DeepCopyObject: that may be an embedded type's and
+// copy less than T is, and it may panic on what does not belong into an object. It keeps
+// pointers to one thing as such, and so ends on values that contain themselves.
+func deepCopy[T any](v T) T {
+	c := copier{}
+	c.deepen(reflect.ValueOf(&v).Elem())
+	return v
+}
+
+// copier knows the copies of what was met before.
+type copier map[visit]reflect.Value
+
+// visit is a pointer, map or slice that was met.
+type visit struct {
+	at  unsafe.Pointer
+	len int
+	typ reflect.Type
+}
+
+// deepen makes what v refers to v's own. v is a shallow copy already.
+func (c copier) deepen(v reflect.Value) {
+	if !v.CanSet() && v.Kind() != reflect.Struct { // an embedded struct has fields that can
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		c.pointer(v)
+	case reflect.Interface:
+		if !v.IsNil() {
+			own := reflect.New(v.Elem().Type()).Elem()
+			own.Set(v.Elem())
+			c.deepen(own)
+			v.Set(own)
+		}
+	case reflect.Slice:
+		c.slice(v)
+	case reflect.Map:
+		c.mapping(v)
+	case reflect.Array:
+		c.elements(v)
+	case reflect.Struct:
+		for n := range v.NumField() {
+			c.deepen(v.Field(n))
+		}
+	}
+}
+
+func (c copier) pointer(v reflect.Value) {
+	if v.IsNil() {
+		return
+	}
+	met := visit{v.UnsafePointer(), 0, v.Type()}
+	own, ok := c[met]
+	if !ok {
+		own = reflect.New(v.Type().Elem())
+		c[met] = own
+		own.Elem().Set(v.Elem())
+		c.deepen(own.Elem())
+	}
+	v.Set(own.Convert(v.Type()))
+}
+
+func (c copier) slice(v reflect.Value) {
+	if v.IsNil() {
+		return
+	}
+	met := visit{v.UnsafePointer(), v.Len(), v.Type()}
+	own, ok := c[met]
+	if !ok {
+		own = reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		c[met] = own
+		reflect.Copy(own, v)
+		c.elements(own)
+	}
+	v.Set(own)
+}
+
+func (c copier) mapping(v reflect.Value) {
+	if v.IsNil() {
+		return
+	}
+	met := visit{v.UnsafePointer(), 0, v.Type()}
+	own, ok := c[met]
+	if !ok {
+		own = reflect.MakeMapWithSize(v.Type(), v.Len())
+		c[met] = own
+		for all := v.MapRange(); all.Next(); {
+			value := reflect.New(v.Type().Elem()).Elem()
+			value.Set(all.Value())
+			c.deepen(value)
+			own.SetMapIndex(all.Key(), value)
+		}
+	}
+	v.Set(own)
+}
+
+// elements deepens those of a slice or an array, if there can be anything to do.
+func (c copier) elements(v reflect.Value) {
+	if refers(v.Type().Elem().Kind()) {
+		for n := range v.Len() {
+			c.deepen(v.Index(n))
+		}
+	}
+}
+
+// refers reports whether values of a kind can refer to memory that can be written to.
+func refers(k reflect.Kind) bool {
+	switch k {
+	case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map, reflect.Array, reflect.Struct:
+		return true
+	}
+	return false
+}

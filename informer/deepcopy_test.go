@@ -1,0 +1,111 @@
+package informer
+
+import (
+	"math"
+	"reflect"
+	"testing"
+)
+
+type inner struct{ Names []string }
+
+type outer struct {
+	inner
+	Map     map[string][]int
+	Any     any
+	Pointer *inner
+	Array   [2]*int
+	Empty   []string
+	Nil     map[string]int
+	Self    *outer
+	hidden  *int
+}
+
+func newOuter() *outer {
+	n, hidden := 1, 5
+	o := &outer{
+		inner:   inner{Names: []string{"a"}},
+		Map:     map[string][]int{"x": {1, 2}},
+		Any:     map[string]any{"list": []any{"a", map[string]any{"deep": int64(1)}}},
+		Pointer: &inner{Names: []string{"b"}},
+		Array:   [2]*int{&n, &n},
+		Empty:   []string{},
+		hidden:  &hidden,
+	}
+	o.Self = o
+	return o
+}
+
+func TestDeepCopySharesNothing(t *testing.T) {
+	for name, write := range map[string]func(*outer){
+		"embedded":  func(o *outer) { o.Names[0] = "z" },
+		"map":       func(o *outer) { o.Map["y"] = nil },
+		"map value": func(o *outer) { o.Map["x"][1] = 9 },
+		"any": func(o *outer) {
+			o.Any.(map[string]any)["list"].([]any)[1].(map[string]any)["deep"] = int64(2)
+		},
+		"pointer": func(o *outer) { o.Pointer.Names[0] = "z" },
+		"array":   func(o *outer) { *o.Array[1] = 9 },
+		"empty":   func(o *outer) { o.Empty = nil },
+		"self":    func(o *outer) { o.Self.Names = nil },
+	} {
+		o := newOuter()
+		c := deepCopy(o)
+		if !reflect.DeepEqual(o, c) {
+			t.Fatalf("%s: the copy differs", name)
+		}
+		write(o)
+		if reflect.DeepEqual(o, c) {
+			t.Errorf("%s: a write to the original shows in the copy", name)
+		}
+	}
+}
+
+func TestDeepCopyKeepsShape(t *testing.T) {
+	o := newOuter()
+	c := deepCopy(o)
+	if c.Self != c {
+		t.Error("a pointer to itself leads elsewhere in the copy")
+	}
+	if c.Array[0] != c.Array[1] || c.Array[0] == o.Array[0] {
+		t.Error("two pointers to one thing are not that in the copy")
+	}
+	if c.hidden != o.hidden {
+		t.Error("what an unexported field refers to was copied")
+	}
+	if c.Nil != nil || c.Empty == nil {
+		t.Error("nil and empty were confused")
+	}
+	var none *outer
+	if deepCopy(none) != nil || deepCopy[any](nil) != nil {
+		t.Error("the copy of nil is something")
+	}
+	list := []any{nil}
+	list[0] = list
+	if got := deepCopy(list); &got[0].([]any)[0] != &got[0] {
+		t.Error("a slice that contains itself does not in the copy")
+	}
+}
+
+func TestDifference(t *testing.T) {
+	type odd struct {
+		F func()
+		N float64
+		n int
+	}
+	a := odd{F: func() {}, N: math.NaN()}
+	if diff := difference(a, deepCopy(a)); diff != "" {
+		t.Errorf("functions and NaN differ: %s", diff)
+	}
+	b := a
+	b.n = 1
+	if difference(a, b) == "" {
+		t.Error("no difference in an unexported field")
+	}
+	if difference(touchy{1}, touchy{2}) == "" {
+		t.Error("a panic in Equal is no difference")
+	}
+}
+
+type touchy struct{ N int }
+
+func (touchy) Equal(touchy) bool { panic("touchy") }

@@ -1,0 +1,48 @@
+package informer
+
+import (
+	"context"
+	"iter"
+)
+
+// Events is a handler in the form of a loop:
+//
+//	for event := range pods.Events(ctx) { … }
+//
+// Ranging over it adds the handler and leaving the loop removes it. The loop's body is to
+// the informer what the callback of a handler is: it gets what one that [Informer.AddHandler]
+// adds at that moment would get, one event after the other, and the informer waits for it,
+// unless the options say otherwise. The loop ends when ctx is done, and when the informer
+// stops; before Run it waits. It can be used again, and then begins anew. It has no
+// goroutine of its own, and Run does not wait for its body.
+func (i *Informer[K, T]) Events(ctx context.Context, opts ...HandlerOptions[T]) iter.Seq[Event[K, T]] {
+	return func(yield func(Event[K, T]) bool) {
+		l := &listener[K, T]{inf: i, opts: lastOf(opts), loop: true, active: true}
+		l.handler = HandlerFunc[K, T](func(ev Event[K, T]) {
+			if !yield(ev) {
+				l.reg.removed.Store(true)
+				l.cursor.Close() // or run would wait for more
+			}
+		})
+		i.mu.Lock()
+		life := i.session.Load().life
+		i.register(l)
+		i.mu.Unlock()
+		defer i.leave(l)
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		if life.Err() != nil {
+			return
+		}
+		stop := context.AfterFunc(life, func() { cancel(ErrStopped) })
+		defer stop()
+		l.run(ctx)
+	}
+}
+
+// leave ends a loop over Events.
+func (i *Informer[K, T]) leave(l *listener[K, T]) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.forget(l)
+}

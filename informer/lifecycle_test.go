@@ -1,0 +1,211 @@
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/informer"
+)
+
+// TestRestart stops an informer, changes the server, and runs it again: the handlers that
+// were there see the difference, as do those that were added in between.
+func TestRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		stays := must1(fake.Create(server, newWidget("a", "stays", "n")))(t)
+		must1(fake.Create(server, newWidget("a", "goes", "n")))(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
+		early := newHistory(inf)
+		reg := must1(inf.AddHandler(early))(t)
+		first := reg.Done()
+		run(t, inf)()
+		if !isClosed(first) || !isClosed(reg.Done()) {
+			t.Error("a handler of a stopped informer is not done")
+		}
+		if err := waitForSync(inf); err != nil {
+			t.Errorf("WaitForSync returned %v though it had synced", err)
+		}
+		if inf.Store().Len() != 2 {
+			t.Error("the store cannot be read any more")
+		}
+		stays.Spec.Size++
+		must1(fake.Update(server, stays))(t)
+		must1(fake.Create(server, newWidget("a", "comes", "n")))(t)
+		must1(fake.Delete[*widget](server, key{Namespace: "a", Name: "goes"}))(t)
+		between := newHistory(inf)
+		added := must1(inf.AddHandler(between))(t)
+		if !isClosed(added.Done()) {
+			t.Error("a handler that a stopped informer is given is not done")
+		}
+
+		stop := run(t, inf)
+		if isClosed(reg.Done()) || isClosed(added.Done()) {
+			t.Error("a handler is done though the informer runs again")
+		}
+		if err := inf.Run(t.Context()); !errors.Is(err, informer.ErrRunning) {
+			t.Errorf("Run returned %v while the informer runs", err)
+		}
+		for name, want := range map[string]string{
+			"stays": "Added(initial) Updated",
+			"goes":  "Added(initial) Deleted(unknown)",
+			"comes": "Added",
+		} {
+			for _, h := range []*history{early, between} {
+				if got := h.types(key{Namespace: "a", Name: name}); got != want {
+					t.Errorf("saw %q of %s, want %q", got, name, want)
+				}
+			}
+		}
+		early.check(t, "early")
+		between.check(t, "between")
+		if got := inf.Stats().Lists; got != 2 {
+			t.Errorf("%d lists counted, want those of both runs", got)
+		}
+		stop()
+	})
+}
+
+// TestRestartGoesOnWhereHandlersWere: what a handler had not been given when the informer
+// stopped it is given when that runs again, and nothing twice.
+func TestRestartGoesOnWhereHandlersWere(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprint("late ", late), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newServer(t)
+				for n := range 50 {
+					must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
+				}
+				inf := newInformer(t, source(t, server), informer.Options[*widget]{})
+				if late {
+					run(t, inf)()
+				}
+				h := newHistory(inf)
+				cancel := context.CancelFunc(func() {})
+				n := 0
+				reg := must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
+					h.Handle(ev)
+					if n++; n%20 == 0 {
+						cancel()
+					}
+				})))(t)
+				for _, want := range []int{20, 40, 50} {
+					ctx, stop := context.WithCancel(t.Context())
+					cancel = stop
+					ended := make(chan error, 1)
+					go func() { ended <- inf.Run(ctx) }()
+					synctest.Wait()
+					if n != want {
+						t.Errorf("%d calls, want %d", n, want)
+					}
+					if isClosed(reg.Synced()) != (want == 50) {
+						t.Errorf("synced after %d calls of 50: %t", n, isClosed(reg.Synced()))
+					}
+					stop()
+					if err := <-ended; err != nil {
+						t.Errorf("Run returned %v", err)
+					}
+				}
+				h.check(t, "h")
+			})
+		})
+	}
+}
+
+// TestRestartBeforeSync: the second run brings the initial list if the first did not.
+func TestRestartBeforeSync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+		if err := server.Inject(fake.Fault{Times: -1, Status: fake.Refusal(403, metav1.StatusReasonForbidden, 0)}); err != nil {
+			t.Fatal(err)
+		}
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
+		h := newHistory(inf)
+		must1(inf.AddHandler(h))(t)
+		run(t, inf)()
+		var refused *informer.NotSyncingError
+		if err := waitForSync(inf); !errors.As(err, &refused) && !errors.Is(err, informer.ErrStopped) {
+			t.Errorf("WaitForSync returned %v", err)
+		}
+		server.ClearFaults()
+		stop := run(t, inf)
+		defer stop()
+		if err := waitForSync(inf); err != nil {
+			t.Errorf("WaitForSync returned %v", err)
+		}
+		if got := h.types(key{Namespace: "a", Name: "w"}); got != "Added(initial)" {
+			t.Errorf("the handler saw %q", got)
+		}
+	})
+}
+
+// TestRestartAfterPanic: the event that a handler panicked on counts as given.
+func TestRestartAfterPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		for n := range 3 {
+			must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
+		}
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
+		h := newHistory(inf)
+		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
+			h.Handle(ev)
+			if len(h.events) == 2 {
+				panic("second call")
+			}
+		})))(t)
+		var panicked *informer.PanicError
+		if err := inf.Run(t.Context()); !errors.As(err, &panicked) {
+			t.Fatalf("Run returned %v", err)
+		}
+		run(t, inf)()
+		h.check(t, "h")
+	})
+}
+
+// TestWaitsEndWithTheInformer: so that a handler may wait, though it has no context to
+// know that the informer stops.
+func TestWaitsEndWithTheInformer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
+		var inHandler error
+		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {
+			inHandler = inf.WaitForRV(context.Background(), "1000")
+		})))(t)
+		waited := make(chan error)
+		wait := func() {
+			waited <- inf.WaitFor(context.Background(), key{Name: "never"}, func(_ *widget, exists bool) bool { return exists })
+		}
+		go wait() // already before Run
+		synctest.Wait()
+		run(t, inf)()
+		if err := <-waited; !errors.Is(err, informer.ErrStopped) || !errors.Is(inHandler, informer.ErrStopped) {
+			t.Errorf("the waits ended with %v and %v", err, inHandler)
+		}
+		go wait()
+		if err := <-waited; !errors.Is(err, informer.ErrStopped) {
+			t.Errorf("a wait on a stopped informer ended with %v", err)
+		}
+		if err := inf.WaitForRV(t.Context(), inf.Store().ResourceVersion()); err != nil {
+			t.Errorf("a wait for what is there returned %v", err)
+		}
+		stop := run(t, inf)
+		defer stop()
+		go func() {
+			waited <- inf.WaitFor(context.Background(), key{Namespace: "a", Name: "new"}, func(_ *widget, exists bool) bool { return exists })
+		}()
+		synctest.Wait()
+		must1(fake.Create(server, newWidget("a", "new", "n")))(t)
+		if err := <-waited; err != nil {
+			t.Errorf("WaitFor returned %v", err)
+		}
+	})
+}

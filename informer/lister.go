@@ -1,0 +1,128 @@
+package informer
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/index"
+)
+
+// Lister reads an informer's cache by namespace and label selector, with the writes of
+// this process that [Informer.Written] told of. It is a value that costs nothing to make.
+// All methods are safe from any goroutine. The objects are shared: do not write to them.
+type Lister[K comparable, T metav1.Object] struct {
+	inf       *Informer[K, T]
+	namespace string // empty for all
+}
+
+// NewLister returns a lister of all that inf holds.
+func NewLister[K comparable, T metav1.Object](inf *Informer[K, T]) Lister[K, T] {
+	return Lister[K, T]{inf: inf}
+}
+
+// In returns a lister of one namespace, or of all if it is empty.
+func (l Lister[K, T]) In(namespace string) Lister[K, T] {
+	l.namespace = namespace
+	return l
+}
+
+// Get returns the object under key. If there is none in the lister's namespace, it returns
+// a *errors.StatusError of k8s.io/apimachinery/pkg/api/errors, for which IsNotFound holds.
+// Cost: see [Informer.Get].
+func (l Lister[K, T]) Get(key K) (T, error) {
+	obj, ok := l.inf.Get(key)
+	if ok && (l.namespace == "" || l.namespace == obj.GetNamespace()) {
+		return obj, nil
+	}
+	return *new(T), l.notFound(key)
+}
+
+func (l Lister[K, T]) notFound(key K) error {
+	name, ok := any(key).(types.NamespacedName)
+	if !ok {
+		name.Name = fmt.Sprint(key)
+	}
+	resource, _, _ := strings.Cut(l.inf.Resource(), " ") // "pods in namespace prod"
+	return apierrors.NewNotFound(schema.ParseGroupResource(resource), name.Name)
+}
+
+// List returns the objects whose labels match selector, in no order, in a slice of the
+// caller's own. A nil selector matches everything. The indexes that index.Namespace and
+// index.Labels define are made use of, see index.Select; without, it is O(store).
+func (l Lister[K, T]) List(selector labels.Selector) []T {
+	w := &l.inf.written
+	for {
+		taken, ahead := w.copyOf()
+		objs := index.Select(l.inf.Store(), l.namespace, selector)
+		if ahead == nil {
+			return objs // what was taken off before is in the store
+		}
+		if w.takenStill(taken) {
+			return l.overlay(objs, ahead, selector)
+		}
+		// Some of the writes came into the store, perhaps after it was read: once more.
+	}
+}
+
+// All iterates over what List returns: over all objects without an allocation, if nothing
+// is selected and no write is ahead of the store.
+func (l Lister[K, T]) All(selector labels.Selector) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		if l.namespace == "" && (selector == nil || selector.Empty()) && l.inf.written.count.Load() == 0 {
+			l.inf.Store().Values()(yield)
+			return
+		}
+		for _, obj := range l.List(selector) {
+			if !yield(obj) {
+				return
+			}
+		}
+	}
+}
+
+// overlay puts the writes that are ahead of the store into what was read from that.
+func (l Lister[K, T]) overlay(objs []T, ahead map[K]ahead[T], selector labels.Selector) []T {
+	kept := objs[:0]
+	for _, obj := range objs {
+		key, err := l.inf.key(obj)
+		if _, ok := ahead[key]; err != nil || !ok {
+			kept = append(kept, obj)
+		}
+	}
+	clear(objs[len(kept):])
+	for _, a := range ahead {
+		if a.deleted || l.namespace != "" && l.namespace != a.obj.GetNamespace() {
+			continue
+		}
+		if selector == nil || selector.Matches(labels.Set(a.obj.GetLabels())) {
+			kept = append(kept, a.obj)
+		}
+	}
+	return kept
+}
+
+// copyOf returns the writes that are ahead of the store, nil for none, and how often some
+// were taken off so far.
+func (w *written[K, T]) copyOf() (taken uint64, copied map[K]ahead[T]) {
+	if w.count.Load() == 0 {
+		return 0, nil
+	}
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.taken, maps.Clone(w.ahead)
+}
+
+// takenStill reports whether none were taken off since.
+func (w *written[K, T]) takenStill(taken uint64) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.taken == taken
+}

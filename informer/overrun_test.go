@@ -1,0 +1,165 @@
+package informer_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/informer"
+)
+
+// TestCoalesce: a handler that stands still holds up nobody, and when it goes on it is
+// told of the difference, once per key.
+func TestCoalesce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		stays := must1(fake.Create(server, newWidget("a", "stays", "n")))(t)
+		must1(fake.Create(server, newWidget("a", "same", "n")))(t)
+		must1(fake.Create(server, newWidget("a", "goes", "n")))(t)
+		must1(fake.Create(server, newWidget("a", "again", "n")))(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{Pending: 16})
+		goOn := make(chan struct{})
+		slow := newHistory(inf)
+		reg := must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
+			if !ev.Initial {
+				<-goOn
+			}
+			slow.Handle(ev)
+		}), handlerOptions{Name: "slow", Lag: informer.LagCoalesce}))(t)
+		fast := newHistory(inf)
+		must1(inf.AddHandler(fast))(t)
+		stop := run(t, inf)
+		defer stop()
+		change := func() {
+			stays.Spec.Size++
+			stays = must1(fake.Update(server, stays))(t)
+		}
+		change()
+		synctest.Wait() // the handler stands still in this one
+		again := key{Namespace: "a", Name: "again"}
+		must1(fake.Delete[*widget](server, again))(t)
+		must1(fake.Delete[*widget](server, key{Namespace: "a", Name: "goes"}))(t)
+		const n = informer.HandlerLag + 1000
+		for i := range n {
+			change()
+			if i%10 == 0 {
+				must1(fake.Create(server, newWidget("a", fmt.Sprint("passing", i), "n")))(t)
+				synctest.Wait()
+				must1(fake.Delete[*widget](server, key{Namespace: "a", Name: fmt.Sprint("passing", i)}))(t)
+				synctest.Wait()
+			}
+		}
+		must1(fake.Create(server, newWidget("a", "again", "n")))(t)
+		must1(fake.Create(server, newWidget("a", "comes", "n")))(t)
+		synctest.Wait()
+		fast.check(t, "fast")
+		if got := fast.count(); got < n {
+			t.Errorf("the fast handler has seen %d events while the slow one stands still", got)
+		}
+		if s := inf.Handlers()[1]; s.Name != "slow" || s.Overruns != 1 || s.Lag < n || !s.Synced {
+			t.Errorf("the slow handler is %+v", s)
+		}
+		close(goOn)
+		synctest.Wait()
+		for name, want := range map[string]string{
+			"stays": "Added(initial) Updated Updated",
+			"same":  "Added(initial)",
+			"goes":  "Added(initial) Deleted(unknown)",
+			"again": "Added(initial) Updated",
+			"comes": "Added",
+		} {
+			if got := slow.types(key{Namespace: "a", Name: name}); got != want {
+				t.Errorf("the slow handler saw %q of %s, want %q", got, name, want)
+			}
+		}
+		slow.check(t, "slow")
+		change()
+		synctest.Wait()
+		slow.check(t, "slow, when it has caught up")
+		reg.Remove()
+		<-reg.Done()
+	})
+}
+
+// TestCoalesceInitialList: a handler that is left behind before it has synced is told of
+// what is there as of an initial list.
+func TestCoalesceInitialList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		const n = informer.HandlerLag + 100
+		for i := range n {
+			must1(fake.Create(server, newWidget("a", fmt.Sprint("w", i), "n")))(t)
+		}
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
+		goOn := make(chan struct{})
+		h := newHistory(inf)
+		reg := must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
+			<-goOn
+			h.Handle(ev)
+		}), handlerOptions{Lag: informer.LagCoalesce}))(t)
+		stop := run(t, inf)
+		defer stop()
+		must1(fake.Create(server, newWidget("a", "new", "n")))(t)
+		synctest.Wait()
+		if s := inf.Handlers()[0]; s.Overruns != 1 || s.Synced {
+			t.Errorf("the handler is %+v", s)
+		}
+		close(goOn)
+		synctest.Wait()
+		h.check(t, "h")
+		if !isClosed(reg.Synced()) {
+			t.Error("the handler has not synced")
+		}
+		for _, ev := range h.events {
+			if !ev.Initial {
+				t.Errorf("%v is not initial though the handler had not synced", ev.Key)
+			}
+		}
+	})
+}
+
+// TestCoalescingHandlerEnds, by Remove and by Drain, while it is left behind.
+func TestCoalescingHandlerEnds(t *testing.T) {
+	for _, drain := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			server := newServer(t)
+			w := must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+			inf := newInformer(t, source(t, server), informer.Options[*widget]{})
+			goOn := make(chan struct{})
+			h := newHistory(inf)
+			reg := must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
+				<-goOn
+				h.Handle(ev)
+			}), handlerOptions{Lag: informer.LagCoalesce}))(t)
+			stop := run(t, inf)
+			defer stop()
+			for i := range informer.HandlerLag + 10 {
+				w.Spec.Size++
+				w = must1(fake.Update(server, w))(t)
+				if i%100 == 0 {
+					synctest.Wait()
+				}
+			}
+			synctest.Wait()
+			w.Spec.Size++
+			must1(fake.Update(server, w))(t)
+			synctest.Wait()
+			want := "Added(initial)"
+			if drain {
+				reg.Drain()
+				want += " Updated"
+			} else {
+				reg.Remove()
+			}
+			close(goOn)
+			<-reg.Done()
+			if got := h.types(key{Namespace: "a", Name: "w"}); got != want {
+				t.Errorf("drain %t: saw %q, want %q", drain, got, want)
+			}
+			if len(inf.Handlers()) != 0 {
+				t.Error("the informer still has the handler")
+			}
+		})
+	}
+}

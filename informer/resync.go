@@ -1,0 +1,81 @@
+package informer
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// resyncStride is how many objects a resync tells of before it looks for changes.
+const resyncStride = 32
+
+// firstResync spreads the phases of handlers over one period.
+func (l *listener[K, T]) firstResync() time.Duration {
+	return time.Duration((0.5 + rand.Float64()) * float64(l.opts.Resync))
+}
+
+func (l *listener[K, T]) setDue(at time.Time) {
+	if l.opts.Resync > 0 {
+		l.due = at
+	}
+}
+
+func (l *listener[K, T]) isDue() bool { return l.opts.Resync > 0 && !time.Now().Before(l.due) }
+
+// resync tells the handler of every object that it knows, with the changes in between. It
+// walks a snapshot, so that nobody waits for it but the handler itself. A resync that is
+// cut short by an overrun is not taken up again. It returns false if the handler is to
+// end.
+func (l *listener[K, T]) resync(ctx context.Context) bool {
+	began := time.Now()
+	l.touched = map[K]struct{}{} // what is handled from now on may be newer than the snapshot
+	defer func() {
+		l.touched = nil
+		// A resync that takes longer than its period leaves as long for other things.
+		l.setDue(maxTime(began.Add(l.opts.Resync), time.Now().Add(time.Since(began))))
+	}()
+	i := l.inf
+	i.mu.Lock()
+	found, position := i.store.Snapshot(), i.log.Position()
+	i.mu.Unlock()
+	for l.cursor.Position() < position { // the handler has not seen all of the snapshot
+		if open, goOn := l.handleNews(ctx); !open {
+			return goOn
+		}
+	}
+	n := 0
+	for key, obj := range found.All() {
+		if n++; n%resyncStride == 0 {
+			if open, goOn := l.handleNews(ctx); !open {
+				return goOn
+			}
+		}
+		if _, ok := l.touched[key]; ok {
+			continue
+		}
+		if !l.goesOn(ctx) {
+			return false
+		}
+		l.deliver(&Event[K, T]{Type: Updated, Sync: true, Key: key, Object: obj, Old: obj})
+	}
+	return true
+}
+
+// handleNews handles one run of the log, if there is any. open says that there can be
+// more, and goOn that the handler is not to end.
+func (l *listener[K, T]) handleNews(ctx context.Context) (open, goOn bool) {
+	events, err := l.cursor.TryNext()
+	if err != nil {
+		return false, true // run finds out why
+	}
+	l.rest = events
+	goOn = l.handleRest(ctx)
+	return goOn, goOn
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,110 @@
+package informer
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kinform/kinform/reflector"
+)
+
+// Stats counts what an informer did and holds.
+type Stats struct {
+	// Stats are the reflector's counters, of all runs together; BadObjects also counts what
+	// has no key and what the store did not take.
+	reflector.Stats
+	// Objects is the number of objects in the store, Pending the number of changes that
+	// wait for it.
+	Objects, Pending int
+	// ResourceVersion is the store's.
+	ResourceVersion string
+}
+
+// Stats returns the counters. Safe from any goroutine; they are read one by one and need
+// not be of the same moment.
+func (i *Informer[K, T]) Stats() Stats {
+	i.mu.Lock()
+	current, past := i.session.Load(), i.past
+	i.mu.Unlock()
+	fetched := sum(past, current.reflector.Stats())
+	fetched.BadObjects += i.badObjects.Load()
+	return Stats{
+		Stats:           fetched,
+		Objects:         i.store.Len(),
+		Pending:         current.fifo.Len(),
+		ResourceVersion: i.store.ResourceVersion(),
+	}
+}
+
+// sum adds the counters of past runs to those of the present one. Received and Decoding are
+// the source's own, which outlives a run; Listed and Expected are of one list only.
+func sum(past, present reflector.Stats) reflector.Stats {
+	present.Lists += past.Lists
+	present.Relists = sumRelists(past.Relists, present.Relists)
+	present.WatchLists += past.WatchLists
+	present.Watches += past.Watches
+	present.IdleWatches += past.IdleWatches
+	present.Events += past.Events
+	present.Added += past.Added
+	present.Modified += past.Modified
+	present.Deleted += past.Deleted
+	present.Bookmarks += past.Bookmarks
+	present.BadObjects += past.BadObjects
+	present.Failures += past.Failures
+	if present.SeenVersion == "" {
+		present.SeenVersion = past.SeenVersion
+	}
+	if present.LastEvent.IsZero() {
+		present.LastEvent = past.LastEvent
+	}
+	return present
+}
+
+func sumRelists(past, present reflector.Relists) reflector.Relists {
+	return reflector.Relists{
+		Expired:    past.Expired + present.Expired,
+		TooLarge:   past.TooLarge + present.TooLarge,
+		OutOfOrder: past.OutOfOrder + present.OutOfOrder,
+		Unreadable: past.Unreadable + present.Unreadable,
+		Refused:    past.Refused + present.Refused,
+		Failing:    past.Failing + present.Failing,
+	}
+}
+
+// HandlerStats is how a handler is doing.
+type HandlerStats struct {
+	// Name is the handler's.
+	Name string
+	// Lag is the number of events that it has not been given yet, or is just being given.
+	Lag uint64
+	// Overruns counts how often a handler that coalesces was left behind.
+	Overruns uint64
+	// Synced says that it has been given all that was there when it began.
+	Synced bool
+}
+
+// Handlers returns how the handlers are doing, by name, loops over Events included.
+// O(handlers).
+func (i *Informer[K, T]) Handlers() []HandlerStats {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	all := make([]HandlerStats, 0, len(i.listeners))
+	for l := range i.listeners {
+		all = append(all, l.stats())
+	}
+	slices.SortFunc(all, func(a, b HandlerStats) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// stats is called with the informer's mu held.
+func (l *listener[K, T]) stats() HandlerStats {
+	s := HandlerStats{Name: l.reg.name, Lag: l.cursor.Lag(), Overruns: l.overruns}
+	if l.overrun != nil {
+		s.Lag = l.inf.log.Position() - l.overrun.from
+	}
+	select {
+	case <-l.reg.synced:
+		s.Synced = true
+	default:
+	}
+	return s
+}

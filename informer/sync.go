@@ -1,0 +1,98 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kinform/kinform/reflector"
+)
+
+// Synced is closed once the initial list is in the store.
+func (i *Informer[K, T]) Synced() <-chan struct{} { return i.synced }
+
+// WaitForSync waits until the initial list is in the store. It returns early if that will
+// not come by itself: a [*NotSyncingError] as soon as the server has refused the list or
+// the watch in a way that trying again does not mend, and at once if that was the outcome
+// of the last try. The informer tries again nevertheless, since permissions can be
+// granted and resources be installed: a later call can succeed. Otherwise it returns
+// [ErrStopped] if the informer has stopped or stops, or ctx's error.
+//
+// An informer that has synced stays so, also when it is stopped and run again.
+func (i *Informer[K, T]) WaitForSync(ctx context.Context) error {
+	for !i.hasSynced() {
+		refused, changed := i.refusal.last()
+		if refused != nil {
+			return refused
+		}
+		select {
+		case <-i.synced:
+		case <-changed:
+		case <-i.session.Load().life.Done():
+			return ErrStopped
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// hasSynced reports whether the initial list is in the store. With mu held it stays so.
+func (i *Informer[K, T]) hasSynced() bool {
+	select {
+	case <-i.synced:
+		return true
+	default:
+		return false
+	}
+}
+
+// requestFailed hears of what the reflector reports.
+func (i *Informer[K, T]) requestFailed(err error) {
+	var failed *reflector.RequestError
+	if errors.As(err, &failed) {
+		if isRefusal(failed) {
+			i.refusal.set(&NotSyncingError{Resource: failed.Resource, Err: failed})
+		} else {
+			i.refusal.set(nil) // it got past that, if only to fail otherwise
+		}
+	}
+	i.report(err)
+}
+
+// isRefusal reports whether the server said that it does not know the user, does not let
+// the user in, or does not have the resource or the verb.
+func isRefusal(err error) bool {
+	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) ||
+		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
+}
+
+// refusal is the outcome of the last try to list, as far as WaitForSync is concerned. The
+// zero value is no refusal.
+type refusal struct {
+	mu      sync.Mutex
+	err     *NotSyncingError // nil for none
+	changed chan struct{}    // closed when err is set; nil while nobody waits
+}
+
+// last returns the refusal, or nil and a channel that is closed when there is one.
+func (r *refusal) last() (*NotSyncingError, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.changed == nil {
+		r.changed = make(chan struct{})
+	}
+	return r.err, r.changed
+}
+
+func (r *refusal) set(err *NotSyncingError) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err = err
+	if err != nil && r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
+}

@@ -1,0 +1,140 @@
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
+)
+
+// waitForSync returns what WaitForSync returns, or errWaits if it waits.
+func waitForSync(inf *informer.Informer[key, *widget]) error {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	returned := make(chan error, 1)
+	go func() { returned <- inf.WaitForSync(ctx) }()
+	synctest.Wait()
+	select {
+	case err := <-returned:
+		return err
+	default:
+		cancel(nil)
+		<-returned
+		return errWaits
+	}
+}
+
+var errWaits = errors.New("WaitForSync waits")
+
+func TestWaitForSync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		broken := fake.Refusal(500, metav1.StatusReasonInternalError, 0)
+		if err := server.Inject(fake.Fault{Times: -1, Status: broken}); err != nil {
+			t.Fatal(err)
+		}
+		var heard errorsOf
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: heard.add})
+		if err := waitForSync(inf); err != errWaits {
+			t.Errorf("before Run WaitForSync returned %v", err)
+		}
+		stop := run(t, inf)
+		ctx, cancel := context.WithCancel(context.Background())
+		waited := make(chan error, 2)
+		go func() { waited <- inf.WaitForSync(ctx) }()
+		synctest.Wait()
+		cancel()
+		if err := <-waited; !errors.Is(err, context.Canceled) {
+			t.Errorf("WaitForSync returned %v, want its context's error", err)
+		}
+		go func() { waited <- inf.WaitForSync(context.Background()) }()
+		synctest.Wait()
+		stop()
+		if err := <-waited; !errors.Is(err, informer.ErrStopped) {
+			t.Errorf("WaitForSync returned %v, want ErrStopped", err)
+		}
+		failed, ok := find[*reflector.RequestError](&heard)
+		if !ok || !errors.Is(failed, broken) {
+			t.Errorf("OnError heard %v, want the refused list", heard.all)
+		}
+	})
+}
+
+// TestWaitForSyncNamesTheCause: what does not mend itself is told at once, and overcome
+// when somebody mends it.
+func TestWaitForSyncNamesTheCause(t *testing.T) {
+	for _, c := range []struct {
+		code   int
+		reason metav1.StatusReason
+		is     func(error) bool
+	}{
+		{401, metav1.StatusReasonUnauthorized, apierrors.IsUnauthorized},
+		{403, metav1.StatusReasonForbidden, apierrors.IsForbidden},
+		{404, metav1.StatusReasonNotFound, apierrors.IsNotFound},
+		{405, metav1.StatusReasonMethodNotAllowed, apierrors.IsMethodNotSupported},
+	} {
+		t.Run(string(c.reason), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newServer(t)
+				if err := server.Inject(fake.Fault{Times: -1, Status: fake.Refusal(c.code, c.reason, 0)}); err != nil {
+					t.Fatal(err)
+				}
+				inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
+				waited := make(chan error, 1)
+				go func() { waited <- inf.WaitForSync(t.Context()) }()
+				stop := run(t, inf)
+				defer stop()
+				for n, err := range []error{<-waited, waitForSync(inf)} {
+					var cause *informer.NotSyncingError
+					var request *reflector.RequestError
+					if !errors.As(err, &cause) || !errors.As(err, &request) || !c.is(err) || cause.Resource != "widgets.example.com" {
+						t.Errorf("call %d returned %v", n, err)
+					}
+				}
+				server.ClearFaults()
+				time.Sleep(time.Minute)
+				if err := waitForSync(inf); err != nil {
+					t.Errorf("WaitForSync returned %v when all was well", err)
+				}
+			})
+		})
+	}
+}
+
+// TestRefusalIsForgotten: a failure of another kind says that the server lets the list in.
+func TestRefusalIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		inject := func(code int, reason metav1.StatusReason) {
+			server.ClearFaults()
+			if err := server.Inject(fake.Fault{Times: -1, Status: fake.Refusal(code, reason, 0)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		inject(403, metav1.StatusReasonForbidden)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
+		stop := run(t, inf)
+		defer stop()
+		var cause *informer.NotSyncingError
+		if err := waitForSync(inf); !errors.As(err, &cause) {
+			t.Errorf("WaitForSync returned %v", err)
+		}
+		inject(503, metav1.StatusReasonServiceUnavailable)
+		time.Sleep(time.Minute)
+		if err := waitForSync(inf); err != errWaits {
+			t.Errorf("WaitForSync returned %v, want it to wait", err)
+		}
+		inject(404, metav1.StatusReasonNotFound)
+		if err := inf.WaitForSync(t.Context()); !errors.As(err, &cause) || !apierrors.IsNotFound(err) {
+			t.Errorf("WaitForSync returned %v", err)
+		}
+	})
+}

@@ -1,0 +1,472 @@
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
+)
+
+// live is a source of T's with one object at version 10, and with a watch that the test
+// feeds.
+type live[T any] struct {
+	object T
+	events chan reflector.Event[T]
+}
+
+func (l *live[T]) Resource() string { return "things.example.com in namespace a" }
+
+func (l *live[T]) List(_ context.Context, _ metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
+	yield(reflector.Event[T]{Type: reflector.Added, ResourceVersion: "10", Object: l.object}, nil)
+	return metav1.ListMeta{ResourceVersion: "10"}, nil
+}
+
+func (l *live[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[T], error] {
+	return func(yield func(reflector.Event[T], error) bool) {
+		if opts.SendInitialEvents != nil {
+			yield(reflector.Event[T]{}, errors.ErrUnsupported) // no streaming lists
+			return
+		}
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case ev := <-l.events:
+				if !yield(ev, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// send has the watch bring an event.
+func (l *live[T]) send(typ reflector.EventType, rv int, obj T) {
+	l.events <- reflector.Event[T]{Type: typ, ResourceVersion: strconv.Itoa(rv), Object: obj}
+	synctest.Wait()
+}
+
+func (l *live[T]) bookmark(rv int) { l.send(reflector.Bookmark, rv, *new(T)) }
+
+// at is a widget at a version.
+func at(name string, rv int) *widget {
+	w := newWidget("a", name, "n")
+	w.ResourceVersion = strconv.Itoa(rv)
+	w.UID = "uid"
+	return w
+}
+
+// withLive runs an informer of widgets that holds a/w at version 10.
+func withLive(t *testing.T, heard *errorsOf, test func(src *live[*widget], inf *informer.Informer[key, *widget])) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &live[*widget]{object: at("w", 10), events: make(chan reflector.Event[*widget])}
+		inf := newInformer(t, src, informer.Options[*widget]{OnError: heard.add, DisableWatchList: true, IdleTimeout: -1})
+		stop := run(t, inf)
+		test(src, inf)
+		stop()
+	})
+}
+
+// version returns the version under which inf has name, "" for none.
+func version(inf *informer.Informer[key, *widget], name string) string {
+	w, ok := inf.Get(key{Namespace: "a", Name: name})
+	if !ok {
+		return ""
+	}
+	return w.ResourceVersion
+}
+
+func TestWritten(t *testing.T) {
+	var heard errorsOf
+	withLive(t, &heard, func(src *live[*widget], inf *informer.Informer[key, *widget]) {
+		expect := func(when, name, want string) {
+			t.Helper()
+			if got := version(inf, name); got != want {
+				t.Errorf("%s: %s at %q, want %q", when, name, got, want)
+			}
+			got := ""
+			for _, w := range informer.NewLister(inf).In("a").List(nil) {
+				if w.Name == name {
+					got += w.ResourceVersion
+				}
+			}
+			if got != want {
+				t.Errorf("%s: %s listed at %q, want %q", when, name, got, want)
+			}
+		}
+		write := func(w *widget) {
+			t.Helper()
+			if err := inf.Written(w, ""); err != nil {
+				t.Error(err)
+			}
+		}
+		write(at("w", 20))
+		expect("updated", "w", "20")
+		write(at("w", 15))
+		expect("an older answer came later", "w", "20")
+		write(at("w", 9))
+		expect("one that the store has", "w", "20")
+		write(at("new", 21))
+		expect("created", "new", "21")
+		if w, _ := inf.Store().Get(key{Namespace: "a", Name: "w"}); w.ResourceVersion != "10" || inf.Store().Len() != 1 {
+			t.Error("the store knows of what the watch did not bring")
+		}
+		src.send(reflector.Modified, 12, at("w", 12))
+		expect("somebody's change from before", "w", "20")
+		src.send(reflector.Modified, 20, at("w", 20))
+		expect("caught up", "w", "20")
+		src.send(reflector.Modified, 22, at("w", 22))
+		expect("and went on", "w", "22")
+		expect("which passed the other", "new", "") // it was deleted meanwhile, or is not ours
+		write(at("w", 22))
+		src.bookmark(30)
+		write(at("w", 29))
+		expect("older than a bookmark", "w", "22")
+	})
+	if len(heard.all) > 0 {
+		t.Errorf("OnError heard %v", heard.all)
+	}
+}
+
+func TestDeleted(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		rv   string
+		do   func(src *live[*widget])
+		want string
+	}{
+		{"nothing happens", "10", func(*live[*widget]) {}, ""},
+		{"other objects change", "10", func(src *live[*widget]) { src.bookmark(40) }, ""},
+		{"it was changed before", "30", func(src *live[*widget]) { src.send(reflector.Modified, 20, at("w", 20)) }, ""},
+		{"it is gone", "10", func(src *live[*widget]) { src.send(reflector.Deleted, 30, at("w", 30)) }, ""},
+		{"it waits for finalizers", "10", func(src *live[*widget]) { src.send(reflector.Modified, 30, at("w", 30)) }, "30"},
+		{"there is a new one", "30", func(src *live[*widget]) {
+			src.send(reflector.Deleted, 30, at("w", 30))
+			src.send(reflector.Added, 31, at("w", 31))
+		}, "31"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var heard errorsOf
+			withLive(t, &heard, func(src *live[*widget], inf *informer.Informer[key, *widget]) {
+				if err := inf.Deleted(key{Namespace: "a", Name: "w"}, c.rv); err != nil {
+					t.Error(err)
+				}
+				if got := version(inf, "w"); got != "" {
+					t.Errorf("it is there, at %s, after it was deleted", got)
+				}
+				c.do(src)
+				if got := version(inf, "w"); got != c.want {
+					t.Errorf("got %q, want %q", got, c.want)
+				}
+				if got := len(informer.NewLister(inf).List(nil)); (got > 0) != (c.want != "") {
+					t.Errorf("%d objects listed", got)
+				}
+			})
+		})
+	}
+}
+
+// TestWrittenExpires: what the watch never brings is forgotten and reported.
+func TestWrittenExpires(t *testing.T) {
+	var heard errorsOf
+	withLive(t, &heard, func(src *live[*widget], inf *informer.Informer[key, *widget]) {
+		if err := errors.Join(inf.Written(at("w", 20), ""), inf.Deleted(key{Name: "x"}, "21")); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		if err := inf.Written(at("later", 22), ""); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute + time.Second)
+		synctest.Wait()
+		if version(inf, "w") != "10" || version(inf, "later") != "22" {
+			t.Errorf("w at %s, later at %s", version(inf, "w"), version(inf, "later"))
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if version(inf, "later") != "" {
+			t.Error("the later write is still believed")
+		}
+	})
+	if len(heard.all) != 3 {
+		t.Errorf("OnError heard %v, want three lost writes", heard.all)
+	}
+	lost, ok := find[*informer.LostWriteError](&heard)
+	if !ok || lost.Key != "a/w" || lost.ResourceVersion != "20" || lost.Deleted {
+		t.Errorf("OnError heard %v", heard.all)
+	}
+}
+
+// TestWrittenRefuses what it could not be right about.
+func TestWrittenRefuses(t *testing.T) {
+	var heard errorsOf
+	withLive(t, &heard, func(src *live[*widget], inf *informer.Informer[key, *widget]) {
+		idle := newInformer(t, src, informer.Options[*widget]{})
+		if err := idle.Written(at("w", 20), ""); !errors.Is(err, informer.ErrStopped) {
+			t.Errorf("before Run: %v", err)
+		}
+		if err := inf.Written(newWidget("a", "w", "n"), ""); !errors.Is(err, informer.ErrNoVersion) {
+			t.Errorf("without a version: %v", err)
+		}
+		if err := inf.Written(newWidget("a", "", "n"), "20"); err == nil {
+			t.Error("without a name: no error")
+		}
+		if err := inf.Deleted(key{}, "20"); err == nil {
+			t.Error("of no key: no error")
+		}
+		if err := inf.Deleted(key{Name: "w"}, "new"); !errors.Is(err, informer.ErrNoVersion) {
+			t.Errorf("with a version that does not compare: %v", err)
+		}
+		for n := range 10_000 {
+			if err := inf.Written(at(fmt.Sprint(n), 20), ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := inf.Written(at("one more", 20), ""); !errors.Is(err, informer.ErrTooManyWrites) {
+			t.Errorf("one too many: %v", err)
+		}
+		if err := inf.Written(at("7", 21), ""); err != nil || version(inf, "7") != "21" {
+			t.Errorf("one that is ahead already: %v", err)
+		}
+		src.bookmark(20)
+		if err := inf.Written(at("one more", 21), ""); err != nil {
+			t.Errorf("after the watch has caught up: %v", err)
+		}
+	})
+}
+
+func TestDeletedRefusesKeysThatDoNotCompare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &live[*widget]{object: at("w", 10), events: make(chan reflector.Event[*widget])}
+		inf, err := informer.New(src, func(w *widget) (any, error) { return w.Name, nil }, informer.Options[*widget]{DisableWatchList: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range []any{[]int{1}, math.NaN(), nil} {
+			if err := inf.Deleted(k, "20"); err == nil || errors.Is(err, informer.ErrStopped) {
+				t.Errorf("key %v: %v", k, err)
+			}
+		}
+	})
+}
+
+// TestWrittenProjection: objects without metadata, the versions of which are told beside
+// them.
+func TestWrittenProjection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type projection struct{ name, node string }
+		src := &live[projection]{object: projection{"w", "n10"}, events: make(chan reflector.Event[projection])}
+		inf, err := informer.New(src, func(p projection) (string, error) { return p.name, nil }, informer.Options[projection]{DisableWatchList: true, IdleTimeout: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- inf.Run(ctx) }()
+		synctest.Wait()
+		expect := func(when, want string) {
+			t.Helper()
+			if p, _ := inf.Get("w"); p.node != want {
+				t.Errorf("%s: %q, want %q", when, p.node, want)
+			}
+		}
+		if err := inf.Written(projection{"w", "n20"}, ""); !errors.Is(err, informer.ErrNoVersion) {
+			t.Errorf("without a version: %v", err)
+		}
+		if err := inf.Written(projection{"w", "n20"}, "20"); err != nil {
+			t.Error(err)
+		}
+		expect("written", "n20")
+		src.send(reflector.Modified, 15, projection{"w", "n15"})
+		expect("a change from before", "n20")
+		src.send(reflector.Modified, 25, projection{"w", "n25"})
+		expect("a change from after", "n25")
+		if err := inf.Deleted("w", "25"); err != nil {
+			t.Error(err)
+		}
+		expect("deleted", "")
+		src.bookmark(26)
+		expect("a bookmark later", "")
+		src.send(reflector.Modified, 27, projection{"w", "n27"})
+		expect("it waits for finalizers", "n27")
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+// TestDeletedAndRemade: of objects without versions only the order of the changes says
+// that one is newer than a deletion, here in one commit with it.
+func TestDeletedAndRemade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("a", "w", "old")))(t)
+		type projection struct {
+			key  key
+			node string
+		}
+		src := reflector.Map(source(t, server), func(w *widget) (projection, error) {
+			return projection{key{Namespace: w.Namespace, Name: w.Name}, w.Spec.Node}, nil
+		})
+		inf, err := informer.New(src, func(p projection) (key, error) { return p.key, nil }, informer.Options[projection]{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		informer.SetLag(inf, 1)
+		goOn := make(chan struct{})
+		must1(inf.AddHandler(informer.HandlerFunc[key, projection](func(ev informer.Event[key, projection]) {
+			if !ev.Initial {
+				<-goOn // and so does the store wait
+			}
+		})))(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- inf.Run(ctx) }()
+		synctest.Wait()
+		for n := range 5 {
+			must1(fake.Create(server, newWidget("b", fmt.Sprint(n), "n")))(t)
+			synctest.Wait()
+		}
+		k := key{Namespace: "a", Name: "w"}
+		if err := inf.Deleted(k, must1(fake.Delete[*widget](server, k))(t).ResourceVersion); err != nil {
+			t.Fatal(err)
+		}
+		must1(fake.Create(server, newWidget("a", "w", "new")))(t)
+		synctest.Wait()
+		if p, ok := inf.Get(k); ok {
+			t.Errorf("%v is there after it was deleted", p)
+		}
+		close(goOn)
+		synctest.Wait()
+		if p, _ := inf.Get(k); p.node != "new" {
+			t.Errorf("%q is there, want the new one", p.node)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+// TestDeletedThenRelist: a list from before a deletion repeats the object that was deleted,
+// which is not news of it.
+func TestDeletedThenRelist(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lists := make(chan struct{})
+		list := func(rv string) scriptedList {
+			return scriptedList{rv, []scripted{ev(reflector.Added, "10", newWidget("a", "w", "n"))}}
+		}
+		src := &slowScript{script{lists: []scriptedList{list("10"), list("15")}, watches: [][]scripted{{{err: errGone}}}}, lists}
+		inf := newInformer(t, src, informer.Options[*widget]{OnError: ignore, DisableWatchList: true, IdleTimeout: -1})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- inf.Run(ctx) }()
+		lists <- struct{}{}
+		<-inf.Synced()
+		if err := inf.Deleted(key{Namespace: "a", Name: "w"}, "10"); err != nil {
+			t.Fatal(err)
+		}
+		lists <- struct{}{}
+		synctest.Wait()
+		if rv := inf.Store().ResourceVersion(); rv != "15" {
+			t.Fatalf("the store is at %s", rv)
+		}
+		if got := version(inf, "w"); got != "" {
+			t.Errorf("it is there, at %s, after it was deleted", got)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+// slowScript is a script whose lists wait to be let go on.
+type slowScript struct {
+	script
+	goOn chan struct{}
+}
+
+func (s *slowScript) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[*widget], error) bool) (metav1.ListMeta, error) {
+	select {
+	case <-s.goOn:
+	case <-ctx.Done():
+		return metav1.ListMeta{}, ctx.Err()
+	}
+	return s.script.List(ctx, opts, yield)
+}
+
+// TestWrittenEndsWithRun: a store that stands still must not be overlaid for ever.
+func TestWrittenEndsWithRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		w := must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
+		stop := run(t, inf)
+		ahead := *w
+		ahead.ResourceVersion = "1000"
+		if err := inf.Written(&ahead, ""); err != nil || version(inf, "w") != "1000" {
+			t.Errorf("Written returned %v, reads are at %s", err, version(inf, "w"))
+		}
+		stop()
+		if got := version(inf, "w"); got != w.ResourceVersion {
+			t.Errorf("at %s after Run, want the store's", got)
+		}
+	})
+}
+
+// TestReadYourWrites: who writes and reads at once sees the write, or a later one, at any
+// speed of the watch.
+func TestReadYourWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
+		stop := run(t, inf)
+		defer stop()
+		lister := informer.NewLister(inf)
+		for n := range 2000 {
+			k := key{Namespace: fmt.Sprint("ns", n%3), Name: "w"}
+			w, err := fake.Get[*widget](server, k)
+			switch {
+			case err != nil:
+				w = must1(fake.Create(server, newWidget(k.Namespace, k.Name, "n")))(t)
+				err = inf.Written(w, "")
+			case n%7 == 0:
+				w = must1(fake.Delete[*widget](server, k))(t)
+				if err := inf.Deleted(k, w.ResourceVersion); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := lister.Get(k); err == nil {
+					t.Fatalf("%d: %v was deleted and is there", n, k)
+				}
+				continue
+			default:
+				w.Spec.Size++
+				w = must1(fake.Update(server, w))(t)
+				err = inf.Written(w, "")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := lister.Get(k)
+			if err != nil || got.ResourceVersion != w.ResourceVersion {
+				t.Fatalf("%d: wrote %s, read %v, %v", n, w.ResourceVersion, got, err)
+			}
+			if objs := lister.In(k.Namespace).List(nil); len(objs) != 1 || objs[0].ResourceVersion != w.ResourceVersion {
+				t.Fatalf("%d: wrote %s, listed %v", n, w.ResourceVersion, objs)
+			}
+		}
+	})
+}
