@@ -1,0 +1,175 @@
+package factory
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/informer"
+)
+
+var (
+	// ErrRunning is returned by a second call of [Factory.Run].
+	ErrRunning = errors.New("factory: Run was called before")
+
+	// ErrStopped is returned by For and Project after [Factory.Run] has ended.
+	ErrStopped = errors.New("factory: stopped")
+
+	// ErrNoName is returned by Project for a projection without a name.
+	ErrNoName = errors.New("factory: projection has no name")
+
+	// ErrNoProjection is returned by Project for a projection without a function.
+	ErrNoProjection = errors.New("factory: projection has no function")
+)
+
+// Options are the defaults of what is asked of a factory. The zero value works.
+type Options struct {
+	// Namespace, LabelSelector and FieldSelector are those of a request whose own are
+	// empty. See client.Options.
+	Namespace, LabelSelector, FieldSelector string
+
+	// OnError hears what informer.Options.OnError does, of every informer without one of
+	// its own. Nil logs each error at level Warn to slog.Default().
+	OnError func(error)
+}
+
+// Factory holds the informers of one API server. All methods and functions of this package
+// may be called at the same time, from handlers too.
+type Factory struct {
+	conn client.Connection // set once
+	opts Options           // set once
+
+	mu      sync.Mutex
+	phase   phase
+	shared  map[identity]*shared
+	ctx     context.Context // of Run
+	cancel  context.CancelCauseFunc
+	running sync.WaitGroup
+}
+
+type phase uint8
+
+const (
+	notStarted phase = iota
+	running
+	stopped
+)
+
+// shared is one informer and who uses it.
+type shared struct {
+	inf      any // the *informer.Informer
+	resource string
+	run      func(context.Context) error
+	wait     func(context.Context) error
+	stats    func() informer.Stats
+	handles  int
+	stop     context.CancelFunc // nil until it runs
+}
+
+// New returns a factory without informers. What is wrong with conn is said by For.
+func New(conn client.Connection, opts Options) *Factory {
+	return &Factory{conn: conn, opts: opts, shared: map[identity]*shared{}}
+}
+
+// Run runs the informers that were asked for, and those that will be, until ctx is done,
+// and returns nil then. It returns the error of an informer that failed, and [ErrRunning]
+// when called twice. All that Run started has ended when it returns.
+func (f *Factory) Run(ctx context.Context) error {
+	if err := f.begin(ctx); err != nil {
+		return err
+	}
+	<-f.ctx.Done()
+	f.mu.Lock()
+	f.phase = stopped // nothing can be started any more
+	f.mu.Unlock()
+	f.running.Wait()
+	err := context.Cause(f.ctx)
+	f.cancel(nil)
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return nil
+	}
+	return err
+}
+
+func (f *Factory) begin(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.phase != notStarted {
+		return ErrRunning
+	}
+	f.phase = running
+	f.ctx, f.cancel = context.WithCancelCause(ctx)
+	for _, s := range f.shared {
+		f.start(s)
+	}
+	return nil
+}
+
+// start runs s until the factory stops or nobody holds it. Called with the lock held.
+func (f *Factory) start(s *shared) {
+	ctx, stop := context.WithCancel(f.ctx)
+	s.stop = stop
+	f.running.Go(func() {
+		defer stop()
+		if err := s.run(ctx); err != nil {
+			f.cancel(err)
+		}
+	})
+}
+
+// Result says how far an informer got.
+type Result struct {
+	// Resource is the name of what it caches, such as "pods in namespace prod".
+	Resource string
+	// Err is nil if its cache is filled, and else what informer.Informer.WaitForSync
+	// returned: an *informer.NotSyncingError, informer.ErrStopped, or the context's error.
+	Err error
+}
+
+// WaitForSync waits until the cache of every informer that was asked for is filled, or
+// will not be. It returns what came of each, in no order, and nil or the errors of all,
+// joined. Informers do not run before Run does.
+func (f *Factory) WaitForSync(ctx context.Context) ([]Result, error) {
+	all := f.all()
+	results := make([]Result, len(all))
+	failed := make([]error, len(all))
+	var wg sync.WaitGroup
+	for n, s := range all {
+		wg.Go(func() {
+			failed[n] = s.wait(ctx)
+			results[n] = Result{Resource: s.resource, Err: failed[n]}
+		})
+	}
+	wg.Wait()
+	return results, errors.Join(failed...)
+}
+
+// Stats is what an informer did and holds.
+type Stats struct {
+	informer.Stats
+	// Resource is the name of what it caches. Handles is how many hold it.
+	Resource string
+	Handles  int
+}
+
+// Stats returns the counters of every informer, in no order.
+func (f *Factory) Stats() []Stats {
+	all := f.all()
+	stats := make([]Stats, len(all))
+	for n, s := range all {
+		stats[n] = Stats{Stats: s.stats(), Resource: s.resource, Handles: s.handles}
+	}
+	return stats
+}
+
+// all returns copies of what is shared at present.
+func (f *Factory) all() []shared {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := make([]shared, 0, len(f.shared))
+	for _, s := range f.shared {
+		all = append(all, *s)
+	}
+	return all
+}

@@ -1,0 +1,489 @@
+package factory_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/factory"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/informer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type key = types.NamespacedName
+
+// gear and cog are two custom resources.
+type gear struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Teeth             int `json:"teeth,omitempty"`
+}
+
+type cog gear
+
+var (
+	gears = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gears"}
+	cogs  = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "cogs"}
+)
+
+func newGear(namespace, name string, teeth int) *gear {
+	return &gear{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"size": fmt.Sprint(teeth % 2)}}, Teeth: teeth}
+}
+
+// world is a server, and a factory on it whose open requests are counted.
+type world struct {
+	t      testing.TB
+	server *fake.Server
+	*factory.Factory
+	open atomic.Int32 // response bodies
+}
+
+func newWorld(t testing.TB, opts factory.Options) *world {
+	t.Helper()
+	w := &world{t: t, server: fake.New(fake.Options{})}
+	w.must(fake.Register[*gear](w.server, fake.Resource{Group: "example.com"}))
+	w.must(fake.Register[*cog](w.server, fake.Resource{Group: "example.com"}))
+	if opts.OnError == nil {
+		opts.OnError = func(error) {}
+	}
+	base := w.server.Client().Transport
+	counting := roundTripper(func(r *http.Request) (*http.Response, error) {
+		resp, err := base.RoundTrip(r)
+		if err == nil {
+			w.open.Add(1)
+			resp.Body = &counted{ReadCloser: resp.Body, closed: sync.OnceFunc(func() { w.open.Add(-1) })}
+		}
+		return resp, err
+	})
+	w.Factory = factory.New(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: counting}}, opts)
+	return w
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+type counted struct {
+	io.ReadCloser
+	closed func()
+}
+
+func (c *counted) Close() error {
+	c.closed()
+	return c.ReadCloser.Close()
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) create(namespace, name string, teeth int) {
+	w.t.Helper()
+	_, err := fake.Create(w.server, newGear(namespace, name, teeth))
+	w.must(err)
+}
+
+// run runs the factory in the background; stop ends it.
+func (w *world) run() (stop func()) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	synctest.Wait()
+	return func() {
+		w.t.Helper()
+		cancel()
+		if err := <-ended; err != nil {
+			w.t.Errorf("Run() = %v", err)
+		}
+		synctest.Wait()
+		if n := w.open.Load(); n != 0 {
+			w.t.Errorf("%d requests left open", n)
+		}
+	}
+}
+
+func request[T metav1.Object](w *world, gvr schema.GroupVersionResource, req factory.Request[T]) *factory.Handle[key, T] {
+	w.t.Helper()
+	h, err := factory.For(w.Factory, gvr, req)
+	w.must(err)
+	return h
+}
+
+// Requests for the same objects share an informer; whatever else they differ in makes
+// another one.
+func TestWhatIsShared(t *testing.T) {
+	w := newWorld(t, factory.Options{Namespace: "prod"})
+	first := request(w, gears, factory.Request[*gear]{})
+	if again := request(w, gears, factory.Request[*gear]{}); again.Informer != first.Informer {
+		t.Error("the same request got another informer")
+	}
+	spelt := request(w, gears, factory.Request[*gear]{Select: client.Options{Namespace: "prod"}})
+	if spelt.Informer != first.Informer {
+		t.Error("the default namespace is another one if it is asked for")
+	}
+	others := map[string]any{"the first": first.Informer}
+	for name, sel := range map[string]client.Options{
+		"a namespace": {Namespace: "test"}, "labels": {LabelSelector: "size=1"}, "fields": {FieldSelector: "metadata.name=x"},
+	} {
+		others[name] = request(w, gears, factory.Request[*gear]{Select: sel}).Informer
+	}
+	others["metadata"] = request(w, gears, factory.Request[*metav1.PartialObjectMetadata]{}).Informer
+	others["unstructured"] = request(w, gears, factory.Request[*unstructured.Unstructured]{}).Informer
+	others["a resource"] = request(w, cogs, factory.Request[*gear]{}).Informer
+	others["a projection"] = project(w, "teeth").Informer
+	others["a projection of another name"] = project(w, "teeth of teeth").Informer
+	seen := map[any]string{}
+	for name, inf := range others {
+		if other, ok := seen[inf]; ok {
+			t.Errorf("%s and %s share an informer", name, other)
+		}
+		seen[inf] = name
+	}
+	if project(w, "teeth").Informer != others["a projection"] {
+		t.Error("the same projection got another informer")
+	}
+	for _, stats := range w.Stats() {
+		if stats.Resource == "gears.example.com in namespace prod" && stats.Handles == 3 {
+			return
+		}
+	}
+	t.Errorf("no informer of three handles in %+v", w.Stats())
+}
+
+// tooth is what projections make of a gear.
+type tooth struct {
+	name  string
+	count int
+}
+
+func project(w *world, name string) *factory.Handle[string, tooth] {
+	w.t.Helper()
+	h, err := factory.Project(w.Factory, gears, factory.Projection[string, *gear, tooth]{
+		Name: name,
+		Func: func(g *gear) (tooth, error) { return tooth{strings.Clone(g.Name), g.Teeth}, nil },
+		Key:  func(t tooth) (string, error) { return t.name, nil },
+	}, factory.Request[tooth]{})
+	w.must(err)
+	return h
+}
+
+func TestFillsCachesOfEveryType(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, factory.Options{})
+		w.create("prod", "one", 1)
+		w.create("test", "two", 2)
+		all := request(w, gears, factory.Request[*gear]{})
+		small := project(w, "teeth")
+		stop := w.run()
+		odd := request(w, gears, factory.Request[*gear]{Select: client.Options{LabelSelector: "size=1"}}) // while it runs
+		loose := request(w, gears, factory.Request[*unstructured.Unstructured]{Select: client.Options{Namespace: "test"}})
+		meta := request(w, gears, factory.Request[*metav1.PartialObjectMetadata]{})
+		results, err := w.WaitForSync(context.Background())
+		if err != nil || len(results) != 5 {
+			t.Errorf("WaitForSync() = %v, %v", results, err)
+		}
+		for name, got := range map[string][2]int{
+			"all": {all.Store().Len(), 2}, "odd": {odd.Store().Len(), 1}, "projected": {small.Store().Len(), 2},
+			"unstructured": {loose.Store().Len(), 1}, "metadata": {meta.Store().Len(), 2},
+		} {
+			if got[0] != got[1] {
+				t.Errorf("%s: %d objects, want %d", name, got[0], got[1])
+			}
+		}
+		if got, _ := small.Store().Get("two"); got != (tooth{"two", 2}) {
+			t.Errorf("projected %+v", got)
+		}
+		stop()
+	})
+}
+
+// One of several informers is stopped by its last user, and starts again from nothing.
+func TestReleaseStopsOneOfMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, factory.Options{})
+		w.create("prod", "one", 1)
+		stop := w.run()
+		first, second := request(w, gears, factory.Request[*gear]{}), request(w, gears, factory.Request[*gear]{})
+		other := request(w, cogs, factory.Request[*cog]{})
+		synctest.Wait()
+		if n := w.open.Load(); n != 2 {
+			t.Fatalf("%d requests are open, want a watch each", n)
+		}
+		first.Release()
+		first.Release() // counts once
+		synctest.Wait()
+		if n := w.open.Load(); n != 2 || first.Store().Len() != 1 {
+			t.Errorf("%d requests open and %d objects while somebody holds the informer", n, first.Store().Len())
+		}
+		second.Release()
+		synctest.Wait()
+		if n := w.open.Load(); n != 1 {
+			t.Errorf("%d requests are open after the last release, want 1", n)
+		}
+		w.create("prod", "two", 2)
+		again := request(w, gears, factory.Request[*gear]{})
+		w.must(again.WaitForSync(context.Background()))
+		if again.Informer == first.Informer || again.Store().Len() != 2 {
+			t.Errorf("asked again: the same informer is %v, %d objects", again.Informer == first.Informer, again.Store().Len())
+		}
+		if _, err := fake.Create(w.server, &cog{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "c"}}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if other.Store().Len() != 1 {
+			t.Error("the other informer stopped too")
+		}
+		stop()
+	})
+}
+
+func TestReleaseFromAHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, factory.Options{})
+		w.create("prod", "one", 1)
+		h := request(w, gears, factory.Request[*gear]{})
+		_, err := h.AddHandler(informer.HandlerFunc[key, *gear](func(informer.Event[key, *gear]) { h.Release() }))
+		w.must(err)
+		stop := w.run()
+		if n := w.open.Load(); n != 0 {
+			t.Errorf("%d requests open", n)
+		}
+		stop()
+	})
+}
+
+func TestIndexesOfLaterRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, factory.Options{})
+		w.create("prod", "one", 1)
+		w.create("prod", "two", 2)
+		byTeeth := index.New("teeth", func(dst []int, g *gear) []int { return append(dst, g.Teeth) })
+		plain := request(w, gears, factory.Request[*gear]{})
+		stop := w.run()
+		for range 2 {
+			h := request(w, gears, factory.Request[*gear]{Informer: informer.Options[*gear]{Indexes: index.Of(byTeeth)}})
+			if h.Informer != plain.Informer {
+				t.Error("an index made another informer")
+			}
+		}
+		if got := byTeeth.Get(plain.Store(), 2); len(got) != 1 || got[0].Name != "two" {
+			t.Errorf("by index: %v", got)
+		}
+		other := index.New("teeth", func(dst []int, g *gear) []int { return append(dst, -g.Teeth) })
+		_, err := factory.For(w.Factory, gears, factory.Request[*gear]{Informer: informer.Options[*gear]{Indexes: index.Of(other)}})
+		if !errors.Is(err, index.ErrExists) || !strings.Contains(err.Error(), "gears.example.com") {
+			t.Errorf("two indexes of one name: %v", err)
+		}
+		if got := w.Stats()[0].Handles; got != 3 {
+			t.Errorf("%d handles, want 3: the refused request holds one", got)
+		}
+		stop()
+	})
+}
+
+func TestWaitForSyncSaysWhatIsMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, factory.Options{})
+		request(w, gears, factory.Request[*gear]{})
+		request(w, schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "wheels"}, factory.Request[*gear]{})
+		stop := w.run()
+		results, err := w.WaitForSync(context.Background())
+		var refused *informer.NotSyncingError
+		if !errors.As(err, &refused) || refused.Resource != "wheels.example.com" {
+			t.Errorf("WaitForSync() = %v", err)
+		}
+		for _, r := range results {
+			if (r.Err != nil) != (r.Resource == "wheels.example.com") {
+				t.Errorf("%s: %v", r.Resource, r.Err)
+			}
+		}
+		stop()
+	})
+}
+
+func TestFailureOfOneEndsAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, factory.Options{})
+		w.create("prod", "one", 1)
+		h := request(w, gears, factory.Request[*gear]{})
+		request(w, cogs, factory.Request[*cog]{})
+		boom := errors.New("boom")
+		_, err := h.AddHandler(informer.HandlerFunc[key, *gear](func(informer.Event[key, *gear]) { panic(boom) }))
+		w.must(err)
+		if err := w.Run(context.Background()); !errors.Is(err, boom) {
+			t.Errorf("Run() = %v, want the panic", err)
+		}
+		if n := w.open.Load(); n != 0 {
+			t.Errorf("%d requests open", n)
+		}
+	})
+}
+
+func TestMisuse(t *testing.T) {
+	w := newWorld(t, factory.Options{})
+	nothing := factory.Projection[string, *gear, tooth]{Func: func(*gear) (tooth, error) { return tooth{}, nil }}
+	if _, err := factory.Project(w.Factory, gears, nothing, factory.Request[tooth]{}); !errors.Is(err, factory.ErrNoName) {
+		t.Errorf("no name: %v", err)
+	}
+	nothing.Name = "x"
+	if _, err := factory.Project(w.Factory, gears, nothing, factory.Request[tooth]{}); !errors.Is(err, informer.ErrNoKeyFunc) {
+		t.Errorf("no key: %v", err)
+	}
+	nothing.Func = nil
+	if _, err := factory.Project(w.Factory, gears, nothing, factory.Request[tooth]{}); !errors.Is(err, factory.ErrNoProjection) {
+		t.Errorf("no function: %v", err)
+	}
+	if _, err := factory.For(w.Factory, gears, factory.Request[*gear]{Select: client.Options{LabelSelector: "=="}}); err == nil {
+		t.Error("a selector that does not parse was taken")
+	}
+	if _, err := factory.For(factory.New(client.Connection{}, factory.Options{}), gears, factory.Request[*gear]{}); err == nil {
+		t.Error("a factory without a server handed out an informer")
+	}
+	if len(w.Stats()) != 0 {
+		t.Errorf("refused requests left %v", w.Stats())
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	w.must(w.Run(ctx))
+	if err := w.Run(ctx); !errors.Is(err, factory.ErrRunning) {
+		t.Errorf("second Run: %v", err)
+	}
+	if _, err := factory.For(w.Factory, gears, factory.Request[*gear]{}); !errors.Is(err, factory.ErrStopped) {
+		t.Errorf("For after Run: %v", err)
+	}
+}
+
+// Users come and go at any time; whoever holds a handle has a cache that is right.
+func TestUsersComeAndGo(t *testing.T) {
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, factory.Options{})
+			stop := w.run()
+			var users sync.WaitGroup
+			for user := range 6 {
+				users.Go(func() {
+					rng := rand.New(rand.NewPCG(seed, uint64(user)))
+					for range 15 {
+						sel := client.Options{LabelSelector: fmt.Sprintf("size=%d", rng.IntN(2))}
+						h, err := factory.For(w.Factory, gears, factory.Request[*gear]{Select: sel})
+						if err != nil {
+							t.Errorf("seed %d: %v", seed, err)
+							return
+						}
+						if err := h.WaitForSync(context.Background()); err != nil {
+							t.Errorf("seed %d: a handle that is held: %v", seed, err)
+						}
+						time.Sleep(time.Duration(rng.IntN(1000)) * time.Millisecond)
+						h.Release()
+					}
+				})
+			}
+			rng := rand.New(rand.NewPCG(seed, 99))
+			for n := range 40 {
+				w.create("prod", fmt.Sprint("gear-", n), rng.IntN(10))
+				time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
+			}
+			held := request(w, gears, factory.Request[*gear]{Select: client.Options{LabelSelector: "size=1"}})
+			users.Wait()
+			synctest.Wait()
+			diff, err := fake.Diff(w.server, fake.Selection{LabelSelector: "size=1"}, held.Store().Values())
+			if err != nil || diff != "" {
+				t.Errorf("seed %d: %v\n%s", seed, err, diff)
+			}
+			if n := w.open.Load(); n != 1 {
+				t.Errorf("seed %d: %d requests open, want the held informer's watch", seed, n)
+			}
+			stop()
+		})
+	}
+}
+
+func Example() {
+	server := fake.New(fake.Options{})
+	if err := fake.Register[*gear](server, fake.Resource{Group: "example.com"}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, _ = fake.Create(server, newGear("prod", "one", 12))
+
+	f := factory.New(client.Connection{URL: fake.URL, HTTP: server.Client()}, factory.Options{Namespace: "prod"})
+	h, err := factory.For(f, gears, factory.Request[*gear]{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer h.Release()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- f.Run(ctx) }()
+	results, err := f.WaitForSync(ctx)
+	fmt.Println(results, err)
+	fmt.Println(h.Store().Len(), "gear")
+	cancel()
+	fmt.Println(<-ended)
+	// Output:
+	// [{gears.example.com in namespace prod <nil>}] <nil>
+	// 1 gear
+	// <nil>
+}
+
+// A controller runs the informers that it finds at rest, and can be faster than the factory.
+func TestInformerThatSomebodyElseRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, factory.Options{})
+		w.create("prod", "a", 1)
+		h := request(w, gears, factory.Request[*gear]{})
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- h.Run(ctx) }()
+		synctest.Wait()
+		stop := w.run()
+		w.create("prod", "b", 1)
+		synctest.Wait()
+		if n := h.Store().Len(); n != 2 {
+			t.Errorf("%d objects while somebody else runs the informer, want 2", n)
+		}
+		reg, err := h.AddHandler(informer.HandlerFunc[key, *gear](func(ev informer.Event[key, *gear]) {
+			if ev.Key.Name == "c" {
+				cancel()
+				time.Sleep(time.Second) // it stops slowly
+			}
+		}))
+		w.must(err)
+		w.create("prod", "c", 1)
+		w.must(<-ended)
+		w.create("prod", "d", 1)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := h.Store().Len(); n != 4 {
+			t.Errorf("%d objects after the factory took over, want 4", n)
+		}
+		h.Release()
+		synctest.Wait()
+		<-reg.Done()
+		stop()
+	})
+}

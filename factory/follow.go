@@ -1,0 +1,31 @@
+package factory
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kinform/kinform/informer"
+)
+
+// stopCheck is how often to look whether an informer that stops has stopped: it does when
+// its handlers have returned, which nothing else tells of.
+const stopCheck = 50 * time.Millisecond
+
+// runOrFollow runs inf until ctx is done. If somebody else runs it, as a controller.Controller
+// does that was started before the factory, it waits for the end of that and goes on then:
+// whoever holds a handle counts on it.
+func runOrFollow[K comparable, T any](ctx context.Context, inf *informer.Informer[K, T]) error {
+	for {
+		if err := inf.Run(ctx); !errors.Is(err, informer.ErrRunning) {
+			return err
+		}
+		for range inf.Events(ctx, informer.HandlerOptions[T]{Name: "factory", Filter: func(T) bool { return false }}) {
+		}
+		select {
+		case <-time.After(stopCheck):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

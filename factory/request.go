@@ -1,0 +1,189 @@
+package factory
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
+)
+
+// Request says what of a resource is asked for. The zero value is what the factory's
+// Options select.
+type Request[T any] struct {
+	// Select chooses what of the resource, and how it is fetched. Where the namespace or a
+	// selector is empty that of the factory's Options counts. These three decide which
+	// informer it is; the rest is that of the first request.
+	Select client.Options
+
+	// Informer configures the informer, if this request is the first for it. Its Indexes
+	// are added also to one that is there already: asking twice for an index of one name
+	// and value type is no conflict.
+	Informer informer.Options[T]
+}
+
+// Projection makes the T that is cached of the R that the server sends. See reflector.Map.
+type Projection[K comparable, R, T any] struct {
+	// Name tells projections between the same types apart, which functions cannot.
+	Name string
+	// Func is called for each object.
+	Func func(R) (T, error)
+	// Key gives the key of what is cached.
+	Key store.KeyFunc[K, T]
+}
+
+// identity is what two requests have in common that share an informer.
+type identity struct {
+	cached, sent  reflect.Type
+	keyed         reflect.Type
+	resource      schema.GroupVersionResource
+	namespace     string
+	labels        string
+	fields        string
+	projectedName string
+}
+
+// Handle is a place at a shared informer. Its methods are those of the informer, but for
+// Run, which is the factory's to call.
+type Handle[K comparable, T any] struct {
+	*informer.Informer[K, T]
+	release func()
+}
+
+// Release gives the handle back, and with the last one the informer stops, soon. It does
+// not wait and may be called from a handler. Handlers that were added by the handle stay
+// if others hold the informer: remove them. Releasing again does nothing.
+func (h *Handle[K, T]) Release() { h.release() }
+
+// For returns a handle on the informer of a resource, keyed by namespace and name. It
+// begins to run at once if the factory runs. Errors: [ErrStopped], and those of client.New,
+// informer.New, and informer.Informer.AddIndexes.
+func For[T metav1.Object](f *Factory, resource schema.GroupVersionResource, req Request[T]) (*Handle[types.NamespacedName, T], error) {
+	return request(f, identity{sent: reflect.TypeFor[T](), resource: resource}, req,
+		func(opts client.Options) (reflector.Source[T], error) { return client.New[T](f.conn, resource, opts) },
+		store.ObjectKey[T])
+}
+
+// Project returns a handle on the informer of what project makes of a resource's objects.
+// Errors: [ErrNoName], [ErrNoProjection], and those of For.
+func Project[K comparable, R, T any](f *Factory, resource schema.GroupVersionResource, project Projection[K, R, T], req Request[T]) (*Handle[K, T], error) {
+	if project.Name == "" {
+		return nil, ErrNoName
+	}
+	if project.Func == nil {
+		return nil, ErrNoProjection
+	}
+	id := identity{sent: reflect.TypeFor[R](), resource: resource, projectedName: project.Name}
+	return request(f, id, req, func(opts client.Options) (reflector.Source[T], error) {
+		raw, err := client.New[R](f.conn, resource, opts)
+		if err != nil {
+			return nil, err
+		}
+		return reflector.Map(raw, project.Func), nil
+	}, project.Key)
+}
+
+// request returns a handle on the informer that is asked for, which it makes if need be.
+func request[K comparable, T any](f *Factory, id identity, req Request[T], open func(client.Options) (reflector.Source[T], error), key store.KeyFunc[K, T]) (*Handle[K, T], error) {
+	sel := f.selected(req.Select)
+	id.cached, id.keyed = reflect.TypeFor[T](), reflect.TypeFor[K]()
+	id.namespace, id.labels, id.fields = sel.Namespace, sel.LabelSelector, sel.FieldSelector
+	s, err := f.hold(id, func() (*shared, error) {
+		source, err := open(sel)
+		if err != nil {
+			return nil, err
+		}
+		inf, err := informer.New(source, key, configured(f, req.Informer))
+		if err != nil {
+			return nil, err
+		}
+		run := func(ctx context.Context) error { return runOrFollow(ctx, inf) }
+		return &shared{inf: inf, resource: inf.Resource(), run: run, wait: inf.WaitForSync, stats: inf.Stats}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	inf := s.inf.(*informer.Informer[K, T]) // the types are part of the identity
+	h := &Handle[K, T]{Informer: inf, release: sync.OnceFunc(func() { f.letGo(id, s) })}
+	if err := addIndexes(inf, req.Informer.Indexes); err != nil {
+		h.Release()
+		return nil, err
+	}
+	return h, nil
+}
+
+// hold returns what is shared under id, made if there is none, with one handle more.
+func (f *Factory) hold(id identity, open func() (*shared, error)) (*shared, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.phase == stopped || f.phase == running && f.ctx.Err() != nil {
+		return nil, ErrStopped
+	}
+	s := f.shared[id]
+	if s == nil {
+		var err error
+		if s, err = open(); err != nil {
+			return nil, err
+		}
+		f.shared[id] = s
+		if f.phase == running {
+			f.start(s)
+		}
+	}
+	s.handles++
+	return s, nil
+}
+
+// letGo gives one handle back.
+func (f *Factory) letGo(id identity, s *shared) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s.handles--; s.handles > 0 {
+		return
+	}
+	delete(f.shared, id)
+	if s.stop != nil {
+		s.stop()
+	}
+}
+
+// addIndexes adds those of defs that inf does not have.
+func addIndexes[K comparable, T any](inf *informer.Informer[K, T], defs []index.Definition[T]) error {
+	for _, def := range defs {
+		err := inf.AddIndexes(def)
+		if errors.Is(err, index.ErrExists) && inf.Store().Indexer().Definitions()[def.Name()] == def {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", inf.Resource(), err)
+		}
+	}
+	return nil
+}
+
+// selected is what a request selects.
+func (f *Factory) selected(sel client.Options) client.Options {
+	sel.Namespace = cmp.Or(sel.Namespace, f.opts.Namespace)
+	sel.LabelSelector = cmp.Or(sel.LabelSelector, f.opts.LabelSelector)
+	sel.FieldSelector = cmp.Or(sel.FieldSelector, f.opts.FieldSelector)
+	return sel
+}
+
+// configured is how the informer of a request is configured.
+func configured[T any](f *Factory, opts informer.Options[T]) informer.Options[T] {
+	if opts.OnError == nil {
+		opts.OnError = f.opts.OnError
+	}
+	return opts
+}
