@@ -229,8 +229,17 @@ func TestSharedInformerGoesOn(t *testing.T) {
 		if err := <-stopped; !errors.Is(err, informer.ErrStopped) {
 			t.Errorf("a controller goes on with an informer that has stopped, or returned %v", err)
 		}
-		if err := controller.For(controller.New(controller.Options[key]{}), inf); !errors.Is(err, informer.ErrStopped) {
+		again := controller.New(controller.Options[key]{})
+		if err := controller.For(again, inf); err != nil {
 			t.Errorf("For a stopped informer returned %v", err)
+		}
+		mine, stop = context.WithCancel(t.Context())
+		var seen calls[key]
+		go func() { stopped <- again.Run(mine, seen.reconcile) }()
+		synctest.Wait()
+		stop()
+		if keys, err := seen.take(), <-stopped; err != nil || len(keys) != 1 {
+			t.Errorf("a controller that runs a stopped informer again saw %v and returned %v", keys, err)
 		}
 	})
 }

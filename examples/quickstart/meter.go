@@ -56,7 +56,7 @@ func (m *meter) expect(ctx context.Context) {
 // waitForSync takes the time of the initial list.
 func (m *meter) waitForSync(ctx context.Context) {
 	if m.controller.pods.WaitForSync(ctx) == nil {
-		m.synced.Store(int64(time.Since(m.log.start)))
+		m.synced.Store(max(1, int64(time.Since(m.log.start)))) // zero is not synced
 	}
 }
 

@@ -283,10 +283,12 @@ func TestKubeconfig(t *testing.T) {
 // TestBadServers: whatever is wrong is shown while it runs, and is the reason in the end.
 func TestBadServers(t *testing.T) {
 	forbidden, url := realCluster(t)
-	err := forbidden.Inject(fake.Fault{Verb: fake.VerbList, Resource: schema.GroupResource{Resource: "pods"}, Times: -1,
-		Status: fake.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, 0)})
-	if err != nil {
-		t.Fatal(err)
+	for _, verb := range []fake.Verb{fake.VerbList, fake.VerbWatch} {
+		err := forbidden.Inject(fake.Fault{Verb: verb, Resource: schema.GroupResource{Resource: "pods"}, Times: -1,
+			Status: fake.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, 0)})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	html := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
