@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -22,6 +23,7 @@ import (
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/queue"
+	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
 
@@ -49,6 +51,8 @@ type selected struct {
 	resource  string // of the core group
 	selection client.Options
 	sentinel  string // name of an object in namespace ns-00 that is in the selection
+
+	watchTimeout, idleTimeout time.Duration // as in informer.Options; zero idleTimeout means 5 s
 }
 
 // inNamespace is an index value of two fields.
@@ -108,9 +112,16 @@ func newPipeline[O any, T interface {
 		byShard:      index.New("shard", shards[T]),
 		byAnnotation: index.New("annotation", annotations[T]),
 	}
+	if s.idleTimeout == 0 {
+		s.idleTimeout = 5 * time.Second
+	}
 	p.inf, err = informer.New(source, store.ObjectKey, informer.Options[T]{
 		Indexes: index.Of(p.byShard, p.byAnnotation),
 		OnError: p.onError,
+		// Test time is dear.
+		Backoff:      reflector.Backoff{Max: time.Second},
+		IdleTimeout:  s.idleTimeout,
+		WatchTimeout: s.watchTimeout,
 	})
 	if err != nil {
 		t.Fatal(err)

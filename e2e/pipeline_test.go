@@ -18,12 +18,14 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestPipeline runs informers and controllers on a real API server through everything
-// that can come between them: writes, the death of the server in mid-watch, and changes
-// that were compacted away before the watch came back. After each the stores must equal
-// the server's lists object for object.
+// that can come between them: writes, the death of the server or of its etcd in mid-watch,
+// changes that were compacted away before the watch came back, refusals, and answers that
+// are cut, slow, or never end. After each the stores must equal the server's lists object
+// for object, and in the end no connection may be left.
 func TestPipeline(t *testing.T) {
-	// The configmaps come from etcd itself, so that a compaction shows as 410.
-	c := cluster.Start(t, cluster.Options{ExtraAPIServerArgs: []string{"--watch-cache-sizes=configmaps#0"}})
+	// The configmaps come from etcd itself, so that a compaction shows as 410. Now and then
+	// the server asks a client to leave a connection.
+	c := cluster.Start(t, cluster.Options{ExtraAPIServerArgs: []string{"--watch-cache-sizes=configmaps#0", "--goaway-chance=0.02"}})
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	server := &oracle.Client{URL: c.URL(), HTTP: c.HTTPClient()}
@@ -31,8 +33,15 @@ func TestPipeline(t *testing.T) {
 	if err := oracle.Fill(ctx, server, shape); err != nil {
 		t.Fatal(err)
 	}
-	g := newGate(c.HTTPClient().Transport)
-	all := collections(t, c, &http.Client{Transport: g})
+	d := &dialer{}
+	conn, err := client.NewConnection(c.URL(), client.ConnectionOptions{CAFile: c.CAFile(), Token: c.Token(), DialContext: d.DialContext})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.noneOpen(t, conn.HTTP)
+	g := newGate(conn.HTTP.Transport)
+	f := &faults{through: g}
+	all := collections(t, c, &http.Client{Transport: f})
 	for _, col := range all {
 		col.start(t)
 		defer col.stop(t)
@@ -40,15 +49,21 @@ func TestPipeline(t *testing.T) {
 	for _, col := range all {
 		col.waitForSync(ctx, t)
 	}
-	p := &phases{ctx: ctx, cluster: c, gate: g, churn: newChurn(server, 1, shape), all: all}
+	p := &phases{ctx: ctx, cluster: c, gate: g, faults: f, churn: newChurn(server, 1, shape), all: all}
 	for _, phase := range []struct {
 		name string
 		do   func(*testing.T)
 	}{
 		{"initial list", func(*testing.T) {}},
 		{"churn", p.change},
-		{"server killed in mid-watch", p.kill},
+		{"server killed in mid-watch", p.kill(c.APIServer)},
+		{"etcd killed in mid-watch", p.kill(c.Etcd)},
 		{"changes compacted away", p.compact},
+		{"refused for now", p.spoilWatches(refusing(http.StatusTooManyRequests))},
+		{"errors of servers and proxies", p.spoilWatches(refusing(500, 502, 503, 504))},
+		{"bodies cut", p.spoilWatches(damaging(truncated))},
+		{"bodies in drops", p.spoilWatches(damaging(dripping))},
+		{"bodies that hang", p.spoilWatches(damaging(hanging))},
 	} {
 		if !t.Run(phase.name, func(t *testing.T) {
 			phase.do(t)
@@ -81,7 +96,7 @@ func collections(t *testing.T, c *cluster.Cluster, hc *http.Client) []collection
 			selection: client.Options{Namespace: oracle.NamespaceName(0), FieldSelector: "spec.nodeName=node-0"},
 		}),
 		newPipeline[metav1.PartialObjectMetadata](t, c, hc, selected{
-			name: "metadata of configmaps", resource: "configmaps", sentinel: "cm-00000",
+			name: "metadata of configmaps", resource: "configmaps", sentinel: "cm-00000", watchTimeout: time.Second,
 		}),
 	}
 }
@@ -91,6 +106,7 @@ type phases struct {
 	ctx     context.Context
 	cluster *cluster.Cluster
 	gate    *gate
+	faults  *faults
 	churn   *churn
 	all     []collection
 }
@@ -101,16 +117,18 @@ func (p *phases) change(t *testing.T) {
 	}
 }
 
-// kill ends the API server with SIGKILL while it is written to and watched.
-func (p *phases) kill(t *testing.T) {
-	changed := make(chan error, 1)
-	go func() { changed <- p.churn.make(p.ctx, 300) }()
-	p.cluster.APIServer.Kill()
-	if err := p.cluster.APIServer.Start(p.ctx); err != nil {
-		t.Error(err)
-	}
-	if err := <-changed; err != nil {
-		t.Fatal(err)
+// kill ends a server with SIGKILL while all is written to and watched.
+func (p *phases) kill(server *cluster.Process) func(*testing.T) {
+	return func(t *testing.T) {
+		changed := make(chan error, 1)
+		go func() { changed <- p.churn.make(p.ctx, 300) }()
+		server.Kill()
+		if err := server.Start(p.ctx); err != nil {
+			t.Error(err)
+		}
+		if err := <-changed; err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

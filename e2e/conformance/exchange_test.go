@@ -1,0 +1,147 @@
+package conformance
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// server is what a script runs against.
+type server struct {
+	url  string
+	http *http.Client
+	// compact forgets the history up to now.
+	compact func(ctx context.Context) error
+}
+
+// run is one run of a script in a namespace of its own.
+type run struct {
+	t         *testing.T
+	srv       server
+	namespace string
+	versions  map[string][]string // of objects by kind and name, as they appear
+	last      map[string]any      // the last object or list that was answered
+	saved     map[string]map[string]any
+}
+
+// patchTypes are the verbs that stand for a PATCH.
+var patchTypes = map[string]string{
+	"MERGE":     "application/merge-patch+json",
+	"JSONPATCH": "application/json-patch+json",
+	"STRATEGIC": "application/strategic-merge-patch+json",
+	"APPLY":     "application/apply-patch+yaml",
+}
+
+// shorthands for the resources that scripts use.
+var paths = strings.NewReplacer(
+	"cm:", "/api/v1/namespaces/NS/configmaps", "pods:", "/api/v1/namespaces/NS/pods",
+	"widgets:", "/apis/example.com/v1/namespaces/NS/widgets", "secrets:", "/api/v1/namespaces/NS/secrets",
+)
+
+// play makes all requests of s and fills in the answers.
+func (r *run) play(s script) script {
+	out := script{name: s.name, steps: append([]step(nil), s.steps...)}
+	for i, st := range s.steps {
+		if st.verb != "" {
+			out.steps[i].want = r.step(st)
+		}
+	}
+	return out
+}
+
+func (r *run) step(st step) string {
+	switch st.verb {
+	case "COMPACT":
+		if err := r.srv.compact(r.t.Context()); err != nil {
+			r.t.Fatal(err)
+		}
+		return "done"
+	case "SAVE": // the last answer, under a name
+		r.saved[st.target] = r.last
+		return "done"
+	}
+	method, contentType := st.verb, st.header
+	if pt, ok := patchTypes[st.verb]; ok {
+		method, contentType = http.MethodPatch, pt
+	}
+	if method == "WATCH" {
+		method = http.MethodGet
+	}
+	req, err := http.NewRequestWithContext(r.t.Context(), method, r.srv.url+r.expand(paths.Replace(st.target)), strings.NewReader(r.expand(st.body)))
+	if err != nil {
+		r.t.Fatalf("%s: %v", st.text(), err)
+	}
+	req.Header.Set("Accept", "application/json")
+	switch {
+	case contentType != "" && method == http.MethodGet:
+		req.Header.Set("Accept", contentType)
+	case contentType != "":
+		req.Header.Set("Content-Type", contentType)
+	case st.body != "":
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := r.srv.http.Do(req)
+	if err != nil {
+		return r.normal("failed: " + err.Error())
+	}
+	defer resp.Body.Close()
+	if st.verb == "WATCH" && resp.StatusCode == http.StatusOK {
+		return r.events(resp.Body)
+	}
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return fmt.Sprintf("%d %s", resp.StatusCode, r.answer(b))
+}
+
+var reference = regexp.MustCompile(`\$\{([a-z]+):([a-zA-Z.]+)\}`)
+
+// expand puts values in: NS, and ${name:path}, a field of a saved answer.
+func (r *run) expand(text string) string {
+	text = strings.ReplaceAll(text, "NS", r.namespace)
+	return reference.ReplaceAllStringFunc(text, func(ref string) string {
+		parts := reference.FindStringSubmatch(ref)
+		var v any = r.saved[parts[1]]
+		for field := range strings.SplitSeq(parts[2], ".") {
+			m, ok := v.(map[string]any)
+			if !ok {
+				r.t.Fatalf("%s: no such value", ref)
+			}
+			v = m[field]
+		}
+		return fmt.Sprint(v)
+	})
+}
+
+// events reads a watch until the server ends it, which every watch of a script asks for.
+func (r *run) events(body io.Reader) string {
+	var out []string
+	scanner := bufio.NewScanner(body)
+	scanner.Buffer(nil, 1<<20)
+	for scanner.Scan() {
+		var ev struct {
+			Type   string
+			Object json.RawMessage
+		}
+		if err := json.Unmarshal(scanner.Bytes(), &ev); err != nil {
+			return "bad event: " + scanner.Text()
+		}
+		if ev.Type == "BOOKMARK" {
+			// When they come is the server's choice, but for the one that ends the initial events.
+			if !strings.Contains(string(ev.Object), "initial-events-end") {
+				continue
+			}
+			out = append(out, "BOOKMARK initial-events-end")
+			continue
+		}
+		out = append(out, ev.Type+" "+r.answer(ev.Object))
+	}
+	return "200 [" + strings.Join(out, "; ") + "]"
+}
