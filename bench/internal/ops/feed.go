@@ -25,6 +25,8 @@ type feed struct {
 	pods []*corev1.Pod
 	rv   int // of a list; written while nobody lists
 
+	streams bool // the list comes as the beginning of a watch (WatchList)
+
 	send   chan batch    // events for the watch; nil if there will be none
 	expire chan struct{} // ends the watch with 410
 
@@ -43,6 +45,13 @@ func newFeed(all []*corev1.Pod) *feed {
 		relisting: make(chan struct{}),
 		proceed:   make(chan struct{}),
 	}
+}
+
+// newStream returns a feed whose list is a streaming one.
+func newStream(all []*corev1.Pod) *feed {
+	f := newFeed(all)
+	f.streams = true
+	return f
 }
 
 // answer is called when a list begins, and returns its resourceVersion.
@@ -69,8 +78,11 @@ func (f *feed) List(_ context.Context, _ metav1.ListOptions, yield func(reflecto
 }
 
 // Watch implements reflector.Source.
-func (f *feed) Watch(ctx context.Context, _ metav1.ListOptions) iter.Seq2[reflector.Event[*corev1.Pod], error] {
+func (f *feed) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[*corev1.Pod], error] {
 	return func(yield func(reflector.Event[*corev1.Pod], error) bool) {
+		if opts.SendInitialEvents != nil && !f.initial(yield) {
+			return
+		}
 		for {
 			select {
 			case <-ctx.Done():
@@ -90,6 +102,17 @@ func (f *feed) Watch(ctx context.Context, _ metav1.ListOptions) iter.Seq2[reflec
 			}
 		}
 	}
+}
+
+// initial sends the events that a streaming list begins with.
+func (f *feed) initial(yield func(reflector.Event[*corev1.Pod], error) bool) bool {
+	end := reflector.Event[*corev1.Pod]{Type: reflector.Bookmark, InitialEventsEnd: true, ResourceVersion: f.answer()}
+	for _, p := range f.pods {
+		if !yield(reflector.Event[*corev1.Pod]{Type: reflector.Added, ResourceVersion: p.ResourceVersion, Object: p}, nil) {
+			return false
+		}
+	}
+	return yield(end, nil)
 }
 
 // maxUpdates is how many pods are updated in turns, and the longest run of updates.

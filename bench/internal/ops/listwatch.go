@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +26,7 @@ func newListWatch(f *feed) *listWatch {
 }
 
 // IsWatchListSemanticsUnSupported makes a reflector list and then watch.
-func (lw *listWatch) IsWatchListSemanticsUnSupported() bool { return true }
+func (lw *listWatch) IsWatchListSemanticsUnSupported() bool { return !lw.feed.streams }
 
 // List implements cache.ListerWatcher.
 func (lw *listWatch) List(opts metav1.ListOptions) (runtime.Object, error) {
@@ -47,13 +48,13 @@ func (lw *listWatch) ListWithContext(context.Context, metav1.ListOptions) (runti
 
 // WatchWithContext implements cache.ListerWatcherWithContext. Where there will be no
 // events there is no goroutine to send them either.
-func (lw *listWatch) WatchWithContext(context.Context, metav1.ListOptions) (watch.Interface, error) {
+func (lw *listWatch) WatchWithContext(_ context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	s := &stream{result: make(chan watch.Event), stop: make(chan struct{}), done: make(chan struct{})}
 	if lw.feed.send == nil {
 		close(s.done)
 		return s, nil
 	}
-	go s.run(lw.feed)
+	go s.run(lw.feed, opts.SendInitialEvents != nil)
 	return s, nil
 }
 
@@ -75,8 +76,11 @@ func (s *stream) Stop() {
 	}
 }
 
-func (s *stream) run(f *feed) {
+func (s *stream) run(f *feed, initial bool) {
 	defer close(s.done)
+	if initial && !s.initial(f) {
+		return
+	}
 	for {
 		select {
 		case <-s.stop:
@@ -95,6 +99,20 @@ func (s *stream) run(f *feed) {
 			}
 		}
 	}
+}
+
+// initial sends the events that a streaming list begins with.
+func (s *stream) initial(f *feed) bool {
+	end := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		ResourceVersion: f.answer(),
+		Annotations:     map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+	}}
+	for _, p := range f.pods {
+		if !s.event(watch.Event{Type: watch.Added, Object: p}) {
+			return false
+		}
+	}
+	return s.event(watch.Event{Type: watch.Bookmark, Object: end})
 }
 
 func (s *stream) event(ev watch.Event) bool {

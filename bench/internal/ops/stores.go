@@ -45,12 +45,10 @@ func indexers(n int) cache.Indexers {
 	return out
 }
 
-// newStore returns a kinform store with n indexes that holds all.
+// newStore returns a kinform store with n indexes that holds all. It compares no versions,
+// as little as client-go's does.
 func newStore(n int, all []*corev1.Pod) (*store.Store[key, *corev1.Pod], error) {
-	s, err := store.New(store.ObjectKey, store.Options[*corev1.Pod]{
-		Indexes:   definitions(n),
-		Unchanged: store.SameVersion[*corev1.Pod],
-	})
+	s, err := store.New(store.ObjectKey, store.Options[*corev1.Pod]{Indexes: definitions(n)})
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +70,23 @@ func (w *World) both(n int) (*store.Store[key, *corev1.Pod], cache.Indexer, erro
 	}
 	ix, err := newIndexer(n, w.Fleet.Pods())
 	return s, ix, err
+}
+
+// received returns all as they come out of a decoder: equal objects that share no memory
+// with those that a store holds, nor with each other.
+func received(all []*corev1.Pod) ([]*corev1.Pod, error) {
+	out := make([]*corev1.Pod, len(all))
+	for i, p := range all {
+		bytes, err := p.Marshal()
+		if err != nil {
+			return nil, err
+		}
+		out[i] = &corev1.Pod{}
+		if err := out[i].Unmarshal(bytes); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // untyped is all as client-go takes and gives objects.

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kinform/kinform/bench/internal/measure"
+	"github.com/kinform/kinform/store"
 )
 
 // writes are the operations that write one object at a time.
@@ -36,9 +37,13 @@ func (s states) at(i int) *corev1.Pod {
 	return s[i/n%2][scatter(i%n, n)]
 }
 
+// update stores pods that come from a decoder, as those of a watch do.
 func (w *World) update(to []*corev1.Pod) (measure.Sides, error) {
 	s, ix, err := w.both(3)
 	if err != nil {
+		return measure.Sides{}, err
+	}
+	if to, err = received(to); err != nil {
 		return measure.Sides{}, err
 	}
 	next := states{to, w.Fleet.Pods()}
@@ -48,15 +53,20 @@ func (w *World) update(to []*corev1.Pod) (measure.Sides, error) {
 	}, nil
 }
 
+// deleteAdd deletes a pod and adds one of the same name that comes from a decoder.
 func (w *World) deleteAdd() (measure.Sides, error) {
 	s, ix, err := w.both(3)
 	if err != nil {
 		return measure.Sides{}, err
 	}
-	all := w.Fleet.Pods()
+	again, err := received(w.Fleet.Pods())
+	if err != nil {
+		return measure.Sides{}, err
+	}
+	next := states{again, w.Fleet.Pods()}
 	return measure.Sides{
 		Kinform: measure.Side{Run: loop(func(i int) error {
-			p := all[scatter(i, len(all))]
+			p := next.at(i)
 			_, had, err := s.Delete(key{Namespace: p.Namespace, Name: p.Name})
 			if err != nil || !had {
 				return found(0, 1)
@@ -64,7 +74,7 @@ func (w *World) deleteAdd() (measure.Sides, error) {
 			return s.Set(p)
 		})},
 		ClientGo: measure.Side{Run: loop(func(i int) error {
-			p := all[scatter(i, len(all))]
+			p := next.at(i)
 			if err := ix.Delete(p); err != nil {
 				return err
 			}
@@ -89,11 +99,25 @@ func replaces(w *World) []measure.Op {
 	}
 }
 
-// replace replaces the pods by to, and back. client-go takes over the slice that it is
-// given, but only reads it.
+// replace replaces the pods by to, and back, in a store as informers have it, which knows
+// what did not change by its version. client-go takes over the slice that it is given, but
+// only reads it.
 func (w *World) replace(to []*corev1.Pod) (measure.Sides, error) {
-	s, ix, err := w.both(3)
+	s, err := store.New(store.ObjectKey, store.Options[*corev1.Pod]{
+		Indexes:   definitions(3),
+		Unchanged: store.SameVersion[*corev1.Pod],
+	})
 	if err != nil {
+		return measure.Sides{}, err
+	}
+	if err := s.Replace(w.Fleet.Pods(), "1"); err != nil {
+		return measure.Sides{}, err
+	}
+	ix, err := newIndexer(3, w.Fleet.Pods())
+	if err != nil {
+		return measure.Sides{}, err
+	}
+	if to, err = received(to); err != nil {
 		return measure.Sides{}, err
 	}
 	typed := states{to, w.Fleet.Pods()}

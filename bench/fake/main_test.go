@@ -1,0 +1,124 @@
+// Package fake_test runs clients that know nothing of Kinform against package fake's
+// server: client-go's clientset, informers, dynamic, metadata and discovery clients, and
+// the manager of controller-runtime. It holds the benchmarks beside client-go's own fake
+// clientset as well.
+package fake_test
+
+import (
+	"context"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/kinform/kinform/fake"
+)
+
+func TestMain(m *testing.M) {
+	// apimachinery's watch.Filter, which controller-runtime uses, stays in a send when it
+	// is stopped while an event is on its way.
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop"))
+}
+
+// newServer serves what the tests use, custom resources (widgets) as unstructured.
+func newServer(tb testing.TB) *fake.Server {
+	tb.Helper()
+	s := fake.New(fake.Options{})
+	check(tb, fake.Register[*corev1.Namespace](s, fake.Resource{ClusterScoped: true}))
+	check(tb, fake.Register[*corev1.Pod](s, fake.Resource{}))
+	check(tb, fake.Register[*corev1.ConfigMap](s, fake.Resource{}))
+	check(tb, fake.Register[*corev1.Event](s, fake.Resource{}))
+	check(tb, fake.Register[*appsv1.Deployment](s, fake.Resource{Group: "apps", Status: true}))
+	check(tb, fake.Register[*unstructured.Unstructured](s, fake.Resource{Group: "example.com", Kind: "Widget"}))
+	return s
+}
+
+// surface is a way to the server: the encoding that clients prefer, through a socket or
+// without one.
+type surface struct {
+	name     string
+	socket   bool
+	protobuf bool
+}
+
+func surfaces() []surface {
+	return []surface{
+		{name: "memory json"},
+		{name: "memory protobuf", protobuf: true},
+		{name: "socket json", socket: true},
+		{name: "socket protobuf", socket: true, protobuf: true},
+	}
+}
+
+// config returns a configuration as client-go knows it. Nothing of it leaves the process
+// unless a socket is asked for.
+func (sf surface) config(t *testing.T, s *fake.Server) *rest.Config {
+	t.Helper()
+	c := &rest.Config{Host: fake.URL, Transport: s.Client().Transport, QPS: -1}
+	if sf.socket {
+		srv := httptest.NewServer(s)
+		t.Cleanup(srv.Close)
+		t.Cleanup(srv.CloseClientConnections)
+		c.Host, c.Transport = srv.URL, srv.Client().Transport
+	}
+	if sf.protobuf {
+		c.ContentType = "application/vnd.kubernetes.protobuf"
+		c.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	} else {
+		c.ContentType = "application/json"
+	}
+	return c
+}
+
+// everywhere runs a test on all surfaces, each on a server of its own.
+func everywhere(t *testing.T, test func(t *testing.T, s *fake.Server, c *rest.Config)) {
+	for _, sf := range surfaces() {
+		t.Run(sf.name, func(t *testing.T) {
+			s := newServer(t)
+			test(t, s, sf.config(t, s))
+		})
+	}
+}
+
+func check(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(tb testing.TB) T {
+		tb.Helper()
+		check(tb, err)
+		return v
+	}
+}
+
+// eventually waits for what a client does in goroutines of its own, of whose progress it
+// tells nobody.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for !ok() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("still waiting: %s", what)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+func pod(namespace, name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": "web"}},
+		Spec:       corev1.PodSpec{NodeName: "n1", Containers: []corev1.Container{{Name: "c", Image: "registry/web:1"}}},
+	}
+}

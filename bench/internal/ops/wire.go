@@ -1,0 +1,283 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kinform/kinform/bench/internal/measure"
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
+)
+
+// wirePods is how many pods a sync from the wire has, at most: a tenth of the others, since
+// decoding takes long.
+const wirePods = 10_000
+
+// wires are the syncs from the bytes of an API server, over HTTP on the loopback
+// interface, to a handler that has seen everything. The server sends what it has prepared.
+func wires(w *World) []measure.Op {
+	n := some(min(w.Pods, wirePods), "pod", "pods")
+	var all []measure.Op
+	for _, c := range []struct {
+		name, title   string
+		accept        string // of both sides; empty for the defaults
+		streams       bool
+		reach, allocs float64
+	}{
+		{"defaults", "defaults of both", "", true, 6, 0},
+		{"json-list", "JSON by LIST", "application/json", false, 2, 0},
+		{"json-watchlist", "JSON by WatchList", "application/json", true, 3, 0},
+		{"protobuf-list", "protobuf by LIST", protobufType, false, 1.2, 0.6},
+		{"protobuf-watchlist", "protobuf by WatchList", protobufType, true, 1.2, 0.6},
+	} {
+		lines := []measure.Line{
+			{Title: "sync of " + n + " over HTTP, " + c.title, Unit: measure.Nanoseconds, Reach: c.reach},
+			{Title: "peak of the heap in it, " + c.title, Unit: "B/peak", Reach: 1 / 0.75},
+		}
+		if c.allocs > 0 {
+			lines = append(lines, measure.Line{Title: "allocations in it, " + c.title, Unit: measure.Allocs, Reach: 1 / c.allocs})
+		}
+		all = append(all, measure.Op{
+			Name: "wire/" + c.name, Whole: true, Rounds: 6, Lines: lines,
+			Setup: func() (measure.Sides, error) { return w.wire(c.accept, c.streams) },
+		})
+	}
+	for _, c := range []struct {
+		name, title string
+		reach       float64
+		limits      []measure.Limit
+		start       wireStarter
+	}{
+		{"default", "default", 1, nil, startWire[*corev1.Pod](nil)},
+		{"lean", "without managedFields", 1 / 0.8, nil, startWire[*corev1.Pod](func(o *client.Options) { o.DropManagedFields = true })},
+		{"metadata", "metadata only, without managedFields", 4, nil, startWire[*metav1.PartialObjectMetadata](func(o *client.Options) { o.DropManagedFields = true })},
+		{"projected", "projected to a small struct", 0, []measure.Limit{atMost(300, "B/object")}, startProjected},
+	} {
+		all = append(all, measure.Op{
+			Name: "resident/" + c.name, Exact: true,
+			Lines: line("bytes kept per pod after a sync, "+c.title, "B/object", c.reach, c.limits...),
+			Setup: func() (measure.Sides, error) { return w.resident(c.start) },
+		})
+	}
+	return all
+}
+
+const protobufType = "application/vnd.kubernetes.protobuf"
+
+// wireStarter starts an informer on a server and returns when its handler has seen n pods.
+// stop ends all that it started.
+type wireStarter func(s *wireServer, accept string, n int) (stop func(), err error)
+
+func (w *World) wire(accept string, streams bool) (measure.Sides, error) {
+	server, err := newWireServer(min(w.Pods, wirePods), streams)
+	if err != nil {
+		return measure.Sides{}, err
+	}
+	sync := func(start wireStarter) measure.Side {
+		return measure.Side{Run: func(m measure.Meter, n int) error {
+			var peaks measure.Series
+			for range n {
+				m.StopTimer()
+				base := live()
+				peak := watchHeap()
+				m.StartTimer()
+				stop, err := start(server, accept, server.pods)
+				m.StopTimer()
+				peaks.Add(max(peak()-base, 1), "B/peak")
+				if err != nil {
+					return err
+				}
+				stop()
+				m.StartTimer()
+			}
+			peaks.Report(m)
+			return nil
+		}}
+	}
+	sides := measure.Sides{Kinform: sync(startWire[*corev1.Pod](nil)), ClientGo: sync(startWireClientGo)}
+	sides.Kinform.Close = server.Close
+	return sides, nil
+}
+
+// watchHeap looks at the heap again and again, and returns what stops that and gives the
+// most that it was.
+func watchHeap() (stop func() float64) {
+	var most uint64
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			most = max(most, m.HeapAlloc)
+			select {
+			case <-done:
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}()
+	return func() float64 {
+		close(done)
+		<-ended
+		return float64(most)
+	}
+}
+
+// resident measures what a sync leaves in memory. client-go always keeps whole pods.
+func (w *World) resident(start wireStarter) (measure.Sides, error) {
+	server, err := newWireServer(min(w.Pods, wirePods), true)
+	if err != nil {
+		return measure.Sides{}, err
+	}
+	keep := func(start wireStarter) measure.Side {
+		return measure.Side{Run: func(m measure.Meter, n int) error {
+			var bytes measure.Series
+			for range n {
+				before := settled()
+				stop, err := start(server, "", server.pods)
+				if err != nil {
+					return err
+				}
+				bytes.Add((settled()-before)/float64(server.pods), "B/object")
+				stop()
+			}
+			bytes.Report(m)
+			return nil
+		}}
+	}
+	sides := measure.Sides{Kinform: keep(start), ClientGo: keep(startWireClientGo)}
+	sides.Kinform.Close = server.Close
+	return sides, nil
+}
+
+// startWire starts kinform's informer of pods decoded into T, without options but for the
+// encoding.
+func startWire[T metav1.Object](change func(*client.Options)) wireStarter {
+	return func(s *wireServer, accept string, n int) (func(), error) {
+		var opts client.Options
+		switch accept {
+		case protobufType:
+			opts.Encoding = client.Protobuf
+		case "":
+		default:
+			opts.Encoding = client.JSON
+		}
+		if change != nil {
+			change(&opts)
+		}
+		h := newTransport()
+		source, err := client.New[T](client.Connection{URL: s.URL, HTTP: h}, corev1.SchemeGroupVersion.WithResource("pods"), opts)
+		if err != nil {
+			return nil, err
+		}
+		return runWire(h, reflector.Source[T](source), store.ObjectKey[T], n)
+	}
+}
+
+// podSummary is what a program that balances pods over nodes needs of one.
+type podSummary struct {
+	types.NamespacedName
+	node  string
+	phase corev1.PodPhase
+}
+
+func startProjected(s *wireServer, _ string, n int) (func(), error) {
+	h := newTransport()
+	source, err := client.New[*corev1.Pod](client.Connection{URL: s.URL, HTTP: h}, corev1.SchemeGroupVersion.WithResource("pods"), client.Options{})
+	if err != nil {
+		return nil, err
+	}
+	small := reflector.Map(source, func(p *corev1.Pod) (podSummary, error) {
+		return podSummary{types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, p.Spec.NodeName, p.Status.Phase}, nil
+	})
+	return runWire(h, small, func(p podSummary) (key, error) { return p.NamespacedName, nil }, n)
+}
+
+func runWire[T any](h *http.Client, source reflector.Source[T], keyOf store.KeyFunc[key, T], n int) (func(), error) {
+	var failed atomic.Pointer[error]
+	inf, err := informer.New(source, keyOf, informer.Options[T]{OnError: func(err error) { failed.CompareAndSwap(nil, &err) }})
+	if err != nil {
+		return nil, err
+	}
+	seen := 0
+	reg, err := inf.AddHandler(informer.HandlerFunc[key, T](func(informer.Event[key, T]) { seen++ }))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = inf.Run(ctx) })
+	stop := func() {
+		cancel()
+		wg.Wait()
+		h.CloseIdleConnections()
+	}
+	<-reg.Synced()
+	if seen != n {
+		stop()
+		return nil, errors.Join(fmt.Errorf("the handler has seen %d pods of %d", seen, n), deref(failed.Load()))
+	}
+	return stop, nil
+}
+
+func startWireClientGo(s *wireServer, accept string, n int) (func(), error) {
+	h := newTransport()
+	config := &rest.Config{Host: s.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: accept, AcceptContentTypes: accept}}
+	clients, err := kubernetes.NewForConfigAndClient(config, h)
+	if err != nil {
+		return nil, err
+	}
+	factory := informers.NewSharedInformerFactory(clients, 0)
+	seen := 0
+	reg, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { seen++ }})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	factory.StartWithContext(ctx)
+	stop := func() {
+		cancel()
+		factory.Shutdown()
+		h.CloseIdleConnections()
+	}
+	<-reg.HasSyncedChecker().Done()
+	if seen != n {
+		stop()
+		return nil, errors.New("client-go's handler has not seen all pods")
+	}
+	return stop, nil
+}
+
+func deref(err *error) error {
+	if err == nil {
+		return nil
+	}
+	return *err
+}
+
+func newTransport() *http.Client {
+	return &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+}
+
+// wantsProtobuf reports whether a request wants protobuf first.
+func wantsProtobuf(r *http.Request) bool {
+	return strings.HasPrefix(r.Header.Get("Accept"), protobufType)
+}
