@@ -20,13 +20,17 @@ var allowed = map[string][]string{
 	"client":     {"reflector"},
 	"controller": {"informer", "queue"},
 	"deltafifo":  {},
+	"expire":     {},
+	"factory":    {"client", "index", "informer", "reflector", "store"},
 	"fake":       {"reflector"},
 	"fifo":       {},
 	"index":      {},
-	"informer":   {"deltafifo", "index", "reflector", "store"},
+	"informer":   {"deltafifo", "index", "pipeline", "reflector", "store"},
+	"pipeline":   {"deltafifo", "reflector"},
 	"queue":      {},
 	"reflector":  {},
 	"store":      {"index"},
+	"synctrack":  {},
 	"undelta":    {"store"},
 }
 
