@@ -119,9 +119,11 @@ func newPipeline[O any, T interface {
 		Indexes: index.Of(p.byShard, p.byAnnotation),
 		OnError: p.onError,
 		// Test time is dear.
-		Backoff:      reflector.Backoff{Max: time.Second},
-		IdleTimeout:  s.idleTimeout,
-		WatchTimeout: s.watchTimeout,
+		Reflector: reflector.Options{
+			Backoff:      reflector.Backoff{Max: time.Second},
+			IdleTimeout:  s.idleTimeout,
+			WatchTimeout: s.watchTimeout,
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/eventlog"
@@ -28,15 +27,8 @@ type Options[T any] struct {
 	// that up while it runs. Nil logs each at level Warn to slog.Default().
 	OnError func(error)
 
-	// The next eight are those of reflector.Options, which documents them.
-	Backoff            reflector.Backoff
-	PageSize           int64
-	WatchTimeout       time.Duration
-	DisableWatchList   bool
-	FirstVersion       *string
-	ForcePages         bool
-	IdleTimeout        time.Duration
-	InternalErrorRetry time.Duration
+	// Reflector configures list and watch. Its OnError is not used.
+	Reflector reflector.Options
 
 	// Mutations looks for code that writes to shared objects. The zero value does not.
 	Mutations Mutations

@@ -64,12 +64,14 @@ func newLife(t *testing.T, seed uint64) *life {
 	r := rand.New(rand.NewPCG(seed, 1))
 	l := &life{t: t, rand: r, server: newServer(t)}
 	l.inf = newInformer(t, source(t, l.server), informer.Options[*widget]{
-		OnError:          ignore,
-		PageSize:         int64(r.IntN(5)) - 1,
-		Pending:          1 + r.IntN(20),
-		WatchTimeout:     time.Duration(1+r.IntN(60)) * time.Second,
-		DisableWatchList: r.IntN(2) == 0,
-		Backoff:          reflector.Backoff{Random: rand.New(rand.NewPCG(seed, 3)).Float64},
+		OnError: ignore,
+		Pending: 1 + r.IntN(20),
+		Reflector: reflector.Options{
+			PageSize:         int64(r.IntN(5)) - 1,
+			WatchTimeout:     time.Duration(1+r.IntN(60)) * time.Second,
+			DisableWatchList: r.IntN(2) == 0,
+			Backoff:          reflector.Backoff{Random: rand.New(rand.NewPCG(seed, 3)).Float64},
+		},
 	})
 	informer.SetLag(l.inf, uint64(1+r.IntN(20)))
 	return l

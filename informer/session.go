@@ -32,22 +32,13 @@ func (i *Informer[K, T]) newSession() (*session[K, T], error) {
 	s := &session[K, T]{
 		fifo: deltafifo.New(deltafifo.Known[K, T](i.store.Reader()), deltafifo.Options{Limit: i.opts.Pending}),
 	}
-	first := i.opts.FirstVersion
+	fetch := i.opts.Reflector
+	fetch.OnError = i.requestFailed
 	if rv := i.store.ResourceVersion(); rv != "" {
-		first = &rv // or a server whose cache lags would take the store back in time
+		fetch.FirstVersion = &rv // or a server whose cache lags would take the store back in time
 	}
 	var err error
-	s.reflector, err = reflector.New(i.source, &sink[K, T]{Sink: pipeline.NewSink(s.fifo, i.keyOf, i.badObject), inf: i}, reflector.Options{
-		Backoff:            i.opts.Backoff,
-		PageSize:           i.opts.PageSize,
-		WatchTimeout:       i.opts.WatchTimeout,
-		DisableWatchList:   i.opts.DisableWatchList,
-		FirstVersion:       first,
-		ForcePages:         i.opts.ForcePages,
-		IdleTimeout:        i.opts.IdleTimeout,
-		InternalErrorRetry: i.opts.InternalErrorRetry,
-		OnError:            i.requestFailed,
-	})
+	s.reflector, err = reflector.New(i.source, &sink[K, T]{Sink: pipeline.NewSink(s.fifo, i.keyOf, i.badObject), inf: i}, fetch)
 	if err != nil {
 		return nil, err
 	}

@@ -48,19 +48,19 @@ type summarizer struct {
 func newSummarizer(pods kinform.Source[*corev1.Pod], summaries *client.Resource[*corev1.ConfigMap], namespace string, onError func(error)) (*summarizer, error) {
 	s := &summarizer{byNode: index.New("node", nodesOf), writer: summaries, namespace: namespace}
 	// Soon back, for those who look on. Leave it out and it becomes kinder to the server.
-	backoff := reflector.Backoff{Initial: 200 * time.Millisecond, Max: time.Second}
+	often := reflector.Options{Backoff: reflector.Backoff{Initial: 200 * time.Millisecond, Max: time.Second}}
 	var err error
 	s.pods, err = informer.New(pods, store.ObjectKey, informer.Options[*corev1.Pod]{
-		Indexes: index.Of(s.byNode),
-		Backoff: backoff,
-		OnError: onError,
+		Indexes:   index.Of(s.byNode),
+		Reflector: often,
+		OnError:   onError,
 	})
 	if err != nil {
 		return nil, err
 	}
 	s.summaries, err = informer.New(summaries, store.ObjectKey, informer.Options[*corev1.ConfigMap]{
-		Backoff: backoff,
-		OnError: onError,
+		Reflector: often,
+		OnError:   onError,
 	})
 	if err != nil {
 		return nil, err

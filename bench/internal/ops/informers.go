@@ -42,10 +42,11 @@ func startKinform(f *feed, indexes int, handlers ...handler) (*running, error) {
 	inf, err := informer.New(f, store.ObjectKey, informer.Options[*corev1.Pod]{
 		Indexes: definitions(indexes),
 		OnError: func(error) {},
-
-		DisableWatchList: !f.streams,
-		// A relist is measured from its list on, so what it waits for before is nobody's gain.
-		Backoff: reflector.Backoff{Initial: time.Millisecond},
+		Reflector: reflector.Options{
+			DisableWatchList: !f.streams,
+			// A relist is measured from its list on, so what it waits for before is nobody's gain.
+			Backoff: reflector.Backoff{Initial: time.Millisecond},
+		},
 	})
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kinform/kinform/bench/internal/measure"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
 
@@ -120,7 +121,7 @@ func (w *World) resync() (measure.Sides, error) {
 
 // resyncKinform starts an informer whose handler calls each for every object of a resync.
 func resyncKinform(f *feed, each func()) (*running, error) {
-	inf, err := informer.New(f, store.ObjectKey, informer.Options[*corev1.Pod]{Indexes: definitions(1), DisableWatchList: true})
+	inf, err := informer.New(f, store.ObjectKey, informer.Options[*corev1.Pod]{Indexes: definitions(1), Reflector: reflector.Options{DisableWatchList: true}})
 	if err != nil {
 		return nil, err
 	}
