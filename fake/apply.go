@@ -106,7 +106,21 @@ func (t *table[T]) merge(live *unstructured.Unstructured, want map[string]any, f
 	if err != nil {
 		return obj, err
 	}
+	if err := t.checkKeys(merged.(*unstructured.Unstructured)); err != nil {
+		return obj, err
+	}
 	return t.retype(merged)
+}
+
+// checkKeys refuses an object with items of merged lists that cannot be told apart.
+func (t *table[T]) checkKeys(merged *unstructured.Unstructured) error {
+	if t.untyped() {
+		return nil // its lists are owned as a whole
+	}
+	if errs := missingKeys(t.schema.Schema, t.schema.TypeRef, merged.Object, nil); len(errs) > 0 {
+		return apierrors.NewInvalid(t.res.GroupVersionKind().GroupKind(), merged.GetName(), errs)
+	}
+	return nil
 }
 
 // track notes that w.manager owns the fields that obj changes of old. Objects have

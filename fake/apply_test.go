@@ -209,3 +209,27 @@ func TestApplyTimes(t *testing.T) {
 		}
 	})
 }
+
+// TestApplyWithoutKey: what is stored has every key of a merged list, so an item that
+// leaves one out would be another one at the next apply.
+func TestApplyWithoutKey(t *testing.T) {
+	for _, c := range []struct{ spec, want string }{
+		{"containers: [{name: b, ports: [{containerPwrt: 1}]}], groups: [g]", "spec.containers[0].ports[0].containerPort"},
+		{"containers: [{name: b, ports: [{containerPort: 1}, {containerPort: null}]}]", "spec.containers[0].ports[1].containerPort"},
+		{"containers: [{name: b, ports: [{containerPort: 1, protocol: null}]}]", "spec.containers[0].ports[0].protocol"},
+		{"containers: [{name: b}, {name: null}]", "spec.containers[1].name"},
+		{"inner: {inner: {containers: [{name: b, ports: [{protocol: UDP}]}]}}", "spec.inner.inner.containers[0].ports[0].containerPort"},
+	} {
+		s, client := appServer(t, fake.Options{})
+		_, err := applyApp(t, client, "one", "spec: {"+c.spec+"}", false)
+		st := wantStatus(t, err, 422, metav1.StatusReasonInvalid)
+		if msg := `App.apps "p" is invalid: ` + c.want + ": Required value"; st.Message != msg || len(st.Details.Causes) != 1 || st.Details.Causes[0].Field != c.want {
+			t.Errorf("%s: message %q, want %q", c.spec, st.Message, msg)
+		}
+		must(applyApp(t, client, "other", "spec: {containers: [{name: a}]}", false))(t)
+		wantStatus(t, second(applyApp(t, client, "one", "spec: {"+c.spec+"}", false)), 422, metav1.StatusReasonInvalid)
+		if got := s.ResourceVersion(); got != "2" {
+			t.Errorf("%s: refused, but wrote %s", c.spec, got)
+		}
+	}
+}

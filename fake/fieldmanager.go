@@ -13,6 +13,9 @@ import (
 // when it is first needed.
 func (t *table[T]) fieldManager(status bool) (*managedfields.FieldManager, error) {
 	t.managersOnce.Do(func() {
+		if !t.untyped() {
+			t.schema = schemaOf(t.typ)
+		}
 		t.managers[0], t.managersErr = t.newFieldManager("")
 		if t.managersErr == nil && t.res.Status {
 			t.managers[1], t.managersErr = t.newFieldManager(statusField)
@@ -29,7 +32,7 @@ func (t *table[T]) newFieldManager(subresource string) (*managedfields.FieldMana
 	version := oneVersion{kind}
 	types := managedfields.NewDeducedTypeConverter()
 	if !t.untyped() {
-		types = goTypes{schemaOf(t.typ)}
+		types = goTypes{t.schema}
 	}
 	// What a request cannot write it does not come to own.
 	reset := map[fieldpath.APIVersion]fieldpath.Filter{}

@@ -116,6 +116,7 @@ func FuzzPatchTypes(f *testing.F) {
 	f.Add(uint8(0), []byte(`[{"op":"add","path":"/spec/args","value":["x"]}]`))
 	f.Add(uint8(2), []byte(`{"spec":{"containers":[{"name":"a","$patch":"delete"}]}}`))
 	f.Add(uint8(3), []byte(appHead+"spec: {containers: [{name: b, ports: [{containerPort: 1}]}], groups: [g]}"))
+	f.Add(uint8(3), []byte(appHead+"spec: {containers: [{name: b, ports: [{containerPwrt: 1}]}], groups: [g]}"))
 	f.Fuzz(func(t *testing.T, kind uint8, data []byte) {
 		s, c := appServer(t, fake.Options{})
 		was := must(fake.Create(s, &app{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}, Spec: appSpec{Containers: []appContainer{{Name: "a"}}}}))(t)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 // table holds the objects of one resource and the history of its writes. What follows
@@ -25,6 +26,7 @@ type table[T metav1.Object] struct {
 
 	// managers keep managedFields of objects and of their status; see fieldManager.
 	managers     [2]*managedfields.FieldManager
+	schema       typed.ParseableType // by which they merge, unless T is untyped
 	managersErr  error
 	managersOnce sync.Once
 
