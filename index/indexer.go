@@ -31,8 +31,11 @@ func NewIndexer[T any](s *slots.Slots[T], defs ...Definition[T]) (*Indexer[T], e
 		return nil, err
 	}
 	s.AddIndexes(ixs)
-	return &Indexer[T]{s: s}, nil
+	return IndexerOf(s), nil
 }
+
+// IndexerOf returns the Indexer of slots that have their indexes. It is for package store.
+func IndexerOf[T any](s *slots.Slots[T]) *Indexer[T] { return &Indexer[T]{s: s} }
 
 // Instances returns empty live indexes of defs, whose names must be new to s and differ
 // from each other. It is for package store.
@@ -123,7 +126,7 @@ func (l *live[T, V]) get(s *slots.Slots[T], value string) ([]T, error) {
 		return nil, fmt.Errorf("index %q: %w", l.def.name, ErrNotString)
 	}
 	v, _ := l.def.parse(value)
-	return l.def.Get(&Indexer[T]{s}, v), nil
+	return l.def.Get(IndexerOf(s), v), nil
 }
 
 func (l *live[T, V]) shared(s *slots.Slots[T], obj T) ([]T, error) {
@@ -135,7 +138,7 @@ func (l *live[T, V]) values(s *slots.Slots[T]) ([]string, error) {
 		return nil, fmt.Errorf("index %q: %w", l.def.name, ErrNotString)
 	}
 	var out []string
-	for v := range l.def.Values(&Indexer[T]{s}) {
+	for v := range l.def.Values(IndexerOf(s)) {
 		out = append(out, l.def.format(v))
 	}
 	return out, nil

@@ -10,7 +10,8 @@ import (
 	"github.com/kinform/kinform/internal/slots"
 )
 
-// Reader is what an index is read from: a *store.Store or a *store.Reader.
+// Reader is what an index is read from: a *store.Store or a *store.Reader, a frozen one
+// included.
 type Reader[T any] interface {
 	// Indexer returns the indexes of the store, never nil.
 	Indexer() *Indexer[T]

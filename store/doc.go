@@ -12,12 +12,13 @@
 //
 // A [Reader] reads. A [Store] is a Reader that also writes: [Store.Commit] makes many
 // changes in one step, at a resourceVersion; [Store.Set], [Store.Delete] and
-// [Store.Replace] are made of it. A [Snapshot] is a state frozen for ever.
+// [Store.Replace] are made of it. A [Snapshot] is a state frozen for ever, to be walked;
+// [Reader.Freeze] freezes one with its lookups by key and index.
 //
 // # What readers see
 //
-// Whole commits only, a Replace included. All reads of one [Snapshot] agree; two reads
-// of a Reader may have a commit between them. An iteration shows the state at its
+// Whole commits only, a Replace included. All reads of one [Snapshot], or of one frozen
+// Reader, agree; two reads of another Reader may have a commit between them. An iteration shows the state at its
 // beginning, whatever is written meanwhile, also by its own loop. After a write has
 // returned, every read sees it.
 //

@@ -46,6 +46,23 @@ func Example() {
 	// in r1: 2
 }
 
+// A frozen reader answers as the store would have at that moment.
+func ExampleReader_Freeze() {
+	byRack := index.New("rack", func(dst []string, m *Machine) []string { return append(dst, m.Rack) })
+	machines, _ := store.New(store.ObjectKey, store.Options[*Machine]{Indexes: index.Of(byRack)})
+	_ = machines.Set(machine("a", "r1"))
+	frozen := machines.Freeze()
+	_ = machines.Set(machine("a", "r2"))
+	key := types.NamespacedName{Namespace: "dc1", Name: "a"}
+	before, _ := frozen.Get(key)
+	now, _ := machines.Get(key)
+	fmt.Println(before.Rack, now.Rack)
+	fmt.Println(byRack.Count(frozen, "r1"), byRack.Count(machines, "r1"))
+	// Output:
+	// r1 r2
+	// 1 0
+}
+
 // One Commit makes many changes at once; a bad one is left out and says why.
 func ExampleStore_Commit() {
 	machines, _ := store.New(store.ObjectKey, store.Options[*Machine]{})

@@ -51,7 +51,7 @@ func FuzzOps(f *testing.F) {
 			}
 			commit()
 			for range 24 {
-				d.read()
+				d.read(d.s.Reader(), d.m)
 			}
 		}
 	})

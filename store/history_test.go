@@ -105,11 +105,36 @@ func (h *history) read(kind int) (v seen, want int) {
 			v.add(it.version)
 		}
 		return v, h.keys / 2
+	case 8:
+		return h.readFrozen()
 	}
 	return v, h.keys
 }
 
-const readKinds = 8
+// readFrozen reads a frozen state in all ways that must agree, as generations go by.
+func (h *history) readFrozen() (v seen, want int) {
+	frozen := h.s.Freeze()
+	rv, _ := strconv.Atoi(frozen.ResourceVersion())
+	v.add(rv)
+	for n := range h.keys {
+		if it, ok := frozen.Get(id{"s", n + 1}); ok {
+			v.add(it.version)
+		}
+	}
+	for _, it := range h.byParity.Get(frozen, 1) {
+		v.add(it.version)
+	}
+	keys, err := frozen.IndexKeys("node", strconv.Itoa(rv))
+	if err != nil {
+		h.t.Error(err)
+	}
+	if len(keys) != h.keys {
+		h.t.Errorf("%d keys under generation %d, want %d", len(keys), rv, h.keys)
+	}
+	return v, 1 + h.keys + (h.keys+1)/2
+}
+
+const readKinds = 9
 
 func (h *history) reader(stop <-chan struct{}) {
 	last := 0

@@ -32,10 +32,11 @@ type driver struct {
 	frozen   []frozenState
 }
 
+// frozenState is a state of the store and of the model at one moment.
 type frozenState struct {
-	snap Snapshot[id, *item]
-	objs map[id]*item
-	rv   int
+	snap   Snapshot[id, *item]
+	reader *Reader[id, *item] // nil if it was not frozen
+	m      model
 }
 
 func newDriver(t *testing.T, seed uint64, keys int, mask uint32, unchanged bool) *driver {
@@ -217,14 +218,33 @@ func (d *driver) step() {
 	case n < 92:
 		d.replace()
 	case n < 95 && len(d.frozen) < 4:
-		d.frozen = append(d.frozen, frozenState{d.s.Snapshot(), maps.Clone(d.m.objs), d.m.rv})
+		f := frozenState{snap: d.s.Snapshot(), m: model{d.m.rv, maps.Clone(d.m.objs)}}
+		if d.r.IntN(2) == 0 {
+			f.reader = d.s.Freeze()
+		}
+		d.frozen = append(d.frozen, f)
 	case n < 96 && len(d.frozen) > 0:
 		f := d.frozen[0]
 		d.frozen = d.frozen[1:]
-		compare(d.t, "snapshot", f.snap.All(), f.objs)
-		if f.snap.Len() != len(f.objs) || f.snap.ResourceVersion() != rvString(f.rv) {
-			d.t.Fatalf("snapshot of %d objects at %q", f.snap.Len(), f.snap.ResourceVersion())
-		}
+		d.thaw(f)
+	}
+}
+
+// thaw compares a state that was frozen some steps ago.
+func (d *driver) thaw(f frozenState) {
+	compare(d.t, "snapshot", f.snap.All(), f.m.objs)
+	if f.snap.Len() != len(f.m.objs) || f.snap.ResourceVersion() != rvString(f.m.rv) {
+		d.t.Fatalf("snapshot of %d objects at %q", f.snap.Len(), f.snap.ResourceVersion())
+	}
+	if f.reader == nil {
+		return
+	}
+	for range 20 {
+		d.read(f.reader, f.m)
+	}
+	frozen := Store[id, *item]{readSide: readSide[id, *item]{key: f.reader.key, slots: f.reader.slots, seed: f.reader.seed, mask: f.reader.mask}}
+	if err := frozen.Check(); err != nil {
+		d.t.Fatalf("frozen: %v", err)
 	}
 }
 
@@ -242,24 +262,24 @@ func compare(t *testing.T, what string, got func(func(id, *item) bool), want map
 	}
 }
 
-// read compares one thing that can be read, chosen at random.
-func (d *driver) read() {
-	s, t := d.s, d.t
+// read compares one thing that can be read of s, chosen at random, with the model of it.
+func (d *driver) read(s *Reader[id, *item], m model) {
+	t := d.t
 	k := d.key()
-	if got, ok := s.Get(k); got != d.m.objs[k] || ok != (d.m.objs[k] != nil) {
-		t.Fatalf("Get(%v): %v %v, want %v", k, got, ok, d.m.objs[k])
+	if got, ok := s.Get(k); got != m.objs[k] || ok != (m.objs[k] != nil) {
+		t.Fatalf("Get(%v): %v %v, want %v", k, got, ok, m.objs[k])
 	}
-	if s.Len() != len(d.m.objs) || s.ResourceVersion() != rvString(d.m.rv) {
-		t.Fatalf("%d objects at %q, want %d at %d", s.Len(), s.ResourceVersion(), len(d.m.objs), d.m.rv)
+	if s.Len() != len(m.objs) || s.ResourceVersion() != rvString(m.rv) {
+		t.Fatalf("%d objects at %q, want %d at %d", s.Len(), s.ResourceVersion(), len(m.objs), m.rv)
 	}
 	switch d.r.IntN(12) {
 	case 0:
-		compare(t, "All", s.All(), d.m.objs)
+		compare(t, "All", s.All(), m.objs)
 	case 1:
-		sameItems(t, "List", s.List(), d.where(func(*item) bool { return true }))
+		sameItems(t, "List", s.List(), m.where(func(*item) bool { return true }))
 	case 2:
 		node := fmt.Sprintf("node-%d", d.r.IntN(6))
-		want := d.where(func(it *item) bool { return it.node == node })
+		want := m.where(func(it *item) bool { return it.node == node })
 		sameItems(t, "node", d.f.node.Get(s, node), want)
 		sameItems(t, "node", slices.Collect(d.f.node.All(s, node)), want)
 		byName, err := s.ByIndex("node", node)
@@ -272,18 +292,18 @@ func (d *driver) read() {
 		}
 	case 3:
 		tag := fmt.Sprintf("t%d", d.r.IntN(7))
-		want := d.where(func(it *item) bool { return slices.Contains(it.tags, tag) })
-		sameItems(t, "tags", d.f.tags.Get(s.Reader(), tag), want)
+		want := m.where(func(it *item) bool { return slices.Contains(it.tags, tag) })
+		sameItems(t, "tags", d.f.tags.Get(s, tag), want)
 	case 4:
 		p := place{fmt.Sprintf("s%d", d.r.IntN(3)), "node-1"}
-		sameItems(t, "place", d.f.place.Get(s, p), d.where(func(it *item) bool { return it.id.space == p.space && it.node == p.node }))
+		sameItems(t, "place", d.f.place.Get(s, p), m.where(func(it *item) bool { return it.id.space == p.space && it.node == p.node }))
 	case 5:
 		n := d.r.IntN(7)
-		sameItems(t, "mod", d.f.mod.Get(s, n), d.where(func(it *item) bool { return it.version%7 == n }))
-		sameItems(t, "mod", d.f.mod.Get(s, -1), d.where(func(*item) bool { return true }))
+		sameItems(t, "mod", d.f.mod.Get(s, n), m.where(func(it *item) bool { return it.version%7 == n }))
+		sameItems(t, "mod", d.f.mod.Get(s, -1), m.where(func(*item) bool { return true }))
 	case 6:
 		want := map[string]bool{}
-		for _, it := range d.m.objs {
+		for _, it := range m.objs {
 			for _, tag := range it.tags {
 				want[tag] = true
 			}
@@ -299,7 +319,7 @@ func (d *driver) read() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sameItems(t, "Index", got, d.where(func(it *item) bool {
+		sameItems(t, "Index", got, m.where(func(it *item) bool {
 			return slices.ContainsFunc(it.tags, func(tag string) bool { return slices.Contains(obj.tags, tag) })
 		}))
 	case 8:
@@ -309,20 +329,20 @@ func (d *driver) read() {
 		}
 		var got []*item
 		for _, k := range keys {
-			got = append(got, d.m.objs[k])
+			got = append(got, m.objs[k])
 		}
-		sameItems(t, "IndexKeys", got, d.where(func(it *item) bool { return it.node == "node-2" }))
+		sameItems(t, "IndexKeys", got, m.where(func(it *item) bool { return it.node == "node-2" }))
 	case 9:
 		var got []*item
 		for chunk := range s.Chunks() {
 			got = append(got, chunk...)
 		}
-		sameItems(t, "Chunks", got, d.where(func(*item) bool { return true }))
+		sameItems(t, "Chunks", got, m.where(func(*item) bool { return true }))
 	}
 }
 
-func (d *driver) where(f func(*item) bool) (out []*item) {
-	for _, it := range d.m.objs {
+func (m model) where(f func(*item) bool) (out []*item) {
+	for _, it := range m.objs {
 		if f(it) {
 			out = append(out, it)
 		}
@@ -379,7 +399,7 @@ func TestModel(t *testing.T) {
 			d := newDriver(t, uint64(c.keys), c.keys, c.mask, c.unchanged)
 			for range steps(c.steps) {
 				d.step()
-				d.read()
+				d.read(d.s.Reader(), d.m)
 			}
 		})
 	}

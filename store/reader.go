@@ -63,6 +63,20 @@ func (r *Reader[K, T]) Snapshot() Snapshot[K, T] {
 	return Snapshot[K, T]{view: view, key: r.key, rv: rv}
 }
 
+// Freeze returns a Reader of the present state, with all that a Reader can do: it never
+// changes, and may be used by many goroutines for any time. Its waits return ErrClosed
+// unless what they wait for is there. It keeps its objects, keys and indexes alive.
+//
+// Cost: O(1) for the caller, but the next write copies keys and indexes, some 20–40 ns per
+// object and without holding up readers. A walk over all objects needs only [Reader.Snapshot].
+func (r *Reader[K, T]) Freeze() *Reader[K, T] {
+	f := &Reader[K, T]{key: r.key, seed: r.seed, mask: r.mask}
+	f.slots = r.slots.Freeze(func() { f.rv = r.rv })
+	f.indexer = index.IndexerOf(f.slots)
+	f.waits.close()
+	return f
+}
+
 // List returns all objects, in no order, in a slice of the caller's own.
 // Cost: one allocation; the lock is not held while it is filled.
 func (r *Reader[K, T]) List() []T { return r.Snapshot().List() }

@@ -8,7 +8,7 @@ import (
 
 // Snapshot is a frozen state of a store: it never changes, needs no lock, and may be
 // used by many goroutines for any time. It keeps its objects alive. It has no lookups by
-// key or index: those structures are not frozen, which is what makes it free to take.
+// key or index, which is what makes it free to take: [Reader.Freeze] has.
 type Snapshot[K comparable, T any] struct {
 	view cowvec.View[T]
 	key  KeyFunc[K, T]

@@ -167,3 +167,27 @@ func TestCloseWakesAll(t *testing.T) {
 		}
 	}
 }
+
+// TestFrozenWaits checks that nobody waits for a state that never changes.
+func TestFrozenWaits(t *testing.T) {
+	s := newStore(t, ^uint32(0), Options[*item]{})
+	mustSet(t, s, newItem(1))
+	_ = s.Commit("5", nil)
+	frozen := s.Freeze()
+	_ = s.Commit("7", nil)
+	there := func(_ *item, ok bool) bool { return ok }
+	for what, c := range map[string]struct{ got, want error }{
+		"version reached":     {frozen.WaitForRV(t.Context(), "5"), nil},
+		"version not reached": {frozen.WaitForRV(t.Context(), "7"), ErrClosed},
+		"key there":           {frozen.WaitFor(t.Context(), newItem(1).id, there), nil},
+		"key not there":       {frozen.WaitFor(t.Context(), newItem(2).id, there), ErrClosed},
+	} {
+		if !errors.Is(c.got, c.want) {
+			t.Errorf("%s: %v, want %v", what, c.got, c.want)
+		}
+	}
+	if err := s.WaitForRV(t.Context(), "7"); err != nil {
+		t.Errorf("the store itself: %v", err)
+	}
+	frozen.noWaits(t)
+}

@@ -10,5 +10,6 @@
 // after Done.
 //
 // A small change is made in place under the lock. A large one is made on a clone of the
-// State without it, and swapped in: readers never wait longer for it.
+// State without it, and swapped in: readers never wait longer for it. So is any change of
+// a State that was frozen, which stays as it is from then on.
 package slots

@@ -57,10 +57,28 @@ func (s *Slots[T]) Own() *State[T] { return s.st }
 // store takes more changes before it pays.
 func (s *Slots[T]) AsideAfter() int { return max(1024, s.st.Len()/64) }
 
-// Begin locks readers out and returns the State to change. End must follow.
+// Begin returns the State to change: the present one, with readers locked out, or a clone
+// if that one is frozen. End must follow.
 func (s *Slots[T]) Begin() *State[T] {
-	s.lock()
-	return s.st
+	if !s.st.frozen.Load() {
+		s.lock()
+		if !s.st.frozen.Load() { // by a reader, just before it was locked out
+			return s.st
+		}
+		s.mu.Unlock()
+	}
+	return s.st.clone() // without the lock: nobody changes a frozen State
+}
+
+// Freeze returns slots of their own that have the present State for ever. also is called
+// at the same moment, before any change. Nobody may write to them. Cost: O(1), but the next
+// change clones the State.
+func (s *Slots[T]) Freeze(also func()) *Slots[T] {
+	st := s.Read()
+	st.frozen.Store(true)
+	also()
+	s.Done()
+	return &Slots[T]{st: st, onError: s.onError}
 }
 
 // Clone returns a State of the writer's own, which End can put in place of the present
@@ -81,9 +99,9 @@ func (s *Slots[T]) End(st *State[T], also func()) {
 
 // AddIndexes makes indexes, which cover the objects of now, visible together.
 func (s *Slots[T]) AddIndexes(indexes []Index[T]) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.st.indexes = append(s.st.indexes[:len(s.st.indexes):len(s.st.indexes)], indexes...)
+	st := s.Begin()
+	st.indexes = append(st.indexes[:len(st.indexes):len(st.indexes)], indexes...)
+	s.End(st, func() {})
 }
 
 // Report passes err to the error handler, once per topic. No lock is held meanwhile.

@@ -1,6 +1,10 @@
 package slots
 
-import "github.com/kinform/kinform/internal/cowvec"
+import (
+	"sync/atomic"
+
+	"github.com/kinform/kinform/internal/cowvec"
+)
 
 // State is all that a commit changes.
 //
@@ -12,6 +16,8 @@ type State[T any] struct {
 	keys    Keys
 	indexes []Index[T]
 	removed int // since the last tidy
+
+	frozen atomic.Bool // it is not changed any more: the next change is made on a clone
 }
 
 const minSlots = 64
