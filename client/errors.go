@@ -10,16 +10,16 @@ import (
 var (
 	// ErrTable is the cause when a server answers with a Table (a rendering for people,
 	// asked for by an Accept header) where objects are expected. It ends a list or watch.
-	ErrTable = errors.New("the server answered with a Table, which holds no objects; something between client and server changes the Accept header")
+	ErrTable error = unusableError("the server answered with a Table, which holds no objects; something between client and server changes the Accept header")
 
 	// ErrNotKubernetes is the cause when a 2xx answer is not what the Kubernetes API
 	// sends there: HTML from a login page or a proxy, other JSON, an empty body. The
 	// error says the content type and how the body begins.
-	ErrNotKubernetes = errors.New("not an answer of the Kubernetes API")
+	ErrNotKubernetes error = unusableError("not an answer of the Kubernetes API")
 
 	// ErrWrongKind is the cause when an object, or a list, is of another kind or
 	// apiVersion than its collection.
-	ErrWrongKind = errors.New("wrong kind")
+	ErrWrongKind error = unusableError("wrong kind")
 
 	// ErrStalled is the cause when a call other than a watch has waited for 3 minutes for
 	// the header of its answer, or for the next 1,024 bytes of it: API servers end such
@@ -36,6 +36,24 @@ var (
 	// metadata.name is a reflector.ErrNoName.
 	ErrNotAnObject = errors.New("not a JSON object")
 )
+
+// unusableError is one of the errors above that match reflector.ErrUnusable: trying again
+// brings the same answer.
+type unusableError string
+
+func (e unusableError) Error() string { return string(e) }
+
+// Is implements the interface that errors.Is looks for.
+func (e unusableError) Is(target error) bool { return target == reflector.ErrUnusable }
+
+// malformedBody is a body that begins as it should and then is not well-formed, though it
+// does not end too early.
+type malformedBody struct{ error }
+
+func (e malformedBody) Unwrap() error { return e.error }
+
+// Is implements the interface that errors.Is looks for.
+func (e malformedBody) Is(target error) bool { return target == reflector.ErrUnusable }
 
 // TooLargeError is the cause when an object is larger than Options.MaxObjectBytes allows.
 type TooLargeError struct {

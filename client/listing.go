@@ -112,7 +112,15 @@ func (l *listing[T]) explain(err error, at string, offset int64, foreign bool) e
 	case foreign && isForeign(err):
 		return l.body.unlike(err)
 	}
-	return fmt.Errorf("reading %s at byte %d: %w", at, offset, err)
+	return fmt.Errorf("reading %s at byte %d: %w", at, offset, marked(err))
+}
+
+// marked marks an error that says that a body is malformed.
+func marked(err error) error {
+	if isForeign(err) || isForeignMessage(err) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return malformedBody{err}
+	}
+	return err
 }
 
 // unlike marks an error as one about the whole body: it is not what was asked for.

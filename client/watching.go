@@ -109,5 +109,5 @@ func (w *watching[T]) explain(err error, offset int64) error {
 	if errors.Is(err, ErrNotKubernetes) || errors.Is(err, ErrTable) {
 		return err
 	}
-	return fmt.Errorf("reading event %d at byte %d: %w", w.events+1, offset, err)
+	return fmt.Errorf("reading event %d at byte %d: %w", w.events+1, offset, marked(err))
 }

@@ -56,15 +56,17 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// NotSyncingError says why a cache does not fill: the server refuses to list or watch the
-// resource, and will until somebody changes what it says. The informer goes on trying.
+// NotSyncingError says why a cache does not fill: the list or watch fails in a way that
+// lasts until somebody changes something. The informer goes on trying.
 type NotSyncingError struct {
 	// Resource is the collection's name, as reflector.Source.Resource returns it.
 	Resource string
-	// Err is the *reflector.RequestError of the last try. What it wraps is an
-	// *errors.StatusError of k8s.io/apimachinery/pkg/api/errors: Unauthorized, Forbidden,
-	// NotFound (no such resource, such as one whose CustomResourceDefinition is missing) or
-	// MethodNotAllowed (the resource cannot be listed or watched).
+	// Err is the *reflector.RequestError of the last try, of which Lasting is true. What it
+	// wraps is, for one, an *errors.StatusError of k8s.io/apimachinery/pkg/api/errors:
+	// Unauthorized, Forbidden, NotFound (no such resource, such as one whose
+	// CustomResourceDefinition is missing) or MethodNotAllowed (the resource cannot be listed
+	// or watched); or that the answer is no list (client.ErrNotKubernetes, client.ErrTable,
+	// client.ErrWrongKind); or that the server's certificate is not trusted.
 	Err error
 }
 

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -14,9 +12,9 @@ import (
 func (i *Informer[K, T]) Synced() <-chan struct{} { return i.synced }
 
 // WaitForSync waits until the initial list is in the store. It returns early if that will
-// not come by itself: a [*NotSyncingError] as soon as the server has refused the list or
-// the watch in a way that trying again does not mend, and at once if that was the outcome
-// of the last try. The informer tries again nevertheless, since permissions can be
+// not come by itself: a [*NotSyncingError] as soon as a list or watch has failed in a
+// way that trying again does not mend (reflector.RequestError.Lasting), and at once if that
+// was the outcome of the last try. The informer tries again nevertheless, since permissions can be
 // granted and resources be installed: a later call can succeed. Otherwise it returns
 // [ErrStopped] if the informer has stopped or stops, or ctx's error.
 //
@@ -53,20 +51,13 @@ func (i *Informer[K, T]) hasSynced() bool {
 func (i *Informer[K, T]) requestFailed(err error) {
 	var failed *reflector.RequestError
 	if errors.As(err, &failed) {
-		if isRefusal(failed) {
+		if failed.Lasting() {
 			i.refusal.set(&NotSyncingError{Resource: failed.Resource, Err: failed})
 		} else {
 			i.refusal.set(nil) // it got past that, if only to fail otherwise
 		}
 	}
 	i.report(err)
-}
-
-// isRefusal reports whether the server said that it does not know the user, does not let
-// the user in, or does not have the resource or the verb.
-func isRefusal(err error) bool {
-	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) ||
-		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }
 
 // refusal is the outcome of the last try to list, as far as WaitForSync is concerned. The

@@ -1,7 +1,9 @@
 package reflector
 
 import (
+	"crypto/tls"
 	"errors"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -66,4 +68,29 @@ func isBusy(err error) bool {
 func cannotStream(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) ||
 		statusOf(err).Code == http.StatusNotImplemented
+}
+
+// isLasting is RequestError.Lasting for a request at a version.
+func isLasting(err error, version string) bool {
+	switch code := statusOf(err).Code; {
+	case code == 0:
+		return errors.Is(err, ErrUnusable) || errors.Is(err, ErrNoResourceVersion) || isTLS(err)
+	case code == http.StatusBadRequest, code == http.StatusUnprocessableEntity:
+		return version == "" || version == "0"
+	case code == http.StatusRequestTimeout, code == http.StatusConflict, code == http.StatusGone,
+		code == http.StatusTooEarly, code == http.StatusTooManyRequests:
+		return false
+	default:
+		return code >= 300 && code < 500 || code == http.StatusNotImplemented
+	}
+}
+
+// isTLS reports whether client and server do not agree on TLS. An alert of the server
+// ("remote error") is about the client's certificate, as a rule, or about the versions.
+func isTLS(err error) bool {
+	var untrusted *tls.CertificateVerificationError
+	var noTLS tls.RecordHeaderError
+	var op *net.OpError
+	return errors.As(err, &untrusted) || errors.As(err, &noTLS) || errors.Is(err, http.ErrSchemeMismatch) ||
+		errors.As(err, &op) && op.Op == "remote error" && !strings.HasSuffix(op.Error(), "internal error")
 }

@@ -45,6 +45,11 @@ var (
 	// the request for a plain watch.
 	ErrNoInitialEventsEnd = errors.New("streaming list without a bookmark at its end")
 
+	// ErrUnusable is matched by the error of a source whose server answers with something
+	// else than the collection, such as the page of a proxy that asks for a login. See
+	// [RequestError.Lasting].
+	ErrUnusable = errors.New("not an answer of a list or watch")
+
 	// ErrShortWatch reports a watch that ended at once and moved no resourceVersion.
 	ErrShortWatch = errors.New("watch ended within a second and brought no news")
 )
@@ -109,6 +114,23 @@ func (e *RequestError) Error() string {
 
 // Unwrap returns the cause.
 func (e *RequestError) Unwrap() error { return e.Err }
+
+// Lasting reports whether the same request will fail in the same way until somebody
+// changes something: permissions, certificates, the URL, what the server serves. The
+// reflector tries again nevertheless. Lasting are
+//
+//   - what the server says of the client or of the request: 4xx other than 408, 409, 410,
+//     425 and 429, redirections, and 501; but 400 and 422 only of resourceVersion "" and
+//     "0", since they may be about the version;
+//   - answers that are not the collection ([ErrUnusable], [ErrNoResourceVersion]);
+//   - TLS that is not agreed upon: a certificate that is not trusted, or refused by the
+//     server, and servers that do not speak it.
+//
+// Not lasting are connections that are refused or break, names that do not resolve,
+// timeouts, 429 and 5xx; nor is a streaming list that LIST follows at once, which may do.
+func (e *RequestError) Lasting() bool {
+	return (e.Verb != "watchlist" || e.RetryIn > 0) && isLasting(e.Err, e.ResourceVersion)
+}
 
 // SlowListError warns that a streaming list has stopped before its end. It is no failure:
 // the reflector goes on waiting, for a minute in all or Options.IdleTimeout if that is

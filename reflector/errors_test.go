@@ -49,6 +49,33 @@ func TestRequestErrorText(t *testing.T) {
 	}
 }
 
+// TestLasting is about the words of failure; what a client meets is in the tests of
+// package client.
+func TestLasting(t *testing.T) {
+	for word, want := range map[string]bool{
+		"expired": false, "expired-without-code": false, "gone": false, "too-large": false, "too-large-1.17": false,
+		"timeout": false, "busy": false, "refused": false, "eof": false, "internal": false, "unavailable": false,
+		"forbidden": true, "unauthorized": true, "not-found": true, "method-not-allowed": true, "not-implemented": true,
+		"bad-request": true, "invalid": true, "unusable": true,
+	} {
+		e := RequestError{Verb: "list", ResourceVersion: "0", Err: failure(word, 0)}
+		if got := e.Lasting(); got != want {
+			t.Errorf("%s: %v, want %v", word, got, want)
+		}
+		e.ResourceVersion = "7" // which may be what is bad
+		if got := e.Lasting(); got != (want && word != "bad-request" && word != "invalid") {
+			t.Errorf("%s at a version: %v", word, got)
+		}
+		e.ResourceVersion, e.Verb = "", "watchlist"
+		if e.Lasting() {
+			t.Errorf("%s is lasting though LIST follows", word)
+		}
+		if e.RetryIn = time.Second; e.Lasting() != want {
+			t.Errorf("%s of a streaming list: %v, want %v", word, !want, want)
+		}
+	}
+}
+
 func TestEventTypeString(t *testing.T) {
 	for typ, want := range map[EventType]string{
 		Added: "ADDED", Modified: "MODIFIED", Deleted: "DELETED", Bookmark: "BOOKMARK",

@@ -72,6 +72,8 @@ func failure(word string, retryAfter int) error {
 		err = ErrUnreadableDelete
 	case "out-of-order":
 		err = ErrOutOfOrder
+	case "unusable":
+		err = ErrUnusable
 	default:
 		panic("unknown failure " + word)
 	}

@@ -190,6 +190,8 @@ func (s state) streamFailed(end watchEnd) (state, step) {
 		return s.withoutStream(), step{discard: true}
 	case errors.Is(err, ErrUnreadableDelete):
 		return s.pages(s.listRV), st // the list will not have it
+	case errors.Is(err, ErrUnusable):
+		return s.pages(s.listRV), st // a server that knows no watches may know lists
 	case isStatus(err) && !isBusy(err) && !isExpired(err):
 		if isClientError(err) {
 			st.err = nil // if the reason is not the streaming, LIST will say so

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-var anyListFailure = []string{"expired", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "internal", "forbidden", "not-found"}
+var anyListFailure = []string{"expired", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "internal", "forbidden", "not-found", "unusable"}
 
 var anyStreamFailure = append([]string{"invalid", "bad-request", "unreadable-delete"}, anyListFailure...)
 

@@ -38,6 +38,7 @@ func streamOutcomes() map[string]func(state) (state, step, error) {
 	for _, word := range []string{
 		"expired", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "internal", "unavailable",
 		"unauthorized", "forbidden", "not-found", "bad-request", "invalid", "method-not-allowed", "not-implemented", "unreadable-delete",
+		"unusable",
 	} {
 		err := failure(word, 5)
 		all[word] = failed(watchEnd{short: true, err: err}, err)
@@ -78,7 +79,8 @@ var streamSteps = []struct {
 		invalid        => list "0" | discard
 		method-not-allowed => list "0" | discard
 		not-implemented    => list "0" | discard report
-		unreadable-delete  => list "0" maybe | discard report`},
+		unreadable-delete  => list "0" maybe | discard report
+		unusable           => list "0" maybe | discard report`},
 	{"after a failure", state{phase: streaming, listRV: "0", failures: 1, memory: memory{stream: mayBe}}, `
 		end            => watch 8 can | replace
 		opaque end     => watch x1 can | replace
@@ -107,7 +109,8 @@ var streamSteps = []struct {
 		invalid        => list "0" | discard
 		method-not-allowed => list "0" | discard
 		not-implemented    => list "0" | discard report
-		unreadable-delete  => list "0" maybe | discard report`},
+		unreadable-delete  => list "0" maybe | discard report
+		unusable           => list "0" maybe | discard report`},
 	// A server that streamed once is asked again, whatever another one says.
 	{"relist at the last version", state{phase: streaming, rv: "7", listRV: "7", memory: memory{stream: can}}, `
 		end            => watch 8 can | replace
@@ -137,7 +140,8 @@ var streamSteps = []struct {
 		invalid        => list "7" seen 7 can | discard
 		method-not-allowed => list "7" seen 7 can | discard
 		not-implemented    => list "7" seen 7 can | discard report
-		unreadable-delete  => list "7" seen 7 can | discard report`},
+		unreadable-delete  => list "7" seen 7 can | discard report
+		unusable           => list "7" seen 7 can | discard report`},
 	{"relist at the newest", state{phase: streaming, rv: "7", memory: memory{stream: can}}, `
 		end            => watch 8 can | replace
 		opaque end     => watch x1 can | replace
@@ -166,7 +170,8 @@ var streamSteps = []struct {
 		invalid        => list "" seen 7 can | discard
 		method-not-allowed => list "" seen 7 can | discard
 		not-implemented    => list "" seen 7 can | discard report
-		unreadable-delete  => list "" seen 7 can | discard report`},
+		unreadable-delete  => list "" seen 7 can | discard report
+		unusable           => list "" seen 7 can | discard report`},
 }
 
 func TestStreamSteps(t *testing.T) {
