@@ -34,9 +34,10 @@ const (
 // Files are read by [NewConnection], which returns an error if one cannot be used, and
 // again each minute and whenever the server refuses the credentials (401) or its own
 // certificate is not trusted. What a file holds by then is used for new requests, without a
-// restart; the request that was refused is sent once more, if anything has changed. Files
-// that cannot be used at that time, such as a certificate without its new key yet, change
-// nothing; a token is used all the same.
+// restart; the request that was refused is sent once more, if anything has changed. A file
+// that cannot be used at that time, such as a certificate without its new key yet, is
+// reported to OnError, and what it held before stays in use; other files are used all the
+// same.
 type ConnectionOptions struct {
 	// CAFile is a PEM file of the certificates that are trusted to sign the server's, and
 	// CA is the same as bytes. Neither means those that the system trusts.
@@ -67,6 +68,13 @@ type ConnectionOptions struct {
 
 	// DialContext makes the network connections; nil means a net.Dialer.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
+
+	// OnError hears of each file that could be used once and cannot be used now, as a
+	// *[CredentialError]: when that is found out, when the reason is another, and then
+	// again each minute in which there are requests. It is called in the goroutine of the
+	// request that was about to use the file, at times by several at once, and holds up
+	// that request. Nil logs each at level Warn to slog.Default().
+	OnError func(error)
 }
 
 // NewConnection makes the connection to the server with base URL serverURL (see
@@ -121,67 +129,82 @@ func (o ConnectionOptions) check(scheme string) error {
 // secrets are the contents of the files, or what was given instead.
 type secrets struct{ ca, cert, key, token string }
 
-// read reads the files. What cannot be used is as it was in last, and the error says
-// what that is.
-func (o ConnectionOptions) read(last secrets) (s secrets, err error) {
+// read reads the files. What cannot be used is as it was in last; the errors say what that
+// is, each a *CredentialError if it is about a file.
+func (o ConnectionOptions) read(last secrets) (s secrets, faults []error) {
 	s = last
-	for _, part := range []struct {
-		to   *string
-		file string
-		data string
-	}{
-		{&s.ca, o.CAFile, string(o.CA)},
-		{&s.cert, o.CertFile, string(o.Cert)},
-		{&s.key, o.KeyFile, string(o.Key)},
-	} {
-		content := []byte(part.data)
-		if part.file != "" {
-			var failed error
-			if content, failed = os.ReadFile(part.file); failed != nil {
-				err = errors.Join(err, failed)
-				continue
-			}
+	use := func(file string, err error) bool {
+		if err != nil && file != "" {
+			err = &CredentialError{File: file, Err: err}
 		}
-		*part.to = string(content)
+		if err != nil {
+			faults = append(faults, err)
+		}
+		return err == nil
 	}
-	token, failed := o.readToken()
-	if failed == nil {
+	if ca, err := contents(o.CAFile, o.CA); use(o.CAFile, err) && use(o.CAFile, o.checkCA(ca)) {
+		s.ca = ca
+	}
+	cert, err := contents(o.CertFile, o.Cert)
+	usable := use(o.CertFile, err)
+	key, err := contents(o.KeyFile, o.Key)
+	if usable = use(o.KeyFile, err) && usable; usable && cert+key != "" {
+		if _, err = tls.X509KeyPair([]byte(cert), []byte(key)); err != nil {
+			err = fmt.Errorf("client certificate: %w", err)
+		}
+		usable = use(o.CertFile, err)
+	}
+	if usable {
+		s.cert, s.key = cert, key
+	}
+	if token, err := o.readToken(); use(o.TokenFile, err) {
 		s.token = token
 	}
-	return s, errors.Join(err, failed)
+	return s, faults
+}
+
+// contents is what a file holds, if there is one, or else data.
+func contents(file string, data []byte) (string, error) {
+	if file == "" {
+		return string(data), nil
+	}
+	data, err := os.ReadFile(file)
+	return string(data), err
+}
+
+// checkCA makes sure that there are certificates, where there have to be.
+func (o ConnectionOptions) checkCA(ca string) error {
+	if (ca != "" || o.CAFile != "") && !x509.NewCertPool().AppendCertsFromPEM([]byte(ca)) {
+		return errors.New("no certificate in the CA")
+	}
+	return nil
 }
 
 func (o ConnectionOptions) readToken() (string, error) {
-	token := o.Token
-	if o.TokenFile != "" {
-		content, err := os.ReadFile(o.TokenFile)
-		if err != nil {
-			return "", err
-		}
-		if token = strings.TrimSpace(string(content)); token == "" {
-			return "", fmt.Errorf("token file %s is empty", o.TokenFile)
-		}
+	token, err := contents(o.TokenFile, []byte(o.Token))
+	if err != nil {
+		return "", err
 	}
-	token = strings.TrimSpace(token)
+	if token = strings.TrimSpace(token); token == "" && o.TokenFile != "" {
+		return "", errors.New("the token file is empty")
+	}
 	if strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		return "", errors.New("the bearer token has characters that no token has")
 	}
 	return token, nil
 }
 
-// sender makes the transport proper.
+// sender makes the transport proper, of secrets that read has found usable.
 func (o ConnectionOptions) sender(s secrets) (*http.Transport, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.ServerName, InsecureSkipVerify: o.Insecure}
-	if s.ca != "" || o.CAFile != "" {
+	if s.ca != "" {
 		conf.RootCAs = x509.NewCertPool()
-		if !conf.RootCAs.AppendCertsFromPEM([]byte(s.ca)) {
-			return nil, fmt.Errorf("no certificate in the CA %s", o.CAFile)
-		}
+		conf.RootCAs.AppendCertsFromPEM([]byte(s.ca))
 	}
-	if s.cert != "" || s.key != "" {
+	if s.cert != "" {
 		cert, err := tls.X509KeyPair([]byte(s.cert), []byte(s.key))
 		if err != nil {
-			return nil, fmt.Errorf("client certificate %s: %w", o.CertFile, err)
+			return nil, err
 		}
 		// Not Certificates, which are kept back if the server names other signers, as one
 		// does that has just changed them.

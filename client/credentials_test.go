@@ -249,6 +249,144 @@ func TestTokenRotatesBesideABrokenFile(t *testing.T) {
 	}
 }
 
+// A file that cannot be used any more is told, with its name and not with what is in it;
+// what it held before stays in use, and what is new in others is used.
+func TestUnusableCredentialsAreReported(t *testing.T) {
+	ca := newAuthority(t)
+	cert, key := ca.issue(t, "api.test")
+	mine, myKey := ca.issue(t, "one")
+	next, nextKey := ca.issue(t, "two")
+	good := map[string][]byte{"ca": ca.pem, "cert": mine, "key": myKey, "token": []byte("one")}
+	for name, test := range map[string]struct {
+		file, blamed string
+		content      []byte // nil: the file is gone
+	}{
+		"token gone":        {file: "token"},
+		"token empty":       {file: "token", content: []byte(" ")},
+		"token of two":      {file: "token", content: []byte("secret secret")},
+		"CA gone":           {file: "ca"},
+		"CA without any":    {file: "ca", content: []byte("secret")},
+		"certificate gone":  {file: "cert"},
+		"certificate half":  {file: "cert", content: mine[:100]},
+		"certificate alone": {file: "cert", content: next},
+		"key gone":          {file: "key"},
+		"key half":          {file: "key", content: myKey[:50], blamed: "cert"},
+		"key alone":         {file: "key", content: nextKey, blamed: "cert"},
+	} {
+		f := newFiles(t)
+		for file, content := range good {
+			f.write(t, file, content)
+		}
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				var s seen
+				srv := serveTLS(t, cert, key, ca, func(w http.ResponseWriter, req *http.Request) {
+					s.add(req.TLS.PeerCertificates[0].Subject.CommonName + req.Header.Get("Authorization"))
+					answerWidget(w)
+				})
+				defer srv.stop()
+				var told []error
+				conn := connect(t, apiURL, client.ConnectionOptions{
+					CAFile: f.path("ca"), CertFile: f.path("cert"), KeyFile: f.path("key"), TokenFile: f.path("token"), DialContext: srv.dial,
+					OnError: func(err error) { told = append(told, err) },
+				})
+				defer conn.HTTP.CloseIdleConnections()
+				r := newResource[*widget](t, conn, client.Options{})
+				read := func(want string, faults int) {
+					t.Helper()
+					if err := get(t.Context(), r); err != nil {
+						t.Error(err)
+					}
+					if got := s.take(); got != want {
+						t.Errorf("asked as %q, want %q", got, want)
+					}
+					if len(told) != faults {
+						t.Fatalf("told %v, want %d", told, faults)
+					}
+				}
+				read("oneBearer one", 0)
+				if test.content == nil {
+					if err := os.Remove(f.path(test.file)); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					f.write(t, test.file, test.content)
+				}
+				time.Sleep(time.Minute)
+				read("oneBearer one", 1)
+				var fault *client.CredentialError
+				if test.blamed == "" {
+					test.blamed = test.file
+				}
+				if !errors.As(told[0], &fault) || fault.File != f.path(test.blamed) || !strings.Contains(fault.Error(), fault.File) ||
+					strings.Contains(fault.Error(), "secret") || (test.content == nil) != errors.Is(fault, os.ErrNotExist) {
+					t.Errorf("%+v", told)
+				}
+				// Once a minute at most, however many requests; and others go on changing.
+				read("oneBearer one", 1)
+				if test.file != "token" {
+					f.write(t, "token", []byte("two"))
+					time.Sleep(time.Minute)
+					read("oneBearer two", 2)
+				}
+				if test.file == "ca" || test.file == "token" {
+					f.write(t, "cert", next)
+					f.write(t, "key", nextKey)
+					time.Sleep(time.Minute)
+					token := "two"
+					if test.file == "token" {
+						token = "one"
+					}
+					read("twoBearer "+token, len(told)+1)
+				}
+				for file, content := range good {
+					f.write(t, file, content)
+				}
+				time.Sleep(time.Minute)
+				faults := len(told)
+				read("oneBearer one", faults)
+				time.Sleep(time.Minute)
+				read("oneBearer one", faults)
+			})
+		})
+	}
+}
+
+// A refusal is a reason to read files, and not one to tell of them each time.
+func TestUnusableCredentialsOfManyRefusals(t *testing.T) {
+	ca := newAuthority(t)
+	cert, key := ca.issue(t, "api.test")
+	f := newFiles(t)
+	inBubble(t, func(t *testing.T) {
+		a := &tokens{accepted: "two"}
+		srv := serveTLS(t, cert, key, nil, a.serve)
+		defer srv.stop()
+		f.write(t, "token", []byte("one"))
+		var told []error
+		conn := connect(t, apiURL, client.ConnectionOptions{
+			CA: ca.pem, TokenFile: f.path("token"), DialContext: srv.dial,
+			OnError: func(err error) { told = append(told, err) },
+		})
+		defer conn.HTTP.CloseIdleConnections()
+		r := newResource[*widget](t, conn, client.Options{})
+		f.write(t, "token", nil)
+		for range 10 {
+			if err := get(t.Context(), r); !apierrors.IsUnauthorized(err) {
+				t.Error(err)
+			}
+		}
+		f.write(t, "token", []byte("a b")) // another reason
+		for range 10 {
+			if err := get(t.Context(), r); !apierrors.IsUnauthorized(err) {
+				t.Error(err)
+			}
+		}
+		if len(told) != 2 {
+			t.Errorf("told %v", told)
+		}
+	})
+}
+
 // A request whose body cannot be read twice is not sent twice.
 func TestUnauthorizedStream(t *testing.T) {
 	ca := newAuthority(t)

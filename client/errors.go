@@ -3,6 +3,7 @@ package client
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/kinform/kinform/reflector"
 )
@@ -66,6 +67,27 @@ type TooLargeError struct {
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("an object of %s has more than %d bytes, the limit of Options.MaxObjectBytes", e.Resource, e.Limit)
 }
+
+// CredentialError says that a file of ConnectionOptions cannot be used. What it held when
+// it could be used stays in use. None of its contents are in the error.
+type CredentialError struct {
+	// File is its path. For a certificate and a key that do not belong together it is that
+	// of the certificate.
+	File string
+	// Err is the cause, never nil: that of reading the file, or what is wrong in it.
+	Err error
+}
+
+func (e *CredentialError) Error() string {
+	var path *fs.PathError
+	if errors.As(e.Err, &path) {
+		return "credentials: " + e.Err.Error() // has the path
+	}
+	return fmt.Sprintf("credentials: %s: %v", e.File, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *CredentialError) Unwrap() error { return e.Err }
 
 // PanicError is a panic in the UnmarshalJSON method of a user's type, or in another of
 // its methods that decoding calls. It becomes the cause of a reflector.ObjectError.

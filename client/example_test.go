@@ -158,7 +158,7 @@ func ExampleNewConnection() {
 
 // A program that runs in a pod, or else on the desk of its author.
 func ExampleInCluster() {
-	conn, err := client.InCluster()
+	conn, err := client.InCluster(client.ConnectionOptions{})
 	if errors.Is(err, client.ErrNotInCluster) {
 		conn, err = client.NewConnection("http://127.0.0.1:8001", client.ConnectionOptions{})
 	}

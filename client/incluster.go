@@ -15,18 +15,24 @@ const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 // account: at the address in KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, with the
 // token and the CA that the kubelet keeps up to date on disk (see [ConnectionOptions]). The
 // error is [ErrNotInCluster] where those variables are not set, and otherwise that of a
-// file. It sends nothing.
-func InCluster() (Connection, error) { return inCluster(os.Getenv, serviceAccountDir) }
+// file. It sends nothing. A token or CA in opts takes the place of the pod's; opts may be
+// zero.
+func InCluster(opts ConnectionOptions) (Connection, error) {
+	return inCluster(os.Getenv, serviceAccountDir, opts)
+}
 
-func inCluster(getenv func(string) string, dir string) (Connection, error) {
+func inCluster(getenv func(string) string, dir string, opts ConnectionOptions) (Connection, error) {
 	host, port := getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {
 		return Connection{}, ErrNotInCluster
 	}
-	conn, err := NewConnection("https://"+net.JoinHostPort(host, port), ConnectionOptions{
-		CAFile:    filepath.Join(dir, "ca.crt"),
-		TokenFile: filepath.Join(dir, "token"),
-	})
+	if opts.CAFile == "" && len(opts.CA) == 0 && !opts.Insecure {
+		opts.CAFile = filepath.Join(dir, "ca.crt")
+	}
+	if opts.TokenFile == "" && opts.Token == "" {
+		opts.TokenFile = filepath.Join(dir, "token")
+	}
+	conn, err := NewConnection("https://"+net.JoinHostPort(host, port), opts)
 	if err != nil {
 		return Connection{}, fmt.Errorf("service account: %w", err)
 	}

@@ -20,6 +20,7 @@ func testAuthority(t *testing.T) string {
 
 func TestInCluster(t *testing.T) {
 	dir := t.TempDir()
+	var opts ConnectionOptions
 	write := func(name, content string) {
 		t.Helper()
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
@@ -28,7 +29,7 @@ func TestInCluster(t *testing.T) {
 	}
 	connect := func(host, port string) (Connection, error) {
 		env := map[string]string{"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
-		return inCluster(func(name string) string { return env[name] }, dir)
+		return inCluster(func(name string) string { return env[name] }, dir, opts)
 	}
 	for _, env := range [][2]string{{"", ""}, {"10.0.0.1", ""}, {"", "443"}} {
 		if _, err := connect(env[0], env[1]); !errors.Is(err, ErrNotInCluster) {
@@ -59,8 +60,16 @@ func TestInCluster(t *testing.T) {
 			t.Errorf("%+v", opts)
 		}
 	}
+	opts = ConnectionOptions{CA: []byte(testAuthority(t)), Token: "mine"}
+	conn, err := connect("10.0.0.1", "443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := conn.HTTP.Transport.(*transport).opts; got.CAFile != "" || got.TokenFile != "" {
+		t.Errorf("%+v", got)
+	}
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	if _, err := InCluster(); !errors.Is(err, ErrNotInCluster) {
+	if _, err := InCluster(ConnectionOptions{}); !errors.Is(err, ErrNotInCluster) {
 		t.Error(err)
 	}
 }

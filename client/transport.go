@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"sync"
@@ -32,15 +33,20 @@ type transport struct {
 	current atomic.Pointer[login] // set under reading
 	read    atomic.Int64          // when the files were last read, in Unix nanoseconds; set under reading
 
-	reading sync.Mutex      // held while files are read; no request waits for it but one that was refused
-	retired *http.Transport // the one before current's; its watches may still go on
+	reading  sync.Mutex      // held while files are read; no request waits for it but one that was refused
+	retired  *http.Transport // the one before current's; its watches may still go on
+	reported string          // the faults that were told last
+	told     time.Time       // when that was
 }
 
 func newTransport(server *url.URL, opts ConnectionOptions) (*transport, error) {
 	t := &transport{server: server, opts: opts}
-	s, err := opts.read(secrets{})
-	if err != nil {
-		return nil, err
+	if t.opts.OnError == nil {
+		t.opts.OnError = func(err error) { slog.Default().Warn("client", "error", err) }
+	}
+	s, faults := opts.read(secrets{})
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
 	}
 	send, err := opts.sender(s)
 	if err != nil {
@@ -60,8 +66,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("the connection is to %s, not to %s", t.server.Host, req.URL.Host)
 	}
 	if time.Now().UnixNano()-t.read.Load() >= int64(rereadAfter) && t.reading.TryLock() {
-		t.reread()
+		faults := t.reread()
 		t.reading.Unlock()
+		t.report(faults)
 	}
 	used := t.current.Load()
 	resp, err := used.roundTrip(req)
@@ -119,35 +126,56 @@ func rewind(req *http.Request) (*http.Request, bool) {
 // what is current then.
 func (t *transport) renew(used *login) *login {
 	t.reading.Lock()
-	defer t.reading.Unlock()
+	var faults []error
 	if t.current.Load() == used {
-		t.reread()
+		faults = t.reread()
 	}
+	t.reading.Unlock()
+	t.report(faults)
 	return t.current.Load()
 }
 
-// reread reads the files. The caller holds reading.
-func (t *transport) reread() {
-	t.read.Store(time.Now().UnixNano())
-	old := t.current.Load()
-	s, _ := t.opts.read(old.secrets)
-	if s == old.secrets {
-		return
+// report tells of files. No lock is held.
+func (t *transport) report(faults []error) {
+	for _, err := range faults {
+		t.opts.OnError(err)
 	}
-	next := &login{secrets: old.secrets, send: old.send}
-	next.secrets.token = s.token
-	if s != next.secrets {
-		// A connection keeps its certificates for life, and HTTP/2 would go on using it.
-		if send, err := t.opts.sender(s); err == nil {
-			next.secrets, next.send = s, send
+}
+
+// reread reads the files and returns what is to be reported. The caller holds reading.
+func (t *transport) reread() []error {
+	now := time.Now()
+	t.read.Store(now.UnixNano())
+	old := t.current.Load()
+	s, faults := t.opts.read(old.secrets)
+	if s != old.secrets {
+		next := &login{secrets: s, send: old.send}
+		if s.token = old.secrets.token; s != old.secrets {
+			// A connection keeps its certificates for life, and HTTP/2 would go on using it.
+			send, err := t.opts.sender(s)
+			if err != nil {
+				return append(faults, err) // cannot be: read has tried it
+			}
+			next.send = send
+		}
+		t.current.Store(next)
+		if next.send != old.send {
+			t.closeRetired()
+			t.retired = old.send
+			t.closeRetired()
 		}
 	}
-	t.current.Store(next)
-	if next.send != old.send {
-		t.closeRetired()
-		t.retired = old.send
-		t.closeRetired()
+	return t.news(faults, now)
+}
+
+// news returns the faults if they are not those that were told less than a minute ago.
+func (t *transport) news(faults []error, now time.Time) []error {
+	text := fmt.Sprint(faults)
+	if text == t.reported && now.Sub(t.told) < rereadAfter {
+		return nil
 	}
+	t.reported, t.told = text, now
+	return faults
 }
 
 func (t *transport) closeRetired() {

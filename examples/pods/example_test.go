@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A Pod in its life, as one client sees it. Against a real server the Connection is
-// client.InCluster()'s or has the address that kubectl proxy prints.
+// client.InCluster's or has the address that kubectl proxy prints.
 func Example() {
 	server := fake.New(fake.Options{})
 	if err := fake.Register[*corev1.Pod](server, fake.Resource{Status: true}); err != nil {
