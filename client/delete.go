@@ -1,7 +1,9 @@
 package client
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,9 +11,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/internal/kubeproto"
 )
 
-// consentLimit bounds the part of the answer to a deletion that is read. One object is
+// consentLimit bounds the part of the answer to a deletion that is held. One object is
 // smaller; the answer to DeleteCollection can hold all that it deleted.
 const consentLimit = 4 << 20
 
@@ -62,24 +66,79 @@ func (r *Resource[T]) remove(ctx context.Context, c call, opts metav1.DeleteOpti
 }
 
 // accepted checks the answer to a deletion: a Status, the object, or a list. All is done
-// when its header comes, so the end of a long one does not matter.
+// when its header comes, so the end of a long one does not matter: only its kind does, which
+// Status and list have.
 func (c *objectCodec[T]) accepted(a *answer) error {
 	body, err := io.ReadAll(io.LimitReader(a, consentLimit))
 	if err != nil {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
-	if len(body) == consentLimit && firstByte(body) == '{' {
-		return nil
+	kind, err := "", error(nil)
+	if len(body) == consentLimit {
+		kind, err = longKind(a, body)
+	} else {
+		var st metav1.Status
+		if st, kind, err = c.consent(a.encoding(), body); err == nil && kind == statusKind && st.Status != metav1.StatusSuccess {
+			return &apierrors.StatusError{ErrStatus: st}
+		}
 	}
-	raw, err := delimit(body)
+	if err == nil && kind == "" {
+		err = errors.New(`no "kind"`)
+	}
 	if err != nil {
-		return fmt.Errorf("%w: %w (%s)", ErrNotKubernetes, err, a.excerpt())
-	}
-	if st, ok := c.status(raw); ok && st.Status != metav1.StatusSuccess {
-		return &apierrors.StatusError{ErrStatus: st}
-	}
-	if c.scan(raw).Kind == "" {
-		return fmt.Errorf("%w: no \"kind\" (%s)", ErrNotKubernetes, a.excerpt())
+		return a.unlike(err)
 	}
 	return nil
+}
+
+// consent reads a whole answer: its kind, and the Status if it is one.
+func (c *objectCodec[T]) consent(e Encoding, body []byte) (st metav1.Status, kind string, err error) {
+	switch e {
+	case Protobuf:
+		m, err := openEnvelope(body)
+		st, _ = m.status()
+		return st, m.kind, err
+	case CBOR:
+		body, err = cborToJSON(body)
+	default:
+		body, err = delimit(body)
+	}
+	if err != nil {
+		return st, "", err
+	}
+	st, _ = c.status(body)
+	return st, c.scan(body).Kind, nil
+}
+
+// longKind finds the kind in an answer of which start has been read, holding no more of it
+// than that. A Status is not as long.
+func longKind(a *answer, start []byte) (kind string, err error) {
+	if e := a.encoding(); e == Protobuf {
+		kind = string(kubeproto.EnvelopeStart(start).Kind)
+	} else {
+		all := &allowance{in: io.MultiReader(bytes.NewReader(start), a), stats: new(counters), left: unlimited}
+		kind, err = kindIn(newValueReader(e, all, consentLimit))
+	}
+	if err == nil && kind == statusKind {
+		err = fmt.Errorf("a %s of more than %d bytes", kind, consentLimit)
+	}
+	return kind, err
+}
+
+// kindIn reads an object up to its kind.
+func kindIn(r valueReader) (kind string, err error) {
+	found := errors.New("found")
+	err = eachMember(r, func(name string) error {
+		if name != "kind" {
+			return r.skip()
+		}
+		if err := readIfText(r, &kind); err != nil {
+			return err
+		}
+		return found
+	})
+	if err == found {
+		err = nil
+	}
+	return kind, err
 }

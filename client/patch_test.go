@@ -199,6 +199,44 @@ func TestDeleteCollection(t *testing.T) {
 			t.Error(rec.query)
 		}
 	}
+	long := strings.Join(items, ",")
+	partial := make([]metav1.PartialObjectMetadata, 20_000)
+	for i := range partial {
+		partial[i] = *partialWidget(strings.Repeat("w", 250), "1")
+	}
+	success, failure := &metav1.Status{Status: metav1.StatusSuccess}, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Code: 410}
+	for name, test := range map[string]struct {
+		contentType, body string
+		want              func(error) bool
+	}{
+		"kind last":            {"application/json", `{"items":[` + long + `],"apiVersion":"example.com/v1","kind":"WidgetList"}`, is(nil)},
+		"no kind":              {"application/json", `{"items":[` + long + `]}`, is(client.ErrNotKubernetes)},
+		"no text":              {"application/json", `{"kind":7,"items":[` + long + `]}`, is(client.ErrNotKubernetes)},
+		"broken off":           {"application/json", `{"items":[` + long + `,`, is(client.ErrNotKubernetes)},
+		"long and not JSON":    {"application/json", `{` + long, is(client.ErrNotKubernetes)},
+		"long HTML":            {"text/html", strings.Repeat("<html>", 1_000_000), is(client.ErrNotKubernetes)},
+		"long Status":          {"application/json", `{"kind":"Status","message":"` + strings.Repeat("x", 5<<20) + `"}`, is(client.ErrNotKubernetes)},
+		"long CBOR":            {"application/cbor", string(toCBOR(t, listJSON(items...))), is(nil)},
+		"CBOR":                 {"application/cbor", string(toCBOR(t, listJSON(items[:2]...))), is(nil)},
+		"CBOR Status":          {"application/cbor", string(toCBOR(t, goneJSON)), apierrors.IsResourceExpired},
+		"no CBOR":              {"application/cbor", "<html>", is(client.ErrNotKubernetes)},
+		"long protobuf":        {"application/vnd.kubernetes.protobuf", string(protobufListOf(t, "WidgetList", "1", partial...)), is(nil)},
+		"protobuf":             {"application/vnd.kubernetes.protobuf", string(protobufListOf(t, "WidgetList", "1", partial[:2]...)), is(nil)},
+		"protobuf Status":      {"application/vnd.kubernetes.protobuf", string(protobufObject(t, "v1", "Status", failure)), apierrors.IsResourceExpired},
+		"protobuf success":     {"application/vnd.kubernetes.protobuf", string(protobufObject(t, "v1", "Status", success)), is(nil)},
+		"no protobuf":          {"application/vnd.kubernetes.protobuf", "<html>", is(client.ErrNotKubernetes)},
+		"long and no protobuf": {"application/vnd.kubernetes.protobuf", strings.Repeat("<html>", 1_000_000), is(client.ErrNotKubernetes)},
+	} {
+		r := newResource[*widget](t, bodiesOf(test.contentType, []byte(test.body)), client.Options{})
+		for _, err := range []error{
+			r.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}),
+			r.Delete(t.Context(), aKey, metav1.DeleteOptions{}),
+		} {
+			if !test.want(err) {
+				t.Errorf("%s: %.300v", name, err)
+			}
+		}
+	}
 	r := newResource[*widget](t, bodies(goneJSON), client.Options{})
 	if err := r.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); !apierrors.IsResourceExpired(err) ||
 		!strings.HasPrefix(err.Error(), "deletecollection widgets.example.com: ") {

@@ -66,7 +66,8 @@ func (d *protobufList[T]) read() error {
 }
 
 // head judges what the envelope says. In protobuf nothing but the name tells a list from
-// an object; the lists of everything that is served as protobuf are named so.
+// an object; the lists of everything that is built in are named so. If Options.Kind says
+// what the objects are, any other word is taken for that of their list.
 func (d *protobufList[T]) head() error {
 	switch {
 	case d.kind == "":
@@ -87,7 +88,7 @@ func (d *protobufList[T]) head() error {
 	if err := d.named(); err != nil {
 		return err
 	}
-	if !strings.HasSuffix(d.kind, "List") {
+	if !strings.HasSuffix(d.kind, "List") && (d.want.kind == "" || d.kind == d.want.kind) {
 		return d.withoutItems()
 	}
 	return nil

@@ -245,6 +245,18 @@ func TestListKindOfAnyWord(t *testing.T) {
 			}
 		}
 	}
+	// In protobuf only the option tells that it is a list.
+	for option, ok := range map[string]bool{"Machine": true, "": false, "Machinery": false} {
+		answer := protobufObject(t, "example.com/v1", "Machinery", machineList{newMachine("a")})
+		r, err := client.New[*machine](bodiesOf("application/vnd.kubernetes.protobuf", answer), machines, client.Options{Kind: option})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := list(t.Context(), r, metav1.ListOptions{})
+		if ok && (got.err != nil || len(got.events) != 1 || got.events[0].Object.Kind != "Machine") || !ok && !errors.Is(got.err, client.ErrWrongKind) {
+			t.Errorf("%q: %v", option, got)
+		}
+	}
 	// A typed object does without a kind.
 	got := list(t.Context(), newResource[*widget](t, bodies(body(bare)), client.Options{}), metav1.ListOptions{})
 	if got.err != nil || len(got.events) != 1 || got.events[0].Object.Kind != "" {
