@@ -4,12 +4,15 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kinform/kinform/internal/kubeproto"
+	"github.com/kinform/kinform/internal/sharing"
 )
 
 // defaultInterned is the limit when Options.InternedStrings is zero.
@@ -32,11 +35,59 @@ type workspace struct {
 
 	interned int // the most that may be; 0 for none
 	seen     int // objects
+
+	sharer *sharer        // nil if no parts are shared
+	parts  *sharing.Cache // nil until some are
 }
 
-// workspace makes that of a list or watch.
+// workspace makes that of a list or watch, which closes it.
 func (c *objectCodec[T]) workspace() *workspace {
-	return &workspace{json: &c.json, interned: c.interned}
+	w := &workspace{json: &c.json, interned: c.interned, sharer: c.sharer}
+	if c.sharer != nil {
+		w.parts = c.sharer.kept.Swap(nil)
+	}
+	return w
+}
+
+// close leaves the parts to the next list or watch.
+func (w *workspace) close() {
+	if w.parts != nil {
+		w.sharer.kept.Store(w.parts)
+		w.parts = nil
+	}
+}
+
+// sharer is how the objects of a Resource are made to share parts.
+type sharer struct {
+	plan *sharing.Plan
+	most int // parts
+	// kept are the parts that the last list or watch to end has left, until the next
+	// one begins. One that begins while another goes on has none.
+	kept atomic.Pointer[sharing.Cache]
+}
+
+func newSharer(t reflect.Type, most int) *sharer {
+	if most <= 0 {
+		return nil
+	}
+	if t == reflect.TypeFor[unstructured.Unstructured]() {
+		t = reflect.TypeFor[map[string]any]()
+	}
+	return &sharer{plan: sharing.Compile(t), most: most}
+}
+
+// share makes parts of a decoded object those of objects before it.
+func (w *workspace) share(object any) {
+	if w.parts == nil && w.sharer != nil {
+		w.parts = sharing.NewCache(w.sharer.most)
+	}
+	switch u, ok := object.(*unstructured.Unstructured); {
+	case w.parts == nil:
+	case ok:
+		w.sharer.plan.Share(&u.Object, w.parts)
+	default:
+		w.sharer.plan.Share(object, w.parts)
+	}
 }
 
 // count counts an object before it is decoded.
@@ -45,13 +96,13 @@ func (w *workspace) count() {
 	switch {
 	case w.interned == 0:
 	case w.seen == internSoon:
-		w.share(min(w.interned, internStart))
+		w.intern(min(w.interned, internStart))
 	case w.seen == internMore && w.interned > internStart:
-		w.share(w.interned)
+		w.intern(w.interned)
 	}
 }
 
-func (w *workspace) share(slots int) {
+func (w *workspace) intern(slots int) {
 	w.strings = kubeproto.NewStrings(slots)
 	w.json = w.json.sharing(w.strings)
 }

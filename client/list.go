@@ -54,7 +54,9 @@ func (r *Resource[T]) List(ctx context.Context, opts metav1.ListOptions, yield f
 
 // readList reads a body in the encoding that it has.
 func (r *Resource[T]) readList(a *answer, yield func(reflector.Event[T], error) bool) (*listing[T], error) {
-	l := listing[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, yield: yield, work: r.objects.workspace()}
+	work := r.objects.workspace()
+	defer work.close()
+	l := listing[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, yield: yield, work: work}
 	l.want.kind, l.want.guess = r.options.Kind, "" // a list is not judged by the list before it
 	encoding, in := a.encoding(), r.meter(a)
 	if encoding == Protobuf {

@@ -21,9 +21,11 @@ type objectCodec[T any] struct {
 	untyped  bool         // T holds an unstructured.Unstructured
 	kinded   bool         // T can hold a kind and apiVersion
 	plan     *kubeproto.Plan
-	protobuf error // why there is no plan; nil if there is one
-	interned int   // strings at most
-	drop     bool  // managedFields
+	protobuf error   // why there is no plan; nil if there is one
+	interned int     // strings at most
+	drop     bool    // managedFields
+	sharer   *sharer // nil if no parts are shared
+	weights  weights
 	stats    *counters
 }
 
@@ -37,6 +39,8 @@ func newObjectCodec[T any](opts Options) (objectCodec[T], error) {
 		partial: t == reflect.TypeFor[metav1.PartialObjectMetadata](),
 		untyped: t == reflect.TypeFor[unstructured.Unstructured](),
 		drop:    opts.DropManagedFields,
+		sharer:  newSharer(t, opts.SharedParts),
+		weights: newWeights(t, objectLimit(opts.MaxObjectBytes)),
 		stats:   new(counters),
 	}
 	c.plan, c.protobuf = kubeproto.Compile(t)
@@ -71,6 +75,9 @@ func (c *objectCodec[T]) decode(raw []byte, problem error, want expectation, w *
 	w.count()
 	var d decoded[T]
 	err := problem
+	if err == nil {
+		err = c.weights.check(raw)
+	}
 	if err != nil {
 		d.id = scanStart(raw).identity()
 	} else {
@@ -88,28 +95,29 @@ func (c *objectCodec[T]) fromJSON(raw []byte, w *workspace) (d decoded[T], err e
 	if c.drop {
 		raw = withoutManagedFields(raw, &w.cut)
 	}
-	if err := c.unmarshal(w.json, raw, &d); err != nil {
+	if err := c.unmarshal(w, raw, &d); err != nil {
 		return decoded[T]{id: c.scan(raw).identity()}, err
 	}
 	return d, nil
 }
 
 // unmarshal fills d from raw.
-func (c *objectCodec[T]) unmarshal(codec *jsonCodec, raw []byte, d *decoded[T]) (err error) {
+func (c *objectCodec[T]) unmarshal(w *workspace, raw []byte, d *decoded[T]) (err error) {
 	defer contain(&err)
 	target := c.target(d)
 	if u, ok := target.(*unstructured.Unstructured); ok {
-		if u.Object, err = codec.unmarshalObject(raw); err == nil {
+		if u.Object, err = w.json.unmarshalObject(raw); err == nil {
 			err = checkTypeMeta(u.Object)
 		}
-	} else if fast := codec.unmarshal(raw, target); fast != nil {
+	} else if fast := w.json.unmarshal(raw, target); fast != nil {
 		// Once more by the exact rules, which also find fault with fewer Go types.
 		target = c.target(d)
-		err = located(codec.unmarshalExact(raw, target), fast)
+		err = located(w.json.unmarshalExact(raw, target), fast)
 	}
 	if err != nil {
 		return err
 	}
+	w.share(target)
 	var known bool
 	if d.id, known = identify(target); !known {
 		d.id = c.scan(raw).identity()

@@ -77,9 +77,10 @@ func (c *objectCodec[T]) fromMessage(m message, d *decoded[T], w *workspace) (er
 		return fmt.Errorf("the server answered in %s, which %v cannot be decoded from: %w", Protobuf, reflect.TypeFor[T](), c.protobuf)
 	}
 	target := c.target(d)
-	if err := c.plan.Decode(m.raw, target, kubeproto.Options{Strings: w.strings, DropManagedFields: c.drop}); err != nil {
-		return err
+	if err := c.plan.Decode(m.raw, target, kubeproto.Options{Strings: w.strings, DropManagedFields: c.drop, MaxMemory: c.weights.most}); err != nil {
+		return wireError(err)
 	}
+	w.share(target)
 	var known bool
 	if d.id, known = identify(target); !known {
 		d.id = m.header().identity()

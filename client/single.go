@@ -51,10 +51,11 @@ func (c *objectCodec[T]) header(s single) header {
 }
 
 func (c *objectCodec[T]) decodeSingle(s single, want expectation) (d decoded[T], err error) {
+	w := &workspace{json: &c.json} // nothing is shared: it may be for an update
 	if s.encoding == Protobuf {
-		d, err = c.decodeMessage(s.message, nil, want, c.workspace())
+		d, err = c.decodeMessage(s.message, nil, want, w)
 	} else {
-		d, err = c.decode(s.body, s.fault, want, c.workspace())
+		d, err = c.decode(s.body, s.fault, want, w)
 	}
 	if err == nil {
 		err = c.complete(&d, want)

@@ -50,7 +50,9 @@ func (r *Resource[T]) watch(ctx context.Context, c call, opts metav1.ListOptions
 		return err
 	}
 	defer a.abandon()
-	d := r.newEvents(a)
+	work := r.objects.workspace()
+	defer work.close()
+	d := r.newEvents(a, work)
 	for {
 		ev, err := d.next()
 		if ctx.Err() != nil {
@@ -74,8 +76,8 @@ type events[T any] interface {
 }
 
 // newEvents makes the decoder for the encoding of a body.
-func (r *Resource[T]) newEvents(a *answer) events[T] {
-	w := watching[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, work: r.objects.workspace()}
+func (r *Resource[T]) newEvents(a *answer, work *workspace) events[T] {
+	w := watching[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, work: work}
 	encoding, in := a.encoding(), r.meter(a)
 	if encoding == Protobuf {
 		return &protobufWatch[T]{watching: w, in: kubeproto.NewFrameReader(in, r.protobufLimit())}

@@ -1,0 +1,95 @@
+package sharing
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"unsafe"
+)
+
+// maxPart is the largest part that is kept, in bytes of what is in it.
+const maxPart = 64 << 10
+
+// maxDepth is how deep what is followed may nest, as in JSON.
+const maxDepth = 10_000
+
+// Cache is a fixed-size table of the parts that objects are given. A part gets in when it
+// comes for the second time, in place of one that has been there for longer, so what never
+// repeats pushes out nothing and is not kept alive. It may be used for one plan, by one
+// goroutine at a time.
+type Cache struct {
+	buckets []bucket
+	seed    maphash.Seed
+
+	// Of the walk that is going on.
+	weight uintptr // bytes seen
+	depth  int
+}
+
+// ways is how many parts may be in one place of the table.
+const ways = 4
+
+// bucket is a place of the table.
+type bucket struct {
+	hashes [ways]uint32
+	once   [ways]uint32 // hashes of the last parts that are not here
+	parts  [ways]part
+	in     uint8 // the part that comes next is put here
+	out    uint8 // the hash that comes next is put here
+}
+
+type part struct {
+	at   unsafe.Pointer // what the pointer, slice or map holds
+	node *node          // of that
+	len  int            // of a slice
+}
+
+// NewCache returns a cache of at least the given number of parts, at 34 bytes each. It
+// keeps what is in it alive: each part came twice, and has at most 64 KiB.
+func NewCache(parts int) *Cache {
+	return &Cache{buckets: make([]bucket, 1<<bits.Len(uint(max(parts, 1)-1)/ways)), seed: maphash.MakeSeed()}
+}
+
+// find returns the part that equals p, which has a hash and began when so many bytes had
+// been seen.
+func (c *Cache) find(p part, hash uint64, before uintptr) unsafe.Pointer {
+	if c.weight-before > maxPart {
+		return p.at
+	}
+	b := &c.buckets[hash&uint64(len(c.buckets)-1)]
+	high := uint32(hash>>32) | 1
+	for i, h := range b.hashes {
+		if q := &b.parts[i]; h == high && q.node == p.node && q.len == p.len && p.node.equal(q.at, p.at, p.len) {
+			return q.at
+		}
+	}
+	for i, h := range b.once {
+		if h == high {
+			b.once[i] = 0
+			b.hashes[b.in], b.parts[b.in] = high, p
+			b.in = (b.in + 1) % ways
+			return p.at
+		}
+	}
+	b.once[b.out] = high
+	b.out = (b.out + 1) % ways
+	return p.at
+}
+
+// mix adds a hash to another. Order matters.
+func mix(h, x uint64) uint64 {
+	hi, lo := bits.Mul64(h^0x9e3779b97f4a7c15, x^0xbf58476d1ce4e5b9)
+	return hi ^ lo + x
+}
+
+// bytes returns a hash of memory.
+func (c *Cache) bytes(p unsafe.Pointer, size uintptr) uint64 {
+	switch size {
+	case 1:
+		return uint64(*(*uint8)(p))
+	case 4:
+		return uint64(*(*uint32)(p))
+	case 8:
+		return *(*uint64)(p)
+	}
+	return maphash.String(c.seed, unsafe.String((*byte)(p), size))
+}

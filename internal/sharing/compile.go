@@ -1,0 +1,152 @@
+package sharing
+
+import (
+	stdjson "encoding/json"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Plan is how the objects of one type are walked. It is immutable and may be used by many
+// goroutines.
+type Plan struct {
+	typ  reflect.Type
+	root *node
+}
+
+// kind is how a value is walked.
+type kind uint8
+
+const (
+	memory     kind = iota // compared byte by byte, and not followed
+	text                   // a string
+	record                 // a struct or array: its fields
+	pointer                // what it leads to is a part, as of all kinds below
+	slice                  // of anything
+	texts                  // a map of strings by strings
+	quantities             // a map of quantities by strings
+	tree                   // a map[string]any
+	mapping                // any other map
+	dynamic                // an any
+)
+
+// node is how values of one Go type are walked.
+type node struct {
+	kind   kind
+	typ    reflect.Type
+	size   uintptr
+	id     uint64 // of the type
+	elem   *node  // of what holds others
+	fields []field
+}
+
+// field is a field of a record, or of one within it.
+type field struct {
+	offset uintptr
+	node   *node
+}
+
+// Compile returns the plan for objects of type t. It takes microseconds, so keep the plan.
+func Compile(t reflect.Type) *Plan {
+	c := compiler{}
+	return &Plan{typ: t, root: c.node(t, true)}
+}
+
+// compiler holds the nodes of the types met so far, complete or not: types may be recursive.
+type compiler map[compiled]*node
+
+type compiled struct {
+	typ    reflect.Type
+	follow bool
+}
+
+// node returns the node of a type. follow is false for what only the methods of a type
+// know the meaning of.
+func (c compiler) node(t reflect.Type, follow bool) *node {
+	key := compiled{t, follow}
+	if n := c[key]; n != nil {
+		return n
+	}
+	n := &node{kind: kindOf(t, follow), typ: t, size: t.Size(), id: uint64(len(c))}
+	c[key] = n
+	switch n.kind {
+	case record:
+		n.fields = c.fields(nil, t, 0, follow)
+	case pointer, slice, texts, quantities, tree, mapping:
+		n.elem = c.node(t.Elem(), true)
+	}
+	return n
+}
+
+func kindOf(t reflect.Type, follow bool) kind {
+	switch t.Kind() {
+	case reflect.String:
+		return text
+	case reflect.Struct, reflect.Array:
+		return record
+	}
+	if !follow {
+		return memory
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return pointer
+	case reflect.Slice:
+		return slice
+	case reflect.Map:
+		return mapKind(t)
+	case reflect.Interface:
+		if t.NumMethod() == 0 {
+			return dynamic
+		}
+	}
+	return memory
+}
+
+func mapKind(t reflect.Type) kind {
+	switch {
+	case t.Key().Kind() != reflect.String:
+		return mapping
+	case t.Elem().Kind() == reflect.String:
+		return texts
+	case t.Elem() == reflect.TypeFor[resource.Quantity]():
+		return quantities
+	case t.Elem() == reflect.TypeFor[any]():
+		return tree
+	}
+	return mapping
+}
+
+// fields appends the fields of a struct or array at an offset, those of structs within it
+// in place of them. Neighbours that are only memory become one.
+func (c compiler) fields(all []field, t reflect.Type, offset uintptr, follow bool) []field {
+	if t.Kind() == reflect.Array {
+		for i := range uintptr(t.Len()) {
+			all = c.field(all, t.Elem(), offset+i*t.Elem().Size(), follow)
+		}
+		return all
+	}
+	own := reflect.PointerTo(t).Implements(reflect.TypeFor[stdjson.Unmarshaler]())
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		bytes := sf.Type.Kind() == reflect.Slice && sf.Type.Elem().Kind() == reflect.Uint8
+		// An embedded pointer may be to the kind and apiVersion, which are set later.
+		shown := follow && sf.IsExported() && (!own || bytes) && !(sf.Anonymous && sf.Type.Kind() == reflect.Pointer)
+		all = c.field(all, sf.Type, offset+sf.Offset, shown)
+	}
+	return all
+}
+
+func (c compiler) field(all []field, t reflect.Type, offset uintptr, follow bool) []field {
+	if k := t.Kind(); k == reflect.Struct || k == reflect.Array {
+		return c.fields(all, t, offset, follow)
+	}
+	n := c.node(t, follow)
+	if last := len(all) - 1; n.kind == memory && last >= 0 {
+		if before := all[last]; before.node.kind == memory && before.offset+before.node.size == offset {
+			all[last].node = &node{kind: memory, size: before.node.size + n.size}
+			return all
+		}
+	}
+	return append(all, field{offset, n})
+}
