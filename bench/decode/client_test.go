@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,8 +36,15 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 // clientFor returns a client of T, a pointer, that gets the given answer to everything.
 func clientFor[T any](t testing.TB, gvk schema.GroupVersionKind, a answers) *client.Resource[T] {
 	t.Helper()
+	return clientWith[T](t, gvk, a, client.Options{})
+}
+
+// clientWith is clientFor with options.
+func clientWith[T any](t testing.TB, gvk schema.GroupVersionKind, a answers, o client.Options) *client.Resource[T] {
+	t.Helper()
+	o.Kind = gvk.Kind
 	c, err := client.New[T](client.Connection{URL: "http://server.invalid", HTTP: &http.Client{Transport: a}},
-		schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: "things"}, client.Options{Kind: gvk.Kind})
+		schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: "things"}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,6 +88,8 @@ func watched[T any](t testing.TB, c *client.Resource[T]) (out []T, err error) {
 type objectType struct {
 	typ         reflect.Type
 	list, watch func(testing.TB, schema.GroupVersionKind, answers) ([]runtime.Object, error)
+	// sharing is watch with equal parts of objects shared.
+	sharing func(testing.TB, schema.GroupVersionKind, answers) ([]runtime.Object, error)
 }
 
 // of makes the objectType of the struct S.
@@ -99,6 +109,32 @@ func of[S any]() objectType {
 		watch: func(t testing.TB, gvk schema.GroupVersionKind, a answers) ([]runtime.Object, error) {
 			return general(watch[*S](t, gvk, a))
 		},
+		sharing: func(t testing.TB, gvk schema.GroupVersionKind, a answers) ([]runtime.Object, error) {
+			return general(watched(t, clientWith[*S](t, gvk, a, client.Options{SharedParts: 4096})))
+		},
+	}
+}
+
+// TestSharedPartsOfEveryType sends random objects of every type several times over. What
+// the client makes of them with equal parts shared must be what client-go gets.
+func TestSharedPartsOfEveryType(t *testing.T) {
+	for _, o := range objectTypes {
+		gvk := o.gvk(t)
+		for _, e := range encodings {
+			name := fmt.Sprintf("%v as %s", gvk, e.name)
+			few := randomObjects(t, o, gvk)
+			all := slices.Concat(few, few, few, few)
+			events := eventsBody(t, gvk, e.mediaType, all)
+			want, err := clientGoEvents(gvk, e.mediaType, events)
+			if err != nil {
+				t.Fatalf("%s: client-go: %v", name, err)
+			}
+			got, err := o.sharing(t, gvk, answers{watchType(e.mediaType), events})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			requireSameObjects(t, name, got, want)
+		}
 	}
 }
 

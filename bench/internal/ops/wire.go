@@ -67,6 +67,9 @@ func wires(w *World) []measure.Op {
 	}{
 		{"default", "default", 1, nil, startWire[*corev1.Pod](nil)},
 		{"lean", "without managedFields", 1 / 0.8, nil, startWire[*corev1.Pod](func(o *client.Options) { o.DropManagedFields = true })},
+		{"shared", "without managedFields, equal parts shared", 1 / 0.55, nil, startWire[*corev1.Pod](func(o *client.Options) {
+			o.DropManagedFields, o.SharedParts = true, 1<<14
+		})},
 		{"metadata", "metadata only, without managedFields", 4, nil, startWire[*metav1.PartialObjectMetadata](func(o *client.Options) { o.DropManagedFields = true })},
 		{"projected", "projected to a small struct", 0, []measure.Limit{atMost(300, "B/object")}, startProjected},
 	} {
