@@ -36,6 +36,11 @@ func (i *Informer[K, T]) Events(ctx context.Context, opts ...HandlerOptions[T]) 
 		}
 		stop := context.AfterFunc(life, func() { cancel(ErrStopped) })
 		defer stop()
+		defer context.AfterFunc(ctx, func() {
+			i.mu.Lock()
+			defer i.mu.Unlock()
+			l.cursor.Wake()
+		})()
 		l.run(ctx)
 	}
 }

@@ -36,7 +36,7 @@ type listener[K comparable, T any] struct {
 	rest    []Event[K, T]  // of the last run of the log, or of an overrun: not handled yet
 	due     time.Time      // when to resync next
 	touched map[K]struct{} // handled since the resync began; nil if there is none
-	key     K              // of the event that the handler was called for last
+	current *Event[K, T]   // that the handler was called for last; nil after a run
 	doing   string         // what is being called
 }
 
@@ -61,7 +61,10 @@ func (i *Informer[K, T]) start(s *session[K, T], l *listener[K, T]) {
 
 // describe completes the error for a panic of the handler.
 func (l *listener[K, T]) describe(err *PanicError) {
-	err.Where, err.Handler, err.Key = l.doing, l.opts.Name, keyString(l.key)
+	err.Where, err.Handler = l.doing, l.opts.Name
+	if l.current != nil {
+		err.Key = keyString(l.current.Key)
+	}
 }
 
 // end lets go of l, whose handler will not be called again unless the informer is run
@@ -89,49 +92,48 @@ func (i *Informer[K, T]) forget(l *listener[K, T]) {
 	l.reg.cease()
 }
 
-// run calls the handler until it is removed or ctx is done.
+// run calls the handler until it is removed or ctx is done. Who ends ctx must then wake the
+// cursor.
 func (l *listener[K, T]) run(ctx context.Context) {
 	if l.late && !l.replay(ctx) {
 		return
 	}
 	l.setDue(time.Now().Add(l.firstResync()))
-	for l.handleRest(ctx) {
+	for l.handleRest(ctx) && ctx.Err() == nil {
 		if l.isDue() {
 			if !l.resync(ctx) {
 				return
 			}
 			continue
 		}
-		events, err := l.next(ctx)
-		switch {
-		case err == nil:
+		events, err := l.next()
+		if err == nil {
 			l.rest = events
-		case ctx.Err() != nil:
-			return
-		case l.isDue():
-		case !l.catchUp():
+		} else if ctx.Err() != nil || !l.catchUp() {
 			return
 		}
 	}
 }
 
-// next waits for a run of the log, or until it is time to resync.
-func (l *listener[K, T]) next(ctx context.Context) ([]Event[K, T], error) {
+// next waits for a run of the log, or until there is something else to look at: then it
+// returns nothing.
+func (l *listener[K, T]) next() ([]Event[K, T], error) {
 	if l.opts.Resync <= 0 {
-		return l.cursor.Next(ctx)
+		return l.cursor.Next()
 	}
 	if events, err := l.cursor.TryNext(); err != nil || events != nil {
 		return events, err
 	}
-	ctx, cancel := context.WithDeadline(ctx, l.due)
-	defer cancel()
-	return l.cursor.Next(ctx)
+	due := time.AfterFunc(time.Until(l.due), l.cursor.Wake)
+	defer due.Stop()
+	return l.cursor.Next()
 }
 
 // replay tells a late handler what it found, from where an earlier run had to leave off.
 // It returns false if the handler is to end.
 func (l *listener[K, T]) replay(ctx context.Context) bool {
 	n := 0
+	var ev Event[K, T] // one for all, since the handler gets a copy
 	for key, obj := range l.found.All() {
 		if n++; n <= l.replayed {
 			continue // the order of a snapshot does not change
@@ -140,9 +142,10 @@ func (l *listener[K, T]) replay(ctx context.Context) bool {
 			return false
 		}
 		l.replayed++
-		l.deliver(&Event[K, T]{Type: Added, Initial: true, Key: key, Object: obj})
+		ev = Event[K, T]{Type: Added, Initial: true, Key: key, Object: obj}
+		l.deliver(&ev)
 	}
-	l.late, l.found = false, store.Snapshot[K, T]{}
+	l.late, l.found, l.current = false, store.Snapshot[K, T]{}, nil
 	l.hasSynced()
 	return true
 }
@@ -167,7 +170,7 @@ func (l *listener[K, T]) handleRest(ctx context.Context) bool {
 			l.deliver(ev)
 		}
 	}
-	l.rest = nil
+	l.rest, l.current = nil, nil
 	return true
 }
 
@@ -195,7 +198,12 @@ func (l *listener[K, T]) deliver(ev *Event[K, T]) {
 }
 
 func (l *listener[K, T]) call(ev *Event[K, T]) {
-	l.key = ev.Key
+	l.current = ev
+	if l.opts.Filter == nil && ev.Type != Deleted {
+		l.doing = handling
+		l.handler.Handle(*ev)
+		return
+	}
 	out := *ev
 	if l.opts.Filter != nil {
 		l.doing = filtering

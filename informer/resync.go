@@ -44,6 +44,7 @@ func (l *listener[K, T]) resync(ctx context.Context) bool {
 		}
 	}
 	n := 0
+	var ev Event[K, T] // one for all, since the handler gets a copy
 	for key, obj := range found.All() {
 		if n++; n%resyncStride == 0 {
 			if open, goOn := l.handleNews(ctx); !open {
@@ -56,8 +57,10 @@ func (l *listener[K, T]) resync(ctx context.Context) bool {
 		if !l.goesOn(ctx) {
 			return false
 		}
-		l.deliver(&Event[K, T]{Type: Updated, Sync: true, Key: key, Object: obj, Old: obj})
+		ev = Event[K, T]{Type: Updated, Sync: true, Key: key, Object: obj, Old: obj}
+		l.deliver(&ev)
 	}
+	l.current = nil
 	return true
 }
 

@@ -79,6 +79,7 @@ func (i *Informer[K, T]) finish(ctx context.Context, s *session[K, T]) error {
 	i.forgetWritten()
 	s.fifo.Close()
 	s.die(ErrStopped) // a handler that waits for the store goes on
+	i.log.Wake()      // so does one that waits for events: s.ctx is done
 	s.wg.Wait()
 	if i.detector != nil {
 		i.tellMutations(i.detector.check(time.Now()))

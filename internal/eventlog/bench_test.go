@@ -39,7 +39,7 @@ func fanOut(b *testing.B, cursors, batch int) {
 		open = append(open, c)
 		wg.Go(func() {
 			for types := 0; ; {
-				run, err := c.Next(ctx)
+				run, err := c.Next()
 				if err != nil {
 					return
 				}

@@ -1,7 +1,6 @@
 package eventlog
 
 import (
-	"context"
 	"slices"
 	"sync/atomic"
 )
@@ -20,28 +19,26 @@ type Cursor[E any] struct {
 	block  atomic.Pointer[block[E]] // moved by the reader; nil once the cursor is closed
 	read   atomic.Uint64            // position: events that are done with
 	last   atomic.Uint64            // position to end at, and one more; 0 for none
+	woken  atomic.Bool              // Wake was called, and Next has not returned for it
 	parked atomic.Bool              // the reader waits for wake, or is about to
 	wake   chan struct{}
 }
 
-// Next waits for published events and returns a run of them, never empty. The run is
-// shared with other cursors, so it must not be written to. It is done with, and may not be
-// read any more, at the next call; closing the cursor leaves it readable. Next returns
-// [ErrClosed], or ctx's error even if there are events.
-func (c *Cursor[E]) Next(ctx context.Context) ([]E, error) {
-	c.done()
+// Next waits for published events and returns a run of them. The run is shared with other
+// cursors, so it must not be written to. It is done with, and may not be read any more, at
+// the next call; closing the cursor leaves it readable. Next returns [ErrClosed], or nothing
+// if there are no events but somebody called Wake since it last returned nothing.
+func (c *Cursor[E]) Next() ([]E, error) {
 	for {
-		b := c.at()
-		if b == nil {
-			return nil, ErrClosed
+		run, err := c.TryNext()
+		if run != nil || err != nil {
+			return run, err
 		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		if c.woken.Load() {
+			c.woken.Store(false)
+			return nil, nil
 		}
-		if run := c.take(b); run != nil {
-			return run, nil
-		}
-		c.park(ctx)
+		c.park()
 	}
 }
 
@@ -53,6 +50,13 @@ func (c *Cursor[E]) TryNext() ([]E, error) {
 		return nil, ErrClosed
 	}
 	return c.take(b), nil
+}
+
+// Wake makes a Next that waits, or else the next one that would, return without events: its
+// caller has something else to look at, such as the end of a context. It never blocks.
+func (c *Cursor[E]) Wake() {
+	c.woken.Store(true) // before it looks who waits
+	c.unpark()
 }
 
 // at returns the cursor's block, nil if it is closed or is at its end.
@@ -103,29 +107,26 @@ func (c *Cursor[E]) take(b *block[E]) []E {
 }
 
 // park waits until there may be something to take, or another reason to look again. The
-// order matters: parked is set before the last look at what Publish and Close change, and
-// they look at parked after they have changed it. A token in wake may be an old one, from
-// a Publish that was seen here before the token was; it costs one more look.
-func (c *Cursor[E]) park(ctx context.Context) {
+// order matters: parked is set before the last look at what Publish, Close and Wake change,
+// and they look at parked after they have changed it. A token in wake may be an old one,
+// from a Publish that was seen here before the token was; it costs one more look. It waits
+// for one channel and nothing else: a select would lock each for every wait, and needs so
+// much stack that an idle reader took twice the memory.
+func (c *Cursor[E]) park() {
 	c.parked.Store(true)
-	defer c.parked.Store(false)
-	if c.awake() {
-		return
+	if !c.awake() {
+		<-c.wake
 	}
-	select {
-	case <-c.wake:
-	case <-ctx.Done():
-	}
+	c.parked.Store(false)
 }
 
 // awake reports whether Next need not wait.
 func (c *Cursor[E]) awake() bool {
 	b := c.block.Load()
-	return b == nil || c.ended() || c.from < int(b.published.Load()) || b.next.Load() != nil
+	return b == nil || c.woken.Load() || c.ended() || c.from < int(b.published.Load()) || b.next.Load() != nil
 }
 
 // unpark wakes the reader if it waits. An old token in wake serves as well as a new one.
-// Called with the log's mu held.
 func (c *Cursor[E]) unpark() {
 	if c.parked.Load() && c.parked.CompareAndSwap(true, false) {
 		select {

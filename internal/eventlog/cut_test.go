@@ -52,7 +52,7 @@ func TestCutStress(t *testing.T) {
 func followCut(t *testing.T, c *Cursor[int], pace int, cuts chan piece) {
 	want := 0
 	for {
-		run, err := c.Next(t.Context())
+		run, err := nextUntil(t.Context(), c)
 		if err != nil {
 			break
 		}
@@ -97,7 +97,7 @@ func TestLooseCursor(t *testing.T) {
 	if _, _, cut := l.Cut(c, 0); cut {
 		t.Error("cut twice")
 	}
-	if _, err := c.Next(t.Context()); !errors.Is(err, ErrClosed) {
+	if _, err := nextUntil(t.Context(), c); !errors.Is(err, ErrClosed) {
 		t.Errorf("Next of a cut cursor returned %v", err)
 	}
 	l.Publish()
@@ -113,7 +113,7 @@ func TestFinish(t *testing.T) {
 		waiting, behind := l.NewCursor(), l.NewCursor()
 		ended := make(chan error)
 		go func() {
-			_, err := waiting.Next(context.Background())
+			_, err := nextUntil(context.Background(), waiting)
 			ended <- err
 		}()
 		synctest.Wait()
@@ -127,7 +127,7 @@ func TestFinish(t *testing.T) {
 		behind.Finish()
 		l.Append(2)
 		l.Publish()
-		if run, err := behind.Next(t.Context()); err != nil || len(run) != 2 {
+		if run, err := nextUntil(t.Context(), behind); err != nil || len(run) != 2 {
 			t.Errorf("got %v, error %v, want the two events from before Finish", run, err)
 		}
 		if lag := behind.Lag(); lag != 2 {

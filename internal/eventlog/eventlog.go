@@ -147,6 +147,15 @@ func (l *Log[E]) notify() bool {
 	return len(l.cursors) > 0
 }
 
+// Wake calls Wake on every open cursor.
+func (l *Log[E]) Wake() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.cursors {
+		c.Wake()
+	}
+}
+
 // Position returns the number of events published since the beginning, whether there were
 // cursors or not.
 func (l *Log[E]) Position() uint64 { return l.position.Load() }

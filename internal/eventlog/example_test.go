@@ -18,7 +18,7 @@ func ExampleLog() {
 	log.Publish()
 
 	for _, c := range []*eventlog.Cursor[string]{early, late} {
-		run, _ := c.Next(ctx)
+		run, _ := c.Next()
 		fmt.Println(run)
 		c.Close()
 	}

@@ -38,13 +38,13 @@ func (tr *tracker) alive() int {
 func drain(t *testing.T, c *Cursor[*blob], n int) {
 	t.Helper()
 	for n > 0 {
-		run, err := c.Next(t.Context())
+		run, err := nextUntil(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		n -= len(run)
 	}
-	if _, err := c.Next(never); err == nil || n < 0 {
+	if _, err := nextUntil(never, c); err == nil || n < 0 {
 		t.Fatalf("%d events too many, error %v", -n, err)
 	}
 }
@@ -106,7 +106,7 @@ func TestClosedCursorPinsNothing(t *testing.T) {
 	if alive := tr.alive() + later.alive(); alive > maxBlock {
 		t.Errorf("a closed cursor keeps %d events", alive)
 	}
-	if _, err := slow.Next(t.Context()); !errors.Is(err, ErrClosed) {
+	if _, err := nextUntil(t.Context(), slow); !errors.Is(err, ErrClosed) {
 		t.Errorf("got error %v", err)
 	}
 	runtime.KeepAlive(slow)
@@ -164,7 +164,7 @@ func TestRunStaysAfterClose(t *testing.T) {
 			l.Append(i)
 		}
 		l.Publish()
-		run, err := slow.Next(t.Context())
+		run, err := nextUntil(t.Context(), slow)
 		if err != nil || len(run) != 3 {
 			t.Fatalf("got %v, error %v", run, err)
 		}
@@ -174,7 +174,7 @@ func TestRunStaysAfterClose(t *testing.T) {
 		for i := 3; i < 3*maxBlock; i++ {
 			l.Append(i)
 			l.Publish()
-			if _, err := fast.Next(t.Context()); err != nil {
+			if _, err := nextUntil(t.Context(), fast); err != nil {
 				t.Fatal(err)
 			}
 			for at, event := range run {

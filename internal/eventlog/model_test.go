@@ -148,7 +148,7 @@ func (s *script) read(r *reader) {
 	}
 	next := r.TryNext
 	if !try {
-		next = func() ([]int, error) { return r.Next(ctx) }
+		next = func() ([]int, error) { return nextUntil(ctx, r.Cursor) }
 	}
 	some := want == nil && r.next < s.published
 	run, err := next()
@@ -230,11 +230,11 @@ func TestCursorBetweenAppendAndPublish(t *testing.T) {
 		c := l.NewCursor()
 		l.Append(1)
 		l.Publish()
-		run, err := c.Next(t.Context())
+		run, err := nextUntil(t.Context(), c)
 		if err != nil || !slices.Equal(run, []int{1}) {
 			t.Errorf("%d others: got %v, error %v", others, run, err)
 		}
-		if _, err := c.Next(never); !errors.Is(err, context.Canceled) || c.Read() != l.Position() {
+		if _, err := nextUntil(never, c); !errors.Is(err, context.Canceled) || c.Read() != l.Position() {
 			t.Errorf("%d others: error %v, done up to %d of %d", others, err, c.Read(), l.Position())
 		}
 	}

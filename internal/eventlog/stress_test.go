@@ -82,7 +82,7 @@ func stress(t *testing.T, seed uint64, events int) {
 func follow(t *testing.T, c *Cursor[int], want, quits int, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, uint64(want)))
 	for {
-		run, err := c.Next(t.Context())
+		run, err := nextUntil(t.Context(), c)
 		if errors.Is(err, ErrClosed) {
 			return
 		}
@@ -130,7 +130,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 			wg.Go(func() {
 				rnd := rand.New(rand.NewPCG(1, 1))
 				for {
-					if _, err := c.Next(t.Context()); err != nil {
+					if _, err := nextUntil(t.Context(), c); err != nil {
 						return
 					}
 					spin(rnd.IntN(spread))
@@ -170,7 +170,7 @@ func TestNoCloseIsLost(t *testing.T) {
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				for {
-					if _, err := c.Next(t.Context()); err != nil {
+					if _, err := nextUntil(t.Context(), c); err != nil {
 						return
 					}
 				}

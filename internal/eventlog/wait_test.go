@@ -13,9 +13,27 @@ import (
 // next reads one run, which run is set to.
 func next(ctx context.Context, c *Cursor[int], run *[]int) waittest.Call {
 	return waittest.Start(func() (err error) {
-		*run, err = c.Next(ctx)
+		*run, err = nextUntil(ctx, c)
 		return err
 	})
+}
+
+// nextUntil is Next for a reader that has a context: it ends with that, though there may be
+// events. Such a reader wakes itself.
+func nextUntil[E any](ctx context.Context, c *Cursor[E]) ([]E, error) {
+	defer context.AfterFunc(ctx, c.Wake)()
+	for {
+		c.done()
+		if c.at() == nil {
+			return nil, ErrClosed
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if run, err := c.Next(); run != nil || err != nil {
+			return run, err
+		}
+	}
 }
 
 func publish(l *Log[int], n int) {
@@ -81,6 +99,49 @@ func TestNextEndsWithContext(t *testing.T) {
 		next(t.Context(), c, &run).Want(t, nil)
 		next(t.Context(), c, &run).Waits(t)
 		c.Close()
+	})
+}
+
+// Wake is seen by the Next that waits, or by the one that would, and by no other.
+func TestWake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l Log[int]
+		run := []int{1}
+		c, other := l.NewCursor(), l.NewCursor()
+		start := func(c *Cursor[int]) waittest.Call {
+			return waittest.Start(func() (err error) {
+				run, err = c.Next()
+				return err
+			})
+		}
+		parked := start(c)
+		parked.Waits(t)
+		c.Wake()
+		parked.Want(t, nil)
+		if run != nil {
+			t.Errorf("woken with %v", run)
+		}
+		on := start(c)
+		on.Waits(t) // the call is used up
+		publish(&l, 1)
+		on.Want(t, nil)
+		l.Wake() // before anybody waits
+		publish(&l, 1)
+		start(c).Want(t, nil)
+		if len(run) != 1 {
+			t.Errorf("events come before a wake: %v", run)
+		}
+		start(c).Want(t, nil)
+		if run != nil {
+			t.Errorf("woken with %v", run)
+		}
+		last := start(c)
+		last.Waits(t)
+		start(other).Want(t, nil)
+		c.Close()
+		last.Want(t, ErrClosed)
+		c.Wake()
+		start(c).Want(t, ErrClosed)
 	})
 }
 
@@ -211,6 +272,7 @@ func TestParkLooksOnceMore(t *testing.T) {
 		"events in the block":   func(l *Log[int], _ *Cursor[int]) { publish(l, 1) },
 		"events in a new block": func(l *Log[int], _ *Cursor[int]) { publish(l, firstBlock) },
 		"close":                 func(_ *Log[int], c *Cursor[int]) { c.Close() },
+		"wake":                  func(_ *Log[int], c *Cursor[int]) { c.Wake() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -226,7 +288,7 @@ func TestParkLooksOnceMore(t *testing.T) {
 					t.Fatalf("got %v", got)
 				}
 				happens(&l, c)
-				park := waittest.Start(func() error { c.park(t.Context()); return nil })
+				park := waittest.Start(func() error { c.park(); return nil })
 				park.Want(t, nil)
 			})
 		})
