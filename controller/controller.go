@@ -3,9 +3,12 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/queue"
 )
 
@@ -32,13 +35,20 @@ type Options[Q comparable] struct {
 	// the objects that were there at the start do not hold up what changes since. Zero
 	// is that of all other events.
 	InitialPriority int
+
+	// Logger is told, at level Warn, of every key that could not be reconciled, with the key
+	// and the error as attributes, if Queue.OnError is nil and only then; and at level Debug
+	// when Run begins, the initial lists have been seen, and Run ends. Informers have
+	// loggers of their own. Nil means slog.Default().
+	Logger *slog.Logger
 }
 
 // Controller reconciles keys of type Q as informers report changes.
 type Controller[Q comparable] struct {
 	// Set by New and never changed.
-	opts  Options[Q]
-	queue *queue.Queue[Q]
+	opts   Options[Q]
+	queue  *queue.Queue[Q]
+	logger logs.Log
 
 	mu      sync.Mutex
 	started bool
@@ -54,7 +64,12 @@ type input struct {
 
 // New returns a controller without informers.
 func New[Q comparable](opts Options[Q]) *Controller[Q] {
-	return &Controller[Q]{opts: opts, queue: queue.New(opts.Queue)}
+	c := &Controller[Q]{opts: opts, logger: logs.Log{To: opts.Logger, Part: "controller"}}
+	if opts.Queue.OnError == nil {
+		opts.Queue.OnError = func(key Q, err error) { c.logger.KeyError(fmt.Sprint(key), err) }
+	}
+	c.queue = queue.New(opts.Queue)
+	return c
 }
 
 // Queue returns the queue, for keys that come from elsewhere and for its metrics.
@@ -132,6 +147,8 @@ func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context,
 	if err != nil {
 		return err
 	}
+	c.logger.Debug("runs")
+	defer c.logger.Debug("has stopped")
 	run, cancel := context.WithCancel(ctx)
 	defer cancel()
 	failed := make([]error, len(inputs))
@@ -198,5 +215,6 @@ func (c *Controller[Q]) work(ctx context.Context, inputs []input, reconcile func
 			return nil
 		}
 	}
+	c.logger.Debug("caches are filled")
 	return queue.Run(ctx, c.queue, c.opts.Run, reconcile)
 }

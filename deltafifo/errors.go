@@ -3,6 +3,7 @@ package deltafifo
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 )
 
 var (
@@ -43,4 +44,15 @@ func (e *ProcessError[K]) Error() string {
 		return fmt.Sprintf("processing key %v: %v (and %d keys more)", first.Key, first.Err, more)
 	}
 	return fmt.Sprintf("processing key %v: %v", first.Key, first.Err)
+}
+
+// LogValue implements slog.LogValuer: a group of key and error, those of the first key that
+// failed, and failed, the number of keys.
+func (e *ProcessError[K]) LogValue() slog.Value {
+	first := e.Failed[0]
+	return slog.GroupValue(
+		slog.String("key", fmt.Sprint(first.Key)),
+		slog.Int("failed", len(e.Failed)),
+		slog.Any("error", first.Err),
+	)
 }

@@ -3,6 +3,7 @@ package factory
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 
 	"github.com/kinform/kinform/client"
@@ -30,8 +31,11 @@ type Options struct {
 	Namespace, LabelSelector, FieldSelector string
 
 	// OnError hears what informer.Options.OnError does, of every informer without one of
-	// its own. Nil logs each error at level Warn to slog.Default().
+	// its own. Nil logs each error to Logger at level Warn.
 	OnError func(error)
+
+	// Logger is informer.Options.Logger of every informer without one of its own.
+	Logger *slog.Logger
 }
 
 // Factory holds the informers of one API server. All methods and functions of this package

@@ -185,5 +185,6 @@ func configured[T any](f *Factory, opts informer.Options[T]) informer.Options[T]
 	if opts.OnError == nil {
 		opts.OnError = f.opts.OnError
 	}
+	opts.Logger = cmp.Or(opts.Logger, f.opts.Logger)
 	return opts
 }

@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"log/slog"
 	"slices"
 
 	"github.com/kinform/kinform/deltafifo"
@@ -50,8 +51,12 @@ func (i *Informer[K, T]) collect(c *changes[K, T], batch deltafifo.Batch[K, T]) 
 // commit writes the changes and puts what came of them into the log. The error is the
 // store's, and final.
 func (i *Informer[K, T]) commit(c *changes[K, T], batch deltafifo.Batch[K, T]) error {
+	synced := i.hasSynced()
 	if err := i.commitLocked(c, batch); err != nil {
 		return err
+	}
+	if !synced && i.hasSynced() {
+		i.logger.Debug("cache is filled", slog.Int("objects", i.store.Len()), slog.String("resourceVersion", i.store.ResourceVersion()))
 	}
 	for n := range c.ops {
 		if err := c.ops[n].Err; err != nil {

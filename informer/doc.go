@@ -37,7 +37,8 @@
 // [Informer.Run] returns when its context is done and every goroutine that it started has
 // ended. It returns nil then, and an error only if the informer could not go on: a handler,
 // the source or OnError panicked ([*PanicError]). What it can go on from is reported to
-// [Options.OnError], key and index functions that panic included.
+// [Options.OnError], key and index functions that panic included, or else logged, with
+// resource, key and resourceVersion, to [Options.Logger].
 //
 // The store can still be read after Run, and Run be called again: the store is then brought
 // up to date from where it stands, and handlers go on where they were. What a handler had

@@ -3,6 +3,9 @@ package informer
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+
+	"github.com/kinform/kinform/internal/logs"
 )
 
 var (
@@ -56,6 +59,19 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
+// LogValue implements slog.LogValuer: a group of resource, key, handler, where, stack, and
+// error, which is what was panicked with.
+func (e *PanicError) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("resource", e.Resource),
+		slog.String("key", e.Key),
+		slog.String("handler", e.Handler),
+		slog.String("where", e.Where),
+		slog.String("error", fmt.Sprint("panic: ", e.Value)),
+		slog.String("stack", string(e.Stack)),
+	)
+}
+
 // NotSyncingError says why a cache does not fill: the list or watch fails in a way that
 // lasts until somebody changes something. The informer goes on trying.
 type NotSyncingError struct {
@@ -74,6 +90,9 @@ func (e *NotSyncingError) Error() string { return "cache does not sync: " + e.Er
 
 // Unwrap returns Err.
 func (e *NotSyncingError) Unwrap() error { return e.Err }
+
+// LogValue implements slog.LogValuer: the group of Err.
+func (e *NotSyncingError) LogValue() slog.Value { return slog.GroupValue(logs.Attrs(e.Err)...) }
 
 // MutationError says that an object was written to which the informer shares: by a handler,
 // or by somebody who has it from the store. See [Mutations]. Its later states are as the
@@ -96,6 +115,17 @@ func (e *MutationError) Error() string {
 	return fmt.Sprintf("%s: the shared object %q was written to; handlers that had it: %q; difference:\n%s", e.Resource, e.Key, e.Handlers, e.Diff)
 }
 
+// LogValue implements slog.LogValuer: a group of resource, key, handlers, diff, and error.
+func (e *MutationError) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("resource", e.Resource),
+		slog.String("key", e.Key),
+		slog.Any("handlers", e.Handlers),
+		slog.String("error", "the shared object was written to"),
+		slog.String("diff", e.Diff),
+	)
+}
+
 // LostWriteError says that the watch did not bring what [Informer.Written] or
 // [Informer.Deleted] told of, and that reads are those of the store again. The watch is far
 // behind, the object does not belong to the informer's collection, or the server has lost
@@ -110,9 +140,22 @@ type LostWriteError struct {
 }
 
 func (e *LostWriteError) Error() string {
-	what := "write"
+	return fmt.Sprintf("%s: %s of object %q at resourceVersion %s", e.Resource, e.what(), e.Key, e.ResourceVersion)
+}
+
+func (e *LostWriteError) what() string {
 	if e.Deleted {
-		what = "deletion"
+		return "the watch did not bring the deletion"
 	}
-	return fmt.Sprintf("%s: the watch did not bring the %s of object %q at resourceVersion %s", e.Resource, what, e.Key, e.ResourceVersion)
+	return "the watch did not bring the write"
+}
+
+// LogValue implements slog.LogValuer: a group of resource, key, resourceVersion, and error.
+func (e *LostWriteError) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("resource", e.Resource),
+		slog.String("key", e.Key),
+		slog.String("resourceVersion", e.ResourceVersion),
+		slog.String("error", e.what()),
+	)
 }

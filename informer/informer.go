@@ -7,6 +7,7 @@ import (
 
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/eventlog"
+	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -21,13 +22,21 @@ type Options[T any] struct {
 	Indexes []index.Definition[T]
 
 	// OnError hears of everything that went wrong and that the informer can go on from:
-	// *reflector.RequestError, *reflector.ObjectError, and what store.Options.OnError
-	// hears of; and of every *PanicError, one of which Run then returns. It is called
-	// from the goroutine that it happened in, at times from several at once, and holds
-	// that up while it runs. Nil logs each at level Warn to slog.Default().
+	// *reflector.RequestError, *reflector.ObjectError, *reflector.SlowListError,
+	// *MutationError, *LostWriteError, and what store.Options.OnError hears of; and of
+	// every *PanicError, one of which Run then returns. It is called from the goroutine
+	// that it happened in, at times from several at once, and holds that up while it runs.
+	// Nil logs each to Logger at level Warn, with resource, key, resourceVersion and what
+	// else the error's LogValue has as attributes.
 	OnError func(error)
 
-	// Reflector configures list and watch. Its OnError is not used.
+	// Logger is told, at level Debug, when Run begins and ends, the cache is filled,
+	// handlers come and go, and what reflector.Options.Logger is told of. It is told of
+	// errors if OnError is nil, and only then. No event is logged. Nil means slog.Default().
+	// Users of logr pass slog.New(logr.ToSlogHandler(theirs)).
+	Logger *slog.Logger
+
+	// Reflector configures list and watch. Its OnError and Logger are not used.
 	Reflector reflector.Options
 
 	// Mutations looks for code that writes to shared objects. The zero value does not.
@@ -55,6 +64,7 @@ type Informer[K comparable, T any] struct {
 	source reflector.Source[T]
 	key    store.KeyFunc[K, T]
 	opts   Options[T]
+	logger logs.Log
 	store  *store.Store[K, T]
 	synced chan struct{} // closed when the initial list is in the store
 	lag    uint64        // HandlerLag; less in tests
@@ -94,13 +104,18 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 	if key == nil {
 		return nil, ErrNoKeyFunc
 	}
+	if source == nil {
+		return nil, reflector.ErrNoSource
+	}
+	log := logs.Log{To: opts.Logger, Part: "informer", Resource: source.Resource()}
 	if opts.OnError == nil {
-		opts.OnError = func(err error) { slog.Default().Warn("informer", "error", err) }
+		opts.OnError = log.Error
 	}
 	i := &Informer[K, T]{
 		source:    source,
 		key:       key,
 		opts:      opts,
+		logger:    log,
 		synced:    make(chan struct{}),
 		lag:       HandlerLag,
 		detector:  newDetector[K, T](opts.Mutations),

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"log/slog"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -94,6 +95,13 @@ func (i *Informer[K, T]) AddHandler(h Handler[K, T], opts ...HandlerOptions[T]) 
 		return nil, ErrNilHandler
 	}
 	l := &listener[K, T]{inf: i, handler: h, opts: lastOf(opts)}
+	i.add(l)
+	i.logger.Debug("handler is added", slog.String("handler", l.reg.name))
+	return l.reg, nil
+}
+
+// add registers l and starts it if the informer runs.
+func (i *Informer[K, T]) add(l *listener[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.register(l)
@@ -103,7 +111,6 @@ func (i *Informer[K, T]) AddHandler(h Handler[K, T], opts ...HandlerOptions[T]) 
 	case stopping, stopped:
 		l.reg.cease() // who waits for it would wait for the next Run
 	}
-	return l.reg, nil
 }
 
 // register makes l see the store and the log at one moment. Called with mu held.
@@ -116,7 +123,10 @@ func (i *Informer[K, T]) register(l *listener[K, T]) {
 		name:   l.opts.Name,
 		synced: make(chan struct{}),
 		done:   make(chan struct{}),
-		remove: func(drain bool) { i.remove(l, drain) },
+		remove: func(drain bool) {
+			i.remove(l, drain)
+			i.logger.Debug("handler is removed", slog.String("handler", l.reg.name), slog.Bool("drain", drain))
+		},
 	}
 	l.cursor = i.newCursor(l)
 	if l.opts.Lag == LagCoalesce {

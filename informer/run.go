@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 )
 
@@ -20,6 +21,7 @@ func (i *Informer[K, T]) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = i.finish(ctx, s) }() // also if OnError ends this goroutine
+	i.logger.Debug("runs")
 	s.wg.Go(func() {
 		i.contain(s, "source", noKey, func() {
 			if err := s.reflector.Run(s.ctx); err != nil {
@@ -86,6 +88,7 @@ func (i *Informer[K, T]) finish(ctx context.Context, s *session[K, T]) error {
 	}
 	err := context.Cause(s.ctx)
 	s.cancel(nil)
+	i.logger.Debug("has stopped", slog.String("resourceVersion", i.store.ResourceVersion()))
 	i.mu.Lock()
 	i.phase = stopped
 	i.mu.Unlock()

@@ -33,7 +33,7 @@ func (i *Informer[K, T]) newSession() (*session[K, T], error) {
 		fifo: deltafifo.New(deltafifo.Known[K, T](i.store.Reader()), deltafifo.Options{Limit: i.opts.Pending}),
 	}
 	fetch := i.opts.Reflector
-	fetch.OnError = i.requestFailed
+	fetch.OnError, fetch.Logger = i.requestFailed, i.opts.Logger
 	if rv := i.store.ResourceVersion(); rv != "" {
 		fetch.FirstVersion = &rv // or a server whose cache lags would take the store back in time
 	}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 )
 
 var (
@@ -47,4 +48,15 @@ func (e *PanicError) Error() string {
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
+}
+
+// LogValue implements slog.LogValuer: a group of resource, where, stack, and error, which is
+// what was panicked with.
+func (e *PanicError) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("resource", e.Resource),
+		slog.String("where", e.Where),
+		slog.String("error", fmt.Sprint("panic: ", e.Value)),
+		slog.String("stack", string(e.Stack)),
+	)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -32,13 +33,19 @@ type Options[K comparable, T any] struct {
 	// Limit is that of deltafifo.Options.
 	Limit int
 
-	// Reflector configures list and watch. Its OnError is not used.
+	// Reflector configures list and watch. Its OnError and Logger are not used.
 	Reflector reflector.Options
 
 	// OnError hears of everything that went wrong and that the pipeline goes on from:
 	// *reflector.RequestError, *reflector.ObjectError, *deltafifo.ProcessError. It is
-	// called from two goroutines. Nil logs each at level Warn to slog.Default().
+	// called from two goroutines, and of a *reflector.SlowListError from a third. Nil logs
+	// each to Logger at level Warn, with what the error's LogValue has as attributes.
 	OnError func(error)
+
+	// Logger is told, at level Debug, when Run begins and ends, and what
+	// reflector.Options.Logger is told of. It is told of errors if OnError is nil, and only
+	// then. No event is logged. Nil means slog.Default().
+	Logger *slog.Logger
 }
 
 // Pipeline passes what happens to a collection to a function.
@@ -47,6 +54,7 @@ type Pipeline[K comparable, T any] struct {
 	resource  string
 	process   func(K, []deltafifo.Delta[T]) error
 	opts      Options[K, T]
+	logger    logs.Log
 	fifo      *deltafifo.DeltaFIFO[K, T]
 	reflector *reflector.Reflector[T]
 
@@ -67,8 +75,9 @@ func New[K comparable, T any](source reflector.Source[T], key func(T) (K, error)
 	case process == nil:
 		return nil, ErrNoProcess
 	}
+	log := logs.Log{To: opts.Logger, Part: "pipeline", Resource: source.Resource()}
 	if opts.OnError == nil {
-		opts.OnError = func(err error) { slog.Default().Warn("pipeline", "error", err) }
+		opts.OnError = log.Error
 	}
 	if opts.Retry == 0 {
 		opts.Retry = time.Second
@@ -77,10 +86,10 @@ func New[K comparable, T any](source reflector.Source[T], key func(T) (K, error)
 		kept := &known[K, T]{objects: map[K]T{}}
 		opts.Known, process = kept, kept.after(process)
 	}
-	p := &Pipeline[K, T]{resource: source.Resource(), process: process, opts: opts}
+	p := &Pipeline[K, T]{resource: source.Resource(), process: process, opts: opts, logger: log}
 	p.fifo = deltafifo.New(opts.Known, deltafifo.Options{Limit: opts.Limit})
 	fetch := opts.Reflector
-	fetch.OnError = opts.OnError
+	fetch.OnError, fetch.Logger = opts.OnError, opts.Logger
 	var err error
 	p.reflector, err = reflector.New(source, NewSink(p.fifo, p.keys(key), p.badObject), fetch)
 	return p, err
@@ -104,6 +113,8 @@ func (p *Pipeline[K, T]) Run(ctx context.Context) error {
 	if !p.running.CompareAndSwap(false, true) {
 		return ErrRunning
 	}
+	p.logger.Debug("runs")
+	defer p.logger.Debug("has stopped")
 	run, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()

@@ -3,6 +3,7 @@ package reflector
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 )
@@ -88,6 +89,21 @@ func (e *ObjectError) Error() string {
 // Unwrap returns the cause.
 func (e *ObjectError) Unwrap() error { return e.Err }
 
+// LogValue implements slog.LogValuer: a group of resource, key, resourceVersion, and error,
+// which is the cause; and event, the type, for one of a watch.
+func (e *ObjectError) LogValue() slog.Value {
+	attrs := []slog.Attr{
+		slog.String("resource", e.Resource),
+		slog.String("key", e.Key),
+		slog.String("resourceVersion", e.ResourceVersion),
+		slog.Any("error", e.Err),
+	}
+	if e.Type != 0 {
+		attrs = append(attrs, slog.String("event", e.Type.String()))
+	}
+	return slog.GroupValue(attrs...)
+}
+
 // RequestError reports a list or watch that failed. The reflector goes on by itself.
 type RequestError struct {
 	// Verb is "list", "watch", or "watchlist" for a streaming list.
@@ -114,6 +130,18 @@ func (e *RequestError) Error() string {
 
 // Unwrap returns the cause.
 func (e *RequestError) Unwrap() error { return e.Err }
+
+// LogValue implements slog.LogValuer: a group of resource, verb, resourceVersion, retryIn,
+// and error, which is the cause.
+func (e *RequestError) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("resource", e.Resource),
+		slog.String("verb", e.Verb),
+		slog.String("resourceVersion", e.ResourceVersion),
+		slog.Duration("retryIn", e.RetryIn),
+		slog.Any("error", e.Err),
+	)
+}
 
 // Lasting reports whether the same request will fail in the same way until somebody
 // changes something: permissions, certificates, the URL, what the server serves. The
@@ -147,4 +175,16 @@ type SlowListError struct {
 func (e *SlowListError) Error() string {
 	return fmt.Sprintf("%s: streaming list at resourceVersion %q: nothing for %v, still waiting for the bookmark at its end",
 		e.Resource, e.ResourceVersion, e.Quiet.Round(time.Millisecond))
+}
+
+// LogValue implements slog.LogValuer: a group of resource, verb, resourceVersion, quiet, and
+// error.
+func (e *SlowListError) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("resource", e.Resource),
+		slog.String("verb", "watchlist"),
+		slog.String("resourceVersion", e.ResourceVersion),
+		slog.Duration("quiet", e.Quiet),
+		slog.String("error", "nothing comes"),
+	)
 }

@@ -312,3 +312,8 @@ const (
 	becauseFailing
 	relistReasons
 )
+
+// String is for the log.
+func (r relistReason) String() string {
+	return [relistReasons]string{"", "expired", "too large", "out of order", "unreadable", "refused", "failing"}[r]
+}

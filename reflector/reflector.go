@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"github.com/kinform/kinform/internal/logs"
 )
 
 // Options configures a [Reflector]. The zero value works.
@@ -49,8 +51,13 @@ type Options struct {
 	// OnError hears of every *RequestError and *ObjectError, in the goroutine of Run, and
 	// holds up the protocol while it runs. It hears of a *SlowListError in another
 	// goroutine, at times beside another call; Run waits for that one, too. Nil logs each
-	// at level Warn to slog.Default().
+	// to Logger at level Warn, with what the error's LogValue has as attributes.
 	OnError func(error)
+
+	// Logger is told, at level Debug, when lists and watches begin and end, and why a
+	// collection is listed anew; and of errors if OnError is nil, and only then. No event
+	// is logged. Nil means slog.Default().
+	Logger *slog.Logger
 }
 
 func (o Options) withDefaults() Options {
@@ -68,9 +75,6 @@ func (o Options) withDefaults() Options {
 	if o.InternalErrorRetry == 0 {
 		o.InternalErrorRetry = time.Minute
 	}
-	if o.OnError == nil {
-		o.OnError = func(err error) { slog.Default().Warn("reflector", "error", err) }
-	}
 	return o
 }
 
@@ -80,6 +84,7 @@ type Reflector[T any] struct {
 	source Source[T]
 	sink   Sink[T]
 	opts   Options
+	log    logs.Log
 	meter  Meter     // source, if it is one
 	made   time.Time // by New
 
@@ -101,11 +106,16 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 		return nil, ErrNoSink
 	}
 	opts = opts.withDefaults()
+	log := logs.Log{To: opts.Logger, Part: "reflector", Resource: source.Resource()}
+	if opts.OnError == nil {
+		opts.OnError = log.Error
+	}
 	meter, _ := source.(Meter)
 	return &Reflector[T]{
 		source: source,
 		sink:   sink,
 		opts:   opts,
+		log:    log,
 		meter:  meter,
 		made:   time.Now(),
 		state:  start(opts),

@@ -3,6 +3,7 @@ package reflector
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +60,7 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 func (r *Reflector[T]) replace(ctx context.Context) error {
 	r.stats.lists.Add(1)
 	r.stats.saw(r.state.rv, 0)
+	r.log.Debug("list is whole", slog.String("resourceVersion", r.state.rv), slog.Uint64("objects", r.stats.listed.Load()))
 	return r.sink.Replace(ctx, r.state.rv)
 }
 
@@ -66,6 +68,7 @@ func (r *Reflector[T]) replace(ctx context.Context) error {
 func (r *Reflector[T]) listPage(ctx context.Context) (page metav1.ListMeta, sinkErr, err error) {
 	if r.state.token == "" {
 		r.stats.expectList()
+		r.log.Debug("list begins", slog.String("verb", "list"), slog.String("resourceVersion", r.state.version()))
 	}
 	page, err = r.source.List(ctx, r.listOptions(), func(ev Event[T], err error) bool {
 		if err != nil {
@@ -111,6 +114,7 @@ func (r *Reflector[T]) follow(ctx context.Context, st step, failed RequestError)
 	}
 	if st.relist != notAtAll {
 		r.stats.relists[st.relist].Add(1)
+		r.log.Debug("lists again", slog.String("reason", st.relist.String()), slog.String("resourceVersion", r.state.rv))
 	}
 	var wait time.Duration
 	if st.afresh {

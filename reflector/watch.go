@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"context"
+	"log/slog"
 	"sync/atomic"
 	"time"
 )
@@ -44,9 +45,11 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	if r.state.phase == streaming {
 		r.stats.watchLists.Add(1)
 		r.stats.expectList()
+		r.log.Debug("list begins", slog.String("verb", "watchlist"), slog.String("resourceVersion", w.asked))
 		w.dog = r.guardStream(w)
 	} else {
 		r.stats.watches.Add(1)
+		r.log.Debug("watch begins", slog.String("resourceVersion", w.asked))
 		w.dog = r.guardWatch(w)
 	}
 	defer func() { w.dog.stop() }() // when the source or the sink panics
@@ -81,6 +84,7 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 		return
 	}
 	end := w.end
+	r.log.Debug("watch ends", slog.String("resourceVersion", end.rv))
 	end.at = time.Now()
 	lived := end.at.Sub(w.began)
 	end.short, end.steady = lived < time.Second, lived >= r.opts.Backoff.Max

@@ -1,0 +1,55 @@
+package controller_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/kinform/kinform/controller"
+)
+
+// TestLog: a key that could not be reconciled is logged with the key and the error, and one
+// that could is not.
+func TestLog(t *testing.T) {
+	for level, want := range map[slog.Level]string{
+		slog.LevelInfo:  warning,
+		slog.LevelDebug: `level=DEBUG msg="controller: runs"` + "\n" + `level=DEBUG msg="controller: caches are filled"` + "\n" + warning + `level=DEBUG msg="controller: has stopped"` + "\n",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			server, inf := setup(t)
+			create(t, server, newGadget("good", "x"))
+			create(t, server, newGadget("poor", "x"))
+			var out bytes.Buffer
+			c := controller.New(controller.Options[key]{Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level}))})
+			if err := controller.For(c, inf); err != nil {
+				t.Fatal(err)
+			}
+			failed := false
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() {
+				ended <- c.Run(ctx, func(_ context.Context, k key) error {
+					if k.Name == "poor" && !failed {
+						failed = true
+						return errors.New("not now")
+					}
+					return nil
+				})
+			}()
+			synctest.Wait()
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if got := strings.ReplaceAll(out.String(), "time=2000-01-01T00:00:00.000Z ", ""); got != want {
+				t.Errorf("got\n%swant\n%s", got, want)
+			}
+		})
+	}
+}
+
+const warning = `level=WARN msg="controller: error" key=a/poor error="not now"` + "\n"

@@ -1,0 +1,58 @@
+package logr_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/informer"
+)
+
+// widget is a custom resource.
+type widget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+// The logger is any logr.Logger, such as klog.Background() or ctrl.Log. Errors come as Info
+// at level 0 (logr has no warnings), what is at slog's level Debug at V(4).
+func Example() {
+	theirs := funcr.New(func(prefix, args string) { fmt.Println(args) }, funcr.Options{})
+
+	server := fake.New(fake.Options{})
+	fake.Register[*widget](server, fake.Resource{Group: "example.com", Kind: "Widget"})
+	fake.Create(server, &widget{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "one"}})
+	source, err := fake.NewSource[*widget](server, fake.Selection{})
+	if err != nil {
+		panic(err)
+	}
+	widgets, err := informer.New(source, idOf, informer.Options[*widget]{
+		Logger: slog.New(logr.ToSlogHandler(theirs)),
+	})
+	if err != nil {
+		panic(err)
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- widgets.Run(ctx) }()
+	widgets.WaitForSync(ctx)
+	cancel()
+	<-ended
+	// Output:
+	// "level"=0 "msg"="informer: error" "resource"="widgets.example.com" "key"="" "resourceVersion"="2" "error"="it has no label id" "event"="ADDED"
+}
+
+// idOf is a key function that does not know what to do with every object.
+func idOf(w *widget) (string, error) {
+	if id := w.Labels["id"]; id != "" {
+		return id, nil
+	}
+	return "", errors.New("it has no label id")
+}

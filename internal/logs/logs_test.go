@@ -1,0 +1,55 @@
+package logs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+)
+
+// known is an error that says of itself what there is to log.
+type known struct{ cause error }
+
+func (k known) Error() string { return "pods: " + k.cause.Error() }
+
+func (k known) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("resource", "pods"), slog.Any("error", k.cause))
+}
+
+// plain is a LogValuer whose value is no group.
+type plain struct{ error }
+
+func (plain) LogValue() slog.Value { return slog.StringValue("whatever") }
+
+func TestRecords(t *testing.T) {
+	cause := errors.New("cause")
+	for _, c := range []struct {
+		name  string
+		write func(l Log)
+		want  string
+	}{
+		{"an error", func(l Log) { l.Error(cause) }, `level=WARN msg="part: error" resource=widgets error=cause` + "\n"},
+		{"one with attributes", func(l Log) { l.Error(known{cause}) }, `level=WARN msg="part: error" resource=pods error=cause` + "\n"},
+		{"wrapped", func(l Log) { l.Error(fmt.Errorf("on: %w", known{cause})) }, `level=WARN msg="part: error" resource=pods error="on: pods: cause"` + "\n"},
+		{"another LogValuer", func(l Log) { l.Error(plain{cause}) }, `level=WARN msg="part: error" resource=widgets error=whatever` + "\n"},
+		{"with a key", func(l Log) { l.KeyError("a/b", cause) }, `level=WARN msg="part: error" resource=widgets key=a/b error=cause` + "\n"},
+		{"what happened", func(l Log) { l.Debug("runs", slog.Int("n", 1)) }, `level=DEBUG msg="part: runs" resource=widgets n=1` + "\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out bytes.Buffer
+			to := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: noTime}))
+			c.write(Log{To: to, Part: "part", Resource: "widgets"})
+			if out.String() != c.want {
+				t.Errorf("got %s, want %s", out.String(), c.want)
+			}
+		})
+	}
+}
+
+func noTime(_ []string, a slog.Attr) slog.Attr {
+	if a.Key == slog.TimeKey {
+		return slog.Attr{}
+	}
+	return a
+}
