@@ -36,6 +36,8 @@ type (
 		Scope            string                  `json:"scope"`
 		SingularResource string                  `json:"singularResource"`
 		Verbs            []string                `json:"verbs"`
+		ShortNames       []string                `json:"shortNames,omitempty"`
+		Categories       []string                `json:"categories,omitempty"`
 		Subresources     []subresourceDiscovery  `json:"subresources,omitempty"`
 	}
 	subresourceDiscovery struct {
@@ -83,6 +85,7 @@ func (r Resource) discovery() resourceDiscovery {
 	kind := metav1.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
 	d := resourceDiscovery{
 		Resource: r.Name, ResponseKind: kind, Scope: "Namespaced", SingularResource: strings.ToLower(r.Kind), Verbs: r.verbs(),
+		ShortNames: r.ShortNames, Categories: r.Categories,
 	}
 	if r.ClusterScoped {
 		d.Scope = "Cluster"

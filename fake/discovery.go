@@ -117,6 +117,7 @@ func (s *Server) resources(gv schema.GroupVersion) any {
 func (r Resource) describe() []metav1.APIResource {
 	whole := metav1.APIResource{
 		Name: r.Name, SingularName: strings.ToLower(r.Kind), Namespaced: !r.ClusterScoped, Kind: r.Kind, Verbs: r.verbs(),
+		ShortNames: r.ShortNames, Categories: r.Categories,
 	}
 	out := []metav1.APIResource{whole}
 	for _, sub := range r.subresources() {

@@ -14,7 +14,7 @@ const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisco
 // kinds from nothing else.
 func TestAggregatedDiscovery(t *testing.T) {
 	s := newServer(t, fake.Options{})
-	check(t, fake.Register[*pod](s, fake.Resource{Group: "apps", Kind: "Set", Status: true}))
+	check(t, fake.Register[*pod](s, fake.Resource{Group: "apps", Kind: "Set", Status: true, ShortNames: []string{"s"}, Categories: []string{"all"}}))
 	const verbs = `"verbs":["create","delete","deletecollection","get","list","patch","update","watch"]`
 	for path, want := range map[string]string{
 		"/api": `{"metadata":{},"versions":[{"version":"v1","resources":[` +
@@ -24,7 +24,7 @@ func TestAggregatedDiscovery(t *testing.T) {
 		"/apis": `{"metadata":{"name":"example.com"},"versions":[{"version":"v1","resources":[` +
 			`{"resource":"widgets","responseKind":{"group":"example.com","version":"v1","kind":"Widget"},"scope":"Namespaced","singularResource":"widget",` + verbs + `}` +
 			`],"freshness":"Current"}]},{"metadata":{"name":"apps"},"versions":[{"version":"v1","resources":[` +
-			`{"resource":"sets","responseKind":{"group":"apps","version":"v1","kind":"Set"},"scope":"Namespaced","singularResource":"set",` + verbs + `,` +
+			`{"resource":"sets","responseKind":{"group":"apps","version":"v1","kind":"Set"},"scope":"Namespaced","singularResource":"set",` + verbs + `,"shortNames":["s"],"categories":["all"],` +
 			`"subresources":[{"subresource":"status","responseKind":{"group":"apps","version":"v1","kind":"Set"},"verbs":["get","patch","update"]}]}` +
 			`],"freshness":"Current"}]}`,
 	} {
@@ -41,6 +41,9 @@ func TestAggregatedDiscovery(t *testing.T) {
 		if code, _, header := call(t, s, "POST", path, "", "Accept", aggregated); code != 405 || header.Get("Content-Type") != "application/json" {
 			t.Errorf("POST %s: %d %v", path, code, header)
 		}
+	}
+	if _, body, _ := call(t, s, "GET", "/apis/apps/v1", ""); !strings.Contains(body, `"shortNames":["s"],"categories":["all"]}`) {
+		t.Errorf("no short name: %s", body)
 	}
 	if _, body, _ := call(t, s, "GET", "/apis/apps/v1", ""); !strings.Contains(body, `{"name":"sets/status","singularName":"","namespaced":true,"kind":"Set","verbs":["get","patch","update"]}`) {
 		t.Errorf("no subresource: %s", body)

@@ -44,8 +44,8 @@
 //     timeoutSeconds, not by the clock. A watch without timeoutSeconds never ends.
 //   - Typed objects always have their TypeMeta set, also those from a [Source]. In JSON the
 //     items of lists leave it out as the API server does, in groups of Kubernetes' own.
-//   - Update without a resourceVersion is allowed in all resources; nothing validates a
-//     spec or sets defaults, and unknown fields are dropped without a warning.
+//   - Nothing validates a spec or sets defaults, and unknown fields are dropped without a
+//     warning.
 //   - A deletion takes no time: gracePeriodSeconds means nothing.
 //   - managedFields are kept from an object's first apply on, or from a create with a
 //     fieldManager; before, nobody is noted. What OpenAPI knows and the tags of T do not,

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -91,6 +93,7 @@ func checkAnswer(t *testing.T, w *httptest.ResponseRecorder) {
 // null that the patch brought, and the same patch again changes nothing.
 func FuzzPatch(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"labels":{"a":"b"}},"spec":{"ports":[1,2],"node":null}}`))
+	f.Add([]byte(`{"spec":{"args":{"a":[{"x":null}]},"ports":{"p":{"q":null,"r":[null,{"s":null,"t":1.50}]}},"node":[{"x":null}],"none":{"y":{"z":null}}}}`))
 	f.Add([]byte(`{"spec":{"args":[]},"status":{"phase":"x"},"unknown":{"a":{"b":null}}}`))
 	f.Fuzz(func(t *testing.T, patch []byte) {
 		s := newServer(t, fake.Options{})
@@ -102,11 +105,36 @@ func FuzzPatch(f *testing.F) {
 			}
 			return
 		}
+		mergesAsLibrary(t, patch)
 		twice, err := fake.Patch[*pod](s, key("a", "p"), patch)
 		if err == nil && twice.ResourceVersion != once.ResourceVersion && once.DeletionTimestamp == nil {
 			t.Fatalf("a second time changed %+v to %+v", once, twice)
 		}
 	})
+}
+
+// mergesAsLibrary compares what a merge makes of a spec of any form with what the library
+// of the API server does.
+func mergesAsLibrary(t *testing.T, patch []byte) {
+	s := fake.New(fake.Options{})
+	check(t, fake.Register[*unstructured.Unstructured](s, fake.Resource{Group: "example.com", Kind: "Thing"}))
+	u := &unstructured.Unstructured{}
+	check(t, json.Unmarshal([]byte(`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"namespace":"a","name":"p"},
+		"spec":{"args":{"a":{"b":null,"c":[1,null,{"d":null}]}},"ports":[1],"node":"n","none":null}}`), u))
+	was := must(json.Marshal(must(fake.Create(s, u))(t)))(t)
+	want, err := jsonpatch.MergePatch(was, patch)
+	if err != nil {
+		return // of the Go types that the library reads into
+	}
+	got, err := fake.Patch[*unstructured.Unstructured](s, key("a", "p"), patch)
+	if err != nil {
+		return // metadata, say
+	}
+	var whole unstructured.Unstructured
+	check(t, json.Unmarshal(want, &whole))
+	if d := cmp.Diff(whole.Object["spec"], got.Object["spec"]); d != "" {
+		t.Fatalf("-library +fake:\n%s", d)
+	}
 }
 
 // FuzzPatchTypes: whatever a patch is, it is refused and writes nothing, or what is stored

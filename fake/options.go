@@ -16,12 +16,12 @@ import (
 func writeOptions(kind string, dryRun []string, manager, fieldValidation string) (write, error) {
 	// The options of creates and updates have the same members and the same rules.
 	errs := metavalidation.ValidateUpdateOptions(&metav1.UpdateOptions{DryRun: dryRun, FieldManager: manager, FieldValidation: fieldValidation})
-	return write{dryRun: isDryRun(dryRun), manager: manager, named: manager != ""}, invalidOptions(kind, errs)
+	return write{dryRun: isDryRun(dryRun), manager: manager, named: manager != "", request: true}, invalidOptions(kind, errs)
 }
 
 func patchOptions(pt types.PatchType, opts metav1.PatchOptions) (write, error) {
 	errs := metavalidation.ValidatePatchOptions(&opts, pt)
-	return write{dryRun: isDryRun(opts.DryRun), manager: opts.FieldManager}, invalidOptions("PatchOptions", errs)
+	return write{dryRun: isDryRun(opts.DryRun), manager: opts.FieldManager, request: true}, invalidOptions("PatchOptions", errs)
 }
 
 func invalidOptions(kind string, errs field.ErrorList) error {

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -40,7 +41,13 @@ func (t *table[T]) patch(key types.NamespacedName, p patch, w write) (v *version
 	if !json.Valid(p.data) {
 		return nil, false, apierrors.NewBadRequest("invalid JSON patch")
 	}
-	v, err = t.update(key, w, func(old *version[T]) (T, error) { return t.patched(old, p) })
+	v, err = t.update(key, w, func(old *version[T]) (T, error) {
+		obj, err := t.patched(old, p)
+		if err == nil {
+			err = t.checkBlind(obj.GetResourceVersion(), key.Name, w)
+		}
+		return obj, err
+	})
 	return v, false, err
 }
 
@@ -162,15 +169,62 @@ func applyOperations(state []byte, ops jsonpatch.Patch) ([]byte, error) {
 
 // applyMergePatch is RFC 7386.
 func applyMergePatch(state, data []byte) ([]byte, error) {
-	var members map[string]json.RawMessage
-	if err := utiljson.Unmarshal(data, &members); err != nil {
+	var change, object map[string]any
+	switch err := exactly(data, &change); {
+	case err != nil:
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	case change == nil:
+		return nil, apierrors.NewBadRequest(jsonpatch.ErrBadJSONPatch.Error())
 	}
-	b, err := jsonpatch.MergePatch(state, data)
-	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
+	if err := exactly(state, &object); err != nil {
+		return nil, apierrors.NewInternalError(err)
 	}
-	return b, nil
+	mergeInto(object, change)
+	return json.Marshal(object)
+}
+
+// exactly decodes JSON with its numbers as they are written.
+func exactly(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	return d.Decode(v)
+}
+
+// mergeInto changes object as change says, in time that goes with their sizes: the library
+// of the API server decodes what is nested n deep n times.
+func mergeInto(object, change map[string]any) {
+	for name, v := range change {
+		was, isObject := object[name].(map[string]any)
+		members, merges := v.(map[string]any)
+		switch {
+		case v == nil:
+			delete(object, name)
+		case isObject && merges:
+			mergeInto(was, members)
+		case isObject: // as the library does, without looking into v
+			object[name] = v
+		default:
+			pruneNulls(v)
+			object[name] = v
+		}
+	}
+}
+
+// pruneNulls takes the members out that delete what is not there.
+func pruneNulls(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if member == nil {
+				delete(v, name)
+			}
+			pruneNulls(member)
+		}
+	case []any:
+		for _, item := range v {
+			pruneNulls(item)
+		}
+	}
 }
 
 // applyStrategic merges lists as the tags patchStrategy and patchMergeKey of T say.

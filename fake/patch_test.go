@@ -182,7 +182,7 @@ func TestPatchRefusals(t *testing.T) {
 		{types.JSONPatchType, `[{"op":"remove","path":"/metadata/name"}]`, 400, "the name of the object (p based on URL) was undeterminable: name must be provided"},
 		{types.JSONPatchType, `[{"op":"replace","path":"/metadata/uid","value":"x"}]`, 422, `App.apps "p" is invalid: metadata.uid: Invalid value: "x": field is immutable`},
 		{types.JSONPatchType, `[{"op":"replace","path":"/metadata/resourceVersion","value":"1"}]`, 409, ""},
-		{types.MergePatchType, `[]`, 400, "error decoding patch: json: cannot unmarshal array into Go value of type map[string]json.RawMessage"},
+		{types.MergePatchType, `[]`, 400, "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"},
 		{types.MergePatchType, `null`, 400, "Invalid JSON Patch"},
 		{types.StrategicMergePatchType, `[]`, 400, ""},
 		{types.StrategicMergePatchType, `{"spec":{"containers":[{"image":"x"}]}}`, 500, "map: map[image:x] does not contain declared merge key: name"},

@@ -3,6 +3,7 @@ package fake
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -37,6 +38,16 @@ type Resource struct {
 	// else; creates and other updates ignore it. T needs a field Status then, or is
 	// Unstructured. Without it an object is written as a whole.
 	Status bool
+	// ShortNames are other names by which command lines may call the resource, such as
+	// "po"; discovery tells them.
+	ShortNames []string
+	// Categories are groups of resources to which it belongs, such as "all"; discovery
+	// tells them.
+	Categories []string
+	// BlindUpdates lets requests overwrite an object without stating a resourceVersion
+	// where the API server refuses that: in custom resources and in some of Kubernetes'
+	// own, such as leases. In the others they always can, and so can [Update].
+	BlindUpdates bool
 	// CheckName returns what is wrong with a name, in the words of a refusal. prefix says
 	// that it is a generateName, to which more will be added. Nil means the rule of the
 	// API server: DNS subdomains in most resources; labels for namespaces, services and
@@ -110,6 +121,11 @@ func (r Resource) check() error {
 	for _, part := range []struct{ field, value string }{{"Name", r.Name}, {"Version", r.Version}} {
 		for _, msg := range validation.IsDNS1035Label(part.value) {
 			faults = append(faults, fmt.Sprintf("%s %q: %s", part.field, part.value, msg))
+		}
+	}
+	for _, name := range slices.Concat(r.ShortNames, r.Categories) {
+		for _, msg := range validation.IsDNS1035Label(name) {
+			faults = append(faults, fmt.Sprintf("short name or category %q: %s", name, msg))
 		}
 	}
 	if r.Group != "" {

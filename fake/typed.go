@@ -146,7 +146,7 @@ func (t *table[T]) replace(obj T, w write) (*version[T], error) {
 	if t.res.ClusterScoped {
 		key.Namespace = ""
 	}
-	return t.update(key, w, t.replacement(obj))
+	return t.update(key, w, t.replacement(obj, w))
 }
 
 // read returns the newest version of an object, unless one from the future is asked for.

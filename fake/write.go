@@ -22,6 +22,7 @@ type write struct {
 	manager string // who writes, as far as is known
 	named   bool   // the request itself names the manager
 	applies bool   // it is an apply, which keeps managedFields by itself
+	request bool   // it comes from code under test, not from a test that sets the stage
 }
 
 // create stores obj under a new name.
@@ -165,12 +166,15 @@ func (t *table[T]) swap(old, next *version[T]) (*version[T], bool) {
 
 // replacement returns the change of a PUT: obj as it is, if it was made from the newest
 // version or does not say from which one.
-func (t *table[T]) replacement(obj T) func(*version[T]) (T, error) {
+func (t *table[T]) replacement(obj T, w write) func(*version[T]) (T, error) {
 	// Preparing obj overwrites both, and it may be offered more than once.
 	uid, rv := obj.GetUID(), obj.GetResourceVersion()
 	return func(old *version[T]) (T, error) {
 		if uid != "" && uid != old.obj.GetUID() {
 			return obj, t.errOtherUID(old, uid)
+		}
+		if err := t.checkBlind(rv, old.key.Name, w); err != nil {
+			return obj, err
 		}
 		obj.SetUID(uid) // that of an object which is gone by now would be refused
 		return obj, t.checkRV(rv, old)

@@ -248,3 +248,45 @@ func TestWritesAgainstModel(t *testing.T) {
 		}
 	}
 }
+
+// TestBlindUpdates: where the API server wants a resourceVersion, requests need one, and the
+// test itself does not.
+func TestBlindUpdates(t *testing.T) {
+	for _, c := range []struct {
+		resource fake.Resource
+		refused  bool
+	}{
+		{fake.Resource{Group: "example.com", Status: true}, true},
+		{fake.Resource{Group: "example.com", Status: true, BlindUpdates: true}, false},
+		{fake.Resource{Status: true}, false},
+		{fake.Resource{Group: "coordination.k8s.io", Kind: "Lease", Status: true}, true},
+		{fake.Resource{Group: "storage.k8s.io", Kind: "CSINode", Status: true}, true},
+		{fake.Resource{Group: "storage.k8s.io", Kind: "StorageClass", Status: true}, false},
+	} {
+		s := fake.New(fake.Options{})
+		check(t, fake.Register[*pod](s, c.resource))
+		requests := must(fake.NewClient[*pod](s, fake.Selection{Namespace: "a"}))(t)
+		must(fake.Create(s, newPod("a", "p")))(t)
+		next := newPod("a", "p")
+		next.Spec.Node, next.Status.Phase = "n", "Ready"
+		_, update := requests.Update(t.Context(), next, metav1.UpdateOptions{})
+		_, status := requests.UpdateStatus(t.Context(), next, metav1.UpdateOptions{})
+		_, merge := requests.Patch(t.Context(), key("", "p"), types.MergePatchType, []byte(`{"metadata":{"resourceVersion":null},"spec":{"node":"m"}}`), metav1.PatchOptions{})
+		for what, err := range map[string]error{"update": update, "status": status, "patch": merge} {
+			if !c.refused {
+				check(t, err)
+				continue
+			}
+			st := wantStatus(t, err, 422, metav1.StatusReasonInvalid)
+			if !strings.Contains(st.Message, ` "p" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`) {
+				t.Errorf("%s of %v: %q", what, c.resource, st.Message)
+			}
+		}
+		if want := map[bool]string{true: "2", false: "5"}[c.refused]; s.ResourceVersion() != want {
+			t.Errorf("%v: written up to %s, want %s", c.resource, s.ResourceVersion(), want)
+		}
+		must(requests.Patch(t.Context(), key("", "p"), types.MergePatchType, []byte(`{"spec":{"node":"k"}}`), metav1.PatchOptions{}))(t)
+		next.Spec.Node = "stage"
+		must(fake.Update(s, next))(t)
+	}
+}

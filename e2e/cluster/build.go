@@ -58,6 +58,25 @@ func Build(ctx context.Context, progress io.Writer) (Binaries, error) {
 	return bin, nil
 }
 
+// Kubectl returns the path of kubectl of the same release, compiled and kept as the servers are.
+func Kubectl(ctx context.Context, progress io.Writer) (string, error) {
+	src, err := serverModule(ctx)
+	if err != nil {
+		return "", err
+	}
+	dir, err := cachePlace(ctx, src)
+	if err != nil {
+		return "", err
+	}
+	unlock, err := lockFile(ctx, filepath.Join(dir, "lock"))
+	if err != nil {
+		return "", fmt.Errorf("waiting for another build of the servers: %w", err)
+	}
+	defer unlock()
+	out := filepath.Join(dir, "kubectl")
+	return out, buildOne(ctx, progress, src, out, "k8s.io/kubernetes/cmd/kubectl")
+}
+
 // serverModule returns the directory of the server module. It asks the go command, because the tests' sources may have
 // been compiled with -trimpath and the working directory is that of any package.
 func serverModule(ctx context.Context) (string, error) {

@@ -1,5 +1,5 @@
-// Package server is the place of a module that pins the two server programs of the end-to-end tests, etcd and
-// kube-apiserver, as tools. It has no code.
+// Package server is the place of a module that pins the programs of the end-to-end tests, etcd,
+// kube-apiserver and kubectl, as tools. It has no code.
 //
 // The module is kept out of go.work: its several hundred dependencies concern no other module, and no version of theirs
 // may move one of the library's. To build the programs by hand, in this directory:
