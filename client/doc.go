@@ -60,7 +60,9 @@
 // passed over, and reported with its key, version and type of event. A watch event of which
 // even the type is not known then is reported as a deletion, since it may be one, so that a
 // reflector lists again. The limit counts bytes without compression, so that a small answer
-// cannot become a large one in memory.
+// cannot become a large one in memory. Nor can a small object become a large one: a struct
+// of 700 bytes can be two of JSON, so one that would take more than 64 MiB of memory, and
+// more than four times the limit, is too large as well.
 //
 // # Connections
 //

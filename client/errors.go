@@ -56,7 +56,8 @@ func (e malformedBody) Unwrap() error { return e.error }
 // Is implements the interface that errors.Is looks for.
 func (e malformedBody) Is(target error) bool { return target == reflector.ErrUnusable }
 
-// TooLargeError is the cause when an object is larger than Options.MaxObjectBytes allows.
+// TooLargeError is the cause when an object is larger than Options.MaxObjectBytes allows, or
+// would take more memory than that allows.
 type TooLargeError struct {
 	// Resource is the collection's name, as Resource.Resource returns it.
 	Resource string
@@ -65,7 +66,7 @@ type TooLargeError struct {
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("an object of %s has more than %d bytes, the limit of Options.MaxObjectBytes", e.Resource, e.Limit)
+	return fmt.Sprintf("an object of %s has more than %d bytes, the limit of Options.MaxObjectBytes, or needs several times as much memory", e.Resource, e.Limit)
 }
 
 // CredentialError says that a file of ConnectionOptions cannot be used. What it held when

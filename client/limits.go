@@ -10,6 +10,13 @@ import (
 // stores objects of 1.5 MiB by default, so only what has gone wrong comes near it.
 const DefaultMaxObjectBytes = 64 << 20
 
+// An object may take leastMemory in Go, and memoryFactor times Options.MaxObjectBytes if
+// that is more. Usual ones take twice their JSON.
+const (
+	leastMemory  = 64 << 20
+	memoryFactor = 4
+)
+
 // errOverLimit is what a reader returns for a value that is larger than allowed and that it
 // has passed over; reading can go on behind it.
 var errOverLimit = errors.New("value over the limit")

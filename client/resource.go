@@ -43,7 +43,8 @@ type Options struct {
 	Encoding Encoding
 
 	// MaxObjectBytes limits the encoded size of one object, without compression, so that
-	// none can take the memory of the process. In a list or watch, a larger one is passed
+	// none can take the memory of the process; nor may one need more than four times the
+	// limit, and 64 MiB, when it is decoded, which is estimated beforehand. In a list or watch, a larger one is passed
 	// over and reported with its key as a *TooLargeError; elsewhere that is the error of the call. Zero means
 	// DefaultMaxObjectBytes; negative means no limit.
 	MaxObjectBytes int64

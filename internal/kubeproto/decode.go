@@ -11,6 +11,18 @@ type decoder struct {
 	strings     *Strings
 	dropManaged bool
 	depth       int
+	left        int64 // of Options.MaxMemory
+}
+
+// mapSize is about what a map of one entry takes.
+const mapSize = 320
+
+// take counts n values of a size against the limit, before they are allocated.
+func (d *decoder) take(n int, size uintptr, at int) *DecodeError {
+	if d.left -= int64(n) * int64(size); d.left < 0 {
+		return &DecodeError{Offset: at, Err: ErrTooLarge}
+	}
+	return nil
 }
 
 // message reads the fields of a message in data[i:end] into the struct at p. It has the
@@ -110,6 +122,12 @@ func (d *decoder) held(f *field, p unsafe.Pointer, data []byte, tag uint64, star
 		return d.in(f, d.value(&f.element, p, start, end))
 	case holdPointer:
 		return d.in(f, d.pointer(f, p, start, end))
+	case holdStringMap, holdQuantityMap, holdMap:
+		if err := d.take(1, f.size+mapSize, start); err != nil {
+			return d.in(f, err)
+		}
+	}
+	switch f.holder {
 	case holdStringMap:
 		return d.in(f, d.stringMap((*map[string]string)(p), data, tag, start, end))
 	case holdQuantityMap:
@@ -131,7 +149,11 @@ func (d *decoder) held(f *field, p unsafe.Pointer, data []byte, tag uint64, star
 	}
 	list := (*sliceHeader)(p)
 	if list.len == list.cap {
-		list.grow(f, 1+run(data, tag, end))
+		more := 1 + run(data, tag, end)
+		if err := d.take(max(more, list.len), f.stride(), start); err != nil {
+			return d.in(f, err)
+		}
+		list.grow(f, more)
 	}
 	list.len++
 	return d.item(f, list, start, end)
@@ -141,6 +163,9 @@ func (d *decoder) held(f *field, p unsafe.Pointer, data []byte, tag uint64, star
 func (d *decoder) pointer(f *field, p unsafe.Pointer, start, end int) *DecodeError {
 	target := (*unsafe.Pointer)(p)
 	if *target == nil {
+		if err := d.take(1, f.size, start); err != nil {
+			return err
+		}
 		*target = f.alloc()
 	}
 	return d.value(&f.element, *target, start, end)

@@ -27,7 +27,8 @@ var (
 var (
 	// ErrNoEnvelope is returned for bytes without the prefix of Kubernetes' protobuf.
 	ErrNoEnvelope = errors.New("not Kubernetes protobuf: no \"k8s\\x00\" prefix")
-	// ErrTooLarge is returned by the readers for an object larger than their limit.
+	// ErrTooLarge is returned by the readers for an object larger than their limit, and by
+	// Decode for one that would take more memory than Options.MaxMemory.
 	ErrTooLarge = errors.New("larger than the limit")
 )
 

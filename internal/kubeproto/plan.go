@@ -2,6 +2,7 @@ package kubeproto
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"unsafe"
 )
@@ -24,6 +25,10 @@ type Options struct {
 	// DropManagedFields leaves metadata.managedFields out, also that of templates within
 	// the object. Its bytes are then not looked at.
 	DropManagedFields bool
+	// MaxMemory bounds, in bytes, what the lists, maps and pointers of an object take beside
+	// its strings: one of 700 bytes can be two bytes of data. An object that would take
+	// more is refused with [ErrTooLarge]. Zero is no limit.
+	MaxMemory int64
 }
 
 // Type returns the type that the plan was compiled for, without pointers.
@@ -46,6 +51,9 @@ func (p *Plan) Decode(data []byte, into any, o Options) error {
 }
 
 func (p *Plan) decode(data []byte, into unsafe.Pointer, o Options) *DecodeError {
-	d := decoder{data: data, strings: o.Strings, dropManaged: o.DropManagedFields}
+	d := decoder{data: data, strings: o.Strings, dropManaged: o.DropManagedFields, left: math.MaxInt64}
+	if o.MaxMemory > 0 {
+		d.left = o.MaxMemory
+	}
 	return d.value(&p.root, into, 0, len(data))
 }

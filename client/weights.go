@@ -1,0 +1,86 @@
+package client
+
+import "reflect"
+
+const (
+	// valueWeight is what a byte of JSON takes at most beside the structs, maps and elements:
+	// a number of one digit and its comma, which is boxed where it is untyped.
+	valueWeight = 4
+	// mapWeight is what a map of one entry takes.
+	mapWeight = 320
+)
+
+// weights are what the parts of an object take in memory. A few bytes of JSON, such as {},
+// may stand for a struct of 700 bytes, so a limit of JSON does not limit that. Immutable.
+type weights struct {
+	most   int64 // bytes that an object may take; unlimited for no limit
+	member int64 // the largest element of a slice, array or map
+	object int64 // the largest struct or map that something is a pointer to, or that is such an element
+}
+
+func newWeights(t reflect.Type, limit int64) weights {
+	w := weights{most: unlimited}
+	if limit <= unlimited/memoryFactor {
+		w.most = max(leastMemory, memoryFactor*limit)
+	}
+	w.visit(t, map[reflect.Type]bool{})
+	return w
+}
+
+// visit looks at everything that a t can hold.
+func (w *weights) visit(t reflect.Type, seen map[reflect.Type]bool) {
+	if seen[t] {
+		return
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Struct:
+		for i := range t.NumField() {
+			w.visit(t.Field(i).Type, seen)
+		}
+	case reflect.Slice, reflect.Array:
+		w.member = max(w.member, int64(t.Elem().Size()))
+		w.visit(t.Elem(), seen)
+	case reflect.Pointer:
+		w.object = max(w.object, int64(t.Elem().Size()))
+		w.visit(t.Elem(), seen)
+	case reflect.Map:
+		w.member = max(w.member, int64(t.Elem().Size()))
+		w.object = max(w.object, mapWeight)
+		w.visit(t.Elem(), seen)
+	case reflect.Interface:
+		w.object = max(w.object, mapWeight)
+	}
+}
+
+// check estimates from above what an object's JSON takes in memory, and returns
+// errOverLimit if that is too much. It counts only in what is large enough.
+func (w *weights) check(raw []byte) error {
+	n := int64(len(raw))
+	if w.most == unlimited || n <= w.most/(valueWeight+w.member+w.object) {
+		return nil
+	}
+	if n*valueWeight+w.parts(raw) > w.most {
+		return errOverLimit
+	}
+	return nil
+}
+
+// parts is what structs, maps and elements take.
+func (w *weights) parts(raw []byte) (bytes int64) {
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case ',', '[':
+			bytes += w.member
+		case '{':
+			bytes += w.object
+		case '"':
+			for i++; i < len(raw) && raw[i] != '"'; i++ {
+				if raw[i] == '\\' {
+					i++
+				}
+			}
+		}
+	}
+	return bytes
+}

@@ -1,0 +1,92 @@
+package client_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kinform/kinform/client"
+)
+
+// expands lists an object between two others, which would take far more memory than its
+// encoding has bytes: it is left out, and next to nothing is allocated for it.
+func expands[T any](t *testing.T, contentType string, body []byte) {
+	t.Helper()
+	r, err := client.New[T](bodiesOf(contentType, body), machines, client.Options{MaxObjectBytes: 4 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := list(t.Context(), r, metav1.ListOptions{})
+	runtime.ReadMemStats(&after)
+	var large *client.TooLargeError
+	if got.err != nil || len(got.events) != 2 || len(got.errs) != 1 || !errors.As(got.errs[0], &large) || got.errs[0].Key != "ns/x" {
+		t.Errorf("%.300v", got)
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > 128<<20 {
+		t.Errorf("%d bytes allocated for %d of body", used, len(body))
+	}
+}
+
+// The limit is one of memory, too.
+func TestExpansion(t *testing.T) {
+	const small = `{"kind":"Machine","apiVersion":"example.com/v1","metadata":{"name":"a","namespace":"ns"}}`
+	inList := func(spec string) string {
+		return `{"kind":"MachineList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"1"},"items":[` + small +
+			`,{"kind":"Machine","apiVersion":"example.com/v1","metadata":{"name":"x","namespace":"ns"},"spec":` + spec + `},` + small + `]}`
+	}
+	many := func(piece string, n int) string { return strings.TrimSuffix(strings.Repeat(piece+",", n), ",") }
+	nested := strings.Repeat(strings.Repeat(`{"a":`, 50)+"0"+strings.Repeat("}", 50)+",", 6000) + "0"
+	for name, spec := range map[string]string{
+		"empty structs": `{"units":[` + many("{}", 630_000) + `]}`,
+		"null structs":  `{"units":[` + many("null", 780_000) + `]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			expands[*machine](t, "application/json", []byte(inList(spec)))
+			expands[*machine](t, "application/cbor", toCBOR(t, inList(spec)))
+		})
+	}
+	for name, spec := range map[string]string{"empty maps": `[` + many("{}", 630_000) + `]`, "nested maps": `[` + nested + `]`} {
+		t.Run(name, func(t *testing.T) {
+			expands[*unstructured.Unstructured](t, "application/json", []byte(inList(spec)))
+			expands[*unstructured.Unstructured](t, "application/cbor", toCBOR(t, inList(spec)))
+		})
+	}
+	one := func(name string, spec []byte) []byte {
+		meta := append(field(1, name), field(3, "ns")...)
+		return field(2, append(field(1, meta), field(2, spec)...))
+	}
+	for name, spec := range map[string][]byte{
+		"units":            bytes.Repeat(field(1, []byte{}), 900_000),
+		"units with a map": bytes.Repeat(field(1, field(2, append(field(1, "a"), field(2, "")...))), 200_000),
+	} {
+		t.Run("protobuf "+name, func(t *testing.T) {
+			raw := bytes.Join([][]byte{field(1, field(2, "1")), one("a", nil), one("x", spec), one("b", nil)}, nil)
+			expands[*machine](t, "application/vnd.kubernetes.protobuf", protobufObject(t, "example.com/v1", "MachineList", rawMessage(raw)))
+		})
+	}
+	// What is only large passes.
+	for name, spec := range map[string]string{
+		"string":  fmt.Sprintf(`{"selector":{"a":%q}}`, strings.Repeat("{},", 1_000_000)),
+		"objects": `{"units":[` + strings.TrimSuffix(strings.Repeat(`{"name":"a unit","port":7},`, 60_000), ",") + `]}`,
+	} {
+		r, err := client.New[*machine](bodies(inList(spec)), machines, client.Options{MaxObjectBytes: 4 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := list(t.Context(), r, metav1.ListOptions{}); got.err != nil || len(got.events) != 3 {
+			t.Errorf("%s: %.300v", name, got)
+		}
+	}
+}
+
+type rawMessage []byte
+
+func (m rawMessage) Marshal() ([]byte, error) { return m, nil }
