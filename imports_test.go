@@ -16,7 +16,7 @@ const module = "github.com/kinform/kinform"
 // allowed says which siblings a package may import outside its tests. Packages below
 // internal/ may be imported by all and import none but each other.
 var allowed = map[string][]string{
-	".":          {"deltafifo", "index", "informer", "queue", "reflector", "store"},
+	".":          {"deltafifo", "index", "informer", "pipeline", "queue", "reflector", "store"},
 	"client":     {"reflector"},
 	"controller": {"informer", "queue"},
 	"deltafifo":  {},

@@ -1,11 +1,13 @@
 package kinform
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/pipeline"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
@@ -36,8 +38,17 @@ type (
 	// Reader is the reading side of a store, which an informer hands out.
 	Reader[T any] = store.Reader[Key, T]
 
+	// Snapshot is what a store held at one moment.
+	Snapshot[T any] = store.Snapshot[Key, T]
+
 	// Informer keeps an indexed cache and tells handlers what changes.
 	Informer[T any] = informer.Informer[Key, T]
+
+	// Registration is a handler's place at an informer.
+	Registration = informer.Registration
+
+	// Lister reads an informer's cache by namespace and label selector.
+	Lister[T metav1.Object] = informer.Lister[Key, T]
 
 	// Event is one change, as handlers get it.
 	Event[T any] = informer.Event[Key, T]
@@ -50,6 +61,9 @@ type (
 
 	// HandlerFuncs is a Handler with a function per type of event.
 	HandlerFuncs[T any] = informer.HandlerFuncs[Key, T]
+
+	// Pipeline passes what happens to a collection to a function.
+	Pipeline[T any] = pipeline.Pipeline[Key, T]
 
 	// Queue hands keys to workers.
 	Queue[K comparable] = queue.Queue[K]

@@ -7,9 +7,13 @@ package expire
 
 import (
 	"container/heap"
+	"fmt"
 	"iter"
+	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/kinform/kinform/internal/logs"
 )
 
 // Options configures a [Cache]. The zero value works: objects stay until they are deleted.
@@ -22,8 +26,13 @@ type Options[K comparable, T any] struct {
 	Janitor bool
 
 	// OnExpired, if not nil, hears of every object that is let go of because it expired.
-	// It runs with no lock held: in the goroutine of Get or Sweep, or in one of the timer's.
+	// It runs with no lock held: in the goroutine of Get or Sweep, where a panic is the
+	// caller's, or in one of the timer's.
 	OnExpired func(K, T)
+
+	// OnError hears of each panic of OnExpired in the timer's goroutine, as a *PanicError; the
+	// janitor goes on. Nil logs it at level Warn to slog.Default(). A panic in it is swallowed.
+	OnError func(error)
 }
 
 // Cache holds objects T by key K until they expire. All methods may be called at the same
@@ -50,6 +59,9 @@ type entry[K comparable, T any] struct {
 
 // New returns an empty cache.
 func New[K comparable, T any](opts Options[K, T]) *Cache[K, T] {
+	if opts.OnError == nil {
+		opts.OnError = logs.Log{Part: "expire"}.Error
+	}
 	return &Cache[K, T]{opts: opts, entries: map[K]*entry[K, T]{}}
 }
 
@@ -236,7 +248,22 @@ func (c *Cache[K, T]) clean() {
 	c.mu.Lock()
 	c.wake = time.Time{} // the timer has fired
 	c.mu.Unlock()
-	c.Sweep()
+	for _, e := range c.expire() {
+		c.contain(e)
+	}
+}
+
+// contain is tell with panics reported, for a goroutine that has no caller.
+func (c *Cache[K, T]) contain(e *entry[K, T]) {
+	defer func() {
+		value := recover()
+		if value == nil {
+			return
+		}
+		defer func() { _ = recover() }()
+		c.opts.OnError(&PanicError{Key: fmt.Sprint(e.key), Value: value, Stack: debug.Stack()})
+	}()
+	c.tell(e)
 }
 
 func (c *Cache[K, T]) tell(e *entry[K, T]) {

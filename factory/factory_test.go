@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -324,6 +325,87 @@ func TestWaitForSyncSaysWhatIsMissing(t *testing.T) {
 	})
 }
 
+// Whoever waits for an informer that was released before it could run is told.
+func TestReleaseBeforeRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, factory.Options{})
+		h := request(w, gears, factory.Request[*gear]{})
+		again := request(w, gears, factory.Request[*gear]{})
+		of := make(chan error, 2)
+		go func() {
+			_, err := w.WaitForSync(context.Background())
+			of <- err
+		}()
+		go func() { of <- h.WaitForSync(context.Background()) }()
+		h.Release()
+		synctest.Wait()
+		if len(of) > 0 {
+			t.Error("the waits ended though there is another handle")
+		}
+		again.Release()
+		for range 2 {
+			if err := <-of; !errors.Is(err, informer.ErrStopped) {
+				t.Errorf("a wait ended with %v", err)
+			}
+		}
+		w.run()()
+	})
+}
+
+// A thousand informers come and go, and the heap is what it was: within 1%.
+func TestThousandLives(t *testing.T) {
+	lives := 1000
+	if testing.Short() {
+		lives = 200
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, factory.Options{})
+		for n := range 20 {
+			w.create("prod", fmt.Sprint("g", n), n)
+		}
+		for n := range 4000 { // so that 1% is more than the runtime's own ups and downs
+			_, err := fake.Create(w.server, (*cog)(newGear("prod", fmt.Sprint("c", n), n)))
+			w.must(err)
+		}
+		request(w, cogs, factory.Request[*cog]{})
+		stop := w.run()
+		live := func() {
+			h := request(w, gears, factory.Request[*gear]{Informer: informer.Options[*gear]{Indexes: index.Of(index.Namespace[*gear]())}})
+			reg, err := h.AddHandler(informer.HandlerFunc[key, *gear](func(informer.Event[key, *gear]) {}))
+			w.must(err)
+			synctest.Wait()
+			if h.Store().Len() != 20 {
+				t.Errorf("%d objects", h.Store().Len())
+			}
+			h.Release()
+			<-reg.Done()
+			synctest.Wait()
+		}
+		for range 50 {
+			live()
+		}
+		before := heap()
+		for range lives {
+			live()
+		}
+		after := heap()
+		t.Logf("heap %d before, %d after", before, after)
+		if after > before+before/100 {
+			t.Errorf("the heap grew from %d to %d bytes in %d lives", before, after, lives)
+		}
+		stop()
+	})
+}
+
+// heap is how much of it is in use.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC() // what finalizers and pools held on to
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
+
 func TestFailureOfOneEndsAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, factory.Options{})
@@ -421,7 +503,7 @@ func TestUsersComeAndGo(t *testing.T) {
 	}
 }
 
-func Example() {
+func ExampleFor() {
 	server := fake.New(fake.Options{})
 	if err := fake.Register[*gear](server, fake.Resource{Group: "example.com"}); err != nil {
 		fmt.Println(err)
@@ -447,6 +529,39 @@ func Example() {
 	// Output:
 	// [{gears.example.com in namespace prod <nil>}] <nil>
 	// 1 gear
+	// <nil>
+}
+
+// Only what is needed of each object is kept.
+func ExampleProject() {
+	server := fake.New(fake.Options{})
+	if err := fake.Register[*gear](server, fake.Resource{Group: "example.com"}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, _ = fake.Create(server, newGear("prod", "one", 12))
+
+	f := factory.New(client.Connection{URL: fake.URL, HTTP: server.Client()}, factory.Options{})
+	teeth, err := factory.Project(f, gears, factory.Projection[string, *gear, tooth]{
+		Name: "teeth",
+		Func: func(g *gear) (tooth, error) { return tooth{name: strings.Clone(g.Name), count: g.Teeth}, nil },
+		Key:  func(t tooth) (string, error) { return t.name, nil },
+	}, factory.Request[tooth]{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- f.Run(ctx) }()
+	fmt.Println(teeth.WaitForSync(ctx))
+	fmt.Println(teeth.Store().Get("one"))
+	teeth.Release() // its last user: the watch ends
+	cancel()
+	fmt.Println(<-ended)
+	// Output:
+	// <nil>
+	// {one 12} true
 	// <nil>
 }
 

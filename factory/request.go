@@ -62,7 +62,8 @@ type Handle[K comparable, T any] struct {
 }
 
 // Release gives the handle back, and with the last one the informer stops, soon. It does
-// not wait and may be called from a handler. Handlers that were added by the handle stay
+// not wait and may be called from a handler. What waits for the informer then
+// ends with informer.ErrStopped, also if it was never run. Handlers that were added by the handle stay
 // if others hold the informer: remove them. Releasing again does nothing.
 func (h *Handle[K, T]) Release() { h.release() }
 
@@ -148,13 +149,21 @@ func (f *Factory) hold(id identity, open func() (*shared, error)) (*shared, erro
 // letGo gives one handle back.
 func (f *Factory) letGo(id identity, s *shared) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if s.handles--; s.handles > 0 {
-		return
+	s.handles--
+	last, stop := s.handles == 0, s.stop
+	if last {
+		delete(f.shared, id)
 	}
-	delete(f.shared, id)
-	if s.stop != nil {
-		s.stop()
+	f.mu.Unlock()
+	switch {
+	case !last:
+	case stop != nil:
+		stop()
+	default:
+		// It will not run: a run that is over at once tells all who wait for it.
+		over, end := context.WithCancel(context.Background())
+		end()
+		_ = s.run(over)
 	}
 }
 

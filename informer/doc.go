@@ -43,6 +43,6 @@
 // The store can still be read after Run, and Run be called again: the store is then brought
 // up to date from where it stands, and handlers go on where they were. What a handler had
 // not been given when the informer stopped it is given then; the event that a handler
-// panicked on counts as given. Waits on the store itself outlast the stop, those on the
+// panicked on counts as given, one that its filter panicked on does not. Waits on the store itself outlast the stop, those on the
 // informer ([Informer.WaitForRV], [Informer.WaitFor]) end with it.
 package informer

@@ -73,10 +73,25 @@ func (i *Informer[K, T]) end(l *listener[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	l.active = false
+	l.takeBack()
 	if l.leaving {
 		i.forget(l)
 	}
 	l.reg.cease()
+}
+
+// takeBack makes an event on which the filter panicked one that was not given: the handler
+// does not know of it, and must be told before it is told of what comes after.
+func (l *listener[K, T]) takeBack() {
+	if l.doing != filtering {
+		return
+	}
+	l.doing = ""
+	if l.late {
+		l.replayed--
+	} else if !l.current.Sync {
+		l.rest = slices.Concat([]Event[K, T]{*l.current}, l.rest)
+	}
 }
 
 // forget takes l off for good. Called with mu held.
@@ -207,7 +222,9 @@ func (l *listener[K, T]) call(ev *Event[K, T]) {
 	out := *ev
 	if l.opts.Filter != nil {
 		l.doing = filtering
-		if !filter(&out, l.opts.Filter) {
+		passes := filter(&out, l.opts.Filter)
+		l.doing = handling
+		if !passes {
 			return
 		}
 	}

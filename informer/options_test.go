@@ -3,6 +3,7 @@ package informer_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -110,6 +111,65 @@ func TestPanicOfFilterEndsRun(t *testing.T) {
 		if panicked.Where != "filter" || panicked.Handler != "picky" || panicked.Key != "a/w" || !strings.Contains(panicked.Error(), `filter of "picky"`) {
 			t.Errorf("panic of %s of %q on %q: %v", panicked.Where, panicked.Handler, panicked.Key, panicked)
 		}
+	})
+}
+
+// TestPanicOfFilterThenRestart: the event that the filter panicked on is given in the next
+// run, whether it is of the initial list or of what a late handler found.
+func TestPanicOfFilterThenRestart(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprint("late ", late), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newServer(t)
+				for n := range 3 {
+					must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
+				}
+				inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
+				if late {
+					run(t, inf)()
+				}
+				h, calls := newHistory(inf), 0
+				must1(inf.AddHandler(h, handlerOptions{Filter: func(*widget) bool {
+					if calls++; calls == 2 {
+						panic("not this time")
+					}
+					return true
+				}}))(t)
+				var panicked *informer.PanicError
+				if err := inf.Run(t.Context()); !errors.As(err, &panicked) {
+					t.Fatalf("Run returned %v", err)
+				}
+				stop := run(t, inf)
+				must1(fake.Delete[*widget](server, key{Namespace: "a", Name: "w1"}))(t)
+				synctest.Wait()
+				h.check(t, "h")
+				stop()
+			})
+		})
+	}
+}
+
+// TestResyncOfAgesIsNever: a period that half of it more would not fit into a Duration.
+func TestResyncOfAgesIsNever(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
+		var all []*history
+		for range 20 { // the phase is random
+			all = append(all, newHistory(inf))
+			must1(inf.AddHandler(all[len(all)-1], handlerOptions{Resync: math.MaxInt64}))(t)
+		}
+		stop := run(t, inf)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		for _, h := range all {
+			h.check(t, "h")
+			if h.count() != 1 {
+				t.Errorf("%d events within a minute", h.count())
+			}
+		}
+		stop()
 	})
 }
 

@@ -9,6 +9,9 @@ import (
 // resyncStride is how many objects a resync tells of before it looks for changes.
 const resyncStride = 32
 
+// maxResync is the longest period, of which one and a half must be a Duration.
+const maxResync = 100 * 365 * 24 * time.Hour
+
 // firstResync spreads the phases of handlers over one period.
 func (l *listener[K, T]) firstResync() time.Duration {
 	return time.Duration((0.5 + rand.Float64()) * float64(l.opts.Resync))

@@ -48,7 +48,8 @@ func (i *Informer[K, T]) Written(obj T, rv string) error {
 // Deleted says that this process has just deleted the object of key. Until the watch has
 // caught up, it is gone for [Informer.Get] and listers. rv is the resourceVersion of the
 // deletion, or of the object that was deleted: a newer state of it, as one that waits for
-// its finalizers, and a newer object of the key are shown. See [Informer.Written].
+// its finalizers, and a newer object of the key are shown; where T is a projection without
+// metadata, the latter may take until their next change, see docs/design.md. See [Informer.Written].
 func (i *Informer[K, T]) Deleted(key K, rv string) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
