@@ -1,18 +1,26 @@
 package store
 
-import "github.com/kinform/kinform/internal/slots"
+import (
+	"iter"
+
+	"github.com/kinform/kinform/internal/slots"
+)
 
 // aside makes the changes of a large commit one after the other on a clone, where nobody
 // sees them and user functions may run in between.
 type aside[K comparable, T any] struct {
 	s  *Store[K, T]
 	st *slots.State[T] // the clone; the present State until the first change
+	n  int             // number of objects that there may be afterwards; 0 if nobody knows
 }
 
 // change returns the State to change.
 func (a *aside[K, T]) change() *slots.State[T] {
 	if a.st == a.s.slots.Own() {
 		a.st = a.s.slots.Clone()
+		if more := a.n - a.st.Len(); more > 0 {
+			a.st.Reserve(more)
+		}
 	}
 	return a.st
 }
@@ -39,12 +47,14 @@ func (a *aside[K, T]) publish(rv string) {
 	s.verifyCommit()
 }
 
-// commitAside is Commit for many operations.
-func (s *Store[K, T]) commitAside(rv string, ops []Op[K, T]) {
+// commitAside is Commit for many operations, n in all.
+func (s *Store[K, T]) commitAside(rv string, n int, chunks iter.Seq[[]Op[K, T]]) {
 	defer s.plan.reset(s.slots)
-	a := aside[K, T]{s: s, st: s.slots.Own()}
-	for i := 0; i < len(ops); {
-		i = a.doFrom(ops, i)
+	a := aside[K, T]{s: s, st: s.slots.Own(), n: n}
+	for ops := range chunks {
+		for i := 0; i < len(ops); {
+			i = a.doFrom(ops, i)
+		}
 	}
 	a.publish(rv)
 }

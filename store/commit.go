@@ -1,6 +1,10 @@
 package store
 
-import "github.com/kinform/kinform/internal/slots"
+import (
+	"iter"
+
+	"github.com/kinform/kinform/internal/slots"
+)
 
 // Op is one change within a [Store.Commit]: it stores Object under Key, or with Delete
 // takes away what is stored there.
@@ -46,11 +50,32 @@ func (s *Store[K, T]) Commit(rv string, ops []Op[K, T]) error {
 	return nil
 }
 
+// CommitChunks is [Store.Commit] for so many operations that they should not be in memory
+// all at a time: chunks yields some after the other. The results of a chunk are filled in
+// when yield returns, and its memory is not used any more. Readers see nothing of it before
+// all is done. n is the number of operations, as far as it is known.
+//
+// chunks runs under the lock that writers take, so that it must not write to the store; it
+// may read what the store had before. If it panics, nothing is committed.
+//
+// Cost: always that of a large commit, which works on a copy of the store's structures.
+// Errors: ErrClosed; chunks is not called then.
+func (s *Store[K, T]) CommitChunks(rv string, n int, chunks iter.Seq[[]Op[K, T]]) error {
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	defer func() { s.rewound = false }()
+	s.commitAside(rv, n, chunks)
+	return nil
+}
+
 // commit is Commit with the lock held.
 func (s *Store[K, T]) commit(rv string, ops []Op[K, T]) {
 	defer func() { s.rewound = false }()
 	if len(ops) > s.slots.AsideAfter() {
-		s.commitAside(rv, ops)
+		s.commitAside(rv, len(ops), func(yield func([]Op[K, T]) bool) { yield(ops) })
 		return
 	}
 	defer s.plan.reset(s.slots)

@@ -162,6 +162,7 @@ func (r *replacement[K, T]) finish() error {
 		r.st.Remove(slot)
 	}
 	fresh := r.fresh
+	r.st.Reserve(max(len(fresh)-len(r.gone), 0))
 	r.fresh, r.repeated = nil, true // new keys may come more than once, and nobody has looked
 	return r.insertAll(fresh)
 }

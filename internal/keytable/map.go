@@ -55,6 +55,10 @@ func (m *Map[K]) Likely(hash uint32) (uint32, bool) {
 	return m.table.Next(hash, &p)
 }
 
+// Reserve makes room for n more ids; see [Table.Reserve]. It makes none for keys, whose
+// length is not known.
+func (m *Map[K]) Reserve(n int) { m.table.Reserve(n) }
+
 // Insert puts id under key, both of which must be new.
 func (m *Map[K]) Insert(hash uint32, key K, id uint32) {
 	m.table.Insert(hash, id)

@@ -53,7 +53,7 @@ func (t *Table) Next(hash uint32, p *Probe) (uint32, bool) {
 
 // Insert puts id, which must not be in the table, under hash.
 func (t *Table) Insert(hash, id uint32) {
-	t.Reserve(1)
+	t.reserve(1)
 	if need := int(id) + 1; need > len(t.hashes) {
 		t.hashes = growTo(t.hashes, need)
 	}
@@ -62,8 +62,16 @@ func (t *Table) Insert(hash, id uint32) {
 	place(t.slots, hash, id)
 }
 
-// Reserve makes room for n more ids, so that inserting them moves nothing.
+// Reserve makes room for n more ids, so that inserting them moves nothing if they are
+// those that follow the largest one.
 func (t *Table) Reserve(n int) {
+	t.reserve(n)
+	if need := len(t.hashes) + n; need > cap(t.hashes) {
+		t.hashes = append(make([]uint32, 0, need), t.hashes...)
+	}
+}
+
+func (t *Table) reserve(n int) {
 	if size := sizeFor(t.n + n); size > len(t.slots) {
 		t.rebuild(size)
 	}

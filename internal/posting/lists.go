@@ -24,6 +24,8 @@ type Lists[V comparable] struct {
 	freeMore []uint32
 
 	scratch []ref
+
+	expected int // slots that there may soon be
 }
 
 // post is the posting of one value. A free one has the zero value and no ids.
@@ -110,6 +112,10 @@ func (l *Lists[V]) Truncate(n int) {
 	}
 	l.shrink()
 }
+
+// Expect says that there may soon be n slots. Room for them is made when the first of them
+// have values, since an index may have none.
+func (l *Lists[V]) Expect(n int) { l.expected = n }
 
 // Find returns the slots that have value, in no order, and valid until the next write.
 func (l *Lists[V]) Find(value Value[V]) []uint32 {

@@ -114,14 +114,16 @@ func (l *Lists[V]) newMore() uint32 {
 	return uint32(len(l.more) - 1)
 }
 
-// reach lengthens refs to include slot, with an eighth to spare.
+// reach lengthens refs to include slot, with an eighth to spare, or as many again while
+// there are not as many as expected.
 func (l *Lists[V]) reach(slot uint32) {
 	need := int(slot) + 1
 	if need <= len(l.refs) {
 		return
 	}
 	if need > cap(l.refs) {
-		l.refs = append(make([]ref, 0, need+need/8+4), l.refs...)
+		room := max(need+need/8+4, min(2*need, l.expected))
+		l.refs = append(make([]ref, 0, room), l.refs...)
 	}
 	tail := l.refs[len(l.refs):need]
 	clear(tail)

@@ -7,6 +7,8 @@ import "github.com/kinform/kinform/internal/cowvec"
 type Keys interface {
 	// Len returns the number of slots that have a key.
 	Len() int
+	// Reserve makes room for n more slots.
+	Reserve(n int)
 	// Remove takes the key from slot.
 	Remove(slot uint32)
 	// Move renames a slot.
@@ -45,6 +47,8 @@ type Index[T any] interface {
 	Move(from, to uint32)
 	// Truncate says that slots at and above n are gone.
 	Truncate(n int)
+	// Expect says that there may soon be n slots.
+	Expect(n int)
 
 	// Warm reads what Drop will read of slot, while the writer waits for other memory, and
 	// changes nothing. It returns something that depends on what it read.
