@@ -171,19 +171,24 @@ func BenchmarkResync(b *testing.B) {
 // knownObjects is a store that has what a relist finds.
 type knownObjects map[name]*object
 
-func (k knownObjects) Get(key name) (*object, bool)  { obj, ok := k[key]; return obj, ok }
+func (k knownObjects) Get(key name) (*object, bool) { obj, ok := k[key]; return obj, ok }
+func (k knownObjects) Len() int                     { return len(k) }
+
 func (k knownObjects) All() iter.Seq2[name, *object] { return maps.All(k) }
 
 // BenchmarkReplace is a list of 100,000 with as many known, and its way out.
 func BenchmarkReplace(b *testing.B) {
 	const n = 100_000
 	ctx, known := context.Background(), knownObjects{}
-	var list List[name, *object]
-	for _, key := range names(n) {
+	whole, half := &Items[name, *object]{}, &Items[name, *object]{}
+	for i, key := range names(n) {
 		known[key] = &object{key}
-		list.Items = append(list.Items, Item[name, *object]{Key: key, Object: known[key]})
+		whole.Set(key, known[key])
+		if i < n/2 {
+			half.Set(key, known[key])
+		}
 	}
-	for missing, items := range map[string][]Item[name, *object]{"none": list.Items, "half": list.Items[:n/2]} {
+	for missing, items := range map[string]*Items[name, *object]{"none": whole, "half": half} {
 		b.Run("missing="+missing, func(b *testing.B) {
 			f := New[name, *object](known, Options{})
 			b.ReportAllocs()

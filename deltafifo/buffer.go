@@ -17,20 +17,30 @@ const (
 // entry is one key of a buffer with its deltas, oldest first.
 type entry[K comparable, T any] struct {
 	key    K
-	list   uint64 // number of the Replace that listed the key, zero if none did; in flight, or givenBack
+	list   uint64 // number of the Replace that listed the key, zero if none did
 	deltas []Delta[T]
 }
 
 func (e *entry[K, T]) last() *Delta[T] { return &e.deltas[len(e.deltas)-1] }
 
 // buffer is a batch in the making: entries in order of first arrival, and where they are.
+//
+// A list that came when nothing was pending stays as it came and stands before the entries:
+// its items have a Replaced delta each. When one of them gets another delta, all become
+// entries. So a large list, which the consumer takes at once as a rule, costs nothing more.
+// The keys of a buffer are numbered: first those of list, then the entries.
 type buffer[K comparable, T any] struct {
+	list    *Items[K, T] // nil for none; no entry has a key of it
+	number  uint64       // of the Replace that list came with
+	initial bool         // list is the initial one
+
 	entries     []entry[K, T] // those beyond the length are empty but keep room for deltas
 	at          map[K]int
 	chunk       []Delta[T] // rest of the last one, unused
 	room        int        // number of deltas that the entries have room for, used or not
 	deltas      int
-	returned    int // of the deltas, the number of those that were given back
+	returned    int      // of the deltas, the number of those that were given back
+	given       []uint64 // in flight: a set bit for the number of a key that was given back
 	rv          string
 	moved       bool // the batch brings its store to rv
 	endsInitial bool
@@ -43,8 +53,101 @@ func newBuffer[K comparable, T any]() *buffer[K, T] {
 
 func (b *buffer[K, T]) empty() bool { return b.deltas == 0 && !b.moved }
 
+// takeList makes list the first keys of an empty buffer.
+func (b *buffer[K, T]) takeList(list *Items[K, T], number uint64, initial bool) {
+	b.list, b.number, b.initial = list, number, initial
+	b.deltas = list.Len()
+}
+
+// expand makes entries of the list's items.
+func (b *buffer[K, T]) expand() {
+	if b.list == nil {
+		return
+	}
+	whole := newBuffer[K, T]()
+	whole.reserve(b.keys())
+	for n := range b.keys() {
+		e := whole.add(b.key(n))
+		if e.list = b.number; n >= b.list.Len() {
+			e.list = b.entries[n-b.list.Len()].list
+		}
+		for _, d := range b.deltasOf(n) {
+			whole.append(e, d)
+		}
+	}
+	whole.returned, whole.rv, whole.moved, whole.endsInitial = b.returned, b.rv, b.moved, b.endsInitial
+	*b = *whole
+}
+
+// keys returns the number of keys.
+func (b *buffer[K, T]) keys() int { return b.list.Len() + len(b.entries) }
+
+// key returns the key of a number.
+func (b *buffer[K, T]) key(n int) K {
+	if listed := b.list.Len(); n >= listed {
+		return b.entries[n-listed].key
+	}
+	return b.list.item(n).Key
+}
+
+// last returns the last delta of a number.
+func (b *buffer[K, T]) last(n int) Delta[T] {
+	if listed := b.list.Len(); n >= listed {
+		return *b.entries[n-listed].last()
+	}
+	return b.listed(b.list.item(n).Object)
+}
+
+// deltasOf returns all deltas of a number. For an item of the list it allocates.
+func (b *buffer[K, T]) deltasOf(n int) []Delta[T] {
+	if listed := b.list.Len(); n >= listed {
+		return b.entries[n-listed].deltas
+	}
+	return []Delta[T]{b.last(n)}
+}
+
+// listed returns the delta of an item of the list.
+func (b *buffer[K, T]) listed(obj T) Delta[T] {
+	return Delta[T]{Type: Replaced, Initial: b.initial, Object: obj}
+}
+
+// eachListed calls yield for the items of the list, and returns false if that did.
+func (b *buffer[K, T]) eachListed(yield func(K, []Delta[T]) bool) bool {
+	one := make([]Delta[T], 1) // not the buffer's: there may be an iteration within another
+	for _, chunk := range b.list.chunks {
+		for i := range chunk {
+			one[0] = b.listed(chunk[i].Object)
+			if !yield(chunk[i].Key, one[:1:1]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// numberOf returns the number of key.
+func (b *buffer[K, T]) numberOf(key K) (int, bool) {
+	if n, ok := b.list.number(key); ok {
+		return n, true
+	}
+	i, ok := b.at[key]
+	return b.list.Len() + i, ok
+}
+
+// has reports whether key has deltas. Nothing has none.
+func (b *buffer[K, T]) has(key K) bool {
+	if b == nil {
+		return false
+	}
+	_, ok := b.numberOf(key)
+	return ok
+}
+
 // find returns the entry of key, or nil. It is valid until the next add.
 func (b *buffer[K, T]) find(key K) *entry[K, T] {
+	if _, ok := b.list.number(key); ok {
+		b.expand()
+	}
 	if i, ok := b.at[key]; ok {
 		return &b.entries[i]
 	}
@@ -138,6 +241,19 @@ func (b *buffer[K, T]) moveTo(rv string) {
 	}
 }
 
+// giveBack notes that the key of a number was given back, and reports whether that is new.
+func (b *buffer[K, T]) giveBack(n int) bool {
+	for n>>6 >= len(b.given) {
+		b.given = append(b.given, 0)
+	}
+	word, bit := &b.given[n>>6], uint64(1)<<(n&63)
+	if *word&bit != 0 {
+		return false
+	}
+	*word |= bit
+	return true
+}
+
 // reset empties the buffer, so that it pins no object and can be filled anew without
 // allocating. It returns nil if the buffer has room for more than most deltas, or for
 // far more than were in it lately: it would pin memory, as a Go map does not shrink.
@@ -158,7 +274,7 @@ func (b *buffer[K, T]) reset(most int) *buffer[K, T] {
 	}
 	*b = buffer[K, T]{
 		entries: b.entries[:0], at: b.at, chunk: b.chunk,
-		room: b.room, tooLarge: b.tooLarge,
+		given: b.given[:0], room: b.room, tooLarge: b.tooLarge,
 	}
 	return b
 }

@@ -91,29 +91,29 @@ func TestBurstsAreRemembered(t *testing.T) {
 
 // A list makes its room at once; what grows by doubling needs three times the memory.
 func TestReplaceAllocatesAtOnce(t *testing.T) {
-	var list List[int, int]
+	list := List[int, int]{Items: &Items[int, int]{}}
 	for key := range 10000 {
-		list.Items = append(list.Items, Item[int, int]{Key: key})
+		list.Items.Set(key, 0)
 	}
 	small := testing.AllocsPerRun(5, func() { _ = New[int, int](nil, Options{}).pending.empty() })
 	n := testing.AllocsPerRun(5, func() { must(t, New[int, int](nil, Options{}).Replace(never, list)) })
 	if n > small+40 { // the map's tables; growing makes about 150
-		t.Errorf("%g allocations for a list of %d", n, len(list.Items))
+		t.Errorf("%g allocations for a list of %d", n, list.Items.Len())
 	}
 }
 
 // A list that is far beyond the limit is not what comes every day.
 func TestLargeListIsForgottenAtOnce(t *testing.T) {
 	f := New[int, int](nil, Options{Limit: 100})
-	var list List[int, int]
+	list := List[int, int]{Items: &Items[int, int]{}}
 	for key := range 10 * 100 {
-		list.Items = append(list.Items, Item[int, int]{Key: key})
+		list.Items.Set(key, 0)
 	}
 	if err := f.Replace(never, list); err != nil {
 		t.Fatal(err)
 	}
 	f.check(t)
-	if b, err := f.Pop(never); err != nil || b.Len() != len(list.Items) {
+	if b, err := f.Pop(never); err != nil || b.Len() != list.Items.Len() {
 		t.Fatalf("got %d deltas, error %v", b.Len(), err)
 	}
 	cycle(t, f, 1, 1)

@@ -38,7 +38,7 @@ func (f *DeltaFIFO[K, T]) verify() error {
 		return fmt.Errorf("%d deltas in flight were given back before", f.retrying)
 	}
 	if b := f.spare; b != nil {
-		if !b.empty() || b.rv != "" || b.endsInitial || len(b.entries) > 0 {
+		if !b.empty() || b.rv != "" || b.endsInitial || len(b.entries) > 0 || b.list != nil || len(b.given) > 0 {
 			return fmt.Errorf("spare: not empty")
 		}
 		if err := b.verify(); err != nil {
@@ -55,9 +55,15 @@ func (b *buffer[K, T]) verify() error {
 	if b.rv != "" && !b.moved {
 		return fmt.Errorf("at %q but never moved", b.rv)
 	}
-	total := 0
+	total := b.list.Len()
+	if err := b.list.verify(); err != nil {
+		return fmt.Errorf("list: %w", err)
+	}
 	for i := range b.entries {
 		e := &b.entries[i]
+		if _, ok := b.list.number(e.key); ok {
+			return fmt.Errorf("entry %d is of a listed key", i)
+		}
 		if at, ok := b.at[e.key]; !ok || at != i {
 			return fmt.Errorf("entry %d is placed at %d, %t", i, at, ok)
 		}
@@ -73,6 +79,33 @@ func (b *buffer[K, T]) verify() error {
 		return fmt.Errorf("%d deltas, noted as %d", total, b.deltas)
 	}
 	return b.verifyUnused()
+}
+
+func (l *Items[K, T]) verify() error {
+	if l.Len() == 0 {
+		return nil
+	}
+	n := 0
+	for i, chunk := range l.chunks {
+		if len(chunk) == 0 || len(chunk) != itemsLen && i < len(l.chunks)-1 {
+			return fmt.Errorf("%d items in chunk %d", len(chunk), i)
+		}
+		for i := range chunk {
+			if at, ok := l.number(chunk[i].Key); !ok || at != n {
+				return fmt.Errorf("item %d is placed at %d, %t", n, at, ok)
+			}
+			n++
+		}
+		for i := len(chunk); i < cap(chunk); i++ {
+			if !zero(&chunk[:cap(chunk)][i]) {
+				return fmt.Errorf("unused item %d is not empty", i)
+			}
+		}
+	}
+	if n != l.n || l.at.Len() != n {
+		return fmt.Errorf("%d items, noted as %d and %d", n, l.n, l.at.Len())
+	}
+	return nil
 }
 
 func (e *entry[K, T]) verify() error {
@@ -139,6 +172,22 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"spare: not empty": func(f *queue) {
 			f.spare = newBuffer[int, int]()
 			f.spare.push(1, Delta[int]{Type: Added})
+		},
+		"entry 0 is of a listed key": func(f *queue) {
+			f.pending.list = ItemsOf(Item[int, int]{Key: 1})
+			f.pending.deltas++
+		},
+		"list: item 0 is placed at": func(f *queue) {
+			f.pending.list = ItemsOf(Item[int, int]{Key: 7})
+			f.pending.list.chunks[0][0].Key = 8
+		},
+		"list: unused item 1 is not empty": func(f *queue) {
+			f.pending.list = ItemsOf(Item[int, int]{Key: 7})
+			f.pending.list.chunks[0] = append(f.pending.list.chunks[0], Item[int, int]{Key: 8})[:1]
+		},
+		"list: 1 items, noted as 2": func(f *queue) {
+			f.pending.list = ItemsOf(Item[int, int]{Key: 7})
+			f.pending.list.n++
 		},
 		"places for":          func(f *queue) { delete(f.pending.at, 1) },
 		"is placed at":        func(f *queue) { f.pending.at[1], f.pending.at[2] = 1, 0 },

@@ -55,12 +55,6 @@ type Delta[T any] struct {
 	Object T
 }
 
-// Item is one object of a list.
-type Item[K comparable, T any] struct {
-	Key    K
-	Object T
-}
-
 // Batch is everything that was pending at one Pop. It may be used until the next Pop,
 // which takes its memory for another one. The zero Batch is empty.
 type Batch[K comparable, T any] struct {
@@ -68,10 +62,11 @@ type Batch[K comparable, T any] struct {
 }
 
 // All returns the keys of the batch, each with its deltas, never none. It can be ranged
-// over more than once and does not allocate. The slices belong to the queue.
+// over more than once and does not allocate for each key. The slices belong to the queue
+// and may be used until the next key is asked for.
 func (b Batch[K, T]) All() iter.Seq2[K, []Delta[T]] {
 	return func(yield func(K, []Delta[T]) bool) {
-		if b.buf == nil {
+		if b.buf == nil || b.buf.list.Len() > 0 && !b.buf.eachListed(yield) {
 			return
 		}
 		for i := range b.buf.entries {

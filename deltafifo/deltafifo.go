@@ -19,6 +19,8 @@ const DefaultLimit = 1024
 type Known[K comparable, T any] interface {
 	// Get returns the object of key.
 	Get(key K) (T, bool)
+	// Len returns the number of objects.
+	Len() int
 	// All returns every key with its object.
 	All() iter.Seq2[K, T]
 }

@@ -111,7 +111,7 @@ func TestBadKeys(t *testing.T) {
 			"Update": f.Update(never, bad, 1, "2"),
 			"Delete": f.Delete(never, bad, 1, "2"),
 			"Replace": f.Replace(never, List[any, int]{
-				Items: []Item[any, int]{{Key: "other"}, {Key: bad}}, ResourceVersion: "2",
+				Items: ItemsOf(Item[any, int]{Key: "other"}, Item[any, int]{Key: bad}), ResourceVersion: "2",
 			}),
 		} {
 			if !errors.Is(err, ErrBadKey) {

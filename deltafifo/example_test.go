@@ -46,7 +46,7 @@ func ExampleDeltaFIFO_Replace() {
 	ctx := context.Background()
 	queue := deltafifo.New(deltafifo.Known[string, int](known{"web": 1, "db": 1}), deltafifo.Options{})
 	_ = queue.Replace(ctx, deltafifo.List[string, int]{
-		Items:           []deltafifo.Item[string, int]{{Key: "web", Object: 7}},
+		Items:           deltafifo.ItemsOf(deltafifo.Item[string, int]{Key: "web", Object: 7}),
 		ResourceVersion: "200",
 	})
 
@@ -131,5 +131,7 @@ func ExampleDeltaFIFO_Resync() {
 // known is a store for the example.
 type known map[string]int
 
-func (k known) Get(key string) (int, bool)  { obj, ok := k[key]; return obj, ok }
+func (k known) Get(key string) (int, bool) { obj, ok := k[key]; return obj, ok }
+func (k known) Len() int                   { return len(k) }
+
 func (k known) All() iter.Seq2[string, int] { return maps.All(k) }

@@ -83,20 +83,20 @@ func TestDoneBatchPinsNothing(t *testing.T) {
 			return 10 * keys
 		},
 		"a list": func(f *DeltaFIFO[int, *blob], tr *tracker) int {
-			var list List[int, *blob]
+			list := List[int, *blob]{Items: &Items[int, *blob]{}}
 			for i := range 2 * keys {
-				list.Items = append(list.Items, Item[int, *blob]{Key: i % keys, Object: tr.object()})
+				list.Items.Set(i%keys, tr.object())
 			}
 			must(t, f.Replace(never, list), f.Replace(never, List[int, *blob]{}))
 			return 2 * keys
 		},
 		"a list of many": func(f *DeltaFIFO[int, *blob], tr *tracker) int {
-			var list List[int, *blob]
+			list := List[int, *blob]{Items: &Items[int, *blob]{}}
 			for i := range 10000 {
-				list.Items = append(list.Items, Item[int, *blob]{Key: i, Object: tr.object()})
+				list.Items.Set(i, tr.object())
 			}
 			must(t, f.Replace(never, list))
-			return len(list.Items)
+			return list.Items.Len()
 		},
 	}
 	for name, fill := range fills {
@@ -125,7 +125,7 @@ func TestReplacedObjectsGo(t *testing.T) {
 	f := New[int, *blob](nil, Options{})
 	listed, gone := &tracker{}, &tracker{}
 	item := func(tr *tracker) Item[int, *blob] { return Item[int, *blob]{Key: 1, Object: tr.object()} }
-	must(t, f.Replace(never, List[int, *blob]{Items: []Item[int, *blob]{item(gone), item(gone), item(listed)}}))
+	must(t, f.Replace(never, List[int, *blob]{Items: ItemsOf(item(gone), item(gone), item(listed))}))
 	if alive := gone.alive(); alive != 0 {
 		t.Errorf("%d objects are kept that a later item of the list replaced", alive)
 	}

@@ -34,6 +34,12 @@ func (s *shelf[T]) Get(key int) (T, bool) {
 	return obj, ok
 }
 
+func (s *shelf[T]) Len() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.m)
+}
+
 func (s *shelf[T]) All() iter.Seq2[int, T] {
 	return func(yield func(int, T) bool) {
 		s.mu.RLock()

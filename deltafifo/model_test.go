@@ -25,6 +25,7 @@ type model struct {
 	ends       bool
 	lists      int
 	closed     bool
+	inFlight   bool // there is a batch in processing, if only a resourceVersion
 }
 
 // put is one delta of the model.
@@ -98,10 +99,35 @@ func (m *model) delete(key, time, obj int, rv string) {
 	}
 }
 
-func (m *model) replace(keys, time int, list List[int, int]) {
+// spared returns the keys of the items that the consumer need not be told of.
+func (m *model) spared(items []Item[int, int], list List[int, int]) map[int]bool {
+	if list.Unchanged == nil || m.store == nil || m.inFlight || len(m.pending) > 0 {
+		return nil
+	}
+	newest, same := map[int]int{}, map[int]bool{}
+	for _, item := range items {
+		newest[item.Key] = item.Object
+	}
+	for key, obj := range newest {
+		if known, ok := m.store.Get(key); ok && known == obj {
+			same[key] = true
+		}
+	}
+	if len(newest)-len(same) > len(newest)/8 {
+		return nil
+	}
+	return same
+}
+
+func (m *model) replace(keys, time int, items []Item[int, int], list List[int, int]) {
+	spared := m.spared(items, list)
 	m.lists++
 	listed := map[int]bool{}
-	for i, item := range list.Items {
+	for i, item := range items {
+		if spared[item.Key] {
+			listed[item.Key] = true
+			continue
+		}
 		d := Delta[int]{Type: Replaced, Initial: m.lists == 1, Object: item.Object}
 		if listed[item.Key] {
 			lastOf(m.pending, item.Key).delta = d
@@ -114,7 +140,7 @@ func (m *model) replace(keys, time int, list List[int, int]) {
 		obj, ok := m.newest(key)
 		if ok && !listed[key] && (list.Keep == nil || !list.Keep(key, obj)) {
 			d := Delta[int]{Type: Deleted, FinalStateUnknown: true, Object: obj}
-			m.put(key, time+len(list.Items), d, "")
+			m.put(key, time+len(items), d, "")
 		}
 	}
 	if m.lists == 1 {
@@ -156,7 +182,7 @@ func (m *model) requeue(key, time int) bool {
 // processed ends the batch in flight.
 func (m *model) processed() {
 	m.synced = m.synced || m.ending
-	m.processing, m.retrying, m.ending = nil, 0, false
+	m.processing, m.retrying, m.ending, m.inFlight = nil, 0, false, false
 }
 
 // take makes what is pending the batch in flight and returns it.
@@ -166,7 +192,7 @@ func (m *model) take() (batch model) {
 		return model{}
 	}
 	batch = *m
-	m.processing, m.given, m.ending = m.pending, map[int]bool{}, m.ends
+	m.processing, m.given, m.ending, m.inFlight = m.pending, map[int]bool{}, m.ends, true
 	for _, p := range m.processing {
 		if p.again {
 			m.retrying++
@@ -298,16 +324,48 @@ func (s *script) bookmark() {
 	}
 }
 
+// items returns those of a list: any, or what the store has, save for some.
+func (s *script) items() (items []Item[int, int]) {
+	if s.choose.IntN(2) == 0 {
+		for range s.choose.IntN(s.keys + 2) { // none now and then, and some more than once
+			items = append(items, Item[int, int]{Key: s.key(), Object: s.object()})
+		}
+		return items
+	}
+	for key := range s.keys {
+		obj, ok := s.store.Get(key)
+		switch s.choose.IntN(24) {
+		case 0:
+			continue
+		case 1:
+			obj, ok = s.object(), true
+		case 2:
+			items = append(items, Item[int, int]{Key: s.key(), Object: s.object()})
+		}
+		if ok {
+			items = append(items, Item[int, int]{Key: key, Object: obj})
+		}
+	}
+	return items
+}
+
 func (s *script) replace() {
 	list := List[int, int]{ResourceVersion: s.version()}
-	for range s.choose.IntN(s.keys + 2) { // none now and then, and some more than once
-		list.Items = append(list.Items, Item[int, int]{Key: s.key(), Object: s.object()})
+	items := s.items()
+	list.Items = ItemsOf(items...)
+	if len(items) == 0 && s.choose.IntN(2) == 0 {
+		list.Items = nil
+	}
+	if s.choose.IntN(4) > 0 {
+		list.Unchanged = func() func(known, listed int) bool {
+			return func(known, listed int) bool { return known == listed }
+		}
 	}
 	if kept := s.choose.IntN(256); kept%2 == 0 {
 		list.Keep = func(key, _ int) bool { return kept>>(key%8)&1 != 0 }
 	}
 	if s.returned(s.queue.Replace(never, list)) {
-		s.model.replace(s.keys, s.time, list)
+		s.model.replace(s.keys, s.time, items, list)
 	}
 }
 

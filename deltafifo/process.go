@@ -3,12 +3,7 @@ package deltafifo
 import (
 	"context"
 	"errors"
-	"math"
 )
-
-// givenBack is the list number of an entry in flight that was given back. Lists are not
-// looked at in flight, and no program gets to so many.
-const givenBack = math.MaxUint64
 
 // Requeue gives back a key of the batch in flight that could not be processed: all its
 // deltas of the batch become pending again, before those that came meanwhile. The key
@@ -31,22 +26,23 @@ func (f *DeltaFIFO[K, T]) Requeue(key K) error {
 	if f.inFlight == nil {
 		return ErrNotInFlight
 	}
-	e := f.inFlight.find(key)
-	if e == nil || e.list == givenBack {
+	n, ok := f.inFlight.numberOf(key)
+	if !ok || !f.giveBack(n) {
 		return ErrNotInFlight
 	}
-	f.giveBack(e)
 	return nil
 }
 
-// giveBack puts the deltas of an entry in flight back, once. There is nobody to be woken:
-// while something is in flight, the consumer does not wait. Called with the lock held.
-func (f *DeltaFIFO[K, T]) giveBack(e *entry[K, T]) {
-	if e.list == givenBack {
-		return
+// giveBack puts the deltas of a key in flight back and returns true, once. There is nobody
+// to be woken: while something is in flight, the consumer does not wait. Called with the
+// lock held.
+func (f *DeltaFIFO[K, T]) giveBack(n int) bool {
+	b := f.inFlight
+	if !b.giveBack(n) {
+		return false
 	}
-	e.list = givenBack
-	f.pending.prepend(e.key, e.deltas)
+	f.pending.prepend(b.key(n), b.deltasOf(n))
+	return true
 }
 
 // Process is [DeltaFIFO.Pop] for a consumer that takes one key at a time: it waits until
@@ -94,27 +90,27 @@ func (f *DeltaFIFO[K, T]) Process(ctx context.Context, process func(key K, delta
 	return errors.Join(err, &ProcessError[K]{Failed: failed})
 }
 
-// retry gives back entry i of the batch in flight, unless the queue is closed.
-func (f *DeltaFIFO[K, T]) retry(i int) bool {
+// retry gives back key n of the batch in flight, unless the queue is closed.
+func (f *DeltaFIFO[K, T]) retry(n int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
 		return false
 	}
-	f.giveBack(&f.inFlight.entries[i])
+	f.giveBack(n)
 	return true
 }
 
-// leave ends the batch in flight, of which the entries from the given one on have not
+// leave ends the batch in flight, of which the keys from the given one on have not
 // been processed.
 func (f *DeltaFIFO[K, T]) leave(from int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	left := f.inFlight.entries[from:]
-	for i := range left {
-		f.giveBack(&left[i])
+	keys := f.inFlight.keys()
+	for n := from; n < keys; n++ {
+		f.giveBack(n)
 	}
-	if len(left) > 0 && f.inFlight.endsInitial {
+	if from < keys && f.inFlight.endsInitial {
 		f.inFlight.endsInitial, f.pending.endsInitial = false, true
 	}
 	f.processed()

@@ -49,35 +49,49 @@ func (f *DeltaFIFO[K, T]) Bookmark(ctx context.Context, resourceVersion string) 
 
 // List is a whole collection, as Replace takes it.
 type List[K comparable, T any] struct {
-	// Items are the objects. Of two with one key the later counts.
-	Items []Item[K, T]
+	// Items are the objects; nil for none.
+	Items *Items[K, T]
 	// ResourceVersion is the list's.
 	ResourceVersion string
 	// Keep says which missing keys are not deleted, since the list may have them after
 	// all; it gets the newest object known of each, pending or not. Nil keeps none. It runs
 	// under the queue's lock and must not use the queue.
 	Keep func(K, T) bool
+	// Unchanged spares the consumer the items that did not change. It is called once, when
+	// nothing is pending or in flight, so that all there is to be known is in the Known
+	// store. The function that it returns, if any, says which items are as good as what is
+	// known: they get no delta, unless most items did change. Nil has all put. Both run
+	// under the queue's lock and must not use the queue.
+	Unchanged func() func(known, listed T) bool
 }
 
-// Replace puts a Replaced delta for every item of list, and a Deleted one with an unknown
-// final state for every key that exists and is not in it. O(items + known keys), under
+// Replace puts a Replaced delta for every item of list, save for those that are unchanged,
+// and a Deleted one with an unknown final state for every key that exists and is not in it.
+// When nothing is pending, the list becomes a batch as it is. O(items + known keys), under
 // the lock. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list List[K, T]) error {
-	for i := range list.Items {
-		if !f.keys.OK(list.Items[i].Key) {
-			return ErrBadKey
-		}
+	if list.Items != nil && list.Items.bad {
+		return ErrBadKey
 	}
 	if err := f.admit(ctx); err != nil {
 		return err
 	}
 	defer f.mu.Unlock()
 	f.lists++
-	f.pending.reserve(len(list.Items))
-	for _, item := range list.Items {
-		f.listed(item)
+	all := false
+	if f.pending.deltas > 0 {
+		f.putItems(list.Items)
+	} else if changed, complete, ok := f.changed(list); ok {
+		for _, n := range changed {
+			f.listed(*list.Items.item(n))
+		}
+		all = complete
+	} else {
+		f.pending.takeList(list.Items, f.lists, f.lists == 1)
 	}
-	f.deleteMissing(list.Keep)
+	if !all {
+		f.deleteMissing(list.Items, list.Keep)
+	}
 	if f.lists == 1 {
 		f.pending.endsInitial = true
 		f.pending.moved = true // an empty list must reach the consumer too
@@ -86,24 +100,65 @@ func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list List[K, T]) error {
 	return nil
 }
 
-// listed puts the Replaced delta of one item. Called with the lock held.
-func (f *DeltaFIFO[K, T]) listed(item Item[K, T]) {
-	d := Delta[T]{Type: Replaced, Initial: f.lists == 1, Object: item.Object}
-	e := f.pending.find(item.Key)
-	switch {
-	case e == nil:
-		e = f.pending.add(item.Key)
-	case e.list == f.lists:
-		*e.last() = d
-		return
+// mostChanged is the share of a list's items that may have changed for the others to be
+// looked for.
+const mostChanged = 1. / 8
+
+// changed returns the numbers of the items that the consumer has to be told of, and whether
+// the list has all that is known. ok says that this can be told and that they are few.
+// Called with the lock held and nothing pending.
+func (f *DeltaFIFO[K, T]) changed(list List[K, T]) (numbers []int, all, ok bool) {
+	if f.known == nil || f.inFlight != nil || list.Unchanged == nil {
+		return nil, false, false
 	}
-	e.list = f.lists
-	f.pending.append(e, d)
+	most := int(mostChanged * float64(list.Items.Len()))
+	if list.Items.Len()-f.known.Len() > most {
+		return nil, false, false
+	}
+	unchanged := list.Unchanged()
+	if unchanged == nil {
+		return nil, false, false
+	}
+	found := 0
+	for n := range list.Items.Len() {
+		item := list.Items.item(n)
+		old, had := f.known.Get(item.Key)
+		if had {
+			if found++; unchanged(old, item.Object) {
+				continue
+			}
+		}
+		if len(numbers) == most {
+			return nil, false, false
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers, found == f.known.Len(), true
 }
 
-// deleteMissing puts a Deleted delta for every key that exists and that the current list
-// does not have. Called with the lock held.
-func (f *DeltaFIFO[K, T]) deleteMissing(keep func(K, T) bool) {
+// putItems puts the Replaced deltas of a list that comes when something is pending. Called
+// with the lock held.
+func (f *DeltaFIFO[K, T]) putItems(items *Items[K, T]) {
+	f.pending.expand()
+	f.pending.reserve(items.Len())
+	for n := range items.Len() {
+		f.listed(*items.item(n))
+	}
+}
+
+// listed puts the Replaced delta of one item. Called with the lock held.
+func (f *DeltaFIFO[K, T]) listed(item Item[K, T]) {
+	e := f.pending.find(item.Key)
+	if e == nil {
+		e = f.pending.add(item.Key)
+	}
+	e.list = f.lists
+	f.pending.append(e, Delta[T]{Type: Replaced, Initial: f.lists == 1, Object: item.Object})
+}
+
+// deleteMissing puts a Deleted delta for every key that exists and that the current list,
+// with the given items, does not have. Called with the lock held.
+func (f *DeltaFIFO[K, T]) deleteMissing(items *Items[K, T], keep func(K, T) bool) {
 	gone := func(e *entry[K, T], key K, obj T) {
 		if keep != nil && keep(key, obj) {
 			return
@@ -118,11 +173,10 @@ func (f *DeltaFIFO[K, T]) deleteMissing(keep func(K, T) bool) {
 			gone(e, e.key, e.last().Object)
 		}
 	}
-	if f.inFlight != nil {
-		for i := range f.inFlight.entries {
-			e := &f.inFlight.entries[i]
-			if e.last().Type != Deleted && f.pending.find(e.key) == nil {
-				gone(nil, e.key, e.last().Object)
+	if b := f.inFlight; b != nil {
+		for n := range b.keys() {
+			if last := b.last(n); last.Type != Deleted && !f.pending.has(b.key(n)) {
+				gone(nil, b.key(n), last.Object)
 			}
 		}
 	}
@@ -130,7 +184,7 @@ func (f *DeltaFIFO[K, T]) deleteMissing(keep func(K, T) bool) {
 		return
 	}
 	for key, obj := range f.known.All() {
-		if f.pending.find(key) == nil && (f.inFlight == nil || f.inFlight.find(key) == nil) {
+		if _, ok := items.number(key); !ok && !f.pending.has(key) && !f.inFlight.has(key) {
 			gone(nil, key, obj)
 		}
 	}
@@ -139,12 +193,12 @@ func (f *DeltaFIFO[K, T]) deleteMissing(keep func(K, T) bool) {
 // exists reports whether key has an object, by the newest that is known of it. Called
 // with the lock held.
 func (f *DeltaFIFO[K, T]) exists(key K) bool {
-	if e := f.pending.find(key); e != nil {
-		return e.last().Type != Deleted
-	}
-	if f.inFlight != nil {
-		if e := f.inFlight.find(key); e != nil {
-			return e.last().Type != Deleted
+	for _, b := range []*buffer[K, T]{f.pending, f.inFlight} {
+		if b == nil {
+			continue
+		}
+		if n, ok := b.numberOf(key); ok {
+			return b.last(n).Type != Deleted
 		}
 	}
 	if f.known == nil {

@@ -15,7 +15,7 @@ func (f *DeltaFIFO[K, T]) Resync(ctx context.Context) error {
 		return nil
 	}
 	for key, obj := range f.known.All() {
-		if f.pending.find(key) == nil && (f.inFlight == nil || f.inFlight.find(key) == nil) {
+		if !f.pending.has(key) && !f.inFlight.has(key) {
 			f.pending.push(key, Delta[T]{Type: Sync, Object: obj})
 		}
 	}

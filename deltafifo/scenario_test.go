@@ -23,9 +23,9 @@ func describe(b Batch[int, int]) (lines []string) {
 }
 
 func listOf(items ...int) List[int, int] {
-	var list List[int, int]
+	list := List[int, int]{Items: &Items[int, int]{}}
 	for _, obj := range items {
-		list.Items = append(list.Items, Item[int, int]{Key: obj / 10, Object: obj})
+		list.Items.Set(obj/10, obj)
 	}
 	return list
 }

@@ -76,18 +76,23 @@ func (s *server) step(ctx context.Context, f *DeltaFIFO[int, int]) error {
 
 // list returns what is there after a time in which the queue was told nothing.
 func (s *server) list(rv string) (List[int, int], map[int]int) {
-	list := List[int, int]{ResourceVersion: rv}
+	var items []Item[int, int]
 	next, kept := map[int]int{}, map[int]bool{}
+	quiet := s.rnd.IntN(2) == 0 // little has happened
 	for key := range s.keys {
 		old, existed := s.told[key]
-		switch s.rnd.IntN(4) {
+		fate := s.rnd.IntN(4)
+		if quiet && s.rnd.IntN(8) > 0 {
+			fate = 0
+		}
+		switch fate {
 		case 0: // as it was
 			if existed {
-				list.Items, next[key] = append(list.Items, Item[int, int]{key, old}), old
+				items, next[key] = append(items, Item[int, int]{key, old}), old
 			}
 		case 1: // new or changed
 			s.objects++
-			list.Items, next[key] = append(list.Items, Item[int, int]{key, s.objects}), s.objects
+			items, next[key] = append(items, Item[int, int]{key, s.objects}), s.objects
 		case 2: // not readable
 			kept[key] = true
 			if existed {
@@ -95,12 +100,17 @@ func (s *server) list(rv string) (List[int, int], map[int]int) {
 			}
 		}
 	}
-	s.rnd.Shuffle(len(list.Items), func(i, j int) {
-		list.Items[i], list.Items[j] = list.Items[j], list.Items[i]
+	s.rnd.Shuffle(len(items), func(i, j int) {
+		items[i], items[j] = items[j], items[i]
 	})
-	if len(list.Items) > 0 && s.rnd.IntN(4) == 0 { // twice, as when pages overlap
-		first := list.Items[0]
-		list.Items = slices.Insert(list.Items, 0, Item[int, int]{first.Key, -1})
+	if len(items) > 0 && s.rnd.IntN(4) == 0 { // twice, as when pages overlap
+		items = slices.Insert(items, 0, Item[int, int]{items[0].Key, -1})
+	}
+	list := List[int, int]{Items: ItemsOf(items...), ResourceVersion: rv}
+	if s.rnd.IntN(3) > 0 {
+		list.Unchanged = func() func(known, listed int) bool {
+			return func(known, listed int) bool { return known == listed }
+		}
 	}
 	if len(kept) > 0 || s.rnd.IntN(2) == 0 {
 		list.Keep = func(key, _ int) bool { return kept[key] }
@@ -148,7 +158,8 @@ func (c *client) take(f *DeltaFIFO[int, int], b Batch[int, int]) {
 		for _, d := range deltas {
 			c.judge(key, d)
 		}
-		c.todo = append(c.todo, func() { c.store.commit(key, deltas) })
+		last := slices.Clone(deltas) // that of a list is gone with the next key
+		c.todo = append(c.todo, func() { c.store.commit(key, last) })
 	}
 	if initial && !b.EndsInitialList() || b.EndsInitialList() && c.synced {
 		c.t.Fatalf("initial deltas: %t, the last of them: %t, synced before: %t", initial, b.EndsInitialList(), c.synced)

@@ -159,9 +159,9 @@ func TestBackPressure(t *testing.T) {
 func TestReplaceIsTakenWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWaitQueue(2)
-		var list List[int, int]
+		list := List[int, int]{Items: &Items[int, int]{}}
 		for key := range 10 {
-			list.Items = append(list.Items, Item[int, int]{Key: key})
+			list.Items.Set(key, 0)
 		}
 		q.add(t.Context(), 0).Want(t, nil)
 		waittest.Start(func() error { return q.Replace(t.Context(), list) }).Want(t, nil)

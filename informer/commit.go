@@ -2,18 +2,27 @@ package informer
 
 import (
 	"log/slog"
-	"slices"
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
 
-// changes is a batch on its way into the store: what to write, and the delta that each
-// write comes from.
+// changes is a batch on its way into the store: what to write, and what came of it.
 type changes[K comparable, T any] struct {
-	ops    []store.Op[K, T]
-	deltas []*deltafifo.Delta[T]
+	ops      []store.Op[K, T] // all of a small batch, a part of a large one
+	begun    int              // number of ops of the parts before
+	outcomes []outcome[T]     // of ops that were not simply additions, in order
+	failed   []*reflector.ObjectError
+}
+
+// outcome is what came of an op that was not simply an addition.
+type outcome[T any] struct {
+	at        int // number of the op in the batch
+	old       T
+	had       bool
+	unchanged bool
+	failed    bool
 }
 
 // process commits batches until the informer is to stop.
@@ -27,7 +36,6 @@ func (i *Informer[K, T]) process(s *session[K, T]) error {
 		if err := i.log.WaitLag(s.ctx, i.lag); err != nil {
 			return err
 		}
-		i.collect(&c, batch)
 		if err := i.commit(&c, batch); err != nil {
 			return err
 		}
@@ -35,15 +43,64 @@ func (i *Informer[K, T]) process(s *session[K, T]) error {
 	}
 }
 
-// collect gathers what batch writes.
-func (i *Informer[K, T]) collect(c *changes[K, T], batch deltafifo.Batch[K, T]) {
-	c.ops = slices.Grow(c.ops, batch.Len()) // at once: a large list would be copied as it grows
-	c.deltas = slices.Grow(c.deltas, batch.Len())
+// largePart is how many ops of a large batch are made at a time: all of them together would
+// be the largest part of the memory that an initial list needs.
+const largePart = 256
+
+// write brings batch into the store.
+func (i *Informer[K, T]) write(c *changes[K, T], batch deltafifo.Batch[K, T]) error {
+	rv, n := batch.ResourceVersion(), batch.Len()
+	if n > keepChanges {
+		return i.store.CommitChunks(rv, n, func(yield func([]store.Op[K, T]) bool) { i.writeParts(c, batch, yield) })
+	}
 	for key, deltas := range batch.All() {
-		for n := range deltas {
-			d := &deltas[n]
-			c.ops = append(c.ops, store.Op[K, T]{Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted})
-			c.deltas = append(c.deltas, d)
+		c.add(key, deltas)
+	}
+	if err := i.store.Commit(rv, c.ops); err != nil {
+		return err
+	}
+	i.take(c)
+	return nil
+}
+
+// writeParts makes the ops of a large batch, part by part, and takes in what came of them.
+func (i *Informer[K, T]) writeParts(c *changes[K, T], batch deltafifo.Batch[K, T], yield func([]store.Op[K, T]) bool) {
+	part := func() bool {
+		goOn := yield(c.ops)
+		i.take(c)
+		c.begun += len(c.ops)
+		clear(c.ops)
+		c.ops = c.ops[:0]
+		return goOn
+	}
+	for key, deltas := range batch.All() {
+		if c.add(key, deltas); len(c.ops) >= largePart && !part() {
+			return
+		}
+	}
+	part()
+}
+
+// add adds the ops of a key.
+func (c *changes[K, T]) add(key K, deltas []deltafifo.Delta[T]) {
+	for n := range deltas {
+		d := &deltas[n]
+		c.ops = append(c.ops, store.Op[K, T]{Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted})
+	}
+}
+
+// take takes note of what came of the ops.
+func (i *Informer[K, T]) take(c *changes[K, T]) {
+	i.detector.committed(c.ops)
+	for n := range c.ops {
+		op := &c.ops[n]
+		if op.Err != nil {
+			c.failed = append(c.failed, &reflector.ObjectError{Key: keyString(op.Key), Err: op.Err})
+		}
+		if op.Had || op.Err != nil {
+			c.outcomes = append(c.outcomes, outcome[T]{
+				at: c.begun + n, old: op.Old, had: op.Had, unchanged: op.Unchanged, failed: op.Err != nil,
+			})
 		}
 	}
 }
@@ -58,10 +115,8 @@ func (i *Informer[K, T]) commit(c *changes[K, T], batch deltafifo.Batch[K, T]) e
 	if !synced && i.hasSynced() {
 		i.logger.Debug("cache is filled", slog.Int("objects", i.store.Len()), slog.String("resourceVersion", i.store.ResourceVersion()))
 	}
-	for n := range c.ops {
-		if err := c.ops[n].Err; err != nil {
-			i.badObject(&reflector.ObjectError{Key: keyString(c.ops[n].Key), Err: err})
-		}
+	for _, bad := range c.failed {
+		i.badObject(bad)
 	}
 	return nil
 }
@@ -76,19 +131,12 @@ func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K,
 	if older(batch.ResourceVersion(), before) {
 		i.store.Rewind()
 	}
-	if err := i.store.Commit(batch.ResourceVersion(), c.ops); err != nil {
+	if err := i.write(c, batch); err != nil {
 		return err
 	}
-	i.settle(c, before)
+	i.settle(batch, before)
 	begins := !i.hasSynced()
-	for n := range c.ops {
-		if ev, ok := eventOf(&c.ops[n], c.deltas[n]); ok {
-			ev.Initial = ev.Initial && begins
-			i.log.Append(ev)
-		} else if c.ops[n].Unchanged && i.unchanged > 0 {
-			i.log.Append(Event[K, T]{Type: Updated, Sync: true, Key: ev.Key, Object: c.ops[n].Old, Old: c.ops[n].Old})
-		}
-	}
+	i.logEvents(c, batch, begins)
 	if begins && batch.EndsInitialList() {
 		i.log.Append(Event[K, T]{Type: syncedMark})
 		close(i.synced)
@@ -97,41 +145,58 @@ func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K,
 	return nil
 }
 
-// eventOf returns what the log is told of an op after its commit, and false for nothing.
-func eventOf[K comparable, T any](op *store.Op[K, T], d *deltafifo.Delta[T]) (Event[K, T], bool) {
-	ev := Event[K, T]{Key: op.Key, Object: op.Object}
+// logEvents appends the events of a batch that is in the store.
+func (i *Informer[K, T]) logEvents(c *changes[K, T], batch deltafifo.Batch[K, T], begins bool) {
+	var plain outcome[T]
+	at, outcomes := 0, c.outcomes
+	for key, deltas := range batch.All() {
+		for n := range deltas {
+			o := &plain
+			if len(outcomes) > 0 && outcomes[0].at == at {
+				o, outcomes = &outcomes[0], outcomes[1:]
+			}
+			at++
+			if ev, ok := eventOf(key, &deltas[n], o); ok {
+				ev.Initial = ev.Initial && begins
+				i.log.Append(ev)
+			} else if o.unchanged && i.unchanged > 0 {
+				i.log.Append(Event[K, T]{Type: Updated, Sync: true, Key: key, Object: o.old, Old: o.old})
+			}
+		}
+	}
+}
+
+// eventOf returns what the log is told of a delta after its commit, and false for nothing.
+func eventOf[K comparable, T any](key K, d *deltafifo.Delta[T], o *outcome[T]) (Event[K, T], bool) {
+	ev := Event[K, T]{Key: key, Object: d.Object}
+	deleted := d.Type == deltafifo.Deleted
 	switch {
-	case op.Err != nil, op.Unchanged, op.Delete && !op.Had:
+	case o.failed, o.unchanged, deleted && !o.had:
 		return ev, false
 	case d.FinalStateUnknown:
 		// The store's, which handlers saw last: the FIFO's can be one that was not taken.
-		ev.Type, ev.Object, ev.Old, ev.FinalStateUnknown = Deleted, op.Old, op.Old, true
-	case op.Delete:
-		ev.Type, ev.Old = Deleted, op.Old
-	case op.Had:
-		ev.Type, ev.Old = Updated, op.Old
+		ev.Type, ev.Object, ev.Old, ev.FinalStateUnknown = Deleted, o.old, o.old, true
+	case deleted:
+		ev.Type, ev.Old = Deleted, o.old
+	case o.had:
+		ev.Type, ev.Old = Updated, o.old
 	default:
 		ev.Type, ev.Initial = Added, d.Initial
 	}
 	return ev, true
 }
 
-// keepChanges bounds the slices that are kept from batch to batch: those of a full FIFO
-// are, those of a large list are not.
+// keepChanges is how many deltas are committed as one piece, and bounds what is kept of one
+// batch for the next: the slices of a full FIFO are, those of a large list are not.
 const keepChanges = 2 * deltafifo.DefaultLimit
 
 // reset empties c without pinning an object, or a large list's memory.
 func (c *changes[K, T]) reset() {
-	if cap(c.ops) > keepChanges {
+	if max(cap(c.ops), cap(c.outcomes)) > keepChanges {
 		*c = changes[K, T]{}
 		return
 	}
 	clear(c.ops)
-	clear(c.deltas)
-	c.ops, c.deltas = c.ops[:0], c.deltas[:0]
-}
-
-// touches reports whether c changes the object of key. O(changes).
-func (c *changes[K, T]) touches(key K) bool {
-	return slices.ContainsFunc(c.ops, func(op store.Op[K, T]) bool { return op.Key == key })
+	clear(c.outcomes)
+	*c = changes[K, T]{ops: c.ops[:0], outcomes: c.outcomes[:0]}
 }

@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/store"
 )
 
@@ -28,7 +27,8 @@ func TestChangesAreEmptiedAndLetGo(t *testing.T) {
 	fill := func(n int) {
 		for range n {
 			c.ops = append(c.ops, store.Op[string, string]{Object: "x"})
-			c.deltas = append(c.deltas, &deltafifo.Delta[string]{})
+			c.outcomes = append(c.outcomes, outcome[string]{old: "x"})
+			c.failed = append(c.failed, nil)
 		}
 	}
 	fill(10)
@@ -36,12 +36,12 @@ func TestChangesAreEmptiedAndLetGo(t *testing.T) {
 	if len(c.ops) != 0 || cap(c.ops) == 0 {
 		t.Errorf("%d of %d ops kept, want none of some", len(c.ops), cap(c.ops))
 	}
-	if c.ops[:1][0].Object != "" || c.deltas[:1][0] != nil {
+	if c.ops[:1][0].Object != "" || c.outcomes[:1][0].old != "" || c.failed != nil {
 		t.Error("reset keeps an object alive")
 	}
 	fill(keepChanges + 1)
 	c.reset()
-	if cap(c.ops) != 0 || cap(c.deltas) != 0 {
+	if cap(c.ops) != 0 || cap(c.outcomes) != 0 {
 		t.Errorf("room for %d ops kept after a large batch", cap(c.ops))
 	}
 }

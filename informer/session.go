@@ -38,7 +38,7 @@ func (i *Informer[K, T]) newSession() (*session[K, T], error) {
 		fetch.FirstVersion = &rv // or a server whose cache lags would take the store back in time
 	}
 	var err error
-	s.reflector, err = reflector.New(i.source, &sink[K, T]{Sink: pipeline.NewSink(s.fifo, i.keyOf, i.badObject), inf: i}, fetch)
+	s.reflector, err = reflector.New(i.source, &sink[K, T]{Sink: pipeline.NewSink(s.fifo, i.keyOf, i.badObject, i.unchangedAt), inf: i}, fetch)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/kinform/kinform/deltafifo"
 )
 
 const (
@@ -145,10 +147,8 @@ func (i *Informer[K, T]) caughtUp(key K, a ahead[T]) bool {
 }
 
 // settle does what is to be done after a commit that found the store at resourceVersion
-// before: the detector is told of it, and the writes that the store has caught up with are
-// taken off. Called with mu held.
-func (i *Informer[K, T]) settle(c *changes[K, T], before string) {
-	i.detector.committed(c.ops)
+// before: the writes that the store has caught up with are taken off. Called with mu held.
+func (i *Informer[K, T]) settle(batch deltafifo.Batch[K, T], before string) {
 	w := &i.written
 	if w.count.Load() == 0 {
 		return
@@ -156,7 +156,7 @@ func (i *Informer[K, T]) settle(c *changes[K, T], before string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for key, a := range w.ahead {
-		if i.caughtUp(key, a) || a.deleted && i.isNewer(c, key, a, before) {
+		if i.caughtUp(key, a) || a.deleted && i.isNewer(batch, key, a, before) {
 			w.take(key)
 		}
 	}
@@ -166,27 +166,34 @@ func (i *Informer[K, T]) settle(c *changes[K, T], before string) {
 // as far as can be told: it came when the store had got that far, or after another of its
 // key went, in one commit with it. What says how old it is caughtUp knows; a relist repeats
 // such an object, and it is no newer for that.
-func (i *Informer[K, T]) isNewer(c *changes[K, T], key K, a ahead[T], before string) bool {
+func (i *Informer[K, T]) isNewer(batch deltafifo.Batch[K, T], key K, a ahead[T], before string) bool {
 	if before == "" || older(i.store.ResourceVersion(), a.rv) {
 		return false
 	}
 	if obj, _ := i.store.Get(key); versionOf(obj) != "" {
 		return false
 	}
-	return !older(before, a.rv) && c.touches(key) || c.remakes(key)
+	return !older(before, a.rv) && touches(batch, key) || remakes(batch, key)
 }
 
-// remakes reports whether c deletes the object of key and then adds one. O(changes).
-func (c *changes[K, T]) remakes(key K) bool {
-	deleted := false
-	for n := range c.ops {
-		switch op := &c.ops[n]; {
-		case op.Key != key:
-		case op.Delete:
-			deleted = true
-		case deleted:
+// touches reports whether batch changes the object of key. O(changes).
+func touches[K comparable, T any](batch deltafifo.Batch[K, T], key K) bool {
+	for k := range batch.All() {
+		if k == key {
 			return true
 		}
+	}
+	return false
+}
+
+// remakes reports whether batch deletes the object of key and then adds one. O(changes).
+func remakes[K comparable, T any](batch deltafifo.Batch[K, T], key K) bool {
+	for k, deltas := range batch.All() {
+		if k != key {
+			continue
+		}
+		deleted := slices.IndexFunc(deltas, func(d deltafifo.Delta[T]) bool { return d.Type == deltafifo.Deleted })
+		return deleted >= 0 && slices.ContainsFunc(deltas[deleted:], func(d deltafifo.Delta[T]) bool { return d.Type != deltafifo.Deleted })
 	}
 	return false
 }

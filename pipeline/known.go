@@ -23,6 +23,13 @@ func (k *known[K, T]) Get(key K) (T, bool) {
 	return object, ok
 }
 
+// Len implements deltafifo.Known.
+func (k *known[K, T]) Len() int {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return len(k.objects)
+}
+
 // All implements deltafifo.Known.
 func (k *known[K, T]) All() iter.Seq2[K, T] {
 	k.mu.RLock()

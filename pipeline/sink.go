@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,80 +18,36 @@ type Sink[K comparable, T any] struct {
 	key  func(T) (K, error)
 	bad  func(*reflector.ObjectError)
 
-	// The list in progress: full has those of its items that fill chunks, items the rest.
-	// at says where a key is; it is nil until the list has an event other than Added, which
-	// only a streaming list can have, and with it all items are in items.
-	full    [][]deltafifo.Item[K, T]
-	items   []deltafifo.Item[K, T]
-	at      map[K]int
+	unchanged func(resourceVersion string) func(known, listed T) bool // may be nil
+
+	// The list in progress.
+	items   *deltafifo.Items[K, T] // nil for none
 	skipped []*reflector.ObjectError
 }
 
 // NewSink returns a sink for fifo. key gives an object's key and must not panic; bad hears
-// of the objects that it gives none, without their Resource. Nothing may be nil.
-func NewSink[K comparable, T any](fifo *deltafifo.DeltaFIFO[K, T], key func(T) (K, error), bad func(*reflector.ObjectError)) *Sink[K, T] {
-	return &Sink[K, T]{fifo: fifo, key: key, bad: bad}
+// of the objects that it gives none, without their Resource. unchanged is, for a list at a
+// resourceVersion, what deltafifo.List.Unchanged is, or nil. Nothing else may be nil.
+func NewSink[K comparable, T any](fifo *deltafifo.DeltaFIFO[K, T], key func(T) (K, error), bad func(*reflector.ObjectError), unchanged func(resourceVersion string) func(known, listed T) bool) *Sink[K, T] {
+	return &Sink[K, T]{fifo: fifo, key: key, bad: bad, unchanged: unchanged}
 }
 
-// Listed implements reflector.Sink.
+// Listed implements reflector.Sink. A streaming list can have events other than Added.
 func (s *Sink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
 	key, err := s.key(ev.Object)
 	if err != nil {
 		s.report(ev, err) // it has no key, so it is none that is known
 		return ctx.Err()
 	}
-	if ev.Type != reflector.Added && s.at == nil {
-		s.join()
-		s.at = make(map[K]int, len(s.items))
-		for n := range s.items {
-			s.at[s.items[n].Key] = n
-		}
+	if s.items == nil {
+		s.items = &deltafifo.Items[K, T]{}
 	}
 	if ev.Type == reflector.Deleted {
-		s.unlist(key)
+		s.items.Delete(key)
 	} else {
-		s.list(deltafifo.Item[K, T]{Key: key, Object: ev.Object})
+		s.items.Set(key, ev.Object)
 	}
 	return ctx.Err()
-}
-
-func (s *Sink[K, T]) list(item deltafifo.Item[K, T]) {
-	if n, ok := s.at[item.Key]; ok {
-		s.items[n] = item
-		return
-	}
-	if s.at != nil {
-		s.at[item.Key] = len(s.items)
-	} else if len(s.items) == listChunk {
-		s.full = append(s.full, s.items)
-		s.items = make([]deltafifo.Item[K, T], 0, listChunk)
-	}
-	s.items = append(s.items, item)
-}
-
-// listChunk is how many items of a list are kept together: a large list that grew in one
-// piece would be copied over and over, and cost five times its size.
-const listChunk = 1024
-
-// join puts all items into one piece.
-func (s *Sink[K, T]) join() {
-	if len(s.full) > 0 {
-		s.items, s.full = slices.Concat(append(s.full, s.items)...), nil
-	}
-}
-
-// unlist puts the last item in the place of key's; the order of a list means nothing.
-func (s *Sink[K, T]) unlist(key K) {
-	n, ok := s.at[key]
-	if !ok {
-		return
-	}
-	last := len(s.items) - 1
-	s.items[n] = s.items[last]
-	s.at[s.items[n].Key] = n
-	delete(s.at, key)
-	s.items[last] = deltafifo.Item[K, T]{}
-	s.items = s.items[:last]
 }
 
 // Skipped implements reflector.Sink.
@@ -101,16 +56,19 @@ func (s *Sink[K, T]) Skipped(bad *reflector.ObjectError) { s.skipped = append(s.
 // Replace implements reflector.Sink.
 func (s *Sink[K, T]) Replace(ctx context.Context, resourceVersion string) error {
 	defer s.Discard()
-	s.join()
-	return s.fifo.Replace(ctx, deltafifo.List[K, T]{
+	list := deltafifo.List[K, T]{
 		Items:           s.items,
 		ResourceVersion: resourceVersion,
 		Keep:            keeper[K, T](s.skipped),
-	})
+	}
+	if s.unchanged != nil {
+		list.Unchanged = func() func(known, listed T) bool { return s.unchanged(resourceVersion) }
+	}
+	return s.fifo.Replace(ctx, list)
 }
 
 // Discard implements reflector.Sink.
-func (s *Sink[K, T]) Discard() { s.full, s.items, s.at, s.skipped = nil, nil, nil, nil }
+func (s *Sink[K, T]) Discard() { s.items, s.skipped = nil, nil }
 
 // Apply implements reflector.Sink.
 func (s *Sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {

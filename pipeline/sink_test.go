@@ -15,7 +15,7 @@ import (
 )
 
 func newSink(key func(string) (string, error)) *Sink[string, string] {
-	return NewSink(deltafifo.New[string, string](nil, deltafifo.Options{}), key, func(*reflector.ObjectError) {})
+	return NewSink(deltafifo.New[string, string](nil, deltafifo.Options{}), key, func(*reflector.ObjectError) {}, nil)
 }
 
 // TestListInProgress gives a sink the live changes that a streaming list can have between
@@ -57,22 +57,21 @@ func TestListInProgress(t *testing.T) {
 	if want := (map[string]string{"a": "a2", "b": "b2", "d": "d2"}); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("the list is %v, want %v", got, want)
 	}
-	if s.full != nil || s.items != nil || s.at != nil {
+	if s.items != nil {
 		t.Error("the sink keeps the list after Replace")
 	}
 }
 
-// TestListInChunks lists about as many objects as fill chunks, with and without a change
-// that comes after them.
-func TestListInChunks(t *testing.T) {
-	for _, n := range []int{listChunk - 1, listChunk, listChunk + 1, 3*listChunk + 5} {
+// TestLongList lists many objects, with and without a change that comes after them.
+func TestLongList(t *testing.T) {
+	for _, n := range []int{1023, 1024, 1025, 3077} {
 		for _, change := range []bool{false, true} {
-			t.Run(fmt.Sprint(n, change), func(t *testing.T) { listInChunks(t, n, change) })
+			t.Run(fmt.Sprint(n, change), func(t *testing.T) { longList(t, n, change) })
 		}
 	}
 }
 
-func listInChunks(t *testing.T, n int, change bool) {
+func longList(t *testing.T, n int, change bool) {
 	s := newSink(func(obj string) (string, error) { return obj, nil })
 	want := map[string]bool{}
 	listed := func(typ reflector.EventType, obj string) {
@@ -106,7 +105,7 @@ func listInChunks(t *testing.T, n int, change bool) {
 			t.Errorf("%s is listed", key)
 		}
 	}
-	if s.full != nil || s.items != nil {
+	if s.items != nil {
 		t.Error("the sink keeps the list after Replace")
 	}
 }

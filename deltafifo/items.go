@@ -1,0 +1,138 @@
+package deltafifo
+
+import (
+	"hash/maphash"
+
+	"github.com/kinform/kinform/internal/keytable"
+	"github.com/kinform/kinform/internal/mapkey"
+)
+
+// Item is one object of a list.
+type Item[K comparable, T any] struct {
+	Key    K
+	Object T
+}
+
+// Items are the objects of a list, one per key, in the order in which the keys came. The
+// zero value is empty. They are made by one goroutine, and must not be changed any more
+// once a queue has them: it keeps them as they are. Cost: 25 bytes per item beyond the item
+// itself.
+type Items[K comparable, T any] struct {
+	chunks [][]Item[K, T] // of itemsLen, but for the last
+	n      int
+
+	at   keytable.Table // numbers of the items, by hash of the key
+	seed maphash.Seed   // with keys, set with the first item
+	keys mapkey.Check[K]
+	bad  bool // there was a key that no map can hold
+}
+
+const (
+	itemsShift = 10
+	itemsLen   = 1 << itemsShift
+)
+
+// ItemsOf returns the given items. Of two with one key the later counts.
+func ItemsOf[K comparable, T any](items ...Item[K, T]) *Items[K, T] {
+	l := &Items[K, T]{}
+	for _, item := range items {
+		l.Set(item.Key, item.Object)
+	}
+	return l
+}
+
+// Len returns the number of items. A nil *Items has none.
+func (l *Items[K, T]) Len() int {
+	if l == nil {
+		return 0
+	}
+	return l.n
+}
+
+// Set adds an item, or puts it in the place of the one that has the key. Of a key that no
+// map can hold Replace will say [ErrBadKey]. Amortized O(1).
+func (l *Items[K, T]) Set(key K, obj T) {
+	if l.seed == (maphash.Seed{}) {
+		l.seed, l.keys = maphash.MakeSeed(), mapkey.For[K]()
+	}
+	if !l.keys.OK(key) {
+		l.bad = true
+		return
+	}
+	hash := l.hash(key)
+	if n, ok := l.find(hash, key); ok {
+		*l.item(n) = Item[K, T]{key, obj}
+		return
+	}
+	if l.n >= itemsLen && l.n&(l.n-1) == 0 {
+		l.at.Reserve(l.n)
+	}
+	l.at.Insert(hash, uint32(l.n))
+	l.push(Item[K, T]{key, obj})
+}
+
+// push adds an item to the last chunk. The first one grows with the list; a large list
+// that grew in one piece would be copied over and over.
+func (l *Items[K, T]) push(item Item[K, T]) {
+	last := l.n >> itemsShift
+	if last == len(l.chunks) {
+		var chunk []Item[K, T]
+		if last > 0 {
+			chunk = make([]Item[K, T], 0, itemsLen)
+		}
+		l.chunks = append(l.chunks, chunk)
+	}
+	l.chunks[last] = append(l.chunks[last], item)
+	l.n++
+}
+
+// Delete takes out the item that has the key, if there is one. The last item takes its
+// place. O(1).
+func (l *Items[K, T]) Delete(key K) {
+	if l.n == 0 || !l.keys.OK(key) {
+		return
+	}
+	n, ok := l.find(l.hash(key), key)
+	if !ok {
+		return
+	}
+	last := l.n - 1
+	moved := l.item(last)
+	l.at.Remove(uint32(n))
+	if n != last {
+		*l.item(n) = *moved
+		l.at.Move(uint32(last), uint32(n))
+	}
+	*moved = Item[K, T]{}
+	chunk := &l.chunks[last>>itemsShift]
+	if *chunk = (*chunk)[:last&(itemsLen-1)]; len(*chunk) == 0 {
+		l.chunks = l.chunks[:last>>itemsShift]
+	}
+	l.n--
+}
+
+func (l *Items[K, T]) hash(key K) uint32 { return uint32(maphash.Comparable(l.seed, key) >> 32) }
+
+func (l *Items[K, T]) item(n int) *Item[K, T] { return &l.chunks[n>>itemsShift][n&(itemsLen-1)] }
+
+// find returns the number of the item that has the key.
+func (l *Items[K, T]) find(hash uint32, key K) (int, bool) {
+	var p keytable.Probe
+	for {
+		n, ok := l.at.Next(hash, &p)
+		if !ok {
+			return 0, false
+		}
+		if l.item(int(n)).Key == key {
+			return int(n), true
+		}
+	}
+}
+
+// number returns the number of the item that has the key, which must be a good one.
+func (l *Items[K, T]) number(key K) (int, bool) {
+	if l.Len() == 0 {
+		return 0, false
+	}
+	return l.find(l.hash(key), key)
+}
