@@ -39,8 +39,9 @@
 //
 // The rules are those of apimachinery: field names are case-sensitive, unknown ones are
 // ignored, the last of duplicates wins, invalid UTF-8 becomes U+FFFD, and numbers in
-// untyped values are int64 if they can be. No string of an object refers to the body or to
-// another object, so a cache pins what it holds and nothing else.
+// untyped values are int64 if they can be. No string of an object refers to the body, so a
+// cache pins what it holds and nothing else. Objects share strings, and with
+// [Options].SharedParts more than those.
 //
 // Delimiting takes about a tenth of the time of decoding. It needs a buffer of the size of
 // the largest object in the list or watch, for as long as that runs.

@@ -68,9 +68,9 @@ type Options struct {
 	// less mean none. With it nobody may write to such an object, not even before it is
 	// cached, other than to the fields of its own struct; copy it with DeepCopy, which
 	// shares nothing. What Get and writes return shares nothing. It is for caches of many
-	// objects: pods take half the memory, and a third more time to decode. It costs 34
-	// bytes for each, and keeps parts of up to 64 KiB alive that came twice, from one
-	// list or watch to the next.
+	// objects: pods take half the memory, and longer to decode. It costs 34 bytes for each,
+	// and keeps parts of up to 64 KiB alive that came twice, from one list or watch to the
+	// next.
 	SharedParts int
 }
 
