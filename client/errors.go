@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 
 	"github.com/kinform/kinform/reflector"
 )
@@ -89,6 +90,11 @@ func (e *CredentialError) Error() string {
 
 // Unwrap returns the cause.
 func (e *CredentialError) Unwrap() error { return e.Err }
+
+// LogValue implements slog.LogValuer: a group of file, and error, which is the cause.
+func (e *CredentialError) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("file", e.File), slog.Any("error", e.Err))
+}
 
 // PanicError is a panic in the UnmarshalJSON method of a user's type, or in another of
 // its methods that decoding calls. It becomes the cause of a reflector.ObjectError.

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/kinform/kinform/internal/logs"
 )
 
 // rereadAfter is how long a credential from a file is used without looking at the file.
@@ -42,7 +43,7 @@ type transport struct {
 func newTransport(server *url.URL, opts ConnectionOptions) (*transport, error) {
 	t := &transport{server: server, opts: opts}
 	if t.opts.OnError == nil {
-		t.opts.OnError = func(err error) { slog.Default().Warn("client", "error", err) }
+		t.opts.OnError = logs.Log{Part: "client"}.Error
 	}
 	s, faults := opts.read(secrets{})
 	if len(faults) > 0 {
