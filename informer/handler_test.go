@@ -91,7 +91,7 @@ func TestHandlerRemovesItself(t *testing.T) {
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
 		var reg *informer.Registration
 		calls := 0
-		reg = must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {
+		reg = must1(inf.AddHandler(checked(t, inf, func(informer.Event[key, *widget]) {
 			if calls++; calls == 3 {
 				reg.Remove()
 				reg.Remove()
@@ -138,7 +138,7 @@ func TestRemoveWhileReplaying(t *testing.T) {
 		defer stop()
 		first, goOn := make(chan struct{}), make(chan struct{})
 		calls := 0
-		reg := must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {
+		reg := must1(inf.AddHandler(checked(t, inf, func(informer.Event[key, *widget]) {
 			if calls++; calls == 1 {
 				close(first)
 				<-goOn
@@ -168,7 +168,7 @@ func TestSlowHandlerHoldsUpTheWatch(t *testing.T) {
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{Pending: 16})
 		goOn := make(chan struct{})
 		slow := newHistory(inf)
-		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
+		must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 			<-goOn
 			slow.Handle(ev)
 		})))(t)
@@ -233,7 +233,7 @@ func TestHandlerAddsAndRemovesHandlers(t *testing.T) {
 		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
 		inner := newHistory(inf)
-		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
+		must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 			reg := must1(inf.AddHandler(inner))(t)
 			reg.Remove()
 			must1(inf.AddHandler(newHistory(inf)))(t)
@@ -285,7 +285,7 @@ func TestLateHandlerHoldsUpTheWatch(t *testing.T) {
 		defer stop()
 		goOn := make(chan struct{})
 		late := newHistory(inf)
-		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
+		must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 			<-goOn
 			late.Handle(ev)
 		})))(t)
@@ -319,7 +319,7 @@ func TestNoPanicIsLost(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for range 2 {
-			must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {
+			must1(inf.AddHandler(checked(t, inf, func(informer.Event[key, *widget]) {
 				cancel() // so that Run has a reason to return nil
 				panic("after the end")
 			})))(t)
@@ -339,7 +339,7 @@ func TestGoexitEndsRun(t *testing.T) {
 		server := newServer(t)
 		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
-		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) { runtime.Goexit() })))(t)
+		must1(inf.AddHandler(checked(t, inf, func(informer.Event[key, *widget]) { runtime.Goexit() })))(t)
 		var panicked *informer.PanicError
 		if err := inf.Run(t.Context()); !errors.As(err, &panicked) || panicked.Key != "a/w" {
 			t.Errorf("Run returned %v", err)

@@ -28,6 +28,17 @@ func newHistory(inf *informer.Informer[key, *widget]) *history {
 	return &history{inf: inf, syncs: true, passes: func(*widget) bool { return true }}
 }
 
+// checked returns a handler that calls handle, and whose history must be legal at the end of
+// the test.
+func checked(t testing.TB, inf *informer.Informer[key, *widget], handle func(informer.Event[key, *widget])) informer.HandlerFunc[key, *widget] {
+	h := newHistory(inf)
+	t.Cleanup(func() { h.checkEvents(t, "a handler") })
+	return func(ev informer.Event[key, *widget]) {
+		h.Handle(ev)
+		handle(ev)
+	}
+}
+
 func (h *history) Handle(ev informer.Event[key, *widget]) {
 	switch ev.Type {
 	case informer.Added:

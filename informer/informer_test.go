@@ -15,7 +15,7 @@ func TestInformerFollowsServer(t *testing.T) {
 		must1(fake.Create(server, newWidget("a", "two", "n2")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
 		var events []informer.Event[key, *widget]
-		reg := must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
+		reg := must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 			events = append(events, ev)
 		})))(t)
 		stop := run(t, inf)

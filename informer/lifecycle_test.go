@@ -88,7 +88,7 @@ func TestRestartGoesOnWhereHandlersWere(t *testing.T) {
 				h := newHistory(inf)
 				cancel := context.CancelFunc(func() {})
 				n := 0
-				reg := must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
+				reg := must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 					h.Handle(ev)
 					if n++; n%20 == 0 {
 						cancel()
@@ -154,7 +154,7 @@ func TestRestartAfterPanic(t *testing.T) {
 		}
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
 		h := newHistory(inf)
-		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
+		must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 			h.Handle(ev)
 			if len(h.events) == 2 {
 				panic("second call")
@@ -177,7 +177,7 @@ func TestWaitsEndWithTheInformer(t *testing.T) {
 		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
 		var inHandler error
-		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {
+		must1(inf.AddHandler(checked(t, inf, func(informer.Event[key, *widget]) {
 			inHandler = inf.WaitForRV(context.Background(), "1000")
 		})))(t)
 		waited := make(chan error)

@@ -48,7 +48,7 @@ func TestMutationByHandler(t *testing.T) {
 							}
 						}
 					}
-					must1(inf.AddHandler(informer.HandlerFunc[key, *widget](bad), handlerOptions{Name: "bad"}))(t)
+					must1(inf.AddHandler(checked(t, inf, bad), handlerOptions{Name: "bad"}))(t)
 					synctest.Wait()
 					w.Spec.Size = 7
 					time.Sleep(10 * time.Millisecond)
@@ -169,7 +169,7 @@ func TestMutationPanicOfOnError(t *testing.T) {
 		server := newServer(t)
 		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: func(error) { panic("OnError") }, Mutations: informer.MutationsAll})
-		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) { ev.Object.Spec.Size++ })))(t)
+		must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) { ev.Object.Spec.Size++ })))(t)
 		if err := inf.Run(t.Context()); err == nil {
 			t.Error("Run returned nil")
 		}

@@ -268,7 +268,7 @@ func TestResyncLetsChangesThrough(t *testing.T) {
 		var mu sync.Mutex
 		var waits []time.Duration
 		var written time.Time
-		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
+		must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 			h.Handle(ev)
 			if ev.Sync {
 				time.Sleep(time.Second)

@@ -21,7 +21,7 @@ func TestCoalesce(t *testing.T) {
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{Pending: 16})
 		goOn := make(chan struct{})
 		slow := newHistory(inf)
-		reg := must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
+		reg := must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 			if !ev.Initial {
 				<-goOn
 			}
@@ -94,7 +94,7 @@ func TestCoalesceInitialList(t *testing.T) {
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
 		goOn := make(chan struct{})
 		h := newHistory(inf)
-		reg := must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
+		reg := must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 			<-goOn
 			h.Handle(ev)
 		}), handlerOptions{Lag: informer.LagCoalesce}))(t)
@@ -128,7 +128,7 @@ func TestCoalescingHandlerEnds(t *testing.T) {
 			inf := newInformer(t, source(t, server), informer.Options[*widget]{})
 			goOn := make(chan struct{})
 			h := newHistory(inf)
-			reg := must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
+			reg := must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 				<-goOn
 				h.Handle(ev)
 			}), handlerOptions{Lag: informer.LagCoalesce}))(t)

@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	seeds     = flag.Uint64("seeds", 1000, "number of random schedules; 10000 take minutes")
+	seeds     = flag.Uint64("seeds", 250, "number of random schedules; 10000 take minutes")
 	firstSeed = flag.Uint64("seed", 0, "the first of them")
 )
 

@@ -26,7 +26,7 @@ func TestDrain(t *testing.T) {
 			}
 			goOn := make(chan struct{})
 			h := newHistory(inf)
-			reg := must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
+			reg := must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 				<-goOn
 				h.Handle(ev)
 			})))(t)
@@ -91,7 +91,7 @@ func TestDrainInCallback(t *testing.T) {
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
 		var reg *informer.Registration
 		calls := 0
-		reg = must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {
+		reg = must1(inf.AddHandler(checked(t, inf, func(informer.Event[key, *widget]) {
 			switch calls++; calls {
 			case 3:
 				reg.Drain()
@@ -128,7 +128,7 @@ func TestRemoveWhileStopping(t *testing.T) {
 		defer cancel()
 		regs := make([]*informer.Registration, 10)
 		for n := range regs {
-			regs[n] = must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {
+			regs[n] = must1(inf.AddHandler(checked(t, inf, func(informer.Event[key, *widget]) {
 				cancel()
 				time.Sleep(time.Second) // Run waits for the handlers now
 				for _, reg := range regs {
