@@ -96,6 +96,11 @@ func TestDryRun(t *testing.T) {
 	must(fake.Create(s, held))(t)
 	before, state := s.ResourceVersion(), must(fake.List[*pod](s, fake.Selection{}))(t)
 
+	generated := &pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", GenerateName: "g-"}}
+	dry := must(c.Create(t.Context(), generated, metav1.CreateOptions{DryRun: all}))(t)
+	if again := must(c.Create(t.Context(), generated, metav1.CreateOptions{DryRun: all}))(t); again.Name != dry.Name || len(dry.Name) != 7 {
+		t.Errorf("a dry run makes %s the name after %s", again.Name, dry.Name)
+	}
 	made := must(c.Create(t.Context(), newPod("a", "q"), metav1.CreateOptions{DryRun: all}))(t)
 	if made.UID == "" || made.CreationTimestamp.IsZero() || made.ResourceVersion != "" || made.Kind != "Pod" {
 		t.Errorf("create answered %+v", made)

@@ -58,9 +58,10 @@
 //
 // Calls are synchronous: when a write returns, every reader can see it and every watch
 // that waits has been woken. The server starts no goroutine and reads the clock only for
-// timestamps; uids and generated names are the same in every run. A watch lives in the
+// timestamps; uids and generated names depend on the resourceVersion, and are the same in
+// every run. A watch lives in the
 // goroutine that pulls it and waits on channels alone, so that a testing/synctest bubble
-// sees it as durably blocked; its only timer is timeoutSeconds. [Server.Client] runs each
+// sees it as durably blocked ([WaitIdle]); its only timer is timeoutSeconds. [Server.Client] runs each
 // request's handler in a goroutine that ends before the response's Body.Close returns.
 //
 // # Failing and checking

@@ -3,6 +3,7 @@ package fake
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -51,13 +52,14 @@ func (t *table[T]) prepareCreate(obj T) error {
 	return t.invalid(obj, validation.ValidateObjectMetaAccessor(obj, !t.res.ClusterScoped, t.res.nameRule(), field.NewPath("metadata")))
 }
 
-// freeName puts a random suffix into a prepared name, one that no object has. Called
+// freeName puts a suffix into a prepared name, one that no object has. It depends on the
+// resourceVersion alone, so that what is not written leaves no trace in later names. Called
 // under Server.mu.
 func (t *table[T]) freeName(namespace, prepared string) string {
-	name := []byte(prepared)
+	name, suffix := []byte(prepared), rand.New(rand.NewPCG(1, t.server.rv+1))
 	for {
 		for i := len(name) - 5; i < len(name); i++ {
-			name[i] = nameAlphabet[t.server.names.IntN(len(nameAlphabet))]
+			name[i] = nameAlphabet[suffix.IntN(len(nameAlphabet))]
 		}
 		if t.live(types.NamespacedName{Namespace: namespace, Name: string(name)}) == nil {
 			return string(name)

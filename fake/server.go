@@ -2,7 +2,6 @@ package fake
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -99,7 +98,6 @@ type Server struct {
 	tables    map[schema.GroupResource]collection
 	order     []collection // by time of registration
 	byType    map[reflect.Type][]collection
-	names     *rand.Rand // suffixes for generateName
 	faults    []*fault
 	calls     map[callKind]calls // so far
 	strikes   []Fault            // what faults did, in order
@@ -138,7 +136,6 @@ func New(opts Options) *Server {
 		tables:    map[schema.GroupResource]collection{},
 		calls:     map[callKind]calls{},
 		byType:    map[reflect.Type][]collection{},
-		names:     rand.New(rand.NewPCG(1, 2)),
 		drops:     make(chan struct{}),
 	}
 	s.upkeep = newUpkeep(s, opts)
