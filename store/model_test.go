@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -372,14 +373,16 @@ func steps(n int) int {
 	switch {
 	case testing.Short():
 		return n / 50
-	case raceEnabled:
+	case raceEnabled && !*allSteps:
 		return n / 20
 	}
 	return n
 }
 
-// TestModel makes a million random steps (20,000 with -short, 50,000 with -race) in all,
-// with the invariants checked after every commit.
+var allSteps = flag.Bool("all-steps", false, "make all random steps with the race detector too; takes many minutes")
+
+// TestModel makes a million random steps (20,000 with -short, 50,000 with -race, unless
+// -all-steps is given) in all, with the invariants checked after every commit.
 func TestModel(t *testing.T) {
 	for _, c := range []struct {
 		name      string
