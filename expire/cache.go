@@ -27,7 +27,7 @@ type Options[K comparable, T any] struct {
 
 	// OnExpired, if not nil, hears of every object that is let go of because it expired.
 	// It runs with no lock held: in the goroutine of Get or Sweep, where a panic is the
-	// caller's, or in one of the timer's.
+	// caller's, or in one of the timer's. So it can be called by several at once.
 	OnExpired func(K, T)
 
 	// OnError hears of each panic of OnExpired in the timer's goroutine, as a *PanicError; the

@@ -2,6 +2,7 @@ package expire_test
 
 import (
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,16 +15,21 @@ import (
 func TestPanicInTheJanitor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cause := errors.New("no")
+		var mu sync.Mutex // the timer's goroutines do not wait for each other
 		var heard []error
 		told := 0
 		c := expire.New(expire.Options[int, int]{
 			TTL: time.Second, Janitor: true,
 			OnExpired: func(key, _ int) {
+				mu.Lock()
+				defer mu.Unlock()
 				if told++; key == 1 {
 					panic(cause)
 				}
 			},
 			OnError: func(err error) {
+				mu.Lock()
+				defer mu.Unlock()
 				heard = append(heard, err)
 				panic("OnError too")
 			},
@@ -36,6 +42,8 @@ func TestPanicInTheJanitor(t *testing.T) {
 		c.Set(4, 0)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
 		if told != 4 || c.Len() != 0 {
 			t.Errorf("told of %d objects, want 4; %d left", told, c.Len())
 		}

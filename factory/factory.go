@@ -5,9 +5,13 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
 )
 
 var (
@@ -29,6 +33,23 @@ type Options struct {
 	// Namespace, LabelSelector and FieldSelector are those of a request whose own are
 	// empty. See client.Options.
 	Namespace, LabelSelector, FieldSelector string
+
+	// Reflector is informer.Options.Reflector of every informer whose own is the zero value:
+	// the page size of lists, whether they are streamed, how long watches last.
+	Reflector reflector.Options
+
+	// Resync is informer.Options.Resync of every informer whose own is zero. Negative in a
+	// request turns it off there.
+	Resync time.Duration
+
+	// Transform is called for every object that the server sends, before it is cached, and
+	// may change it, so as to leave out what nobody reads; for [Project] before the
+	// projection. The rules are those of reflector.Map: it runs in the goroutines of
+	// reflectors, several at once, and what it returns an error for is reported and
+	// skipped. What may be changed with client.Options.SharedParts is said there. A change
+	// for one type alone is a projection, whose name tells informers apart. Types without
+	// metadata are left as they are. Nil changes nothing.
+	Transform func(metav1.Object) error
 
 	// OnError hears what informer.Options.OnError does, of every informer without one of
 	// its own. Nil logs each error to Logger at level Warn.

@@ -133,6 +133,33 @@ func request[T metav1.Object](w *world, gvr schema.GroupVersionResource, req fac
 	return h
 }
 
+// checked returns a handler that calls handle, and whose history must be legal at the end of
+// the test.
+func checked(t *testing.T, handle func(informer.Event[key, *gear])) informer.HandlerFunc[key, *gear] {
+	var seen fake.Histories[key, *gear]
+	t.Cleanup(func() {
+		if err := seen.Err(); err != nil {
+			t.Error(err)
+		}
+	})
+	return recorded(&seen, handle)
+}
+
+// recorded returns a handler that calls handle and puts what it sees into seen.
+func recorded(seen *fake.Histories[key, *gear], handle func(informer.Event[key, *gear])) informer.HandlerFunc[key, *gear] {
+	return func(ev informer.Event[key, *gear]) {
+		switch ev.Type {
+		case informer.Added:
+			seen.Added(ev.Key, ev.Object)
+		case informer.Updated:
+			seen.Updated(ev.Key, ev.Old, ev.Object)
+		case informer.Deleted:
+			seen.Deleted(ev.Key, ev.Object)
+		}
+		handle(ev)
+	}
+}
+
 // Requests for the same objects share an informer; whatever else they differ in makes
 // another one.
 func TestWhatIsShared(t *testing.T) {
@@ -266,7 +293,7 @@ func TestReleaseFromAHandler(t *testing.T) {
 		w := newWorld(t, factory.Options{})
 		w.create("prod", "one", 1)
 		h := request(w, gears, factory.Request[*gear]{})
-		_, err := h.AddHandler(informer.HandlerFunc[key, *gear](func(informer.Event[key, *gear]) { h.Release() }))
+		_, err := h.AddHandler(checked(t, func(informer.Event[key, *gear]) { h.Release() }))
 		w.must(err)
 		stop := w.run()
 		if n := w.open.Load(); n != 0 {
@@ -371,7 +398,8 @@ func TestThousandLives(t *testing.T) {
 		stop := w.run()
 		live := func() {
 			h := request(w, gears, factory.Request[*gear]{Informer: informer.Options[*gear]{Indexes: index.Of(index.Namespace[*gear]())}})
-			reg, err := h.AddHandler(informer.HandlerFunc[key, *gear](func(informer.Event[key, *gear]) {}))
+			var seen fake.Histories[key, *gear]
+			reg, err := h.AddHandler(recorded(&seen, func(informer.Event[key, *gear]) {}))
 			w.must(err)
 			synctest.Wait()
 			if h.Store().Len() != 20 {
@@ -380,6 +408,7 @@ func TestThousandLives(t *testing.T) {
 			h.Release()
 			<-reg.Done()
 			synctest.Wait()
+			w.must(seen.Err())
 		}
 		for range 50 {
 			live()
@@ -413,7 +442,7 @@ func TestFailureOfOneEndsAll(t *testing.T) {
 		h := request(w, gears, factory.Request[*gear]{})
 		request(w, cogs, factory.Request[*cog]{})
 		boom := errors.New("boom")
-		_, err := h.AddHandler(informer.HandlerFunc[key, *gear](func(informer.Event[key, *gear]) { panic(boom) }))
+		_, err := h.AddHandler(checked(t, func(informer.Event[key, *gear]) { panic(boom) }))
 		w.must(err)
 		if err := w.Run(context.Background()); !errors.Is(err, boom) {
 			t.Errorf("Run() = %v, want the panic", err)
@@ -581,7 +610,7 @@ func TestInformerThatSomebodyElseRuns(t *testing.T) {
 		if n := h.Store().Len(); n != 2 {
 			t.Errorf("%d objects while somebody else runs the informer, want 2", n)
 		}
-		reg, err := h.AddHandler(informer.HandlerFunc[key, *gear](func(ev informer.Event[key, *gear]) {
+		reg, err := h.AddHandler(checked(t, func(ev informer.Event[key, *gear]) {
 			if ev.Key.Name == "c" {
 				cancel()
 				time.Sleep(time.Second) // it stops slowly

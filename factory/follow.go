@@ -20,7 +20,8 @@ func runOrFollow[K comparable, T any](ctx context.Context, inf *informer.Informe
 		if err := inf.Run(ctx); !errors.Is(err, informer.ErrRunning) {
 			return err
 		}
-		for range inf.Events(ctx, informer.HandlerOptions[T]{Name: "factory", Filter: func(T) bool { return false }}) {
+		nothing := informer.HandlerOptions[T]{Name: "factory", Filter: func(T) bool { return false }, Resync: -1}
+		for range inf.Events(ctx, nothing) {
 		}
 		select {
 		case <-time.After(stopCheck):

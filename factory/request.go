@@ -27,7 +27,8 @@ type Request[T any] struct {
 	// informer it is; the rest is that of the first request.
 	Select client.Options
 
-	// Informer configures the informer, if this request is the first for it. Its Indexes
+	// Informer configures the informer, if this request is the first for it; what is zero is
+	// as the factory's Options have it, where they have it. Its Indexes
 	// are added also to one that is there already: asking twice for an index of one name
 	// and value type is no conflict.
 	Informer informer.Options[T]
@@ -72,7 +73,7 @@ func (h *Handle[K, T]) Release() { h.release() }
 // informer.New, and informer.Informer.AddIndexes.
 func For[T metav1.Object](f *Factory, resource schema.GroupVersionResource, req Request[T]) (*Handle[types.NamespacedName, T], error) {
 	return request(f, identity{sent: reflect.TypeFor[T](), resource: resource}, req,
-		func(opts client.Options) (reflector.Source[T], error) { return client.New[T](f.conn, resource, opts) },
+		func(opts client.Options) (reflector.Source[T], error) { return open[T](f, resource, opts) },
 		store.ObjectKey[T])
 }
 
@@ -87,12 +88,33 @@ func Project[K comparable, R, T any](f *Factory, resource schema.GroupVersionRes
 	}
 	id := identity{sent: reflect.TypeFor[R](), resource: resource, projectedName: project.Name}
 	return request(f, id, req, func(opts client.Options) (reflector.Source[T], error) {
-		raw, err := client.New[R](f.conn, resource, opts)
+		raw, err := open[R](f, resource, opts)
 		if err != nil {
 			return nil, err
 		}
 		return reflector.Map(raw, project.Func), nil
 	}, project.Key)
+}
+
+// open returns the source of what the server sends, with the factory's Transform applied.
+func open[R any](f *Factory, resource schema.GroupVersionResource, opts client.Options) (reflector.Source[R], error) {
+	raw, err := client.New[R](f.conn, resource, opts)
+	if err != nil {
+		return nil, err
+	}
+	if f.opts.Transform == nil {
+		return raw, nil
+	}
+	return reflector.Map(raw, func(obj R) (R, error) {
+		object, ok := any(obj).(metav1.Object)
+		if !ok {
+			object, ok = any(&obj).(metav1.Object)
+		}
+		if !ok {
+			return obj, nil
+		}
+		return obj, f.opts.Transform(object)
+	}), nil
 }
 
 // request returns a handle on the informer that is asked for, which it makes if need be.
@@ -195,5 +217,9 @@ func configured[T any](f *Factory, opts informer.Options[T]) informer.Options[T]
 		opts.OnError = f.opts.OnError
 	}
 	opts.Logger = cmp.Or(opts.Logger, f.opts.Logger)
+	opts.Resync = cmp.Or(opts.Resync, f.opts.Resync)
+	if reflect.ValueOf(opts.Reflector).IsZero() {
+		opts.Reflector = f.opts.Reflector
+	}
 	return opts
 }

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/eventlog"
@@ -38,6 +39,10 @@ type Options[T any] struct {
 
 	// Reflector configures list and watch. Its OnError and Logger are not used.
 	Reflector reflector.Options
+
+	// Resync is HandlerOptions.Resync of the handlers that leave it at zero, those of a
+	// controller.Controller for one. Zero or less is never.
+	Resync time.Duration
 
 	// Mutations looks for code that writes to shared objects. The zero value does not.
 	Mutations Mutations

@@ -18,7 +18,7 @@ type HandlerOptions[T any] struct {
 	// Resync is how often the handler is told of every object anew, as an Updated event
 	// that is flagged Sync. The first time comes after half of it to one and a half, so
 	// that handlers which began together do not resync together. It does not hold up
-	// changes: those come in between. Zero or less is never.
+	// changes: those come in between. Zero is what [Options] say, negative is never.
 	Resync time.Duration
 
 	// Unchanged tells the handler also of the objects that a relist has found unchanged,

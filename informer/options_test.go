@@ -211,17 +211,17 @@ func TestResync(t *testing.T) {
 		for n := range objects {
 			must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), fmt.Sprint("n", n%2))))(t)
 		}
-		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{Resync: time.Hour})
 		var all []*history
-		for range handlers {
+		for n := range handlers {
 			h := newHistory(inf)
-			must1(inf.AddHandler(h, handlerOptions{Resync: time.Hour}))(t)
+			must1(inf.AddHandler(h, handlerOptions{Resync: []time.Duration{time.Hour, 0}[n%2]}))(t)
 			all = append(all, h)
 		}
 		half := newHistory(inf)
 		must1(inf.AddHandler(half, handlerOptions{Resync: time.Hour, Filter: onNode(t, "n1")}))(t)
 		none := newHistory(inf)
-		must1(inf.AddHandler(none))(t)
+		must1(inf.AddHandler(none, handlerOptions{Resync: -1}))(t)
 		stop := run(t, inf)
 		defer stop()
 		first := map[time.Duration]bool{}

@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strconv"
@@ -119,7 +120,7 @@ func (i *Informer[K, T]) register(l *listener[K, T]) {
 	if l.opts.Name == "" {
 		l.opts.Name = "handler " + strconv.Itoa(i.named)
 	}
-	l.opts.Resync = min(l.opts.Resync, maxResync)
+	l.opts.Resync = min(cmp.Or(l.opts.Resync, i.opts.Resync), maxResync)
 	l.reg = &Registration{
 		name:   l.opts.Name,
 		synced: make(chan struct{}),
