@@ -50,16 +50,16 @@ func NewCache(parts int) *Cache {
 }
 
 // find returns the part that equals p, which has a hash and began when so many bytes had
-// been seen.
-func (c *Cache) find(p part, hash uint64, before uintptr) unsafe.Pointer {
-	if c.weight-before > maxPart {
-		return p.at
+// been seen, and the hash for what holds it.
+func (c *Cache) find(p part, hash uint64, before uintptr) (unsafe.Pointer, uint64) {
+	if p.node.own || c.weight-before > maxPart {
+		return p.at, uint64(uintptr(p.at)) // equal only if it is the same
 	}
 	b := &c.buckets[hash&uint64(len(c.buckets)-1)]
 	high := uint32(hash>>32) | 1
 	for i, h := range b.hashes {
 		if q := &b.parts[i]; h == high && q.node == p.node && q.len == p.len && p.node.equal(q.at, p.at, p.len) {
-			return q.at
+			return q.at, hash
 		}
 	}
 	for i, h := range b.once {
@@ -67,12 +67,12 @@ func (c *Cache) find(p part, hash uint64, before uintptr) unsafe.Pointer {
 			b.once[i] = 0
 			b.hashes[b.in], b.parts[b.in] = high, p
 			b.in = (b.in + 1) % ways
-			return p.at
+			return p.at, hash
 		}
 	}
 	b.once[b.out] = high
 	b.out = (b.out + 1) % ways
-	return p.at
+	return p.at, hash
 }
 
 // mix adds a hash to another. Order matters.

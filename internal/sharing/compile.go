@@ -3,6 +3,7 @@ package sharing
 import (
 	stdjson "encoding/json"
 	"reflect"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -37,6 +38,7 @@ type node struct {
 	size   uintptr
 	id     uint64 // of the type
 	elem   *node  // of what holds others
+	own    bool   // reading what it leads to may write to that, so it is no part
 	fields []field
 }
 
@@ -74,6 +76,7 @@ func (c compiler) node(t reflect.Type, follow bool) *node {
 		n.fields = c.fields(nil, t, 0, follow)
 	case pointer, slice, texts, quantities, tree, mapping:
 		n.elem = c.node(t.Elem(), true)
+		n.own = t.Kind() != reflect.Map && writesItself(t.Elem()) // what a map holds has no address
 	}
 	return n
 }
@@ -101,6 +104,24 @@ func kindOf(t reflect.Type, follow bool) kind {
 		}
 	}
 	return memory
+}
+
+// writesItself reports whether the methods of a type may write to a value that they only
+// seem to read: they may if it has fields that nobody else sees, as String of a
+// resource.Quantity keeps its result. Those of a time do not.
+func writesItself(t reflect.Type) bool {
+	if t.Kind() == reflect.Array {
+		return writesItself(t.Elem())
+	}
+	if t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]() {
+		return false
+	}
+	for i := range t.NumField() {
+		if sf := t.Field(i); !sf.IsExported() || writesItself(sf.Type) {
+			return true
+		}
+	}
+	return false
 }
 
 func mapKind(t reflect.Type) kind {

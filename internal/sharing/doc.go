@@ -13,8 +13,11 @@
 //
 // What an exported pointer, slice or map leads to, in fields at any depth, in elements and in values
 // of type any that encoding/json makes. The object itself and the structs within it are
-// no parts, nor is what types with an UnmarshalJSON of their own hide, except for strings of bytes. What is not followed, such as interfaces
-// with methods, counts as equal only if it is the same.
+// no parts, nor is what types with an UnmarshalJSON of their own hide, except for strings of bytes.
+// Nor is what has fields that are not exported, other than times: reading it may write to
+// it, as String of a *resource.Quantity does, and then readers of different objects would
+// race. In a map that is no matter, since what is in it has no address. What is not
+// followed, such as interfaces with methods, counts as equal only if it is the same.
 //
 // # Who may write
 //

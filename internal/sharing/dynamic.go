@@ -34,6 +34,7 @@ func (c *Cache) tree(m map[string]any) uint64 {
 // dynamic shares what an any holds, if it is of a type that decoding JSON makes.
 func (c *Cache) dynamic(p *any) uint64 {
 	e := (*eface)(unsafe.Pointer(p))
+	c.weight += unsafe.Sizeof(*e)
 	before := c.weight
 	var h uint64
 	switch v := (*p).(type) {
@@ -49,18 +50,19 @@ func (c *Cache) dynamic(p *any) uint64 {
 		c.weight += 8
 		return mix(9, math.Float64bits(v))
 	case string:
-		c.weight += uintptr(len(v))
+		c.weight += unsafe.Sizeof(v) + uintptr(len(v))
 		h = maphash.String(c.seed, v)
-		e.data = c.find(part{e.data, anyText, 0}, h, before)
+		e.data, h = c.find(part{e.data, anyText, 0}, h, before)
 		return h
 	case map[string]any:
 		if v == nil {
 			return ofNil
 		}
 		h = c.content(anyTree, e.data, 0)
-		e.data = c.find(part{e.data, anyTree, 0}, h, before)
+		e.data, h = c.find(part{e.data, anyTree, 0}, h, before)
 		return h
 	case []any:
+		c.weight += unsafe.Sizeof(v)
 		h = mix(anyList.id, uint64(len(v)))
 		for i := range v {
 			h = mix(h, c.dynamic(&v[i]))
@@ -68,7 +70,7 @@ func (c *Cache) dynamic(p *any) uint64 {
 		if cap(v) > len(v) { // nor has it room behind its end
 			(*sliceHeader)(e.data).cap = len(v)
 		}
-		e.data = c.find(part{e.data, anyList, 0}, h, before)
+		e.data, h = c.find(part{e.data, anyList, 0}, h, before)
 		return h
 	}
 	return uint64(uintptr(e.data)) // equal only if it is the same

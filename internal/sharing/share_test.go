@@ -290,6 +290,87 @@ func TestReadersBesideSharing(t *testing.T) {
 	readers.Wait()
 }
 
+// priced has quantities in every place. String of a quantity writes to it, so it may be
+// called for one object while others are read or shared, but for what maps copy.
+type priced struct {
+	Limit   *resource.Quantity
+	Limits  []resource.Quantity
+	Ref     *cost
+	Pairs   [][1]cost
+	Amounts map[string]resource.Quantity
+	Named   map[string]*cost
+	Times   []metav1.Time
+}
+
+type cost struct {
+	Words []string
+	Each  resource.Quantity
+}
+
+func newPriced() *priced {
+	q := resource.MustParse("8Gi")
+	return &priced{
+		Limit: ptr(q), Limits: []resource.Quantity{q}, Ref: &cost{[]string{"a"}, q}, Pairs: [][1]cost{{{nil, q}}},
+		Amounts: map[string]resource.Quantity{"a": q}, Named: map[string]*cost{"a": {nil, q}}, Times: []metav1.Time{metav1.Unix(7, 0)},
+	}
+}
+
+// TestReadersThatWrite: what its own methods write to is in no two objects.
+func TestReadersThatWrite(t *testing.T) {
+	plan, c := Compile(reflect.TypeFor[priced]()), NewCache(256)
+	var readers sync.WaitGroup
+	var all []*priced
+	for range 30 {
+		p := newPriced()
+		plan.Share(p, c)
+		all = append(all, p)
+		readers.Go(func() {
+			amount := p.Amounts["a"]
+			for _, q := range []*resource.Quantity{p.Limit, &p.Limits[0], &p.Ref.Each, &p.Pairs[0][0].Each, &p.Named["a"].Each, &amount} {
+				if q.String() != "8Gi" {
+					t.Errorf("got %v", q)
+				}
+			}
+		})
+	}
+	readers.Wait()
+	a, b := all[28], all[29]
+	if a.Limit == b.Limit || &a.Limits[0] == &b.Limits[0] || a.Ref == b.Ref || &a.Pairs[0] == &b.Pairs[0] || a.Named["a"] == b.Named["a"] {
+		t.Error("a quantity is in two objects")
+	}
+	if &a.Ref.Words[0] != &b.Ref.Words[0] || reflect.ValueOf(a.Amounts).Pointer() != reflect.ValueOf(b.Amounts).Pointer() || &a.Times[0] != &b.Times[0] {
+		t.Error("what is beside quantities, in maps, or a time is not shared")
+	}
+}
+
+// TestEmptyPartsWeigh: a part of nothing but empty values is as large as any other, and an
+// empty slice has no room to append to.
+func TestEmptyPartsWeigh(t *testing.T) {
+	plan, c := Compile(reflect.TypeFor[thing]()), NewCache(64)
+	maps := func() (all []any) {
+		for range maxPart / emptyMap {
+			all = append(all, map[string]any{})
+		}
+		return all
+	}
+	var all [4]thing
+	for i := range all {
+		all[i] = thing{
+			Next: &thing{Words: make([]string, 0, 5)}, Things: make([]thing, maxPart/200), Links: make([]*thing, maxPart/8+1),
+			Words: make([]string, maxPart/16+1), Any: maps(), Tree: map[string]any{"a": make([]any, maxPart/16+1)},
+		}
+		plan.Share(&all[i], c)
+		if room := cap(all[i].Next.Words); room > 0 {
+			t.Errorf("room for %d words", room)
+		}
+	}
+	a, b := all[2], all[3]
+	if &a.Things[0] == &b.Things[0] || &a.Links[0] == &b.Links[0] || &a.Words[0] == &b.Words[0] || &a.Any.([]any)[0] == &b.Any.([]any)[0] ||
+		reflect.ValueOf(a.Tree).Pointer() == reflect.ValueOf(b.Tree).Pointer() {
+		t.Error("a part of more than 64 KiB is shared")
+	}
+}
+
 func TestShareRefusesOtherTypes(t *testing.T) {
 	plan := Compile(reflect.TypeFor[thing]())
 	for _, object := range []any{nil, thing{}, (*thing)(nil), new(string)} {

@@ -48,7 +48,7 @@ func (c *Cache) visit(n *node, p unsafe.Pointer) uint64 {
 		return c.bytes(p, n.size)
 	case text:
 		s := *(*string)(p)
-		c.weight += uintptr(len(s))
+		c.weight += n.size + uintptr(len(s))
 		if s == "" {
 			return ofEmpty
 		}
@@ -62,26 +62,26 @@ func (c *Cache) visit(n *node, p unsafe.Pointer) uint64 {
 		return h
 	case slice:
 		s := (*sliceHeader)(p)
+		s.cap = s.len
+		c.weight += n.size
 		if s.data == nil || s.len == 0 {
 			return c.bytes(p, unsafe.Sizeof(s.data)) ^ ofEmpty
 		}
 		before := c.weight
 		h := c.content(n, s.data, s.len)
-		if shared := c.find(part{s.data, n, s.len}, h, before); shared != s.data {
-			*s = sliceHeader{shared, s.len, s.len}
-		}
-		s.cap = s.len
+		s.data, h = c.find(part{s.data, n, s.len}, h, before)
 		return h
 	case dynamic:
 		return c.dynamic((*any)(p))
 	}
 	to := (*unsafe.Pointer)(p) // of a pointer or a map
+	c.weight += n.size
 	if *to == nil {
 		return ofNil
 	}
 	before := c.weight
 	h := c.content(n, *to, 0)
-	*to = c.find(part{*to, n, 0}, h, before)
+	*to, h = c.find(part{*to, n, 0}, h, before)
 	return h
 }
 
@@ -94,6 +94,10 @@ func (c *Cache) content(n *node, at unsafe.Pointer, length int) uint64 {
 		return 0
 	}
 	h := n.id
+	switch n.kind {
+	case texts, quantities, tree, mapping:
+		c.weight += emptyMap
+	}
 	switch n.kind {
 	case pointer:
 		h = mix(h, c.visit(n.elem, at))
@@ -137,8 +141,15 @@ func values[V any](c *Cache, elem *node, m map[string]V) uint64 {
 	return mix(uint64(len(m)), sum)
 }
 
+// emptyMap is what a map without entries takes, and mapEntry what one of its entries does
+// beside the bytes of its key and its value.
+const (
+	emptyMap = 48
+	mapEntry = 24
+)
+
 func (c *Cache) key(k string) uint64 {
-	c.weight += uintptr(len(k))
+	c.weight += mapEntry + uintptr(len(k))
 	return maphash.String(c.seed, k)
 }
 
