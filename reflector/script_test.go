@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -89,14 +90,16 @@ func statsText(s Stats, began time.Time) string {
 }
 
 // player is a source that follows a script, and writes the transcript. Used by the
-// goroutine of Run alone.
+// goroutine of Run alone, but for out: a watchdog reports in its own.
 type player struct {
 	t      *testing.T
 	began  time.Time
 	cancel context.CancelFunc
 	opts   Options
 	blocks []block
-	out    strings.Builder
+
+	mu  sync.Mutex
+	out strings.Builder
 }
 
 // block answers one request.
@@ -107,6 +110,8 @@ type block struct {
 
 func (p *player) log(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	fmt.Fprintf(&p.out, "%9.3f  %s\n", time.Since(p.began).Seconds(), line)
 }
 
