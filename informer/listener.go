@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/kinform/kinform/internal/eventlog"
@@ -34,6 +35,7 @@ type listener[K comparable, T any] struct {
 	synced   bool
 
 	rest    []Event[K, T]  // of the last run of the log, or of an overrun: not handled yet
+	news    atomic.Int64   // how many of rest are of an overrun, or 1 while that is worked out
 	due     time.Time      // when to resync next
 	touched map[K]struct{} // handled since the resync began; nil if there is none
 	current *Event[K, T]   // that the handler was called for last; nil after a run
@@ -172,6 +174,9 @@ func (l *listener[K, T]) handleRest(ctx context.Context) bool {
 		if !l.goesOn(ctx) {
 			return false
 		}
+		if l.news.Load() > 0 {
+			l.news.Store(int64(len(l.rest)))
+		}
 		ev := &l.rest[0]
 		l.rest = l.rest[1:] // first, since the handler may not return
 		switch {
@@ -186,6 +191,7 @@ func (l *listener[K, T]) handleRest(ctx context.Context) bool {
 		}
 	}
 	l.rest, l.current = nil, nil
+	l.news.Store(0)
 	return true
 }
 

@@ -39,12 +39,14 @@ func (l *listener[K, T]) catchUp() bool {
 	if !l.leaving {
 		l.cursor = i.newCursor(l)
 	}
+	l.news.Store(1)
 	now, synced := i.store.Snapshot(), i.hasSynced()
 	i.mu.Unlock()
 	l.rest = missed.news(position, now, !l.synced)
 	if synced && !l.synced {
 		l.rest = append(l.rest, Event[K, T]{Type: syncedMark})
 	}
+	l.news.Store(int64(len(l.rest)))
 	return true
 }
 

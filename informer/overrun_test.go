@@ -60,6 +60,13 @@ func TestCoalesce(t *testing.T) {
 		if s := inf.Handlers()[1]; s.Name != "slow" || s.Overruns != 1 || s.Lag < n || !s.Synced {
 			t.Errorf("the slow handler is %+v", s)
 		}
+		for want := uint64(4); want > 0; want-- { // stays, goes, again and comes are news
+			goOn <- struct{}{}
+			synctest.Wait()
+			if s := inf.Handlers()[1]; s.Lag != want {
+				t.Errorf("the slow handler is told what is different and is behind by %d, want %d", s.Lag, want)
+			}
+		}
 		close(goOn)
 		synctest.Wait()
 		for name, want := range map[string]string{
