@@ -10,15 +10,15 @@ import (
 )
 
 // amount formats v of a unit. Units of memory begin with B, those of time with or end in
-// ns.
+// ns, and those of ratios begin with times.
 func amount(v float64, unit string) string {
 	switch {
 	case strings.HasPrefix(unit, "B/"):
 		return chart.Bytes(v)
 	case strings.HasPrefix(unit, "ns"), strings.HasSuffix(unit, "-ns"):
 		return chart.Nanoseconds(v)
-	case unit == "times-empty":
-		return chart.Times(v) + " empty"
+	case strings.HasPrefix(unit, "times-"):
+		return chart.Times(v) + " " + strings.TrimPrefix(unit, "times-")
 	}
 	what, _, _ := strings.Cut(unit, "/")
 	return rounded(v) + " " + what

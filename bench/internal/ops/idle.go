@@ -10,54 +10,69 @@ import (
 
 // idles are informers of nothing. They are counted with their stacks.
 func idles() []measure.Op {
-	var all []measure.Op
-	for _, c := range []struct {
-		handlers           int
-		kilobytes, workers float64
-	}{{0, 10, 2}, {1, 14, 3}, {4, 24, 6}} {
-		all = append(all, measure.Op{
-			Name: fmt.Sprintf("idle/handlers=%d", c.handlers), Whole: true, Rounds: 6,
-			Lines: line("idle informer, "+some(c.handlers, "handler", "handlers"), "B/informer", 0,
-				atMost(c.kilobytes*1024, "B/informer"), atMost(c.workers, "goroutines/informer")),
-			Setup: func() (measure.Sides, error) {
-				return measure.Sides{
-					Kinform:  measure.Side{Run: idle(startKinform, c.handlers)},
-					ClientGo: measure.Side{Run: idle(startClientGo, c.handlers)},
-				}, nil
-			},
-		})
+	all := []measure.Op{
+		idleOp(0, atMost(10*1024, perInformer), atMost(2, workers)),
+		idleOp(1, atMost(14*1024, perInformer), atMost(3, workers)),
+		idleOp(4, atMost(24*1024, perInformer), atMost(6, workers)),
+		idleOp(40, atMost(42, workers)),
 	}
-	return all
+	return append(all, measure.Op{
+		Name: "idle/informers=500", Whole: true, Rounds: 6,
+		Lines: line("500 idle informers, 1 handler each", "B/500", 0, atMost(1500, "goroutines/500")),
+		Setup: idleSides(500, 1, 1, "/500"),
+	})
 }
 
-// idleInformers is how many are counted at once, so that what else goes on is little to
-// each.
-const idleInformers = 100
+const (
+	perInformer = "B/informer"
+	workers     = "goroutines/informer"
+	// idleInformers is how many are counted at once, so that what else goes on is little to
+	// each.
+	idleInformers = 100
+)
 
-func idle(start starter, handlers int) func(measure.Meter, int) error {
-	return func(m measure.Meter, n int) error {
-		var taken measure.Series
-		for range n {
-			if err := idleOnce(&taken, start, handlers); err != nil {
-				return err
+func idleOp(handlers int, limits ...measure.Limit) measure.Op {
+	return measure.Op{
+		Name: fmt.Sprintf("idle/handlers=%d", handlers), Whole: true, Rounds: 6,
+		Lines: line("idle informer, "+some(handlers, "handler", "handlers"), perInformer, 0, limits...),
+		Setup: idleSides(idleInformers, handlers, idleInformers, "/informer"),
+	}
+}
+
+// idleSides divides what all informers take by share, and names it with per.
+func idleSides(informers, handlers int, share float64, per string) func() (measure.Sides, error) {
+	side := func(start starter) measure.Side {
+		return measure.Side{Run: func(m measure.Meter, n int) error {
+			var taken measure.Series
+			for range n {
+				bytes, goroutines, err := idle(start, informers, handlers)
+				if err != nil {
+					return err
+				}
+				taken.Add(bytes/share, "B"+per)
+				taken.Add(goroutines/share, "goroutines"+per)
 			}
-		}
-		taken.Report(m)
-		return nil
+			taken.Report(m)
+			return nil
+		}}
+	}
+	return func() (measure.Sides, error) {
+		return measure.Sides{Kinform: side(startKinform), ClientGo: side(startClientGo)}, nil
 	}
 }
 
-func idleOnce(taken *measure.Series, start starter, handlers int) error {
+// idle returns what so many informers take together.
+func idle(start starter, informers, handlers int) (bytes, goroutines float64, err error) {
 	hs := make([]handler, handlers)
 	for i := range hs {
 		hs[i] = ignore
 	}
-	goroutines, before := runtime.NumGoroutine(), liveWithStacks()
+	workers, before := runtime.NumGoroutine(), liveWithStacks()
 	var all []*running
-	for range idleInformers {
+	for range informers {
 		r, err := start(&feed{rv: 1}, 0, hs...)
 		if err != nil {
-			return err
+			return 0, 0, err
 		}
 		all = append(all, r)
 	}
@@ -65,13 +80,11 @@ func idleOnce(taken *measure.Series, start starter, handlers int) error {
 		r.awaitSync()
 	}
 	time.Sleep(20 * time.Millisecond) // some start a goroutine after that
-	bytes := liveWithStacks() - before
-	taken.Add(bytes/idleInformers, "B/informer")
-	taken.Add(float64(runtime.NumGoroutine()-goroutines)/idleInformers, "goroutines/informer")
+	bytes, goroutines = liveWithStacks()-before, float64(runtime.NumGoroutine()-workers)
 	for _, r := range all {
 		r.stop()
 	}
-	return nil
+	return bytes, goroutines, nil
 }
 
 // liveWithStacks is settled and the stacks of all goroutines, which a collection shrinks

@@ -2,7 +2,9 @@ package ops
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,9 +18,23 @@ import (
 // handler is told of a pod's new state, by both sides: added pods with a nil old one.
 type handler func(old, pod *corev1.Pod)
 
+func (h handler) typed() informer.HandlerFunc[key, *corev1.Pod] {
+	return func(ev informer.Event[key, *corev1.Pod]) { h(ev.Old, ev.Object) }
+}
+
+func (h handler) untyped() cache.ResourceEventHandlerFuncs {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { h(nil, obj.(*corev1.Pod)) },
+		UpdateFunc: func(old, obj any) { h(old.(*corev1.Pod), obj.(*corev1.Pod)) },
+	}
+}
+
 // running is an informer of either side.
 type running struct {
 	synced []<-chan struct{} // of each handler, or of the informer if it has none
+	// add adds a handler that is told of updates from now on, and returns what reports whether
+	// it has had all of them. Kinform's coalesces when it is slow.
+	add    func(h handler) (caughtUp func() bool, err error)
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 }
@@ -51,11 +67,17 @@ func startKinform(f *feed, indexes int, handlers ...handler) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &running{}
+	r := &running{add: func(h handler) (func() bool, error) {
+		const name = "added"
+		_, err := inf.AddHandler(h.typed(), informer.HandlerOptions[*corev1.Pod]{Name: name, Lag: informer.LagCoalesce})
+		return func() bool {
+			return slices.ContainsFunc(inf.Handlers(), func(s informer.HandlerStats) bool {
+				return s.Name == name && s.Synced && s.Lag == 0
+			})
+		}, err
+	}}
 	for _, h := range handlers {
-		reg, err := inf.AddHandler(informer.HandlerFunc[key, *corev1.Pod](func(ev informer.Event[key, *corev1.Pod]) {
-			h(ev.Old, ev.Object)
-		}))
+		reg, err := inf.AddHandler(h.typed())
 		if err != nil {
 			return nil, err
 		}
@@ -72,12 +94,9 @@ func startKinform(f *feed, indexes int, handlers ...handler) (*running, error) {
 
 func startClientGo(f *feed, indexes int, handlers ...handler) (*running, error) {
 	inf := cache.NewSharedIndexInformer(newListWatch(f), &corev1.Pod{}, 0, indexers(indexes))
-	r := &running{}
+	r := &running{add: func(h handler) (func() bool, error) { return addUnbounded(inf, h) }}
 	for _, h := range handlers {
-		reg, err := inf.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(obj any) { h(nil, obj.(*corev1.Pod)) },
-			UpdateFunc: func(old, obj any) { h(old.(*corev1.Pod), obj.(*corev1.Pod)) },
-		})
+		reg, err := inf.AddEventHandler(h.untyped())
 		if err != nil {
 			return nil, err
 		}
@@ -90,6 +109,21 @@ func startClientGo(f *feed, indexes int, handlers ...handler) (*running, error) 
 	ctx, r.cancel = context.WithCancel(context.Background())
 	r.wg.Go(func() { inf.RunWithContext(ctx) })
 	return r, nil
+}
+
+// addUnbounded adds h to an informer of client-go, which cannot say how far a handler is. So
+// another one beside it counts what there is.
+func addUnbounded(inf cache.SharedIndexInformer, h handler) (caughtUp func() bool, err error) {
+	var had, sent atomic.Int64
+	slow, err := inf.AddEventHandler(handler(func(old, pod *corev1.Pod) { h(old, pod); had.Add(1) }).untyped())
+	if err != nil {
+		return nil, err
+	}
+	count, err := inf.AddEventHandler(handler(func(_, _ *corev1.Pod) { sent.Add(1) }).untyped())
+	if err != nil {
+		return nil, err
+	}
+	return func() bool { return slow.HasSynced() && count.HasSynced() && had.Load() == sent.Load() }, nil
 }
 
 // ignore is a handler that does nothing.
