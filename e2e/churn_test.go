@@ -83,22 +83,23 @@ func (c *churn) make(ctx context.Context, n int) error {
 	changes := c.plan(n)
 	c.rand.Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
 	return oracle.Each(ctx, len(changes), 8, func(ctx context.Context, i int) error {
-		return c.insist(ctx, changes[i])
+		return insist(ctx, changes[i].verb, func() error { return c.once(ctx, changes[i]) })
 	})
 }
 
-// insist repeats a change until the server has answered.
-func (c *churn) insist(ctx context.Context, ch change) error {
+// insist repeats a change until the server has answered. Forbidden is none: an administrator
+// is told so only by a server whose admission is not ready yet.
+func insist(ctx context.Context, verb string, once func() error) error {
 	var last error
 	err := eventually(ctx, func() bool {
-		last = c.once(ctx, ch)
+		last = once()
 		var status apierrors.APIStatus
-		return last == nil || errors.As(last, &status) && status.Status().Code < 429
+		return last == nil || errors.As(last, &status) && status.Status().Code < 429 && !apierrors.IsForbidden(last)
 	})
 	switch {
 	case err != nil:
 		return errors.Join(err, last)
-	case ch.verb == "create" && apierrors.IsAlreadyExists(last), ch.verb == "delete" && apierrors.IsNotFound(last):
+	case verb == "create" && apierrors.IsAlreadyExists(last), verb == "delete" && apierrors.IsNotFound(last):
 		return nil // an earlier try got through
 	}
 	return last

@@ -128,7 +128,7 @@ func newPipeline[O any, T interface {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.reg, err = p.inf.AddHandler(informer.HandlerFunc[key, T](p.record))
+	p.reg, err = p.inf.AddHandler(informer.HandlerFunc[key, T](func(ev informer.Event[key, T]) { record(&p.seen, ev) }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,14 +144,15 @@ func (p *pipeline[O, T]) onError(err error) {
 	p.errors = append(p.errors, err)
 }
 
-func (p *pipeline[O, T]) record(ev informer.Event[key, T]) {
+// record tells seen of ev.
+func record[T any](seen *fake.Histories[key, T], ev informer.Event[key, T]) {
 	switch ev.Type {
 	case informer.Added:
-		p.seen.Added(ev.Key, ev.Object)
+		seen.Added(ev.Key, ev.Object)
 	case informer.Updated:
-		p.seen.Updated(ev.Key, ev.Old, ev.Object)
+		seen.Updated(ev.Key, ev.Old, ev.Object)
 	case informer.Deleted:
-		p.seen.Deleted(ev.Key, ev.Object)
+		seen.Deleted(ev.Key, ev.Object)
 	}
 }
 

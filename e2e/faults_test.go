@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -140,6 +142,16 @@ func (d *dialer) hang() {
 	defer d.mu.Unlock()
 	for c := range d.open {
 		c.hung.Store(true)
+	}
+}
+
+// cut closes the connections that there are.
+func (d *dialer) cut() {
+	d.mu.Lock()
+	all := slices.Collect(maps.Keys(d.open))
+	d.mu.Unlock()
+	for _, c := range all {
+		_ = c.Close()
 	}
 }
 
