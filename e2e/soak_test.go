@@ -15,7 +15,7 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/e2e/cluster"
 	"github.com/kinform/kinform/e2e/oracle"
-	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
 )
 
 var (
@@ -173,13 +173,14 @@ func (s *soak) forget(then func() error) error {
 
 // sample is what was found when all had caught up.
 type sample struct {
-	at                            time.Duration
-	heap                          uint64 // after garbage collection
-	goroutines, connections       int
-	writes                        int64
-	objects, told, faults         int // told: of an event, over all handlers
-	received, lists, expired      uint64
-	otherRelists, failed, overran uint64
+	at                       time.Duration
+	heap                     uint64 // after garbage collection
+	goroutines, connections  int
+	writes                   int64
+	objects, told, faults    int // told: of an event, over all handlers
+	received, lists, expired uint64
+	failing, otherRelists    uint64
+	failed, overran          uint64
 }
 
 // checkpoint waits until all have caught up, and takes a sample.
@@ -213,7 +214,8 @@ func (s *soak) take() sample {
 		now.received += st.Added + st.Modified + st.Deleted
 		now.lists += st.Lists
 		now.expired += st.Relists.Expired
-		now.otherRelists += others(st)
+		now.failing += st.Relists.Failing
+		now.otherRelists += others(st.Relists)
 		now.failed += st.Failures
 		told, overran := inf.told()
 		now.told += told
@@ -229,18 +231,17 @@ func (s *soak) take() sample {
 	return now
 }
 
-// others counts relists for other reasons than a 410.
-func others(st informer.Stats) uint64 {
-	r := st.Relists
-	return r.TooLarge + r.OutOfOrder + r.Unreadable + r.Refused + r.Failing
+// others counts relists for other reasons than a 410 or watches that go on failing.
+func others(r reflector.Relists) uint64 {
+	return r.TooLarge + r.OutOfOrder + r.Unreadable + r.Refused
 }
 
-const sampleHead = "| after | heap | goroutines | connections | writes | faults | objects in stores | watch events | handler events | lists | relists: 410 | other | failed requests | overruns |\n" +
-	"| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+const sampleHead = "| after | heap | goroutines | connections | writes | faults | objects in stores | watch events | handler events | lists | relists: 410 | failing | other | failed requests | overruns |\n" +
+	"| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
 
 func (s sample) String() string {
-	return fmt.Sprintf("| %v | %.1f MB | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d |", s.at.Round(time.Second), float64(s.heap)/1e6,
-		s.goroutines, s.connections, s.writes, s.faults, s.objects, s.received, s.told, s.lists, s.expired, s.otherRelists, s.failed, s.overran)
+	return fmt.Sprintf("| %v | %.1f MB | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d |", s.at.Round(time.Second), float64(s.heap)/1e6,
+		s.goroutines, s.connections, s.writes, s.faults, s.objects, s.received, s.told, s.lists, s.expired, s.failing, s.otherRelists, s.failed, s.overran)
 }
 
 func (s *soak) report() {
