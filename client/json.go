@@ -10,10 +10,12 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/internal/kubeproto"
 )
@@ -53,17 +55,14 @@ func (c *jsonCodec) sharing(strings *kubeproto.Strings) *jsonCodec {
 		*v, err = readUntyped(dec, strings) // what *v held, from a duplicate name, is replaced
 		return err
 	})
-	own := []*json.Unmarshalers{}
+	own := []*json.Unmarshalers{json.UnmarshalFromFunc(readTime)}
 	if c.untyped {
 		own = append(own, anything)
 	}
 	if strings != nil && !c.quotes {
 		own = append(own, stringUnmarshaler(strings))
 	}
-	exact := rules
-	if len(own) > 0 {
-		exact = json.JoinOptions(rules, json.WithUnmarshalers(json.JoinUnmarshalers(own...)))
-	}
+	exact := json.JoinOptions(rules, json.WithUnmarshalers(json.JoinUnmarshalers(own...)))
 	return &jsonCodec{
 		// The caller has delimited the value, so its syntax is known to be right, and
 		// the legacy way of reporting errors would only parse it twice.
@@ -109,6 +108,23 @@ func (c *jsonCodec) unmarshalObject(raw []byte) (map[string]any, error) {
 // marshal encodes v as encoding/json does.
 func (c *jsonCodec) marshal(v any) ([]byte, error) {
 	return json.Marshal(v, c.exact)
+}
+
+// readTime decodes a time as its own method does, which makes a second decoder for each; a
+// pod has some eight. That method is asked for whatever is not strictly RFC 3339.
+func readTime(dec *jsontext.Decoder, t *metav1.Time) error {
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	if text, ok := jsonText(raw); ok {
+		var parsed time.Time // a failure would clear it
+		if parsed.UnmarshalText(text) == nil {
+			t.Time = parsed.Local()
+			return nil
+		}
+	}
+	return t.UnmarshalJSON(raw)
 }
 
 // readUntyped decodes the next value with the types that apimachinery gives untyped
