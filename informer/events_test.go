@@ -16,7 +16,7 @@ func TestEvents(t *testing.T) {
 		server := newServer(t)
 		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
-		histories := []*history{newHistory(inf), newHistory(inf)}
+		histories := []*history{newHistory(t, inf), newHistory(t, inf)}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		loop := func(ctx context.Context, h *history) <-chan struct{} {
@@ -68,7 +68,9 @@ func TestEventsAgain(t *testing.T) {
 		events := inf.Events(t.Context(), handlerOptions{Name: "loop"})
 		for range 2 {
 			n := 0
+			h := newHistory(t, inf)
 			for ev := range events {
+				h.Handle(ev)
 				if !ev.Initial || ev.Type != informer.Added {
 					t.Errorf("the loop begins with %+v", ev)
 				}
@@ -115,7 +117,7 @@ func TestEventsHoldUpTheWatch(t *testing.T) {
 		go func() {
 			must1(fake.Create(server, newWidget("a", "first", "n")))(t)
 		}()
-		h := newHistory(inf)
+		h := newHistory(t, inf)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		for ev := range inf.Events(ctx) {

@@ -29,14 +29,14 @@ func TestLateHandlerReplaysStore(t *testing.T) {
 		server := newServer(t)
 		old := must1(fake.Create(server, newWidget("a", "old", "n")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
-		early := newHistory(inf)
+		early := newHistory(t, inf)
 		must1(inf.AddHandler(early))(t)
 		stop := run(t, inf)
 		defer stop()
 		must1(fake.Create(server, newWidget("a", "new", "n")))(t)
 		synctest.Wait()
 
-		late := newHistory(inf)
+		late := newHistory(t, inf)
 		reg := must1(inf.AddHandler(late))(t)
 		synctest.Wait()
 		if !isClosed(reg.Synced()) {
@@ -70,7 +70,7 @@ func TestLateHandlerReplaysStore(t *testing.T) {
 func TestHandlersSyncWithAnEmptyServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inf := newInformer(t, source(t, newServer(t)), informer.Options[*widget]{})
-		reg := must1(inf.AddHandler(newHistory(inf)))(t)
+		reg := must1(inf.AddHandler(newHistory(t, inf)))(t)
 		if isClosed(reg.Synced()) {
 			t.Error("synced before Run")
 		}
@@ -97,7 +97,7 @@ func TestHandlerRemovesItself(t *testing.T) {
 				reg.Remove()
 			}
 		})))(t)
-		other := newHistory(inf)
+		other := newHistory(t, inf)
 		must1(inf.AddHandler(other))(t)
 		stop := run(t, inf)
 		if !isClosed(reg.Done()) {
@@ -116,7 +116,7 @@ func TestRemoveBeforeRun(t *testing.T) {
 		server := newServer(t)
 		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
-		h := newHistory(inf)
+		h := newHistory(t, inf)
 		reg := must1(inf.AddHandler(h))(t)
 		reg.Remove()
 		<-reg.Done()
@@ -167,12 +167,12 @@ func TestSlowHandlerHoldsUpTheWatch(t *testing.T) {
 		server := newServer(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{Pending: 16})
 		goOn := make(chan struct{})
-		slow := newHistory(inf)
+		slow := newHistory(t, inf)
 		must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 			<-goOn
 			slow.Handle(ev)
 		})))(t)
-		fast := newHistory(inf)
+		fast := newHistory(t, inf)
 		must1(inf.AddHandler(fast))(t)
 		stop := run(t, inf)
 		defer stop()
@@ -208,9 +208,9 @@ func TestHandlerPanicEndsRun(t *testing.T) {
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
 		cause := errors.New("broken")
 		bad := must1(inf.AddHandler(informer.HandlerFuncs[key, *widget]{
-			Added: func(informer.Event[key, *widget]) { panic(cause) },
+			Added: checked(t, inf, func(informer.Event[key, *widget]) { panic(cause) }),
 		}))(t)
-		other := must1(inf.AddHandler(newHistory(inf)))(t)
+		other := must1(inf.AddHandler(newHistory(t, inf)))(t)
 		err := inf.Run(context.Background())
 		var panicked *informer.PanicError
 		if !errors.As(err, &panicked) || !errors.Is(err, cause) {
@@ -232,11 +232,11 @@ func TestHandlerAddsAndRemovesHandlers(t *testing.T) {
 		server := newServer(t)
 		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
-		inner := newHistory(inf)
+		inner := newHistory(t, inf)
 		must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 			reg := must1(inf.AddHandler(inner))(t)
 			reg.Remove()
-			must1(inf.AddHandler(newHistory(inf)))(t)
+			must1(inf.AddHandler(newHistory(t, inf)))(t)
 		})))(t)
 		stop := run(t, inf)
 		stop()
@@ -250,7 +250,7 @@ func TestTombstone(t *testing.T) {
 		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
 		must1(fake.Create(server, newWidget("a", "seen", "n")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
-		h := newHistory(inf)
+		h := newHistory(t, inf)
 		must1(inf.AddHandler(h))(t)
 		stop := run(t, inf)
 		defer stop()
@@ -284,7 +284,7 @@ func TestLateHandlerHoldsUpTheWatch(t *testing.T) {
 		stop := run(t, inf)
 		defer stop()
 		goOn := make(chan struct{})
-		late := newHistory(inf)
+		late := newHistory(t, inf)
 		must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 			<-goOn
 			late.Handle(ev)

@@ -24,30 +24,37 @@ type history struct {
 	faults []string
 }
 
-func newHistory(inf *informer.Informer[key, *widget]) *history {
-	return &history{inf: inf, syncs: true, passes: func(*widget) bool { return true }}
+// newHistory returns one that must be legal at the end of the test.
+func newHistory(t testing.TB, inf *informer.Informer[key, *widget]) *history {
+	h := &history{inf: inf, syncs: true, passes: func(*widget) bool { return true }}
+	t.Cleanup(func() { h.checkEvents(t, "a handler") })
+	return h
 }
 
 // checked returns a handler that calls handle, and whose history must be legal at the end of
 // the test.
 func checked(t testing.TB, inf *informer.Informer[key, *widget], handle func(informer.Event[key, *widget])) informer.HandlerFunc[key, *widget] {
-	h := newHistory(inf)
-	t.Cleanup(func() { h.checkEvents(t, "a handler") })
+	h := newHistory(t, inf)
 	return func(ev informer.Event[key, *widget]) {
 		h.Handle(ev)
 		handle(ev)
 	}
 }
 
-func (h *history) Handle(ev informer.Event[key, *widget]) {
+// record puts an event into what is seen by its handler.
+func record[T any](seen *fake.Histories[key, T], ev informer.Event[key, T]) {
 	switch ev.Type {
 	case informer.Added:
-		h.seen.Added(ev.Key, ev.Object)
+		seen.Added(ev.Key, ev.Object)
 	case informer.Updated:
-		h.seen.Updated(ev.Key, ev.Old, ev.Object)
+		seen.Updated(ev.Key, ev.Old, ev.Object)
 	case informer.Deleted:
-		h.seen.Deleted(ev.Key, ev.Object)
+		seen.Deleted(ev.Key, ev.Object)
 	}
+}
+
+func (h *history) Handle(ev informer.Event[key, *widget]) {
+	record(&h.seen, ev)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.events = append(h.events, ev)

@@ -164,7 +164,7 @@ func TestSkippedObjectsStayCached(t *testing.T) {
 				}
 				var heard errorsOf
 				inf := newInformer(t, src, informer.Options[*widget]{OnError: heard.add, Reflector: reflector.Options{Backoff: reflector.Backoff{Jitter: -1}}})
-				h := newHistory(inf)
+				h := newHistory(t, inf)
 				must1(inf.AddHandler(h))(t)
 				stop := run(t, inf)
 				if err := inf.Store().WaitForRV(t.Context(), "9"); err != nil {
@@ -227,7 +227,7 @@ func TestBadObjectsInWatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := newHistory(inf)
+		h := newHistory(t, inf)
 		must1(inf.AddHandler(h))(t)
 		stop := run(t, inf)
 		h.check(t, "h")
@@ -328,7 +328,7 @@ func TestGoexitInOnError(t *testing.T) {
 				}
 			},
 		})
-		reg := must1(inf.AddHandler(newHistory(inf)))(t)
+		reg := must1(inf.AddHandler(newHistory(t, inf)))(t)
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
@@ -437,7 +437,7 @@ func TestRestoredServer(t *testing.T) {
 			watches: [][]scripted{{{err: errGone}}},
 		}
 		inf := newInformer(t, src, informer.Options[*widget]{OnError: ignore})
-		h := newHistory(inf)
+		h := newHistory(t, inf)
 		must1(inf.AddHandler(h))(t)
 		stop := run(t, inf)
 		time.Sleep(time.Minute)

@@ -21,7 +21,7 @@ func TestRestart(t *testing.T) {
 		stays := must1(fake.Create(server, newWidget("a", "stays", "n")))(t)
 		must1(fake.Create(server, newWidget("a", "goes", "n")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
-		early := newHistory(inf)
+		early := newHistory(t, inf)
 		reg := must1(inf.AddHandler(early))(t)
 		first := reg.Done()
 		run(t, inf)()
@@ -38,7 +38,7 @@ func TestRestart(t *testing.T) {
 		must1(fake.Update(server, stays))(t)
 		must1(fake.Create(server, newWidget("a", "comes", "n")))(t)
 		must1(fake.Delete[*widget](server, key{Namespace: "a", Name: "goes"}))(t)
-		between := newHistory(inf)
+		between := newHistory(t, inf)
 		added := must1(inf.AddHandler(between))(t)
 		if !isClosed(added.Done()) {
 			t.Error("a handler that a stopped informer is given is not done")
@@ -85,7 +85,7 @@ func TestRestartGoesOnWhereHandlersWere(t *testing.T) {
 				if late {
 					run(t, inf)()
 				}
-				h := newHistory(inf)
+				h := newHistory(t, inf)
 				cancel := context.CancelFunc(func() {})
 				n := 0
 				reg := must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
@@ -126,7 +126,7 @@ func TestRestartBeforeSync(t *testing.T) {
 			t.Fatal(err)
 		}
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
-		h := newHistory(inf)
+		h := newHistory(t, inf)
 		must1(inf.AddHandler(h))(t)
 		run(t, inf)()
 		var refused *informer.NotSyncingError
@@ -153,7 +153,7 @@ func TestRestartAfterPanic(t *testing.T) {
 			must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
 		}
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
-		h := newHistory(inf)
+		h := newHistory(t, inf)
 		must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 			h.Handle(ev)
 			if len(h.events) == 2 {

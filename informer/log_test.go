@@ -76,7 +76,8 @@ func TestErrorsAreLogged(t *testing.T) {
 			Mutations: informer.MutationsAll,
 			Reflector: reflector.Options{IdleTimeout: -1, DisableWatchList: true},
 		})
-		must1(inf.AddHandler(newHistory(inf)))(t)
+		// No history is checked: the source goes back in time.
+		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {})))(t)
 		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
 			switch ev.Object.ResourceVersion {
 			case "12":
@@ -135,7 +136,7 @@ func TestLogOfALife(t *testing.T) {
 					server := newServer(t)
 					must1(fake.Create(server, newWidget("a", "first", "n")))(t)
 					inf := newInformer(t, source(t, server), informer.Options[*widget]{Logger: book.logger(level), OnError: heard.add})
-					h := newHistory(inf)
+					h := newHistory(t, inf)
 					reg := must1(inf.AddHandler(h, handlerOptions{Name: "h"}))(t)
 					stop := run(t, inf)
 					for n := range events {

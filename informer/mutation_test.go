@@ -36,7 +36,7 @@ func TestMutationByHandler(t *testing.T) {
 					w := must1(fake.Create(server, newWidget("a", "w", "n")))(t)
 					var heard errorsOf
 					inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: heard.add, Mutations: mode})
-					must1(inf.AddHandler(newHistory(inf), handlerOptions{Name: "good"}))(t)
+					must1(inf.AddHandler(newHistory(t, inf), handlerOptions{Name: "good"}))(t)
 					stop := run(t, inf)
 					bad := func(ev informer.Event[key, *widget]) {
 						time.Sleep(time.Millisecond) // the good one has returned by then,
@@ -89,7 +89,7 @@ func TestMutationLater(t *testing.T) {
 			var heard errorsOf
 			inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: heard.add, Mutations: informer.MutationsAll})
 			for range handlers {
-				must1(inf.AddHandler(newHistory(inf)))(t)
+				must1(inf.AddHandler(newHistory(t, inf)))(t)
 			}
 			stop := run(t, inf)
 			w, _ := inf.Store().Get(key{Namespace: "a", Name: "w"})
@@ -183,7 +183,7 @@ func TestNoMutation(t *testing.T) {
 			server := newServer(t)
 			var heard errorsOf
 			inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: heard.add, Mutations: mode})
-			must1(inf.AddHandler(newHistory(inf), handlerOptions{Resync: time.Minute}))(t)
+			must1(inf.AddHandler(newHistory(t, inf), handlerOptions{Resync: time.Minute}))(t)
 			stop := run(t, inf)
 			w := must1(fake.Create(server, newWidget("a", "w", "n")))(t)
 			for range 60 {

@@ -33,7 +33,7 @@ func TestFilterTransitions(t *testing.T) {
 		server := newServer(t)
 		w := must1(fake.Create(server, newWidget("a", "w", "other")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
-		h := newHistory(inf)
+		h := newHistory(t, inf)
 		must1(inf.AddHandler(h, handlerOptions{Filter: onNode(t, "here")}))(t)
 		stop := run(t, inf)
 		defer stop()
@@ -84,7 +84,7 @@ func TestFilterOfFinalState(t *testing.T) {
 			}},
 		}
 		inf := newInformer(t, src, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Options{DisableWatchList: true}})
-		h := newHistory(inf)
+		h := newHistory(t, inf)
 		must1(inf.AddHandler(h, handlerOptions{Filter: onNode(t, "here")}))(t)
 		stop := run(t, inf)
 		defer stop()
@@ -103,7 +103,7 @@ func TestPanicOfFilterEndsRun(t *testing.T) {
 		server := newServer(t)
 		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
-		must1(inf.AddHandler(newHistory(inf), handlerOptions{Name: "picky", Filter: func(*widget) bool { panic("filter") }}))(t)
+		must1(inf.AddHandler(newHistory(t, inf), handlerOptions{Name: "picky", Filter: func(*widget) bool { panic("filter") }}))(t)
 		var panicked *informer.PanicError
 		if err := inf.Run(t.Context()); !errors.As(err, &panicked) {
 			t.Fatalf("Run returned %v", err)
@@ -128,7 +128,7 @@ func TestPanicOfFilterThenRestart(t *testing.T) {
 				if late {
 					run(t, inf)()
 				}
-				h, calls := newHistory(inf), 0
+				h, calls := newHistory(t, inf), 0
 				must1(inf.AddHandler(h, handlerOptions{Filter: func(*widget) bool {
 					if calls++; calls == 2 {
 						panic("not this time")
@@ -157,7 +157,7 @@ func TestResyncOfAgesIsNever(t *testing.T) {
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
 		var all []*history
 		for range 20 { // the phase is random
-			all = append(all, newHistory(inf))
+			all = append(all, newHistory(t, inf))
 			must1(inf.AddHandler(all[len(all)-1], handlerOptions{Resync: math.MaxInt64}))(t)
 		}
 		stop := run(t, inf)
@@ -181,10 +181,10 @@ func TestUnchanged(t *testing.T) {
 		again := scriptedList{"2", []scripted{ev(reflector.Added, "1", newWidget("a", "w", "n"))}}
 		src := &script{lists: []scriptedList{list, again}, watches: [][]scripted{{{err: errGone}}}}
 		inf := newInformer(t, src, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Options{DisableWatchList: true}})
-		wants, not := newHistory(inf), newHistory(inf)
+		wants, not := newHistory(t, inf), newHistory(t, inf)
 		must1(inf.AddHandler(wants, handlerOptions{Unchanged: true}))(t)
 		must1(inf.AddHandler(not, handlerOptions{Resync: 24 * time.Hour}))(t)
-		filtered := newHistory(inf)
+		filtered := newHistory(t, inf)
 		must1(inf.AddHandler(filtered, handlerOptions{Unchanged: true, Filter: onNode(t, "other")}))(t)
 		stop := run(t, inf)
 		defer stop()
@@ -214,13 +214,13 @@ func TestResync(t *testing.T) {
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{Resync: time.Hour})
 		var all []*history
 		for n := range handlers {
-			h := newHistory(inf)
+			h := newHistory(t, inf)
 			must1(inf.AddHandler(h, handlerOptions{Resync: []time.Duration{time.Hour, 0}[n%2]}))(t)
 			all = append(all, h)
 		}
-		half := newHistory(inf)
+		half := newHistory(t, inf)
 		must1(inf.AddHandler(half, handlerOptions{Resync: time.Hour, Filter: onNode(t, "n1")}))(t)
-		none := newHistory(inf)
+		none := newHistory(t, inf)
 		must1(inf.AddHandler(none, handlerOptions{Resync: -1}))(t)
 		stop := run(t, inf)
 		defer stop()
@@ -264,7 +264,7 @@ func TestResyncLetsChangesThrough(t *testing.T) {
 			w = must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
 		}
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{Reflector: reflector.Options{DisableWatchList: true}})
-		h := newHistory(inf)
+		h := newHistory(t, inf)
 		var mu sync.Mutex
 		var waits []time.Duration
 		var written time.Time
@@ -325,7 +325,7 @@ func TestHandlerNames(t *testing.T) {
 		{[]handlerOptions{{Name: "mine"}}, "mine"},
 		{[]handlerOptions{{Name: "mine"}, {}}, "handler 3"},
 	} {
-		if got := must1(inf.AddHandler(newHistory(inf), c.opts...))(t).Name(); got != c.want {
+		if got := must1(inf.AddHandler(newHistory(t, inf), c.opts...))(t).Name(); got != c.want {
 			t.Errorf("the name is %q, want %q", got, c.want)
 		}
 	}

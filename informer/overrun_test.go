@@ -20,14 +20,14 @@ func TestCoalesce(t *testing.T) {
 		must1(fake.Create(server, newWidget("a", "again", "n")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{Pending: 16})
 		goOn := make(chan struct{})
-		slow := newHistory(inf)
+		slow := newHistory(t, inf)
 		reg := must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 			if !ev.Initial {
 				<-goOn
 			}
 			slow.Handle(ev)
 		}), handlerOptions{Name: "slow", Lag: informer.LagCoalesce}))(t)
-		fast := newHistory(inf)
+		fast := newHistory(t, inf)
 		must1(inf.AddHandler(fast))(t)
 		stop := run(t, inf)
 		defer stop()
@@ -100,7 +100,7 @@ func TestCoalesceInitialList(t *testing.T) {
 		}
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
 		goOn := make(chan struct{})
-		h := newHistory(inf)
+		h := newHistory(t, inf)
 		reg := must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 			<-goOn
 			h.Handle(ev)
@@ -134,7 +134,7 @@ func TestCoalescingHandlerEnds(t *testing.T) {
 			w := must1(fake.Create(server, newWidget("a", "w", "n")))(t)
 			inf := newInformer(t, source(t, server), informer.Options[*widget]{})
 			goOn := make(chan struct{})
-			h := newHistory(inf)
+			h := newHistory(t, inf)
 			reg := must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 				<-goOn
 				h.Handle(ev)

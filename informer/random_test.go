@@ -223,7 +223,7 @@ func (l *life) addLoop() {
 }
 
 func (l *life) newMember() *member {
-	m := &member{history: newHistory(l.inf), name: fmt.Sprint("handler ", len(l.handlers))}
+	m := &member{history: newHistory(l.t, l.inf), name: fmt.Sprint("handler ", len(l.handlers))}
 	l.handlers = append(l.handlers, m)
 	return m
 }

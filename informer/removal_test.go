@@ -25,7 +25,7 @@ func TestDrain(t *testing.T) {
 				defer run(t, inf)()
 			}
 			goOn := make(chan struct{})
-			h := newHistory(inf)
+			h := newHistory(t, inf)
 			reg := must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 				<-goOn
 				h.Handle(ev)
@@ -63,14 +63,14 @@ func TestDrain(t *testing.T) {
 func TestDrainOfIdleHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inf := newInformer(t, source(t, newServer(t)), informer.Options[*widget]{})
-		stopped := must1(inf.AddHandler(newHistory(inf)))(t)
+		stopped := must1(inf.AddHandler(newHistory(t, inf)))(t)
 		stopped.Drain() // there is nothing to wait for before Run
 		<-stopped.Done()
-		reg := must1(inf.AddHandler(newHistory(inf)))(t)
+		reg := must1(inf.AddHandler(newHistory(t, inf)))(t)
 		stop := run(t, inf)
 		reg.Drain()
 		<-reg.Done()
-		again := must1(inf.AddHandler(newHistory(inf)))(t)
+		again := must1(inf.AddHandler(newHistory(t, inf)))(t)
 		stop()
 		again.Drain()
 		<-again.Done()

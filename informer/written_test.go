@@ -326,7 +326,9 @@ func TestDeletedAndRemade(t *testing.T) {
 		}
 		informer.SetLag(inf, 1)
 		goOn := make(chan struct{})
+		var seen fake.Histories[key, projection]
 		must1(inf.AddHandler(informer.HandlerFunc[key, projection](func(ev informer.Event[key, projection]) {
+			record(&seen, ev)
 			if !ev.Initial {
 				<-goOn // and so does the store wait
 			}
@@ -354,8 +356,8 @@ func TestDeletedAndRemade(t *testing.T) {
 			t.Errorf("%q is there, want the new one", p.node)
 		}
 		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Run returned %v", err)
+		if err := errors.Join(<-ended, seen.Err()); err != nil {
+			t.Errorf("Run returned, or the handler found, %v", err)
 		}
 	})
 }
