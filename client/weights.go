@@ -1,6 +1,9 @@
 package client
 
-import "reflect"
+import (
+	stdjson "encoding/json"
+	"reflect"
+)
 
 const (
 	// valueWeight is what a byte of JSON takes at most beside the structs, maps and elements:
@@ -11,11 +14,12 @@ const (
 )
 
 // weights are what the parts of an object take in memory. A few bytes of JSON, such as {},
-// may stand for a struct of 700 bytes, so a limit of JSON does not limit that. Immutable.
+// may stand for a struct of 400 bytes, so a limit of JSON does not limit that. Immutable.
 type weights struct {
 	most   int64 // bytes that an object may take; unlimited for no limit
-	member int64 // the largest element of a slice, array or map
-	object int64 // the largest struct or map that something is a pointer to, or that is such an element
+	scalar int64 // the largest element or entry that is no struct
+	member int64 // the largest element or entry, which null makes too
+	object int64 // the largest struct or map
 }
 
 func newWeights(t reflect.Type, limit int64) weights {
@@ -39,13 +43,13 @@ func (w *weights) visit(t reflect.Type, seen map[reflect.Type]bool) {
 			w.visit(t.Field(i).Type, seen)
 		}
 	case reflect.Slice, reflect.Array:
-		w.member = max(w.member, int64(t.Elem().Size()))
+		w.holds(t.Elem(), int64(t.Elem().Size()))
 		w.visit(t.Elem(), seen)
 	case reflect.Pointer:
 		w.object = max(w.object, int64(t.Elem().Size()))
 		w.visit(t.Elem(), seen)
 	case reflect.Map:
-		w.member = max(w.member, int64(t.Elem().Size()))
+		w.holds(t.Elem(), entryWeight(t))
 		w.object = max(w.object, mapWeight)
 		w.visit(t.Elem(), seen)
 	case reflect.Interface:
@@ -53,11 +57,30 @@ func (w *weights) visit(t reflect.Type, seen map[reflect.Type]bool) {
 	}
 }
 
+// holds takes note of an element or entry with a t.
+func (w *weights) holds(t reflect.Type, size int64) {
+	if t.Kind() != reflect.Struct || reflect.PointerTo(t).Implements(reflect.TypeFor[stdjson.Unmarshaler]()) {
+		w.scalar = max(w.scalar, size)
+	}
+	w.member = max(w.member, size)
+	w.object = max(w.object, size)
+}
+
+// entryWeight is what an entry of a map takes, with as much room again. Go's maps hold what
+// has more than 128 bytes by a pointer.
+func entryWeight(t reflect.Type) int64 {
+	key, elem := int64(t.Key().Size()), int64(t.Elem().Size())
+	if elem > 128 {
+		return 2*(key+8) + elem
+	}
+	return 2 * (key + elem)
+}
+
 // check estimates from above what an object's JSON takes in memory, and returns
 // errOverLimit if that is too much. It counts only in what is large enough.
 func (w *weights) check(raw []byte) error {
 	n := int64(len(raw))
-	if w.most == unlimited || n <= w.most/(valueWeight+w.member+w.object) {
+	if w.most == unlimited || n <= w.most/(valueWeight+max(w.scalar, w.object)) {
 		return nil
 	}
 	if n*valueWeight+w.parts(raw) > w.most {
@@ -71,9 +94,11 @@ func (w *weights) parts(raw []byte) (bytes int64) {
 	for i := 0; i < len(raw); i++ {
 		switch raw[i] {
 		case ',', '[':
-			bytes += w.member
+			bytes += w.scalar
 		case '{':
 			bytes += w.object
+		case 'n': // of null
+			bytes += w.member
 		case '"':
 			for i++; i < len(raw) && raw[i] != '"'; i++ {
 				if raw[i] == '\\' {

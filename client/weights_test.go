@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -84,6 +85,81 @@ func TestExpansion(t *testing.T) {
 		if got := list(t.Context(), r, metav1.ListOptions{}); got.err != nil || len(got.events) != 3 {
 			t.Errorf("%s: %.300v", name, got)
 		}
+	}
+}
+
+// What etcd stores by default passes in any type, however small the pieces are: 1.5 MiB.
+func TestLegalObjectsPass(t *testing.T) {
+	const size = 1536 << 10
+	many := func(piece func(i int) string) string {
+		var b strings.Builder
+		for i := 0; b.Len() < size-200; i++ {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteString(piece(i))
+		}
+		return b.String()
+	}
+	same := func(piece string) string { return many(func(int) string { return piece }) }
+	entries := func(value string) string {
+		return many(func(i int) string { return fmt.Sprintf(`"%x":%s`, i, value) })
+	}
+	for name, spec := range map[string]string{
+		"words":   `{"words":[` + same(`""`) + `]}`,
+		"numbers": `{"numbers":[` + same(`1`) + `]}`,
+		"labels":  `{"labels":{` + entries(`""`) + `}}`,
+		"amounts": `{"amounts":{` + entries(`"1"`) + `}}`,
+		"structs": `{"units":[` + same(`{"name":"a"}`) + `]}`,
+		"schema":  `{"schemas":{` + entries(`{"type":"object"}`) + `}}`,
+	} {
+		t.Run(name, func(t *testing.T) { passes[*spacious](t, spec) })
+	}
+	for name, spec := range map[string]string{
+		"numbers": `[` + same(`1`) + `]`,
+		"nulls":   `[` + same(`null`) + `]`,
+		"entries": `{` + entries(`1`) + `}`,
+		"lists":   `[` + same(`[1,2]`) + `]`,
+		"maps":    `[` + same(`{"name":"a","value":1}`) + `]`,
+	} {
+		t.Run("unstructured "+name, func(t *testing.T) { passes[*unstructured.Unstructured](t, spec) })
+	}
+}
+
+// spacious has structs as large as the containers of a pod and the schemas of a
+// CustomResourceDefinition.
+type spacious struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Words   []string                     `json:"words"`
+		Numbers []int64                      `json:"numbers"`
+		Labels  map[string]string            `json:"labels"`
+		Amounts map[string]resource.Quantity `json:"amounts"`
+		Units   []struct {
+			Name  string     `json:"name"`
+			Other [25]string `json:"other,omitzero"`
+		} `json:"units"`
+		Schemas map[string]level `json:"schemas"`
+	} `json:"spec"`
+}
+
+type level struct {
+	Type       string           `json:"type"`
+	Other      [25]string       `json:"other,omitzero"`
+	Properties map[string]level `json:"properties"`
+}
+
+func passes[T any](t *testing.T, spec string) {
+	t.Helper()
+	body := `{"kind":"MachineList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"1"},"items":[` +
+		`{"kind":"Machine","apiVersion":"example.com/v1","metadata":{"name":"x"},"spec":` + spec + `}]}`
+	r, err := client.New[T](bodies(body), machines, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := list(t.Context(), r, metav1.ListOptions{}); got.err != nil || len(got.events) != 1 {
+		t.Errorf("%v, %.300v", got.err, got.errs)
 	}
 }
 
