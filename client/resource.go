@@ -68,13 +68,13 @@ type Options struct {
 	// lead to, are remembered, so that the objects of lists and watches share equal ones:
 	// the owners, tolerations, probes and environment of a ReplicaSet's pods. What holds
 	// fields that are not exported stays each object's own, for a method may write to them:
-	// String of a *resource.Quantity keeps its result. Zero and
-	// less mean none. With it nobody may write to such an object, not even before it is
-	// cached, other than to the fields of its own struct; copy it with DeepCopy, which
-	// shares nothing. What Get and writes return shares nothing. It is for caches of many
-	// objects: pods take half the memory, and longer to decode. It costs 34 bytes for each,
-	// and keeps parts of up to 64 KiB alive that came twice, from one list or watch to the
-	// next.
+	// String of a *resource.Quantity keeps its result. Zero and less mean none.
+	//
+	// With it nobody may write to such an object, not even before it is cached, other than
+	// to the fields of its own struct; copy it with DeepCopy, which shares nothing. What Get
+	// and writes return shares nothing. It is for caches of many objects: pods take half the
+	// memory, and longer to decode. It costs 34 bytes for each, and keeps parts of up to 64
+	// KiB alive that came twice, from one list or watch to the next.
 	SharedParts int
 }
 

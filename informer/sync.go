@@ -14,9 +14,11 @@ func (i *Informer[K, T]) Synced() <-chan struct{} { return i.synced }
 // WaitForSync waits until the initial list is in the store. It returns early if that will
 // not come by itself: a [*NotSyncingError] as soon as a list or watch has failed in a
 // way that trying again does not mend (reflector.RequestError.Lasting), and at once if that
-// was the outcome of the last try. The informer tries again nevertheless, since permissions can be
-// granted and resources be installed: a later call can succeed. Otherwise it returns
-// [ErrStopped] if the informer has stopped or stops, or ctx's error.
+// was the outcome of the last try. The informer tries again nevertheless, since permissions
+// can be granted and resources be installed: a later call can succeed. A program that starts
+// together with its role or its resource reports the error and calls again, rather than
+// exit. Otherwise it returns [ErrStopped] if the informer has stopped or stops, or ctx's
+// error.
 //
 // An informer that has synced stays so, also when it is stopped and run again.
 func (i *Informer[K, T]) WaitForSync(ctx context.Context) error {
