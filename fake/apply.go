@@ -3,7 +3,9 @@ package fake
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -104,7 +106,7 @@ func (t *table[T]) merge(live *unstructured.Unstructured, want map[string]any, f
 	patch := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(want)}
 	merged, err := m.Apply(live, patch, w.manager, force)
 	if err != nil {
-		return obj, err
+		return obj, errApply(err)
 	}
 	if err := t.checkKeys(merged.(*unstructured.Unstructured)); err != nil {
 		return obj, err
@@ -112,12 +114,20 @@ func (t *table[T]) merge(live *unstructured.Unstructured, want map[string]any, f
 	return t.retype(merged)
 }
 
-// checkKeys refuses an object with items of merged lists that cannot be told apart.
+// errApply is the failure of an apply. What is no refusal is a 500 without a reason.
+func errApply(err error) error {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return err
+	}
+	return statusError(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
+}
+
+// checkKeys completes items of merged lists, and refuses those that cannot be told apart.
 func (t *table[T]) checkKeys(merged *unstructured.Unstructured) error {
 	if t.untyped() {
 		return nil // its lists are owned as a whole
 	}
-	if errs := missingKeys(t.schema.Schema, t.schema.TypeRef, merged.Object, nil); len(errs) > 0 {
+	if errs := fillKeys(t.schema.Schema, t.schema.TypeRef, merged.Object, nil); len(errs) > 0 {
 		return apierrors.NewInvalid(t.res.GroupVersionKind().GroupKind(), merged.GetName(), errs)
 	}
 	return nil

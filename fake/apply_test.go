@@ -163,8 +163,9 @@ func TestApplyRefusals(t *testing.T) {
 		{"[]", 400, "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"},
 		{"", 400, "invalid object type: /, Kind="},
 		{"apiVersion: v1\nkind: Pod", 400, "invalid object type: /v1, Kind=Pod"},
-		{appHead + "spec: {containers: [{image: i}]}", 500, ""},
 		{appHead + "spec: {replicas: many}", 500, ""},
+		{appHead + "spec: {containers: [{name: a, ports: [{containerPwrt: 1}]}]}", 500,
+			`failed to create typed patch object (/p; apps/v1, Kind=App): .spec.containers[name="a"].ports[containerPort=0,protocol="TCP"].containerPwrt: field not declared in schema`},
 		{"apiVersion: apps/v1\nkind: App\nmetadata: {name: q}", 400, "the name of the object (q) does not match the name on the URL (p)"},
 		{"apiVersion: apps/v1\nkind: App\nmetadata: {name: p, namespace: b}", 400, "the namespace of the provided object does not match the namespace sent on the request"},
 		{"apiVersion: apps/v1\nkind: App\nmetadata: {name: p, managedFields: [{manager: x}]}", 400, "metadata.managedFields must be nil"},
@@ -214,9 +215,9 @@ func TestApplyTimes(t *testing.T) {
 // leaves one out would be another one at the next apply.
 func TestApplyWithoutKey(t *testing.T) {
 	for _, c := range []struct{ spec, want string }{
-		{"containers: [{name: b, ports: [{containerPwrt: 1}]}], groups: [g]", "spec.containers[0].ports[0].containerPort"},
+		{"containers: [{name: b, ports: [{}]}], groups: [g]", "spec.containers[0].ports[0].containerPort"},
+		{"containers: [{image: i}]", "spec.containers[0].name"},
 		{"containers: [{name: b, ports: [{containerPort: 1}, {containerPort: null}]}]", "spec.containers[0].ports[1].containerPort"},
-		{"containers: [{name: b, ports: [{containerPort: 1, protocol: null}]}]", "spec.containers[0].ports[0].protocol"},
 		{"containers: [{name: b}, {name: null}]", "spec.containers[1].name"},
 		{"inner: {inner: {containers: [{name: b, ports: [{protocol: UDP}]}]}}", "spec.inner.inner.containers[0].ports[0].containerPort"},
 	} {
@@ -230,6 +231,21 @@ func TestApplyWithoutKey(t *testing.T) {
 		wantStatus(t, second(applyApp(t, client, "one", "spec: {"+c.spec+"}", false)), 422, metav1.StatusReasonInvalid)
 		if got := s.ResourceVersion(); got != "2" {
 			t.Errorf("%s: refused, but wrote %s", c.spec, got)
+		}
+	}
+}
+
+// TestApplyFillsKeys: the key that a port leaves out is stored as its default.
+func TestApplyFillsKeys(t *testing.T) {
+	for _, spec := range []string{
+		"containers: [{name: b, ports: [{containerPort: 1}]}]",
+		"containers: [{name: b, ports: [{containerPort: 1, protocol: null}]}]",
+	} {
+		_, client := appServer(t, fake.Options{})
+		must(applyApp(t, client, "one", "spec: {"+spec+"}", false))(t)
+		got := must(applyApp(t, client, "one", "spec: {containers: [{name: b, ports: [{containerPort: 1, protocol: TCP}]}]}", false))(t)
+		if ports := got.Spec.Containers[0].Ports; len(ports) != 1 || ports[0].Protocol != "TCP" || got.Generation != 1 {
+			t.Errorf("%s: ports %v, generation %d", spec, ports, got.Generation)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func schemaOf(typ reflect.Type) typed.ParseableType {
 		List:   &schema.List{ElementType: self, ElementRelationship: whole},
 		Map:    &schema.Map{ElementType: self, ElementRelationship: whole},
 	}})
-	root := b.ref(typ, "")
+	root := b.root(typ)
 	return typed.ParseableType{TypeRef: root, Schema: &schema.Schema{Types: b.types}}
 }
 
@@ -43,6 +43,23 @@ func ptr[V any](v V) *V { return &v }
 
 func scalar(s schema.Scalar) schema.TypeRef {
 	return schema.TypeRef{Inlined: schema.Atom{Scalar: &s}, Nullable: true}
+}
+
+// root returns the type of an object, which has a kind also where the struct has none.
+func (b *schemaBuilder) root(typ reflect.Type) schema.TypeRef {
+	root := b.ref(typ, "")
+	for i := range b.types {
+		if root.NamedType == nil || b.types[i].Name != *root.NamedType || b.types[i].Map == nil {
+			continue
+		}
+		for _, name := range []string{"apiVersion", "kind", "metadata"} {
+			m := b.types[i].Map
+			if !slices.ContainsFunc(m.Fields, func(f schema.StructField) bool { return f.Name == name }) {
+				m.Fields = append(m.Fields, schema.StructField{Name: name, Type: schema.TypeRef{NamedType: ptr(anyType)}})
+			}
+		}
+	}
+	return root
 }
 
 // ref returns the type of a value. tag is that of the field which holds it.
@@ -121,7 +138,7 @@ func (b *schemaBuilder) object(typ reflect.Type) string {
 	}
 	name := typ.String() + "#" + strconv.Itoa(len(b.names))
 	b.names[typ] = name
-	m := &schema.Map{ElementType: schema.TypeRef{NamedType: ptr(anyType)}}
+	m := &schema.Map{} // fields that the struct does not have are refused
 	b.fields(m, typ)
 	b.types = append(b.types, schema.TypeDef{Name: name, Atom: schema.Atom{Map: m}})
 	return name
@@ -146,10 +163,28 @@ func (b *schemaBuilder) fields(m *schema.Map, typ reflect.Type) {
 				name = f.Name
 			}
 			field := schema.StructField{Name: name, Type: b.ref(f.Type, f.Tag)}
-			if port && name == "protocol" {
+			switch {
+			case port && name == "protocol":
 				field.Default = "TCP"
+			case !strings.Contains(opts, "omit"):
+				field.Default = zeroOf(f.Type)
 			}
 			m.Fields = append(m.Fields, field)
 		}
 	}
+}
+
+// zeroOf is the default that OpenAPI gives to required scalars; nil for other types.
+func zeroOf(typ reflect.Type) any {
+	switch kind := typ.Kind(); {
+	case encodesItself(typ):
+		return nil
+	case kind == reflect.String:
+		return ""
+	case kind == reflect.Bool:
+		return false
+	case kind >= reflect.Int && kind <= reflect.Uint64:
+		return int64(0)
+	}
+	return nil
 }

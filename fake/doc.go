@@ -45,7 +45,8 @@
 //   - Typed objects always have their TypeMeta set, also those from a [Source]. In JSON the
 //     items of lists leave it out as the API server does, in groups of Kubernetes' own.
 //   - Nothing validates a spec or sets defaults, and unknown fields are dropped without a
-//     warning.
+//     warning. An apply alone refuses fields that T does not have, and fills in the
+//     protocol of ports.
 //   - A deletion takes no time: gracePeriodSeconds means nothing.
 //   - managedFields are kept from an object's first apply on, or from a create with a
 //     fieldManager; before, nobody is noted. What OpenAPI knows and the tags of T do not,
