@@ -62,12 +62,12 @@ func Attrs(err error) []slog.Attr {
 	if !errors.As(err, &known) {
 		return []slog.Attr{slog.Any("error", err)}
 	}
-	value := known.LogValue().Resolve()
+	value := slog.AnyValue(known).Resolve() // which contains panics
 	if value.Kind() != slog.KindGroup {
 		return []slog.Attr{slog.Any("error", err)}
 	}
 	attrs := slices.Clone(value.Group())
-	if any(known) == any(err) {
+	if _, first := err.(slog.LogValuer); first {
 		return attrs
 	}
 	attrs = slices.DeleteFunc(attrs, func(a slog.Attr) bool { return a.Key == "error" })

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 )
 
@@ -22,6 +23,17 @@ type plain struct{ error }
 
 func (plain) LogValue() slog.Value { return slog.StringValue("whatever") }
 
+// many is a LogValuer of a type that has no ==.
+type many []error
+
+func (m many) Error() string        { return errors.Join(m...).Error() }
+func (m many) LogValue() slog.Value { return slog.GroupValue(slog.Int("n", len(m))) }
+
+// broken is a LogValuer that panics.
+type broken struct{ error }
+
+func (b *broken) LogValue() slog.Value { return slog.StringValue(b.error.Error()) }
+
 func TestRecords(t *testing.T) {
 	cause := errors.New("cause")
 	for _, c := range []struct {
@@ -33,6 +45,7 @@ func TestRecords(t *testing.T) {
 		{"one with attributes", func(l Log) { l.Error(known{cause}) }, `level=WARN msg="part: error" resource=pods error=cause` + "\n"},
 		{"wrapped", func(l Log) { l.Error(fmt.Errorf("on: %w", known{cause})) }, `level=WARN msg="part: error" resource=pods error="on: pods: cause"` + "\n"},
 		{"another LogValuer", func(l Log) { l.Error(plain{cause}) }, `level=WARN msg="part: error" resource=widgets error=whatever` + "\n"},
+		{"one that cannot be compared", func(l Log) { l.Error(many{cause}) }, `level=WARN msg="part: error" resource=widgets n=1` + "\n"},
 		{"with a key", func(l Log) { l.KeyError("a/b", cause) }, `level=WARN msg="part: error" resource=widgets key=a/b error=cause` + "\n"},
 		{"what happened", func(l Log) { l.Debug("runs", slog.Int("n", 1)) }, `level=DEBUG msg="part: runs" resource=widgets n=1` + "\n"},
 	} {
@@ -44,6 +57,14 @@ func TestRecords(t *testing.T) {
 				t.Errorf("got %s, want %s", out.String(), c.want)
 			}
 		})
+	}
+}
+
+func TestLogValueThatPanics(t *testing.T) {
+	var out bytes.Buffer
+	Log{To: slog.New(slog.NewTextHandler(&out, nil)), Part: "part", Resource: "widgets"}.Error((*broken)(nil))
+	if !strings.Contains(out.String(), "resource=widgets") || !strings.Contains(out.String(), "panic") {
+		t.Errorf("got %s", out.String())
 	}
 }
 
