@@ -47,16 +47,29 @@ func (a *aside[K, T]) publish(rv string) {
 	s.verifyCommit()
 }
 
-// commitAside is Commit for many operations, n in all.
-func (s *Store[K, T]) commitAside(rv string, n int, chunks iter.Seq[[]Op[K, T]]) {
+// commitAside is Commit for many operations. It makes no sequence of them: ops would be on
+// the heap then, those of a small commit too.
+func (s *Store[K, T]) commitAside(rv string, ops []Op[K, T]) {
+	defer s.plan.reset(s.slots)
+	a := aside[K, T]{s: s, st: s.slots.Own(), n: len(ops)}
+	a.doAll(ops)
+	a.publish(rv)
+}
+
+// commitChunks is CommitChunks with the lock held.
+func (s *Store[K, T]) commitChunks(rv string, n int, chunks iter.Seq[[]Op[K, T]]) {
 	defer s.plan.reset(s.slots)
 	a := aside[K, T]{s: s, st: s.slots.Own(), n: n}
 	for ops := range chunks {
-		for i := 0; i < len(ops); {
-			i = a.doFrom(ops, i)
-		}
+		a.doAll(ops)
 	}
 	a.publish(rv)
+}
+
+func (a *aside[K, T]) doAll(ops []Op[K, T]) {
+	for i := 0; i < len(ops); {
+		i = a.doFrom(ops, i)
+	}
 }
 
 // doFrom does ops[i:] up to the first panic of a user's function, and returns where to

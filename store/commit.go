@@ -67,7 +67,7 @@ func (s *Store[K, T]) CommitChunks(rv string, n int, chunks iter.Seq[[]Op[K, T]]
 		return ErrClosed
 	}
 	defer func() { s.rewound = false }()
-	s.commitAside(rv, n, chunks)
+	s.commitChunks(rv, n, chunks)
 	return nil
 }
 
@@ -75,7 +75,7 @@ func (s *Store[K, T]) CommitChunks(rv string, n int, chunks iter.Seq[[]Op[K, T]]
 func (s *Store[K, T]) commit(rv string, ops []Op[K, T]) {
 	defer func() { s.rewound = false }()
 	if len(ops) > s.slots.AsideAfter() {
-		s.commitAside(rv, len(ops), func(yield func([]Op[K, T]) bool) { yield(ops) })
+		s.commitAside(rv, ops)
 		return
 	}
 	defer s.plan.reset(s.slots)
