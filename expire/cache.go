@@ -30,8 +30,8 @@ type Options[K comparable, T any] struct {
 	// caller's, or in one of the timer's. So it can be called by several at once.
 	OnExpired func(K, T)
 
-	// OnError hears of each panic of OnExpired in the timer's goroutine, as a *PanicError; the
-	// janitor goes on. Nil logs it at level Warn to slog.Default(). A panic in it is swallowed.
+	// OnError hears of each panic of OnExpired in the timer's goroutine, or call of
+	// runtime.Goexit, as a *PanicError; the janitor goes on. Nil logs it at level Warn to slog.Default(). A panic in it is swallowed.
 	OnError func(error)
 }
 
@@ -91,19 +91,26 @@ func (c *Cache[K, T]) Replace(objects iter.Seq2[K, T]) {
 
 // Get returns the object under key, and whether there is one that has not expired.
 func (c *Cache[K, T]) Get(key K) (T, bool) {
-	c.mu.Lock()
-	e, ok := c.entries[key]
-	if ok && e.expired(time.Now()) {
-		c.remove(e)
-		c.mu.Unlock()
+	e, expired := c.look(key)
+	switch {
+	case e == nil:
+		return *new(T), false
+	case expired:
 		c.tell(e)
 		return *new(T), false
 	}
-	defer c.mu.Unlock()
-	if !ok {
-		return *new(T), false
-	}
 	return e.object, true
+}
+
+// look returns the entry under key, nil for none. One that has expired is taken out.
+func (c *Cache[K, T]) look(key K) (e *entry[K, T], expired bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock() // also if key is in an interface and does not compare
+	e = c.entries[key]
+	if expired = e != nil && e.expired(time.Now()); expired {
+		c.remove(e)
+	}
+	return e, expired
 }
 
 // Delete takes the object away and returns it, unless it has expired. OnExpired does not
@@ -160,9 +167,7 @@ func (c *Cache[K, T]) Len() int {
 // O(log n) for each.
 func (c *Cache[K, T]) Sweep() int {
 	gone := c.expire()
-	for _, e := range gone {
-		c.tell(e)
-	}
+	tellAll(gone, c.tell)
 	return len(gone)
 }
 
@@ -179,8 +184,8 @@ func (c *Cache[K, T]) expire() (gone []*entry[K, T]) {
 	return gone
 }
 
-// Close stops the janitor; the cache works on without it. It does not wait for a call of
-// OnExpired that is running. Closing again does nothing.
+// Close stops the janitor; the cache works on without it. It does not wait for a janitor that
+// has begun, which tells OnExpired of all that it let go of. Closing again does nothing.
 func (c *Cache[K, T]) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -247,23 +252,44 @@ func (c *Cache[K, T]) arm() {
 func (c *Cache[K, T]) clean() {
 	c.mu.Lock()
 	c.wake = time.Time{} // the timer has fired
+	closed := c.closed   // meanwhile
 	c.mu.Unlock()
-	for _, e := range c.expire() {
-		c.contain(e)
+	if !closed {
+		tellAll(c.expire(), c.contain)
+	}
+}
+
+// tellAll tells of each entry, of the rest also when one of the calls panics or ends its
+// goroutine: they are in the cache no more, and nobody else would.
+func tellAll[K comparable, T any](gone []*entry[K, T], tell func(*entry[K, T])) {
+	defer func() {
+		if len(gone) > 0 {
+			tellAll(gone, tell)
+		}
+	}()
+	for len(gone) > 0 {
+		e := gone[0]
+		gone = gone[1:]
+		tell(e)
 	}
 }
 
 // contain is tell with panics reported, for a goroutine that has no caller.
 func (c *Cache[K, T]) contain(e *entry[K, T]) {
+	returned := false
 	defer func() {
 		value := recover()
-		if value == nil {
+		if returned {
 			return
+		}
+		if value == nil {
+			value = errGoexit
 		}
 		defer func() { _ = recover() }()
 		c.opts.OnError(&PanicError{Key: fmt.Sprint(e.key), Value: value, Stack: debug.Stack()})
 	}()
 	c.tell(e)
+	returned = true
 }
 
 func (c *Cache[K, T]) tell(e *entry[K, T]) {

@@ -1,11 +1,16 @@
 package expire
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 )
 
-// PanicError is a panic of Options.OnExpired, turned into an error.
+// errGoexit stands for the value of a panic where there was none.
+var errGoexit = errors.New("the call ended its goroutine")
+
+// PanicError is a panic of Options.OnExpired, or a call of runtime.Goexit there, turned into
+// an error.
 type PanicError struct {
 	// Key is that of the object that had expired, as package fmt prints it.
 	Key string

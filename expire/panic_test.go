@@ -2,6 +2,8 @@ package expire_test
 
 import (
 	"errors"
+	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -52,4 +54,80 @@ func TestPanicInTheJanitor(t *testing.T) {
 			t.Errorf("OnError heard %v", heard)
 		}
 	})
+}
+
+// What has expired is told of although OnExpired leaves its goroutine, or the loop of Sweep by
+// a panic, with others still to be told of.
+func TestOnExpiredThatDoesNotReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, janitor := range []bool{false, true} {
+			var mu sync.Mutex
+			var told []int
+			var heard []error
+			c := expire.New(expire.Options[int, int]{
+				TTL: time.Second, Janitor: janitor,
+				OnExpired: func(key, _ int) {
+					mu.Lock()
+					defer mu.Unlock()
+					if told = append(told, key); key%2 == 0 {
+						runtime.Goexit()
+					} else if !janitor {
+						panic("no")
+					}
+				},
+				OnError: func(err error) {
+					mu.Lock()
+					defer mu.Unlock()
+					heard = append(heard, err)
+				},
+			})
+			for key := range 6 {
+				c.Set(key, 0)
+			}
+			if !janitor {
+				time.Sleep(2 * time.Second)
+				go func() {
+					defer func() { _ = recover() }()
+					c.Sweep()
+				}()
+			}
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			mu.Lock()
+			slices.Sort(told)
+			if !slices.Equal(told, []int{0, 1, 2, 3, 4, 5}) {
+				t.Errorf("janitor %t: told of %v", janitor, told)
+			}
+			if want := map[bool]int{true: 3}[janitor]; len(heard) != want {
+				t.Errorf("janitor %t: OnError heard %v", janitor, heard)
+			}
+			mu.Unlock()
+			c.Close()
+		}
+	})
+}
+
+// A key that does not compare is the caller's mistake, and nobody else's.
+func TestKeyThatDoesNotCompare(t *testing.T) {
+	c := expire.New(expire.Options[any, int]{})
+	for name, use := range map[string]func(){
+		"Get":    func() { c.Get([]int{1}) },
+		"Set":    func() { c.Set([]int{1}, 1) },
+		"Delete": func() { c.Delete([]int{1}) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s did not panic", name)
+				}
+			}()
+			use()
+		}()
+		locked := make(chan struct{})
+		go func() {
+			defer close(locked)
+			c.Len()
+		}()
+		<-locked
+	}
 }
