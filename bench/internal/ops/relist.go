@@ -77,63 +77,60 @@ func (w *World) relistOnce(m measure.Meter, start starter) error {
 const resyncEvery = time.Second
 
 // resync measures from the first event of a resync to the last, as the handler sees them:
-// what client-go does before the first is to its favour.
+// what client-go does before the first is to its favour. Only one side has an informer at a
+// time, since resyncs come when they are due, be it the other side's turn.
 func (w *World) resync() (measure.Sides, error) {
-	resync := func(start func(*feed, func()) (*running, error)) (measure.Side, error) {
-		rounds := make(chan time.Duration)
-		seen, begin := 0, time.Time{}
-		r, err := start(newFeed(w.Fleet.Pods()), func() {
-			if seen == 0 {
-				begin = time.Now()
-			}
-			if seen++; seen == w.Pods {
-				seen = 0
-				select {
-				case rounds <- time.Since(begin):
-				default: // nobody measures
+	side := func(start resyncStarter) measure.Side {
+		return measure.Side{Run: func(m measure.Meter, n int) error {
+			m.StopTimer()
+			for range n {
+				if err := w.resyncOnce(m, start); err != nil {
+					return err
 				}
 			}
-		})
-		if err != nil {
-			return measure.Side{}, err
-		}
-		r.awaitSync()
-		return measure.Side{Close: r.stop, Run: func(m measure.Meter, n int) error {
-			var took measure.Series
-			for range n {
-				took.Add(float64(<-rounds), measure.Nanoseconds)
-			}
-			took.Report(m)
 			return nil
-		}}, nil
+		}}
 	}
-	kinform, err := resync(resyncKinform)
-	if err != nil {
-		return measure.Sides{}, err
-	}
-	clientGo, err := resync(resyncClientGo)
-	sides := measure.Sides{Kinform: kinform, ClientGo: clientGo}
-	if err != nil {
-		sides.Close()
-	}
-	return sides, err
+	return measure.Sides{Kinform: side(resyncKinform), ClientGo: side(resyncClientGo)}, nil
 }
 
-// resyncKinform starts an informer whose handler calls each for every object of a resync.
+// resyncOnce is called with the timer stopped and returns so.
+func (w *World) resyncOnce(m measure.Meter, start resyncStarter) error {
+	seen, done := 0, make(chan struct{})
+	r, err := start(newFeed(w.Fleet.Pods()), func() {
+		switch seen++; seen {
+		case 1:
+			m.StartTimer()
+		case w.Pods:
+			m.StopTimer()
+			close(done)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	defer r.stop()
+	<-done
+	return nil
+}
+
+// resyncStarter starts an informer with one handler, which calls each for every object of a
+// resync.
+type resyncStarter func(f *feed, each func()) (*running, error)
+
 func resyncKinform(f *feed, each func()) (*running, error) {
 	inf, err := informer.New(f, store.ObjectKey, informer.Options[*corev1.Pod]{Indexes: definitions(1), Reflector: reflector.Options{DisableWatchList: true}})
 	if err != nil {
 		return nil, err
 	}
-	reg, err := inf.AddHandler(informer.HandlerFunc[key, *corev1.Pod](func(ev informer.Event[key, *corev1.Pod]) {
+	if _, err := inf.AddHandler(informer.HandlerFunc[key, *corev1.Pod](func(ev informer.Event[key, *corev1.Pod]) {
 		if ev.Sync {
 			each()
 		}
-	}), informer.HandlerOptions[*corev1.Pod]{Resync: resyncEvery})
-	if err != nil {
+	}), informer.HandlerOptions[*corev1.Pod]{Resync: resyncEvery}); err != nil {
 		return nil, err
 	}
-	r := &running{synced: []<-chan struct{}{reg.Synced()}}
+	r := &running{}
 	var ctx context.Context
 	ctx, r.cancel = context.WithCancel(context.Background())
 	r.wg.Go(func() { _ = inf.Run(ctx) })
@@ -142,11 +139,10 @@ func resyncKinform(f *feed, each func()) (*running, error) {
 
 func resyncClientGo(f *feed, each func()) (*running, error) {
 	inf := cache.NewSharedIndexInformer(newListWatch(f), &corev1.Pod{}, resyncEvery, indexers(1))
-	reg, err := inf.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { each() }})
-	if err != nil {
+	if _, err := inf.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { each() }}); err != nil {
 		return nil, err
 	}
-	r := &running{synced: []<-chan struct{}{reg.HasSyncedChecker().Done()}}
+	r := &running{}
 	var ctx context.Context
 	ctx, r.cancel = context.WithCancel(context.Background())
 	r.wg.Go(func() { inf.RunWithContext(ctx) })
