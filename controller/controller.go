@@ -181,8 +181,8 @@ func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context,
 // runOrFollow runs the informer until ctx is done. If somebody else does that already it
 // only waits for its end, since a controller must not go on with a cache that is dead.
 func (in input) runOrFollow(ctx context.Context) error {
-	err := in.run(ctx)
-	if !errors.Is(err, informer.ErrRunning) {
+	// Not errors.Is: a handler may have panicked with what another Run returned.
+	if err := in.run(ctx); err != informer.ErrRunning {
 		return err
 	}
 	select {

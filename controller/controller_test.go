@@ -293,18 +293,22 @@ func TestErrorOfSharedInput(t *testing.T) {
 }
 
 func TestPanicInKeysEndsRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server, inf := setup(t)
-		create(t, server, newGadget("one", "x"))
-		c := controller.New(controller.Options[string]{})
-		if err := controller.Watch(c, inf, func([]string, *gadget) []string { panic("keys") }); err != nil {
-			t.Fatal(err)
-		}
-		var panicked *informer.PanicError
-		if err := c.Run(t.Context(), new(calls[string]).reconcile); !errors.As(err, &panicked) || panicked.Key != "a/one" {
-			t.Errorf("Run returned %v", err)
-		}
-	})
+	for name, value := range map[string]any{"of any kind": "keys", "as if somebody else ran the informer": informer.ErrRunning} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, inf := setup(t)
+				create(t, server, newGadget("one", "x"))
+				c := controller.New(controller.Options[string]{})
+				if err := controller.Watch(c, inf, func([]string, *gadget) []string { panic(value) }); err != nil {
+					t.Fatal(err)
+				}
+				var panicked *informer.PanicError
+				if err := c.Run(t.Context(), new(calls[string]).reconcile); !errors.As(err, &panicked) || panicked.Key != "a/one" {
+					t.Errorf("Run returned %v", err)
+				}
+			})
+		})
+	}
 }
 
 func TestMisuse(t *testing.T) {

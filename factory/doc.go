@@ -11,8 +11,8 @@
 // # What is the same
 //
 // Two requests get one informer if they agree in everything that decides what is in the
-// cache: the Go type, the resource, the namespace, the selectors, and for [Project] the
-// type that is decoded and the name of the projection. *unstructured.Unstructured and
+// cache: the Go type, the resource, the namespace, the selectors, however they are written,
+// and for [Project] the type that is decoded and the name of the projection. *unstructured.Unstructured and
 // *metav1.PartialObjectMetadata are types like any other.
 //
 // # Lifetime

@@ -172,9 +172,29 @@ func TestWhatIsShared(t *testing.T) {
 	if spelt.Informer != first.Informer {
 		t.Error("the default namespace is another one if it is asked for")
 	}
+	for name, same := range map[string][]client.Options{
+		"labels": {
+			{LabelSelector: "size=1,!old,color in (red,blue),shape notin (round)"},
+			{LabelSelector: " color in (blue, red,red), shape!=round , size==1,!old"},
+			{LabelSelector: "!old,size in (1),size=1,shape!=round,color in (blue,red)"},
+		},
+		"fields": {
+			{FieldSelector: "metadata.name!=x,metadata.namespace=prod"},
+			{FieldSelector: "metadata.namespace==prod,metadata.name!=x,metadata.name!=x"},
+		},
+	} {
+		for _, sel := range same {
+			if request(w, gears, factory.Request[*gear]{Select: sel}).Informer != request(w, gears, factory.Request[*gear]{Select: same[0]}).Informer {
+				t.Errorf("%s: %+v got another informer than %+v", name, sel, same[0])
+			}
+		}
+	}
 	others := map[string]any{"the first": first.Informer}
 	for name, sel := range map[string]client.Options{
 		"a namespace": {Namespace: "test"}, "labels": {LabelSelector: "size=1"}, "fields": {FieldSelector: "metadata.name=x"},
+		"other labels": {LabelSelector: "size=2"}, "not labels": {LabelSelector: "size!=1"}, "a label": {LabelSelector: "size"}, "no label": {LabelSelector: "!size"},
+		"more": {LabelSelector: "size>1"}, "less": {LabelSelector: "size<1"}, "two labels": {LabelSelector: "size in (1,2)"}, "both": {LabelSelector: "size=1,size=2"},
+		"not fields": {FieldSelector: "metadata.name!=x"}, "a field with a comma": {FieldSelector: `metadata.name=x\\,metadata.name=y`}, "two fields": {FieldSelector: "metadata.name=x,metadata.name=y"},
 	} {
 		others[name] = request(w, gears, factory.Request[*gear]{Select: sel}).Informer
 	}
@@ -592,6 +612,24 @@ func ExampleProject() {
 	// <nil>
 	// {one 12} true
 	// <nil>
+}
+
+// A handler that panics with the very error by which others know that an informer runs already
+// ends the factory as any other that panics.
+func TestPanicWithErrRunning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, factory.Options{})
+		w.create("prod", "a", 1)
+		h := request(w, gears, factory.Request[*gear]{})
+		_, err := h.AddHandler(informer.HandlerFunc[key, *gear](func(informer.Event[key, *gear]) { panic(h.Run(t.Context())) }))
+		w.must(err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var panicked *informer.PanicError
+		if err := w.Run(ctx); !errors.As(err, &panicked) || panicked.Value != informer.ErrRunning {
+			t.Errorf("Run() = %v", err)
+		}
+	})
 }
 
 // A controller runs the informers that it finds at rest, and can be faster than the factory.

@@ -2,7 +2,6 @@ package factory
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/kinform/kinform/informer"
@@ -17,7 +16,8 @@ const stopCheck = 50 * time.Millisecond
 // whoever holds a handle counts on it.
 func runOrFollow[K comparable, T any](ctx context.Context, inf *informer.Informer[K, T]) error {
 	for {
-		if err := inf.Run(ctx); !errors.Is(err, informer.ErrRunning) {
+		// Not errors.Is: a handler may have panicked with what another Run returned.
+		if err := inf.Run(ctx); err != informer.ErrRunning {
 			return err
 		}
 		nothing := informer.HandlerOptions[T]{Name: "factory", Filter: func(T) bool { return false }, Resync: -1}

@@ -29,8 +29,9 @@ type Request[T any] struct {
 
 	// Informer configures the informer, if this request is the first for it; what is zero is
 	// as the factory's Options have it, where they have it. Its Indexes
-	// are added also to one that is there already: asking twice for an index of one name
-	// and value type is no conflict.
+	// are added also to one that is there already. Asking again for the same *index.Index is
+	// no conflict, so keep it in a variable; for another of its name it is, such as one that a
+	// second call of index.Namespace made.
 	Informer informer.Options[T]
 }
 
@@ -50,8 +51,8 @@ type identity struct {
 	keyed         reflect.Type
 	resource      schema.GroupVersionResource
 	namespace     string
-	labels        string
-	fields        string
+	labels        string // see sameLabels
+	fields        string // see sameFields
 	projectedName string
 }
 
@@ -121,7 +122,7 @@ func open[R any](f *Factory, resource schema.GroupVersionResource, opts client.O
 func request[K comparable, T any](f *Factory, id identity, req Request[T], open func(client.Options) (reflector.Source[T], error), key store.KeyFunc[K, T]) (*Handle[K, T], error) {
 	sel := f.selected(req.Select)
 	id.cached, id.keyed = reflect.TypeFor[T](), reflect.TypeFor[K]()
-	id.namespace, id.labels, id.fields = sel.Namespace, sel.LabelSelector, sel.FieldSelector
+	id.namespace, id.labels, id.fields = sel.Namespace, sameLabels(sel.LabelSelector), sameFields(sel.FieldSelector)
 	s, err := f.hold(id, func() (*shared, error) {
 		source, err := open(sel)
 		if err != nil {
