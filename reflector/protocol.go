@@ -35,7 +35,7 @@ type state struct {
 	pageRV   string    // resourceVersion of the list's first page; "" before it
 	token    string    // continue token of the next page; "" asks for the first
 	whole    bool      // pages expire sooner than the sink takes them: none are asked for
-	failures int       // watches, or streaming lists, that failed in a row without news
+	failures int       // watches, or streaming lists, that failed in a row without news, busy servers aside
 	internal time.Time // end of the first watch of those in a row that had an InternalError
 	memory
 }
@@ -269,8 +269,10 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 		st.relist = becauseFailing
 		return s.relist(s.rv), st
 	}
-	if end.short || isStatus(err) {
-		s.failures++ // else the server took the version, and only the connection broke
+	// Where the connection broke later, the server took the version. Where it has no room,
+	// or is not up, it has not looked at it: after a restart, all would ask it for lists.
+	if (end.short || isStatus(err)) && !isBusy(err) {
+		s.failures++
 	}
 	if st.relist = s.why(err); st.relist == becauseTooLarge {
 		return s.relist(""), st
@@ -293,7 +295,7 @@ func (s state) why(err error) relistReason {
 		return becauseUnreadable
 	case isClientError(err):
 		return becauseRefused
-	case s.failures >= maxWatchFailures && !isBusy(err):
+	case s.failures >= maxWatchFailures:
 		return becauseFailing
 	}
 	return notAtAll
