@@ -144,6 +144,28 @@ func TestWatchTimeout(t *testing.T) {
 	}
 }
 
+// The longest timeout there is is long, though a bit is added to it.
+func TestEndlessWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+		defer cancel()
+		src := &source[string]{list: objects[string]("3")}
+		src.watch = func(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[string], error] {
+			if ctx.Err() != nil {
+				cancel()
+			}
+			return hang[string](ctx, opts)
+		}
+		r, err := New(src, &sink[string]{}, Options{DisableWatchList: true, WatchTimeout: math.MaxInt64, IdleTimeout: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Run(ctx); err != nil || r.Stats().Watches != 1 {
+			t.Errorf("%v, %d watches", err, r.Stats().Watches)
+		}
+	})
+}
+
 func TestRunTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

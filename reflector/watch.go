@@ -3,6 +3,7 @@ package reflector
 import (
 	"context"
 	"log/slog"
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -38,7 +39,7 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	opts := r.watchOptions()
 	// A server, or something on the way to it, that does not end the watch in time may
 	// have forgotten it.
-	limit := time.Duration(*opts.TimeoutSeconds)*time.Second + grace
+	limit := min(time.Duration(*opts.TimeoutSeconds)*time.Second, math.MaxInt64-grace) + grace
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	w := &watch{asked: opts.ResourceVersion, began: time.Now(), end: watchEnd{rv: r.state.rv}, giveUp: cancel}
