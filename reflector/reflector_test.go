@@ -152,6 +152,7 @@ func TestEndlessWatch(t *testing.T) {
 		src := &source[string]{list: objects[string]("3")}
 		src.watch = func(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[string], error] {
 			if ctx.Err() != nil {
+				t.Error("the watch has no time at all")
 				cancel()
 			}
 			return hang[string](ctx, opts)
