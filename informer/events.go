@@ -12,9 +12,9 @@ import (
 // Ranging over it adds the handler and leaving the loop removes it. The loop's body is to
 // the informer what the callback of a handler is: it gets what one that [Informer.AddHandler]
 // adds at that moment would get, one event after the other, and the informer waits for it,
-// unless the options say otherwise. The loop ends when ctx is done, and when the informer
-// stops; before Run it waits. It can be used again, and then begins anew. It has no
-// goroutine of its own, and Run does not wait for its body.
+// unless the options say otherwise, or ctx is done. The loop ends when ctx is done, and when
+// the informer stops; before Run it waits. It can be used again, and then begins anew. It has
+// no goroutine of its own, and Run does not wait for its body.
 func (i *Informer[K, T]) Events(ctx context.Context, opts ...HandlerOptions[T]) iter.Seq[Event[K, T]] {
 	return func(yield func(Event[K, T]) bool) {
 		l := &listener[K, T]{inf: i, opts: lastOf(opts), loop: true, active: true}
@@ -36,16 +36,13 @@ func (i *Informer[K, T]) Events(ctx context.Context, opts ...HandlerOptions[T]) 
 		}
 		stop := context.AfterFunc(life, func() { cancel(ErrStopped) })
 		defer stop()
-		defer context.AfterFunc(ctx, func() {
-			i.mu.Lock()
-			defer i.mu.Unlock()
-			l.cursor.Wake()
-		})()
+		// Its body may never return, if iter.Pull runs the loop: nobody is to wait for it now.
+		defer context.AfterFunc(ctx, func() { i.leave(l) })()
 		l.run(ctx)
 	}
 }
 
-// leave ends a loop over Events.
+// leave ends a loop over Events. Doing so again does nothing.
 func (i *Informer[K, T]) leave(l *listener[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

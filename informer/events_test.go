@@ -3,6 +3,7 @@ package informer_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,5 +138,41 @@ func TestEventsHoldUpTheWatch(t *testing.T) {
 			t.Errorf("the loop has seen %d objects, want %d; its context: %v", h.count(), n+1, ctx.Err())
 		}
 		h.check(t, "loop")
+	})
+}
+
+// TestEventsPulled: a loop that nobody pulls any more, and nobody has stopped, holds up the
+// watch for no longer than its context lasts.
+func TestEventsPulled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
+		informer.SetLag(inf, 10)
+		stop := run(t, inf)
+		defer stop()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		must1(fake.Create(server, newWidget("a", "first", "n")))(t)
+		synctest.Wait()
+		next, leave := iter.Pull(inf.Events(ctx))
+		defer leave()
+		if ev, ok := next(); !ok || ev.Key.Name != "first" {
+			t.Fatalf("pulled %v, %t", ev, ok)
+		}
+		for n := range 100 {
+			must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
+			synctest.Wait()
+		}
+		if n := inf.Store().Len(); n == 101 {
+			t.Error("the loop was not waited for")
+		}
+		cancel()
+		synctest.Wait()
+		if n := inf.Store().Len(); n != 101 {
+			t.Errorf("%d objects in the store after the end of the loop's context, want 101", n)
+		}
+		if ev, ok := next(); ok {
+			t.Errorf("pulled %v after the end of the context", ev)
+		}
 	})
 }

@@ -333,6 +333,27 @@ func TestNoPanicIsLost(t *testing.T) {
 	})
 }
 
+// TestPanicWithTheContextsError: what a handler panicked with is no end of Run's context, also
+// if that ends while Run waits for other handlers.
+func TestPanicWithTheContextsError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		must1(inf.AddHandler(checked(t, inf, func(informer.Event[key, *widget]) { panic(context.Canceled) })))(t)
+		must1(inf.AddHandler(checked(t, inf, func(informer.Event[key, *widget]) {
+			time.Sleep(time.Minute)
+			cancel()
+		})))(t)
+		var panicked *informer.PanicError
+		if err := inf.Run(ctx); !errors.As(err, &panicked) {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
 // TestGoexitEndsRun: a handler that ends its goroutine would never be called again.
 func TestGoexitEndsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,7 +2,6 @@ package informer
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 )
@@ -20,12 +19,12 @@ func (i *Informer[K, T]) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = i.finish(ctx, s) }() // also if OnError ends this goroutine
+	defer func() { err = i.finish(s) }() // also if OnError ends this goroutine
 	i.logger.Debug("runs")
 	s.wg.Go(func() {
 		i.contain(s, "source", noKey, func() {
 			if err := s.reflector.Run(s.ctx); err != nil {
-				s.cancel(err)
+				s.fail(err)
 			}
 		})
 	})
@@ -34,7 +33,7 @@ func (i *Informer[K, T]) Run(ctx context.Context) (err error) {
 	}
 	i.contain(s, "commit", noKey, func() {
 		if err := i.process(s); err != nil {
-			s.cancel(err)
+			s.fail(err)
 		}
 	})
 	return nil
@@ -54,7 +53,7 @@ func (i *Informer[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 	}
 	i.phase = running
 	s := i.session.Load()
-	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	s.ctx, s.cancel = context.WithCancel(ctx)
 	for l := range i.listeners {
 		i.start(s, l)
 	}
@@ -73,8 +72,8 @@ func (i *Informer[K, T]) renew() error {
 	return nil
 }
 
-// finish waits for all goroutines and returns why they ended, nil for ctx.
-func (i *Informer[K, T]) finish(ctx context.Context, s *session[K, T]) error {
+// finish waits for all goroutines and returns why they ended, nil for the end of Run's context.
+func (i *Informer[K, T]) finish(s *session[K, T]) error {
 	i.mu.Lock()
 	i.phase = stopping // no handler can be started any more
 	i.mu.Unlock()
@@ -86,14 +85,13 @@ func (i *Informer[K, T]) finish(ctx context.Context, s *session[K, T]) error {
 	if i.detector != nil {
 		i.tellMutations(i.detector.check(time.Now()))
 	}
-	err := context.Cause(s.ctx)
-	s.cancel(nil)
+	s.cancel()
 	i.logger.Debug("has stopped", slog.String("resourceVersion", i.store.ResourceVersion()))
 	i.mu.Lock()
 	i.phase = stopped
 	i.mu.Unlock()
-	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		return nil
+	if failed := s.failed.Load(); failed != nil {
+		return *failed
 	}
-	return err
+	return nil
 }

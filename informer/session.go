@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/pipeline"
@@ -23,8 +24,18 @@ type session[K comparable, T any] struct {
 
 	// Set by Run before any other goroutine can look.
 	ctx    context.Context
-	cancel context.CancelCauseFunc
+	cancel context.CancelFunc
 	wg     sync.WaitGroup
+
+	failed atomic.Pointer[error] // what ended ctx before Run's own context did; nil for nothing
+}
+
+// fail ends the session with err, unless it has ended.
+func (s *session[K, T]) fail(err error) {
+	if s.ctx.Err() == nil {
+		s.failed.CompareAndSwap(nil, &err)
+	}
+	s.cancel()
 }
 
 // newSession returns a session that goes on from what the store has.
@@ -60,7 +71,7 @@ func (i *Informer[K, T]) contain(s *session[K, T], where string, about func(*Pan
 		}
 		err := i.panicked(where, "", value)
 		about(err)
-		s.cancel(err)
+		s.fail(err)
 		i.report(err)
 	}()
 	run()
@@ -79,7 +90,7 @@ func (i *Informer[K, T]) panicked(where, key string, value any) *PanicError {
 func (i *Informer[K, T]) report(err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			i.session.Load().cancel(i.panicked("OnError", "", value))
+			i.session.Load().fail(i.panicked("OnError", "", value))
 		}
 	}()
 	i.opts.OnError(err)

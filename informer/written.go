@@ -102,6 +102,12 @@ type written[K comparable, T any] struct {
 	timer *time.Timer    // nil unless it is set
 }
 
+// supersedes reports whether a is newer than b. A deletion can be told of with the version of
+// what was deleted, the write of which then came before, though it may be told of later.
+func (a ahead[T]) supersedes(b ahead[T]) bool {
+	return older(b.rv, a.rv) || a.deleted && !b.deleted && !older(a.rv, b.rv)
+}
+
 func (i *Informer[K, T]) wrote(key K, a ahead[T]) error {
 	if _, err := resourceversion.CompareResourceVersion(a.rv, a.rv); err != nil {
 		return ErrNoVersion
@@ -117,7 +123,7 @@ func (i *Informer[K, T]) wrote(key K, a ahead[T]) error {
 	w := &i.written
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if known, ok := w.ahead[key]; ok && older(a.rv, known.rv) {
+	if known, ok := w.ahead[key]; ok && known.supersedes(a) {
 		return nil
 	} else if !ok && len(w.ahead) >= maxWritten {
 		return ErrTooManyWrites

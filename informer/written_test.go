@@ -177,6 +177,24 @@ func TestDeleted(t *testing.T) {
 	}
 }
 
+// TestWrittenAfterDeleted: the write of what was deleted may be told of after the deletion.
+func TestWrittenAfterDeleted(t *testing.T) {
+	for told, want := range map[int]string{19: "", 20: "", 21: "21"} {
+		var heard errorsOf
+		withLive(t, &heard, func(src *live[*widget], inf *informer.Informer[key, *widget]) {
+			if err := inf.Deleted(key{Namespace: "a", Name: "w"}, "20"); err != nil {
+				t.Error(err)
+			}
+			if err := inf.Written(at("w", told), ""); err != nil {
+				t.Error(err)
+			}
+			if got := version(inf, "w"); got != want {
+				t.Errorf("deleted at 20, then written at %d: got %q, want %q", told, got, want)
+			}
+		})
+	}
+}
+
 // TestWrittenExpires: what the watch never brings is forgotten and reported.
 func TestWrittenExpires(t *testing.T) {
 	var heard errorsOf
