@@ -69,7 +69,8 @@ type Factory struct {
 	phase   phase
 	shared  map[identity]*shared
 	ctx     context.Context // of Run
-	cancel  context.CancelCauseFunc
+	cancel  context.CancelFunc
+	failed  error // of the informer that ended ctx; nil if none did
 	running sync.WaitGroup
 }
 
@@ -109,12 +110,20 @@ func (f *Factory) Run(ctx context.Context) error {
 	f.phase = stopped // nothing can be started any more
 	f.mu.Unlock()
 	f.running.Wait()
-	err := context.Cause(f.ctx)
-	f.cancel(nil)
-	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		return nil
+	f.cancel()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failed
+}
+
+// fail ends Run with the error of an informer, unless it has ended.
+func (f *Factory) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ctx.Err() == nil {
+		f.failed = err
 	}
-	return err
+	f.cancel()
 }
 
 func (f *Factory) begin(ctx context.Context) error {
@@ -124,7 +133,7 @@ func (f *Factory) begin(ctx context.Context) error {
 		return ErrRunning
 	}
 	f.phase = running
-	f.ctx, f.cancel = context.WithCancelCause(ctx)
+	f.ctx, f.cancel = context.WithCancel(ctx)
 	for _, s := range f.shared {
 		f.start(s)
 	}
@@ -138,7 +147,7 @@ func (f *Factory) start(s *shared) {
 	f.running.Go(func() {
 		defer stop()
 		if err := s.run(ctx); err != nil {
-			f.cancel(err)
+			f.fail(err)
 		}
 	})
 }

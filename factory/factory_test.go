@@ -614,22 +614,31 @@ func ExampleProject() {
 	// <nil>
 }
 
-// A handler that panics with the very error by which others know that an informer runs already
-// ends the factory as any other that panics.
-func TestPanicWithErrRunning(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, factory.Options{})
-		w.create("prod", "a", 1)
-		h := request(w, gears, factory.Request[*gear]{})
-		_, err := h.AddHandler(informer.HandlerFunc[key, *gear](func(informer.Event[key, *gear]) { panic(h.Run(t.Context())) }))
-		w.must(err)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		var panicked *informer.PanicError
-		if err := w.Run(ctx); !errors.As(err, &panicked) || panicked.Value != informer.ErrRunning {
-			t.Errorf("Run() = %v", err)
-		}
-	})
+// A handler that panics ends the factory, also with the errors by which others know that an
+// informer runs already, or that Run's context has ended.
+func TestPanicWithOthersErrors(t *testing.T) {
+	for _, value := range []error{informer.ErrRunning, context.Canceled} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, factory.Options{})
+			w.create("prod", "a", 1)
+			h := request(w, gears, factory.Request[*gear]{})
+			_, err := h.AddHandler(informer.HandlerFunc[key, *gear](func(informer.Event[key, *gear]) { panic(value) }))
+			w.must(err)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err = request(w, cogs, factory.Request[*cog]{}).AddHandler(informer.HandlerFunc[key, *cog](func(informer.Event[key, *cog]) {
+				time.Sleep(time.Second)
+				cancel()
+			}))
+			w.must(err)
+			_, err = fake.Create(w.server, (*cog)(newGear("prod", "c", 1)))
+			w.must(err)
+			var panicked *informer.PanicError
+			if err := w.Run(ctx); !errors.As(err, &panicked) || panicked.Value != value {
+				t.Errorf("a panic with %v: Run() = %v", value, err)
+			}
+		})
+	}
 }
 
 // A controller runs the informers that it finds at rest, and can be faster than the factory.
