@@ -67,9 +67,10 @@ func newCBORReader(in io.Reader, limit int64) *cborReader {
 	return &cborReader{in: bufio.NewReaderSize(in, 16<<10), limit: limit}
 }
 
-// cborToJSON transcodes a body that is one value. A *faultError comes with the JSON.
-func cborToJSON(body []byte) ([]byte, error) {
-	r := newCBORReader(bytes.NewReader(body), unlimited)
+// cborToJSON transcodes a body that is one value. A *faultError comes with the JSON, and
+// errOverLimit for more than limit bytes of it.
+func cborToJSON(body []byte, limit int64) ([]byte, error) {
+	r := newCBORReader(bytes.NewReader(body), limit)
 	raw, err := r.value()
 	if err == io.EOF {
 		return nil, io.ErrUnexpectedEOF

@@ -213,8 +213,26 @@ func (r *cborReader) putString(tag uint64) {
 		r.unfit("an integer of more than 64 bits")
 		return
 	}
-	r.out, _ = jsontext.AppendQuote(r.out, r.text) // an error only tells of invalid UTF-8
-	r.full = int64(len(r.out)) > r.limit
+	// A byte can become six: what is over the limit has to be known before it is made.
+	if int64(len(r.out)+6*len(r.text)) < r.limit || r.fits(quotedSize(r.text)) {
+		r.out, _ = jsontext.AppendQuote(r.out, r.text) // an error only tells of invalid UTF-8
+		r.full = int64(len(r.out)) > r.limit
+	}
+}
+
+// quotedSize is the least that a text takes as a JSON string.
+func quotedSize(text []byte) int {
+	n := len(text) + 2
+	for _, c := range text {
+		switch {
+		case c >= ' ' && c != '"' && c != '\\':
+		case c < ' ' && bytes.IndexByte([]byte("\b\t\n\f\r"), c) < 0:
+			n += 5
+		default:
+			n++
+		}
+	}
+	return n
 }
 
 // simple transcodes what has no content: floats, booleans and null.

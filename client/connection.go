@@ -46,11 +46,12 @@ type Connection struct {
 	// Retries is how often a call is tried again when the server asks for it; zero means
 	// [DefaultRetries], negative never.
 	//
-	// An answer 429 or 5xx that has a Retry-After header is waited out, whatever the verb;
-	// after 5xx a create may so be answered with AlreadyExists, and an update with a
-	// conflict, that the first try caused. A read is also tried again when its connection
-	// broke, after 0.1 seconds and then twice as long each time, up to 5 seconds. Nothing
-	// else is: neither a refused connection nor a write whose outcome is not known.
+	// An answer 429 or 5xx that has a Retry-After header is waited out, for a second at
+	// least, whatever the verb; after 5xx a create may so be answered with AlreadyExists,
+	// and an update with a conflict, that the first try caused. A read is also tried again
+	// when its connection broke, after 0.1 seconds and then twice as long each time, up to
+	// 5 seconds. Nothing else is: neither a refused connection nor a write whose outcome is
+	// not known.
 	//
 	// A wait ends with the context. One of more than a minute, or beyond the context's
 	// deadline, is not begun: the call returns the refusal, which tells the delay

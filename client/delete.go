@@ -99,7 +99,7 @@ func (c *objectCodec[T]) consent(e Encoding, body []byte) (st metav1.Status, kin
 		st, _ = m.status()
 		return st, m.kind, err
 	case CBOR:
-		body, err = cborToJSON(body)
+		body, err = cborToJSON(body, unlimited)
 	default:
 		body, err = delimit(body)
 	}

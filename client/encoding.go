@@ -57,7 +57,7 @@ func (c *objectCodec[T]) statusIn(e Encoding, body []byte) (st metav1.Status, ok
 		m, _ := openEnvelope(body)
 		return m.status()
 	case CBOR:
-		body, _ = cborToJSON(body)
+		body, _ = cborToJSON(body, unlimited)
 	}
 	return c.status(body)
 }

@@ -3,6 +3,7 @@ package client_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -116,20 +117,31 @@ func TestGzipBomb(t *testing.T) {
 		_, err := r.Get(t.Context(), types.NamespacedName{Name: "x"}, metav1.GetOptions{})
 		return nil, err
 	}
-	const json, protobuf = "application/json", "application/vnd.kubernetes.protobuf;stream=watch"
+	control := func(n int) func(io.Writer) { // a string that is six times as long in JSON
+		return func(w io.Writer) {
+			before, after, _ := strings.Cut(cborItem("@"), "@")
+			_, _ = io.WriteString(w, before+"\x5a")
+			_ = binary.Write(w, binary.BigEndian, uint32(n))
+			_, _ = io.WriteString(w, strings.Repeat("\x00", n)+after)
+		}
+	}
+	before, after, _ := strings.Cut(string(cborList("@")), "@")
+	const json, cbor, protobuf = "application/json", "application/cbor", "application/vnd.kubernetes.protobuf;stream=watch"
 	for name, test := range map[string]struct {
 		contentType string
 		write       func(io.Writer)
 		call        func(*client.Resource[*widget]) ([]string, error)
 		keys        string
 	}{
-		"a list's string":  {json, asList(inString), lists, "[ns/x]"},
-		"a list's array":   {json, asList(inArray), lists, "[ns/x]"},
-		"a list's space":   {json, asList(inSpace), lists, "[]"},
-		"an event":         {json, asEvent(inString), watches, "[DELETED ns/x]"},
-		"an event's array": {json, asEvent(inArray), watches, "[DELETED ns/x]"},
-		"a frame":          {protobuf, frames, watches, "[DELETED ]"},
-		"an object":        {json, inString, gets, "[]"},
+		"a list's string":   {json, asList(inString), lists, "[ns/x]"},
+		"a list's array":    {json, asList(inArray), lists, "[ns/x]"},
+		"a list's space":    {json, asList(inSpace), lists, "[]"},
+		"an event":          {json, asEvent(inString), watches, "[DELETED ns/x]"},
+		"an event's array":  {json, asEvent(inArray), watches, "[DELETED ns/x]"},
+		"a frame":           {protobuf, frames, watches, "[DELETED ]"},
+		"an object":         {json, inString, gets, "[]"},
+		"a list in CBOR":    {cbor, around(before, control(limit/2), after), lists, "[a]"},
+		"an object in CBOR": {cbor, control(limit / 2), gets, "[]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := zipped(t, http.StatusOK, test.contentType, test.write)

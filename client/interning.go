@@ -15,8 +15,13 @@ import (
 	"github.com/kinform/kinform/internal/sharing"
 )
 
-// defaultInterned is the limit when Options.InternedStrings is zero.
-const defaultInterned = 8192
+// defaultInterned is the limit when Options.InternedStrings is zero. The others are the most
+// of strings and of parts, since their tables are made in one piece.
+const (
+	defaultInterned = 8192
+	mostInterned    = 1 << 20
+	mostShared      = 1 << 22
+)
 
 // A list or watch gets a small cache of strings with its object number internSoon, and
 // all of it with number internMore, so that the many that are small do not pay for one.
@@ -73,7 +78,7 @@ func newSharer(t reflect.Type, most int) *sharer {
 	if t == reflect.TypeFor[unstructured.Unstructured]() {
 		t = reflect.TypeFor[map[string]any]()
 	}
-	return &sharer{plan: sharing.Compile(t), most: most}
+	return &sharer{plan: sharing.Compile(t), most: min(most, mostShared)}
 }
 
 // share makes parts of a decoded object those of objects before it.

@@ -49,7 +49,7 @@ func newObjectCodec[T any](opts Options) (objectCodec[T], error) {
 		c.interned = defaultInterned
 		c.json.quotes = !c.untyped // a quarter more time for a sixth less allocations
 	case n > 0:
-		c.interned = n
+		c.interned = min(n, mostInterned)
 	}
 	c.kinded = c.untyped || reflect.PointerTo(t).Implements(reflect.TypeFor[kinded]())
 	if pointer {

@@ -3,6 +3,7 @@ package client_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -108,14 +109,14 @@ func TestMaxObjectBytes(t *testing.T) {
 	}
 }
 
-// Sharing strings changes nothing else.
+// Sharing strings and parts changes nothing else, however many are to be remembered.
 func TestInternedStrings(t *testing.T) {
 	var items []string
 	for i := range 600 {
 		items = append(items, widgetJSON(fmt.Sprint("w\u00e9", i%50), i, i))
 	}
 	body := listJSON(items...)
-	for _, n := range []int{0, 3, 100_000} {
+	for _, n := range []int{0, 3, 100_000, math.MaxInt} {
 		same[*widget](t, body, n)
 		same[*unstructured.Unstructured](t, body, n)
 	}
@@ -124,7 +125,7 @@ func TestInternedStrings(t *testing.T) {
 func same[T any](t *testing.T, body string, n int) {
 	t.Helper()
 	want := list(t.Context(), newResource[T](t, bodies(body), client.Options{InternedStrings: -1}), metav1.ListOptions{})
-	got := list(t.Context(), newResource[T](t, bodies(body), client.Options{InternedStrings: n}), metav1.ListOptions{})
+	got := list(t.Context(), newResource[T](t, bodies(body), client.Options{InternedStrings: n, SharedParts: n}), metav1.ListOptions{})
 	if d := cmp.Diff(want.events, got.events); d != "" || got.err != nil || len(got.events) != 600 {
 		t.Error(got.err, d)
 	}

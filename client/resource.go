@@ -61,7 +61,8 @@ type Options struct {
 	// nodes, images, the keys and values of labels. It takes about 50 bytes for each, as
 	// long as the call lasts, once that has seen some hundred objects. Negative means none.
 	// Zero means 8192, but for JSON into other types than Unstructured, where this costs
-	// a quarter more time: there it takes a positive number.
+	// a quarter more time: there it takes a positive number. More than a million (1<<20)
+	// count as that.
 	InternedStrings int
 
 	// SharedParts is how many different parts of objects, what pointers, slices and maps
@@ -74,7 +75,8 @@ type Options struct {
 	// to the fields of its own struct; copy it with DeepCopy, which shares nothing. What Get
 	// and writes return shares nothing. It is for caches of many objects: pods take half the
 	// memory, and longer to decode. It costs 34 bytes for each, and keeps parts of up to 64
-	// KiB alive that came twice, from one list or watch to the next.
+	// KiB alive that came twice, from one list or watch to the next. More than four million
+	// (1<<22) count as that.
 	SharedParts int
 }
 

@@ -29,14 +29,17 @@ func (r *Resource[T]) readSingle(a *answer) (single, error) {
 	case Protobuf:
 		s.message, err = openEnvelope(body)
 	case CBOR:
-		s.body, err = cborToJSON(body)
+		s.body, err = cborToJSON(body, r.limit)
 		if errors.As(err, new(*faultError)) {
 			s.fault, err = err, nil
 		}
 	default:
 		s.body, err = delimit(body)
 	}
-	if err != nil {
+	switch {
+	case err == errOverLimit: // as JSON only
+		return s, fmt.Errorf("reading the object: %w", err)
+	case err != nil:
 		return s, a.unlike(err)
 	}
 	return s, nil

@@ -75,16 +75,20 @@ func spoken(st metav1.Status) metav1.Status {
 }
 
 // retryAfter reads the Retry-After header in whole seconds, rounded up; 0 if there is none.
+// At once, by 0 or a date that has passed, is in a second: 0 in a Status would be no delay.
 // It fits the int32 of a Status: more, as of a date long hence, is as good as never.
 func retryAfter(h http.Header) int {
 	v := h.Get("Retry-After")
 	n, err := strconv.ParseInt(v, 10, 32)
-	if err == nil || errors.Is(err, strconv.ErrRange) {
-		return int(max(n, 0)) // out of range it is the end of the range
+	switch {
+	case n < 0:
+		return 0
+	case err == nil || errors.Is(err, strconv.ErrRange):
+		return int(max(n, 1)) // out of range it is the end of the range
 	}
 	if t, err := http.ParseTime(v); err == nil {
 		seconds := math.Ceil(time.Until(t).Seconds())
-		return int(min(max(seconds, 0), math.MaxInt32))
+		return int(min(max(seconds, 1), math.MaxInt32))
 	}
 	return 0
 }

@@ -57,6 +57,7 @@ func TestWatchEnvelopes(t *testing.T) {
 		`{"extra":{"a":[1]},"type":"ADDED","more":null,"object":` + object + `,"last":0}`,
 		`{"type":"DELETED","type":"ADDED","object":{"metadata":{}},"object":` + object + `}`,
 		`{"object":5,"object":` + object + `,"type":"ADDED"}`,
+		`{"object":5,"type":"ADDED","object":` + object + `}`,
 	} {
 		got := watchBody(t, body)
 		want := []reflector.Event[*widget]{newEvent(reflector.Added, newWidget("a", 10, 1))}
@@ -138,6 +139,7 @@ func TestWatchBadStreams(t *testing.T) {
 		{name: "garbage within an event", body: good + `{"type":"ADDED","object":{]}`, events: 1, texts: []string{"event 2"}},
 		{name: "number after an event", body: good + "7" + good, events: 1, texts: []string{"event 2", "JSON number"}},
 		{name: "truncated", body: good + good[:len(good)-20], events: 1, is: io.ErrUnexpectedEOF, texts: []string{"event 2"}},
+		{name: "ERROR without an object", body: `{"type":"ERROR"}` + good, is: client.ErrNotKubernetes},
 		{name: "ERROR without a Status", body: eventJSON("ERROR", `{"oh":"no"}`) + good, is: client.ErrNotKubernetes, texts: []string{"oh"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -61,6 +63,9 @@ func (d *watchDecoder[T]) next() (reflector.Event[T], error) {
 	if e.late != nil {
 		d.judge(&e, e.late, e.fault)
 	}
+	if e.kind == errorEvent && !e.object {
+		return none, failure(metav1.Status{}, false, nil)
+	}
 	if e.problem == nil && !e.object {
 		e.problem = d.report(e.typ, identity{}, fmt.Errorf("%s event without an object", e.kind))
 	}
@@ -110,7 +115,7 @@ func (d *watchDecoder[T]) readObject(e *envelope[T]) error {
 	if err != nil {
 		return err
 	}
-	e.object = true
+	e.object, e.late = true, nil
 	if e.kind == "" {
 		e.late, e.fault = bytes.Clone(raw), fault
 		return nil
