@@ -115,29 +115,36 @@ func (p *Pipeline[K, T]) Run(ctx context.Context) error {
 	}
 	p.logger.Debug("runs")
 	defer p.logger.Debug("has stopped")
-	run, cancel := context.WithCancelCause(ctx)
+	run, cancel := context.WithCancel(ctx)
+	var failed atomic.Pointer[error] // what ended run before ctx did
+	end := func(err error) {
+		if run.Err() == nil {
+			failed.CompareAndSwap(nil, &err)
+		}
+		cancel()
+	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer p.fifo.Close()
-	defer cancel(nil)
+	defer cancel()
 	wg.Go(func() {
-		p.contain("source", cancel, func() { cancel(p.reflector.Run(run)) })
+		p.contain("source", end, func() { end(p.reflector.Run(run)) })
 	})
 	if p.opts.Resync > 0 {
 		wg.Go(func() {
-			p.contain("known", cancel, func() { p.resync(run) })
+			p.contain("known", end, func() { p.resync(run) })
 		})
 	}
-	p.consume(run, cancel)
-	if cause := context.Cause(run); ctx.Err() == nil {
-		return cause
+	p.consume(run, end)
+	if err := failed.Load(); err != nil {
+		return *err
 	}
 	return nil
 }
 
 // contain runs code that calls the program's. A panic of that, or its end of the goroutine,
 // ends the pipeline.
-func (p *Pipeline[K, T]) contain(where string, end context.CancelCauseFunc, run func()) {
+func (p *Pipeline[K, T]) contain(where string, end func(error), run func()) {
 	returned := false
 	defer func() {
 		value := recover()
@@ -176,7 +183,7 @@ func (p *Pipeline[K, T]) resync(ctx context.Context) {
 }
 
 // consume calls the process function until ctx is done.
-func (p *Pipeline[K, T]) consume(ctx context.Context, end context.CancelCauseFunc) {
+func (p *Pipeline[K, T]) consume(ctx context.Context, end func(error)) {
 	for ctx.Err() == nil {
 		err := p.fifo.Process(ctx, p.process)
 		var failed *deltafifo.ProcessError[K]

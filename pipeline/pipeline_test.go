@@ -386,6 +386,28 @@ func TestPanics(t *testing.T) {
 			}
 		})
 	})
+	t.Run("of the source are not lost when the context ends after them", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			source := reflector.Map(reflector.Source[*thing](w.source), func(obj *thing) (*thing, error) {
+				if obj.Name == "two" {
+					panic(boom)
+				}
+				return obj, nil
+			})
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			p, err := pipeline.New(source, store.ObjectKey[*thing], func(key, deltas) error {
+				w.create("two", 2)
+				time.Sleep(time.Second)
+				cancel()
+				return nil
+			}, w.options())
+			w.must(err)
+			w.create("one", 1)
+			expectPanic(t, p.Run(ctx), "source", boom)
+		})
+	})
 	t.Run("of OnError end Run", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
