@@ -104,6 +104,9 @@ func TestShardMovesOnOverWhatItDrops(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, watched(part, metav1.ListOptions{ResourceVersion: "1"}), "BOOKMARK 1", "BOOKMARK 2", "BOOKMARK 3")
+	if source.asked.ShardSelector != selector.String() {
+		t.Errorf("the watch asked for shard %q, want %q", source.asked.ShardSelector, selector)
+	}
 	same(t, listed(t, part))
 }
 

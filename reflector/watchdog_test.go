@@ -251,6 +251,31 @@ func TestSlowListIsReported(t *testing.T) {
 	})
 }
 
+// TestPanicStopsTheWatchdog: when the sink's panic has left Run, nobody looks on.
+func TestPanicStopsTheWatchdog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &source[string]{watch: events(added("a", 1))}
+		r, err := New(src, &panickySink{}, Options{OnError: func(err error) { t.Errorf("reported %v", err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		func() {
+			defer func() {
+				if value := recover(); value != "mine" {
+					t.Errorf("Run panics with %v", value)
+				}
+			}()
+			t.Errorf("Run returned %v", r.Run(t.Context()))
+		}()
+		time.Sleep(time.Hour)
+	})
+}
+
+// panickySink panics at the first object of a list.
+type panickySink struct{ sink[string] }
+
+func (*panickySink) Listed(context.Context, Event[string]) error { panic("mine") }
+
 // TestFilteredStreamIsNotDeaf: a streaming list of which nothing is kept goes on, however
 // many filters there are.
 func TestFilteredStreamIsNotDeaf(t *testing.T) {
