@@ -25,13 +25,6 @@ func (a *aside[K, T]) change() *slots.State[T] {
 	return a.st
 }
 
-// unstage forgets the values of objects that have been put.
-func (a *aside[K, T]) unstage() {
-	for _, x := range a.st.Indexes() {
-		x.Unstage(0)
-	}
-}
-
 // publish makes the changes visible, at rv.
 func (a *aside[K, T]) publish(rv string) {
 	s := a.s
@@ -66,65 +59,17 @@ func (s *Store[K, T]) commitChunks(rv string, n int, chunks iter.Seq[[]Op[K, T]]
 	a.publish(rv)
 }
 
+// doAll makes the changes of ops, a block at a time: what a later one finds depends on what
+// those before have done.
 func (a *aside[K, T]) doAll(ops []Op[K, T]) {
-	for i := 0; i < len(ops); {
-		i = a.doFrom(ops, i)
-	}
-}
-
-// doFrom does ops[i:] up to the first panic of a user's function, and returns where to
-// go on.
-func (a *aside[K, T]) doFrom(ops []Op[K, T], i int) (next int) {
-	p := &a.s.plan
-	defer func() {
-		if r := recover(); r != nil {
-			ops[p.at].fail(a.s.panicError(r, ops[p.at].Key))
-			next = p.at + 1
+	s := a.s
+	for len(ops) > 0 {
+		n := min(len(ops), blockLen)
+		s.plan.clear(a.st)
+		s.prepare(a.st, ops[:n])
+		if s.plan.changes > 0 {
+			s.change(a.change(), ops[:n])
 		}
-	}()
-	p.doing = keyFunction
-	for ; i < len(ops); i++ {
-		if p.at = i; i%blockLen == 0 {
-			a.s.warm(a.st, ops[i:])
-		}
-		a.do(&ops[i])
-	}
-	return i
-}
-
-func (a *aside[K, T]) do(op *Op[K, T]) {
-	op.fail(nil)
-	if err := a.s.checkKey(op); err != nil {
-		op.Err = err
-		return
-	}
-	hash := a.s.hash(op.Key)
-	slot, stored := a.s.find(a.st, hash, op.Key, op.Delete)
-	if stored {
-		op.Old, op.Had = a.st.At(slot), true
-	}
-	switch {
-	case op.Delete && stored:
-		a.change().Remove(slot)
-	case op.Delete:
-	case stored && a.s.isUnchanged(op.Old, op.Object):
-		op.Unchanged = true
-	default:
-		a.put(op, hash, slot, stored)
-	}
-}
-
-// put stores the object of op. A panic of an index function passes through and leaves the
-// state as it was.
-func (a *aside[K, T]) put(op *Op[K, T], hash, slot uint32, stored bool) {
-	a.unstage()
-	a.s.plan.staged = 0
-	a.s.stage(op.Object)
-	st := a.change()
-	a.s.prepareStaged(st, 0, slot, stored)
-	if stored {
-		a.s.update(st, slot, op.Key, op.Object, 0)
-	} else {
-		a.s.insert(st, hash, op.Key, op.Object, 0)
+		ops = ops[n:]
 	}
 }

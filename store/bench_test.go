@@ -195,6 +195,44 @@ func BenchmarkCommit100(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/object")
 }
 
+// BenchmarkCommitChunks fills an empty store, or stores other objects under all its keys.
+func BenchmarkCommitChunks(b *testing.B) {
+	pods := newPods(benchPods)
+	other := updates(pods, false)
+	commit := func(s *store.Store[types.NamespacedName, *pod], pods []*pod) error {
+		var ops [256]store.Op[types.NamespacedName, *pod]
+		return s.CommitChunks("", len(pods), func(yield func([]store.Op[types.NamespacedName, *pod]) bool) {
+			for i := 0; i < len(pods); i += len(ops) {
+				n := min(len(ops), len(pods)-i)
+				for j := range n {
+					p := pods[cycle(i+j, benchPods)]
+					ops[j] = store.Op[types.NamespacedName, *pod]{Key: types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, Object: p}
+				}
+				if !yield(ops[:n]) {
+					return
+				}
+			}
+		})
+	}
+	b.Run("fill", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := commit(podStore(b, nil, podNode), pods); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("all changed", func(b *testing.B) {
+		s := podStore(b, pods, podNode)
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			if err := commit(s, [][]*pod{other, pods}[i%2]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
 func BenchmarkDeleteAdd(b *testing.B) {
 	pods := newPods(benchPods)
 	s := podStore(b, pods, podNode, podNS, podApp)

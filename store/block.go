@@ -51,20 +51,3 @@ func (b *block[K]) keep(f func(i int) bool) {
 	}
 	b.n = n
 }
-
-// warm looks up the keys of the next operations, up to a block of them, so that what
-// follows finds in the processor's cache what it needs. It changes nothing. A key that
-// cannot be looked up ends it; the operation itself will say so.
-func (s *Store[K, T]) warm(st *slots.State[T], ops []Op[K, T]) {
-	defer func() { _ = recover() }()
-	var b block[K]
-	for i := range ops[:min(len(ops), blockLen)] {
-		b.add(i, ops[i].Key)
-	}
-	find(&b, s, st)
-	for i := range b.n {
-		if b.stored[i] {
-			s.plan.warmed ^= st.Warm(b.slots[i])
-		}
-	}
-}

@@ -79,7 +79,7 @@ func (s *Store[K, T]) commit(rv string, ops []Op[K, T]) {
 		return
 	}
 	defer s.plan.reset(s.slots)
-	s.prepare(ops)
+	s.prepare(s.slots.Own(), ops)
 	s.apply(rv, ops, nil)
 }
 
@@ -100,20 +100,7 @@ func (s *Store[K, T]) apply(rv string, ops []Op[K, T], gone []uint32) {
 		for _, slot := range gone {
 			st.Remove(slot)
 		}
-		for i := range s.plan.targets {
-			t := &s.plan.targets[i]
-			if t.last < 0 {
-				continue
-			}
-			switch op := &ops[t.last]; {
-			case !op.Delete && t.stored:
-				s.update(st, t.slot, op.Key, op.Object, t.staged)
-			case !op.Delete:
-				s.insert(st, t.hash, op.Key, op.Object, t.staged)
-			case t.stored:
-				st.Remove(t.slot)
-			}
-		}
+		s.change(st, ops)
 		s.end(st, rv)
 	}
 	if !s.waits.idle() {
@@ -128,6 +115,24 @@ func (s *Store[K, T]) apply(rv string, ops []Op[K, T], gone []uint32) {
 		s.waits.wakeVersions(s.rv)
 	}
 	s.verifyCommit()
+}
+
+// change makes the planned changes of ops to st.
+func (s *Store[K, T]) change(st *slots.State[T], ops []Op[K, T]) {
+	for i := range s.plan.targets {
+		t := &s.plan.targets[i]
+		if t.last < 0 {
+			continue
+		}
+		switch op := &ops[t.last]; {
+		case !op.Delete && t.stored:
+			s.update(st, t.slot, op.Key, op.Object, int(t.staged))
+		case !op.Delete:
+			s.insert(st, t.hash, op.Key, op.Object, int(t.staged))
+		case t.stored:
+			st.Remove(t.slot)
+		}
+	}
 }
 
 // insert stores obj under key, with value set staged of every index.

@@ -10,76 +10,166 @@ import (
 	"github.com/kinform/kinform/internal/slots"
 )
 
-// plan is what a small commit is going to do, found out before the lock is taken. Only
-// the last operation on a key changes the state; the others only have an Old.
+// plan is what operations are going to do, found out before anything is changed. Only the
+// last operation on a key changes the state; the others only have an Old.
 type plan[K comparable, T any] struct {
 	targets []target       // one per distinct key
-	byKey   keytable.Table // key's hash -> number in targets, in commits of more than fewOps
+	byKey   keytable.Table // key's hash -> number in targets, for more than fewOps operations
 	changes int            // targets that change something
 	staged  int            // value sets in every index
-	warmed  uint32         // keeps what find reads ahead from being optimized away
+	warmed  uint32         // keeps what is read ahead from being optimized away
+
+	work []step // the operations of the block that is being planned
 
 	// Where the writer is, in case a user's function panics.
-	at    int
+	at    int    // number in work
 	doing string // the function that runs; empty for an index function
 	index string // the index whose function runs
 }
 
-// target is one key within a commit.
+// target is one key within a plan.
 type target struct {
 	hash   uint32
 	slot   uint32
 	stored bool  // slot holds an object of this key
-	first  int32 // an operation with the key
-	last   int32 // the last operation that was not left out; -1 for none
-	staged int   // its value set in the indexes
+	first  int32 // the first operation with the key
+	taken  int32 // the last one so far
+	last   int32 // the last one that was not left out; -1 for none
+	staged int32 // its value set in the indexes
+}
+
+// step is an operation of a block.
+type step struct {
+	op, target int32
+	staged     int32 // its value set in the indexes
+	done       bool  // nothing is left to do: it changes nothing or was left out
 }
 
 // keepTargets is how many targets an idle store of n objects keeps room for.
 func keepTargets(n int) int { return min(1024, 64+n) }
 
-// reset forgets the plan, and the values that the indexes were given for it.
+// clear forgets the plan, and the values that the indexes of st were given for it.
+func (p *plan[K, T]) clear(st *slots.State[T]) {
+	unstage(st)
+	p.byKey.Reset(blockLen)
+	p.targets, p.changes, p.staged = p.targets[:0], 0, 0
+}
+
+// reset is clear, and leaves the store idle.
 func (p *plan[K, T]) reset(body *slots.Slots[T]) {
-	for _, x := range body.Own().Indexes() {
-		x.Unstage(0)
-	}
+	unstage(body.Own())
 	keep := keepTargets(body.Own().Len())
 	targets := p.targets[:0]
 	if cap(targets) > 2*keep {
 		targets = nil
 	}
 	p.byKey.Reset(keep)
-	*p = plan[K, T]{targets: targets, byKey: p.byKey}
+	*p = plan[K, T]{targets: targets, byKey: p.byKey, work: p.work[:0]}
 }
 
-// prepare fills in the results of ops and plans the rest.
-func (s *Store[K, T]) prepare(ops []Op[K, T]) {
+// unstage forgets the values of objects that have been put, or will not be.
+func unstage[T any](st *slots.State[T]) {
+	for _, x := range st.Indexes() {
+		x.Unstage(0)
+	}
+}
+
+// prepare fills in the results of ops and plans the rest, for changes of st. It takes them
+// block by block, and does with all operations of a block one thing after the other, because
+// each is little but waiting for memory; see blockLen.
+func (s *Store[K, T]) prepare(st *slots.State[T], ops []Op[K, T]) {
 	if len(ops) > fewOps {
 		s.plan.byKey.Reserve(len(ops))
 		s.plan.targets = slices.Grow(s.plan.targets, len(ops))
 	}
-	for i := 0; i < len(ops); {
-		i = s.prepareFrom(ops, i)
+	for i, touched := 0, 0; i < len(ops); {
+		if i >= touched && len(ops) > 1 {
+			touched = min(i+blockLen, len(ops))
+			s.touch(st, ops[i:touched])
+		}
+		i = s.takeBlock(ops, i)
+		for !s.planBlock(st, ops) {
+		}
+		s.settleBlock()
 	}
 }
 
-// prepareFrom prepares ops[i:] up to the first panic of a user's function, and returns
-// where to go on.
-func (s *Store[K, T]) prepareFrom(ops []Op[K, T], i int) (next int) {
+// touch reads the keys of ops from memory.
+func (s *Store[K, T]) touch(st *slots.State[T], ops []Op[K, T]) {
+	keys := keysOf[K](st)
+	for i := range ops {
+		s.plan.warmed ^= keys.Touch(ops[i].Key)
+	}
+}
+
+// takeBlock makes a block of the operations from i on and returns where it ends: before one
+// with a key that the block has already, since what that one finds depends on the other, or
+// after one whose key cannot be hashed, which is left out.
+func (s *Store[K, T]) takeBlock(ops []Op[K, T], i int) (end int) {
+	p := &s.plan
+	p.work, p.doing, end = p.work[:0], keyFunction, i
 	defer func() {
 		if r := recover(); r != nil {
-			ops[s.plan.at].fail(s.panicError(r, ops[s.plan.at].Key))
-			next = s.plan.at + 1
+			ops[end].fail(s.panicError(r, ops[end].Key))
+			end++
 		}
 	}()
-	s.plan.doing = keyFunction
-	for ; i < len(ops); i++ {
-		if s.plan.at = i; len(ops) > fewOps && i%blockLen == 0 {
-			s.warm(s.slots.Own(), ops[i:])
+	for ; end < len(ops) && end-i < blockLen; end++ {
+		n := s.target(ops, end)
+		t := &p.targets[n]
+		if int(t.taken) >= i && int(t.first) != end {
+			break
 		}
-		s.prepareOp(ops, i)
+		t.taken = int32(end)
+		ops[end].fail(nil)
+		p.work = append(p.work, step{op: int32(end), target: int32(n)})
 	}
-	return i
+	return end
+}
+
+// planBlock finds out what the operations of the block do. If a user's function panics it
+// leaves that operation out and returns false: the others are to be planned once more.
+func (s *Store[K, T]) planBlock(st *slots.State[T], ops []Op[K, T]) (done bool) {
+	p, staged := &s.plan, s.plan.staged
+	defer func() {
+		if r := recover(); r != nil {
+			w := &p.work[p.at]
+			ops[w.op].fail(s.panicError(r, ops[w.op].Key))
+			w.done, p.staged = true, staged
+			for _, x := range st.Indexes() {
+				x.Unstage(staged)
+			}
+		}
+	}()
+	s.checkKeys(ops)
+	if s.unchanged != nil {
+		s.lookUp(st, ops)
+		s.compare(ops)
+		s.stage(st, ops)
+	} else {
+		// The index functions read other parts of a cold object than the key function: the
+		// processor fetches all of it at a time.
+		s.stage(st, ops)
+		s.lookUp(st, ops)
+	}
+	s.prepareStaged(st, ops)
+	return true
+}
+
+// settleBlock notes what the operations of the block change.
+func (s *Store[K, T]) settleBlock() {
+	p := &s.plan
+	for i := range p.work {
+		w := &p.work[i]
+		if w.done {
+			continue
+		}
+		t := &p.targets[w.target]
+		if t.last < 0 {
+			p.changes++
+		}
+		t.last, t.staged = w.op, w.staged
+	}
 }
 
 func (op *Op[K, T]) fail(err error) {
@@ -119,47 +209,6 @@ func (s *Store[K, T]) isUnchanged(old, new T) bool {
 	return same
 }
 
-func (s *Store[K, T]) prepareOp(ops []Op[K, T], i int) {
-	op := &ops[i]
-	op.fail(nil)
-	if err := s.checkKey(op); err != nil {
-		op.Err = err
-		return
-	}
-	// The index functions come before the lookup where they can: they read other parts of
-	// a cold object, and so the processor fetches all of it at a time.
-	early, staged := s.unchanged == nil && !op.Delete, 0
-	if early {
-		staged = s.stage(op.Object)
-	}
-	t := s.target(ops, i)
-	if t.last >= 0 {
-		if last := &ops[t.last]; !last.Delete {
-			op.Old, op.Had = last.Object, true
-		}
-	} else if t.stored {
-		op.Old, op.Had = s.slots.Own().At(t.slot), true
-	}
-	if op.Delete {
-		if !op.Had {
-			return
-		}
-	} else if op.Had && s.isUnchanged(op.Old, op.Object) {
-		op.Unchanged = true
-		return
-	} else {
-		if !early {
-			staged = s.stage(op.Object)
-		}
-		t.staged = staged
-		s.prepareStaged(s.slots.Own(), staged, t.slot, t.stored)
-	}
-	if t.last < 0 {
-		s.plan.changes++
-	}
-	t.last = int32(i)
-}
-
 func (s *Store[K, T]) checkKey(op *Op[K, T]) error {
 	key := op.Key
 	if !op.Delete {
@@ -189,14 +238,14 @@ func usable[K comparable](key K) error {
 // fewOps is up to how many operations a key's target is searched one by one.
 const fewOps = 8
 
-// target returns the target of operation i, found or new.
-func (s *Store[K, T]) target(ops []Op[K, T], i int) *target {
+// target returns the number of the target of operation i, found or new.
+func (s *Store[K, T]) target(ops []Op[K, T], i int) int {
 	p, key := &s.plan, ops[i].Key
 	hash := s.hash(key)
 	if len(ops) <= fewOps {
 		for n := range p.targets {
 			if t := &p.targets[n]; t.hash == hash && ops[t.first].Key == key {
-				return t
+				return n
 			}
 		}
 	} else {
@@ -206,52 +255,118 @@ func (s *Store[K, T]) target(ops []Op[K, T], i int) *target {
 			if !ok {
 				break
 			}
-			if t := &p.targets[n]; ops[t.first].Key == key {
-				return t
+			if ops[p.targets[n].first].Key == key {
+				return int(n)
+			}
+		}
+		p.byKey.Insert(hash, uint32(len(p.targets)))
+	}
+	p.targets = append(p.targets, target{hash: hash, first: int32(i), taken: int32(i), last: -1})
+	return len(p.targets) - 1
+}
+
+func (s *Store[K, T]) checkKeys(ops []Op[K, T]) {
+	p := &s.plan
+	p.doing = keyFunction
+	for i := range p.work {
+		w := &p.work[i]
+		if w.done {
+			continue
+		}
+		p.at = i
+		if err := s.checkKey(&ops[w.op]); err != nil {
+			ops[w.op].Err, w.done = err, true
+		}
+	}
+}
+
+// lookUp finds out what is stored in st under the keys of the block, also those of
+// operations that were left out: another block may have the key again.
+func (s *Store[K, T]) lookUp(st *slots.State[T], ops []Op[K, T]) {
+	p, keys := &s.plan, keysOf[K](st)
+	for i := range p.work {
+		w := &p.work[i]
+		if t := &p.targets[w.target]; t.first == w.op {
+			t.slot, t.stored = keys.Likely(t.hash)
+		}
+	}
+	for i := range p.work {
+		w := &p.work[i]
+		if t := &p.targets[w.target]; t.first == w.op && t.stored {
+			t.slot, t.stored = keys.Find(t.hash, ops[w.op].Key)
+		}
+	}
+	for i := range p.work {
+		w := &p.work[i]
+		if w.done {
+			continue
+		}
+		op, t := &ops[w.op], &p.targets[w.target]
+		if t.last >= 0 {
+			if last := &ops[t.last]; !last.Delete {
+				op.Old, op.Had = last.Object, true
+			}
+		} else if t.stored {
+			op.Old, op.Had = st.At(t.slot), true
+		}
+		if op.Delete {
+			w.done = !op.Had
+			if t.stored {
+				p.warmed ^= st.Warm(t.slot) // or Remove would wait for it, with the lock held
 			}
 		}
 	}
-	slot, stored := s.find(s.slots.Own(), hash, key, ops[i].Delete)
-	p.targets = append(p.targets, target{hash: hash, slot: slot, stored: stored, first: int32(i), last: -1})
-	if len(ops) > fewOps {
-		p.byKey.Insert(hash, uint32(len(p.targets)-1))
-	}
-	return &p.targets[len(p.targets)-1]
 }
 
-// find returns the slot of key in st, for the writer. If the slot is to be left it warms
-// the indexes for that: a write of a cold object is little but waiting for memory, and
-// should not wait with the lock held.
-func (s *Store[K, T]) find(st *slots.State[T], hash uint32, key K, leaving bool) (uint32, bool) {
-	slot, ok := keysOf[K](st).Find(hash, key)
-	if ok && leaving {
-		s.plan.warmed ^= st.Warm(slot)
-	}
-	return slot, ok
-}
-
-// stage evaluates all index functions for obj and returns the number of the value sets.
-func (s *Store[K, T]) stage(obj T) int {
-	n := s.plan.staged
-	s.plan.doing = ""
-	for _, x := range s.slots.Own().Indexes() {
-		if x.Staged() > n {
-			x.Unstage(n) // an operation that a panic in a later index left out
+// compare finds the objects that Options.Unchanged says need not be stored.
+func (s *Store[K, T]) compare(ops []Op[K, T]) {
+	p := &s.plan
+	for i := range p.work {
+		w := &p.work[i]
+		op := &ops[w.op]
+		if w.done || op.Delete || !op.Had {
+			continue
 		}
-		s.plan.index = x.Name()
-		x.Stage(obj)
+		if p.at = i; s.isUnchanged(op.Old, op.Object) {
+			op.Unchanged, w.done = true, true
+		}
 	}
-	s.plan.doing = keyFunction
-	s.plan.staged++
-	return n
 }
 
-// prepareStaged prepares value set n of every index of st, for slot if stored says so.
-func (s *Store[K, T]) prepareStaged(st *slots.State[T], n int, slot uint32, stored bool) {
-	s.plan.doing = ""
-	for _, x := range st.Indexes() {
-		s.plan.index = x.Name()
-		s.plan.warmed ^= x.Prepare(n, slot, stored)
+// stage evaluates the index functions for the objects of the block, one function after the
+// other: what one reads of an object then comes from memory for many at a time.
+func (s *Store[K, T]) stage(st *slots.State[T], ops []Op[K, T]) {
+	p := &s.plan
+	for i := range p.work {
+		if w := &p.work[i]; !w.done && !ops[w.op].Delete {
+			w.staged = int32(p.staged)
+			p.staged++
+		}
 	}
-	s.plan.doing = keyFunction
+	p.doing = ""
+	for _, x := range st.Indexes() {
+		p.index = x.Name()
+		for i := range p.work {
+			if w := &p.work[i]; !w.done && !ops[w.op].Delete {
+				p.at = i
+				x.Stage(ops[w.op].Object)
+			}
+		}
+	}
+}
+
+// prepareStaged prepares the value sets of the block.
+func (s *Store[K, T]) prepareStaged(st *slots.State[T], ops []Op[K, T]) {
+	p := &s.plan
+	p.doing = ""
+	for _, x := range st.Indexes() {
+		p.index = x.Name()
+		for i := range p.work {
+			if w := &p.work[i]; !w.done && !ops[w.op].Delete {
+				p.at = i
+				t := &p.targets[w.target]
+				p.warmed ^= x.Prepare(int(w.staged), t.slot, t.stored)
+			}
+		}
+	}
 }

@@ -44,7 +44,7 @@ func (s *Store[K, T]) replaceInPlace(objs []T, differ, gone []uint32, rv string)
 			return err
 		}
 	}
-	s.prepare(ops)
+	s.prepare(s.slots.Own(), ops)
 	for i := range ops {
 		if ops[i].Err != nil {
 			return ops[i].Err
@@ -220,7 +220,7 @@ func (r *replacement[K, T]) insertAll(numbers []uint32) error {
 // the other: what one reads of an object then comes from memory for many at a time.
 func (r *replacement[K, T]) stage() {
 	p := &r.s.plan
-	r.unstage()
+	unstage(r.st)
 	p.doing = ""
 	for _, x := range r.st.Indexes() {
 		p.index = x.Name()
