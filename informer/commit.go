@@ -2,6 +2,7 @@ package informer
 
 import (
 	"log/slog"
+	"slices"
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/reflector"
@@ -12,6 +13,7 @@ import (
 type changes[K comparable, T any] struct {
 	ops      []store.Op[K, T] // all of a small batch, a part of a large one
 	begun    int              // number of ops of the parts before
+	initial  int              // number of deltas of the initial list
 	outcomes []outcome[T]     // of ops that were not simply additions, in order
 	failed   []*reflector.ObjectError
 }
@@ -85,6 +87,9 @@ func (i *Informer[K, T]) writeParts(c *changes[K, T], batch deltafifo.Batch[K, T
 func (c *changes[K, T]) add(key K, deltas []deltafifo.Delta[T]) {
 	for n := range deltas {
 		d := &deltas[n]
+		if d.Initial {
+			c.initial++
+		}
 		c.ops = append(c.ops, store.Op[K, T]{Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted})
 	}
 }
@@ -136,13 +141,36 @@ func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K,
 	}
 	i.settle(batch, before)
 	begins := !i.hasSynced()
-	i.logEvents(c, batch, begins)
-	if begins && batch.EndsInitialList() {
-		i.log.Append(Event[K, T]{Type: syncedMark})
+	ends := begins && batch.EndsInitialList()
+	if ends && c.isInitialList(batch) {
+		i.logInitialList()
+	} else {
+		i.logEvents(c, batch, begins)
+		if ends {
+			i.log.Append(Event[K, T]{Type: syncedMark})
+		}
+	}
+	if ends {
 		close(i.synced)
 	}
 	i.log.Publish()
 	return nil
+}
+
+// isInitialList reports whether the batch that ends the initial list is that and no more,
+// so that the store is what handlers are to be told of.
+func (c *changes[K, T]) isInitialList(batch deltafifo.Batch[K, T]) bool {
+	return c.initial == batch.Len() && !slices.ContainsFunc(c.outcomes, func(o outcome[T]) bool { return o.had })
+}
+
+// logInitialList appends the initial list, which is in the store. A log of all its events
+// would be as large as the store's own tables.
+func (i *Informer[K, T]) logInitialList() {
+	list := i.store.Snapshot()
+	for l := range i.listeners {
+		l.initial = &list
+	}
+	i.log.Append(Event[K, T]{Type: initialMark})
 }
 
 // logEvents appends the events of a batch that is in the store.

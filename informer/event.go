@@ -15,9 +15,13 @@ const (
 	Deleted
 )
 
-// syncedMark is the type of the entry that ends the initial list in the event log.
-// Handlers do not get it.
-const syncedMark EventType = 0
+// The types of entries that handlers do not get. The initial list stands in the event log
+// as its events with a syncedMark behind them, or, as a rule, as one initialMark: then the
+// store is what was listed, and each handler walks a snapshot of it.
+const (
+	syncedMark  EventType = 0
+	initialMark EventType = 255
+)
 
 // String returns the name of the constant.
 func (t EventType) String() string {

@@ -86,7 +86,14 @@ func TestLargeBatches(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, ev := range events {
-				if ev.Type == syncedMark && round == 0 {
+				if ev.Type == initialMark && round == 0 {
+					for id, obj := range i.store.Snapshot().All() {
+						if want[id] != (Event[int, state]{Type: Added, Initial: true, Key: id, Object: obj}) {
+							t.Fatalf("the initial list has %+v, want %+v", obj, want[id])
+						}
+						delete(want, id)
+						has[id] = obj
+					}
 					continue
 				}
 				if want[ev.Key] != ev {

@@ -25,17 +25,17 @@ type listener[K comparable, T any] struct {
 	leaving  bool           // it is to be removed, or is
 	overrun  *overrun[K, T] // what it missed; set by the writer that has cut the cursor
 	overruns uint64
+	initial  *store.Snapshot[K, T] // what an initialMark in the log stands for; nil if there is none
 
 	// Written with mu held, by the goroutine that owns the rest.
 	cursor *eventlog.Cursor[Event[K, T]]
 
-	late     bool                 // has not been given all that it found yet
-	found    store.Snapshot[K, T] // what a late one is told of first; zero once it was
-	replayed int                  // number of objects of found that it was told of
+	found    *store.Snapshot[K, T] // what it is told of before anything else; nil once it was
+	replayed int                   // number of objects of found that it was told of
 	synced   bool
 
 	rest    []Event[K, T]  // of the last run of the log, or of an overrun: not handled yet
-	news    atomic.Int64   // how many of rest are of an overrun, or 1 while that is worked out
+	news    atomic.Int64   // how many are to come of found or an overrun, or 1 while that is worked out
 	due     time.Time      // when to resync next
 	touched map[K]struct{} // handled since the resync began; nil if there is none
 	current *Event[K, T]   // that the handler was called for last; nil after a run
@@ -89,7 +89,7 @@ func (l *listener[K, T]) takeBack() {
 		return
 	}
 	l.doing = ""
-	if l.late {
+	if l.found != nil {
 		l.replayed--
 	} else if !l.current.Sync {
 		l.rest = slices.Concat([]Event[K, T]{*l.current}, l.rest)
@@ -100,7 +100,7 @@ func (l *listener[K, T]) takeBack() {
 func (i *Informer[K, T]) forget(l *listener[K, T]) {
 	l.reg.removed.Store(true)
 	l.cursor.Close()
-	l.overrun = nil
+	l.overrun, l.initial = nil, nil
 	if _, there := i.listeners[l]; there && l.opts.Unchanged {
 		i.unchanged--
 	}
@@ -112,7 +112,7 @@ func (i *Informer[K, T]) forget(l *listener[K, T]) {
 // run calls the handler until it is removed or ctx is done. Who ends ctx must then wake the
 // cursor.
 func (l *listener[K, T]) run(ctx context.Context) {
-	if l.late && !l.replay(ctx) {
+	if !l.replay(ctx) {
 		return
 	}
 	l.setDue(time.Now().Add(l.firstResync()))
@@ -146,9 +146,12 @@ func (l *listener[K, T]) next() ([]Event[K, T], error) {
 	return l.cursor.Next()
 }
 
-// replay tells a late handler what it found, from where an earlier run had to leave off.
-// It returns false if the handler is to end.
+// replay tells the handler of found, from where an earlier run had to leave off. It returns
+// false if the handler is to end.
 func (l *listener[K, T]) replay(ctx context.Context) bool {
+	if l.found == nil {
+		return true
+	}
 	n := 0
 	var ev Event[K, T] // one for all, since the handler gets a copy
 	for key, obj := range l.found.All() {
@@ -159,12 +162,20 @@ func (l *listener[K, T]) replay(ctx context.Context) bool {
 			return false
 		}
 		l.replayed++
+		l.news.Store(int64(l.found.Len() - l.replayed))
 		ev = Event[K, T]{Type: Added, Initial: true, Key: key, Object: obj}
 		l.deliver(&ev)
 	}
-	l.late, l.found, l.current = false, store.Snapshot[K, T]{}, nil
+	l.found, l.current, l.replayed = nil, nil, 0
 	l.hasSynced()
 	return true
+}
+
+// takeInitial makes the initial list what the handler is told of next.
+func (l *listener[K, T]) takeInitial() {
+	l.inf.mu.Lock()
+	defer l.inf.mu.Unlock()
+	l.found, l.initial = l.initial, nil
 }
 
 // handleRest calls the handler for the rest of a run. It returns false if the handler is
@@ -182,6 +193,11 @@ func (l *listener[K, T]) handleRest(ctx context.Context) bool {
 		switch {
 		case ev.Type == syncedMark:
 			l.hasSynced()
+		case ev.Type == initialMark:
+			l.takeInitial()
+			if !l.replay(ctx) {
+				return false
+			}
 		case ev.Sync && !l.opts.Unchanged:
 		default:
 			if l.touched != nil {

@@ -30,7 +30,7 @@ func (l *listener[K, T]) catchUp() bool {
 	i := l.inf
 	i.mu.Lock()
 	missed := l.overrun
-	l.overrun = nil
+	l.overrun, l.initial = nil, nil
 	if missed == nil || l.reg.removed.Load() {
 		i.mu.Unlock()
 		return false
@@ -78,6 +78,8 @@ func (o *overrun[K, T]) seen(position uint64) map[K]T {
 	}
 	for n := len(o.missed) - 1; n >= int(position-o.from); n-- {
 		switch ev := &o.missed[n]; ev.Type {
+		case initialMark:
+			clear(seen)
 		case Added:
 			delete(seen, ev.Key)
 		case Updated, Deleted:

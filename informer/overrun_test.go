@@ -89,13 +89,13 @@ func TestCoalesce(t *testing.T) {
 	})
 }
 
-// TestCoalesceInitialList: a handler that is left behind before it has synced is told of
-// what is there as of an initial list.
+// TestCoalesceInitialList: a handler that is left behind while it is told of the initial
+// list is told of all of that, and then of what is different.
 func TestCoalesceInitialList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
-		const n = informer.HandlerLag + 100
-		for i := range n {
+		const listed, n = 100, informer.HandlerLag + 1
+		for i := range listed {
 			must1(fake.Create(server, newWidget("a", fmt.Sprint("w", i), "n")))(t)
 		}
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
@@ -107,7 +107,15 @@ func TestCoalesceInitialList(t *testing.T) {
 		}), handlerOptions{Lag: informer.LagCoalesce}))(t)
 		stop := run(t, inf)
 		defer stop()
-		must1(fake.Create(server, newWidget("a", "new", "n")))(t)
+		synctest.Wait()
+		if s := inf.Handlers()[0]; s.Lag != listed || s.Synced {
+			t.Errorf("in the initial list the handler is %+v, want it to be behind by %d", s, listed)
+		}
+		for i := range n {
+			must1(fake.Create(server, newWidget("b", fmt.Sprint("w", i), "n")))(t)
+		}
+		synctest.Wait()
+		must1(fake.Create(server, newWidget("b", "last", "n")))(t)
 		synctest.Wait()
 		if s := inf.Handlers()[0]; s.Overruns != 1 || s.Synced {
 			t.Errorf("the handler is %+v", s)
@@ -119,8 +127,8 @@ func TestCoalesceInitialList(t *testing.T) {
 			t.Error("the handler has not synced")
 		}
 		for _, ev := range h.events {
-			if !ev.Initial {
-				t.Errorf("%v is not initial though the handler had not synced", ev.Key)
+			if ev.Initial != (ev.Key.Namespace == "a") {
+				t.Errorf("%v of the initial list: %t", ev.Key, ev.Initial)
 			}
 		}
 	})

@@ -138,7 +138,7 @@ func (i *Informer[K, T]) register(l *listener[K, T]) {
 		i.unchanged++
 	}
 	if i.hasSynced() {
-		l.late, l.found = true, i.store.Snapshot()
+		l.found = new(i.store.Snapshot())
 	}
 	i.listeners[l] = struct{}{}
 }
