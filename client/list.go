@@ -70,12 +70,13 @@ func (r *Resource[T]) readList(a *answer, yield func(reflector.Event[T], error) 
 // Items reads the collection, all pages of it if opts.Limit is set, as List does. An
 // object that cannot be used is yielded as a *reflector.ObjectError with a zero T, and
 // the sequence goes on; any other error is the last pair, such as one that wraps
-// reflector.ErrBadPage for a page with the token that asked for it. It can be used more
-// than once, and each time asks the server.
+// reflector.ErrBadPage for pages that go round in a circle. It can be used more than once,
+// and each time asks the server.
 func (r *Resource[T]) Items(ctx context.Context, opts metav1.ListOptions) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		page := opts
-		for {
+		mark := "" // a token that was there, the first, second, fourth and so on
+		for n := 1; ; n++ {
 			meta, err := r.List(ctx, page, func(ev reflector.Event[T], err error) bool {
 				return yield(ev.Object, err)
 			})
@@ -89,11 +90,13 @@ func (r *Resource[T]) Items(ctx context.Context, opts metav1.ListOptions) iter.S
 			if meta.Continue == "" {
 				return
 			}
-			if meta.Continue == page.Continue {
+			if meta.Continue == page.Continue || meta.Continue == mark { // would go on for ever
 				yield(*new(T), fmt.Errorf("list %s: %w", r.name, reflector.ErrBadPage))
 				return
 			}
-			page.Continue = meta.Continue
+			if page.Continue = meta.Continue; n&(n-1) == 0 {
+				mark = page.Continue
+			}
 			// A continue token carries the version of its list.
 			page.ResourceVersion, page.ResourceVersionMatch = "", ""
 		}

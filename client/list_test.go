@@ -2,9 +2,11 @@ package client_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -339,6 +341,27 @@ func TestItems(t *testing.T) {
 	for _, err := range newResource[*widget](t, bodies("x"), client.Options{}).Items(t.Context(), metav1.ListOptions{}) {
 		if !errors.Is(err, client.ErrNotKubernetes) {
 			t.Error(err)
+		}
+	}
+}
+
+// Pages that lead back to others do not keep Items for ever.
+func TestItemsOfCirclingPages(t *testing.T) {
+	for _, loop := range []int{2, 3, 7} {
+		pages := 0
+		conn := transport(func(req *http.Request) (*http.Response, error) {
+			next := strconv.Quote(fmt.Sprint("t", pages%loop))
+			pages++
+			return response(strings.NewReader(strings.Replace(listJSON(widgetJSON("a", 1, 1)), `"tok"`, next, 1))), nil
+		}).connection()
+		var last error
+		for _, err := range newResource[*widget](t, conn, client.Options{}).Items(t.Context(), metav1.ListOptions{Limit: 1}) {
+			if last = err; pages > 10*loop {
+				t.Fatal("it goes on")
+			}
+		}
+		if !errors.Is(last, reflector.ErrBadPage) || pages <= loop {
+			t.Error(loop, pages, last)
 		}
 	}
 }

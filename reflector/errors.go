@@ -35,7 +35,7 @@ var (
 	ErrListTooOld = errors.New("list is older than what was already seen")
 
 	// ErrBadPage discards a list when a page is not the next one of it: without a
-	// resourceVersion, older than the first, or with the token that asked for it.
+	// resourceVersion, older than the first, or with a token that was there before.
 	ErrBadPage = errors.New("page does not go on where the one before ended")
 
 	// ErrNoResourceVersion discards a list that cannot be watched from.

@@ -34,6 +34,8 @@ type state struct {
 	listRV   string    // resourceVersion that the list in progress asks for
 	pageRV   string    // resourceVersion of the list's first page; "" before it
 	token    string    // continue token of the next page; "" asks for the first
+	tokens   int       // that the list had so far
+	mark     string    // the last of them whose number is a power of two
 	whole    bool      // pages expire sooner than the sink takes them: none are asked for
 	failures int       // watches, or streaming lists, that failed in a row without news, busy servers aside
 	internal time.Time // end of the first watch of those in a row that had an InternalError
@@ -131,16 +133,26 @@ func (s state) pageListed(page metav1.ListMeta) (state, step) {
 		// The first page's version is the one to watch from: should a later page be newer,
 		// the watch brings what lies between.
 		s.pageRV = page.ResourceVersion
-	} else if page.ResourceVersion == "" || older(page.ResourceVersion, s.pageRV) || page.Continue == s.token {
+	} else if page.ResourceVersion == "" || older(page.ResourceVersion, s.pageRV) || s.turnsBack(page.Continue) {
 		// Not the next page of this list, whatever it is.
 		return s.relist(s.listRV), step{discard: true, err: ErrBadPage, backoff: true}
 	}
 	if page.Continue != "" {
 		s.token = page.Continue
+		if s.tokens++; s.tokens&(s.tokens-1) == 0 {
+			s.mark = s.token
+		}
 		s.paged = s.paged || s.listRV == "0"
 		return s, step{}
 	}
 	return s.watch(s.pageRV), step{replace: true}
+}
+
+// turnsBack reports whether a token was there before, so that the pages would have no end.
+// That of the page before is noticed at once, and a longer loop when it comes to the mark
+// for the second time: marks are further and further apart.
+func (s state) turnsBack(token string) bool {
+	return token != "" && (token == s.token || token == s.mark)
 }
 
 // listFailed follows a page that was refused or broke off.
