@@ -141,8 +141,8 @@ func (d *decoder) held(f *field, p unsafe.Pointer, data []byte, tag uint64, star
 	}
 	if f.shape == shapeString && f.holder == holdSlice {
 		list := (*[]string)(p)
-		if len(*list) == cap(*list) {
-			growStrings(list, 1+run(data, tag, end))
+		if err := d.roomFor(list, data, tag, start, end); err != nil {
+			return d.in(f, err)
 		}
 		*list = append(*list, d.strings.Get(data[start:end]))
 		return nil
@@ -157,6 +157,21 @@ func (d *decoder) held(f *field, p unsafe.Pointer, data []byte, tag uint64, star
 	}
 	list.len++
 	return d.item(f, list, start, end)
+}
+
+// roomFor makes room for a string at start, and for those that follow it with the same tag.
+func (d *decoder) roomFor(list *[]string, data []byte, tag uint64, start, end int) *DecodeError {
+	if len(*list) < cap(*list) {
+		return nil
+	}
+	more := max(1+run(data, tag, end), len(*list))
+	if err := d.take(more, unsafe.Sizeof(""), start); err != nil {
+		return err
+	}
+	grown := make([]string, len(*list), len(*list)+more)
+	copy(grown, *list)
+	*list = grown
+	return nil
 }
 
 // pointer reads what a pointer field points to.
@@ -232,6 +247,9 @@ func scalar(e *element, data []byte, i int) (uint64, int) {
 func (d *decoder) packed(f *field, p unsafe.Pointer, data []byte, i, end int) (int, *DecodeError) {
 	list := (*sliceHeader)(p)
 	if need := packedCount(&f.element, data[i:end]); list.len+need > list.cap {
+		if err := d.take(max(need, list.len), f.size, i); err != nil {
+			return 0, d.in(f, err)
+		}
 		list.grow(f, need)
 	}
 	for i < end {

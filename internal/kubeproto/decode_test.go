@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"runtime"
 	"testing"
 	"time"
 
@@ -299,6 +300,32 @@ func TestHostileMemory(t *testing.T) {
 		})
 		if used > 31_000 { // one for each pointer
 			t.Errorf("%s: %v allocations", name, used)
+		}
+	}
+}
+
+// TestMaxMemory: what a few bytes make much of is refused before it is made.
+func TestMaxMemory(t *testing.T) {
+	plan := mustCompile[everything](t)
+	const n = 10_000
+	for name, in := range map[string][]byte{
+		"strings":        bytes.Repeat(textField(5, ""), n),
+		"named strings":  bytes.Repeat(textField(6, ""), n),
+		"a list of them": messageField(30, bytes.Repeat(textField(1, ""), n)),
+		"packed numbers": messageField(17, make([]byte, n)),
+		"pointers":       bytes.Repeat(messageField(22), n),
+		"quantities":     bytes.Repeat(messageField(37), n),
+		"maps":           bytes.Repeat(messageField(27), n),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := plan.Decode(in, new(everything), Options{MaxMemory: 3 * n})
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, ErrTooLarge) || used > 4*n {
+			t.Errorf("%s: %v after %d bytes", name, err, used)
+		}
+		if err := plan.Decode(in, new(everything), Options{MaxMemory: 1000 * n}); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

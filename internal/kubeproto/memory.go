@@ -22,12 +22,6 @@ func (s *sliceHeader) grow(f *field, more int) {
 	reflect.NewAt(f.whole, unsafe.Pointer(s)).Elem().Grow(more)
 }
 
-func growStrings(list *[]string, more int) {
-	grown := make([]string, len(*list), len(*list)+max(more, len(*list)))
-	copy(grown, *list)
-	*list = grown
-}
-
 // alloc returns a new value for a pointer to point to.
 func (e *element) alloc() unsafe.Pointer { return reflect.New(e.typ).UnsafePointer() }
 

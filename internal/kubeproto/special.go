@@ -94,8 +94,8 @@ func (d *decoder) stringsMessage(list *[]string, i, end int) *DecodeError {
 			if f.wire != wireBytes {
 				return &DecodeError{Offset: i, Err: ErrWireType}
 			}
-			if len(*list) == cap(*list) {
-				growStrings(list, 1+run(data, 1<<3|wireBytes, f.next))
+			if err := d.roomFor(list, data, 1<<3|wireBytes, i, f.next); err != nil {
+				return err
 			}
 			*list = append(*list, d.strings.Get(data[f.start:f.end]))
 		}
