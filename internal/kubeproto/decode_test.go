@@ -329,3 +329,43 @@ func TestMaxMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestScalarsKeepToThemselves decodes each field alone, between others of its size.
+func TestScalarsKeepToThemselves(t *testing.T) {
+	type small struct {
+		A int8    `json:"a" protobuf:"varint,1,opt,name=a"`
+		B uint8   `json:"b" protobuf:"varint,2,opt,name=b"`
+		C bool    `json:"c" protobuf:"varint,3,opt,name=c"`
+		D bool    `json:"d" protobuf:"varint,4,opt,name=d"`
+		E int16   `json:"e" protobuf:"varint,5,opt,name=e"`
+		F uint16  `json:"f" protobuf:"varint,6,opt,name=f"`
+		G int32   `json:"g" protobuf:"varint,7,opt,name=g"`
+		H uint32  `json:"h" protobuf:"varint,8,opt,name=h"`
+		I float32 `json:"i" protobuf:"fixed32,9,opt,name=i"`
+		J int64   `json:"j" protobuf:"varint,10,opt,name=j"`
+		K uint64  `json:"k" protobuf:"varint,11,opt,name=k"`
+		L float64 `json:"l" protobuf:"fixed64,12,opt,name=l"`
+		M int32   `json:"m" protobuf:"varint,13,opt,name=m"`
+		N int32   `json:"n" protobuf:"varint,14,opt,name=n"`
+	}
+	plan := mustCompile[small](t)
+	for num := 1; num <= 14; num++ {
+		in := append(tagBytes(num, wireVarint), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1) // -1
+		switch num {
+		case 9:
+			in = fixed32(num, 1.5)
+		case 12:
+			in = append(tagBytes(num, wireFixed64), 0, 0, 0, 0, 0, 0, 0xf8, 0x3f) // 1.5
+		}
+		var got small
+		if err := plan.Decode(in, &got, Options{}); err != nil {
+			t.Fatal(num, err)
+		}
+		v := reflect.ValueOf(got)
+		for i := range v.NumField() {
+			if v.Field(i).IsZero() == (i == num-1) {
+				t.Errorf("field %d alone: %+v", num, got)
+			}
+		}
+	}
+}
