@@ -55,10 +55,10 @@ func (b *buffer[K, T]) verify() error {
 	if b.rv != "" && !b.moved {
 		return fmt.Errorf("at %q but never moved", b.rv)
 	}
-	total := b.list.Len()
 	if err := b.list.verify(); err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
+	total := b.list.Len()
 	for i := range b.entries {
 		e := &b.entries[i]
 		if _, ok := b.list.number(e.key); ok {
@@ -82,8 +82,11 @@ func (b *buffer[K, T]) verify() error {
 }
 
 func (l *Items[K, T]) verify() error {
-	if l.Len() == 0 {
+	if l == nil || l.n == 0 {
 		return nil
+	}
+	if l.found != l.n {
+		return fmt.Errorf("%d of %d items are settled", l.found, l.n)
 	}
 	n := 0
 	for i, chunk := range l.chunks {
@@ -188,6 +191,11 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"list: 1 items, noted as 2": func(f *queue) {
 			f.pending.list = ItemsOf(Item[int, int]{Key: 7})
 			f.pending.list.n++
+			f.pending.list.found++
+		},
+		"list: 1 of 2 items are settled": func(f *queue) {
+			f.pending.list = ItemsOf(Item[int, int]{Key: 7})
+			f.pending.list.push(Item[int, int]{Key: 8})
 		},
 		"places for":          func(f *queue) { delete(f.pending.at, 1) },
 		"is placed at":        func(f *queue) { f.pending.at[1], f.pending.at[2] = 1, 0 },

@@ -15,7 +15,8 @@ const spareFactor = 2
 const DefaultLimit = 1024
 
 // Known is the store that the queue's consumer keeps, as far as Delete, Replace and Resync
-// need it. It is read under the queue's lock.
+// need it. It is read under the queue's lock. If it has the method GetMany of store.Reader
+// besides, that is used where many keys are looked up.
 type Known[K comparable, T any] interface {
 	// Get returns the object of key.
 	Get(key K) (T, bool)
@@ -38,9 +39,10 @@ type Options struct {
 // documentation.
 type DeltaFIFO[K comparable, T any] struct {
 	// Set by New and never changed.
-	known Known[K, T]
-	limit int
-	keys  mapkey.Check[K]
+	known   Known[K, T]
+	getMany func(keys []K, yield func(i int, obj T, ok bool) bool) // Known's
+	limit   int
+	keys    mapkey.Check[K]
 
 	// Closed, under mu, when the initial list has been processed.
 	synced chan struct{}
@@ -64,8 +66,15 @@ func New[K comparable, T any](known Known[K, T], opts Options) *DeltaFIFO[K, T] 
 	if opts.Limit <= 0 {
 		opts.Limit = DefaultLimit
 	}
+	getMany := getOneByOne(known)
+	if known, ok := known.(interface {
+		GetMany([]K, func(int, T, bool) bool)
+	}); ok {
+		getMany = known.GetMany
+	}
 	return &DeltaFIFO[K, T]{
 		known:   known,
+		getMany: getMany,
 		limit:   opts.Limit,
 		keys:    mapkey.For[K](),
 		synced:  make(chan struct{}),

@@ -2,6 +2,7 @@ package deltafifo
 
 import (
 	"hash/maphash"
+	"math/bits"
 
 	"github.com/kinform/kinform/internal/keytable"
 	"github.com/kinform/kinform/internal/mapkey"
@@ -20,16 +21,24 @@ type Item[K comparable, T any] struct {
 type Items[K comparable, T any] struct {
 	chunks [][]Item[K, T] // of itemsLen, but for the last
 	n      int
+	found  int // items below this number are in at; the others may have keys of each other and of them
 
-	at   keytable.Table // numbers of the items, by hash of the key
-	seed maphash.Seed   // with keys, set with the first item
-	keys mapkey.Check[K]
-	bad  bool // there was a key that no map can hold
+	at    keytable.Table // numbers of the items, by hash of the key
+	seed  maphash.Seed   // with keys and parts, set with the first item
+	parts keytable.Parts[K]
+	keys  mapkey.Check[K]
+	bad   bool // there was a key that no map can hold
+
+	touched uint32 // keeps what is read ahead from being optimized away
 }
 
 const (
 	itemsShift = 10
 	itemsLen   = 1 << itemsShift
+
+	// blockLen is how many items are looked up at a time: that is little but waiting for
+	// memory, and a processor waits for many reads at a time that do not depend on each other.
+	blockLen = 64
 )
 
 // ItemsOf returns the given items. Of two with one key the later counts.
@@ -38,6 +47,7 @@ func ItemsOf[K comparable, T any](items ...Item[K, T]) *Items[K, T] {
 	for _, item := range items {
 		l.Set(item.Key, item.Object)
 	}
+	l.settle()
 	return l
 }
 
@@ -46,6 +56,7 @@ func (l *Items[K, T]) Len() int {
 	if l == nil {
 		return 0
 	}
+	l.settle()
 	return l.n
 }
 
@@ -53,22 +64,55 @@ func (l *Items[K, T]) Len() int {
 // map can hold Replace will say [ErrBadKey]. Amortized O(1).
 func (l *Items[K, T]) Set(key K, obj T) {
 	if l.seed == (maphash.Seed{}) {
-		l.seed, l.keys = maphash.MakeSeed(), mapkey.For[K]()
+		l.seed, l.parts, l.keys = maphash.MakeSeed(), keytable.PartsOf[K](), mapkey.For[K]()
 	}
 	if !l.keys.OK(key) {
 		l.bad = true
 		return
 	}
-	hash := l.hash(key)
-	if n, ok := l.find(hash, key); ok {
-		*l.item(n) = Item[K, T]{key, obj}
+	l.push(Item[K, T]{key, obj})
+	if l.n-l.found == blockLen {
+		l.settle()
+	}
+}
+
+// settle finds the items that were added since it was called last by their keys, and puts
+// those whose keys came before in their places.
+func (l *Items[K, T]) settle() {
+	first, end := l.found, l.n
+	if first == end {
 		return
 	}
-	if l.n >= itemsLen && l.n&(l.n-1) == 0 {
-		l.at.Reserve(l.n)
+	var hashes [blockLen]uint32
+	for n := first; n < end; n++ {
+		l.touched ^= l.parts.Touch(l.item(n).Key)
 	}
-	l.at.Insert(hash, uint32(l.n))
-	l.push(Item[K, T]{key, obj})
+	for n := first; n < end; n++ {
+		hashes[n-first] = l.hash(l.item(n).Key)
+	}
+	if end >= itemsLen && bits.Len(uint(first)) < bits.Len(uint(end)) {
+		l.at.Reserve(end)
+	}
+	for _, hash := range hashes[:end-first] {
+		var p keytable.Probe
+		n, _ := l.at.Next(hash, &p)
+		l.touched ^= n
+	}
+	for n := first; n < end; n++ {
+		item, hash := l.item(n), hashes[n-first]
+		if before, ok := l.find(hash, item.Key); ok {
+			*l.item(before) = *item
+			continue
+		}
+		if n != l.found {
+			*l.item(l.found) = *item
+		}
+		l.at.Insert(hash, uint32(l.found))
+		l.found++
+	}
+	for l.n > l.found {
+		l.pop()
+	}
 }
 
 // push adds an item to the last chunk. The first one grows with the list; a large list
@@ -89,7 +133,7 @@ func (l *Items[K, T]) push(item Item[K, T]) {
 // Delete takes out the item that has the key, if there is one. The last item takes its
 // place. O(1).
 func (l *Items[K, T]) Delete(key K) {
-	if l.n == 0 || !l.keys.OK(key) {
+	if l.Len() == 0 || !l.keys.OK(key) {
 		return
 	}
 	n, ok := l.find(l.hash(key), key)
@@ -103,17 +147,29 @@ func (l *Items[K, T]) Delete(key K) {
 		*l.item(n) = *moved
 		l.at.Move(uint32(last), uint32(n))
 	}
-	*moved = Item[K, T]{}
-	chunk := &l.chunks[last>>itemsShift]
-	if *chunk = (*chunk)[:last&(itemsLen-1)]; len(*chunk) == 0 {
-		l.chunks = l.chunks[:last>>itemsShift]
-	}
+	l.pop()
+	l.found = l.n
+}
+
+// pop takes the last item away.
+func (l *Items[K, T]) pop() {
 	l.n--
+	*l.item(l.n) = Item[K, T]{}
+	chunk := &l.chunks[l.n>>itemsShift]
+	if *chunk = (*chunk)[:l.n&(itemsLen-1)]; len(*chunk) == 0 {
+		l.chunks = l.chunks[:l.n>>itemsShift]
+	}
 }
 
 func (l *Items[K, T]) hash(key K) uint32 { return uint32(maphash.Comparable(l.seed, key) >> 32) }
 
 func (l *Items[K, T]) item(n int) *Item[K, T] { return &l.chunks[n>>itemsShift][n&(itemsLen-1)] }
+
+// block returns up to blockLen items from number n on, a multiple of blockLen.
+func (l *Items[K, T]) block(n int) []Item[K, T] {
+	chunk := l.chunks[n>>itemsShift][n&(itemsLen-1):]
+	return chunk[:min(len(chunk), blockLen)]
+}
 
 // find returns the number of the item that has the key.
 func (l *Items[K, T]) find(hash uint32, key K) (int, bool) {
@@ -129,9 +185,10 @@ func (l *Items[K, T]) find(hash uint32, key K) (int, bool) {
 	}
 }
 
-// number returns the number of the item that has the key, which must be a good one.
+// number returns the number of the item that has the key, which must be a good one. All items
+// are settled.
 func (l *Items[K, T]) number(key K) (int, bool) {
-	if l.Len() == 0 {
+	if l == nil || l.n == 0 {
 		return 0, false
 	}
 	return l.find(l.hash(key), key)

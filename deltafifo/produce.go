@@ -70,8 +70,11 @@ type List[K comparable, T any] struct {
 // When nothing is pending, the list becomes a batch as it is. O(items + known keys), under
 // the lock. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list List[K, T]) error {
-	if list.Items != nil && list.Items.bad {
-		return ErrBadKey
+	if list.Items != nil {
+		if list.Items.bad {
+			return ErrBadKey
+		}
+		list.Items.settle()
 	}
 	if err := f.admit(ctx); err != nil {
 		return err
@@ -119,21 +122,41 @@ func (f *DeltaFIFO[K, T]) changed(list List[K, T]) (numbers []int, all, ok bool)
 	if unchanged == nil {
 		return nil, false, false
 	}
-	found := 0
-	for n := range list.Items.Len() {
-		item := list.Items.item(n)
-		old, had := f.known.Get(item.Key)
+	found, few, from := 0, true, 0
+	var block []Item[K, T]
+	compare := func(i int, old T, had bool) bool {
 		if had {
-			if found++; unchanged(old, item.Object) {
-				continue
+			if found++; unchanged(old, block[i].Object) {
+				return true
 			}
 		}
-		if len(numbers) == most {
-			return nil, false, false
+		few = len(numbers) < most
+		numbers = append(numbers, from+i)
+		return few
+	}
+	keys := make([]K, blockLen)
+	for ; from < list.Items.Len() && few; from += blockLen {
+		block = list.Items.block(from)
+		for i := range block {
+			keys[i] = block[i].Key
 		}
-		numbers = append(numbers, n)
+		f.getMany(keys[:len(block)], compare)
+	}
+	if !few {
+		return nil, false, false
 	}
 	return numbers, found == f.known.Len(), true
+}
+
+// getOneByOne is Known.Get for many keys.
+func getOneByOne[K comparable, T any](known Known[K, T]) func(keys []K, yield func(int, T, bool) bool) {
+	return func(keys []K, yield func(int, T, bool) bool) {
+		for i, key := range keys {
+			if obj, ok := known.Get(key); !yield(i, obj, ok) {
+				return
+			}
+		}
+	}
 }
 
 // putItems puts the Replaced deltas of a list that comes when something is pending. Called

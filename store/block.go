@@ -15,6 +15,8 @@ type block[K comparable] struct {
 	hashes [blockLen]uint32
 	slots  [blockLen]uint32
 	stored [blockLen]bool // slots has the slot of the key
+
+	touched uint32 // keeps what is read ahead from being optimized away
 }
 
 // add adds the key of number at.
@@ -23,12 +25,19 @@ func (b *block[K]) add(at int, key K) {
 	b.n++
 }
 
-// find looks up all keys, for the writer. It panics when a key cannot be compared.
-func find[K comparable, T any](b *block[K], s *Store[K, T], st *slots.State[T]) {
-	keys := keysOf[K](st)
-	for i, key := range b.keys[:b.n] {
-		b.hashes[i] = s.hash(key)
+// hashAll hashes all keys. It panics when one cannot be compared.
+func hashAll[K comparable, T any](b *block[K], r *Reader[K, T]) {
+	for _, key := range b.keys[:b.n] {
+		b.touched ^= r.parts.Touch(key)
 	}
+	for i, key := range b.keys[:b.n] {
+		b.hashes[i] = r.hash(key)
+	}
+}
+
+// findAll looks up all keys, which have been hashed.
+func findAll[K comparable, T any](b *block[K], st *slots.State[T]) {
+	keys := keysOf[K](st)
 	for i, hash := range b.hashes[:b.n] {
 		b.slots[i], b.stored[i] = keys.Likely(hash)
 	}

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/kinform/kinform/internal/keytable"
 	"github.com/kinform/kinform/internal/slots"
 )
@@ -11,18 +9,7 @@ import (
 type keyMap[K comparable] struct{ keytable.Map[K] }
 
 // newKeys returns the keys of an empty store. Those of the usual types are packed.
-func newKeys[K comparable]() *keyMap[K] {
-	var parts func(K) (string, string)
-	for _, usual := range []any{
-		func(k types.NamespacedName) (string, string) { return k.Namespace, k.Name },
-		func(k string) (string, string) { return k, "" },
-	} {
-		if f, ok := usual.(func(K) (string, string)); ok {
-			parts = f
-		}
-	}
-	return &keyMap[K]{keytable.NewMap(parts)}
-}
+func newKeys[K comparable]() *keyMap[K] { return &keyMap[K]{keytable.NewMap(keytable.PartsOf[K]())} }
 
 // Clone returns a map of its own.
 func (m *keyMap[K]) Clone() slots.Keys { return &keyMap[K]{m.Map.Clone()} }

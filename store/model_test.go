@@ -274,6 +274,8 @@ func (d *driver) read(s *Reader[id, *item], m model) {
 		t.Fatalf("%d objects at %q, want %d at %d", s.Len(), s.ResourceVersion(), len(m.objs), m.rv)
 	}
 	switch d.r.IntN(12) {
+	case 10:
+		d.readMany(s, m)
 	case 0:
 		compare(t, "All", s.All(), m.objs)
 	case 1:
@@ -339,6 +341,25 @@ func (d *driver) read(s *Reader[id, *item], m model) {
 			got = append(got, chunk...)
 		}
 		sameItems(t, "Chunks", got, m.where(func(*item) bool { return true }))
+	}
+}
+
+// readMany compares GetMany with the model, up to where it is ended.
+func (d *driver) readMany(s *Reader[id, *item], m model) {
+	keys := make([]id, d.r.IntN(3*blockLen))
+	for i := range keys {
+		keys[i] = d.key()
+	}
+	stop, n := 1+d.r.IntN(2*len(keys)+1), 0
+	s.GetMany(keys, func(i int, got *item, ok bool) bool {
+		if want := m.objs[keys[i]]; i != n || got != want || ok != (want != nil) {
+			d.t.Fatalf("GetMany: key %d, %v, is %v %v, want %v of key %d", i, keys[i], got, ok, want, n)
+		}
+		n++
+		return n != stop
+	})
+	if n != min(stop, len(keys)) {
+		d.t.Fatalf("GetMany: %d keys of %d, to be ended after %d", n, len(keys), stop)
 	}
 }
 

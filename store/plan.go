@@ -85,7 +85,7 @@ func (s *Store[K, T]) prepare(st *slots.State[T], ops []Op[K, T]) {
 	for i, touched := 0, 0; i < len(ops); {
 		if i >= touched && len(ops) > 1 {
 			touched = min(i+blockLen, len(ops))
-			s.touch(st, ops[i:touched])
+			s.touch(ops[i:touched])
 		}
 		i = s.takeBlock(ops, i)
 		for !s.planBlock(st, ops) {
@@ -95,10 +95,9 @@ func (s *Store[K, T]) prepare(st *slots.State[T], ops []Op[K, T]) {
 }
 
 // touch reads the keys of ops from memory.
-func (s *Store[K, T]) touch(st *slots.State[T], ops []Op[K, T]) {
-	keys := keysOf[K](st)
+func (s *Store[K, T]) touch(ops []Op[K, T]) {
 	for i := range ops {
-		s.plan.warmed ^= keys.Touch(ops[i].Key)
+		s.plan.warmed ^= s.parts.Touch(ops[i].Key)
 	}
 }
 

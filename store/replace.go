@@ -124,7 +124,8 @@ func (r *replacement[K, T]) load(n int, number func(int) int) error {
 		}
 		r.b.add(i, key)
 	}
-	find(&r.b, r.s, r.st)
+	hashAll(&r.b, r.s.Reader())
+	findAll(&r.b, r.st)
 	return nil
 }
 

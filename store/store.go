@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/internal/keytable"
 	"github.com/kinform/kinform/internal/slots"
 )
 
@@ -58,7 +59,7 @@ func New[K comparable, T any](key KeyFunc[K, T], opts Options[T]) (*Store[K, T],
 	}
 	s := &Store[K, T]{unchanged: opts.Unchanged}
 	s.key, s.slots, s.indexer = key, body, ixr
-	s.seed, s.mask = maphash.MakeSeed(), ^uint32(0)
+	s.parts, s.seed, s.mask = keytable.PartsOf[K](), maphash.MakeSeed(), ^uint32(0)
 	return s, nil
 }
 

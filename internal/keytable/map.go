@@ -10,14 +10,14 @@ package keytable
 // each other.
 type Map[K comparable] struct {
 	table Table
-	parts func(K) (a, b string) // set once; nil when keys are no pairs of strings
-	pairs packed                // the keys, with parts
-	plain plain[K]              // the keys, without
+	parts Parts[K] // set once; nil when keys are no pairs of strings
+	pairs packed   // the keys, with parts
+	plain plain[K] // the keys, without
 }
 
-// NewMap returns an empty map. With parts, which tells the two strings that a key is
-// nothing more than, it keeps the keys as bytes and holds on to none of their strings.
-func NewMap[K comparable](parts func(K) (a, b string)) Map[K] { return Map[K]{parts: parts} }
+// NewMap returns an empty map. With parts, it keeps the keys as bytes and holds on to none of
+// their strings.
+func NewMap[K comparable](parts Parts[K]) Map[K] { return Map[K]{parts: parts} }
 
 const (
 	pageShift = 7
@@ -53,22 +53,6 @@ func (m *Map[K]) Find(hash uint32, key K) (uint32, bool) {
 func (m *Map[K]) Likely(hash uint32) (uint32, bool) {
 	var p Probe
 	return m.table.Next(hash, &p)
-}
-
-// Touch reads the memory that key refers to, as far as it is known to, and returns something
-// that depends on it. Who will hash many keys touches all of them first, because that takes
-// so few instructions each that the processor waits for many at a time.
-func (m *Map[K]) Touch(key K) (x uint32) {
-	if m.parts == nil {
-		return 0
-	}
-	a, b := m.parts(key)
-	for _, s := range [2]string{a, b} {
-		if n := len(s); n > 0 {
-			x ^= uint32(s[0]) ^ uint32(s[n-1])
-		}
-	}
-	return x
 }
 
 // Reserve makes room for n more ids; see [Table.Reserve]. It makes none for keys, whose
