@@ -140,6 +140,7 @@ func TestWatchBadStreams(t *testing.T) {
 		{name: "number after an event", body: good + "7" + good, events: 1, texts: []string{"event 2", "JSON number"}},
 		{name: "truncated", body: good + good[:len(good)-20], events: 1, is: io.ErrUnexpectedEOF, texts: []string{"event 2"}},
 		{name: "ERROR without an object", body: `{"type":"ERROR"}` + good, is: client.ErrNotKubernetes},
+		{name: "ERROR with another Status", body: eventJSON("ERROR", strings.Replace(goneJSON, `"v1"`, `"example.com/v1"`, 1)), is: client.ErrNotKubernetes},
 		{name: "ERROR without a Status", body: eventJSON("ERROR", `{"oh":"no"}`) + good, is: client.ErrNotKubernetes, texts: []string{"oh"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -168,6 +169,7 @@ func TestWatchErrorEvent(t *testing.T) {
 		eventJSON("ERROR", goneJSON),
 		`{"object":` + goneJSON + `,"type":"ERROR"}`,
 		eventJSON("ERROR", strings.Replace(goneJSON, `"metadata":{}`, `"metadata":7,"details":"?"`, 1)),
+		eventJSON("ERROR", strings.Replace(goneJSON, `"apiVersion":"v1",`, ``, 1)),
 	} {
 		got := watchBody(t, eventJSON("ADDED", full(widgetJSON("a", 10, 1)))+event+"garbage")
 		if len(got.events) != 1 || !apierrors.IsResourceExpired(got.err) || !strings.Contains(got.err.Error(), "too old") {

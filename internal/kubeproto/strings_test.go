@@ -52,6 +52,18 @@ func TestStringsKeepWhatRepeats(t *testing.T) {
 	}
 }
 
+// TestStringsOfOneHash: a hash is not believed, for there are more strings than hashes.
+func TestStringsOfOneHash(t *testing.T) {
+	s := NewStrings(1)
+	const text = "team-7"
+	s.slots[0] = slot{text: "another", hash: uint32(hash([]byte(text))>>32) | 1}
+	for range 3 {
+		if got := s.Get([]byte(text)); got != text {
+			t.Fatalf("%q became %q", text, got)
+		}
+	}
+}
+
 // TestStringsRandom has a cache that is far too small, and bytes that are reused.
 func TestStringsRandom(t *testing.T) {
 	for _, slots := range []int{1, 2, 3, 64} {
