@@ -300,9 +300,13 @@ func (r *jsonReader) more(delim byte) (bool, error) {
 	return false, err
 }
 
+// besides is what may come with a value that has the size of the limit, such as a colon and
+// white space. Part of it may have been read before, so it cannot be counted.
+const besides = 64
+
 // value implements valueReader.
 func (r *jsonReader) value() ([]byte, error) {
-	r.in.left = r.limit
+	r.in.left = r.limit + min(besides, unlimited-r.limit)
 	raw, err := r.dec.ReadValue()
 	switch {
 	case err == nil && int64(len(raw)) <= r.limit:

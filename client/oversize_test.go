@@ -197,6 +197,29 @@ func TestOversizedFailure(t *testing.T) {
 	}
 }
 
+// What has the size of the limit passes, and what has a byte more does not, however reads
+// are cut and whatever is around it.
+func TestExactLimit(t *testing.T) {
+	object := full(widgetJSON("a", 1, 1))
+	for name, body := range map[string]string{
+		"list":  listJSON("\n "+object, " "+object+" "),
+		"event": `{"type":"ADDED", "object" : ` + "\n " + object + "}\n" + eventJSON("ADDED", object),
+	} {
+		for _, conn := range []client.Connection{bodies(body), inPieces([]byte(body))} {
+			for _, more := range []int{0, 1} {
+				r := newResource[*widget](t, conn, client.Options{Kind: "Widget", MaxObjectBytes: int64(len(object) - more)})
+				read := list[*widget]
+				if name == "event" {
+					read = watch[*widget]
+				}
+				if got := read(t.Context(), r, metav1.ListOptions{}); got.err != nil || len(got.events) != 2-2*more || len(got.errs) != 2*more {
+					t.Error(name, more, got.err, len(got.events), got.errs)
+				}
+			}
+		}
+	}
+}
+
 // Whatever the limit and the way that reads are cut, objects over it are left out and the
 // others are as they are without it.
 func TestRandomLimits(t *testing.T) {
