@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"path"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -58,6 +59,10 @@ func decodeContinue(text string) (c continueToken, err error) {
 		return c, fmt.Errorf("continue key is not valid: incorrect encoded start resourceVersion (version %s)", tokenVersion)
 	case w.Start == "":
 		return c, fmt.Errorf("continue key is not valid: encoded start key empty (version %s)", tokenVersion)
+	}
+	// As the API server does, so that no token leads out of the resource.
+	if at := "/" + strings.TrimPrefix(w.Start, "/"); path.Clean(at) != at {
+		return c, fmt.Errorf("continue key is not valid: %s", w.Start)
 	}
 	c.rv = w.RV
 	start := strings.TrimSuffix(w.Start, "\x00")

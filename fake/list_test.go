@@ -165,6 +165,8 @@ func TestBadContinueTokens(t *testing.T) {
 		"no RV":        {Continue: encode(`{"v":"meta.k8s.io/v1","start":"a/p\u0000"}`)},
 		"RV below -1":  {Continue: encode(`{"v":"meta.k8s.io/v1","rv":-2,"start":"a/p\u0000"}`)},
 		"no start":     {Continue: encode(`{"v":"meta.k8s.io/v1","rv":3}`)},
+		"a way out":    {Continue: encode(`{"v":"meta.k8s.io/v1","rv":3,"start":"../secrets/s\u0000"}`)},
+		"no namespace": {Continue: encode(`{"v":"meta.k8s.io/v1","rv":3,"start":"//p\u0000"}`)},
 		"token and RV": {Continue: meta.Continue, ResourceVersion: "3"},
 	} {
 		_, _, err := list(t, s, fake.Selection{}, opts)

@@ -51,7 +51,9 @@ func (u *upkeep) deleteDependents(at ref, owner metav1.Object) {
 			continue
 		}
 		blocked = true
-		u.enqueue(d)
+		if !waits(dependent) { // or two that wait for each other would be looked at for ever
+			u.enqueue(d)
+		}
 	}
 	if !blocked {
 		at.change(owner.GetUID(), func(obj metav1.Object) bool { return dropFinalizer(obj, metav1.FinalizerDeleteDependents) })

@@ -102,6 +102,33 @@ func TestCollectCircle(t *testing.T) {
 	wantState(t, s)
 }
 
+// TestCollectKnot: objects that block each other and are all being deleted in the foreground
+// stay until somebody unties them, as with the garbage collector of Kubernetes.
+func TestCollectKnot(t *testing.T) {
+	for _, names := range [][]string{{"a"}, {"a", "b"}, {"a", "b", "c"}} {
+		s := collected(t)
+		pods := map[string]*pod{}
+		for _, name := range names {
+			pods[name] = owned(t, s, name, true)
+			child := fake.Object(&pod{}, "a", "child-of-"+name, fake.OwnedBy(pods[name]), fake.Finalizers("example.com/hold"))
+			must(fake.Create(s, child))(t)
+			deletePod(t, s, name, metav1.DeletePropagationForeground) // and the child holds it
+		}
+		for n, name := range names {
+			p := must(fake.Get[*pod](s, key("a", name)))(t)
+			must(fake.Update(s, fake.Object(p, "a", name, fake.OwnedBy(pods[names[(n+1)%len(names)]]))))(t)
+		}
+		for _, name := range names {
+			must(fake.Patch[*pod](s, key("a", "child-of-"+name), []byte(`{"metadata":{"finalizers":null}}`)))(t)
+		}
+		if left := state(t, s); len(left) != len(names) {
+			t.Errorf("%d in a knot: %q are left", len(names), left)
+		}
+		must(fake.Patch[*pod](s, key("a", "a"), []byte(`{"metadata":{"ownerReferences":null}}`)))(t)
+		wantState(t, s)
+	}
+}
+
 // TestUpkeepLeavesSharedObjectsAlone has somebody read the server's own objects while a
 // circle that blocks nothing is collected: the race detector tells of writes into them.
 func TestUpkeepLeavesSharedObjectsAlone(t *testing.T) {

@@ -115,6 +115,11 @@ func (a *arguments) fail(format string, args ...any) {
 // number reads an integer of at least low; def stands for one that is not there, and a
 // def below low says that it must be.
 func (a *arguments) number(name string, def, low int) int {
+	return a.between(name, def, low, math.MaxInt)
+}
+
+// between is number with a highest one.
+func (a *arguments) between(name string, def, low, high int) int {
 	text, ok := a.take(name)
 	if !ok {
 		if def < 0 {
@@ -123,7 +128,7 @@ func (a *arguments) number(name string, def, low int) int {
 		return def
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < low || n > math.MaxInt32 {
+	if err != nil || n < low || n > high {
 		a.fail("%s=%s: want a number from %d", name, text, low)
 	}
 	return n
@@ -166,12 +171,12 @@ func (a *arguments) duration(name string) time.Duration {
 func (a *arguments) action(name string, f *Fault) {
 	switch name {
 	case "refuse":
-		code := a.number("code", -1, 400)
+		code := a.between("code", -1, 400, math.MaxInt32)
 		reason, ok := a.take("reason")
 		if !ok {
 			reason = string(usualReason(code))
 		}
-		f.Status = Refusal(code, metav1.StatusReason(reason), a.number("retry-after", 0, 0))
+		f.Status = Refusal(code, metav1.StatusReason(reason), a.between("retry-after", 0, 0, math.MaxInt32))
 	case "drop":
 		f.CutEvents = a.number("after", -1, 1)
 	case "truncate":
