@@ -62,13 +62,20 @@ func (w *World) besideSlow() (measure.Sides, error) {
 				if err := await(caughtUp); err != nil {
 					return err
 				}
-				alone := measure.Percentile(p.latencies(w.Span), 0.99)
+				alone, err := p.latencies(w.Span)
+				if err != nil {
+					return err
+				}
 				s.slow.Store(true)
 				p.send(batch{pods: p.updates.next(min(headStart, p.updates.turn()/2))})
-				beside := measure.Percentile(p.latencies(w.Span), 0.99)
+				beside, err := p.latencies(w.Span)
 				s.slow.Store(false)
-				tail.Add(beside, "p99-ns")
-				tail.Add(beside/alone, "times-alone")
+				if err != nil {
+					return err
+				}
+				p99 := measure.Percentile(beside, 0.99)
+				tail.Add(p99, "p99-ns")
+				tail.Add(p99/measure.Percentile(alone, 0.99), "times-alone")
 			}
 			tail.Report(m)
 			return await(caughtUp)

@@ -135,7 +135,10 @@ func (w *World) latency() (measure.Sides, error) {
 		return measure.Side{Close: p.stop, Run: func(m measure.Meter, n int) error {
 			var tail measure.Series
 			for range n {
-				took := p.latencies(w.Span)
+				took, err := p.latencies(w.Span)
+				if err != nil {
+					return err
+				}
 				tail.Add(measure.Percentile(took, 0.5), "p50-ns")
 				tail.Add(measure.Percentile(took, 0.99), "p99-ns")
 			}
@@ -145,18 +148,24 @@ func (w *World) latency() (measure.Sides, error) {
 	})
 }
 
-// latencies sends an event every interval; those that a sleep overslept are sent at once,
-// as they arrive at a client that was not scheduled. It returns the nanoseconds from when an
-// event is handed to the reflector to its arrival at the first handler.
-func (p *pipeline) latencies(span time.Duration) []float64 {
+// latencies sends an event every interval; those that were due while the source was not
+// scheduled are sent at once, as they arrive at a client. It returns the nanoseconds from when
+// an event is handed to the reflector to its arrival at the first handler.
+func (p *pipeline) latencies(span time.Duration) ([]float64, error) {
+	pace, err := newPacer(interval)
+	if err != nil {
+		return nil, err
+	}
+	defer pace.close()
 	some := p.updates.next(max(int(span/interval), 1))
 	sent, took := make([]time.Time, len(some)), make([]float64, len(some))
 	p.tallies[0].each = func(i int) { took[i] = float64(time.Since(sent[i])) }
-	begin := time.Now()
 	p.send(batch{pods: some, before: func(i int) {
-		time.Sleep(time.Until(begin.Add(time.Duration(i) * interval)))
+		if failed := pace.wait(); failed != nil {
+			err = failed
+		}
 		sent[i] = time.Now()
 	}})
 	p.tallies[0].each = nil
-	return took
+	return took, err
 }
