@@ -146,12 +146,22 @@ func (l *listener[K, T]) next() ([]Event[K, T], error) {
 	return l.cursor.Next()
 }
 
-// replay tells the handler of found, from where an earlier run had to leave off. It returns
-// false if the handler is to end.
+// replay tells the handler of found. It returns false if the handler is to end. To walk takes
+// a large stack, which who finds nothing does without.
 func (l *listener[K, T]) replay(ctx context.Context) bool {
 	if l.found == nil {
 		return true
 	}
+	if l.found.Len() > 0 && !l.walk(ctx) {
+		return false
+	}
+	l.found, l.current, l.replayed = nil, nil, 0
+	l.hasSynced()
+	return true
+}
+
+// walk is replay of what is not empty, from where an earlier run had to leave off.
+func (l *listener[K, T]) walk(ctx context.Context) bool {
 	n := 0
 	var ev Event[K, T] // one for all, since the handler gets a copy
 	for key, obj := range l.found.All() {
@@ -166,8 +176,6 @@ func (l *listener[K, T]) replay(ctx context.Context) bool {
 		ev = Event[K, T]{Type: Added, Initial: true, Key: key, Object: obj}
 		l.deliver(&ev)
 	}
-	l.found, l.current, l.replayed = nil, nil, 0
-	l.hasSynced()
 	return true
 }
 
