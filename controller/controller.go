@@ -160,7 +160,7 @@ func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context,
 		}
 		known[in.inf] = true
 		wg.Go(func() {
-			failed[n] = in.runOrFollow(run)
+			failed[n] = in.runOrFollow(ctx, run)
 			cancel()
 		})
 	}
@@ -178,19 +178,21 @@ func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context,
 	return err
 }
 
-// runOrFollow runs the informer until ctx is done. If somebody else does that already it
-// only waits for its end, since a controller must not go on with a cache that is dead.
-func (in input) runOrFollow(ctx context.Context) error {
+// runOrFollow runs the informer until run is done, which ends with ctx. If somebody else does
+// that already it only waits for its end, since a controller must not go on with a cache that
+// is dead.
+func (in input) runOrFollow(ctx, run context.Context) error {
 	// Not errors.Is: a handler may have panicked with what another Run returned.
-	if err := in.run(ctx); err != informer.ErrRunning {
+	if err := in.run(run); err != informer.ErrRunning {
 		return err
 	}
 	select {
-	case <-ctx.Done():
+	case <-run.Done():
 		return nil
 	case <-in.reg.Done():
 	}
-	if ctx.Err() != nil {
+	// Where both end with ctx, the informer can be told first.
+	if run.Err() != nil || ctx.Err() != nil {
 		return nil
 	}
 	return informer.ErrStopped

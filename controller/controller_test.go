@@ -244,6 +244,33 @@ func TestSharedInformerGoesOn(t *testing.T) {
 	})
 }
 
+// ended is a context of which others know the end already.
+type ended struct{ context.Context }
+
+func (ended) Err() error { return context.Canceled }
+
+// An informer that somebody else runs may stop for the same reason as the controller, and
+// sooner: that is no error.
+func TestForeignInformerStopsFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, inf := setup(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		stopped := make(chan error, 2)
+		go func() { stopped <- inf.Run(ctx) }()
+		synctest.Wait()
+		c := controller.New(controller.Options[key]{})
+		if err := controller.For(c, inf); err != nil {
+			t.Fatal(err)
+		}
+		go func() { stopped <- c.Run(ended{t.Context()}, new(calls[key]).reconcile) }()
+		synctest.Wait()
+		cancel()
+		if err := errors.Join(<-stopped, <-stopped); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestForeignInformerStopsBeforeSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, inf := setup(t)
