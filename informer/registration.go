@@ -42,8 +42,9 @@ func (r *Registration) Done() <-chan struct{} {
 	return r.done
 }
 
-// Remove takes the handler off and drops what it has not been given. It does not wait: a
-// callback that is running may go on, and no other begins. Removing again does nothing.
+// Remove takes the handler off and drops what it has not been given. It does not wait: the
+// event that is being filtered or handled, or is about to be, is handled to the end, and no
+// other. Removing again does nothing.
 // Where the end of the callback matters, Remove and then [Registration.Wait].
 func (r *Registration) Remove() {
 	if r.removed.CompareAndSwap(false, true) {
