@@ -3,6 +3,7 @@ package fake
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,8 +13,10 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
@@ -27,8 +30,9 @@ import (
 // API, a status is kept, an object of a namespaced kind without a namespace goes to
 // "default", and what only a server can know (resourceVersion, uid and the like) is left
 // out; so that what kubectl printed can be loaded. Namespaces are created first, then all
-// else in order. All files are read before anything is created; a refusal ends the work
-// and leaves what was created before.
+// else in order, but owners before what refers to them by uid; the references get the uids
+// that the owners have here. All files are read before anything is created; a refusal ends
+// the work and leaves what was created before.
 //
 // Errors name the file and the document, counted from 1: [ErrManifest], those of fsys,
 // and the Status errors of [Create].
@@ -67,6 +71,8 @@ type manifest struct {
 	document int
 	kind     schema.GroupVersionKind
 	body     []byte
+	uid      types.UID   // as stated
+	owners   []types.UID // the same of those that it refers to
 }
 
 func (m manifest) wrap(err error) error {
@@ -125,6 +131,7 @@ func (m manifest) objects() ([]manifest, error) {
 		APIVersion string            `json:"apiVersion"`
 		Kind       string            `json:"kind"`
 		Items      []json.RawMessage `json:"items"`
+		Metadata   json.RawMessage   `json:"metadata"`
 	}
 	if err := json.Unmarshal(m.body, &head); err != nil {
 		return nil, m.invalid("%w", err)
@@ -146,7 +153,54 @@ func (m manifest) objects() ([]manifest, error) {
 		return all, nil
 	}
 	m.kind = schema.FromAPIVersionAndKind(head.APIVersion, head.Kind)
+	m.relate(head.Metadata)
 	return []manifest{m}, nil
+}
+
+// relate notes who the object is and who owns it. Metadata that cannot be read is refused
+// when it is loaded.
+func (m *manifest) relate(metadata []byte) {
+	var stated struct {
+		UID             types.UID `json:"uid"`
+		OwnerReferences []struct {
+			UID types.UID `json:"uid"`
+		} `json:"ownerReferences"`
+	}
+	if json.Unmarshal(metadata, &stated) != nil {
+		return
+	}
+	m.uid = stated.UID
+	for _, owner := range stated.OwnerReferences {
+		m.owners = append(m.owners, owner.UID)
+	}
+}
+
+// ownersFirst brings owners before what they own, and leaves the order as it is otherwise.
+func ownersFirst(all []manifest) []manifest {
+	byUID := map[types.UID]int{}
+	for n, m := range all {
+		if m.uid != "" {
+			byUID[m.uid] = n
+		}
+	}
+	ordered, met := make([]manifest, 0, len(all)), make([]bool, len(all))
+	var put func(n int)
+	put = func(n int) {
+		if met[n] {
+			return
+		}
+		met[n] = true
+		for _, uid := range all[n].owners {
+			if owner, ok := byUID[uid]; ok {
+				put(owner)
+			}
+		}
+		ordered = append(ordered, all[n])
+	}
+	for n := range all {
+		put(n)
+	}
+	return ordered
 }
 
 func (s *Server) loadAll(all []manifest) error {
@@ -160,13 +214,18 @@ func (s *Server) loadAll(all []manifest) error {
 		}
 		return 0
 	})
-	for _, m := range all {
+	uids := map[types.UID]types.UID{} // of what was created, by what the manifest states
+	for _, m := range ownersFirst(all) {
 		c := s.ofKind(m.kind)
 		if c == nil {
 			return m.invalid("%s: %w", m.kind, ErrNotRegistered)
 		}
-		if err := c.load(m.body); err != nil {
+		uid, err := c.load(m.body, uids)
+		if err != nil {
 			return m.wrap(err)
+		}
+		if m.uid != "" {
+			uids[m.uid] = uid
 		}
 	}
 	return nil
@@ -183,28 +242,38 @@ func (s *Server) ofKind(kind schema.GroupVersionKind) collection {
 	return nil
 }
 
-func (t *table[T]) load(body []byte) error {
+func (t *table[T]) load(body []byte, uids map[types.UID]types.UID) (types.UID, error) {
 	obj := t.newObject()
 	if err := decode(body, obj); err != nil {
-		return fmt.Errorf("%w: %w", ErrManifest, err)
+		return "", fmt.Errorf("%w: %w", ErrManifest, err)
 	}
 	obj.SetResourceVersion("")
 	obj.SetUID("")
 	obj.SetManagedFields(nil)
 	obj.SetDeletionTimestamp(nil)
 	obj.SetDeletionGracePeriodSeconds(nil)
+	if owners := obj.GetOwnerReferences(); len(owners) > 0 {
+		for n, owner := range owners {
+			owners[n].UID = cmp.Or(uids[owner.UID], owner.UID)
+		}
+		obj.SetOwnerReferences(owners)
+	}
 	if obj.GetNamespace() == "" && !t.res.ClusterScoped {
 		obj.SetNamespace(metav1.NamespaceDefault)
 	}
 	own, err := t.clone(obj)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrManifest, err)
+		return "", fmt.Errorf("%w: %w", ErrManifest, err)
 	}
 	v, err := t.create(own, write{})
-	if err != nil || !t.res.Status {
-		return err
+	if err != nil {
+		return "", err
 	}
-	obj.SetName(v.key.Name)
-	_, err = t.replace(obj, write{status: true})
-	return err
+	if t.res.Status {
+		obj.SetName(v.key.Name)
+		if _, err = t.replace(obj, write{status: true}); apierrors.IsNotFound(err) {
+			err = nil // it was garbage, and has been collected
+		}
+	}
+	return v.obj.GetUID(), err
 }

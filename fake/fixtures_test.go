@@ -67,6 +67,26 @@ metadata: {name: prod}
 	}
 }
 
+// TestLoadOwners keeps together what a cluster printed, pods before what owns them, from the
+// collector of garbage; what has no owner there is garbage.
+func TestLoadOwners(t *testing.T) {
+	s := fixtureServer(t, fake.Options{CollectGarbage: true})
+	check(t, s.LoadYAML("all", `
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Pod, metadata: {name: grandchild, ownerReferences: [{apiVersion: v1, kind: Pod, name: child, uid: u-2}]}}
+- {apiVersion: v1, kind: Pod, metadata: {name: child, uid: u-2, ownerReferences: [{apiVersion: example.com/v1, kind: Widget, name: owner, uid: u-1}]}}
+- {apiVersion: v1, kind: Pod, metadata: {name: alone, uid: u-3, ownerReferences: [{apiVersion: v1, kind: Pod, name: gone, uid: u-0}]}}
+- {apiVersion: v1, kind: Pod, metadata: {name: itself, uid: u-4, ownerReferences: [{apiVersion: v1, kind: Pod, name: itself, uid: u-4}]}}
+---
+{apiVersion: example.com/v1, kind: Widget, metadata: {name: owner, uid: u-1}}
+`))
+	wantState(t, s, "child of owner", "grandchild of child")
+	must(fake.Delete[*widget](s, key("default", "owner")))(t)
+	wantState(t, s)
+}
+
 func TestLoadErrors(t *testing.T) {
 	const good = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: a}\n"
 	for name, c := range map[string]struct {

@@ -120,8 +120,9 @@ type collection interface {
 	discard(key types.NamespacedName, opts metav1.DeleteOptions) error
 	adjust(key types.NamespacedName, change func(metav1.Object) bool) error
 	dissolve(key types.NamespacedName)
-	// load creates the object of a manifest, status included.
-	load(manifest []byte) error
+	// load creates the object of a manifest, status included, and returns its uid. uids are
+	// those of objects that were loaded before, by what their manifests state.
+	load(manifest []byte, uids map[types.UID]types.UID) (types.UID, error)
 	// serve answers one HTTP request for the resource.
 	serve(w *response, r *http.Request, req request) error
 }
