@@ -30,8 +30,8 @@ func (a *aside[K, T]) publish(rv string) {
 	s := a.s
 	if a.st != s.slots.Own() {
 		s.end(a.st, rv)
-	} else if s.rvMoves(rv) {
-		s.end(s.slots.Begin(), rv)
+	} else {
+		s.move(rv)
 	}
 	if !s.waits.idle() {
 		s.waits.wakeAllKeys()

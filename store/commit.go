@@ -95,7 +95,9 @@ func (s *Store[K, T]) Rewind() {
 
 // apply makes the planned changes visible, after those that free the slots in gone.
 func (s *Store[K, T]) apply(rv string, ops []Op[K, T], gone []uint32) {
-	if s.plan.changes+len(gone) > 0 || s.rvMoves(rv) {
+	if s.plan.changes+len(gone) == 0 {
+		s.move(rv)
+	} else {
 		st := s.slots.Begin()
 		for _, slot := range gone {
 			st.Remove(slot)
@@ -154,6 +156,13 @@ func (s *Store[K, T]) end(st *slots.State[T], rv string) {
 			s.rv = rv
 		}
 	})
+}
+
+// move is end without changes.
+func (s *Store[K, T]) move(rv string) {
+	if s.rvMoves(rv) {
+		s.slots.Note(func() { s.rv = rv })
+	}
 }
 
 func (s *Store[K, T]) verifyCommit() {

@@ -113,6 +113,25 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
+// TestVersionAloneCopiesNothing: a bookmark after a Freeze must not cost a copy of the store.
+func TestVersionAloneCopiesNothing(t *testing.T) {
+	s := newStore(t, ^uint32(0), Options[*item]{})
+	mustSet(t, s, newItem(1))
+	frozen, before := s.Freeze(), s.slots.Own()
+	if err := s.Commit("7", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CommitChunks("8", 0, func(func([]Op[id, *item]) bool) {}); err != nil {
+		t.Fatal(err)
+	}
+	if s.slots.Own() != before {
+		t.Error("the store was copied")
+	}
+	if s.ResourceVersion() != "8" || frozen.ResourceVersion() != "" {
+		t.Errorf("at %q, frozen at %q", s.ResourceVersion(), frozen.ResourceVersion())
+	}
+}
+
 func TestObjectKeyDoesNotAllocate(t *testing.T) {
 	o := &object{metav1.ObjectMeta{Namespace: "a", Name: "b"}}
 	n := 0

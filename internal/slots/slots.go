@@ -97,6 +97,13 @@ func (s *Slots[T]) End(st *State[T], also func()) {
 	s.mu.Unlock()
 }
 
+// Note calls note with readers locked out, where nothing of the State changes.
+func (s *Slots[T]) Note(note func()) {
+	s.lock()
+	note()
+	s.mu.Unlock()
+}
+
 // AddIndexes makes indexes, which cover the objects of now, visible together.
 func (s *Slots[T]) AddIndexes(indexes []Index[T]) {
 	st := s.Begin()
