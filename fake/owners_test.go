@@ -129,6 +129,35 @@ func TestCollectKnot(t *testing.T) {
 	}
 }
 
+// TestCollectAfterPanic: a function of the test's author that panics while garbage is collected
+// does not end the collection for good.
+func TestCollectAfterPanic(t *testing.T) {
+	s := fake.New(fake.Options{CollectGarbage: true})
+	panics := false
+	check(t, fake.Register[*pod](s, fake.Resource{CheckName: func(string, bool) []string {
+		if panics {
+			panic("CheckName")
+		}
+		return nil
+	}}))
+	a := owned(t, s, "a", true)
+	b := owned(t, s, "b", true)
+	owned(t, s, "of-a", true, a)
+	owned(t, s, "of-b", true, b)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		panics = true
+		deletePod(t, s, "a", metav1.DeletePropagationOrphan)
+	}()
+	panics = false
+	deletePod(t, s, "b", metav1.DeletePropagationBackground)
+	wantState(t, s, "a deleting orphan", "of-a of a")
+}
+
 // TestUpkeepLeavesSharedObjectsAlone has somebody read the server's own objects while a
 // circle that blocks nothing is collected: the race detector tells of writes into them.
 func TestUpkeepLeavesSharedObjectsAlone(t *testing.T) {

@@ -96,14 +96,22 @@ func (u *upkeep) run() {
 	if u == nil {
 		return
 	}
-	for first := true; ; first = false {
+	atIt := false
+	defer func() {
+		if atIt { // a function of the program's panicked, such as Resource.CheckName
+			u.server.mu.Lock()
+			defer u.server.mu.Unlock()
+			u.busy = false
+		}
+	}()
+	for {
 		u.server.mu.Lock()
-		if first && u.busy || len(u.queue) == 0 {
-			u.busy = u.busy && first
+		if u.busy && !atIt || len(u.queue) == 0 {
+			u.busy, atIt = u.busy && !atIt, false
 			u.server.mu.Unlock()
 			return
 		}
-		u.busy = true
+		u.busy, atIt = true, true
 		next := u.queue[0]
 		u.queue = u.queue[1:]
 		u.server.mu.Unlock()
