@@ -52,7 +52,7 @@
 //     fieldManager; before, nobody is noted. What OpenAPI knows and the tags of T do not,
 //     such as structs that are owned as a whole, is not known here.
 //   - What garbage collection and the deletion of namespaces do has been done when the
-//     write returns that caused it.
+//     write returns that caused it, or one that others make at the same time.
 //   - Shard selectors work without a feature gate.
 //
 // # Ordering, time and goroutines
