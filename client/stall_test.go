@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,40 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/reflector"
 )
+
+// heldContext counts what has yet to be told of its end.
+type heldContext struct {
+	context.Context
+	done chan struct{}
+	held int
+}
+
+func (c *heldContext) Done() <-chan struct{} { return c.done }
+
+// AfterFunc is what package context looks for in contexts that are not its own.
+func (c *heldContext) AfterFunc(func()) (stop func() bool) {
+	c.held++
+	return func() bool { c.held--; return true }
+}
+
+// A call leaves nothing behind in its context, which may live as long as the program.
+func TestContextHoldsNothing(t *testing.T) {
+	for name, answer := range map[string]func() (*http.Response, error){
+		"object":  func() (*http.Response, error) { return response(strings.NewReader(full(widgetJSON("a", 1, 1)))), nil },
+		"garbage": func() (*http.Response, error) { return response(strings.NewReader("{")), nil },
+		"refusal": refuse(http.StatusForbidden, ""),
+		"broken":  breaks(syscall.ECONNREFUSED),
+	} {
+		r := newResource[*widget](t, transport(func(*http.Request) (*http.Response, error) { return answer() }).connection(), client.Options{})
+		ctx := &heldContext{Context: context.Background(), done: make(chan struct{})}
+		for verb, call := range calls(ctx, r) {
+			if _ = call(); ctx.held != 0 {
+				t.Errorf("%s: %s leaves %d in the context", name, verb, ctx.held)
+			}
+			ctx.held = 0
+		}
+	}
+}
 
 // A server that is there, but does not answer, does not hold a call for ever. Before the
 // header or within the body.
