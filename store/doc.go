@@ -37,7 +37,7 @@
 // of the write, or of the read that needs them, and never under the lock that readers
 // take. They must not write to the store: writes take turns, so that would wait for
 // itself. If one panics, the object that it was called for is left out, and the write
-// says so; see [Op].
+// says so; see [Op]. Others may then be called once more for objects of the same write.
 //
 // # Objects
 //
