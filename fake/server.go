@@ -30,8 +30,8 @@ type Options struct {
 	// CollectGarbage makes the server do what the garbage collector of Kubernetes does:
 	// objects whose owners are all gone are deleted, and deletions in the foreground or
 	// with orphans are finished. It is done when the write that caused it returns, or one of
-	// another goroutine at the same time. Without it objects keep the finalizers of these deletions until somebody takes them out, as
-	// with an API server that runs alone.
+	// another goroutine at the same time. Without it objects keep the finalizers of these
+	// deletions until somebody takes them out, as with an API server that runs alone.
 	CollectGarbage bool
 
 	// KeepNamespaces gives namespaces a life of their own, where the resource namespaces
