@@ -400,7 +400,7 @@ func steps(n int) int {
 	return n
 }
 
-var allSteps = flag.Bool("all-steps", false, "make all random steps with the race detector too; takes many minutes")
+var allSteps = flag.Bool("all-steps", false, "make all random steps with the race detector too; takes three minutes of CPU time")
 
 // TestModel makes a million random steps (20,000 with -short, 50,000 with -race, unless
 // -all-steps is given) in all, with the invariants checked after every commit.
