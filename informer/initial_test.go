@@ -1,9 +1,10 @@
 package informer
 
 import (
-	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/kinform/kinform/deltafifo"
@@ -67,17 +68,78 @@ func TestOverrunOfInitialList(t *testing.T) {
 		{Type: Updated, Key: 1, Object: state{1, 2}, Old: state{1, 1}},
 		{Type: Added, Key: 3, Object: state{3, 1}},
 	}}
-	for position, want := range map[uint64]string{10: "map[]", 11: "map[1:{1 1} 2:{2 1}]", 13: "map[1:{1 2} 2:{2 1} 3:{3 1}]"} {
-		if got := fmt.Sprint(missed.seen(position)); got != want {
-			t.Errorf("at %d a handler has seen %s, want %s", position, got, want)
+	for position, want := range map[uint64][]Event[int, state]{
+		10: {
+			{Type: Added, Initial: true, Key: 1, Object: state{1, 2}},
+			{Type: Added, Initial: true, Key: 2, Object: state{2, 1}},
+			{Type: Added, Initial: true, Key: 3, Object: state{3, 1}},
+		},
+		11: {
+			{Type: Updated, Key: 1, Object: state{1, 2}, Old: state{1, 1}},
+			{Type: Added, Key: 3, Object: state{3, 1}},
+		},
+		13: nil,
+	} {
+		if news := missed.news(position, now, position == 10); !slices.Equal(news, want) {
+			t.Errorf("who is at %d is told of %+v, want %+v", position, news, want)
 		}
 	}
-	news := missed.news(10, now, true)
-	added := map[int]bool{}
-	for _, ev := range news {
-		added[ev.Key] = ev.Type == Added && ev.Initial
-	}
-	if !maps.Equal(added, map[int]bool{1: true, 2: true, 3: true}) {
-		t.Errorf("a handler that saw nothing is told of %+v", news)
+}
+
+// TestOverrunOfAnything: whatever happened before and after a handler was left behind, what
+// it is told leads it from what it has seen to what is there, with one event per key.
+func TestOverrunOfAnything(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		i, version, states := newStates(t), 0, []map[int]state{{}}
+		change := func() Event[int, state] {
+			version++
+			op := []store.Op[int, state]{{Key: 1 + r.IntN(700), Delete: r.IntN(3) == 0}}
+			if !op[0].Delete {
+				op[0].Object = state{op[0].Key, version}
+			}
+			if err := i.store.Commit(strconv.Itoa(version), op); err != nil {
+				t.Fatal(err)
+			}
+			states = append(states, maps.Collect(i.store.Snapshot().All()))
+			ev := Event[int, state]{Type: Updated, Key: op[0].Key, Object: op[0].Object, Old: op[0].Old}
+			switch {
+			case op[0].Delete && !op[0].Had:
+				return Event[int, state]{Type: syncedMark}
+			case op[0].Delete:
+				ev.Type, ev.Object = Deleted, op[0].Old
+			case !op[0].Had:
+				ev.Type = Added
+			}
+			return ev
+		}
+		for range r.IntN(600) {
+			change()
+		}
+		first := len(states) - 1
+		missed := overrun[int, state]{from: 5}
+		for range r.IntN(20) {
+			missed.missed = append(missed.missed, change())
+		}
+		missed.then = i.store.Snapshot()
+		for range r.IntN(20) {
+			change()
+		}
+		read := r.IntN(len(missed.missed) + 1)
+		seen := maps.Clone(states[first+read])
+		told := map[int]bool{}
+		for _, ev := range missed.news(missed.from+uint64(read), i.store.Snapshot(), false) {
+			old, had := seen[ev.Key]
+			if told[ev.Key] || had != (ev.Type != Added) || ev.Old != old {
+				t.Errorf("seed %d: told %+v after having seen %+v", seed, ev, old)
+			}
+			told[ev.Key] = true
+			if seen[ev.Key] = ev.Object; ev.Type == Deleted {
+				delete(seen, ev.Key)
+			}
+		}
+		if want := states[len(states)-1]; !maps.Equal(seen, want) {
+			t.Errorf("seed %d: what was told leads to %v, want %v", seed, seen, want)
+		}
 	}
 }

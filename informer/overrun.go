@@ -2,6 +2,7 @@ package informer
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/kinform/kinform/store"
 )
@@ -52,47 +53,75 @@ func (l *listener[K, T]) catchUp() bool {
 
 // news returns what leads a handler that is at position of the log to the state now.
 func (o *overrun[K, T]) news(position uint64, now store.Snapshot[K, T], initial bool) (news []Event[K, T]) {
-	seen := o.seen(position)
-	for key, obj := range now.All() {
-		old, had := seen[key]
-		delete(seen, key)
-		switch {
-		case !had:
+	missed := o.missed[min(int(position-o.from), len(o.missed)):]
+	if slices.ContainsFunc(missed, func(ev Event[K, T]) bool { return ev.Type == initialMark }) {
+		for key, obj := range now.All() {
 			news = append(news, Event[K, T]{Type: Added, Initial: initial, Key: key, Object: obj})
-		case !same(old, obj):
-			news = append(news, Event[K, T]{Type: Updated, Key: key, Object: obj, Old: old})
 		}
+		return news
 	}
-	for key, old := range seen {
-		news = append(news, Event[K, T]{Type: Deleted, FinalStateUnknown: true, Key: key, Object: old, Old: old})
+	for _, d := range o.changes(missed, now) {
+		switch {
+		case !d.had && d.has:
+			news = append(news, Event[K, T]{Type: Added, Initial: initial, Key: d.key, Object: d.now})
+		case d.had && !d.has:
+			news = append(news, Event[K, T]{Type: Deleted, FinalStateUnknown: true, Key: d.key, Object: d.old, Old: d.old})
+		case d.had && !same(d.old, d.now):
+			news = append(news, Event[K, T]{Type: Updated, Key: d.key, Object: d.now, Old: d.old})
+		}
 	}
 	return news
 }
 
-// seen returns what a handler at position has seen last of each key: the store as it was
-// then, taken back event by event.
-func (o *overrun[K, T]) seen(position uint64) map[K]T {
-	seen := make(map[K]T, o.then.Len())
-	for key, obj := range o.then.All() {
-		seen[key] = obj
+// change is what a handler has seen last of a key, and what is there now.
+type change[K comparable, T any] struct {
+	key      K
+	old, now T
+	had, has bool
+}
+
+// changes returns one for every key that missed tells of, or whose object was written
+// since. The rest of the store is not looked at: a handler that is often left behind would
+// make one processor busy with that.
+func (o *overrun[K, T]) changes(missed []Event[K, T], now store.Snapshot[K, T]) []change[K, T] {
+	var all []change[K, T]
+	number := map[K]int{}
+	find := func(key K, old T, had bool) *change[K, T] {
+		n, known := number[key]
+		if !known {
+			n = len(all)
+			number[key] = n
+			all = append(all, change[K, T]{key: key, old: old, had: had})
+		}
+		return &all[n]
 	}
-	for n := len(o.missed) - 1; n >= int(position-o.from); n-- {
-		switch ev := &o.missed[n]; ev.Type {
-		case initialMark:
-			clear(seen)
-		case Added:
-			delete(seen, ev.Key)
-		case Updated, Deleted:
-			seen[ev.Key] = ev.Old
+	for n := range missed {
+		if ev := &missed[n]; ev.Type != syncedMark {
+			d := find(ev.Key, ev.Old, ev.Type != Added)
+			d.now, d.has = ev.Object, ev.Type != Deleted
 		}
 	}
-	return seen
+	for key, obj := range o.then.Except(now, same[T]) {
+		find(key, obj, true).has = false
+	}
+	var none T
+	for key, obj := range now.Except(o.then, same[T]) {
+		d := find(key, none, false)
+		d.now, d.has = obj, true
+	}
+	return all
 }
 
 // same reports whether two objects are the same one: identical pointers, or equal values.
 func same[T any](a, b T) bool {
-	v := reflect.ValueOf(&a).Elem()
-	if v.Comparable() {
+	if reflect.TypeFor[T]().Kind() == reflect.Pointer {
+		return any(a) == any(b)
+	}
+	return sameValue(a, b)
+}
+
+func sameValue[T any](a, b T) bool {
+	if reflect.ValueOf(&a).Elem().Comparable() {
 		return any(a) == any(b)
 	}
 	return reflect.DeepEqual(a, b)

@@ -237,6 +237,9 @@ func (d *driver) thaw(f frozenState) {
 	if f.snap.Len() != len(f.m.objs) || f.snap.ResourceVersion() != rvString(f.m.rv) {
 		d.t.Fatalf("snapshot of %d objects at %q", f.snap.Len(), f.snap.ResourceVersion())
 	}
+	now := frozenState{snap: d.s.Snapshot(), m: d.m}
+	f.except(d.t, now)
+	now.except(d.t, f)
 	if f.reader == nil {
 		return
 	}
@@ -246,6 +249,23 @@ func (d *driver) thaw(f frozenState) {
 	frozen := Store[id, *item]{readSide: readSide[id, *item]{key: f.reader.key, slots: f.reader.slots, seed: f.reader.seed, mask: f.reader.mask}}
 	if err := frozen.Check(); err != nil {
 		d.t.Fatalf("frozen: %v", err)
+	}
+}
+
+// except checks that Except leaves out nothing in which the states differ.
+func (f frozenState) except(t *testing.T, other frozenState) {
+	t.Helper()
+	got := map[id]*item{}
+	for k, it := range f.snap.Except(other.snap, func(a, b *item) bool { return a == b }) {
+		if f.m.objs[k] != it || got[k] != nil {
+			t.Fatalf("Except: %v is %v, want %v and that once", k, it, f.m.objs[k])
+		}
+		got[k] = it
+	}
+	for k, it := range f.m.objs {
+		if other.m.objs[k] != it && got[k] == nil {
+			t.Fatalf("Except leaves out %v: %v, in the other %v", k, it, other.m.objs[k])
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package cowvec
 
 import (
+	"iter"
 	"math/bits"
 	"sync/atomic"
 )
@@ -72,6 +73,38 @@ func (v View[T]) All(yield func(slot uint32, x T) bool) {
 			}
 		}
 	}
+}
+
+// Except iterates, in slot order, over the elements in use whose slot does not have the same
+// element in other, a view of the same vector or of a clone. Cost: O(chunks), and a call of
+// same for each element of the chunks that v and other do not share.
+func (v View[T]) Except(other View[T], same func(a, b T) bool) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		var c Cursor
+		for run, ok := v.Next(&c); ok; run, ok = v.Next(&c) {
+			first := int(run.First & (1<<v.shift - 1))
+			var theirs *chunk[T]
+			if ci := int(run.First >> v.shift); ci < len(other.dir) {
+				theirs = other.dir[ci]
+				if theirs == v.dir[ci] {
+					continue
+				}
+			}
+			for i, x := range run.Elems {
+				if theirs.has(first+i) && same(theirs.v[first+i], x) {
+					continue
+				}
+				if !yield(x) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// has says whether slot p is in use; nil has none.
+func (ch *chunk[T]) has(p int) bool {
+	return ch != nil && p < len(ch.v) && ch.live[p>>6]&(1<<(p&63)) != 0
 }
 
 // next returns the first slot at or after p that is in use, or free, or len(ch.v).
