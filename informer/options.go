@@ -44,7 +44,8 @@ const (
 	// of. The kind's own rules hold: add (update)* delete, with an update's old object being
 	// the one seen last. A Deleted event so found says that the final state is unknown. A
 	// handler that stands still holds on to two copies of the collection at most, as far as
-	// they differ from the present one. Coming back costs O(objects).
+	// they differ from the present one. Coming back costs time for the objects that were
+	// written since, and a comparison of pointers for their neighbours in memory.
 	LagCoalesce
 )
 

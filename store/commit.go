@@ -66,8 +66,8 @@ func (s *Store[K, T]) CommitChunks(rv string, n int, chunks iter.Seq[[]Op[K, T]]
 	if s.closed {
 		return ErrClosed
 	}
-	defer func() { s.rewound = false }()
 	s.commitChunks(rv, n, chunks)
+	s.rewound = false // not if chunks panicked
 	return nil
 }
 

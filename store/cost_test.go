@@ -36,7 +36,14 @@ func TestNoAllocations(t *testing.T) {
 	}
 	ops := make([]Op[id, *item], 40)
 	dst := make([]*item, 0, 2000)
+	keys := make([]id, 100)
+	for n := range keys {
+		keys[n] = newItem(n + 1).id
+	}
 	for name, fn := range map[string]func(){
+		"GetMany": func() {
+			r.GetMany(keys, func(_ int, it *item, ok bool) bool { sum += it.version; return ok })
+		},
 		"Get":             func() { it, _ := r.Get(id{"s1", 6}); sum += it.version },
 		"Get of nothing":  func() { _, ok := r.Get(id{"s1", 60000}); sum += turn; _ = ok },
 		"Len":             func() { sum += r.Len() },

@@ -54,12 +54,12 @@ func (v *seen) add(gen int) {
 	v.n, v.gen = v.n+1, gen
 }
 
-// read makes one read of the given kind and returns what it saw and how many objects it
-// should have seen.
-func (h *history) read(kind int) (v seen, want int) {
-	switch kind {
+// read makes the i-th read, each of another kind than the one before, and returns what it
+// saw and how many objects it should have seen.
+func (h *history) read(i int) (v seen, want int) {
+	switch i % readKinds {
 	case 0:
-		if it, ok := h.s.Get(id{"s", 1 + kind%h.keys}); ok {
+		if it, ok := h.s.Get(id{"s", 1 + i/readKinds%h.keys}); ok {
 			v.add(it.version)
 		}
 		return v, 1
@@ -107,6 +107,18 @@ func (h *history) read(kind int) (v seen, want int) {
 		return v, h.keys / 2
 	case 8:
 		return h.readFrozen()
+	case 9:
+		var keys []id
+		for n := range min(h.keys, blockLen) {
+			keys = append(keys, id{"s", h.keys - n})
+		}
+		h.s.GetMany(keys, func(_ int, it *item, ok bool) bool {
+			if ok {
+				v.add(it.version)
+			}
+			return true
+		})
+		return v, len(keys)
 	}
 	return v, h.keys
 }
@@ -134,7 +146,7 @@ func (h *history) readFrozen() (v seen, want int) {
 	return v, 1 + h.keys + (h.keys+1)/2
 }
 
-const readKinds = 9
+const readKinds = 10
 
 func (h *history) reader(stop <-chan struct{}) {
 	last := 0
@@ -146,7 +158,7 @@ func (h *history) reader(stop <-chan struct{}) {
 		}
 		kind := i % readKinds
 		low := int(h.committed.Load())
-		v, want := h.read(kind)
+		v, want := h.read(i)
 		high := int(h.begun.Load())
 		switch {
 		case v.mixed:

@@ -84,10 +84,14 @@ func (c *Cursor[E]) Finish() {
 }
 
 // take returns the published events from the cursor on, nil if there are none or if the
-// cursor was closed. b is the cursor's block.
+// cursor was closed. b is the cursor's block. Whoever closes a cursor, as Cut does, may
+// publish more to the same block at once: that is no longer the cursor's.
 func (c *Cursor[E]) take(b *block[E]) []E {
 	for {
 		n := int(b.published.Load())
+		if c.block.Load() != b {
+			return nil
+		}
 		if c.from < n {
 			if last := c.last.Load(); last != 0 {
 				if n = min(n, c.from+int(int64(last-1-c.read.Load()))); n <= c.from {

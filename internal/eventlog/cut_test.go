@@ -141,3 +141,44 @@ func TestFinish(t *testing.T) {
 		}
 	})
 }
+
+// TestPublishAfterCut: a reader is given nothing that was published after its cursor was
+// cut. Who has cut it believes that what it was left is all that it misses.
+func TestPublishAfterCut(t *testing.T) {
+	rounds := 150_000 // without the check some ten of them fail
+	if testing.Short() {
+		rounds = 15_000
+	}
+	for range rounds {
+		var l Log[int]
+		c := l.NewLooseCursor()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for {
+				if _, err := c.TryNext(); err != nil {
+					return
+				}
+			}
+		})
+		for i := 0; ; i++ {
+			l.Append(i)
+			l.Publish()
+			rest, from, cut := l.Cut(c, 1)
+			if !cut && i < 200 {
+				continue
+			}
+			end := from + uint64(len(rest))
+			if !cut {
+				c.Close()
+				end = l.Position()
+			}
+			l.Append(-1)
+			l.Publish()
+			wg.Wait()
+			if at := c.Position(); at > end {
+				t.Fatalf("the reader came to %d, but the cursor ended at %d", at, end)
+			}
+			break
+		}
+	}
+}
