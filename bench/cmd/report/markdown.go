@@ -62,7 +62,8 @@ const notes = `
 - client-go runs with its default feature gates: RealFIFO, atomic and batched events. Kinform's informers have zero Options but
   for the indexes.
 - **Relist of identical objects**: client-go calls OnUpdate for every object, even without a resync period, and the handler here
-  does nothing. Kinform calls no handler by default. Both times end when the handler has seen the next event.
+  does nothing. Kinform calls no handler by default, and in the second row one that asks for it (HandlerOptions.Unchanged). All times
+  end when the handler has seen the next event.
 - **Initial sync**: nothing is decoded, the objects exist before. client-go gets a list of pointers; a typed client's list would
   have it copy every pod once more. Kinform's source yields them one by one.
 - **Watch events**: client-go's come through a channel without room, as from its real watches; kinform's are pulled, as from its

@@ -55,6 +55,16 @@ func (r *running) stop() {
 type starter func(f *feed, indexes int, handlers ...handler) (*running, error)
 
 func startKinform(f *feed, indexes int, handlers ...handler) (*running, error) {
+	return startKinformWith(informer.HandlerOptions[*corev1.Pod]{}, f, indexes, handlers...)
+}
+
+// startUnchanged is startKinform with handlers that hear of what a relist repeats, as
+// client-go's do.
+func startUnchanged(f *feed, indexes int, handlers ...handler) (*running, error) {
+	return startKinformWith(informer.HandlerOptions[*corev1.Pod]{Unchanged: true}, f, indexes, handlers...)
+}
+
+func startKinformWith(opts informer.HandlerOptions[*corev1.Pod], f *feed, indexes int, handlers ...handler) (*running, error) {
 	inf, err := informer.New(f, store.ObjectKey, informer.Options[*corev1.Pod]{
 		Indexes: definitions(indexes),
 		OnError: func(error) {},
@@ -77,7 +87,7 @@ func startKinform(f *feed, indexes int, handlers ...handler) (*running, error) {
 		}, err
 	}}
 	for _, h := range handlers {
-		reg, err := inf.AddHandler(h.typed())
+		reg, err := inf.AddHandler(h.typed(), opts)
 		if err != nil {
 			return nil, err
 		}

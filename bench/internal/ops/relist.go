@@ -19,7 +19,12 @@ func relists(w *World) []measure.Op {
 		{
 			Name: "relist/same", Whole: true, Rounds: 6,
 			Lines: line("relist of identical objects, 1 handler, 1 index", measure.Nanoseconds, 8),
-			Setup: w.relistSame,
+			Setup: func() (measure.Sides, error) { return w.relistSame(startKinform) },
+		},
+		{
+			Name: "relist/told", Whole: true, Rounds: 6,
+			Lines: line("relist of identical objects, the handler told of all", measure.Nanoseconds, 1),
+			Setup: func() (measure.Sides, error) { return w.relistSame(startUnchanged) },
 		},
 		{
 			Name: "resync", Whole: true, Rounds: 6,
@@ -30,8 +35,9 @@ func relists(w *World) []measure.Op {
 }
 
 // relistSame measures from the second list to the handler's seeing the first event after
-// it. client-go's handler is called for every object of the list, kinform's is not.
-func (w *World) relistSame() (measure.Sides, error) {
+// it. client-go's handler is called for every object of the list, kinform's if it asks for
+// that.
+func (w *World) relistSame(kinform starter) (measure.Sides, error) {
 	relist := func(start starter) measure.Side {
 		return measure.Side{Run: func(m measure.Meter, n int) error {
 			for range n {
@@ -43,7 +49,7 @@ func (w *World) relistSame() (measure.Sides, error) {
 			return nil
 		}}
 	}
-	return measure.Sides{Kinform: relist(startKinform), ClientGo: relist(startClientGo)}, nil
+	return measure.Sides{Kinform: relist(kinform), ClientGo: relist(startClientGo)}, nil
 }
 
 // relistOnce is called with the timer stopped and returns so. Each relist has an informer
