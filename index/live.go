@@ -103,9 +103,6 @@ func distinct[V comparable](values []posting.Value[V]) int {
 	return len(out)
 }
 
-// Staged returns the number of value sets.
-func (l *live[T, V]) Staged() int { return len(l.stage.sets) }
-
 // Unstage forgets all but the first n value sets, and lets go of what they referred to.
 func (l *live[T, V]) Unstage(n int) {
 	s := l.stage

@@ -34,8 +34,6 @@ type Index[T any] interface {
 	// those that it has when the set is put: if they are the same, Put does nothing. It
 	// panics when a value cannot be hashed. What it returns means nothing; see Warm.
 	Prepare(n int, slot uint32, stored bool) uint32
-	// Staged returns the number of value sets staged.
-	Staged() int
 	// Unstage forgets all but the first n value sets.
 	Unstage(n int)
 

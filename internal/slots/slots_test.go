@@ -27,7 +27,6 @@ func newShadow() *shadow { return &shadow{staged: new([]int), at: map[uint32]int
 
 func (x *shadow) Name() string            { return "shadow" }
 func (x *shadow) Stage(obj int)           { *x.staged = append(*x.staged, obj) }
-func (x *shadow) Staged() int             { return len(*x.staged) }
 func (x *shadow) Unstage(n int)           { *x.staged = (*x.staged)[:n] }
 func (x *shadow) Put(slot uint32, n int)  { x.at[slot] = (*x.staged)[n] }
 func (x *shadow) Drop(slot uint32)        { delete(x.at, slot) }
