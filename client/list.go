@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/internal/kubeproto"
+	"github.com/kinform/kinform/internal/pages"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -75,8 +76,8 @@ func (r *Resource[T]) readList(a *answer, yield func(reflector.Event[T], error) 
 func (r *Resource[T]) Items(ctx context.Context, opts metav1.ListOptions) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		page := opts
-		mark := "" // a token that was there, the first, second, fourth and so on
-		for n := 1; ; n++ {
+		var trail pages.Trail
+		for {
 			meta, err := r.List(ctx, page, func(ev reflector.Event[T], err error) bool {
 				return yield(ev.Object, err)
 			})
@@ -90,13 +91,11 @@ func (r *Resource[T]) Items(ctx context.Context, opts metav1.ListOptions) iter.S
 			if meta.Continue == "" {
 				return
 			}
-			if meta.Continue == page.Continue || meta.Continue == mark { // would go on for ever
+			if trail.Turns(page.Continue, meta.Continue) {
 				yield(*new(T), fmt.Errorf("list %s: %w", r.name, reflector.ErrBadPage))
 				return
 			}
-			if page.Continue = meta.Continue; n&(n-1) == 0 {
-				mark = page.Continue
-			}
+			page.Continue, trail = meta.Continue, trail.Add(meta.Continue)
 			// A continue token carries the version of its list.
 			page.ResourceVersion, page.ResourceVersionMatch = "", ""
 		}

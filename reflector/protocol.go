@@ -6,6 +6,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/internal/pages"
 )
 
 // maxWatchFailures is how many watches in a row may fail without news before the
@@ -30,12 +32,11 @@ const (
 // goes over into a watch. Only the step functions below make a new one; they are pure.
 type state struct {
 	phase    phase
-	rv       string    // newest resourceVersion seen; a watch starts from it
-	listRV   string    // resourceVersion that the list in progress asks for
-	pageRV   string    // resourceVersion of the list's first page; "" before it
-	token    string    // continue token of the next page; "" asks for the first
-	tokens   int       // that the list had so far
-	mark     string    // the last of them whose number is a power of two
+	rv       string // newest resourceVersion seen; a watch starts from it
+	listRV   string // resourceVersion that the list in progress asks for
+	pageRV   string // resourceVersion of the list's first page; "" before it
+	token    string // continue token of the next page; "" asks for the first
+	trail    pages.Trail
 	whole    bool      // pages expire sooner than the sink takes them: none are asked for
 	failures int       // watches, or streaming lists, that failed in a row without news, busy servers aside
 	internal time.Time // end of the first watch of those in a row that had an InternalError
@@ -133,26 +134,16 @@ func (s state) pageListed(page metav1.ListMeta) (state, step) {
 		// The first page's version is the one to watch from: should a later page be newer,
 		// the watch brings what lies between.
 		s.pageRV = page.ResourceVersion
-	} else if page.ResourceVersion == "" || older(page.ResourceVersion, s.pageRV) || s.turnsBack(page.Continue) {
+	} else if page.ResourceVersion == "" || older(page.ResourceVersion, s.pageRV) || s.trail.Turns(s.token, page.Continue) {
 		// Not the next page of this list, whatever it is.
 		return s.relist(s.listRV), step{discard: true, err: ErrBadPage, backoff: true}
 	}
 	if page.Continue != "" {
-		s.token = page.Continue
-		if s.tokens++; s.tokens&(s.tokens-1) == 0 {
-			s.mark = s.token
-		}
+		s.token, s.trail = page.Continue, s.trail.Add(page.Continue)
 		s.paged = s.paged || s.listRV == "0"
 		return s, step{}
 	}
 	return s.watch(s.pageRV), step{replace: true}
-}
-
-// turnsBack reports whether a token was there before, so that the pages would have no end.
-// That of the page before is noticed at once, and a longer loop when it comes to the mark
-// for the second time: marks are further and further apart.
-func (s state) turnsBack(token string) bool {
-	return token != "" && (token == s.token || token == s.mark)
 }
 
 // listFailed follows a page that was refused or broke off.
