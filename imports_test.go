@@ -16,22 +16,22 @@ const module = "github.com/kinform/kinform"
 // allowed says which siblings a package may import outside its tests. Packages below
 // internal/ may be imported by all and import none but each other.
 var allowed = map[string][]string{
-	".":          {"deltafifo", "index", "informer", "pipeline", "queue", "reflector", "store"},
-	"client":     {"reflector"},
-	"controller": {"informer", "queue"},
-	"deltafifo":  {},
-	"expire":     {},
-	"factory":    {"client", "index", "informer", "reflector", "store"},
-	"fake":       {"reflector"},
-	"fifo":       {},
-	"index":      {},
-	"informer":   {"deltafifo", "index", "pipeline", "reflector", "store"},
-	"pipeline":   {"deltafifo", "reflector"},
-	"queue":      {},
-	"reflector":  {},
-	"store":      {"index"},
-	"synctrack":  {},
-	"undelta":    {"store"},
+	".":                  {"deltafifo", "index", "informer", "informer/pipeline", "queue", "reflector", "store"},
+	"client":             {"reflector"},
+	"controller":         {"informer", "queue"},
+	"deltafifo":          {},
+	"fake":               {"reflector"},
+	"index":              {},
+	"informer":           {"deltafifo", "index", "informer/pipeline", "reflector", "store"},
+	"informer/factory":   {"client", "index", "informer", "reflector", "store"},
+	"informer/pipeline":  {"deltafifo", "reflector"},
+	"informer/synctrack": {},
+	"queue":              {},
+	"queue/fifo":         {},
+	"reflector":          {},
+	"store":              {"index"},
+	"store/expire":       {},
+	"store/undelta":      {"store"},
 }
 
 // otherModules are folders with a go.mod of their own.

@@ -7,7 +7,7 @@ import (
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
-	"github.com/kinform/kinform/pipeline"
+	"github.com/kinform/kinform/informer/pipeline"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kinform/kinform/deltafifo"
-	"github.com/kinform/kinform/pipeline"
+	"github.com/kinform/kinform/informer/pipeline"
 	"github.com/kinform/kinform/reflector"
 )
 

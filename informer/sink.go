@@ -3,7 +3,7 @@ package informer
 import (
 	"context"
 
-	"github.com/kinform/kinform/pipeline"
+	"github.com/kinform/kinform/informer/pipeline"
 	"github.com/kinform/kinform/reflector"
 )
 

@@ -22,10 +22,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
-	"github.com/kinform/kinform/factory"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/informer/factory"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/kinform/kinform/fifo"
+	"github.com/kinform/kinform/queue/fifo"
 )
 
 // Of each key the newest object comes out, once.

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kinform/kinform/client"
-	"github.com/kinform/kinform/factory"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/informer/factory"
 	"github.com/kinform/kinform/reflector"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/kinform/kinform/expire"
+	"github.com/kinform/kinform/store/expire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

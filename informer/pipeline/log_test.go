@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kinform/kinform/pipeline"
+	"github.com/kinform/kinform/informer/pipeline"
 )
 
 // TestLog: failures of the process function are logged with resource and key where OnError

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/kinform/kinform/store"
-	"github.com/kinform/kinform/undelta"
+	"github.com/kinform/kinform/store/undelta"
 )
 
 // Every change brings the whole list.

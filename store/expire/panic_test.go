@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kinform/kinform/expire"
+	"github.com/kinform/kinform/store/expire"
 )
 
 // A panic of OnExpired in the janitor's goroutine is reported, and the janitor goes on: with

@@ -19,7 +19,7 @@ import (
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/pipeline"
+	"github.com/kinform/kinform/informer/pipeline"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )

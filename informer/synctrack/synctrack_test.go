@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/kinform/kinform/synctrack"
+	"github.com/kinform/kinform/informer/synctrack"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
