@@ -21,6 +21,7 @@ var allowed = map[string][]string{
 	"controller":         {"informer", "queue"},
 	"deltafifo":          {},
 	"fake":               {"reflector"},
+	"fake/faketest":      {"fake", "reflector"},
 	"index":              {},
 	"informer":           {"deltafifo", "index", "informer/pipeline", "reflector", "store"},
 	"informer/factory":   {"client", "index", "informer", "reflector", "store"},

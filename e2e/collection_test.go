@@ -19,7 +19,7 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/e2e/cluster"
 	"github.com/kinform/kinform/e2e/oracle"
-	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faketest"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/queue"
@@ -79,7 +79,7 @@ type pipeline[O any, T interface {
 	selected
 	oracle *oracle.Client
 	inf    *informer.Informer[key, T]
-	seen   fake.Histories[key, T]
+	seen   faketest.Histories[key, T]
 	reg    *informer.Registration
 	queue  *queue.Queue[key]
 	cancel context.CancelFunc
@@ -145,7 +145,7 @@ func (p *pipeline[O, T]) onError(err error) {
 }
 
 // record tells seen of ev.
-func record[T any](seen *fake.Histories[key, T], ev informer.Event[key, T]) {
+func record[T any](seen *faketest.Histories[key, T], ev informer.Event[key, T]) {
 	switch ev.Type {
 	case informer.Added:
 		seen.Added(ev.Key, ev.Object)

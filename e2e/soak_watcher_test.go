@@ -16,7 +16,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/e2e/oracle"
-	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faketest"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
@@ -59,7 +59,7 @@ type watcher[T metav1.Object] struct {
 type witness[T metav1.Object] struct {
 	name  string
 	store *store.Reader[key, T]
-	seen  fake.Histories[key, T]
+	seen  faketest.Histories[key, T]
 	stale atomic.Int64 // events that the store was older than
 	still sync.Mutex   // held while it stands still
 }

@@ -62,7 +62,7 @@
 // timestamps; uids and generated names depend on the resourceVersion, and are the same in
 // every run. A watch lives in the
 // goroutine that pulls it and waits on channels alone, so that a testing/synctest bubble
-// sees it as durably blocked ([WaitIdle]); its only timer is timeoutSeconds. [Server.Client] runs each
+// sees it as durably blocked (faketest.WaitIdle); its only timer is timeoutSeconds. [Server.Client] runs each
 // request's handler in a goroutine that ends before the response's Body.Close returns.
 //
 // # Failing and checking
@@ -75,8 +75,8 @@
 // operator and time do. The typed functions are never struck, so a test can go on
 // writing.
 //
-// [Server.Load] and [Object] set the stage, [Recorder] waits for what a handler is told,
-// [Histories] checks it, [Diff] compares a cache with the server, and [NoLeaks] finds
+// [Server.Load] and [Object] set the stage. Package faketest checks the result: it waits for
+// the events of a handler, checks their order, compares a cache with the server, and finds
 // goroutines left behind.
 //
 // # Copies

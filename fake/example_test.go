@@ -101,21 +101,6 @@ func ExampleServer_Client() {
 	// {"kind":"TopicList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"1"},"items":[]}
 }
 
-// Histories checks the events of a handler; an informer's handler would call it.
-func ExampleHistories() {
-	var seen fake.Histories[string, *Topic]
-	first, second := &Topic{}, &Topic{}
-	seen.Added("prod/orders", first)
-	seen.Updated("prod/orders", first, second)
-	seen.Deleted("prod/orders", second)
-	fmt.Println(seen.Err())
-	seen.Deleted("prod/orders", second)
-	fmt.Println(seen.Err())
-	// Output:
-	// <nil>
-	// event 4, key prod/orders: deleted while absent
-}
-
 // Faults are lines of text. A run in which some struck by chance is repeated by the
 // script of those that did.
 func ExampleServer_Struck() {

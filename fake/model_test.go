@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faketest"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -249,7 +250,7 @@ func TestAgainstModel(t *testing.T) {
 				w.checkList(randomSelection(w.r))
 			}
 		}
-		d := must(fake.Diff(w.s, fake.Selection{}, maps.Values(w.states[w.now()])))(t)
+		d := must(faketest.Diff(w.s, fake.Selection{}, maps.Values(w.states[w.now()])))(t)
 		if d != "" {
 			t.Fatalf("seed %d: model and server differ:\n%s", seed, d)
 		}

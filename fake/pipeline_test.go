@@ -16,6 +16,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faketest"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -23,7 +24,7 @@ import (
 type mapSink struct {
 	have   map[types.NamespacedName]*pod
 	listed map[types.NamespacedName]*pod
-	seen   fake.Histories[types.NamespacedName, *pod]
+	seen   faketest.Histories[types.NamespacedName, *pod]
 	bad    []error
 }
 
@@ -128,7 +129,7 @@ func reflectUnderFaults(t *testing.T, surface string, seed uint64) {
 	if err := sink.seen.Err(); err != nil {
 		t.Error(err)
 	}
-	if d := must(fake.Diff(w.s, fake.Selection{}, maps.Values(sink.have)))(t); d != "" {
+	if d := must(faketest.Diff(w.s, fake.Selection{}, maps.Values(sink.have)))(t); d != "" {
 		t.Errorf("server and sink differ after %d events:\n%s", sink.seen.Events(), d)
 	}
 	if len(sink.bad) > 0 {

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
-	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faketest"
 	"github.com/kinform/kinform/informer"
 )
 
@@ -17,7 +17,7 @@ type history struct {
 	inf    *informer.Informer[key, *widget]
 	passes func(*widget) bool // the handler's filter
 	syncs  bool               // the handler may get events that are no changes
-	seen   fake.Histories[key, *widget]
+	seen   faketest.Histories[key, *widget]
 
 	mu     sync.Mutex
 	events []informer.Event[key, *widget]
@@ -42,7 +42,7 @@ func checked(t testing.TB, inf *informer.Informer[key, *widget], handle func(inf
 }
 
 // record puts an event into what is seen by its handler.
-func record[T any](seen *fake.Histories[key, T], ev informer.Event[key, T]) {
+func record[T any](seen *faketest.Histories[key, T], ev informer.Event[key, T]) {
 	switch ev.Type {
 	case informer.Added:
 		seen.Added(ev.Key, ev.Object)

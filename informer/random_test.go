@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faketest"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
 )
@@ -266,7 +267,7 @@ func (l *life) quiet() {
 
 func (l *life) check() {
 	l.t.Helper()
-	diff, err := fake.Diff(l.server, fake.Selection{}, l.inf.Store().Values())
+	diff, err := faketest.Diff(l.server, fake.Selection{}, l.inf.Store().Values())
 	if err != nil || diff != "" {
 		l.t.Errorf("the store is not the server's list (-server +store): %v\n%s", err, diff)
 	}

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faketest"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
 )
@@ -344,7 +345,7 @@ func TestDeletedAndRemade(t *testing.T) {
 		}
 		informer.SetLag(inf, 1)
 		goOn := make(chan struct{})
-		var seen fake.Histories[key, projection]
+		var seen faketest.Histories[key, projection]
 		must1(inf.AddHandler(informer.HandlerFunc[key, projection](func(ev informer.Event[key, projection]) {
 			record(&seen, ev)
 			if !ev.Initial {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faketest"
 )
 
 func TestClientset(t *testing.T) {
@@ -122,7 +123,7 @@ func TestInformers(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *fake.Server, c *rest.Config) {
 		factory := informers.NewSharedInformerFactory(kubernetes.NewForConfigOrDie(c), 0)
 		inf := factory.Core().V1().Pods()
-		var seen fake.Histories[string, *corev1.Pod]
+		var seen faketest.Histories[string, *corev1.Pod]
 		reg := must(inf.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(obj any) { p := obj.(*corev1.Pod); seen.Added(p.Name, p) },
 			UpdateFunc: func(old, obj any) { p := obj.(*corev1.Pod); seen.Updated(p.Name, old.(*corev1.Pod), p) },
@@ -168,7 +169,7 @@ func TestInformers(t *testing.T) {
 			p.TypeMeta = metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"} // which client-go leaves out
 			cached = append(cached, p)
 		}
-		if d := must(fake.Diff(s, fake.Selection{}, values(cached)))(t); d != "" {
+		if d := must(faketest.Diff(s, fake.Selection{}, values(cached)))(t); d != "" {
 			t.Error(d)
 		}
 	})

@@ -24,6 +24,7 @@ import (
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/examples/quickstart/internal/demo"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faketest"
 )
 
 // started is a controller that runs on a server in memory until the test ends.
@@ -80,7 +81,7 @@ func (s *started) check() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if diff, err := fake.Diff(s.server, fake.Selection{}, s.pods.Store().Values()); err != nil || diff != "" {
+	if diff, err := faketest.Diff(s.server, fake.Selection{}, s.pods.Store().Values()); err != nil || diff != "" {
 		s.t.Errorf("cache and server differ: %v\n%s", err, diff)
 	}
 	got := map[string]map[string]string{}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faketest"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/informer/factory"
@@ -136,7 +137,7 @@ func request[T metav1.Object](w *world, gvr schema.GroupVersionResource, req fac
 // checked returns a handler that calls handle, and whose history must be legal at the end of
 // the test.
 func checked(t *testing.T, handle func(informer.Event[key, *gear])) informer.HandlerFunc[key, *gear] {
-	var seen fake.Histories[key, *gear]
+	var seen faketest.Histories[key, *gear]
 	t.Cleanup(func() {
 		if err := seen.Err(); err != nil {
 			t.Error(err)
@@ -146,7 +147,7 @@ func checked(t *testing.T, handle func(informer.Event[key, *gear])) informer.Han
 }
 
 // recorded returns a handler that calls handle and puts what it sees into seen.
-func recorded(seen *fake.Histories[key, *gear], handle func(informer.Event[key, *gear])) informer.HandlerFunc[key, *gear] {
+func recorded(seen *faketest.Histories[key, *gear], handle func(informer.Event[key, *gear])) informer.HandlerFunc[key, *gear] {
 	return func(ev informer.Event[key, *gear]) {
 		switch ev.Type {
 		case informer.Added:
@@ -418,7 +419,7 @@ func TestThousandLives(t *testing.T) {
 		stop := w.run()
 		live := func() {
 			h := request(w, gears, factory.Request[*gear]{Informer: informer.Options[*gear]{Indexes: index.Of(index.Namespace[*gear]())}})
-			var seen fake.Histories[key, *gear]
+			var seen faketest.Histories[key, *gear]
 			reg, err := h.AddHandler(recorded(&seen, func(informer.Event[key, *gear]) {}))
 			w.must(err)
 			synctest.Wait()
@@ -540,7 +541,7 @@ func TestUsersComeAndGo(t *testing.T) {
 			held := request(w, gears, factory.Request[*gear]{Select: client.Options{LabelSelector: "size=1"}})
 			users.Wait()
 			synctest.Wait()
-			diff, err := fake.Diff(w.server, fake.Selection{LabelSelector: "size=1"}, held.Store().Values())
+			diff, err := faketest.Diff(w.server, fake.Selection{LabelSelector: "size=1"}, held.Store().Values())
 			if err != nil || diff != "" {
 				t.Errorf("seed %d: %v\n%s", seed, err, diff)
 			}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faketest"
 	"github.com/kinform/kinform/informer/pipeline"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
@@ -120,7 +121,7 @@ func (w *world) run(process func(key, deltas) error, opts pipeline.Options[key, 
 
 func (w *world) compare(note string) {
 	w.t.Helper()
-	diff, err := fake.Diff(w.server, fake.Selection{}, w.mirror.Values())
+	diff, err := faketest.Diff(w.server, fake.Selection{}, w.mirror.Values())
 	w.must(err)
 	if diff != "" {
 		w.t.Errorf("%s: mirror and server differ:\n%s", note, diff)

@@ -1,4 +1,4 @@
-package fake
+package faketest
 
 import (
 	"fmt"
@@ -10,26 +10,28 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/fake"
 )
 
-// maxDifferent is how many objects that differ are shown in full.
+// maxDifferent is the number of differing objects that Diff shows; it counts the rest.
 const maxDifferent = 10
 
-// Diff compares a cache with the server: it returns a readable difference between the
-// cached objects and those of the selection on the server, empty when they are equal
-// object for object. An empty list or map equals an absent one: most look alike on the
-// wire. Lines with - are the server's, lines with + the cache's. opts are more options for
-// [cmp.Diff]. Errors: those of [List].
-func Diff[T metav1.Object](at Target, sel Selection, cached iter.Seq[T], opts ...cmp.Option) (string, error) {
+// Diff compares a cache with the server. It returns a readable difference between the cached
+// objects and the objects of sel on the server, or "" if they are equal object for object.
+// Lines with - are the server's, lines with + the cache's. An empty list or map equals an
+// absent one, because most look alike on the wire. opts are further options for [cmp.Diff].
+// Errors: those of [fake.List].
+func Diff[T metav1.Object](at fake.Target, sel fake.Selection, cached iter.Seq[T], opts ...cmp.Option) (string, error) {
 	sel.ReadOnly = true
-	want, err := List[T](at, sel)
+	want, err := fake.List[T](at, sel)
 	if err != nil {
 		return "", err
 	}
 	got := map[types.NamespacedName]T{}
 	var out differences
 	for obj := range cached {
-		if isNil(obj) {
+		if absent(obj) {
 			out.add("+ nil object\n")
 			continue
 		}
@@ -56,7 +58,7 @@ func Diff[T metav1.Object](at Target, sel Selection, cached iter.Seq[T], opts ..
 	return out.String(), nil
 }
 
-// compare shows one pair. Fields that are not exported count as well.
+// compare shows how got differs from want. Unexported fields count as well.
 func compare[T metav1.Object](key types.NamespacedName, want, got T, opts []cmp.Option) string {
 	all := cmp.Exporter(func(reflect.Type) bool { return true })
 	d := cmp.Diff(want, got, append([]cmp.Option{all, cmpopts.EquateEmpty()}, opts...)...)

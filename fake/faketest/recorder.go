@@ -1,4 +1,4 @@
-package fake
+package faketest
 
 import (
 	"context"
@@ -20,19 +20,19 @@ type Recorded[K comparable, T any] struct {
 	Object T
 }
 
-// Recorder is a handler that remembers what it is told, for a test to compare with what
-// it expects. Call Added, Updated and Deleted from an informer's handler. It checks
-// histories as well: see [Histories].
+// Recorder records the events of a handler, and a test compares them with its expectations.
+// Call Added, Updated and Deleted from an informer's handler. It also checks each key's
+// history, as [Histories] does.
 //
-// The zero value is ready and keeps all events. It is safe for concurrent use.
+// The zero value is ready. A Recorder keeps all events. It is safe for concurrent use.
 type Recorder[K comparable, T any] struct {
-	// History is told the same events.
+	// History records the same events.
 	History Histories[K, T]
 
 	mu     sync.Mutex
 	events []Recorded[K, T]
-	taken  int           // events that Expect is done with
-	more   chan struct{} // closed by the next event; nil while nobody waits
+	taken  int           // number of events that Expect has compared
+	more   chan struct{} // closed by the next event; nil while no Expect waits
 }
 
 // Added records an add event.
@@ -63,28 +63,30 @@ func (r *Recorder[K, T]) record(ev Recorded[K, T]) {
 	}
 }
 
-// Events returns all events so far, those that Expect is done with included.
+// Events returns all events so far, including those that Expect has compared already.
 func (r *Recorder[K, T]) Events() []Recorded[K, T] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]Recorded[K, T](nil), r.events...)
 }
 
-// Expectation is what one event must be like.
+// Expectation describes one event that a test expects.
 type Expectation[K comparable, T any] struct {
 	// Type is Added, Modified or Deleted.
 	Type reflector.EventType
 	Key  K
-	// Check judges the event further; nil accepts any.
+	// Check returns an error if the event is not as expected; nil accepts any.
 	Check func(ev Recorded[K, T]) error
 }
 
-// Expect waits for as many events as are expected, after those of the Expects before,
-// and compares: the events of one key must come in the order in which they are expected;
-// between keys an informer promises none. Without expectations it says whether any event
-// is left over, and does not wait. In a testing/synctest bubble a wait for what never
-// comes is a deadlock unless ctx ends, so give ctx a timeout; it is virtual time. It
-// also returns what [Histories.Err] does.
+// Expect waits until one event for each of want has come since the last Expect, and compares
+// them. The events of one key must come in the order of want; between keys an informer
+// promises no order. Without any want it does not wait, and fails if an event is left over.
+//
+// In a testing/synctest bubble, waiting for an event that never comes is a deadlock unless ctx
+// ends. Give ctx a timeout; it passes in virtual time.
+//
+// Errors: the mismatches; the cause of ctx if it ended first; and those of [Histories.Err].
 func (r *Recorder[K, T]) Expect(ctx context.Context, want ...Expectation[K, T]) error {
 	got, late := r.take(ctx, len(want))
 	errs := []error{late}
@@ -97,7 +99,7 @@ func (r *Recorder[K, T]) Expect(ctx context.Context, want ...Expectation[K, T]) 
 	return errors.Join(append(errs, r.History.Err())...)
 }
 
-// match takes the first expectation for ev's key out of want.
+// match compares ev with the first expectation for its key, and removes that one from want.
 func match[K comparable, T any](i int, ev Recorded[K, T], want *[]Expectation[K, T]) error {
 	for j, w := range *want {
 		if w.Key != ev.Key {
@@ -117,8 +119,8 @@ func match[K comparable, T any](i int, ev Recorded[K, T], want *[]Expectation[K,
 	return fmt.Errorf("event %d: %v %v, not expected", i+1, ev.Type, ev.Key)
 }
 
-// take returns the next n events, or what there is when ctx ends first; all that are left
-// over for an n of zero.
+// take waits for n events and returns them. If ctx ends first it returns those that came, and
+// an error. An n of zero takes all events that are left, without waiting.
 func (r *Recorder[K, T]) take(ctx context.Context, n int) ([]Recorded[K, T], error) {
 	for {
 		r.mu.Lock()

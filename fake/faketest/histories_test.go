@@ -1,4 +1,4 @@
-package fake_test
+package faketest_test
 
 import (
 	"maps"
@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faketest"
 )
 
 func versioned(rv string) *pod {
@@ -17,7 +17,7 @@ func versioned(rv string) *pod {
 }
 
 func TestHistoriesFindViolations(t *testing.T) {
-	type histories = fake.Histories[string, *pod]
+	type histories = faketest.Histories[string, *pod]
 	v2, v3 := versioned("2"), versioned("3")
 	for name, c := range map[string]struct {
 		events func(h *histories)
@@ -52,7 +52,7 @@ func TestHistoriesFindViolations(t *testing.T) {
 // TestHistoriesOfValues uses objects that are no pointers and cannot be compared by ==.
 func TestHistoriesOfValues(t *testing.T) {
 	type row struct{ cells []string }
-	var h fake.Histories[int, row]
+	var h faketest.Histories[int, row]
 	h.Added(1, row{[]string{"a"}})
 	h.Updated(1, row{[]string{"a"}}, row{[]string{"b"}})
 	if err := h.Err(); err != nil {
@@ -73,7 +73,7 @@ func TestHistoriesOfValues(t *testing.T) {
 // TestHistoriesAgainstModel feeds legal histories of many keys from many goroutines, and
 // compares what is live in the end.
 func TestHistoriesAgainstModel(t *testing.T) {
-	var h fake.Histories[int, *pod]
+	var h faketest.Histories[int, *pod]
 	want := map[int]*pod{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup

@@ -1,4 +1,4 @@
-package fake_test
+package faketest_test
 
 import (
 	"fmt"
@@ -12,14 +12,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faketest"
 )
 
 func TestDiff(t *testing.T) {
-	s := fivePods(t)
+	s := newServer(t) // p0 to p4, resourceVersions 2 to 6
+	for i := range 5 {
+		p := newPod("a", fmt.Sprintf("p%d", i))
+		if i%2 == 0 {
+			p.Labels = map[string]string{"app": "web"}
+		}
+		must(fake.Create(s, p))(t)
+	}
 	all := func() []*pod { return must(fake.List[*pod](s, fake.Selection{}))(t) }
 	diff := func(sel fake.Selection, cached []*pod, opts ...cmp.Option) string {
 		t.Helper()
-		return must(fake.Diff(s, sel, slices.Values(cached), opts...))(t)
+		return must(faketest.Diff(s, sel, slices.Values(cached), opts...))(t)
 	}
 	if d := diff(fake.Selection{}, all()); d != "" {
 		t.Errorf("equal lists differ:\n%s", d)
@@ -54,7 +62,7 @@ func TestDiff(t *testing.T) {
 // TestDiffOfManyAndOdd checks that a cache that is all wrong gives a short answer, and
 // that fields which are not exported count.
 func TestDiffOfManyAndOdd(t *testing.T) {
-	s := newServer(t, fake.Options{})
+	s := newServer(t)
 	type odd struct {
 		metav1.ObjectMeta `json:"metadata"`
 		hidden            int
@@ -66,11 +74,11 @@ func TestDiffOfManyAndOdd(t *testing.T) {
 		o.hidden = 1
 		cached = append(cached, o)
 	}
-	d := must(fake.Diff(s, fake.Selection{}, slices.Values(cached)))(t)
+	d := must(faketest.Diff(s, fake.Selection{}, slices.Values(cached)))(t)
 	if !strings.HasSuffix(d, "and 40 more\n") || !strings.Contains(d, "a/o00") || !regexp.MustCompile(`hidden:\s+1`).MatchString(d) {
 		t.Error(d)
 	}
-	if _, err := fake.Diff(s, fake.Selection{LabelSelector: "a in"}, slices.Values(cached)); err == nil {
+	if _, err := faketest.Diff(s, fake.Selection{LabelSelector: "a in"}, slices.Values(cached)); err == nil {
 		t.Error("a bad selector passed")
 	}
 }

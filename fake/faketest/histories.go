@@ -1,4 +1,4 @@
-package fake
+package faketest
 
 import (
 	"errors"
@@ -12,15 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// maxViolations bounds what a run gone wrong collects.
+// maxViolations bounds the violations that Histories keeps; it counts the rest.
 const maxViolations = 20
 
-// Histories checks what a handler sees of an informer: for each key add (update)* delete,
-// each update's old object being exactly the one seen last, never a nil object, and,
-// where T has metadata, never a resourceVersion older than the one before. Call Added,
-// Updated and Deleted from the handler and look at Err in the end.
+// Histories checks the events that an informer's handler sees. For each key they must be
+// add (update)* delete; the old object of an update must be the very object seen last; no
+// object may be nil; and, where T has metadata, no resourceVersion may be older than the one
+// before it. Call Added, Updated and Deleted from the handler and check Err at the end.
 //
-// The zero value is ready. It is safe for concurrent use; each call costs O(1).
+// The zero value is ready. It is safe for concurrent use. Recording an event costs O(1).
 type Histories[K comparable, T any] struct {
 	mu         sync.Mutex
 	live       map[K]T
@@ -57,7 +57,7 @@ func (h *Histories[K, T]) Updated(key K, old, obj T) {
 	h.see(key, obj)
 }
 
-// Deleted records a delete event. last may be newer than what was seen, never older.
+// Deleted records a delete event. last may be newer than the object seen last, never older.
 func (h *Histories[K, T]) Deleted(key K, last T) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -74,7 +74,8 @@ func (h *Histories[K, T]) Deleted(key K, last T) {
 	delete(h.live, key)
 }
 
-// Err returns what was wrong so far, the first 20 violations joined; nil for nothing.
+// Err returns the violations so far: the first 20 joined, and the number of the others. It
+// returns nil if there are none.
 func (h *Histories[K, T]) Err() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -85,15 +86,16 @@ func (h *Histories[K, T]) Err() error {
 	return err
 }
 
-// Events returns how many events were recorded.
+// Events returns the number of events recorded.
 func (h *Histories[K, T]) Events() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.events
 }
 
-// Live returns the objects that were added and not deleted, as last seen: what a handler
-// holds to be the collection. [Diff] compares them with the server's.
+// Live returns the objects that were added and not deleted, each as last seen. This is the
+// collection as the handler knows it; [Diff] compares it with the server's. The iterator
+// walks a copy, made in O(n), and can be used more than once.
 func (h *Histories[K, T]) Live() iter.Seq2[K, T] {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -118,8 +120,8 @@ func (h *Histories[K, T]) violation(key K, format string, args ...any) {
 	h.violations = append(h.violations, fmt.Errorf("event %d, key %v: "+format, append([]any{h.events, key}, args...)...))
 }
 
-// identical compares pointers as pointers: the old object of an update is the very one
-// that was handed out before. Other values are compared deeply.
+// identical compares pointers as pointers, because the old object of an update must be the
+// one handed out before. It compares other values deeply.
 func identical(a, b any) bool {
 	if v := reflect.ValueOf(a); v.IsValid() && v.Comparable() && reflect.ValueOf(b).Comparable() {
 		return a == b

@@ -1,0 +1,17 @@
+// Package faketest helps tests that run against package fake to check what happened.
+//
+//	var seen faketest.Recorder[types.NamespacedName, *corev1.Pod]
+//	err := seen.Expect(ctx, faketest.Expectation[types.NamespacedName, *corev1.Pod]{Type: reflector.Added, Key: key})
+//	diff, err := faketest.Diff(server, fake.Selection{}, informer.Store().Values())
+//
+// [Recorder] waits for the events of a handler and compares them with a test's expectations.
+// [Histories] checks the order of events: for each key add (update)* delete, and no step back
+// in time. [Diff] compares a cache with the server. [WaitIdle] waits, inside a
+// testing/synctest bubble, until nothing more can happen without time passing. [NoLeaks] finds
+// goroutines that a test left running.
+//
+// # Concurrency
+//
+// Recorder and Histories are safe for concurrent use and run the caller's Check functions
+// without a lock. The package starts no goroutine.
+package faketest
