@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/index"
@@ -295,6 +296,69 @@ func compareSelect(t *testing.T, r *rand.Rand, stores map[string]*pods, all map[
 		if got := index.Select(s, ns, sel); !slices.Equal(names(got), names(want)) {
 			t.Fatalf("%s: %q in %q: %v, want %v", name, sel, ns, names(got), names(want))
 		}
+	}
+}
+
+// A value that a selector names twice does not give an object twice.
+func TestSelectRepeatedValues(t *testing.T) {
+	sel, err := labels.Parse("app in (web,db)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice, err := labels.NewRequirement("app", selection.In, []string{"web", "db", "web", "web"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]*pods{
+		"scan":       newPods(t, nil),
+		"all labels": newPods(t, nil, index.Labels[*pod]("labels")),
+		"one label":  newPods(t, nil, index.Labels[*pod]("app", "app"), index.Namespace[*pod]()),
+	} {
+		for i, app := range []string{"web", "db", "cache", "web"} {
+			if err := s.Set(newPod("ns", fmt.Sprint("pod-", i), "", map[string]string{"app": app, "tier": "x"})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := names(index.Select(s, "", sel))
+		if got := names(index.Select(s, "", labels.NewSelector().Add(*twice))); !slices.Equal(got, want) || len(got) != 3 {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// A panic of an index function is reported once per index, however often and wherever it is called, and
+// what is kept of it does not grow.
+func TestPanicReportedOnce(t *testing.T) {
+	bad := newPod("ns", "bad", "", nil)
+	byName := func(name string) *index.Index[*pod, string] {
+		return index.New(name, func(dst []string, p *pod) []string {
+			if p == bad {
+				panic("bad pod")
+			}
+			return append(dst, p.Name)
+		})
+	}
+	a, b := byName("a"), byName("b")
+	var told []error
+	s := newPods(t, func(err error) { told = append(told, err) }, a, b)
+	for range 5 {
+		done := make(chan struct{})
+		go func() { // the stack of each panic is another
+			defer close(done)
+			a.Index(s, bad)
+			a.Index(s.Freeze(), bad)
+			b.Index(s.Freeze(), bad)
+		}()
+		<-done
+	}
+	other := byName("other")
+	other.Count(s.Freeze(), "x")
+	other.Count(s, "x")
+	other.Index(s, newPod("ns", "good", "", nil)) // the same topic as Count
+	var panicked *index.PanicError
+	if len(told) != 3 || !errors.As(told[0], &panicked) || panicked.Index != "a" ||
+		!errors.As(told[1], &panicked) || panicked.Index != "b" || !errors.Is(told[2], index.ErrUnknownIndex) {
+		t.Errorf("reported: %v", told)
 	}
 }
 

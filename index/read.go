@@ -1,6 +1,7 @@
 package index
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"runtime/debug"
@@ -157,12 +158,16 @@ func (x *Index[T, V]) Values(from Reader[T]) iter.Seq[V] {
 }
 
 // Index returns the objects that share at least one value with obj, each once, in no
-// order. obj need not be in the store; if it is, it is in the result. A panic of the
-// index function is reported to the store's Options.OnError, and nothing is found.
+// order. obj need not be in the store; if it is, it is in the result. When the index function
+// panics, nothing is found; the first panic is reported to the store's Options.OnError.
 func (x *Index[T, V]) Index(from Reader[T], obj T) []T {
-	objs, err := x.sharing(from.Indexer().s, obj)
-	if err != nil {
-		from.Indexer().s.Report(err.Error(), err)
+	s := from.Indexer().s
+	objs, err := x.sharing(s, obj)
+	var panicked *PanicError
+	if errors.As(err, &panicked) {
+		s.Report("panic in index "+x.name, err)
+	} else if err != nil {
+		x.report(s)
 	}
 	return objs
 }

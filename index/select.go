@@ -1,6 +1,8 @@
 package index
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -10,7 +12,7 @@ import (
 )
 
 // Select returns the objects in namespace, or in all namespaces when it is empty, whose
-// labels match selector, in no order. A nil selector matches everything.
+// labels match selector, each once, in no order. A nil selector matches everything.
 //
 // When the store holds indexes made by [Namespace] or [Labels] that cover the namespace
 // or a requirement of the form key=value or key in (…), only the objects of the shortest
@@ -51,15 +53,19 @@ func Select[T metav1.Object](from Reader[T], namespace string, selector labels.S
 }
 
 // labelsWanted returns, for each requirement that a posting could serve, the labels of
-// which an object must have one. They are built before the lock is taken.
+// which an object must have one, each once: postings of different values of one label have
+// no object in common. They are built before the lock is taken.
 func labelsWanted(reqs labels.Requirements) [][]Label {
 	var out [][]Label
 	for _, r := range reqs {
 		switch r.Operator() {
 		case selection.Equals, selection.DoubleEquals, selection.In:
-			var one []Label
-			for _, v := range r.ValuesUnsorted() {
-				one = append(one, Label{r.Key(), v})
+			values := r.ValuesUnsorted() // a copy
+			slices.Sort(values)
+			values = slices.Compact(values)
+			one := make([]Label, len(values))
+			for i, v := range values {
+				one[i] = Label{r.Key(), v}
 			}
 			out = append(out, one)
 		}

@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/index"
@@ -45,6 +46,7 @@ func TestLister(t *testing.T) {
 			defer stop()
 			all := informer.NewLister(inf)
 			web := labels.SelectorFromSet(labels.Set{"app": "web"})
+			webTwice := labels.NewSelector().Add(*must1(labels.NewRequirement("app", selection.In, []string{"web", "web"}))(t))
 			check := func(when, namespace string, selector labels.Selector, want string) {
 				t.Helper()
 				l := all.In(namespace)
@@ -63,6 +65,7 @@ func TestLister(t *testing.T) {
 			check("nothing", "", labels.Nothing(), "")
 			check("a namespace", "a", nil, "a/one a/two")
 			check("a label", "", web, "a/one b/one")
+			check("a label twice", "", webTwice, "a/one b/one")
 			check("both", "b", web, "b/one")
 			check("neither", "c", web, "")
 

@@ -20,10 +20,11 @@ type Options[T any] struct {
 	// It runs in the writer's goroutine with no lock held.
 	Unchanged func(old, new T) bool
 
-	// OnError is told of misuse that a call without an error result cannot return, once
-	// per index: a read of an index that the store does not hold (index.ErrUnknownIndex).
-	// nil means that nobody is told. It runs in the goroutine of the read that went
-	// wrong, with no lock held.
+	// OnError is called with errors that a read cannot return: the index is not in the
+	// store (index.ErrUnknownIndex), or its function panicked (*index.PanicError). It is
+	// called once per name of an index and kind of error, reads of frozen Readers
+	// included, and for 1,000 of these at most. nil drops the errors. It runs in the
+	// goroutine of the read that went wrong, with no lock held.
 	OnError func(error)
 }
 

@@ -7,14 +7,12 @@ type Slots[T any] struct {
 	mu sync.RWMutex
 	st *State[T] // guarded by mu; the State's content too, save for the writer's own reads
 
-	onError  func(error) // set once
-	reportMu sync.Mutex
-	reported map[string]bool // guarded by reportMu
+	reports *reports // set once; shared with frozen slots
 }
 
 // New returns empty slots, with keys that are empty too. onError may be nil.
 func New[T any](keys Keys, onError func(error)) *Slots[T] {
-	return &Slots[T]{st: &State[T]{keys: keys}, onError: onError}
+	return &Slots[T]{st: &State[T]{keys: keys}, reports: &reports{onError: onError}}
 }
 
 // Both sides hold the lock for less than a microsecond as a rule, while to be put to
@@ -78,7 +76,7 @@ func (s *Slots[T]) Freeze(also func()) *Slots[T] {
 	st.frozen.Store(true)
 	also()
 	s.Done()
-	return &Slots[T]{st: st, onError: s.onError}
+	return &Slots[T]{st: st, reports: s.reports}
 }
 
 // Clone returns a State of the writer's own, which End can put in place of the present
@@ -111,21 +109,6 @@ func (s *Slots[T]) AddIndexes(indexes []Index[T]) {
 	s.End(st, func() {})
 }
 
-// Report passes err to the error handler, once per topic. No lock is held meanwhile.
-func (s *Slots[T]) Report(topic string, err error) {
-	if s.onError == nil {
-		return
-	}
-	s.reportMu.Lock()
-	known := s.reported[topic]
-	if !known {
-		if s.reported == nil {
-			s.reported = map[string]bool{}
-		}
-		s.reported[topic] = true
-	}
-	s.reportMu.Unlock()
-	if !known {
-		s.onError(err)
-	}
-}
+// Report passes err to the error handler, once per topic, for frozen slots too. No lock is
+// held meanwhile.
+func (s *Slots[T]) Report(topic string, err error) { s.reports.report(topic, err) }
