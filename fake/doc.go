@@ -71,8 +71,8 @@
 // delays, silent watches, broken connections, truncated bodies, events twice or out of
 // order, a restart. Faults have a textual form ([ParseScript], [Script]);
 // [Server.Struck] says which of them struck and [Shrink] finds the few that matter.
-// [Server.DropWatches], [Server.Restart] and [Server.Compact] do what a network, an
-// operator and time do. The typed functions are never struck, so a test can go on
+// [Server.DropWatches], [Server.Restart], [Server.Restore] and [Server.Compact] do what a
+// network, operators and time do. The typed functions are never struck, so a test can go on
 // writing.
 //
 // [Server.Load] and [Object] set the stage. Package faketest checks the result: it waits for

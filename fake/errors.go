@@ -32,6 +32,8 @@ var (
 	ErrScript = errors.New("invalid script")
 	// ErrFault says that a [Fault] names no action or several.
 	ErrFault = errors.New("invalid fault")
+	// ErrBackup says that a [Backup] is nil or of another server.
+	ErrBackup = errors.New("no backup of this server")
 )
 
 // errPanic wraps what user code panicked with while one of its objects was handled.

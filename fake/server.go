@@ -95,6 +95,7 @@ type Server struct {
 	mu        sync.Mutex
 	rv        uint64 // of the newest write
 	compacted uint64 // writes up to this one are forgotten; compacted <= rv
+	restores  uint64 // number of calls of Restore
 	tables    map[schema.GroupResource]collection
 	order     []collection // by time of registration
 	byType    map[reflect.Type][]collection
@@ -111,6 +112,9 @@ type collection interface {
 	// Both run under Server.mu.
 	compact()
 	bookmark()
+	// backup and empty are for Server.Backup; under Server.mu.
+	backup() (restore func())
+	empty()
 	// liveObject returns the newest state of an object for reading, nil when there is none;
 	// under Server.mu. peek is the same without.
 	liveObject(key types.NamespacedName) metav1.Object

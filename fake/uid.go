@@ -8,7 +8,8 @@ import (
 )
 
 // uidOf makes a UID in the form of RFC 9562 that is the same in every run of a test: a
-// resourceVersion is given out once, and the last twelve digits are its own. The first
+// resourceVersion, with the number of restores in its highest 16 bits, is given out once,
+// and the last twelve digits are its own. The first
 // ones are mixed, so that the hash of UIDs spreads over shards.
 func uidOf(rv uint64) types.UID {
 	// The finalizer of SplitMix64, which maps no two numbers to one.

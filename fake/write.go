@@ -61,7 +61,7 @@ func (t *table[T]) insert(obj T, generated bool, w write) (*version[T], error) {
 		return nil, apierrors.NewAlreadyExists(t.res.groupResource(), key.Name)
 	}
 	t.begin(obj)
-	obj.SetUID(uidOf(s.rv + 1))
+	obj.SetUID(uidOf(s.restores<<48 | (s.rv + 1)))
 	obj.SetCreationTimestamp(now)
 	v := &version[T]{key: key, obj: obj}
 	if w.dryRun {

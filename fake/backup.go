@@ -1,0 +1,91 @@
+package fake
+
+import "k8s.io/apimachinery/pkg/types"
+
+// Backup is the state of a [Server] at one moment, as a snapshot of etcd is. It can be
+// restored any number of times, and holds on to its objects.
+type Backup struct {
+	server        *Server
+	rv, compacted uint64
+	restore       map[collection]func() // called under Server.mu
+}
+
+// Backup takes a backup: of all objects, and of the resourceVersion. Cost: one map entry per
+// object, under the lock.
+func (s *Server) Backup() *Backup {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := &Backup{server: s, rv: s.rv, compacted: s.compacted, restore: map[collection]func(){}}
+	for _, c := range s.order {
+		b.restore[c] = c.backup()
+	}
+	return b
+}
+
+// Restore puts the server back to the moment of the backup, as an operator does who restores
+// etcd from a snapshot: objects and resourceVersion are those of the backup, the writes since
+// then have never been, and all watches break. What is written next gets resourceVersions
+// that were given out before; uids are never given out twice. The history before the backup
+// stays. Resources that were registered later are empty.
+//
+// A snapshot that is restored with etcdutl's --bump-revision and --mark-compacted is
+// Restore, [Server.JumpResourceVersion], [Server.Compact]. Error: [ErrBackup], for a backup
+// of another server.
+func (s *Server) Restore(b *Backup) error {
+	if b == nil || b.server != s {
+		return ErrBackup
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.compacted = max(b.compacted, min(s.compacted, b.rv)) // what was forgotten since stays so
+	s.rv = b.rv
+	s.restores++
+	if s.upkeep != nil {
+		s.upkeep.clear()
+	}
+	for _, c := range s.order {
+		if restore := b.restore[c]; restore != nil {
+			restore()
+		} else {
+			c.empty()
+		}
+	}
+	s.dropWatches()
+	return nil
+}
+
+// clear forgets all objects, before they are noted anew. Called under Server.mu.
+func (u *upkeep) clear() {
+	clear(u.objects)
+	clear(u.dependents)
+	u.queue = nil
+}
+
+// backup returns what puts the present objects back. Called under Server.mu.
+func (t *table[T]) backup() func() {
+	objects := make([]*version[T], 0, len(t.objects))
+	for _, s := range t.objects {
+		objects = append(objects, s.cur)
+	}
+	return func() { t.reset(objects) }
+}
+
+// empty takes all objects away, and reset puts others in their place: the history goes on
+// from Server.rv. Called under Server.mu.
+func (t *table[T]) empty() { t.reset(nil) }
+
+func (t *table[T]) reset(objects []*version[T]) {
+	t.objects = make(map[types.NamespacedName]*slot[T], len(objects))
+	t.sorted, t.recent, t.dead = nil, nil, 0
+	for _, v := range objects {
+		s := &slot[T]{key: v.key, cur: v}
+		t.objects[v.key] = s
+		t.recent = append(t.recent, s)
+		if u := t.server.upkeep; u != nil {
+			u.note(ref{t, v.key}, nil, v.obj)
+		}
+	}
+	n := t.log.search(t.server.rv)
+	clear(t.log.records[n:])
+	t.log.records = t.log.records[:n]
+}
