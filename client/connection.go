@@ -21,7 +21,8 @@ const DefaultRetries = 10
 type Connection struct {
 	// URL is the server's base URL: scheme http or https, a host, and optionally a path
 	// prefix, such as https://rancher.example.com/k8s/clusters/c-1 or the address that
-	// kubectl proxy prints. No query and no fragment.
+	// kubectl proxy prints. No query and no fragment. A user and password in it are sent as
+	// basic authentication, and need https. No error and no text of this package shows them.
 	URL string
 
 	// HTTP sends the requests; nil means http.DefaultClient. TLS, credentials and
@@ -75,17 +76,20 @@ func (c Connection) endpoint() (endpoint, error) {
 	if c.URL == "" {
 		return endpoint{}, errors.New("no URL")
 	}
-	u, err := url.Parse(c.URL)
+	u, err := parseURL(c.URL)
 	if err != nil {
 		return endpoint{}, err
 	}
+	shown := publicURL(c.URL)
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return endpoint{}, fmt.Errorf("URL %q: scheme is neither http nor https", u.Redacted())
+		return endpoint{}, fmt.Errorf("URL %q: scheme is neither http nor https", shown)
 	case u.Host == "":
-		return endpoint{}, fmt.Errorf("URL %q has no host", u.Redacted())
+		return endpoint{}, fmt.Errorf("URL %q has no host", shown)
 	case u.RawQuery != "" || u.Fragment != "":
-		return endpoint{}, fmt.Errorf("URL %q has a query or a fragment", u.Redacted())
+		return endpoint{}, fmt.Errorf("URL %q has a query or a fragment", shown)
+	case u.User != nil && u.Scheme != "https":
+		return endpoint{}, fmt.Errorf("URL %q: a user and password need https: over http everybody on the way could read them", shown)
 	}
 	e := endpoint{base: u, http: c.HTTP, userAgent: c.UserAgent, limiter: c.Limiter, retries: max(c.Retries, 0)}
 	if c.Retries == 0 {

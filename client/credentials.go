@@ -29,7 +29,8 @@ const (
 )
 
 // ConnectionOptions are the credentials and the way to a server. The zero value is a server
-// that everybody may use, with a certificate that the system trusts.
+// that everybody may use, with a certificate that the system trusts. Package fmt, log handlers
+// and JSON print them without Token and Key.
 //
 // Files are read by [NewConnection], which returns an error if one cannot be used, and
 // again each minute and whenever the server refuses the credentials (401) or its own
@@ -95,7 +96,7 @@ func NewConnection(serverURL string, opts ConnectionOptions) (Connection, error)
 	if err != nil {
 		return fail(err)
 	}
-	if err := opts.check(server.base.Scheme); err != nil {
+	if err := opts.check(server.base); err != nil {
 		return fail(err)
 	}
 	t, err := newTransport(server.base, opts)
@@ -109,7 +110,7 @@ func NewConnection(serverURL string, opts ConnectionOptions) (Connection, error)
 }
 
 // check finds misuse that does not need the files.
-func (o ConnectionOptions) check(scheme string) error {
+func (o ConnectionOptions) check(server *url.URL) error {
 	ca := o.CAFile != "" || len(o.CA) > 0
 	cert, key := o.CertFile != "" || len(o.Cert) > 0, o.KeyFile != "" || len(o.Key) > 0
 	token := o.TokenFile != "" || o.Token != ""
@@ -120,7 +121,9 @@ func (o ConnectionOptions) check(scheme string) error {
 		return errors.New("a client certificate needs a key, and a key its certificate")
 	case o.Insecure && ca:
 		return errors.New("insecure trusts any certificate, so a CA means nothing")
-	case scheme != "https" && (ca || cert || token):
+	case token && server.User != nil:
+		return errors.New("there is a bearer token, and a user in the URL: one request has room for one of them")
+	case server.Scheme != "https" && (ca || cert || token):
 		return errors.New("credentials and CA need an https URL: over http everybody on the way could read them")
 	}
 	return nil
@@ -223,6 +226,7 @@ func (o ConnectionOptions) sender(s secrets) (*http.Transport, error) {
 	if t.Proxy == nil {
 		t.Proxy = http.ProxyFromEnvironment
 	}
+	t.Proxy = privateProxy(t.Proxy)
 	if t.DialContext == nil {
 		t.DialContext = (&net.Dialer{Timeout: dialLimit}).DialContext
 	}

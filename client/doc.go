@@ -88,6 +88,11 @@
 // wrapped, so that errors.Is(err, syscall.ECONNREFUSED) works. The rest are the variables
 // of this package. Nothing that a server sends makes this package panic.
 //
+// No error shows a token, a key, or the password of a URL, and neither do Connection and
+// ConnectionOptions when they are printed or logged. A URL or the address of a proxy that may
+// have a password and does not parse is not shown at all. An answer that is not of the
+// Kubernetes API is shown as far as its first 160 bytes if they are text.
+//
 // # Concurrency
 //
 // A Resource is immutable but for its counters, the kind that its last list had, and an encoding

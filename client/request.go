@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -89,7 +90,7 @@ func (r *Resource[T]) attempt(ctx context.Context, c call) (*answer, error) {
 	a.guard.end(stallBytes)
 	if err != nil {
 		a.guard.release()
-		return nil, withContext(ctx, a.guard.explain(err))
+		return nil, withContext(ctx, a.guard.explain(privateError(err)))
 	}
 	a.header, a.body = resp.Header, resp.Body
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
@@ -161,7 +162,8 @@ func (a *answer) abandon() {
 	a.guard.release()
 }
 
-// excerpt says what kind of body it is, and how it begins.
+// excerpt says what kind of body it is, and how it begins if it is text. CBOR and protobuf are
+// not shown: nobody can read them, and in CBOR an object may begin with the data of a Secret.
 func (a *answer) excerpt() string {
 	contentType := a.header.Get("Content-Type")
 	if contentType == "" {
@@ -171,8 +173,16 @@ func (a *answer) excerpt() string {
 		return contentType + ", empty body"
 	}
 	begin, dots := a.start[:min(a.read, int64(len(a.start)))], ""
+	if bytes.ContainsFunc(begin, binary) {
+		return fmt.Sprintf("%s, binary", contentType)
+	}
 	if a.read > int64(len(begin)) {
 		dots = "..."
 	}
 	return fmt.Sprintf("%s, beginning with %q%s", contentType, begin, dots)
+}
+
+// binary reports whether no text has c.
+func binary(c rune) bool {
+	return c < ' ' && c != '\n' && c != '\r' && c != '\t' || c == utf8.RuneError
 }
