@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/internal/memtest"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -124,43 +125,45 @@ func TestListHoldsNoBody(t *testing.T) {
 	if raceEnabled {
 		n = 800 // all takes ten times as long; enough to notice a body that is held
 	}
-	r := podResource[*pod](t, podBody(n, false))
-	var most uint64
-	before := heapInUse()
-	count := 0
-	_, err := r.List(t.Context(), metav1.ListOptions{}, func(_ reflector.Event[*pod], err error) bool {
-		if err != nil {
-			t.Fatal(err)
+	const limit = 1 << 20
+	grown := memtest.Least(limit, func() int64 {
+		r := podResource[*pod](t, podBody(n, false))
+		before, most, count := memtest.Heap(), int64(0), 0
+		_, err := r.List(t.Context(), metav1.ListOptions{}, func(_ reflector.Event[*pod], err error) bool {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if count++; count%(n/8) == 0 {
+				most = max(most, memtest.Heap())
+			}
+			return true
+		})
+		if err != nil || count != n {
+			t.Fatal(count, err)
 		}
-		if count++; count%(n/8) == 0 {
-			most = max(most, heapInUse())
-		}
-		return true
+		return most - before
 	})
-	if err != nil || count != n {
-		t.Fatal(count, err)
-	}
-	if most > before+1<<20 {
-		t.Errorf("the heap grew from %d to %d bytes", before, most)
+	if grown > limit {
+		t.Errorf("the heap grew by %d bytes", grown)
 	}
 
 	// One string of each object is kept, and nothing else is.
-	names := make([]string, 0, n)
-	before = heapInUse()
-	r = podResource[*pod](t, podBody(n, false))
-	_, err = r.List(t.Context(), metav1.ListOptions{}, func(ev reflector.Event[*pod], _ error) bool {
-		names = append(names, ev.Object.Name)
-		return true
+	used := memtest.Least(int64(n)*64+limit, func() int64 {
+		names := make([]string, 0, n)
+		before := memtest.Heap()
+		r := podResource[*pod](t, podBody(n, false))
+		_, err := r.List(t.Context(), metav1.ListOptions{}, func(ev reflector.Event[*pod], _ error) bool {
+			names = append(names, ev.Object.Name)
+			return true
+		})
+		if err != nil || len(names) != n {
+			t.Fatal(len(names), err)
+		}
+		after := memtest.Heap()
+		runtime.KeepAlive(names)
+		return after - before
 	})
-	if used := heapInUse(); err != nil || used > before+uint64(n)*64+1<<20 {
-		t.Errorf("%v; %d names pin %d bytes", err, len(names), used-before)
+	if used > int64(n)*64+limit {
+		t.Errorf("%d names pin %d bytes", n, used)
 	}
-	runtime.KeepAlive(names)
-}
-
-func heapInUse() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/internal/memtest"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -54,28 +55,26 @@ func keptBodies(t *testing.T) map[string][]byte {
 
 // keeping lists the body and returns what keep makes of each object, with the bytes of heap
 // that it takes.
-func keeping[K any](t *testing.T, contentType string, body []byte, opts client.Options, keep func(*metav1.PartialObjectMetadata) K) ([]K, int) {
+func keeping[K any](t *testing.T, contentType string, body []byte, opts client.Options, keep func(*metav1.PartialObjectMetadata) K) (kept []K, used int) {
 	t.Helper()
-	kept := make([]K, 0, keptObjects)
-	r := newResource[*metav1.PartialObjectMetadata](t, bodiesOf(contentType, body), opts)
-	for range 3 {
-		runtime.GC() // what is in pools goes with the second one
-	}
-	before := heapInUse()
-	_, err := r.List(t.Context(), metav1.ListOptions{}, func(ev reflector.Event[*metav1.PartialObjectMetadata], err error) bool {
-		if err != nil {
-			t.Fatal(err)
+	return kept, int(memtest.Least(0, func() int64 {
+		kept = make([]K, 0, keptObjects)
+		r := newResource[*metav1.PartialObjectMetadata](t, bodiesOf(contentType, body), opts)
+		before := memtest.Heap()
+		_, err := r.List(t.Context(), metav1.ListOptions{}, func(ev reflector.Event[*metav1.PartialObjectMetadata], err error) bool {
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept = append(kept, keep(ev.Object))
+			return true
+		})
+		used := memtest.Heap() - before
+		if err != nil || len(kept) != keptObjects {
+			t.Fatal(len(kept), err)
 		}
-		kept = append(kept, keep(ev.Object))
-		return true
-	})
-	runtime.GC()
-	used := int(heapInUse()) - int(before)
-	if err != nil || len(kept) != keptObjects {
-		t.Fatal(len(kept), err)
-	}
-	runtime.KeepAlive(r)
-	return kept, used
+		runtime.KeepAlive(r)
+		return used
+	}))
 }
 
 // In every encoding the options make what is kept smaller, and what is kept of an object

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/kinform/kinform/internal/memtest"
 )
 
 // cycle puts deltas round robin to keys, takes them and is done with them.
@@ -31,7 +33,7 @@ func TestAllocations(t *testing.T) {
 			f := New[int, int](nil, Options{Limit: 4096})
 			cycle(t, f, size.keys, size.deltas)
 			cycle(t, f, size.keys, size.deltas)
-			n := testing.AllocsPerRun(50, func() { cycle(t, f, size.keys, size.deltas) })
+			n := memtest.Allocs(50, func() { cycle(t, f, size.keys, size.deltas) })
 			if n > 0 {
 				t.Errorf("%g allocations in a cycle", n)
 			}
@@ -95,8 +97,8 @@ func TestReplaceAllocatesAtOnce(t *testing.T) {
 	for key := range 10000 {
 		list.Items.Set(key, 0)
 	}
-	small := testing.AllocsPerRun(5, func() { _ = New[int, int](nil, Options{}).pending.empty() })
-	n := testing.AllocsPerRun(5, func() { must(t, New[int, int](nil, Options{}).Replace(never, list)) })
+	small := memtest.Allocs(5, func() { _ = New[int, int](nil, Options{}).pending.empty() })
+	n := memtest.Allocs(5, func() { must(t, New[int, int](nil, Options{}).Replace(never, list)) })
 	if n > small+40 { // the map's tables; growing makes about 150
 		t.Errorf("%g allocations for a list of %d", n, list.Items.Len())
 	}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/kinform/kinform/internal/memtest"
 )
 
 // next takes a batch and returns what is in it.
@@ -93,7 +95,7 @@ func TestRangeTwice(t *testing.T) {
 			}
 		}
 	}
-	if n := testing.AllocsPerRun(10, func() {
+	if n := memtest.Allocs(10, func() {
 		for range b.All() {
 		}
 	}); n > 0 {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/kinform/kinform/internal/memtest"
 	"github.com/kinform/kinform/internal/waittest"
 )
 
@@ -214,7 +215,7 @@ func TestProcessAllocations(t *testing.T) {
 	f := New[int, int](nil, Options{})
 	process := func(int, []Delta[int]) error { return nil }
 	ctx := t.Context()
-	n := testing.AllocsPerRun(100, func() {
+	n := memtest.Allocs(100, func() {
 		for key := range 100 {
 			_ = f.Update(ctx, key, 1, "")
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/internal/memtest"
 )
 
 // tape is the events of one watch, made before the measurement.
@@ -26,7 +28,7 @@ func TestWatchDoesNotAllocatePerEvent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return testing.AllocsPerRun(5, func() {
+		return memtest.Allocs(5, func() {
 			r.state = state{phase: watching, rv: "1000000"}
 			if err := r.watch(t.Context()); err != nil || r.state.rv != strconv.Itoa(1_000_000+n) {
 				t.Fatalf("watch: %v at %s", err, r.state.rv)

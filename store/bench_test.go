@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/internal/memtest"
 	"github.com/kinform/kinform/store"
 )
 
@@ -361,21 +362,13 @@ func BenchmarkBytes(b *testing.B) {
 	for _, defs := range [][]index.Definition[*pod]{nil, {podNode}, {podNode, podNS, podApp}} {
 		b.Run(fmt.Sprintf("%d indexes", len(defs)), func(b *testing.B) {
 			for b.Loop() {
-				before := heap()
+				before := memtest.Heap()
 				s := podStore(b, pods, defs...)
-				after := heap()
+				after := memtest.Heap()
 				b.ReportMetric(float64(after-before)/benchPods, "B/object")
 				runtime.KeepAlive(s)
 			}
 			runtime.KeepAlive(pods)
 		})
 	}
-}
-
-func heap() uint64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }

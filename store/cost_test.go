@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/internal/memtest"
 )
 
 // TestNoAllocations holds the reads and writes to what their comments promise.
@@ -87,7 +88,7 @@ func TestNoAllocations(t *testing.T) {
 		"index, appended": func() { dst = f.node.Append(dst[:0], s, "node-3") },
 		"index, counted":  func() { sum += f.node.Count(s, "node-3") },
 	} {
-		if n := testing.AllocsPerRun(100, fn); n != 0 {
+		if n := memtest.Allocs(100, fn); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
 		}
 	}
@@ -107,15 +108,15 @@ func TestNoAllocations(t *testing.T) {
 			_ = s.Commit("", ops)
 		},
 	} {
-		if n := testing.AllocsPerRun(4000, fn); n != 0 {
+		if n := memtest.Allocs(4000, fn); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
 		}
 	}
-	if n := testing.AllocsPerRun(100, func() { sum += len(f.node.Get(s, "node-3")) }); n != 1 {
+	if n := memtest.Allocs(100, func() { sum += len(f.node.Get(s, "node-3")) }); n != 1 {
 		t.Errorf("Get by index: %v allocations", n)
 	}
 	current := s.List()
-	if n := testing.AllocsPerRun(20, func() { _ = s.Replace(current, "") }); n > 2 {
+	if n := memtest.Allocs(20, func() { _ = s.Replace(current, "") }); n > 2 {
 		t.Errorf("Replace of 2,000 unchanged: %v allocations", n)
 	}
 }
@@ -142,17 +143,9 @@ func TestVersionAloneCopiesNothing(t *testing.T) {
 func TestObjectKeyDoesNotAllocate(t *testing.T) {
 	o := &object{metav1.ObjectMeta{Namespace: "a", Name: "b"}}
 	n := 0
-	if a := testing.AllocsPerRun(100, func() { k, _ := ObjectKey(o); n += len(k.Name) }); a != 0 {
+	if a := memtest.Allocs(100, func() { k, _ := ObjectKey(o); n += len(k.Name) }); a != 0 {
 		t.Errorf("%v allocations", a)
 	}
-}
-
-func heapAlloc() uint64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
 
 // TestMemoryIsGivenBack fills stores with 100,000 objects and takes them out again, all
@@ -190,23 +183,29 @@ func TestMemoryIsGivenBack(t *testing.T) {
 			warm := mk(2000) // what the runtime and the tests themselves allocate once
 			c.empty(warm)
 			_ = warm.Check()
-			before := heapAlloc()
-			fresh := mk(c.left)
-			size := int64(heapAlloc() - before)
-			used := mk(n)
-			c.empty(used)
-			kept := int64(heapAlloc()-before) - size
-			if used.Len() != c.left {
-				t.Fatalf("%d objects left", used.Len())
-			}
-			if err := used.Check(); err != nil {
-				t.Fatal(err)
-			}
+			size := memtest.Least(0, func() int64 {
+				before := memtest.Heap()
+				fresh := mk(c.left)
+				size := memtest.Heap() - before
+				runtime.KeepAlive(fresh)
+				return size
+			})
+			kept := memtest.Least(2*size+c.slack, func() int64 {
+				before := memtest.Heap()
+				used := mk(n)
+				c.empty(used)
+				kept := memtest.Heap() - before
+				if used.Len() != c.left {
+					t.Fatalf("%d objects left", used.Len())
+				}
+				if err := used.Check(); err != nil {
+					t.Fatal(err)
+				}
+				return kept
+			})
 			if kept > 2*size+c.slack {
 				t.Errorf("a new store takes %d bytes; one that held %d keeps %d", size, n, kept)
 			}
-			runtime.KeepAlive(fresh)
-			runtime.KeepAlive(used)
 		})
 	}
 }

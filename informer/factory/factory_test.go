@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,6 +26,7 @@ import (
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/informer/factory"
+	"github.com/kinform/kinform/internal/memtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -434,26 +434,19 @@ func TestThousandLives(t *testing.T) {
 		for range 50 {
 			live()
 		}
-		before := heap()
-		for range lives {
-			live()
-		}
-		after := heap()
-		t.Logf("heap %d before, %d after", before, after)
-		if after > before+before/100 {
-			t.Errorf("the heap grew from %d to %d bytes in %d lives", before, after, lives)
+		limit := memtest.Heap() / 100
+		grown := memtest.Least(limit, func() int64 {
+			before := memtest.Heap()
+			for range lives {
+				live()
+			}
+			return memtest.Heap() - before
+		})
+		if grown > limit {
+			t.Errorf("the heap grew by %d bytes in %d lives", grown, lives)
 		}
 		stop()
 	})
-}
-
-// heap is how much of it is in use.
-func heap() uint64 {
-	runtime.GC()
-	runtime.GC() // what finalizers and pools held on to
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return stats.HeapAlloc
 }
 
 func TestFailureOfOneEndsAll(t *testing.T) {

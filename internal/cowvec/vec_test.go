@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/kinform/kinform/internal/memtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -236,11 +238,11 @@ func TestWriteAfterViewCopiesOneChunk(t *testing.T) {
 		v.Insert(new(int))
 	}
 	x := new(int)
-	if n := testing.AllocsPerRun(100, func() { v.View(); v.Set(5000, x) }); n > 3 {
+	if n := memtest.Allocs(100, func() { v.View(); v.Set(5000, x) }); n > 3 {
 		t.Errorf("%v allocations", n)
 	}
 	v.Set(5000, x)
-	if n := testing.AllocsPerRun(100, func() { v.Set(5000, x) }); n != 0 {
+	if n := memtest.Allocs(100, func() { v.Set(5000, x) }); n != 0 {
 		t.Errorf("%v allocations without a view", n)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/kinform/kinform/internal/memtest"
 )
 
 // mapDriver compares a Map with two of Go's maps. Ids are as dense as those of slots.
@@ -197,7 +199,7 @@ func TestPackedGivesBack(t *testing.T) {
 		t.Errorf("%d pages of %d bytes", len(pages), cap(pages[5].data))
 	}
 	cycle := func() { m.Remove(500); m.Insert(500, "500", 500) }
-	if n := testing.AllocsPerRun(1000, cycle); n != 0 {
+	if n := memtest.Allocs(1000, cycle); n != 0 {
 		t.Errorf("a key that comes and goes: %v allocations", n)
 	}
 	for id := range uint32(9_990) {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/kinform/kinform/internal/memtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -158,7 +160,7 @@ func TestOneAllocationFreeCycle(t *testing.T) {
 	for id := range uint32(1000) {
 		tab.Insert(id, id)
 	}
-	if n := testing.AllocsPerRun(100, func() { tab.Remove(500); tab.Insert(500, 500) }); n != 0 {
+	if n := memtest.Allocs(100, func() { tab.Remove(500); tab.Insert(500, 500) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

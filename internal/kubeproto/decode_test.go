@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"reflect"
-	"runtime"
 	"testing"
 	"time"
 
@@ -16,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kinform/kinform/internal/memtest"
 )
 
 func fixed32(num int, v float32) []byte {
@@ -293,7 +294,7 @@ func TestHostileMemory(t *testing.T) {
 		"maps of one key":   bytes.Repeat(textField(23, ""), 50_000),
 		"elements in turns": turns,
 	} {
-		used := testing.AllocsPerRun(1, func() {
+		used := memtest.Allocs(1, func() {
 			if err := plan.Decode(in, new(everything), Options{}); err != nil {
 				t.Fatal(err)
 			}
@@ -317,11 +318,9 @@ func TestMaxMemory(t *testing.T) {
 		"quantities":     bytes.Repeat(messageField(37), n),
 		"maps":           bytes.Repeat(messageField(27), n),
 	} {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		err := plan.Decode(in, new(everything), Options{MaxMemory: 3 * n})
-		runtime.ReadMemStats(&after)
-		if used := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, ErrTooLarge) || used > 4*n {
+		var err error
+		used := memtest.Bytes(4*n, func() { err = plan.Decode(in, new(everything), Options{MaxMemory: 3 * n}) })
+		if !errors.Is(err, ErrTooLarge) || used > 4*n {
 			t.Errorf("%s: %v after %d bytes", name, err, used)
 		}
 		if err := plan.Decode(in, new(everything), Options{MaxMemory: 1000 * n}); err != nil {

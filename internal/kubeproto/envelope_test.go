@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinform/kinform/internal/memtest"
 )
 
 // wrap puts an object's own bytes into an envelope.
@@ -92,7 +94,7 @@ func TestParseMeta(t *testing.T) {
 
 func TestParsingAllocatesNothing(t *testing.T) {
 	frame := frameOf("ADDED", pod("v1", "Pod", "web"))[4:]
-	if n := testing.AllocsPerRun(100, func() {
+	if n := memtest.Allocs(100, func() {
 		w, _ := ParseWatchEvent(frame)
 		e, _ := ParseEnvelope(w.Object)
 		if m, err := ParseMeta(e.Raw); err != nil || string(m.Name) != "web" {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/kinform/kinform/internal/memtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -164,7 +166,7 @@ func TestUnchangedWritesNothing(t *testing.T) {
 	}
 	held := l.Freeze(val(1))
 	for _, vs := range [][]Value[int]{vals(1, 2, 60), vals(60, 2, 1)} {
-		if n := testing.AllocsPerRun(10, func() { l.Set(50, vs) }); n != 0 {
+		if n := memtest.Allocs(10, func() { l.Set(50, vs) }); n != 0 {
 			t.Errorf("%v allocations", n)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"testing"
 	"weak"
+
+	"github.com/kinform/kinform/internal/memtest"
 )
 
 // A queue that stays about as long as it is allocates nothing.
@@ -14,7 +16,7 @@ func TestAllocations(t *testing.T) {
 	for ; key < 1000; key++ {
 		must(t, f.Add(key, key), h.Add(key, key))
 	}
-	n := testing.AllocsPerRun(5000, func() {
+	n := memtest.Allocs(5000, func() {
 		_ = f.Add(key, key)
 		_ = h.Add(key, key)
 		_, _ = f.Pop(never)
@@ -78,54 +80,53 @@ func TestQueuesPinNothing(t *testing.T) {
 // A burst costs memory while it lasts.
 func TestBurstIsForgotten(t *testing.T) {
 	const burst = 100_000
-	for name, test := range map[string]struct{ fill, drain func() }{
-		"FIFO": func() (c struct{ fill, drain func() }) {
+	for name, queue := range map[string]func() (fill, drain func()){
+		"FIFO": func() (fill, drain func()) {
 			f := New[int, int]()
-			c.fill = func() {
+			fill = func() {
 				for key := range burst {
 					_ = f.Add(key, key)
 				}
 			}
-			c.drain = func() {
+			drain = func() {
 				for f.Len() > 10 {
 					_, _ = f.Pop(never)
 				}
 			}
-			return c
-		}(),
-		"Heap": func() (c struct{ fill, drain func() }) {
+			return fill, drain
+		},
+		"Heap": func() (fill, drain func()) {
 			h := newHeap(t)
-			c.fill = func() {
+			fill = func() {
 				for key := range burst {
 					_ = h.Add(key, key)
 				}
 			}
-			c.drain = func() {
+			drain = func() {
 				for h.Len() > 10 {
 					_, _, _ = h.Pop(never)
 				}
 			}
-			return c
-		}(),
+			return fill, drain
+		},
 	} {
-		empty := inUse()
-		test.fill()
-		full := inUse() - empty
-		test.drain()
-		if after := inUse() - empty; full < 16*burst || after > full/50 {
-			t.Errorf("%s: %d bytes after a burst that took %d", name, after, full)
+		percent := memtest.Least(2, func() int64 {
+			fill, drain := queue()
+			empty := memtest.Heap()
+			fill()
+			full := memtest.Heap() - empty
+			drain()
+			after := memtest.Heap() - empty
+			if full < 16*burst {
+				t.Errorf("%s: a burst takes %d bytes", name, full)
+			}
+			runtime.KeepAlive(drain)
+			return after * 100 / full
+		})
+		if percent > 2 {
+			t.Errorf("%s: %d%% of the memory is left after a burst", name, percent)
 		}
-		runtime.KeepAlive(test)
 	}
-}
-
-// inUse returns the size of all objects that are reachable.
-func inUse() int64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }
 
 // The order of compare's arguments and results is that of package cmp.

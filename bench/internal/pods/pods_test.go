@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"go.uber.org/goleak"
+
+	"github.com/kinform/kinform/internal/memtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -123,17 +125,13 @@ func TestSize(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures the heap")
 	}
-	heap := func() uint64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	before := heap()
-	all := New(testPods, 7).Pods()
-	each := (heap() - before) / testPods
-	runtime.KeepAlive(all)
+	each := memtest.Least(4<<10, func() int64 {
+		before := memtest.Heap()
+		all := New(testPods, 7).Pods()
+		after := memtest.Heap()
+		runtime.KeepAlive(all)
+		return (after - before) / testPods
+	})
 	if each < 3<<10 || each > 5<<10 {
 		t.Errorf("%d bytes per pod, want 3 to 5 KB", each)
 	}
