@@ -10,7 +10,8 @@ import (
 func (q *Queue[K]) Add(key K) { q.add(key, 0, addMode{}) }
 
 // AddAfter queues a key once d has passed; zero and negative mean now. When the key is delayed already the earlier time
-// wins; [Queue.AddWith] can replace it and [Queue.Cancel] take it back. Being delayed is apart from being queued: a key
+// wins; [Queue.AddWith] can replace it and [Queue.Cancel] take it back. Keys whose time is the same come in the order in
+// which they were added. Being delayed is apart from being queued: a key
 // that is queued or runs meanwhile comes again at its time. Delays are dropped at shutdown. O(log delayed).
 func (q *Queue[K]) AddAfter(key K, d time.Duration) {
 	if d <= 0 {

@@ -141,7 +141,7 @@ func (q *Queue[K]) verifyTimers() error {
 	for which := range q.pending {
 		h := &q.pending[which]
 		for i, s := range h.slots {
-			if i > 0 && h.slots[(i-1)/arity].at > s.at {
+			if i > 0 && !h.slots[(i-1)/arity].before(&s) {
 				return fmt.Errorf("heap %d: slot %d is before its parent", which, i)
 			}
 			if int(s.e.pos[which]) != i+1 || q.find(s.e.key) != s.e {

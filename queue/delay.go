@@ -43,8 +43,14 @@ func (q *Queue[K]) delay(e *entry[K], prio int32, opts AddOptions) {
 		prio = max(prio, e.later[delayed])
 	}
 	e.later[delayed] = prio
-	h.set(e, at)
+	q.set(h, e, at)
 	q.arm()
+}
+
+// set is timers.set behind all that was set before. Called with the lock held.
+func (q *Queue[K]) set(h *timers[K], e *entry[K], at int64) {
+	q.sets++
+	h.set(e, at, q.sets)
 }
 
 // hold keeps an added key back until its adds pause for Options.Debounce. Called with the lock held.
@@ -61,7 +67,7 @@ func (q *Queue[K]) hold(e *entry[K], prio int32) {
 	} else {
 		e.later[held] = max(e.later[held], prio)
 	}
-	h.set(e, min(saturatingAdd(now, q.debounce, 1), saturatingAdd(e.since, q.debounceMax, 1)))
+	q.set(h, e, min(saturatingAdd(now, q.debounce, 1), saturatingAdd(e.since, q.debounceMax, 1)))
 	q.arm()
 }
 
@@ -122,22 +128,35 @@ func (q *Queue[K]) fire() {
 	}
 }
 
-// expire moves up to limit keys that are due and reports whether it stopped at the limit. Called with the lock held.
+// expire moves up to limit keys that are due, in the order of their times, and reports whether it stopped at the limit.
+// Called with the lock held.
 func (q *Queue[K]) expire(now int64, limit int) bool {
+	for ; ; limit-- {
+		h := q.nextDue(now)
+		if h == nil {
+			return false
+		}
+		if limit == 0 {
+			return true
+		}
+		e := h.slots[0].e
+		h.remove(e)
+		since := int64(0)
+		if h.which == held {
+			since = e.since
+		}
+		q.enqueue(e, e.later[h.which], since)
+	}
+}
+
+// nextDue gives the heap whose first entry is the first of all that are due, or nil. Called with the lock held.
+func (q *Queue[K]) nextDue(now int64) *timers[K] {
+	var next *timers[K]
 	for i := range q.pending {
 		h := &q.pending[i]
-		for len(h.slots) > 0 && h.slots[0].at <= now {
-			if limit--; limit < 0 {
-				return true
-			}
-			e := h.slots[0].e
-			h.remove(e)
-			since := int64(0)
-			if i == held {
-				since = e.since
-			}
-			q.enqueue(e, e.later[i], since)
+		if len(h.slots) > 0 && h.slots[0].at <= now && (next == nil || h.slots[0].before(&next.slots[0])) {
+			next = h
 		}
 	}
-	return false
+	return next
 }

@@ -146,6 +146,70 @@ func TestManyDueAtOnce(t *testing.T) {
 	})
 }
 
+// Keys whose time comes at the same instant are handed out in the order in which they were added, however they came to wait.
+func TestSameInstant(t *testing.T) {
+	const n = 2*fireBatch + 5
+	for _, c := range []struct {
+		name string
+		opts Options[int]
+		add  func(q *Queue[int], key int)
+	}{
+		{"delayed", Options[int]{}, func(q *Queue[int], key int) { q.AddAfter(key, time.Second) }},
+		{"rate limited", Options[int]{}, (*Queue[int]).AddRateLimited},
+		{"held", Options[int]{Debounce: time.Second}, (*Queue[int]).Add},
+		{"delayed and held", Options[int]{Debounce: time.Second}, func(q *Queue[int], key int) {
+			if key%3 == 0 {
+				q.Add(key)
+			} else {
+				q.AddAfter(key, time.Second)
+			}
+		}},
+		{"set again to the same time", Options[int]{}, func(q *Queue[int], key int) {
+			q.AddAfter(key, time.Second)
+			q.AddAfter(key/2, time.Second)
+		}},
+		{"later and back", Options[int]{}, func(q *Queue[int], key int) {
+			q.AddAfter(key, time.Minute)
+			q.AddAfter(key, time.Second)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := New(c.opts)
+				for key := range n {
+					c.add(q, key)
+				}
+				q.check(t)
+				for want := range n {
+					it, err := q.Get(t.Context())
+					if err != nil || it.Key != want {
+						t.Fatalf("handed out %d (%v), want %d", it.Key, err, want)
+					}
+					it.Done()
+				}
+			})
+		})
+	}
+}
+
+// A key that was due first is handed out first, even when the timer comes late for both.
+func TestDueBothWays(t *testing.T) {
+	q := New(Options[string]{Debounce: time.Hour})
+	q.AddAfter("second", 2*time.Hour)
+	q.Add("first")
+	q.mu.Lock()
+	q.expire(q.now()+int64(3*time.Hour), fireBatch)
+	q.mu.Unlock()
+	for _, want := range []string{"first", "second"} {
+		if it := mustGet(t, q); it.Key != want {
+			t.Errorf("handed out %q, want %q", it.Key, want)
+		} else {
+			it.Done()
+		}
+	}
+	q.ShutDown()
+}
+
 func TestDebounce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options[string]{Debounce: time.Second, DebounceMax: 4300 * time.Millisecond})

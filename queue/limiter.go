@@ -9,11 +9,19 @@ import (
 )
 
 // Limiter decides how long a key is held back by AddRateLimited. The queue counts the failures, so a limiter needs no
-// state per key and no cleaning up. It is called without a lock, from many goroutines at once.
+// state per key and no cleaning up; one that has state all the same is a [Forgetter]. It is called without a lock, from many goroutines at once.
 type Limiter[K comparable] interface {
 	// Delay gives the delay of a key that was added rate limited failures times before this one, since it was last
 	// forgotten: 0 the first time. Zero and negative mean no delay.
 	Delay(key K, failures int) time.Duration
+}
+
+// Forgetter is what a [Limiter] can be as well, if it keeps state per key or wants to know which keys work again. Forget is
+// called for a key by [Queue.Forget], and by [Run] before it gives back a key whose call returned nil, [Again] or
+// [Terminal]; also for keys that never failed. It is called without a lock, from many goroutines at once. A panic in it is
+// reported to [Options.OnError].
+type Forgetter[K comparable] interface {
+	Forget(key K)
 }
 
 // Exponential doubles the delay with each failure: Base, 2 Base, 4 Base, up to Max.
@@ -89,6 +97,13 @@ func (l MaxOf[K]) Delay(key K, failures int) time.Duration {
 	return d
 }
 
+// Forget implements [Forgetter]: it passes the key on to those limiters that do.
+func (l MaxOf[K]) Forget(key K) {
+	for _, one := range l {
+		forget(one, key)
+	}
+}
+
 // MaxWait bounds the delay of another limiter.
 type MaxWait[K comparable] struct {
 	// Limiter is the other one; nil means the zero [Exponential].
@@ -101,6 +116,9 @@ type MaxWait[K comparable] struct {
 func (l MaxWait[K]) Delay(key K, failures int) time.Duration {
 	return min(orExponential(l.Limiter).Delay(key, failures), max(0, l.Max))
 }
+
+// Forget implements [Forgetter]: it passes the key on to the other limiter if that does.
+func (l MaxWait[K]) Forget(key K) { forget(l.Limiter, key) }
 
 // Jitter lengthens the delays of another limiter at random, so that keys that failed together do not come together.
 type Jitter[K comparable] struct {
@@ -121,6 +139,16 @@ func (l Jitter[K]) Delay(key K, failures int) time.Duration {
 		return math.MaxInt64
 	}
 	return time.Duration(f)
+}
+
+// Forget implements [Forgetter]: it passes the key on to the other limiter if that does.
+func (l Jitter[K]) Forget(key K) { forget(l.Limiter, key) }
+
+// forget calls the Forget of a limiter that has one.
+func forget[K comparable](l Limiter[K], key K) {
+	if f, ok := l.(Forgetter[K]); ok {
+		f.Forget(key)
+	}
 }
 
 func orExponential[K comparable](l Limiter[K]) Limiter[K] {

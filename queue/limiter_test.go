@@ -1,7 +1,13 @@
 package queue
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"math"
+	"runtime"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -140,5 +146,113 @@ func TestLimiterMeddles(t *testing.T) {
 			t.Errorf("%d delayed after shutdown", d)
 		}
 		q.check(t)
+	})
+}
+
+// counting is a limiter with state per key.
+type counting struct {
+	mu    sync.Mutex
+	asked map[string]int // since the last Forget
+	calls []string
+}
+
+func (c *counting) Delay(key string, _ int) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asked == nil {
+		c.asked = map[string]int{}
+	}
+	c.asked[key]++
+	return time.Duration(c.asked[key]) * time.Second
+}
+
+func (c *counting) Forget(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.asked, key)
+	c.calls = append(c.calls, key)
+	switch key {
+	case "panic":
+		panic("no")
+	case "exit":
+		runtime.Goexit()
+	}
+}
+
+// A limiter with a Forget is called when a key's failures are forgotten, also when it is wrapped.
+func TestLimiterForget(t *testing.T) {
+	for name, wrap := range map[string]func(l Limiter[string]) Limiter[string]{
+		"plain": func(l Limiter[string]) Limiter[string] { return l },
+		"wrapped": func(l Limiter[string]) Limiter[string] {
+			return Jitter[string]{Limiter: MaxOf[string]{nil, MaxWait[string]{Limiter: l, Max: time.Hour}, Bucket[string]{}}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &counting{}
+				q := New(Options[string]{Limiter: wrap(l)})
+				for _, want := range []time.Duration{1, 2, 1} {
+					if want == 1 {
+						q.Forget("k")
+					}
+					start := time.Now()
+					q.AddRateLimited("k")
+					if _, at := arrival(t, q, start); at != want*time.Second {
+						t.Errorf("came after %v, want %vs", at, want)
+					}
+				}
+				if q.Forget("unknown"); !slices.Equal(l.calls, []string{"k", "k", "unknown"}) {
+					t.Errorf("Forget was called for %q", l.calls)
+				}
+			})
+		})
+	}
+}
+
+// Run calls the limiter's Forget for keys that worked or were given up, and survives whatever it does.
+func TestRunTellsForgetter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &counting{}
+		var reported []string
+		q := New(Options[string]{Limiter: l, OnError: func(key string, err error) {
+			var panicked *PanicError
+			reported = append(reported, fmt.Sprint(key, " ", errors.As(err, &panicked)))
+		}})
+		for _, key := range []string{"fails", "again", "given up", "panic", "exit", "fine"} {
+			q.Add(key)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		runs := map[string]int{}
+		ended := make(chan error)
+		go func() {
+			ended <- Run(ctx, q, RunOptions{}, func(_ context.Context, key string) error {
+				runs[key]++
+				switch first := runs[key] == 1; {
+				case key == "fails" && first:
+					return errors.New("failed")
+				case key == "again" && first:
+					return Again(time.Second)
+				case key == "given up":
+					return Terminal(errors.New("hopeless"))
+				}
+				return nil
+			})
+		}()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if want := []string{"again", "given up", "panic", "exit", "fine", "fails", "again"}; !slices.Equal(l.calls, want) {
+			t.Errorf("Forget was called for %q, want %q", l.calls, want)
+		}
+		if want := []string{"fails false", "given up false", "panic true"}; !slices.Equal(reported, want) {
+			t.Errorf("reported %q, want %q", reported, want)
+		}
+		q.check(t)
+		if n := q.store.table.n; n != 0 {
+			t.Errorf("%d keys are left", n)
+		}
 	})
 }

@@ -41,7 +41,7 @@ type Options[K comparable] struct {
 	// It reads the clock three times per key, which is about as much as the rest of the queue's work.
 	Timing bool
 
-	// OnError hears about failed calls of [Run] (each one that is neither nil nor [Again]), panics in Limiter and Class,
+	// OnError hears about failed calls of [Run] (each one that is neither nil nor [Again]), panics in Limiter (Forget included) and Class,
 	// and keys that cannot be used. It runs in the goroutine that met the error. Nil drops the errors. A panic in it is
 	// swallowed and counted in [Metrics.Panics].
 	OnError func(key K, err error)

@@ -122,10 +122,8 @@ func (p *pool[K]) call(key K) verdict {
 // OnError can end the goroutine.
 func (p *pool[K]) settle(it Item[K], v verdict) {
 	switch v.outcome {
-	case succeeded, gaveUp:
-		it.done(true)
-	case again:
-		it.bringBack(v.after, true)
+	case succeeded, gaveUp, again:
+		p.forget(it, v)
 	case cutShort:
 		it.bringBack(0, false)
 	case failed:
@@ -134,6 +132,19 @@ func (p *pool[K]) settle(it Item[K], v verdict) {
 	if v.err != nil {
 		p.q.report(it.Key, v.err)
 	}
+}
+
+// forget gives back a key that has no failures any more. The limiter hears of it before that, and not in the middle of the
+// key's next run. It can end the goroutine: the key is given back all the same.
+func (p *pool[K]) forget(it Item[K], v verdict) {
+	defer func() {
+		if v.outcome == again {
+			it.bringBack(v.after, true)
+		} else {
+			it.done(true)
+		}
+	}()
+	p.q.tellForgetter(it.Key)
 }
 
 // retry brings a key back rate limited. Limiter, Class and OnError can end the goroutine on the way: the key is given

@@ -16,6 +16,7 @@ type Queue[K comparable] struct {
 	base        time.Time // what the int64 times count from
 	seed        maphash.Seed
 	limiter     Limiter[K]
+	forgetter   Forgetter[K]   // the limiter, or nil
 	backoff     Exponential[K] // stands for limiter when that is nil
 	classOf     func(K) string
 	onError     func(K, error)
@@ -29,6 +30,7 @@ type Queue[K comparable] struct {
 	store   store[K]
 	ready   readyQueue[K]
 	pending [heaps]timers[K]
+	sets    uint64 // times that were set in pending
 	age     ageing
 	classes *classSet // nil without Options.Class
 	timing  *timing[K]
@@ -62,6 +64,7 @@ func New[K comparable](opts Options[K]) *Queue[K] {
 		q.backoff = l
 	default:
 		q.limiter = l
+		q.forgetter, _ = l.(Forgetter[K])
 	}
 	if opts.AgeAfter == 0 {
 		q.ageAfter = int64(defaultAgeAfter)

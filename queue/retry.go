@@ -7,17 +7,29 @@ import "time"
 // [Options.OnError]. Ignored after shutdown: the limiter is not asked then. O(log delayed).
 func (q *Queue[K]) AddRateLimited(key K) { q.addRateLimited(key, 0, AddOptions{}) }
 
-// Forget sets the key's failure count to zero. A delay that is pending stays: see [Queue.Cancel]. O(1).
+// Forget sets the key's failure count to zero and calls the limiter's Forget, if it is a [Forgetter]. A delay that is
+// pending stays: see [Queue.Cancel]. O(1).
 func (q *Queue[K]) Forget(key K) {
 	if !q.usable(key) {
 		return
 	}
 	hash := q.hash(key)
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	if e := q.store.table.find(key, hash); e != nil {
 		e.failures = 0
 		q.release(e)
+	}
+	q.mu.Unlock()
+	q.tellForgetter(key)
+}
+
+// tellForgetter calls the Forget of the limiter. Called without the lock.
+func (q *Queue[K]) tellForgetter(key K) {
+	if q.forgetter == nil {
+		return
+	}
+	if err := contain(func() { q.forgetter.Forget(key) }); err != nil {
+		q.report(key, err)
 	}
 }
 

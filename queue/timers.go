@@ -6,7 +6,7 @@ const arity = 4
 // keepTimers is the heap capacity that is never given back.
 const keepTimers = 64
 
-// timers is a heap of entries ordered by time. The entries know their places in it, so one can be moved or removed
+// timers is a heap of entries ordered by time, and those of one time in the order in which they were set. The entries know their places in it, so one can be moved or removed
 // without a search; the times lie in the heap's own array, so ordering touches no entry. Guarded by Queue.mu.
 type timers[K comparable] struct {
 	which int // delayed or held: the index into entry.pos
@@ -14,16 +14,23 @@ type timers[K comparable] struct {
 }
 
 type timerSlot[K comparable] struct {
-	at int64 // nanoseconds since Queue.base
-	e  *entry[K]
+	at  int64  // nanoseconds since Queue.base
+	seq uint64 // counts what was set, in both heaps
+	e   *entry[K]
+}
+
+// before reports whether s is due first.
+func (s *timerSlot[K]) before(o *timerSlot[K]) bool {
+	return s.at < o.at
 }
 
 // at gives e's time; e must be in the heap.
 func (t *timers[K]) at(e *entry[K]) int64 { return t.slots[e.pos[t.which]-1].at }
 
-// set puts e into the heap or moves it to another time. O(log n).
-func (t *timers[K]) set(e *entry[K], at int64) {
-	s := timerSlot[K]{at: at, e: e}
+// set puts e into the heap or moves it to another time; set to the time that it has, it keeps its turn. seq is larger
+// than those before. O(log n).
+func (t *timers[K]) set(e *entry[K], at int64, seq uint64) {
+	s := timerSlot[K]{at: at, seq: seq, e: e}
 	i := int(e.pos[t.which]) - 1
 	if i < 0 {
 		i = len(t.slots)
@@ -31,9 +38,10 @@ func (t *timers[K]) set(e *entry[K], at int64) {
 		t.up(i, s)
 		return
 	}
-	if at < t.slots[i].at {
+	switch was := t.slots[i].at; {
+	case at < was:
 		t.up(i, s)
-	} else {
+	case at > was:
 		t.down(i, s)
 	}
 }
@@ -43,11 +51,11 @@ func (t *timers[K]) remove(e *entry[K]) {
 	i := int(e.pos[t.which]) - 1
 	e.pos[t.which] = 0
 	n := len(t.slots) - 1
-	moved, gone := t.slots[n], t.slots[i].at
+	moved, gone := t.slots[n], t.slots[i]
 	t.slots[n] = timerSlot[K]{}
 	t.slots = t.slots[:n]
 	if i < n {
-		if moved.at < gone {
+		if moved.before(&gone) {
 			t.up(i, moved)
 		} else {
 			t.down(i, moved)
@@ -68,7 +76,7 @@ func (t *timers[K]) place(i int, s timerSlot[K]) {
 func (t *timers[K]) up(i int, s timerSlot[K]) {
 	for i > 0 {
 		p := (i - 1) / arity
-		if t.slots[p].at <= s.at {
+		if t.slots[p].before(&s) {
 			break
 		}
 		t.place(i, t.slots[p])
@@ -87,11 +95,11 @@ func (t *timers[K]) down(i int, s timerSlot[K]) {
 		}
 		least := first
 		for c := first + 1; c < min(first+arity, n); c++ {
-			if t.slots[c].at < t.slots[least].at {
+			if t.slots[c].before(&t.slots[least]) {
 				least = c
 			}
 		}
-		if t.slots[least].at >= s.at {
+		if s.before(&t.slots[least]) {
 			break
 		}
 		t.place(i, t.slots[least])

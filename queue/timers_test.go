@@ -8,15 +8,18 @@ import (
 // TestTimers compares the heap with a search for the least.
 func TestTimers(t *testing.T) {
 	h := timers[int]{which: held}
-	want := map[*entry[int]]int64{}
-	least := func() int64 {
-		at := int64(-1)
-		for _, a := range want {
-			if at < 0 || a < at {
-				at = a
+	type due struct {
+		at  int64
+		seq uint64
+	}
+	want := map[*entry[int]]due{}
+	least := func() (first due) {
+		for _, d := range want {
+			if first.seq == 0 || d.at < first.at || d.at == first.at && d.seq < first.seq {
+				first = d
 			}
 		}
-		return at
+		return first
 	}
 	entries := make([]entry[int], 300)
 	for step := range 30_000 {
@@ -31,18 +34,20 @@ func TestTimers(t *testing.T) {
 			h.remove(e)
 			delete(want, e)
 		default:
-			at := rand.Int64N(1000)
-			h.set(e, at)
-			want[e] = at
+			d := due{at: rand.Int64N(100), seq: uint64(step) + 1} // so that many are due at one time
+			h.set(e, d.at, d.seq)
+			if was, in := want[e]; !in || was.at != d.at {
+				want[e] = d
+			}
 		}
 		if len(h.slots) != len(want) {
 			t.Fatalf("step %d: %d in the heap, want %d", step, len(h.slots), len(want))
 		}
-		if len(want) > 0 && h.slots[0].at != least() {
-			t.Fatalf("step %d: first is %d, want %d", step, h.slots[0].at, least())
+		if len(want) > 0 && (due{h.slots[0].at, h.slots[0].seq}) != least() {
+			t.Fatalf("step %d: first is %+v, want %+v", step, h.slots[0], least())
 		}
 		for i, s := range h.slots {
-			if want[s.e] != s.at || h.at(s.e) != s.at || int(s.e.pos[held]) != i+1 || s.e.pos[delayed] != 0 {
+			if want[s.e] != (due{s.at, s.seq}) || h.at(s.e) != s.at || int(s.e.pos[held]) != i+1 || s.e.pos[delayed] != 0 {
 				t.Fatalf("step %d: slot %d is %+v", step, i, s)
 			}
 		}
@@ -53,7 +58,7 @@ func TestTimersGiveMemoryBack(t *testing.T) {
 	h := timers[int]{}
 	entries := make([]entry[int], 10_000)
 	for i := range entries {
-		h.set(&entries[i], int64(i))
+		h.set(&entries[i], int64(i), uint64(i))
 	}
 	for i := range entries {
 		h.remove(&entries[i])
