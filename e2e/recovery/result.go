@@ -1,0 +1,77 @@
+package recovery
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Result is what one library did in the rounds of one event.
+type Result struct {
+	Event, Library string
+	// Times are how long it took to be right again, by round.
+	Times []time.Duration
+	// Requests and Connections are those per second, by round, from the beginning of the event until the server was
+	// right. They are empty where they were not counted.
+	Requests, Connections []float64
+}
+
+// Median returns the median of values, the lower one of two, and zero of none.
+func Median[T cmp.Ordered](values []T) T {
+	if len(values) == 0 {
+		return *new(T)
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[(len(sorted)-1)/2]
+}
+
+// Write prints the results as a table in Markdown: one row per event, with the median and the range of each library.
+func Write(w io.Writer, results []Result) error {
+	var b strings.Builder
+	b.WriteString("| event | rounds | Kinform | client-go |\n| --- | ---: | ---: | ---: |\n")
+	for _, ev := range byEvent(results) {
+		fmt.Fprintf(&b, "| %s | %d |", ev[0].Event, len(ev[0].Times))
+		for _, r := range ev {
+			fmt.Fprintf(&b, " %s |", r)
+		}
+		b.WriteString("\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// String returns the median, with the range in brackets if there is one.
+func (r Result) String() string {
+	if len(r.Times) == 0 {
+		return "–"
+	}
+	text := seconds(Median(r.Times))
+	if len(r.Times) > 1 {
+		text += fmt.Sprintf(" (%s–%s)", seconds(slices.Min(r.Times)), seconds(slices.Max(r.Times)))
+	}
+	if len(r.Requests) > 0 {
+		text += fmt.Sprintf("; %.1f requests/s, %.1f connections/s", Median(r.Requests), Median(r.Connections))
+	}
+	return text
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
+
+// byEvent groups results that follow each other.
+func byEvent(results []Result) [][]Result {
+	return slices.Collect(func(yield func([]Result) bool) {
+		for len(results) > 0 {
+			n := 1
+			for n < len(results) && results[n].Event == results[0].Event {
+				n++
+			}
+			if !yield(results[:n]) {
+				return
+			}
+			results = results[n:]
+		}
+	})
+}

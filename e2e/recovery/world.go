@@ -1,0 +1,172 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform/e2e/beside"
+	"github.com/kinform/kinform/e2e/cluster"
+	"github.com/kinform/kinform/e2e/oracle"
+)
+
+const (
+	namespaces = 10
+	perKind    = 20
+	customs    = 10
+
+	group       = "recovery.example.com"
+	rbacPath    = "/apis/rbac.authorization.k8s.io/v1"
+	bindingPath = rbacPath + "/clusterrolebindings"
+	bindingName = "informers-read"
+	crdPath     = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+)
+
+// prepare makes the namespaces, the user's right to read, and the objects of the built-in kinds. It returns the file of
+// the user's token.
+func (r *round) prepare(ctx context.Context, c *cluster.Cluster) (tokenFile string, err error) {
+	for i := range namespaces {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: oracle.NamespaceName(i)}}
+		if _, err := oracle.Create(ctx, r.server, oracle.Path("namespaces", "", ""), ns); err != nil {
+			return "", err
+		}
+	}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: bindingName}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
+	}}
+	if _, err := oracle.Create(ctx, r.server, rbacPath+"/clusterroles", role); err != nil {
+		return "", err
+	}
+	if err := r.grant(ctx); err != nil {
+		return "", err
+	}
+	for _, k := range beside.BuiltIn() {
+		if err := r.fill(ctx, k); err != nil {
+			return "", err
+		}
+	}
+	tokenFile = filepath.Join(c.Dir(), "guest.token")
+	return tokenFile, os.WriteFile(tokenFile, []byte(c.GuestToken()), 0o600)
+}
+
+// grant gives the informers' user the right to read everything.
+func (r *round) grant(ctx context.Context) error {
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: bindingName},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: bindingName},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "guest"}},
+	}
+	_, err := oracle.Create(ctx, r.server, bindingPath, binding)
+	return err
+}
+
+// fill makes the marker of a kind and some objects beside it.
+func (r *round) fill(ctx context.Context, k beside.Kind) error {
+	return oracle.Each(ctx, perKind+1, 0, func(ctx context.Context, i int) error {
+		if i < perKind {
+			return r.create(ctx, k, oracle.NamespaceName(i%namespaces), k.Object(name(i)))
+		}
+		return r.create(ctx, k, marker.Namespace, k.Object(marker.Name))
+	})
+}
+
+// create makes an object, unless there is one of the name.
+func (r *round) create(ctx context.Context, k beside.Kind, namespace string, obj map[string]any) error {
+	got, err := oracle.Create(ctx, r.server, k.Path(namespace, ""), &obj)
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	meta, _ := (*got)["metadata"].(map[string]any)
+	if meta["name"] == marker.Name {
+		version, _ := meta["resourceVersion"].(string)
+		r.want(k, version)
+	}
+	return nil
+}
+
+// crowd makes the many ConfigMaps, all in the marker's namespace.
+func (r *round) crowd(ctx context.Context) error {
+	return oracle.Each(ctx, r.opts.Objects, 0, func(ctx context.Context, i int) error {
+		return r.create(ctx, r.kinds[0], marker.Namespace, r.kinds[0].Object(name(i)))
+	})
+}
+
+// customKinds are resources without a Go type.
+func customKinds() []beside.Kind {
+	var kinds []beside.Kind
+	for i := range customs {
+		gvr := schema.GroupVersionResource{Group: group, Version: "v1", Resource: fmt.Sprintf("thing%ds", i)}
+		kinds = append(kinds, beside.Custom(gvr, fmt.Sprintf("Thing%d", i), map[string]any{"spec": map[string]any{"value": "1"}}))
+	}
+	return kinds
+}
+
+// makeCustom defines the custom resources and returns when their objects are there.
+func (r *round) makeCustom(ctx context.Context) error {
+	return oracle.Each(ctx, len(r.kinds), 0, func(ctx context.Context, i int) error {
+		k := r.kinds[i]
+		if _, err := oracle.Create(ctx, r.server, crdPath, definition(k)); err != nil {
+			return err
+		}
+		// A definition is called established before all parts of the server know of it.
+		return until(ctx, func() error {
+			if err := r.fill(ctx, k); err != nil {
+				return err
+			}
+			_, _, err := oracle.List[metav1.PartialObjectMetadata](ctx, r.server, k.Path("", ""), metav1.ListOptions{})
+			return err
+		})
+	})
+}
+
+// dropCustom deletes the custom resources with their objects and returns when the server does not serve them any more.
+func (r *round) dropCustom(ctx context.Context) error {
+	return oracle.Each(ctx, len(r.kinds), 0, func(ctx context.Context, i int) error {
+		k := r.kinds[i]
+		path := crdPath + "/" + k.GVR.Resource + "." + k.GVR.Group
+		if err := r.server.Delete(ctx, path); err != nil {
+			return err
+		}
+		return until(ctx, func() error {
+			_, err := oracle.Get[metav1.PartialObjectMetadata](ctx, r.server, path)
+			if !apierrors.IsNotFound(err) {
+				return errors.Join(errors.New("the definition is still there"), err)
+			}
+			_, _, err = oracle.List[metav1.PartialObjectMetadata](ctx, r.server, k.Path("", ""), metav1.ListOptions{})
+			if !apierrors.IsNotFound(err) {
+				return errors.Join(errors.New("the resource is still served"), err)
+			}
+			return nil
+		})
+	})
+}
+
+// definition returns the CustomResourceDefinition of k.
+func definition(k beside.Kind) *map[string]any {
+	singular := k.GVR.Resource[:len(k.GVR.Resource)-1]
+	return &map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": k.GVR.Resource + "." + k.GVR.Group},
+		"spec": map[string]any{
+			"group": k.GVR.Group, "scope": "Namespaced",
+			"names": map[string]any{"plural": k.GVR.Resource, "singular": singular, "kind": k.Name},
+			"versions": []any{map[string]any{
+				"name": k.GVR.Version, "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+				}},
+			}},
+		},
+	}
+}
