@@ -2,16 +2,12 @@ package e2e_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,57 +16,23 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/e2e/cluster"
 	"github.com/kinform/kinform/e2e/oracle"
+	"github.com/kinform/kinform/e2e/pki"
 )
 
-// authority signs certificates.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	pem  []byte
-}
-
-func newAuthority(t *testing.T) *authority {
+func newAuthority(t *testing.T) *pki.Authority {
 	t.Helper()
-	a := &authority{}
-	a.cert, a.key = certify(t, nil, &x509.Certificate{
-		Subject: pkix.Name{CommonName: "CA " + randomID()}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	})
-	a.pem = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
+	a, err := pki.New()
+	if err != nil {
+		t.Fatal(err)
+	}
 	return a
 }
 
-// certify makes a certificate that by signs, or itself.
-func certify(t *testing.T, by *authority, c *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
+func issue(t *testing.T, by *pki.Authority, dir, name string, c x509.Certificate) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
+	if err := by.Issue(dir, name, c); err != nil {
 		t.Fatal(err)
 	}
-	c.SerialNumber, c.NotBefore, c.NotAfter = big.NewInt(time.Now().UnixNano()), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	if by == nil {
-		by = &authority{cert: c, key: key}
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, by.cert, key.Public(), by.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c, err = x509.ParseCertificate(der); err != nil {
-		t.Fatal(err)
-	}
-	return c, key
-}
-
-// issue writes a certificate of c and its key to dir, as NAME.crt and NAME.key.
-func (a *authority) issue(t *testing.T, dir, name string, c x509.Certificate) {
-	t.Helper()
-	c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}
-	cert, key := certify(t, a, &c)
-	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, name+".crt"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}))
-	write(t, filepath.Join(dir, name+".key"), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}))
 }
 
 func write(t *testing.T, path string, content []byte) {
@@ -80,8 +42,8 @@ func write(t *testing.T, path string, content []byte) {
 	}
 }
 
-// pki is what the API server and its clients identify themselves by, on disk.
-type pki struct {
+// identities are what the API server and its clients identify themselves by, on disk.
+type identities struct {
 	server, clients string // directories
 	tokens          []byte // of the cluster itself
 }
@@ -92,7 +54,7 @@ var (
 )
 
 // allow makes token the one that the API server accepts after its next start.
-func (p *pki) allow(t *testing.T, token string) {
+func (p *identities) allow(t *testing.T, token string) {
 	t.Helper()
 	line := []byte(token + `,by-token,by-token,"system:masters"` + "\n")
 	write(t, filepath.Join(p.server, "tokens.csv"), append(p.tokens[:len(p.tokens):len(p.tokens)], line...))
@@ -103,15 +65,15 @@ func (p *pki) allow(t *testing.T, token string) {
 // has to notice is that nothing comes through it any more.
 func TestCredentialsRotate(t *testing.T) {
 	first, second := newAuthority(t), newAuthority(t)
-	p := &pki{server: t.TempDir(), clients: t.TempDir()}
+	p := &identities{server: t.TempDir(), clients: t.TempDir()}
 	inServer := func(name string) string { return filepath.Join(p.server, name) }
 	inClients := func(name string) string { return filepath.Join(p.clients, name) }
 	if err := os.Mkdir(inServer("certs"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	write(t, inServer("certs/apiserver.crt"), append(first.pem, second.pem...)) // for the test's own clients
-	write(t, inServer("clients-ca.crt"), first.pem)
-	first.issue(t, p.server, "serving", servingCert)
+	write(t, inServer("certs/apiserver.crt"), slices.Concat(first.PEM(), second.PEM())) // for the test's own clients
+	write(t, inServer("clients-ca.crt"), first.PEM())
+	issue(t, first, p.server, "serving", servingCert)
 	c := cluster.Start(t, cluster.Options{Dir: p.server, ExtraAPIServerArgs: []string{
 		"--tls-cert-file=" + inServer("serving.crt"), "--tls-private-key-file=" + inServer("serving.key"),
 		"--client-ca-file=" + inServer("clients-ca.crt"),
@@ -135,9 +97,9 @@ func TestCredentialsRotate(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	write(t, inClients("ca.crt"), first.pem)
+	write(t, inClients("ca.crt"), first.PEM())
 	write(t, inClients("token"), []byte("token-1\n"))
-	first.issue(t, p.clients, "client", adminCert)
+	issue(t, first, p.clients, "client", adminCert)
 	d := &dialer{}
 	connect := func(opts client.ConnectionOptions) client.Connection {
 		t.Helper()
@@ -169,14 +131,14 @@ func TestCredentialsRotate(t *testing.T) {
 		do   func(*testing.T)
 	}{
 		{"certificate of the server", func(t *testing.T) {
-			second.issue(t, p.server, "serving", servingCert)
+			issue(t, second, p.server, "serving", servingCert)
 			restart()
-			write(t, inClients("ca.crt"), second.pem)
+			write(t, inClients("ca.crt"), second.PEM())
 		}},
 		{"certificate of the client", func(t *testing.T) {
-			write(t, inServer("clients-ca.crt"), second.pem)
+			write(t, inServer("clients-ca.crt"), second.PEM())
 			restart()
-			second.issue(t, p.clients, "client", adminCert)
+			issue(t, second, p.clients, "client", adminCert)
 		}},
 		{"token", func(t *testing.T) {
 			p.allow(t, "token-2")

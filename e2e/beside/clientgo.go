@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
@@ -28,27 +30,47 @@ func ClientGo(kinds []Kind, opts Options) (*Side, error) {
 		return nil, err
 	}
 	s.idle = hc.CloseIdleConnections
-	clients, err := kubernetes.NewForConfigAndClient(config, hc)
-	if err != nil {
-		return nil, err
-	}
-	untyped, err := dynamic.NewForConfigAndClient(config, hc)
-	if err != nil {
-		return nil, err
-	}
 	var factories []starter
 	for _, namespace := range everywhere(opts.Namespaces) {
-		f := informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithNamespace(namespace))
-		d := dynamicinformer.NewFilteredDynamicSharedInformerFactory(untyped, 0, namespace, nil)
-		factories = append(factories, f, d)
+		f, err := newFactories(config, hc, namespace)
+		if err != nil {
+			return nil, err
+		}
+		factories = append(factories, f.typed, f.dynamic, f.metadata)
 		for _, k := range kinds {
-			if err := s.add(k, namespace, f, d); err != nil {
+			if err := s.add(k, namespace, f); err != nil {
 				return nil, err
 			}
 		}
 	}
 	s.run = func(ctx context.Context) error { return runFactories(ctx, factories) }
 	return s, nil
+}
+
+// factoriesOf are those of one namespace, one for each Way.
+type factoriesOf struct {
+	typed    informers.SharedInformerFactory
+	dynamic  dynamicinformer.DynamicSharedInformerFactory
+	metadata metadatainformer.SharedInformerFactory
+}
+
+func newFactories(config *rest.Config, hc *http.Client, namespace string) (f factoriesOf, err error) {
+	clients, err := kubernetes.NewForConfigAndClient(config, hc)
+	if err != nil {
+		return f, err
+	}
+	untyped, err := dynamic.NewForConfigAndClient(config, hc)
+	if err != nil {
+		return f, err
+	}
+	meta, err := metadata.NewForConfigAndClient(config, hc)
+	if err != nil {
+		return f, err
+	}
+	f.typed = informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithNamespace(namespace))
+	f.dynamic = dynamicinformer.NewFilteredDynamicSharedInformerFactory(untyped, 0, namespace, nil)
+	f.metadata = metadatainformer.NewFilteredSharedInformerFactory(meta, 0, namespace, nil)
+	return f, nil
 }
 
 // starter is what both types of factory have.
@@ -68,24 +90,27 @@ func runFactories(ctx context.Context, factories []starter) error {
 	return nil
 }
 
-func (s *Side) add(k Kind, namespace string, f informers.SharedInformerFactory, d dynamicinformer.DynamicSharedInformerFactory) error {
+func (s *Side) add(k Kind, namespace string, f factoriesOf) error {
 	c := &clientGoInformer{kind: k, namespace: namespace}
-	if k.Dynamic {
-		c.inf = d.ForResource(k.GVR).Informer()
-	} else {
-		generic, err := f.ForResource(k.GVR)
+	switch k.Way {
+	case Dynamic:
+		c.inf = f.dynamic.ForResource(k.GVR).Informer()
+	case Metadata:
+		c.inf = f.metadata.ForResource(k.GVR).Informer()
+	default:
+		generic, err := f.typed.ForResource(k.GVR)
 		if err != nil {
 			return err
 		}
 		c.inf = generic.Informer()
 	}
 	s.caches = append(s.caches, c)
-	return c.inf.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { c.note(err) })
+	return c.inf.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { c.Note(err) })
 }
 
 // clientGoInformer is a shared informer.
 type clientGoInformer struct {
-	complaint
+	Complaints
 	kind      Kind
 	namespace string
 	inf       cache.SharedIndexInformer

@@ -23,11 +23,23 @@ type Kind struct {
 	Name string
 	// Body is what an object has beside its type and metadata.
 	Body map[string]any
-	// Dynamic says that client-go caches it by its dynamic client.
-	Dynamic bool
+	// Way is the client with which client-go caches it.
+	Way Way
 
 	kinform func(k Kind, conn client.Connection, namespace string) (kinformCache, error)
 }
+
+// Way is a client of client-go.
+type Way uint8
+
+const (
+	// Clientset has Go types.
+	Clientset Way = iota
+	// Dynamic has maps.
+	Dynamic
+	// Metadata has nothing but metadata.
+	Metadata
+)
 
 // Path is that of an object, or of a collection if name is empty; an empty namespace means all of them.
 func (k Kind) Path(namespace, name string) string {
@@ -81,7 +93,7 @@ func BuiltIn() []Kind {
 // Custom returns a kind that has no Go type.
 func Custom(gvr schema.GroupVersionResource, name string, body map[string]any) Kind {
 	k := typed[*unstructured.Unstructured](gvr, name, body)
-	k.Dynamic = true
+	k.Way = Dynamic
 	return k
 }
 

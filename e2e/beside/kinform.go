@@ -60,7 +60,7 @@ func everywhere(namespaces []string) []string {
 
 // kinformInformer is an informer of T with default options.
 type kinformInformer[T metav1.Object] struct {
-	complaint
+	Complaints
 	kind      Kind
 	namespace string
 	inf       *informer.Informer[Key, T]
@@ -72,7 +72,7 @@ func newKinformCache[T metav1.Object](k Kind, conn client.Connection, namespace 
 		return nil, err
 	}
 	c := &kinformInformer[T]{kind: k, namespace: namespace}
-	c.inf, err = informer.New(source, store.ObjectKey, informer.Options[T]{OnError: c.note})
+	c.inf, err = informer.New(source, store.ObjectKey, informer.Options[T]{OnError: c.Note})
 	return c, err
 }
 

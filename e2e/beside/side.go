@@ -17,8 +17,9 @@ type Key = types.NamespacedName
 
 // Cache is one informer of a side. Its methods may be called from any goroutine.
 type Cache interface {
-	// Kind is what the cache holds, and Namespace where; empty means everywhere.
+	// Kind is what the cache holds.
 	Kind() Kind
+	// Namespace is where it looks. Empty means everywhere.
 	Namespace() string
 	// Version returns the resourceVersion of the object under key, or "" if there is none.
 	Version(key Key) string
@@ -51,6 +52,12 @@ type Side struct {
 
 	cancel context.CancelFunc
 	ended  chan error
+}
+
+// NewSide returns a side of caches that run keeps right until its context is done. It calls idle after that, to close
+// idle connections.
+func NewSide(name string, caches []Cache, run func(ctx context.Context) error, idle func()) *Side {
+	return &Side{name: name, caches: caches, run: run, idle: idle, requests: new(atomic.Int64)}
 }
 
 // Name returns the name of the library.
@@ -132,15 +139,16 @@ func (c counting) CloseIdleConnections() {
 	(&http.Client{Transport: c.through}).CloseIdleConnections()
 }
 
-// complaint is the last error of an informer.
-type complaint struct {
+// Complaints remembers the last error of an informer. The zero value has none.
+type Complaints struct {
 	mu    sync.Mutex
 	last  error
 	at    time.Time
 	count int
 }
 
-func (c *complaint) note(err error) {
+// Note adds an error.
+func (c *Complaints) Note(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last, c.at = err, time.Now()
@@ -148,7 +156,7 @@ func (c *complaint) note(err error) {
 }
 
 // Why implements Cache.
-func (c *complaint) Why() string {
+func (c *Complaints) Why() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.last == nil {

@@ -79,11 +79,11 @@ func start(ctx context.Context, bin Binaries, opts Options) (_ *Cluster, err err
 	}
 	c.Etcd = &Process{
 		name: "etcd", path: bin.Etcd, logPath: filepath.Join(c.dir, "etcd.log"), ready: c.etcdReady,
-		args: append(etcdArgs(c.dir, c.etcdURL, "http://127.0.0.1:"+ports[1]), opts.ExtraEtcdArgs...),
+		args: etcdArgs(c.dir, c.etcdURL, "http://127.0.0.1:"+ports[1]), extra: opts.ExtraEtcdArgs,
 	}
 	c.APIServer = &Process{
 		name: "kube-apiserver", path: bin.APIServer, logPath: filepath.Join(c.dir, "kube-apiserver.log"), ready: c.apiReady,
-		args: append(apiServerArgs(c.dir, c.etcdURL, ports[2]), opts.ExtraAPIServerArgs...),
+		args: apiServerArgs(c.dir, c.etcdURL, ports[2]), extra: opts.ExtraAPIServerArgs,
 	}
 	if err := c.Etcd.Start(ctx); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,8 +23,8 @@ const (
 	probeLimit = 5 * time.Second
 )
 
-// Process is a server program that can be started over and over: always with the same arguments, at the same address,
-// on the same data and with the same log file. Its methods may be called from any goroutine.
+// Process is a server program that can be started over and over: at the same address, on the same data and with the same
+// log file. Its methods may be called from any goroutine.
 type Process struct {
 	name    string // set once
 	path    string // set once
@@ -32,7 +33,8 @@ type Process struct {
 	ready   func(ctx context.Context) error // asks once; nil error means ready
 
 	mu      sync.Mutex
-	current *run // nil when not started, or when ended on request
+	extra   []string // follow args
+	current *run     // nil when not started, or when ended on request
 }
 
 // run is one life of a Process.
@@ -59,7 +61,14 @@ func (p *Process) Start(ctx context.Context) error {
 	return nil
 }
 
-// Restart is Stop, if the program runs, and Start. Options.ExtraAPIServerArgs stay as they were.
+// SetExtraArgs replaces the extra arguments of Options, from the next start on.
+func (p *Process) SetExtraArgs(args ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.extra = slices.Clone(args)
+}
+
+// Restart is Stop, if the program runs, and Start.
 func (p *Process) Restart(ctx context.Context) error {
 	if err := p.Stop(ctx); err != nil {
 		return err
@@ -175,7 +184,7 @@ func (p *Process) launch() (*run, error) {
 		return nil, err
 	}
 	defer log.Close() // the child has its own descriptor
-	cmd := exec.Command(p.path, p.args...)
+	cmd := exec.Command(p.path, slices.Concat(p.args, p.extra)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = childAttr()
 	r := &run{cmd: cmd, done: make(chan struct{})}

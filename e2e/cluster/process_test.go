@@ -84,6 +84,22 @@ func TestProcessLives(t *testing.T) {
 	}
 }
 
+func TestProcessSetExtraArgs(t *testing.T) {
+	p, _ := fake(t, "serves")
+	modeAndAddress := p.args[1:]
+	p.args = p.args[:1]
+	for life, mode := range []string{"serves", "deaf"} {
+		p.SetExtraArgs(mode, modeAndAddress[1])
+		if err := p.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		p.Kill()
+		if log := p.LogTail(100); strings.Count(log, "fake server") != life+1 || !strings.HasSuffix(log, "in mode "+mode) {
+			t.Errorf("life %d was to be in mode %s:\n%s", life, mode, log)
+		}
+	}
+}
+
 func TestProcessEndsByItself(t *testing.T) {
 	p, url := fake(t, "serves")
 	if err := p.Start(t.Context()); err != nil {

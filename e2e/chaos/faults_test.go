@@ -1,0 +1,350 @@
+package chaos_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"syscall"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/e2e/cluster"
+	"github.com/kinform/kinform/e2e/oracle"
+	"github.com/kinform/kinform/e2e/proxy"
+)
+
+// fault is something that breaks.
+type fault struct {
+	name string
+	// do breaks it, mends it after about the time given, and returns when the server is reachable and right.
+	do func(ctx context.Context, c *chaos, length time.Duration) error
+}
+
+func allFaults() []fault {
+	return []fault{
+		{"connections cut by FIN", cut(proxy.FIN)},
+		{"connections cut by RST", cut(proxy.RST)},
+		{"reset in mid-body", ends(proxy.RST)},
+		{"truncated", ends(proxy.FIN)},
+		{"connections reset at once", network(proxy.Fault{End: proxy.RST})},
+		{"connections refused", refused},
+		{"black hole", network(proxy.Fault{Swallow: true})},
+		{"trickle", network(proxy.Fault{Piece: 200, Delay: 5 * time.Millisecond})},
+		{"delay", network(proxy.Fault{Delay: 150 * time.Millisecond})},
+		{"SIGKILL of kube-apiserver", killed(func(c *cluster.Cluster) []*cluster.Process { return []*cluster.Process{c.APIServer} })},
+		{"SIGKILL of etcd", killed(func(c *cluster.Cluster) []*cluster.Process { return []*cluster.Process{c.Etcd} })},
+		{"SIGKILL of both", killed(func(c *cluster.Cluster) []*cluster.Process { return []*cluster.Process{c.Etcd, c.APIServer} })},
+		{"SIGSTOP of kube-apiserver", stopped(func(c *cluster.Cluster) *cluster.Process { return c.APIServer })},
+		{"SIGSTOP of etcd", stopped(func(c *cluster.Cluster) *cluster.Process { return c.Etcd })},
+		{"compaction unseen", compacted(false)},
+		{"compaction and restart unseen", compacted(true)},
+		{"serving certificate replaced", certificate},
+		{"authority replaced", authority},
+		{"token replaced", token},
+		{"server without watch cache", flags("--watch-cache=false")},
+		{"server without streaming lists", flags("--feature-gates=WatchList=false")},
+		{"server with short watches", flags("--min-request-timeout=2")},
+		{"server that sends clients away", flags("--goaway-chance=0.02")},
+		{"rights taken", rights},
+		{"429 by priority and fairness", tooMany},
+	}
+}
+
+func cut(how proxy.End) func(context.Context, *chaos, time.Duration) error {
+	return func(_ context.Context, c *chaos, _ time.Duration) error {
+		for _, l := range c.lanes {
+			l.proxy.Cut(how)
+		}
+		return nil
+	}
+}
+
+// network has the proxies do f for a time.
+func network(f proxy.Fault) func(context.Context, *chaos, time.Duration) error {
+	return func(ctx context.Context, c *chaos, length time.Duration) error {
+		c.set(f)
+		defer c.set(proxy.Fault{})
+		return sleep(ctx, length)
+	}
+}
+
+// ends has each connection end after some thousand bytes from the server.
+func ends(how proxy.End) func(context.Context, *chaos, time.Duration) error {
+	return func(ctx context.Context, c *chaos, length time.Duration) error {
+		return network(proxy.Fault{End: how, After: 1 + c.random.Int64N(60_000)})(ctx, c, length)
+	}
+}
+
+func refused(ctx context.Context, c *chaos, length time.Duration) error {
+	c.refuse()
+	return errors.Join(sleep(ctx, length), c.listen())
+}
+
+// killed has servers end by SIGKILL, and start again in the order given.
+func killed(which func(*cluster.Cluster) []*cluster.Process) func(context.Context, *chaos, time.Duration) error {
+	return func(ctx context.Context, c *chaos, length time.Duration) error {
+		for _, p := range which(c.world.cluster) {
+			p.Kill()
+		}
+		if err := sleep(ctx, length); err != nil {
+			return err
+		}
+		for _, p := range which(c.world.cluster) {
+			if err := p.Start(ctx); err != nil {
+				return err
+			}
+		}
+		return c.ready(ctx)
+	}
+}
+
+// stopped has a server stand still.
+func stopped(which func(*cluster.Cluster) *cluster.Process) func(context.Context, *chaos, time.Duration) error {
+	return func(ctx context.Context, c *chaos, length time.Duration) error {
+		pid := which(c.world.cluster).PID()
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			return fmt.Errorf("SIGSTOP: %w", err)
+		}
+		err := sleep(ctx, length)
+		if e := syscall.Kill(pid, syscall.SIGCONT); e != nil {
+			return fmt.Errorf("SIGCONT: %w", e)
+		}
+		return errors.Join(err, c.ready(ctx))
+	}
+}
+
+// compacted has etcd forget what was written while connections were refused, and the API server too if it restarts.
+func compacted(restart bool) func(context.Context, *chaos, time.Duration) error {
+	return func(ctx context.Context, c *chaos, length time.Duration) error {
+		c.refuse()
+		err := func() error {
+			if err := sleep(ctx, length); err != nil {
+				return err
+			}
+			_, rv, err := oracle.List[metav1.PartialObjectMetadata](ctx, c.world.server, secrets.Path("", ""), metav1.ListOptions{Limit: 1})
+			if err != nil {
+				return err
+			}
+			if err := c.world.cluster.Compact(ctx, rv); err != nil {
+				return err
+			}
+			if restart {
+				return c.restart(ctx)
+			}
+			return nil
+		}()
+		return errors.Join(err, c.listen())
+	}
+}
+
+func certificate(ctx context.Context, c *chaos, _ time.Duration) error {
+	if err := c.world.certify(); err != nil {
+		return err
+	}
+	return c.restart(ctx)
+}
+
+// authority has another authority sign the server's certificate, and tells the clients so only after a time.
+func authority(ctx context.Context, c *chaos, length time.Duration) error {
+	w := c.world
+	w.authorities[0], w.authorities[1] = w.authorities[1], w.authorities[0]
+	if err := certificate(ctx, c, 0); err != nil {
+		return err
+	}
+	if err := sleep(ctx, length); err != nil {
+		return err
+	}
+	return write(w.file("ca.crt"), w.authorities[0].PEM())
+}
+
+// token has the server accept another token only, and tells the clients so after a time.
+func token(ctx context.Context, c *chaos, length time.Duration) error {
+	w := c.world
+	w.token++
+	if err := w.allow(); err != nil {
+		return err
+	}
+	if err := c.restart(ctx); err != nil {
+		return err
+	}
+	if err := sleep(ctx, length); err != nil {
+		return err
+	}
+	return write(w.file("token"), []byte(w.bearer()))
+}
+
+// flags restarts the API server with a flag, which it keeps until a later fault of the same type.
+func flags(more ...string) func(context.Context, *chaos, time.Duration) error {
+	return func(ctx context.Context, c *chaos, _ time.Duration) error {
+		c.world.cluster.APIServer.SetExtraArgs(c.world.flags(more...)...)
+		return c.restart(ctx)
+	}
+}
+
+// rights takes the informers' right to read, ends their watches, and gives it back.
+func rights(ctx context.Context, c *chaos, length time.Duration) error {
+	if err := c.world.server.Delete(ctx, rbacPath+"/clusterrolebindings/"+roleName); err != nil {
+		return err
+	}
+	if err := c.answers(ctx, http.StatusForbidden); err != nil {
+		return err
+	}
+	_ = cut(proxy.RST)(ctx, c, 0)
+	if err := sleep(ctx, length); err != nil {
+		return err
+	}
+	if err := c.world.grant(ctx); err != nil {
+		return err
+	}
+	return c.answers(ctx, http.StatusOK)
+}
+
+const (
+	flowPath  = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
+	levelPath = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"
+)
+
+// tooMany leaves no seat, or one, to the requests of the informers, and ends their watches.
+func tooMany(ctx context.Context, c *chaos, length time.Duration) error {
+	seats := c.random.IntN(2)
+	level := map[string]any{
+		"metadata": map[string]any{"name": "chaos"},
+		"spec": map[string]any{"type": "Limited", "limited": map[string]any{
+			"nominalConcurrencyShares": seats, "lendablePercent": 0, "borrowingLimitPercent": 0, "limitResponse": map[string]any{"type": "Reject"},
+		}},
+	}
+	all := []string{"*"}
+	flow := map[string]any{
+		"metadata": map[string]any{"name": "chaos"},
+		"spec": map[string]any{
+			"priorityLevelConfiguration": map[string]any{"name": "chaos"}, "matchingPrecedence": 2,
+			"rules": []any{map[string]any{
+				"subjects":      []any{map[string]any{"kind": "User", "user": map[string]any{"name": user}}},
+				"resourceRules": []any{map[string]any{"verbs": all, "apiGroups": all, "resources": all, "clusterScope": true, "namespaces": all}},
+			}},
+		},
+	}
+	if _, err := oracle.Create(ctx, c.world.server, levelPath, &level); err != nil {
+		return err
+	}
+	if _, err := oracle.Create(ctx, c.world.server, flowPath, &flow); err != nil {
+		return err
+	}
+	if seats == 0 {
+		if err := c.answers(ctx, http.StatusTooManyRequests); err != nil {
+			return err
+		}
+	}
+	_ = cut(proxy.RST)(ctx, c, 0)
+	if err := sleep(ctx, length); err != nil {
+		return err
+	}
+	if err := c.world.server.Delete(ctx, flowPath+"/chaos"); err != nil {
+		return err
+	}
+	if err := c.world.server.Delete(ctx, levelPath+"/chaos"); err != nil {
+		return err
+	}
+	return c.answers(ctx, http.StatusOK)
+}
+
+func (c *chaos) set(f proxy.Fault) {
+	for _, l := range c.lanes {
+		l.proxy.Set(f)
+	}
+}
+
+func (c *chaos) refuse() {
+	for _, l := range c.lanes {
+		l.proxy.Refuse()
+	}
+}
+
+func (c *chaos) listen() error {
+	var errs []error
+	for _, l := range c.lanes {
+		errs = append(errs, l.proxy.Listen())
+	}
+	return errors.Join(errs...)
+}
+
+// restart ends the API server in order, or not, and starts it again.
+func (c *chaos) restart(ctx context.Context) error {
+	if c.random.IntN(2) == 0 {
+		c.world.cluster.APIServer.Kill()
+	}
+	if err := c.world.cluster.APIServer.Restart(ctx); err != nil {
+		return err
+	}
+	return c.ready(ctx)
+}
+
+// ready waits until the API server calls itself ready and serves the custom resource.
+func (c *chaos) ready(ctx context.Context) error {
+	return until(ctx, func() error {
+		if err := c.world.server.Do(ctx, http.MethodGet, "/readyz", nil, nil); err != nil {
+			return err
+		}
+		_, _, err := oracle.List[metav1.PartialObjectMetadata](ctx, c.world.server, gadgets.Path("", ""), metav1.ListOptions{Limit: 1})
+		return err
+	})
+}
+
+// answers waits until the server answers the informers' user with that code.
+func (c *chaos) answers(ctx context.Context, code int) error {
+	token, err := os.ReadFile(c.world.file("token"))
+	if err != nil {
+		return err
+	}
+	hc := c.world.cluster.HTTPClientAs(string(token))
+	return until(ctx, func() error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.world.server.URL+secrets.Path("", "")+"?limit=1", nil)
+		if err != nil {
+			return err
+		}
+		resp, err := hc.Do(req)
+		if err != nil {
+			return err
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != code {
+			return fmt.Errorf("the server answers %s", resp.Status)
+		}
+		return nil
+	})
+}
+
+// until tries again every 10 ms.
+func until(ctx context.Context, try func() error) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// upTo returns a time of at most d and at least a tenth of it.
+func upTo(random *rand.Rand, d time.Duration) time.Duration {
+	return d/10 + time.Duration(random.Int64N(int64(d-d/10)+1))
+}
