@@ -78,8 +78,16 @@ func (i *Informer[K, T]) end(l *listener[K, T]) {
 	l.takeBack()
 	if l.leaving {
 		i.forget(l)
+		l.letGo()
 	}
 	l.reg.cease()
+}
+
+// letGo drops what was still to be given to a handler that was removed: its Registration may
+// be kept for long. Called by the goroutine that owns l, or when none does.
+func (l *listener[K, T]) letGo() {
+	l.found, l.rest, l.current = nil, nil, nil
+	l.cursor.Leave()
 }
 
 // takeBack makes an event on which the filter panicked one that was not given: the handler

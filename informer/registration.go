@@ -163,5 +163,6 @@ func (i *Informer[K, T]) remove(l *listener[K, T], drain bool) {
 	}
 	if !l.active {
 		i.forget(l)
+		l.letGo()
 	}
 }

@@ -17,16 +17,18 @@ type Cursor[E any] struct {
 	taken int // events that the last Next returned
 
 	block  atomic.Pointer[block[E]] // moved by the reader; nil once the cursor is closed
-	read   atomic.Uint64            // position: events that are done with
+	read   place                    // events that are done with; asked with the log's mu held
 	last   atomic.Uint64            // position to end at, and one more; 0 for none
 	woken  atomic.Bool              // Wake was called, and Next has not returned for it
 	parked atomic.Bool              // the reader waits for wake, or is about to
 	wake   chan struct{}
+
+	left bool // guarded by the log's mu: the cursor is closed, and its reader has no run
 }
 
 // Next waits for published events and returns a run of them. The run is shared with other
 // cursors, so it must not be written to. It is done with, and may not be read any more, at
-// the next call; closing the cursor leaves it readable. Next returns [ErrClosed], or nothing
+// the next call, or at Leave; closing the cursor leaves it readable. Next returns [ErrClosed], or nothing
 // if there are no events but somebody called Wake since it last returned nothing.
 func (c *Cursor[E]) Next() ([]E, error) {
 	for {
@@ -47,6 +49,7 @@ func (c *Cursor[E]) TryNext() ([]E, error) {
 	c.done()
 	b := c.at()
 	if b == nil {
+		c.Leave()
 		return nil, ErrClosed
 	}
 	return c.take(b), nil
@@ -70,7 +73,7 @@ func (c *Cursor[E]) at() *block[E] {
 // ended reports whether the cursor was told to finish and has.
 func (c *Cursor[E]) ended() bool {
 	last := c.last.Load()
-	return last != 0 && c.read.Load() >= last-1
+	return last != 0 && c.read.at() >= last-1
 }
 
 // Finish makes the cursor end where the log is now: Next returns what is published, and
@@ -94,7 +97,7 @@ func (c *Cursor[E]) take(b *block[E]) []E {
 		}
 		if c.from < n {
 			if last := c.last.Load(); last != 0 {
-				if n = min(n, c.from+int(int64(last-1-c.read.Load()))); n <= c.from {
+				if n = min(n, c.from+int(int64(last-1-c.read.at()))); n <= c.from {
 					return nil // told to finish just now
 				}
 			}
@@ -119,7 +122,9 @@ func (c *Cursor[E]) take(b *block[E]) []E {
 func (c *Cursor[E]) park() {
 	c.parked.Store(true)
 	if !c.awake() {
+		c.log.idle()
 		<-c.wake
+		c.log.busy.Add(1)
 	}
 	c.parked.Store(false)
 }
@@ -140,31 +145,33 @@ func (c *Cursor[E]) unpark() {
 	}
 }
 
-// done counts the last run as read and tells who waits for that. The order matters, see
-// lagging: read is moved before awaited is looked at.
+// done counts the last run as read and tells a writer that waits for that.
 func (c *Cursor[E]) done() {
 	if c.taken == 0 {
 		return
 	}
-	c.read.Add(uint64(c.taken))
+	awaited := c.read.advance(c.taken)
 	c.taken = 0
-	if c.log.awaited.Load() {
+	if awaited {
 		c.log.mu.Lock()
+		defer c.log.mu.Unlock()
+		c.read.answered()
 		c.log.moved()
-		c.log.mu.Unlock()
 	}
 }
 
 // Read returns the log's position up to which the cursor is done.
-func (c *Cursor[E]) Read() uint64 { return c.read.Load() }
+func (c *Cursor[E]) Read() uint64 { return c.read.at() }
 
 // Position is Read once the reader is done with the last run. The reader's.
-func (c *Cursor[E]) Position() uint64 { return c.read.Load() + uint64(c.taken) }
+func (c *Cursor[E]) Position() uint64 { return c.read.at() + uint64(c.taken) }
 
 // Lag returns the number of events that are published and that the cursor is not done
 // with, up to where it is to finish.
-func (c *Cursor[E]) Lag() uint64 {
-	read := c.read.Load() // first, so that the position is not behind it
+func (c *Cursor[E]) Lag() uint64 { return c.lagAt(c.read.at()) }
+
+// lagAt is Lag at a position that the cursor had before the call: the log's is not behind it.
+func (c *Cursor[E]) lagAt(read uint64) uint64 {
 	end := c.log.position.Load()
 	if last := c.last.Load(); last != 0 {
 		end = min(end, last-1)
@@ -173,21 +180,41 @@ func (c *Cursor[E]) Lag() uint64 {
 }
 
 // Close ends the cursor: Next returns ErrClosed from now on, and nobody waits for the
-// cursor any more. It keeps no events, except for the reader's last run. Closing again
-// does nothing.
-func (c *Cursor[E]) Close() { c.close() }
-
-// close reports whether the cursor was open.
-func (c *Cursor[E]) close() bool {
+// cursor any more. It keeps no events, except for the reader's last run: until Leave, or
+// until Next has returned ErrClosed, the log keeps those that share a block with it, which
+// are 256 at most. Closing again does nothing.
+func (c *Cursor[E]) Close() {
 	if c.block.Swap(nil) == nil {
-		return false
+		return
 	}
+	c.log.mu.Lock()
+	defer c.log.mu.Unlock()
+	c.log.drop(c)
+}
+
+// drop takes off a cursor that was just closed. Called with mu held.
+func (l *Log[E]) drop(c *Cursor[E]) {
+	l.cursors = slices.DeleteFunc(l.cursors, func(other *Cursor[E]) bool { return other == c })
+	if !c.left {
+		l.leaving = append(l.leaving, c)
+	}
+	l.moved()
+	c.unpark()
+}
+
+// Leave closes the cursor for its reader, who is done with the last run. Only the reader may
+// call it, or whoever knows that there is none any more. Leaving again does nothing.
+func (c *Cursor[E]) Leave() {
+	c.done()
+	c.Close()
 	l := c.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.cursors = slices.DeleteFunc(l.cursors, func(other *Cursor[E]) bool { return other == c })
-	l.left = true
-	l.moved()
-	c.unpark()
-	return true
+	if c.left {
+		return
+	}
+	c.left = true
+	l.leaving = slices.DeleteFunc(l.leaving, func(other *Cursor[E]) bool { return other == c })
+	l.busy.Add(-1)
+	l.sweep()
 }

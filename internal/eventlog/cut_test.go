@@ -85,7 +85,7 @@ func TestLooseCursor(t *testing.T) {
 		l.Append(i)
 	}
 	l.Publish()
-	if l.Lags(0) || l.WaitLag(never, 0) != nil {
+	if l.Lagging(0) != nil || l.WaitLag(never, 0) != nil {
 		t.Error("a loose cursor is waited for")
 	}
 	if rest, _, cut := l.Cut(c, 1000); cut {

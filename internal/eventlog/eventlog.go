@@ -1,19 +1,20 @@
 // Package eventlog is an append-only log that one writer shares with many readers. An
 // event is stored once, however many cursors read it, and is garbage soon after the last
-// of them has passed it: at the next Publish, or when all have left its block. A cursor
-// that lags keeps what it has not read.
+// of them has passed it: at the next Publish, when all have left its block, or when all wait
+// for more. A cursor that lags keeps what it has not read.
 //
 // # Concurrency
 //
 // Append, Publish and NewCursor are for one goroutine at a time, the writer. A cursor's
 // Next is for one goroutine at a time, its reader. All other methods are for any.
 //
-// Events go from the writer to a reader without a lock; only who has nothing to do is
-// waited for and woken. Both kinds of waiting rest on the same argument: whoever is about
-// to wait first says so, in an atomic, and then looks once more; whoever has news first
-// makes it visible, in an atomic, and then looks who waits. Go's atomics are sequentially
-// consistent, so that at least one of the two sees the other, and no wake-up is lost. One
-// too many may come, which is why who is woken always looks again.
+// Events go from the writer to a reader without a lock; only a side that has nothing to do
+// waits and is woken. A reader that is about to wait first says so, in an atomic, and then
+// looks once more; the writer first makes its news visible, in an atomic, and then looks which
+// readers wait. Go's atomics are sequentially consistent, so that at least one of the two sees
+// the other, and no wake-up is lost. The other way round, a writer that waits for a reader asks
+// in the very word that the reader moves (place). A wake-up too many may come, which is why
+// a side that is woken always looks again.
 package eventlog
 
 import (
@@ -43,18 +44,18 @@ func newBlock[E any](start uint64, n int) *block[E] {
 // Log is the writer's side. The zero value is an empty log.
 type Log[E any] struct {
 	// Owned by the writer.
-	tail        *block[E] // nil if there was no cursor lately
+	tail        *block[E] // nil if there was no cursor lately; set with mu held
 	used        int       // events in tail, published or not
-	cleared     int       // events of tail that all cursors had passed, and are gone
 	unpublished uint64
 
 	position atomic.Uint64
+	busy     atomic.Int64 // cursors that were not left and whose readers do not wait in Next
 
 	mu       sync.Mutex
 	cursors  []*Cursor[E]  // open ones
-	left     bool          // a cursor was closed that may have a run in tail, to be read on
+	leaving  []*Cursor[E]  // closed ones whose readers may have a run in tail
+	cleared  int           // events of tail that are gone, since all readers had passed them
 	caughtUp chan struct{} // closed when a cursor moved or left; nil while nobody waits
-	awaited  atomic.Bool   // caughtUp is not nil
 }
 
 // NewCursor returns a cursor that reads what is appended from now on. What was appended
@@ -68,11 +69,12 @@ func (l *Log[E]) NewLooseCursor() *Cursor[E] { return l.open(true) }
 func (l *Log[E]) open(loose bool) *Cursor[E] {
 	l.Publish()
 	if l.tail == nil {
-		l.tail = newBlock[E](l.position.Load(), firstBlock)
+		l.setTail(newBlock[E](l.position.Load(), firstBlock))
 	}
 	c := &Cursor[E]{log: l, loose: loose, from: l.used, wake: make(chan struct{}, 1)}
 	c.block.Store(l.tail)
-	c.read.Store(l.position.Load())
+	c.read.set(l.position.Load())
+	l.busy.Add(1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cursors = append(l.cursors, c)
@@ -108,10 +110,10 @@ func (l *Log[E]) grow() {
 // setTail makes b, which is empty and which no cursor has seen, or nil, the block to append
 // to. A cursor that was closed before can have no run in it, since it moves no more.
 func (l *Log[E]) setTail(b *block[E]) {
-	l.tail, l.used, l.cleared = b, 0, 0
+	l.used = 0
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.left = false
+	l.tail, l.cleared, l.leaving = b, 0, nil
 }
 
 // Publish shows what was appended and wakes the cursors that wait for it. A block that
@@ -133,18 +135,42 @@ func (l *Log[E]) Publish() {
 func (l *Log[E]) notify() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	position := l.position.Load()
-	read := position
 	for _, c := range l.cursors {
-		read = min(read, c.read.Load())
 		c.unpark()
 	}
-	passed := l.used - int(position-read) // less than zero if that is in another block
-	if passed > l.cleared && !l.left {
-		clear(l.tail.events[l.cleared:passed])
+	l.sweep()
+	return len(l.cursors) > 0
+}
+
+// sweep clears the published events of the tail that all readers are done with. Called with
+// mu held.
+func (l *Log[E]) sweep() {
+	b := l.tail
+	if b == nil {
+		return
+	}
+	end := b.start + uint64(b.published.Load())
+	for _, c := range l.cursors {
+		end = min(end, c.read.at())
+	}
+	for _, c := range l.leaving {
+		end = min(end, c.read.at())
+	}
+	// Less than zero if that is in another block.
+	if passed := int(end - b.start); passed > l.cleared {
+		clear(b.events[l.cleared:passed])
 		l.cleared = passed
 	}
-	return len(l.cursors) > 0
+}
+
+// idle notes that a reader is about to wait. The last one clears what all have passed: the
+// next Publish may be long in coming.
+func (l *Log[E]) idle() {
+	if l.busy.Add(-1) == 0 {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.sweep()
+	}
 }
 
 // Wake calls Wake on every open cursor.

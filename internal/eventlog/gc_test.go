@@ -3,7 +3,10 @@ package eventlog
 import (
 	"errors"
 	"runtime"
+	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"weak"
 )
 
@@ -64,10 +67,9 @@ func TestPassedEventsGo(t *testing.T) {
 	if alive := tr.alive(); alive > maxBlock {
 		t.Errorf("%d events alive that all cursors have passed, want a block at most", alive)
 	}
-	l.Append(nil)
 	l.Publish()
 	if alive := tr.alive(); alive > 0 {
-		t.Errorf("%d events alive after the next one", alive)
+		t.Errorf("%d events alive after the next Publish", alive)
 	}
 	runtime.KeepAlive(&l)
 	runtime.KeepAlive(a)
@@ -114,25 +116,92 @@ func TestClosedCursorPinsNothing(t *testing.T) {
 	runtime.KeepAlive(&l)
 }
 
-// A cursor that leaves delays the clearing of a block, not of those after it.
-func TestClearsAgainAfterClose(t *testing.T) {
-	var l Log[*blob]
-	c := l.NewCursor()
-	l.NewCursor().Close()
-	var tr, later tracker
-	tr.publish(&l, firstBlock)
-	drain(t, c, firstBlock)
-	if l.Publish(); l.cleared > 0 {
-		t.Fatal("cleared what the closed cursor might read")
+// Events go without another Publish once all readers wait for more.
+func TestPassedEventsGoWhenAllWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l Log[*blob]
+		var tr tracker
+		var wg sync.WaitGroup
+		quit := l.NewCursor()
+		follow := func(c *Cursor[*blob]) {
+			for {
+				if _, err := c.Next(); err != nil {
+					return
+				}
+			}
+		}
+		cursors := []*Cursor[*blob]{l.NewCursor(), l.NewCursor(), l.NewLooseCursor()}
+		for _, c := range cursors {
+			wg.Go(func() { follow(c) })
+		}
+		for _, n := range []int{1, 3, maxBlock, 5} {
+			tr.publish(&l, n)
+			synctest.Wait()
+			if quit != nil {
+				if alive := tr.alive(); alive != n {
+					t.Errorf("%d events alive with a cursor that has read none, want %d", alive, n)
+				}
+				quit.Leave()
+				quit = nil
+			}
+			if alive := tr.alive(); alive > 0 {
+				t.Errorf("%d events alive of %d that all have read", alive, n)
+			}
+		}
+		for _, c := range cursors {
+			c.Close()
+		}
+		wg.Wait()
+		if busy := l.busy.Load(); busy != 0 {
+			t.Errorf("%d cursors counted that were left", busy)
+		}
+	})
+}
+
+// A cursor that is closed keeps the run of its reader, and no more than the block, until the
+// reader is done with it.
+func TestClosedCursorKeepsRun(t *testing.T) {
+	ends := map[string]func(*Cursor[*blob]){
+		"Leave": (*Cursor[*blob]).Leave,
+		"Next":  func(c *Cursor[*blob]) { _, _ = c.Next() },
 	}
-	later.publish(&l, 1)
-	drain(t, c, 1)
-	l.Publish()
-	if alive := tr.alive() + later.alive(); alive > 0 {
-		t.Errorf("%d events kept in the block after", alive)
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			var l Log[*blob]
+			c, quits := l.NewCursor(), l.NewCursor()
+			var tr, later tracker
+			tr.publish(&l, firstBlock)
+			drain(t, c, firstBlock)
+			run, err := quits.TryNext()
+			if err != nil || len(run) != firstBlock {
+				t.Fatalf("got %d events, error %v", len(run), err)
+			}
+			quits.Close()
+			l.Publish()
+			if slices.Contains(run, nil) {
+				t.Error("events went that the reader has not left")
+			}
+			run = nil
+			end(quits)
+			if alive := tr.alive(); alive > 0 {
+				t.Errorf("%d events alive after the reader left", alive)
+			}
+			later.publish(&l, 1)
+			drain(t, c, 1)
+			l.Publish()
+			if alive := later.alive(); alive > 0 {
+				t.Errorf("%d events alive in the block after", alive)
+			}
+			quits.Leave()
+			quits.Close()
+			if len(l.leaving) > 0 {
+				t.Error("the cursor came back")
+			}
+			runtime.KeepAlive(c)
+			runtime.KeepAlive(quits)
+			runtime.KeepAlive(&l)
+		})
 	}
-	runtime.KeepAlive(c)
-	runtime.KeepAlive(&l)
 }
 
 // A log without cursors keeps nothing.

@@ -1,16 +1,13 @@
 package eventlog
 
-import (
-	"context"
-	"slices"
-)
+import "context"
 
 // WaitLag waits until no cursor has more than limit published events before it, loose
 // ones aside. An event counts until its reader is done with it. It returns ctx's error if
 // it would have to wait longer.
 func (l *Log[E]) WaitLag(ctx context.Context, limit uint64) error {
 	for {
-		moved := l.lagging(limit)
+		moved := l.Lagging(limit)
 		if moved == nil {
 			return nil
 		}
@@ -22,38 +19,23 @@ func (l *Log[E]) WaitLag(ctx context.Context, limit uint64) error {
 	}
 }
 
-// Lags reports whether WaitLag would wait.
-func (l *Log[E]) Lags(limit uint64) bool {
+// Lagging returns nil if no cursor has more than limit published events before it, loose
+// ones aside, and otherwise a channel that is closed when there is reason to look again. It
+// is the writer's.
+func (l *Log[E]) Lagging(limit uint64) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lags(limit)
-}
-
-func (l *Log[E]) lags(limit uint64) bool {
-	return slices.ContainsFunc(l.cursors, func(c *Cursor[E]) bool { return !c.loose && c.Lag() > limit })
-}
-
-// lagging returns nil if no cursor lags, and otherwise a channel that is closed when one
-// moves.
-func (l *Log[E]) lagging(limit uint64) <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.lags(limit) {
-		return nil
+	for _, c := range l.cursors {
+		// Asked only where it lags, so that most moves answer nobody.
+		if c.loose || c.Lag() <= limit || c.lagAt(c.read.ask()) <= limit {
+			continue
+		}
+		if l.caughtUp == nil {
+			l.caughtUp = make(chan struct{})
+		}
+		return l.caughtUp
 	}
-	if l.caughtUp == nil {
-		l.caughtUp = make(chan struct{})
-		l.awaited.Store(true)
-	}
-	moved := l.caughtUp
-	// The second look. A cursor that still lags by it will see awaited when it moves. One
-	// that moved between the looks may not have seen it, and may have been the last; then
-	// this is the place to tell. With an old channel, left by a wait that was given up,
-	// awaited has been set all along.
-	if !l.lags(limit) {
-		l.moved()
-	}
-	return moved
+	return nil
 }
 
 // moved tells who waits for it that a cursor moved or left. Called with mu held.
@@ -61,7 +43,6 @@ func (l *Log[E]) moved() {
 	if l.caughtUp != nil {
 		close(l.caughtUp)
 		l.caughtUp = nil
-		l.awaited.Store(false)
 	}
 }
 
@@ -71,10 +52,12 @@ func (l *Log[E]) moved() {
 // closed, up to c.Position() then. Like Append, Cut is the writer's. O(events returned).
 func (l *Log[E]) Cut(c *Cursor[E], limit uint64) (rest []E, from uint64, cut bool) {
 	l.Publish()
+	l.mu.Lock() // nothing is swept while it is copied
+	defer l.mu.Unlock()
 	// The block before the position: the reader moves its position first, so that the block
 	// begins at or before it.
 	b := c.block.Load()
-	from = c.read.Load()
+	from = c.read.at()
 	position := l.position.Load()
 	if b == nil || position-from <= limit {
 		return nil, 0, false
@@ -86,8 +69,9 @@ func (l *Log[E]) Cut(c *Cursor[E], limit uint64) (rest []E, from uint64, cut boo
 			at = end
 		}
 	}
-	if !c.close() {
-		return nil, 0, false // somebody else did, in the meantime
+	if c.block.Swap(nil) == nil {
+		return nil, 0, false // somebody else closed it in the meantime
 	}
+	l.drop(c)
 	return rest, from, true
 }
