@@ -13,8 +13,9 @@ import (
 
 const module = "github.com/kinform/kinform"
 
-// allowed says which siblings a package may import outside its tests. Packages below
-// internal/ may be imported by all and import none but each other.
+// allowed lists the siblings that each package may import outside its tests. A package below
+// a folder internal/ is not in it: such packages import only each other, and the compiler
+// says who may import them.
 var allowed = map[string][]string{
 	".":                  {"deltafifo", "index", "informer", "informer/pipeline", "queue", "reflector", "store"},
 	"client":             {"reflector"},
@@ -75,7 +76,7 @@ func checkImports(t *testing.T, path, folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	internal := strings.HasPrefix(folder, "internal/")
+	internal := isInternal(folder)
 	may, known := allowed[folder]
 	if !internal && !known {
 		t.Errorf("%s: folder %q is not in the table of import directions", path, folder)
@@ -89,7 +90,7 @@ func checkImports(t *testing.T, path, folder string) {
 		if strings.HasPrefix(imported, "k8s.io/client-go") || strings.HasPrefix(imported, "k8s.io/api/") {
 			t.Errorf("%s imports %s: only nested modules may", path, imported)
 		}
-		if !ours || strings.HasPrefix(sibling, "internal/") {
+		if !ours || isInternal(sibling) {
 			continue
 		}
 		if !slices.Contains(may, sibling) {
@@ -97,3 +98,6 @@ func checkImports(t *testing.T, path, folder string) {
 		}
 	}
 }
+
+// isInternal reports whether folder lies below a folder internal.
+func isInternal(folder string) bool { return strings.Contains("/"+folder, "/internal/") }

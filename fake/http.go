@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform/fake/internal/inprocess"
 )
 
 // errNoPath is the plain 404 of a path that belongs to no resource.
@@ -37,6 +39,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		out.fail(err)
 	}
 	out.finish()
+}
+
+// URL is a base address for [Server.Client]. Any other works as well: the client looks up no
+// name.
+const URL = "http://fake.invalid"
+
+// Client returns an HTTP client whose requests s answers in this process, without sockets,
+// watches included. It is deterministic under testing/synctest, and has no idle connections
+// to close.
+func (s *Server) Client() *http.Client {
+	return &http.Client{Transport: inprocess.Transport{Handler: s}}
 }
 
 func (s *Server) route(w *response, r *http.Request) error {

@@ -99,7 +99,7 @@ func (t *table[T]) list(m *matcher[T], q listRequest) (page[T], error) {
 	}
 	p := page[T]{meta: metav1.ListMeta{ResourceVersion: formatRV(rv)}}
 	if m.shards != nil {
-		p.meta.ShardInfo = &metav1.ShardInfo{Selector: m.shards.text}
+		p.meta.ShardInfo = &metav1.ShardInfo{Selector: m.shards.String()}
 	}
 	if m.all() && (q.limit == 0 || int64(len(found)) <= q.limit) {
 		p.items = found

@@ -3,6 +3,7 @@ package fake
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/kinform/kinform/fake/internal/shards"
 )
 
 // The fields by which every resource can be selected.
@@ -67,7 +70,7 @@ type matcher[T metav1.Object] struct {
 	labels    labels.Selector // nil matches all
 	fields    fields.Requirements
 	values    map[string]func(T) string // of fields beside name and namespace
-	shards    *shards                   // nil matches all
+	shards    *shards.Selector          // nil matches all
 }
 
 // matcher parses s, narrowed by the selectors of opts.
@@ -96,11 +99,16 @@ func (t *table[T]) matcher(s Selection, opts metav1.ListOptions) (*matcher[T], e
 	}
 	if opts.ShardSelector != "" && !t.server.lacks.sharding {
 		var err error
-		if m.shards, err = parseShards(opts.ShardSelector); err != nil {
+		if m.shards, err = shards.Parse(opts.ShardSelector); err != nil {
 			return nil, errShards(err)
 		}
 	}
 	return m, nil
+}
+
+// errShards is the API server's answer to a shardSelector that does not parse: a 500.
+func errShards(err error) error {
+	return statusError(http.StatusInternalServerError, metav1.StatusReasonUnknown, "invalid shard selector: "+err.Error())
 }
 
 func (t *table[T]) fieldValues() map[string]func(T) string {
@@ -145,7 +153,7 @@ func (m *matcher[T]) match(obj T) bool {
 	if m.labels != nil && !m.labels.Matches(labels.Set(obj.GetLabels())) {
 		return false
 	}
-	return m.shards == nil || m.shards.match(obj)
+	return m.shards == nil || m.shards.Matches(obj)
 }
 
 func (m *matcher[T]) value(obj T, field string) string {

@@ -2,10 +2,7 @@ package fake_test
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"io"
-	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -40,42 +37,6 @@ func TestClientStreamsInABubble(t *testing.T) {
 	})
 }
 
-// TestCloseEndsAWatch closes while the handler waits, and while it writes to a client
-// that does not read. The bubble fails the test if the handler stays.
-func TestCloseEndsAWatch(t *testing.T) {
-	for _, objects := range []int{0, 3000} {
-		synctest.Test(t, func(t *testing.T) {
-			s := newServer(t, fake.Options{})
-			for range objects {
-				p := newPod("a", "")
-				p.GenerateName = "p-"
-				must(fake.Create(s, p))(t)
-			}
-			resp := must(s.Client().Get(fake.URL + "/api/v1/pods?watch=true&resourceVersion=1"))(t)
-			synctest.Wait()
-			check(t, resp.Body.Close())
-			check(t, resp.Body.Close())
-			if _, err := resp.Body.Read(make([]byte, 1)); err == nil {
-				t.Error("read after close")
-			}
-		})
-	}
-}
-
-func TestContextEndsAWatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t, fake.Options{})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		r := must(http.NewRequestWithContext(ctx, "GET", fake.URL+"/api/v1/pods?watch=true", nil))(t)
-		resp := must(s.Client().Do(r))(t)
-		if _, err := io.ReadAll(resp.Body); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("ended with %v", err)
-		}
-		check(t, resp.Body.Close())
-	})
-}
-
 // sluggish takes a minute to encode.
 type sluggish struct {
 	metav1.ObjectMeta `json:"metadata"`
@@ -105,31 +66,6 @@ func TestCloseWaitsForTheHandler(t *testing.T) {
 		check(t, resp.Body.Close())
 		if !obj.encoded.Load() {
 			t.Error("Close returned while the handler was encoding")
-		}
-	})
-}
-
-// slowBody is a request body that never comes.
-type slowBody struct{ closed chan struct{} }
-
-func (b slowBody) Read([]byte) (int, error) { <-b.closed; return 0, io.ErrClosedPipe }
-func (b slowBody) Close() error {
-	select {
-	case <-b.closed:
-	default:
-		close(b.closed)
-	}
-	return nil
-}
-
-func TestContextEndsARequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t, fake.Options{})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		r := must(http.NewRequestWithContext(ctx, "POST", fake.URL+"/api/v1/namespaces/a/pods", slowBody{make(chan struct{})}))(t)
-		if resp, err := s.Client().Do(r); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, %v", resp, err)
 		}
 	})
 }

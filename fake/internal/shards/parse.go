@@ -1,85 +1,30 @@
-package fake
+package shards
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"text/scanner"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/sharding"
 )
 
-// shards is a parsed shardSelector (KEP-5866): the union of ranges of the hash of one
-// field, which is the uid or the namespace.
-type shards struct {
-	ranges []sharding.ShardRangeRequirement // never empty; all of one field
-	text   string                           // in the form that the server answers with
-}
-
-func (s *shards) match(obj metav1.Object) bool {
-	value := string(obj.GetUID())
-	if s.ranges[0].Key == shardByNamespace {
-		value = obj.GetNamespace()
-	}
-	hash := "0x" + sharding.HashField(value)
-	for _, r := range s.ranges {
-		if !sharding.HexLess(hash, r.Start) && sharding.HexLess(hash, r.End) {
-			return true
-		}
-	}
-	return false
-}
-
-const (
-	shardByUID       = "object.metadata.uid"
-	shardByNamespace = "object.metadata.namespace"
-)
-
-// errShards is what the API server says to a shardSelector that it cannot read: a 500.
-func errShards(err error) error {
-	return statusError(http.StatusInternalServerError, metav1.StatusReasonUnknown, "invalid shard selector: "+err.Error())
-}
-
-// parseShards reads shardRange(FIELD, 'START', 'END') || ..., which is the part of CEL that
-// the API server takes.
-func parseShards(text string) (*shards, error) {
-	if strings.TrimSpace(text) == "" {
-		return nil, fmt.Errorf("empty shard selector is not allowed; omit the parameter for unfiltered lists")
-	}
-	p := newShardParser(text)
-	ranges, err := p.union()
-	if err == nil && p.tok != scanner.EOF {
-		err = p.unexpected()
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range ranges[1:] {
-		if r.Key != ranges[0].Key {
-			return nil, fmt.Errorf("all shard ranges must use the same field, got %q and %q", ranges[0].Key, r.Key)
-		}
-	}
-	return &shards{ranges, sharding.NewSelector(ranges...).String()}, nil
-}
-
-// shardParser looks one token ahead. Each method leaves tok behind what it read.
-type shardParser struct {
+// parser looks one token ahead: tok is the first token that the methods have not read yet.
+type parser struct {
 	in    scanner.Scanner
 	tok   rune
 	depth int // of parentheses
 }
 
-func newShardParser(text string) *shardParser {
-	p := &shardParser{}
+func newParser(text string) *parser {
+	p := &parser{}
 	p.in.Init(strings.NewReader(text))
 	p.in.Mode = scanner.ScanIdents | scanner.ScanInts
-	p.in.Error = func(*scanner.Scanner, string) {} // what it does not know is refused here
+	p.in.Error = func(*scanner.Scanner, string) {} // the methods refuse unknown tokens themselves
 	p.tok = p.in.Scan()
 	return p
 }
 
-func (p *shardParser) unexpected() error {
+func (p *parser) unexpected() error {
 	got := p.in.TokenText()
 	if p.tok == scanner.EOF {
 		got = "<EOF>"
@@ -87,7 +32,7 @@ func (p *shardParser) unexpected() error {
 	return fmt.Errorf("CEL parse error: Syntax error: unexpected %q", got)
 }
 
-func (p *shardParser) take(want rune) error {
+func (p *parser) take(want rune) error {
 	if p.tok != want {
 		return p.unexpected()
 	}
@@ -95,7 +40,7 @@ func (p *shardParser) take(want rune) error {
 	return nil
 }
 
-func (p *shardParser) union() (all []sharding.ShardRangeRequirement, err error) {
+func (p *parser) union() (all []sharding.ShardRangeRequirement, err error) {
 	for {
 		some, err := p.term()
 		if err != nil {
@@ -112,10 +57,10 @@ func (p *shardParser) union() (all []sharding.ShardRangeRequirement, err error) 
 	}
 }
 
-// maxDepth bounds the recursion.
+// maxDepth bounds the nesting of parentheses, and so the recursion.
 const maxDepth = 100
 
-func (p *shardParser) term() ([]sharding.ShardRangeRequirement, error) {
+func (p *parser) term() ([]sharding.ShardRangeRequirement, error) {
 	if p.tok == '(' {
 		if p.depth++; p.depth > maxDepth {
 			return nil, fmt.Errorf("CEL parse error: expression recursion limit exceeded: %d", maxDepth)
@@ -147,7 +92,7 @@ func (p *shardParser) term() ([]sharding.ShardRangeRequirement, error) {
 	return []sharding.ShardRangeRequirement{r}, p.take(')')
 }
 
-func (p *shardParser) arguments() (r sharding.ShardRangeRequirement, err error) {
+func (p *parser) arguments() (r sharding.ShardRangeRequirement, err error) {
 	if r.Key, err = p.field(); err != nil {
 		return r, err
 	}
@@ -177,7 +122,7 @@ func (p *shardParser) arguments() (r sharding.ShardRangeRequirement, err error) 
 	return r, nil
 }
 
-func (p *shardParser) field() (string, error) {
+func (p *parser) field() (string, error) {
 	path := p.in.TokenText()
 	if err := p.take(scanner.Ident); err != nil {
 		return "", err
@@ -191,15 +136,15 @@ func (p *shardParser) field() (string, error) {
 			return "", err
 		}
 	}
-	if path != shardByUID && path != shardByNamespace {
-		return "", fmt.Errorf("unsupported field path %q; supported: %s, %s", path, shardByUID, shardByNamespace)
+	if path != byUID && path != byNamespace {
+		return "", fmt.Errorf("unsupported field path %q; supported: %s, %s", path, byUID, byNamespace)
 	}
 	return path, nil
 }
 
-// literal reads a string in either kind of quotes, without escapes: none belongs in a
-// number.
-func (p *shardParser) literal() (string, error) {
+// literal reads a string in single or double quotes. It knows no escapes, because a number
+// needs none.
+func (p *parser) literal() (string, error) {
 	quote := p.tok
 	if quote != '\'' && quote != '"' {
 		return "", p.unexpected()
@@ -219,7 +164,7 @@ func (p *shardParser) literal() (string, error) {
 	}
 }
 
-// checkHex holds a bound to 64 bits, written out; 2^64 is the end of everything.
+// checkHex requires all 16 hexadecimal digits of a bound. 2^64 ends the last range and has 17.
 func checkHex(name, s string) error {
 	hex, ok := strings.CutPrefix(s, "0x")
 	switch {

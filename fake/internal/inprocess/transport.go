@@ -1,4 +1,6 @@
-package fake
+// Package inprocess is an HTTP client whose requests a handler of the same process answers,
+// without sockets.
+package inprocess
 
 import (
 	"bytes"
@@ -10,19 +12,16 @@ import (
 	"sync"
 )
 
-// URL is a base address for [Server.Client]. Any other does as well: nothing is looked up.
-const URL = "http://fake.invalid"
+// Transport answers requests by calling Handler, each in a goroutine of its own. The goroutine
+// has ended when RoundTrip returns an error, or when the response's Body was read to its end
+// or closed. A Transport has no connections, so nothing needs to be closed.
+type Transport struct{ Handler http.Handler }
 
-// Client returns an HTTP client whose requests are answered by s in process, without
-// sockets, watches included. It is deterministic under testing/synctest, and has no idle
-// connections to close.
-func (s *Server) Client() *http.Client { return &http.Client{Transport: transport{s}} }
-
-// transport calls a handler in a goroutine of its own. The goroutine has ended when
-// RoundTrip returned an error, or the response's Body was read to its end or closed.
-type transport struct{ handler http.Handler }
-
-func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+// RoundTrip implements [http.RoundTripper]. The response streams: it begins with the handler's
+// first flush and continues at the reader's pace. A panic of the handler breaks the
+// connection, as it does in net/http. Errors: the cause of the request's context, and
+// [io.ErrUnexpectedEOF] for a connection that broke before the response began.
+func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	in := r.Clone(ctx)
 	if in.Body == nil {
@@ -34,7 +33,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	pr, pw := io.Pipe()
 	w := &memoryResponse{header: http.Header{}, pipe: pw, ready: make(chan struct{}), done: make(chan struct{})}
-	go w.run(t.handler, in)
+	go w.run(t.Handler, in)
 	select {
 	case <-w.ready:
 	case <-ctx.Done():
@@ -61,8 +60,8 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// memoryResponse gathers an answer until the handler flushes or ends. From the first
-// flush on, what is flushed goes through the pipe, at the client's pace.
+// memoryResponse collects a response until the handler flushes or returns. From the first flush
+// on, flushed bytes go through the pipe at the client's pace.
 type memoryResponse struct {
 	header http.Header
 	pipe   *io.PipeWriter
@@ -94,13 +93,13 @@ func (w *memoryResponse) Write(b []byte) (int, error) {
 	return w.buf.Write(b)
 }
 
-// Flush implements http.Flusher. Without a reader it waits; the end of the request ends
-// the wait.
+// Flush implements http.Flusher. It waits until the client has read the bytes or the request
+// has ended.
 func (w *memoryResponse) Flush() {
 	w.WriteHeader(http.StatusOK)
 	w.once.Do(func() { close(w.ready) })
 	if w.buf.Len() > 0 {
-		// A client that has gone is noticed by the request's context.
+		// The request's context tells the handler when the client is gone.
 		_, _ = w.pipe.Write(w.buf.Bytes())
 		w.buf.Reset()
 	}
@@ -135,7 +134,7 @@ func (w *memoryResponse) call(handler http.Handler, r *http.Request) (err error)
 		if v := recover(); v != nil {
 			err = io.ErrUnexpectedEOF
 			if e, ok := v.(error); !ok || !errors.Is(e, http.ErrAbortHandler) {
-				err = fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, errPanic{v})
+				err = fmt.Errorf("%w: panic: %v", io.ErrUnexpectedEOF, v)
 			}
 		}
 	}()
@@ -144,7 +143,7 @@ func (w *memoryResponse) call(handler http.Handler, r *http.Request) (err error)
 	return nil
 }
 
-// memoryBody is the client's end of an answer.
+// memoryBody is the client's end of a response.
 type memoryBody struct {
 	whole  []byte
 	r      *io.PipeReader
@@ -169,4 +168,4 @@ func (b *memoryBody) Close() error {
 	return err
 }
 
-var errBodyClosed = errors.New("fake: response body closed")
+var errBodyClosed = errors.New("response body closed")
