@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kinform/kinform/fake/internal/refusal"
+	"github.com/kinform/kinform/fake/internal/wire"
 )
 
 // unnamedManager owns what a caller without a name writes to an object that has
@@ -46,7 +49,7 @@ func (t *table[T]) apply(key types.NamespacedName, p patch, w write) (v *version
 }
 
 func readApplied(data []byte) (map[string]any, error) {
-	b, err := yamlToJSON(data)
+	b, err := wire.YAMLToJSON(data)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error encoding patch: %v", err))
 	}
@@ -119,7 +122,7 @@ func errApply(err error) error {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		return err
 	}
-	return statusError(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
+	return refusal.New(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
 }
 
 // checkKeys completes items of merged lists, and refuses those that cannot be told apart.
@@ -227,7 +230,7 @@ func (t *table[T]) retype(o runtime.Object) (obj T, err error) {
 		return obj, apierrors.NewInternalError(err)
 	}
 	obj = t.newObject()
-	if err := decode(b, obj); err != nil {
+	if err := wire.UnmarshalJSON(b, obj); err != nil {
 		return obj, apierrors.NewBadRequest(fmt.Sprintf("%s cannot be handled as a %s: %v", t.res.Kind, t.res.Kind, err))
 	}
 	return obj, nil

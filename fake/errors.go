@@ -3,8 +3,6 @@ package fake
 import (
 	"errors"
 	"fmt"
-	"net/http"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,68 +73,9 @@ func errTooLarge(rv, current uint64) error {
 	return err
 }
 
-// errUnsupportedMedia is the 415 of a body in a format that the fake does not read.
-func errUnsupportedMedia(want ...string) error {
-	return statusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
-		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(want, ", "))
-}
-
-// errNoResource is the 404 of a resource that its group does not have.
-func errNoResource() error {
-	err := statusError(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
-	err.ErrStatus.Details = &metav1.StatusDetails{}
-	return err
-}
-
-// errOtherNamespace is the 400 of an object of another namespace than the request's.
-func errOtherNamespace() error {
-	return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
-}
-
-// errMethod is the 405 of a request that its path does not take.
-func errMethod() error {
-	err := statusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
-		"the server does not allow this method on the requested resource")
-	err.ErrStatus.Details = &metav1.StatusDetails{}
-	return err
-}
-
-// errTableInclude is the 400 of a Table whose rows shall carry something unknown.
-func errTableInclude(policy metav1.IncludeObjectPolicy) error {
-	return apierrors.NewBadRequest(fmt.Sprintf("unrecognized includeObject value: %q", policy))
-}
-
 // errEncoding is the 500 of an object that cannot be sent.
 func errEncoding(kind string, key types.NamespacedName, err error) error {
 	return apierrors.NewInternalError(fmt.Errorf("encoding %s %q: %w", kind, key, err))
-}
-
-// errNotAcceptable is the 406 of a request that accepts nothing the fake writes.
-func errNotAcceptable() error {
-	err := statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
-		"406: Not Acceptable\n\nAvailable representations: application/json, application/vnd.kubernetes.protobuf")
-	err.ErrStatus.Details = &metav1.StatusDetails{}
-	return err
-}
-
-func statusError(code int32, reason metav1.StatusReason, message string) *apierrors.StatusError {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message,
-	}}
-}
-
-// asStatus gives the Status that reports err to a client.
-func asStatus(err error) metav1.Status {
-	var api apierrors.APIStatus
-	if !errors.As(err, &api) {
-		api = apierrors.NewInternalError(err)
-	}
-	st := api.Status()
-	st.TypeMeta = statusKind
-	if st.Code == 0 {
-		st.Code = http.StatusInternalServerError
-	}
-	return st
 }
 
 func conflict(gr schema.GroupResource, name, format string, args ...any) error {

@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform/fake/internal/refusal"
 )
 
 // Verb is a kind of request, as API audit logs name it.
@@ -103,7 +105,7 @@ type fault struct {
 // Refusal(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, 1).
 // retryAfterSeconds is left out when it is zero.
 func Refusal(code int, reason metav1.StatusReason, retryAfterSeconds int) *apierrors.StatusError {
-	err := statusError(int32(code), reason, "refused by a fault: "+http.StatusText(code))
+	err := refusal.New(int32(code), reason, "refused by a fault: "+http.StatusText(code))
 	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(retryAfterSeconds)}
 	return err
 }

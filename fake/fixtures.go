@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/kinform/kinform/fake/internal/wire"
 )
 
 // Load creates the objects of manifests: of one file of fsys, or of all .yaml, .yml and
@@ -108,7 +110,7 @@ func readManifests(file string, text []byte) ([]manifest, error) {
 			return all, nil
 		}
 		if err == nil {
-			m.body, err = yamlToJSON(doc)
+			m.body, err = wire.YAMLToJSON(doc)
 		}
 		if err != nil {
 			return nil, m.invalid("%w", err)
@@ -244,7 +246,7 @@ func (s *Server) ofKind(kind schema.GroupVersionKind) collection {
 
 func (t *table[T]) load(body []byte, uids map[types.UID]types.UID) (types.UID, error) {
 	obj := t.newObject()
-	if err := decode(body, obj); err != nil {
+	if err := wire.UnmarshalJSON(body, obj); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrManifest, err)
 	}
 	obj.SetResourceVersion("")

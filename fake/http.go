@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake/internal/inprocess"
+	"github.com/kinform/kinform/fake/internal/refusal"
 )
 
 // errNoPath is the plain 404 of a path that belongs to no resource.
@@ -77,15 +78,15 @@ func (s *Server) serveResource(w *response, r *http.Request, gv schema.GroupVers
 	s.mu.Unlock()
 	switch {
 	case c == nil || c.info().Version != gv.Version:
-		if gv.Group != "" && s.resources(gv) == nil {
+		if gv.Group != "" && !s.hasVersion(gv) {
 			return errNoPath
 		}
-		return errNoResource()
+		return refusal.NoResource()
 	case c.info().ClusterScoped && req.namespace != "", !c.info().ClusterScoped && req.namespace == "" && req.name != "":
 		// Only collections of namespaced resources have a cluster-wide path as well.
-		return errNoResource()
+		return refusal.NoResource()
 	case req.subresource != "" && (req.subresource != statusField || !c.info().Status):
-		return errNoResource()
+		return refusal.NoResource()
 	}
 	return c.serve(w, r, req)
 }
@@ -113,5 +114,5 @@ func parseRequest(gv schema.GroupVersion, parts []string) (req request, err erro
 		req.name, req.subresource = parts[1], parts[2]
 		return req, nil
 	}
-	return req, errNoResource()
+	return req, refusal.NoResource()
 }

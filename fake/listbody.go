@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/fake/internal/wire"
 )
 
 // listBody is an encoded list in pieces, so that a fault can cut it between objects.
@@ -18,20 +20,20 @@ type listBody struct {
 
 // listBody encodes all of a page: an object that cannot be encoded is an error before
 // anything was sent.
-func (t *table[T]) listBody(p page[T], m media) (listBody, error) {
+func (t *table[T]) listBody(p page[T], m wire.Media) (listBody, error) {
 	b := listBody{tail: "]}\n", items: make([][]byte, len(p.items))}
 	for i, v := range p.items {
 		item, err := t.item(v, m)
 		if err != nil {
 			return b, errEncoding(t.res.Kind, v.key, err)
 		}
-		if i > 0 && !m.protobuf {
+		if i > 0 && !m.Protobuf {
 			item = append([]byte{','}, item...)
 		}
 		b.items[i] = item
 	}
 	var err error
-	if m.protobuf {
+	if m.Protobuf {
 		b.tail = ""
 		b.head, err = t.protobufListHead(p.meta, m, b.items)
 	} else {
@@ -40,19 +42,19 @@ func (t *table[T]) listBody(p page[T], m media) (listBody, error) {
 	return b, err
 }
 
-func (t *table[T]) item(v *version[T], m media) ([]byte, error) {
+func (t *table[T]) item(v *version[T], m wire.Media) ([]byte, error) {
 	switch {
-	case m.form == mediaTable:
+	case m.Form == wire.Table:
 		return t.row(v, m)
-	case m.protobuf:
+	case m.Protobuf:
 		var b []byte
 		var err error
-		if m.form == mediaPartial {
+		if m.Form == wire.Partial {
 			b, err = meta.AsPartialObjectMetadata(v.obj).Marshal()
 		} else {
-			b, err = protobufOf(v.obj)
+			b, err = wire.MarshalProtobuf(v.obj)
 		}
-		return appendBytes(nil, 2, b), err
+		return wire.AppendBytes(nil, 2, b), err
 	}
 	b, err := t.encodeBody(v, m)
 	return t.itemBody(b), err
@@ -73,8 +75,8 @@ func (t *table[T]) itemBody(b []byte) []byte {
 }
 
 // listHead returns a list object up to and with the bracket of its items.
-func (t *table[T]) listHead(list metav1.ListMeta, m media) ([]byte, error) {
-	if m.form == mediaTable {
+func (t *table[T]) listHead(list metav1.ListMeta, m wire.Media) ([]byte, error) {
+	if m.Form == wire.Table {
 		return tableHead(list)
 	}
 	kind := t.listKind(m)
@@ -90,8 +92,8 @@ func (t *table[T]) listHead(list metav1.ListMeta, m media) ([]byte, error) {
 	return append(b[:len(b)-1], `,"items":[`...), nil
 }
 
-func (t *table[T]) listKind(m media) metav1.TypeMeta {
-	if m.form == mediaPartial {
+func (t *table[T]) listKind(m wire.Media) metav1.TypeMeta {
+	if m.Form == wire.Partial {
 		return partialListKind
 	}
 	return metav1.TypeMeta{Kind: t.res.ListKind, APIVersion: t.res.groupVersion().String()}
@@ -99,22 +101,22 @@ func (t *table[T]) listKind(m media) metav1.TypeMeta {
 
 // protobufListHead returns all of a list but its items, which end it. In every list type
 // of Kubernetes field 1 is the ListMeta and field 2 an item.
-func (t *table[T]) protobufListHead(list metav1.ListMeta, m media, items [][]byte) ([]byte, error) {
+func (t *table[T]) protobufListHead(list metav1.ListMeta, m wire.Media, items [][]byte) ([]byte, error) {
 	lm, err := list.Marshal()
 	if err != nil {
 		return nil, err
 	}
-	raw := appendBytes(nil, 1, lm)
+	raw := wire.AppendBytes(nil, 1, lm)
 	size := len(raw)
 	for _, item := range items {
 		size += len(item)
 	}
-	return append(envelopeHead(t.listKind(m), size), raw...), nil
+	return append(wire.EnvelopeHead(t.listKind(m), size), raw...), nil
 }
 
 // send writes the list, and breaks the connection after cut objects (-1: never).
-func (b listBody) send(w *response, m media, cut int) error {
-	if err := w.bytes(200, m.contentType(), b.head); err != nil {
+func (b listBody) send(w *response, m wire.Media, cut int) error {
+	if err := w.bytes(200, m.ContentType(), b.head); err != nil {
 		return err
 	}
 	for i, item := range b.items {

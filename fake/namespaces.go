@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/fake/internal/refusal"
 )
 
 // causeTerminating is the machine-readable part of a refusal to create in a namespace that
@@ -127,7 +129,7 @@ func (s *Server) collections() []collection {
 func immortal(name string) error {
 	switch name {
 	case "default", "kube-system", "kube-public":
-		err := statusError(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf("namespaces %q is forbidden: this namespace may not be deleted", name))
+		err := refusal.New(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf("namespaces %q is forbidden: this namespace may not be deleted", name))
 		err.ErrStatus.Details = &metav1.StatusDetails{Name: name, Kind: "namespaces"}
 		return err
 	}

@@ -15,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kinform/kinform/fake/internal/refusal"
+	"github.com/kinform/kinform/fake/internal/wire"
 )
 
 // maxPatchOperations is the API server's own limit for JSON patches.
@@ -33,7 +36,7 @@ func (t *table[T]) patch(key types.NamespacedName, p patch, w write) (v *version
 		return nil, false, err
 	}
 	if w.status && !t.res.Status {
-		return nil, false, errNoResource()
+		return nil, false, refusal.NoResource()
 	}
 	if p.kind == types.ApplyYAMLPatchType {
 		return t.apply(key, p, w)
@@ -65,7 +68,7 @@ func (t *table[T]) checkPatchType(kind types.PatchType) error {
 		}
 		names[i] = string(o)
 	}
-	return errUnsupportedMedia(names...)
+	return refusal.UnsupportedMedia(names...)
 }
 
 // patched returns what p makes of old. There are patches on which the libraries panic.
@@ -92,7 +95,7 @@ func (t *table[T]) patched(old *version[T], p patch) (obj T, err error) {
 		return obj, err
 	}
 	obj = t.newObject()
-	if err := decode(b, obj); err != nil {
+	if err := wire.UnmarshalJSON(b, obj); err != nil {
 		return obj, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(b), err.Error())})
 	}
 	return obj, t.checkPatched(obj, old)
@@ -103,7 +106,7 @@ func (t *table[T]) patched(old *version[T], p patch) (obj T, err error) {
 func (t *table[T]) checkPatched(obj T, old *version[T]) error {
 	if ns := obj.GetNamespace(); !t.res.ClusterScoped && ns != old.key.Namespace {
 		if ns != "" {
-			return errOtherNamespace()
+			return refusal.OtherNamespace()
 		}
 		obj.SetNamespace(old.key.Namespace)
 	}
@@ -246,7 +249,7 @@ func (t *table[T]) applyStrategic(state, data []byte) ([]byte, error) {
 	case mergepatch.ErrNoListOfLists, mergepatch.ErrPatchContentNotMatchRetainKeys:
 		return nil, errUnprocessable(err)
 	}
-	return nil, statusError(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
+	return nil, refusal.New(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
 }
 
 // errUnprocessable is the 422 of a patch that does not apply.

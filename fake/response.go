@@ -2,13 +2,15 @@ package fake
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/fake/internal/refusal"
+	"github.com/kinform/kinform/fake/internal/wire"
 )
 
 // response is an http.ResponseWriter that remembers whether the answer has begun, gathers
@@ -20,8 +22,6 @@ type response struct {
 	cut   int
 	// protobuf says that the client reads refusals in protobuf.
 	protobuf bool
-	// contentType replaces that of JSON where it says more.
-	contentType string
 }
 
 func (w *response) begin(code int, contentType string) {
@@ -82,25 +82,25 @@ func (w *response) finish() {
 	}
 }
 
-// json answers with v.
-func (w *response) json(code int, v any) error {
+// json answers with the JSON of v. contentType may say more about it than that it is JSON.
+func (w *response) json(code int, contentType string, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return w.bytes(code, cmp.Or(w.contentType, jsonType), b)
+	return w.bytes(code, contentType, b)
 }
 
 // status answers with a Status, in the encoding that was agreed on.
 func (w *response) status(code int, st metav1.Status) error {
 	if !w.protobuf {
-		return w.json(code, st)
+		return w.json(code, wire.JSON, st)
 	}
-	b, err := envelope(statusKind, st.Marshal)
+	b, err := wire.Envelope(statusKind, st.Marshal)
 	if err != nil {
 		return err
 	}
-	return w.bytes(code, protobufType, b)
+	return w.bytes(code, wire.Protobuf, b)
 }
 
 func (w *response) bytes(code int, contentType string, b []byte) error {
@@ -125,7 +125,7 @@ func (w *response) fail(err error) {
 		_ = w.text(http.StatusNotFound, "404 page not found\n")
 		return
 	}
-	status := asStatus(err)
+	status := refusal.StatusOf(err)
 	if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
 		w.w.Header().Set("Retry-After", strconv.Itoa(int(d.RetryAfterSeconds)))
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 
+	"github.com/kinform/kinform/fake/internal/refusal"
 	"github.com/kinform/kinform/fake/internal/shards"
 )
 
@@ -108,7 +109,7 @@ func (t *table[T]) matcher(s Selection, opts metav1.ListOptions) (*matcher[T], e
 
 // errShards is the API server's answer to a shardSelector that does not parse: a 500.
 func errShards(err error) error {
-	return statusError(http.StatusInternalServerError, metav1.StatusReasonUnknown, "invalid shard selector: "+err.Error())
+	return refusal.New(http.StatusInternalServerError, metav1.StatusReasonUnknown, "invalid shard selector: "+err.Error())
 }
 
 func (t *table[T]) fieldValues() map[string]func(T) string {

@@ -6,6 +6,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/fake/internal/refusal"
+	"github.com/kinform/kinform/fake/internal/wire"
 )
 
 // serve answers a request for the resource or for one of its objects.
@@ -21,11 +24,11 @@ func (t *table[T]) serve(w *response, r *http.Request, req request) error {
 	if f != nil && f.CutBytes > 0 {
 		w.cut = f.CutBytes
 	}
-	media, err := t.negotiate(r)
+	media, err := wire.Negotiate(r, t.protobuf)
 	if err != nil {
 		return err
 	}
-	w.protobuf = media.protobuf
+	w.protobuf = media.Protobuf
 	switch verb {
 	case VerbList:
 		return t.serveList(w, req, opts, media, f)
@@ -64,16 +67,16 @@ func (t *table[T]) verbOf(r *http.Request, req request) (opts metav1.ListOptions
 	case r.Method == http.MethodPatch && !collection:
 		return opts, VerbPatch, nil
 	case req.subresource != "":
-		return opts, "", errMethod()
+		return opts, "", refusal.Method()
 	case r.Method == http.MethodDelete && !collection:
 		return opts, VerbDelete, nil
 	case r.Method == http.MethodDelete && writable && !t.res.namespaces():
 		return opts, VerbDeleteCollection, nil
 	}
-	return opts, "", errMethod()
+	return opts, "", refusal.Method()
 }
 
-func (t *table[T]) serveGet(w *response, req request, opts metav1.ListOptions, media media) error {
+func (t *table[T]) serveGet(w *response, req request, opts metav1.ListOptions, media wire.Media) error {
 	v, err := t.read(types.NamespacedName{Namespace: req.namespace, Name: req.name}, opts.ResourceVersion)
 	if err != nil {
 		return err
@@ -82,12 +85,12 @@ func (t *table[T]) serveGet(w *response, req request, opts metav1.ListOptions, m
 	if err != nil {
 		return err
 	}
-	return w.bytes(http.StatusOK, media.contentType(), b)
+	return w.bytes(http.StatusOK, media.ContentType(), b)
 }
 
 // serveList writes a list object by object. All objects are encoded before the first
 // byte is sent, so that one that cannot be is a Status and no broken answer.
-func (t *table[T]) serveList(w *response, req request, opts metav1.ListOptions, media media, f *Fault) error {
+func (t *table[T]) serveList(w *response, req request, opts metav1.ListOptions, media wire.Media, f *Fault) error {
 	m, err := t.matcher(Selection{Namespace: req.namespace}, opts)
 	if err != nil {
 		return err

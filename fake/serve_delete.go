@@ -6,10 +6,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/fake/internal/wire"
 )
 
 // serveDelete answers with a Status, or with the object while finalizers hold it.
-func (t *table[T]) serveDelete(w *response, r *http.Request, key types.NamespacedName, body []byte, media media) error {
+func (t *table[T]) serveDelete(w *response, r *http.Request, key types.NamespacedName, body []byte, media wire.Media) error {
 	opts, err := deleteOptions(r, body)
 	if err != nil {
 		return err
@@ -28,7 +30,7 @@ func (t *table[T]) serveDelete(w *response, r *http.Request, key types.Namespace
 		if err != nil {
 			return err
 		}
-		return w.bytes(code, media.contentType(), b)
+		return w.bytes(code, media.ContentType(), b)
 	}
 	return w.status(http.StatusOK, metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
@@ -38,7 +40,7 @@ func (t *table[T]) serveDelete(w *response, r *http.Request, key types.Namespace
 }
 
 // serveDeleteCollection answers with the list of what was deleted.
-func (t *table[T]) serveDeleteCollection(w *response, r *http.Request, req request, body []byte, media media) error {
+func (t *table[T]) serveDeleteCollection(w *response, r *http.Request, req request, body []byte, media wire.Media) error {
 	var list metav1.ListOptions
 	query := r.URL.Query()
 	if err := metav1.Convert_url_Values_To_v1_ListOptions(&query, &list, nil); err != nil {

@@ -8,11 +8,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinform/kinform/fake/internal/refusal"
+	"github.com/kinform/kinform/fake/internal/wire"
 	"github.com/kinform/kinform/reflector"
 )
 
 // serveWatch writes events as they come, flushed whenever the stream runs dry.
-func (t *table[T]) serveWatch(w *response, r *http.Request, req request, opts metav1.ListOptions, media media, f *Fault) error {
+func (t *table[T]) serveWatch(w *response, r *http.Request, req request, opts metav1.ListOptions, media wire.Media, f *Fault) error {
 	m, err := t.matcher(Selection{Namespace: req.namespace}, opts)
 	if err != nil {
 		return err
@@ -23,7 +25,7 @@ func (t *table[T]) serveWatch(w *response, r *http.Request, req request, opts me
 	}
 	stream := tamper(whole, f)
 	defer stream.close()
-	w.begin(http.StatusOK, media.watchType())
+	w.begin(http.StatusOK, media.WatchType())
 	if err := w.flush(); err != nil {
 		return nil // the client has gone
 	}
@@ -35,7 +37,7 @@ func (t *table[T]) serveWatch(w *response, r *http.Request, req request, opts me
 		case errors.Is(err, errDropped):
 			w.breakOff()
 		case err != nil:
-			return writeEvent(w, media, "ERROR", func() ([]byte, error) { return statusBody(asStatus(err), media) })
+			return writeEvent(w, media, "ERROR", func() ([]byte, error) { return statusBody(refusal.StatusOf(err), media) })
 		case ok:
 			if err := writeEvent(w, media, c.typ.String(), func() ([]byte, error) { return t.eventBody(c, media) }); err != nil {
 				return err
@@ -48,13 +50,13 @@ func (t *table[T]) serveWatch(w *response, r *http.Request, req request, opts me
 	}
 }
 
-func writeEvent(w *response, m media, typ string, object func() ([]byte, error)) error {
+func writeEvent(w *response, m wire.Media, typ string, object func() ([]byte, error)) error {
 	b, err := object()
 	if err != nil {
 		return err
 	}
-	if m.protobuf {
-		frame, err := protobufFrame(typ, b)
+	if m.Protobuf {
+		frame, err := wire.WatchFrame(typ, b)
 		if err != nil {
 			return err
 		}
@@ -68,14 +70,14 @@ func writeEvent(w *response, m media, typ string, object func() ([]byte, error))
 	return err
 }
 
-func statusBody(st metav1.Status, m media) ([]byte, error) {
-	if m.protobuf {
-		return envelope(statusKind, st.Marshal)
+func statusBody(st metav1.Status, m wire.Media) ([]byte, error) {
+	if m.Protobuf {
+		return wire.Envelope(statusKind, st.Marshal)
 	}
 	return json.Marshal(st)
 }
 
-func (t *table[T]) eventBody(c change[T], m media) ([]byte, error) {
+func (t *table[T]) eventBody(c change[T], m wire.Media) ([]byte, error) {
 	if c.typ != reflector.Bookmark {
 		return t.body(c.obj, m)
 	}
@@ -83,14 +85,14 @@ func (t *table[T]) eventBody(c change[T], m media) ([]byte, error) {
 		TypeMeta:   t.res.typeMeta(),
 		ObjectMeta: metav1.ObjectMeta{ResourceVersion: formatRV(c.rv)},
 	}
-	if m.form != mediaWhole {
+	if m.Form != wire.Whole {
 		mark.TypeMeta = partialKind
 	}
 	if c.initialEnd {
 		mark.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	}
-	if m.protobuf { // the metadata is field 1 of every kind
-		return envelope(mark.TypeMeta, mark.Marshal)
+	if m.Protobuf { // the metadata is field 1 of every kind
+		return wire.Envelope(mark.TypeMeta, mark.Marshal)
 	}
 	return json.Marshal(mark)
 }

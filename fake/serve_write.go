@@ -15,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/kinform/kinform/fake/internal/refusal"
+	"github.com/kinform/kinform/fake/internal/wire"
 )
 
 // maxBody is the API server's own limit.
@@ -35,7 +38,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return b, nil
 }
 
-func (t *table[T]) serveWrite(w *response, r *http.Request, req request, verb Verb, body []byte, media media) error {
+func (t *table[T]) serveWrite(w *response, r *http.Request, req request, verb Verb, body []byte, media wire.Media) error {
 	switch key := (types.NamespacedName{Namespace: req.namespace, Name: req.name}); verb {
 	case VerbDelete:
 		return t.serveDelete(w, r, key, body, media)
@@ -54,7 +57,7 @@ func (t *table[T]) serveWrite(w *response, r *http.Request, req request, verb Ve
 	if created {
 		code = http.StatusCreated
 	}
-	return w.bytes(code, media.contentType(), b)
+	return w.bytes(code, media.ContentType(), b)
 }
 
 // store does what a request with an object or a patch in its body asks for.
@@ -152,7 +155,7 @@ func managerOf(r *http.Request, stated string) string {
 
 // readObject decodes a whole object and settles its namespace with the URL's.
 func (t *table[T]) readObject(r *http.Request, req request, body []byte) (obj T, err error) {
-	format, err := bodyFormat(r, t.protobuf)
+	format, err := wire.BodyFormat(r, t.protobuf)
 	if err != nil {
 		return obj, err
 	}
@@ -160,7 +163,7 @@ func (t *table[T]) readObject(r *http.Request, req request, body []byte) (obj T,
 	if err := t.decodeObject(format, body, obj); err != nil {
 		return obj, err
 	}
-	if format == jsonType && r.URL.Query().Get("fieldValidation") == metav1.FieldValidationStrict {
+	if format == wire.JSON && r.URL.Query().Get("fieldValidation") == metav1.FieldValidationStrict {
 		if err := t.checkStrict(body); err != nil {
 			return obj, err
 		}
@@ -170,7 +173,7 @@ func (t *table[T]) readObject(r *http.Request, req request, body []byte) (obj T,
 	case ns == "":
 		obj.SetNamespace(req.namespace)
 	default:
-		return obj, errOtherNamespace()
+		return obj, refusal.OtherNamespace()
 	}
 	return obj, nil
 }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/kinform/kinform/fake/internal/wire"
 )
 
 // table holds the objects of one resource and the history of its writes. What follows
@@ -58,7 +60,7 @@ func newTable[T metav1.Object](s *Server, r Resource) (*table[T], error) {
 		typ:     reflect.TypeFor[T]().Elem(),
 		objects: map[types.NamespacedName]*slot[T]{},
 	}
-	t.protobuf = hasProtobuf(t.newObject)
+	t.protobuf = wire.HasProtobuf(t.newObject)
 	return t, t.findHalves()
 }
 

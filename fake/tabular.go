@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinform/kinform/fake/internal/wire"
 )
 
 // tableColumns are those that the API server gives every resource that has no printer of
@@ -32,9 +34,9 @@ func tableHead(list metav1.ListMeta) ([]byte, error) {
 }
 
 // row returns one object as a row of a Table.
-func (t *table[T]) row(v *version[T], m media) ([]byte, error) {
+func (t *table[T]) row(v *version[T], m wire.Media) ([]byte, error) {
 	row := metav1.TableRow{Cells: []any{v.obj.GetName(), v.obj.GetCreationTimestamp().UTC().Format(time.RFC3339)}}
-	switch m.include {
+	switch m.Include {
 	case metav1.IncludeObject:
 		b, err := v.json(&t.res)
 		if err != nil {

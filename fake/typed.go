@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/fake/internal/refusal"
 )
 
 // The typed functions are how a test sets the stage: synchronous, without a context,
@@ -140,7 +142,7 @@ func (t *table[T]) own(obj T) (T, error) {
 // replace is a PUT of obj to where its name says, or to the status there.
 func (t *table[T]) replace(obj T, w write) (*version[T], error) {
 	if w.status && !t.res.Status {
-		return nil, errNoResource()
+		return nil, refusal.NoResource()
 	}
 	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	if t.res.ClusterScoped {

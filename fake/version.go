@@ -55,15 +55,6 @@ func encode[T metav1.Object](obj T, r *Resource) (b []byte, err error) {
 	return append(head, bytes.TrimPrefix(b, []byte("{"))...), nil
 }
 
-// decode is the inverse of encode. It keeps integers exact, also in untyped fields.
-func decode(b []byte, obj any) (err error) {
-	defer recoverTo(&err)
-	if u, ok := obj.(json.Unmarshaler); ok {
-		return u.UnmarshalJSON(b)
-	}
-	return utiljson.Unmarshal(b, obj)
-}
-
 // clone returns a deep copy of obj. It fails where obj holds what JSON cannot: deep
 // copies of unstructured objects panic on, say, an int.
 func (t *table[T]) clone(obj T) (c T, err error) {

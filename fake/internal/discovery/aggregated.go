@@ -1,4 +1,4 @@
-package fake
+package discovery
 
 import (
 	"slices"
@@ -7,11 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// aggregatedType is the Content-Type by which clients know an aggregated answer.
+// aggregatedType is the Content-Type by which clients recognize an aggregated answer.
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// These are the types of apidiscovery.k8s.io/v2, which lie in k8s.io/api: all groups,
-// versions and resources in one document.
+// The types of apidiscovery.k8s.io/v2 describe all groups, versions and resources in one
+// document. They are written out here because k8s.io/api is for nested modules only.
 type (
 	groupDiscoveryList struct {
 		metav1.TypeMeta
@@ -47,26 +47,39 @@ type (
 	}
 )
 
-// aggregated describes the core group, or all others.
-func (s *Server) aggregated(core bool) groupDiscoveryList {
+// aggregated describes the core group, or all other groups.
+func aggregated(all []metav1.APIResource, core bool) groupDiscoveryList {
 	list := groupDiscoveryList{
 		TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList", APIVersion: "apidiscovery.k8s.io/v2"},
 		Items:    []groupDiscovery{},
 	}
-	if core { // always there
+	if core { // it always exists
 		list.Items = append(list.Items, groupDiscovery{Versions: []versionDiscovery{{Version: "v1", Freshness: "Current", Resources: []resourceDiscovery{}}}})
 	}
-	for _, r := range s.registered() {
-		if core == (r.Group == "") {
-			v := list.version(r)
-			v.Resources = append(v.Resources, r.discovery())
+	for _, r := range all {
+		if core != (r.Group == "") {
+			continue
 		}
+		v, kind := list.version(r), metav1.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
+		if _, sub, ok := strings.Cut(r.Name, "/"); ok {
+			last := &v.Resources[len(v.Resources)-1]
+			last.Subresources = append(last.Subresources, subresourceDiscovery{Subresource: sub, ResponseKind: kind, Verbs: r.Verbs})
+			continue
+		}
+		d := resourceDiscovery{
+			Resource: r.Name, ResponseKind: kind, Scope: "Namespaced", SingularResource: r.SingularName, Verbs: r.Verbs,
+			ShortNames: r.ShortNames, Categories: r.Categories,
+		}
+		if !r.Namespaced {
+			d.Scope = "Cluster"
+		}
+		v.Resources = append(v.Resources, d)
 	}
 	return list
 }
 
 // version finds r's version in the list, or adds it.
-func (l *groupDiscoveryList) version(r Resource) *versionDiscovery {
+func (l *groupDiscoveryList) version(r metav1.APIResource) *versionDiscovery {
 	i := slices.IndexFunc(l.Items, func(g groupDiscovery) bool { return g.Metadata.Name == r.Group })
 	if i < 0 {
 		i = len(l.Items)
@@ -79,21 +92,4 @@ func (l *groupDiscoveryList) version(r Resource) *versionDiscovery {
 		g.Versions = append(g.Versions, versionDiscovery{Version: r.Version, Freshness: "Current"})
 	}
 	return &g.Versions[j]
-}
-
-func (r Resource) discovery() resourceDiscovery {
-	kind := metav1.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
-	d := resourceDiscovery{
-		Resource: r.Name, ResponseKind: kind, Scope: "Namespaced", SingularResource: strings.ToLower(r.Kind), Verbs: r.verbs(),
-		ShortNames: r.ShortNames, Categories: r.Categories,
-	}
-	if r.ClusterScoped {
-		d.Scope = "Cluster"
-	}
-	for _, sub := range r.subresources() {
-		d.Subresources = append(d.Subresources, subresourceDiscovery{
-			Subresource: sub, ResponseKind: kind, Verbs: []string{"get", "patch", "update"},
-		})
-	}
-	return d
 }

@@ -1,0 +1,135 @@
+// Package openapi makes the documents below /openapi. They are stubs: every kind is an object
+// with any fields, and the operations state only the parameters that clients look for before
+// they use server-side dry run and field validation.
+package openapi
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform/fake/internal/discovery"
+	"github.com/kinform/kinform/fake/internal/wire"
+)
+
+// kubectl and client-go ask for version 2 by protobufType. An at sign is not valid in a media
+// type, so the answer has a dot instead.
+const (
+	protobufType   = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+	protobufAnswer = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+)
+
+// Find returns the document at path, the part of the URL's path below /openapi, split at its
+// slashes; nil for none. Its Body is []byte for protobuf, and encoded as JSON otherwise. all
+// are the resources, as for [discovery.Find].
+func Find(all []metav1.APIResource, r *http.Request, path []string) *discovery.Document {
+	switch {
+	case len(path) == 1 && path[0] == "v2" && accepts(r, protobufType):
+		return &discovery.Document{ContentType: protobufAnswer, Body: version2Protobuf()}
+	case len(path) == 1 && path[0] == "v2":
+		return document(map[string]any{
+			"swagger": "2.0", "info": info(), "paths": map[string]any{}, "definitions": map[string]any{},
+		})
+	case len(path) == 1 && path[0] == "v3":
+		return document(index(all))
+	case len(path) == 3 && path[0] == "v3" && path[1] == "api":
+		return version3(all, schema.GroupVersion{Version: path[2]})
+	case len(path) == 4 && path[0] == "v3" && path[1] == "apis":
+		return version3(all, schema.GroupVersion{Group: path[2], Version: path[3]})
+	}
+	return nil
+}
+
+func document(body any) *discovery.Document {
+	return &discovery.Document{ContentType: wire.JSON, Body: body}
+}
+
+func accepts(r *http.Request, want string) bool {
+	for _, header := range r.Header.Values("Accept") {
+		for option := range strings.SplitSeq(header, ",") {
+			kind, _, err := mime.ParseMediaType(option)
+			// A media type with an at sign does not parse.
+			if err == nil && kind == want || err != nil && strings.TrimSpace(option) == want {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func info() map[string]string {
+	return map[string]string{"title": "Kubernetes", "version": discovery.Version}
+}
+
+// version2Protobuf is the stub as an openapi.v2.Document: field 1 is swagger, 2 the info with
+// its title and version, 8 the paths.
+func version2Protobuf() []byte {
+	info := wire.AppendBytes(wire.AppendBytes(nil, 1, []byte("Kubernetes")), 2, []byte(discovery.Version))
+	b := wire.AppendBytes(wire.AppendBytes(nil, 1, []byte("2.0")), 2, info)
+	return wire.AppendBytes(b, 8, nil)
+}
+
+func versionPath(gv schema.GroupVersion) string {
+	if gv.Group == "" {
+		return "api/" + gv.Version
+	}
+	return "apis/" + gv.Group + "/" + gv.Version
+}
+
+func index(all []metav1.APIResource) any {
+	paths := map[string]map[string]string{}
+	for _, r := range all {
+		p := versionPath(schema.GroupVersion{Group: r.Group, Version: r.Version})
+		paths[p] = map[string]string{"serverRelativeURL": "/openapi/v3/" + p}
+	}
+	return map[string]any{"paths": paths}
+}
+
+// version3 describes one version of a group; nil if it has no resources.
+func version3(all []metav1.APIResource, gv schema.GroupVersion) *discovery.Document {
+	paths, schemas := map[string]any{}, map[string]any{}
+	for _, r := range all {
+		if r.Group != gv.Group || r.Version != gv.Version || strings.Contains(r.Name, "/") {
+			continue
+		}
+		kind := metav1.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
+		collection := "/" + versionPath(gv) + "/"
+		if r.Namespaced {
+			collection += "namespaces/{namespace}/"
+		}
+		collection += r.Name
+		paths[collection] = map[string]any{"get": operation("list", kind), "post": operation("post", kind)}
+		paths[collection+"/{name}"] = map[string]any{
+			"get": operation("get", kind), "put": operation("put", kind), "patch": operation("patch", kind), "delete": operation("delete", kind),
+		}
+		schemas[fmt.Sprintf("%s.%s.%s", r.Group, r.Version, r.Kind)] = map[string]any{
+			"type": "object", "x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-group-version-kind": []any{kind},
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	return document(map[string]any{
+		"openapi": "3.0.0", "info": info(), "paths": paths, "components": map[string]any{"schemas": schemas},
+	})
+}
+
+func operation(action string, kind metav1.GroupVersionKind) any {
+	op := map[string]any{
+		"x-kubernetes-action":             action,
+		"x-kubernetes-group-version-kind": kind,
+		"responses":                       map[string]any{"200": map[string]any{"description": "OK"}},
+	}
+	if action == "post" || action == "put" || action == "patch" {
+		op["parameters"] = []any{queryParameter("dryRun"), queryParameter("fieldManager"), queryParameter("fieldValidation")}
+	}
+	return op
+}
+
+func queryParameter(name string) any {
+	return map[string]any{"name": name, "in": "query", "schema": map[string]any{"type": "string", "uniqueItems": true}}
+}
