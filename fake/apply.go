@@ -1,31 +1,25 @@
 package fake
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/kinform/kinform/fake/internal/fieldmanager"
 	"github.com/kinform/kinform/fake/internal/refusal"
 	"github.com/kinform/kinform/fake/internal/wire"
 )
 
-// unnamedManager owns what a caller without a name writes to an object that has
-// managedFields.
-const unnamedManager = "unknown"
-
 // apply is a server-side apply: p is YAML or JSON of the fields that w.manager wants to
 // own. An object that is not there is created.
-func (t *table[T]) apply(key types.NamespacedName, p patch, w write) (v *version[T], created bool, err error) {
+func (t *table[T]) apply(key types.NamespacedName, p patchBody, w write) (v *version[T], created bool, err error) {
 	w.applies = true
 	want, err := readApplied(p.data)
 	if err != nil {
@@ -98,21 +92,16 @@ func (t *table[T]) applied(old *version[T], want map[string]any, force bool, w w
 	return obj, nil
 }
 
-// merge lets the field manager of Kubernetes do the work. Conflicts are its 409.
+// merge applies want to live. Conflicts are a 409.
 func (t *table[T]) merge(live *unstructured.Unstructured, want map[string]any, force bool, w write) (obj T, err error) {
 	defer recoverTo(&err)
-	m, err := t.fieldManager(w.status)
+	m, err := t.fieldManager()
 	if err != nil {
 		return obj, apierrors.NewInternalError(err)
 	}
-	// The manager may keep parts of what it is given, and another try needs them whole.
-	patch := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(want)}
-	merged, err := m.Apply(live, patch, w.manager, force)
+	merged, err := m.Apply(live, want, w.manager, force, w.status)
 	if err != nil {
 		return obj, errApply(err)
-	}
-	if err := t.checkKeys(merged.(*unstructured.Unstructured)); err != nil {
-		return obj, err
 	}
 	return t.retype(merged)
 }
@@ -123,17 +112,6 @@ func errApply(err error) error {
 		return err
 	}
 	return refusal.New(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
-}
-
-// checkKeys completes items of merged lists, and refuses those that cannot be told apart.
-func (t *table[T]) checkKeys(merged *unstructured.Unstructured) error {
-	if t.untyped() {
-		return nil // its lists are owned as a whole
-	}
-	if errs := fillKeys(t.schema.Schema, t.schema.TypeRef, merged.Object, nil); len(errs) > 0 {
-		return apierrors.NewInvalid(t.res.GroupVersionKind().GroupKind(), merged.GetName(), errs)
-	}
-	return nil
 }
 
 // track notes that w.manager owns the fields that obj changes of old. Objects have
@@ -153,15 +131,11 @@ func (t *table[T]) track(obj T, old *version[T], w write) (T, error) {
 	if err != nil {
 		return obj, err
 	}
-	m, err := t.fieldManager(w.status)
+	m, err := t.fieldManager()
 	if err != nil {
 		return obj, apierrors.NewInternalError(err)
 	}
-	manager := w.manager
-	if manager == "" {
-		manager = unnamedManager
-	}
-	if obj, err = t.retype(m.UpdateNoErrors(live, next, manager)); err != nil {
+	if obj, err = t.retype(m.Update(live, next, w.manager, w.status)); err != nil {
 		return obj, err
 	}
 	t.stamp(obj, had)
@@ -173,42 +147,18 @@ func (t *table[T]) track(obj T, old *version[T], w write) (T, error) {
 
 // stamp gives the entries that are new since had the server's own time.
 func (t *table[T]) stamp(obj T, had []metav1.ManagedFieldsEntry) {
-	entries := slices.Clone(obj.GetManagedFields())
-	now := metav1.NewTime(t.server.now()).Rfc3339Copy()
-	for i, e := range entries {
-		if !slices.ContainsFunc(had, func(h metav1.ManagedFieldsEntry) bool { return h.Time.Equal(e.Time) && sameEntry(h, e) }) {
-			entries[i].Time = &now
-		}
-	}
-	slices.SortFunc(entries, func(a, b metav1.ManagedFieldsEntry) int { // the API server's order
-		return cmp.Or(cmp.Compare(a.Operation, b.Operation), compareTimes(a.Time, b.Time), cmp.Compare(a.Manager, b.Manager),
-			cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Subresource, b.Subresource))
-	})
-	obj.SetManagedFields(entries)
+	obj.SetManagedFields(fieldmanager.Stamp(obj.GetManagedFields(), had, metav1.NewTime(t.server.now()).Rfc3339Copy()))
 }
 
-func compareTimes(a, b *metav1.Time) int {
-	if a == nil || b == nil {
-		return 0 // the field manager sets all
-	}
-	return cmp.Compare(a.Unix(), b.Unix())
-}
-
-// keepTimes undoes a change that is of times alone, so that nothing is written.
+// keepTimes undoes a change of nothing but times, so that nothing is written.
 func (t *table[T]) keepTimes(obj, old T) {
 	now, had := obj.GetManagedFields(), old.GetManagedFields()
-	if slices.EqualFunc(now, had, sameEntry) {
+	if fieldmanager.SameButTimes(now, had) {
 		obj.SetManagedFields(had)
 		if !same(obj, old) {
 			obj.SetManagedFields(now)
 		}
 	}
-}
-
-// sameEntry compares all but the time.
-func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
-	a.Time, b.Time = nil, nil
-	return same(a, b)
 }
 
 // untype returns an object as the field managers take it.
@@ -224,8 +174,8 @@ func (t *table[T]) untype(v *version[T]) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-func (t *table[T]) retype(o runtime.Object) (obj T, err error) {
-	b, err := json.Marshal(o.(*unstructured.Unstructured).Object)
+func (t *table[T]) retype(u *unstructured.Unstructured) (obj T, err error) {
+	b, err := json.Marshal(u.Object)
 	if err != nil {
 		return obj, apierrors.NewInternalError(err)
 	}

@@ -127,7 +127,7 @@ func (c *Client[T]) Patch(ctx context.Context, key types.NamespacedName, pt type
 	if err != nil {
 		return *new(T), err
 	}
-	v, _, err := c.t.patch(c.keyOf(key), patch{kind: pt, data: data, force: opts.Force != nil && *opts.Force}, w)
+	v, _, err := c.t.patch(c.keyOf(key), patchBody{kind: pt, data: data, force: opts.Force != nil && *opts.Force}, w)
 	return c.t.handOut(v, err)
 }
 

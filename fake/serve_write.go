@@ -125,7 +125,7 @@ func checkName(obj metav1.Object, name string) error {
 
 func (t *table[T]) patchObject(r *http.Request, req request, body []byte) (v *version[T], created bool, err error) {
 	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	p := patch{kind: types.PatchType(kind), data: body}
+	p := patchBody{kind: types.PatchType(kind), data: body}
 	if err := t.checkPatchType(p.kind); err != nil {
 		return nil, false, err
 	}

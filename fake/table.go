@@ -9,14 +9,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/managedfields"
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
+	"github.com/kinform/kinform/fake/internal/fieldmanager"
 	"github.com/kinform/kinform/fake/internal/wire"
 )
 
-// table holds the objects of one resource and the history of its writes. What follows
-// managers is guarded by Server.mu.
+// table holds the objects of one resource and the history of its writes. Server.mu guards the
+// fields after fieldManager.
 type table[T metav1.Object] struct {
 	server   *Server
 	res      Resource     // set once
@@ -26,11 +25,8 @@ type table[T metav1.Object] struct {
 	// none; set once.
 	spec, status []int
 
-	// managers keep managedFields of objects and of their status; see fieldManager.
-	managers     [2]*managedfields.FieldManager
-	schema       typed.ParseableType // by which they merge, unless T is untyped
-	managersErr  error
-	managersOnce sync.Once
+	// fieldManager keeps managedFields. It is made when first needed; set once.
+	fieldManager func() (*fieldmanager.Manager, error)
 
 	objects map[types.NamespacedName]*slot[T]
 	// sorted and recent hold all slots, live or not: sorted in list order, recent as
@@ -61,6 +57,12 @@ func newTable[T metav1.Object](s *Server, r Resource) (*table[T], error) {
 		objects: map[types.NamespacedName]*slot[T]{},
 	}
 	t.protobuf = wire.HasProtobuf(t.newObject)
+	t.fieldManager = sync.OnceValues(func() (*fieldmanager.Manager, error) {
+		if t.untyped() {
+			return fieldmanager.New(r.GroupVersionKind(), nil, r.Status)
+		}
+		return fieldmanager.New(r.GroupVersionKind(), t.typ, r.Status)
+	})
 	return t, t.findHalves()
 }
 

@@ -58,7 +58,7 @@ func Patch[T metav1.Object](at Target, key types.NamespacedName, merge []byte) (
 	if err != nil {
 		return *new(T), err
 	}
-	v, _, err := t.patch(key, patch{kind: types.MergePatchType, data: merge}, write{})
+	v, _, err := t.patch(key, patchBody{kind: types.MergePatchType, data: merge}, write{})
 	return t.handOut(v, err)
 }
 

@@ -1,4 +1,4 @@
-package fake
+package fieldmanager
 
 import (
 	"maps"
@@ -9,11 +9,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// fillKeys completes the items of merged lists in v, at whatever depth, by the keys that
-// have a default, and finds those that lack another. A field manager takes an item that
-// states some of its keys for one of its own, but what is stored has them all, so that the
-// next apply would not find it again. In the API server the defaults and the validation of
-// the kinds do this.
+// fillKeys walks v at any depth. It gives the items of merged lists their keys' defaults, and
+// returns an error for each key that is missing and has no default. A field manager would
+// accept an item with some of its keys; the stored item has all of them, so the next apply
+// would not recognize it. In the API server, defaulting and validation of the kinds do this.
 func fillKeys(types *schema.Schema, of schema.TypeRef, v any, at *field.Path) (errs field.ErrorList) {
 	atom, _ := types.Resolve(of)
 	switch v := v.(type) {
@@ -56,7 +55,7 @@ func itemKeys(types *schema.Schema, l *schema.List, item any, at *field.Path) (e
 	return errs
 }
 
-// defaultOf returns the value of a member that is not stated; nil for none.
+// defaultOf returns the default of a member, or nil if it has none.
 func defaultOf(types *schema.Schema, of schema.TypeRef, name string) any {
 	atom, _ := types.Resolve(of)
 	if atom.Map == nil {

@@ -1,4 +1,4 @@
-package fake
+package fieldmanager
 
 import (
 	"encoding"
@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// anyType is the name of the type of whatever JSON can hold, owned as a whole.
+// anyType names the type of any JSON value. Such a value is owned as a whole.
 const anyType = "any"
 
-// schemaOf describes how objects of a Go struct are merged by server-side apply. The
-// OpenAPI schema of the API server knows more, but the tags patchStrategy and
-// patchMergeKey, from which strategic merge patches go, say the same about most lists:
-// lists to be merged have their items owned one by one; others are owned as a whole, as
-// are values with a JSON form of their own.
+// schemaOf describes how server-side apply merges objects of a Go struct. It goes by the tags
+// patchStrategy and patchMergeKey, which strategic merge patches use. The OpenAPI schema of the
+// API server knows more, but the tags agree with it about most lists: the items of a list to be
+// merged are owned one by one. Other lists are owned as a whole, and so are values of types that
+// encode themselves.
 func schemaOf(typ reflect.Type) typed.ParseableType {
 	b := schemaBuilder{names: map[reflect.Type]string{}}
 	whole, free := schema.Atomic, schema.Untyped
@@ -33,7 +33,7 @@ func schemaOf(typ reflect.Type) typed.ParseableType {
 	return typed.ParseableType{TypeRef: root, Schema: &schema.Schema{Types: b.types}}
 }
 
-// schemaBuilder gathers the named types of a schema.
+// schemaBuilder collects the named types of a schema.
 type schemaBuilder struct {
 	types []schema.TypeDef
 	names map[reflect.Type]string
@@ -45,7 +45,7 @@ func scalar(s schema.Scalar) schema.TypeRef {
 	return schema.TypeRef{Inlined: schema.Atom{Scalar: &s}, Nullable: true}
 }
 
-// root returns the type of an object, which has a kind also where the struct has none.
+// root returns the type of an object. It has a kind and metadata even if the struct has not.
 func (b *schemaBuilder) root(typ reflect.Type) schema.TypeRef {
 	root := b.ref(typ, "")
 	for i := range b.types {
@@ -62,7 +62,7 @@ func (b *schemaBuilder) root(typ reflect.Type) schema.TypeRef {
 	return root
 }
 
-// ref returns the type of a value. tag is that of the field which holds it.
+// ref returns the type of a value. tag belongs to the field that holds the value.
 func (b *schemaBuilder) ref(typ reflect.Type, tag reflect.StructTag) schema.TypeRef {
 	for typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
@@ -92,7 +92,7 @@ func (b *schemaBuilder) ref(typ reflect.Type, tag reflect.StructTag) schema.Type
 	return scalar(schema.Numeric)
 }
 
-// encodesItself reports whether the JSON of typ is not that of its kind.
+// encodesItself reports whether typ has its own methods for JSON or text.
 func encodesItself(typ reflect.Type) bool {
 	for _, t := range []reflect.Type{typ, reflect.PointerTo(typ)} {
 		if t.Implements(reflect.TypeFor[json.Marshaler]()) || t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
@@ -124,21 +124,21 @@ func (b *schemaBuilder) list(item reflect.Type, tag reflect.StructTag) *schema.L
 	return l
 }
 
-// isPort reports whether items are told apart by their protocol, too: the tag has room for
-// one key.
+// isPort reports whether the protocol is a second key of such items. The tag has room for one
+// key only.
 func isPort(item reflect.Type) bool {
 	f, ok := item.FieldByName("Protocol")
 	return ok && strings.HasSuffix(item.Name(), "Port") && f.Type.Kind() == reflect.String
 }
 
-// object names the type of a struct, which may hold itself.
+// object returns the name of a struct's type. The struct may contain itself.
 func (b *schemaBuilder) object(typ reflect.Type) string {
 	if name, ok := b.names[typ]; ok {
 		return name
 	}
 	name := typ.String() + "#" + strconv.Itoa(len(b.names))
 	b.names[typ] = name
-	m := &schema.Map{} // fields that the struct does not have are refused
+	m := &schema.Map{} // without an element type, so unknown fields are refused
 	b.fields(m, typ)
 	b.types = append(b.types, schema.TypeDef{Name: name, Atom: schema.Atom{Map: m}})
 	return name
@@ -174,7 +174,7 @@ func (b *schemaBuilder) fields(m *schema.Map, typ reflect.Type) {
 	}
 }
 
-// zeroOf is the default that OpenAPI gives to required scalars; nil for other types.
+// zeroOf returns the default that OpenAPI gives to required scalars, and nil for other types.
 func zeroOf(typ reflect.Type) any {
 	switch kind := typ.Kind(); {
 	case encodesItself(typ):

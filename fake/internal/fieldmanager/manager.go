@@ -1,0 +1,142 @@
+// Package fieldmanager keeps the managedFields of one resource: who owns which field. It does
+// server-side apply and notes other writes, with the field manager of Kubernetes.
+package fieldmanager
+
+import (
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// unnamed owns the fields that a caller without a name writes.
+const unnamed = "unknown"
+
+// Manager keeps the managedFields of one resource. It is safe for concurrent use. Make one
+// with [New].
+type Manager struct {
+	kind           schema.GroupVersionKind
+	schema         *typed.ParseableType        // nil for Unstructured
+	object, status *managedfields.FieldManager // status is nil without a status subresource
+}
+
+// New returns a manager for objects of kind. typ is the struct that holds them; nil means
+// Unstructured, whose lists are owned as a whole. status says that the status is a
+// subresource. Cost: it walks the struct's type once.
+func New(kind schema.GroupVersionKind, typ reflect.Type, status bool) (*Manager, error) {
+	m := &Manager{kind: kind}
+	if typ != nil {
+		s := schemaOf(typ)
+		m.schema = &s
+	}
+	// A request does not come to own the fields that it cannot write.
+	version := fieldpath.APIVersion(kind.GroupVersion().String())
+	reset := map[fieldpath.APIVersion]fieldpath.Filter{}
+	if status {
+		reset[version] = fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie("status")))
+	}
+	var err error
+	if m.object, err = m.newFieldManager("", reset); err != nil || !status {
+		return m, err
+	}
+	only := fieldpath.NewIncludeMatcherFilter(fieldpath.MakePrefixMatcherOrDie("status"))
+	m.status, err = m.newFieldManager("status", map[fieldpath.APIVersion]fieldpath.Filter{version: only})
+	return m, err
+}
+
+func (m *Manager) newFieldManager(subresource string, reset map[fieldpath.APIVersion]fieldpath.Filter) (*managedfields.FieldManager, error) {
+	types := managedfields.NewDeducedTypeConverter()
+	if m.schema != nil {
+		types = goTypes{*m.schema}
+	}
+	version := oneVersion{m.kind}
+	return managedfields.NewDefaultCRDFieldManager(types, version, version, version, m.kind, m.kind.GroupVersion(), subresource, reset)
+}
+
+func (m *Manager) of(status bool) *managedfields.FieldManager {
+	if status {
+		return m.status
+	}
+	return m.object
+}
+
+// Apply merges want into live for a manager and returns the result, with keys of merged lists
+// completed by their defaults. force takes over fields that others own; status applies to the
+// status alone. It changes neither live nor want. Errors: a Conflict Status that names the
+// other owners; Invalid for list items without their keys; those of the library.
+func (m *Manager) Apply(live *unstructured.Unstructured, want map[string]any, manager string, force, status bool) (*unstructured.Unstructured, error) {
+	// The library may keep parts of its input, and another attempt needs them whole.
+	patch := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(want)}
+	result, err := m.of(status).Apply(live, patch, manager, force)
+	if err != nil {
+		return nil, err
+	}
+	merged := result.(*unstructured.Unstructured)
+	if m.schema == nil {
+		return merged, nil
+	}
+	if errs := fillKeys(m.schema.Schema, m.schema.TypeRef, merged.Object, nil); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(m.kind.GroupKind(), merged.GetName(), errs)
+	}
+	return merged, nil
+}
+
+// Update returns next with managedFields that say that manager owns the fields in which next
+// differs from live. An empty manager is called "unknown".
+func (m *Manager) Update(live, next *unstructured.Unstructured, manager string, status bool) *unstructured.Unstructured {
+	if manager == "" {
+		manager = unnamed
+	}
+	return m.of(status).UpdateNoErrors(live, next, manager).(*unstructured.Unstructured)
+}
+
+// oneVersion converts between the versions of a resource that has one version, and sets no
+// defaults.
+type oneVersion struct{ kind schema.GroupVersionKind }
+
+func (oneVersion) Default(runtime.Object) {}
+
+func (oneVersion) New(schema.GroupVersionKind) (runtime.Object, error) {
+	return &unstructured.Unstructured{Object: map[string]any{}}, nil
+}
+
+func (v oneVersion) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
+	if _, ok := to.KindForGroupVersionKinds([]schema.GroupVersionKind{v.kind}); !ok {
+		return nil, runtime.NewNotRegisteredErrForTarget("fake", nil, to)
+	}
+	return in, nil
+}
+
+func (v oneVersion) Convert(in, out, _ any) error {
+	return runtime.NewNotRegisteredErrForKind("fake", v.kind)
+}
+
+func (oneVersion) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
+	return label, value, nil
+}
+
+// goTypes merges by the tags of a Go type.
+type goTypes struct{ typ typed.ParseableType }
+
+// ObjectToTyped implements managedfields.TypeConverter.
+func (g goTypes) ObjectToTyped(o runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	u, ok := o.(*unstructured.Unstructured)
+	if !ok {
+		return nil, runtime.NewNotRegisteredErrForKind("fake", o.GetObjectKind().GroupVersionKind())
+	}
+	return g.typ.FromUnstructured(u.Object, opts...)
+}
+
+// TypedToObject implements managedfields.TypeConverter.
+func (g goTypes) TypedToObject(v *typed.TypedValue) (runtime.Object, error) {
+	object, ok := v.AsValue().Unstructured().(map[string]any)
+	if !ok {
+		return nil, runtime.NewNotRegisteredErrForKind("fake", schema.GroupVersionKind{})
+	}
+	return &unstructured.Unstructured{Object: object}, nil
+}
