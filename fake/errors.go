@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/fake/internal/manifest"
 )
 
 // Misuse of the package by the test's author. What the server refuses on behalf of
@@ -25,7 +27,7 @@ var (
 	// ErrResource says that a [Resource] is incomplete or malformed.
 	ErrResource = errors.New("invalid resource")
 	// ErrManifest says that a manifest does not parse or is of an unknown kind.
-	ErrManifest = errors.New("invalid manifest")
+	ErrManifest = manifest.ErrInvalid
 	// ErrScript says that a script does not parse.
 	ErrScript = errors.New("invalid script")
 	// ErrFault says that a [Fault] names no action or several.

@@ -1,0 +1,113 @@
+package fake
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/fake/internal/manifest"
+	"github.com/kinform/kinform/fake/internal/wire"
+)
+
+// Load creates the objects of manifests: of one file of fsys, or of all .yaml, .yml and
+// .json files below a folder, by name.
+//
+//	err := server.Load(os.DirFS("testdata"), "manifests")
+//
+// A file holds documents of YAML, separated by lines of ---, or of JSON; a document holds
+// an object or a List of them. Kinds are those that are registered. Unlike creates by the
+// API, a status is kept, an object of a namespaced kind without a namespace goes to
+// "default", and what only a server can know (resourceVersion, uid and the like) is left
+// out; so that what kubectl printed can be loaded. Namespaces are created first, then all
+// else in order, but owners before what refers to them by uid; the references get the uids
+// that the owners have here. All files are read before anything is created; a refusal ends
+// the work and leaves what was created before.
+//
+// Errors name the file and the document, counted from 1: [ErrManifest], those of fsys,
+// and the Status errors of [Create].
+func (s *Server) Load(fsys fs.FS, root string) error {
+	all, err := manifest.Read(fsys, root)
+	if err != nil {
+		return err
+	}
+	return s.loadAll(all)
+}
+
+// LoadYAML is [Server.Load] for text. name stands for the file in errors.
+func (s *Server) LoadYAML(name, text string) error {
+	all, err := manifest.Parse(name, []byte(text))
+	if err != nil {
+		return err
+	}
+	return s.loadAll(all)
+}
+
+func (s *Server) loadAll(all []manifest.Object) error {
+	uids := map[types.UID]types.UID{} // of the created objects, by the uids that the manifests state
+	for _, m := range manifest.Order(all) {
+		c := s.ofKind(m.Kind)
+		if c == nil {
+			return m.Invalid("%s: %w", m.Kind, ErrNotRegistered)
+		}
+		uid, err := c.load(m.Body, uids)
+		if err != nil {
+			return m.Wrap(err)
+		}
+		if m.UID != "" {
+			uids[m.UID] = uid
+		}
+	}
+	return nil
+}
+
+func (s *Server) ofKind(kind schema.GroupVersionKind) collection {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.order {
+		if c.info().GroupVersionKind() == kind {
+			return c
+		}
+	}
+	return nil
+}
+
+func (t *table[T]) load(body []byte, uids map[types.UID]types.UID) (types.UID, error) {
+	obj := t.newObject()
+	if err := wire.UnmarshalJSON(body, obj); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrManifest, err)
+	}
+	obj.SetResourceVersion("")
+	obj.SetUID("")
+	obj.SetManagedFields(nil)
+	obj.SetDeletionTimestamp(nil)
+	obj.SetDeletionGracePeriodSeconds(nil)
+	if owners := obj.GetOwnerReferences(); len(owners) > 0 {
+		for n, owner := range owners {
+			owners[n].UID = cmp.Or(uids[owner.UID], owner.UID)
+		}
+		obj.SetOwnerReferences(owners)
+	}
+	if obj.GetNamespace() == "" && !t.res.ClusterScoped {
+		obj.SetNamespace(metav1.NamespaceDefault)
+	}
+	own, err := t.clone(obj)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrManifest, err)
+	}
+	v, err := t.create(own, write{})
+	if err != nil {
+		return "", err
+	}
+	if t.res.Status {
+		obj.SetName(v.key.Name)
+		if _, err = t.replace(obj, write{status: true}); apierrors.IsNotFound(err) {
+			err = nil // it was garbage, and has been collected
+		}
+	}
+	return v.obj.GetUID(), err
+}
