@@ -36,7 +36,7 @@ func TestPatches(t *testing.T) {
 		"merge null":         {patch.Merge, `null`, "", 400},
 		"strategic":          {strategic, `{"items":[{"name":"b"}],"args":["z"]}`, `{"args":["z"],"items":[{"name":"b"},{"name":"a","value":"1"}],"n":12345678901234567}`, 0},
 		"strategic list":     {strategic, `[]`, "", 400},
-		"strategic retained": {strategic, `{"$retainKeys":["args"],"items":[]}`, "", 422},
+		"strategic retained": {strategic, `{"$retainKeys":["args"],"items":[]}`, "", 400},
 	} {
 		got, err := c.apply([]byte(state), []byte(c.data))
 		if c.code != 0 {
