@@ -21,7 +21,7 @@ type timerSlot[K comparable] struct {
 
 // before reports whether s is due first.
 func (s *timerSlot[K]) before(o *timerSlot[K]) bool {
-	return s.at < o.at
+	return s.at < o.at || s.at == o.at && s.seq < o.seq
 }
 
 // at gives e's time; e must be in the heap.
