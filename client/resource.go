@@ -93,6 +93,7 @@ type Resource[T any] struct {
 	name    string // what Resource returns
 	objects objectCodec[T]
 
+	breaker  *reflector.Breaker
 	encoding Encoding // the first choice
 	limit    int64    // bytes of an object
 	// jsonOnly says that the server refused the first choice.
@@ -139,6 +140,7 @@ func New[T any](conn Connection, gvr schema.GroupVersionResource, opts Options) 
 		name:    describe(gvr, opts.Namespace),
 		objects: objects,
 
+		breaker:  new(reflector.Breaker),
 		encoding: encoding,
 		limit:    objectLimit(opts.MaxObjectBytes),
 	}, nil
@@ -147,6 +149,9 @@ func New[T any](conn Connection, gvr schema.GroupVersionResource, opts Options) 
 // Resource names the collection in errors and logs, such as "pods" or "deployments.apps
 // in namespace prod".
 func (r *Resource[T]) Resource() string { return r.name }
+
+// Breaker implements [reflector.Server].
+func (r *Resource[T]) Breaker() *reflector.Breaker { return r.breaker }
 
 func describe(gvr schema.GroupVersionResource, namespace string) string {
 	name := gvr.GroupResource().String()

@@ -67,6 +67,7 @@ func sumRelists(past, present reflector.Relists) reflector.Relists {
 		Unreadable: past.Unreadable + present.Unreadable,
 		Refused:    past.Refused + present.Refused,
 		Failing:    past.Failing + present.Failing,
+		NoVersion:  past.NoVersion + present.NoVersion,
 	}
 }
 

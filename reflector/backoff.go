@@ -6,8 +6,20 @@ import (
 	"time"
 )
 
-// Backoff spaces out requests after failures. The zero value means the defaults, which
-// are those of client-go's reflector.
+// Backoff spaces out requests after failures. What it says holds in full for a server that
+// answers that it cannot: 429, 5xx, and lists that are of no use. Other failures have shorter
+// waits, as far as Backoff does not make them shorter still:
+//
+//   - A watch that broke off is begun again within 50 ms, three times in a row; after that
+//     once in 5 seconds. So are lists, which then wait as long as Backoff says.
+//   - A server that is away (connections refused or reset, no route, no name, timeouts) is
+//     tried again after 0.1 s, and at last once a second.
+//   - A request that a rule forbids (401, 403, 404 and other 4xx, certificates) is tried again
+//     after 0.4 s, and at last within 5 s.
+//   - A version that the server no longer has, or does not have yet, is followed by a list at
+//     once, and by a wait only if the last list led to no news either.
+//
+// The zero value means the defaults, which are those of client-go's reflector.
 type Backoff struct {
 	// Initial is the wait after the first failure. Zero means 800 ms.
 	Initial time.Duration
@@ -19,13 +31,24 @@ type Backoff struct {
 	// clients do not come back at the same moment. Zero means 1; negative means none.
 	Jitter float64
 	// ResetAfter is how long no failure must have come for the wait to be Initial again.
-	// Zero means 2 minutes. A watch that lasted for Max has the same effect: where a
-	// proxy cuts each watch after a minute, waits must not grow.
+	// Zero means 2 minutes. A watch that lasted for Max has the same effect, and so has a
+	// server that was away and is back.
 	ResetAfter time.Duration
 	// Random returns a number in [0,1), for the jitter and for WatchTimeout. Nil means
 	// math/rand/v2's. It is called from the goroutine of Run.
 	Random func() float64
 }
+
+const (
+	// ruledInitial and ruledMax bound the waits after a refusal by rule, before jitter.
+	ruledInitial = 400 * time.Millisecond
+	ruledMax     = 2500 * time.Millisecond
+	// resumeJitter bounds the wait after a watch or list that broke off. One may be begun
+	// again so every resumeEvery, and resumeBurst in a row.
+	resumeJitter = 50 * time.Millisecond
+	resumeEvery  = 5 * time.Second
+	resumeBurst  = 3
+)
 
 func (b Backoff) withDefaults() Backoff {
 	if b.Initial <= 0 {
@@ -53,22 +76,91 @@ func (b Backoff) withDefaults() Backoff {
 
 // waits computes the waits of one reflector. It belongs to the goroutine of Run.
 type waits struct {
+	Backoff                   // with defaults
+	busy, ruled, away growing // waits of their own: failures of one kind say nothing of the other
+	broken            bucket
+}
+
+func newWaits(b Backoff) waits {
+	b = b.withDefaults()
+	brief := b
+	brief.Initial, brief.Max = min(b.Initial, ruledInitial), min(b.Max, ruledMax)
+	away := b
+	away.Initial, away.Max = min(b.Initial, 100*time.Millisecond), min(b.Max, 500*time.Millisecond)
+	return waits{Backoff: b, busy: growing{Backoff: b}, ruled: growing{Backoff: brief}, away: growing{Backoff: away}}
+}
+
+// after returns how long to wait at now after a failure. The wait is at least atLeast,
+// which a server asks for with Retry-After.
+func (w *waits) after(now time.Time, p pause, atLeast time.Duration) time.Duration {
+	switch p {
+	case noPause:
+		return 0
+	case pauseAway:
+		return w.away.after(now, atLeast)
+	case pauseRuled:
+		return w.ruled.after(now, atLeast)
+	case pauseResume:
+		return w.broken.take(now) + w.moment()
+	case pauseRetry:
+		if w.broken.ready(now) {
+			return w.broken.take(now) + w.moment()
+		}
+	}
+	return w.busy.after(now, atLeast)
+}
+
+// moment spreads what could go on at once.
+func (w *waits) moment() time.Duration {
+	return scale(min(resumeJitter, w.Max), min(w.Jitter, 1)*w.Random())
+}
+
+// afresh makes the next waits those of a first failure.
+func (w *waits) afresh() { w.busy.next, w.ruled.next, w.away.next = 0, 0, 0 }
+
+// growing is an exponential backoff.
+type growing struct {
 	Backoff               // with defaults
 	next    time.Duration // before Max and jitter; zero means Initial
 	last    time.Time     // end of the last wait
 }
 
-// after returns how long to wait after a failure at now. The wait is at least atLeast,
-// which a server asks for with Retry-After.
-func (w *waits) after(now time.Time, atLeast time.Duration) time.Duration {
-	if w.next == 0 || now.Sub(w.last) >= w.ResetAfter {
-		w.next = w.Initial
+// after is waits.after. What a server asks for is spread by up to a second, since it asks
+// many for the same.
+func (g *growing) after(now time.Time, atLeast time.Duration) time.Duration {
+	if g.next == 0 || now.Sub(g.last) >= g.ResetAfter {
+		g.next = g.Initial
 	}
-	d := min(w.next, w.Max)
-	w.next = scale(d, w.Factor)
-	d = max(scale(d, 1+w.Jitter*w.Random()), atLeast)
-	w.last = now.Add(d)
+	d := min(g.next, g.Max)
+	g.next = scale(d, g.Factor)
+	share := g.Jitter * g.Random()
+	if atLeast > 0 {
+		atLeast += scale(min(d, time.Second), min(share, 1))
+	}
+	d = max(scale(d, 1+share), atLeast)
+	g.last = now.Add(d)
 	return d
+}
+
+// bucket lets resumeBurst things happen at once, and later one every resumeEvery. The zero
+// value is full.
+type bucket struct {
+	empty time.Time // when what was taken so far would be used up
+}
+
+// ready reports whether take would return zero.
+func (b *bucket) ready(now time.Time) bool {
+	return !b.empty.After(now.Add((resumeBurst - 1) * resumeEvery))
+}
+
+// take returns how long to wait for one that is taken now.
+func (b *bucket) take(now time.Time) time.Duration {
+	if b.empty.Before(now) {
+		b.empty = now
+	}
+	wait := max(0, b.empty.Sub(now)-(resumeBurst-1)*resumeEvery)
+	b.empty = b.empty.Add(resumeEvery)
+	return wait
 }
 
 // scale is d times f, bounded by the longest Duration: one that overflows is negative,

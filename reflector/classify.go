@@ -3,8 +3,10 @@ package reflector
 import (
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -56,10 +58,94 @@ func statusOf(err error) metav1.Status {
 	return metav1.Status{}
 }
 
-// isBusy reports whether the server is there but has no room, or is not up yet: both
-// pass, and a list would only add to the load.
-func isBusy(err error) bool {
-	return apierrors.IsTooManyRequests(err) || utilnet.IsConnectionRefused(err)
+// judgesVersion reports whether err may be about the version that a watch asked for. A
+// server that was not reached, or has no room, has not looked at it: after a restart, all
+// clients would ask it for lists. Nor has one that does not know its client, or does not
+// let it: once it does, the watch goes on where it ended.
+func judgesVersion(err error) bool {
+	switch statusOf(err).Code {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable:
+		return false
+	}
+	return pauseFor(err) != pauseAway && !isTLS(err)
+}
+
+// isStoreRead reports whether the server could not read an object from its storage, of
+// which it tells once the object was deleted nevertheless (KEP-3926). The same watch would
+// come to the same place.
+func isStoreRead(err error) bool { return apierrors.IsStoreReadError(err) }
+
+// pause is how to wait before the next request, by what went wrong with the last one.
+type pause uint8
+
+const (
+	noPause pause = iota
+	// pauseResume: a watch broke off. The server may be well.
+	pauseResume
+	// pauseRetry: a list broke off, which costs more to begin again.
+	pauseRetry
+	// pauseAway: no answer came: refused, reset, no route, no name, timeout.
+	pauseAway
+	// pauseRuled: the request is against a rule that somebody may change: rights, what the
+	// server serves, certificates.
+	pauseRuled
+	// pauseBusy: the server cannot answer now, or what it answers is of no use.
+	pauseBusy
+)
+
+// lost reports whether the connection was lost, or there was none.
+func (p pause) lost() bool { return p == pauseResume || p == pauseRetry || p == pauseAway }
+
+// pauseFor is the pause after a request that failed with err.
+func pauseFor(err error) pause {
+	switch {
+	case isRule(err):
+		return pauseRuled
+	case isStatus(err):
+		return pauseBusy
+	case isUnanswered(err):
+		return pauseAway
+	case isBroken(err):
+		return pauseResume
+	}
+	return pauseBusy
+}
+
+// isRule reports whether the same request will be refused until somebody changes something.
+func isRule(err error) bool {
+	switch code := statusOf(err).Code; code {
+	case 0:
+		return isTLS(err)
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusGone, http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
+	default:
+		return code >= 300 && code < 500 || code == http.StatusNotImplemented
+	}
+}
+
+// isUnanswered reports whether the request came to no answer, not even the beginning of one.
+// An http.Client says so by the type of the error.
+func isUnanswered(err error) bool {
+	var request *url.Error
+	var op *net.OpError
+	var name *net.DNSError
+	return errors.As(err, &request) || errors.As(err, &name) || errors.As(err, &op) && op.Op == "dial" ||
+		errors.Is(err, ErrUnanswered) || utilnet.IsConnectionRefused(err)
+}
+
+// isBroken reports whether an answer broke off.
+func isBroken(err error) bool {
+	var op net.Error
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &op) ||
+		utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err) || isHTTP2(err)
+}
+
+// isHTTP2 reports whether err is one of HTTP/2, whose types net/http keeps to itself: the
+// server, or a proxy, ended a stream or a connection.
+func isHTTP2(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "http2: ") || strings.Contains(text, "stream error: stream ID ") ||
+		strings.Contains(text, "connection error: ")
 }
 
 // cannotStream reports whether the server says of a streaming list that it has none.
@@ -72,17 +158,13 @@ func cannotStream(err error) bool {
 
 // isLasting is RequestError.Lasting for a request at a version.
 func isLasting(err error, version string) bool {
-	switch code := statusOf(err).Code; {
-	case code == 0:
+	switch code := statusOf(err).Code; code {
+	case 0:
 		return errors.Is(err, ErrUnusable) || errors.Is(err, ErrNoResourceVersion) || isTLS(err)
-	case code == http.StatusBadRequest, code == http.StatusUnprocessableEntity:
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		return version == "" || version == "0"
-	case code == http.StatusRequestTimeout, code == http.StatusConflict, code == http.StatusGone,
-		code == http.StatusTooEarly, code == http.StatusTooManyRequests:
-		return false
-	default:
-		return code >= 300 && code < 500 || code == http.StatusNotImplemented
 	}
+	return isRule(err)
 }
 
 // isTLS reports whether client and server do not agree on TLS. An alert of the server

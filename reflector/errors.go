@@ -38,7 +38,8 @@ var (
 	// resourceVersion, older than the first, or with a token that was there before.
 	ErrBadPage = errors.New("page does not go on where the one before ended")
 
-	// ErrNoResourceVersion discards a list that cannot be watched from.
+	// ErrNoResourceVersion discards a list without a version, of a source that had versions
+	// before. A source that has none at all is listed again whenever its watch ends.
 	ErrNoResourceVersion = errors.New("list has no resourceVersion: not a Kubernetes list")
 
 	// ErrNoInitialEventsEnd ends a streaming list that has no bookmark at its end: the
@@ -50,6 +51,10 @@ var (
 	// else than the collection, such as the page of a proxy that asks for a login. See
 	// [RequestError.Lasting].
 	ErrUnusable = errors.New("not an answer of a list or watch")
+
+	// ErrUnanswered ends a request that no answer came to while its server is known to be
+	// away, so that another connection can be tried.
+	ErrUnanswered = errors.New("no answer from a server that is away")
 
 	// ErrShortWatch reports a watch that ended at once and moved no resourceVersion.
 	ErrShortWatch = errors.New("watch ended within a second and brought no news")

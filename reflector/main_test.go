@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -49,6 +50,28 @@ func failure(word string, retryAfter int) error {
 		err = &url.Error{Op: "Get", URL: "https://server", Err: dial}
 	case "eof":
 		err = io.ErrUnexpectedEOF
+	case "reset": // while a connection is made; through an http.Client
+		err = &url.Error{Op: "Get", URL: "https://server", Err: &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}}
+	case "reset-later": // while a body is read
+		err = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
+	case "no-name":
+		err = &url.Error{Op: "Get", URL: "https://server", Err: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "server"}}}
+	case "dial-timeout":
+		err = &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	case "unanswered":
+		err = ErrUnanswered
+	case "http2-lost":
+		err = errors.New("http2: client connection lost")
+	case "http2":
+		err = errors.New("stream error: stream ID 7; INTERNAL_ERROR; received from peer")
+	case "untrusted":
+		err = &url.Error{Op: "Get", URL: "https://server", Err: &tls.CertificateVerificationError{Err: errors.New("unknown authority")}}
+	case "store-read": // an object that was deleted though it could not be read
+		err = &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonStoreReadError, Message: "data corrupt",
+		}}
+	case "unknown":
+		err = errors.New("something of the source's own")
 	case "internal":
 		err = apierrors.NewInternalError(errors.New("etcd has no leader"))
 	case "forbidden":

@@ -98,6 +98,14 @@ func (a *adapter[R, T]) Received() (bytes uint64, decoding time.Duration) {
 	return 0, 0
 }
 
+// Breaker implements Server: it is that of the other source.
+func (a *adapter[R, T]) Breaker() *Breaker {
+	if s, ok := a.source.(Server); ok {
+		return s.Breaker()
+	}
+	return nil
+}
+
 // List implements Source.
 func (a *adapter[R, T]) List(ctx context.Context, opts metav1.ListOptions, yield func(Event[T], error) bool) (metav1.ListMeta, error) {
 	if a.request != nil {

@@ -31,6 +31,8 @@ type modelServer struct {
 	began time.Time
 	kind  int            // what it makes of a request for a streaming list
 	seen  map[string]int // how often each fault was played
+
+	versioned bool // a list was sent
 }
 
 func (s *modelServer) Resource() string { return "things" }
@@ -107,9 +109,11 @@ func (s *modelServer) List(ctx context.Context, opts metav1.ListOptions, yield f
 		after = c.obj.key
 		sent++
 	}
-	if s.fault("list without a version", 50) {
+	// A source that has never shown one is taken for one that has none.
+	if s.versioned && s.fault("list without a version", 50) {
 		page.ResourceVersion = ""
 	}
+	s.versioned = true
 	return page, nil
 }
 

@@ -15,6 +15,10 @@ import (
 // was restored from a backup may never serve the version that the watch asks for.
 const maxWatchFailures = 5
 
+// maxDeafStreams is how many streaming lists in a row may show no sign of being one before
+// they count as refused. One may be slow.
+const maxDeafStreams = 2
+
 // maxStreamFailures is how many streaming lists in a row may break off before the list is
 // asked for in pages, which are shorter.
 const maxStreamFailures = 2
@@ -40,13 +44,18 @@ type state struct {
 	whole    bool      // pages expire sooner than the sink takes them: none are asked for
 	failures int       // watches, or streaming lists, that failed in a row without news, busy servers aside
 	internal time.Time // end of the first watch of those in a row that had an InternalError
+	// hurried says that a watch was given up for a list, and no watch brought news since: the
+	// next one that is given up must wait.
+	hurried bool
 	memory
 }
 
 // memory is what is known for as long as the reflector lives.
 type memory struct {
 	stream        ability
+	deaf          int  // streaming lists in a row that showed no sign of being one
 	paged         bool // the server has no cache: it sends pages even for version "0"
+	versioned     bool // a list had a version: those of a source that is no server may have none
 	cachedStreams bool // a streaming list may be of any state, too
 	// internalFor is how long watches that end with an InternalError are begun again.
 	internalFor time.Duration
@@ -56,7 +65,10 @@ type memory struct {
 type ability uint8
 
 const (
-	cannot ability = iota
+	cannot ability = iota // Options.DisableWatchList
+	// refused: it said no. It is asked again after a connection broke, since then it may be
+	// another one.
+	refused
 	mayBe
 	// can: one was seen. From now on a refusal is another server's, as in an upgrade of
 	// one server after the other, and not remembered.
@@ -76,7 +88,7 @@ func start(o Options) state {
 		first, s.cachedStreams = *o.FirstVersion, true
 	}
 	if first != "" && first != "0" {
-		s.rv = first
+		s.rv, s.versioned = first, true
 	}
 	return s.relist(first)
 }
@@ -96,7 +108,7 @@ func (s state) version() string {
 // mind, and that pages expired.
 func (s state) relist(rv string) state {
 	next := s.pages(rv)
-	if s.stream != cannot {
+	if s.stream >= mayBe {
 		next.phase = streaming
 	}
 	return next
@@ -104,11 +116,21 @@ func (s state) relist(rv string) state {
 
 // pages is relist by LIST.
 func (s state) pages(rv string) state {
-	return state{phase: listing, rv: s.rv, listRV: rv, whole: s.whole, memory: s.memory}
+	return state{phase: listing, rv: s.rv, listRV: rv, whole: s.whole, hurried: s.hurried, memory: s.memory}
 }
 
 // watch is the state that watches from rv, after a list.
-func (s state) watch(rv string) state { return state{phase: watching, rv: rv, memory: s.memory} }
+func (s state) watch(rv string) state {
+	return state{phase: watching, rv: rv, hurried: s.hurried, memory: s.memory}
+}
+
+// reconnected forgets what the server at the other end of a lost connection could not do.
+func (s state) reconnected() state {
+	if s.deaf = 0; s.stream == refused {
+		s.stream = mayBe
+	}
+	return s
+}
 
 // step is what the loop does after an outcome, in the order of the fields.
 type step struct {
@@ -116,17 +138,27 @@ type step struct {
 	discard bool          // the list failed: the sink forgets it
 	relist  relistReason  // the watch is given up for a list
 	err     error         // to report
-	backoff bool          // wait before the next request
+	pause   pause         // wait before the next request
 	afresh  bool          // the wait is that of a first failure
 	atLeast time.Duration // the server asked to wait this long
 }
 
-// pageListed follows a page of a list that was received whole.
-func (s state) pageListed(page metav1.ListMeta) (state, step) {
+// failed is the step after a request that failed with err.
+func failed(err error) step { return step{err: err, pause: pauseFor(err), atLeast: retryAfter(err)} }
+
+// pageListed follows a page of a list that was received whole. newest is the newest version
+// of the objects of this list so far, which stands for that of a list without one, as
+// sources write that are no servers. Once a source has shown versions, a list without is
+// none of its own.
+func (s state) pageListed(page metav1.ListMeta, newest string) (state, step) {
 	if s.pageRV == "" {
 		if page.ResourceVersion == "" {
-			return s.relist(s.listRV), step{discard: true, err: ErrNoResourceVersion, backoff: true}
+			if page.Continue != "" || s.versioned {
+				return s.relist(s.listRV), step{discard: true, err: ErrNoResourceVersion, pause: pauseBusy}
+			}
+			return s.watch(newest), step{replace: true}
 		}
+		s.versioned = true
 		// At listRV "" the server answered from its storage: older or not, it is the truth.
 		if s.listRV != "" && older(page.ResourceVersion, s.rv) {
 			return s.pages(""), step{discard: true, err: ErrListTooOld}
@@ -136,7 +168,7 @@ func (s state) pageListed(page metav1.ListMeta) (state, step) {
 		s.pageRV = page.ResourceVersion
 	} else if page.ResourceVersion == "" || older(page.ResourceVersion, s.pageRV) || s.trail.Turns(s.token, page.Continue) {
 		// Not the next page of this list, whatever it is.
-		return s.relist(s.listRV), step{discard: true, err: ErrBadPage, backoff: true}
+		return s.relist(s.listRV), step{discard: true, err: ErrBadPage, pause: pauseBusy}
 	}
 	if page.Continue != "" {
 		s.token, s.trail = page.Continue, s.trail.Add(page.Continue)
@@ -148,6 +180,11 @@ func (s state) pageListed(page metav1.ListMeta) (state, step) {
 
 // listFailed follows a page that was refused or broke off.
 func (s state) listFailed(err error) (state, step) {
+	st := failed(err)
+	st.discard = true
+	if st.pause.lost() {
+		s = s.reconnected()
+	}
 	unavailable := isExpired(err) || isTooLarge(err)
 	switch {
 	case unavailable && s.token != "" && !s.whole:
@@ -157,20 +194,27 @@ func (s state) listFailed(err error) (state, step) {
 		return next, step{discard: true, err: err}
 	case unavailable && s.listRV != "":
 		return s.pages(""), step{discard: true, err: err}
+	case st.pause == pauseResume:
+		st.pause = pauseRetry
 	}
 	next := s.relist(s.listRV)
 	if apierrors.IsBadRequest(err) {
 		next.listRV = "" // what is bad may be the version
 	}
-	return next, step{discard: true, err: err, backoff: true, atLeast: retryAfter(err)}
+	return next, st
 }
 
-// streamListed follows the bookmark that ends the initial events of a streaming list.
-func (s state) streamListed(rv string) (state, step) {
-	s.stream = can
+// streamListed follows the bookmark that ends the initial events of a streaming list. A
+// bookmark without a version is taken where pageListed takes a list without one.
+func (s state) streamListed(rv, newest string) (state, step) {
+	s.stream, s.deaf = can, 0
 	if rv == "" {
-		return s.pages(s.listRV), step{discard: true, err: ErrNoResourceVersion, backoff: true}
+		if s.versioned {
+			return s.pages(s.listRV), step{discard: true, err: ErrNoResourceVersion, pause: pauseBusy}
+		}
+		return s.watch(newest), step{replace: true}
 	}
+	s.versioned = true
 	if s.version() != "" && older(rv, s.rv) {
 		return s.relist(""), step{discard: true, err: ErrListTooOld}
 	}
@@ -183,35 +227,38 @@ func (s state) streamFailed(end watchEnd) (state, step) {
 	if err == nil {
 		err = ErrNoInitialEventsEnd
 	}
-	st := step{discard: true, err: err}
+	st := failed(err)
+	if st.discard = true; st.pause.lost() {
+		s = s.reconnected()
+	}
+	atOnce := step{discard: true, err: err}
 	switch {
 	case (isExpired(err) || isTooLarge(err)) && s.version() != "":
-		return s.relist(""), st
+		return s.relist(""), atOnce
 	case end.deaf:
-		return s.withoutStream(), st
+		// A bookmark without the mark is an answer. Silence is one only if it comes again.
+		if s.deaf++; end.err != nil || s.deaf >= maxDeafStreams {
+			return s.withoutStream(), atOnce
+		}
+		return s.pages(s.listRV), atOnce
 	case errors.Is(err, errors.ErrUnsupported):
 		return s.withoutStream(), step{discard: true}
 	case errors.Is(err, ErrUnreadableDelete):
-		return s.pages(s.listRV), st // the list will not have it
+		return s.pages(s.listRV), atOnce // the list will not have it
 	case errors.Is(err, ErrUnusable):
-		return s.pages(s.listRV), st // a server that knows no watches may know lists
-	case isStatus(err) && !isBusy(err) && !isExpired(err):
-		if isClientError(err) {
-			st.err = nil // if the reason is not the streaming, LIST will say so
-		}
-		if st.atLeast = retryAfter(err); st.atLeast > 0 {
-			st.backoff, st.err = true, err
-		}
-		if cannotStream(err) {
-			return s.withoutStream(), st
-		}
-		return s.pages(s.listRV), st
+		return s.pages(s.listRV), atOnce // a server that knows no watches may know lists
+	case isStatus(err) && !apierrors.IsTooManyRequests(err) && !isExpired(err):
+		return s.streamRefused(st)
+	case end.err != nil && !end.heard && st.pause == pauseBusy && !isStatus(err):
+		return s.pages(s.listRV), atOnce // a refusal in the source's own words
 	}
-	st.backoff, st.afresh, st.atLeast = true, end.steady, retryAfter(err)
 	next := s.relist(s.listRV)
-	if isBusy(err) {
+	if st.pause == pauseAway || apierrors.IsTooManyRequests(err) {
 		next.failures = s.failures
 		return next, st
+	}
+	if st.afresh = end.steady; st.pause != pauseBusy || end.err == nil {
+		st.pause = pauseRetry
 	}
 	if next.failures = s.failures + 1; end.steady || next.failures >= maxStreamFailures {
 		next = s.pages(s.listRV)
@@ -219,10 +266,24 @@ func (s state) streamFailed(end watchEnd) (state, step) {
 	return next, st
 }
 
-// withoutStream lists by LIST, for ever if no streaming list was ever seen.
+// streamRefused follows a Status in place of a streaming list.
+func (s state) streamRefused(st step) (state, step) {
+	err := st.err
+	if st.atLeast == 0 {
+		if st.pause = noPause; isClientError(err) {
+			st.err = nil // if the reason is not the streaming, LIST will say so
+		}
+	}
+	if cannotStream(err) {
+		return s.withoutStream(), st
+	}
+	return s.pages(s.listRV), st
+}
+
+// withoutStream lists by LIST until a connection breaks, if no streaming list was ever seen.
 func (s state) withoutStream() state {
 	if s.stream == mayBe {
-		s.stream = cannot
+		s.stream = refused
 	}
 	return s.pages(s.listRV)
 }
@@ -234,9 +295,10 @@ type watchEnd struct {
 	short  bool   // it lasted less than a second
 	steady bool   // it lasted as long as the longest wait
 	// deaf says that it was asked to be a streaming list and shows no sign of being one:
-	// it sends other bookmarks, or events without end, or nothing at all.
-	deaf bool
-	err  error // nil when the server closed it in order
+	// it sends other bookmarks, which is err, or events without end, or nothing at all.
+	deaf  bool
+	heard bool  // something came, be it an object that could not be used
+	err   error // nil when the server closed it in order
 }
 
 // watchEnded follows a watch that was refused, closed or broke off. It brought news if
@@ -245,6 +307,9 @@ type watchEnd struct {
 func (s state) watchEnded(end watchEnd) (state, step) {
 	news := end.rv != s.rv
 	s.rv = end.rv
+	if news || end.steady {
+		s.hurried = false
+	}
 	if news || end.steady || end.err == nil {
 		s.internal = time.Time{}
 	}
@@ -255,34 +320,69 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 	if err == nil {
 		if news || !end.short {
 			s.failures = 0
-			return s, step{}
+			return s.goOn(step{})
 		}
 		err = ErrShortWatch
 	}
+	st := failed(err)
 	// Where a proxy cuts every watch after a minute, waits must not grow: between the
 	// cuts all is well.
-	st := step{err: err, backoff: true, afresh: end.steady, atLeast: retryAfter(err)}
+	st.afresh = end.steady
+	if st.pause.lost() {
+		s = s.reconnected()
+	}
+	if st.pause == pauseResume && end.short && !news {
+		st.pause = pauseBusy
+	}
 	if apierrors.IsInternalError(err) {
 		if s.internal.IsZero() {
 			s.internal = end.at
 		}
 		if end.at.Sub(s.internal) < s.internalFor {
-			return s, st
+			return s.goOn(st)
 		}
 		st.relist = becauseFailing
-		return s.relist(s.rv), st
+		return s.giveUp(st)
 	}
-	// Where the connection broke later, the server took the version. Where it has no room,
-	// or is not up, it has not looked at it: after a restart, all would ask it for lists.
-	if (end.short || isStatus(err)) && !isBusy(err) {
+	if (end.short || isStatus(err)) && judgesVersion(err) {
 		s.failures++
 	}
-	if st.relist = s.why(err); st.relist == becauseTooLarge {
+	if st.relist = s.why(err); st.relist == notAtAll {
+		return s.goOn(st)
+	}
+	return s.giveUp(st)
+}
+
+// goOn watches again from where the watch ended, if there is a version that says where.
+func (s state) goOn(st step) (state, step) {
+	if s.rv == "" {
+		st.relist = becauseNoVersion
 		return s.relist(""), st
-	} else if st.relist != notAtAll {
-		return s.relist(s.rv), st
 	}
 	return s, st
+}
+
+// giveUp lists the collection again, for the reason that st has. What the list will mend is
+// not waited for, unless the last list has not mended it: the backoff that an outage grew is
+// none of its business.
+func (s state) giveUp(st step) (state, step) {
+	again := s.hurried
+	s.hurried = true
+	switch {
+	case st.relist == becauseFailing || isStoreRead(st.err):
+	case again:
+		st.pause = pauseBusy
+	case st.relist == becauseRefused:
+		if !apierrors.IsNotFound(st.err) {
+			st.pause = pauseBusy
+		}
+	default:
+		st.pause, st.atLeast = noPause, 0
+	}
+	if st.relist == becauseTooLarge {
+		return s.relist(""), st
+	}
+	return s.relist(s.rv), st
 }
 
 // why is what a watch that ended with err is given up for, if it is.
@@ -294,9 +394,9 @@ func (s state) why(err error) relistReason {
 		return becauseExpired
 	case errors.Is(err, ErrOutOfOrder):
 		return becauseOutOfOrder
-	case errors.Is(err, ErrUnreadableDelete):
+	case errors.Is(err, ErrUnreadableDelete), isStoreRead(err):
 		return becauseUnreadable
-	case isClientError(err):
+	case isClientError(err) && judgesVersion(err):
 		return becauseRefused
 	case s.failures >= maxWatchFailures:
 		return becauseFailing
@@ -315,10 +415,11 @@ const (
 	becauseUnreadable
 	becauseRefused
 	becauseFailing
+	becauseNoVersion
 	relistReasons
 )
 
 // String is for the log.
 func (r relistReason) String() string {
-	return [relistReasons]string{"", "expired", "too large", "out of order", "unreadable", "refused", "failing"}[r]
+	return [relistReasons]string{"", "expired", "too large", "out of order", "unreadable", "refused", "failing", "no version to go on from"}[r]
 }

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-var anyListFailure = []string{"expired", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "internal", "forbidden", "not-found", "unusable"}
+var anyListFailure = []string{"reset", "unauthorized", "store-read", "unknown", "expired", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "internal", "forbidden", "not-found", "unusable"}
 
 var anyStreamFailure = append([]string{"invalid", "bad-request", "unreadable-delete"}, anyListFailure...)
 
@@ -42,6 +42,8 @@ type walk struct {
 	state  state
 	now    time.Time
 	rushed int // failures without a wait since the last wait or whole list
+	// hurries counts the failed watches without a wait since the last one that brought news.
+	hurries int
 }
 
 func (w *walk) step() {
@@ -82,7 +84,7 @@ func (w *walk) listOutcome() (state, step, string) {
 	if w.rand.IntN(2) == 0 {
 		page.Continue = "token"
 	}
-	next, st := w.state.pageListed(page)
+	next, st := w.state.pageListed(page, "")
 	return next, st, "page of " + page.ResourceVersion + " " + page.Continue
 }
 
@@ -92,7 +94,7 @@ func (w *walk) streamOutcome() (state, step, string) {
 		if w.rand.IntN(10) == 0 {
 			rv = ""
 		}
-		next, st := w.state.streamListed(rv)
+		next, st := w.state.streamListed(rv, "")
 		return next, st, "end of the list at " + rv
 	}
 	end := watchEnd{at: w.now, rv: w.state.rv, short: w.rand.IntN(2) == 0, steady: w.rand.IntN(4) == 0}
@@ -118,6 +120,9 @@ func (w *walk) watchOutcome() (state, step, string) {
 		what = anyWatchFailure[w.rand.IntN(len(anyWatchFailure))]
 		end.err = failure(what, w.rand.IntN(4))
 	}
+	if end.steady || end.rv != w.state.rv {
+		w.hurries = 0
+	}
 	next, st := w.state.watchEnded(end)
 	return next, st, what
 }
@@ -128,14 +133,14 @@ func (w *walk) check(before state, what string, next state, st step) {
 		w.t.Errorf("seed %d: %s\n  from %s\n  after %s\n  to   %s\n  step %s", w.seed, rule, before.text(), what, next.text(), st.text())
 	}
 	failed := st.err != nil
-	if st.replace && (st.discard || failed || st.backoff) {
+	if st.replace && (st.discard || failed || st.pause != noPause) {
 		bad("a list is both whole and failed")
 	}
 	now, then := next.phase == watching, before.phase == watching
 	if st.replace != (now && !then) {
 		bad("the sink is not told exactly when a list becomes whole")
 	}
-	if st.replace && next.rv == "" {
+	if st.replace && next.rv == "" && next.versioned {
 		bad("a watch without a version")
 	}
 	if st.discard && (now || next.token != "" || next.pageRV != "") {
@@ -146,17 +151,19 @@ func (w *walk) check(before state, what string, next state, st step) {
 	}
 	// What is wrong with a request for a streaming list may be the streaming.
 	quiet := before.phase == streaming && next.phase == listing
-	if (st.backoff || st.atLeast != 0 || st.discard && !quiet) && !failed {
+	if (st.pause != noPause || st.atLeast != 0 || st.discard && !quiet) && !failed {
 		bad("something went wrong and is not reported")
 	}
 	if (st.relist != notAtAll) != (then && !now) {
 		bad("a list instead of a watch needs a reason, and nothing else does")
 	}
-	if next.phase == streaming && next.stream == cannot || next.stream < before.stream && before.stream == can {
+	if next.phase == streaming && next.stream < mayBe || next.stream < before.stream && before.stream == can {
 		bad("what the server can do was forgotten")
 	}
-	if then && failed && !st.backoff {
-		bad("a failed watch is followed up without a wait")
+	if then && failed && st.pause == noPause {
+		if w.hurries++; st.relist == notAtAll || w.hurries > 1 {
+			bad("failed watches without news are followed up without a wait")
+		}
 	}
 	if older(next.rv, before.rv) && !(st.replace && before.version() == "") {
 		bad("went back without asking the storage")
@@ -176,7 +183,7 @@ func (w *walk) check(before state, what string, next state, st step) {
 		bad("a version that is not there is asked for again")
 	}
 	switch {
-	case st.backoff || st.replace:
+	case st.pause != noPause || st.replace:
 		w.rushed = 0
 	case st.discard:
 		w.rushed++
@@ -189,7 +196,7 @@ func (w *walk) check(before state, what string, next state, st step) {
 }
 
 func (s state) relistText(rv, listRV string) string {
-	s.rv, s.whole = rv, false
+	s.rv, s.whole, s.hurried = rv, false, true
 	return s.relist(listRV).text()
 }
 
@@ -227,13 +234,13 @@ func (s state) honest(rv string, streams bool) state {
 	case s.phase == streaming && ahead:
 		s, _ = s.streamFailed(watchEnd{err: failure("too-large", 0)})
 	case s.phase == streaming:
-		s, _ = s.streamListed(rv)
+		s, _ = s.streamListed(rv, "")
 	case s.token != "":
 		s, _ = s.listFailed(failure("expired", 0))
 	case ahead:
 		s, _ = s.listFailed(failure("too-large", 0))
 	default:
-		s, _ = s.pageListed(metav1.ListMeta{ResourceVersion: rv})
+		s, _ = s.pageListed(metav1.ListMeta{ResourceVersion: rv}, "")
 	}
 	return s
 }

@@ -10,7 +10,7 @@ import (
 func streamOutcomes() map[string]func(state) (state, step, error) {
 	listed := func(rv string, want error) func(state) (state, step, error) {
 		return func(s state) (state, step, error) {
-			next, st := s.streamListed(rv)
+			next, st := s.streamListed(rv, "")
 			return next, st, want
 		}
 	}
@@ -29,7 +29,12 @@ func streamOutcomes() map[string]func(state) (state, step, error) {
 		"closed":      failed(watchEnd{}, ErrNoInitialEventsEnd),
 		"closed late": failed(watchEnd{steady: true}, ErrNoInitialEventsEnd),
 		"deaf":        failed(watchEnd{deaf: true}, ErrNoInitialEventsEnd),
+		"ignored":     failed(watchEnd{deaf: true, heard: true, err: ErrNoInitialEventsEnd}, ErrNoInitialEventsEnd),
 		"unsupported": failed(watchEnd{err: errors.ErrUnsupported}, nil),
+	}
+	for _, word := range []string{"eof", "unknown"} {
+		err := failure(word, 0)
+		all[word+" in the middle"] = failed(watchEnd{heard: true, err: err}, err)
 	}
 	for _, word := range []string{"eof", "internal"} {
 		err := failure(word, 0)
@@ -38,7 +43,7 @@ func streamOutcomes() map[string]func(state) (state, step, error) {
 	for _, word := range []string{
 		"expired", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "internal", "unavailable",
 		"unauthorized", "forbidden", "not-found", "bad-request", "invalid", "method-not-allowed", "not-implemented", "unreadable-delete",
-		"unusable",
+		"unusable", "unknown", "http2", "untrusted",
 	} {
 		err := failure(word, 5)
 		all[word] = failed(watchEnd{short: true, err: err}, err)
@@ -55,84 +60,132 @@ var streamSteps = []struct {
 		end            => watch 8 can | replace
 		opaque end     => watch x1 can | replace
 		older end      => watch 6 can | replace
-		end with no    => list "0" can | discard report backoff
-		closed         => stream "" failures 1 maybe | discard report backoff
-		closed late    => list "0" maybe | discard report backoff afresh
-		deaf           => list "0" | discard report
-		unsupported    => list "0" | discard
-		eof            => stream "" failures 1 maybe | discard report backoff
-		eof late       => list "0" maybe | discard report backoff afresh
-		expired        => stream "" failures 1 maybe | discard report backoff
-		gone           => stream "" failures 1 maybe | discard report backoff
-		too-large      => list "0" maybe | discard report backoff 1s
-		too-large-1.17 => list "0" maybe | discard report backoff 1s
+		end with no    => watch  unversioned can | replace
+		closed         => stream "" failures 1 maybe | discard report retry
+		closed late    => list "0" maybe | discard report retry afresh
+		deaf           => list "0" deaf 1 maybe | discard report
+		unsupported    => list "0" no | discard
+		eof            => stream "" failures 1 maybe | discard report retry
+		eof late       => list "0" maybe | discard report retry afresh
+		expired        => stream "" failures 1 maybe | discard report busy
+		gone           => stream "" failures 1 maybe | discard report busy
+		too-large      => list "0" maybe | discard report busy 1s
+		too-large-1.17 => list "0" maybe | discard report busy 1s
 		timeout        => list "0" maybe | discard report
-		busy           => stream "" maybe | discard report backoff 5s
-		refused        => stream "" maybe | discard report backoff
+		busy           => stream "" maybe | discard report busy 5s
+		refused        => stream "" maybe | discard report away
 		internal       => list "0" maybe | discard report
 		internal late  => list "0" maybe | discard report
-		unavailable    => list "0" maybe | discard report backoff 5s
+		unavailable    => list "0" maybe | discard report busy 5s
 		unauthorized   => list "0" maybe | discard
 		forbidden      => list "0" maybe | discard
 		not-found      => list "0" maybe | discard
-		bad-request    => list "0" | discard
-		invalid        => list "0" | discard
-		method-not-allowed => list "0" | discard
-		not-implemented    => list "0" | discard report
+		bad-request    => list "0" no | discard
+		invalid        => list "0" no | discard
+		method-not-allowed => list "0" no | discard
+		not-implemented    => list "0" no | discard report
 		unreadable-delete  => list "0" maybe | discard report
-		unusable           => list "0" maybe | discard report`},
+		unusable           => list "0" maybe | discard report
+		eof in the middle => stream "" failures 1 maybe | discard report retry
+		http2          => stream "" failures 1 maybe | discard report retry
+		unknown        => list "0" maybe | discard report
+		unknown in the middle => stream "" failures 1 maybe | discard report busy
+		untrusted      => stream "" failures 1 maybe | discard report retry
+		ignored        => list "0" deaf 1 no | discard report`},
+	{"after a slow one", state{phase: streaming, listRV: "0", memory: memory{stream: mayBe, deaf: 1}}, `
+		end            => watch 8 can | replace
+		bad-request    => list "0" deaf 1 no | discard
+		busy           => stream "" deaf 1 maybe | discard report busy 5s
+		closed         => stream "" failures 1 deaf 1 maybe | discard report retry
+		closed late    => list "0" deaf 1 maybe | discard report retry afresh
+		deaf           => list "0" deaf 2 no | discard report
+		end with no    => watch  unversioned can | replace
+		eof            => stream "" failures 1 maybe | discard report retry
+		eof in the middle => stream "" failures 1 maybe | discard report retry
+		eof late       => list "0" maybe | discard report retry afresh
+		expired        => stream "" failures 1 deaf 1 maybe | discard report busy
+		forbidden      => list "0" deaf 1 maybe | discard
+		gone           => stream "" failures 1 deaf 1 maybe | discard report busy
+		http2          => stream "" failures 1 maybe | discard report retry
+		ignored        => list "0" deaf 2 no | discard report
+		internal       => list "0" deaf 1 maybe | discard report
+		internal late  => list "0" deaf 1 maybe | discard report
+		invalid        => list "0" deaf 1 no | discard
+		method-not-allowed => list "0" deaf 1 no | discard
+		not-found      => list "0" deaf 1 maybe | discard
+		not-implemented => list "0" deaf 1 no | discard report
+		older end      => watch 6 can | replace
+		opaque end     => watch x1 can | replace
+		refused        => stream "" maybe | discard report away
+		timeout        => list "0" deaf 1 maybe | discard report
+		too-large      => list "0" deaf 1 maybe | discard report busy 1s
+		too-large-1.17 => list "0" deaf 1 maybe | discard report busy 1s
+		unauthorized   => list "0" deaf 1 maybe | discard
+		unavailable    => list "0" deaf 1 maybe | discard report busy 5s
+		unknown        => list "0" deaf 1 maybe | discard report
+		unknown in the middle => stream "" failures 1 deaf 1 maybe | discard report busy
+		unreadable-delete => list "0" deaf 1 maybe | discard report
+		unsupported    => list "0" deaf 1 no | discard
+		untrusted      => stream "" failures 1 deaf 1 maybe | discard report retry
+		unusable       => list "0" deaf 1 maybe | discard report`},
 	{"after a failure", state{phase: streaming, listRV: "0", failures: 1, memory: memory{stream: mayBe}}, `
 		end            => watch 8 can | replace
 		opaque end     => watch x1 can | replace
 		older end      => watch 6 can | replace
-		end with no    => list "0" can | discard report backoff
-		closed         => list "0" maybe | discard report backoff
-		closed late    => list "0" maybe | discard report backoff afresh
-		deaf           => list "0" | discard report
-		unsupported    => list "0" | discard
-		eof            => list "0" maybe | discard report backoff
-		eof late       => list "0" maybe | discard report backoff afresh
-		expired        => list "0" maybe | discard report backoff
-		gone           => list "0" maybe | discard report backoff
-		too-large      => list "0" maybe | discard report backoff 1s
-		too-large-1.17 => list "0" maybe | discard report backoff 1s
+		end with no    => watch  unversioned can | replace
+		closed         => list "0" maybe | discard report retry
+		closed late    => list "0" maybe | discard report retry afresh
+		deaf           => list "0" deaf 1 maybe | discard report
+		unsupported    => list "0" no | discard
+		eof            => list "0" maybe | discard report retry
+		eof late       => list "0" maybe | discard report retry afresh
+		expired        => list "0" maybe | discard report busy
+		gone           => list "0" maybe | discard report busy
+		too-large      => list "0" maybe | discard report busy 1s
+		too-large-1.17 => list "0" maybe | discard report busy 1s
 		timeout        => list "0" maybe | discard report
-		busy           => stream "" failures 1 maybe | discard report backoff 5s
-		refused        => stream "" failures 1 maybe | discard report backoff
+		busy           => stream "" failures 1 maybe | discard report busy 5s
+		refused        => stream "" failures 1 maybe | discard report away
 		internal       => list "0" maybe | discard report
 		internal late  => list "0" maybe | discard report
-		unavailable    => list "0" maybe | discard report backoff 5s
+		unavailable    => list "0" maybe | discard report busy 5s
 		unauthorized   => list "0" maybe | discard
 		forbidden      => list "0" maybe | discard
 		not-found      => list "0" maybe | discard
-		bad-request    => list "0" | discard
-		invalid        => list "0" | discard
-		method-not-allowed => list "0" | discard
-		not-implemented    => list "0" | discard report
+		bad-request    => list "0" no | discard
+		invalid        => list "0" no | discard
+		method-not-allowed => list "0" no | discard
+		not-implemented    => list "0" no | discard report
 		unreadable-delete  => list "0" maybe | discard report
-		unusable           => list "0" maybe | discard report`},
+		unusable           => list "0" maybe | discard report
+		eof in the middle => list "0" maybe | discard report retry
+		http2          => list "0" maybe | discard report retry
+		unknown        => list "0" maybe | discard report
+		unknown in the middle => list "0" maybe | discard report busy
+		untrusted      => list "0" maybe | discard report retry
+		ignored        => list "0" deaf 1 no | discard report`},
 	// A server that streamed once is asked again, whatever another one says.
-	{"relist at the last version", state{phase: streaming, rv: "7", listRV: "7", memory: memory{stream: can}}, `
+	{"relist at the last version", state{phase: streaming, rv: "7", listRV: "7", memory: memory{stream: can, versioned: true}}, `
 		end            => watch 8 can | replace
 		opaque end     => watch x1 can | replace
 		older end      => stream "" seen 7 can | discard report
-		end with no    => list "7" seen 7 can | discard report backoff
-		closed         => stream "7" seen 7 failures 1 can | discard report backoff
-		closed late    => list "7" seen 7 can | discard report backoff afresh
-		deaf           => list "7" seen 7 can | discard report
+		end with no    => list "7" seen 7 can | discard report busy
+		closed         => stream "7" seen 7 failures 1 can | discard report retry
+		closed late    => list "7" seen 7 can | discard report retry afresh
+		deaf           => list "7" seen 7 deaf 1 can | discard report
 		unsupported    => list "7" seen 7 can | discard
-		eof            => stream "7" seen 7 failures 1 can | discard report backoff
-		eof late       => list "7" seen 7 can | discard report backoff afresh
+		eof            => stream "7" seen 7 failures 1 can | discard report retry
+		eof late       => list "7" seen 7 can | discard report retry afresh
 		expired        => stream "" seen 7 can | discard report
 		gone           => stream "" seen 7 can | discard report
 		too-large      => stream "" seen 7 can | discard report
 		too-large-1.17 => stream "" seen 7 can | discard report
 		timeout        => list "7" seen 7 can | discard report
-		busy           => stream "7" seen 7 can | discard report backoff 5s
-		refused        => stream "7" seen 7 can | discard report backoff
+		busy           => stream "7" seen 7 can | discard report busy 5s
+		refused        => stream "7" seen 7 can | discard report away
 		internal       => list "7" seen 7 can | discard report
 		internal late  => list "7" seen 7 can | discard report
-		unavailable    => list "7" seen 7 can | discard report backoff 5s
+		unavailable    => list "7" seen 7 can | discard report busy 5s
 		unauthorized   => list "7" seen 7 can | discard
 		forbidden      => list "7" seen 7 can | discard
 		not-found      => list "7" seen 7 can | discard
@@ -141,28 +194,34 @@ var streamSteps = []struct {
 		method-not-allowed => list "7" seen 7 can | discard
 		not-implemented    => list "7" seen 7 can | discard report
 		unreadable-delete  => list "7" seen 7 can | discard report
-		unusable           => list "7" seen 7 can | discard report`},
-	{"relist at the newest", state{phase: streaming, rv: "7", memory: memory{stream: can}}, `
+		unusable           => list "7" seen 7 can | discard report
+		eof in the middle => stream "7" seen 7 failures 1 can | discard report retry
+		http2          => stream "7" seen 7 failures 1 can | discard report retry
+		unknown        => list "7" seen 7 can | discard report
+		unknown in the middle => stream "7" seen 7 failures 1 can | discard report busy
+		untrusted      => stream "7" seen 7 failures 1 can | discard report retry
+		ignored        => list "7" seen 7 deaf 1 can | discard report`},
+	{"relist at the newest", state{phase: streaming, rv: "7", memory: memory{stream: can, versioned: true}}, `
 		end            => watch 8 can | replace
 		opaque end     => watch x1 can | replace
 		older end      => watch 6 can | replace
-		end with no    => list "" seen 7 can | discard report backoff
-		closed         => stream "" seen 7 failures 1 can | discard report backoff
-		closed late    => list "" seen 7 can | discard report backoff afresh
-		deaf           => list "" seen 7 can | discard report
+		end with no    => list "" seen 7 can | discard report busy
+		closed         => stream "" seen 7 failures 1 can | discard report retry
+		closed late    => list "" seen 7 can | discard report retry afresh
+		deaf           => list "" seen 7 deaf 1 can | discard report
 		unsupported    => list "" seen 7 can | discard
-		eof            => stream "" seen 7 failures 1 can | discard report backoff
-		eof late       => list "" seen 7 can | discard report backoff afresh
-		expired        => stream "" seen 7 failures 1 can | discard report backoff
-		gone           => stream "" seen 7 failures 1 can | discard report backoff
-		too-large      => list "" seen 7 can | discard report backoff 1s
-		too-large-1.17 => list "" seen 7 can | discard report backoff 1s
+		eof            => stream "" seen 7 failures 1 can | discard report retry
+		eof late       => list "" seen 7 can | discard report retry afresh
+		expired        => stream "" seen 7 failures 1 can | discard report busy
+		gone           => stream "" seen 7 failures 1 can | discard report busy
+		too-large      => list "" seen 7 can | discard report busy 1s
+		too-large-1.17 => list "" seen 7 can | discard report busy 1s
 		timeout        => list "" seen 7 can | discard report
-		busy           => stream "" seen 7 can | discard report backoff 5s
-		refused        => stream "" seen 7 can | discard report backoff
+		busy           => stream "" seen 7 can | discard report busy 5s
+		refused        => stream "" seen 7 can | discard report away
 		internal       => list "" seen 7 can | discard report
 		internal late  => list "" seen 7 can | discard report
-		unavailable    => list "" seen 7 can | discard report backoff 5s
+		unavailable    => list "" seen 7 can | discard report busy 5s
 		unauthorized   => list "" seen 7 can | discard
 		forbidden      => list "" seen 7 can | discard
 		not-found      => list "" seen 7 can | discard
@@ -171,7 +230,13 @@ var streamSteps = []struct {
 		method-not-allowed => list "" seen 7 can | discard
 		not-implemented    => list "" seen 7 can | discard report
 		unreadable-delete  => list "" seen 7 can | discard report
-		unusable           => list "" seen 7 can | discard report`},
+		unusable           => list "" seen 7 can | discard report
+		eof in the middle => stream "" seen 7 failures 1 can | discard report retry
+		http2          => stream "" seen 7 failures 1 can | discard report retry
+		unknown        => list "" seen 7 can | discard report
+		unknown in the middle => stream "" seen 7 failures 1 can | discard report busy
+		untrusted      => stream "" seen 7 failures 1 can | discard report retry
+		ignored        => list "" seen 7 deaf 1 can | discard report`},
 }
 
 func TestStreamSteps(t *testing.T) {
@@ -183,7 +248,7 @@ func TestStreamSteps(t *testing.T) {
 // TestNextAfterListing: where lists are streamed, what follows a list by LIST that failed,
 // and what a watch is given up for, is a stream; a list that goes on at once stays a LIST.
 func TestNextAfterListing(t *testing.T) {
-	remembers := memory{stream: can, internalFor: time.Minute}
+	remembers := memory{stream: can, versioned: true, internalFor: time.Minute}
 	for name, want := range map[string]string{
 		"eof": `stream "7" seen 7 can`, "busy": `stream "7" seen 7 can`, "bad-request": `stream "" seen 7 can`,
 		"expired": `list "" seen 7 can`, "too-large": `list "" seen 7 can`, "older page": `list "" seen 7 can`,
@@ -198,7 +263,7 @@ func TestNextAfterListing(t *testing.T) {
 		t.Errorf("pages, then expired: %s", next.text())
 	}
 	for name, want := range map[string]string{
-		"expired": `stream "7" seen 7 can`, "too-large": `stream "" seen 7 can`, "out-of-order": `stream "7" seen 7 can`,
+		"expired": `stream "7" seen 7 hurried can`, "too-large": `stream "" seen 7 hurried can`, "out-of-order": `stream "7" seen 7 hurried can`,
 		"closed after events": `watch 9 can`,
 	} {
 		if next, _, _ := watchOutcomes()[name](state{phase: watching, rv: "7", memory: remembers}); next.text() != want {

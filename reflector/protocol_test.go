@@ -38,7 +38,18 @@ func (s state) text() string {
 	if !s.internal.IsZero() {
 		fmt.Fprintf(&b, " internal %v", noon.Sub(s.internal))
 	}
+	if s.hurried {
+		b.WriteString(" hurried")
+	}
+	if !s.versioned && (s.rv != "" || s.phase == watching) {
+		b.WriteString(" unversioned")
+	}
+	if s.deaf != 0 {
+		fmt.Fprintf(&b, " deaf %d", s.deaf)
+	}
 	switch s.stream {
+	case refused:
+		b.WriteString(" no")
 	case mayBe:
 		b.WriteString(" maybe")
 	case can:
@@ -53,7 +64,9 @@ func (s state) text() string {
 	return b.String()
 }
 
-var reasons = [relistReasons]string{"", "expired", "too-large", "order", "unreadable", "refused", "failing"}
+var reasons = [relistReasons]string{"", "expired", "too-large", "order", "unreadable", "refused", "failing", "no-version"}
+
+var pauses = map[pause]string{noPause: "", pauseResume: "resume", pauseRetry: "retry", pauseAway: "away", pauseRuled: "ruled", pauseBusy: "busy"}
 
 func (st step) text() string {
 	var words []string
@@ -66,7 +79,7 @@ func (st step) text() string {
 	add(st.discard, "discard")
 	add(st.relist != notAtAll, reasons[st.relist])
 	add(st.err != nil, "report")
-	add(st.backoff, "backoff")
+	add(st.pause != noPause, pauses[st.pause])
 	add(st.afresh, "afresh")
 	add(st.atLeast != 0, st.atLeast.String())
 	return strings.Join(words, " ")
@@ -77,7 +90,7 @@ func (st step) text() string {
 func listOutcomes() map[string]func(state) (state, step, error) {
 	page := func(rv, token string, want error) func(state) (state, step, error) {
 		return func(s state) (state, step, error) {
-			next, st := s.pageListed(metav1.ListMeta{ResourceVersion: rv, Continue: token})
+			next, st := s.pageListed(metav1.ListMeta{ResourceVersion: rv, Continue: token}, "")
 			return next, st, want
 		}
 	}
@@ -85,14 +98,19 @@ func listOutcomes() map[string]func(state) (state, step, error) {
 		"last page":  page("8", "", nil),
 		"more pages": page("8", "t2", nil),
 		"page again": func(s state) (state, step, error) {
-			next, st := s.pageListed(metav1.ListMeta{ResourceVersion: "8", Continue: s.token})
+			next, st := s.pageListed(metav1.ListMeta{ResourceVersion: "8", Continue: s.token}, "")
 			return next, st, nil
 		},
-		"opaque page":  page("x1", "", nil),
-		"older page":   page("6", "", ErrListTooOld),
-		"page with no": page("", "", ErrNoResourceVersion),
+		"opaque page":   page("x1", "", nil),
+		"older page":    page("6", "", ErrListTooOld),
+		"page with no":  page("", "", ErrNoResourceVersion),
+		"pages with no": page("", "t2", ErrNoResourceVersion),
+		"page with objects' alone": func(s state) (state, step, error) {
+			next, st := s.pageListed(metav1.ListMeta{}, "8")
+			return next, st, ErrNoResourceVersion
+		},
 	}
-	for _, word := range []string{"expired", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "internal", "forbidden", "not-found", "bad-request"} {
+	for _, word := range []string{"expired", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "http2", "unknown", "internal", "store-read", "unauthorized", "forbidden", "not-found", "bad-request", "untrusted"} {
 		err := failure(word, 5)
 		all[word] = func(s state) (state, step, error) {
 			next, st := s.listFailed(err)
@@ -119,7 +137,7 @@ func watchOutcomes() map[string]func(state) (state, step, error) {
 		"closed without events":       ended(watchEnd{}, nil),
 		"closed at once":              ended(watchEnd{short: true}, ErrShortWatch),
 	}
-	for _, word := range []string{"expired", "expired-without-code", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "internal", "forbidden", "not-found", "out-of-order", "unreadable-delete"} {
+	for _, word := range []string{"expired", "expired-without-code", "gone", "too-large", "too-large-1.17", "timeout", "busy", "unavailable", "refused", "eof", "reset", "http2", "unknown", "internal", "store-read", "unauthorized", "forbidden", "not-found", "bad-request", "untrusted", "out-of-order", "unreadable-delete"} {
 		err := failure(word, 5)
 		all[word] = ended(watchEnd{short: true, err: err}, err)
 		all[word+" after events"] = ended(watchEnd{rv: "9", short: true, err: err}, err)
@@ -146,134 +164,183 @@ var listSteps = []struct {
 		opaque page    => watch x1 | replace
 		page again     => watch 8 | replace
 		older page     => watch 6 | replace
-		page with no   => list "0" | discard report backoff
+		page with no   => watch  unversioned | replace
 		expired        => list "" | discard report
 		gone           => list "" | discard report
 		too-large      => list "" | discard report
 		too-large-1.17 => list "" | discard report
-		timeout        => list "0" | discard report backoff
-		busy           => list "0" | discard report backoff 5s
-		refused        => list "0" | discard report backoff
-		eof            => list "0" | discard report backoff
-		internal       => list "0" | discard report backoff
-		forbidden      => list "0" | discard report backoff
-		not-found      => list "0" | discard report backoff
-		bad-request    => list "" | discard report backoff`},
-	{"pages of the first list", state{listRV: "0", pageRV: "5", token: "t1"}, `
+		timeout        => list "0" | discard report busy
+		busy           => list "0" | discard report busy 5s
+		refused        => list "0" | discard report away
+		eof            => list "0" | discard report retry
+		internal       => list "0" | discard report busy
+		forbidden      => list "0" | discard report ruled
+		not-found      => list "0" | discard report ruled
+		bad-request    => list "" | discard report ruled
+		http2          => list "0" | discard report retry
+		page with objects' alone => watch 8 unversioned | replace
+		pages with no  => list "0" | discard report busy
+		store-read     => list "0" | discard report busy
+		unauthorized   => list "0" | discard report ruled
+		unknown        => list "0" | discard report busy
+		untrusted      => list "0" | discard report ruled`},
+	{"pages of the first list", state{listRV: "0", pageRV: "5", token: "t1", memory: memory{versioned: true}}, `
 		last page      => watch 5 | replace
 		more pages     => list "0" pages of 5 token t2 paged |
 		opaque page    => watch 5 | replace
-		page again     => list "0" | discard report backoff
+		page again     => list "0" | discard report busy
 		older page     => watch 5 | replace
-		page with no   => list "0" | discard report backoff
+		page with no   => list "0" | discard report busy
 		expired        => list "" whole | discard report
 		gone           => list "" whole | discard report
 		too-large      => list "" whole | discard report
 		too-large-1.17 => list "" whole | discard report
-		timeout        => list "0" | discard report backoff
-		busy           => list "0" | discard report backoff 5s
-		refused        => list "0" | discard report backoff
-		eof            => list "0" | discard report backoff
-		internal       => list "0" | discard report backoff
-		forbidden      => list "0" | discard report backoff
-		not-found      => list "0" | discard report backoff
-		bad-request    => list "" | discard report backoff`},
-	{"relist at the last version", state{rv: "7", listRV: "7"}, `
+		timeout        => list "0" | discard report busy
+		busy           => list "0" | discard report busy 5s
+		refused        => list "0" | discard report away
+		eof            => list "0" | discard report retry
+		internal       => list "0" | discard report busy
+		forbidden      => list "0" | discard report ruled
+		not-found      => list "0" | discard report ruled
+		bad-request    => list "" | discard report ruled
+		http2          => list "0" | discard report retry
+		page with objects' alone => list "0" | discard report busy
+		pages with no  => list "0" | discard report busy
+		store-read     => list "0" | discard report busy
+		unauthorized   => list "0" | discard report ruled
+		unknown        => list "0" | discard report busy
+		untrusted      => list "0" | discard report ruled`},
+	{"relist at the last version", state{rv: "7", listRV: "7", memory: memory{versioned: true}}, `
 		last page      => watch 8 | replace
 		more pages     => list "7" seen 7 pages of 8 token t2 |
 		opaque page    => watch x1 | replace
 		page again     => watch 8 | replace
 		older page     => list "" seen 7 | discard report
-		page with no   => list "7" seen 7 | discard report backoff
+		page with no   => list "7" seen 7 | discard report busy
 		expired        => list "" seen 7 | discard report
 		gone           => list "" seen 7 | discard report
 		too-large      => list "" seen 7 | discard report
 		too-large-1.17 => list "" seen 7 | discard report
-		timeout        => list "7" seen 7 | discard report backoff
-		busy           => list "7" seen 7 | discard report backoff 5s
-		refused        => list "7" seen 7 | discard report backoff
-		eof            => list "7" seen 7 | discard report backoff
-		internal       => list "7" seen 7 | discard report backoff
-		forbidden      => list "7" seen 7 | discard report backoff
-		not-found      => list "7" seen 7 | discard report backoff
-		bad-request    => list "" seen 7 | discard report backoff`},
-	{"list from storage", state{rv: "7"}, `
+		timeout        => list "7" seen 7 | discard report busy
+		busy           => list "7" seen 7 | discard report busy 5s
+		refused        => list "7" seen 7 | discard report away
+		eof            => list "7" seen 7 | discard report retry
+		internal       => list "7" seen 7 | discard report busy
+		forbidden      => list "7" seen 7 | discard report ruled
+		not-found      => list "7" seen 7 | discard report ruled
+		bad-request    => list "" seen 7 | discard report ruled
+		http2          => list "7" seen 7 | discard report retry
+		page with objects' alone => list "7" seen 7 | discard report busy
+		pages with no  => list "7" seen 7 | discard report busy
+		store-read     => list "7" seen 7 | discard report busy
+		unauthorized   => list "7" seen 7 | discard report ruled
+		unknown        => list "7" seen 7 | discard report busy
+		untrusted      => list "7" seen 7 | discard report ruled`},
+	{"list from storage", state{rv: "7", memory: memory{versioned: true}}, `
 		last page      => watch 8 | replace
 		more pages     => list "" seen 7 pages of 8 token t2 |
 		opaque page    => watch x1 | replace
 		page again     => watch 8 | replace
 		older page     => watch 6 | replace
-		page with no   => list "" seen 7 | discard report backoff
-		expired        => list "" seen 7 | discard report backoff
-		gone           => list "" seen 7 | discard report backoff
-		too-large      => list "" seen 7 | discard report backoff 1s
-		too-large-1.17 => list "" seen 7 | discard report backoff 1s
-		timeout        => list "" seen 7 | discard report backoff
-		busy           => list "" seen 7 | discard report backoff 5s
-		refused        => list "" seen 7 | discard report backoff
-		eof            => list "" seen 7 | discard report backoff
-		internal       => list "" seen 7 | discard report backoff
-		forbidden      => list "" seen 7 | discard report backoff
-		not-found      => list "" seen 7 | discard report backoff
-		bad-request    => list "" seen 7 | discard report backoff`},
-	{"pages from storage", state{rv: "7", pageRV: "8", token: "t1"}, `
+		page with no   => list "" seen 7 | discard report busy
+		expired        => list "" seen 7 | discard report busy
+		gone           => list "" seen 7 | discard report busy
+		too-large      => list "" seen 7 | discard report busy 1s
+		too-large-1.17 => list "" seen 7 | discard report busy 1s
+		timeout        => list "" seen 7 | discard report busy
+		busy           => list "" seen 7 | discard report busy 5s
+		refused        => list "" seen 7 | discard report away
+		eof            => list "" seen 7 | discard report retry
+		internal       => list "" seen 7 | discard report busy
+		forbidden      => list "" seen 7 | discard report ruled
+		not-found      => list "" seen 7 | discard report ruled
+		bad-request    => list "" seen 7 | discard report ruled
+		http2          => list "" seen 7 | discard report retry
+		page with objects' alone => list "" seen 7 | discard report busy
+		pages with no  => list "" seen 7 | discard report busy
+		store-read     => list "" seen 7 | discard report busy
+		unauthorized   => list "" seen 7 | discard report ruled
+		unknown        => list "" seen 7 | discard report busy
+		untrusted      => list "" seen 7 | discard report ruled`},
+	{"pages from storage", state{rv: "7", pageRV: "8", token: "t1", memory: memory{versioned: true}}, `
 		last page      => watch 8 | replace
 		more pages     => list "" seen 7 pages of 8 token t2 |
 		opaque page    => watch 8 | replace
-		page again     => list "" seen 7 | discard report backoff
-		older page     => list "" seen 7 | discard report backoff
-		page with no   => list "" seen 7 | discard report backoff
+		page again     => list "" seen 7 | discard report busy
+		older page     => list "" seen 7 | discard report busy
+		page with no   => list "" seen 7 | discard report busy
 		expired        => list "" seen 7 whole | discard report
 		gone           => list "" seen 7 whole | discard report
 		too-large      => list "" seen 7 whole | discard report
 		too-large-1.17 => list "" seen 7 whole | discard report
-		timeout        => list "" seen 7 | discard report backoff
-		busy           => list "" seen 7 | discard report backoff 5s
-		refused        => list "" seen 7 | discard report backoff
-		eof            => list "" seen 7 | discard report backoff
-		internal       => list "" seen 7 | discard report backoff
-		forbidden      => list "" seen 7 | discard report backoff
-		not-found      => list "" seen 7 | discard report backoff
-		bad-request    => list "" seen 7 | discard report backoff`},
-	{"whole list", state{rv: "7", whole: true}, `
+		timeout        => list "" seen 7 | discard report busy
+		busy           => list "" seen 7 | discard report busy 5s
+		refused        => list "" seen 7 | discard report away
+		eof            => list "" seen 7 | discard report retry
+		internal       => list "" seen 7 | discard report busy
+		forbidden      => list "" seen 7 | discard report ruled
+		not-found      => list "" seen 7 | discard report ruled
+		bad-request    => list "" seen 7 | discard report ruled
+		http2          => list "" seen 7 | discard report retry
+		page with objects' alone => list "" seen 7 | discard report busy
+		pages with no  => list "" seen 7 | discard report busy
+		store-read     => list "" seen 7 | discard report busy
+		unauthorized   => list "" seen 7 | discard report ruled
+		unknown        => list "" seen 7 | discard report busy
+		untrusted      => list "" seen 7 | discard report ruled`},
+	{"whole list", state{rv: "7", whole: true, memory: memory{versioned: true}}, `
 		last page      => watch 8 | replace
 		more pages     => list "" seen 7 whole pages of 8 token t2 |
 		opaque page    => watch x1 | replace
 		page again     => watch 8 | replace
 		older page     => watch 6 | replace
-		page with no   => list "" seen 7 whole | discard report backoff
-		expired        => list "" seen 7 whole | discard report backoff
-		gone           => list "" seen 7 whole | discard report backoff
-		too-large      => list "" seen 7 whole | discard report backoff 1s
-		too-large-1.17 => list "" seen 7 whole | discard report backoff 1s
-		timeout        => list "" seen 7 whole | discard report backoff
-		busy           => list "" seen 7 whole | discard report backoff 5s
-		refused        => list "" seen 7 whole | discard report backoff
-		eof            => list "" seen 7 whole | discard report backoff
-		internal       => list "" seen 7 whole | discard report backoff
-		forbidden      => list "" seen 7 whole | discard report backoff
-		not-found      => list "" seen 7 whole | discard report backoff
-		bad-request    => list "" seen 7 whole | discard report backoff`},
+		page with no   => list "" seen 7 whole | discard report busy
+		expired        => list "" seen 7 whole | discard report busy
+		gone           => list "" seen 7 whole | discard report busy
+		too-large      => list "" seen 7 whole | discard report busy 1s
+		too-large-1.17 => list "" seen 7 whole | discard report busy 1s
+		timeout        => list "" seen 7 whole | discard report busy
+		busy           => list "" seen 7 whole | discard report busy 5s
+		refused        => list "" seen 7 whole | discard report away
+		eof            => list "" seen 7 whole | discard report retry
+		internal       => list "" seen 7 whole | discard report busy
+		forbidden      => list "" seen 7 whole | discard report ruled
+		not-found      => list "" seen 7 whole | discard report ruled
+		bad-request    => list "" seen 7 whole | discard report ruled
+		http2          => list "" seen 7 whole | discard report retry
+		page with objects' alone => list "" seen 7 whole | discard report busy
+		pages with no  => list "" seen 7 whole | discard report busy
+		store-read     => list "" seen 7 whole | discard report busy
+		unauthorized   => list "" seen 7 whole | discard report ruled
+		unknown        => list "" seen 7 whole | discard report busy
+		untrusted      => list "" seen 7 whole | discard report ruled`},
 	// A server may send pages though none were asked for.
-	{"pages of a whole list", state{rv: "7", whole: true, pageRV: "8", token: "t1"}, `
+	{"pages of a whole list", state{rv: "7", whole: true, pageRV: "8", token: "t1", memory: memory{versioned: true}}, `
 		last page      => watch 8 | replace
 		more pages     => list "" seen 7 whole pages of 8 token t2 |
 		opaque page    => watch 8 | replace
-		page again     => list "" seen 7 whole | discard report backoff
-		older page     => list "" seen 7 whole | discard report backoff
-		page with no   => list "" seen 7 whole | discard report backoff
-		expired        => list "" seen 7 whole | discard report backoff
-		gone           => list "" seen 7 whole | discard report backoff
-		too-large      => list "" seen 7 whole | discard report backoff 1s
-		too-large-1.17 => list "" seen 7 whole | discard report backoff 1s
-		timeout        => list "" seen 7 whole | discard report backoff
-		busy           => list "" seen 7 whole | discard report backoff 5s
-		refused        => list "" seen 7 whole | discard report backoff
-		eof            => list "" seen 7 whole | discard report backoff
-		internal       => list "" seen 7 whole | discard report backoff
-		forbidden      => list "" seen 7 whole | discard report backoff
-		not-found      => list "" seen 7 whole | discard report backoff
-		bad-request    => list "" seen 7 whole | discard report backoff`},
+		page again     => list "" seen 7 whole | discard report busy
+		older page     => list "" seen 7 whole | discard report busy
+		page with no   => list "" seen 7 whole | discard report busy
+		expired        => list "" seen 7 whole | discard report busy
+		gone           => list "" seen 7 whole | discard report busy
+		too-large      => list "" seen 7 whole | discard report busy 1s
+		too-large-1.17 => list "" seen 7 whole | discard report busy 1s
+		timeout        => list "" seen 7 whole | discard report busy
+		busy           => list "" seen 7 whole | discard report busy 5s
+		refused        => list "" seen 7 whole | discard report away
+		eof            => list "" seen 7 whole | discard report retry
+		internal       => list "" seen 7 whole | discard report busy
+		forbidden      => list "" seen 7 whole | discard report ruled
+		not-found      => list "" seen 7 whole | discard report ruled
+		bad-request    => list "" seen 7 whole | discard report ruled
+		http2          => list "" seen 7 whole | discard report retry
+		page with objects' alone => list "" seen 7 whole | discard report busy
+		pages with no  => list "" seen 7 whole | discard report busy
+		store-read     => list "" seen 7 whole | discard report busy
+		unauthorized   => list "" seen 7 whole | discard report ruled
+		unknown        => list "" seen 7 whole | discard report busy
+		untrusted      => list "" seen 7 whole | discard report ruled`},
 }
 
 var watchSteps = []struct {
@@ -281,117 +348,165 @@ var watchSteps = []struct {
 	state state
 	want  string
 }{
-	{"watch", state{phase: watching, rv: "7", memory: memory{internalFor: time.Minute}}, `
+	{"watch", state{phase: watching, rv: "7", memory: memory{internalFor: time.Minute, versioned: true}}, `
 		closed after events         => watch 9 |
 		closed at once after events => watch 9 |
 		closed without events       => watch 7 |
-		closed at once              => watch 7 failures 1 | report backoff
-		expired        => list "7" seen 7 | expired report backoff
-		expired-without-code => list "7" seen 7 | expired report backoff
-		gone           => list "7" seen 7 | expired report backoff
-		too-large      => list "" seen 7 | too-large report backoff 1s
-		too-large-1.17 => list "" seen 7 | too-large report backoff 1s
-		timeout        => watch 7 failures 1 | report backoff
-		busy           => watch 7 | report backoff 5s
-		refused        => watch 7 | report backoff
-		eof            => watch 7 failures 1 | report backoff
-		eof after a while => watch 7 | report backoff
-		eof after long    => watch 7 | report backoff afresh
-		internal after a while => watch 7 internal 0s | report backoff
-		internal after long    => watch 7 internal 0s | report backoff afresh
-		internal       => watch 7 internal 0s | report backoff
-		forbidden      => list "7" seen 7 | refused report backoff
-		not-found      => list "7" seen 7 | refused report backoff
-		out-of-order   => list "7" seen 7 | order report backoff
-		unreadable-delete => list "7" seen 7 | unreadable report backoff
-		expired after events        => list "9" seen 9 | expired report backoff
-		expired-without-code after events => list "9" seen 9 | expired report backoff
-		gone after events           => list "9" seen 9 | expired report backoff
-		too-large after events      => list "" seen 9 | too-large report backoff 1s
-		too-large-1.17 after events => list "" seen 9 | too-large report backoff 1s
-		timeout after events        => watch 9 failures 1 | report backoff
-		busy after events           => watch 9 | report backoff 5s
-		refused after events        => watch 9 | report backoff
-		eof after events            => watch 9 failures 1 | report backoff
-		internal after events       => watch 9 internal 0s | report backoff
-		forbidden after events      => list "9" seen 9 | refused report backoff
-		not-found after events      => list "9" seen 9 | refused report backoff
-		out-of-order after events   => list "9" seen 9 | order report backoff
-		unreadable-delete after events => list "9" seen 9 | unreadable report backoff`},
-	{"watch after four failures", state{phase: watching, rv: "7", failures: maxWatchFailures - 1, memory: memory{internalFor: time.Minute}}, `
+		closed at once              => watch 7 failures 1 | report busy
+		expired        => list "7" seen 7 hurried | expired report
+		expired-without-code => list "7" seen 7 hurried | expired report
+		gone           => list "7" seen 7 hurried | expired report
+		too-large      => list "" seen 7 hurried | too-large report
+		too-large-1.17 => list "" seen 7 hurried | too-large report
+		timeout        => watch 7 failures 1 | report busy
+		busy           => watch 7 | report busy 5s
+		refused        => watch 7 | report away
+		eof            => watch 7 failures 1 | report busy
+		eof after a while => watch 7 | report resume
+		eof after long    => watch 7 | report resume afresh
+		internal after a while => watch 7 internal 0s | report busy
+		internal after long    => watch 7 internal 0s | report busy afresh
+		internal       => watch 7 internal 0s | report busy
+		forbidden      => watch 7 | report ruled
+		not-found      => list "7" seen 7 hurried | refused report ruled
+		out-of-order   => list "7" seen 7 hurried | order report
+		unreadable-delete => list "7" seen 7 hurried | unreadable report
+		expired after events        => list "9" seen 9 hurried | expired report
+		expired-without-code after events => list "9" seen 9 hurried | expired report
+		gone after events           => list "9" seen 9 hurried | expired report
+		too-large after events      => list "" seen 9 hurried | too-large report
+		too-large-1.17 after events => list "" seen 9 hurried | too-large report
+		timeout after events        => watch 9 failures 1 | report busy
+		busy after events           => watch 9 | report busy 5s
+		refused after events        => watch 9 | report away
+		eof after events            => watch 9 failures 1 | report resume
+		internal after events       => watch 9 internal 0s | report busy
+		forbidden after events      => watch 9 | report ruled
+		not-found after events      => list "9" seen 9 hurried | refused report ruled
+		out-of-order after events   => list "9" seen 9 hurried | order report
+		unreadable-delete after events => list "9" seen 9 hurried | unreadable report
+		bad-request    => list "7" seen 7 hurried | refused report busy
+		bad-request after events => list "9" seen 9 hurried | refused report busy
+		http2          => watch 7 failures 1 | report busy
+		http2 after events => watch 9 failures 1 | report resume
+		reset          => watch 7 | report away
+		reset after events => watch 9 | report away
+		store-read     => list "7" seen 7 hurried | unreadable report busy
+		store-read after events => list "9" seen 9 hurried | unreadable report busy
+		unauthorized   => watch 7 | report ruled
+		unauthorized after events => watch 9 | report ruled
+		unknown        => watch 7 failures 1 | report busy
+		unknown after events => watch 9 failures 1 | report busy
+		untrusted      => watch 7 | report ruled
+		untrusted after events => watch 9 | report ruled
+		unavailable    => watch 7 | report busy 5s
+		unavailable after events => watch 9 | report busy 5s`},
+	{"watch after four failures", state{phase: watching, rv: "7", failures: maxWatchFailures - 1, memory: memory{internalFor: time.Minute, versioned: true}}, `
 		closed after events         => watch 9 |
 		closed at once after events => watch 9 |
 		closed without events       => watch 7 |
-		closed at once              => list "7" seen 7 | failing report backoff
-		expired        => list "7" seen 7 | expired report backoff
-		expired-without-code => list "7" seen 7 | expired report backoff
-		gone           => list "7" seen 7 | expired report backoff
-		too-large      => list "" seen 7 | too-large report backoff 1s
-		too-large-1.17 => list "" seen 7 | too-large report backoff 1s
-		timeout        => list "7" seen 7 | failing report backoff
-		busy           => watch 7 failures 4 | report backoff 5s
-		refused        => watch 7 failures 4 | report backoff
-		eof            => list "7" seen 7 | failing report backoff
-		eof after a while => watch 7 failures 4 | report backoff
-		eof after long    => watch 7 failures 4 | report backoff afresh
-		internal after a while => watch 7 failures 4 internal 0s | report backoff
-		internal after long    => watch 7 failures 4 internal 0s | report backoff afresh
-		internal       => watch 7 failures 4 internal 0s | report backoff
-		forbidden      => list "7" seen 7 | refused report backoff
-		not-found      => list "7" seen 7 | refused report backoff
-		out-of-order   => list "7" seen 7 | order report backoff
-		unreadable-delete => list "7" seen 7 | unreadable report backoff
-		expired after events        => list "9" seen 9 | expired report backoff
-		expired-without-code after events => list "9" seen 9 | expired report backoff
-		gone after events           => list "9" seen 9 | expired report backoff
-		too-large after events      => list "" seen 9 | too-large report backoff 1s
-		too-large-1.17 after events => list "" seen 9 | too-large report backoff 1s
-		timeout after events        => watch 9 failures 1 | report backoff
-		busy after events           => watch 9 | report backoff 5s
-		refused after events        => watch 9 | report backoff
-		eof after events            => watch 9 failures 1 | report backoff
-		internal after events       => watch 9 internal 0s | report backoff
-		forbidden after events      => list "9" seen 9 | refused report backoff
-		not-found after events      => list "9" seen 9 | refused report backoff
-		out-of-order after events   => list "9" seen 9 | order report backoff
-		unreadable-delete after events => list "9" seen 9 | unreadable report backoff`},
-	{"watch after a minute of internal errors", state{phase: watching, rv: "7", internal: noon.Add(-time.Minute), memory: memory{internalFor: time.Minute}}, `
+		closed at once              => list "7" seen 7 hurried | failing report busy
+		expired        => list "7" seen 7 hurried | expired report
+		expired-without-code => list "7" seen 7 hurried | expired report
+		gone           => list "7" seen 7 hurried | expired report
+		too-large      => list "" seen 7 hurried | too-large report
+		too-large-1.17 => list "" seen 7 hurried | too-large report
+		timeout        => list "7" seen 7 hurried | failing report busy
+		busy           => watch 7 failures 4 | report busy 5s
+		refused        => watch 7 failures 4 | report away
+		eof            => list "7" seen 7 hurried | failing report busy
+		eof after a while => watch 7 failures 4 | report resume
+		eof after long    => watch 7 failures 4 | report resume afresh
+		internal after a while => watch 7 failures 4 internal 0s | report busy
+		internal after long    => watch 7 failures 4 internal 0s | report busy afresh
+		internal       => watch 7 failures 4 internal 0s | report busy
+		forbidden      => watch 7 failures 4 | report ruled
+		not-found      => list "7" seen 7 hurried | refused report ruled
+		out-of-order   => list "7" seen 7 hurried | order report
+		unreadable-delete => list "7" seen 7 hurried | unreadable report
+		expired after events        => list "9" seen 9 hurried | expired report
+		expired-without-code after events => list "9" seen 9 hurried | expired report
+		gone after events           => list "9" seen 9 hurried | expired report
+		too-large after events      => list "" seen 9 hurried | too-large report
+		too-large-1.17 after events => list "" seen 9 hurried | too-large report
+		timeout after events        => watch 9 failures 1 | report busy
+		busy after events           => watch 9 | report busy 5s
+		refused after events        => watch 9 | report away
+		eof after events            => watch 9 failures 1 | report resume
+		internal after events       => watch 9 internal 0s | report busy
+		forbidden after events      => watch 9 | report ruled
+		not-found after events      => list "9" seen 9 hurried | refused report ruled
+		out-of-order after events   => list "9" seen 9 hurried | order report
+		unreadable-delete after events => list "9" seen 9 hurried | unreadable report
+		bad-request    => list "7" seen 7 hurried | refused report busy
+		bad-request after events => list "9" seen 9 hurried | refused report busy
+		http2          => list "7" seen 7 hurried | failing report busy
+		http2 after events => watch 9 failures 1 | report resume
+		reset          => watch 7 failures 4 | report away
+		reset after events => watch 9 | report away
+		store-read     => list "7" seen 7 hurried | unreadable report busy
+		store-read after events => list "9" seen 9 hurried | unreadable report busy
+		unauthorized   => watch 7 failures 4 | report ruled
+		unauthorized after events => watch 9 | report ruled
+		unknown        => list "7" seen 7 hurried | failing report busy
+		unknown after events => watch 9 failures 1 | report busy
+		untrusted      => watch 7 failures 4 | report ruled
+		untrusted after events => watch 9 | report ruled
+		unavailable    => watch 7 failures 4 | report busy 5s
+		unavailable after events => watch 9 | report busy 5s`},
+	{"watch after a minute of internal errors", state{phase: watching, rv: "7", internal: noon.Add(-time.Minute), memory: memory{internalFor: time.Minute, versioned: true}}, `
 		closed after events         => watch 9 |
 		closed at once after events => watch 9 |
 		closed without events       => watch 7 |
-		closed at once              => watch 7 failures 1 | report backoff
-		expired        => list "7" seen 7 | expired report backoff
-		expired-without-code => list "7" seen 7 | expired report backoff
-		gone           => list "7" seen 7 | expired report backoff
-		too-large      => list "" seen 7 | too-large report backoff 1s
-		too-large-1.17 => list "" seen 7 | too-large report backoff 1s
-		timeout        => watch 7 failures 1 internal 1m0s | report backoff
-		busy           => watch 7 internal 1m0s | report backoff 5s
-		refused        => watch 7 internal 1m0s | report backoff
-		eof            => watch 7 failures 1 internal 1m0s | report backoff
-		eof after a while => watch 7 internal 1m0s | report backoff
-		eof after long    => watch 7 | report backoff afresh
-		internal after a while => list "7" seen 7 | failing report backoff
-		internal after long    => watch 7 internal 0s | report backoff afresh
-		internal       => list "7" seen 7 | failing report backoff
-		forbidden      => list "7" seen 7 | refused report backoff
-		not-found      => list "7" seen 7 | refused report backoff
-		out-of-order   => list "7" seen 7 | order report backoff
-		unreadable-delete => list "7" seen 7 | unreadable report backoff
-		expired after events        => list "9" seen 9 | expired report backoff
-		expired-without-code after events => list "9" seen 9 | expired report backoff
-		gone after events           => list "9" seen 9 | expired report backoff
-		too-large after events      => list "" seen 9 | too-large report backoff 1s
-		too-large-1.17 after events => list "" seen 9 | too-large report backoff 1s
-		timeout after events        => watch 9 failures 1 | report backoff
-		busy after events           => watch 9 | report backoff 5s
-		refused after events        => watch 9 | report backoff
-		eof after events            => watch 9 failures 1 | report backoff
-		internal after events       => watch 9 internal 0s | report backoff
-		forbidden after events      => list "9" seen 9 | refused report backoff
-		not-found after events      => list "9" seen 9 | refused report backoff
-		out-of-order after events   => list "9" seen 9 | order report backoff
-		unreadable-delete after events => list "9" seen 9 | unreadable report backoff`},
+		closed at once              => watch 7 failures 1 | report busy
+		expired        => list "7" seen 7 hurried | expired report
+		expired-without-code => list "7" seen 7 hurried | expired report
+		gone           => list "7" seen 7 hurried | expired report
+		too-large      => list "" seen 7 hurried | too-large report
+		too-large-1.17 => list "" seen 7 hurried | too-large report
+		timeout        => watch 7 failures 1 internal 1m0s | report busy
+		busy           => watch 7 internal 1m0s | report busy 5s
+		refused        => watch 7 internal 1m0s | report away
+		eof            => watch 7 failures 1 internal 1m0s | report busy
+		eof after a while => watch 7 internal 1m0s | report resume
+		eof after long    => watch 7 | report resume afresh
+		internal after a while => list "7" seen 7 hurried | failing report busy
+		internal after long    => watch 7 internal 0s | report busy afresh
+		internal       => list "7" seen 7 hurried | failing report busy
+		forbidden      => watch 7 internal 1m0s | report ruled
+		not-found      => list "7" seen 7 hurried | refused report ruled
+		out-of-order   => list "7" seen 7 hurried | order report
+		unreadable-delete => list "7" seen 7 hurried | unreadable report
+		expired after events        => list "9" seen 9 hurried | expired report
+		expired-without-code after events => list "9" seen 9 hurried | expired report
+		gone after events           => list "9" seen 9 hurried | expired report
+		too-large after events      => list "" seen 9 hurried | too-large report
+		too-large-1.17 after events => list "" seen 9 hurried | too-large report
+		timeout after events        => watch 9 failures 1 | report busy
+		busy after events           => watch 9 | report busy 5s
+		refused after events        => watch 9 | report away
+		eof after events            => watch 9 failures 1 | report resume
+		internal after events       => watch 9 internal 0s | report busy
+		forbidden after events      => watch 9 | report ruled
+		not-found after events      => list "9" seen 9 hurried | refused report ruled
+		out-of-order after events   => list "9" seen 9 hurried | order report
+		unreadable-delete after events => list "9" seen 9 hurried | unreadable report
+		bad-request    => list "7" seen 7 hurried | refused report busy
+		bad-request after events => list "9" seen 9 hurried | refused report busy
+		http2          => watch 7 failures 1 internal 1m0s | report busy
+		http2 after events => watch 9 failures 1 | report resume
+		reset          => watch 7 internal 1m0s | report away
+		reset after events => watch 9 | report away
+		store-read     => list "7" seen 7 hurried | unreadable report busy
+		store-read after events => list "9" seen 9 hurried | unreadable report busy
+		unauthorized   => watch 7 internal 1m0s | report ruled
+		unauthorized after events => watch 9 | report ruled
+		unknown        => watch 7 failures 1 internal 1m0s | report busy
+		unknown after events => watch 9 failures 1 | report busy
+		untrusted      => watch 7 internal 1m0s | report ruled
+		untrusted after events => watch 9 | report ruled
+		unavailable    => watch 7 internal 1m0s | report busy 5s
+		unavailable after events => watch 9 | report busy 5s`},
 }
 
 func TestListSteps(t *testing.T) {
@@ -431,28 +546,45 @@ func checkSteps(t *testing.T, from state, outcomes map[string]func(state) (state
 }
 
 func TestClassifyErrors(t *testing.T) {
-	type class struct{ Expired, TooLarge, Client, Busy bool }
+	type class struct {
+		Expired, TooLarge, Client, Version bool
+		Pause                              pause
+	}
 	want := map[string]class{
-		"expired":              {Expired: true, Client: true},
-		"gone":                 {Expired: true, Client: true},
-		"expired-without-code": {Expired: true},
-		"mentions-too-large":   {},
-		"too-large":            {TooLarge: true},
-		"too-large-1.17":       {TooLarge: true},
-		"timeout":              {},
-		"busy":                 {Busy: true},
-		"refused":              {Busy: true},
-		"eof":                  {},
-		"internal":             {},
-		"forbidden":            {Client: true},
-		"unauthorized":         {Client: true},
-		"not-found":            {Client: true},
-		"bad-request":          {Client: true},
-		"out-of-order":         {},
+		"expired":              {Expired: true, Client: true, Version: true, Pause: pauseBusy},
+		"gone":                 {Expired: true, Client: true, Version: true, Pause: pauseBusy},
+		"expired-without-code": {Expired: true, Version: true, Pause: pauseBusy},
+		"mentions-too-large":   {Version: true, Pause: pauseBusy},
+		"too-large":            {TooLarge: true, Version: true, Pause: pauseBusy},
+		"too-large-1.17":       {TooLarge: true, Version: true, Pause: pauseBusy},
+		"timeout":              {Version: true, Pause: pauseBusy},
+		"busy":                 {Pause: pauseBusy},
+		"unavailable":          {Pause: pauseBusy},
+		"refused":              {Pause: pauseAway},
+		"reset":                {Pause: pauseAway},
+		"no-name":              {Pause: pauseAway},
+		"dial-timeout":         {Pause: pauseAway},
+		"unanswered":           {Pause: pauseAway},
+		"eof":                  {Version: true, Pause: pauseResume},
+		"reset-later":          {Version: true, Pause: pauseResume},
+		"http2":                {Version: true, Pause: pauseResume},
+		"http2-lost":           {Version: true, Pause: pauseResume},
+		"unknown":              {Version: true, Pause: pauseBusy},
+		"internal":             {Version: true, Pause: pauseBusy},
+		"store-read":           {Version: true, Pause: pauseBusy},
+		"forbidden":            {Client: true, Pause: pauseRuled},
+		"unauthorized":         {Client: true, Pause: pauseRuled},
+		"not-found":            {Client: true, Version: true, Pause: pauseRuled},
+		"method-not-allowed":   {Client: true, Version: true, Pause: pauseRuled},
+		"not-implemented":      {Version: true, Pause: pauseRuled},
+		"bad-request":          {Client: true, Version: true, Pause: pauseRuled},
+		"untrusted":            {Pause: pauseRuled},
+		"unusable":             {Version: true, Pause: pauseBusy},
+		"out-of-order":         {Version: true, Pause: pauseBusy},
 	}
 	for word, want := range want {
 		err := failure(word, 0)
-		got := class{isExpired(err), isTooLarge(err), isClientError(err), isBusy(err)}
+		got := class{isExpired(err), isTooLarge(err), isClientError(err), judgesVersion(err), pauseFor(err)}
 		if got != want {
 			t.Errorf("%s: %+v, want %+v", word, got, want)
 		}

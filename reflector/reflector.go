@@ -92,8 +92,9 @@ type Reflector[T any] struct {
 	stats   counters
 
 	// Owned by the goroutine of Run.
-	state state
-	waits waits
+	state  state
+	waits  waits
+	newest string // version of the objects of the list in progress
 }
 
 // New returns a reflector that is not running. It returns [ErrNoSource] or [ErrNoSink]
@@ -111,6 +112,9 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 		opts.OnError = log.Error
 	}
 	meter, _ := source.(Meter)
+	first := start(opts)
+	_, server := breakerOf(source)
+	first.versioned = first.versioned || server
 	return &Reflector[T]{
 		source: source,
 		sink:   sink,
@@ -118,7 +122,7 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 		log:    log,
 		meter:  meter,
 		made:   time.Now(),
-		state:  start(opts),
-		waits:  waits{Backoff: opts.Backoff},
+		state:  first,
+		waits:  newWaits(opts.Backoff),
 	}, nil
 }

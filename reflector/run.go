@@ -47,7 +47,7 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 		r.state, st = r.state.listFailed(err)
 	} else {
 		r.expect(page)
-		r.state, st = r.state.pageListed(page)
+		r.state, st = r.state.pageListed(page, r.newest)
 	}
 	if st.replace {
 		return r.replace(ctx)
@@ -64,11 +64,17 @@ func (r *Reflector[T]) replace(ctx context.Context) error {
 	return r.sink.Replace(ctx, r.state.rv)
 }
 
+// beginList notes that a list begins, by LIST or as a stream.
+func (r *Reflector[T]) beginList(verb string) {
+	r.newest = ""
+	r.stats.expectList()
+	r.log.Debug("list begins", slog.String("verb", verb), slog.String("resourceVersion", r.state.version()))
+}
+
 // listPage passes the objects of one page to the sink.
 func (r *Reflector[T]) listPage(ctx context.Context) (page metav1.ListMeta, sinkErr, err error) {
 	if r.state.token == "" {
-		r.stats.expectList()
-		r.log.Debug("list begins", slog.String("verb", "list"), slog.String("resourceVersion", r.state.version()))
+		r.beginList("list")
 	}
 	page, err = r.source.List(ctx, r.listOptions(), func(ev Event[T], err error) bool {
 		if err != nil {
@@ -80,6 +86,7 @@ func (r *Reflector[T]) listPage(ctx context.Context) (page metav1.ListMeta, sink
 			return true
 		}
 		r.stats.listed.Add(1)
+		r.newest = newest(r.newest, ev.ResourceVersion)
 		sinkErr = r.sink.Listed(ctx, ev)
 		return sinkErr == nil
 	})
@@ -118,10 +125,10 @@ func (r *Reflector[T]) follow(ctx context.Context, st step, failed RequestError)
 	}
 	var wait time.Duration
 	if st.afresh {
-		r.waits.next = 0
+		r.waits.afresh()
 	}
-	if st.backoff {
-		wait = r.waits.after(time.Now(), st.atLeast)
+	if st.pause != noPause {
+		wait = r.waits.after(time.Now(), st.pause, st.atLeast)
 	}
 	if st.err != nil {
 		r.stats.failures.Add(1)

@@ -45,3 +45,21 @@ type Source[T any] interface {
 	// errors.ErrUnsupported.
 	Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[T], error]
 }
+
+// Server is what a [Source] can implement beside if it speaks to an API server. A list of it
+// always has a version.
+type Server interface {
+	// Breaker returns what is known of the connection to the server: the same for all sources
+	// that share one, and the same in each call. Nil is no Server.
+	Breaker() *Breaker
+}
+
+// breakerOf returns the breaker of a source, or one of its own if it has none.
+func breakerOf(source any) (b *Breaker, isServer bool) {
+	if s, ok := source.(Server); ok {
+		if b := s.Breaker(); b != nil {
+			return b, true
+		}
+	}
+	return new(Breaker), false
+}

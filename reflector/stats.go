@@ -50,13 +50,16 @@ type Relists struct {
 	TooLarge uint64
 	// OutOfOrder: see [ErrOutOfOrder].
 	OutOfOrder uint64
-	// Unreadable: see [ErrUnreadableDelete].
+	// Unreadable: see [ErrUnreadableDelete]; or the server could not read an object from its
+	// storage.
 	Unreadable uint64
 	// Refused: the server found fault with the request, in another way.
 	Refused uint64
 	// Failing: too many watches failed in a row, or InternalErrors came for longer than
 	// Options.InternalErrorRetry.
 	Failing uint64
+	// NoVersion: the source has no versions that a watch could go on from.
+	NoVersion uint64
 }
 
 // Meter is what a [Source] can implement beside: it counts what it reads, for [Stats].
@@ -114,6 +117,7 @@ func (r *Reflector[T]) Stats() Stats {
 			Unreadable: c.relists[becauseUnreadable].Load(),
 			Refused:    c.relists[becauseRefused].Load(),
 			Failing:    c.relists[becauseFailing].Load(),
+			NoVersion:  c.relists[becauseNoVersion].Load(),
 		},
 		WatchLists:  c.watchLists.Load(),
 		Watches:     c.watches.Load(),

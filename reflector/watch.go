@@ -45,8 +45,7 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	w := &watch{asked: opts.ResourceVersion, began: time.Now(), end: watchEnd{rv: r.state.rv}, giveUp: cancel}
 	if r.state.phase == streaming {
 		r.stats.watchLists.Add(1)
-		r.stats.expectList()
-		r.log.Debug("list begins", slog.String("verb", "watchlist"), slog.String("resourceVersion", w.asked))
+		r.beginList("watchlist")
 		w.dog = r.guardStream(w)
 	} else {
 		r.stats.watches.Add(1)
@@ -121,6 +120,7 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 		}
 	}
 	if r.state.phase == streaming {
+		w.end.heard = true
 		return r.receivedListed(ctx, w, ev, bad)
 	}
 	if bad != nil {
@@ -170,6 +170,7 @@ func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T]
 		if ev.Type == Added {
 			r.stats.listed.Add(1)
 		}
+		r.newest = newest(r.newest, ev.ResourceVersion)
 		sinkErr = r.sink.Listed(ctx, ev)
 		return sinkErr == nil, sinkErr
 	case !ev.InitialEventsEnd:
@@ -177,7 +178,7 @@ func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T]
 		w.end.deaf, w.end.err = true, ErrNoInitialEventsEnd
 		return false, nil
 	}
-	r.state, w.next = r.state.streamListed(ev.ResourceVersion)
+	r.state, w.next = r.state.streamListed(ev.ResourceVersion, r.newest)
 	if w.over = !w.next.replace; w.over {
 		return false, nil
 	}
