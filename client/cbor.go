@@ -8,9 +8,10 @@ import (
 	"io"
 )
 
-// CBOR is read as the JSON that it stands for, by the rules by which apimachinery writes
-// it: strings are byte strings, bytes are marked as becoming base64, and floats stay
-// floats. (RFC 8949; https://kep.k8s.io/4222)
+// CBOR is read as the JSON that it stands for, by the rules by which apimachinery writes and
+// reads it: strings are byte strings, bytes are marked as becoming base64, times are texts, and
+// floats stay floats. (RFC 8949; https://kep.k8s.io/4222) Package client documents where
+// the result differs from that of apimachinery's serializer.
 
 // maxDepth is how deep values may nest, as in JSON.
 const maxDepth = 10_000
@@ -45,7 +46,9 @@ type item struct {
 	major byte
 	info  byte
 	arg   uint64
-	tag   uint64 // the innermost that matters; 0 if none does
+	tag   tag // the innermost that matters
+
+	tagged bool // by any
 }
 
 // The major types.
@@ -128,7 +131,7 @@ func (r *cborReader) head() (*item, error) {
 			r.next = &r.room
 			return r.next, nil
 		}
-		r.room.tag = r.room.arg
+		r.room.tag, r.room.tagged = r.room.tag.around(r.room.arg), true
 	}
 }
 

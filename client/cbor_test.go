@@ -46,6 +46,14 @@ func TestCBORValues(t *testing.T) {
 		"\x80", "\x83\x01\x02\x03", "\x9f\x01\x41a\xff", "\x9f\xff", "\x98\x02\x01\x02",
 		"\xa0", "\xa1\x41a\x01", "\xbf\x41a\x01\xff", "\xbf\xff", "\xa1\x61b\xa1\x61c\x80",
 		"\xf4", "\xf5", "\xf6",
+		// Times.
+		"\xc0\x742013-03-21T20:04:00Z", "\xc0\x78\x192013-03-21T20:04:00+02:00", "\xc0\x78\x1e2013-03-21T20:04:00.123456789Z",
+		"\xc0\x78\x182013-03-21T20:04:00.500Z", "\xc1\x1a\x51\x4b\x67\xb0", "\xc1\xfb\x41\xd4\x52\xd9\xec\x20\x00\x00",
+		"\xc1\x20", "\xc1\x00", "\xc1\x3a\x51\x4b\x67\xb0", "\xc1\xf9\x3e\x00", "\xc1\xf9\xbe\x00", "\xc1\xfb\x3f\xb9\x99\x99\x99\x99\x99\x9a", "\xd9\xd9\xf7\xc1\x01",
+		"\xd6\xc1\x01", "\xc1\xfb\x42\x00\x00\x00\x00\x00\x00\x00",
+		// Tags of tags, and tags that say nothing about what they mark.
+		"\xd6\x61a", "\xd5\x41a", "\xd6\x01", "\xd6\x80", "\xd6\xd5\x41a", "\xd5\xd6\x41a", "\xd5\xd8\x63\x41a", "\xd8\x63\xd5\x41a",
+		"\xd6\x5f\x41a\xff", "\xc4\x82\x01\x02", "\xa1\xd6\x41a\x01", "\xa1\xd7\x41a\x01", "\xa1\xd8\x63\x41a\x01",
 		"\xf9\x3c\x00", "\xf9\x3e\x00", "\xf9\x00\x01", "\xf9\x04\x00", "\xf9\x80\x00", "\xfa\x47\xc3\x50\x00", "\xfa\x7f\x7f\xff\xff",
 		"\xfb\x3f\xf1\x99\x99\x99\x99\x99\x9a", "\xfb\x7e\x37\xe4\x3c\x88\x00\x75\x9c", "\xfb\x00\x00\x00\x00\x00\x00\x00\x01",
 	} {
@@ -69,13 +77,32 @@ func TestCBORValues(t *testing.T) {
 // What CBOR can say and JSON cannot costs one object.
 func TestCBORFaults(t *testing.T) {
 	for x, text := range map[string]string{
-		"\xf9\x7e\x00":         "NaN",
-		"\xfa\x7f\x80\x00\x00": "+Inf",
-		"\xc2\x41\x01":         "64 bits",
-		"\xf7":                 "simple value 23",
-		"\xf8\xff":             "simple value 255",
-		"\xa1\x01\x02":         "not a string",
-		"\xa1\xa1\x01\x02\x03": "not a string",
+		"\xf9\x7e\x00":                     "NaN",
+		"\xfa\x7f\x80\x00\x00":             "+Inf",
+		"\xc2\x41\x01":                     "64 bits",
+		"\xc3\x41\x01":                     "64 bits",
+		"\xc0\x61a":                        "cannot parse",
+		"\xc0\x60":                         "cannot parse",
+		"\xc0\x01":                         "a JSON number in a tag",
+		"\xc0\xf6":                         "a JSON null in a tag",
+		"\xc0\x542013-03-21T20:04:00Z":     "a JSON string in a tag",
+		"\xc0\xc0\x742013-03-21T20:04:00Z": "a JSON string in a tag",
+		"\xc1\x61a":                        "a JSON string in a tag",
+		"\xc1\x80":                         "a JSON array in a tag",
+		"\xc1\xf6":                         "a JSON null in a tag",
+		"\xc1\xd9\xd9\xf7\x01":             "a JSON number in a tag",
+		"\xc1\xf9\x7e\x00":                 "NaN",
+		"\xc1\x1b\xff\xff\xff\xff\xff\xff\xff\xff": "no time",
+		"\xc1\x1b\x7f\xff\xff\xff\xff\xff\xff\xff": "year",
+		"\xe0":                         "simple value 0",
+		"\xf0":                         "simple value 16",
+		"\xf8\x20":                     "simple value 32",
+		"\x61\xff":                     "not UTF-8",
+		"\x7f\x61\xe2\x62\x82\xac\xff": "not UTF-8",
+		"\xf7":                         "simple value 23",
+		"\xf8\xff":                     "simple value 255",
+		"\xa1\x01\x02":                 "not a string",
+		"\xa1\xa1\x01\x02\x03":         "not a string",
 	} {
 		r := newResource[*unstructured.Unstructured](t, bodiesOf("application/cbor", cborList(cborItem("\x01"), cborItem(x), cborItem("\x02"))), client.Options{})
 		got := list(t.Context(), r, metav1.ListOptions{})
@@ -84,6 +111,10 @@ func TestCBORFaults(t *testing.T) {
 		}
 		if e := got.errs[0]; e.Key != "a" || !strings.Contains(e.Error(), text) {
 			t.Errorf("%x: %v", x, e)
+		}
+		var v any
+		if err := cbor.Unmarshal([]byte(x), &v); err == nil {
+			t.Errorf("%x: apimachinery takes it: %v", x, v)
 		}
 	}
 }

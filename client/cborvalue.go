@@ -4,22 +4,60 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Tags that matter. The others, such as that a value is CBOR, say nothing that JSON has.
+// tag is a tag that matters. The others, such as that a value is CBOR, say nothing that JSON
+// has.
+type tag byte
+
 const (
-	tagBignum         = 2
-	tagNegativeBignum = 3
-	tagBase64URL      = 21
-	tagBase64         = 22
-	tagBase16         = 23
+	untagged tag = iota
+	timeText
+	timeNumber
+	bignum
+	base64URL
+	base64Padded
+	base16
+	misplaced // something that a tag cannot mark
 )
+
+// around is the tag of what a tag with a number marks, inside of t.
+func (t tag) around(number uint64) tag {
+	if t.special() {
+		return misplaced
+	}
+	switch number {
+	case 0:
+		return timeText
+	case 1:
+		return timeNumber
+	case 2, 3:
+		return bignum
+	case 21:
+		return base64URL
+	case 22:
+		return base64Padded
+	case 23:
+		return base16
+	}
+	return t
+}
+
+// special reports whether the tag makes another value of what it marks, and not just another
+// text.
+func (t tag) special() bool {
+	return t == timeText || t == timeNumber || t == bignum || t == misplaced
+}
 
 // transcode appends the next value to out as JSON. What is left out, because out is full,
 // is read all the same. What JSON cannot say becomes null, and the fault is remembered.
@@ -34,15 +72,73 @@ func (r *cborReader) transcode(depth int) error {
 	if depth >= maxDepth {
 		return r.malformed("values nested too deeply")
 	}
+	if h.tag.special() {
+		return r.tagged(h, depth)
+	}
+	return r.content(h, depth)
+}
+
+// tagged transcodes a value of which a special tag makes another.
+func (r *cborReader) tagged(h item, depth int) error {
+	t, out, before := h.tag, len(r.out), r.fault
+	h.tag = untagged
+	if err := r.content(h, depth); err != nil {
+		return err
+	}
+	if r.full || r.fault != before {
+		return nil
+	}
+	var at time.Time
+	var err error
+	switch {
+	case t == timeText && h.major == cborText:
+		at, err = time.Parse(time.RFC3339, string(r.text))
+	case t == timeNumber && h.kind() == '0':
+		at, err = epoch(string(r.out[out:]))
+	case t == bignum:
+		err = errors.New("an integer of more than 64 bits")
+	default:
+		err = fmt.Errorf("%s in a tag that is not for it", jsonKind(h.kind()))
+	}
+	text := []byte(nil)
+	if err == nil {
+		text, err = at.MarshalText() // fails beyond the year 9999
+	}
+	r.out = r.out[:out]
+	if err != nil {
+		r.unfit("%w", err)
+		return nil
+	}
+	r.put(`"` + string(text) + `"`)
+	return nil
+}
+
+// epoch is the time that a JSON number of seconds since 1970 stands for.
+func epoch(number string) (time.Time, error) {
+	if seconds, err := strconv.ParseInt(number, 10, 64); err == nil {
+		return time.Unix(seconds, 0).UTC(), nil
+	}
+	seconds, err := strconv.ParseFloat(number, 64)
+	if err != nil || math.Abs(seconds) > math.MaxInt64 || !strings.ContainsAny(number, ".e") {
+		return time.Time{}, fmt.Errorf("no time is %s seconds after 1970", number)
+	}
+	whole, part := math.Modf(seconds)
+	return time.Unix(int64(whole), int64(part*1e9)).UTC(), nil
+}
+
+// content transcodes what no special tag marks.
+func (r *cborReader) content(h item, depth int) error {
 	switch h.major {
 	case cborUint:
-		r.put(string(strconv.AppendUint(r.text[:0], h.arg, 10)))
+		r.text = strconv.AppendUint(r.text[:0], h.arg, 10)
+		r.putBytes(r.text)
 	case cborNegative:
 		if h.arg == math.MaxUint64 {
 			r.put("-18446744073709551616")
 			return nil
 		}
-		r.put(string(strconv.AppendUint(append(r.text[:0], '-'), h.arg+1, 10)))
+		r.text = strconv.AppendUint(append(r.text[:0], '-'), h.arg+1, 10)
+		r.putBytes(r.text)
 	case cborBytes, cborText:
 		return r.string(h)
 	case cborArray:
@@ -153,8 +249,11 @@ func (r *cborReader) name(depth int) error {
 // string transcodes a string of bytes or text, which may come in pieces.
 func (r *cborReader) string(h item) error {
 	r.text = r.text[:0]
+	if h.major == cborText {
+		h.tag = untagged // texts are what they are
+	}
 	if h.info != indefinite {
-		if err := r.bytes(h.arg); err != nil {
+		if err := r.bytes(h.major, h.arg); err != nil {
 			return err
 		}
 		r.putString(h.tag)
@@ -168,18 +267,19 @@ func (r *cborReader) string(h item) error {
 		case piece.isBreak():
 			r.putString(h.tag)
 			return nil
-		case piece.major != h.major || piece.info == indefinite || piece.tag != 0:
+		case piece.major != h.major || piece.info == indefinite || piece.tagged:
 			return r.malformed("a string with something else in it")
 		}
-		if err := r.bytes(piece.arg); err != nil {
+		if err := r.bytes(piece.major, piece.arg); err != nil {
 			return err
 		}
 	}
 }
 
 // bytes appends n bytes to text, up to the limit. Memory grows with what has come, not
-// with what n claims.
-func (r *cborReader) bytes(n uint64) error {
+// with what n claims. Text has to be UTF-8; bytes become it.
+func (r *cborReader) bytes(major byte, n uint64) error {
+	start := len(r.text)
 	for n > 0 {
 		piece, err := r.in.Peek(int(min(n, uint64(r.in.Size()))))
 		if len(piece) == 0 {
@@ -195,23 +295,23 @@ func (r *cborReader) bytes(n uint64) error {
 		r.at += int64(len(piece))
 		n -= uint64(len(piece))
 	}
+	if major == cborText && !r.full && r.fault == nil && !utf8.Valid(r.text[start:]) {
+		r.fault = fmt.Errorf("text that is not UTF-8 at byte %d", r.at)
+	}
 	return nil
 }
 
-func (r *cborReader) putString(tag uint64) {
+func (r *cborReader) putString(t tag) {
 	if r.full {
 		return
 	}
-	switch tag {
-	case tagBase64:
+	switch t {
+	case base64Padded:
 		r.text = base64.StdEncoding.AppendEncode(nil, r.text)
-	case tagBase64URL:
+	case base64URL:
 		r.text = base64.RawURLEncoding.AppendEncode(nil, r.text)
-	case tagBase16:
+	case base16:
 		r.text = hex.AppendEncode(nil, r.text)
-	case tagBignum, tagNegativeBignum:
-		r.unfit("an integer of more than 64 bits")
-		return
 	}
 	// A byte can become six: what is over the limit has to be known before it is made.
 	if int64(len(r.out)+6*len(r.text)) < r.limit || r.fits(quotedSize(r.text)) {
@@ -272,7 +372,7 @@ func (r *cborReader) float(f float64) {
 	if !bytes.ContainsAny(r.text, ".e") {
 		r.text = append(r.text, ".0"...)
 	}
-	r.put(string(r.text))
+	r.putBytes(r.text)
 }
 
 // halfFloat is an IEEE 754 binary16.

@@ -23,10 +23,10 @@ var (
 	// apiVersion than its collection.
 	ErrWrongKind error = unusableError("wrong kind")
 
-	// ErrStalled is the cause when a call other than a watch has waited for 3 minutes for
-	// the header of its answer, or for the next 1,024 bytes of it: API servers end such
-	// calls after one (a watch that is silent is the business of its reader). Waiting for
-	// the caller does not count.
+	// ErrStalled is the cause when a call other than a watch has waited too long for its
+	// answer: 3 minutes for the header, or 3 minutes more for the body than it takes at 1 KiB
+	// per second (a watch that is silent is the business of its reader). A body of 2 GB that
+	// comes at that rate or faster is read to its end. Waiting for the caller does not count.
 	ErrStalled = errors.New("the server has sent next to nothing for 3 minutes")
 
 	// ErrNotInCluster is returned by InCluster to a program that is not in a pod of a

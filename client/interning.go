@@ -45,13 +45,21 @@ type workspace struct {
 	parts  *sharing.Cache // nil until some are
 }
 
-// workspace makes that of a list or watch, which closes it.
-func (c *objectCodec[T]) workspace() *workspace {
-	w := &workspace{json: &c.json, interned: c.interned, sharer: c.sharer}
+// workspace makes that of a list or watch in an encoding, which closes it.
+func (c *objectCodec[T]) workspace(e Encoding) *workspace {
+	w := &workspace{json: c.jsonOf(e), interned: c.interned, sharer: c.sharer}
 	if c.sharer != nil {
 		w.parts = c.sharer.kept.Swap(nil)
 	}
 	return w
+}
+
+// jsonOf is the codec for objects of an encoding other than protobuf.
+func (c *objectCodec[T]) jsonOf(e Encoding) *jsonCodec {
+	if e == CBOR {
+		return c.cbor
+	}
+	return &c.json
 }
 
 // close leaves the parts to the next list or watch.

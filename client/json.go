@@ -38,12 +38,22 @@ type jsonCodec struct {
 
 	untyped bool // the type holds an untyped value
 	quotes  bool // the strings of the type are decoded in the usual way
+	sorted  bool // JSON that a type keeps as it is gets its members sorted
 }
 
 // newJSONCodec makes the codec for values of type t.
 func newJSONCodec(t reflect.Type) jsonCodec {
 	c := jsonCodec{untyped: holdsUntyped(t, map[reflect.Type]bool{}), quotes: quotesStrings(t, map[reflect.Type]bool{})}
 	return *c.sharing(nil)
+}
+
+// sorting returns the codec for the same type that sorts the members of JSON which a type keeps
+// as it is, such as that of metav1.FieldsV1 and runtime.RawExtension: CBOR has them in an
+// order of its own. What the type gets is what apimachinery's CBOR serializer makes of it.
+func (c *jsonCodec) sorting() *jsonCodec {
+	s := *c
+	s.sorted = true
+	return s.sharing(nil)
 }
 
 // sharing returns the codec for the same type that makes equal strings share memory. nil
@@ -55,7 +65,10 @@ func (c *jsonCodec) sharing(strings *kubeproto.Strings) *jsonCodec {
 		*v, err = readUntyped(dec, strings) // what *v held, from a duplicate name, is replaced
 		return err
 	})
-	own := []*json.Unmarshalers{json.UnmarshalFromFunc(readTime)}
+	own := []*json.Unmarshalers{json.UnmarshalFromFunc(readTime), json.UnmarshalFromFunc(readNumber)}
+	if c.sorted {
+		own = append(own, json.UnmarshalFromFunc(readSorted))
+	}
 	if c.untyped {
 		own = append(own, anything)
 	}
@@ -71,6 +84,7 @@ func (c *jsonCodec) sharing(strings *kubeproto.Strings) *jsonCodec {
 		untype:  json.JoinOptions(rules, json.WithUnmarshalers(anything)),
 		untyped: c.untyped,
 		quotes:  c.quotes,
+		sorted:  c.sorted,
 	}
 }
 
@@ -125,6 +139,50 @@ func readTime(dec *jsontext.Decoder, t *metav1.Time) error {
 		}
 	}
 	return t.UnmarshalJSON(raw)
+}
+
+// readNumber decodes a json.Number as encoding/json does: a number as it is written, however
+// large or small, and a string that holds one.
+func readNumber(dec *jsontext.Decoder, n *stdjson.Number) error {
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	text, quoted := jsonText(raw)
+	switch kind := jsontext.Value(raw).Kind(); {
+	case kind == '0':
+		*n = stdjson.Number(raw)
+	case quoted && isNumber(text):
+		*n = stdjson.Number(text)
+	case kind != 'n': // null changes nothing
+		got := strings.TrimPrefix(jsonKind(raw[0]), "a JSON ")
+		return &fieldError{
+			path: pointerPath(dec.StackPointer()), at: dec.InputOffset() - int64(len(raw)), got: got, want: reflect.TypeFor[stdjson.Number](),
+		}
+	}
+	return nil
+}
+
+// isNumber reports whether text is a JSON number and nothing else.
+func isNumber(text []byte) bool {
+	v := jsontext.Value(text)
+	return v.Kind() == '0' && v.IsValid() && !bytes.ContainsAny(text, " \t\r\n")
+}
+
+// readSorted decodes an object or array for a type that decodes itself.
+func readSorted(dec *jsontext.Decoder, u stdjson.Unmarshaler) error {
+	if k := dec.PeekKind(); k != '{' && k != '[' {
+		return errors.ErrUnsupported // has no order
+	}
+	v, err := readUntyped(dec, nil)
+	if err != nil {
+		return err
+	}
+	raw, err := stdjson.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return u.UnmarshalJSON(raw)
 }
 
 // readUntyped decodes the next value with the types that apimachinery gives untyped
@@ -204,6 +262,9 @@ func untypedNumber(text string) (any, error) {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
+		if len(text) > maxShown {
+			text = text[:maxShown] + "…"
+		}
 		return nil, fmt.Errorf("number %s does not fit a float64", text)
 	}
 	return f, nil

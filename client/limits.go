@@ -6,15 +6,18 @@ import (
 	"io"
 )
 
-// DefaultMaxObjectBytes is the limit when Options.MaxObjectBytes is zero: 64 MiB. etcd
-// stores objects of 1.5 MiB by default, so only what has gone wrong comes near it.
-const DefaultMaxObjectBytes = 64 << 20
+// DefaultMaxObjectBytes is the limit when Options.MaxObjectBytes is zero: 16 MiB. etcd stores
+// 1.5 MiB by default (--max-request-bytes) and an API server takes bodies of up to 3 MiB, but
+// an answer can be larger than what is stored: JSON may write six bytes for one, which makes 9
+// MiB of 1.5, a conversion adds fields, and an aggregated API need not use etcd.
+const DefaultMaxObjectBytes = 16 << 20
 
-// An object may take leastMemory in Go, and memoryFactor times Options.MaxObjectBytes if
-// that is more. Usual ones take twice their JSON.
+// An object may take memoryFactor times Options.MaxObjectBytes in Go, and leastMemory where
+// that is more, which leaves room for one small struct with a tiny limit. Usual objects take
+// twice their JSON; the estimate of 1.5 MiB of the tiniest legal parts is 126 MiB.
 const (
-	leastMemory  = 64 << 20
-	memoryFactor = 4
+	memoryFactor = 8
+	leastMemory  = 1 << 20
 )
 
 // errOverLimit is what a reader returns for a value that is larger than allowed and that it

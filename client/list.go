@@ -55,7 +55,7 @@ func (r *Resource[T]) List(ctx context.Context, opts metav1.ListOptions, yield f
 
 // readList reads a body in the encoding that it has.
 func (r *Resource[T]) readList(a *answer, yield func(reflector.Event[T], error) bool) (*listing[T], error) {
-	work := r.objects.workspace()
+	work := r.objects.workspace(a.encoding())
 	defer work.close()
 	l := listing[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, yield: yield, work: work}
 	l.want.kind, l.want.guess = r.options.Kind, "" // a list is not judged by the list before it

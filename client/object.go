@@ -16,6 +16,7 @@ import (
 // objectCodec decodes single objects into freshly allocated Ts. Immutable.
 type objectCodec[T any] struct {
 	json     jsonCodec
+	cbor     *jsonCodec   // of the JSON that CBOR stands for
 	elem     reflect.Type // what T points to; nil if T is no pointer
 	partial  bool         // T holds a metav1.PartialObjectMetadata
 	untyped  bool         // T holds an unstructured.Unstructured
@@ -51,6 +52,7 @@ func newObjectCodec[T any](opts Options) (objectCodec[T], error) {
 	case n > 0:
 		c.interned = min(n, mostInterned)
 	}
+	c.cbor = c.json.sorting()
 	c.kinded = c.untyped || reflect.PointerTo(t).Implements(reflect.TypeFor[kinded]())
 	if pointer {
 		c.elem = t

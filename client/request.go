@@ -87,7 +87,7 @@ func (r *Resource[T]) attempt(ctx context.Context, c call) (*answer, error) {
 	}
 	a.guard.begin()
 	resp, err := r.server.http.Do(req)
-	a.guard.end(stallBytes)
+	a.guard.end(stallWhole)
 	if err != nil {
 		a.guard.release()
 		return nil, withContext(ctx, a.guard.explain(privateError(err)))

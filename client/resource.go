@@ -43,12 +43,13 @@ type Options struct {
 	Encoding Encoding
 
 	// MaxObjectBytes limits the encoded size of one object, without compression, so that
-	// none can take the memory of the process; nor may one need more than four times the
-	// limit, and 64 MiB, when it is decoded, which is estimated beforehand and from above: a
-	// limit near 1 MiB can refuse one of a hundred thousand tiny parts. In a list or watch, a
-	// larger one is passed over and reported with its key as a *TooLargeError; elsewhere that
-	// is the error of the call. Zero means DefaultMaxObjectBytes, which lets all pass that
-	// etcd stores by default; negative means no limit.
+	// none can take the memory of the process. Nor may one need more than eight times the
+	// limit (1 MiB if that is less) when it is decoded, which is estimated beforehand and from
+	// above: a limit near the size of the objects can refuse one of a hundred thousand tiny
+	// parts. In a list or watch, a larger one is passed over and reported with its key as a
+	// *TooLargeError; elsewhere that is the error of the call. Zero means
+	// DefaultMaxObjectBytes, which lets all pass that etcd stores by default; set it higher
+	// for an aggregated API with larger objects. Negative means no limit.
 	MaxObjectBytes int64
 
 	// DropManagedFields leaves metadata.managedFields out of what is decoded, in every

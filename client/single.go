@@ -54,7 +54,7 @@ func (c *objectCodec[T]) header(s single) header {
 }
 
 func (c *objectCodec[T]) decodeSingle(s single, want expectation) (d decoded[T], err error) {
-	w := &workspace{json: &c.json} // nothing is shared: it may be for an update
+	w := &workspace{json: c.jsonOf(s.encoding)} // nothing is shared: it may be for an update
 	if s.encoding == Protobuf {
 		d, err = c.decodeMessage(s.message, nil, want, w)
 	} else {

@@ -7,11 +7,17 @@ import (
 )
 
 const (
-	// stallLimit is how long a call waits for the header of its answer, and for each
-	// stallBytes of the body. A connection that is dead is noticed sooner; this is for a
-	// server, or a proxy, that lives and says nothing, or a byte now and then.
+	// stallLimit is how long a call waits for the header of its answer, and the longest that
+	// it waits for bytes of the body. A connection that is dead is noticed sooner; this is for
+	// a server, or a proxy, that lives and says nothing, or a byte now and then.
 	stallLimit = 3 * time.Minute
-	stallBytes = 1 << 10
+	// stallRate is the bytes per second that buy back the time that was waited for them. A
+	// body of n bytes ends after n/stallRate and stallLimit at the latest, so no body is
+	// bounded by a time that a slow link cannot keep: 2 GB may take 24 days. API servers
+	// themselves end every call but a watch after a minute (--request-timeout).
+	stallRate = 1 << 10
+	// stallWhole buys back all of stallLimit.
+	stallWhole = int(stallRate * stallLimit / time.Second)
 )
 
 // guard ends a call that waits for too long. It is used by one goroutine.
@@ -21,8 +27,7 @@ type guard struct {
 	timer  *time.Timer // runs while something is waited for; nil in a watch
 
 	since time.Time     // when the present wait began
-	left  time.Duration // for it and those that follow, until enough has come
-	got   int           // bytes since left was whole
+	left  time.Duration // for it and those that follow
 }
 
 func newGuard(ctx context.Context, c call) guard {
@@ -48,10 +53,8 @@ func (g *guard) end(n int) {
 		return
 	}
 	g.timer.Stop()
-	g.left -= time.Since(g.since)
-	if g.got += n; g.got >= stallBytes {
-		g.got, g.left = 0, stallLimit
-	}
+	bought := time.Duration(min(n, stallWhole)) * time.Second / stallRate
+	g.left = min(stallLimit, g.left-time.Since(g.since)+bought)
 }
 
 // explain puts the guard's reason in the place of the transport's, which is that the

@@ -94,27 +94,70 @@ func TestStalledServer(t *testing.T) {
 	}
 }
 
-// A server that sends a byte now and then must not keep a list from ever ending.
+// A server that sends a little now and then must not keep a list from ever ending, whatever the
+// little is: the time that a list has is bounded by its bytes.
 func TestTricklingServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := servePlain(func(w http.ResponseWriter, req *http.Request) {
-			for _, b := range []byte(listJSON(widgetJSON("a", 1, 1))) {
-				_, _ = w.Write([]byte{b})
-				_ = http.NewResponseController(w).Flush()
-				select {
-				case <-time.After(time.Minute):
-				case <-req.Context().Done():
-					return
+	for _, test := range []struct {
+		piece int // bytes
+		pause time.Duration
+		least time.Duration
+		most  time.Duration
+	}{
+		{1, time.Minute, 3 * time.Minute, 3*time.Minute + time.Second},
+		{1 << 10, 3*time.Minute - time.Second, 3 * time.Minute, 4 * time.Minute},
+		{1 << 10, time.Minute, 3 * time.Minute, 4 * time.Minute},
+		{1000, time.Second, 2 * time.Hour, 140 * time.Minute}, // a fortieth too slow
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			srv := servePlain(func(w http.ResponseWriter, req *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, strings.TrimSuffix(listJSON(), "]}"))
+				for more := []byte(strings.Repeat(" ", test.piece)); ; {
+					_, _ = w.Write(more)
+					_ = http.NewResponseController(w).Flush()
+					select {
+					case <-time.After(test.pause):
+					case <-req.Context().Done():
+						return
+					}
 				}
+			})
+			defer srv.stop()
+			conn := connect(t, "http://api.test", client.ConnectionOptions{DialContext: srv.dial})
+			defer conn.HTTP.CloseIdleConnections()
+			start := time.Now()
+			c := list(t.Context(), newResource[*widget](t, conn, client.Options{}), metav1.ListOptions{})
+			if took := time.Since(start); !errors.Is(c.err, client.ErrStalled) || took < test.least || took > test.most {
+				t.Errorf("%d bytes each %v: %v after %v", test.piece, test.pause, c.err, took)
 			}
+		})
+	}
+}
+
+// A large list over a slow link is read to its end, with pauses of almost three minutes where
+// enough has come before: only the rate and the pause count.
+func TestLargeListOverSlowLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pieces, size = 2000, 128 << 10 // 256 MB at 1.1 KiB/s are 3 days
+		srv := servePlain(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			begin, end, _ := strings.Cut(listJSON(widgetJSON("a", 1, 1), widgetJSON("b", 2, 2)), ",{")
+			_, _ = io.WriteString(w, begin+",")
+			filler := strings.Repeat(" ", size)
+			for range pieces {
+				_, _ = io.WriteString(w, filler)
+				_ = http.NewResponseController(w).Flush()
+				time.Sleep(118 * time.Second)
+			}
+			_, _ = io.WriteString(w, "{"+end)
 		})
 		defer srv.stop()
 		conn := connect(t, "http://api.test", client.ConnectionOptions{DialContext: srv.dial})
 		defer conn.HTTP.CloseIdleConnections()
 		start := time.Now()
-		c := list(t.Context(), newResource[*widget](t, conn, client.Options{}), metav1.ListOptions{})
-		if took := time.Since(start); !errors.Is(c.err, client.ErrStalled) || took != 3*time.Minute {
-			t.Errorf("%v after %v", c.err, took)
+		c := list(t.Context(), newResource[*widget](t, conn, client.Options{MaxObjectBytes: -1}), metav1.ListOptions{})
+		if took := time.Since(start); c.err != nil || len(c.events) != 2 || took < 60*time.Hour {
+			t.Errorf("%d objects, %v after %v", len(c.events), c.err, took)
 		}
 	})
 }
@@ -125,9 +168,9 @@ func TestSlowIsNotStalled(t *testing.T) {
 		srv := servePlain(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			for part := range strings.SplitAfterSeq(listJSON(widgetJSON("a", 1, 1), widgetJSON("b", 2, 2)), ",") {
-				_, _ = io.WriteString(w, part+strings.Repeat(" ", 1<<10))
+				_, _ = io.WriteString(w, part+strings.Repeat(" ", 64<<10))
 				_ = http.NewResponseController(w).Flush()
-				time.Sleep(2 * time.Minute)
+				time.Sleep(time.Minute)
 			}
 		})
 		defer srv.stop()

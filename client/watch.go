@@ -50,7 +50,7 @@ func (r *Resource[T]) watch(ctx context.Context, c call, opts metav1.ListOptions
 		return err
 	}
 	defer a.abandon()
-	work := r.objects.workspace()
+	work := r.objects.workspace(a.encoding())
 	defer work.close()
 	d := r.newEvents(a, work)
 	for {
