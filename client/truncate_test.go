@@ -3,7 +3,6 @@ package client_test
 import (
 	"bytes"
 	"encoding/binary"
-	"flag"
 	"io"
 	"net/http"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/internal/longtest"
 )
 
 // truncations lists or watches body cut off at every step-th byte, and checks that what is
@@ -73,13 +73,8 @@ func truncateAs[T any](t *testing.T, body string) {
 // name is the last part of a test's name.
 func name(t *testing.T) string { return t.Name()[strings.LastIndexByte(t.Name(), '/')+1:] }
 
-var everyByte = flag.Bool("everybyte", false, "truncate large recordings, too, at every byte: a minute more")
-
+// TestTruncatedRecordings cuts each recording at every byte in the long form, and else at some hundred.
 func TestTruncatedRecordings(t *testing.T) {
-	step := 1
-	if testing.Short() || raceEnabled {
-		step = 71
-	}
 	for _, rec := range recordings(t, func(rec recording) bool {
 		return rec.isList() || rec.isWatch() && !strings.Contains(rec.File, "expired")
 	}, ".json", ".pb", ".cbor") {
@@ -88,13 +83,11 @@ func TestTruncatedRecordings(t *testing.T) {
 			if len(bytes.TrimSpace(rec.body)) == 0 || strings.Contains(rec.File, "list-configmaps-empty") {
 				t.Skip("nothing to yield")
 			}
-			step := step
-			if len(rec.body) > 7000 && !*everyByte {
-				step = max(step, 5) // the same kinds of values, more of them
-			}
+			cuts := 400
 			if testing.Short() || raceEnabled {
-				step = max(step, len(rec.body)/50|1)
+				cuts = 50
 			}
+			step := longtest.N(len(rec.body)/cuts|1, 1) // odd: what repeats is not cut at the same place each time
 			truncations(t, string(rec.body), step, rec.whole(), func(body string) collected[*metav1.PartialObjectMetadata] {
 				r = recordedResource[*metav1.PartialObjectMetadata](t, rec, []byte(body))
 				if rec.isWatch() {

@@ -15,11 +15,12 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faketest"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/reflector"
 )
 
 var (
-	seeds     = flag.Uint64("seeds", 250, "number of random schedules; 10000 take minutes")
+	seeds     = flag.Uint64("seeds", longtest.N[uint64](250, 10_000), "number of random schedules; 10000 take minutes")
 	firstSeed = flag.Uint64("seed", 0, "the first of them")
 )
 

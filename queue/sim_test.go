@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kinform/kinform/internal/longtest"
 )
 
 // source gives the choices that a simulation makes: random numbers, or the bytes of a fuzzer.
@@ -327,12 +329,12 @@ func (s *sim) compare() {
 	}
 }
 
-// simSteps is the length of the random simulation: a million operations, fewer with the race detector or -short.
+// simSteps is the number of operations in the random simulation.
 func simSteps() int {
 	if testing.Short() || raceEnabled {
 		return 50_000
 	}
-	return 1_000_000
+	return longtest.N(200_000, 1_000_000)
 }
 
 func TestRandomOperations(t *testing.T) {

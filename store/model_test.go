@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/internal/longtest"
 )
 
 // model is the dumb version: a map, and indexes by looking at everything.
@@ -409,21 +409,16 @@ func sameItems(t *testing.T, what string, got, want []*item) {
 	}
 }
 
-// steps scales a number of random steps to the way in which the tests run.
+// steps scales a number of random steps to the form of the tests.
 func steps(n int) int {
-	switch {
-	case testing.Short():
+	if testing.Short() {
 		return n / 50
-	case raceEnabled && !*allSteps:
-		return n / 20
 	}
-	return n
+	return longtest.N(n/20, n)
 }
 
-var allSteps = flag.Bool("all-steps", false, "make all random steps with the race detector too; takes three minutes of CPU time")
-
-// TestModel makes a million random steps (20,000 with -short, 50,000 with -race, unless
-// -all-steps is given) in all, with the invariants checked after every commit.
+// TestModel makes 50,000 random steps in all (20,000 with -short, a million in the long form), with the invariants checked
+// after every commit.
 func TestModel(t *testing.T) {
 	for _, c := range []struct {
 		name      string
