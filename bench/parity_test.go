@@ -10,26 +10,29 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// TestParity finds every exported name of client-go's packages on the parity pages, and
-// every test of ours that they name in our packages.
+// parityPages are the packages of client-go that the pages in docs compare with, and the pages of each.
+var parityPages = map[string][]string{
+	"util/workqueue":        {"parity.md"},
+	"tools/cache":           {"parity-cache.md", "parity-fifo.md"},
+	"tools/cache/synctrack": {"parity-cache.md"},
+	"tools/cache/testing":   {"parity-cache.md"},
+}
+
+// TestParity finds every exported name of client-go's packages on the parity pages.
 func TestParity(t *testing.T) {
-	for pkg, pages := range map[string][]string{
-		"util/workqueue":        {"parity.md"},
-		"tools/cache":           {"parity-cache.md", "parity-fifo.md"},
-		"tools/cache/synctrack": {"parity-cache.md"},
-		"tools/cache/testing":   {"parity-cache.md"},
-	} {
+	for pkg, pages := range parityPages {
 		named := map[string]bool{}
 		for _, page := range pages {
 			for _, word := range regexp.MustCompile("[A-Za-z][A-Za-z0-9_]*").FindAllString(readPage(t, page), -1) {
 				named[word] = true
 			}
 		}
-		names := exported(t, filepath.Join(clientGoDir(t), pkg))
+		names, _ := declared(t, pkg)
 		if len(names) == 0 {
 			t.Errorf("%s has no exported names: it has moved", pkg)
 		}
@@ -39,6 +42,156 @@ func TestParity(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestParityNamesExist looks up every name that a page says client-go has.
+func TestParityNamesExist(t *testing.T) {
+	exists := map[string]map[string]bool{} // by page
+	for pkg, pages := range parityPages {
+		names, members := declared(t, pkg)
+		for _, page := range pages {
+			if exists[page] == nil {
+				exists[page] = map[string]bool{"informers": true, "SharedInformerFactory": true} // of package informers
+			}
+			for _, name := range append(names, members...) {
+				exists[page][name] = true
+			}
+		}
+	}
+	quoted, word := regexp.MustCompile("`([^`]+)`"), regexp.MustCompile("[A-Za-z][A-Za-z0-9_]*")
+	for page, known := range exists {
+		rows, _ := tables(t, page)
+		if len(rows) == 0 {
+			t.Errorf("%s has no tables", page)
+		}
+		for _, row := range rows {
+			if strings.HasPrefix(row[0], "controller-runtime ") {
+				continue
+			}
+			for _, code := range quoted.FindAllStringSubmatch(row[0], -1) {
+				if strings.HasPrefix(code[1], "…") { // the end of a name
+					checkSuffix(t, page, code[1], known)
+					continue
+				}
+				for _, name := range word.FindAllString(code[1], -1) {
+					if ast.IsExported(name) && !known[name] {
+						t.Errorf("%s: client-go has no %s", page, name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// checkSuffix looks for a name that ends in what follows the dots, of which a member may be named after a point.
+func checkSuffix(t *testing.T, page, code string, known map[string]bool) {
+	t.Helper()
+	suffix, member, _ := strings.Cut(strings.TrimPrefix(code, "…"), ".")
+	for name := range known {
+		if strings.HasSuffix(name, suffix) && (member == "" || known[member]) {
+			return
+		}
+	}
+	t.Errorf("%s: client-go has nothing that ends in %s", page, code)
+}
+
+// TestParityListsEveryTest compares the tables of tests with client-go's files, in both directions.
+func TestParityListsEveryTest(t *testing.T) {
+	for pkg, pages := range parityPages {
+		if strings.HasPrefix(pkg, "tools/cache/") {
+			continue // with its parent
+		}
+		listed := map[string][]string{} // tests by file
+		for _, page := range pages {
+			_, rows := tables(t, page)
+			addListed(listed, rows)
+		}
+		for file, names := range clientGoTests(t, pkg) {
+			for _, name := range names {
+				if !slices.ContainsFunc(slices.Collect(maps.Keys(listed)), func(heading string) bool {
+					return slices.Contains(strings.Fields(heading), file) && slices.Contains(listed[heading], name)
+				}) {
+					t.Errorf("%v: %s of %s/%s is missing", pages, name, pkg, file)
+				}
+			}
+		}
+		checkListed(t, pkg, listed)
+	}
+}
+
+// addListed adds the tests in the first cells of rows. A cell with names of files is a heading for what follows.
+func addListed(listed map[string][]string, rows [][]string) {
+	file, test := regexp.MustCompile(`[\w/-]+_test\.go`), regexp.MustCompile("`((?:Test|Example|Fuzz|Benchmark)[A-Za-z0-9_]*)`")
+	heading := ""
+	for _, row := range rows {
+		if files := file.FindAllString(row[0], -1); len(files) > 0 {
+			heading = strings.Join(files, " ")
+		}
+		for _, m := range test.FindAllStringSubmatch(row[0], -1) {
+			listed[heading] = append(listed[heading], m[1])
+		}
+	}
+}
+
+// checkListed looks for tests that are listed under a file that does not have them.
+func checkListed(t *testing.T, pkg string, listed map[string][]string) {
+	t.Helper()
+	all := clientGoTests(t, pkg)
+	for heading, names := range listed {
+		for _, name := range names {
+			if !slices.ContainsFunc(strings.Fields(heading), func(file string) bool { return slices.Contains(all[file], name) }) {
+				t.Errorf("%q of %s has no %s", heading, pkg, name)
+			}
+		}
+	}
+}
+
+// clientGoTests returns the tests of a package and of those below it, by file.
+func clientGoTests(t *testing.T, pkg string) map[string][]string {
+	t.Helper()
+	root := filepath.Join(clientGoDir(t), pkg)
+	tests := map[string][]string{}
+	find := regexp.MustCompile(`(?m)^func ((?:Test|Example|Fuzz|Benchmark)\w*)\(`)
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		for _, m := range find.FindAllStringSubmatch(string(data), -1) {
+			if m[1] != "TestMain" {
+				tests[filepath.ToSlash(file)] = append(tests[filepath.ToSlash(file)], m[1])
+			}
+		}
+		return err
+	})
+	if err != nil || len(tests) == 0 {
+		t.Fatalf("%d files with tests below %s: %v", len(tests), root, err)
+	}
+	return tests
+}
+
+// tables returns the cells of a page's rows, those of names and those of tests.
+func tables(t *testing.T, page string) (names, tests [][]string) {
+	t.Helper()
+	inTests := false
+	for line := range strings.Lines(readPage(t, page)) {
+		if strings.HasPrefix(line, "## ") {
+			inTests = strings.TrimSpace(line) == "## Tests"
+		}
+		row, isRow := strings.CutPrefix(line, "| ")
+		if cells := strings.Split(row, " | "); isRow && len(cells) > 1 && !strings.HasPrefix(row, "---") {
+			if inTests {
+				tests = append(tests, cells)
+			} else {
+				names = append(names, cells)
+			}
+		}
+	}
+	return names, tests
 }
 
 func readPage(t *testing.T, name string) string {
@@ -59,17 +212,13 @@ func clientGoDir(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// exported returns the names that a package declares at its top level.
-func exported(t *testing.T, dir string) (names []string) {
+// declared returns the exported names that a package of client-go declares at its top level, and those of the methods and
+// fields of its types.
+func declared(t *testing.T, pkg string) (names, members []string) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	files, err := filepath.Glob(filepath.Join(clientGoDir(t), pkg, "*.go"))
 	if err != nil {
 		t.Fatal(err)
-	}
-	add := func(id *ast.Ident) {
-		if id.IsExported() {
-			names = append(names, id.Name)
-		}
 	}
 	for _, path := range files {
 		if strings.HasSuffix(path, "_test.go") {
@@ -83,20 +232,36 @@ func exported(t *testing.T, dir string) (names []string) {
 			switch decl := decl.(type) {
 			case *ast.FuncDecl:
 				if decl.Recv == nil {
-					add(decl.Name)
+					names = append(names, decl.Name.Name)
+				} else {
+					members = append(members, decl.Name.Name)
 				}
 			case *ast.GenDecl:
 				for _, spec := range decl.Specs {
-					switch spec := spec.(type) {
-					case *ast.TypeSpec:
-						add(spec.Name)
-					case *ast.ValueSpec:
-						for _, id := range spec.Names {
-							add(id)
-						}
-					}
+					names = append(names, specNames(spec)...)
 				}
 			}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if field, ok := n.(*ast.Field); ok {
+				for _, id := range field.Names {
+					members = append(members, id.Name)
+				}
+			}
+			return true
+		})
+	}
+	unexported := func(name string) bool { return !ast.IsExported(name) }
+	return slices.DeleteFunc(names, unexported), slices.DeleteFunc(members, unexported)
+}
+
+func specNames(spec ast.Spec) (names []string) {
+	switch spec := spec.(type) {
+	case *ast.TypeSpec:
+		names = append(names, spec.Name.Name)
+	case *ast.ValueSpec:
+		for _, id := range spec.Names {
+			names = append(names, id.Name)
 		}
 	}
 	return names
@@ -113,6 +278,11 @@ func TestParityTests(t *testing.T) {
 		for _, test := range regexp.MustCompile("`((?:Test|Example|Fuzz|Benchmark)[A-Z_][A-Za-z0-9_]*)").FindAllStringSubmatch(readPage(t, page), -1) {
 			if !exists[test[1]] {
 				t.Errorf("%s names %s, which exists neither here nor in client-go", page, test[1])
+			}
+		}
+		for _, file := range regexp.MustCompile(`testdata/\w+\.txt`).FindAllString(readPage(t, page), -1) {
+			if _, err := os.Stat(filepath.Join("..", "reflector", file)); err != nil {
+				t.Errorf("%s: %v", page, err)
 			}
 		}
 	}
