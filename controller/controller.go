@@ -55,11 +55,16 @@ type Controller[Q comparable] struct {
 	inputs  []input
 }
 
-// input is an informer, whatever its types, with the controller's handler on it.
+// input is an informer with the controller's handler on it.
 type input struct {
-	inf any // the informer, to know it by: it is run once, whatever the number of handlers
-	run func(context.Context) error
+	inf runner
 	reg *informer.Registration
+}
+
+// runner is an *informer.Informer, whatever its types.
+type runner interface {
+	Run(context.Context) error
+	Done() <-chan struct{}
 }
 
 // New returns a controller without informers.
@@ -122,7 +127,7 @@ func add[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T],
 	if err != nil {
 		return err
 	}
-	c.inputs = append(c.inputs, input{inf: inf, run: inf.Run, reg: reg})
+	c.inputs = append(c.inputs, input{inf: inf, reg: reg})
 	return nil
 }
 
@@ -153,14 +158,14 @@ func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context,
 	defer cancel()
 	failed := make([]error, len(inputs))
 	var wg sync.WaitGroup
-	known := make(map[any]bool, len(inputs))
+	known := make(map[runner]bool, len(inputs)) // each is run once, whatever the number of handlers
 	for n, in := range inputs {
 		if known[in.inf] {
 			continue // or it would be taken for one that somebody else runs
 		}
 		known[in.inf] = true
 		wg.Go(func() {
-			failed[n] = in.runOrFollow(ctx, run)
+			failed[n] = runOrFollow(ctx, run, in.inf)
 			cancel()
 		})
 	}
@@ -178,24 +183,23 @@ func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context,
 	return err
 }
 
-// runOrFollow runs the informer until run is done, which ends with ctx. If somebody else does
-// that already it only waits for its end, since a controller must not go on with a cache that
-// is dead.
-func (in input) runOrFollow(ctx, run context.Context) error {
+// runOrFollow runs inf until run is done, which ends with ctx. If somebody else does that
+// already it only waits for its end, since a controller must not go on with a cache that is
+// dead.
+func runOrFollow(ctx, run context.Context, inf runner) error {
 	// Not errors.Is: a handler may have panicked with what another Run returned.
-	if err := in.run(run); err != informer.ErrRunning {
+	if err := inf.Run(run); err != informer.ErrRunning {
 		return err
 	}
 	select {
 	case <-run.Done():
-		return nil
-	case <-in.reg.Done():
+	case <-inf.Done():
+		// Where both end with ctx, the informer can be done first.
+		if run.Err() == nil && ctx.Err() == nil {
+			return informer.ErrStopped
+		}
 	}
-	// Where both end with ctx, the informer can be told first.
-	if run.Err() != nil || ctx.Err() != nil {
-		return nil
-	}
-	return informer.ErrStopped
+	return nil
 }
 
 func (c *Controller[Q]) start() ([]input, error) {

@@ -35,7 +35,7 @@ func (i *Informer[K, T]) process(s *session[K, T]) error {
 		if err != nil {
 			return err
 		}
-		if err := i.log.WaitLag(s.ctx, i.lag); err != nil {
+		if err := i.waitForHandlers(s.ctx); err != nil {
 			return err
 		}
 		if err := i.commit(&c, batch); err != nil {

@@ -23,7 +23,9 @@
 // or with a context. A slow handler delays nobody until it is [HandlerLag] events behind;
 // then the informer stops taking in events, and so does the watch, until the handler has
 // caught up. No event is dropped. A handler with [LagCoalesce] is not waited for: it is told
-// of the difference when it goes on.
+// of the difference when it goes on. A handler may wait for the store however far it is
+// behind: the informer goes on meanwhile, or ends the wait with [ErrHandlerBehind], see
+// [Informer.WaitForRV].
 //
 // Store reads are safe from any goroutine, at any time. A batch of changes is committed
 // in one step, so a reader never sees half of one.
@@ -39,6 +41,8 @@
 // the source or OnError panicked ([*PanicError]). What it can go on from is reported to
 // [Options.OnError], key and index functions that panic included, or else logged, with
 // resource, key and resourceVersion, to [Options.Logger].
+//
+// [Informer.Done] is closed when Run has ended.
 //
 // The store can still be read after Run, and Run be called again: the store is then brought
 // up to date from where it stands, and handlers go on where they were. What a handler had

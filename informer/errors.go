@@ -26,6 +26,11 @@ var (
 	// this process's writes.
 	ErrTooManyWrites = errors.New("informer: too many writes ahead of the watch")
 
+	// ErrHandlerBehind is what a wait for the store ends with, wrapped with the handler's name,
+	// when a handler is so far behind that nothing more is committed until it goes on: the
+	// handler may be waiting for that very wait.
+	ErrHandlerBehind = errors.New("informer: the store waits for a handler that is too far behind")
+
 	// ErrStopped is returned by what needs an informer that runs, or will, after Run has
 	// returned and before it is called again.
 	ErrStopped = errors.New("informer: stopped")

@@ -14,6 +14,8 @@ import (
 )
 
 // HandlerLag is how many events a handler may be behind before the informer waits for it.
+// While somebody waits for the store, which may be the handler, it is four times as many: see
+// [Informer.WaitForRV].
 const HandlerLag = 4096
 
 // Options configures an [Informer]. The zero value works.

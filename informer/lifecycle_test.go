@@ -209,3 +209,49 @@ func TestWaitsEndWithTheInformer(t *testing.T) {
 		}
 	})
 }
+
+// TestDone: one channel for each run, closed when the informer can be run again.
+func TestDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
+		goOn := make(chan struct{})
+		must1(inf.AddHandler(checked(t, inf, func(informer.Event[key, *widget]) { <-goOn })))(t)
+		before := inf.Done()
+		ctx, cancel := context.WithCancel(t.Context())
+		first := make(chan error, 1)
+		go func() { first <- inf.Run(ctx) }()
+		synctest.Wait()
+		if during := inf.Done(); before != during || isClosed(before) {
+			t.Error("the first run ends another channel than the one from before, or it is closed")
+		}
+		// A second one, which has its turn when the first has ended.
+		again, stop := context.WithCancel(t.Context())
+		second := make(chan error, 1)
+		go func() {
+			if err := inf.Run(again); err != informer.ErrRunning {
+				t.Errorf("Run beside another returned %v", err)
+			}
+			<-inf.Done()
+			second <- inf.Run(again)
+		}()
+		cancel()
+		synctest.Wait()
+		if isClosed(before) {
+			t.Error("closed while a handler is being called")
+		}
+		close(goOn)
+		if err := <-first; err != nil || !isClosed(before) {
+			t.Errorf("Run returned %v, closed %t", err, isClosed(before))
+		}
+		synctest.Wait()
+		if now := inf.Done(); now == before || isClosed(now) {
+			t.Error("the second run has no channel of its own, or it is closed")
+		}
+		stop()
+		if err := <-second; err != nil || !isClosed(inf.Done()) {
+			t.Errorf("the second Run returned %v, closed %t", err, isClosed(inf.Done()))
+		}
+	})
+}

@@ -39,6 +39,13 @@ func (i *Informer[K, T]) Run(ctx context.Context) (err error) {
 	return nil
 }
 
+// Done is closed when Run has ended: no handler is being called, and Run can be called again.
+// Before the first Run it is open, and ends with that. If the informer is run again, Done
+// returns another channel from then on, which ends with the new run; the old one stays closed.
+// So a goroutine to which Run said [ErrRunning] waits for Done and has its turn then, unless
+// another one was faster.
+func (i *Informer[K, T]) Done() <-chan struct{} { return i.session.Load().done }
+
 // begin starts the handlers that are there.
 func (i *Informer[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 	i.mu.Lock()
@@ -89,6 +96,7 @@ func (i *Informer[K, T]) finish(s *session[K, T]) error {
 	i.logger.Debug("has stopped", slog.String("resourceVersion", i.store.ResourceVersion()))
 	i.mu.Lock()
 	i.phase = stopped
+	close(s.done)
 	i.mu.Unlock()
 	if failed := s.failed.Load(); failed != nil {
 		return *failed

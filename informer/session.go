@@ -22,6 +22,8 @@ type session[K comparable, T any] struct {
 	life context.Context
 	die  context.CancelCauseFunc
 
+	done chan struct{} // closed, with the informer's mu held, when the session has stopped
+
 	// Set by Run before any other goroutine can look.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -54,6 +56,7 @@ func (i *Informer[K, T]) newSession() (*session[K, T], error) {
 		return nil, err
 	}
 	s.life, s.die = context.WithCancelCause(context.Background())
+	s.done = make(chan struct{})
 	return s, nil
 }
 

@@ -106,7 +106,7 @@ func (r *Reader[K, T]) Freeze() *Reader[K, T] {
 	f := &Reader[K, T]{key: r.key, parts: r.parts, seed: r.seed, mask: r.mask}
 	f.slots = r.slots.Freeze(func() { f.rv = r.rv })
 	f.indexer = index.IndexerOf(f.slots)
-	f.waits.close()
+	f.waits.end(ErrClosed)
 	return f
 }
 

@@ -73,5 +73,5 @@ func (s *Store[K, T]) Close() {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
 	s.closed = true
-	s.waits.close()
+	s.waits.end(ErrClosed)
 }

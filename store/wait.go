@@ -15,7 +15,8 @@ type waits[K comparable] struct {
 	count atomic.Int32 // of waits in keys and versions
 
 	mu       sync.Mutex
-	closed   bool
+	ended    error         // why no wait goes on: ErrClosed, or what EndWaits was given; nil if they do
+	begun    chan struct{} // closed when a wait begins; nil while nobody asks
 	keys     map[K]map[chan struct{}]struct{}
 	versions map[chan struct{}]string
 }
@@ -58,10 +59,13 @@ func (w *waits[K]) wakeVersions(rv string) {
 	}
 }
 
-// close ends all waits. Who is woken must find closed set, so that comes first.
-func (w *waits[K]) close() {
+// end ends all waits, those that begin later too, or with nil lets them go on again. Once
+// they were closed, they stay so. What is woken must find ended set, so that comes first.
+func (w *waits[K]) end(err error) {
 	w.mu.Lock()
-	w.closed = true
+	if w.ended != ErrClosed {
+		w.ended = err
+	}
 	for ch := range w.versions {
 		wake(ch)
 	}
@@ -69,10 +73,34 @@ func (w *waits[K]) close() {
 	w.wakeAllKeys()
 }
 
-func (w *waits[K]) isClosed() bool {
+// err returns why no wait goes on, nil if they do.
+func (w *waits[K]) err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.closed
+	return w.ended
+}
+
+// awaited returns a channel that is closed once there is a wait.
+func (w *waits[K]) awaited() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.keys)+len(w.versions) > 0 {
+		begun := make(chan struct{})
+		close(begun)
+		return begun
+	}
+	if w.begun == nil {
+		w.begun = make(chan struct{})
+	}
+	return w.begun
+}
+
+// begin tells whoever asked that there is a wait. Called with mu held.
+func (w *waits[K]) begin() {
+	if w.begun != nil {
+		close(w.begun)
+		w.begun = nil
+	}
 }
 
 func (w *waits[K]) addKey(key K, ch chan struct{}) {
@@ -86,6 +114,7 @@ func (w *waits[K]) addKey(key K, ch chan struct{}) {
 		w.keys[key] = map[chan struct{}]struct{}{}
 	}
 	w.keys[key][ch] = struct{}{}
+	w.begin()
 }
 
 func (w *waits[K]) removeKey(key K, ch chan struct{}) {
@@ -109,6 +138,7 @@ func (w *waits[K]) addVersion(rv string, ch chan struct{}) {
 		w.versions = map[chan struct{}]string{}
 	}
 	w.versions[ch] = rv
+	w.begin()
 }
 
 func (w *waits[K]) removeVersion(ch chan struct{}) {
@@ -125,7 +155,8 @@ func (w *waits[K]) removeVersion(ch chan struct{}) {
 // one of the next commits. until gets the zero T where exists is false. It sees the
 // latest state, not every one in between. It runs in the caller's goroutine with no lock
 // held. Nothing is polled.
-// Errors: ErrUnequalKey; ErrClosed; the cause of ctx's end.
+// Errors: ErrUnequalKey; ErrClosed; what the writer ended it with, see [Store.EndWaits]; the
+// cause of ctx's end.
 func (r *Reader[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exists bool) bool) error {
 	if key != key {
 		return ErrUnequalKey // nothing can be stored under it, nor would the wait be found again
@@ -138,7 +169,8 @@ func (r *Reader[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exi
 
 // WaitForRV returns nil once the store holds the server's changes up to rv, so that a
 // program reads its own writes. An empty rv is there already. Nothing is polled.
-// Errors: ErrClosed; ErrResourceVersion when rv cannot be compared; the cause of ctx's end.
+// Errors: ErrClosed; ErrResourceVersion when rv cannot be compared; what the writer ended it
+// with, see [Store.EndWaits]; the cause of ctx's end.
 func (r *Reader[K, T]) WaitForRV(ctx context.Context, rv string) error {
 	if reached(r.ResourceVersion(), rv) {
 		return nil
@@ -152,6 +184,16 @@ func (r *Reader[K, T]) WaitForRV(ctx context.Context, rv string) error {
 	return r.wait(ctx, ch, func() bool { return reached(r.ResourceVersion(), rv) })
 }
 
+// Awaited returns a channel that is closed once a WaitFor or WaitForRV waits for what the
+// store does not have yet: at once if one does already. It is for a writer that is about to
+// wait for something itself, which may be what such a wait holds up.
+func (s *Store[K, T]) Awaited() <-chan struct{} { return s.waits.awaited() }
+
+// EndWaits ends all waits with err, and those that begin later too, unless they find what they
+// wait for. With nil, later ones wait again. It is for a writer that does not go on before
+// they have ended. After Close it does nothing.
+func (s *Store[K, T]) EndWaits(err error) { s.waits.end(err) }
+
 // wait looks at done whenever ch is woken. ch must be registered already, so that no
 // commit is missed.
 func (r *Reader[K, T]) wait(ctx context.Context, ch chan struct{}, done func() bool) error {
@@ -159,8 +201,8 @@ func (r *Reader[K, T]) wait(ctx context.Context, ch chan struct{}, done func() b
 		if done() {
 			return nil
 		}
-		if r.waits.isClosed() {
-			return ErrClosed
+		if err := r.waits.err(); err != nil {
+			return err
 		}
 		select {
 		case <-ch:

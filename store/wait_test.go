@@ -191,3 +191,53 @@ func TestFrozenWaits(t *testing.T) {
 	}
 	frozen.noWaits(t)
 }
+
+// TestEndWaits: a writer finds out that somebody waits, and can end the waits.
+func TestEndWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore(t, ^uint32(0), Options[*item]{})
+		ctx, no := t.Context(), errors.New("no")
+		awaited := func(when string, ch <-chan struct{}, want bool) {
+			t.Helper()
+			synctest.Wait()
+			select {
+			case <-ch:
+			default:
+				if want {
+					t.Errorf("%s: nobody waits", when)
+				}
+				return
+			}
+			if !want {
+				t.Errorf("%s: somebody waits", when)
+			}
+		}
+		first, second := s.Awaited(), s.Awaited()
+		awaited("before", first, false)
+		_ = s.WaitForRV(ctx, "") // is there
+		awaited("after a wait for what is there", first, false)
+		version := waiting(func() error { return s.WaitForRV(ctx, "10") })
+		awaited("with a wait", first, true)
+		awaited("with a wait", second, true)
+		awaited("with a wait", s.Awaited(), true)
+		never := func(*item, bool) bool { return false }
+		object := waiting(func() error { return s.Reader().WaitFor(ctx, id{"1", 1}, never) })
+		s.EndWaits(no)
+		expect(t, "a version", version, true, no)
+		expect(t, "an object", object, true, no)
+		expect(t, "a later wait", waiting(func() error { return s.WaitFor(ctx, id{"1", 1}, never) }), true, no)
+		_ = s.Commit("9", nil)
+		expect(t, "what is there", waiting(func() error { return s.WaitForRV(ctx, "9") }), true, nil)
+		s.EndWaits(nil)
+		third := s.Awaited()
+		awaited("afterwards", third, false)
+		object = waiting(func() error { return s.WaitFor(ctx, id{"1", 1}, never) })
+		expect(t, "afterwards", object, false, nil)
+		awaited("afterwards", third, true)
+		s.Close()
+		s.EndWaits(nil)
+		expect(t, "closed", object, true, ErrClosed)
+		expect(t, "after closing", waiting(func() error { return s.WaitForRV(ctx, "10") }), true, ErrClosed)
+		s.noWaits(t)
+	})
+}

@@ -2,14 +2,9 @@ package factory
 
 import (
 	"context"
-	"time"
 
 	"github.com/kinform/kinform/informer"
 )
-
-// stopCheck is how often to look whether an informer that stops has stopped: it does when
-// its handlers have returned, which nothing else tells of.
-const stopCheck = 50 * time.Millisecond
 
 // runOrFollow runs inf until ctx is done. If somebody else runs it, as a controller.Controller
 // does that was started before the factory, it waits for the end of that and goes on then:
@@ -20,11 +15,8 @@ func runOrFollow[K comparable, T any](ctx context.Context, inf *informer.Informe
 		if err := inf.Run(ctx); err != informer.ErrRunning {
 			return err
 		}
-		nothing := informer.HandlerOptions[T]{Name: "factory", Filter: func(T) bool { return false }, Resync: -1}
-		for range inf.Events(ctx, nothing) {
-		}
 		select {
-		case <-time.After(stopCheck):
+		case <-inf.Done():
 		case <-ctx.Done():
 			return nil
 		}
