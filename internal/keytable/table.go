@@ -5,205 +5,237 @@
 // without pointers, and 4 bytes per id let an entry be found again, moved or rehashed
 // without asking for its key.
 //
+// A table grows and shrinks by parts of some thousand ids, one at a time: no insertion and no
+// removal touches more, however many ids there are.
+//
 // One writer at a time; reads may run in parallel with each other.
 package keytable
 
+import (
+	"math"
+	"math/bits"
+
+	"github.com/kinform/kinform/internal/paged"
+)
+
 // Table is the table. Its zero value is empty and ready. Ids should be dense: memory
 // grows with the largest one.
+//
+// It is a linear hash table. With 2^k to 2^(k+1)-1 parts, an id is in the part that the k+1
+// low bits of its hash number, or the k low bits where there is no such part yet. So one more
+// part takes its ids from one other, and the last part can go back to where it came from.
+//
+// Invariants: mask is 2^(k+1)-1; n is the sum over parts, and about partLen for each of them:
+// at most that on average, and at least a quarter where there are several.
 type Table struct {
-	slots  []uint64 // hash<<32 | id+1; 0 is free; a power of two long
-	hashes []uint32 // by id; stale for ids that are not in the table
+	parts  []part
+	mask   uint32
+	hashes paged.Array[uint32] // by id; stale for ids that are not in the table
 	n      int
 }
 
-const minSlots = 8
+// partLen is the number of ids of a part, on average, at which the table gets one more. The
+// largest parts have about twice as many.
+const partLen = 1024
 
 // Len returns the number of ids.
 func (t *Table) Len() int { return t.n }
 
 // Probe walks the ids under one hash: start with the zero Probe and the hash.
 type Probe struct {
-	pos   uint32
-	begun bool
+	slots []uint64 // of the part; nil before the first step
+	pos   int
 }
 
 // Next returns the next id that was put under hash, or false after the last one.
 // Cost: expected O(1), at most one or two cache lines.
 func (t *Table) Next(hash uint32, p *Probe) (uint32, bool) {
-	if len(t.slots) == 0 {
-		return 0, false
+	if p.slots == nil {
+		if t.n == 0 {
+			return 0, false
+		}
+		if p.slots = t.part(hash).slots; len(p.slots) == 0 {
+			return 0, false
+		}
+		p.pos = home(hash, len(p.slots))
 	}
-	mask := uint32(len(t.slots) - 1)
-	i := p.pos
-	if !p.begun {
-		i, p.begun = hash&mask, true
-	}
-	for ; ; i++ {
-		e := t.slots[i&mask]
+	slots := p.slots
+	for i := p.pos; ; {
+		e := slots[i]
 		if e == 0 {
 			p.pos = i
 			return 0, false
 		}
+		if i++; i == len(slots) {
+			i = 0
+		}
 		if uint32(e>>32) == hash {
-			p.pos = i + 1
+			p.pos = i
 			return uint32(e) - 1, true
 		}
 	}
 }
 
+// part returns the part for hash. There must be one.
+func (t *Table) part(hash uint32) *part {
+	i := hash & t.mask
+	if int(i) >= len(t.parts) {
+		i &= t.mask >> 1
+	}
+	return &t.parts[i]
+}
+
 // Insert puts id, which must not be in the table, under hash.
 func (t *Table) Insert(hash, id uint32) {
-	t.reserve(1)
-	if need := int(id) + 1; need > len(t.hashes) {
-		t.hashes = growTo(t.hashes, need)
+	if len(t.parts) == 0 {
+		t.setParts(make([]part, 1))
 	}
-	t.hashes[id] = hash
+	t.hashes.Lengthen(int(id) + 1)
+	*t.hashes.At(id) = hash
 	t.n++
-	place(t.slots, hash, id)
-}
-
-// Reserve makes room for n more ids, so that inserting them moves nothing if they are
-// those that follow the largest one.
-func (t *Table) Reserve(n int) {
-	t.reserve(n)
-	if need := len(t.hashes) + n; need > cap(t.hashes) {
-		t.hashes = append(make([]uint32, 0, need), t.hashes...)
-	}
-}
-
-func (t *Table) reserve(n int) {
-	if size := sizeFor(t.n + n); size > len(t.slots) {
-		t.rebuild(size)
+	t.part(hash).insert(entry(hash, id))
+	if t.n > len(t.parts)*partLen {
+		t.split()
 	}
 }
 
 // Remove takes id, which must be in the table, out of it.
 func (t *Table) Remove(id uint32) {
-	t.unplace(t.find(id))
+	hash := *t.hashes.At(id)
+	t.part(hash).remove(entry(hash, id))
 	t.n--
-	if size := sizeFor(t.n * 2); t.n == 0 {
+	if t.n == 0 {
 		*t = Table{}
-	} else if len(t.slots) > 4*size {
-		t.rebuild(size)
+	} else if len(t.parts) > 1 && t.n < len(t.parts)*partLen/4 {
+		t.merge()
+	}
+}
+
+// setParts makes parts, of which there is at least one, those of the table.
+func (t *Table) setParts(parts []part) {
+	t.parts = parts
+	t.mask = 1<<bits.Len(uint(len(parts))) - 1
+}
+
+// split makes one more part, of ids from that one which has not been split the longest.
+func (t *Table) split() {
+	bit := (t.mask + 1) >> 1
+	from := uint32(len(t.parts)) - bit
+	old := t.parts[from]
+	counts := [2]int{}
+	for _, e := range old.slots {
+		if e != 0 {
+			counts[e>>32&uint64(bit)/uint64(bit)]++
+		}
+	}
+	halves := [2]part{newPart(counts[0]), newPart(counts[1])}
+	for _, e := range old.slots {
+		if e != 0 {
+			halves[e>>32&uint64(bit)/uint64(bit)].put(e)
+		}
+	}
+	t.parts[from] = halves[0]
+	t.setParts(append(t.parts, halves[1]))
+}
+
+// merge undoes the last split.
+func (t *Table) merge() {
+	last := len(t.parts) - 1
+	gone := t.parts[last]
+	t.parts[last] = part{}
+	t.setParts(t.parts[:last])
+	if cap(t.parts) > 64 && last < cap(t.parts)/4 {
+		t.parts = append(make([]part, 0, last+last/4), t.parts...)
+	}
+	into := &t.parts[last-1<<(bits.Len(uint(last))-1)]
+	into.resize(roomFor(into.n + gone.n))
+	for _, e := range gone.slots {
+		if e != 0 {
+			into.put(e)
+		}
+	}
+}
+
+// Reserve makes room for n more ids at once, where that is much more than there are: they are
+// inserted faster then. Cost: O(Len + n).
+func (t *Table) Reserve(n int) {
+	total := t.n + n
+	parts := max(1, (total+partLen-1)/partLen)
+	if parts < 2*len(t.parts) || n < t.n {
+		return
+	}
+	old := t.parts
+	t.setParts(make([]part, parts))
+	whole := (int(t.mask) + 1) / 2 // parts, if none were split
+	for i := range t.parts {
+		expected := total / whole
+		if i < parts-whole || i >= whole {
+			expected /= 2
+		}
+		if parts > 1 {
+			expected += int(3 * math.Sqrt(float64(expected))) // few parts get more than that
+		}
+		t.parts[i] = newPart(expected)
+	}
+	for _, p := range old {
+		for _, e := range p.slots {
+			if e != 0 {
+				t.part(uint32(e >> 32)).insert(e)
+			}
+		}
 	}
 }
 
 // Move renames id from, which must be in the table, to the unused id to.
 func (t *Table) Move(from, to uint32) {
-	i := t.find(from)
-	hash := t.hashes[from]
-	t.slots[i] = uint64(hash)<<32 | uint64(to+1)
-	if need := int(to) + 1; need > len(t.hashes) {
-		t.hashes = growTo(t.hashes, need)
-	}
-	t.hashes[to] = hash
+	hash := *t.hashes.At(from)
+	p := t.part(hash)
+	p.slots[p.find(entry(hash, from))] = entry(hash, to)
+	t.hashes.Lengthen(int(to) + 1)
+	*t.hashes.At(to) = hash
 }
 
 // Truncate says that no id at or above n is in use any more, so that memory for them
 // can be given back.
-func (t *Table) Truncate(n int) {
-	if n < len(t.hashes) {
-		t.hashes = t.hashes[:n]
-		if cap(t.hashes) > 64 && n < cap(t.hashes)/4 {
-			t.hashes = append(make([]uint32, 0, n+n/4), t.hashes...)
-		}
-	}
-}
+func (t *Table) Truncate(n int) { t.hashes.Truncate(n) }
 
 // Clone returns a table of its own with the same ids and hashes.
 func (t *Table) Clone() Table {
-	return Table{
-		slots:  append(make([]uint64, 0, len(t.slots)), t.slots...),
-		hashes: append(make([]uint32, 0, cap(t.hashes)), t.hashes...),
-		n:      t.n,
+	c := Table{parts: make([]part, len(t.parts)), mask: t.mask, hashes: t.hashes.Clone(), n: t.n}
+	for i, p := range t.parts {
+		c.parts[i] = part{slots: append(make([]uint64, 0, len(p.slots)), p.slots...), n: p.n}
 	}
+	return c
 }
 
 // HashOf returns the hash of id, which must be in the table.
-func (t *Table) HashOf(id uint32) uint32 { return t.hashes[id] }
-
-func (t *Table) find(id uint32) uint32 {
-	hash := t.hashes[id]
-	want := uint64(hash)<<32 | uint64(id+1)
-	mask := uint32(len(t.slots) - 1)
-	i := hash & mask
-	for t.slots[i] != want {
-		i = (i + 1) & mask
-	}
-	return i
-}
-
-// unplace empties position i and closes the gap, so that no tombstones are needed.
-func (t *Table) unplace(i uint32) {
-	mask := uint32(len(t.slots) - 1)
-	for j := i; ; {
-		t.slots[i] = 0
-		for {
-			j = (j + 1) & mask
-			e := t.slots[j]
-			if e == 0 {
-				return
-			}
-			if h := uint32(e >> 32); (j-h)&mask >= (j-i)&mask {
-				t.slots[i] = e
-				i = j
-				break
-			}
-		}
-	}
-}
-
-func (t *Table) rebuild(size int) {
-	old := t.slots
-	t.slots = make([]uint64, size)
-	for _, e := range old {
-		if e != 0 {
-			place(t.slots, uint32(e>>32), uint32(e)-1)
-		}
-	}
-}
-
-func place(slots []uint64, hash, id uint32) {
-	mask := uint32(len(slots) - 1)
-	i := hash & mask
-	for slots[i] != 0 {
-		i = (i + 1) & mask
-	}
-	slots[i] = uint64(hash)<<32 | uint64(id+1)
-}
-
-// sizeFor returns the table length that keeps n ids at 13/16 load or less: at that load
-// linear probing looks at 3 entries for a hit and 15 for a miss, within a cache line or two.
-func sizeFor(n int) int {
-	size := minSlots
-	for size*13/16 < n {
-		size *= 2
-	}
-	return size
-}
-
-// growTo lengthens s to n, with an eighth to spare rather than append's quarter to half:
-// these slices are most of what an object costs.
-func growTo(s []uint32, n int) []uint32 {
-	if n > cap(s) {
-		s = append(make([]uint32, 0, n+n/8+4), s...)
-	}
-	return s[:n]
-}
+func (t *Table) HashOf(id uint32) uint32 { return *t.hashes.At(id) }
 
 // Reset takes all ids out, which must be 0 to Len-1, and keeps room for some if they
 // were not more than keep. Cost: O(Len).
 func (t *Table) Reset(keep int) {
-	if cap(t.hashes) > 2*keep {
+	if t.hashes.Room() > 2*keep {
 		*t = Table{}
 		return
 	}
-	if t.n < len(t.slots)/8 {
-		for id := range t.n {
-			t.unplace(t.find(uint32(id)))
+	if t.n < t.room()/8 {
+		for id := range uint32(t.n) {
+			t.part(t.HashOf(id)).unplace(entry(t.HashOf(id), id))
 		}
 	} else {
-		clear(t.slots)
+		for i := range t.parts {
+			clear(t.parts[i].slots)
+			t.parts[i].n = 0
+		}
 	}
-	t.hashes, t.n = t.hashes[:0], 0
+	t.hashes.Empty()
+	t.n = 0
+}
+
+// room returns the number of slots in all parts.
+func (t *Table) room() (n int) {
+	for i := range t.parts {
+		n += len(t.parts[i].slots)
+	}
+	return n
 }

@@ -1,0 +1,106 @@
+// Package paged keeps elements by number in pages: to grow or shrink moves no more than a
+// page of them, however many there are.
+//
+// One writer at a time; reads may run in parallel with each other.
+package paged
+
+const (
+	shift   = 9
+	pageLen = 1 << shift
+)
+
+// Array is a slice in pages. Its zero value is empty and ready.
+//
+// Invariants: there are as many pages as n elements need, and perhaps more after Empty; a
+// page has pageLen elements, but for the first, which is shorter while it is the only one;
+// elements at and above n are zero.
+type Array[E any] struct {
+	pages [][]E
+	n     int
+}
+
+// Len returns the number of elements.
+func (a *Array[E]) Len() int { return a.n }
+
+// Room returns the number of elements that there is memory for.
+func (a *Array[E]) Room() int {
+	if len(a.pages) == 1 {
+		return len(a.pages[0])
+	}
+	return len(a.pages) * pageLen
+}
+
+// At returns element i, which must be below Len.
+func (a *Array[E]) At(i uint32) *E { return &a.pages[i>>shift][i&(pageLen-1)] }
+
+// Lengthen makes the length at least n; the new elements are zero. Cost: a page for each
+// page that is new, or the copy of a shorter one.
+func (a *Array[E]) Lengthen(n int) {
+	if n <= a.n {
+		return
+	}
+	for n > a.Room() {
+		switch room := a.Room(); {
+		case room >= pageLen:
+			a.pages = append(a.pages, make([]E, pageLen))
+		case room == 0:
+			a.pages = append(a.pages, make([]E, min(n+n/8, pageLen)))
+		default:
+			a.refit(max(n, room+room/4+2))
+		}
+	}
+	a.n = n
+}
+
+// refit gives the only page room for n elements, or for a whole page of them.
+func (a *Array[E]) refit(n int) {
+	page := make([]E, min(n, pageLen))
+	copy(page, a.pages[0])
+	a.pages[0] = page
+}
+
+// Append adds x at the end.
+func (a *Array[E]) Append(x E) {
+	a.Lengthen(a.n + 1)
+	*a.At(uint32(a.n - 1)) = x
+}
+
+// Truncate makes the length at most n, and gives back the memory of what goes.
+func (a *Array[E]) Truncate(n int) {
+	if n >= a.n {
+		return
+	}
+	if n == 0 {
+		*a = Array[E]{}
+		return
+	}
+	keep := (n + pageLen - 1) >> shift
+	clear(a.pages[keep:])
+	a.pages = a.pages[:keep]
+	if cap(a.pages) > 64 && keep < cap(a.pages)/4 {
+		a.pages = append(make([][]E, 0, keep+keep/4), a.pages...)
+	}
+	last := a.pages[keep-1]
+	clear(last[n-(keep-1)<<shift : min(a.n-(keep-1)<<shift, len(last))])
+	a.n = n
+	if keep == 1 && len(last) > 64 && n < len(last)/4 {
+		a.refit(n + n/4)
+	}
+}
+
+// Empty makes the length 0 and keeps the memory. Cost: O(Len).
+func (a *Array[E]) Empty() {
+	for i := 0; i<<shift < a.n; i++ {
+		clear(a.pages[i])
+	}
+	a.n = 0
+}
+
+// Clone returns an array of its own with the same elements.
+func (a *Array[E]) Clone() Array[E] {
+	c := Array[E]{pages: make([][]E, len(a.pages)), n: a.n}
+	for i, page := range a.pages {
+		c.pages[i] = append([]E(nil), page...)[:len(page):len(page)]
+	}
+	return c
+}
