@@ -16,6 +16,7 @@ import (
 
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/store"
@@ -274,7 +275,7 @@ func TestForeignInformerStopsFirst(t *testing.T) {
 func TestForeignInformerStopsBeforeSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, inf := setup(t)
-		silent := fake.Fault{Verb: fake.VerbList, Times: -1, Status: fake.Refusal(500, metav1.StatusReasonInternalError, 0)}
+		silent := faults.Fault{Verb: faults.VerbList, Times: -1, Status: faults.Refusal(500, metav1.StatusReasonInternalError, 0)}
 		if err := server.Inject(silent); err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -32,7 +33,7 @@ func NewClient[T metav1.Object](at Target, sel Selection) (*Client[T], error) {
 }
 
 // begin says what a call fails with before it is looked at.
-func (c *Client[T]) begin(ctx context.Context, verb Verb) error {
+func (c *Client[T]) begin(ctx context.Context, verb faults.Verb) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -43,7 +44,7 @@ func (c *Client[T]) begin(ctx context.Context, verb Verb) error {
 // Get returns a copy of the object at key. Status errors: NotFound; Timeout for a
 // resourceVersion that is yet to come.
 func (c *Client[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
-	if err := c.begin(ctx, VerbGet); err != nil {
+	if err := c.begin(ctx, faults.VerbGet); err != nil {
 		return *new(T), err
 	}
 	return c.t.handOut(c.t.read(c.keyOf(key), opts.ResourceVersion))
@@ -74,7 +75,7 @@ func (c *Client[T]) Items(ctx context.Context, opts metav1.ListOptions) iter.Seq
 // Create stores a copy of object and returns it as stored. Status errors: AlreadyExists,
 // Invalid, BadRequest.
 func (c *Client[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
-	if err := c.begin(ctx, VerbCreate); err != nil {
+	if err := c.begin(ctx, faults.VerbCreate); err != nil {
 		return *new(T), err
 	}
 	w, err := writeOptions("CreateOptions", opts.DryRun, opts.FieldManager, opts.FieldValidation)
@@ -101,7 +102,7 @@ func (c *Client[T]) UpdateStatus(ctx context.Context, object T, opts metav1.Upda
 }
 
 func (c *Client[T]) put(ctx context.Context, object T, opts metav1.UpdateOptions, status bool) (T, error) {
-	if err := c.begin(ctx, VerbUpdate); err != nil {
+	if err := c.begin(ctx, faults.VerbUpdate); err != nil {
 		return *new(T), err
 	}
 	w, err := writeOptions("UpdateOptions", opts.DryRun, opts.FieldManager, opts.FieldValidation)
@@ -120,7 +121,7 @@ func (c *Client[T]) put(ctx context.Context, object T, opts metav1.UpdateOptions
 // [Server.ServeHTTP] for the types. Status errors: NotFound, Conflict, Invalid,
 // BadRequest, UnsupportedMediaType.
 func (c *Client[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
-	if err := c.begin(ctx, VerbPatch); err != nil {
+	if err := c.begin(ctx, faults.VerbPatch); err != nil {
 		return *new(T), err
 	}
 	w, err := patchOptions(pt, opts)
@@ -134,7 +135,7 @@ func (c *Client[T]) Patch(ctx context.Context, key types.NamespacedName, pt type
 // Delete deletes the object at key, or marks it as being deleted while it has finalizers.
 // Status errors: NotFound, Invalid; Conflict for preconditions that do not hold.
 func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
-	if err := c.begin(ctx, VerbDelete); err != nil {
+	if err := c.begin(ctx, faults.VerbDelete); err != nil {
 		return err
 	}
 	if err := checkDeleteOptions(&opts); err != nil {
@@ -146,7 +147,7 @@ func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts m
 
 // DeleteCollection deletes what List would list. Status errors: those of List and Delete.
 func (c *Client[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
-	if err := c.begin(ctx, VerbDeleteCollection); err != nil {
+	if err := c.begin(ctx, faults.VerbDeleteCollection); err != nil {
 		return err
 	}
 	m, err := c.t.matcher(c.sel, list)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -105,8 +106,8 @@ func TestClientRefusals(t *testing.T) {
 func TestClientIsStruck(t *testing.T) {
 	s := statusServer(t, fake.Options{})
 	c := podClient(t, s)
-	for _, verb := range []fake.Verb{fake.VerbCreate, fake.VerbGet, fake.VerbUpdate, fake.VerbPatch, fake.VerbDelete, fake.VerbDeleteCollection} {
-		check(t, s.Inject(fake.Fault{Verb: verb, Times: -1, Status: fake.Refusal(429, metav1.StatusReasonTooManyRequests, 1)}))
+	for _, verb := range []faults.Verb{faults.VerbCreate, faults.VerbGet, faults.VerbUpdate, faults.VerbPatch, faults.VerbDelete, faults.VerbDeleteCollection} {
+		check(t, s.Inject(faults.Fault{Verb: verb, Times: -1, Status: faults.Refusal(429, metav1.StatusReasonTooManyRequests, 1)}))
 	}
 	ctx := t.Context()
 	for name, err := range map[string]error{

@@ -69,8 +69,8 @@
 //
 // [Server.Inject] makes requests fail, by their number or by a seeded chance: refusals,
 // delays, silent watches, broken connections, truncated bodies, events twice or out of
-// order, a restart. Faults have a textual form ([ParseScript], [Script]);
-// [Server.Struck] says which of them struck and [Shrink] finds the few that matter.
+// order, a restart. Package faults describes them, and gives them a form in text.
+// [Server.Struck] returns those that struck, and [faults.Shrink] finds the few that matter.
 // [Server.DropWatches], [Server.Restart], [Server.Restore] and [Server.Compact] do what a
 // network, operators and time do. The typed functions are never struck, so a test can go on
 // writing.

@@ -28,10 +28,6 @@ var (
 	ErrResource = errors.New("invalid resource")
 	// ErrManifest says that a manifest does not parse or is of an unknown kind.
 	ErrManifest = manifest.ErrInvalid
-	// ErrScript says that a script does not parse.
-	ErrScript = errors.New("invalid script")
-	// ErrFault says that a [Fault] names no action or several.
-	ErrFault = errors.New("invalid fault")
 	// ErrBackup says that a [Backup] is nil or of another server.
 	ErrBackup = errors.New("no backup of this server")
 )

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
 )
 
 // Topic is a custom resource as users write them.
@@ -108,11 +109,11 @@ func ExampleServer_Struck() {
 	if err := fake.Register[*pod](server, fake.Resource{}); err != nil {
 		panic(err)
 	}
-	faults, err := fake.ParseScript("refuse get pods code=429 retry-after=1 chance=0.4 seed=2 # flaky")
+	list, err := faults.Parse("refuse get pods code=429 retry-after=1 chance=0.4 seed=2 # flaky")
 	if err != nil {
 		panic(err)
 	}
-	if err := server.Inject(faults...); err != nil {
+	if err := server.Inject(list...); err != nil {
 		panic(err)
 	}
 	var codes []int
@@ -125,7 +126,7 @@ func ExampleServer_Struck() {
 		codes = append(codes, resp.StatusCode)
 	}
 	fmt.Println(codes)
-	fmt.Print(fake.Script(server.Struck()))
+	fmt.Print(faults.Script(server.Struck()))
 	// Output:
 	// [404 404 429 429 429]
 	// refuse get pods code=429 retry-after=1 call=3

@@ -15,22 +15,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
 )
 
-var busy = fake.Refusal(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, 7)
+var busy = faults.Refusal(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, 7)
 
 func TestInjectRefuses(t *testing.T) {
 	s := newServer(t, fake.Options{})
-	for name, f := range map[string]fake.Fault{
+	for name, f := range map[string]faults.Fault{
 		"no action":       {},
 		"two actions":     {Status: busy, Silent: true},
-		"silent list":     {Silent: true, Verb: fake.VerbList},
-		"events of a get": {CutEvents: 1, Verb: fake.VerbGet},
+		"silent list":     {Silent: true, Verb: faults.VerbList},
+		"events of a get": {CutEvents: 1, Verb: faults.VerbGet},
 		"unknown verb":    {Status: busy, Verb: "eat"},
 		"negative":        {CutBytes: -1},
-		"no refusal":      {Status: fake.Refusal(200, "", 0)},
+		"no refusal":      {Status: faults.Refusal(200, "", 0)},
 	} {
-		if err := s.Inject(f); !errors.Is(err, fake.ErrFault) {
+		if err := s.Inject(f); !errors.Is(err, faults.ErrFault) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -41,7 +42,7 @@ func TestInjectRefuses(t *testing.T) {
 func TestRefusalsAreCounted(t *testing.T) {
 	s := newServer(t, fake.Options{})
 	must(fake.Create(s, newPod("a", "p")))(t)
-	check(t, s.Inject(fake.Fault{Verb: fake.VerbList, Resource: schema.GroupResource{Resource: "pods"}, Skip: 1, Times: 2, Status: busy}))
+	check(t, s.Inject(faults.Fault{Verb: faults.VerbList, Resource: schema.GroupResource{Resource: "pods"}, Skip: 1, Times: 2, Status: busy}))
 	var codes []int
 	for range 5 {
 		code, body, header := call(t, s, "GET", "/api/v1/pods", "")
@@ -58,7 +59,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 	if d := cmp.Diff([]int{200, 429, 429, 200, 200}, codes); d != "" {
 		t.Error(d)
 	}
-	check(t, s.Inject(fake.Fault{Times: -1, Status: fake.Refusal(403, metav1.StatusReasonForbidden, 0)}))
+	check(t, s.Inject(faults.Fault{Times: -1, Status: faults.Refusal(403, metav1.StatusReasonForbidden, 0)}))
 	for range 3 {
 		_, _, err := list(t, s, fake.Selection{}, metav1.ListOptions{})
 		wantStatus(t, err, 403, metav1.StatusReasonForbidden)
@@ -72,8 +73,8 @@ func TestRefusalsAreCounted(t *testing.T) {
 func TestRefusedWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, fake.Options{})
-		gone := fake.Refusal(410, metav1.StatusReasonExpired, 0)
-		check(t, s.Inject(fake.Fault{Verb: fake.VerbWatch, Status: gone}))
+		gone := faults.Refusal(410, metav1.StatusReasonExpired, 0)
+		check(t, s.Inject(faults.Fault{Verb: faults.VerbWatch, Status: gone}))
 		_, err := record(t, s, fake.Selection{}, metav1.ListOptions{}).end()
 		if !apierrors.IsResourceExpired(err) {
 			t.Errorf("refused with %v", err)
@@ -87,7 +88,7 @@ func TestRefusedWatch(t *testing.T) {
 func TestSilentWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, fake.Options{})
-		check(t, s.Inject(fake.Fault{Silent: true, Times: 3}))
+		check(t, s.Inject(faults.Fault{Silent: true, Times: 3}))
 		seconds := int64(60)
 		timed := record(t, s, fake.Selection{}, metav1.ListOptions{TimeoutSeconds: &seconds, AllowWatchBookmarks: true})
 		dropped := record(t, s, fake.Selection{}, metav1.ListOptions{})
@@ -115,7 +116,7 @@ func TestSilentWatch(t *testing.T) {
 func TestCutEvents(t *testing.T) {
 	for _, surface := range []string{"source", "http"} {
 		s := fivePods(t)
-		check(t, s.Inject(fake.Fault{CutEvents: 2, Times: 2}))
+		check(t, s.Inject(faults.Fault{CutEvents: 2, Times: 2}))
 		if surface == "source" {
 			lines, _, err := list(t, s, fake.Selection{}, metav1.ListOptions{})
 			if len(lines) != 2 || !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -157,14 +158,14 @@ func TestCutBytes(t *testing.T) {
 	s := fivePods(t)
 	_, whole, _ := call(t, s, "GET", "/api/v1/pods", "")
 	for _, n := range []int{1, 10, len(whole) - 1, len(whole)} {
-		check(t, s.Inject(fake.Fault{Verb: fake.VerbList, CutBytes: n}))
+		check(t, s.Inject(faults.Fault{Verb: faults.VerbList, CutBytes: n}))
 		_, _, err := list(t, s, fake.Selection{}, metav1.ListOptions{})
 		check(t, err) // a source has no bytes and does not use the fault up
 		if body, err := readBroken(t, s, "/api/v1/pods"); body != whole[:n] || err == nil {
 			t.Errorf("cut after %d: %d bytes, %v", n, len(body), err)
 		}
 	}
-	check(t, s.Inject(fake.Fault{Verb: fake.VerbWatch, CutBytes: 30}))
+	check(t, s.Inject(faults.Fault{Verb: faults.VerbWatch, CutBytes: 30}))
 	if body, err := readBroken(t, s, "/api/v1/pods?watch=1&resourceVersion=1"); len(body) != 30 || err == nil {
 		t.Errorf("watch cut after 30: %q, %v", body, err)
 	}

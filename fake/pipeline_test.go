@@ -17,6 +17,7 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faketest"
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -140,22 +141,22 @@ func reflectUnderFaults(t *testing.T, surface string, seed uint64) {
 	}
 }
 
-func randomFault(r *rand.Rand) fake.Fault {
+func randomFault(r *rand.Rand) faults.Fault {
 	switch r.IntN(8) {
 	case 0:
-		return fake.Fault{Status: fake.Refusal(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, 1+r.IntN(5)), Times: 2}
+		return faults.Fault{Status: faults.Refusal(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, 1+r.IntN(5)), Times: 2}
 	case 1:
-		return fake.Fault{Status: fake.Refusal(http.StatusInternalServerError, metav1.StatusReasonInternalError, 0), Times: 2}
+		return faults.Fault{Status: faults.Refusal(http.StatusInternalServerError, metav1.StatusReasonInternalError, 0), Times: 2}
 	case 2:
-		return fake.Fault{Verb: fake.VerbWatch, Status: fake.Refusal(http.StatusGone, metav1.StatusReasonExpired, 0)}
+		return faults.Fault{Verb: faults.VerbWatch, Status: faults.Refusal(http.StatusGone, metav1.StatusReasonExpired, 0)}
 	case 3:
-		return fake.Fault{Verb: fake.VerbList, Status: fake.Refusal(http.StatusGone, metav1.StatusReasonExpired, 0)}
+		return faults.Fault{Verb: faults.VerbList, Status: faults.Refusal(http.StatusGone, metav1.StatusReasonExpired, 0)}
 	case 4:
-		return fake.Fault{Verb: fake.VerbWatch, CutEvents: 1 + r.IntN(3)}
+		return faults.Fault{Verb: faults.VerbWatch, CutEvents: 1 + r.IntN(3)}
 	case 5:
-		return fake.Fault{Verb: fake.VerbList, CutEvents: 1 + r.IntN(3)}
+		return faults.Fault{Verb: faults.VerbList, CutEvents: 1 + r.IntN(3)}
 	case 6:
-		return fake.Fault{CutBytes: 1 + r.IntN(2000)}
+		return faults.Fault{CutBytes: 1 + r.IntN(2000)}
 	}
-	return fake.Fault{Silent: true}
+	return faults.Fault{Silent: true}
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/fake/internal/refusal"
 	"github.com/kinform/kinform/fake/internal/wire"
 )
@@ -30,11 +31,11 @@ func (t *table[T]) serve(w *response, r *http.Request, req request) error {
 	}
 	w.protobuf = media.Protobuf
 	switch verb {
-	case VerbList:
+	case faults.VerbList:
 		return t.serveList(w, req, opts, media, f)
-	case VerbWatch:
+	case faults.VerbWatch:
 		return t.serveWatch(w, r, req, opts, media, f)
-	case VerbGet:
+	case faults.VerbGet:
 		return t.serveGet(w, req, opts, media)
 	}
 	body, err := readBody(w.w, r)
@@ -45,7 +46,7 @@ func (t *table[T]) serve(w *response, r *http.Request, req request) error {
 }
 
 // verbOf says what is asked for, or that it is not to be had.
-func (t *table[T]) verbOf(r *http.Request, req request) (opts metav1.ListOptions, verb Verb, err error) {
+func (t *table[T]) verbOf(r *http.Request, req request) (opts metav1.ListOptions, verb faults.Verb, err error) {
 	collection, writable := req.name == "", req.namespace != "" || t.res.ClusterScoped
 	switch {
 	case r.Method == http.MethodGet:
@@ -55,23 +56,23 @@ func (t *table[T]) verbOf(r *http.Request, req request) (opts metav1.ListOptions
 		}
 		switch {
 		case !collection:
-			return opts, VerbGet, nil
+			return opts, faults.VerbGet, nil
 		case opts.Watch:
-			return opts, VerbWatch, nil
+			return opts, faults.VerbWatch, nil
 		}
-		return opts, VerbList, nil
+		return opts, faults.VerbList, nil
 	case r.Method == http.MethodPost && collection && writable:
-		return opts, VerbCreate, nil
+		return opts, faults.VerbCreate, nil
 	case r.Method == http.MethodPut && !collection:
-		return opts, VerbUpdate, nil
+		return opts, faults.VerbUpdate, nil
 	case r.Method == http.MethodPatch && !collection:
-		return opts, VerbPatch, nil
+		return opts, faults.VerbPatch, nil
 	case req.subresource != "":
 		return opts, "", refusal.Method()
 	case r.Method == http.MethodDelete && !collection:
-		return opts, VerbDelete, nil
+		return opts, faults.VerbDelete, nil
 	case r.Method == http.MethodDelete && writable && !t.res.namespaces():
-		return opts, VerbDeleteCollection, nil
+		return opts, faults.VerbDeleteCollection, nil
 	}
 	return opts, "", refusal.Method()
 }
@@ -90,7 +91,7 @@ func (t *table[T]) serveGet(w *response, req request, opts metav1.ListOptions, m
 
 // serveList writes a list object by object. All objects are encoded before the first
 // byte is sent, so that one that cannot be is a Status and no broken answer.
-func (t *table[T]) serveList(w *response, req request, opts metav1.ListOptions, media wire.Media, f *Fault) error {
+func (t *table[T]) serveList(w *response, req request, opts metav1.ListOptions, media wire.Media, f *faults.Fault) error {
 	m, err := t.matcher(Selection{Namespace: req.namespace}, opts)
 	if err != nil {
 		return err
@@ -107,5 +108,5 @@ func (t *table[T]) serveList(w *response, req request, opts metav1.ListOptions, 
 	if err != nil {
 		return err
 	}
-	return body.send(w, media, f.cutAfter())
+	return body.send(w, media, cutAfter(f))
 }

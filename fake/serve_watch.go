@@ -8,13 +8,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/fake/internal/refusal"
 	"github.com/kinform/kinform/fake/internal/wire"
 	"github.com/kinform/kinform/reflector"
 )
 
 // serveWatch writes events as they come, flushed whenever the stream runs dry.
-func (t *table[T]) serveWatch(w *response, r *http.Request, req request, opts metav1.ListOptions, media wire.Media, f *Fault) error {
+func (t *table[T]) serveWatch(w *response, r *http.Request, req request, opts metav1.ListOptions, media wire.Media, f *faults.Fault) error {
 	m, err := t.matcher(Selection{Namespace: req.namespace}, opts)
 	if err != nil {
 		return err

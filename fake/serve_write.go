@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/fake/internal/refusal"
 	"github.com/kinform/kinform/fake/internal/wire"
 )
@@ -38,11 +39,11 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return b, nil
 }
 
-func (t *table[T]) serveWrite(w *response, r *http.Request, req request, verb Verb, body []byte, media wire.Media) error {
+func (t *table[T]) serveWrite(w *response, r *http.Request, req request, verb faults.Verb, body []byte, media wire.Media) error {
 	switch key := (types.NamespacedName{Namespace: req.namespace, Name: req.name}); verb {
-	case VerbDelete:
+	case faults.VerbDelete:
 		return t.serveDelete(w, r, key, body, media)
-	case VerbDeleteCollection:
+	case faults.VerbDeleteCollection:
 		return t.serveDeleteCollection(w, r, req, body, media)
 	}
 	v, created, err := t.store(r, req, verb, body)
@@ -61,12 +62,12 @@ func (t *table[T]) serveWrite(w *response, r *http.Request, req request, verb Ve
 }
 
 // store does what a request with an object or a patch in its body asks for.
-func (t *table[T]) store(r *http.Request, req request, verb Verb, body []byte) (v *version[T], created bool, err error) {
+func (t *table[T]) store(r *http.Request, req request, verb faults.Verb, body []byte) (v *version[T], created bool, err error) {
 	switch verb {
-	case VerbCreate:
+	case faults.VerbCreate:
 		v, err = t.postObject(r, req, body)
 		return v, true, err
-	case VerbUpdate:
+	case faults.VerbUpdate:
 		v, err = t.putObject(r, req, body)
 		return v, false, err
 	}

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/fake/faults"
 )
 
 // defaultHistory is what Options.History zero means.
@@ -87,7 +89,8 @@ type Server struct {
 	history uint64 // kept writes; zero keeps all
 	now     func() time.Time
 	lacks   features
-	upkeep  *upkeep // nil where there is none
+	upkeep  *upkeep // nil if the options ask for none
+	faults  faults.Injector
 
 	// mu guards everything below and the state of every table. It is held for a few
 	// pointer operations at a time; no object is copied, encoded or matched under it,
@@ -99,10 +102,7 @@ type Server struct {
 	tables    map[schema.GroupResource]collection
 	order     []collection // by time of registration
 	byType    map[reflect.Type][]collection
-	faults    []*fault
-	calls     map[callKind]calls // so far
-	strikes   []Fault            // what faults did, in order
-	drops     chan struct{}      // closed by DropWatches and then replaced
+	drops     chan struct{} // closed by DropWatches and then replaced
 }
 
 // collection is a table whose object type the caller does not know.
@@ -139,7 +139,6 @@ func New(opts Options) *Server {
 		rv:        1,
 		compacted: 1,
 		tables:    map[schema.GroupResource]collection{},
-		calls:     map[callKind]calls{},
 		byType:    map[reflect.Type][]collection{},
 		drops:     make(chan struct{}),
 	}
@@ -190,41 +189,9 @@ func (s *Server) ResourceVersion() string {
 	return formatRV(s.rv)
 }
 
-// Compact forgets the history up to resourceVersion rv, inclusive. A watch from before
-// rv then gets 410 Expired, and so does the next page of a list from before rv. A
-// resourceVersion already forgotten changes nothing; one that is yet to come, or is no
-// number, is an error.
-func (s *Server) Compact(rv string) error {
-	n, err := strconv.ParseUint(rv, 10, 64)
-	if err != nil {
-		return fmt.Errorf("fake: compact: %w", err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n > s.rv {
-		return fmt.Errorf("fake: compact: resourceVersion %d is yet to come, current: %d", n, s.rv)
-	}
-	s.compacted = max(s.compacted, n)
-	for _, c := range s.order {
-		c.compact()
-	}
-	return nil
-}
-
-// Bookmark sends a bookmark to every open watch that allows them, after the events of
-// all writes so far and before those of later ones. The server sends none by itself but
-// at the end of initial events and of timeoutSeconds: real time has no part in it.
-func (s *Server) Bookmark() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.order {
-		c.bookmark()
-	}
-}
-
-// advance counts one write and returns its resourceVersion. Called under mu.
-func (s *Server) advance() uint64 {
-	s.rv++
+// advance counts n writes and returns the resourceVersion of the last. Called under mu.
+func (s *Server) advance(n uint64) uint64 {
+	s.rv += n
 	if s.history > 0 && s.rv > s.history {
 		s.compacted = max(s.compacted, s.rv-s.history)
 	}

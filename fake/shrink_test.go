@@ -3,8 +3,6 @@ package fake_test
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,41 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
 )
-
-// TestShrink hides some lines that are needed together among many that are not.
-func TestShrink(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 1))
-	for range 200 {
-		var lines, needed []string
-		for i := range 1 + r.IntN(40) {
-			lines = append(lines, fmt.Sprintf("line %d\n", i))
-			if r.IntN(8) == 0 {
-				needed = append(needed, lines[i])
-			}
-		}
-		runs := 0
-		got, err := fake.Shrink("# a comment\n"+strings.Join(lines, "\n"), func(script string) error {
-			runs++
-			have := strings.SplitAfter(script, "\n")
-			for _, n := range needed {
-				if !slices.Contains(have, n) {
-					return nil
-				}
-			}
-			return fmt.Errorf("fails with %d lines", len(have)-1)
-		})
-		if want := strings.Join(needed, ""); got != want || err == nil || err.Error() != fmt.Sprintf("fails with %d lines", len(needed)) {
-			t.Fatalf("%q, %v, want %q", got, err, want)
-		}
-		if n := len(lines); runs > n*n+2*n+4 {
-			t.Errorf("%d runs for %d lines", runs, n)
-		}
-	}
-	if got, err := fake.Shrink("drop\n", func(string) error { return nil }); got != "drop\n" || err != nil {
-		t.Errorf("what does not fail is shrunk to %q, %v", got, err)
-	}
-}
 
 // TestShrinkARun finds, by seed, a run in which a naive client misses a pod, and boils it
 // down to the one fault that is to blame.
@@ -58,7 +23,7 @@ func TestShrinkARun(t *testing.T) {
 	naive := func(t *testing.T, script string) (struck string, err error) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer(t, fake.Options{})
-			check(t, s.Inject(must(fake.ParseScript(script))(t)...))
+			check(t, s.Inject(must(faults.Parse(script))(t)...))
 			src := must(fake.NewSource[*pod](s, fake.Selection{}))(t)
 			seconds, seen := int64(5), 0
 			for i := range 6 {
@@ -76,7 +41,7 @@ func TestShrinkARun(t *testing.T) {
 			if seen != 12 {
 				err = errors.New("pods are missing")
 			}
-			struck = fake.Script(s.Struck())
+			struck = faults.Script(s.Struck())
 		})
 		return struck, err
 	}
@@ -87,7 +52,7 @@ func TestShrinkARun(t *testing.T) {
 			continue
 		}
 		failed++
-		least, why := fake.Shrink(struck, func(script string) error { _, err := naive(t, script); return err })
+		least, why := faults.Shrink(struck, func(script string) error { _, err := naive(t, script); return err })
 		if why == nil || strings.Count(least, "\n") != 1 || !strings.HasPrefix(least, "drop watch pods after=1") {
 			t.Errorf("seed %d: %v with %q, of\n%s", seed, why, least, struck)
 		}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -47,11 +48,11 @@ func (s *Source[T]) Resource() string { return s.name }
 // List implements [reflector.Source]. Objects are copies, unless the selection is
 // ReadOnly. The selectors of opts narrow the source's own.
 func (s *Source[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
-	f, err := s.t.server.receive(ctx, VerbList, s.t.res.groupResource(), false)
+	f, err := s.t.server.receive(ctx, faults.VerbList, s.t.res.groupResource(), false)
 	if err != nil {
 		return metav1.ListMeta{}, broken(err)
 	}
-	cut := f.cutAfter()
+	cut := cutAfter(f)
 	p, err := s.page(opts)
 	if err != nil {
 		return metav1.ListMeta{}, err
@@ -116,7 +117,7 @@ func (s *Source[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq
 
 // open starts a stream.
 func (s *Source[T]) open(ctx context.Context, opts metav1.ListOptions) (*tampered[T], error) {
-	f, err := s.t.server.receive(ctx, VerbWatch, s.t.res.groupResource(), false)
+	f, err := s.t.server.receive(ctx, faults.VerbWatch, s.t.res.groupResource(), false)
 	if err != nil {
 		return nil, err
 	}

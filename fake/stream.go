@@ -2,7 +2,6 @@ package fake
 
 import (
 	"context"
-	"errors"
 	"io"
 	"math"
 	"time"
@@ -15,9 +14,6 @@ import (
 
 // readAhead is how many records a stream takes under the lock at a time.
 const readAhead = 128
-
-// errDropped ends a stream whose connection a fault broke.
-var errDropped = errors.New("fake: watch dropped")
 
 // change is one event of a stream; obj is nil in a bookmark.
 type change[T metav1.Object] struct {

@@ -5,13 +5,15 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/fake/faults"
 )
 
 // tampered is a stream as a fault lets it appear. Like the stream it belongs to the
 // goroutine that pulls it.
 type tampered[T metav1.Object] struct {
 	*stream[T]
-	fault Fault
+	fault faults.Fault
 	sent  int // events, held and repeated ones not counted
 	// held are events that Reorder keeps back, all of one object, and queue is what is
 	// sent before the stream is asked again.
@@ -21,7 +23,7 @@ type tampered[T metav1.Object] struct {
 }
 
 // tamper wraps w; f is nil for a stream that is left alone.
-func tamper[T metav1.Object](w *stream[T], f *Fault) *tampered[T] {
+func tamper[T metav1.Object](w *stream[T], f *faults.Fault) *tampered[T] {
 	t := &tampered[T]{stream: w}
 	if f != nil {
 		t.fault = *f

@@ -67,7 +67,7 @@ func (t *table[T]) insert(obj T, generated bool, w write) (*version[T], error) {
 	if w.dryRun {
 		return v, nil
 	}
-	v.rv = s.advance()
+	v.rv = s.advance(1)
 	obj.SetResourceVersion(formatRV(v.rv))
 	t.put(v.rv, nil, v)
 	return v, nil
@@ -153,7 +153,7 @@ func (t *table[T]) swap(old, next *version[T]) (*version[T], bool) {
 	if t.live(old.key) != old {
 		return nil, false
 	}
-	rv := s.advance()
+	rv := s.advance(1)
 	if next == nil {
 		t.put(rv, old, nil)
 		return &version[T]{key: old.key, rv: rv, obj: old.obj}, true

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer"
 )
 
@@ -256,7 +257,7 @@ func TestTombstone(t *testing.T) {
 		defer stop()
 		must1(fake.Delete[*widget](server, key{Namespace: "a", Name: "seen"}))(t)
 		synctest.Wait()
-		must1(struct{}{}, server.Inject(fake.Fault{Verb: fake.VerbWatch, Times: 1, Status: fake.Refusal(500, "InternalError", 0)}))(t)
+		must1(struct{}{}, server.Inject(faults.Fault{Verb: faults.VerbWatch, Times: 1, Status: faults.Refusal(500, "InternalError", 0)}))(t)
 		server.DropWatches()
 		synctest.Wait()
 		must1(fake.Delete[*widget](server, key{Namespace: "a", Name: "w"}))(t)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
@@ -130,7 +131,7 @@ func bad(key string, cause error) scripted {
 
 var (
 	errGarbled = errors.New("garbled")
-	errGone    = fake.Refusal(410, metav1.StatusReasonExpired, 0)
+	errGone    = faults.Refusal(410, metav1.StatusReasonExpired, 0)
 )
 
 // TestSkippedObjectsStayCached relists with objects that cannot be used: what was cached

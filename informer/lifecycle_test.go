@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer"
 )
 
@@ -122,7 +123,7 @@ func TestRestartBeforeSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
 		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
-		if err := server.Inject(fake.Fault{Times: -1, Status: fake.Refusal(403, metav1.StatusReasonForbidden, 0)}); err != nil {
+		if err := server.Inject(faults.Fault{Times: -1, Status: faults.Refusal(403, metav1.StatusReasonForbidden, 0)}); err != nil {
 			t.Fatal(err)
 		}
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})

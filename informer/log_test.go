@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
 )
@@ -145,7 +146,7 @@ func TestLogOfALife(t *testing.T) {
 					synctest.Wait()
 					h.check(t, "h")
 					must1(0, server.Compact(server.ResourceVersion()))(t)
-					must1(0, server.Inject(fake.Fault{Verb: fake.VerbWatch, Times: 1, Status: fake.Refusal(410, "Expired", 0)}))(t)
+					must1(0, server.Inject(faults.Fault{Verb: faults.VerbWatch, Times: 1, Status: faults.Refusal(410, "Expired", 0)}))(t)
 					server.DropWatches()
 					time.Sleep(10 * time.Second)
 					synctest.Wait()

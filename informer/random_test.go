@@ -14,6 +14,7 @@ import (
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faketest"
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/reflector"
@@ -174,25 +175,25 @@ func (l *life) write() {
 }
 
 func (l *life) fault() {
-	f := fake.Fault{Times: 1 + l.rand.IntN(3), Skip: l.rand.IntN(2)}
+	f := faults.Fault{Times: 1 + l.rand.IntN(3), Skip: l.rand.IntN(2)}
 	if l.rand.IntN(2) == 0 {
-		f.Verb = fake.VerbWatch
+		f.Verb = faults.VerbWatch
 	} else {
-		f.Verb = fake.VerbList
+		f.Verb = faults.VerbList
 	}
 	switch l.rand.IntN(6) {
 	case 0:
-		f.Status = fake.Refusal(429, metav1.StatusReasonTooManyRequests, 1+l.rand.IntN(3))
+		f.Status = faults.Refusal(429, metav1.StatusReasonTooManyRequests, 1+l.rand.IntN(3))
 	case 1:
-		f.Status = fake.Refusal(500, metav1.StatusReasonInternalError, 0)
+		f.Status = faults.Refusal(500, metav1.StatusReasonInternalError, 0)
 	case 2:
-		f.Status = fake.Refusal(403, metav1.StatusReasonForbidden, 0)
+		f.Status = faults.Refusal(403, metav1.StatusReasonForbidden, 0)
 	case 3:
-		f.Status = fake.Refusal(410, metav1.StatusReasonExpired, 0)
+		f.Status = faults.Refusal(410, metav1.StatusReasonExpired, 0)
 	case 4:
 		f.CutEvents = 1 + l.rand.IntN(4)
 	case 5:
-		f.Verb, f.Silent = fake.VerbWatch, true
+		f.Verb, f.Silent = faults.VerbWatch, true
 	}
 	if err := l.server.Inject(f); err != nil {
 		l.t.Fatal(err)

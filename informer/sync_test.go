@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
 )
@@ -37,8 +37,8 @@ var errWaits = errors.New("WaitForSync waits")
 func TestWaitForSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
-		broken := fake.Refusal(500, metav1.StatusReasonInternalError, 0)
-		if err := server.Inject(fake.Fault{Times: -1, Status: broken}); err != nil {
+		broken := faults.Refusal(500, metav1.StatusReasonInternalError, 0)
+		if err := server.Inject(faults.Fault{Times: -1, Status: broken}); err != nil {
 			t.Fatal(err)
 		}
 		var heard errorsOf
@@ -84,7 +84,7 @@ func TestWaitForSyncNamesTheCause(t *testing.T) {
 		t.Run(string(c.reason), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := newServer(t)
-				if err := server.Inject(fake.Fault{Times: -1, Status: fake.Refusal(c.code, c.reason, 0)}); err != nil {
+				if err := server.Inject(faults.Fault{Times: -1, Status: faults.Refusal(c.code, c.reason, 0)}); err != nil {
 					t.Fatal(err)
 				}
 				inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
@@ -115,7 +115,7 @@ func TestRefusalIsForgotten(t *testing.T) {
 		server := newServer(t)
 		inject := func(code int, reason metav1.StatusReason) {
 			server.ClearFaults()
-			if err := server.Inject(fake.Fault{Times: -1, Status: fake.Refusal(code, reason, 0)}); err != nil {
+			if err := server.Inject(faults.Fault{Times: -1, Status: faults.Refusal(code, reason, 0)}); err != nil {
 				t.Fatal(err)
 			}
 		}

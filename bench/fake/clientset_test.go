@@ -20,6 +20,7 @@ import (
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faketest"
+	"github.com/kinform/kinform/fake/faults"
 )
 
 func TestClientset(t *testing.T) {
@@ -138,7 +139,7 @@ func TestInformers(t *testing.T) {
 		for i := range 10 {
 			must(fake.Create(s, pod("a", fmt.Sprintf("p%d", i))))(t)
 		}
-		check(t, s.Inject(fake.Fault{Verb: fake.VerbWatch, CutEvents: 3}))
+		check(t, s.Inject(faults.Fault{Verb: faults.VerbWatch, CutEvents: 3}))
 		factory.StartWithContext(t.Context())
 		t.Cleanup(factory.Shutdown)
 		if !cache.WaitForCacheSync(t.Context().Done(), reg.HasSynced) {
@@ -178,16 +179,16 @@ func TestInformers(t *testing.T) {
 func TestForbiddenAndBusy(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *fake.Server, c *rest.Config) {
 		pods := kubernetes.NewForConfigOrDie(c).CoreV1().Pods("a")
-		check(t, s.Inject(fake.Fault{Verb: fake.VerbGet, Status: fake.Refusal(403, metav1.StatusReasonForbidden, 0)}))
+		check(t, s.Inject(faults.Fault{Verb: faults.VerbGet, Status: faults.Refusal(403, metav1.StatusReasonForbidden, 0)}))
 		if _, err := pods.Get(t.Context(), "p", metav1.GetOptions{}); !apierrors.IsForbidden(err) {
 			t.Errorf("refused with %v", err)
 		}
 		// client-go itself waits for Retry-After and asks again.
-		check(t, s.Inject(fake.Fault{Verb: fake.VerbGet, Status: fake.Refusal(429, metav1.StatusReasonTooManyRequests, 1)}))
+		check(t, s.Inject(faults.Fault{Verb: faults.VerbGet, Status: faults.Refusal(429, metav1.StatusReasonTooManyRequests, 1)}))
 		if _, err := pods.Get(t.Context(), "p", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Errorf("after a 429: %v", err)
 		}
-		check(t, s.Inject(fake.Fault{Verb: fake.VerbList, CutBytes: 20}))
+		check(t, s.Inject(faults.Fault{Verb: faults.VerbList, CutBytes: 20}))
 		must(fake.Create(s, pod("a", "p")))(t)
 		var status *apierrors.StatusError
 		if _, err := pods.List(t.Context(), metav1.ListOptions{}); err == nil || errors.As(err, &status) {

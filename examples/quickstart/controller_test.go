@@ -25,6 +25,7 @@ import (
 	"github.com/kinform/kinform/examples/quickstart/internal/demo"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faketest"
+	"github.com/kinform/kinform/fake/faults"
 )
 
 // started is a controller that runs on a server in memory until the test ends.
@@ -289,15 +290,15 @@ func TestControllerStepByStep(t *testing.T) {
 
 // TestControllerRetries refuses some writes of each kind.
 func TestControllerRetries(t *testing.T) {
-	conflict := fake.Refusal(http.StatusConflict, metav1.StatusReasonConflict, 0)
-	for _, verb := range []fake.Verb{fake.VerbCreate, fake.VerbUpdate, fake.VerbDelete} {
+	conflict := faults.Refusal(http.StatusConflict, metav1.StatusReasonConflict, 0)
+	for _, verb := range []faults.Verb{faults.VerbCreate, faults.VerbUpdate, faults.VerbDelete} {
 		t.Run(string(verb), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, err := demo.NewServer()
 				if err != nil {
 					t.Fatal(err)
 				}
-				err = server.Inject(fake.Fault{Verb: verb, Resource: schema.GroupResource{Resource: "configmaps"}, Times: 5, Status: conflict})
+				err = server.Inject(faults.Fault{Verb: verb, Resource: schema.GroupResource{Resource: "configmaps"}, Times: 5, Status: conflict})
 				if err != nil {
 					t.Fatal(err)
 				}

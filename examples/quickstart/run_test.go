@@ -26,6 +26,7 @@ import (
 
 	"github.com/kinform/kinform/examples/quickstart/internal/demo"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
 )
 
 // The summary in the end.
@@ -204,8 +205,8 @@ func TestCannotWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, cl := testCluster(t)
 		mustCreate(t, server, newTestPod("a", "n1", corev1.PodRunning))
-		err := server.Inject(fake.Fault{Verb: fake.VerbCreate, Times: -1,
-			Status: fake.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, 0)})
+		err := server.Inject(faults.Fault{Verb: faults.VerbCreate, Times: -1,
+			Status: faults.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, 0)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,9 +284,9 @@ func TestKubeconfig(t *testing.T) {
 // TestBadServers: whatever is wrong is shown while it runs, and is the reason in the end.
 func TestBadServers(t *testing.T) {
 	forbidden, url := realCluster(t)
-	for _, verb := range []fake.Verb{fake.VerbList, fake.VerbWatch} {
-		err := forbidden.Inject(fake.Fault{Verb: verb, Resource: schema.GroupResource{Resource: "pods"}, Times: -1,
-			Status: fake.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, 0)})
+	for _, verb := range []faults.Verb{faults.VerbList, faults.VerbWatch} {
+		err := forbidden.Inject(faults.Fault{Verb: verb, Resource: schema.GroupResource{Resource: "pods"}, Times: -1,
+			Status: faults.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, 0)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,13 +10,14 @@ import (
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faketest"
+	"github.com/kinform/kinform/fake/faults"
 )
 
 // TestWaitIdle: what two watches have seen, one of them delayed, is known exactly.
 func TestWaitIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
-		check(t, s.Inject(must(fake.ParseScript("delay watch pods by=1m call=2"))(t)...))
+		check(t, s.Inject(must(faults.Parse("delay watch pods by=1m call=2"))(t)...))
 		var seen [2]atomic.Int64
 		for i := range seen {
 			src := must(fake.NewSource[*pod](s, fake.Selection{}))(t)

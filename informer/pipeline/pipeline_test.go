@@ -20,6 +20,7 @@ import (
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faketest"
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer/pipeline"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
@@ -183,7 +184,7 @@ func TestRandom(t *testing.T) {
 					w.must(w.server.Compact(w.server.ResourceVersion()))
 					w.server.DropWatches()
 				case 2:
-					w.must(w.server.Inject(fake.Fault{Status: fake.Refusal(500, metav1.StatusReasonInternalError, 0)}))
+					w.must(w.server.Inject(faults.Fault{Status: faults.Refusal(500, metav1.StatusReasonInternalError, 0)}))
 				case 3:
 					time.Sleep(time.Duration(rng.IntN(3000)) * time.Millisecond)
 				}
@@ -352,7 +353,7 @@ func TestUnusableObjectIsNotDeleted(t *testing.T) {
 		go func() { ended <- p.Run(ctx) }()
 		synctest.Wait()
 		spoil = true
-		w.must(w.server.Inject(fake.Fault{Verb: "watch", Times: 1, Status: fake.Refusal(500, metav1.StatusReasonInternalError, 0)}))
+		w.must(w.server.Inject(faults.Fault{Verb: "watch", Times: 1, Status: faults.Refusal(500, metav1.StatusReasonInternalError, 0)}))
 		w.server.DropWatches()
 		synctest.Wait()
 		w.delete("gone")

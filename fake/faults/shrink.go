@@ -1,21 +1,21 @@
-package fake
+package faults
 
 import "strings"
 
-// Shrink looks for a small script that still makes a test fail. run does the whole test
-// with the faults of a script, on a server of its own, and returns what went wrong: it
-// must do the same each time that it gets the same script. Shrink returns a script of
-// which no line can be left out, and the error of that; an error of nil says that the
-// whole script does not fail. Comments and empty lines go as well.
+// Shrink finds a small script that still makes a test fail. run does the whole test with the
+// faults of a script, on a server of its own, and returns the failure; it must do the same each
+// time it gets the same script. Shrink returns a script of which no line can be left out, and
+// its error. A nil error says that the whole script does not fail. Comments and empty lines are
+// left out as well.
 //
-// Start with what happened in a failed run, which has no chance in it:
+// Start with the faults that struck in a failed run, because they contain no chance:
 //
 //	if err := run(script); err != nil {
-//		least, why := fake.Shrink(fake.Script(server.Struck()), run)
+//		least, why := faults.Shrink(faults.Script(server.Struck()), run)
 //		t.Fatalf("seed %d: %v\nwith\n%s", seed, why, least)
 //	}
 //
-// It calls run about as often as n log n for n lines, at most about n².
+// For n lines it calls run about n log n times, and at most about n² times.
 func Shrink(script string, run func(script string) error) (string, error) {
 	var lines []string
 	for line := range strings.Lines(script) {
@@ -27,8 +27,8 @@ func Shrink(script string, run func(script string) error) (string, error) {
 	if last == nil {
 		return script, nil
 	}
-	// Delta debugging: leave out ever smaller parts, each time from the whole of what
-	// is left, until single lines have all been tried.
+	// Delta debugging: leave out ever smaller parts of the remaining lines, until every single
+	// line has been tried.
 	for size := max(len(lines)/2, 1); len(lines) > 0; {
 		smaller := false
 		for from := 0; from < len(lines); {

@@ -1,6 +1,7 @@
-package fake
+package faults
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -12,21 +13,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ParseScript reads faults in their textual form, for [Server.Inject]: one a line, a hash
-// begins a comment.
+// ErrScript says that a script does not parse.
+var ErrScript = errors.New("invalid script")
+
+// Parse reads the faults of a script, for Server.Inject. Each line is a fault; a hash begins a
+// comment.
 //
 //	refuse list pods code=429 retry-after=1 call=2
 //	drop watch pods after=3
 //	truncate * deployments.apps bytes=100 chance=0.1 seed=7
 //
-// A line begins with what is done: refuse (code, reason, retry-after in seconds), drop
-// (after so many events or objects), truncate (after so many bytes), silence (after),
-// duplicate and reorder (event), delay (by a duration such as 2s, after), expire, jump
-// (by), restart (history=keep or lose). Then come the verb and the resource of the calls,
-// * for any. call is the first call that is struck, counted from 1; times is how many, or
-// all; chance and seed are those of [Fault]. Errors: [ErrScript], with the number of the
-// line.
-func ParseScript(text string) ([]Fault, error) {
+// A line begins with the action: refuse (code, reason, retry-after in seconds), drop (after a
+// number of events or objects), truncate (after a number of bytes), silence (after), duplicate
+// and reorder (event), delay (by a duration such as 2s, after), expire, jump (by), restart
+// (history=keep or lose). The verb and the resource of the calls follow, * for any. call is the
+// number, counted from 1, of the first call that is struck; times is the number of calls, or
+// all; chance and seed are those of [Fault]. Error: [ErrScript], with the number of the line.
+func Parse(text string) ([]Fault, error) {
 	var faults []Fault
 	number := 0
 	for line := range strings.Lines(text) {
@@ -38,15 +41,15 @@ func ParseScript(text string) ([]Fault, error) {
 		}
 		f, err := parseFault(words)
 		if err != nil {
-			return nil, fmt.Errorf("fake: %w: line %d: %w", ErrScript, number, err)
+			return nil, fmt.Errorf("faults: %w: line %d: %w", ErrScript, number, err)
 		}
 		faults = append(faults, f)
 	}
 	return faults, nil
 }
 
-// Script is the inverse of [ParseScript]. The message of a Status is left out, and so are
-// faults that [Server.Inject] would refuse for having no action.
+// Script is the inverse of [Parse]. It leaves out the message of a Status, and faults without
+// an action.
 func Script(faults []Fault) string {
 	var b strings.Builder
 	for _, f := range faults {
@@ -86,15 +89,15 @@ func parseFault(words []string) (f Fault, err error) {
 	}
 	f.Chance = args.chance()
 	f.Seed = args.seed()
-	// The rules that Inject has for every fault come last.
+	// The rules for every fault come last.
 	if err := args.done(); err != nil {
 		return f, err
 	}
 	return f, f.check()
 }
 
-// arguments are the name=value pairs of a line. The first error stays; a value that was
-// read is gone.
+// arguments are the name=value pairs of a line. Reading a value removes it. err is the first
+// error.
 type arguments struct {
 	values map[string]string
 	err    error
@@ -112,13 +115,13 @@ func (a *arguments) fail(format string, args ...any) {
 	}
 }
 
-// number reads an integer of at least low; def stands for one that is not there, and a
-// def below low says that it must be.
+// number reads an integer of at least low. def replaces a missing one; a negative def makes
+// the argument mandatory.
 func (a *arguments) number(name string, def, low int) int {
 	return a.between(name, def, low, math.MaxInt)
 }
 
-// between is number with a highest one.
+// between is number with an upper bound.
 func (a *arguments) between(name string, def, low, high int) int {
 	text, ok := a.take(name)
 	if !ok {
@@ -167,7 +170,7 @@ func (a *arguments) duration(name string) time.Duration {
 	return d
 }
 
-// action reads what belongs to the action of a line.
+// action reads the arguments of a line's action.
 func (a *arguments) action(name string, f *Fault) {
 	switch name {
 	case "refuse":
@@ -207,11 +210,11 @@ func (a *arguments) action(name string, f *Fault) {
 	}
 }
 
-// done returns the first error, and refuses what nobody asked for.
+// done returns the first error, and refuses arguments that nothing has read.
 func (a *arguments) done() error {
 	unknown := ""
 	for name := range a.values {
-		if unknown == "" || name < unknown { // always the same one
+		if unknown == "" || name < unknown { // the same one in every run
 			unknown = name
 		}
 	}
@@ -221,7 +224,7 @@ func (a *arguments) done() error {
 	return a.err
 }
 
-// usualReason is the one that the API server sends with a code.
+// usualReason is the reason that the API server sends with a code.
 func usualReason(code int) metav1.StatusReason {
 	switch code {
 	case http.StatusUnauthorized:
@@ -246,7 +249,7 @@ func usualReason(code int) metav1.StatusReason {
 	return metav1.StatusReasonUnknown
 }
 
-// line is the fault as one line of a script; empty where it has no action.
+// line returns the fault as one line of a script, or "" if it has no action.
 func (f Fault) line() string {
 	action, args := f.words()
 	if action == "" {

@@ -1,0 +1,18 @@
+// Package faults describes failures that a fake.Server injects into its answers: refusals,
+// delays, silent watches, broken connections, truncated bodies, events twice or out of order,
+// restarts.
+//
+//	err := server.Inject(faults.Fault{Verb: faults.VerbWatch, CutEvents: 3})
+//	list, err := faults.Parse("refuse list pods code=429 retry-after=1 chance=0.1 seed=7")
+//
+// A [Fault] says which calls it strikes and what happens to them. [Parse] and [Script] read and
+// write faults as lines of text. [Shrink] finds the few faults that make a test fail. An
+// [Injector] decides for each call whether a fault strikes it; every fake.Server has one.
+//
+// # Determinism
+//
+// The order of the calls alone decides which calls are struck: a fault counts them, or throws
+// dice with a seed of its own. Concurrent calls have no fixed order; Server.Struck returns the
+// strikes of a run as faults without chance. The package starts no goroutine and knows no
+// clock.
+package faults
