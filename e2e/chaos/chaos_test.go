@@ -200,7 +200,7 @@ func (c *chaos) compare(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("%w: %w", errWrong, err))
 		}
 		limited, cancel := context.WithTimeout(ctx, *chaosLimit)
-		err = until(limited, func() error {
+		err = oracle.Until(limited, func() error {
 			if !cache.settled() {
 				return fmt.Errorf("%w: the handler has not what the store has: %s", errWrong, cache.Why())
 			}

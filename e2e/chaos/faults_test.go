@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"syscall"
 	"time"
 
@@ -187,7 +186,7 @@ func flags(more ...string) func(context.Context, *chaos, time.Duration) error {
 
 // rights takes the informers' right to read, ends their watches, and gives it back.
 func rights(ctx context.Context, c *chaos, length time.Duration) error {
-	if err := c.world.server.Delete(ctx, rbacPath+"/clusterrolebindings/"+roleName); err != nil {
+	if err := oracle.RevokeReading(ctx, c.world.server, user); err != nil {
 		return err
 	}
 	if err := c.answers(ctx, http.StatusForbidden); err != nil {
@@ -197,44 +196,19 @@ func rights(ctx context.Context, c *chaos, length time.Duration) error {
 	if err := sleep(ctx, length); err != nil {
 		return err
 	}
-	if err := c.world.grant(ctx); err != nil {
+	if err := oracle.GrantReading(ctx, c.world.server, user); err != nil {
 		return err
 	}
 	return c.answers(ctx, http.StatusOK)
 }
 
-const (
-	flowPath  = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
-	levelPath = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"
-)
-
 // tooMany leaves no seat, or one, to the requests of the informers, and ends their watches.
 func tooMany(ctx context.Context, c *chaos, length time.Duration) error {
-	seats := c.random.IntN(2)
-	level := map[string]any{
-		"metadata": map[string]any{"name": "chaos"},
-		"spec": map[string]any{"type": "Limited", "limited": map[string]any{
-			"nominalConcurrencyShares": seats, "lendablePercent": 0, "borrowingLimitPercent": 0, "limitResponse": map[string]any{"type": "Reject"},
-		}},
-	}
-	all := []string{"*"}
-	flow := map[string]any{
-		"metadata": map[string]any{"name": "chaos"},
-		"spec": map[string]any{
-			"priorityLevelConfiguration": map[string]any{"name": "chaos"}, "matchingPrecedence": 2,
-			"rules": []any{map[string]any{
-				"subjects":      []any{map[string]any{"kind": "User", "user": map[string]any{"name": user}}},
-				"resourceRules": []any{map[string]any{"verbs": all, "apiGroups": all, "resources": all, "clusterScope": true, "namespaces": all}},
-			}},
-		},
-	}
-	if _, err := oracle.Create(ctx, c.world.server, levelPath, &level); err != nil {
+	share := c.random.IntN(2)
+	if err := oracle.Throttle(ctx, c.world.server, user, share); err != nil {
 		return err
 	}
-	if _, err := oracle.Create(ctx, c.world.server, flowPath, &flow); err != nil {
-		return err
-	}
-	if seats == 0 {
+	if share == 0 {
 		if err := c.answers(ctx, http.StatusTooManyRequests); err != nil {
 			return err
 		}
@@ -243,10 +217,7 @@ func tooMany(ctx context.Context, c *chaos, length time.Duration) error {
 	if err := sleep(ctx, length); err != nil {
 		return err
 	}
-	if err := c.world.server.Delete(ctx, flowPath+"/chaos"); err != nil {
-		return err
-	}
-	if err := c.world.server.Delete(ctx, levelPath+"/chaos"); err != nil {
+	if err := oracle.Unthrottle(ctx, c.world.server, user); err != nil {
 		return err
 	}
 	return c.answers(ctx, http.StatusOK)
@@ -285,7 +256,7 @@ func (c *chaos) restart(ctx context.Context) error {
 
 // ready waits until the API server calls itself ready and serves the custom resource.
 func (c *chaos) ready(ctx context.Context) error {
-	return until(ctx, func() error {
+	return oracle.Until(ctx, func() error {
 		if err := c.world.server.Do(ctx, http.MethodGet, "/readyz", nil, nil); err != nil {
 			return err
 		}
@@ -296,43 +267,9 @@ func (c *chaos) ready(ctx context.Context) error {
 
 // answers waits until the server answers the informers' user with that code.
 func (c *chaos) answers(ctx context.Context, code int) error {
-	token, err := os.ReadFile(c.world.file("token"))
-	if err != nil {
-		return err
-	}
-	hc := c.world.cluster.HTTPClientAs(string(token))
-	return until(ctx, func() error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.world.server.URL+secrets.Path("", "")+"?limit=1", nil)
-		if err != nil {
-			return err
-		}
-		resp, err := hc.Do(req)
-		if err != nil {
-			return err
-		}
-		_ = resp.Body.Close()
-		if resp.StatusCode != code {
-			return fmt.Errorf("the server answers %s", resp.Status)
-		}
-		return nil
-	})
-}
-
-// until tries again every 10 ms.
-func until(ctx context.Context, try func() error) error {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := try()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		}
-	}
+	w := c.world
+	informer := &oracle.Client{URL: w.server.URL, HTTP: w.cluster.HTTPClientAs(w.bearer())}
+	return informer.Answers(ctx, secrets.Path("", "")+"?limit=1", code)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

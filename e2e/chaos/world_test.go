@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/client"
@@ -22,15 +22,10 @@ import (
 	"github.com/kinform/kinform/e2e/oracle"
 	"github.com/kinform/kinform/e2e/pki"
 	"github.com/kinform/kinform/e2e/proxy"
-
-	"golang.org/x/sync/errgroup"
 )
 
-const (
-	user     = "informer"
-	roleName = "informer-reads"
-	rbacPath = "/apis/rbac.authorization.k8s.io/v1"
-)
+// user is that of the informers.
+const user = "informer"
 
 // world is the servers, what they know their clients by, and the objects.
 type world struct {
@@ -90,26 +85,10 @@ func (w *world) populate(ctx context.Context) error {
 	if _, err := oracle.Create(ctx, w.server, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition()); err != nil {
 		return err
 	}
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: roleName}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
-	}}
-	if _, err := oracle.Create(ctx, w.server, rbacPath+"/clusterroles", role); err != nil {
-		return err
-	}
-	if err := w.grant(ctx); err != nil {
+	if err := oracle.GrantReading(ctx, w.server, user); err != nil {
 		return err
 	}
 	return w.churn.fill(ctx)
-}
-
-func (w *world) grant(ctx context.Context) error {
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: roleName},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: roleName},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
-	}
-	_, err := oracle.Create(ctx, w.server, rbacPath+"/clusterrolebindings", binding)
-	return err
 }
 
 // flags are those of the API server, with some more. CBOR is off in this release.

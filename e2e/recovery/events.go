@@ -22,6 +22,8 @@ type event struct {
 }
 
 func events(o Options) []event {
+	rights := refusedBy(oracle.RevokeReading, oracle.GrantReading, http.StatusForbidden)
+	throttled := refusedBy(throttle, oracle.Unthrottle, http.StatusTooManyRequests)
 	return []event{
 		{name: "connections end with FIN", happen: cut(proxy.FIN)},
 		{name: "connections end with RST", happen: cut(proxy.RST)},
@@ -34,7 +36,7 @@ func events(o Options) []event {
 		{name: fmt.Sprintf("rights taken for %v, then granted again", o.Outage), happen: rights},
 		{name: fmt.Sprintf("100 informers, %v of resets", o.Outage), happen: dying(proxy.Fault{End: proxy.RST}), crowd: true},
 		{name: fmt.Sprintf("100 informers, %v of refused connections", o.Outage), happen: refused, crowd: true},
-		{name: fmt.Sprintf("100 informers, etcd killed for %v", o.Outage), happen: etcdKilled, crowd: true},
+		{name: fmt.Sprintf("100 informers, %v of answers 429", o.Outage), happen: throttled, crowd: true},
 	}
 }
 
@@ -107,30 +109,6 @@ func dying(f proxy.Fault) func(context.Context, *round) error {
 	}
 }
 
-// etcdKilled takes away what the API server needs for its answers, while it goes on to give some.
-func etcdKilled(ctx context.Context, r *round) error {
-	r.set(proxy.Fault{Swallow: true})
-	if err := r.mark(ctx); err != nil {
-		return err
-	}
-	r.cluster.Etcd.Kill()
-	for _, l := range r.lines {
-		l.proxy.Cut(proxy.RST)
-	}
-	r.set(proxy.Fault{})
-	if err := sleep(ctx, r.opts.Outage); err != nil {
-		return err
-	}
-	if err := r.cluster.Etcd.Start(ctx); err != nil {
-		return err
-	}
-	if err := r.served(ctx); err != nil {
-		return err
-	}
-	r.right()
-	return nil
-}
-
 // expired has the server forget what was written in a gap, and lose its own cache of it.
 func expired(ctx context.Context, r *round) error {
 	r.refuse()
@@ -181,33 +159,42 @@ func replaced(ctx context.Context, r *round) error {
 	return nil
 }
 
-// rights takes the right to read from the user of the informers, ends the watches, and gives it back.
-func rights(ctx context.Context, r *round) error {
-	r.set(proxy.Fault{Swallow: true})
-	if err := r.server.Delete(ctx, bindingPath+"/"+bindingName); err != nil {
-		return err
+// anything is what the informers' user asks for to see whether it gets an answer.
+const anything = "/api/v1/configmaps?limit=1"
+
+// refusedBy has the server refuse what the informers' user asks for, ends the watches, and has it answer again.
+func refusedBy(refuse, allow func(context.Context, *oracle.Client, string) error, code int) func(context.Context, *round) error {
+	return func(ctx context.Context, r *round) error {
+		r.set(proxy.Fault{Swallow: true})
+		if err := refuse(ctx, r.server, user); err != nil {
+			return err
+		}
+		if err := r.guest.Answers(ctx, anything, code); err != nil {
+			return err
+		}
+		if err := r.mark(ctx); err != nil {
+			return err
+		}
+		for _, l := range r.lines {
+			l.proxy.Cut(proxy.FIN)
+		}
+		r.set(proxy.Fault{})
+		if err := sleep(ctx, r.opts.Outage); err != nil {
+			return err
+		}
+		if err := allow(ctx, r.server, user); err != nil {
+			return err
+		}
+		if err := r.guest.Answers(ctx, anything, http.StatusOK); err != nil {
+			return err
+		}
+		r.right()
+		return nil
 	}
-	if err := r.readable(ctx, http.StatusForbidden); err != nil {
-		return err
-	}
-	if err := r.mark(ctx); err != nil {
-		return err
-	}
-	for _, l := range r.lines {
-		l.proxy.Cut(proxy.FIN)
-	}
-	r.set(proxy.Fault{})
-	if err := sleep(ctx, r.opts.Outage); err != nil {
-		return err
-	}
-	if err := r.grant(ctx); err != nil {
-		return err
-	}
-	if err := r.readable(ctx, http.StatusOK); err != nil {
-		return err
-	}
-	r.right()
-	return nil
+}
+
+func throttle(ctx context.Context, c *oracle.Client, user string) error {
+	return oracle.Throttle(ctx, c, user, 0)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

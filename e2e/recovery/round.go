@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -38,7 +37,7 @@ type round struct {
 	opts    Options
 	cluster *cluster.Cluster
 	server  *oracle.Client // of the administrator, not through a proxy
-	guest   *oracle.Client // of the user of the informers
+	guest   *oracle.Client // of the informers' user
 	kinds   []beside.Kind
 	lines   []*line
 
@@ -119,45 +118,4 @@ func (r *round) reached(c beside.Cache) bool {
 		return true
 	}
 	return compare(c.Version(marker), r.wanted[c.Kind().GVR]) >= 0
-}
-
-// served waits until the API server answers writes and reads again, in its own way.
-func (r *round) served(ctx context.Context) error {
-	return until(ctx, func() error { return r.server.Do(ctx, http.MethodGet, "/readyz", nil, nil) })
-}
-
-// readable waits until the server answers the informers' user with that code.
-func (r *round) readable(ctx context.Context, code int) error {
-	return until(ctx, func() error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.guest.URL+r.kinds[0].Path("", "")+"?limit=1", nil)
-		if err != nil {
-			return err
-		}
-		resp, err := r.guest.HTTP.Do(req)
-		if err != nil {
-			return err
-		}
-		_ = resp.Body.Close()
-		if resp.StatusCode != code {
-			return fmt.Errorf("the server answers %s", resp.Status)
-		}
-		return nil
-	})
-}
-
-// until tries again every 5 ms.
-func until(ctx context.Context, try func() error) error {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := try()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		}
-	}
 }

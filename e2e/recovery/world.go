@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,11 +22,9 @@ const (
 	perKind    = 20
 	customs    = 10
 
-	group       = "recovery.example.com"
-	rbacPath    = "/apis/rbac.authorization.k8s.io/v1"
-	bindingPath = rbacPath + "/clusterrolebindings"
-	bindingName = "informers-read"
-	crdPath     = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	user    = "guest" // of the informers, see cluster.Cluster.GuestToken
+	group   = "recovery.example.com"
+	crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 )
 
 // prepare makes the namespaces, the user's right to read, and the objects of the built-in kinds. It returns the file of
@@ -39,13 +36,7 @@ func (r *round) prepare(ctx context.Context, c *cluster.Cluster) (tokenFile stri
 			return "", err
 		}
 	}
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: bindingName}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
-	}}
-	if _, err := oracle.Create(ctx, r.server, rbacPath+"/clusterroles", role); err != nil {
-		return "", err
-	}
-	if err := r.grant(ctx); err != nil {
+	if err := oracle.GrantReading(ctx, r.server, user); err != nil {
 		return "", err
 	}
 	for _, k := range beside.BuiltIn() {
@@ -55,17 +46,6 @@ func (r *round) prepare(ctx context.Context, c *cluster.Cluster) (tokenFile stri
 	}
 	tokenFile = filepath.Join(c.Dir(), "guest.token")
 	return tokenFile, os.WriteFile(tokenFile, []byte(c.GuestToken()), 0o600)
-}
-
-// grant gives the informers' user the right to read everything.
-func (r *round) grant(ctx context.Context) error {
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: bindingName},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: bindingName},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "guest"}},
-	}
-	_, err := oracle.Create(ctx, r.server, bindingPath, binding)
-	return err
 }
 
 // fill makes the marker of a kind and some objects beside it.
@@ -120,7 +100,7 @@ func (r *round) makeCustom(ctx context.Context) error {
 			return err
 		}
 		// A definition is called established before all parts of the server know of it.
-		return until(ctx, func() error {
+		return oracle.Until(ctx, func() error {
 			if err := r.fill(ctx, k); err != nil {
 				return err
 			}
@@ -138,7 +118,7 @@ func (r *round) dropCustom(ctx context.Context) error {
 		if err := r.server.Delete(ctx, path); err != nil {
 			return err
 		}
-		return until(ctx, func() error {
+		return oracle.Until(ctx, func() error {
 			_, err := oracle.Get[metav1.PartialObjectMetadata](ctx, r.server, path)
 			if !apierrors.IsNotFound(err) {
 				return errors.Join(errors.New("the definition is still there"), err)

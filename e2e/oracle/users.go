@@ -1,0 +1,109 @@
+package oracle
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	rolesPath    = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+	bindingsPath = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+	flowsPath    = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
+	levelsPath   = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"
+)
+
+// GrantReading gives a user the right to get, list and watch everything. The server takes a moment to apply it, see
+// [Client.Answers]. It fails if the user has the right.
+func GrantReading(ctx context.Context, c *Client, user string) error {
+	name := metav1.ObjectMeta{Name: user + "-reads"}
+	role := &rbacv1.ClusterRole{ObjectMeta: name, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
+	}}
+	if _, err := Create(ctx, c, rolesPath, role); err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: name,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
+	}
+	_, err := Create(ctx, c, bindingsPath, binding)
+	return err
+}
+
+// RevokeReading takes the right of GrantReading away. Watches that are open go on.
+func RevokeReading(ctx context.Context, c *Client, user string) error {
+	return c.Delete(ctx, bindingsPath+"/"+user+"-reads")
+}
+
+// Throttle has the server's priority and fairness answer 429 to what a user asks for beyond a share of seats; with a
+// share of 0 that is everything. Watches that are open go on. The server takes a moment to apply it.
+func Throttle(ctx context.Context, c *Client, user string, share int) error {
+	all := []string{"*"}
+	name := map[string]any{"name": user}
+	level := map[string]any{"metadata": name, "spec": map[string]any{"type": "Limited", "limited": map[string]any{
+		"nominalConcurrencyShares": share, "lendablePercent": 0, "borrowingLimitPercent": 0, "limitResponse": map[string]any{"type": "Reject"},
+	}}}
+	if _, err := Create(ctx, c, levelsPath, &level); err != nil {
+		return err
+	}
+	flow := map[string]any{"metadata": name, "spec": map[string]any{
+		"priorityLevelConfiguration": name, "matchingPrecedence": 2,
+		"rules": []any{map[string]any{
+			"subjects":      []any{map[string]any{"kind": "User", "user": name}},
+			"resourceRules": []any{map[string]any{"verbs": all, "apiGroups": all, "resources": all, "clusterScope": true, "namespaces": all}},
+		}},
+	}}
+	_, err := Create(ctx, c, flowsPath, &flow)
+	return err
+}
+
+// Unthrottle ends Throttle.
+func Unthrottle(ctx context.Context, c *Client, user string) error {
+	if err := c.Delete(ctx, flowsPath+"/"+user); err != nil {
+		return err
+	}
+	return c.Delete(ctx, levelsPath+"/"+user)
+}
+
+// Answers waits until a GET of path is answered with the status code.
+func (c *Client) Answers(ctx context.Context, path string, code int) error {
+	return Until(ctx, func() error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL+path, nil)
+		if err != nil {
+			return err
+		}
+		resp, err := c.HTTP.Do(req)
+		if err != nil {
+			return err
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != code {
+			return fmt.Errorf("GET %s: %s", path, resp.Status)
+		}
+		return nil
+	})
+}
+
+// Until calls try every 5 ms until it returns nil. When ctx ends, the error is that of ctx joined with the last of try.
+func Until(ctx context.Context, try func() error) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+	}
+}
