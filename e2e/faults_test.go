@@ -190,7 +190,7 @@ func (c *conn) Close() error {
 // noneOpen fails the test if connections outlive what used them.
 func (d *dialer) noneOpen(t *testing.T, hc *http.Client) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	err := eventually(ctx, func() bool {
 		hc.CloseIdleConnections()

@@ -1,0 +1,45 @@
+package reflector
+
+import (
+	"testing"
+	"time"
+)
+
+// What a server asks for is spread by up to a second, or by the wait if that is shorter.
+func TestRetryAfterIsSpread(t *testing.T) {
+	for random, want := range map[float64]time.Duration{0: 10 * time.Second, 0.5: 10*time.Second + 400*time.Millisecond} {
+		w := newWaits(Backoff{Random: func() float64 { return random }})
+		if got := w.after(noon, pauseBusy, 10*time.Second); got != want {
+			t.Errorf("%v of the jitter: a wait of %v, want %v", random, got, want)
+		}
+	}
+}
+
+// The waits of each kind of failure grow, and afresh begins all of them anew.
+func TestAfreshBeginsAllAnew(t *testing.T) {
+	for _, p := range []pause{pauseBusy, pauseRuled, pauseAway} {
+		w := newWaits(Backoff{Jitter: -1})
+		first, second := w.after(noon, p, 0), w.after(noon, p, 0)
+		if second <= first {
+			t.Errorf("%s: waits of %v and %v do not grow", pauses[p], first, second)
+		}
+		w.afresh()
+		if third := w.after(noon, p, 0); third != first {
+			t.Errorf("%s: a wait of %v afresh, want %v", pauses[p], third, first)
+		}
+	}
+}
+
+// What broke off is asked for again at once a few times in a row, and then with the waits of a busy server.
+func TestRetriesAtOnceAreFew(t *testing.T) {
+	w := newWaits(Backoff{Jitter: -1})
+	for n := range resumeBurst + 1 {
+		got, want := w.after(noon, pauseRetry, 0), time.Duration(0)
+		if n == resumeBurst {
+			want = 800 * time.Millisecond
+		}
+		if got != want {
+			t.Errorf("retry %d waits for %v, want %v", n, got, want)
+		}
+	}
+}
