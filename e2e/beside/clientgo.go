@@ -20,7 +20,7 @@ import (
 // ClientGo returns the side of client-go: informers of kinds from shared factories, one factory per namespace, and a
 // rest.Config with nothing but address and credentials.
 func ClientGo(kinds []Kind, opts Options) (*Side, error) {
-	s := &Side{name: "client-go", requests: new(atomic.Int64)}
+	s := &Side{name: ClientGoName, requests: new(atomic.Int64)}
 	config := &rest.Config{Host: opts.URL, BearerTokenFile: opts.TokenFile, TLSClientConfig: rest.TLSClientConfig{CAFile: opts.CAFile}}
 	if opts.Count {
 		config.Wrap(func(through http.RoundTripper) http.RoundTripper { return counting{through, s.requests} })

@@ -27,7 +27,7 @@ func Kinform(kinds []Kind, opts Options) (*Side, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Side{name: "Kinform", requests: new(atomic.Int64), idle: conn.HTTP.CloseIdleConnections}
+	s := &Side{name: KinformName, requests: new(atomic.Int64), idle: conn.HTTP.CloseIdleConnections}
 	if opts.Count {
 		conn.HTTP = &http.Client{Transport: counting{conn.HTTP.Transport, s.requests}, CheckRedirect: conn.HTTP.CheckRedirect}
 	}

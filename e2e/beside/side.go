@@ -42,6 +42,12 @@ type Options struct {
 	Count bool
 }
 
+// The names of the libraries.
+const (
+	KinformName  = "Kinform"
+	ClientGoName = "client-go"
+)
+
 // Side is one library with its informers.
 type Side struct {
 	name     string

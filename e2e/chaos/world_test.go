@@ -165,7 +165,7 @@ func (w *world) kinform() (*lane, []checkedCache, error) {
 	for _, c := range all {
 		caches = append(caches, c)
 	}
-	return &lane{beside.NewSide("Kinform", caches, run, conn.HTTP.CloseIdleConnections), p}, all, nil
+	return &lane{beside.NewSide(beside.KinformName, caches, run, conn.HTTP.CloseIdleConnections), p}, all, nil
 }
 
 // clientGo returns the lane of client-go. It trusts both authorities from the beginning.

@@ -29,7 +29,7 @@ type Options struct {
 func Short() Options {
 	return Options{
 		Outage: 5 * time.Second, Hole: 5 * time.Second, Quiet: time.Second,
-		Rounds: 1, Objects: 2000, Limit: time.Minute,
+		Rounds: 1, Objects: 2000, Limit: 2 * time.Minute,
 	}
 }
 

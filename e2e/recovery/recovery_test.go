@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestRecovery is the short form of the table. It holds both libraries to being right within Options.Limit, and to
-// equal caches afterwards. Whose time is better is for the command to print, as a busy machine decides it here.
+// TestRecovery is the short form of the table. It holds Kinform to being right within Options.Limit, and to caches equal
+// to the server's lists afterwards. The command prints the times; here a busy machine decides them.
 func TestRecovery(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)

@@ -24,8 +24,9 @@ type library func([]beside.Kind, beside.Options) (*beside.Side, error)
 var libraries = []library{beside.Kinform, beside.ClientGo}
 
 // Run makes all events happen on c, a fresh cluster, and returns what was measured, by event and library. The error
-// joins what went wrong: a library that was not right within Options.Limit (beside.ErrLate), a cache that was not the
-// server's list afterwards, or a server that did not do as it should, which ends the run.
+// joins what went wrong: Kinform was not right within Options.Limit (beside.ErrLate), one of its caches was not the
+// server's list afterwards, or a server did not do as it should, which ends the event. What client-go does wrong goes to
+// Options.Progress.
 func Run(ctx context.Context, c *cluster.Cluster, opts Options) ([]Result, error) {
 	opts = opts.withDefaults()
 	b := &bench{opts: opts, cluster: c}
@@ -190,25 +191,29 @@ func (r *round) once(ctx context.Context, e event, results []Result) error {
 		})
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
+	for i, l := range r.lines {
+		if errs[i] == nil {
+			errs[i] = r.compare(ctx, l)
+		}
+		if errs[i] != nil && l.side.Name() != beside.KinformName {
+			fmt.Fprintf(r.opts.Progress, "%s: %v\n", e.name, errs[i])
+			errs[i] = nil
+		}
 	}
-	return r.compare(ctx)
+	return errors.Join(errs...)
 }
 
-// compare compares every cache with the server's list.
-func (r *round) compare(ctx context.Context) error {
+// compare compares every cache of a library with the server's list.
+func (r *round) compare(ctx context.Context, l *line) error {
 	var errs []error
 	for _, k := range r.kinds {
 		items, _, err := oracle.List[metav1.PartialObjectMetadata](ctx, r.server, k.Path("", ""), metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
-		for _, l := range r.lines {
-			for _, c := range l.side.Caches() {
-				if c.Kind().GVR == k.GVR {
-					errs = append(errs, differ(l.side.Name(), c, items))
-				}
+		for _, c := range l.side.Caches() {
+			if c.Kind().GVR == k.GVR {
+				errs = append(errs, differ(l.side.Name(), c, items))
 			}
 		}
 	}
