@@ -72,3 +72,11 @@ func decodeContinue(text string) (c continueToken, err error) {
 	}
 	return c, nil
 }
+
+// errContinueStale is the 410 of a page whose list is no longer kept. The token in it
+// goes on inconsistently, at whatever resourceVersion is current.
+func errContinueStale(after types.NamespacedName) error {
+	err := apierrors.NewResourceExpired(msgContinueStale)
+	err.ErrStatus.ListMeta.Continue = encodeContinue(continueToken{rv: -1, after: after})
+	return err
+}

@@ -1,7 +1,6 @@
 package fake
 
 import (
-	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -124,22 +123,6 @@ func (t *table[T]) checkPreconditions(old *version[T], pre *metav1.Preconditions
 
 func checkDeleteOptions(opts *metav1.DeleteOptions) error {
 	return invalidOptions("DeleteOptions", metavalidation.ValidateDeleteOptions(opts))
-}
-
-// errOtherUID is the 409 of an update of another object of the same name. The API server
-// tells where its storage keeps the object.
-func (t *table[T]) errOtherUID(old *version[T], uid types.UID) error {
-	path := "/registry/"
-	if t.res.custom() {
-		path += t.res.Group + "/"
-	}
-	path += t.res.Name + "/"
-	if old.key.Namespace != "" {
-		path += old.key.Namespace + "/"
-	}
-	return conflict(t.res.groupResource(), old.key.Name,
-		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: %s",
-		path+old.key.Name, fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, old.obj.GetUID()))
 }
 
 // removeAll deletes what a list of the collection holds, page by page or all at once as

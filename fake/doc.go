@@ -7,10 +7,10 @@
 //	source, err := fake.NewSource[*corev1.Pod](server, fake.Selection{Namespace: "prod"})
 //
 // A test sets the stage with the typed functions ([Create], [Update], [UpdateStatus],
-// [Patch], [Delete]). The code under test works by one of two surfaces that answer alike: a
-// [Client], or the [Source] that is its reading half, without sockets; or HTTP, by
-// [Server.ServeHTTP] or [Server.Client]. A Client has the methods of client.Resource, so
-// that code which declares those that it needs as an interface takes either.
+// [Patch], [Delete]). The code under test uses one of two surfaces that answer alike. One is a
+// [Client], or its reading half, a [Source], both without sockets. The other is HTTP, by
+// [Server.ServeHTTP] or [Server.Client]. A Client has most methods of client.Resource: code
+// that declares an interface of the methods it needs accepts either.
 //
 // # What it keeps of the API server
 //
@@ -44,15 +44,15 @@
 //     timeoutSeconds, not by the clock. A watch without timeoutSeconds never ends.
 //   - Typed objects always have their TypeMeta set, also those from a [Source]. In JSON the
 //     items of lists leave it out as the API server does, in groups of Kubernetes' own.
-//   - Nothing validates a spec or sets defaults, and unknown fields are dropped without a
-//     warning. An apply alone refuses fields that T does not have, and fills in the
-//     protocol of ports.
-//   - A deletion takes no time: gracePeriodSeconds means nothing.
-//   - managedFields are kept from an object's first apply on, or from a create with a
-//     fieldManager; before, nobody is noted. What OpenAPI knows and the tags of T do not,
-//     such as structs that are owned as a whole, is not known here.
-//   - What garbage collection and the deletion of namespaces do has been done when the
-//     write returns that caused it, or one that others make at the same time.
+//   - The server neither validates specs nor sets defaults, and drops unknown fields without a
+//     warning. Only an apply refuses fields that T does not have, and completes the protocol of
+//     ports.
+//   - A deletion takes no time: the server ignores gracePeriodSeconds.
+//   - managedFields begin with an object's first apply, or with a create that states a
+//     fieldManager. Only OpenAPI says that a struct is owned as a whole, so the fake owns its
+//     fields one by one.
+//   - Garbage collection and the deletion of namespaces are complete when the write that
+//     caused them returns, or a concurrent write of another goroutine.
 //   - Shard selectors work without a feature gate.
 //
 // # Ordering, time and goroutines

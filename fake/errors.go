@@ -52,14 +52,6 @@ func errWatchStale(rv, compacted uint64) error {
 	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", rv, compacted))
 }
 
-// errContinueStale is the 410 of a page whose list is no longer kept. The token in it
-// goes on inconsistently, at whatever resourceVersion is current.
-func errContinueStale(after types.NamespacedName) error {
-	err := apierrors.NewResourceExpired(msgContinueStale)
-	err.ErrStatus.ListMeta.Continue = encodeContinue(continueToken{rv: -1, after: after})
-	return err
-}
-
 // errTooLarge is the 504 of a read that asks for a resourceVersion yet to come. The API
 // server waits three seconds before it says so; the fake says so at once.
 func errTooLarge(rv, current uint64) error {

@@ -1,7 +1,6 @@
 package fake
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 
@@ -10,18 +9,6 @@ import (
 	"github.com/kinform/kinform/fake/internal/inprocess"
 	"github.com/kinform/kinform/fake/internal/refusal"
 )
-
-// errNoPath is the plain 404 of a path that belongs to no resource.
-var errNoPath = errors.New("fake: no such path")
-
-// request is what a URL says.
-type request struct {
-	resource  schema.GroupVersionResource
-	namespace string
-	name      string // empty for the collection
-
-	subresource string
-}
 
 // ServeHTTP answers Kubernetes' REST paths, /api/v1/... and /apis/GROUP/VERSION/..., for
 // get, list, watch, create, update, patch, delete and deletecollection, and .../status
@@ -89,30 +76,4 @@ func (s *Server) serveResource(w *response, r *http.Request, gv schema.GroupVers
 		return refusal.NoResource()
 	}
 	return c.serve(w, r, req)
-}
-
-// parseRequest reads what follows the version:
-// [namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]]. The
-// resource namespaces is its own namespace prefix: two parts name one namespace.
-func parseRequest(gv schema.GroupVersion, parts []string) (req request, err error) {
-	for _, p := range parts {
-		if p == "" {
-			return req, errNoPath
-		}
-	}
-	if parts[0] == "namespaces" && len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
-		req.namespace, parts = parts[1], parts[2:]
-	}
-	req.resource = gv.WithResource(parts[0])
-	switch len(parts) {
-	case 1:
-		return req, nil
-	case 2:
-		req.name = parts[1]
-		return req, nil
-	case 3:
-		req.name, req.subresource = parts[1], parts[2]
-		return req, nil
-	}
-	return req, refusal.NoResource()
 }

@@ -1,15 +1,12 @@
 package fake
 
 import (
-	"strconv"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	optionsvalidation "k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // listRequest is a checked LIST. The rules are those of the API concepts page
@@ -77,18 +74,6 @@ func (t *table[T]) listRequest(opts metav1.ListOptions) (q listRequest, err erro
 		}
 	}
 	return q, nil
-}
-
-func parseRV(text string) (uint64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	rv, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		bad := field.Invalid(field.NewPath("resourceVersion"), text, err.Error())
-		return 0, apierrors.NewBadRequest("invalid resource version: " + bad.Error())
-	}
-	return rv, nil
 }
 
 // list answers q. Errors: 410 Expired and 504 Timeout.

@@ -137,3 +137,14 @@ func wellFormed(obj metav1.Object) error {
 	}
 	return nil
 }
+
+// checkName refuses an object that is not the one of the URL.
+func checkName(obj metav1.Object, name string) error {
+	switch obj.GetName() {
+	case name:
+		return nil
+	case "":
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", name))
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), name))
+}

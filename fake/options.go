@@ -1,34 +1,70 @@
 package fake
 
 import (
-	"slices"
+	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// writeOptions checks what a create or an update was asked to do. kind names the options
-// in a refusal.
-func writeOptions(kind string, dryRun []string, manager, fieldValidation string) (write, error) {
-	// The options of creates and updates have the same members and the same rules.
-	errs := metavalidation.ValidateUpdateOptions(&metav1.UpdateOptions{DryRun: dryRun, FieldManager: manager, FieldValidation: fieldValidation})
-	return write{dryRun: isDryRun(dryRun), manager: manager, named: manager != "", request: true}, invalidOptions(kind, errs)
+// Options configure a [Server]. The zero value works.
+type Options struct {
+	// History is the number of writes, of all resources together, that a watch or a
+	// consistent list can go back. Zero means 100,000; negative keeps all.
+	History int
+
+	// Now is the clock for creationTimestamp and deletionTimestamp. The goroutine of the write
+	// calls it without a lock. Nil means time.Now, which testing/synctest fakes.
+	Now func() time.Time
+
+	// CollectGarbage makes the server act as the garbage collector of Kubernetes. It deletes
+	// objects whose owners are all gone, and finishes deletions in the foreground or with
+	// orphans. That is complete when the write that caused it returns, or a concurrent write
+	// of another goroutine. Without it, objects keep the finalizers of these deletions until
+	// somebody removes them, as with an API server that runs alone.
+	CollectGarbage bool
+
+	// KeepNamespaces gives namespaces a life of their own, if the resource namespaces of the
+	// core group is registered. Objects can then be created only in namespaces that exist and
+	// are not being deleted, and the deletion of a namespace deletes its objects before the
+	// write returns. Without it, namespaces are objects like any other and need not exist.
+	KeepNamespaces bool
+
+	// The following options make the server an older one that lacks a feature.
+
+	// NoWatchList makes it refuse sendInitialEvents.
+	NoWatchList bool
+	// NoBookmarks makes it send no bookmarks, even if asked to. It implies NoWatchList.
+	NoBookmarks bool
+	// NoPaging makes it ignore limit and continue: every list is whole.
+	NoPaging bool
+	// NoVersionMatch makes it ignore resourceVersionMatch. It implies NoWatchList.
+	NoVersionMatch bool
+	// NoSharding makes it ignore shardSelector: lists are whole, and have no ShardInfo.
+	NoSharding bool
 }
 
-func patchOptions(pt types.PatchType, opts metav1.PatchOptions) (write, error) {
-	errs := metavalidation.ValidatePatchOptions(&opts, pt)
-	return write{dryRun: isDryRun(opts.DryRun), manager: opts.FieldManager, request: true}, invalidOptions("PatchOptions", errs)
-}
+// features are the features that a server lacks.
+type features struct{ watchList, bookmarks, paging, versionMatch, sharding bool }
 
-func invalidOptions(kind string, errs field.ErrorList) error {
-	if len(errs) == 0 {
-		return nil
+func (o Options) lacks() features {
+	return features{
+		watchList: o.NoWatchList || o.NoBookmarks || o.NoVersionMatch,
+		bookmarks: o.NoBookmarks, paging: o.NoPaging, versionMatch: o.NoVersionMatch, sharding: o.NoSharding,
 	}
-	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
 }
 
-func isDryRun(values []string) bool { return slices.Contains(values, metav1.DryRunAll) }
+// ignore clears the options that a server without the feature ignores.
+func (f features) ignore(opts *metav1.ListOptions) {
+	if f.bookmarks {
+		opts.AllowWatchBookmarks = false
+	}
+	if f.paging {
+		opts.Limit, opts.Continue = 0, ""
+	}
+	if f.versionMatch {
+		opts.ResourceVersionMatch = ""
+	}
+}
+
+// defaultHistory replaces an Options.History of zero.
+const defaultHistory = 100_000

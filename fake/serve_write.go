@@ -1,43 +1,17 @@
 package fake
 
 import (
-	"encoding/hex"
-	"errors"
-	"fmt"
-	"io"
 	"net/http"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/fake/internal/refusal"
 	"github.com/kinform/kinform/fake/internal/wire"
 )
-
-// maxBody is the API server's own limit.
-const maxBody = 3 << 20
-
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.Body == nil {
-		return nil, nil
-	}
-	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
-	case err != nil:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading the body: %v", err))
-	}
-	return b, nil
-}
 
 func (t *table[T]) serveWrite(w *response, r *http.Request, req request, verb faults.Verb, body []byte, media wire.Media) error {
 	switch key := (types.NamespacedName{Namespace: req.namespace, Name: req.name}); verb {
@@ -113,17 +87,6 @@ func (t *table[T]) putObject(r *http.Request, req request, body []byte) (*versio
 	return t.replace(obj, w)
 }
 
-// checkName refuses an object that is not the one of the URL.
-func checkName(obj metav1.Object, name string) error {
-	switch obj.GetName() {
-	case name:
-		return nil
-	case "":
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", name))
-	}
-	return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), name))
-}
-
 func (t *table[T]) patchObject(r *http.Request, req request, body []byte) (v *version[T], created bool, err error) {
 	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	p := patchBody{kind: types.PatchType(kind), data: body}
@@ -177,54 +140,4 @@ func (t *table[T]) readObject(r *http.Request, req request, body []byte) (obj T,
 		return obj, refusal.OtherNamespace()
 	}
 	return obj, nil
-}
-
-// badBody is the 400 of a body that does not fit the kind that it states.
-func badBody(r *Resource, err error) error {
-	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", r.Kind, r.Version, r.Kind, err))
-}
-
-// errNoKind is the 400 of a body that is not an object at all.
-func errNoKind(r *Resource, err error, body []byte) error {
-	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): couldn't get version/kind; json parse error: %v (%s)",
-		r.Kind, err, summary(body)))
-}
-
-// maxSummary is how much of a body is told back.
-const maxSummary = 30
-
-func summary(body []byte) string {
-	shown, more := body, ""
-	if len(shown) > maxSummary {
-		shown, more = shown[:maxSummary], " ..."
-	}
-	switch {
-	case len(shown) == 0:
-		return "<empty>"
-	case shown[0] == '{':
-		return string(shown) + more
-	}
-	return hex.EncodeToString(shown) + more
-}
-
-// checkStrict refuses members that T does not have and members that come twice.
-func (t *table[T]) checkStrict(body []byte) error {
-	obj := t.newObject()
-	var into any = obj
-	if t.untyped() {
-		into = &map[string]any{}
-	}
-	errs, err := kjson.UnmarshalStrict(body, into)
-	if err != nil {
-		return badBody(&t.res, err)
-	}
-	if _, ok := any(obj).(interface{ GetObjectKind() schema.ObjectKind }); !ok {
-		errs = slices.DeleteFunc(errs, func(err error) bool {
-			return err.Error() == `unknown field "kind"` || err.Error() == `unknown field "apiVersion"`
-		})
-	}
-	if len(errs) > 0 {
-		return badBody(&t.res, runtime.NewStrictDecodingError(errs))
-	}
-	return nil
 }

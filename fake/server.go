@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"strconv"
 	"sync"
 	"time"
 
@@ -14,71 +13,6 @@ import (
 
 	"github.com/kinform/kinform/fake/faults"
 )
-
-// defaultHistory is what Options.History zero means.
-const defaultHistory = 100_000
-
-// Options configure a [Server]. The zero value works.
-type Options struct {
-	// History is how many of the newest writes, of all resources together, a watch or
-	// a consistent list can go back. Zero means 100,000; negative keeps all.
-	History int
-
-	// Now is the clock for creationTimestamp and deletionTimestamp, called by the
-	// goroutine of the write without a lock. Nil means time.Now, which testing/synctest
-	// fakes.
-	Now func() time.Time
-
-	// CollectGarbage makes the server do what the garbage collector of Kubernetes does:
-	// objects whose owners are all gone are deleted, and deletions in the foreground or
-	// with orphans are finished. It is done when the write that caused it returns, or one of
-	// another goroutine at the same time. Without it objects keep the finalizers of these
-	// deletions until somebody takes them out, as with an API server that runs alone.
-	CollectGarbage bool
-
-	// KeepNamespaces gives namespaces a life of their own, where the resource namespaces
-	// of the core group is registered: objects can be created in namespaces that are there
-	// and not being deleted alone, and with a namespace goes all that is in it, when the
-	// write returns. Without it namespaces need not exist, and are objects as any other.
-	KeepNamespaces bool
-
-	// What follows makes the server an older one, without a feature.
-
-	// NoWatchList makes it refuse sendInitialEvents.
-	NoWatchList bool
-	// NoBookmarks makes it send no bookmarks, asked for or not, and implies NoWatchList.
-	NoBookmarks bool
-	// NoPaging makes it ignore limit and continue: every list is whole.
-	NoPaging bool
-	// NoVersionMatch makes it ignore resourceVersionMatch, and implies NoWatchList.
-	NoVersionMatch bool
-	// NoSharding makes it ignore shardSelector: lists are whole, and say so by having no
-	// ShardInfo.
-	NoSharding bool
-}
-
-// features are those that a server lacks.
-type features struct{ watchList, bookmarks, paging, versionMatch, sharding bool }
-
-func (o Options) lacks() features {
-	return features{
-		watchList: o.NoWatchList || o.NoBookmarks || o.NoVersionMatch,
-		bookmarks: o.NoBookmarks, paging: o.NoPaging, versionMatch: o.NoVersionMatch, sharding: o.NoSharding,
-	}
-}
-
-// ignore takes out of opts what a server overlooks that does not know it.
-func (f features) ignore(opts *metav1.ListOptions) {
-	if f.bookmarks {
-		opts.AllowWatchBookmarks = false
-	}
-	if f.paging {
-		opts.Limit, opts.Continue = 0, ""
-	}
-	if f.versionMatch {
-		opts.ResourceVersionMatch = ""
-	}
-}
 
 // Server is an API server in memory. It is safe for concurrent use, starts no goroutine
 // and needs no Close. It serves HTTP (see [Server.ServeHTTP]) and Go callers (see
@@ -105,7 +39,7 @@ type Server struct {
 	drops     chan struct{} // closed by DropWatches and then replaced
 }
 
-// collection is a table whose object type the caller does not know.
+// collection is a table of any object type.
 type collection interface {
 	info() *Resource
 	// compact forgets records up to Server.compacted; bookmark appends a bookmark.
@@ -197,5 +131,3 @@ func (s *Server) advance(n uint64) uint64 {
 	}
 	return s.rv
 }
-
-func formatRV(rv uint64) string { return strconv.FormatUint(rv, 10) }

@@ -2,12 +2,14 @@ package fake
 
 import (
 	"cmp"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake/internal/fieldmanager"
@@ -224,3 +226,25 @@ func (t *table[T]) gatherAt(rv uint64, namespace string, from types.NamespacedNa
 	slices.SortFunc(out, func(a, b *version[T]) int { return compareKeys(a.key, b.key) })
 	return out
 }
+
+// findHalves notes where in T's struct the spec and the status are. It fails where a
+// status subresource is asked for and T has no status.
+func (t *table[T]) findHalves() error {
+	t.spec = exportedField(t.typ, "Spec")
+	t.status = exportedField(t.typ, "Status")
+	if t.res.Status && t.status == nil && !t.untyped() {
+		return fmt.Errorf("fake: %v: %w: a status subresource, but no field Status", t.typ, ErrResource)
+	}
+	return nil
+}
+
+// exportedField returns the index of a field of a struct's own, nil where it has none.
+func exportedField(typ reflect.Type, name string) []int {
+	if f, ok := typ.FieldByName(name); ok && f.IsExported() && len(f.Index) == 1 {
+		return f.Index
+	}
+	return nil
+}
+
+// untyped reports whether T is Unstructured, whose members are those of a map.
+func (t *table[T]) untyped() bool { return t.typ == reflect.TypeFor[unstructured.Unstructured]() }

@@ -4,17 +4,22 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"strconv"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// version is one state of one object. It never changes once a table holds it, so it is
-// shared without a lock by the table, the history and every reader.
+// version is one state of one object. It never changes once a table holds it, so the table,
+// the history and every reader share it without a lock.
 type version[T metav1.Object] struct {
 	key types.NamespacedName
 	rv  uint64
@@ -23,8 +28,7 @@ type version[T metav1.Object] struct {
 	encoded atomic.Pointer[[]byte]
 }
 
-// json returns the object's JSON, which nobody may change. Concurrent first calls may
-// encode twice.
+// json returns the object's JSON, which is read-only. Concurrent first calls may encode twice.
 func (v *version[T]) json(r *Resource) ([]byte, error) {
 	if b := v.encoded.Load(); b != nil {
 		return *b, nil
@@ -55,8 +59,8 @@ func encode[T metav1.Object](obj T, r *Resource) (b []byte, err error) {
 	return append(head, bytes.TrimPrefix(b, []byte("{"))...), nil
 }
 
-// clone returns a deep copy of obj. It fails where obj holds what JSON cannot: deep
-// copies of unstructured objects panic on, say, an int.
+// clone returns a deep copy of obj. It fails if obj holds a value that JSON cannot: the deep
+// copy of an unstructured object panics on an int, for example.
 func (t *table[T]) clone(obj T) (c T, err error) {
 	defer recoverTo(&err)
 	if o, ok := any(obj).(runtime.Object); ok {
@@ -79,4 +83,29 @@ func recoverTo(err *error) {
 	if v := recover(); v != nil {
 		*err = errPanic{v}
 	}
+}
+
+func formatRV(rv uint64) string { return strconv.FormatUint(rv, 10) }
+
+func parseRV(text string) (uint64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	rv, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		bad := field.Invalid(field.NewPath("resourceVersion"), text, err.Error())
+		return 0, apierrors.NewBadRequest("invalid resource version: " + bad.Error())
+	}
+	return rv, nil
+}
+
+// same compares two objects as the API server does before a write, where empty and absent
+// lists are one. Types that the semantic comparison cannot read are compared exactly.
+func same(a, b any) (equal bool) {
+	defer func() {
+		if recover() != nil {
+			equal = reflect.DeepEqual(a, b)
+		}
+	}()
+	return equality.Semantic.DeepEqual(a, b)
 }

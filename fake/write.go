@@ -2,12 +2,15 @@ package fake
 
 import (
 	"errors"
-	"reflect"
+	"fmt"
+	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // The functions of this file own the objects passed to them: callers copy first. Each
@@ -189,13 +192,51 @@ func (t *table[T]) checkRV(rv string, old *version[T]) error {
 	return nil
 }
 
-// same compares two objects as the API server does before a write, where empty and absent
-// lists are one. Types that the semantic comparison cannot read are compared exactly.
-func same(a, b any) (equal bool) {
-	defer func() {
-		if recover() != nil {
-			equal = reflect.DeepEqual(a, b)
-		}
-	}()
-	return equality.Semantic.DeepEqual(a, b)
+// errOtherUID is the 409 of an update of another object of the same name. Like the API
+// server's, it names the object's key in the storage.
+func (t *table[T]) errOtherUID(old *version[T], uid types.UID) error {
+	path := "/registry/"
+	if t.res.custom() {
+		path += t.res.Group + "/"
+	}
+	path += t.res.Name + "/"
+	if old.key.Namespace != "" {
+		path += old.key.Namespace + "/"
+	}
+	return conflict(t.res.groupResource(), old.key.Name,
+		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: %s",
+		path+old.key.Name, fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, old.obj.GetUID()))
 }
+
+// checkBlind refuses a request to overwrite any version of an object. rv is the version that
+// the object states.
+func (t *table[T]) checkBlind(rv, name string, w write) error {
+	if !w.request || rv != "" && rv != "0" || !t.res.refusesBlind() {
+		return nil
+	}
+	// The API server has the resource where the kind should be.
+	return apierrors.NewInvalid(schema.GroupKind{Group: t.res.Group, Kind: t.res.Name}, name, field.ErrorList{
+		field.Invalid(field.NewPath("metadata", "resourceVersion"), uint64(0), "must be specified for an update"),
+	})
+}
+
+// writeOptions checks the options of a create or an update. kind names them in a refusal.
+func writeOptions(kind string, dryRun []string, manager, fieldValidation string) (write, error) {
+	// The options of creates and updates have the same members and the same rules.
+	errs := metavalidation.ValidateUpdateOptions(&metav1.UpdateOptions{DryRun: dryRun, FieldManager: manager, FieldValidation: fieldValidation})
+	return write{dryRun: isDryRun(dryRun), manager: manager, named: manager != "", request: true}, invalidOptions(kind, errs)
+}
+
+func patchOptions(pt types.PatchType, opts metav1.PatchOptions) (write, error) {
+	errs := metavalidation.ValidatePatchOptions(&opts, pt)
+	return write{dryRun: isDryRun(opts.DryRun), manager: opts.FieldManager, request: true}, invalidOptions("PatchOptions", errs)
+}
+
+func invalidOptions(kind string, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
+}
+
+func isDryRun(values []string) bool { return slices.Contains(values, metav1.DryRunAll) }

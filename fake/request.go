@@ -1,0 +1,171 @@
+package fake
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/kinform/kinform/fake/internal/refusal"
+	"github.com/kinform/kinform/fake/internal/wire"
+)
+
+// errNoPath is the plain 404 of a path that belongs to no resource.
+var errNoPath = errors.New("fake: no such path")
+
+// request is the meaning of a URL.
+type request struct {
+	resource  schema.GroupVersionResource
+	namespace string
+	name      string // empty for the collection
+
+	subresource string
+}
+
+// parseRequest reads the path after the version: [namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]].
+// The word namespaces is also a resource: two parts name one namespace.
+func parseRequest(gv schema.GroupVersion, parts []string) (req request, err error) {
+	for _, p := range parts {
+		if p == "" {
+			return req, errNoPath
+		}
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
+		req.namespace, parts = parts[1], parts[2:]
+	}
+	req.resource = gv.WithResource(parts[0])
+	switch len(parts) {
+	case 1:
+		return req, nil
+	case 2:
+		req.name = parts[1]
+		return req, nil
+	case 3:
+		req.name, req.subresource = parts[1], parts[2]
+		return req, nil
+	}
+	return req, refusal.NoResource()
+}
+
+// maxBody is the API server's limit for the bytes of a body.
+const maxBody = 3 << 20
+
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.Body == nil {
+		return nil, nil
+	}
+	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
+	case err != nil:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading the body: %v", err))
+	}
+	return b, nil
+}
+
+// decodeObject reads a whole object, whose kind is known when the body leaves it out.
+func (t *table[T]) decodeObject(format string, body []byte, obj T) error {
+	var wrong error
+	err := wire.Unmarshal(format, body, obj, func(kind metav1.TypeMeta) error {
+		wrong = t.res.checkKind(kind.GroupVersionKind())
+		return wrong
+	})
+	var none wire.KindError
+	switch {
+	case wrong != nil:
+		return wrong
+	case errors.As(err, &none):
+		return errNoKind(&t.res, none.Err, body)
+	case err != nil:
+		return badBody(&t.res, err)
+	}
+	if k, ok := any(obj).(interface{ GetObjectKind() schema.ObjectKind }); ok && format == wire.Protobuf {
+		k.GetObjectKind().SetGroupVersionKind(t.res.GroupVersionKind())
+	}
+	return nil
+}
+
+// readDeleteOptions reads the optional body of a delete.
+func readDeleteOptions(r *http.Request, body []byte, opts *metav1.DeleteOptions) error {
+	if len(body) == 0 {
+		return nil
+	}
+	format, err := wire.BodyFormat(r, true)
+	if err != nil {
+		return err
+	}
+	err = wire.Unmarshal(format, body, opts, func(kind metav1.TypeMeta) error {
+		if kind.Kind != "" && kind.Kind != "DeleteOptions" {
+			return fmt.Errorf("unable to decode %q as DeleteOptions", kind.Kind)
+		}
+		return nil
+	})
+	var none wire.KindError
+	switch {
+	case errors.As(err, &none):
+		return apierrors.NewBadRequest("couldn't get version/kind; json parse error: " + none.Error())
+	case err != nil:
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return nil
+}
+
+// badBody is the 400 of a body that does not fit its kind.
+func badBody(r *Resource, err error) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", r.Kind, r.Version, r.Kind, err))
+}
+
+// errNoKind is the 400 of a body that is not an object at all.
+func errNoKind(r *Resource, err error, body []byte) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): couldn't get version/kind; json parse error: %v (%s)",
+		r.Kind, err, summary(body)))
+}
+
+// maxSummary bounds the part of a body that an error repeats.
+const maxSummary = 30
+
+func summary(body []byte) string {
+	shown, more := body, ""
+	if len(shown) > maxSummary {
+		shown, more = shown[:maxSummary], " ..."
+	}
+	switch {
+	case len(shown) == 0:
+		return "<empty>"
+	case shown[0] == '{':
+		return string(shown) + more
+	}
+	return hex.EncodeToString(shown) + more
+}
+
+// checkStrict refuses unknown members of T and duplicate members.
+func (t *table[T]) checkStrict(body []byte) error {
+	obj := t.newObject()
+	var into any = obj
+	if t.untyped() {
+		into = &map[string]any{}
+	}
+	errs, err := kjson.UnmarshalStrict(body, into)
+	if err != nil {
+		return badBody(&t.res, err)
+	}
+	if _, ok := any(obj).(interface{ GetObjectKind() schema.ObjectKind }); !ok {
+		errs = slices.DeleteFunc(errs, func(err error) bool {
+			return err.Error() == `unknown field "kind"` || err.Error() == `unknown field "apiVersion"`
+		})
+	}
+	if len(errs) > 0 {
+		return badBody(&t.res, runtime.NewStrictDecodingError(errs))
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package fake
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/api/validation"
+)
+
+// nameRule returns the check for names of the resource.
+func (r *Resource) nameRule() validation.ValidateNameFunc {
+	if r.CheckName != nil {
+		return r.CheckName
+	}
+	switch r.Group {
+	case "rbac.authorization.k8s.io":
+		return func(name string, _ bool) []string { return content.IsPathSegmentName(name) }
+	case "":
+		if r.Name == "namespaces" || r.Name == "services" {
+			return validation.NameIsDNSLabel
+		}
+	case "apps":
+		if r.Name == "statefulsets" {
+			return validation.NameIsDNSLabel
+		}
+	}
+	return validation.NameIsDNSSubdomain
+}
+
+// blindless lists Kubernetes' own groups in which updates must state a resourceVersion, each
+// with the resources that require it; nil means all. The API server's strategies of these
+// resources return false from AllowUnconditionalUpdate.
+var blindless = map[string][]string{
+	"admissionregistration.k8s.io": nil,
+	"apiextensions.k8s.io":         nil,
+	"apiregistration.k8s.io":       nil,
+	"certificates.k8s.io":          {"clustertrustbundles", "podcertificaterequests"},
+	"coordination.k8s.io":          nil,
+	"internal.apiserver.k8s.io":    nil,
+	"node.k8s.io":                  nil,
+	"policy":                       {"poddisruptionbudgets"},
+	"scheduling.k8s.io":            {"compositepodgroups", "podgroups", "workloads"},
+	"storage.k8s.io":               {"csidrivers", "csinodes", "csistoragecapacities", "volumeattachments"},
+	"storagemigration.k8s.io":      nil,
+}
+
+// refusesBlind reports whether an update must state the version from which it was made.
+func (r *Resource) refusesBlind() bool {
+	if r.BlindUpdates {
+		return false
+	}
+	names, ok := blindless[r.Group]
+	return r.custom() || ok && (names == nil || slices.Contains(names, r.Name))
+}
