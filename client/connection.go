@@ -7,6 +7,8 @@ import (
 	"net/url"
 
 	"golang.org/x/time/rate"
+
+	"github.com/kinform/kinform/reflector"
 )
 
 // DefaultUserAgent is sent when [Connection.UserAgent] is empty.
@@ -61,6 +63,12 @@ type Connection struct {
 	// List and Watch are never tried again: a reflector, which calls them, has its own
 	// backoff and obeys Retry-After too.
 	Retries int
+
+	// Breaker is what the reflectors of all Resources that have this Connection, or a copy of
+	// it, know of the server: while it is away one of them at a time tries it, and when it is
+	// back all go on. [NewConnection] and [InCluster] make one. Nil gives each Resource its
+	// own. Other calls than List and Watch take no notice of it.
+	Breaker *reflector.Breaker
 }
 
 // endpoint is a checked Connection. Immutable.
@@ -70,6 +78,16 @@ type endpoint struct {
 	userAgent string
 	limiter   *rate.Limiter // nil: no limit
 	retries   int           // at least 0
+	breaker   *reflector.Breaker
+}
+
+// refresh makes the requests that follow use connections that they make themselves.
+func (e endpoint) refresh() {
+	if t, ok := e.http.Transport.(*transport); ok {
+		t.refresh()
+		return
+	}
+	e.http.CloseIdleConnections()
 }
 
 func (c Connection) endpoint() (endpoint, error) {
@@ -91,9 +109,12 @@ func (c Connection) endpoint() (endpoint, error) {
 	case u.User != nil && u.Scheme != "https":
 		return endpoint{}, fmt.Errorf("URL %q: a user and password need https: over http everybody on the way could read them", shown)
 	}
-	e := endpoint{base: u, http: c.HTTP, userAgent: c.UserAgent, limiter: c.Limiter, retries: max(c.Retries, 0)}
+	e := endpoint{base: u, http: c.HTTP, userAgent: c.UserAgent, limiter: c.Limiter, retries: max(c.Retries, 0), breaker: c.Breaker}
 	if c.Retries == 0 {
 		e.retries = DefaultRetries
+	}
+	if e.breaker == nil {
+		e.breaker = new(reflector.Breaker)
 	}
 	if e.http == nil {
 		e.http = http.DefaultClient

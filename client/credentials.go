@@ -12,6 +12,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/kinform/kinform/reflector"
 )
 
 const (
@@ -84,7 +86,8 @@ type ConnectionOptions struct {
 //
 // The connection speaks HTTP/2 where the server does. One that has been silent for 30
 // seconds is asked for a sign of life, and closed if there is none within 15 more; then
-// watches on it end with an error, and a read is tried again. Over HTTP/1, as through
+// watches on it end with an error, and a read is tried again. Once a reflector has found the
+// server away, those that try it again do so through connections of their own making. Over HTTP/1, as through
 // kubectl proxy, it is up to the keep-alive packets of TCP.
 //
 // Redirects are not followed: the API does not redirect, and a login page does. Credentials
@@ -103,7 +106,7 @@ func NewConnection(serverURL string, opts ConnectionOptions) (Connection, error)
 	if err != nil {
 		return fail(err)
 	}
-	return Connection{URL: serverURL, HTTP: &http.Client{
+	return Connection{URL: serverURL, Breaker: new(reflector.Breaker), HTTP: &http.Client{
 		Transport:     t,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/reflector"
 )
 
 const (
@@ -74,8 +77,12 @@ func (r *Resource[T]) attempt(ctx context.Context, c call) (*answer, error) {
 			return nil, fmt.Errorf("client-side rate limit: %w", withContext(ctx, err))
 		}
 	}
+	attempt := reflector.AttemptOf(ctx)
+	if attempt.Send() {
+		r.server.refresh()
+	}
 	a := &answer{ctx: ctx, guard: newGuard(ctx, c)}
-	req, err := http.NewRequestWithContext(a.guard.ctx, c.method, r.server.url(r.gvr, c.key, c.subresource, c.query), bodyReader(c.body))
+	req, err := http.NewRequestWithContext(traced(a.guard.ctx, attempt), c.method, r.server.url(r.gvr, c.key, c.subresource, c.query), bodyReader(c.body))
 	if err != nil {
 		a.guard.release()
 		return nil, err
@@ -92,12 +99,23 @@ func (r *Resource[T]) attempt(ctx context.Context, c call) (*answer, error) {
 		a.guard.release()
 		return nil, withContext(ctx, a.guard.explain(privateError(err)))
 	}
+	attempt.Answered()
 	a.header, a.body = resp.Header, resp.Body
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer a.close()
 		return nil, r.refusal(c, resp.StatusCode, a)
 	}
 	return a, nil
+}
+
+// traced is a context that tells an attempt of its connection.
+func traced(ctx context.Context, attempt *reflector.Attempt) context.Context {
+	if attempt == nil {
+		return ctx
+	}
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { attempt.Connected() },
+	})
 }
 
 func bodyReader(body []byte) io.Reader {

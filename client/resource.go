@@ -94,7 +94,6 @@ type Resource[T any] struct {
 	name    string // what Resource returns
 	objects objectCodec[T]
 
-	breaker  *reflector.Breaker
 	encoding Encoding // the first choice
 	limit    int64    // bytes of an object
 	// jsonOnly says that the server refused the first choice.
@@ -141,7 +140,6 @@ func New[T any](conn Connection, gvr schema.GroupVersionResource, opts Options) 
 		name:    describe(gvr, opts.Namespace),
 		objects: objects,
 
-		breaker:  new(reflector.Breaker),
 		encoding: encoding,
 		limit:    objectLimit(opts.MaxObjectBytes),
 	}, nil
@@ -152,7 +150,7 @@ func New[T any](conn Connection, gvr schema.GroupVersionResource, opts Options) 
 func (r *Resource[T]) Resource() string { return r.name }
 
 // Breaker implements [reflector.Server].
-func (r *Resource[T]) Breaker() *reflector.Breaker { return r.breaker }
+func (r *Resource[T]) Breaker() *reflector.Breaker { return r.server.breaker }
 
 func describe(gvr schema.GroupVersionResource, namespace string) string {
 	name := gvr.GroupResource().String()

@@ -185,6 +185,22 @@ func (t *transport) closeRetired() {
 	}
 }
 
+// refresh makes new requests go through new connections. Those under way go on through the old
+// ones, which may be lost without anybody knowing.
+func (t *transport) refresh() {
+	t.reading.Lock()
+	defer t.reading.Unlock()
+	old := t.current.Load()
+	send, err := t.opts.sender(old.secrets)
+	if err != nil {
+		return // cannot be: it was made of the same before
+	}
+	t.current.Store(&login{secrets: old.secrets, send: send})
+	t.closeRetired()
+	t.retired = old.send
+	t.closeRetired()
+}
+
 // CloseIdleConnections serves the method of http.Client of that name.
 func (t *transport) CloseIdleConnections() {
 	t.current.Load().send.CloseIdleConnections()

@@ -13,9 +13,11 @@ import (
 //   - A watch that broke off is begun again within 50 ms, three times in a row; after that
 //     once in 5 seconds. So are lists, which then wait as long as Backoff says.
 //   - A server that is away (connections refused or reset, no route, no name, timeouts) is
-//     tried again after 0.1 s, and at last once a second.
+//     tried again after 0.1 s, and at last once a second. See [Breaker], which all reflectors
+//     of a connection share.
 //   - A request that a rule forbids (401, 403, 404 and other 4xx, certificates) is tried again
-//     after 0.4 s, and at last within 5 s.
+//     after 0.4 s, and at last within 5 s; later where more than twenty reflectors of a
+//     [Breaker] are refused.
 //   - A version that the server no longer has, or does not have yet, is followed by a list at
 //     once, and by a wait only if the last list led to no news either.
 //
@@ -76,28 +78,24 @@ func (b Backoff) withDefaults() Backoff {
 
 // waits computes the waits of one reflector. It belongs to the goroutine of Run.
 type waits struct {
-	Backoff                   // with defaults
-	busy, ruled, away growing // waits of their own: failures of one kind say nothing of the other
-	broken            bucket
+	Backoff             // with defaults
+	busy, ruled growing // waits of their own: failures of one kind say nothing of the other
+	broken      bucket
 }
 
 func newWaits(b Backoff) waits {
 	b = b.withDefaults()
 	brief := b
 	brief.Initial, brief.Max = min(b.Initial, ruledInitial), min(b.Max, ruledMax)
-	away := b
-	away.Initial, away.Max = min(b.Initial, 100*time.Millisecond), min(b.Max, 500*time.Millisecond)
-	return waits{Backoff: b, busy: growing{Backoff: b}, ruled: growing{Backoff: brief}, away: growing{Backoff: away}}
+	return waits{Backoff: b, busy: growing{Backoff: b}, ruled: growing{Backoff: brief}}
 }
 
 // after returns how long to wait at now after a failure. The wait is at least atLeast,
 // which a server asks for with Retry-After.
 func (w *waits) after(now time.Time, p pause, atLeast time.Duration) time.Duration {
 	switch p {
-	case noPause:
+	case noPause, pauseAway: // the Breaker's business
 		return 0
-	case pauseAway:
-		return w.away.after(now, atLeast)
 	case pauseRuled:
 		return w.ruled.after(now, atLeast)
 	case pauseResume:
@@ -116,7 +114,7 @@ func (w *waits) moment() time.Duration {
 }
 
 // afresh makes the next waits those of a first failure.
-func (w *waits) afresh() { w.busy.next, w.ruled.next, w.away.next = 0, 0, 0 }
+func (w *waits) afresh() { w.busy.next, w.ruled.next = 0, 0 }
 
 // growing is an exponential backoff.
 type growing struct {

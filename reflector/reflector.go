@@ -88,6 +88,9 @@ type Reflector[T any] struct {
 	meter  Meter     // source, if it is one
 	made   time.Time // by New
 
+	breaker *Breaker // of source, or its own
+	server  bool     // source says how far its requests have come
+
 	running atomic.Bool
 	stats   counters
 
@@ -95,6 +98,9 @@ type Reflector[T any] struct {
 	state  state
 	waits  waits
 	newest string // version of the objects of the list in progress
+
+	failing  pause  // of the last failure, until a request succeeds
+	restarts uint64 // of breaker, at the last failure
 }
 
 // New returns a reflector that is not running. It returns [ErrNoSource] or [ErrNoSink]
@@ -113,7 +119,7 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 	}
 	meter, _ := source.(Meter)
 	first := start(opts)
-	_, server := breakerOf(source)
+	breaker, server := breakerOf(source)
 	first.versioned = first.versioned || server
 	return &Reflector[T]{
 		source: source,
@@ -122,7 +128,11 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 		log:    log,
 		meter:  meter,
 		made:   time.Now(),
-		state:  first,
-		waits:  newWaits(opts.Backoff),
+
+		breaker: breaker,
+		server:  server,
+
+		state: first,
+		waits: newWaits(opts.Backoff),
 	}, nil
 }

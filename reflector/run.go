@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -16,7 +17,11 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	if !r.running.CompareAndSwap(false, true) {
 		return ErrRunning
 	}
+	defer r.succeeded() // no longer among those that are refused
 	for ctx.Err() == nil {
+		if r.breaker.admit(ctx, r.opts.Backoff); ctx.Err() != nil {
+			break
+		}
 		var err error
 		if r.state.phase == listing {
 			err = r.list(ctx)
@@ -35,8 +40,11 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 
 // list asks for one page and carries out what follows from it. The error is the sink's.
 func (r *Reflector[T]) list(ctx context.Context) error {
-	asked := r.state.version()
-	page, sinkErr, err := r.listPage(ctx)
+	asked, began := r.state.version(), time.Now()
+	request, attempt := r.begin(ctx, true)
+	page, sinkErr, err := r.listPage(request)
+	err = ended(request, err)
+	attempt.end()
 	if sinkErr != nil || ctx.Err() != nil {
 		r.state.token = ""
 		r.sink.Discard()
@@ -46,18 +54,37 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 	if err != nil {
 		r.state, st = r.state.listFailed(err)
 	} else {
+		r.breaker.answered()
 		r.expect(page)
 		r.state, st = r.state.pageListed(page, r.newest)
 	}
 	if st.replace {
 		return r.replace(ctx)
 	}
-	r.follow(ctx, st, RequestError{Verb: "list", ResourceVersion: asked})
+	r.follow(ctx, st, RequestError{Verb: "list", ResourceVersion: asked}, began)
 	return nil
+}
+
+// begin begins a request. The attempt is nil if the source would not say how far it has come.
+func (r *Reflector[T]) begin(ctx context.Context, list bool) (context.Context, *Attempt) {
+	if !r.server {
+		return ctx, nil
+	}
+	return r.breaker.begin(ctx, list, nil)
+}
+
+// ended is why a request failed that failed with err: a context that was given up has a
+// better reason than the source.
+func ended(ctx context.Context, err error) error {
+	if err != nil && errors.Is(context.Cause(ctx), ErrUnanswered) {
+		return ErrUnanswered
+	}
+	return err
 }
 
 // replace ends a list that is whole.
 func (r *Reflector[T]) replace(ctx context.Context) error {
+	r.succeeded()
 	r.stats.lists.Add(1)
 	r.stats.saw(r.state.rv, 0)
 	r.log.Debug("list is whole", slog.String("resourceVersion", r.state.rv), slog.Uint64("objects", r.stats.listed.Load()))
@@ -112,9 +139,9 @@ func (r *Reflector[T]) badObject(err error) *ObjectError {
 	return bad
 }
 
-// follow carries out st, all but replace: it reports the failure of a request, if it
-// failed, and waits.
-func (r *Reflector[T]) follow(ctx context.Context, st step, failed RequestError) {
+// follow carries out st, all but replace: it reports the failure of a request that began at a
+// time, if it failed, and waits. What admit will wait for is not waited for here.
+func (r *Reflector[T]) follow(ctx context.Context, st step, failed RequestError, began time.Time) {
 	if st.discard {
 		r.stats.listed.Store(0)
 		r.sink.Discard()
@@ -123,25 +150,69 @@ func (r *Reflector[T]) follow(ctx context.Context, st step, failed RequestError)
 		r.stats.relists[st.relist].Add(1)
 		r.log.Debug("lists again", slog.String("reason", st.relist.String()), slog.String("resourceVersion", r.state.rv))
 	}
-	var wait time.Duration
-	if st.afresh {
-		r.waits.afresh()
-	}
-	if st.pause != noPause {
-		wait = r.waits.after(time.Now(), st.pause, st.atLeast)
-	}
-	if st.err != nil {
-		r.stats.failures.Add(1)
-		failed.Resource, failed.RetryIn, failed.Err = r.source.Resource(), wait, st.err
-		r.opts.OnError(&failed)
-	}
-	if wait <= 0 {
+	if st.err == nil {
 		return
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+	wait, queue := r.wait(st, began)
+	r.stats.failures.Add(1)
+	failed.Resource, failed.RetryIn, failed.Err = r.source.Resource(), wait+queue, st.err
+	r.opts.OnError(&failed)
+	why := st.pause
+	if st.atLeast > 0 || apierrors.IsTooManyRequests(st.err) || why == pauseRetry {
+		why = noPause // success of others is no reason to ask earlier
+	}
+	r.breaker.sleep(ctx, wait, why)
+}
+
+// wait tells the breaker of a failure, and returns how long to wait because of it, and how
+// long it may then take until the breaker lets the next request through.
+func (r *Reflector[T]) wait(st step, began time.Time) (wait, queue time.Duration) {
+	switch {
+	case isStatus(st.err):
+		r.breaker.answered()
+	case st.pause == pauseAway:
+		queue = r.breaker.failed(began, r.opts.Backoff)
+	case st.pause.lost():
+		r.breaker.broke()
+	}
+	// What an outage grew is none of the business of the server that is back.
+	if n := r.breaker.restarts(); n != r.restarts || st.afresh {
+		r.restarts = n
+		r.waits.afresh()
+	}
+	r.fails(st.pause)
+	wait = r.waits.after(time.Now(), st.pause, st.atLeast)
+	if st.pause == pauseRuled {
+		wait = max(wait, scale(r.breaker.rule(0), 0.75+r.opts.Backoff.Random()/2))
+	}
+	return wait, queue
+}
+
+// fails notes why the last request failed.
+func (r *Reflector[T]) fails(why pause) {
+	if why == noPause || why == r.failing {
+		return
+	}
+	r.leaveRuled()
+	if r.failing = why; why == pauseRuled {
+		r.breaker.rule(1)
+	}
+}
+
+// succeeded notes that a request succeeded: a list is whole, a watch brings something.
+func (r *Reflector[T]) succeeded() {
+	if r.failing == noPause {
+		return
+	}
+	r.leaveRuled()
+	if why := r.failing; why == pauseRuled || why == pauseBusy {
+		r.breaker.relieved(why)
+	}
+	r.failing = noPause
+}
+
+func (r *Reflector[T]) leaveRuled() {
+	if r.failing == pauseRuled {
+		r.breaker.rule(-1)
 	}
 }

@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math"
 	"sync/atomic"
@@ -29,6 +30,7 @@ type watch struct {
 
 	skipped bool               // the streaming list has an object that could not be used
 	giveUp  context.CancelFunc // ends the request
+	attempt *Attempt           // nil if the source is no Server
 	dog     *watchdog          // nil if nobody looks
 	bitten  atomic.Bool        // the watchdog gave up
 	panic   any                // of OnError, in the watchdog's goroutine; read after dog.stop
@@ -42,7 +44,9 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	limit := min(time.Duration(*opts.TimeoutSeconds)*time.Second, math.MaxInt64-grace) + grace
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	w := &watch{asked: opts.ResourceVersion, began: time.Now(), end: watchEnd{rv: r.state.rv}, giveUp: cancel}
+	request, attempt := r.begin(limited, false)
+	defer attempt.end()
+	w := &watch{asked: opts.ResourceVersion, began: time.Now(), end: watchEnd{rv: r.state.rv}, giveUp: cancel, attempt: attempt}
 	if r.state.phase == streaming {
 		r.stats.watchLists.Add(1)
 		r.beginList("watchlist")
@@ -54,7 +58,7 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	}
 	defer func() { w.dog.stop() }() // when the source or the sink panics
 	var sinkErr error
-	for ev, err := range r.source.Watch(limited, opts) {
+	for ev, err := range r.source.Watch(request, opts) {
 		var more bool
 		if more, sinkErr = r.received(ctx, w, ev, err); !more {
 			break
@@ -70,7 +74,10 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 		}
 		return sinkErr
 	}
-	r.ended(ctx, w, limited.Err() != nil)
+	w.end.err = ended(request, w.end.err)
+	silent := errors.Is(context.Cause(request), errSilent)
+	r.ended(ctx, w, limited.Err() != nil || silent)
+	r.breaker.sleep(ctx, attempt.end(), noPause)
 	return nil
 }
 
@@ -80,7 +87,7 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 	failed := RequestError{Verb: "watch", ResourceVersion: w.asked}
 	if w.over {
 		failed.Verb = "watchlist"
-		r.follow(ctx, w.next, failed)
+		r.follow(ctx, w.next, failed, w.began)
 		return
 	}
 	end := w.end
@@ -102,7 +109,10 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 		}
 		r.state, st = r.state.watchEnded(end)
 	}
-	r.follow(ctx, st, failed)
+	if st.err == nil {
+		r.breaker.answered()
+	}
+	r.follow(ctx, st, failed, w.began)
 }
 
 // received handles one pair of a watch. It reports whether the watch goes on. The error
@@ -112,6 +122,7 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 		dog.wake()
 		defer dog.rest()
 	}
+	w.attempt.hears()
 	var bad *ObjectError
 	if err != nil {
 		if bad = r.badObject(err); bad == nil {
@@ -119,8 +130,11 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 			return false, nil
 		}
 	}
-	if r.state.phase == streaming {
+	if !w.end.heard {
 		w.end.heard = true
+		r.breaker.answered()
+	}
+	if r.state.phase == streaming {
 		return r.receivedListed(ctx, w, ev, bad)
 	}
 	if bad != nil {
@@ -137,6 +151,7 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 	if err := r.sink.Apply(ctx, ev); err != nil {
 		return false, err
 	}
+	r.succeeded()
 	// Only now: what the sink did not take must be asked for again.
 	w.end.rv = moved(w.end.rv, ev)
 	r.stats.applied(ev.Type, w.end.rv, time.Since(r.made))

@@ -1,0 +1,467 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// mode is what a network makes of requests.
+type mode int
+
+const (
+	up        mode = iota
+	refuses        // connections are refused
+	resets         // connections are reset before the answer
+	swallows       // packets get lost: no connection, and nothing comes on those there are
+	saysNo         // connections are made, and nothing comes on them
+	busyMode       // 429 without a word on when
+	forbidden      // 403
+)
+
+// network is an API server of one version that moves, at the end of a line that breaks. It
+// counts the requests. Safe for concurrent use.
+type network struct {
+	t     *testing.T
+	began time.Time
+
+	mu      sync.Mutex
+	mode    mode
+	rv      int
+	changed chan struct{} // closed when mode or rv change, or watches are cut
+	cuts    int
+	born    int         // watches of before do not survive, but do not know it
+	sent    []time.Time // requests
+}
+
+func newNetwork(t *testing.T) *network {
+	return &network{t: t, began: time.Now(), rv: 1, changed: make(chan struct{})}
+}
+
+// turn changes the network. cut ends the watches that there are with an error; else, unless
+// the mode lets nothing through, they go on.
+func (n *network) turn(to mode, cut bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mode = to
+	if cut {
+		n.cuts++
+	}
+	n.wake()
+}
+
+// forget makes the watches that there are hear nothing more, as where the table of a router
+// is lost.
+func (n *network) forget() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.born++
+}
+
+// write makes a new version and returns it.
+func (n *network) write() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.rv++
+	n.wake()
+	return strconv.Itoa(n.rv)
+}
+
+func (n *network) wake() {
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+func (n *network) count() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.sent)
+}
+
+// most is the largest number of requests in a second between two times.
+func (n *network) most(from, to time.Time) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	most := 0
+	for i, first := range n.sent {
+		in := 0
+		for _, at := range n.sent[i:] {
+			if !first.Before(from) && at.Before(to) && at.Sub(first) < time.Second {
+				in++
+			}
+		}
+		most = max(most, in)
+	}
+	return most
+}
+
+// line is the source of one reflector.
+type line struct {
+	*network
+	breaker *Breaker
+	lost    int // as cuts; guarded by network.mu
+}
+
+// lose cuts the watch of this line alone.
+func (l *line) lose() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost++
+	l.wake()
+}
+
+func (l *line) Resource() string  { return "things" }
+func (l *line) Breaker() *Breaker { return l.breaker }
+
+// ask sends a request and waits for the beginning of its answer.
+func (l *line) ask(ctx context.Context) error {
+	attempt := AttemptOf(ctx)
+	attempt.Send()
+	l.mu.Lock()
+	l.sent = append(l.sent, time.Now())
+	mode := l.mode
+	l.mu.Unlock()
+	select {
+	case <-time.After(2 * time.Millisecond):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	switch mode {
+	case refuses:
+		return failure("refused", 0)
+	case resets:
+		return failure("reset", 0)
+	case swallows, saysNo:
+		if mode == saysNo {
+			attempt.Connected()
+		}
+		select {
+		case <-time.After(30 * time.Second):
+			return failure("dial-timeout", 0)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	attempt.Connected()
+	attempt.Answered()
+	switch mode {
+	case busyMode:
+		return failure("busy", 0)
+	case forbidden:
+		return failure("forbidden", 0)
+	}
+	return nil
+}
+
+func (l *line) List(ctx context.Context, _ metav1.ListOptions, yield func(Event[string], error) bool) (metav1.ListMeta, error) {
+	if err := l.ask(ctx); err != nil {
+		return metav1.ListMeta{}, err
+	}
+	l.mu.Lock()
+	rv := strconv.Itoa(l.rv)
+	l.mu.Unlock()
+	yield(Event[string]{Type: Added, Object: "a", ResourceVersion: rv}, nil)
+	return metav1.ListMeta{ResourceVersion: rv}, nil
+}
+
+func (l *line) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[string], error] {
+	return func(yield func(Event[string], error) bool) {
+		if opts.SendInitialEvents != nil {
+			yield(Event[string]{}, errors.ErrUnsupported)
+			return
+		}
+		if err := l.ask(ctx); err != nil {
+			yield(Event[string]{}, err)
+			return
+		}
+		seen, _ := strconv.Atoi(opts.ResourceVersion)
+		l.mu.Lock()
+		cuts, born := l.cuts+l.lost, l.born
+		l.mu.Unlock()
+		for ctx.Err() == nil {
+			l.mu.Lock()
+			rv, cut, changed := l.rv, l.cuts+l.lost != cuts, l.changed
+			deaf := l.mode == swallows || l.mode == saysNo || l.born != born
+			l.mu.Unlock()
+			switch {
+			case cut:
+				yield(Event[string]{}, failure("http2", 0))
+				return
+			case deaf: // pings fail at last
+				select {
+				case <-changed:
+				case <-time.After(45 * time.Second):
+					yield(Event[string]{}, failure("http2-lost", 0))
+					return
+				case <-ctx.Done():
+				}
+				continue
+			case rv > seen:
+				seen = rv
+				if !yield(Event[string]{Type: Modified, Object: "a", ResourceVersion: strconv.Itoa(rv)}, nil) {
+					return
+				}
+				continue
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
+		}
+		yield(Event[string]{}, ctx.Err())
+	}
+}
+
+// fleet is reflectors that share a network and a breaker.
+type fleet struct {
+	*network
+	breaker    Breaker
+	reflectors []*Reflector[string]
+	ctx        context.Context
+	cancel     context.CancelFunc
+	running    sync.WaitGroup
+}
+
+// newFleet runs reflectors until stop. It must be called in a synctest bubble.
+func newFleet(t *testing.T, size int, seed uint64) *fleet {
+	f := &fleet{network: newNetwork(t)}
+	f.ctx, f.cancel = context.WithCancel(t.Context())
+	for n := range size {
+		f.join(rand.NewPCG(seed, uint64(n)))
+	}
+	return f
+}
+
+// join runs one more reflector, and returns its line.
+func (f *fleet) join(random rand.Source) *line {
+	l := &line{network: f.network, breaker: &f.breaker}
+	r, err := New[string](l, &sink[string]{}, Options{
+		OnError: func(error) {}, IdleTimeout: -1, WatchTimeout: time.Hour, Backoff: Backoff{Random: rand.New(random).Float64},
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.reflectors = append(f.reflectors, r)
+	f.running.Go(func() {
+		if err := r.Run(f.ctx); err != nil {
+			f.t.Error(err)
+		}
+	})
+	return l
+}
+
+// stop ends them all.
+func (f *fleet) stop() {
+	f.cancel()
+	f.running.Wait()
+	b := &f.breaker
+	if n := len(b.waiting) + len(b.asleep) + len(b.open) + len(b.streams) + b.ruled; n != 0 {
+		f.t.Errorf("the breaker still holds %d things", n)
+	}
+}
+
+// right returns how long it takes until all have seen version rv.
+func (f *fleet) right(rv string) time.Duration {
+	began := time.Now()
+	for _, r := range f.reflectors {
+		for r.Stats().SeenVersion != rv {
+			if time.Since(began) > 5*time.Minute {
+				f.t.Fatalf("not right after %v", time.Since(began))
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return time.Since(began)
+}
+
+// lists is how many lists there were.
+func (f *fleet) lists() uint64 {
+	var all uint64
+	for _, r := range f.reflectors {
+		all += r.Stats().Lists
+	}
+	return all
+}
+
+// TestOutages: whatever becomes of a server, all reflectors of a connection are right within
+// 2 seconds after it is back, without a list, and they did not ask it too often.
+func TestOutages(t *testing.T) {
+	for _, o := range []struct {
+		name  string
+		mode  mode
+		lasts time.Duration
+		cut   bool          // watches break as it begins
+		again bool          // and as it ends, as where the server is restarted
+		known time.Duration // when all have noticed at last
+		right time.Duration
+	}{
+		{"cut", up, 0, true, false, 0, 100 * time.Millisecond},
+		{"restart", refuses, 2 * time.Second, true, false, time.Second, 2 * time.Second},
+		{"refused for 45 s", refuses, 45 * time.Second, true, false, time.Second, 2 * time.Second},
+		{"resets for 45 s, then a restart", resets, 45 * time.Second, true, true, time.Second, 2 * time.Second},
+		{"black hole for 60 s, then a restart", swallows, 60 * time.Second, false, true, 48 * time.Second, 2 * time.Second},
+		{"black hole for 100 s", swallows, 100 * time.Second, false, false, 48 * time.Second, 2 * time.Second},
+		{"a proxy that says nothing for 60 s, then a restart", saysNo, 60 * time.Second, true, true, 21 * time.Second, 2 * time.Second},
+	} {
+		for _, size := range []int{1, 10, 100} {
+			for seed := range uint64(3) {
+				t.Run(fmt.Sprintf("%s/%d/seed=%d", o.name, size, seed), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						f := newFleet(t, size, seed)
+						defer f.stop()
+						time.Sleep(time.Minute)
+						f.right("1")
+						lists, began := f.lists(), time.Now()
+						f.turn(o.mode, o.cut)
+						time.Sleep(o.lasts)
+						f.turn(up, o.again)
+						took := f.right(f.write())
+						limit := o.right
+						if size == 1 && (o.mode == swallows || o.mode == saysNo) {
+							limit = answerLimit * 3 // there is no other request that would not hang
+						}
+						if took > limit {
+							t.Errorf("right after %v, want %v", took, limit)
+						}
+						if f.lists() != lists {
+							t.Errorf("%d lists", f.lists()-lists)
+						}
+						if n := f.most(began.Add(o.known), began.Add(o.lasts)); n > 3 {
+							t.Errorf("%d requests in a second of the outage", n)
+						} else {
+							t.Logf("right after %v, at most %d requests in a second of the outage", took, n)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestHalfOpen: watches that were silent through an outage may be on lost connections, and are
+// begun again, those of reflectors included that have noticed nothing.
+func TestHalfOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 20, 1)
+		defer f.stop()
+		time.Sleep(time.Minute)
+		f.right("1")
+		f.forget() // of all that there are
+		late := f.join(rand.NewPCG(1, 1000))
+		time.Sleep(time.Minute)
+		f.turn(refuses, false)
+		late.lose()
+		time.Sleep(10 * time.Second)
+		f.turn(up, false)
+		if took := f.right(f.write()); took > 2*time.Second {
+			t.Errorf("right after %v", took)
+		}
+	})
+}
+
+// TestRules: 100 reflectors that are refused by rule ask 4 times a second together. When the rule
+// changes, all notice it within 5 seconds, without a list.
+func TestRules(t *testing.T) {
+	for seed := range uint64(3) {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFleet(t, 100, seed)
+			defer f.stop()
+			time.Sleep(time.Minute)
+			f.right("1")
+			lists, began := f.lists(), time.Now()
+			f.turn(forbidden, true)
+			time.Sleep(3 * time.Minute)
+			if n := f.most(began.Add(30*time.Second), time.Now()); n > 16 {
+				t.Errorf("%d requests in a second by 100 that are forbidden", n)
+			}
+			all := f.count()
+			time.Sleep(time.Minute)
+			if n := f.count() - all; n > 60*5 {
+				t.Errorf("%d requests in a minute by 100 that are forbidden", n)
+			}
+			f.turn(up, false)
+			if took := f.right(f.write()); took > 5*time.Second {
+				t.Errorf("allowed again, right after %v", took)
+			}
+			if f.lists() != lists {
+				t.Errorf("%d lists", f.lists()-lists)
+			}
+		})
+	}
+}
+
+// TestBusy: a server that has no room is asked as Backoff says, and 100 reflectors do not take
+// the luck of one for their own.
+func TestBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 100, 1)
+		defer f.stop()
+		time.Sleep(time.Minute)
+		f.right("1")
+		f.turn(busyMode, true)
+		time.Sleep(2 * time.Minute)
+		before := f.count()
+		time.Sleep(time.Minute)
+		if n := f.count() - before; n > 200 { // one in 30 to 60 seconds each
+			t.Errorf("%d requests in a minute by 100", n)
+		}
+	})
+}
+
+// TestFlapping: a line that breaks all the time is asked by each reflector once in 5 seconds.
+func TestFlapping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 100, 1)
+		defer f.stop()
+		time.Sleep(time.Minute)
+		f.right("1")
+		before := f.count()
+		for range 120 {
+			f.turn(up, true)
+			time.Sleep(500 * time.Millisecond)
+		}
+		if n := f.count() - before; n > 100*(60/5+resumeBurst+1) {
+			t.Errorf("%d requests in a minute by 100", n)
+		}
+	})
+}
+
+// TestRandomLines breaks the line in random ways. Once it is well, all are right soon: a watch that
+// broke several times before waits for up to resumeEvery.
+func TestRandomLines(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := rand.New(rand.NewPCG(seed, 9))
+				f := newFleet(t, 2+r.IntN(30), seed)
+				defer f.stop()
+				for range 20 {
+					f.turn([]mode{up, refuses, resets, swallows}[r.IntN(4)], r.IntN(2) == 0)
+					if r.IntN(3) == 0 {
+						f.write()
+					}
+					time.Sleep(time.Duration(r.Int64N(int64(20 * time.Second))))
+				}
+				// The last outage is noticed by all.
+				f.turn(refuses, true)
+				time.Sleep(time.Duration(10+r.IntN(60)) * time.Second)
+				f.turn(up, true)
+				if took := f.right(f.write()); took > resumeEvery+2*time.Second {
+					t.Errorf("right after %v", took)
+				}
+			})
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
