@@ -174,15 +174,15 @@ func readSorted(dec *jsontext.Decoder, u stdjson.Unmarshaler) error {
 	if k := dec.PeekKind(); k != '{' && k != '[' {
 		return errors.ErrUnsupported // has no order
 	}
-	v, err := readUntyped(dec, nil)
+	raw, err := dec.ReadValue()
 	if err != nil {
 		return err
 	}
-	raw, err := stdjson.Marshal(v)
+	sorted, err := appendSorted(make([]byte, 0, len(raw)), raw)
 	if err != nil {
 		return err
 	}
-	return u.UnmarshalJSON(raw)
+	return u.UnmarshalJSON(sorted)
 }
 
 // readUntyped decodes the next value with the types that apimachinery gives untyped
