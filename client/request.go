@@ -105,6 +105,7 @@ func (r *Resource[T]) attempt(ctx context.Context, c call) (*answer, error) {
 		defer a.close()
 		return nil, r.refusal(c, resp.StatusCode, a)
 	}
+	attempt.Accepted()
 	return a, nil
 }
 

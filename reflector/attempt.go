@@ -20,7 +20,7 @@ type Attempt struct {
 	began  time.Time
 	list   bool
 	cancel context.CancelCauseFunc
-	well   func() // called once, when it is answered, with no lock held
+	well   func() // called when it is accepted, with no lock held
 
 	heard atomic.Bool // since the breaker opened
 
@@ -40,7 +40,7 @@ func AttemptOf(ctx context.Context) *Attempt {
 }
 
 // begin begins an attempt. Its context ends when the attempt does, or is given up. well is
-// called when it is answered.
+// called when it is accepted; it may be nil.
 func (b *Breaker) begin(ctx context.Context, list bool, well func()) (context.Context, *Attempt) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &Attempt{b: b, began: time.Now(), list: list, cancel: cancel, well: well}
@@ -106,7 +106,12 @@ func (a *Attempt) Answered() {
 	gone := a.b.back(time.Now())
 	a.b.mu.Unlock()
 	gone.giveUp()
-	if a.well != nil {
+}
+
+// Accepted says that the answer is not a refusal. It is called in the goroutine that List or
+// Watch was called in.
+func (a *Attempt) Accepted() {
+	if a != nil && a.well != nil {
 		a.well()
 	}
 }

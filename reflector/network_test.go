@@ -159,6 +159,7 @@ func (l *line) ask(ctx context.Context) error {
 	case forbidden:
 		return failure("forbidden", 0)
 	}
+	attempt.Accepted()
 	return nil
 }
 
@@ -464,4 +465,30 @@ func TestRandomLines(t *testing.T) {
 			return
 		}
 	}
+}
+
+// TestFailing: a reflector says since when and why it does not get on, until it does, though
+// nothing comes.
+func TestFailing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 1, 1)
+		defer f.stop()
+		time.Sleep(time.Minute)
+		r := f.reflectors[0]
+		if got := r.Stats().Failing; got != (Failing{}) {
+			t.Errorf("all is well, and Failing is %+v", got)
+		}
+		broke := time.Now()
+		f.turn(forbidden, true)
+		time.Sleep(time.Minute)
+		got := r.Stats().Failing
+		if !got.Since.Equal(broke) || !isRule(got.Err) || got.Next.Before(time.Now()) || got.Next.After(time.Now().Add(5*time.Second)) {
+			t.Errorf("forbidden since %v, and Failing is %+v", broke, got)
+		}
+		f.turn(up, false)
+		time.Sleep(6 * time.Second)
+		if got := r.Stats().Failing; got != (Failing{}) {
+			t.Errorf("all is well again, and Failing is %+v", got)
+		}
+	})
 }

@@ -99,6 +99,7 @@ type Reflector[T any] struct {
 	waits  waits
 	newest string // version of the objects of the list in progress
 
+	troubled bool   // Stats.Failing is set
 	failing  pause  // of the last failure, until a request succeeds
 	restarts uint64 // of breaker, at the last failure
 }

@@ -413,6 +413,11 @@ func TestStats(t *testing.T) {
 		check("after a duplicate", want)
 		close(more)
 		want.Failures = 1
+		synctest.Wait()
+		if got := r.Stats().Failing; !errors.Is(got.Err, io.ErrUnexpectedEOF) || !got.Since.Equal(time.Now()) {
+			t.Errorf("after a break: failing %+v", got)
+		}
+		want.Failing = r.Stats().Failing
 		check("after a break", want)
 		cancel()
 		if err := <-done; err != nil {

@@ -70,6 +70,9 @@ func (r *Reflector[T]) begin(ctx context.Context, list bool) (context.Context, *
 	if !r.server {
 		return ctx, nil
 	}
+	if r.state.phase == watching {
+		return r.breaker.begin(ctx, list, r.succeeded)
+	}
 	return r.breaker.begin(ctx, list, nil)
 }
 
@@ -156,6 +159,8 @@ func (r *Reflector[T]) follow(ctx context.Context, st step, failed RequestError,
 	wait, queue := r.wait(st, began)
 	r.stats.failures.Add(1)
 	failed.Resource, failed.RetryIn, failed.Err = r.source.Resource(), wait+queue, st.err
+	r.stats.fails(&failed, time.Now(), failed.RetryIn)
+	r.troubled = true
 	r.opts.OnError(&failed)
 	why := st.pause
 	if st.atLeast > 0 || apierrors.IsTooManyRequests(st.err) || why == pauseRetry {
@@ -201,6 +206,10 @@ func (r *Reflector[T]) fails(why pause) {
 
 // succeeded notes that a request succeeded: a list is whole, a watch brings something.
 func (r *Reflector[T]) succeeded() {
+	if r.troubled {
+		r.troubled = false
+		r.stats.fails(nil, time.Time{}, 0)
+	}
 	if r.failing == noPause {
 		return
 	}

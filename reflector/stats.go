@@ -40,6 +40,20 @@ type Stats struct {
 	// went into making objects of them, where the source is a [Meter]; else zero.
 	Received uint64
 	Decoding time.Duration
+	// Failing says since when, and why, the reflector does not get on. Zero while all is well,
+	// and when Run has ended.
+	Failing Failing
+}
+
+// Failing is a failure that goes on: it ends once a list is whole, an event comes or, of a
+// [Server], a watch is accepted. What the sink holds is as old as Since at least.
+type Failing struct {
+	// Since is when the first request failed, zero if none did.
+	Since time.Time
+	// Err is what the last one failed with, a *RequestError; nil if none did.
+	Err error
+	// Next is when the next one follows at the latest. It may be under way already.
+	Next time.Time
 }
 
 // Relists counts lists by why a watch was given up for them.
@@ -80,6 +94,22 @@ type counters struct {
 	mu   sync.Mutex
 	rv   string
 	last time.Duration // since Reflector.made; zero before the first event
+
+	failing Failing
+}
+
+// fails notes a failure at now, or nil that there is none any more.
+func (c *counters) fails(err *RequestError, now time.Time, retryIn time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		c.failing = Failing{}
+		return
+	}
+	if c.failing.Err == nil {
+		c.failing.Since = now
+	}
+	c.failing.Err, c.failing.Next = err, now.Add(retryIn)
 }
 
 // expectList says that a list begins of which nothing is known.
@@ -137,7 +167,7 @@ func (r *Reflector[T]) Stats() Stats {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s.SeenVersion = c.rv
+	s.SeenVersion, s.Failing = c.rv, c.failing
 	if c.last != 0 {
 		s.LastEvent = r.made.Add(c.last)
 	}
