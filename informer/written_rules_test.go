@@ -1,0 +1,60 @@
+package informer
+
+import (
+	"context"
+	"testing"
+
+	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/store"
+)
+
+// A batch makes an object anew if it deletes it and then has it again, not if it changes it twice.
+func TestRemakes(t *testing.T) {
+	ctx := context.Background()
+	for name, c := range map[string]struct {
+		put  func(*deltafifo.DeltaFIFO[string, int]) error
+		want bool
+	}{
+		"changed": {func(f *deltafifo.DeltaFIFO[string, int]) error { return f.Update(ctx, "a", 2, "") }, false},
+		"deleted": {func(f *deltafifo.DeltaFIFO[string, int]) error { return f.Delete(ctx, "a", 2, "") }, false},
+		"remade": {func(f *deltafifo.DeltaFIFO[string, int]) error {
+			if err := f.Delete(ctx, "a", 2, ""); err != nil {
+				return err
+			}
+			return f.Add(ctx, "a", 3, "")
+		}, true},
+	} {
+		f := deltafifo.New[string, int](nil, deltafifo.Options{})
+		if err := f.Add(ctx, "a", 1, ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.put(f); err != nil {
+			t.Fatal(err)
+		}
+		batch, err := f.Pop(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := remakes(batch, "a"); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// A store that has no version yet has not caught up with a write.
+func TestEmptyStoreIsBehind(t *testing.T) {
+	s, err := store.New(func(o string) (string, error) { return o, nil }, store.Options[string]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &Informer[string, string]{store: s}
+	if i.caughtUp("a", ahead[string]{obj: "a", rv: "5"}) {
+		t.Error("a store without a version counts as newer than a write at 5")
+	}
+	if err := s.Commit("5", nil); err != nil {
+		t.Fatal(err)
+	}
+	if !i.caughtUp("a", ahead[string]{obj: "a", rv: "5"}) {
+		t.Error("a store at 5 counts as older than a write at 5")
+	}
+}
