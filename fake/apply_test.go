@@ -32,7 +32,8 @@ func owners(obj metav1.Object) (out []string) {
 }
 
 func TestApply(t *testing.T) {
-	s, c := appServer(t, fake.Options{})
+	began := time.Now()
+	s, c := appServer(t, fake.Options{Now: func() time.Time { return began }}) // entries are ordered by time first
 	got := must(applyApp(t, c, "one", "spec: {replicas: 1, containers: [{name: a, image: i1, ports: [{containerPort: 1}]}], max: 5%}", false))(t)
 	if got.ResourceVersion != "2" || got.Generation != 1 || got.UID == "" || got.Namespace != "a" {
 		t.Errorf("created %+v", got.ObjectMeta)
