@@ -41,7 +41,8 @@
 // They hold everywhere, and the tests check them under faults.
 //
 //   - A handler sees, for each key, add (update)* delete, in the server's order; the old
-//     object of an update is exactly the one it saw last.
+//     object of an update is exactly the one it saw last. An object that was deleted and
+//     made anew while no watch saw it is an update, flagged Replaced.
 //   - When a handler runs for an event, the store is at least as new as the event.
 //   - A delete carries the last known object and says whether the final state is unknown.
 //   - Objects that are initially there are flagged. Synced is a channel, for each informer

@@ -80,14 +80,17 @@ func New[Q comparable](opts Options[Q]) *Controller[Q] {
 // Queue returns the queue, for keys that come from elsewhere and for its metrics.
 func (c *Controller[Q]) Queue() *queue.Queue[Q] { return c.queue }
 
-// For queues the key of every object of inf that is added, updated or deleted. It returns
+// For queues the key of every object of inf that is added, updated or deleted. An object
+// that was deleted and made anew while no watch saw it is queued once: reconcile tells by the
+// UID, where that matters. It returns
 // [ErrNilInformer], [ErrRunning], or what inf.AddHandler does.
 func For[Q comparable, T any](c *Controller[Q], inf *informer.Informer[Q, T]) error {
 	return add(c, inf, func(ev informer.Event[Q, T]) { c.enqueue(ev.Key, ev.Initial) })
 }
 
 // Watch queues, for every event of inf, the keys that keys appends for the event's object
-// and, in an update, for the old one. keys runs in the handler's goroutine, one call at a
+// and, in an update, for the old one, also where that was another object
+// (informer.Event.Replaced). keys runs in the handler's goroutine, one call at a
 // time. It returns [ErrNilKeys], [ErrNilInformer], [ErrRunning], or what inf.AddHandler
 // does.
 func Watch[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T], keys func(dst []Q, obj T) []Q) error {

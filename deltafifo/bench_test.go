@@ -183,9 +183,9 @@ func BenchmarkReplace(b *testing.B) {
 	whole, half := &Items[name, *object]{}, &Items[name, *object]{}
 	for i, key := range names(n) {
 		known[key] = &object{key}
-		whole.Set(key, known[key])
+		whole.Set(key, known[key], "")
 		if i < n/2 {
-			half.Set(key, known[key])
+			half.Set(key, known[key], "")
 		}
 	}
 	for missing, items := range map[string]*Items[name, *object]{"none": whole, "half": half} {

@@ -95,7 +95,7 @@ func (b *buffer[K, T]) last(n int) Delta[T] {
 	if listed := b.list.Len(); n >= listed {
 		return *b.entries[n-listed].last()
 	}
-	return b.listed(b.list.item(n).Object)
+	return b.listed(n)
 }
 
 // deltasOf returns all deltas of a number. For an item of the list it allocates.
@@ -107,19 +107,17 @@ func (b *buffer[K, T]) deltasOf(n int) []Delta[T] {
 }
 
 // listed returns the delta of an item of the list.
-func (b *buffer[K, T]) listed(obj T) Delta[T] {
-	return Delta[T]{Type: Replaced, Initial: b.initial, Object: obj}
+func (b *buffer[K, T]) listed(n int) Delta[T] {
+	return Delta[T]{Type: Replaced, Initial: b.initial, Object: b.list.item(n).Object, ResourceVersion: b.list.version(n)}
 }
 
 // eachListed calls yield for the items of the list, and returns false if that did.
 func (b *buffer[K, T]) eachListed(yield func(K, []Delta[T]) bool) bool {
 	one := make([]Delta[T], 1) // not the buffer's: there may be an iteration within another
-	for _, chunk := range b.list.chunks {
-		for i := range chunk {
-			one[0] = b.listed(chunk[i].Object)
-			if !yield(chunk[i].Key, one[:1:1]) {
-				return false
-			}
+	for n := range b.list.Len() {
+		one[0] = b.listed(n)
+		if !yield(b.list.item(n).Key, one[:1:1]) {
+			return false
 		}
 	}
 	return true

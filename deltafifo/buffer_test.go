@@ -95,7 +95,7 @@ func TestBurstsAreRemembered(t *testing.T) {
 func TestReplaceAllocatesAtOnce(t *testing.T) {
 	list := List[int, int]{Items: &Items[int, int]{}}
 	for key := range 10000 {
-		list.Items.Set(key, 0)
+		list.Items.Set(key, 0, "")
 	}
 	small := memtest.Allocs(5, func() { _ = New[int, int](nil, Options{}).pending.empty() })
 	n := memtest.Allocs(5, func() { must(t, New[int, int](nil, Options{}).Replace(never, list)) })
@@ -109,7 +109,7 @@ func TestLargeListIsForgottenAtOnce(t *testing.T) {
 	f := New[int, int](nil, Options{Limit: 100})
 	list := List[int, int]{Items: &Items[int, int]{}}
 	for key := range 10 * 100 {
-		list.Items.Set(key, 0)
+		list.Items.Set(key, 0, "")
 	}
 	if err := f.Replace(never, list); err != nil {
 		t.Fatal(err)

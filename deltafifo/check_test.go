@@ -195,7 +195,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		},
 		"list: 1 of 2 items are settled": func(f *queue) {
 			f.pending.list = ItemsOf(Item[int, int]{Key: 7})
-			f.pending.list.push(Item[int, int]{Key: 8})
+			f.pending.list.push(Item[int, int]{Key: 8}, "")
 		},
 		"places for":          func(f *queue) { delete(f.pending.at, 1) },
 		"is placed at":        func(f *queue) { f.pending.at[1], f.pending.at[2] = 1, 0 },

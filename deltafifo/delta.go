@@ -53,6 +53,10 @@ type Delta[T any] struct {
 
 	// Object is the new state, or the last one of a Deleted delta.
 	Object T
+
+	// ResourceVersion is the version that the delta was put with: the object's, or that of
+	// its deletion. Empty if there was none, as in what Replace and Resync found out.
+	ResourceVersion string
 }
 
 // Batch is everything that was pending at one Pop. It may be used until the next Pop,

@@ -85,7 +85,7 @@ func TestDoneBatchPinsNothing(t *testing.T) {
 		"a list": func(f *DeltaFIFO[int, *blob], tr *tracker) int {
 			list := List[int, *blob]{Items: &Items[int, *blob]{}}
 			for i := range 2 * keys {
-				list.Items.Set(i%keys, tr.object())
+				list.Items.Set(i%keys, tr.object(), "")
 			}
 			must(t, f.Replace(never, list), f.Replace(never, List[int, *blob]{}))
 			return 2 * keys
@@ -93,7 +93,7 @@ func TestDoneBatchPinsNothing(t *testing.T) {
 		"a list of many": func(f *DeltaFIFO[int, *blob], tr *tracker) int {
 			list := List[int, *blob]{Items: &Items[int, *blob]{}}
 			for i := range 10000 {
-				list.Items.Set(i, tr.object())
+				list.Items.Set(i, tr.object(), "")
 			}
 			must(t, f.Replace(never, list))
 			return list.Items.Len()

@@ -17,11 +17,12 @@ type Item[K comparable, T any] struct {
 // Items are the objects of a list, one per key, in the order in which the keys came. The
 // zero value is empty. They are made by one goroutine, and must not be changed any more
 // once a queue has them: it keeps them as they are. Cost: 25 bytes per item beyond the item
-// itself.
+// itself, and 16 more if any has a version.
 type Items[K comparable, T any] struct {
-	chunks [][]Item[K, T] // of itemsLen, but for the last
-	n      int
-	found  int // items below this number are in at; the others may have keys of each other and of them
+	chunks   [][]Item[K, T] // of itemsLen, but for the last
+	versions []string       // of the items, by number; nil if all are empty
+	n        int
+	found    int // items below this number are in at; the others may have keys of each other and of them
 
 	at    keytable.Table // numbers of the items, by hash of the key
 	seed  maphash.Seed   // with keys and parts, set with the first item
@@ -45,7 +46,7 @@ const (
 func ItemsOf[K comparable, T any](items ...Item[K, T]) *Items[K, T] {
 	l := &Items[K, T]{}
 	for _, item := range items {
-		l.Set(item.Key, item.Object)
+		l.Set(item.Key, item.Object, "")
 	}
 	l.settle()
 	return l
@@ -60,9 +61,10 @@ func (l *Items[K, T]) Len() int {
 	return l.n
 }
 
-// Set adds an item, or puts it in the place of the one that has the key. Of a key that no
+// Set adds an item, or puts it in the place of the one that has the key. resourceVersion is
+// Delta.ResourceVersion; empty saves memory where the object itself says it. Of a key that no
 // map can hold Replace will say [ErrBadKey]. Amortized O(1).
-func (l *Items[K, T]) Set(key K, obj T) {
+func (l *Items[K, T]) Set(key K, obj T, resourceVersion string) {
 	if l.seed == (maphash.Seed{}) {
 		l.seed, l.parts, l.keys = maphash.MakeSeed(), keytable.PartsOf[K](), mapkey.For[K]()
 	}
@@ -70,7 +72,7 @@ func (l *Items[K, T]) Set(key K, obj T) {
 		l.bad = true
 		return
 	}
-	l.push(Item[K, T]{key, obj})
+	l.push(Item[K, T]{key, obj}, resourceVersion)
 	if l.n-l.found == blockLen {
 		l.settle()
 	}
@@ -101,12 +103,10 @@ func (l *Items[K, T]) settle() {
 	for n := first; n < end; n++ {
 		item, hash := l.item(n), hashes[n-first]
 		if before, ok := l.find(hash, item.Key); ok {
-			*l.item(before) = *item
+			l.put(before, n)
 			continue
 		}
-		if n != l.found {
-			*l.item(l.found) = *item
-		}
+		l.put(l.found, n)
 		l.at.Insert(hash, uint32(l.found))
 		l.found++
 	}
@@ -117,7 +117,7 @@ func (l *Items[K, T]) settle() {
 
 // push adds an item to the last chunk. The first one grows with the list; a large list
 // that grew in one piece would be copied over and over.
-func (l *Items[K, T]) push(item Item[K, T]) {
+func (l *Items[K, T]) push(item Item[K, T], version string) {
 	last := l.n >> itemsShift
 	if last == len(l.chunks) {
 		var chunk []Item[K, T]
@@ -127,7 +127,32 @@ func (l *Items[K, T]) push(item Item[K, T]) {
 		l.chunks = append(l.chunks, chunk)
 	}
 	l.chunks[last] = append(l.chunks[last], item)
+	if version != "" && l.versions == nil {
+		l.versions = make([]string, l.n, l.n+1)
+	}
+	if l.versions != nil {
+		l.versions = append(l.versions, version)
+	}
 	l.n++
+}
+
+// put makes item n that of another number too.
+func (l *Items[K, T]) put(other, n int) {
+	if other == n {
+		return
+	}
+	*l.item(other) = *l.item(n)
+	if l.versions != nil {
+		l.versions[other] = l.versions[n]
+	}
+}
+
+// version returns the version of an item.
+func (l *Items[K, T]) version(n int) string {
+	if l.versions == nil {
+		return ""
+	}
+	return l.versions[n]
 }
 
 // Delete takes out the item that has the key, if there is one. The last item takes its
@@ -141,10 +166,9 @@ func (l *Items[K, T]) Delete(key K) {
 		return
 	}
 	last := l.n - 1
-	moved := l.item(last)
 	l.at.Remove(uint32(n))
 	if n != last {
-		*l.item(n) = *moved
+		l.put(n, last)
 		l.at.Move(uint32(last), uint32(n))
 	}
 	l.pop()
@@ -155,6 +179,10 @@ func (l *Items[K, T]) Delete(key K) {
 func (l *Items[K, T]) pop() {
 	l.n--
 	*l.item(l.n) = Item[K, T]{}
+	if l.versions != nil {
+		l.versions[l.n] = ""
+		l.versions = l.versions[:l.n]
+	}
 	chunk := &l.chunks[l.n>>itemsShift]
 	if *chunk = (*chunk)[:l.n&(itemsLen-1)]; len(*chunk) == 0 {
 		l.chunks = l.chunks[:l.n>>itemsShift]

@@ -7,6 +7,15 @@ import (
 	"testing"
 )
 
+// versionOf is the version with which a test sets an item: no list of every second seed has
+// any, and the other lists not for each item.
+func versionOf(seed uint64, step int) string {
+	if seed%2 == 0 || step%5 == 0 {
+		return ""
+	}
+	return fmt.Sprint(step)
+}
+
 // TestItems compares random lists with a dumb version: a slice that is searched.
 func TestItems(t *testing.T) {
 	for seed := range uint64(60) {
@@ -18,7 +27,7 @@ func TestItems(t *testing.T) {
 			at := slices.IndexFunc(want, func(item Item[string, int]) bool { return item.Key == key })
 			switch n := r.IntN(100); {
 			case n < 90:
-				l.Set(key, step)
+				l.Set(key, step, versionOf(seed, step))
 				if at < 0 {
 					want = append(want, Item[string, int]{key, step})
 				} else {
@@ -43,6 +52,11 @@ func TestItems(t *testing.T) {
 		}
 		if got := slices.Concat(l.chunks...); !slices.Equal(got, want) {
 			t.Fatalf("seed %d: got %v, want %v", seed, got, want)
+		}
+		for n, item := range want {
+			if got := l.version(n); got != versionOf(seed, item.Object) {
+				t.Fatalf("seed %d: item %d of step %d has version %q", seed, n, item.Object, got)
+			}
 		}
 		for from := 0; from < l.Len(); from += blockLen {
 			if got := l.block(from); !slices.Equal(got, want[from:min(from+blockLen, len(want))]) {

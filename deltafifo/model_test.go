@@ -85,6 +85,7 @@ func (m *model) moveTo(rv string) {
 }
 
 func (m *model) put(key, time int, d Delta[int], rv string) {
+	d.ResourceVersion = rv
 	m.pending = append(m.pending, put{key: key, time: time, delta: d})
 	m.moveTo(rv)
 }
@@ -93,7 +94,7 @@ func (m *model) delete(key, time, obj int, rv string) {
 	m.moveTo(rv)
 	last := lastOf(m.pending, key)
 	if last != nil && last.delta.FinalStateUnknown {
-		last.delta = Delta[int]{Type: Deleted, Object: obj}
+		last.delta = Delta[int]{Type: Deleted, Object: obj, ResourceVersion: rv}
 	} else if _, ok := m.newest(key); ok {
 		m.put(key, time, Delta[int]{Type: Deleted, Object: obj}, rv)
 	}
@@ -357,8 +358,8 @@ func (s *script) replace() {
 		list.Items = nil
 	}
 	if s.choose.IntN(4) > 0 {
-		list.Unchanged = func() func(known, listed int) bool {
-			return func(known, listed int) bool { return known == listed }
+		list.Unchanged = func() func(key, known, listed int, version string) bool {
+			return func(_, known, listed int, _ string) bool { return known == listed }
 		}
 	}
 	if kept := s.choose.IntN(256); kept%2 == 0 {

@@ -6,12 +6,12 @@ import "context"
 // to; empty leaves it where it was. Like all producing methods it waits while the queue
 // is at its limit, and returns ctx's error, [ErrClosed] or [ErrBadKey] if nothing was put.
 func (f *DeltaFIFO[K, T]) Add(ctx context.Context, key K, obj T, resourceVersion string) error {
-	return f.put(ctx, key, Delta[T]{Type: Added, Object: obj}, resourceVersion)
+	return f.put(ctx, key, Delta[T]{Type: Added, Object: obj, ResourceVersion: resourceVersion})
 }
 
 // Update puts an Updated delta. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Update(ctx context.Context, key K, obj T, resourceVersion string) error {
-	return f.put(ctx, key, Delta[T]{Type: Updated, Object: obj}, resourceVersion)
+	return f.put(ctx, key, Delta[T]{Type: Updated, Object: obj, ResourceVersion: resourceVersion})
 }
 
 // Delete puts a Deleted delta with the object's last state. Nothing but resourceVersion
@@ -25,7 +25,7 @@ func (f *DeltaFIFO[K, T]) Delete(ctx context.Context, key K, obj T, resourceVers
 		return err
 	}
 	defer f.mu.Unlock()
-	d := Delta[T]{Type: Deleted, Object: obj}
+	d := Delta[T]{Type: Deleted, Object: obj, ResourceVersion: resourceVersion}
 	if e := f.pending.find(key); e != nil && e.last().Type == Deleted {
 		if e.last().FinalStateUnknown {
 			*e.last() = d
@@ -60,9 +60,10 @@ type List[K comparable, T any] struct {
 	// Unchanged spares the consumer the items that did not change. It is called once, when
 	// nothing is pending or in flight, so that all there is to be known is in the Known
 	// store. The function that it returns, if any, says which items are as good as what is
-	// known: they get no delta, unless most items did change. Nil has all put. Both run
+	// known: they get no delta, unless most items did change. resourceVersion is what the
+	// item was set with. Nil has all put. Both run
 	// under the queue's lock and must not use the queue.
-	Unchanged func() func(known, listed T) bool
+	Unchanged func() func(key K, known, listed T, resourceVersion string) bool
 }
 
 // Replace puts a Replaced delta for every item of list, save for those that are unchanged,
@@ -86,7 +87,7 @@ func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list List[K, T]) error {
 		f.putItems(list.Items)
 	} else if changed, complete, ok := f.changed(list); ok {
 		for _, n := range changed {
-			f.listed(*list.Items.item(n))
+			f.listed(list.Items, n)
 		}
 		all = complete
 	} else {
@@ -126,7 +127,7 @@ func (f *DeltaFIFO[K, T]) changed(list List[K, T]) (numbers []int, all, ok bool)
 	var block []Item[K, T]
 	compare := func(i int, old T, had bool) bool {
 		if had {
-			if found++; unchanged(old, block[i].Object) {
+			if found++; unchanged(block[i].Key, old, block[i].Object, list.Items.version(from+i)) {
 				return true
 			}
 		}
@@ -165,18 +166,19 @@ func (f *DeltaFIFO[K, T]) putItems(items *Items[K, T]) {
 	f.pending.expand()
 	f.pending.reserve(items.Len())
 	for n := range items.Len() {
-		f.listed(*items.item(n))
+		f.listed(items, n)
 	}
 }
 
-// listed puts the Replaced delta of one item. Called with the lock held.
-func (f *DeltaFIFO[K, T]) listed(item Item[K, T]) {
+// listed puts the Replaced delta of item n. Called with the lock held.
+func (f *DeltaFIFO[K, T]) listed(items *Items[K, T], n int) {
+	item := items.item(n)
 	e := f.pending.find(item.Key)
 	if e == nil {
 		e = f.pending.add(item.Key)
 	}
 	e.list = f.lists
-	f.pending.append(e, Delta[T]{Type: Replaced, Initial: f.lists == 1, Object: item.Object})
+	f.pending.append(e, Delta[T]{Type: Replaced, Initial: f.lists == 1, Object: item.Object, ResourceVersion: items.version(n)})
 }
 
 // deleteMissing puts a Deleted delta for every key that exists and that the current list,
@@ -231,7 +233,7 @@ func (f *DeltaFIFO[K, T]) exists(key K) bool {
 	return ok
 }
 
-func (f *DeltaFIFO[K, T]) put(ctx context.Context, key K, d Delta[T], rv string) error {
+func (f *DeltaFIFO[K, T]) put(ctx context.Context, key K, d Delta[T]) error {
 	if !f.keys.OK(key) {
 		return ErrBadKey
 	}
@@ -240,7 +242,7 @@ func (f *DeltaFIFO[K, T]) put(ctx context.Context, key K, d Delta[T], rv string)
 	}
 	defer f.mu.Unlock()
 	f.pending.push(key, d)
-	f.moved(rv)
+	f.moved(d.ResourceVersion)
 	return nil
 }
 

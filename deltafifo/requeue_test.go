@@ -29,7 +29,7 @@ func TestRequeueOrder(t *testing.T) {
 		t.Errorf("got keys %v", keys)
 	}
 	want := map[int][]Delta[int]{
-		1: {{Type: Added, Object: 10}, {Type: Updated, Object: 11}, {Type: Deleted, Object: 12}},
+		1: {{Type: Added, Object: 10}, {Type: Updated, Object: 11, ResourceVersion: "5"}, {Type: Deleted, Object: 12, ResourceVersion: "8"}},
 		2: {{Type: Added, Object: 20}, {Type: Updated, Object: 21}},
 		3: {{Type: Added, Object: 30}},
 		4: {{Type: Added, Object: 40}},

@@ -25,7 +25,7 @@ func describe(b Batch[int, int]) (lines []string) {
 func listOf(items ...int) List[int, int] {
 	list := List[int, int]{Items: &Items[int, int]{}}
 	for _, obj := range items {
-		list.Items.Set(obj/10, obj)
+		list.Items.Set(obj/10, obj, "")
 	}
 	return list
 }

@@ -108,8 +108,8 @@ func (s *server) list(rv string) (List[int, int], map[int]int) {
 	}
 	list := List[int, int]{Items: ItemsOf(items...), ResourceVersion: rv}
 	if s.rnd.IntN(3) > 0 {
-		list.Unchanged = func() func(known, listed int) bool {
-			return func(known, listed int) bool { return known == listed }
+		list.Unchanged = func() func(key, known, listed int, version string) bool {
+			return func(_, known, listed int, _ string) bool { return known == listed }
 		}
 	}
 	if len(kept) > 0 || s.rnd.IntN(2) == 0 {

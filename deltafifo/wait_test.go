@@ -161,7 +161,7 @@ func TestReplaceIsTakenWhole(t *testing.T) {
 		q := newWaitQueue(2)
 		list := List[int, int]{Items: &Items[int, int]{}}
 		for key := range 10 {
-			list.Items.Set(key, 0)
+			list.Items.Set(key, 0, "")
 		}
 		q.add(t.Context(), 0).Want(t, nil)
 		waittest.Start(func() error { return q.Replace(t.Context(), list) }).Want(t, nil)

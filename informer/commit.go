@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -12,6 +13,7 @@ import (
 // changes is a batch on its way into the store: what to write, and what came of it.
 type changes[K comparable, T any] struct {
 	ops      []store.Op[K, T] // all of a small batch, a part of a large one
+	versions []string         // of the ops' objects, as their events gave them
 	begun    int              // number of ops of the parts before
 	initial  int              // number of deltas of the initial list
 	outcomes []outcome[T]     // of ops that were not simply additions, in order
@@ -56,7 +58,7 @@ func (i *Informer[K, T]) write(c *changes[K, T], batch deltafifo.Batch[K, T]) er
 		return i.store.CommitChunks(rv, n, func(yield func([]store.Op[K, T]) bool) { i.writeParts(c, batch, yield) })
 	}
 	for key, deltas := range batch.All() {
-		c.add(key, deltas)
+		i.addOps(c, key, deltas)
 	}
 	if err := i.store.Commit(rv, c.ops); err != nil {
 		return err
@@ -72,25 +74,29 @@ func (i *Informer[K, T]) writeParts(c *changes[K, T], batch deltafifo.Batch[K, T
 		i.take(c)
 		c.begun += len(c.ops)
 		clear(c.ops)
-		c.ops = c.ops[:0]
+		clear(c.versions)
+		c.ops, c.versions = c.ops[:0], c.versions[:0]
 		return goOn
 	}
 	for key, deltas := range batch.All() {
-		if c.add(key, deltas); len(c.ops) >= largePart && !part() {
+		if i.addOps(c, key, deltas); len(c.ops) >= largePart && !part() {
 			return
 		}
 	}
 	part()
 }
 
-// add adds the ops of a key.
-func (c *changes[K, T]) add(key K, deltas []deltafifo.Delta[T]) {
+// addOps adds the ops of a key to c.
+func (i *Informer[K, T]) addOps(c *changes[K, T], key K, deltas []deltafifo.Delta[T]) {
 	for n := range deltas {
 		d := &deltas[n]
 		if d.Initial {
 			c.initial++
 		}
-		c.ops = append(c.ops, store.Op[K, T]{Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted})
+		c.ops = append(c.ops, store.Op[K, T]{
+			Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted, Keep: i.versions.repeats(key, deltas, n),
+		})
+		c.versions = append(c.versions, d.ResourceVersion)
 	}
 }
 
@@ -99,6 +105,7 @@ func (i *Informer[K, T]) take(c *changes[K, T]) {
 	i.detector.committed(c.ops)
 	for n := range c.ops {
 		op := &c.ops[n]
+		i.versions.committed(op, c.versions[n])
 		if op.Err != nil {
 			c.failed = append(c.failed, &reflector.ObjectError{Key: keyString(op.Key), Err: op.Err})
 		}
@@ -184,7 +191,7 @@ func (i *Informer[K, T]) logEvents(c *changes[K, T], batch deltafifo.Batch[K, T]
 				o, outcomes = &outcomes[0], outcomes[1:]
 			}
 			at++
-			if ev, ok := eventOf(key, &deltas[n], o); ok {
+			if ev, ok := eventOf(i.versions.meta, key, &deltas[n], o); ok {
 				ev.Initial = ev.Initial && begins
 				i.log.Append(ev)
 			} else if o.unchanged && i.unchanged > 0 {
@@ -195,7 +202,7 @@ func (i *Informer[K, T]) logEvents(c *changes[K, T], batch deltafifo.Batch[K, T]
 }
 
 // eventOf returns what the log is told of a delta after its commit, and false for nothing.
-func eventOf[K comparable, T any](key K, d *deltafifo.Delta[T], o *outcome[T]) (Event[K, T], bool) {
+func eventOf[K comparable, T any](meta objmeta.Reader[T], key K, d *deltafifo.Delta[T], o *outcome[T]) (Event[K, T], bool) {
 	ev := Event[K, T]{Key: key, Object: d.Object}
 	deleted := d.Type == deltafifo.Deleted
 	switch {
@@ -207,7 +214,7 @@ func eventOf[K comparable, T any](key K, d *deltafifo.Delta[T], o *outcome[T]) (
 	case deleted:
 		ev.Type, ev.Old = Deleted, o.old
 	case o.had:
-		ev.Type, ev.Old = Updated, o.old
+		ev.Type, ev.Old, ev.Replaced = Updated, o.old, meta.Differ(o.old, d.Object)
 	default:
 		ev.Type, ev.Initial = Added, d.Initial
 	}
@@ -225,6 +232,7 @@ func (c *changes[K, T]) reset() {
 		return
 	}
 	clear(c.ops)
+	clear(c.versions)
 	clear(c.outcomes)
-	*c = changes[K, T]{ops: c.ops[:0], outcomes: c.outcomes[:0]}
+	*c = changes[K, T]{ops: c.ops[:0], versions: c.versions[:0], outcomes: c.outcomes[:0]}
 }

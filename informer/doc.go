@@ -8,7 +8,8 @@
 //
 // For each key it sees add (update)* delete, in the server's order, and the old object of
 // an update is exactly the one it saw last. When it runs for an event, the store is at
-// least as new as the event. A delete carries the last known object and says whether the
+// least as new as the event. An object that was deleted and made anew unseen is one update,
+// flagged Replaced. A delete carries the last known object and says whether the
 // final state is unknown. The objects of the initial list are flagged, and so are those
 // that a late handler is given to begin with: a handler can be added at any time.
 // [HandlerOptions] say what else it wants: a filter, resyncs, or to be left behind when it is

@@ -9,7 +9,8 @@ type EventType uint8
 const (
 	// Added says that the store did not have the object before.
 	Added EventType = iota + 1
-	// Updated says that the store had an older state of the object.
+	// Updated says that the store had an older state of the object, or an older object of the
+	// same key: see Event.Replaced.
 	Updated
 	// Deleted says that the store no longer has the object.
 	Deleted
@@ -48,6 +49,14 @@ type Event[K comparable, T any] struct {
 	// may have changed between Object's state and the deletion. (A tombstone,
 	// DeletedFinalStateUnknown in client-go.)
 	FinalStateUnknown bool
+
+	// Replaced marks an Updated event whose Object is not the one that Old was, as their UIDs
+	// say: Old was deleted and Object made under its key, and the watch missed that, or the
+	// handler coalesces. A handler that keeps something for an object, such as a finalizer's
+	// work or a count by UID, treats it as the deletion of Old, whose final state is unknown,
+	// and the addition of Object. Objects without a UID, such as projections without metadata,
+	// are never flagged.
+	Replaced bool
 
 	// Sync marks an Updated event without a change: Old and Object are the same, and the
 	// handler has seen it. Only handlers that asked for it get such events: by

@@ -10,7 +10,7 @@ import (
 //	for event := range pods.Events(ctx) { … }
 //
 // Ranging over it adds the handler and leaving the loop removes it. The loop's body is to
-// the informer what the callback of a handler is: it gets what one that [Informer.AddHandler]
+// the informer what the callback of a handler is, with the same contract: it gets what one that [Informer.AddHandler]
 // adds at that moment would get, one event after the other, and the informer waits for it,
 // unless the options say otherwise, or ctx is done. The loop ends when ctx is done, and when
 // the informer stops; before Run it waits. It can be used again, and then begins anew. It has

@@ -2,7 +2,9 @@ package informer
 
 // Handler is told of changes. See the package documentation for what it can rely on.
 type Handler[K comparable, T any] interface {
-	// Handle is called for one event at a time, from a goroutine of the handler's own.
+	// Handle is called for one event at a time, from a goroutine of the handler's own. An object
+	// that was deleted and made anew while no watch saw it comes as one Updated event that is
+	// flagged Replaced.
 	Handle(Event[K, T])
 }
 
@@ -13,7 +15,8 @@ type HandlerFunc[K comparable, T any] func(Event[K, T])
 func (f HandlerFunc[K, T]) Handle(ev Event[K, T]) { f(ev) }
 
 // HandlerFuncs is a [Handler] with a function per type of event. A nil function skips
-// its events; at least one must be set.
+// its events; at least one must be set. Updated is also called for another object under the
+// key of the old one: see Event.Replaced.
 type HandlerFuncs[K comparable, T any] struct {
 	Added, Updated, Deleted func(Event[K, T])
 }

@@ -83,6 +83,8 @@ type Informer[K comparable, T any] struct {
 
 	written written[K, T] // by this process, and ahead of the store
 
+	versions versions[K, T] // what the store has of what does not say its version
+
 	// The run that goes on, or the next one before the first, or the last one. Set with mu
 	// held.
 	session atomic.Pointer[session[K, T]]
@@ -125,11 +127,12 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 		logger:    log,
 		synced:    make(chan struct{}),
 		lag:       HandlerLag,
+		versions:  newVersions[K, T](),
 		detector:  newDetector[K, T](opts.Mutations),
 		listeners: map[*listener[K, T]]struct{}{},
 	}
 	var err error
-	i.store, err = store.New(key, store.Options[T]{Indexes: opts.Indexes, Unchanged: unchanged[T](), OnError: opts.OnError})
+	i.store, err = store.New(key, store.Options[T]{Indexes: opts.Indexes, Unchanged: i.versions.sameObject, OnError: opts.OnError})
 	if err != nil {
 		return nil, err
 	}

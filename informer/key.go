@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kinform/kinform/reflector"
-	"github.com/kinform/kinform/store"
 )
 
 var (
@@ -63,15 +61,6 @@ func nameString(name types.NamespacedName) string {
 		return name.Name
 	}
 	return name.String()
-}
-
-// unchanged returns what says that two objects of one key are the same state, nil if T
-// has no metadata. What T is gets decided here once and not for each object.
-func unchanged[T any]() func(old, new T) bool {
-	if _, ok := any(*new(T)).(metav1.Object); !ok {
-		return nil
-	}
-	return func(old, new T) bool { return store.SameVersion(any(old).(metav1.Object), any(new).(metav1.Object)) }
 }
 
 // older reports whether resourceVersion a is older than b; not if they do not compare.

@@ -60,7 +60,7 @@ func TestLargeBatches(t *testing.T) {
 			} else {
 				want[id] = Event[int, state]{Type: Added, Initial: round == 0, Key: id, Object: obj}
 			}
-			items.Set(id, obj)
+			items.Set(id, obj, "")
 		}
 		for id, old := range has {
 			if id < list.from || id >= list.to {
@@ -128,7 +128,7 @@ func TestUnchangedAt(t *testing.T) {
 	version := func(rv string) object {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", ResourceVersion: rv}}
 	}
-	i := &Informer[string, object]{}
+	i := &Informer[string, object]{versions: newVersions[string, object]()}
 	var err error
 	if i.store, err = store.New(func(o object) (string, error) { return o.Name, nil }, store.Options[object]{}); err != nil {
 		t.Fatal(err)
@@ -141,7 +141,8 @@ func TestUnchangedAt(t *testing.T) {
 			t.Errorf("a list at %s is compared with a store at 20: %t", rv, got)
 		}
 	}
-	same := i.unchangedAt("21")
+	at := i.unchangedAt("21")
+	same := func(known, listed object) bool { return at("a", known, listed, "") }
 	if !same(version("7"), version("7")) || same(version("7"), version("8")) {
 		t.Error("versions are not compared")
 	}

@@ -285,9 +285,9 @@ func filter[K comparable, T any](ev *Event[K, T], pass func(T) bool) bool {
 	switch before, after := pass(ev.Old), pass(ev.Object); {
 	case before && after:
 	case after:
-		ev.Type, ev.Old = Added, *new(T)
+		ev.Type, ev.Replaced, ev.Old = Added, false, *new(T)
 	case before:
-		ev.Type, ev.Object = Deleted, ev.Old
+		ev.Type, ev.Replaced, ev.Object = Deleted, false, ev.Old
 	default:
 		return false
 	}

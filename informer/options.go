@@ -11,7 +11,7 @@ type HandlerOptions[T any] struct {
 
 	// Filter selects the objects that the handler is told of. An object that begins to
 	// pass is Added to the handler, one that ceases to is Deleted, with the last state that
-	// passed. Filter must be a pure function of the object: what it says of one that the
+	// passed. An Updated event stays flagged Replaced if both objects pass. Filter must be a pure function of the object: what it says of one that the
 	// handler saw must not change. It runs in the handler's goroutine. Nil passes all.
 	Filter func(obj T) bool
 
@@ -40,7 +40,7 @@ const (
 
 	// LagCoalesce lets the handler fall behind. Once it is able to go on, it is told of
 	// what is different since, once per key, and misses the states between: an object that
-	// was deleted and made anew meanwhile is Updated, one that came and went is not told
+	// was deleted and made anew meanwhile is Updated, flagged Replaced, one that came and went is not told
 	// of. The kind's own rules hold: add (update)* delete, with an update's old object being
 	// the one seen last. A Deleted event so found says that the final state is unknown. A
 	// handler that stands still holds on to two copies of the collection at most, as far as

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/store"
 )
 
@@ -43,7 +44,7 @@ func (l *listener[K, T]) catchUp() bool {
 	l.news.Store(1)
 	now, synced := i.store.Snapshot(), i.hasSynced()
 	i.mu.Unlock()
-	l.rest = missed.news(position, now, !l.synced)
+	l.rest = missed.news(i.versions.meta, position, now, !l.synced)
 	if synced && !l.synced {
 		l.rest = append(l.rest, Event[K, T]{Type: syncedMark})
 	}
@@ -52,7 +53,7 @@ func (l *listener[K, T]) catchUp() bool {
 }
 
 // news returns what leads a handler that is at position of the log to the state now.
-func (o *overrun[K, T]) news(position uint64, now store.Snapshot[K, T], initial bool) (news []Event[K, T]) {
+func (o *overrun[K, T]) news(meta objmeta.Reader[T], position uint64, now store.Snapshot[K, T], initial bool) (news []Event[K, T]) {
 	missed := o.missed[min(int(position-o.from), len(o.missed)):]
 	if slices.ContainsFunc(missed, func(ev Event[K, T]) bool { return ev.Type == initialMark }) {
 		for key, obj := range now.All() {
@@ -67,7 +68,7 @@ func (o *overrun[K, T]) news(position uint64, now store.Snapshot[K, T], initial 
 		case d.had && !d.has:
 			news = append(news, Event[K, T]{Type: Deleted, FinalStateUnknown: true, Key: d.key, Object: d.old, Old: d.old})
 		case d.had && !same(d.old, d.now):
-			news = append(news, Event[K, T]{Type: Updated, Key: d.key, Object: d.now, Old: d.old})
+			news = append(news, Event[K, T]{Type: Updated, Replaced: meta.Differ(d.old, d.now), Key: d.key, Object: d.now, Old: d.old})
 		}
 	}
 	return news

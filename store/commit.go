@@ -14,13 +14,17 @@ type Op[K comparable, T any] struct {
 	Object T
 	Delete bool
 
+	// Keep has the store keep what it has under Key, if anything, as it does where
+	// Options.Unchanged holds: for a caller that knows more of Object than Object says.
+	Keep bool
+
 	// Commit fills in the rest.
 
 	// Old is what was stored under Key before this operation (not before the commit,
 	// where it has several for the key), if Had is true.
 	Old T
 	Had bool
-	// Unchanged says that Options.Unchanged held: Old is still stored, Object is not.
+	// Unchanged says that Keep was set or Options.Unchanged held: Old is still stored, Object is not.
 	Unchanged bool
 	// Err says why the operation was left out: a *KeyError or an *index.PanicError.
 	Err error
@@ -85,7 +89,7 @@ func (s *Store[K, T]) commit(rv string, ops []Op[K, T]) {
 
 // Rewind says that the server has gone back in time, as one that is restored from a backup
 // does: the next Commit or Replace takes its rv though it is older, and stores every
-// object though Options.Unchanged may hold, because resourceVersions of before and after
+// object though Options.Unchanged may hold or Op.Keep be set, because resourceVersions of before and after
 // do not compare. A wait for a resourceVersion that ended before may have to be begun anew.
 func (s *Store[K, T]) Rewind() {
 	s.writeMu.Lock()

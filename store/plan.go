@@ -112,7 +112,7 @@ func (s *Store[K, T]) prepareOne(st *slots.State[T], op *Op[K, T]) {
 	if op.Err = s.checkKey(op); op.Err != nil {
 		return
 	}
-	early := s.unchanged == nil && !op.Delete // see planBlock
+	early := s.unchanged == nil && !op.Delete && !op.Keep // see planBlock
 	if early {
 		s.stageOne(st, op.Object)
 	}
@@ -126,7 +126,7 @@ func (s *Store[K, T]) prepareOne(st *slots.State[T], op *Op[K, T]) {
 		return
 	case op.Delete:
 		p.warmed ^= st.Warm(t.slot)
-	case t.stored && s.isUnchanged(op.Old, op.Object):
+	case t.stored && s.keeps(op):
 		op.Unchanged = true
 		return
 	default:
@@ -200,7 +200,7 @@ func (s *Store[K, T]) planBlock(st *slots.State[T], ops []Op[K, T]) (done bool) 
 		}
 	}()
 	s.checkKeys(ops)
-	if s.unchanged != nil {
+	if s.unchanged != nil || slices.ContainsFunc(ops, func(op Op[K, T]) bool { return op.Keep }) {
 		s.lookUp(st, ops)
 		s.compare(ops)
 		s.stage(st, ops)
@@ -255,6 +255,11 @@ const (
 	keyFunction       = "key function"
 	unchangedFunction = "Options.Unchanged"
 )
+
+// keeps reports whether what is stored is as good as op's object.
+func (s *Store[K, T]) keeps(op *Op[K, T]) bool {
+	return op.Keep && !s.rewound || s.isUnchanged(op.Old, op.Object)
+}
 
 // isUnchanged asks Options.Unchanged.
 func (s *Store[K, T]) isUnchanged(old, new T) bool {
@@ -383,7 +388,7 @@ func (s *Store[K, T]) compare(ops []Op[K, T]) {
 		if w.done || op.Delete || !op.Had {
 			continue
 		}
-		if p.at = i; s.isUnchanged(op.Old, op.Object) {
+		if p.at = i; s.keeps(op) {
 			op.Unchanged, w.done = true, true
 		}
 	}

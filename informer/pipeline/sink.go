@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -18,7 +19,9 @@ type Sink[K comparable, T any] struct {
 	key  func(T) (K, error)
 	bad  func(*reflector.ObjectError)
 
-	unchanged func(resourceVersion string) func(known, listed T) bool // may be nil
+	meta objmeta.Reader[T]
+
+	unchanged func(resourceVersion string) func(key K, known, listed T, version string) bool // may be nil
 
 	// The list in progress.
 	items   *deltafifo.Items[K, T] // nil for none
@@ -28,8 +31,8 @@ type Sink[K comparable, T any] struct {
 // NewSink returns a sink for fifo. key gives an object's key and must not panic; bad hears
 // of the objects that it gives none, without their Resource. unchanged is, for a list at a
 // resourceVersion, what deltafifo.List.Unchanged is, or nil. Nothing else may be nil.
-func NewSink[K comparable, T any](fifo *deltafifo.DeltaFIFO[K, T], key func(T) (K, error), bad func(*reflector.ObjectError), unchanged func(resourceVersion string) func(known, listed T) bool) *Sink[K, T] {
-	return &Sink[K, T]{fifo: fifo, key: key, bad: bad, unchanged: unchanged}
+func NewSink[K comparable, T any](fifo *deltafifo.DeltaFIFO[K, T], key func(T) (K, error), bad func(*reflector.ObjectError), unchanged func(resourceVersion string) func(key K, known, listed T, version string) bool) *Sink[K, T] {
+	return &Sink[K, T]{fifo: fifo, key: key, bad: bad, meta: objmeta.Of[T](), unchanged: unchanged}
 }
 
 // Listed implements reflector.Sink. A streaming list can have events other than Added.
@@ -44,8 +47,10 @@ func (s *Sink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
 	}
 	if ev.Type == reflector.Deleted {
 		s.items.Delete(key)
+	} else if s.meta.Version(ev.Object) != "" {
+		s.items.Set(key, ev.Object, "")
 	} else {
-		s.items.Set(key, ev.Object)
+		s.items.Set(key, ev.Object, ev.ResourceVersion)
 	}
 	return ctx.Err()
 }
@@ -62,7 +67,7 @@ func (s *Sink[K, T]) Replace(ctx context.Context, resourceVersion string) error 
 		Keep:            keeper[K, T](s.skipped),
 	}
 	if s.unchanged != nil {
-		list.Unchanged = func() func(known, listed T) bool { return s.unchanged(resourceVersion) }
+		list.Unchanged = func() func(K, T, T, string) bool { return s.unchanged(resourceVersion) }
 	}
 	return s.fifo.Replace(ctx, list)
 }

@@ -1,0 +1,126 @@
+package informer
+
+import (
+	"hash/maphash"
+	"strconv"
+
+	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/internal/objmeta"
+	"github.com/kinform/kinform/store"
+)
+
+// versions decides what a relist found unchanged: an object that says its resourceVersion by
+// that and its UID, and one that does not, such as a projection, by the resourceVersion of the
+// event that brought it. The latter are noted here: 16 bytes per object in a map that is a
+// third empty, nothing for objects that say it themselves.
+//
+// A version is one state of one object of a collection. So a hash stands for the key: if two
+// keys have one, an object counts as changed that is not, never the other way round.
+//
+// The committing goroutine writes it. The reflector's reads it while nothing is pending or in
+// flight, which the FIFO's lock orders.
+type versions[K comparable, T any] struct {
+	meta objmeta.Reader[T] // set by New
+	seed maphash.Seed      // set by New
+
+	noted map[uint64]uint64 // by hash of the key: of objects in the store
+	most  int               // that noted had since it was made
+}
+
+func newVersions[K comparable, T any]() versions[K, T] {
+	return versions[K, T]{meta: objmeta.Of[T](), seed: maphash.MakeSeed()}
+}
+
+// sameObject is store.Options.Unchanged, for objects that say their versions.
+func (v *versions[K, T]) sameObject(known, listed T) bool {
+	rv := v.meta.Version(listed)
+	return rv != "" && rv == v.meta.Version(known) && v.meta.UID(known) == v.meta.UID(listed)
+}
+
+// same reports whether an object that an event brought at version rv is as known, which the
+// store has under key.
+func (v *versions[K, T]) same(key K, known, listed T, rv string) bool {
+	return v.sameObject(known, listed) || v.meta.Version(listed) == "" && v.has(key, rv)
+}
+
+// repeats reports whether delta n of a key brings the state that the delta before it did, or,
+// if it is the first, that the store has, as far as objects do not say it themselves.
+func (v *versions[K, T]) repeats(key K, deltas []deltafifo.Delta[T], n int) bool {
+	d := &deltas[n]
+	if d.ResourceVersion == "" || d.Type == deltafifo.Deleted || v.meta.Version(d.Object) != "" {
+		return false
+	}
+	if n == 0 {
+		return v.has(key, d.ResourceVersion)
+	}
+	before := &deltas[n-1]
+	return before.Type != deltafifo.Deleted && before.ResourceVersion == d.ResourceVersion
+}
+
+// has reports whether rv is noted for key.
+func (v *versions[K, T]) has(key K, rv string) bool {
+	if len(v.noted) == 0 {
+		return false
+	}
+	number, ok := v.noted[maphash.Comparable(v.seed, key)]
+	return ok && number == parse(rv)
+}
+
+// committed notes what became of an op whose event was at version rv.
+func (v *versions[K, T]) committed(op *store.Op[K, T], rv string) {
+	if op.Err != nil || op.Unchanged {
+		return // the store has what it had
+	}
+	number := parse(rv)
+	if op.Delete || number == 0 || v.meta.Version(op.Object) != "" {
+		v.forget(op.Key)
+		return
+	}
+	if v.noted == nil {
+		v.noted = map[uint64]uint64{}
+	}
+	v.noted[maphash.Comparable(v.seed, op.Key)] = number
+	v.most = max(v.most, len(v.noted))
+}
+
+// forget takes off what is noted for key. A map never shrinks, so that another takes its place
+// when little is left. Amortized O(1).
+func (v *versions[K, T]) forget(key K) {
+	if len(v.noted) == 0 {
+		return
+	}
+	delete(v.noted, maphash.Comparable(v.seed, key))
+	if len(v.noted) > v.most/4 {
+		return
+	}
+	smaller := make(map[uint64]uint64, len(v.noted))
+	for hash, number := range v.noted {
+		smaller[hash] = number
+	}
+	v.noted, v.most = smaller, len(smaller)
+}
+
+// parse returns the number that a version is, 0 if it is none. What is no number is not
+// compared: the object counts as changed.
+func parse(rv string) uint64 {
+	number, err := strconv.ParseUint(rv, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return number
+}
+
+// unchangedAt returns what tells the objects of a list that are as they are in the store,
+// so that there is nothing to be done about them. It returns nil if there is: for a handler
+// that wants to hear of them, and when the server went back in time, so that versions of
+// before and after do not compare. The FIFO calls it when all that came before the list is
+// in the store.
+func (i *Informer[K, T]) unchangedAt(resourceVersion string) func(key K, known, listed T, rv string) bool {
+	i.mu.Lock()
+	wanted := i.unchanged > 0
+	i.mu.Unlock()
+	if wanted || older(resourceVersion, i.store.ResourceVersion()) {
+		return nil
+	}
+	return i.versions.same
+}

@@ -1,0 +1,61 @@
+// Package objmeta reads the metadata of objects of any type, where they have it.
+package objmeta
+
+import (
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Reader reads the metadata of a T. What the metadata is gets decided for each object, since
+// T may be an interface.
+type Reader[T any] struct {
+	some bool // a T can have metadata
+}
+
+// Of returns the reader of T.
+func Of[T any]() Reader[T] {
+	t := reflect.TypeFor[T]()
+	return Reader[T]{some: t.Kind() == reflect.Interface || t.Implements(reflect.TypeFor[metav1.Object]())}
+}
+
+// Version returns obj's resourceVersion: empty if it has none or no metadata, or if its
+// methods panic, as a nil pointer's do. Cost: no allocation if T is a pointer, an interface
+// or without metadata.
+func (r Reader[T]) Version(obj T) (version string) {
+	if !r.some {
+		return ""
+	}
+	defer func() {
+		if recover() != nil {
+			version = ""
+		}
+	}()
+	if object, ok := any(obj).(metav1.Object); ok {
+		version = object.GetResourceVersion()
+	}
+	return version
+}
+
+// UID returns obj's UID, in the way of Version.
+func (r Reader[T]) UID(obj T) (uid types.UID) {
+	if !r.some {
+		return ""
+	}
+	defer func() {
+		if recover() != nil {
+			uid = ""
+		}
+	}()
+	if object, ok := any(obj).(metav1.Object); ok {
+		uid = object.GetUID()
+	}
+	return uid
+}
+
+// Differ reports whether two objects of one key are known to be two, as their UIDs say.
+func (r Reader[T]) Differ(a, b T) bool {
+	before, after := r.UID(a), r.UID(b)
+	return before != after && before != "" && after != ""
+}
