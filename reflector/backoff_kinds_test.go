@@ -15,9 +15,10 @@ func TestRetryAfterIsSpread(t *testing.T) {
 	}
 }
 
-// The waits of each kind of failure grow, and afresh begins all of them anew.
+// The waits of each kind of failure grow, and afresh begins all of them anew. Those for a server
+// that is away are an outage's.
 func TestAfreshBeginsAllAnew(t *testing.T) {
-	for _, p := range []pause{pauseBusy, pauseRuled, pauseAway} {
+	for _, p := range []pause{pauseBusy, pauseRuled} {
 		w := newWaits(Backoff{Jitter: -1})
 		first, second := w.after(noon, p, 0), w.after(noon, p, 0)
 		if second <= first {
