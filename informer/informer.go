@@ -132,7 +132,7 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 		listeners: map[*listener[K, T]]struct{}{},
 	}
 	var err error
-	i.store, err = store.New(key, store.Options[T]{Indexes: opts.Indexes, Unchanged: i.versions.sameObject, OnError: opts.OnError})
+	i.store, err = store.New(key, store.Options[T]{Indexes: opts.Indexes, Unchanged: i.versions.unchanged(), OnError: opts.OnError})
 	if err != nil {
 		return nil, err
 	}

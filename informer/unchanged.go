@@ -4,6 +4,8 @@ import (
 	"hash/maphash"
 	"strconv"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/store"
@@ -31,16 +33,30 @@ func newVersions[K comparable, T any]() versions[K, T] {
 	return versions[K, T]{meta: objmeta.Of[T](), seed: maphash.MakeSeed()}
 }
 
-// sameObject is store.Options.Unchanged, for objects that say their versions.
-func (v *versions[K, T]) sameObject(known, listed T) bool {
-	rv := v.meta.Version(listed)
-	return rv != "" && rv == v.meta.Version(known) && v.meta.UID(known) == v.meta.UID(listed)
+// unchanged returns store.Options.Unchanged, nil if no T says its version.
+func (v *versions[K, T]) unchanged() func(known, listed T) bool {
+	if !v.meta.Some() {
+		return nil
+	}
+	return sameObject[T]
+}
+
+// sameObject reports whether two objects of a key say that they are the same state. It panics
+// where their methods do: the store makes an error of that.
+func sameObject[T any](known, listed T) bool {
+	before, _ := any(known).(metav1.Object)
+	after, _ := any(listed).(metav1.Object)
+	return before != nil && after != nil && store.SameVersion(before, after)
 }
 
 // same reports whether an object that an event brought at version rv is as known, which the
-// store has under key.
+// store has under key. It is false where metadata cannot be read, so that the commit will say
+// what is wrong with the object.
 func (v *versions[K, T]) same(key K, known, listed T, rv string) bool {
-	return v.sameObject(known, listed) || v.meta.Version(listed) == "" && v.has(key, rv)
+	if version := v.meta.Version(listed); version != "" {
+		return version == v.meta.Version(known) && v.meta.UID(known) == v.meta.UID(listed)
+	}
+	return v.has(key, rv)
 }
 
 // repeats reports whether delta n of a key brings the state that the delta before it did, or,

@@ -200,7 +200,7 @@ func (s *Store[K, T]) planBlock(st *slots.State[T], ops []Op[K, T]) (done bool) 
 		}
 	}()
 	s.checkKeys(ops)
-	if s.unchanged != nil || slices.ContainsFunc(ops, func(op Op[K, T]) bool { return op.Keep }) {
+	if s.unchanged != nil || p.keeps(ops) {
 		s.lookUp(st, ops)
 		s.compare(ops)
 		s.stage(st, ops)
@@ -255,6 +255,11 @@ const (
 	keyFunction       = "key function"
 	unchangedFunction = "Options.Unchanged"
 )
+
+// keeps reports whether an operation of the block is to keep what is stored.
+func (p *plan[K, T]) keeps(ops []Op[K, T]) bool {
+	return slices.ContainsFunc(p.work, func(w step) bool { return ops[w.op].Keep })
+}
 
 // keeps reports whether what is stored is as good as op's object.
 func (s *Store[K, T]) keeps(op *Op[K, T]) bool {

@@ -20,6 +20,9 @@ func Of[T any]() Reader[T] {
 	return Reader[T]{some: t.Kind() == reflect.Interface || t.Implements(reflect.TypeFor[metav1.Object]())}
 }
 
+// Some reports whether a T can have metadata.
+func (r Reader[T]) Some() bool { return r.some }
+
 // Version returns obj's resourceVersion: empty if it has none or no metadata, or if its
 // methods panic, as a nil pointer's do. Cost: no allocation if T is a pointer, an interface
 // or without metadata.
