@@ -197,7 +197,7 @@ func TestAgreesWithApimachinery(t *testing.T) {
 	scheme.AddKnownTypeWithName(gvk, &sample{})
 	inJSON := kjson.NewSerializerWithOptions(kjson.DefaultMetaFactory, scheme, scheme, kjson.SerializerOptions{})
 	inCBOR := cbor.NewSerializer(scheme, scheme)
-	for n := range 300 {
+	for n := range 50 {
 		s := d.sample()
 		text, err := json.Marshal(s)
 		if err != nil {
@@ -251,7 +251,7 @@ func TestMetadataAgreesInEveryEncoding(t *testing.T) {
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	for n := range 300 {
+	for n := range 50 {
 		m := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"}, ObjectMeta: d.meta()}
 		all := &metav1.PartialObjectMetadataList{Items: []metav1.PartialObjectMetadata{*m}}
 		all.APIVersion, all.Kind = "meta.k8s.io/v1", "PartialObjectMetadataList"
