@@ -2,6 +2,8 @@ package informer_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -177,4 +179,53 @@ func TestCoalescingHandlerEnds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReplacedOnTheWay: an object that was deleted and made anew is one update, flagged
+// Replaced, for a handler that coalesced, and as far as both objects pass its filter.
+func TestReplacedOnTheWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
+		informer.SetLag(inf, 2)
+		goOn := make(chan struct{})
+		var seen []string
+		handle := func(ev informer.Event[key, *widget]) {
+			<-goOn
+			what := ev.Type.String() + " " + ev.Key.Name
+			if ev.Replaced {
+				what += " replaced"
+			}
+			seen = append(seen, what)
+		}
+		must1(inf.AddHandler(checked(t, inf, handle), handlerOptions{Lag: informer.LagCoalesce, Filter: onNode(t, "n")}))(t)
+		defer run(t, inf)()
+		nodes := map[string][2]string{"both": {"n", "n"}, "before": {"n", "m"}, "after": {"m", "n"}, "none": {"m", "m"}}
+		each := func(do func(name string, nodes [2]string)) {
+			for _, name := range slices.Sorted(maps.Keys(nodes)) {
+				do(name, nodes[name])
+				synctest.Wait()
+			}
+		}
+		must1(fake.Create(server, newWidget("a", "first", "n")))(t)
+		synctest.Wait()
+		each(func(name string, nodes [2]string) { must1(fake.Create(server, newWidget("a", name, nodes[0])))(t) })
+		goOn <- struct{}{} // the first
+		for range 2 {
+			goOn <- struct{}{} // those that pass
+		}
+		must1(fake.Create(server, newWidget("a", "second", "n")))(t)
+		synctest.Wait()
+		each(func(name string, nodes [2]string) {
+			must1(fake.Delete[*widget](server, key{Namespace: "a", Name: name}))(t)
+			must1(fake.Create(server, newWidget("a", name, nodes[1])))(t)
+		})
+		close(goOn)
+		synctest.Wait()
+		slices.Sort(seen)
+		want := []string{"Added after", "Added before", "Added both", "Added first", "Added second", "Deleted before", "Updated both replaced"}
+		if !slices.Equal(seen, want) {
+			t.Errorf("saw %q, want %q", seen, want)
+		}
+	})
 }
