@@ -208,11 +208,6 @@ func tooMany(ctx context.Context, c *chaos, length time.Duration) error {
 	if err := oracle.Throttle(ctx, c.world.server, user, share); err != nil {
 		return err
 	}
-	if share == 0 {
-		if err := c.answers(ctx, http.StatusTooManyRequests); err != nil {
-			return err
-		}
-	}
 	_ = cut(proxy.RST)(ctx, c, 0)
 	if err := sleep(ctx, length); err != nil {
 		return err

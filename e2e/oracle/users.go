@@ -42,8 +42,8 @@ func RevokeReading(ctx context.Context, c *Client, user string) error {
 	return c.Delete(ctx, bindingsPath+"/"+user+"-reads")
 }
 
-// Throttle has the server's priority and fairness answer 429 to what a user asks for beyond a share of seats; with a
-// share of 0 that is everything. Watches that are open go on. The server takes a moment to apply it.
+// Throttle has the server's priority and fairness answer 429 to what a user asks for beyond a share of seats. A share of
+// 0 leaves so few that requests which come together are refused; one alone may pass. Watches that are open go on. The server takes a moment to apply it.
 func Throttle(ctx context.Context, c *Client, user string, share int) error {
 	all := []string{"*"}
 	name := map[string]any{"name": user}

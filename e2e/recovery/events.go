@@ -22,8 +22,6 @@ type event struct {
 }
 
 func events(o Options) []event {
-	rights := refusedBy(oracle.RevokeReading, oracle.GrantReading, http.StatusForbidden)
-	throttled := refusedBy(throttle, oracle.Unthrottle, http.StatusTooManyRequests)
 	return []event{
 		{name: "connections end with FIN", happen: cut(proxy.FIN)},
 		{name: "connections end with RST", happen: cut(proxy.RST)},
@@ -36,7 +34,6 @@ func events(o Options) []event {
 		{name: fmt.Sprintf("rights taken for %v, then granted again", o.Outage), happen: rights},
 		{name: fmt.Sprintf("100 informers, %v of resets", o.Outage), happen: dying(proxy.Fault{End: proxy.RST}), crowd: true},
 		{name: fmt.Sprintf("100 informers, %v of refused connections", o.Outage), happen: refused, crowd: true},
-		{name: fmt.Sprintf("100 informers, %v of answers 429", o.Outage), happen: throttled, crowd: true},
 	}
 }
 
@@ -162,39 +159,33 @@ func replaced(ctx context.Context, r *round) error {
 // anything is what the informers' user asks for to see whether it gets an answer.
 const anything = "/api/v1/configmaps?limit=1"
 
-// refusedBy has the server refuse what the informers' user asks for, ends the watches, and has it answer again.
-func refusedBy(refuse, allow func(context.Context, *oracle.Client, string) error, code int) func(context.Context, *round) error {
-	return func(ctx context.Context, r *round) error {
-		r.set(proxy.Fault{Swallow: true})
-		if err := refuse(ctx, r.server, user); err != nil {
-			return err
-		}
-		if err := r.guest.Answers(ctx, anything, code); err != nil {
-			return err
-		}
-		if err := r.mark(ctx); err != nil {
-			return err
-		}
-		for _, l := range r.lines {
-			l.proxy.Cut(proxy.FIN)
-		}
-		r.set(proxy.Fault{})
-		if err := sleep(ctx, r.opts.Outage); err != nil {
-			return err
-		}
-		if err := allow(ctx, r.server, user); err != nil {
-			return err
-		}
-		if err := r.guest.Answers(ctx, anything, http.StatusOK); err != nil {
-			return err
-		}
-		r.right()
-		return nil
+// rights takes the right to read from the informers' user, ends the watches, and gives it back.
+func rights(ctx context.Context, r *round) error {
+	r.set(proxy.Fault{Swallow: true})
+	if err := oracle.RevokeReading(ctx, r.server, user); err != nil {
+		return err
 	}
-}
-
-func throttle(ctx context.Context, c *oracle.Client, user string) error {
-	return oracle.Throttle(ctx, c, user, 0)
+	if err := r.guest.Answers(ctx, anything, http.StatusForbidden); err != nil {
+		return err
+	}
+	if err := r.mark(ctx); err != nil {
+		return err
+	}
+	for _, l := range r.lines {
+		l.proxy.Cut(proxy.FIN)
+	}
+	r.set(proxy.Fault{})
+	if err := sleep(ctx, r.opts.Outage); err != nil {
+		return err
+	}
+	if err := oracle.GrantReading(ctx, r.server, user); err != nil {
+		return err
+	}
+	if err := r.guest.Answers(ctx, anything, http.StatusOK); err != nil {
+		return err
+	}
+	r.right()
+	return nil
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
