@@ -169,9 +169,6 @@ func (l *live[T, V]) Truncate(n int) {
 	}
 }
 
-// Expect says that there may soon be n slots.
-func (l *live[T, V]) Expect(n int) { l.lists.Expect(n) }
-
 // Warm reads what Drop will read of slot.
 func (l *live[T, V]) Warm(slot uint32) uint32 { return l.lists.Warm(slot) }
 

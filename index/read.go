@@ -18,13 +18,8 @@ type Reader[T any] interface {
 	Indexer() *Indexer[T]
 }
 
-const (
-	// copyLimit is the longest posting that is copied under the read lock. A longer one
-	// is frozen, which costs the next write to it and to the objects a copy.
-	copyLimit = 1024
-	// iterBatch is the longest posting that is iterated from a copy on the stack.
-	iterBatch = 128
-)
+// iterBatch is the longest posting that is iterated from a copy on the stack.
+const iterBatch = 128
 
 // Check returns ErrUnknownIndex, with the name, unless from holds this very index: the
 // same *Index, not just one of the same name. The other reads of an index that a store
@@ -58,12 +53,12 @@ func (x *Index[T, V]) Append(dst []T, from Reader[T], value V) []T {
 		x.report(s)
 		return dst
 	}
-	return appendSlots(dst, s, st, l.lists.Find(want), func() []uint32 { return l.lists.Freeze(want) })
+	return l.append(dst, s, st, want)
 }
 
-// appendSlots appends the objects in ids, and ends the read of s.
-func appendSlots[T any](dst []T, s *slots.Slots[T], st *slots.State[T], ids []uint32, freeze func() []uint32) []T {
-	if len(ids) <= copyLimit {
+// append appends the objects that have want to dst, and ends the read of s.
+func (l *live[T, V]) append(dst []T, s *slots.Slots[T], st *slots.State[T], want posting.Value[V]) []T {
+	if ids, ok := l.lists.Find(want); ok {
 		dst = slices.Grow(dst, len(ids))
 		for _, id := range ids {
 			dst = append(dst, st.At(id))
@@ -71,10 +66,10 @@ func appendSlots[T any](dst []T, s *slots.Slots[T], st *slots.State[T], ids []ui
 		s.Done()
 		return dst
 	}
-	ids, view := freeze(), st.View()
+	ids, view := l.lists.Freeze(want), st.View()
 	s.Done()
-	dst = slices.Grow(dst, len(ids))
-	for _, id := range ids {
+	dst = slices.Grow(dst, ids.Len())
+	for id := range ids.All {
 		dst = append(dst, view.At(id))
 	}
 	return dst
@@ -96,7 +91,7 @@ func (x *Index[T, V]) each(from Reader[T], value V, yield func(T) bool) {
 		x.report(s)
 		return
 	}
-	if ids := l.lists.Find(want); len(ids) <= iterBatch {
+	if ids, ok := l.lists.Find(want); ok && len(ids) <= iterBatch {
 		var batch [iterBatch]T
 		for i, id := range ids {
 			batch[i] = st.At(id)
@@ -112,7 +107,7 @@ func (x *Index[T, V]) each(from Reader[T], value V, yield func(T) bool) {
 	}
 	ids, view := l.lists.Freeze(want), st.View()
 	s.Done()
-	for _, id := range ids {
+	for id := range ids.All {
 		if !yield(view.At(id)) {
 			return
 		}
@@ -129,14 +124,15 @@ func (x *Index[T, V]) Count(from Reader[T], value V) int {
 		x.report(s)
 		return 0
 	}
-	n := len(l.lists.Find(want))
+	n := l.lists.Count(want)
 	s.Done()
 	return n
 }
 
 // Values iterates over the values that at least one object has, each once, in no order,
-// as they are when the loop begins. The sequence can be used again. Cost: one allocation,
-// and a read lock for the time of copying the values.
+// as they are when the loop begins: the loop's body may write to the store. The sequence can
+// be used again, and then shows the state of then. Cost: no allocation; the next write that
+// adds or takes away a value copies a few KB.
 func (x *Index[T, V]) Values(from Reader[T]) iter.Seq[V] {
 	return func(yield func(V) bool) {
 		s := from.Indexer().s
@@ -147,9 +143,9 @@ func (x *Index[T, V]) Values(from Reader[T]) iter.Seq[V] {
 			x.report(s)
 			return
 		}
-		values := l.lists.AppendValues(make([]V, 0, l.lists.Len()))
+		values := l.lists.Values()
 		s.Done()
-		for _, v := range values {
+		for _, v := range values.All {
 			if !yield(v) {
 				return
 			}
@@ -184,15 +180,18 @@ func (x *Index[T, V]) sharing(s *slots.Slots[T], obj T) (objs []T, err error) {
 		return nil, x.unknown()
 	}
 	if len(wanted) == 1 {
-		return appendSlots(nil, s, st, l.lists.Find(wanted[0]), func() []uint32 { return l.lists.Freeze(wanted[0]) }), nil
+		return l.append(nil, s, st, wanted[0]), nil
 	}
-	frozen := make([][]uint32, len(wanted))
+	frozen := make([]posting.IDs, len(wanted))
 	for i, v := range wanted {
 		frozen[i] = l.lists.Freeze(v)
 	}
 	view := st.View()
 	s.Done()
-	ids := slices.Concat(frozen...)
+	var ids []uint32
+	for _, one := range frozen {
+		ids = one.AppendTo(ids)
+	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	objs = make([]T, len(ids))

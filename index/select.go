@@ -43,7 +43,7 @@ func Select[T metav1.Object](from Reader[T], namespace string, selector labels.S
 	}
 	out := make([]T, 0, best.n)
 	for _, ids := range best.ids {
-		for _, id := range ids {
+		for id := range ids.All {
 			if obj := view.At(id); match(obj) {
 				out = append(out, obj)
 			}
@@ -77,10 +77,10 @@ func labelsWanted(reqs labels.Requirements) [][]Label {
 type choice struct {
 	found bool
 	n     int
-	ids   [][]uint32
+	ids   []posting.IDs
 }
 
-func (c *choice) offer(n int, freeze func() [][]uint32) {
+func (c *choice) offer(n int, freeze func() []posting.IDs) {
 	if !c.found || n < c.n {
 		*c = choice{found: true, n: n, ids: freeze()}
 	}
@@ -92,7 +92,7 @@ func candidates[T any](st *slots.State[T], namespace string, wanted [][]Label) (
 		case *live[T, string]:
 			if l.def.role.namespace && namespace != "" {
 				v := posting.Value[string]{V: namespace, Hash: l.def.hash(namespace)}
-				best.offer(len(l.lists.Find(v)), func() [][]uint32 { return [][]uint32{l.lists.Freeze(v)} })
+				best.offer(l.lists.Count(v), func() []posting.IDs { return []posting.IDs{l.lists.Freeze(v)} })
 			}
 		case *live[T, Label]:
 			if l.def.role.labels {
@@ -112,9 +112,9 @@ func offerLabels[T any](l *live[T, Label], best *choice, wanted [][]Label) {
 		values := make([]posting.Value[Label], len(one))
 		for i, label := range one {
 			values[i] = posting.Value[Label]{V: label, Hash: l.def.hash(label)}
-			n += len(l.lists.Find(values[i]))
+			n += l.lists.Count(values[i])
 		}
-		best.offer(n, func() (ids [][]uint32) {
+		best.offer(n, func() (ids []posting.IDs) {
 			for _, v := range values {
 				ids = append(ids, l.lists.Freeze(v))
 			}

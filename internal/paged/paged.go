@@ -5,7 +5,7 @@
 package paged
 
 const (
-	shift   = 9
+	shift   = 8
 	pageLen = 1 << shift
 )
 
@@ -32,6 +32,12 @@ func (a *Array[E]) Room() int {
 
 // At returns element i, which must be below Len.
 func (a *Array[E]) At(i uint32) *E { return &a.pages[i>>shift][i&(pageLen-1)] }
+
+// One returns element i, which must be below Len, as a slice of one.
+func (a *Array[E]) One(i uint32) []E {
+	page, at := a.pages[i>>shift], i&(pageLen-1)
+	return page[at : at+1 : at+1]
+}
 
 // Lengthen makes the length at least n; the new elements are zero. Cost: a page for each
 // page that is new, or the copy of a shorter one.
@@ -83,7 +89,7 @@ func (a *Array[E]) Truncate(n int) {
 	last := a.pages[keep-1]
 	clear(last[n-(keep-1)<<shift : min(a.n-(keep-1)<<shift, len(last))])
 	a.n = n
-	if keep == 1 && len(last) > 64 && n < len(last)/4 {
+	if keep == 1 && len(last) > 64 && n <= len(last)/2 {
 		a.refit(n + n/4)
 	}
 }

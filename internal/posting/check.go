@@ -5,44 +5,57 @@ import "fmt"
 // Check verifies every invariant and returns the first breach. slots is the number of
 // slots. Cost: O(slots + values).
 func (l *Lists[V]) Check(slots int) error {
-	if len(l.refs) > slots {
-		return fmt.Errorf("back-references for %d slots, but only %d exist", len(l.refs), slots)
+	if l.refs.Len() > slots {
+		return fmt.Errorf("back-references for %d slots, but only %d exist", l.refs.Len(), slots)
 	}
-	total := 0
-	last := make([]uint32, len(l.posts)+1) // by posting: the last slot that referred to it, +1
-	for slot := range l.refs {
-		refs := l.refsOf(uint32(slot))
+	if l.posts.Len() > l.values.Len() {
+		return fmt.Errorf("%d postings for %d values", l.posts.Len(), l.values.Len())
+	}
+	total, lists := 0, 0
+	last := make([]uint32, l.values.Len()+1) // by posting: the last slot that referred to it, +1
+	for slot := range uint32(l.refs.Len()) {
+		if l.refs.At(slot).post == several {
+			lists++
+		}
+		refs := l.refsOf(slot)
 		total += len(refs)
 		for _, r := range refs {
-			if int(r.post) > len(l.posts) || int(r.pos) >= len(l.posts[r.post-1].ids) {
+			if int(r.post) > l.posts.Len() || int(r.pos) >= l.posts.At(r.post-1).len() {
 				return fmt.Errorf("slot %d refers to posting %d at %d, which does not exist", slot, r.post, r.pos)
 			}
-			if got := l.posts[r.post-1].ids[r.pos]; got != uint32(slot) {
+			if got := l.posts.At(r.post - 1).at(r.pos); got != slot {
 				return fmt.Errorf("slot %d refers to posting %d at %d, where slot %d stands", slot, r.post, r.pos, got)
 			}
-			if last[r.post] == uint32(slot)+1 {
+			if last[r.post] == slot+1 {
 				return fmt.Errorf("slot %d refers to posting %d twice", slot, r.post)
 			}
-			last[r.post] = uint32(slot) + 1
+			last[r.post] = slot + 1
 		}
 	}
+	if n := l.numbers.Live(); lists != n {
+		return fmt.Errorf("%d slots with several values, %d counted", lists, n)
+	}
 	live := 0
-	for i := range l.posts {
-		p := &l.posts[i]
-		total -= len(p.ids)
-		if len(p.ids) == 0 {
+	for i := range uint32(l.posts.Len()) {
+		n := l.posts.At(i).len()
+		total -= n
+		if l.values.Used(i) != (n > 0) {
+			return fmt.Errorf("posting %d of %d slots, in use %v", i+1, n, l.values.Used(i))
+		}
+		if n == 0 {
 			continue
 		}
 		live++
-		if got := l.find(Value[V]{p.value, l.table.HashOf(uint32(i))}); got != uint32(i)+1 {
-			return fmt.Errorf("value %v is posting %d, but its table finds %d", p.value, i+1, got)
+		value := l.values.At(i)
+		if got := l.find(Value[V]{value, l.table.HashOf(i)}); got != i+1 {
+			return fmt.Errorf("value %v is posting %d, but its table finds %d", value, i+1, got)
 		}
 	}
 	if total != 0 {
 		return fmt.Errorf("%d more back-references than entries in postings", total)
 	}
-	if live != l.table.Len() || live+len(l.free) != len(l.posts) {
-		return fmt.Errorf("%d postings: %d in use, %d free, %d in the table", len(l.posts), live, len(l.free), l.table.Len())
+	if live != l.table.Len() || live != l.values.Live() {
+		return fmt.Errorf("%d postings in use, %d in the table, %d values", live, l.table.Len(), l.values.Live())
 	}
 	return nil
 }

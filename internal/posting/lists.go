@@ -2,9 +2,10 @@ package posting
 
 import (
 	"slices"
-	"sync/atomic"
 
+	"github.com/kinform/kinform/internal/cowvec"
 	"github.com/kinform/kinform/internal/keytable"
+	"github.com/kinform/kinform/internal/paged"
 )
 
 // Value is an index value with its hash. Equal values must come with equal hashes.
@@ -13,29 +14,26 @@ type Value[V comparable] struct {
 	Hash uint32
 }
 
-// Lists holds the postings of one index. Its zero value is empty and ready.
+// Lists holds the postings of one index. Its zero value is empty and ready. What grows with
+// the slots or the values is in pages, so that no change of one slot moves much.
+//
+// Invariants: values, table and posts have the same numbers in use, and posts no free ones
+// above them; the number of a posting is in the ref of each of its slots, but for those that
+// renumber has still to visit.
 type Lists[V comparable] struct {
-	table keytable.Table // value -> number in posts
-	posts []post[V]
-	free  []uint32 // unused numbers in posts
+	table  keytable.Table // value -> number in posts
+	values cowvec.Vec[V]  // by number in posts
+	posts  paged.Array[post]
+	move   move
 
-	refs     []ref   // by slot; shorter than the slots when the last ones have no value
-	more     [][]ref // refs of the slots with several values
-	freeMore []uint32
+	refs    paged.Array[ref]     // by slot; shorter than the slots when the last ones have no value
+	more    paged.Array[[]ref]   // refs of the slots with several values; empty for unused numbers
+	numbers cowvec.Vec[struct{}] // those in use of more
 
 	scratch []ref
-
-	expected int // slots that there may soon be
 }
 
-// post is the posting of one value. A free one has the zero value and no ids.
-type post[V comparable] struct {
-	value  V
-	ids    []uint32
-	shared uint32 // atomic: a reader holds ids beyond its lock, so a write must copy
-}
-
-// ref says where a slot stands: posts[post-1].ids[pos] is the slot.
+// ref says where a slot stands: id pos of posts[post-1] is the slot.
 // post 0 means nowhere, several means that more[pos] holds the refs.
 type ref struct{ post, pos uint32 }
 
@@ -91,48 +89,52 @@ func (l *Lists[V]) Move(from, to uint32) {
 		return
 	}
 	for _, r := range rs {
-		p := &l.posts[r.post-1]
-		p.own(0)
-		p.ids[r.pos] = to
+		l.posts.At(r.post-1).set(r.pos, to)
 	}
-	l.reach(to)
-	l.refs[to], l.refs[from] = l.refs[from], ref{}
+	l.refs.Lengthen(int(to) + 1)
+	*l.refs.At(to), *l.refs.At(from) = *l.refs.At(from), ref{}
 }
 
 // Truncate says that no slot at or above n has values, so that memory can be given back.
 func (l *Lists[V]) Truncate(n int) {
-	if n >= len(l.refs) {
+	if n >= l.refs.Len() {
 		return
 	}
-	l.refs = l.refs[:n]
 	if n == 0 {
 		*l = Lists[V]{}
-	} else if cap(l.refs) > 64 && n < cap(l.refs)/4 {
-		l.refs = append(make([]ref, 0, n+n/8), l.refs...)
+		return
 	}
+	l.refs.Truncate(n)
 	l.shrink()
 }
 
-// Expect says that there may soon be n slots. Room for them is made when the first of them
-// have values, since an index may have none.
-func (l *Lists[V]) Expect(n int) { l.expected = n }
-
-// Find returns the slots that have value, in no order, and valid until the next write.
-func (l *Lists[V]) Find(value Value[V]) []uint32 {
+// Count returns the number of slots that have value.
+func (l *Lists[V]) Count(value Value[V]) int {
 	if p := l.find(value); p != 0 {
-		return l.posts[p-1].ids
+		return l.posts.At(p - 1).len()
 	}
-	return nil
+	return 0
 }
 
-// Freeze returns what Find does as a slice that never changes. It is a read.
-func (l *Lists[V]) Freeze(value Value[V]) []uint32 {
+// Find returns the slots that have value, in no order, and valid until the next write. It
+// does so for at most ShortLen slots; ok is false when they are more, for which there is
+// Freeze.
+func (l *Lists[V]) Find(value Value[V]) (ids []uint32, ok bool) {
 	p := l.find(value)
 	if p == 0 {
-		return nil
+		return nil, true
 	}
-	atomic.StoreUint32(&l.posts[p-1].shared, 1)
-	return l.posts[p-1].ids
+	post := l.posts.At(p - 1)
+	return post.ids, post.long == nil
+}
+
+// Freeze returns the slots that have value, as they are now. It is a read. Cost: O(1); the
+// next write to the posting copies a part of it.
+func (l *Lists[V]) Freeze(value Value[V]) IDs {
+	if p := l.find(value); p != 0 {
+		return l.posts.At(p - 1).freeze()
+	}
+	return IDs{}
 }
 
 // Has says whether values, in this order, are those of slot.
@@ -144,48 +146,41 @@ func (l *Lists[V]) Has(slot uint32, values []Value[V]) bool {
 // on it. The writer calls it while it waits for other memory, so that the processor
 // fetches both at a time. It changes nothing.
 func (l *Lists[V]) Warm(slot uint32) uint32 {
-	if int(slot) >= len(l.refs) {
+	if int(slot) >= l.refs.Len() {
 		return 0
 	}
-	r := l.refs[slot]
+	r := *l.refs.At(slot)
 	if r.post == 0 || r.post == several {
 		return r.pos
 	}
-	ids := l.posts[r.post-1].ids
-	return l.refs[ids[len(ids)-1]].pos ^ ids[r.pos]
+	p := l.posts.At(l.number(r) - 1)
+	return l.refs.At(p.at(uint32(p.len()-1))).pos ^ p.at(r.pos)
 }
 
 // Len returns the number of distinct values.
-func (l *Lists[V]) Len() int { return l.table.Len() }
+func (l *Lists[V]) Len() int { return l.values.Live() }
 
-// AppendValues appends every value that some slot has, each once, in no order.
-func (l *Lists[V]) AppendValues(dst []V) []V {
-	for i := range l.posts {
-		if len(l.posts[i].ids) > 0 {
-			dst = append(dst, l.posts[i].value)
-		}
-	}
-	return dst
-}
+// Values freezes the values that some slot has, each once. It is a read. Cost: O(1); the next
+// write that adds or takes away a value copies a few KB.
+func (l *Lists[V]) Values() cowvec.View[V] { return l.values.View() }
 
 // Clone returns lists of their own with the same content; l must not be written again,
 // because the postings are shared until they change.
 func (l *Lists[V]) Clone() Lists[V] {
 	c := Lists[V]{
-		table:    l.table.Clone(),
-		posts:    make([]post[V], len(l.posts)),
-		free:     slices.Clone(l.free),
-		refs:     append(make([]ref, 0, cap(l.refs)), l.refs...),
-		freeMore: slices.Clone(l.freeMore),
+		table:   l.table.Clone(),
+		values:  l.values.Clone(),
+		move:    l.move,
+		refs:    l.refs.Clone(),
+		numbers: l.numbers.Clone(),
 	}
-	for i := range l.posts {
-		c.posts[i] = post[V]{value: l.posts[i].value, ids: l.posts[i].ids, shared: 1}
+	c.posts.Lengthen(l.posts.Len())
+	for i := range uint32(l.posts.Len()) {
+		*c.posts.At(i) = l.posts.At(i).clone()
 	}
-	if l.more != nil {
-		c.more = make([][]ref, len(l.more))
-		for i, rs := range l.more {
-			c.more[i] = slices.Clone(rs)
-		}
+	c.more.Lengthen(l.more.Len())
+	for i := range uint32(l.more.Len()) {
+		*c.more.At(i) = slices.Clone(*l.more.At(i))
 	}
 	return c
 }
@@ -197,32 +192,49 @@ func (l *Lists[V]) find(value Value[V]) uint32 {
 		if !ok {
 			return 0
 		}
-		if l.posts[id].value == value.V {
+		if l.values.At(id) == value.V {
 			return id + 1
 		}
 	}
 }
 
 // refsOf returns the refs of slot, to be changed in place.
-func (l *Lists[V]) refsOf(slot uint32) []ref {
-	if int(slot) >= len(l.refs) {
+func (l *Lists[V]) refsOf(slot uint32) (refs []ref) {
+	if int(slot) >= l.refs.Len() {
 		return nil
 	}
-	switch r := &l.refs[slot]; r.post {
+	switch r := l.refs.At(slot); r.post {
 	case 0:
 		return nil
 	case several:
-		return l.more[r.pos]
+		refs = *l.more.At(r.pos)
+	default:
+		refs = l.refs.One(slot)
 	}
-	return l.refs[slot : slot+1 : slot+1]
+	if l.move.from != 0 {
+		for i := range refs {
+			refs[i].post = l.number(refs[i])
+		}
+	}
+	return refs
 }
+
+// number returns the number of the posting of r.
+func (l *Lists[V]) number(r ref) uint32 {
+	if r.post == l.move.from {
+		return l.move.to
+	}
+	return r.post
+}
+
+func (l *Lists[V]) value(r ref) V { return l.values.At(r.post - 1) }
 
 func (l *Lists[V]) same(refs []ref, values []Value[V]) bool {
 	if len(refs) != len(values) {
 		return false
 	}
 	for i, r := range refs {
-		if l.posts[r.post-1].value != values[i].V {
+		if l.value(r) != values[i].V {
 			return false
 		}
 	}
@@ -231,7 +243,7 @@ func (l *Lists[V]) same(refs []ref, values []Value[V]) bool {
 
 func (l *Lists[V]) among(r ref, values []Value[V]) bool {
 	for i := range values {
-		if l.posts[r.post-1].value == values[i].V {
+		if l.value(r) == values[i].V {
 			return true
 		}
 	}
@@ -240,7 +252,7 @@ func (l *Lists[V]) among(r ref, values []Value[V]) bool {
 
 func (l *Lists[V]) holds(refs []ref, value V) bool {
 	for _, r := range refs {
-		if l.posts[r.post-1].value == value {
+		if l.value(r) == value {
 			return true
 		}
 	}

@@ -22,6 +22,18 @@ func vals(vs ...int) (out []Value[int]) {
 	return out
 }
 
+// found returns the slots of a value, in order.
+func found(l *Lists[int], v int) []uint32 {
+	ids, short := l.Find(val(v))
+	if !short {
+		ids = l.Freeze(val(v)).AppendTo(nil)
+	}
+	if l.Count(val(v)) != len(ids) {
+		return nil
+	}
+	return slices.Sorted(slices.Values(ids))
+}
+
 type model map[uint32][]int
 
 func (m model) find(v int) (slots []uint32) {
@@ -37,21 +49,25 @@ func (m model) find(v int) (slots []uint32) {
 // TestModel compares random operations with a map, and runs the checker after each.
 func TestModel(t *testing.T) {
 	for _, c := range []struct{ slots, values, each, steps int }{
-		{20, 6, 4, 60_000},   // few slots of several values
-		{100, 5, 1, 60_000},  // one value each
-		{60, 400, 3, 40_000}, // nearly unique values
-		{5, 200, 90, 3_000},  // very many values each
+		{20, 6, 4, 60_000},    // few slots of several values
+		{100, 5, 1, 60_000},   // one value each
+		{60, 400, 3, 40_000},  // nearly unique values
+		{5, 200, 90, 3_000},   // very many values each
+		{2_600, 2, 1, 12_000}, // postings that become long and short again
 	} {
 		if testing.Short() {
 			c.steps /= 10
 		}
 		r := rand.New(rand.NewPCG(3, uint64(c.slots)))
 		l, m := &Lists[int]{}, model{}
-		type held struct{ got, want []uint32 }
+		type held struct {
+			got  IDs
+			want []uint32
+		}
 		var frozen []held
 		for step := range c.steps {
 			slot := uint32(r.IntN(c.slots))
-			drain := step/(c.slots*20)%4 == 3
+			drain := step/min(c.slots*20, 4_000)%4 == 3
 			switch n := r.IntN(20); {
 			case n < 4 || drain && n < 14:
 				l.Drop(slot)
@@ -65,7 +81,7 @@ func TestModel(t *testing.T) {
 			case n == 5:
 				v := r.IntN(c.values)
 				got := l.Freeze(val(v))
-				frozen = append(frozen, held{got, slices.Clone(got)})
+				frozen = append(frozen, held{got, got.AppendTo(nil)})
 			case n == 6 && r.IntN(20) == 0:
 				cl := l.Clone()
 				l = &cl
@@ -83,11 +99,14 @@ func TestModel(t *testing.T) {
 					delete(m, slot)
 				}
 			}
+			if c.slots > 1000 && step%20 != 0 {
+				continue // the checks are linear
+			}
 			if err := l.Check(c.slots); err != nil {
 				t.Fatalf("step %d: %v", step, err)
 			}
 			v := r.IntN(c.values)
-			got := slices.Sorted(slices.Values(l.Find(val(v))))
+			got := found(l, v)
 			if !slices.Equal(got, m.find(v)) {
 				t.Fatalf("step %d: value %d has %v, want %v", step, v, got, m.find(v))
 			}
@@ -95,7 +114,7 @@ func TestModel(t *testing.T) {
 				t.Fatalf("step %d: %v", step, err)
 			}
 			if len(frozen) > 10 {
-				if h := frozen[0]; !slices.Equal(h.got, h.want) {
+				if h := frozen[0]; !slices.Equal(h.got.AppendTo(nil), h.want) || h.got.Len() != len(h.want) {
 					t.Fatalf("step %d: a frozen posting changed from %v to %v", step, h.want, h.got)
 				}
 				frozen = frozen[1:]
@@ -107,9 +126,88 @@ func TestModel(t *testing.T) {
 				distinct[v] = true
 			}
 		}
-		if got := l.AppendValues(nil); len(got) != len(distinct) || l.Len() != len(distinct) {
+		if got := l.Values().AppendTo(nil); len(got) != len(distinct) || l.Len() != len(distinct) {
 			t.Errorf("%d values, Len %d, want %d", len(got), l.Len(), len(distinct))
 		}
+	}
+}
+
+// A posting with many slots gets a lower number in many steps, and everything holds in between,
+// also when the numbers above are needed again and the lists are cloned.
+func TestMovesStepByStep(t *testing.T) {
+	const unique, large = 400, 3000
+	value := func(v int) Value[int] { return Value[int]{v, uint32(v) * 0x9e3779b1} }
+	l := &Lists[int]{}
+	for slot := range uint32(unique) {
+		l.Set(slot, []Value[int]{value(int(slot) + 1)})
+	}
+	for slot := uint32(unique); slot < unique+large; slot++ {
+		l.Set(slot, []Value[int]{value(0)})
+	}
+	check := func() {
+		t.Helper()
+		c := l.Clone()
+		if err := c.Check(unique + large); err != nil { // which brings refs up to date itself
+			t.Fatal(err)
+		}
+	}
+	moving := 0
+	for slot := range uint32(unique) {
+		l.Drop(slot)
+		if l.move.from != 0 {
+			moving++
+			if l.move.next == l.move.last {
+				t.Fatal("a move that has ended is still noted")
+			}
+			gone := unique + slot // slots leave from the middle and at the end, and come
+			l.Drop(gone)
+			l.Set(gone, []Value[int]{value(0)})
+		}
+		check()
+	}
+	if moving < large/visitRefs/4 || l.move.from != 0 {
+		t.Errorf("%d writes while a posting moved; still moving: %v", moving, l.move.from != 0)
+	}
+	if n := l.Count(value(0)); n != large || l.posts.Len() > keepPosts+4 {
+		t.Errorf("%d slots, %d postings", n, l.posts.Len())
+	}
+	for slot := range uint32(unique) {
+		l.Set(slot, []Value[int]{value(int(slot) + 1)})
+	}
+	for slot := range uint32(unique - 60) { // until a move begins: then all numbers are needed again
+		if l.Drop(slot); l.move.from != 0 {
+			break
+		}
+	}
+	for slot := range uint32(unique) {
+		l.Set(slot, []Value[int]{value(int(slot) + 1000), value(int(slot) + 5000)})
+		check()
+	}
+}
+
+// What Values and Freeze return goes on showing what was there.
+func TestFrozen(t *testing.T) {
+	l := &Lists[int]{}
+	for slot := range uint32(3000) {
+		l.Set(slot, vals(int(slot)%2, int(slot)+10))
+	}
+	values, even := l.Values(), l.Freeze(val(0))
+	want, wantEven := slices.Sorted(slices.Values(values.AppendTo(nil))), even.AppendTo(nil)
+	for slot := range uint32(3000) {
+		if slot%3 == 0 {
+			l.Drop(slot)
+		} else {
+			l.Set(slot, vals(int(slot)+90_000))
+		}
+	}
+	if got := slices.Sorted(slices.Values(values.AppendTo(nil))); len(got) != 3002 || !slices.Equal(got, want) {
+		t.Errorf("%d values, want 3002", len(got))
+	}
+	if got := even.AppendTo(nil); len(got) != 1500 || !slices.Equal(got, wantEven) {
+		t.Errorf("%d slots, want 1500", len(got))
+	}
+	if err := l.Check(3000); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -128,16 +226,17 @@ func TestCheckFinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, harm := range map[string]func(*Lists[int]){
-		"wrong position":       func(l *Lists[int]) { l.refs[0].pos = 1 },
-		"position too high":    func(l *Lists[int]) { l.refs[0].pos = 9 },
-		"posting too high":     func(l *Lists[int]) { l.refs[0].post = 9 },
-		"lost back-reference":  func(l *Lists[int]) { l.refs[0] = ref{} },
-		"foreign slot":         func(l *Lists[int]) { l.posts[0].ids[0] = 2 },
-		"entry without ref":    func(l *Lists[int]) { l.posts[0].ids = append(l.posts[0].ids, 2) },
+		"wrong position":       func(l *Lists[int]) { l.refs.At(0).pos = 1 },
+		"position too high":    func(l *Lists[int]) { l.refs.At(0).pos = 9 },
+		"posting too high":     func(l *Lists[int]) { l.refs.At(0).post = 9 },
+		"lost back-reference":  func(l *Lists[int]) { *l.refs.At(0) = ref{} },
+		"foreign slot":         func(l *Lists[int]) { l.posts.At(0).ids[0] = 2 },
+		"entry without ref":    func(l *Lists[int]) { l.posts.At(0).push(2) },
 		"value not in table":   func(l *Lists[int]) { l.table.Remove(0) },
-		"free list too long":   func(l *Lists[int]) { l.free = append(l.free, 0) },
-		"slots that are gone":  func(l *Lists[int]) { l.reach(10) },
-		"posting of two twice": func(l *Lists[int]) { l.more[0][1] = l.more[0][0] },
+		"lists miscounted":     func(l *Lists[int]) { l.numbers.Insert(struct{}{}) },
+		"value without slots":  func(l *Lists[int]) { l.values.Insert(8) },
+		"slots that are gone":  func(l *Lists[int]) { l.refs.Lengthen(10) },
+		"posting of two twice": func(l *Lists[int]) { m := *l.more.At(0); m[1] = m[0] },
 	} {
 		l := mk()
 		harm(l)
@@ -146,7 +245,7 @@ func TestCheckFinds(t *testing.T) {
 		}
 	}
 	l := mk()
-	l.posts[0].value = 7
+	l.values.Set(0, 7)
 	if l.CheckSlot(0, vals(1)) == nil {
 		t.Error("a changed value is not noticed")
 	}
@@ -170,7 +269,7 @@ func TestUnchangedWritesNothing(t *testing.T) {
 			t.Errorf("%v allocations", n)
 		}
 	}
-	if l.posts[l.find(val(1))-1].shared == 0 || len(held) != 100 {
+	if l.posts.At(l.find(val(1))-1).shared == 0 || held.Len() != 100 {
 		t.Error("a posting was copied for nothing")
 	}
 }
@@ -187,8 +286,8 @@ func TestNaN(t *testing.T) {
 	if err := l.CheckSlot(0, []Value[float64]{nan, {2, 2}}); err != nil {
 		t.Error(err)
 	}
-	if l.Len() != 1 || len(l.posts) != 1 {
-		t.Errorf("%d values, %d postings", l.Len(), len(l.posts))
+	if l.Len() != 1 || l.posts.Len() != 1 {
+		t.Errorf("%d values, %d postings", l.Len(), l.posts.Len())
 	}
 	l.Drop(0)
 	if l.Len() != 0 {
@@ -210,16 +309,16 @@ func TestGivesBack(t *testing.T) {
 	if err := l.Check(20); err != nil {
 		t.Fatal(err)
 	}
-	if len(l.posts) > 200 || len(l.more) > 200 || cap(l.refs) > 200 {
-		t.Errorf("20 slots keep %d postings, %d lists, %d refs", len(l.posts), len(l.more), cap(l.refs))
+	if l.posts.Len() > 200 || l.more.Len() > 200 || l.refs.Room() > 200 {
+		t.Errorf("20 slots keep %d postings, %d lists, %d refs", l.posts.Len(), l.more.Len(), l.refs.Room())
 	}
-	if p := l.posts[l.find(Value[int]{-1, 5})-1]; cap(p.ids) > 200 {
+	if p := l.posts.At(l.find(Value[int]{-1, 5}) - 1); cap(p.ids) > 200 {
 		t.Errorf("a posting of %d keeps room for %d", len(p.ids), cap(p.ids))
 	}
 	for slot := range uint32(20) {
 		l.Drop(slot)
 	}
-	if l.Truncate(0); l.posts != nil || l.refs != nil {
+	if l.Truncate(0); l.posts.Room() != 0 || l.refs.Room() != 0 || l.more.Room() != 0 {
 		t.Error("empty lists keep memory")
 	}
 }

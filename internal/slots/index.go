@@ -45,8 +45,6 @@ type Index[T any] interface {
 	Move(from, to uint32)
 	// Truncate says that slots at and above n are gone.
 	Truncate(n int)
-	// Expect says that there may soon be n slots.
-	Expect(n int)
 
 	// Warm reads what Drop will read of slot, while the writer waits for other memory, and
 	// changes nothing. It returns something that depends on what it read.

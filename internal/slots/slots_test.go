@@ -31,7 +31,6 @@ func (x *shadow) Unstage(n int)           { *x.staged = (*x.staged)[:n] }
 func (x *shadow) Put(slot uint32, n int)  { x.at[slot] = (*x.staged)[n] }
 func (x *shadow) Drop(slot uint32)        { delete(x.at, slot) }
 func (x *shadow) Truncate(n int)          { x.bound = n }
-func (x *shadow) Expect(int)              {}
 func (x *shadow) Move(from, to uint32)    { x.at[to] = x.at[from]; delete(x.at, from) }
 func (x *shadow) Warm(slot uint32) uint32 { return slot }
 

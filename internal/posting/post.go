@@ -1,0 +1,127 @@
+package posting
+
+import (
+	"sync/atomic"
+
+	"github.com/kinform/kinform/internal/cowvec"
+)
+
+// ShortLen is the largest number of slots of a posting that is one slice. A longer one is in
+// chunks, so that it grows, and goes on after it was frozen, without a copy of all of it.
+const ShortLen = 1024
+
+// post is the posting of one value. A free one has no ids.
+//
+// Invariant: ids is nil where long is not; long has no free slots.
+type post struct {
+	ids    []uint32
+	long   *cowvec.Vec[uint32]
+	shared uint32 // atomic: a reader holds ids beyond its lock, so a write must copy
+}
+
+// IDs are slots in no order, frozen.
+type IDs struct {
+	short []uint32
+	long  cowvec.View[uint32]
+}
+
+// Len returns the number of slots.
+func (s IDs) Len() int { return len(s.short) + s.long.Live() }
+
+// All calls yield for each slot until it returns false.
+func (s IDs) All(yield func(uint32) bool) {
+	for _, id := range s.short {
+		if !yield(id) {
+			return
+		}
+	}
+	for _, id := range s.long.All {
+		if !yield(id) {
+			return
+		}
+	}
+}
+
+// AppendTo appends the slots to dst.
+func (s IDs) AppendTo(dst []uint32) []uint32 { return s.long.AppendTo(append(dst, s.short...)) }
+
+func (p *post) len() int {
+	if p.long != nil {
+		return p.long.Len()
+	}
+	return len(p.ids)
+}
+
+func (p *post) at(pos uint32) uint32 {
+	if p.long != nil {
+		return p.long.At(pos)
+	}
+	return p.ids[pos]
+}
+
+func (p *post) set(pos, slot uint32) {
+	if p.long != nil {
+		p.long.Set(pos, slot)
+		return
+	}
+	p.own(0)
+	p.ids[pos] = slot
+}
+
+// push adds slot at the end.
+func (p *post) push(slot uint32) {
+	if p.long == nil && len(p.ids) == ShortLen {
+		long := &cowvec.Vec[uint32]{}
+		for _, id := range p.ids {
+			long.Insert(id)
+		}
+		*p = post{long: long}
+	}
+	if p.long != nil {
+		p.long.Insert(slot)
+		return
+	}
+	p.own(1)
+	p.ids = append(p.ids, slot)
+}
+
+// pop takes away the last slot.
+func (p *post) pop() {
+	if p.long == nil {
+		p.own(0)
+		if p.ids = p.ids[:len(p.ids)-1]; cap(p.ids) > 16 && len(p.ids) < cap(p.ids)/4 {
+			p.ids = append(make([]uint32, 0, 2*len(p.ids)), p.ids...)
+		}
+		return
+	}
+	if p.long.Remove(uint32(p.long.Len() - 1)); p.long.Len() == ShortLen/2 {
+		*p = post{ids: p.long.View().AppendTo(make([]uint32, 0, ShortLen))}
+	}
+}
+
+// own makes ids the writer's alone, with room for more.
+func (p *post) own(more int) {
+	if p.shared != 0 {
+		n := len(p.ids) + more
+		p.ids = append(make([]uint32, 0, n+n/8), p.ids...)
+		p.shared = 0
+	}
+}
+
+// freeze is a read.
+func (p *post) freeze() IDs {
+	if p.long != nil {
+		return IDs{long: p.long.View()}
+	}
+	atomic.StoreUint32(&p.shared, 1)
+	return IDs{short: p.ids}
+}
+
+// clone returns a posting that shares ids until they are written. p must not be written again.
+func (p *post) clone() post {
+	if p.long == nil {
+		return post{ids: p.ids, shared: 1}
+	}
+	long := p.long.Clone()
+	return post{long: &long}
+}
