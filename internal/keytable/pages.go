@@ -63,7 +63,7 @@ func shortened[P any](pages []P, n int) []P {
 	}
 	clear(pages[keep:])
 	pages = pages[:keep]
-	if cap(pages) > 64 && keep < cap(pages)/4 {
+	if cap(pages) > 8 && keep < cap(pages)/4 {
 		pages = append(make([]P, 0, keep+keep/4), pages...)
 	}
 	return pages

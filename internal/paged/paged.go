@@ -83,7 +83,7 @@ func (a *Array[E]) Truncate(n int) {
 	keep := (n + pageLen - 1) >> shift
 	clear(a.pages[keep:])
 	a.pages = a.pages[:keep]
-	if cap(a.pages) > 64 && keep < cap(a.pages)/4 {
+	if cap(a.pages) > 8 && keep < cap(a.pages)/4 {
 		a.pages = append(make([][]E, 0, keep+keep/4), a.pages...)
 	}
 	last := a.pages[keep-1]

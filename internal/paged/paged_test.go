@@ -105,6 +105,9 @@ func TestBoundedSteps(t *testing.T) {
 	}
 	for i := range n {
 		step(func() { a.Truncate(n - 1 - i) })
+		if room := cap(a.pages); room > 8 && len(a.pages) < room/4 {
+			t.Fatalf("%d pages, with room for %d", len(a.pages), room)
+		}
 	}
 	if a.pages != nil {
 		t.Error("an empty array keeps its pages")
