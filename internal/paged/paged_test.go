@@ -82,7 +82,7 @@ func TestModel(t *testing.T) {
 
 // To grow or shrink by one element makes one page at most and moves no other.
 func TestBoundedSteps(t *testing.T) {
-	const n = 100_000
+	const n = 20_000
 	var a Array[int]
 	step := func(f func()) {
 		before := slices.Clone(a.pages)
