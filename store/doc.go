@@ -29,9 +29,12 @@
 // All methods may be called by any goroutine. Writes take turns. Reads hold a read lock
 // for a lookup or the copy of at most some thousand references; whatever is longer works
 // on a frozen view without it. A write holds the lock for the changes themselves: 0.3–1
-// µs each. From about a thousand changes on (more in a store of more than 64,000) a
-// commit is made on a copy of the store's structures and swapped in, so that no read
-// waits for it longer than for a small one.
+// µs each as a rule. Tables and postings grow and shrink in steps, so that a change moves
+// a few thousand entries at most, however many objects there are. From about a thousand
+// changes on (more in a store of more than 64,000) a commit is made on a copy of the
+// store's structures and swapped in, so that no read waits for it longer than for a small
+// one. The first write after a Freeze makes such a copy too: readers do not wait for it,
+// the writer does.
 //
 // The user's functions (key and index functions, Options.Unchanged) run in the goroutine
 // of the write, or of the read that needs them, and never under the lock that readers
