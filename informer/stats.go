@@ -36,7 +36,8 @@ func (i *Informer[K, T]) Stats() Stats {
 }
 
 // sum adds the counters of past runs to those of the present one. Received and Decoding are
-// the source's own, which outlives a run; Listed and Expected are of one list only.
+// the source's own, which outlives a run; Listed and Expected are of one list only, and Failing
+// is of the present alone.
 func sum(past, present reflector.Stats) reflector.Stats {
 	present.Lists += past.Lists
 	present.Relists = sumRelists(past.Relists, present.Relists)

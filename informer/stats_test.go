@@ -46,6 +46,10 @@ func TestSumHasEveryCounter(t *testing.T) {
 			if !v.Equal(now.LastEvent) {
 				t.Errorf("%s is %v, want the present one", name, v)
 			}
+		case reflector.Failing:
+			if v != now.Failing {
+				t.Errorf("%s is %+v, want the present one", name, v)
+			}
 		default:
 			t.Errorf("%s has a type that nobody thought of: %T", name, v)
 		}
