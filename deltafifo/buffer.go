@@ -44,7 +44,8 @@ type buffer[K comparable, T any] struct {
 	rv          string
 	moved       bool // the batch brings its store to rv
 	endsInitial bool
-	tooLarge    int // number of times in a row
+	rewound     bool // a list in it is of a server that was restored
+	tooLarge    int  // number of times in a row
 }
 
 func newBuffer[K comparable, T any]() *buffer[K, T] {
@@ -75,7 +76,8 @@ func (b *buffer[K, T]) expand() {
 			whole.append(e, d)
 		}
 	}
-	whole.returned, whole.rv, whole.moved, whole.endsInitial = b.returned, b.rv, b.moved, b.endsInitial
+	whole.returned, whole.rv, whole.moved = b.returned, b.rv, b.moved
+	whole.endsInitial, whole.rewound = b.endsInitial, b.rewound
 	*b = *whole
 }
 

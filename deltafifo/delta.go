@@ -102,3 +102,8 @@ func (b Batch[K, T]) ResourceVersion() string {
 // EndsInitialList reports whether the batch has the last of the first Replace in it: once
 // it is committed, the store has synced.
 func (b Batch[K, T]) EndsInitialList() bool { return b.buf != nil && b.buf.endsInitial }
+
+// Rewound reports whether the batch has a list with [List.Rewound] in it: its
+// resourceVersion may be older than that of the batch before, and its objects may have the
+// versions of others.
+func (b Batch[K, T]) Rewound() bool { return b.buf != nil && b.buf.rewound }

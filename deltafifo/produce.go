@@ -64,6 +64,9 @@ type List[K comparable, T any] struct {
 	// item was set with. Nil has all put. Both run
 	// under the queue's lock and must not use the queue.
 	Unchanged func() func(key K, known, listed T, resourceVersion string) bool
+	// Rewound says that the server was restored from a backup, so that resourceVersions of
+	// before say nothing. The consumer learns it from [Batch.Rewound].
+	Rewound bool
 }
 
 // Replace puts a Replaced delta for every item of list, save for those that are unchanged,
@@ -100,6 +103,7 @@ func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list List[K, T]) error {
 		f.pending.endsInitial = true
 		f.pending.moved = true // an empty list must reach the consumer too
 	}
+	f.pending.rewound = f.pending.rewound || list.Rewound
 	f.moved(list.ResourceVersion)
 	return nil
 }

@@ -18,6 +18,7 @@ type changes[K comparable, T any] struct {
 	initial  int              // number of deltas of the initial list
 	outcomes []outcome[T]     // of ops that were not simply additions, in order
 	failed   []*reflector.ObjectError
+	lost     []*LostWriteError
 }
 
 // outcome is what came of an op that was not simply an addition.
@@ -130,6 +131,7 @@ func (i *Informer[K, T]) commit(c *changes[K, T], batch deltafifo.Batch[K, T]) e
 	for _, bad := range c.failed {
 		i.badObject(bad)
 	}
+	i.reportLost(c.lost)
 	return nil
 }
 
@@ -140,11 +142,15 @@ func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K,
 	// Only a list can be older than the store, and only that of a server that was
 	// restored from a backup gets this far.
 	before := i.store.ResourceVersion()
-	if older(batch.ResourceVersion(), before) {
+	rewound := batch.Rewound() || older(batch.ResourceVersion(), before)
+	if rewound {
 		i.store.Rewind()
 	}
 	if err := i.write(c, batch); err != nil {
 		return err
+	}
+	if rewound {
+		c.lost = i.written.expireAll() // the server has forgotten it, too
 	}
 	i.settle(batch, before)
 	begins := !i.hasSynced()

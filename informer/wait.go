@@ -8,7 +8,7 @@ import (
 // WaitForRV returns nil once the store holds the server's changes up to resourceVersion
 // rv, see store.Reader.WaitForRV. Unlike that, it ends with [ErrStopped] when the informer
 // has stopped or stops, so that a handler can use it and not hold up the stop. Otherwise
-// it returns store.ErrResourceVersion, [ErrHandlerBehind], or the cause of ctx's end.
+// it returns store.ErrResourceVersion, store.ErrRewound, [ErrHandlerBehind], or the cause of ctx's end.
 //
 // A handler may wait though it has not been given all that was committed. The informer, which
 // waits for a handler that is [HandlerLag] events behind, takes in four times as many events

@@ -30,7 +30,8 @@ const (
 // older than another that was told of changes nothing.
 //
 // If the watch has not caught up within two minutes, the write is forgotten and a
-// [*LostWriteError] reported to Options.OnError. Writes end with the run of the informer.
+// [*LostWriteError] reported to Options.OnError; so it is at once if the server turns out to be
+// restored from a backup. Writes end with the run of the informer.
 //
 // It returns what the key function returns, [ErrNoVersion] without a resourceVersion that
 // compares, [ErrStopped] while the informer does not run, and [ErrTooManyWrites] if the
@@ -229,10 +230,22 @@ func (i *Informer[K, T]) expireWritten(now time.Time) {
 	s.wg.Add(1) // Run waits for the report
 	i.mu.Unlock()
 	defer s.wg.Done()
-	for _, lost := range i.written.expire(now, func() { i.expireWritten(time.Now()) }) {
+	i.reportLost(i.written.expire(now, func() { i.expireWritten(time.Now()) }))
+}
+
+func (i *Informer[K, T]) reportLost(all []*LostWriteError) {
+	for _, lost := range all {
 		lost.Resource = i.Resource()
 		i.report(lost)
 	}
+}
+
+// expireAll takes all off, as expire does with what was believed for too long.
+func (w *written[K, T]) expireAll() []*LostWriteError {
+	if w.count.Load() == 0 {
+		return nil
+	}
+	return w.expire(time.Now().Add(writtenFor), nil)
 }
 
 // expire takes off what has expired and sets the timer for the rest.

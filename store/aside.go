@@ -35,7 +35,7 @@ func (a *aside[K, T]) publish(rv string) {
 	}
 	if !s.waits.idle() {
 		s.waits.wakeAllKeys()
-		s.waits.wakeVersions(s.rv)
+		s.wakeVersions()
 	}
 	s.verifyCommit()
 }

@@ -90,7 +90,8 @@ func (s *Store[K, T]) commit(rv string, ops []Op[K, T]) {
 // Rewind says that the server has gone back in time, as one that is restored from a backup
 // does: the next Commit or Replace takes its rv though it is older, and stores every
 // object though Options.Unchanged may hold or Op.Keep be set, because resourceVersions of before and after
-// do not compare. A wait for a resourceVersion that ended before may have to be begun anew.
+// do not compare. That commit ends waits for a resourceVersion that it does not come to with
+// [ErrRewound]; one that ended before may have to be begun anew.
 func (s *Store[K, T]) Rewind() {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
@@ -118,7 +119,7 @@ func (s *Store[K, T]) apply(rv string, ops []Op[K, T], gone []uint32) {
 		if len(gone) > 0 {
 			s.waits.wakeAllKeys()
 		}
-		s.waits.wakeVersions(s.rv)
+		s.wakeVersions()
 	}
 	s.verifyCommit()
 }
@@ -166,6 +167,15 @@ func (s *Store[K, T]) end(st *slots.State[T], rv string) {
 func (s *Store[K, T]) move(rv string) {
 	if s.rvMoves(rv) {
 		s.slots.Note(func() { s.rv = rv })
+	}
+}
+
+// wakeVersions wakes the waits that the commit just made has ended.
+func (s *Store[K, T]) wakeVersions() {
+	if s.rewound {
+		s.waits.rewound()
+	} else {
+		s.waits.wakeVersions(s.rv)
 	}
 }
 

@@ -28,6 +28,11 @@ var (
 	// ErrNoName is returned by [ObjectKey] for an object without metadata.name.
 	ErrNoName = errors.New("object has no name")
 
+	// ErrRewound is returned by a wait for a resourceVersion that the store has not come to
+	// when its server goes back in time: the version may never come, or stand for another
+	// change. See [Store.Rewind].
+	ErrRewound = errors.New("the server went back in time: it was restored from a backup")
+
 	// ErrResourceVersion is returned by a wait for a resourceVersion that cannot be
 	// compared with others.
 	ErrResourceVersion = errors.New("resourceVersion cannot be compared")

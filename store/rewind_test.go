@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"testing"
+	"testing/synctest"
 
 	"github.com/kinform/kinform/store"
 )
@@ -71,5 +72,50 @@ func TestWaitForUnequalKey(t *testing.T) {
 	err = s.WaitFor(t.Context(), math.NaN(), func(float64, bool) bool { return false })
 	if !errors.Is(err, store.ErrUnequalKey) {
 		t.Errorf("WaitFor returned %v", err)
+	}
+}
+
+// TestRewindEndsWaits: who waits for a version of the lost future learns that it is lost, and
+// who waits for one that came goes on.
+func TestRewindEndsWaits(t *testing.T) {
+	for _, large := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s, err := store.New(byName, store.Options[versioned]{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Commit("20", nil); err != nil {
+				t.Fatal(err)
+			}
+			lost, comes := make(chan error, 1), make(chan error, 1)
+			go func() { lost <- s.WaitForRV(t.Context(), "25") }()
+			go func() { comes <- s.WaitForRV(t.Context(), "22") }()
+			synctest.Wait()
+			s.Rewind()
+			if large {
+				err = s.CommitChunks("22", 0, func(func([]store.Op[string, versioned]) bool) {})
+			} else {
+				err = s.Commit("22", nil)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if err := <-comes; err != nil {
+				t.Errorf("large %v: the wait for the version of the commit: %v", large, err)
+			}
+			if err := <-lost; !errors.Is(err, store.ErrRewound) {
+				t.Errorf("large %v: the wait for a version of the lost future: %v", large, err)
+			}
+			// A wait that begins later is for a version that may come.
+			go func() { lost <- s.WaitForRV(t.Context(), "25") }()
+			synctest.Wait()
+			if err := s.Commit("25", nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-lost; err != nil {
+				t.Errorf("large %v: a wait that began later: %v", large, err)
+			}
+		})
 	}
 }

@@ -17,6 +17,7 @@ type waits[K comparable] struct {
 	mu       sync.Mutex
 	ended    error         // why no wait goes on: ErrClosed, or what EndWaits was given; nil if they do
 	begun    chan struct{} // closed when a wait begins; nil while nobody asks
+	rewinds  uint64        // commits after a Rewind
 	keys     map[K]map[chan struct{}]struct{}
 	versions map[chan struct{}]string
 }
@@ -47,6 +48,23 @@ func (w *waits[K]) wakeAllKeys() {
 			wake(ch)
 		}
 	}
+}
+
+// rewound ends the waits for versions that were not reached. Who is woken must find that it
+// is so, as in close.
+func (w *waits[K]) rewound() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rewinds++
+	for ch := range w.versions {
+		wake(ch)
+	}
+}
+
+func (w *waits[K]) rewindsSoFar() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rewinds
 }
 
 func (w *waits[K]) wakeVersions(rv string) {
@@ -169,8 +187,9 @@ func (r *Reader[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exi
 
 // WaitForRV returns nil once the store holds the server's changes up to rv, so that a
 // program reads its own writes. An empty rv is there already. Nothing is polled.
-// Errors: ErrClosed; ErrResourceVersion when rv cannot be compared; what the writer ended it
-// with, see [Store.EndWaits]; the cause of ctx's end.
+// Errors: ErrClosed; ErrResourceVersion when rv cannot be compared; ErrRewound when the
+// server goes back in time meanwhile, to before rv; what the writer ended it with, see
+// [Store.EndWaits]; the cause of ctx's end.
 func (r *Reader[K, T]) WaitForRV(ctx context.Context, rv string) error {
 	if reached(r.ResourceVersion(), rv) {
 		return nil
@@ -181,7 +200,15 @@ func (r *Reader[K, T]) WaitForRV(ctx context.Context, rv string) error {
 	ch := make(chan struct{}, 1)
 	r.waits.addVersion(rv, ch)
 	defer r.waits.removeVersion(ch)
-	return r.wait(ctx, ch, func() bool { return reached(r.ResourceVersion(), rv) })
+	rewinds, rewound := r.waits.rewindsSoFar(), false
+	err := r.wait(ctx, ch, func() bool {
+		rewound = r.waits.rewindsSoFar() != rewinds // before the look at the version
+		return reached(r.ResourceVersion(), rv) || rewound
+	})
+	if err == nil && rewound && !reached(r.ResourceVersion(), rv) {
+		return ErrRewound
+	}
+	return err
 }
 
 // Awaited returns a channel that is closed once a WaitFor or WaitForRV waits for what the

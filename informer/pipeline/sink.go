@@ -26,6 +26,7 @@ type Sink[K comparable, T any] struct {
 	// The list in progress.
 	items   *deltafifo.Items[K, T] // nil for none
 	skipped []*reflector.ObjectError
+	rewound bool
 }
 
 // NewSink returns a sink for fifo. key gives an object's key and must not panic; bad hears
@@ -65,15 +66,19 @@ func (s *Sink[K, T]) Replace(ctx context.Context, resourceVersion string) error 
 		Items:           s.items,
 		ResourceVersion: resourceVersion,
 		Keep:            keeper[K, T](s.skipped),
+		Rewound:         s.rewound,
 	}
-	if s.unchanged != nil {
+	if s.unchanged != nil && !s.rewound {
 		list.Unchanged = func() func(K, T, T, string) bool { return s.unchanged(resourceVersion) }
 	}
 	return s.fifo.Replace(ctx, list)
 }
 
 // Discard implements reflector.Sink.
-func (s *Sink[K, T]) Discard() { s.items, s.skipped = nil, nil }
+func (s *Sink[K, T]) Discard() { s.items, s.skipped, s.rewound = nil, nil, false }
+
+// Rewound implements reflector.Rewinder.
+func (s *Sink[K, T]) Rewound() { s.rewound = true }
 
 // Apply implements reflector.Sink.
 func (s *Sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {

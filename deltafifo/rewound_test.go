@@ -1,0 +1,54 @@
+package deltafifo_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/kinform/kinform/deltafifo"
+)
+
+// TestRewound: a list of a restored server marks the batch that it comes in, and no other,
+// whatever is pending before it or comes after it.
+func TestRewound(t *testing.T) {
+	ctx := t.Context()
+	for name, before := range map[string]func(*deltafifo.DeltaFIFO[string, int]) error{
+		"alone":   func(*deltafifo.DeltaFIFO[string, int]) error { return nil },
+		"pending": func(f *deltafifo.DeltaFIFO[string, int]) error { return f.Add(ctx, "a", 1, "20") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := deltafifo.New[string, int](nil, deltafifo.Options{})
+			defer f.Close()
+			list := deltafifo.List[string, int]{
+				Items:           deltafifo.ItemsOf(deltafifo.Item[string, int]{Key: "a", Object: 2}),
+				ResourceVersion: "12", Rewound: true,
+			}
+			for _, put := range []func() error{
+				func() error { return before(f) },
+				func() error { return f.Replace(ctx, list) },
+				func() error { return f.Update(ctx, "a", 3, "13") }, // makes entries of the list's items
+			} {
+				if err := put(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if b := pop(ctx, t, f); !b.Rewound() || b.ResourceVersion() != "13" {
+				t.Errorf("the batch of the list: rewound %v at %s", b.Rewound(), b.ResourceVersion())
+			}
+			if err := f.Update(ctx, "a", 4, "14"); err != nil {
+				t.Fatal(err)
+			}
+			if b := pop(ctx, t, f); b.Rewound() {
+				t.Error("the batch after it is rewound, too")
+			}
+		})
+	}
+}
+
+func pop(ctx context.Context, t *testing.T, f *deltafifo.DeltaFIFO[string, int]) deltafifo.Batch[string, int] {
+	t.Helper()
+	b, err := f.Pop(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
