@@ -22,6 +22,11 @@ var (
 	// ErrOutOfOrder ends a watch in which an event came after a newer one.
 	ErrOutOfOrder = errors.New("watch event is older than one before it")
 
+	// ErrRestored says that the server was restored from a backup: its history is not the one
+	// that was seen, or ends before it. The collection is listed again, and what the sink holds
+	// is not compared by versions.
+	ErrRestored = errors.New("the server went back in time: it was restored from a backup")
+
 	// ErrNoName is the cause of an ObjectError for an object without metadata.name: it
 	// can be none that a sink holds.
 	ErrNoName = errors.New("object has no metadata.name")

@@ -30,6 +30,7 @@ const (
 	listing   phase = iota // the next page by LIST
 	streaming              // a watch that begins with a list, up to the bookmark that ends it
 	watching               // the sink holds a whole list
+	asking                 // so it does, and the server may have been restored: see rejoin.go
 )
 
 // state is where the protocol stands between two requests, and in a streaming list that
@@ -47,6 +48,11 @@ type state struct {
 	// hurried says that a watch was given up for a list, and no watch brought news since: the
 	// next one that is given up must wait.
 	hurried bool
+
+	// before is the version that the watch begins with so that the newest event comes again;
+	// empty if it need not. asked says that the server has come as far as that event.
+	before string
+	asked  bool
 	memory
 }
 
@@ -57,6 +63,7 @@ type memory struct {
 	paged         bool // the server has no cache: it sends pages even for version "0"
 	versioned     bool // a list had a version: those of a source that is no server may have none
 	cachedStreams bool // a streaming list may be of any state, too
+	rewound       bool // the server was restored, and no list has come since
 	// internalFor is how long watches that end with an InternalError are begun again.
 	internalFor time.Duration
 }
@@ -96,7 +103,9 @@ func start(o Options) state {
 // version is the resourceVersion that the next request asks for, or the present one.
 func (s state) version() string {
 	switch {
-	case s.phase == watching:
+	case s.phase == watching && s.before != "":
+		return s.before
+	case s.phase == watching || s.phase == asking:
 		return s.rv
 	case s.phase == streaming && s.listRV == "0" && !s.cachedStreams:
 		return ""
@@ -297,6 +306,7 @@ type watchEnd struct {
 	// deaf says that it was asked to be a streaming list and shows no sign of being one:
 	// it sends other bookmarks, which is err, or events without end, or nothing at all.
 	deaf  bool
+	idle  bool  // nothing came for as long as is waited for
 	heard bool  // something came, be it an object that could not be used
 	err   error // nil when the server closed it in order
 }
@@ -416,10 +426,11 @@ const (
 	becauseRefused
 	becauseFailing
 	becauseNoVersion
+	becauseRestored
 	relistReasons
 )
 
 // String is for the log.
 func (r relistReason) String() string {
-	return [relistReasons]string{"", "expired", "too large", "out of order", "unreadable", "refused", "failing", "no version to go on from"}[r]
+	return [relistReasons]string{"", "expired", "too large", "out of order", "unreadable", "refused", "failing", "no version to go on from", "restored"}[r]
 }

@@ -48,6 +48,11 @@ type Options struct {
 	// means not at all.
 	InternalErrorRetry time.Duration
 
+	// TrustVersions turns off the check whether the server was restored from a backup, which
+	// costs a watch that goes on after a lost connection the repetition of one event, or a
+	// list of one object. It is for sources that are no Kubernetes API, and cannot do either.
+	TrustVersions bool
+
 	// OnError hears of every *RequestError and *ObjectError, in the goroutine of Run, and
 	// holds up the protocol while it runs. It hears of a *SlowListError in another
 	// goroutine, at times beside another call; Run waits for that one, too. Nil logs each
@@ -96,6 +101,7 @@ type Reflector[T any] struct {
 
 	// Owned by the goroutine of Run.
 	state  state
+	seam   seam[T]
 	waits  waits
 	newest string // version of the objects of the list in progress
 

@@ -23,9 +23,12 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 			break
 		}
 		var err error
-		if r.state.phase == listing {
+		switch r.state.phase {
+		case listing:
 			err = r.list(ctx)
-		} else {
+		case asking:
+			r.ask(ctx)
+		default:
 			err = r.watch(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
@@ -88,6 +91,8 @@ func ended(ctx context.Context, err error) error {
 // replace ends a list that is whole.
 func (r *Reflector[T]) replace(ctx context.Context) error {
 	r.succeeded()
+	r.rewind()
+	r.seam = seam[T]{}
 	r.stats.lists.Add(1)
 	r.stats.saw(r.state.rv, 0)
 	r.log.Debug("list is whole", slog.String("resourceVersion", r.state.rv), slog.Uint64("objects", r.stats.listed.Load()))

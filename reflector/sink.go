@@ -28,3 +28,12 @@ type Sink[T any] interface {
 	// Apply hands over one watch event, a Bookmark included, in server order.
 	Apply(ctx context.Context, ev Event[T]) error
 }
+
+// Rewinder is what a [Sink] can implement beside: it learns that the server was restored from
+// a backup. Without it a sink that compares versions may keep an object of the lost history
+// for one that has its version now.
+type Rewinder interface {
+	// Rewound says, right before Replace, that the versions of the list do not compare with
+	// those of what the sink holds.
+	Rewound()
+}

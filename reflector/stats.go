@@ -12,6 +12,8 @@ type Stats struct {
 	// was given up for, by the reason.
 	Lists   uint64
 	Relists Relists
+	// Restores counts the lists of a server that was found to be restored from a backup.
+	Restores uint64
 	// WatchLists counts the streaming lists that were begun, and Watches the watches,
 	// those that a streaming list goes over into included.
 	WatchLists, Watches uint64
@@ -74,6 +76,8 @@ type Relists struct {
 	Failing uint64
 	// NoVersion: the source has no versions that a watch could go on from.
 	NoVersion uint64
+	// Restored: see [ErrRestored].
+	Restored uint64
 }
 
 // Meter is what a [Source] can implement beside: it counts what it reads, for [Stats].
@@ -86,7 +90,7 @@ type Meter interface {
 
 // counters are written by the goroutine of Run and read by any.
 type counters struct {
-	lists, watchLists, watches, idle, badObjects, failures, listed, expected atomic.Uint64
+	lists, restores, watchLists, watches, idle, badObjects, failures, listed, expected atomic.Uint64
 
 	relists [relistReasons]atomic.Uint64
 	events  [Bookmark + 1]atomic.Uint64 // by type
@@ -134,6 +138,13 @@ func (c *counters) saw(rv string, at time.Duration) {
 	}
 }
 
+// seen returns the newest version.
+func (c *counters) seen() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rv
+}
+
 // Stats returns the counters. Safe from any goroutine; the counters are read one by one
 // and need not be of the same moment.
 func (r *Reflector[T]) Stats() Stats {
@@ -148,7 +159,9 @@ func (r *Reflector[T]) Stats() Stats {
 			Refused:    c.relists[becauseRefused].Load(),
 			Failing:    c.relists[becauseFailing].Load(),
 			NoVersion:  c.relists[becauseNoVersion].Load(),
+			Restored:   c.relists[becauseRestored].Load(),
 		},
+		Restores:    c.restores.Load(),
 		WatchLists:  c.watchLists.Load(),
 		Watches:     c.watches.Load(),
 		IdleWatches: c.idle.Load(),

@@ -28,6 +28,7 @@ type watch struct {
 	over  bool // streamFailed or streamListed have decided what comes next
 	next  step // what they decided
 
+	joint   joint              // how far the watch has shown the history that was seen
 	skipped bool               // the streaming list has an object that could not be used
 	giveUp  context.CancelFunc // ends the request
 	attempt *Attempt           // nil if the source is no Server
@@ -54,7 +55,11 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	} else {
 		r.stats.watches.Add(1)
 		r.log.Debug("watch begins", slog.String("resourceVersion", w.asked))
-		w.dog = r.guardWatch(w)
+		if r.state.before == "" {
+			w.dog = r.guardWatch(w)
+		} else {
+			w.joint, w.dog = awaited, r.guardJoint(w)
+		}
 	}
 	defer func() { w.dog.stop() }() // when the source or the sink panics
 	var sinkErr error
@@ -104,15 +109,35 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 		end.deaf = end.deaf || cut
 		r.state, st = r.state.streamFailed(end)
 	} else {
-		if w.bitten.Load() {
-			r.stats.idle.Add(1)
-		}
-		r.state, st = r.state.watchEnded(end)
+		st = r.watchEnded(w, end)
 	}
 	if st.err == nil {
 		r.breaker.answered()
 	}
 	r.follow(ctx, st, failed, w.began)
+}
+
+// watchEnded decides what follows a watch that was no streaming list to its end.
+func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
+	end.idle = w.bitten.Load()
+	switch {
+	case errors.Is(end.err, ErrRestored):
+		r.state, st = r.state.restored(end.err)
+		return st
+	case w.joint == awaited && (end.idle || isExpired(end.err)):
+		r.state = r.state.unrepeated(end.err)
+		return st
+	case w.joint != awaited:
+		r.state.before = ""
+	}
+	if end.idle {
+		r.stats.idle.Add(1)
+	}
+	doubted := doubts(end) && !r.opts.TrustVersions && r.state.before == ""
+	if r.state, st = r.state.watchEnded(end); doubted {
+		r.state = r.state.rejoin(r.seam.from())
+	}
+	return st
 }
 
 // received handles one pair of a watch. It reports whether the watch goes on. The error
@@ -140,6 +165,12 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 	if bad != nil {
 		return w.badEvent(bad), nil
 	}
+	if w.joint != joined {
+		if news, err := r.rejoined(w, ev); !news {
+			w.end.err = err
+			return err == nil, nil
+		}
+	}
 	fresh, err := inOrder(ev, w.end.rv)
 	if err != nil {
 		w.end.err = err
@@ -153,6 +184,9 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 	}
 	r.succeeded()
 	// Only now: what the sink did not take must be asked for again.
+	if ev.Type != Bookmark {
+		r.seam.set(w.end.rv, ev)
+	}
 	w.end.rv = moved(w.end.rv, ev)
 	r.stats.applied(ev.Type, w.end.rv, time.Since(r.made))
 	return true, nil
