@@ -49,8 +49,8 @@ type state struct {
 	// next one that is given up must wait.
 	hurried bool
 
-	// before is the version that the watch begins with so that the newest event comes again;
-	// empty if it need not. asked says that the server has come as far as that event.
+	// before is the version that the watch begins with so that the newest events come again;
+	// empty if they need not. asked says that the server has come as far as these events.
 	before string
 	asked  bool
 	memory

@@ -20,56 +20,73 @@ import (
 // So after a connection was lost, or a watch was idle, the server has to show that its history
 // is still the one that was seen, in one of two ways:
 //
-//   - The watch begins before the newest event. The server must send this event first, with
-//     the same object, and after it nothing that is not newer than what was seen.
-//   - Without such an event, or if the server no longer has it, or sends nothing, it is asked
+//   - The watch begins before the newest events. The server must send these first, and after
+//     them nothing that is not newer than what was seen.
+//   - Without such events, or if the server no longer has them, or sends nothing, it is asked
 //     for a list of one object that is not older than what was seen.
 
 const (
-	// rejoinPatience is how long a server may take to repeat an event before it is asked
+	// rejoinPatience is how long a server may take to repeat events before it is asked
 	// whether it has come that far.
 	rejoinPatience = 2 * time.Second
 	// askTimeout bounds the question.
 	askTimeout = 30 * time.Second
 )
 
-// seam is the newest event that the sink took since the last list. The zero value is none.
+// seamLen is how many events have to come again. A restored server that wrote to the same
+// object at the same version shows the same event if all that T has of it is metadata.
+const seamLen = 4
+
+// seam is the newest events that the sink took since the last list. The zero value is none.
 type seam[T any] struct {
+	events [seamLen]seamEvent[T] // a ring
+	n      int                   // number of events so far: the newest is at n-1
+}
+
+// seamEvent is what has to come again.
+type seamEvent[T any] struct {
 	before string // a watch from this version begins with the event
 	rv     string
-	gone   bool      // it was a deletion
-	object T         // zero if it is gone: nobody else may hold on to it
-	uid    types.UID // if it is gone and T says it
+	gone   bool // it was a deletion
+	// object is kept of the newest event, which a cache has as well, and where T has no
+	// metadata, since then it is small. Else uid stands for it.
+	object T
+	uid    types.UID
+	whole  bool // object is kept
 }
 
-// set makes ev the newest event; what was seen before it is of version before.
-func (s *seam[T]) set(before string, ev Event[T]) {
-	*s = seam[T]{before: before, rv: ev.ResourceVersion, gone: ev.Type == Deleted}
-	if !s.gone {
-		s.object = ev.Object
-	} else {
-		s.uid = uidOf(ev.Object)
+// add makes ev the newest event; what was seen before it is of version before.
+func (s *seam[T]) add(before string, ev Event[T]) {
+	if s.n > 0 {
+		if last := s.at(s.n - 1); last.uid != "" {
+			last.object, last.whole = *new(T), false
+		}
 	}
+	e := s.at(s.n)
+	*e = seamEvent[T]{before: before, rv: ev.ResourceVersion, gone: ev.Type == Deleted, uid: uidOf(ev.Object)}
+	if e.whole = !e.gone || e.uid == ""; e.whole {
+		e.object = ev.Object
+	}
+	s.n++
 }
 
-// from returns the version that a watch must begin with so that the event comes first; empty
-// if there is none.
-func (s *seam[T]) from() string {
-	if s.before == "0" || !older(s.before, s.rv) {
-		return ""
+func (s *seam[T]) at(n int) *seamEvent[T] { return &s.events[n%seamLen] }
+
+// begin returns the version that a watch must begin with so that known events come first,
+// and the number of the first of them; empty if there are none.
+func (s *seam[T]) begin() (from string, first int) {
+	for n := max(0, s.n-seamLen); n < s.n; n++ {
+		if e := s.at(n); e.before != "0" && older(e.before, e.rv) {
+			return e.before, n
+		}
 	}
-	return s.before
+	return "", s.n
 }
 
-// isAgain reports whether ev is the event, and not another one of its version.
-func (s *seam[T]) isAgain(ev Event[T]) bool {
-	switch {
-	case ev.Type == Bookmark || ev.ResourceVersion != s.rv || s.gone != (ev.Type == Deleted):
-		return false
-	case s.gone:
-		return s.uid == uidOf(ev.Object)
-	}
-	return reflect.DeepEqual(s.object, ev.Object)
+// isAgain reports whether ev is e, and not another event of its version.
+func (e *seamEvent[T]) isAgain(ev Event[T]) bool {
+	return ev.Type != Bookmark && ev.ResourceVersion == e.rv && e.gone == (ev.Type == Deleted) &&
+		e.uid == uidOf(ev.Object) && (!e.whole || reflect.DeepEqual(e.object, ev.Object))
 }
 
 // uidOf returns an object's uid, empty where it has no metadata.
@@ -80,34 +97,38 @@ func uidOf(object any) types.UID {
 	return ""
 }
 
-// joint is how far a watch has shown the history that was seen.
-type joint uint8
+// joint is how far a watch has shown the history that was seen. The zero value is that it
+// need not.
+type joint struct {
+	open  bool // it has not shown all
+	next  int  // number of the event that has to come; that of none if all have come
+	known int  // number of the events that are known
+}
 
-const (
-	joined   joint = iota // it has, or need not
-	awaited               // the newest event has to come first
-	repeated              // it came; what follows must be newer than what was seen
-)
+// awaits reports whether a known event has to come.
+func (j joint) awaits() bool { return j.open && j.next < j.known }
 
-// join judges an event by the history that was seen. It reports whether the event is news,
-// and returns ErrRestored if it cannot be of that history.
-func (s *seam[T]) join(at joint, ev Event[T], seen string) (next joint, news bool, err error) {
-	c, err := resourceversion.CompareResourceVersion(ev.ResourceVersion, s.rv)
-	switch {
-	case err != nil:
-		return at, false, ErrRestored
-	case at == awaited && c < 0 && ev.Type == Bookmark:
-		return at, false, nil
-	case s.isAgain(ev):
-		return repeated, false, nil
-	case at == awaited:
-		return at, false, ErrRestored
-	case older(seen, ev.ResourceVersion):
-		return joined, true, nil
-	case ev.Type == Bookmark:
-		return at, false, nil // of a server that lags
+// join judges an event by the history that was seen, of which seen is the newest version. It
+// reports whether the event is news, and returns ErrRestored if it cannot be of that history.
+func (s *seam[T]) join(j joint, ev Event[T], seen string) (next joint, news bool, err error) {
+	if j.awaits() {
+		switch e := s.at(j.next); {
+		case e.isAgain(ev):
+			j.next++
+			return j, false, nil
+		case ev.Type == Bookmark && older(ev.ResourceVersion, e.rv):
+			return j, false, nil
+		}
+		return j, false, ErrRestored
 	}
-	return at, false, ErrRestored
+	switch {
+	case older(seen, ev.ResourceVersion):
+		j.open = false
+		return j, true, nil
+	case ev.Type == Bookmark, s.at(s.n - 1).isAgain(ev):
+		return j, false, nil // of a server that lags, or stutters
+	}
+	return j, false, ErrRestored
 }
 
 // doubts reports whether the server, or its storage, may be another one after a watch that
@@ -117,7 +138,7 @@ func doubts(end watchEnd) bool {
 }
 
 // rejoin is the state after a watch that ended, if it goes on and may not be trusted: with
-// the watch from version from, where there is an event to come again, else with the question.
+// the watch from version from, where there is events to come again, else with the question.
 func (s state) rejoin(from string) state {
 	if s.phase != watching || !comparable(s.rv) {
 		return s
@@ -141,8 +162,12 @@ func (s state) unrepeated(err error) state {
 // restored follows a watch with another history than the one that was seen. Only a list
 // at "" does not build on it.
 func (s state) restored(err error) (state, step) {
-	s.rewound = true
-	return s.relist(""), step{relist: becauseRestored, err: err}
+	st := step{relist: becauseRestored, err: err}
+	if s.hurried {
+		st.pause = pauseBusy // the last list has not mended it
+	}
+	s.rewound, s.hurried = true, true
+	return s.relist(""), st
 }
 
 // answered follows the question for a list of one object that is not older than what was
@@ -172,37 +197,48 @@ func comparable(rv string) bool {
 
 // ask asks whether the server has come as far as what was seen.
 func (r *Reflector[T]) ask(ctx context.Context) {
+	asked, began := r.state.rv, time.Now()
 	limited, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	r.log.Debug("asks whether the server was restored", slog.String("resourceVersion", r.state.rv))
+	request, attempt := r.begin(limited, true)
+	r.log.Debug("asks whether the server was restored", slog.String("resourceVersion", asked))
 	objects := 0
-	page, err := r.source.List(limited, metav1.ListOptions{
-		Limit: 1, ResourceVersion: r.state.rv, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+	page, err := r.source.List(request, metav1.ListOptions{
+		Limit: 1, ResourceVersion: asked, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 	}, func(Event[T], error) bool {
 		objects++
 		return objects < 2 // of a server that does not know limits
 	})
+	err = ended(request, err)
+	attempt.end()
 	if ctx.Err() != nil {
 		return
 	}
 	if errors.Is(err, ErrStopped) {
-		page.ResourceVersion, err = r.state.rv, nil
+		page.ResourceVersion, err = asked, nil
 	}
-	asked := r.state.rv
 	var st step
-	r.state, st = r.state.answered(page, err)
-	r.follow(ctx, st, RequestError{Verb: "list", ResourceVersion: asked})
+	if r.state, st = r.state.answered(page, err); err == nil {
+		r.breaker.answered()
+	}
+	r.follow(ctx, st, RequestError{Verb: "list", ResourceVersion: asked}, began)
 }
 
 // rejoined handles an event of a watch that has yet to show the history that was seen. It
 // reports whether the event is news.
 func (r *Reflector[T]) rejoined(w *watch, ev Event[T]) (news bool, err error) {
-	at := w.joint
-	if w.joint, news, err = r.seam.join(at, ev, w.end.rv); at == awaited && w.joint != awaited {
+	awaited := w.joint.awaits()
+	if w.joint, news, err = r.seam.join(w.joint, ev, w.end.rv); awaited && !w.joint.awaits() {
 		w.dog.stop()
 		w.dog = r.guardWatch(w)
 	}
 	return news, err
+}
+
+// joint returns what a watch has to show.
+func (r *Reflector[T]) joint() joint {
+	_, first := r.seam.begin()
+	return joint{open: true, next: first, known: r.seam.n}
 }
 
 // guardJoint returns a watchdog for a watch that has to begin with a known event.

@@ -57,7 +57,7 @@ func play(t *testing.T, script string) string {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	p := &player{t: t, began: time.Now(), cancel: cancel}
-	p.opts.DisableWatchList = true
+	p.opts.DisableWatchList, p.opts.TrustVersions = true, true
 	p.parse(script)
 	p.opts.OnError = func(err error) { p.log("error: %v", err) }
 	r, err := New[string](p, (*scriptSink)(p), p.opts)

@@ -34,6 +34,7 @@ type watch struct {
 	attempt *Attempt           // nil if the source is no Server
 	dog     *watchdog          // nil if nobody looks
 	bitten  atomic.Bool        // the watchdog gave up
+	silent  bool               // the breaker gave up
 	panic   any                // of OnError, in the watchdog's goroutine; read after dog.stop
 }
 
@@ -58,7 +59,7 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 		if r.state.before == "" {
 			w.dog = r.guardWatch(w)
 		} else {
-			w.joint, w.dog = awaited, r.guardJoint(w)
+			w.joint, w.dog = r.joint(), r.guardJoint(w)
 		}
 	}
 	defer func() { w.dog.stop() }() // when the source or the sink panics
@@ -80,8 +81,8 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 		return sinkErr
 	}
 	w.end.err = ended(request, w.end.err)
-	silent := errors.Is(context.Cause(request), errSilent)
-	r.ended(ctx, w, limited.Err() != nil || silent)
+	w.silent = errors.Is(context.Cause(request), errSilent)
+	r.ended(ctx, w, limited.Err() != nil || w.silent)
 	r.breaker.sleep(ctx, attempt.end(), noPause)
 	return nil
 }
@@ -124,18 +125,19 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 	case errors.Is(end.err, ErrRestored):
 		r.state, st = r.state.restored(end.err)
 		return st
-	case w.joint == awaited && (end.idle || isExpired(end.err)):
+	case w.joint.awaits() && (end.idle || isExpired(end.err)):
 		r.state = r.state.unrepeated(end.err)
 		return st
-	case w.joint != awaited:
+	case !w.joint.awaits():
 		r.state.before = ""
 	}
 	if end.idle {
 		r.stats.idle.Add(1)
 	}
-	doubted := doubts(end) && !r.opts.TrustVersions && r.state.before == ""
+	doubted := (doubts(end) || w.silent) && !r.opts.TrustVersions && r.state.before == ""
 	if r.state, st = r.state.watchEnded(end); doubted {
-		r.state = r.state.rejoin(r.seam.from())
+		from, _ := r.seam.begin()
+		r.state = r.state.rejoin(from)
 	}
 	return st
 }
@@ -165,7 +167,7 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 	if bad != nil {
 		return w.badEvent(bad), nil
 	}
-	if w.joint != joined {
+	if w.joint.open {
 		if news, err := r.rejoined(w, ev); !news {
 			w.end.err = err
 			return err == nil, nil
@@ -185,7 +187,7 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 	r.succeeded()
 	// Only now: what the sink did not take must be asked for again.
 	if ev.Type != Bookmark {
-		r.seam.set(w.end.rv, ev)
+		r.seam.add(w.end.rv, ev)
 	}
 	w.end.rv = moved(w.end.rv, ev)
 	r.stats.applied(ev.Type, w.end.rv, time.Since(r.made))

@@ -141,7 +141,7 @@ func TestBusySinkIsNotIdle(t *testing.T) {
 				}
 			}
 			s := &slowSink{}
-			r, err := New(src, s, Options{WatchTimeout: 10 * time.Hour, DisableWatchList: !stream, OnError: func(err error) { t.Error(err) }})
+			r, err := New(src, s, Options{WatchTimeout: 10 * time.Hour, DisableWatchList: !stream, TrustVersions: true, OnError: func(err error) { t.Error(err) }})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,193 @@
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faketest"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
+)
+
+// size is a projection without metadata.
+type size struct {
+	Key  key
+	Size int
+}
+
+func sizeOf(w *widget) (size, error) {
+	return size{key{Namespace: w.Namespace, Name: w.Name}, w.Spec.Size}, nil
+}
+
+// TestRestored puts the server back to a backup under an informer, and lets it write on: not
+// as far as the informer had seen, and beyond. The cache must be equal to the server in both
+// cases, and every handler's history legal.
+func TestRestored(t *testing.T) {
+	for _, overtaken := range []bool{false, true} {
+		for _, stream := range []bool{false, true} {
+			for seed := range uint64(20) {
+				name := fmt.Sprintf("overtaken=%v/stream=%v/%d", overtaken, stream, seed)
+				opts := reflector.Options{DisableWatchList: !stream}
+				t.Run(name+"/typed", func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						server := newServer(t)
+						restoreUnder(t, server, seed, overtaken, source(t, server), store.ObjectKey, opts,
+							func(w *widget) (*widget, error) { return w, nil })
+					})
+				})
+				t.Run(name+"/projected", func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						server := newServer(t)
+						src := reflector.Map(source(t, server), sizeOf)
+						restoreUnder(t, server, seed, overtaken, src, func(s size) (key, error) { return s.Key, nil }, opts, sizeOf)
+					})
+				})
+				t.Run(name+"/metadata", func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						server := newServer(t)
+						src := reflector.Map(source(t, server), metadataOf)
+						restoreUnder(t, server, seed, overtaken, src, store.ObjectKey, opts, metadataOf)
+					})
+				})
+			}
+		}
+	}
+}
+
+// metadataOf is what a metadata source has of an object.
+func metadataOf(w *widget) (*metav1.PartialObjectMetadata, error) {
+	return &metav1.PartialObjectMetadata{ObjectMeta: w.ObjectMeta}, nil
+}
+
+// boxed hides metadata from faketest.Histories: a restored server may go back in time.
+type boxed[T any] struct{ object T }
+
+func restoreUnder[T any](t *testing.T, server *fake.Server, seed uint64, overtaken bool, src reflector.Source[T],
+	keyOf store.KeyFunc[key, T], fetch reflector.Options, project func(*widget) (T, error)) {
+	rng := rand.New(rand.NewPCG(seed, 12))
+	var mu sync.Mutex
+	restored := 0
+	inf, err := informer.New(src, keyOf, informer.Options[T]{Reflector: fetch, OnError: func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if errors.Is(err, reflector.ErrRestored) {
+			restored++
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen faketest.Histories[key, boxed[T]]
+	_, err = inf.AddHandler(informer.HandlerFunc[key, T](func(ev informer.Event[key, T]) {
+		switch ev.Type {
+		case informer.Added:
+			seen.Added(ev.Key, boxed[T]{ev.Object})
+		case informer.Updated:
+			seen.Updated(ev.Key, boxed[T]{ev.Old}, boxed[T]{ev.Object})
+		case informer.Deleted:
+			seen.Deleted(ev.Key, boxed[T]{ev.Object})
+		}
+	}), informer.HandlerOptions[T]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- inf.Run(ctx) }()
+
+	writeWidgets(t, server, rng, 10)
+	time.Sleep(time.Second)
+	writeWidgets(t, server, rng, rng.IntN(10))
+	backup := server.Backup()
+	lost := 1 + rng.IntN(10)
+	writeWidgets(t, server, rng, lost)
+	if rng.IntN(2) == 0 {
+		server.JumpResourceVersion(rng.IntN(5))
+		server.Bookmark()
+	}
+	synctest.Wait() // the informer has seen it all
+	before := server.ResourceVersion()
+	if err := server.Restore(backup); err != nil {
+		t.Fatal(err)
+	}
+	if overtaken {
+		writeWidgets(t, server, rng, lost)
+		server.JumpResourceVersion(5)
+		writeWidgets(t, server, rng, rng.IntN(3))
+	} else {
+		writeWidgets(t, server, rng, rng.IntN(lost))
+	}
+	for range 3 {
+		time.Sleep(20 * time.Second)
+		compareWidgets(t, server, inf, project)
+		writeWidgets(t, server, rng, 3)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if err := seen.Err(); err != nil {
+		t.Error(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if restored == 0 {
+		t.Errorf("seed %d: the restore from %s to before was not reported; stats %+v", seed, before, inf.Stats())
+	}
+}
+
+// writeWidgets makes n random writes that change something.
+func writeWidgets(t *testing.T, server *fake.Server, rng *rand.Rand, n int) {
+	t.Helper()
+	for n > 0 {
+		name := string(rune('a' + rng.IntN(5)))
+		w, err := fake.Get[*widget](server, key{Namespace: "n", Name: name})
+		switch {
+		case err != nil:
+			w = newWidget("n", name, "")
+			w.Spec.Size = rng.Int()
+			_, err = fake.Create(server, w)
+		case rng.IntN(3) == 0:
+			_, err = fake.Delete[*widget](server, key{Namespace: "n", Name: name})
+		default:
+			w.Spec.Size = rng.Int()
+			_, err = fake.Update(server, w)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		n--
+	}
+}
+
+// compareWidgets compares the cache with what the server has.
+func compareWidgets[T any](t *testing.T, server *fake.Server, inf *informer.Informer[key, T], project func(*widget) (T, error)) {
+	t.Helper()
+	all, err := fake.List[*widget](server, fake.Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := map[key]T{}, map[key]T{}
+	for _, w := range all {
+		if want[key{Namespace: w.Namespace, Name: w.Name}], err = project(w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for k, obj := range inf.Store().All() {
+		got[k] = obj
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the cache (-server +cache):\n%s", diff)
+	}
+}
