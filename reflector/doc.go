@@ -14,6 +14,26 @@
 // of what it missed by comparing
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#410-gone-responses).
 //
+// # Restored servers
+//
+// A server whose etcd was restored from a backup gives out resourceVersions a second time. It
+// takes a watch from a version that it has yet to come to, is silent until it has, and sends
+// what follows. So after a watch that lost its connection, was idle, or ended with an error of
+// the server's (5xx), the server has to show that it has the history that was seen. The next
+// watch begins up to four events early, and these must come again; that costs no request. If
+// there were none since the list, or the server no longer has them or is silent for two
+// seconds, it is asked for a list of one object that is not older than what was seen. A server
+// that shows another history is reported with [ErrRestored], and the collection is listed at
+// "", of which a sink learns that its versions do not compare ([Rewinder]). So is it when the
+// list has not come as far as what was seen. A server that only lags costs that list.
+//
+// What this cannot see is a restore after which the server has already overtaken what was
+// seen, where nothing changed in the collection since its list, or where what changed last has
+// left the server's history. Nor can it see one behind an API server that was not restarted:
+// that serves its own cache as before. [Options.TrustVersions] turns the check off.
+//
+// # Decisions
+//
 // The decisions are pure functions from a state and an outcome to the next state and
 // what to do (protocol.go). The loop around them (run.go) only carries them out.
 //
