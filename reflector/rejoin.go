@@ -200,7 +200,7 @@ func (r *Reflector[T]) ask(ctx context.Context) {
 	asked, began := r.state.rv, time.Now()
 	limited, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	request, attempt := r.begin(limited, true)
+	request, attempt := r.begin(limited, false) // as soon answered as a watch
 	r.log.Debug("asks whether the server was restored", slog.String("resourceVersion", asked))
 	objects := 0
 	page, err := r.source.List(request, metav1.ListOptions{
