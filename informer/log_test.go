@@ -136,7 +136,7 @@ func TestLogOfALife(t *testing.T) {
 					var heard errorsOf
 					server := newServer(t)
 					must1(fake.Create(server, newWidget("a", "first", "n")))(t)
-					inf := newInformer(t, source(t, server), informer.Options[*widget]{Logger: book.logger(level), OnError: heard.add})
+					inf := newInformer(t, source(t, server), informer.Options[*widget]{Logger: book.logger(level), OnError: heard.add, Reflector: reflector.Options{TrustVersions: true}})
 					h := newHistory(t, inf)
 					reg := must1(inf.AddHandler(h, handlerOptions{Name: "h"}))(t)
 					stop := run(t, inf)

@@ -41,6 +41,7 @@ func (i *Informer[K, T]) Stats() Stats {
 func sum(past, present reflector.Stats) reflector.Stats {
 	present.Lists += past.Lists
 	present.Relists = sumRelists(past.Relists, present.Relists)
+	present.Restores += past.Restores
 	present.WatchLists += past.WatchLists
 	present.Watches += past.Watches
 	present.IdleWatches += past.IdleWatches
@@ -69,6 +70,7 @@ func sumRelists(past, present reflector.Relists) reflector.Relists {
 		Refused:    past.Refused + present.Refused,
 		Failing:    past.Failing + present.Failing,
 		NoVersion:  past.NoVersion + present.NoVersion,
+		Restored:   past.Restored + present.Restored,
 	}
 }
 

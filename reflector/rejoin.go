@@ -89,8 +89,9 @@ func (e *seamEvent[T]) isAgain(ev Event[T]) bool {
 		e.uid == uidOf(ev.Object) && (!e.whole || reflect.DeepEqual(e.object, ev.Object))
 }
 
-// uidOf returns an object's uid, empty where it has no metadata.
-func uidOf(object any) types.UID {
+// uidOf returns an object's uid, empty where it has no metadata, or none to be read.
+func uidOf(object any) (uid types.UID) {
+	defer func() { _ = recover() }() // the methods may be those of a nil pointer
 	if m, ok := object.(metav1.Object); ok {
 		return m.GetUID()
 	}
