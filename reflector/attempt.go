@@ -108,6 +108,16 @@ func (a *Attempt) Answered() {
 	gone.giveUp()
 }
 
+// unanswered reports whether nothing has come from the server yet. It is false on nil.
+func (a *Attempt) unanswered() bool {
+	if a == nil {
+		return false
+	}
+	a.b.mu.Lock()
+	defer a.b.mu.Unlock()
+	return !a.answered
+}
+
 // Accepted says that the answer is not a refusal. It is called in the goroutine that List or
 // Watch was called in.
 func (a *Attempt) Accepted() {

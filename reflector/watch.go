@@ -112,8 +112,8 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 	} else {
 		st = r.watchEnded(w, end)
 	}
-	if st.err == nil {
-		r.breaker.answered()
+	if st.err == nil && !cut {
+		r.breaker.answered() // the server closed the watch in order
 	}
 	r.follow(ctx, st, failed, w.began)
 }
@@ -126,7 +126,9 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 		r.state, st = r.state.restored(end.err)
 		return st
 	case w.joint.awaits() && (end.idle || isExpired(end.err)):
-		r.state = r.state.unrepeated(end.err)
+		if r.state = r.state.unrepeated(end.err); w.attempt.unanswered() {
+			return step{err: ErrUnanswered, pause: pauseAway}
+		}
 		return st
 	case !w.joint.awaits():
 		r.state.before = ""
