@@ -17,9 +17,9 @@ import (
 // "owner", under which the others have one each: when those go, the posting of the many is
 // renumbered over many commits. Frozen states are taken all the way.
 func TestModelGrowth(t *testing.T) {
-	size, every := 3000, 40
+	size, every := 6000, 80
 	if testing.Short() || raceEnabled {
-		every = 200
+		every = 500
 	}
 	rounds := longtest.N(1, 8)
 	seed := rand.Uint64()

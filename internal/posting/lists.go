@@ -124,8 +124,10 @@ func (l *Lists[V]) Find(value Value[V]) (ids []uint32, ok bool) {
 	if p == 0 {
 		return nil, true
 	}
-	post := l.posts.At(p - 1)
-	return post.ids, post.long == nil
+	if post := l.posts.At(p - 1); post.len() <= ShortLen { // so it is one slice
+		return post.ids, true
+	}
+	return nil, false
 }
 
 // Freeze returns the slots that have value, as they are now. It is a read. Cost: O(1); the

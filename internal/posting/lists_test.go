@@ -53,7 +53,7 @@ func TestModel(t *testing.T) {
 		{100, 5, 1, 60_000},   // one value each
 		{60, 400, 3, 40_000},  // nearly unique values
 		{5, 200, 90, 3_000},   // very many values each
-		{2_600, 2, 1, 12_000}, // postings that become long and short again
+		{5_000, 2, 1, 24_000}, // postings that become long and short again
 	} {
 		if testing.Short() {
 			c.steps /= 10
@@ -66,6 +66,12 @@ func TestModel(t *testing.T) {
 		}
 		var frozen []held
 		for step := range c.steps {
+			if c.slots > sliceLen && step%8_000 == 0 {
+				for slot := range uint32(c.slots) {
+					l.Set(slot, vals(step/8_000%2))
+					m[slot] = []int{step / 8_000 % 2}
+				}
+			}
 			slot := uint32(r.IntN(c.slots))
 			drain := step/min(c.slots*20, 4_000)%4 == 3
 			switch n := r.IntN(20); {
@@ -135,7 +141,7 @@ func TestModel(t *testing.T) {
 // A posting with many slots gets a lower number in many steps, and everything holds in between,
 // also when the numbers above are needed again and the lists are cloned.
 func TestMovesStepByStep(t *testing.T) {
-	const unique, large = 400, 3000
+	const unique, large = 400, 6000
 	value := func(v int) Value[int] { return Value[int]{v, uint32(v) * 0x9e3779b1} }
 	l := &Lists[int]{}
 	for slot := range uint32(unique) {
@@ -188,25 +194,25 @@ func TestMovesStepByStep(t *testing.T) {
 // What Values and Freeze return goes on showing what was there.
 func TestFrozen(t *testing.T) {
 	l := &Lists[int]{}
-	for slot := range uint32(3000) {
+	for slot := range uint32(10_000) {
 		l.Set(slot, vals(int(slot)%2, int(slot)+10))
 	}
 	values, even := l.Values(), l.Freeze(val(0))
 	want, wantEven := slices.Sorted(slices.Values(values.AppendTo(nil))), even.AppendTo(nil)
-	for slot := range uint32(3000) {
+	for slot := range uint32(10_000) {
 		if slot%3 == 0 {
 			l.Drop(slot)
 		} else {
 			l.Set(slot, vals(int(slot)+90_000))
 		}
 	}
-	if got := slices.Sorted(slices.Values(values.AppendTo(nil))); len(got) != 3002 || !slices.Equal(got, want) {
-		t.Errorf("%d values, want 3002", len(got))
+	if got := slices.Sorted(slices.Values(values.AppendTo(nil))); len(got) != 10_002 || !slices.Equal(got, want) {
+		t.Errorf("%d values, want 10_002", len(got))
 	}
-	if got := even.AppendTo(nil); len(got) != 1500 || !slices.Equal(got, wantEven) {
-		t.Errorf("%d slots, want 1500", len(got))
+	if got := even.AppendTo(nil); len(got) != 5000 || !slices.Equal(got, wantEven) {
+		t.Errorf("%d slots, want 5000", len(got))
 	}
-	if err := l.Check(3000); err != nil {
+	if err := l.Check(10_000); err != nil {
 		t.Error(err)
 	}
 }

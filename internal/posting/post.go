@@ -6,9 +6,12 @@ import (
 	"github.com/kinform/kinform/internal/cowvec"
 )
 
-// ShortLen is the largest number of slots of a posting that is one slice. A longer one is in
-// chunks, so that it grows, and goes on after it was frozen, without a copy of all of it.
+// ShortLen is the largest number of slots that Find returns.
 const ShortLen = 1024
+
+// sliceLen is the largest number of slots of a posting that is one slice, of 16 KB. A longer one
+// is in chunks, so that it grows, and goes on after it was frozen, without a copy of all of it.
+const sliceLen = 4096
 
 // post is the posting of one value. A free one has no ids.
 //
@@ -70,7 +73,7 @@ func (p *post) set(pos, slot uint32) {
 
 // push adds slot at the end.
 func (p *post) push(slot uint32) {
-	if p.long == nil && len(p.ids) == ShortLen {
+	if p.long == nil && len(p.ids) == sliceLen {
 		long := &cowvec.Vec[uint32]{}
 		for _, id := range p.ids {
 			long.Insert(id)
@@ -94,8 +97,8 @@ func (p *post) pop() {
 		}
 		return
 	}
-	if p.long.Remove(uint32(p.long.Len() - 1)); p.long.Len() == ShortLen/2 {
-		*p = post{ids: p.long.View().AppendTo(make([]uint32, 0, ShortLen))}
+	if p.long.Remove(uint32(p.long.Len() - 1)); p.long.Len() == sliceLen/2 {
+		*p = post{ids: p.long.View().AppendTo(make([]uint32, 0, sliceLen))}
 	}
 }
 
