@@ -67,7 +67,8 @@ type runner interface {
 	Done() <-chan struct{}
 }
 
-// New returns a controller without informers.
+// New returns a controller without informers. It panics if Q cannot be a key, as queue.New
+// does.
 func New[Q comparable](opts Options[Q]) *Controller[Q] {
 	c := &Controller[Q]{opts: opts, logger: logs.Log{To: opts.Logger, Part: "controller"}}
 	if opts.Queue.OnError == nil {

@@ -42,7 +42,6 @@ type DeltaFIFO[K comparable, T any] struct {
 	known   Known[K, T]
 	getMany func(keys []K, yield func(i int, obj T, ok bool) bool) // Known's
 	limit   int
-	keys    mapkey.Check[K]
 
 	// Closed, under mu, when the initial list has been processed.
 	synced chan struct{}
@@ -62,7 +61,11 @@ type DeltaFIFO[K comparable, T any] struct {
 
 // New returns an empty queue. known may be nil: then nothing is known but what is in the
 // queue itself.
+//
+// It panics if K cannot be a key: if K is a float, a complex number, an interface, or an array
+// or struct that holds one. Values of these may not equal themselves (NaN), or not compare.
 func New[K comparable, T any](known Known[K, T], opts Options) *DeltaFIFO[K, T] {
+	mapkey.Must[K]()
 	if opts.Limit <= 0 {
 		opts.Limit = DefaultLimit
 	}
@@ -76,7 +79,6 @@ func New[K comparable, T any](known Known[K, T], opts Options) *DeltaFIFO[K, T] 
 		known:   known,
 		getMany: getMany,
 		limit:   opts.Limit,
-		keys:    mapkey.For[K](),
 		synced:  make(chan struct{}),
 		pending: newBuffer[K, T](),
 		ready:   make(chan struct{}, 1),

@@ -1,9 +1,7 @@
 package deltafifo
 
 import (
-	"errors"
 	"maps"
-	"math"
 	"slices"
 	"testing"
 
@@ -100,36 +98,6 @@ func TestRangeTwice(t *testing.T) {
 		}
 	}); n > 0 {
 		t.Errorf("%g allocations to range", n)
-	}
-}
-
-// A key that no map can hold changes nothing, and leaves no lock behind.
-func TestBadKeys(t *testing.T) {
-	f := New[any, int](nil, Options{})
-	must(t, f.Add(never, "good", 1, "1"))
-	for _, bad := range []any{math.NaN(), []int{1}} {
-		for name, err := range map[string]error{
-			"Add":    f.Add(never, bad, 1, "2"),
-			"Update": f.Update(never, bad, 1, "2"),
-			"Delete": f.Delete(never, bad, 1, "2"),
-			"Replace": f.Replace(never, List[any, int]{
-				Items: ItemsOf(Item[any, int]{Key: "other"}, Item[any, int]{Key: bad}), ResourceVersion: "2",
-			}),
-		} {
-			if !errors.Is(err, ErrBadKey) {
-				t.Errorf("%s of %v: got error %v", name, bad, err)
-			}
-		}
-	}
-	f.check(t)
-	b, err := f.Pop(never)
-	if err != nil || b.Len() != 1 || b.ResourceVersion() != "1" || b.EndsInitialList() {
-		t.Errorf("got %d deltas at %q, error %v", b.Len(), b.ResourceVersion(), err)
-	}
-	for _, bad := range []any{math.NaN(), []int{1}} {
-		if err := f.Requeue(bad); !errors.Is(err, ErrNotInFlight) {
-			t.Errorf("Requeue of %v: got error %v", bad, err)
-		}
 	}
 }
 

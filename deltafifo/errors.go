@@ -11,11 +11,6 @@ var (
 	// once all that was pending has been taken.
 	ErrClosed = errors.New("delta FIFO is closed")
 
-	// ErrBadKey is returned by producing methods for a key that no map can hold: it does
-	// not equal itself, like a NaN, or has an incomparable value in an interface. Nothing
-	// is put, of a list nothing at all.
-	ErrBadKey = errors.New("key cannot be compared with itself")
-
 	// ErrNotInFlight is returned by Requeue for a key that cannot be given back: it is not
 	// in the batch being processed, or was given back from it already.
 	ErrNotInFlight = errors.New("key is not in flight")

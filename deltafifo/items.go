@@ -5,7 +5,6 @@ import (
 	"math/bits"
 
 	"github.com/kinform/kinform/internal/keytable"
-	"github.com/kinform/kinform/internal/mapkey"
 )
 
 // Item is one object of a list.
@@ -25,10 +24,8 @@ type Items[K comparable, T any] struct {
 	found    int // items below this number are in at; the others may have keys of each other and of them
 
 	at    keytable.Table // numbers of the items, by hash of the key
-	seed  maphash.Seed   // with keys and parts, set with the first item
+	seed  maphash.Seed   // with parts, set with the first item
 	parts keytable.Parts[K]
-	keys  mapkey.Check[K]
-	bad   bool // there was a key that no map can hold
 
 	touched uint32 // keeps what is read ahead from being optimized away
 }
@@ -62,15 +59,10 @@ func (l *Items[K, T]) Len() int {
 }
 
 // Set adds an item, or puts it in the place of the one that has the key. resourceVersion is
-// Delta.ResourceVersion; empty saves memory where the object itself says it. Of a key that no
-// map can hold Replace will say [ErrBadKey]. Amortized O(1).
+// Delta.ResourceVersion; empty saves memory where the object itself says it. Amortized O(1).
 func (l *Items[K, T]) Set(key K, obj T, resourceVersion string) {
 	if l.seed == (maphash.Seed{}) {
-		l.seed, l.parts, l.keys = maphash.MakeSeed(), keytable.PartsOf[K](), mapkey.For[K]()
-	}
-	if !l.keys.OK(key) {
-		l.bad = true
-		return
+		l.seed, l.parts = maphash.MakeSeed(), keytable.PartsOf[K]()
 	}
 	l.push(Item[K, T]{key, obj}, resourceVersion)
 	if l.n-l.found == blockLen {
@@ -158,7 +150,7 @@ func (l *Items[K, T]) version(n int) string {
 // Delete takes out the item that has the key, if there is one. The last item takes its
 // place. O(1).
 func (l *Items[K, T]) Delete(key K) {
-	if l.Len() == 0 || !l.keys.OK(key) {
+	if l.Len() == 0 {
 		return
 	}
 	n, ok := l.find(l.hash(key), key)

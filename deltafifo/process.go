@@ -18,9 +18,6 @@ import (
 //
 // It returns [ErrNotInFlight].
 func (f *DeltaFIFO[K, T]) Requeue(key K) error {
-	if !f.keys.OK(key) {
-		return ErrNotInFlight
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.inFlight == nil {

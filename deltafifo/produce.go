@@ -4,7 +4,7 @@ import "context"
 
 // Add puts an Added delta. resourceVersion is the version that the delta brings the store
 // to; empty leaves it where it was. Like all producing methods it waits while the queue
-// is at its limit, and returns ctx's error, [ErrClosed] or [ErrBadKey] if nothing was put.
+// is at its limit, and returns ctx's error or [ErrClosed] if nothing was put.
 func (f *DeltaFIFO[K, T]) Add(ctx context.Context, key K, obj T, resourceVersion string) error {
 	return f.put(ctx, key, Delta[T]{Type: Added, Object: obj, ResourceVersion: resourceVersion})
 }
@@ -18,9 +18,6 @@ func (f *DeltaFIFO[K, T]) Update(ctx context.Context, key K, obj T, resourceVers
 // is taken in for a key that does not exist here or in the known store: of two deletions
 // in a row one is put, the one that knows the final state. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Delete(ctx context.Context, key K, obj T, resourceVersion string) error {
-	if !f.keys.OK(key) {
-		return ErrBadKey
-	}
 	if err := f.admit(ctx); err != nil {
 		return err
 	}
@@ -75,9 +72,6 @@ type List[K comparable, T any] struct {
 // the lock. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list List[K, T]) error {
 	if list.Items != nil {
-		if list.Items.bad {
-			return ErrBadKey
-		}
 		list.Items.settle()
 	}
 	if err := f.admit(ctx); err != nil {
@@ -238,9 +232,6 @@ func (f *DeltaFIFO[K, T]) exists(key K) bool {
 }
 
 func (f *DeltaFIFO[K, T]) put(ctx context.Context, key K, d Delta[T]) error {
-	if !f.keys.OK(key) {
-		return ErrBadKey
-	}
 	if err := f.admit(ctx); err != nil {
 		return err
 	}

@@ -12,7 +12,8 @@ var (
 	// ErrExists says that a store already has an index of that name.
 	ErrExists = errors.New("index name already in use")
 
-	// ErrInvalid says that a definition is nil, or lacks a name or a function.
+	// ErrInvalid says that a definition is nil, or lacks a name or a function, or that
+	// its type of values is not possible: see [Index].
 	ErrInvalid = errors.New("invalid index definition")
 
 	// ErrNotString says that a dynamic lookup asked by string for an index whose values

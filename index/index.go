@@ -21,8 +21,9 @@ type IndexFunc[T any, V comparable] func(dst []V, obj T) []V
 // which it is read. It holds no objects: one Index, say a package-level variable, serves
 // any number of stores. It never changes and may be used by many goroutines.
 //
-// V may be any comparable type, a struct of several fields for a compound index. A value
-// that does not equal itself (a floating-point NaN) cannot be found and is left out.
+// V may be any type whose values equal themselves, a struct of several fields for a compound
+// index. It cannot be a float, a complex number, an interface, or an array or struct that
+// holds one: a NaN could not be found, and a value in an interface may not compare.
 type Index[T any, V comparable] struct {
 	name   string
 	fn     IndexFunc[T, V]
@@ -39,8 +40,8 @@ type role struct {
 	keys      map[string]bool // the label keys indexed; nil for all
 }
 
-// New defines an index. A definition without a name or a function is refused with
-// ErrInvalid by the store that it is given to.
+// New defines an index. A definition without a name or a function, or with a V that is not
+// possible, is refused with ErrInvalid by the store that it is given to.
 func New[T any, V comparable](name string, fn IndexFunc[T, V]) *Index[T, V] {
 	x := &Index[T, V]{name: name, fn: fn, seed: maphash.MakeSeed()}
 	if reflect.TypeFor[V]().Kind() == reflect.String {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kinform/kinform/internal/cowvec"
+	"github.com/kinform/kinform/internal/mapkey"
 	"github.com/kinform/kinform/internal/posting"
 	"github.com/kinform/kinform/internal/slots"
 )
@@ -41,6 +42,9 @@ func (x *Index[T, V]) instance() (slots.Index[T], error) {
 		return nil, fmt.Errorf("index without a name: %w", ErrInvalid)
 	case x.fn == nil:
 		return nil, fmt.Errorf("index %q without a function: %w", x.name, ErrInvalid)
+	}
+	if err := mapkey.Check[V](); err != nil {
+		return nil, fmt.Errorf("index %q: %w: values: %w", x.name, ErrInvalid, err)
 	}
 	return &live[T, V]{def: x, stage: &stage[V]{}}, nil
 }

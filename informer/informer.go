@@ -108,7 +108,8 @@ type Informer[K comparable, T any] struct {
 //
 //	pods, err := informer.New(source, store.ObjectKey, informer.Options[*corev1.Pod]{})
 //
-// It returns reflector.ErrNoSource, [ErrNoKeyFunc], or what store.New says of the indexes.
+// It returns reflector.ErrNoSource, [ErrNoKeyFunc], store.ErrKeyType, or what store.New says of the
+// indexes.
 func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T], opts Options[T]) (*Informer[K, T], error) {
 	if key == nil {
 		return nil, ErrNoKeyFunc

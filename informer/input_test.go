@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"net/http"
 	"runtime"
 	"strings"
@@ -453,33 +452,5 @@ func TestRestoredServer(t *testing.T) {
 			t.Errorf("the handler saw %q", got)
 		}
 		stop()
-	})
-}
-
-// TestKeysThatDoNotCompare are refused one by one.
-func TestKeysThatDoNotCompare(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var heard errorsOf
-		src := &script{lists: []scriptedList{{"1", []scripted{
-			ev(reflector.Added, "1", newWidget("a", "slice", "n")),
-			ev(reflector.Added, "1", newWidget("a", "nan", "n")),
-			ev(reflector.Added, "1", newWidget("a", "good", "n")),
-		}}}}
-		keys := map[string]any{"slice": []int{1}, "nan": math.NaN(), "good": "good"}
-		inf, err := informer.New(src, func(w *widget) (any, error) { return keys[w.Name], nil }, informer.Options[*widget]{OnError: heard.add})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- inf.Run(ctx) }()
-		synctest.Wait()
-		if inf.Store().Len() != 1 || len(heard.all) != 2 || inf.Stats().BadObjects != 2 {
-			t.Errorf("%d objects, %d counted, OnError heard %v; want 1, 2 and 2", inf.Store().Len(), inf.Stats().BadObjects, heard.all)
-		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Run returned %v", err)
-		}
 	})
 }

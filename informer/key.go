@@ -10,10 +10,7 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-var (
-	errZeroKey    = errors.New("its key is the zero value") // most likely it was never set
-	errUnequalKey = errors.New("its key does not equal itself")
-)
+var errZeroKey = errors.New("its key is the zero value") // most likely it was never set
 
 // keyOf calls the user's key function and keeps its panics from the process.
 func (i *Informer[K, T]) keyOf(obj T) (key K, err error) {
@@ -28,13 +25,9 @@ func (i *Informer[K, T]) keyOf(obj T) (key K, err error) {
 	return key, err
 }
 
-// checkKey returns why nothing can be stored under key. It panics if K is an interface and
-// the key in it does not compare.
+// checkKey returns why nothing can be stored under key.
 func checkKey[K comparable](key K) error {
-	switch {
-	case key != key:
-		return errUnequalKey
-	case key == *new(K):
+	if key == *new(K) {
 		return errZeroKey
 	}
 	return nil

@@ -53,12 +53,7 @@ func (i *Informer[K, T]) Written(obj T, rv string) error {
 // deletion, or of the object that was deleted: a newer state of it, as one that waits for
 // its finalizers, and a newer object of the key are shown; where T is a projection without
 // metadata, the latter may take until their next change, see docs/design.md. See [Informer.Written].
-func (i *Informer[K, T]) Deleted(key K, rv string) (err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = errUnequalKey // a key in an interface that does not compare
-		}
-	}()
+func (i *Informer[K, T]) Deleted(key K, rv string) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -261,21 +260,6 @@ func TestWrittenRefuses(t *testing.T) {
 		src.bookmark(20)
 		if err := inf.Written(at("one more", 21), ""); err != nil {
 			t.Errorf("after the watch has caught up: %v", err)
-		}
-	})
-}
-
-func TestDeletedRefusesKeysThatDoNotCompare(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := &live[*widget]{object: at("w", 10), events: make(chan reflector.Event[*widget])}
-		inf, err := informer.New(src, func(w *widget) (any, error) { return w.Name, nil }, informer.Options[*widget]{Reflector: reflector.Options{DisableWatchList: true}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, k := range []any{[]int{1}, math.NaN(), nil} {
-			if err := inf.Deleted(k, "20"); err == nil || errors.Is(err, informer.ErrStopped) {
-				t.Errorf("key %v: %v", k, err)
-			}
 		}
 	})
 }

@@ -45,9 +45,6 @@ type addMode struct {
 
 // add is Add with a priority.
 func (q *Queue[K]) add(key K, prio int32, mode addMode) {
-	if !q.usable(key) {
-		return
-	}
 	class, hash := q.className(key), q.hash(key)
 	q.mu.Lock()
 	if q.down {
@@ -80,9 +77,6 @@ func (q *Queue[K]) add(key K, prio int32, mode addMode) {
 
 // addAfter is AddAfter with a priority; opts.After is positive.
 func (q *Queue[K]) addAfter(key K, prio int32, opts AddOptions) {
-	if !q.usable(key) {
-		return
-	}
 	class, hash := q.className(key), q.hash(key)
 	q.mu.Lock()
 	defer q.mu.Unlock()

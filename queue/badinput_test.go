@@ -195,51 +195,6 @@ func TestPanicsInUserCode(t *testing.T) {
 	})
 }
 
-// Keys that cannot be found again in a map are refused and reported, by every method.
-func TestBadKeys(t *testing.T) {
-	type key struct {
-		n int
-		v any
-	}
-	var errs []error
-	q := New(Options[key]{OnError: func(_ key, err error) { errs = append(errs, err) }})
-	for _, bad := range []key{{1, math.NaN()}, {2, []int{}}, {3, map[string]int{}}} {
-		q.Add(bad)
-		q.AddAfter(bad, time.Hour)
-		q.AddRateLimited(bad)
-		q.Forget(bad)
-		if q.Done(bad) || q.Cancel(bad) || q.Retries(bad) != 0 {
-			t.Errorf("%v was taken for a key", bad)
-		}
-	}
-	if len(errs) != 3*7 {
-		t.Errorf("%d errors, want one per call", len(errs))
-	}
-	for _, err := range errs {
-		if err != ErrBadKey {
-			t.Errorf("reported %v, want ErrBadKey", err)
-		}
-	}
-	q.Add(key{1, "fine"})
-	if it := mustGet(t, q); it.Key.v != "fine" || !it.Done() {
-		t.Error("a good key was not handed out")
-	}
-	q.check(t)
-}
-
-func TestKeyTypes(t *testing.T) {
-	if New(Options[string]{}).keys.Needed() || New(Options[struct {
-		a int
-		b [2]string
-		c *float64
-	}]{}).keys.Needed() {
-		t.Error("keys that always equal themselves are checked")
-	}
-	if !New(Options[float32]{}).keys.Needed() || !New(Options[any]{}).keys.Needed() || !New(Options[[2]complex64]{}).keys.Needed() {
-		t.Error("keys that may not equal themselves are not checked")
-	}
-}
-
 func TestErrorTexts(t *testing.T) {
 	boom := errors.New("boom")
 	for _, c := range []struct {

@@ -11,9 +11,6 @@ const fireBatch = 128
 // Cancel takes a pending delay of a key back and reports whether there was one. A key that is queued, held by debounce
 // or running stays so. O(log delayed).
 func (q *Queue[K]) Cancel(key K) bool {
-	if !q.usable(key) {
-		return false
-	}
 	hash := q.hash(key)
 	q.mu.Lock()
 	defer q.mu.Unlock()

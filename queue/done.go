@@ -59,9 +59,6 @@ func (it Item[K]) bringBack(after time.Duration, forget bool) {
 // Done gives a key back like [Item.Done], for callers that keep the key and not the item; it costs a map lookup more.
 // It reports whether the key was handed out: if not, nothing happens.
 func (q *Queue[K]) Done(key K) bool {
-	if !q.usable(key) {
-		return false
-	}
 	hash := q.hash(key)
 	q.mu.Lock()
 	e := q.store.table.find(key, hash)

@@ -9,10 +9,6 @@ import (
 // ErrShutDown is returned by [Queue.Get] and [Queue.GetBatch] once the queue was shut down and holds no queued key.
 var ErrShutDown = errors.New("queue: shut down")
 
-// ErrBadKey is reported to [Options.OnError] when a method was given a key that cannot be a map key: it holds a value that
-// does not equal itself (a NaN) or an interface with an incomparable value. The call does nothing and returns zero.
-var ErrBadKey = errors.New("queue: key cannot be compared with itself")
-
 // ErrNoQueue is returned by [Run] when it was given no queue.
 var ErrNoQueue = errors.New("queue: Run needs a queue")
 

@@ -23,7 +23,6 @@ type Queue[K comparable] struct {
 	ageAfter    int64 // negative: never
 	debounce    int64 // zero: none
 	debounceMax int64
-	keys        mapkey.Check[K]
 
 	mu sync.Mutex // guards what follows; no user code runs and nothing waits while it is held
 
@@ -47,8 +46,10 @@ type Queue[K comparable] struct {
 	count   counters
 }
 
-// New returns an empty queue. It starts no goroutine.
+// New returns an empty queue. It starts no goroutine. It panics if K cannot be a key: if K is a float, a complex number,
+// an interface, or an array or struct that holds one. Values of these may not equal themselves (NaN), or not compare.
 func New[K comparable](opts Options[K]) *Queue[K] {
+	mapkey.Must[K]()
 	q := &Queue[K]{
 		base:     time.Now().Add(-1), // so that no stamp is zero, which means none
 		seed:     maphash.MakeSeed(),
@@ -56,7 +57,6 @@ func New[K comparable](opts Options[K]) *Queue[K] {
 		onError:  opts.OnError,
 		ageAfter: int64(opts.AgeAfter),
 		debounce: max(0, int64(opts.Debounce)),
-		keys:     mapkey.For[K](),
 	}
 	switch l := opts.Limiter.(type) {
 	case nil:

@@ -10,9 +10,6 @@ func (q *Queue[K]) AddRateLimited(key K) { q.addRateLimited(key, 0, AddOptions{}
 // Forget sets the key's failure count to zero and calls the limiter's Forget, if it is a [Forgetter]. A delay that is
 // pending stays: see [Queue.Cancel]. O(1).
 func (q *Queue[K]) Forget(key K) {
-	if !q.usable(key) {
-		return
-	}
 	hash := q.hash(key)
 	q.mu.Lock()
 	if e := q.store.table.find(key, hash); e != nil {
@@ -35,9 +32,6 @@ func (q *Queue[K]) tellForgetter(key K) {
 
 // Retries is how often the key was added rate limited since it was last forgotten. O(1).
 func (q *Queue[K]) Retries(key K) int {
-	if !q.usable(key) {
-		return 0
-	}
 	hash := q.hash(key)
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -50,9 +44,6 @@ func (q *Queue[K]) Retries(key K) int {
 // addRateLimited is AddRateLimited with a priority. With the built-in backoff, which is plain arithmetic, it takes the
 // lock once; any other limiter is asked between two holds.
 func (q *Queue[K]) addRateLimited(key K, prio int32, opts AddOptions) {
-	if !q.usable(key) {
-		return
-	}
 	class, hash := q.className(key), q.hash(key)
 	q.mu.Lock()
 	if q.down {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"math"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -144,34 +143,6 @@ func TestUnchangedPanics(t *testing.T) {
 	}
 	if got, _ := s.Get(it.id); got != it {
 		t.Error("the stored object changed")
-	}
-}
-
-func TestUnequalKey(t *testing.T) {
-	s, err := New(func(f float64) (float64, error) { return f, nil }, Options[float64]{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Set(math.NaN()); !errors.Is(err, ErrUnequalKey) {
-		t.Errorf("NaN: %v", err)
-	}
-	if err := s.Set(2); err != nil || s.Len() != 1 {
-		t.Errorf("a good key: %v", err)
-	}
-}
-
-// TestUnhashableKey stores keys of an interface type, whose hash panics for some values.
-func TestUnhashableKey(t *testing.T) {
-	s, err := New(func(v any) (any, error) { return v, nil }, Options[any]{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var p *PanicError
-	if err := s.Set([]int{1}); !errors.As(err, &p) {
-		t.Errorf("a slice as key: %v", err)
-	}
-	if err := s.Set("fine"); err != nil || s.Len() != 1 {
-		t.Errorf("a good key: %v", err)
 	}
 }
 

@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
+
+	"github.com/kinform/kinform/internal/mapkey"
 )
 
 var (
@@ -19,8 +21,11 @@ var (
 	// than the operation names.
 	ErrKeyMismatch = errors.New("object has another key")
 
-	// ErrUnequalKey is in a *KeyError: the key does not equal itself, like a NaN.
-	ErrUnequalKey = errors.New("key does not equal itself")
+	// ErrKeyType is in the error of [New] for a type K that cannot be a key: a float, a
+	// complex number, an interface, or an array or struct that holds one. Values of these
+	// may not equal themselves (NaN), or not compare. The value is the same in all
+	// packages that export it.
+	ErrKeyType = mapkey.ErrKeyType
 
 	// ErrNilObject is returned by [ObjectKey] for a nil object.
 	ErrNilObject = errors.New("nil object")
@@ -42,7 +47,7 @@ var (
 type KeyError struct {
 	// Key is the key as fmt prints it; empty when the key function gave none.
 	Key string
-	// Err is the cause: ErrZeroKey, ErrKeyMismatch, ErrUnequalKey, what the key function
+	// Err is the cause: ErrZeroKey, ErrKeyMismatch, what the key function
 	// returned, or a *PanicError.
 	Err error
 }

@@ -284,7 +284,7 @@ func (s *Store[K, T]) checkKey(op *Op[K, T]) error {
 		if err != nil {
 			return &KeyError{Key: fmt.Sprint(key), Err: err}
 		}
-		if k != key && key == key {
+		if k != key {
 			return &KeyError{Key: fmt.Sprint(key), Err: fmt.Errorf("%w: %v", ErrKeyMismatch, k)}
 		}
 	}
@@ -294,11 +294,8 @@ func (s *Store[K, T]) checkKey(op *Op[K, T]) error {
 // usable returns an error when nothing can be stored under key.
 func usable[K comparable](key K) error {
 	var zero K
-	switch {
-	case key == zero:
+	if key == zero {
 		return &KeyError{Key: fmt.Sprint(key), Err: ErrZeroKey}
-	case key != key:
-		return &KeyError{Key: fmt.Sprint(key), Err: ErrUnequalKey}
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"errors"
-	"math"
 	"testing"
 	"testing/synctest"
 
@@ -61,17 +60,6 @@ func TestRewindAndReplace(t *testing.T) {
 		if err := replace(rv, "a"); err != nil || s.ResourceVersion() != "12" {
 			t.Errorf("Replace at %s: %v, the store is at %s, want 12", rv, err, s.ResourceVersion())
 		}
-	}
-}
-
-func TestWaitForUnequalKey(t *testing.T) {
-	s, err := store.New(func(f float64) (float64, error) { return f, nil }, store.Options[float64]{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = s.WaitFor(t.Context(), math.NaN(), func(float64, bool) bool { return false })
-	if !errors.Is(err, store.ErrUnequalKey) {
-		t.Errorf("WaitFor returned %v", err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/keytable"
+	"github.com/kinform/kinform/internal/mapkey"
 	"github.com/kinform/kinform/internal/slots"
 )
 
@@ -48,10 +49,13 @@ type Store[K comparable, T any] struct {
 }
 
 // New returns an empty store whose objects have the keys that key gives them.
-// Errors: ErrNoKeyFunc, index.ErrInvalid, index.ErrExists.
+// Errors: ErrNoKeyFunc, ErrKeyType, index.ErrInvalid, index.ErrExists.
 func New[K comparable, T any](key KeyFunc[K, T], opts Options[T]) (*Store[K, T], error) {
 	if key == nil {
 		return nil, ErrNoKeyFunc
+	}
+	if err := mapkey.Check[K](); err != nil {
+		return nil, err
 	}
 	body := slots.New[T](newKeys[K](), opts.OnError)
 	ixr, err := index.NewIndexer(body, opts.Indexes...)

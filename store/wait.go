@@ -173,12 +173,9 @@ func (w *waits[K]) removeVersion(ch chan struct{}) {
 // one of the next commits. until gets the zero T where exists is false. It sees the
 // latest state, not every one in between. It runs in the caller's goroutine with no lock
 // held. Nothing is polled.
-// Errors: ErrUnequalKey; ErrClosed; what the writer ended it with, see [Store.EndWaits]; the
+// Errors: ErrClosed; what the writer ended it with, see [Store.EndWaits]; the
 // cause of ctx's end.
 func (r *Reader[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exists bool) bool) error {
-	if key != key {
-		return ErrUnequalKey // nothing can be stored under it, nor would the wait be found again
-	}
 	ch := make(chan struct{}, 1)
 	r.waits.addKey(key, ch)
 	defer r.waits.removeKey(key, ch)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+
+	"github.com/kinform/kinform/internal/mapkey"
 )
 
 var (
@@ -20,9 +22,11 @@ var (
 	// zero K: most likely it was never set.
 	ErrZeroKey = errors.New("key is the zero value")
 
-	// ErrUnequalKey is the cause of a reflector.ObjectError for an object whose key does
-	// not equal itself, like a NaN.
-	ErrUnequalKey = errors.New("key does not equal itself")
+	// ErrKeyType is in the error of [New] for a type K that cannot be a key: a float, a
+	// complex number, an interface, or an array or struct that holds one. Values of these
+	// may not equal themselves (NaN), or not compare. The value is the same in all
+	// packages that export it.
+	ErrKeyType = mapkey.ErrKeyType
 
 	errGoexit = errors.New("the call ended its goroutine") // stands for the value of a panic
 )

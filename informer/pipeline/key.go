@@ -7,7 +7,7 @@ import (
 )
 
 // keys returns the program's key function with its panics kept from the process, and with
-// keys refused that nothing can be found by.
+// zero keys refused.
 func (p *Pipeline[K, T]) keys(key func(T) (K, error)) func(T) (K, error) {
 	return func(obj T) (k K, err error) {
 		defer func() {
@@ -16,11 +16,7 @@ func (p *Pipeline[K, T]) keys(key func(T) (K, error)) func(T) (K, error) {
 			}
 		}()
 		k, err = key(obj)
-		switch {
-		case err != nil:
-		case k != k: // panics if K is an interface and the key in it does not compare
-			err = ErrUnequalKey
-		case k == *new(K):
+		if err == nil && k == *new(K) {
 			err = ErrZeroKey
 		}
 		return k, err

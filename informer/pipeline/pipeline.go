@@ -11,6 +11,7 @@ import (
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/mapkey"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -65,7 +66,7 @@ type Pipeline[K comparable, T any] struct {
 // does. process is called in the goroutine of Run; the slice that it gets is the
 // pipeline's and may be used until it returns. An error makes the key come again.
 //
-// It returns [ErrNoProcess], [ErrNoKeyFunc], or reflector.ErrNoSource.
+// It returns [ErrNoProcess], [ErrNoKeyFunc], [ErrKeyType], or reflector.ErrNoSource.
 func New[K comparable, T any](source reflector.Source[T], key func(T) (K, error), process func(K, []deltafifo.Delta[T]) error, opts Options[K, T]) (*Pipeline[K, T], error) {
 	switch {
 	case source == nil:
@@ -74,6 +75,9 @@ func New[K comparable, T any](source reflector.Source[T], key func(T) (K, error)
 		return nil, ErrNoKeyFunc
 	case process == nil:
 		return nil, ErrNoProcess
+	}
+	if err := mapkey.Check[K](); err != nil {
+		return nil, err
 	}
 	log := logs.Log{To: opts.Logger, Part: "pipeline", Resource: source.Resource()}
 	if opts.OnError == nil {

@@ -7,11 +7,17 @@
 // it computed for complete.
 package synctrack
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/kinform/kinform/internal/mapkey"
+)
 
 // Tracker waits until the source of keys has synced and all keys that were started have
 // been finished. The zero Tracker is ready to use, and must not be copied after that.
-// All methods may be called at the same time.
+// All methods may be called at the same time. The first Start panics if K cannot be a key: if
+// K is a float, a complex number, an interface, or an array or struct that holds one. Values
+// of these may not equal themselves (NaN), or not compare.
 //
 //	Handle(event):   if event.Initial { tracker.Start(event.Key) }; queue.Add(event.Key)
 //	after Synced():  tracker.SourceSynced()
@@ -34,6 +40,7 @@ func (t *Tracker[K]) Start(key K) {
 		return
 	}
 	if t.started == nil {
+		mapkey.Must[K]()
 		t.started = map[K]struct{}{}
 	}
 	t.started[key] = struct{}{}

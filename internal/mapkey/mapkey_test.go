@@ -1,75 +1,80 @@
-package mapkey
+package mapkey_test
 
 import (
-	"math"
+	"errors"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/internal/mapkey"
+	"github.com/kinform/kinform/internal/mapkey/mapkeytest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-type deep struct {
-	Name  string
-	Parts [2]struct{ Weight float32 }
+// Every type of the shared table is refused, as an error and as a panic.
+func TestRefused(t *testing.T) {
+	mapkeytest.Refused(t, mapkeytest.Constructors{
+		Float: mapkey.Check[float64], Complex: mapkey.Check[complex64], Interface: mapkey.Check[any],
+		Array: mapkey.Check[[2]float32], Struct: mapkey.Check[mapkeytest.Struct],
+	}, mapkey.ErrKeyType)
+	mapkeytest.Refused(t, mapkeytest.Constructors{
+		Float:     mapkeytest.Panic(mapkey.Must[float64]),
+		Complex:   mapkeytest.Panic(mapkey.Must[complex64]),
+		Interface: mapkeytest.Panic(mapkey.Must[any]),
+		Array:     mapkeytest.Panic(mapkey.Must[[2]float32]),
+		Struct:    mapkeytest.Panic(mapkey.Must[mapkeytest.Struct]),
+	}, mapkey.ErrKeyType)
 }
 
-func TestOK(t *testing.T) {
-	nan := math.NaN()
-	for name, c := range map[string]struct{ got, want bool }{
-		"names":               {For[types.NamespacedName]().OK(types.NamespacedName{}), true},
-		"pointer":             {For[*int]().OK(nil), true},
-		"number":              {For[float64]().OK(1), true},
-		"NaN":                 {For[float64]().OK(nan), false},
-		"complex NaN":         {For[complex128]().OK(complex(0, nan)), false},
-		"deep":                {For[deep]().OK(deep{}), true},
-		"deep NaN":            {For[deep]().OK(deep{Parts: [2]struct{ Weight float32 }{{}, {float32(nan)}}}), false},
-		"interface":           {For[any]().OK("a"), true},
-		"nil":                 {For[any]().OK(nil), true},
-		"slice in interface":  {For[any]().OK([]int{1}), false},
-		"NaN in an interface": {For[any]().OK(nan), false},
-		"slice in an array":   {For[[1]any]().OK([1]any{[]int{}}), false},
-		"map in an interface": {For[struct{ V any }]().OK(struct{ V any }{map[int]int{}}), false},
+type celsius float32
+
+func TestCheckTexts(t *testing.T) {
+	for want, err := range map[string]error{
+		"type cannot be a key: float64: it is of kind float64, and NaN does not equal itself":                         mapkey.Check[float64](),
+		"type cannot be a key: mapkey_test.celsius: it is of kind float32, and NaN does not equal itself":             mapkey.Check[celsius](),
+		"type cannot be a key: interface {}: it is of kind interface, whose values may not be comparable":             mapkey.Check[any](),
+		"type cannot be a key: error: it is of kind interface, whose values may not be comparable":                    mapkey.Check[error](),
+		"type cannot be a key: [2]complex128: [i] is of kind complex128, and NaN does not equal itself":               mapkey.Check[[2]complex128](),
+		"type cannot be a key: mapkeytest.Struct: .Parts[i].Weight is of kind float32, and NaN does not equal itself": mapkey.Check[mapkeytest.Struct](),
+		"type cannot be a key: struct { Name string; V interface {} }: .V is of kind interface, whose values may not be comparable": mapkey.Check[struct {
+			Name string
+			V    any
+		}](),
 	} {
-		if c.got != c.want {
-			t.Errorf("%s: got %t", name, c.got)
+		if !errors.Is(err, mapkey.ErrKeyType) || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 }
 
-// What OK takes, a map finds again.
-func FuzzOK(f *testing.F) {
-	f.Add(uint64(0), "")
-	f.Add(math.Float64bits(math.NaN()), "a")
-	f.Fuzz(func(t *testing.T, bits uint64, s string) {
-		type key struct {
-			F float64
-			V any
+// Types of which every value equals itself are taken, whatever they point to.
+func TestCheckTakes(t *testing.T) {
+	for name, err := range map[string]error{
+		"names":       mapkey.Check[types.NamespacedName](),
+		"string":      mapkey.Check[string](),
+		"bool":        mapkey.Check[bool](),
+		"uintptr":     mapkey.Check[uintptr](),
+		"array":       mapkey.Check[[4]int](),
+		"pointer":     mapkey.Check[*float64](),
+		"channel":     mapkey.Check[chan float64](),
+		"time":        mapkey.Check[time.Time](),
+		"no fields":   mapkey.Check[struct{}](),
+		"no elements": mapkey.Check[[0]float64](),
+		"blank":       mapkey.Check[struct{ _ float64 }](),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
-		for _, k := range []key{{math.Float64frombits(bits), s}, {1, math.Float64frombits(bits)}, {1, []byte(s)}} {
-			found := func() (ok bool) {
-				defer func() { _ = recover() }()
-				_, ok = map[key]bool{k: true}[k]
-				return ok
-			}()
-			if got := For[key]().OK(k); got != found {
-				t.Errorf("%v: got %t, a map says %t", k, got, found)
-			}
-		}
-	})
+	}
+	mapkey.Must[types.NamespacedName]()
 }
 
-func BenchmarkOK(b *testing.B) {
-	names, floats := For[types.NamespacedName](), For[float64]()
-	b.Run("names", func(b *testing.B) {
-		for b.Loop() {
-			names.OK(types.NamespacedName{})
-		}
-	})
-	b.Run("floats", func(b *testing.B) {
-		for b.Loop() {
-			floats.OK(1)
-		}
-	})
+func BenchmarkCheck(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = mapkey.Check[types.NamespacedName]()
+	}
 }

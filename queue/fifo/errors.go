@@ -3,6 +3,8 @@ package fifo
 import (
 	"errors"
 	"fmt"
+
+	"github.com/kinform/kinform/internal/mapkey"
 )
 
 var (
@@ -10,9 +12,11 @@ var (
 	// only once all that was in the queue has been taken.
 	ErrClosed = errors.New("queue is closed")
 
-	// ErrBadKey is returned for a key that no map can hold: it does not equal itself, like
-	// a NaN, or has an incomparable value in an interface. The queue is unchanged.
-	ErrBadKey = errors.New("key cannot be compared with itself")
+	// ErrKeyType is in the error of [NewHeap], and in the one that [New] panics with, for a
+	// type K that cannot be a key: a float, a complex number, an interface, or an array or
+	// struct that holds one. Values of these may not equal themselves (NaN), or not compare.
+	// The value is the same in all packages that export it.
+	ErrKeyType = mapkey.ErrKeyType
 
 	// ErrNoCompare is returned by [NewHeap] without a function.
 	ErrNoCompare = errors.New("heap needs a function to compare objects")

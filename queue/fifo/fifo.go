@@ -20,8 +20,7 @@ type Item[K comparable, T any] struct {
 // which the keys arrived. Deleted objects are not seen by the consumer. See the package
 // documentation.
 type FIFO[K comparable, T any] struct {
-	check  mapkey.Check[K] // set by New
-	synced chan struct{}   // set by New; closed, under the lock, after the initial list
+	synced chan struct{} // set by New; closed, under the lock, after the initial list
 
 	door   door // guards what follows
 	line   line[K, T]
@@ -31,15 +30,16 @@ type FIFO[K comparable, T any] struct {
 	done   bool // synced is closed
 }
 
-// New returns an empty queue.
+// New returns an empty queue. It panics if K cannot be a key, see [ErrKeyType].
 func New[K comparable, T any]() *FIFO[K, T] {
-	f := &FIFO[K, T]{check: mapkey.For[K](), synced: make(chan struct{}), door: newDoor()}
+	mapkey.Must[K]()
+	f := &FIFO[K, T]{synced: make(chan struct{}), door: newDoor()}
 	f.line.rebuild()
 	return f
 }
 
 // Add puts obj into the queue, in the place of an older object of key if there is one.
-// Errors: [ErrClosed], [ErrBadKey].
+// Errors: [ErrClosed].
 func (f *FIFO[K, T]) Add(key K, obj T) error {
 	_, err := f.add(key, obj, true)
 	return err
@@ -47,15 +47,12 @@ func (f *FIFO[K, T]) Add(key K, obj T) error {
 
 // AddIfNotPresent puts obj at the end of the queue unless that has an object of key, and
 // reports whether it did: a consumer that could not process an object gives it back so,
-// without undoing what came meanwhile. Errors: [ErrClosed], [ErrBadKey].
+// without undoing what came meanwhile. Errors: [ErrClosed].
 func (f *FIFO[K, T]) AddIfNotPresent(key K, obj T) (added bool, err error) {
 	return f.add(key, obj, false)
 }
 
 func (f *FIFO[K, T]) add(key K, obj T, replace bool) (added bool, err error) {
-	if !f.check.OK(key) {
-		return false, ErrBadKey
-	}
 	f.door.Lock()
 	defer f.door.Unlock()
 	if f.door.closed {
@@ -75,9 +72,6 @@ func (f *FIFO[K, T]) add(key K, obj T, replace bool) (added bool, err error) {
 // Delete takes the object of key out of the queue, also out of a closed one, and returns
 // it; had is false if there is none.
 func (f *FIFO[K, T]) Delete(key K) (old T, had bool) {
-	if !f.check.OK(key) {
-		return old, false
-	}
 	f.door.Lock()
 	defer f.door.Unlock()
 	if f.line.find(key) == nil {
@@ -93,13 +87,8 @@ func (f *FIFO[K, T]) Delete(key K) (old T, had bool) {
 // Replace makes items the whole content of the queue, in their order. Of several with one
 // key the last one's object counts, in the place of the first. Until a list has been
 // processed (see [FIFO.Synced]) each one is the initial list. O(items).
-// Errors: [ErrClosed], [ErrBadKey]; then nothing is replaced.
+// Errors: [ErrClosed]; then nothing is replaced.
 func (f *FIFO[K, T]) Replace(items []Item[K, T]) error {
-	for i := range items {
-		if !f.check.OK(items[i].Key) {
-			return ErrBadKey
-		}
-	}
 	f.door.Lock()
 	defer f.door.Unlock()
 	if f.door.closed {
@@ -147,9 +136,6 @@ func (f *FIFO[K, T]) settle(n int) {
 
 // Get returns the object of key that is in the queue.
 func (f *FIFO[K, T]) Get(key K) (obj T, ok bool) {
-	if !f.check.OK(key) {
-		return obj, false
-	}
 	f.door.Lock()
 	defer f.door.Unlock()
 	s := f.line.find(key)

@@ -3,7 +3,6 @@ package fifo
 import (
 	"context"
 	"errors"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -429,27 +428,6 @@ func TestFIFOAfterClose(t *testing.T) {
 	}
 	_, err = f.Pop(never)
 	wantErr(t, err, ErrClosed)
-}
-
-func TestFIFOBadKeys(t *testing.T) {
-	f := New[any, int]()
-	must(t, f.Add("good", 1))
-	for _, bad := range []any{math.NaN(), []int{1}} {
-		_, err := f.AddIfNotPresent(bad, 1)
-		wantErr(t, err, ErrBadKey)
-		wantErr(t, f.Add(bad, 1), ErrBadKey)
-		wantErr(t, f.Replace([]Item[any, int]{{Key: "other"}, {Key: bad}}), ErrBadKey)
-		if _, ok := f.Get(bad); ok {
-			t.Error("got a bad key")
-		}
-		if _, had := f.Delete(bad); had {
-			t.Error("deleted a bad key")
-		}
-	}
-	if obj, ok := f.Get("good"); f.Len() != 1 || !ok || obj != 1 {
-		t.Error("the queue has changed")
-	}
-	wantErr(t, f.Add("more", 1), nil) // the lock is free
 }
 
 // Every object that producers add last is seen, and each key's objects in order.

@@ -19,7 +19,6 @@ type node[K comparable, T any] struct {
 // first. See the package documentation.
 type Heap[K comparable, T any] struct {
 	// Set by NewHeap and never changed.
-	check   mapkey.Check[K]
 	compare func(a, b T) int
 
 	door  door // guards what follows
@@ -34,16 +33,19 @@ type Heap[K comparable, T any] struct {
 // in an Add, Delete or Pop, and must neither use the heap nor change its mind: an object
 // whose place changes must be added again. If it panics, so does the method, with no
 // object lost and the order of the rest undefined.
-// Errors: [ErrNoCompare].
+// Errors: [ErrNoCompare], [ErrKeyType].
 func NewHeap[K comparable, T any](compare func(a, b T) int) (*Heap[K, T], error) {
 	if compare == nil {
 		return nil, ErrNoCompare
 	}
-	return &Heap[K, T]{check: mapkey.For[K](), compare: compare, door: newDoor(), at: map[K]int{}}, nil
+	if err := mapkey.Check[K](); err != nil {
+		return nil, err
+	}
+	return &Heap[K, T]{compare: compare, door: newDoor(), at: map[K]int{}}, nil
 }
 
 // Add puts obj into the heap, instead of an older object of key if there is one.
-// O(log n). Errors: [ErrClosed], [ErrBadKey].
+// O(log n). Errors: [ErrClosed].
 func (h *Heap[K, T]) Add(key K, obj T) error {
 	_, err := h.add(key, obj, true)
 	return err
@@ -51,19 +53,14 @@ func (h *Heap[K, T]) Add(key K, obj T) error {
 
 // AddIfNotPresent puts obj into the heap unless that has an object of key, and reports
 // whether it did: a consumer that could not process an object gives it back so, without
-// undoing what came meanwhile. O(log n). Errors: [ErrClosed], [ErrBadKey].
+// undoing what came meanwhile. O(log n). Errors: [ErrClosed].
 func (h *Heap[K, T]) AddIfNotPresent(key K, obj T) (added bool, err error) {
 	return h.add(key, obj, false)
 }
 
 // AddAll is Add for many objects of which no consumer may see the first before the last
-// is in. O(n log n). Errors: [ErrClosed], [ErrBadKey]; then nothing is added.
+// is in. O(n log n). Errors: [ErrClosed]; then nothing is added.
 func (h *Heap[K, T]) AddAll(items []Item[K, T]) error {
-	for i := range items {
-		if !h.check.OK(items[i].Key) {
-			return ErrBadKey
-		}
-	}
 	h.door.Lock()
 	defer h.door.Unlock()
 	if h.door.closed {
@@ -79,9 +76,6 @@ func (h *Heap[K, T]) AddAll(items []Item[K, T]) error {
 }
 
 func (h *Heap[K, T]) add(key K, obj T, replace bool) (added bool, err error) {
-	if !h.check.OK(key) {
-		return false, ErrBadKey
-	}
 	h.door.Lock()
 	defer h.door.Unlock()
 	if h.door.closed {
@@ -113,9 +107,6 @@ func (h *Heap[K, T]) put(key K, obj T) {
 // Delete takes the object of key out of the heap, also out of a closed one, and returns
 // it; had is false if there is none. O(log n).
 func (h *Heap[K, T]) Delete(key K) (old T, had bool) {
-	if !h.check.OK(key) {
-		return old, false
-	}
 	h.door.Lock()
 	defer h.door.Unlock()
 	i, ok := h.at[key]
@@ -147,9 +138,6 @@ func (h *Heap[K, T]) Pop(ctx context.Context) (key K, obj T, err error) {
 
 // Get returns the object of key that is in the heap.
 func (h *Heap[K, T]) Get(key K) (obj T, ok bool) {
-	if !h.check.OK(key) {
-		return obj, false
-	}
 	h.door.Lock()
 	defer h.door.Unlock()
 	i, ok := h.at[key]

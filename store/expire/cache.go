@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/mapkey"
 )
 
 // Options configures a [Cache]. The zero value works: objects stay until they are deleted.
@@ -57,8 +58,11 @@ type entry[K comparable, T any] struct {
 	place  int       // in due; -1 if not there
 }
 
-// New returns an empty cache.
+// New returns an empty cache. It panics if K cannot be a key: if K is a float, a complex
+// number, an interface, or an array or struct that holds one. Values of these may not equal
+// themselves (NaN), or not compare.
 func New[K comparable, T any](opts Options[K, T]) *Cache[K, T] {
+	mapkey.Must[K]()
 	if opts.OnError == nil {
 		opts.OnError = logs.Log{Part: "expire"}.Error
 	}
@@ -79,7 +83,7 @@ func (c *Cache[K, T]) SetFor(key K, object T, ttl time.Duration) {
 // Replace makes objects the whole content, each for Options.TTL from now. What was there
 // goes without expiring.
 func (c *Cache[K, T]) Replace(objects iter.Seq2[K, T]) {
-	fresh := New(c.opts)
+	fresh := &Cache[K, T]{opts: c.opts, entries: map[K]*entry[K, T]{}}
 	for key, object := range objects {
 		fresh.set(key, object, c.opts.TTL)
 	}
@@ -105,7 +109,7 @@ func (c *Cache[K, T]) Get(key K) (T, bool) {
 // look returns the entry under key, nil for none. One that has expired is taken out.
 func (c *Cache[K, T]) look(key K) (e *entry[K, T], expired bool) {
 	c.mu.Lock()
-	defer c.mu.Unlock() // also if key is in an interface and does not compare
+	defer c.mu.Unlock()
 	e = c.entries[key]
 	if expired = e != nil && e.expired(time.Now()); expired {
 		c.remove(e)

@@ -106,28 +106,3 @@ func TestOnExpiredThatDoesNotReturn(t *testing.T) {
 		}
 	})
 }
-
-// A key that does not compare is the caller's mistake, and nobody else's.
-func TestKeyThatDoesNotCompare(t *testing.T) {
-	c := expire.New(expire.Options[any, int]{})
-	for name, use := range map[string]func(){
-		"Get":    func() { c.Get([]int{1}) },
-		"Set":    func() { c.Set([]int{1}, 1) },
-		"Delete": func() { c.Delete([]int{1}) },
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s did not panic", name)
-				}
-			}()
-			use()
-		}()
-		locked := make(chan struct{})
-		go func() {
-			defer close(locked)
-			c.Len()
-		}()
-		<-locked
-	}
-}

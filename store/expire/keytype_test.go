@@ -1,0 +1,21 @@
+package expire_test
+
+import (
+	"testing"
+
+	"github.com/kinform/kinform/internal/mapkey"
+	"github.com/kinform/kinform/internal/mapkey/mapkeytest"
+	"github.com/kinform/kinform/store/expire"
+)
+
+func newOf[K comparable]() error {
+	return mapkeytest.Panic(func() { expire.New(expire.Options[K, int]{}) })()
+}
+
+// A cache whose entries nobody could get rid of cannot be made.
+func TestKeyTypes(t *testing.T) {
+	mapkeytest.Refused(t, mapkeytest.Constructors{
+		Float: newOf[float64], Complex: newOf[complex64], Interface: newOf[any],
+		Array: newOf[[2]float32], Struct: newOf[mapkeytest.Struct],
+	}, mapkey.ErrKeyType)
+}

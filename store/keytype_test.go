@@ -1,0 +1,51 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/internal/mapkey/mapkeytest"
+	"github.com/kinform/kinform/store"
+)
+
+func newOf[K comparable]() error {
+	_, err := store.New(func(k K) (K, error) { return k, nil }, store.Options[K]{})
+	return err
+}
+
+// A store of keys that a map cannot hold cannot be made.
+func TestKeyTypes(t *testing.T) {
+	mapkeytest.Refused(t, mapkeytest.Constructors{
+		Float: newOf[float64], Complex: newOf[complex64], Interface: newOf[any],
+		Array: newOf[[2]float32], Struct: newOf[mapkeytest.Struct],
+	}, store.ErrKeyType)
+}
+
+func indexOf[V comparable]() error {
+	x := index.New("x", func(dst []V, _ int) []V { return dst })
+	_, err := store.New(func(k int) (int, error) { return k, nil }, store.Options[int]{Indexes: index.Of[int](x)})
+	return err
+}
+
+func addIndexOf[V comparable]() error {
+	s, err := store.New(func(k int) (int, error) { return k, nil }, store.Options[int]{})
+	if err != nil {
+		return err
+	}
+	return s.AddIndexes(index.New("x", func(dst []V, _ int) []V { return dst }))
+}
+
+// An index of values that could not be found is an invalid definition, and the error names
+// the type as it does for a key.
+func TestIndexValueTypes(t *testing.T) {
+	for _, want := range []error{index.ErrInvalid, store.ErrKeyType} {
+		mapkeytest.Refused(t, mapkeytest.Constructors{
+			Float: indexOf[float64], Complex: indexOf[complex64], Interface: indexOf[any],
+			Array: indexOf[[2]float32], Struct: indexOf[mapkeytest.Struct],
+		}, want)
+		mapkeytest.Refused(t, mapkeytest.Constructors{
+			Float: addIndexOf[float64], Complex: addIndexOf[complex64], Interface: addIndexOf[any],
+			Array: addIndexOf[[2]float32], Struct: addIndexOf[mapkeytest.Struct],
+		}, want)
+	}
+}
