@@ -7,8 +7,9 @@
 // An [Index] is given to a store in its Options, or later with AddIndexes, and then read
 // as byNode.Get(pods, "node-1"), where pods is a *store.Store or a *store.Reader: no
 // string names it, and a value of the wrong type does not compile. An object may have any
-// number of values, and a value may be any comparable type. [Namespace] and [Labels]
-// are ready-made; [Select] turns a label selector into a lookup where such an index allows.
+// number of values, of any comparable type without floats and interfaces in it.
+// [Namespace] and [Labels] are ready-made; [Select] turns a label selector into a lookup
+// where such an index allows.
 //
 // An [Indexer] is the map of a store's indexes by name, for lookups whose index is only
 // known at run time.
