@@ -87,8 +87,11 @@ func (v *versions[K, T]) committed(op *store.Op[K, T], rv string) {
 	if op.Err != nil || op.Unchanged {
 		return // the store has what it had
 	}
-	number := parse(rv)
-	if op.Delete || number == 0 || v.meta.Version(op.Object) != "" {
+	number := uint64(0)
+	if !op.Delete && v.meta.Version(op.Object) == "" {
+		number = parse(rv)
+	}
+	if number == 0 {
 		v.forget(op.Key)
 		return
 	}
@@ -99,6 +102,9 @@ func (v *versions[K, T]) committed(op *store.Op[K, T], rv string) {
 	v.most = max(v.most, len(v.noted))
 }
 
+// smallVersions is how many a map may have had that is not worth another.
+const smallVersions = 64
+
 // forget takes off what is noted for key. A map never shrinks, so that another takes its place
 // when little is left. Amortized O(1).
 func (v *versions[K, T]) forget(key K) {
@@ -106,7 +112,7 @@ func (v *versions[K, T]) forget(key K) {
 		return
 	}
 	delete(v.noted, maphash.Comparable(v.seed, key))
-	if len(v.noted) > v.most/4 {
+	if v.most < smallVersions || len(v.noted) > v.most/4 {
 		return
 	}
 	smaller := make(map[uint64]uint64, len(v.noted))
@@ -119,6 +125,9 @@ func (v *versions[K, T]) forget(key K) {
 // parse returns the number that a version is, 0 if it is none. What is no number is not
 // compared: the object counts as changed.
 func parse(rv string) uint64 {
+	if rv == "" {
+		return 0 // without the error that the other case allocates
+	}
 	number, err := strconv.ParseUint(rv, 10, 64)
 	if err != nil {
 		return 0
