@@ -73,6 +73,22 @@ func metadataOf(w *widget) (*metav1.PartialObjectMetadata, error) {
 // boxed hides metadata from faketest.Histories: a restored server may go back in time.
 type boxed[T any] struct{ object T }
 
+// historiesOf returns what a new handler of inf sees.
+func historiesOf[T any](t *testing.T, inf *informer.Informer[key, T]) *faketest.Histories[key, boxed[T]] {
+	seen := new(faketest.Histories[key, boxed[T]])
+	must1(inf.AddHandler(informer.HandlerFunc[key, T](func(ev informer.Event[key, T]) {
+		switch ev.Type {
+		case informer.Added:
+			seen.Added(ev.Key, boxed[T]{ev.Object})
+		case informer.Updated:
+			seen.Updated(ev.Key, boxed[T]{ev.Old}, boxed[T]{ev.Object})
+		case informer.Deleted:
+			seen.Deleted(ev.Key, boxed[T]{ev.Object})
+		}
+	}), informer.HandlerOptions[T]{}))(t)
+	return seen
+}
+
 func restoreUnder[T any](t *testing.T, server *fake.Server, seed uint64, overtaken bool, src reflector.Source[T],
 	keyOf store.KeyFunc[key, T], fetch reflector.Options, project func(*widget) (T, error)) {
 	rng := rand.New(rand.NewPCG(seed, 12))
@@ -88,20 +104,7 @@ func restoreUnder[T any](t *testing.T, server *fake.Server, seed uint64, overtak
 	if err != nil {
 		t.Fatal(err)
 	}
-	var seen faketest.Histories[key, boxed[T]]
-	_, err = inf.AddHandler(informer.HandlerFunc[key, T](func(ev informer.Event[key, T]) {
-		switch ev.Type {
-		case informer.Added:
-			seen.Added(ev.Key, boxed[T]{ev.Object})
-		case informer.Updated:
-			seen.Updated(ev.Key, boxed[T]{ev.Old}, boxed[T]{ev.Object})
-		case informer.Deleted:
-			seen.Deleted(ev.Key, boxed[T]{ev.Object})
-		}
-	}), informer.HandlerOptions[T]{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	seen := historiesOf(t, inf)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- inf.Run(ctx) }()
@@ -144,6 +147,41 @@ func restoreUnder[T any](t *testing.T, server *fake.Server, seed uint64, overtak
 	defer mu.Unlock()
 	if restored == 0 {
 		t.Errorf("seed %d: the restore from %s to before was not reported; stats %+v", seed, before, inf.Stats())
+	}
+}
+
+// TestRestoredAndBumped puts the server back to a backup as etcdutl does with --bump-revision
+// and --mark-compacted: all versions of before are gone, and newer ones follow.
+func TestRestoredAndBumped(t *testing.T) {
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 13))
+			server := newServer(t)
+			inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
+			seen := historiesOf(t, inf)
+			writeWidgets(t, server, rng, 10)
+			stop := run(t, inf)
+			backup := server.Backup()
+			writeWidgets(t, server, rng, 1+rng.IntN(10))
+			synctest.Wait()
+			must1(0, server.Restore(backup))(t)
+			server.JumpResourceVersion(1000)
+			must1(0, server.Compact(server.ResourceVersion()))(t)
+			writeWidgets(t, server, rng, rng.IntN(5))
+			for range 2 {
+				time.Sleep(20 * time.Second)
+				compareWidgets(t, server, inf, func(w *widget) (*widget, error) { return w, nil })
+				writeWidgets(t, server, rng, 3)
+			}
+			synctest.Wait()
+			stop()
+			if err := seen.Err(); err != nil {
+				t.Error(err)
+			}
+			if t.Failed() {
+				t.Logf("seed %d", seed)
+			}
+		})
 	}
 }
 
