@@ -16,7 +16,6 @@ type Queue[K comparable] struct {
 	base        time.Time // what the int64 times count from
 	seed        maphash.Seed
 	limiter     Limiter[K]
-	forgetter   Forgetter[K]   // the limiter, or nil
 	backoff     Exponential[K] // stands for limiter when that is nil
 	classOf     func(K) string
 	onError     func(K, error)
@@ -64,7 +63,6 @@ func New[K comparable](opts Options[K]) *Queue[K] {
 		q.backoff = l
 	default:
 		q.limiter = l
-		q.forgetter, _ = l.(Forgetter[K])
 	}
 	if opts.AgeAfter == 0 {
 		q.ageAfter = int64(defaultAgeAfter)

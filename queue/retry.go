@@ -22,10 +22,11 @@ func (q *Queue[K]) Forget(key K) {
 
 // tellForgetter calls the Forget of the limiter. Called without the lock.
 func (q *Queue[K]) tellForgetter(key K) {
-	if q.forgetter == nil {
+	forgetter, ok := q.limiter.(Forgetter[K])
+	if !ok {
 		return
 	}
-	if err := contain(func() { q.forgetter.Forget(key) }); err != nil {
+	if err := contain(func() { forgetter.Forget(key) }); err != nil {
 		q.report(key, err)
 	}
 }
