@@ -18,8 +18,8 @@
 //
 // A server whose etcd was restored from a backup gives out resourceVersions a second time. It
 // takes a watch from a version that it has yet to come to, is silent until it has, and sends
-// what follows. So after a watch that lost its connection, was idle, or ended with an error of
-// the server's (5xx), the server has to show that it has the history that was seen. The next
+// what follows. So after a watch that ended before its time, in whatever way, or was idle, the
+// server has to show that it has the history that was seen. The next
 // watch begins up to four events early, and these must come again; that costs no request. If
 // there were none since the list, or the server no longer has them or is silent for two
 // seconds, it is asked for a list of one object that is not older than what was seen. A server

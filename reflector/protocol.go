@@ -307,6 +307,7 @@ type watchEnd struct {
 	// it sends other bookmarks, which is err, or events without end, or nothing at all.
 	deaf  bool
 	idle  bool  // nothing came for as long as is waited for
+	early bool  // it ended before the time that was asked for
 	heard bool  // something came, be it an object that could not be used
 	err   error // nil when the server closed it in order
 }

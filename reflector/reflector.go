@@ -49,7 +49,7 @@ type Options struct {
 	InternalErrorRetry time.Duration
 
 	// TrustVersions turns off the check whether the server was restored from a backup, which
-	// costs a watch that goes on after a lost connection the repetition of one event, or a
+	// costs a watch that goes on after one that ended early the repetition of one event, or a
 	// list of one object. It is for sources that are no Kubernetes API, and cannot do either.
 	TrustVersions bool
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 	"reflect"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 // A server whose storage was restored from a backup gives out resourceVersions for the second
 // time, for other changes. It accepts a watch from a version that it has not come to yet, is
 // silent until then, and then sends what lies behind: changes of a state that nobody has seen.
-// So after a connection was lost, or a watch was idle, the server has to show that its history
+// So after a watch that ended before its time, or was idle, the server has to show that its history
 // is still the one that was seen, in one of two ways:
 //
 //   - The watch begins before the newest events. The server must send these first, and after
@@ -133,10 +132,9 @@ func (s *seam[T]) join(j joint, ev Event[T], seen string) (next joint, news bool
 }
 
 // doubts reports whether the server, or its storage, may be another one after a watch that
-// ended so.
-func doubts(end watchEnd) bool {
-	return end.idle || end.err != nil && (!isStatus(end.err) || statusOf(end.err).Code >= http.StatusInternalServerError)
-}
+// ended so: in any way but at the time that was asked for. A server that shuts down ends
+// watches in order.
+func doubts(end watchEnd) bool { return end.idle || end.early || end.err != nil }
 
 // rejoin is the state after a watch that ended, if it goes on and may not be trusted: with
 // the watch from version from, where there is events to come again, else with the question.

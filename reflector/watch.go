@@ -24,6 +24,7 @@ const (
 type watch struct {
 	asked string // the resourceVersion that it goes on from, for reports
 	began time.Time
+	lasts time.Duration // as the server was asked
 	end   watchEnd
 	over  bool // streamFailed or streamListed have decided what comes next
 	next  step // what they decided
@@ -48,7 +49,7 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	defer cancel()
 	request, attempt := r.begin(limited, false)
 	defer attempt.end()
-	w := &watch{asked: opts.ResourceVersion, began: time.Now(), end: watchEnd{rv: r.state.rv}, giveUp: cancel, attempt: attempt}
+	w := &watch{asked: opts.ResourceVersion, began: time.Now(), end: watchEnd{rv: r.state.rv}, giveUp: cancel, attempt: attempt, lasts: limit - grace}
 	if r.state.phase == streaming {
 		r.stats.watchLists.Add(1)
 		r.beginList("watchlist")
@@ -101,6 +102,7 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 	end.at = time.Now()
 	lived := end.at.Sub(w.began)
 	end.short, end.steady = lived < time.Second, lived >= r.opts.Backoff.Max
+	end.early = lived < w.lasts-time.Second
 	if cut {
 		end.err, end.short = nil, false
 	}
@@ -138,8 +140,10 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 	}
 	doubted := (doubts(end) || w.silent) && !r.opts.TrustVersions && r.state.before == ""
 	if r.state, st = r.state.watchEnded(end); doubted {
-		from, _ := r.seam.begin()
-		r.state = r.state.rejoin(from)
+		// A reflector that is refused by rule makes no second request that will be.
+		if from, _ := r.seam.begin(); from != "" || st.pause != pauseRuled {
+			r.state = r.state.rejoin(from)
+		}
 	}
 	return st
 }
