@@ -139,7 +139,7 @@ func TestUserOfURL(t *testing.T) {
 
 // The address of a proxy that does not parse is not shown, whoever made the http.Client.
 func TestProxyErrorsHidePasswords(t *testing.T) {
-	const address = "http://me:" + secret + "@proxy:port"
+	address := "http://me:" + secret + "@proxy:port"
 	proxy := func(*http.Request) (*url.URL, error) {
 		_, err := url.Parse(address)
 		return nil, fmt.Errorf("invalid proxy address %q: %w", address, err)

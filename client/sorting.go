@@ -83,7 +83,7 @@ func appendSortedArray(b, raw []byte) (_ []byte, err error) {
 
 // appendMarshaled appends a JSON string with the escapes of json.Marshal.
 func appendMarshaled(b, raw []byte) ([]byte, error) {
-	if bytes.IndexAny(raw, "<>&\\\u2028\u2029") < 0 {
+	if !bytes.ContainsAny(raw, "<>&\\\u2028\u2029") {
 		return append(b, raw...), nil
 	}
 	text, _ := jsonText(raw)

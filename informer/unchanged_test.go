@@ -23,7 +23,7 @@ type state struct {
 }
 
 // named is a projection without metadata.
-type named struct{ name, uid, rv string }
+type named struct{ name string }
 
 // relists is a source whose watch ends with 410 after each list but the last. It makes
 // objects by mk.

@@ -72,7 +72,8 @@ type memory struct {
 type ability uint8
 
 const (
-	cannot ability = iota // Options.DisableWatchList
+	// The zero value: Options.DisableWatchList.
+	_ ability = iota
 	// refused: it said no. It is asked again after a connection broke, since then it may be
 	// another one.
 	refused
