@@ -10,8 +10,11 @@ import (
 // answers that it cannot: 429, 5xx, and lists that are of no use. Other failures have shorter
 // waits, as far as Backoff does not make them shorter still:
 //
-//   - A watch that broke off is begun again within 50 ms, three times in a row; after that
-//     once in 5 seconds. So are lists, which then wait as long as Backoff says.
+//   - A watch that broke off is begun again within 50 ms, five times in a row, and then once
+//     in 2 seconds. If it broke within a second and without news, it is begun again after 0.05 s,
+//     and at last within 4 seconds.
+//   - A list that broke off is begun again within 50 ms, three times in 15 seconds. More often
+//     than that, it waits as long as Backoff says.
 //   - A server that is away (connections refused or reset, no route, no name, timeouts) is
 //     tried again after 0.1 s, and at last once a second. See [Breaker], which all reflectors
 //     of a connection share.
@@ -45,11 +48,19 @@ const (
 	// ruledInitial and ruledMax bound the waits after a refusal by rule, before jitter.
 	ruledInitial = 400 * time.Millisecond
 	ruledMax     = 2500 * time.Millisecond
-	// resumeJitter bounds the wait after a watch or list that broke off. One may be begun
-	// again so every resumeEvery, and resumeBurst in a row.
+	// resumeJitter bounds the wait after a watch or list that broke off. A watch may be begun
+	// again so every resumeEvery, and resumeBurst in a row; a list every retryEvery, and
+	// retryBurst in a row.
 	resumeJitter = 50 * time.Millisecond
-	resumeEvery  = 5 * time.Second
-	resumeBurst  = 3
+	resumeEvery  = 2 * time.Second
+	resumeBurst  = 5
+	retryEvery   = 5 * time.Second
+	retryBurst   = 3
+	// flapInitial and flapMax bound the waits after watches that broke at once, before jitter.
+	// They are short again once none came for flapReset.
+	flapInitial = 50 * time.Millisecond
+	flapMax     = 2 * time.Second
+	flapReset   = 10 * time.Second
 )
 
 func (b Backoff) withDefaults() Backoff {
@@ -78,16 +89,20 @@ func (b Backoff) withDefaults() Backoff {
 
 // waits computes the waits of one reflector. It belongs to the goroutine of Run.
 type waits struct {
-	Backoff             // with defaults
-	busy, ruled growing // waits of their own: failures of one kind say nothing of the other
-	broken      bucket
+	Backoff                   // with defaults
+	busy, ruled, flap growing // waits of their own: failures of one kind say nothing of the other
+	resume, retry     bucket
 }
 
 func newWaits(b Backoff) waits {
 	b = b.withDefaults()
-	brief := b
-	brief.Initial, brief.Max = min(b.Initial, ruledInitial), min(b.Max, ruledMax)
-	return waits{Backoff: b, busy: growing{Backoff: b}, ruled: growing{Backoff: brief}}
+	ruled, flap := b, b
+	ruled.Initial, ruled.Max = min(b.Initial, ruledInitial), min(b.Max, ruledMax)
+	flap.Initial, flap.Max, flap.ResetAfter = min(b.Initial, flapInitial), min(b.Max, flapMax), min(b.ResetAfter, flapReset)
+	return waits{
+		Backoff: b, busy: growing{Backoff: b}, ruled: growing{Backoff: ruled}, flap: growing{Backoff: flap},
+		resume: bucket{every: resumeEvery, burst: resumeBurst}, retry: bucket{every: retryEvery, burst: retryBurst},
+	}
 }
 
 // after returns how long to wait at now after a failure. The wait is at least atLeast,
@@ -98,11 +113,13 @@ func (w *waits) after(now time.Time, p pause, atLeast time.Duration) time.Durati
 		return 0
 	case pauseRuled:
 		return w.ruled.after(now, atLeast)
+	case pauseFlap:
+		return w.flap.after(now, atLeast)
 	case pauseResume:
-		return w.broken.take(now) + w.moment()
+		return w.resume.take(now) + w.moment()
 	case pauseRetry:
-		if w.broken.ready(now) {
-			return w.broken.take(now) + w.moment()
+		if w.retry.ready(now) {
+			return w.retry.take(now) + w.moment()
 		}
 	}
 	return w.busy.after(now, atLeast)
@@ -114,7 +131,7 @@ func (w *waits) moment() time.Duration {
 }
 
 // afresh makes the next waits those of a first failure.
-func (w *waits) afresh() { w.busy.next, w.ruled.next = 0, 0 }
+func (w *waits) afresh() { w.busy.next, w.ruled.next, w.flap.next = 0, 0, 0 }
 
 // growing is an exponential backoff.
 type growing struct {
@@ -140,15 +157,19 @@ func (g *growing) after(now time.Time, atLeast time.Duration) time.Duration {
 	return d
 }
 
-// bucket lets resumeBurst things happen at once, and later one every resumeEvery. The zero
-// value is full.
+// bucket lets burst things happen at once, and later one in the time of every.
 type bucket struct {
+	every time.Duration
+	burst int
 	empty time.Time // when what was taken so far would be used up
 }
 
+// ahead is how far empty may lie ahead of the clock without a wait.
+func (b *bucket) ahead() time.Duration { return time.Duration(b.burst-1) * b.every }
+
 // ready reports whether take would return zero.
 func (b *bucket) ready(now time.Time) bool {
-	return !b.empty.After(now.Add((resumeBurst - 1) * resumeEvery))
+	return !b.empty.After(now.Add(b.ahead()))
 }
 
 // take returns how long to wait for one that is taken now.
@@ -156,8 +177,8 @@ func (b *bucket) take(now time.Time) time.Duration {
 	if b.empty.Before(now) {
 		b.empty = now
 	}
-	wait := max(0, b.empty.Sub(now)-(resumeBurst-1)*resumeEvery)
-	b.empty = b.empty.Add(resumeEvery)
+	wait := max(0, b.empty.Sub(now)-b.ahead())
+	b.empty = b.empty.Add(b.every)
 	return wait
 }
 

@@ -34,9 +34,9 @@ func TestAfreshBeginsAllAnew(t *testing.T) {
 // What broke off is asked for again at once a few times in a row, and then with the waits of a busy server.
 func TestRetriesAtOnceAreFew(t *testing.T) {
 	w := newWaits(Backoff{Jitter: -1})
-	for n := range resumeBurst + 1 {
+	for n := range retryBurst + 1 {
 		got, want := w.after(noon, pauseRetry, 0), time.Duration(0)
-		if n == resumeBurst {
+		if n == retryBurst {
 			want = 800 * time.Millisecond
 		}
 		if got != want {

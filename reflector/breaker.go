@@ -240,7 +240,7 @@ func (b *Breaker) back(now time.Time) lost {
 	woken := slices.Clone(b.waiting)
 	b.asleep = slices.DeleteFunc(b.asleep, func(w *waiter) bool {
 		// A line that breaks again and again is no reason to begin watches again earlier.
-		cut := long || w.why != pauseResume
+		cut := long || w.why != pauseResume && w.why != pauseFlap
 		if cut {
 			woken = append(woken, w)
 		}

@@ -82,6 +82,8 @@ const (
 	noPause pause = iota
 	// pauseResume: a watch broke off. The server may be well.
 	pauseResume
+	// pauseFlap: a watch broke off within a second and without news.
+	pauseFlap
 	// pauseRetry: a list broke off, which costs more to begin again.
 	pauseRetry
 	// pauseAway: no answer came: refused, reset, no route, no name, timeout.
@@ -94,7 +96,9 @@ const (
 )
 
 // lost reports whether the connection was lost, or there was none.
-func (p pause) lost() bool { return p == pauseResume || p == pauseRetry || p == pauseAway }
+func (p pause) lost() bool {
+	return p == pauseResume || p == pauseFlap || p == pauseRetry || p == pauseAway
+}
 
 // pauseFor is the pause after a request that failed with err.
 func pauseFor(err error) pause {

@@ -15,6 +15,10 @@ import (
 // was restored from a backup may never serve the version that the watch asks for.
 const maxWatchFailures = 5
 
+// maxFlaps is how many watches in a row may break off within a second and without news before
+// they count among those failures. The line is to blame before the version is.
+const maxFlaps = 8
+
 // maxDeafStreams is how many streaming lists in a row may show no sign of being one before
 // they count as refused. One may be slow.
 const maxDeafStreams = 2
@@ -43,6 +47,7 @@ type state struct {
 	token    string // continue token of the next page; "" asks for the first
 	trail    pages.Trail
 	whole    bool      // pages expire sooner than the sink takes them: none are asked for
+	flaps    int       // watches that broke off in a row within a second and without news
 	failures int       // watches, or streaming lists, that failed in a row without news, busy servers aside
 	internal time.Time // end of the first watch of those in a row that had an InternalError
 	// hurried says that a watch was given up for a list, and no watch brought news since: the
@@ -126,12 +131,12 @@ func (s state) relist(rv string) state {
 
 // pages is relist by LIST.
 func (s state) pages(rv string) state {
-	return state{phase: listing, rv: s.rv, listRV: rv, whole: s.whole, hurried: s.hurried, memory: s.memory}
+	return state{phase: listing, rv: s.rv, listRV: rv, whole: s.whole, flaps: s.flaps, hurried: s.hurried, memory: s.memory}
 }
 
 // watch is the state that watches from rv, after a list.
 func (s state) watch(rv string) state {
-	return state{phase: watching, rv: rv, hurried: s.hurried, memory: s.memory}
+	return state{phase: watching, rv: rv, flaps: s.flaps, hurried: s.hurried, memory: s.memory}
 }
 
 // reconnected forgets what the server at the other end of a lost connection could not do.
@@ -322,6 +327,9 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 	if news || end.steady {
 		s.hurried = false
 	}
+	if news || !end.short {
+		s.flaps = 0
+	}
 	if news || end.steady || end.err == nil {
 		s.internal = time.Time{}
 	}
@@ -344,7 +352,10 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 		s = s.reconnected()
 	}
 	if st.pause == pauseResume && end.short && !news {
-		st.pause = pauseBusy
+		st.pause = pauseFlap
+		if s.flaps++; s.flaps <= maxFlaps || s.hurried {
+			return s.goOn(st) // the last list, if there was one, has not mended it
+		}
 	}
 	if apierrors.IsInternalError(err) {
 		if s.internal.IsZero() {

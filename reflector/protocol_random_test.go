@@ -174,6 +174,7 @@ func (w *walk) check(before state, what string, next state, st step) {
 	if what == "internal" && now && w.now.Sub(next.internal) >= time.Minute {
 		bad("keeps watching for more than a minute")
 	}
+	before.flaps = next.flaps // of the watch's end, not of the relist
 	switch {
 	case then && (what == "expired" || what == "gone") && next.text() != before.relistText(next.rv, next.rv):
 		bad("an expired watch must list at the last version")

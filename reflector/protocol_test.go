@@ -35,6 +35,9 @@ func (s state) text() string {
 	if s.failures != 0 {
 		fmt.Fprintf(&b, " failures %d", s.failures)
 	}
+	if s.flaps != 0 {
+		fmt.Fprintf(&b, " flaps %d", s.flaps)
+	}
 	if !s.internal.IsZero() {
 		fmt.Fprintf(&b, " internal %v", noon.Sub(s.internal))
 	}
@@ -66,7 +69,7 @@ func (s state) text() string {
 
 var reasons = [relistReasons]string{"", "expired", "too-large", "order", "unreadable", "refused", "failing", "no-version"}
 
-var pauses = map[pause]string{noPause: "", pauseResume: "resume", pauseRetry: "retry", pauseAway: "away", pauseRuled: "ruled", pauseBusy: "busy"}
+var pauses = map[pause]string{noPause: "", pauseResume: "resume", pauseFlap: "flap", pauseRetry: "retry", pauseAway: "away", pauseRuled: "ruled", pauseBusy: "busy"}
 
 func (st step) text() string {
 	var words []string
@@ -361,7 +364,7 @@ var watchSteps = []struct {
 		timeout        => watch 7 failures 1 | report busy
 		busy           => watch 7 | report busy 5s
 		refused        => watch 7 | report away
-		eof            => watch 7 failures 1 | report busy
+		eof            => watch 7 flaps 1 | report flap
 		eof after a while => watch 7 | report resume
 		eof after long    => watch 7 | report resume afresh
 		internal after a while => watch 7 internal 0s | report busy
@@ -387,7 +390,7 @@ var watchSteps = []struct {
 		unreadable-delete after events => list "9" seen 9 hurried | unreadable report
 		bad-request    => list "7" seen 7 hurried | refused report busy
 		bad-request after events => list "9" seen 9 hurried | refused report busy
-		http2          => watch 7 failures 1 | report busy
+		http2          => watch 7 flaps 1 | report flap
 		http2 after events => watch 9 failures 1 | report resume
 		reset          => watch 7 | report away
 		reset after events => watch 9 | report away
@@ -414,7 +417,7 @@ var watchSteps = []struct {
 		timeout        => list "7" seen 7 hurried | failing report busy
 		busy           => watch 7 failures 4 | report busy 5s
 		refused        => watch 7 failures 4 | report away
-		eof            => list "7" seen 7 hurried | failing report busy
+		eof            => watch 7 failures 4 flaps 1 | report flap
 		eof after a while => watch 7 failures 4 | report resume
 		eof after long    => watch 7 failures 4 | report resume afresh
 		internal after a while => watch 7 failures 4 internal 0s | report busy
@@ -440,7 +443,7 @@ var watchSteps = []struct {
 		unreadable-delete after events => list "9" seen 9 hurried | unreadable report
 		bad-request    => list "7" seen 7 hurried | refused report busy
 		bad-request after events => list "9" seen 9 hurried | refused report busy
-		http2          => list "7" seen 7 hurried | failing report busy
+		http2          => watch 7 failures 4 flaps 1 | report flap
 		http2 after events => watch 9 failures 1 | report resume
 		reset          => watch 7 failures 4 | report away
 		reset after events => watch 9 | report away
@@ -467,7 +470,7 @@ var watchSteps = []struct {
 		timeout        => watch 7 failures 1 internal 1m0s | report busy
 		busy           => watch 7 internal 1m0s | report busy 5s
 		refused        => watch 7 internal 1m0s | report away
-		eof            => watch 7 failures 1 internal 1m0s | report busy
+		eof            => watch 7 flaps 1 internal 1m0s | report flap
 		eof after a while => watch 7 internal 1m0s | report resume
 		eof after long    => watch 7 | report resume afresh
 		internal after a while => list "7" seen 7 hurried | failing report busy
@@ -493,7 +496,7 @@ var watchSteps = []struct {
 		unreadable-delete after events => list "9" seen 9 hurried | unreadable report
 		bad-request    => list "7" seen 7 hurried | refused report busy
 		bad-request after events => list "9" seen 9 hurried | refused report busy
-		http2          => watch 7 failures 1 internal 1m0s | report busy
+		http2          => watch 7 flaps 1 internal 1m0s | report flap
 		http2 after events => watch 9 failures 1 | report resume
 		reset          => watch 7 internal 1m0s | report away
 		reset after events => watch 9 | report away
@@ -542,6 +545,37 @@ func checkSteps(t *testing.T, from state, outcomes map[string]func(state) (state
 	slices.Sort(lines)
 	if diff := cmp.Diff(lines, got); diff != "" {
 		t.Errorf("from %s (-want +got):\n%s", from.text(), diff)
+	}
+}
+
+// Watches that break at once are the line's fault for a while. Then they count as failures
+// that a list may mend. If it does not, there is no second one.
+func TestFlaps(t *testing.T) {
+	flap := watchEnd{rv: "7", short: true, err: failure("eof", 0)}
+	s, st := state{phase: watching, rv: "7"}, step{}
+	for n := range maxFlaps + maxWatchFailures {
+		if s.phase != watching || s.failures != max(0, n-maxFlaps) {
+			t.Fatalf("%d watches broke, and the state is %s", n, s.text())
+		}
+		if s, st = s.watchEnded(flap); st.pause != pauseFlap {
+			t.Fatalf("after %d watches that broke: %s", n+1, st.text())
+		}
+	}
+	if st.relist != becauseFailing {
+		t.Errorf("the last of them: %s", st.text())
+	}
+	watching := s.watch("7")
+	again := watching
+	for range 2 * maxWatchFailures {
+		if again, st = again.watchEnded(flap); st.pause != pauseFlap || st.relist != notAtAll {
+			t.Fatalf("after the list: %s", st.text())
+		}
+	}
+	if s, _ = watching.watchEnded(watchEnd{rv: "8", short: true}); s.flaps != 0 {
+		t.Errorf("after news: %s", s.text())
+	}
+	if s, _ = watching.watchEnded(watchEnd{rv: "7"}); s.flaps != 0 {
+		t.Errorf("after a watch that lasted: %s", s.text())
 	}
 }
 

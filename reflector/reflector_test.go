@@ -298,6 +298,7 @@ func TestRequestErrors(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var answers []error
+		timeout := failure("timeout", 0)
 		src := &source[string]{
 			list: func(_ context.Context, opts metav1.ListOptions, _ func(Event[string], error) bool) (metav1.ListMeta, error) {
 				if len(answers) == 0 {
@@ -308,14 +309,14 @@ func TestRequestErrors(t *testing.T) {
 				return metav1.ListMeta{}, err
 			},
 			watch: func(context.Context, metav1.ListOptions) iter.Seq2[Event[string], error] {
-				return func(yield func(Event[string], error) bool) { yield(Event[string]{}, io.ErrUnexpectedEOF) }
+				return func(yield func(Event[string], error) bool) { yield(Event[string]{}, timeout) }
 			},
 		}
 		answers = []error{failure("expired", 0), failure("busy", 3)}
 		want := []RequestError{
 			{Verb: "list", Resource: "pods", ResourceVersion: "0", RetryIn: 0, Err: answers[0]},
 			{Verb: "list", Resource: "pods", ResourceVersion: "", RetryIn: 3 * time.Second, Err: answers[1]},
-			{Verb: "watch", Resource: "pods", ResourceVersion: "7", RetryIn: 1600 * time.Millisecond, Err: io.ErrUnexpectedEOF},
+			{Verb: "watch", Resource: "pods", ResourceVersion: "7", RetryIn: 1600 * time.Millisecond, Err: timeout},
 		}
 		var got []RequestError
 		r, err := New(src, &sink[string]{}, Options{DisableWatchList: true, Backoff: Backoff{Random: none}, OnError: func(err error) {
