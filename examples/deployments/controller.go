@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
@@ -24,14 +26,29 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// ownerOf appends the key of the controller of obj: a Deployment's for a ReplicaSet, a
-// ReplicaSet's for a Pod. It serves as index function and to find out whom an event
-// concerns.
-func ownerOf[T metav1.Object](keys []kinform.Key, obj T) []kinform.Key {
+var (
+	deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
+	setKind        = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
+)
+
+// ownerUID is an index function: it appends the UID of the controller of obj. A name does not
+// identify an owner. Another kind can have an object of that name, and so can another
+// Deployment, once the first was deleted.
+func ownerUID[T metav1.Object](uids []types.UID, obj T) []types.UID {
 	if owner := metav1.GetControllerOfNoCopy(obj); owner != nil {
-		keys = append(keys, kinform.Key{Namespace: obj.GetNamespace(), Name: owner.Name})
+		uids = append(uids, owner.UID)
 	}
-	return keys
+	return uids
+}
+
+// owner returns the key and the UID of the controller of obj, if it is of that kind.
+func owner(obj metav1.Object, kind schema.GroupVersionKind) (kinform.Key, types.UID, bool) {
+	ref := metav1.GetControllerOfNoCopy(obj)
+	if ref == nil || ref.Kind != kind.Kind {
+		return kinform.Key{}, "", false
+	}
+	group, err := schema.ParseGroupVersion(ref.APIVersion) // owners may be of any version
+	return kinform.Key{Namespace: obj.GetNamespace(), Name: ref.Name}, ref.UID, err == nil && group.Group == kind.Group
 }
 
 // Controller has the caches that it reads and the clients that it writes by.
@@ -41,8 +58,8 @@ type Controller struct {
 	sets        *store.Reader[kinform.Key, *appsv1.ReplicaSet]
 	pods        *store.Reader[kinform.Key, *corev1.Pod]
 
-	setsByOwner *index.Index[*appsv1.ReplicaSet, kinform.Key]
-	podsByOwner *index.Index[*corev1.Pod, kinform.Key]
+	setsByOwner *index.Index[*appsv1.ReplicaSet, types.UID]
+	podsByOwner *index.Index[*corev1.Pod, types.UID]
 
 	writeDeployments *client.Resource[*appsv1.Deployment]
 	writeSets        *client.Resource[*appsv1.ReplicaSet]
@@ -53,8 +70,8 @@ type Controller struct {
 func New(conn client.Connection) (*Controller, error) {
 	c := &Controller{
 		run:         controller.New(controller.Options[kinform.Key]{}),
-		setsByOwner: index.New("owner", ownerOf[*appsv1.ReplicaSet]),
-		podsByOwner: index.New("owner", ownerOf[*corev1.Pod]),
+		setsByOwner: index.New("owner", ownerUID[*appsv1.ReplicaSet]),
+		podsByOwner: index.New("owner", ownerUID[*corev1.Pod]),
 	}
 	var failed [3]error
 	c.writeDeployments, failed[0] = client.New[*appsv1.Deployment](conn, appsv1.SchemeGroupVersion.WithResource("deployments"), client.Options{})
@@ -83,18 +100,28 @@ func (c *Controller) watch() error {
 	c.deployments, c.sets, c.pods = deployments.Store(), sets.Store(), pods.Store()
 	return errors.Join(
 		controller.For(c.run, deployments),
-		controller.Watch(c.run, sets, ownerOf[*appsv1.ReplicaSet]),
-		controller.Watch(c.run, pods, c.deploymentOf),
+		controller.Watch(c.run, sets, deploymentOfSet),
+		controller.Watch(c.run, pods, c.deploymentOfPod),
 	)
 }
 
-// deploymentOf appends the Deployment of a Pod: the owner of its owner. While the
+// deploymentOfSet appends the Deployment that controls a ReplicaSet.
+func deploymentOfSet(keys []kinform.Key, set *appsv1.ReplicaSet) []kinform.Key {
+	if key, _, ok := owner(set, deploymentKind); ok {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// deploymentOfPod appends the Deployment of a Pod: the owner of its owner. While the
 // ReplicaSet is not in the cache its own event is still to come.
-func (c *Controller) deploymentOf(keys []kinform.Key, pod *corev1.Pod) []kinform.Key {
-	for _, key := range ownerOf(nil, pod) {
-		if set, ok := c.sets.Get(key); ok {
-			keys = ownerOf(keys, set)
-		}
+func (c *Controller) deploymentOfPod(keys []kinform.Key, pod *corev1.Pod) []kinform.Key {
+	key, uid, ok := owner(pod, setKind)
+	if !ok {
+		return keys
+	}
+	if set, ok := c.sets.Get(key); ok && set.UID == uid {
+		keys = deploymentOfSet(keys, set)
 	}
 	return keys
 }
@@ -109,11 +136,11 @@ func (c *Controller) reconcile(ctx context.Context, key kinform.Key) error {
 	if !ok || deployment.DeletionTimestamp != nil {
 		return nil
 	}
-	sets := c.setsByOwner.Get(c.sets, key)
+	sets := c.setsByOwner.Get(c.sets, deployment.UID)
 	if len(sets) == 0 {
 		return c.createSet(ctx, deployment)
 	}
-	pods := c.podsByOwner.Get(c.pods, kinform.Key{Namespace: key.Namespace, Name: sets[0].Name})
+	pods := c.podsByOwner.Get(c.pods, sets[0].UID)
 	want := 1
 	if deployment.Spec.Replicas != nil {
 		want = int(*deployment.Spec.Replicas)
@@ -128,11 +155,28 @@ func (c *Controller) createSet(ctx context.Context, deployment *appsv1.Deploymen
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
 		Namespace:       deployment.Namespace,
 		Name:            deployment.Name + "-1",
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(deployment, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(deployment, deploymentKind)},
 	}}
 	set.Spec.Template = deployment.Spec.Template
 	_, err := c.writeSets.Create(ctx, set, metav1.CreateOptions{})
-	return ignore(err, apierrors.IsAlreadyExists)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	return ours(ctx, c.writeSets, set, deployment)
+}
+
+// ours returns an error if the object that has the key of obj is not controlled by owner: the
+// name is taken. If it is, the cache only lags behind.
+func ours[T metav1.Object](ctx context.Context, objects *client.Resource[T], obj T, owner metav1.Object) error {
+	key := kinform.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	found, err := objects.Get(ctx, key, metav1.GetOptions{})
+	if err != nil {
+		return ignore(err, apierrors.IsNotFound)
+	}
+	if !metav1.IsControlledBy(found, owner) {
+		return fmt.Errorf("%s is not controlled by %s", key, owner.GetName())
+	}
+	return nil
 }
 
 // scale creates the Pods that are missing, by number, and deletes those of the highest
@@ -148,8 +192,12 @@ func (c *Controller) scale(ctx context.Context, set *appsv1.ReplicaSet, pods []*
 		}
 		pod := &corev1.Pod{ObjectMeta: *set.Spec.Template.ObjectMeta.DeepCopy(), Spec: *set.Spec.Template.Spec.DeepCopy()}
 		pod.Namespace, pod.Name = set.Namespace, name
-		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
-		if _, err := c.writePods.Create(ctx, pod, metav1.CreateOptions{}); ignore(err, apierrors.IsAlreadyExists) != nil {
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, setKind)}
+		_, err := c.writePods.Create(ctx, pod, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			err = ours(ctx, c.writePods, pod, set)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -158,7 +206,9 @@ func (c *Controller) scale(ctx context.Context, set *appsv1.ReplicaSet, pods []*
 		if slices.Contains(names, pod.Name) {
 			continue
 		}
-		err := c.writePods.Delete(ctx, kinform.Key{Namespace: pod.Namespace, Name: pod.Name}, metav1.DeleteOptions{})
+		// Not another Pod that got the name meanwhile.
+		just := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}
+		err := c.writePods.Delete(ctx, kinform.Key{Namespace: pod.Namespace, Name: pod.Name}, just)
 		if ignore(err, apierrors.IsNotFound) != nil {
 			return err
 		}

@@ -57,6 +57,44 @@ func Example() {
 	// stopped: <nil>
 }
 
+// Pods of owners that only share a name are not counted and not deleted.
+func TestLeavesOthersAlone(t *testing.T) {
+	server := newServer()
+	c, err := deployments.New(client.Connection{URL: fake.URL, HTTP: server.Client()})
+	must(err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- c.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+
+	yes := true
+	for name, owner := range map[string]metav1.OwnerReference{
+		"other-kind":  {APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web-1", UID: "1", Controller: &yes},
+		"other-group": {APIVersion: "example.com/v1", Kind: "ReplicaSet", Name: "web-1", UID: "2", Controller: &yes},
+		"other-uid":   {APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-1", UID: "3", Controller: &yes},
+	} {
+		_, err := fake.Create(server, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "prod", Name: name, OwnerReferences: []metav1.OwnerReference{owner},
+		}})
+		must(err)
+	}
+	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web"}}
+	web.Spec.Replicas = replicas(2)
+	web, err = fake.Create(server, web)
+	must(err)
+	waitForPods(server, "other-group", "other-kind", "other-uid", "web-1-0", "web-1-1")
+	web.Spec.Replicas, web.ResourceVersion = replicas(1), ""
+	_, err = fake.Update(server, web)
+	must(err)
+	waitFor(server, func(d *appsv1.Deployment) bool { return d.Status.Replicas == 1 })
+	waitForPods(server, "other-group", "other-kind", "other-uid", "web-1-0")
+}
+
 func newServer() *fake.Server {
 	server := fake.New(fake.Options{})
 	must(fake.Register[*appsv1.Deployment](server, fake.Resource{Group: "apps", Status: true}))

@@ -2,11 +2,14 @@ package readme_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -40,14 +43,29 @@ func countPods(ctx context.Context, server client.Connection) error {
 	if err != nil {
 		return err
 	}
-	c := controller.New(controller.Options[string]{}) // its queue holds names of nodes
-	if err := controller.Watch(c, pods, nodeOf); err != nil {
+	nodes, err := informer.New(nodeClient, store.ObjectKey, informer.Options[*corev1.Node]{})
+	if err != nil {
 		return err
 	}
-	return c.Run(ctx, func(ctx context.Context, node string) error {
-		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"pods":"%d"}}}`, byNode.Count(pods.Store(), node))
-		_, err := nodeClient.Patch(ctx, kinform.Key{Name: node}, types.MergePatchType, patch, metav1.PatchOptions{})
-		return err // after an error the node comes again, later and later
+	c := controller.New(controller.Options[kinform.Key]{})
+	podNode := func(keys []kinform.Key, pod *corev1.Pod) []kinform.Key {
+		return append(keys, kinform.Key{Name: pod.Spec.NodeName})
+	}
+	if err := errors.Join(controller.For(c, nodes), controller.Watch(c, pods, podNode)); err != nil {
+		return err
+	}
+	return c.Run(ctx, func(ctx context.Context, key kinform.Key) error {
+		node, ok := nodes.Store().Get(key)
+		count := strconv.Itoa(byNode.Count(pods.Store(), key.Name))
+		if !ok || node.Annotations["pods"] == count {
+			return nil // nothing to write: most events are about something else
+		}
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"pods":%q}}}`, count)
+		_, err := nodeClient.Patch(ctx, key, types.MergePatchType, patch, metav1.PatchOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil // deleted meanwhile: to try again would be in vain
+		}
+		return err // the node comes again, later and later
 	})
 }
 
