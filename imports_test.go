@@ -38,7 +38,7 @@ var allowed = map[string][]string{
 }
 
 // otherModules are folders with a go.mod of their own.
-var otherModules = []string{"bench", "e2e", "examples", "tools"}
+var otherModules = []string{"bench", "e2e", "examples", "tools", "with"}
 
 // TestImportDirections holds the packages to the layout in docs/design.md.
 func TestImportDirections(t *testing.T) {

@@ -1,12 +1,14 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 
 	"golang.org/x/time/rate"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/kinform/kinform/reflector"
 )
@@ -81,13 +83,22 @@ type endpoint struct {
 	breaker   *reflector.Breaker
 }
 
-// refresh makes the requests that follow use connections that they make themselves.
+// refresh makes the requests that follow use connections that they make themselves, also where
+// the transport that does so is wrapped.
 func (e endpoint) refresh() {
-	if t, ok := e.http.Transport.(*transport); ok {
-		t.refresh()
-		return
+	at := cmp.Or(e.http.Transport, http.DefaultTransport)
+	for {
+		if t, ok := at.(*transport); ok {
+			t.refresh()
+			return
+		}
+		wrapper, ok := at.(utilnet.RoundTripperWrapper)
+		if !ok {
+			break
+		}
+		at = wrapper.WrappedRoundTripper()
 	}
-	e.http.CloseIdleConnections()
+	utilnet.CloseIdleConnectionsFor(at)
 }
 
 func (c Connection) endpoint() (endpoint, error) {

@@ -3,17 +3,16 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
+	"net/url"
 
 	corev1 "k8s.io/api/core/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/examples/quickstart/internal/demo"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/with/kubeconfig"
 )
 
 // cluster is where the pods are and where their summaries go.
@@ -102,27 +101,23 @@ func (c *cluster) open(pods, summaries client.Connection) (err error) {
 	return err
 }
 
-// connection is that of the real cluster that o names: a plain URL, or what client-go
+// connection is that of the real cluster that o names: a plain URL, or what package kubeconfig
 // makes of a kubeconfig, credential plugins and proxies included.
 func (o options) connection() (conn client.Connection, title string, err error) {
-	config := &rest.Config{Host: o.server}
-	if o.server == "" {
-		rules := clientcmd.NewDefaultClientConfigLoadingRules()
-		rules.ExplicitPath = o.kubeconfig
-		overrides := &clientcmd.ConfigOverrides{CurrentContext: o.context}
-		config, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
-		if err != nil {
-			return conn, "", fmt.Errorf("kubeconfig: %w", err)
-		}
+	if o.server != "" {
+		conn, err = client.NewConnection(o.server, client.ConnectionOptions{})
+	} else {
+		var found kubeconfig.Cluster
+		found, err = kubeconfig.Load(kubeconfig.Options{Path: o.kubeconfig, Context: o.context})
+		conn = found.Connection
 	}
-	config.UserAgent = "kinform-quickstart"
-	url, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		return conn, "", fmt.Errorf("server %q: %w", config.Host, err)
+		return conn, "", err
 	}
-	httpClient, err := rest.HTTPClientFor(config)
+	server, err := url.Parse(conn.URL)
 	if err != nil {
-		return conn, "", fmt.Errorf("server %q: %w", config.Host, err)
+		return conn, "", err
 	}
-	return client.Connection{URL: url.String(), HTTP: httpClient, UserAgent: config.UserAgent}, "cluster at " + url.Host, nil
+	conn.UserAgent = "kinform-quickstart"
+	return conn, "cluster at " + server.Host, nil
 }

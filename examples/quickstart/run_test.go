@@ -223,7 +223,7 @@ func TestCannotWrite(t *testing.T) {
 	})
 }
 
-const kubeconfig = `
+const configText = `
 apiVersion: v1
 kind: Config
 clusters:
@@ -245,7 +245,7 @@ func TestKubeconfig(t *testing.T) {
 	if _, err := demo.Populate(server, demo.Options{Pods: 30}); err != nil {
 		t.Fatal(err)
 	}
-	// Over plain HTTP client-go would not send the token.
+	// Over plain HTTP the token would not be sent.
 	h := httptest.NewTLSServer(http.StripPrefix("/prefix", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer secret" {
 			http.Error(w, "who are you?", http.StatusUnauthorized)
@@ -256,7 +256,7 @@ func TestKubeconfig(t *testing.T) {
 	t.Cleanup(h.Close)
 	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.Certificate().Raw}))
 	path := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(path, fmt.Appendf(nil, kubeconfig, h.URL, ca), 0o600); err != nil {
+	if err := os.WriteFile(path, fmt.Appendf(nil, configText, h.URL, ca), 0o600); err != nil {
 		t.Fatal(err)
 	}
 

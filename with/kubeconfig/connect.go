@@ -1,0 +1,104 @@
+package kubeconfig
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"reflect"
+	"time"
+
+	_ "k8s.io/client-go/plugin/pkg/client/auth/oidc" // the only auth provider that is left
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/reflector"
+)
+
+// pluginTimeout is the default of Options.PluginTimeout. Some plugins open a browser and wait for
+// somebody to log in.
+const pluginTimeout = time.Minute
+
+// connect makes the connection that a context says.
+func connect(rc *rest.Config, opts Options) (conn client.Connection, err error) {
+	server, _, err := rest.DefaultServerUrlFor(rc)
+	if err != nil {
+		return conn, err
+	}
+	who := rc.Impersonate
+	if !reflect.ValueOf(opts.Impersonate).IsZero() {
+		who = opts.Impersonate
+	}
+	rc.Impersonate = rest.ImpersonationConfig{}
+	if plugin := pluginOf(rc); plugin != "" {
+		conn, err = connectByPlugin(rc, server, plugin, opts.PluginTimeout)
+	} else {
+		conn, err = connectByFiles(rc, server, opts)
+	}
+	if err == nil {
+		impersonate(&conn, who)
+	}
+	return conn, err
+}
+
+// pluginOf is the name of the credential plugin, empty without one.
+func pluginOf(rc *rest.Config) string {
+	switch {
+	case rc.ExecProvider != nil:
+		return rc.ExecProvider.Command
+	case rc.AuthProvider != nil:
+		return rc.AuthProvider.Name
+	}
+	return ""
+}
+
+// connectByFiles is for credentials that are files or values.
+func connectByFiles(rc *rest.Config, server *url.URL, opts Options) (client.Connection, error) {
+	tls := rc.TLSClientConfig
+	if rc.Username != "" {
+		server.User = url.UserPassword(rc.Username, rc.Password)
+	}
+	o := client.ConnectionOptions{
+		ServerName: tls.ServerName, Insecure: tls.Insecure, Proxy: rc.Proxy, DialContext: rc.Dial, OnError: opts.OnError,
+		TokenFile: rc.BearerTokenFile,
+	}
+	if o.TokenFile == "" {
+		o.Token = rc.BearerToken
+	}
+	// Data takes the place of a file.
+	if o.CA = tls.CAData; len(o.CA) == 0 {
+		o.CAFile = tls.CAFile
+	}
+	if o.Cert = tls.CertData; len(o.Cert) == 0 {
+		o.CertFile = tls.CertFile
+	}
+	if o.Key = tls.KeyData; len(o.Key) == 0 {
+		o.KeyFile = tls.KeyFile
+	}
+	return client.NewConnection(server.String(), o)
+}
+
+// connectByPlugin is for credentials that only client-go's transport knows how to get.
+func connectByPlugin(rc *rest.Config, server *url.URL, plugin string, timeout time.Duration) (client.Connection, error) {
+	base, err := rest.TransportFor(rc)
+	if err != nil {
+		return client.Connection{}, err
+	}
+	return client.Connection{
+		URL:     server.String(),
+		Breaker: new(reflector.Breaker),
+		HTTP: &http.Client{
+			Transport: &patient{base: base, plugin: plugin, limit: cmp.Or(timeout, pluginTimeout)},
+			// Credentials are for the server of the URL alone, as in client.NewConnection.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// impersonate makes the requests of conn be made as somebody else, unless who is zero.
+func impersonate(conn *client.Connection, who rest.ImpersonationConfig) {
+	if reflect.ValueOf(who).IsZero() {
+		return
+	}
+	conn.HTTP.Transport = transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig(who), conn.HTTP.Transport)
+}

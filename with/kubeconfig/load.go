@@ -1,0 +1,127 @@
+package kubeconfig
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kinform/kinform/client"
+)
+
+// Options says which cluster to load. The zero value is the one that kubectl uses.
+type Options struct {
+	// Path is that of a kubeconfig, as in kubectl --kubeconfig. Empty means the files of
+	// KUBECONFIG, then ~/.kube/config, then the service account of a pod.
+	Path string
+
+	// Context is the name of a context of the kubeconfig. Empty means its current context.
+	Context string
+
+	// Impersonate is who requests are made as. The zero value means the user of the context,
+	// who needs the right to impersonate otherwise
+	// (https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation).
+	// It takes the place of what the kubeconfig says of it.
+	Impersonate rest.ImpersonationConfig
+
+	// PluginTimeout is how long a request waits for a credential plugin before it fails with
+	// a *[PluginError]. Zero means a minute; negative means for ever. It ends earlier with the
+	// request's context.
+	PluginTimeout time.Duration
+
+	// OnError hears of credential files that could be used once and cannot be used now; see
+	// client.ConnectionOptions.OnError. Nil logs them.
+	OnError func(error)
+}
+
+// Cluster is what a kubeconfig says.
+type Cluster struct {
+	// Connection is the way to the API server. Give copies of it to all clients of the
+	// cluster, since they share what they know of a server that is away.
+	Connection client.Connection
+
+	// Namespace is that of the context, or of the service account; "default" if they have
+	// none.
+	Namespace string
+
+	// Context is the name of the context, empty for a service account.
+	Context string
+}
+
+// Load finds the kubeconfig and makes a connection of it. It sends nothing and runs no plugin.
+// It returns an error that wraps [ErrNoConfig], a *[ContextError], or one that names the file or
+// the context and the cause.
+func Load(opts Options) (Cluster, error) {
+	c, err := find(opts)
+	if err != nil {
+		return Cluster{}, fmt.Errorf("kubeconfig: %w", err)
+	}
+	return c, nil
+}
+
+func find(opts Options) (Cluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath, rules.Warner = opts.Path, func(error) {} // our error says what was not found
+	config, err := rules.Load()
+	if err != nil {
+		return Cluster{}, err
+	}
+	if opts.Path == "" && api.IsConfigEmpty(config) {
+		return inCluster(opts, rules)
+	}
+	name := cmp.Or(opts.Context, config.CurrentContext)
+	one, ok := config.Contexts[name]
+	if !ok {
+		return Cluster{}, &ContextError{Context: name, Contexts: slices.Sorted(maps.Keys(config.Contexts))}
+	}
+	chosen := clientcmd.NewNonInteractiveClientConfig(*config, name, &clientcmd.ConfigOverrides{}, rules)
+	fail := func(err error) (Cluster, error) { return Cluster{}, fmt.Errorf("context %q: %w", name, err) }
+	// clientcmd would send requests without credentials.
+	if _, ok := config.AuthInfos[one.AuthInfo]; !ok && one.AuthInfo != "" {
+		return fail(fmt.Errorf("no user %q", one.AuthInfo))
+	}
+	namespace, _, err := chosen.Namespace()
+	if err != nil {
+		return fail(err)
+	}
+	rc, err := chosen.ClientConfig()
+	if err != nil {
+		return fail(err)
+	}
+	conn, err := connect(rc, opts)
+	if err != nil {
+		return fail(err)
+	}
+	return Cluster{Connection: conn, Namespace: namespace, Context: name}, nil
+}
+
+// namespaceFile is where every pod finds its namespace.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// inCluster is find without a kubeconfig.
+func inCluster(opts Options, rules *clientcmd.ClientConfigLoadingRules) (Cluster, error) {
+	if opts.Context != "" {
+		return Cluster{}, &ContextError{Context: opts.Context}
+	}
+	conn, err := client.InCluster(client.ConnectionOptions{OnError: opts.OnError})
+	if errors.Is(err, client.ErrNotInCluster) {
+		return Cluster{}, fmt.Errorf("%w in %s, and this is no pod: name one in $%s", ErrNoConfig, strings.Join(rules.GetLoadingPrecedence(), ", "), clientcmd.RecommendedConfigPathEnvVar)
+	}
+	if err != nil {
+		return Cluster{}, err
+	}
+	impersonate(&conn, opts.Impersonate)
+	namespace, err := os.ReadFile(namespaceFile)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return Cluster{}, err
+	}
+	return Cluster{Connection: conn, Namespace: cmp.Or(strings.TrimSpace(string(namespace)), "default")}, nil
+}

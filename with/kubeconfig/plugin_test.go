@@ -1,0 +1,97 @@
+package kubeconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+)
+
+// plugin is the status that a credential plugin prints.
+type plugin string
+
+// user is that of a kubeconfig, with a plugin that runs the lines before it prints.
+func (p plugin) user(t *testing.T, before ...string) string {
+	script := "#!/bin/sh\n" + strings.Join(before, "\n") +
+		"\nprintf '%s' '" + `{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":` + string(p) + "}'\n"
+	return fmt.Sprintf(`{exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: %q}}`, write(t, "cloud-login", script))
+}
+
+func TestPlugin(t *testing.T) {
+	alone(t)
+	s := newServer(t)
+	c := load(t, Options{Path: write(t, "config", s.config(t, plugin(`{"token":"of-plugin"}`).user(t)))})
+	if err := get(t, c.Connection); err != nil || s.header().Get("Authorization") != "Bearer of-plugin" {
+		t.Errorf("%v, %v", s.header(), err)
+	}
+}
+
+func TestPluginFails(t *testing.T) {
+	alone(t)
+	s := newServer(t)
+	for name, c := range map[string]struct{ user, want string }{
+		"fails":          {plugin(`{}`).user(t, "exit 7"), "exit code 7"},
+		"prints no JSON": {plugin(`}`).user(t), "getting credentials"},
+		"is not there":   {`{exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: no-such-plugin, installHint: brew install it}}`, "brew install it"},
+	} {
+		cluster := load(t, Options{Path: write(t, "config", s.config(t, c.user))})
+		if err := get(t, cluster.Connection); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("a plugin that %s: %v, want %q in it", name, err, c.want)
+		}
+	}
+}
+
+// A plugin that hangs holds up no request for longer than was said, nor than its context.
+func TestPluginHangs(t *testing.T) {
+	alone(t)
+	s := newServer(t)
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path := write(t, "config", s.config(t, plugin(`{"token":"late"}`).user(t, "read -r line <'"+pipe+"'")))
+	request := func(ctx context.Context, timeout time.Duration) (error, http.RoundTripper) {
+		c := load(t, Options{Path: path, PluginTimeout: timeout})
+		t.Cleanup(c.Connection.HTTP.CloseIdleConnections)
+		r, err := client.New[*metav1.PartialObjectMetadata](c.Connection, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Get(ctx, types.NamespacedName{Namespace: "prod", Name: "one"}, metav1.GetOptions{})
+		return err, c.Connection.HTTP.Transport
+	}
+	var late *PluginError
+	err, _ := request(t.Context(), time.Millisecond)
+	if !errors.As(err, &late) || late.After != time.Millisecond || !strings.Contains(err.Error(), "cloud-login") {
+		t.Errorf("%v, want an error that names the plugin", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err, _ := request(ctx, -1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v, want the context's error", err)
+	}
+	// It ends, and with it what waited; goleak sees whether it does.
+	f, err := os.OpenFile(pipe, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if _, err := f.WriteString("go on\n"); err != nil {
+		t.Fatal(err)
+	}
+	if s.header() != nil {
+		t.Error("a request was sent though it was given up")
+	}
+}
