@@ -11,8 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kinform/kinform/internal/kubeproto"
 )
 
 // consentLimit bounds the part of the answer to a deletion that is held. One object is
@@ -114,7 +112,8 @@ func (c *objectCodec[T]) consent(e Encoding, body []byte) (st metav1.Status, kin
 // than that. A Status is not as long.
 func longKind(a *answer, start []byte) (kind string, err error) {
 	if e := a.encoding(); e == Protobuf {
-		kind = string(kubeproto.EnvelopeStart(start).Kind)
+		m, _ := openEnvelope(start)
+		kind = m.kind
 	} else {
 		all := &allowance{in: io.MultiReader(bytes.NewReader(start), a), stats: new(counters), left: unlimited}
 		kind, err = kindIn(newValueReader(e, all, consentLimit))

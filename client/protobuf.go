@@ -30,10 +30,7 @@ func openEnvelope(data []byte) (message, error) {
 
 // header reads what identifies the object, as far as it can be read.
 func (m message) header() header {
-	meta, err := kubeproto.ParseMeta(m.raw)
-	if err != nil { // perhaps only the beginning is there
-		meta = kubeproto.MetaStart(m.raw)
-	}
+	meta, _ := kubeproto.ParseMeta(m.raw) // perhaps only the beginning is there
 	h := header{APIVersion: m.apiVersion, Kind: m.kind}
 	h.Metadata.Name, h.Metadata.Namespace = string(meta.Name), string(meta.Namespace)
 	h.Metadata.ResourceVersion = string(meta.ResourceVersion)

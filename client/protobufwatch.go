@@ -25,7 +25,8 @@ func (d *protobufWatch[T]) next() (reflector.Event[T], error) {
 		return none, io.EOF
 	case err == errOverLimit:
 		d.events++
-		return d.oversized(kubeproto.WatchEventStart(frame), err)
+		start, _ := kubeproto.ParseWatchEvent(frame)
+		return d.oversized(start, err)
 	case err != nil:
 		return none, d.explain(err, at)
 	}
@@ -69,8 +70,7 @@ func (d *protobufWatch[T]) oversized(start kubeproto.WatchEvent, cause error) (r
 	if string(start.Type) == errorEvent {
 		return reflector.Event[T]{}, d.explain(cause, d.in.Offset())
 	}
-	e := kubeproto.EnvelopeStart(start.Object)
-	m := message{apiVersion: string(e.APIVersion), kind: string(e.Kind), raw: e.Raw}
+	m, _ := openEnvelope(start.Object)
 	obj, err := d.objects.decodeMessage(m, cause, d.want, d.work)
 	return d.accept(typeOfUnread(start.Type), obj, err)
 }

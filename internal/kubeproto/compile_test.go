@@ -137,8 +137,8 @@ func TestCompileTakes(t *testing.T) {
 			t.Errorf("%v: %v", typ, err)
 			continue
 		}
-		if want := typ; plan.Type() != want && reflect.PointerTo(plan.Type()) != want {
-			t.Errorf("%v: the plan is for %v", want, plan.Type())
+		if want := typ; plan.typ != want && reflect.PointerTo(plan.typ) != want {
+			t.Errorf("%v: the plan is for %v", want, plan.typ)
 		}
 	}
 }

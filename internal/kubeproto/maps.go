@@ -11,35 +11,34 @@ import (
 // short as two bytes, and all of them may have the same key.
 const maxPresize = 128
 
-// entry reads the key and the value of map entries. It reads what the generated code
-// reads: key and value may go beyond the entry, but not beyond the message (data), their
-// wire types are not looked at, and what comes last wins.
-type entry struct {
-	data       []byte
-	i, end     int
-	num        int32 // 1 for a key, 2 for a value, anything else to be ignored
-	start, cut int   // the key or value is data[start:cut]
-}
-
-// next advances to the next field. It returns a negative number for an error, 0 at the
-// end.
-func (e *entry) next() int {
-	if e.i >= e.end {
-		return 0
+// entry reads the entry data[i:end] of a map: it calls value for each value, at data[start:cut],
+// and returns the last key, also with an error. It reads what the generated code reads: key
+// and value may go beyond the entry, but not beyond the message (data), and their wire types
+// are not looked at. The value that comes last wins.
+func entry(data []byte, i, end int, value func(start, cut int) *DecodeError) (key []byte, err *DecodeError) {
+	for at := i; at < end; {
+		tag, after := uvarint(data, at)
+		if after < 0 {
+			return key, failure(i, after)
+		}
+		start, num := after, int32(tag>>3)
+		if num == 1 || num == 2 {
+			start, at = span(data, after)
+		} else if at = skip(data, at); at > end {
+			at = codeEOF
+		}
+		switch {
+		case at < 0:
+			return key, failure(i, at)
+		case num == 1:
+			key = data[start:at]
+		case num == 2:
+			if err := value(start, at); err != nil {
+				return key, err.under(string(key), -1)
+			}
+		}
 	}
-	tag, after := uvarint(e.data, e.i)
-	if after < 0 {
-		return after
-	}
-	if e.num = int32(tag >> 3); e.num == 1 || e.num == 2 {
-		e.start, e.cut = span(e.data, after)
-		e.i = e.cut
-		return e.i
-	}
-	if e.i = skip(e.data, e.i); e.i > e.end {
-		return codeEOF
-	}
-	return e.i
+	return key, nil
 }
 
 // stringMap reads one entry of a map whose keys and values are of string kind, whatever
@@ -48,22 +47,15 @@ func (d *decoder) stringMap(m *map[string]string, data []byte, tag uint64, i, en
 	if *m == nil {
 		*m = make(map[string]string, min(1+run(data, tag, end), maxPresize))
 	}
-	var key, value []byte
-	e := entry{data: data, i: i, end: end}
-	for {
-		n := e.next()
-		switch {
-		case n < 0:
-			return failure(i, n)
-		case n == 0:
-			(*m)[d.strings.Get(key)] = d.strings.Get(value)
-			return nil
-		case e.num == 1:
-			key = data[e.start:e.cut]
-		case e.num == 2:
-			value = data[e.start:e.cut]
-		}
+	var value []byte
+	key, err := entry(data, i, end, func(start, cut int) *DecodeError {
+		value = data[start:cut]
+		return nil
+	})
+	if err == nil {
+		(*m)[d.strings.Get(key)] = d.strings.Get(value)
 	}
+	return err
 }
 
 // quantityMap reads one entry of a map of quantities, such as a ResourceList. Its keys
@@ -73,26 +65,15 @@ func (d *decoder) quantityMap(p unsafe.Pointer, data []byte, tag uint64, i, end 
 	if *m == nil {
 		*m = make(map[string]resource.Quantity, min(1+run(data, tag, end), maxPresize))
 	}
-	var key []byte
 	var value resource.Quantity
-	e := entry{data: data, i: i, end: end}
-	for {
-		n := e.next()
-		switch {
-		case n < 0:
-			return failure(i, n)
-		case n == 0:
-			(*m)[d.strings.Get(key)] = value
-			return nil
-		case e.num == 1:
-			key = data[e.start:e.cut]
-		case e.num == 2:
-			value = resource.Quantity{}
-			if err := d.quantity(unsafe.Pointer(&value), e.start, e.cut); err != nil {
-				return err.under(string(key), -1)
-			}
-		}
+	key, err := entry(data, i, end, func(start, cut int) *DecodeError {
+		value = resource.Quantity{}
+		return d.quantity(unsafe.Pointer(&value), start, cut)
+	})
+	if err == nil {
+		(*m)[d.strings.Get(key)] = value
 	}
+	return err
 }
 
 // anyMap reads one entry of any other map, by reflection.
@@ -101,29 +82,21 @@ func (d *decoder) anyMap(f *field, p unsafe.Pointer, data []byte, i, end int) *D
 	if m.IsNil() {
 		m.Set(reflect.MakeMap(f.whole))
 	}
-	key := reflect.New(f.whole.Key()).Elem()
 	value := reflect.New(f.element.typ)
 	if f.shape != shapeForeign { // no value is like an empty one
 		if err := d.value(&f.element, value.UnsafePointer(), i, i); err != nil {
 			return err
 		}
 	}
-	e := entry{data: data, i: i, end: end}
-	for {
-		n := e.next()
-		switch {
-		case n < 0:
-			return failure(i, n)
-		case n == 0:
-			m.SetMapIndex(key, value.Elem())
-			return nil
-		case e.num == 1:
-			key.SetString(d.strings.Get(data[e.start:e.cut]))
-		case e.num == 2:
-			value = reflect.New(f.element.typ)
-			if err := d.value(&f.element, value.UnsafePointer(), e.start, e.cut); err != nil {
-				return err.under(key.String(), -1)
-			}
-		}
+	text, err := entry(data, i, end, func(start, cut int) *DecodeError {
+		value = reflect.New(f.element.typ)
+		return d.value(&f.element, value.UnsafePointer(), start, cut)
+	})
+	if err != nil {
+		return err
 	}
+	key := reflect.New(f.whole.Key()).Elem()
+	key.SetString(d.strings.Get(text))
+	m.SetMapIndex(key, value.Elem())
+	return nil
 }

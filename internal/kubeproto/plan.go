@@ -31,9 +31,6 @@ type Options struct {
 	MaxMemory int64
 }
 
-// Type returns the type that the plan was compiled for, without pointers.
-func (p *Plan) Type() reflect.Type { return p.typ }
-
 // Decode reads data, an object's own bytes without an envelope, into the value that into
 // points to, which is of the plan's type and zero. (As with the generated code, what is there stays if data
 // does not have it, and lists grow.) After an error it has what came before.

@@ -18,13 +18,13 @@ func largeObject(n int) []byte {
 // before stays there.
 func TestStartsCutAnywhere(t *testing.T) {
 	frame := frameOf("DELETED", largeObject(600))[4:]
-	fields := func(frame []byte) [7]string {
-		w := WatchEventStart(frame)
-		e := EnvelopeStart(w.Object)
-		m := MetaStart(e.Raw)
-		return [...]string{string(w.Type), string(e.APIVersion), string(e.Kind), string(m.Name), string(m.Namespace), string(m.UID), string(m.ResourceVersion)}
+	fields := func(frame []byte) [6]string {
+		w, _ := ParseWatchEvent(frame)
+		e, _ := ParseEnvelope(w.Object)
+		m, _ := ParseMeta(e.Raw)
+		return [...]string{string(w.Type), string(e.APIVersion), string(e.Kind), string(m.Name), string(m.Namespace), string(m.ResourceVersion)}
 	}
-	want := [...]string{"DELETED", "v1", "Pod", "web", "prod", "u-1", "42"}
+	want := [...]string{"DELETED", "v1", "Pod", "web", "prod", "42"}
 	if got := fields(frame); got != want {
 		t.Fatalf("of the whole: %q", got)
 	}
@@ -62,8 +62,11 @@ func TestStartsOfOtherBytes(t *testing.T) {
 		"a cut fixed64":     {0x09, 1, 2},
 		"no envelope":       messageField(2, textField(1, "{}")),
 	} {
-		w, e, m := WatchEventStart(raw), EnvelopeStart(raw), MetaStart(raw)
-		if len(w.Type) > 0 || len(EnvelopeStart(w.Object).Raw) > 0 || len(e.Kind) > 0 || len(e.Raw) > 0 || len(m.Name) > 0 {
+		w, _ := ParseWatchEvent(raw)
+		inner, _ := ParseEnvelope(w.Object)
+		e, _ := ParseEnvelope(raw)
+		m, _ := ParseMeta(raw)
+		if len(w.Type) > 0 || len(inner.Raw) > 0 || len(e.Kind) > 0 || len(e.Raw) > 0 || len(m.Name) > 0 {
 			t.Errorf("%s: %q %q %+v", name, w, e, m)
 		}
 	}
@@ -80,7 +83,9 @@ func TestReadersGiveTheStart(t *testing.T) {
 				t.Fatal(err)
 			}
 			start, err := r.Next()
-			m := MetaStart(EnvelopeStart(WatchEventStart(start).Object).Raw)
+			w, _ := ParseWatchEvent(start)
+			e, _ := ParseEnvelope(w.Object)
+			m, _ := ParseMeta(e.Raw)
 			if !errors.Is(err, ErrTooLarge) || string(m.Name) != "web" || string(m.ResourceVersion) != "42" || len(start) > readBuffer {
 				t.Errorf("%s, %d: %+v, %v", way, size, m, err)
 			}
@@ -91,13 +96,18 @@ func TestReadersGiveTheStart(t *testing.T) {
 				t.Errorf("%s, %d: at %d: %v", way, size, r.Offset(), err)
 			}
 
-			item := EnvelopeStart(largeObject(size)).Raw
+			e, err = ParseEnvelope(largeObject(size))
+			if err != nil {
+				t.Fatal(err)
+			}
+			item := e.Raw
 			l := NewListReader(cut(bytes.NewReader(wrap("v1", "PodList", join(textField(2, item), messageField(2, messageField(1, textField(1, "b"))))))), 1000)
 			start, err = l.Next()
-			if m := MetaStart(start); !errors.Is(err, ErrTooLarge) || string(m.Name) != "web" || string(m.Namespace) != "prod" {
+			if m, _ := ParseMeta(start); !errors.Is(err, ErrTooLarge) || string(m.Name) != "web" || string(m.Namespace) != "prod" {
 				t.Errorf("%s, %d: item: %+v, %v", way, size, m, err)
 			}
-			if next, err := l.Next(); err != nil || string(MetaStart(next).Name) != "b" {
+			next, err := l.Next()
+			if m, _ := ParseMeta(next); err != nil || string(m.Name) != "b" {
 				t.Errorf("%s, %d: item behind it: %v", way, size, err)
 			}
 		}

@@ -33,7 +33,7 @@ func NewFrameReader(r io.Reader, limit int) *FrameReader {
 // Next returns the next frame, which is valid until the next call. The error is io.EOF at
 // the stream's end, io.ErrUnexpectedEOF within a frame, [ErrTooLarge] for a frame beyond
 // the limit; else the stream's own. With ErrTooLarge comes the frame's beginning, up to 64 KiB
-// for [WatchEventStart], and the next call goes on with the frame after it.
+// for [ParseWatchEvent], and the next call goes on with the frame after it.
 func (f *FrameReader) Next() ([]byte, error) {
 	if err := f.in.discardPending(); err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (l *ListReader) Offset() int64 { return l.in.offset }
 
 // Next returns the next item's own bytes, which are valid until the next call. The error is
 // io.EOF at the list's end; [ErrTooLarge] for an item beyond the limit, with its beginning,
-// up to 64 KiB for [MetaStart], and the next call goes on with the item after it; else as
+// up to 64 KiB for [ParseMeta], and the next call goes on with the item after it; else as
 // Open.
 func (l *ListReader) Next() ([]byte, error) {
 	if _, _, err := l.Open(); err != nil {

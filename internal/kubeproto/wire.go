@@ -117,6 +117,7 @@ type rawField struct {
 	wire       int
 	value      uint64 // of a varint
 	start, end int    // of what is length-delimited
+	cut        bool   // the message ends before the field does; end is where
 	next       int    // where the next field starts; negative for an error
 	limit      int    // where the message ends
 }
@@ -135,7 +136,11 @@ func readField(data []byte, i int) rawField {
 		f.value, f.next = uvarint(data, next)
 	case f.wire == wireBytes:
 		f.start, f.end = span(data, next)
-		f.next = f.end
+		if f.next = f.end; f.next == codeEOF {
+			if _, f.start = uvarint(data, next); f.start >= 0 {
+				f.end, f.cut = len(data), true
+			}
+		}
 	default:
 		f.next = skip(data, i)
 	}
