@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,7 +61,7 @@ func TestPluginHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := write(t, "config", s.config(t, plugin(`{"token":"late"}`).user(t, "read -r line <'"+pipe+"'")))
-	request := func(ctx context.Context, timeout time.Duration) (error, http.RoundTripper) {
+	request := func(ctx context.Context, timeout time.Duration) error {
 		c := load(t, Options{Path: path, PluginTimeout: timeout})
 		t.Cleanup(c.Connection.HTTP.CloseIdleConnections)
 		r, err := client.New[*metav1.PartialObjectMetadata](c.Connection, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, client.Options{})
@@ -70,16 +69,16 @@ func TestPluginHangs(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = r.Get(ctx, types.NamespacedName{Namespace: "prod", Name: "one"}, metav1.GetOptions{})
-		return err, c.Connection.HTTP.Transport
+		return err
 	}
 	var late *PluginError
-	err, _ := request(t.Context(), time.Millisecond)
+	err := request(t.Context(), time.Millisecond)
 	if !errors.As(err, &late) || late.After != time.Millisecond || !strings.Contains(err.Error(), "cloud-login") {
 		t.Errorf("%v, want an error that names the plugin", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if err, _ := request(ctx, -1); !errors.Is(err, context.DeadlineExceeded) {
+	if err := request(ctx, -1); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v, want the context's error", err)
 	}
 	// It ends, and with it what waited; goleak sees whether it does.
