@@ -40,9 +40,7 @@ func (s *Server) Restore(b *Backup) error {
 	s.compacted = max(b.compacted, min(s.compacted, b.rv)) // what was forgotten since stays so
 	s.rv = b.rv
 	s.restores++
-	if s.upkeep != nil {
-		s.upkeep.clear()
-	}
+	s.upkeep.Forget()
 	for _, c := range s.order {
 		if restore := b.restore[c]; restore != nil {
 			restore()
@@ -52,13 +50,6 @@ func (s *Server) Restore(b *Backup) error {
 	}
 	s.dropWatches()
 	return nil
-}
-
-// clear forgets all objects, before they are noted anew. Called under Server.mu.
-func (u *upkeep) clear() {
-	clear(u.objects)
-	clear(u.dependents)
-	u.queue = nil
 }
 
 // backup returns what puts the present objects back. Called under Server.mu.
@@ -81,9 +72,7 @@ func (t *table[T]) reset(objects []*version[T]) {
 		s := &slot[T]{key: v.key, cur: v}
 		t.objects[v.key] = s
 		t.recent = append(t.recent, s)
-		if u := t.server.upkeep; u != nil {
-			u.note(ref{t, v.key}, nil, v.obj)
-		}
+		t.upkeep.Note(v.key, nil, v.obj)
 	}
 	n := t.log.search(t.server.rv)
 	clear(t.log.records[n:])

@@ -78,7 +78,7 @@ func (c *Client[T]) Create(ctx context.Context, object T, opts metav1.CreateOpti
 	if err := c.begin(ctx, faults.VerbCreate); err != nil {
 		return *new(T), err
 	}
-	w, err := writeOptions("CreateOptions", opts.DryRun, opts.FieldManager, opts.FieldValidation)
+	w, err := createOptions(opts)
 	if err != nil {
 		return *new(T), err
 	}
@@ -105,7 +105,7 @@ func (c *Client[T]) put(ctx context.Context, object T, opts metav1.UpdateOptions
 	if err := c.begin(ctx, faults.VerbUpdate); err != nil {
 		return *new(T), err
 	}
-	w, err := writeOptions("UpdateOptions", opts.DryRun, opts.FieldManager, opts.FieldValidation)
+	w, err := updateOptions(opts)
 	if err != nil {
 		return *new(T), err
 	}
@@ -128,7 +128,7 @@ func (c *Client[T]) Patch(ctx context.Context, key types.NamespacedName, pt type
 	if err != nil {
 		return *new(T), err
 	}
-	v, _, err := c.t.patch(c.keyOf(key), patchBody{kind: pt, data: data, force: opts.Force != nil && *opts.Force}, w)
+	v, _, err := c.t.patch(c.keyOf(key), pt, data, w)
 	return c.t.handOut(v, err)
 }
 

@@ -5,7 +5,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -54,7 +53,7 @@ func (t *table[T]) marked(old *version[T], opts metav1.DeleteOptions) (*version[
 	if deleting && slices.Equal(finalizers, old.obj.GetFinalizers()) {
 		return old, nil
 	}
-	obj, err := t.clone(old.obj)
+	obj, err := clone(old.obj)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
@@ -103,28 +102,6 @@ func propagation(finalizers []string, opts metav1.DeleteOptions) []string {
 	return out
 }
 
-// checkPreconditions binds a deletion to one state of the object.
-func (t *table[T]) checkPreconditions(old *version[T], pre *metav1.Preconditions) error {
-	if pre == nil {
-		return nil
-	}
-	kind := t.res.groupResource()
-	kind.Resource = t.res.Kind // the API server states the kind here
-	if uid := old.obj.GetUID(); pre.UID != nil && *pre.UID != uid {
-		return conflict(kind, old.key.Name, "the UID in the precondition (%s) does not match the UID in record (%s). "+
-			"The object might have been deleted and then recreated", *pre.UID, uid)
-	}
-	if rv := old.obj.GetResourceVersion(); pre.ResourceVersion != nil && *pre.ResourceVersion != rv {
-		return conflict(kind, old.key.Name, "the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). "+
-			"The object might have been modified", *pre.ResourceVersion, rv)
-	}
-	return nil
-}
-
-func checkDeleteOptions(opts *metav1.DeleteOptions) error {
-	return invalidOptions("DeleteOptions", metavalidation.ValidateDeleteOptions(opts))
-}
-
 // removeAll deletes what a list of the collection holds, page by page or all at once as
 // opts say, and returns that list. Objects that others delete meanwhile are no error.
 func (t *table[T]) removeAll(m *matcher[T], list metav1.ListOptions, opts metav1.DeleteOptions) (page[T], error) {
@@ -142,4 +119,16 @@ func (t *table[T]) removeAll(m *matcher[T], list metav1.ListOptions, opts metav1
 		}
 	}
 	return p, nil
+}
+
+// Remove is for package upkeep.
+func (t *table[T]) Remove(key types.NamespacedName, opts metav1.DeleteOptions) {
+	_, _, _ = t.remove(key, opts)
+}
+
+// Dissolve is for package upkeep.
+func (t *table[T]) Dissolve(key types.NamespacedName) {
+	if old := t.get(key); old != nil && old.obj.GetDeletionTimestamp() != nil && len(old.obj.GetFinalizers()) == 0 {
+		t.commit(old, nil) // it fails if somebody else wrote, and upkeep hears of that write
+	}
 }

@@ -3,18 +3,18 @@ package fake
 import (
 	"net/http"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kinform/kinform/fake/internal/answer"
 	"github.com/kinform/kinform/fake/internal/discovery"
 	"github.com/kinform/kinform/fake/internal/openapi"
 	"github.com/kinform/kinform/fake/internal/refusal"
 )
 
 // discover answers the paths above the resources.
-func (s *Server) discover(w *response, r *http.Request, path []string) error {
+func (s *Server) discover(w *answer.Writer, r *http.Request, path []string) error {
 	var doc *discovery.Document
 	if path[0] == "openapi" {
 		doc = openapi.Find(s.apiResources(), r, path[1:])
@@ -23,17 +23,17 @@ func (s *Server) discover(w *response, r *http.Request, path []string) error {
 	}
 	switch {
 	case doc == nil:
-		return errNoPath
+		return answer.ErrNoPath
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return refusal.Method()
 	}
 	switch body := doc.Body.(type) {
 	case string:
-		return w.bytes(http.StatusOK, doc.ContentType, []byte(body))
+		return w.Bytes(http.StatusOK, doc.ContentType, []byte(body))
 	case []byte:
-		return w.bytes(http.StatusOK, doc.ContentType, body)
+		return w.Bytes(http.StatusOK, doc.ContentType, body)
 	}
-	return w.json(http.StatusOK, doc.ContentType, doc.Body)
+	return w.JSON(http.StatusOK, doc.ContentType, doc.Body)
 }
 
 // apiResources describes all resources, in the order of registration.
@@ -49,20 +49,4 @@ func (s *Server) apiResources() (all []metav1.APIResource) {
 // hasVersion reports whether a resource of the version is registered.
 func (s *Server) hasVersion(gv schema.GroupVersion) bool {
 	return slices.ContainsFunc(s.apiResources(), func(r metav1.APIResource) bool { return r.Group == gv.Group && r.Version == gv.Version })
-}
-
-// describe returns the resource and its subresources.
-func (r *Resource) describe() []metav1.APIResource {
-	whole := metav1.APIResource{
-		Name: r.Name, SingularName: strings.ToLower(r.Kind), Namespaced: !r.ClusterScoped, Group: r.Group, Version: r.Version, Kind: r.Kind,
-		Verbs:      metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
-		ShortNames: r.ShortNames, Categories: r.Categories,
-	}
-	if !r.Status {
-		return []metav1.APIResource{whole}
-	}
-	status := whole
-	status.Name, status.SingularName, status.Verbs = r.Name+"/"+statusField, "", metav1.Verbs{"get", "patch", "update"}
-	status.ShortNames, status.Categories = nil, nil
-	return []metav1.APIResource{whole, status}
 }

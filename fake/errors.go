@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake/internal/manifest"
+	"github.com/kinform/kinform/fake/internal/pagetoken"
 )
 
 // Misuse of the package by the test's author. What the server refuses on behalf of
@@ -32,10 +33,8 @@ var (
 	ErrBackup = errors.New("no backup of this server")
 )
 
-// errPanic wraps what user code panicked with while one of its objects was handled.
-type errPanic struct{ value any }
-
-func (e errPanic) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+// errDropped says that a fault broke the connection of a call or of a watch.
+var errDropped = errors.New("fake: watch dropped")
 
 // The wording of these refusals is the API server's own: clients of all languages match it.
 const (
@@ -70,4 +69,12 @@ func errEncoding(kind string, key types.NamespacedName, err error) error {
 
 func conflict(gr schema.GroupResource, name, format string, args ...any) error {
 	return apierrors.NewConflict(gr, name, fmt.Errorf(format, args...))
+}
+
+// errContinueStale is the 410 of a page whose list is no longer kept. The token in it
+// goes on inconsistently, at whatever resourceVersion is current.
+func errContinueStale(after types.NamespacedName) error {
+	err := apierrors.NewResourceExpired(msgContinueStale)
+	err.ErrStatus.ListMeta.Continue = pagetoken.Token{RV: -1, After: after}.Encode()
+	return err
 }

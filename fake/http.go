@@ -1,11 +1,13 @@
 package fake
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kinform/kinform/fake/internal/answer"
 	"github.com/kinform/kinform/fake/internal/inprocess"
 	"github.com/kinform/kinform/fake/internal/refusal"
 )
@@ -21,12 +23,20 @@ import (
 // A fault that breaks a connection panics with [http.ErrAbortHandler], as net/http
 // defines; no other panic leaves ServeHTTP.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	out := &response{w: w, cut: -1}
-	defer out.rescue()
-	if err := s.route(out, r); err != nil {
-		out.fail(err)
+	if r.Body == nil {
+		r.Body = http.NoBody
 	}
-	out.finish()
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	out := answer.New(w)
+	defer out.Rescue()
+	err := s.route(out, r)
+	switch {
+	case errors.Is(err, errDropped):
+		out.Fail(http.ErrAbortHandler)
+	case err != nil:
+		out.Fail(err)
+	}
+	out.Finish()
 }
 
 // URL is a base address for [Server.Client]. Any other works as well: the client looks up no
@@ -40,7 +50,7 @@ func (s *Server) Client() *http.Client {
 	return &http.Client{Transport: inprocess.Transport{Handler: s}}
 }
 
-func (s *Server) route(w *response, r *http.Request) error {
+func (s *Server) route(w *answer.Writer, r *http.Request) error {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch parts[0] {
 	case "api":
@@ -55,7 +65,7 @@ func (s *Server) route(w *response, r *http.Request) error {
 	return s.discover(w, r, parts)
 }
 
-func (s *Server) serveResource(w *response, r *http.Request, gv schema.GroupVersion, parts []string) error {
+func (s *Server) serveResource(w *answer.Writer, r *http.Request, gv schema.GroupVersion, parts []string) error {
 	req, err := parseRequest(gv, parts)
 	if err != nil {
 		return err
@@ -66,7 +76,7 @@ func (s *Server) serveResource(w *response, r *http.Request, gv schema.GroupVers
 	switch {
 	case c == nil || c.info().Version != gv.Version:
 		if gv.Group != "" && !s.hasVersion(gv) {
-			return errNoPath
+			return answer.ErrNoPath
 		}
 		return refusal.NoResource()
 	case c.info().ClusterScoped && req.namespace != "", !c.info().ClusterScoped && req.namespace == "" && req.name != "":

@@ -2,11 +2,10 @@ package fake
 
 import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
-	optionsvalidation "k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/fake/internal/pagetoken"
 )
 
 // listRequest is a checked LIST. The rules are those of the API concepts page
@@ -25,23 +24,6 @@ type page[T metav1.Object] struct {
 	meta  metav1.ListMeta
 }
 
-// checkOptions applies the API server's own validation of ListOptions.
-func (s *Server) checkOptions(opts metav1.ListOptions, watch bool) (internalversion.ListOptions, error) {
-	var in internalversion.ListOptions
-	opts.Watch = watch
-	// The selectors are parsed elsewhere, and with them this conversion could fail.
-	opts.LabelSelector, opts.FieldSelector = "", ""
-	s.lacks.ignore(&opts)
-	if err := internalversion.Convert_v1_ListOptions_To_internalversion_ListOptions(&opts, &in, nil); err != nil {
-		return in, apierrors.NewBadRequest(err.Error())
-	}
-	internalversion.SetListOptionsDefaults(&in, !s.lacks.watchList)
-	if errs := optionsvalidation.ValidateListOptions(&in, !s.lacks.watchList); len(errs) > 0 {
-		return in, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
-	}
-	return in, nil
-}
-
 // listRequest checks opts. Errors: Invalid, BadRequest; 410 is found by list.
 func (t *table[T]) listRequest(opts metav1.ListOptions) (q listRequest, err error) {
 	in, err := t.server.checkOptions(opts, false)
@@ -55,14 +37,14 @@ func (t *table[T]) listRequest(opts metav1.ListOptions) (q listRequest, err erro
 	q.limit = max(in.Limit, 0)
 	switch {
 	case in.Continue != "":
-		c, err := decodeContinue(in.Continue)
+		c, err := pagetoken.Decode(in.Continue)
 		if err != nil {
 			return q, err
 		}
 		if rv != 0 {
 			return q, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 		}
-		q.from, q.after, q.exact = c.after, true, uint64(max(c.rv, 0))
+		q.from, q.after, q.exact = c.After, true, uint64(max(c.RV, 0))
 	case in.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
 		q.exact = rv
 	case in.ResourceVersionMatch == "" && q.limit > 0 && rv != 0:
@@ -96,7 +78,7 @@ func (t *table[T]) list(m *matcher[T], q listRequest) (page[T], error) {
 		}
 		// As in the API server, what is left need not match: a last page may be empty.
 		if left := int64(len(found) - i - 1); q.limit > 0 && int64(len(p.items)) == q.limit && left > 0 {
-			p.meta.Continue = encodeContinue(continueToken{rv: int64(rv), after: v.key})
+			p.meta.Continue = pagetoken.Token{RV: int64(rv), After: v.key}.Encode()
 			if m.all() {
 				p.meta.RemainingItemCount = &left
 			}
@@ -136,4 +118,22 @@ func (t *table[T]) snapshot(m *matcher[T], q listRequest) ([]*version[T], uint64
 		from = types.NamespacedName{Namespace: q.from.Namespace, Name: q.from.Name + "\x00"}
 	}
 	return t.gatherAt(rv, m.namespace, from), rv, nil
+}
+
+// read returns the newest version of an object, unless one from the future is asked for.
+func (t *table[T]) read(key types.NamespacedName, notOlderThan string) (*version[T], error) {
+	rv, err := parseRV(notOlderThan)
+	if err != nil {
+		return nil, err
+	}
+	t.server.mu.Lock()
+	v, current := t.live(key), t.server.rv
+	t.server.mu.Unlock()
+	switch {
+	case rv > current:
+		return nil, errTooLarge(rv, current)
+	case v == nil:
+		return nil, apierrors.NewNotFound(t.res.groupResource(), key.Name)
+	}
+	return v, nil
 }

@@ -27,11 +27,11 @@ func (r *record[T]) key() types.NamespacedName {
 
 // gone returns what a DELETED event of this record carries: the state before it, at its
 // resourceVersion. The copy is made once for all watches.
-func (r *record[T]) gone(t *table[T]) (*version[T], error) {
+func (r *record[T]) gone() (*version[T], error) {
 	if v := r.left.Load(); v != nil {
 		return v, nil
 	}
-	obj, err := t.clone(r.old.obj)
+	obj, err := clone(r.old.obj)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake/internal/manifest"
@@ -65,19 +64,8 @@ func (s *Server) loadAll(all []manifest.Object) error {
 	return nil
 }
 
-func (s *Server) ofKind(kind schema.GroupVersionKind) collection {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.order {
-		if c.info().GroupVersionKind() == kind {
-			return c
-		}
-	}
-	return nil
-}
-
 func (t *table[T]) load(body []byte, uids map[types.UID]types.UID) (types.UID, error) {
-	obj := t.newObject()
+	obj := newObject[T]()
 	if err := wire.UnmarshalJSON(body, obj); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrManifest, err)
 	}
@@ -95,7 +83,7 @@ func (t *table[T]) load(body []byte, uids map[types.UID]types.UID) (types.UID, e
 	if obj.GetNamespace() == "" && !t.res.ClusterScoped {
 		obj.SetNamespace(metav1.NamespaceDefault)
 	}
-	own, err := t.clone(obj)
+	own, err := clone(obj)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrManifest, err)
 	}

@@ -1,13 +1,11 @@
 package fake
 
 import (
-	"encoding/json"
-	"time"
+	"net/http"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kinform/kinform/fake/internal/answer"
 	"github.com/kinform/kinform/fake/internal/wire"
 )
 
@@ -27,92 +25,110 @@ func (t *table[T]) encodeBody(v *version[T], m wire.Media) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		list, err := tableHead(metav1.ListMeta{ResourceVersion: formatRV(v.rv)})
+		head, err := wire.TableHead(metav1.ListMeta{ResourceVersion: formatRV(v.rv)})
 		if err != nil {
 			return nil, err
 		}
-		return append(append(list, row...), "]}"...), nil
-	case m.Form == wire.Partial && m.Protobuf:
-		return wire.Envelope(partialKind, meta.AsPartialObjectMetadata(v.obj).Marshal)
+		return append(append(head, row...), "]}"...), nil
+	case m.Protobuf && m.Form == wire.Partial:
+		return wire.Envelope(wire.PartialKind, func() ([]byte, error) { return wire.PartialProtobuf(v.obj) })
 	case m.Protobuf:
-		b, err := wire.MarshalProtobuf(v.obj)
-		if err != nil {
-			return nil, err
-		}
-		return wire.Envelope(t.res.typeMeta(), func() ([]byte, error) { return b, nil })
+		return wire.Envelope(t.res.typeMeta(), func() ([]byte, error) { return wire.MarshalProtobuf(v.obj) })
 	}
 	b, err := v.json(&t.res)
 	if err == nil && m.Form == wire.Partial {
-		b, err = partial(b)
+		b, err = wire.PartialJSON(b)
 	}
 	return b, err
 }
 
-// partial cuts an encoded object down to its metadata.
-func partial(b []byte) ([]byte, error) {
-	var in struct {
-		Metadata json.RawMessage `json:"metadata"`
-	}
-	if err := json.Unmarshal(b, &in); err != nil {
-		return nil, err
-	}
-	if in.Metadata == nil {
-		in.Metadata = json.RawMessage("{}")
-	}
-	return json.Marshal(struct {
-		Kind       string          `json:"kind"`
-		APIVersion string          `json:"apiVersion"`
-		Metadata   json.RawMessage `json:"metadata"`
-	}{partialKind.Kind, partialKind.APIVersion, in.Metadata})
-}
-
-var (
-	partialKind     = metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: "meta.k8s.io/v1"}
-	partialListKind = metav1.TypeMeta{Kind: "PartialObjectMetadataList", APIVersion: "meta.k8s.io/v1"}
-	tableKind       = metav1.TypeMeta{Kind: "Table", APIVersion: "meta.k8s.io/v1"}
-	statusKind      = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-)
-
-func (r *Resource) typeMeta() metav1.TypeMeta {
-	return metav1.TypeMeta{Kind: r.Kind, APIVersion: r.groupVersion().String()}
-}
-
-// tableColumns are those that the API server gives every resource that has no printer of
-// its own.
-func tableColumns() []metav1.TableColumnDefinition {
-	return []metav1.TableColumnDefinition{
-		{Name: "Name", Type: "string", Format: "name", Description: "Name must be unique within a namespace."},
-		{Name: "Created At", Type: "date", Description: "When the server made the object."},
-	}
-}
-
-// tableHead returns a Table up to and with the bracket of its rows.
-func tableHead(list metav1.ListMeta) ([]byte, error) {
-	b, err := json.Marshal(struct {
-		metav1.TypeMeta
-		Metadata metav1.ListMeta                `json:"metadata"`
-		Columns  []metav1.TableColumnDefinition `json:"columnDefinitions"`
-	}{tableKind, list, tableColumns()})
-	if err != nil {
-		return nil, err
-	}
-	return append(b[:len(b)-1], `,"rows":[`...), nil
-}
-
-// row returns one object as a row of a Table.
 func (t *table[T]) row(v *version[T], m wire.Media) ([]byte, error) {
-	row := metav1.TableRow{Cells: []any{v.obj.GetName(), v.obj.GetCreationTimestamp().UTC().Format(time.RFC3339)}}
-	switch m.Include {
-	case metav1.IncludeObject:
-		b, err := v.json(&t.res)
+	return wire.TableRow(v.obj, m.Include, func() ([]byte, error) { return v.json(&t.res) })
+}
+
+// listBody is an encoded list in pieces, so that a fault can cut it between objects.
+type listBody struct {
+	head  []byte
+	items [][]byte // each with what separates it from the one before
+	tail  string
+}
+
+// listBody encodes all of a page, so that an object that cannot be encoded is an error before
+// anything was sent.
+func (t *table[T]) listBody(p page[T], m wire.Media) (listBody, error) {
+	b := listBody{items: make([][]byte, len(p.items))}
+	for i, v := range p.items {
+		item, err := t.item(v, m)
 		if err != nil {
-			return nil, err
+			return b, errEncoding(t.res.Kind, v.key, err)
 		}
-		row.Object = runtime.RawExtension{Raw: b}
-	case metav1.IncludeMetadata:
-		partial := meta.AsPartialObjectMetadata(v.obj)
-		partial.TypeMeta = partialKind
-		row.Object = runtime.RawExtension{Object: partial}
+		if i > 0 && !m.Protobuf {
+			item = append([]byte{','}, item...)
+		}
+		b.items[i] = item
 	}
-	return json.Marshal(row)
+	if !m.Protobuf {
+		b.tail = "]}\n"
+	}
+	var err error
+	b.head, err = t.listHead(p.meta, m, b.items)
+	return b, err
+}
+
+// item encodes one item of a list. As in the API server, an item of Kubernetes' own resources
+// does not state its kind in JSON, so that clients do not come to rely on it. Unstructured
+// objects, whose JSON does not begin with the kind, keep it.
+func (t *table[T]) item(v *version[T], m wire.Media) ([]byte, error) {
+	encode := t.encodeBody
+	switch {
+	case m.Form == wire.Table:
+		encode = t.row
+	case m.Protobuf && m.Form == wire.Partial:
+		b, err := wire.PartialProtobuf(v.obj)
+		return wire.ProtobufItem(b), err
+	case m.Protobuf:
+		b, err := wire.MarshalProtobuf(v.obj)
+		return wire.ProtobufItem(b), err
+	}
+	b, err := encode(v, m)
+	if m.Form != wire.Table && !t.res.custom() {
+		b = wire.WithoutKind(b, t.res.typeMeta())
+	}
+	return b, err
+}
+
+// listHead encodes a list up to its items.
+func (t *table[T]) listHead(list metav1.ListMeta, m wire.Media, items [][]byte) ([]byte, error) {
+	kind := metav1.TypeMeta{Kind: t.res.ListKind, APIVersion: t.res.groupVersion().String()}
+	if m.Form == wire.Partial {
+		kind = wire.PartialListKind
+	}
+	switch {
+	case m.Form == wire.Table:
+		return wire.TableHead(list)
+	case m.Protobuf:
+		size := 0
+		for _, item := range items {
+			size += len(item)
+		}
+		return wire.ProtobufListHead(kind, list, size)
+	}
+	return wire.ListHead(kind, list)
+}
+
+// send writes the list, and breaks the connection after cut objects (-1: never).
+func (b listBody) send(w *answer.Writer, m wire.Media, cut int) error {
+	if err := w.Bytes(http.StatusOK, m.ContentType(), b.head); err != nil {
+		return err
+	}
+	for i, item := range b.items {
+		if i == cut {
+			w.BreakOff()
+		}
+		if _, err := w.Write(item); err != nil {
+			return err
+		}
+	}
+	_, err := w.Write([]byte(b.tail))
+	return err
 }

@@ -40,7 +40,7 @@ func (t *table[T]) prepareCreate(obj T) error {
 	obj.SetDeletionGracePeriodSeconds(nil)
 	obj.SetSelfLink("")
 	if t.res.Status {
-		t.setStatus(obj, t.newObject())
+		t.setStatus(obj, newObject[T]())
 	}
 	if t.generations() {
 		obj.SetGeneration(1)
@@ -136,15 +136,4 @@ func wellFormed(obj metav1.Object) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("metadata of %s %q cannot be read: %v", u.GetKind(), u.GetName(), err))
 	}
 	return nil
-}
-
-// checkName refuses an object that is not the one of the URL.
-func checkName(obj metav1.Object, name string) error {
-	switch obj.GetName() {
-	case name:
-		return nil
-	case "":
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", name))
-	}
-	return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), name))
 }

@@ -13,29 +13,22 @@ import (
 	"github.com/kinform/kinform/fake/internal/wire"
 )
 
-// patchBody is the body of a PATCH.
-type patchBody struct {
-	kind  types.PatchType
-	data  []byte
-	force bool // an apply takes fields over that others own
-}
-
-// patch applies p to the object at key; created says that an apply made it.
-func (t *table[T]) patch(key types.NamespacedName, p patchBody, w write) (v *version[T], created bool, err error) {
-	if err := t.checkPatchType(p.kind); err != nil {
+// patch applies a patch to the object at key. created says that an apply made the object.
+func (t *table[T]) patch(key types.NamespacedName, kind types.PatchType, data []byte, w write) (v *version[T], created bool, err error) {
+	if err := t.checkPatchType(kind); err != nil {
 		return nil, false, err
 	}
 	if w.status && !t.res.Status {
 		return nil, false, refusal.NoResource()
 	}
-	if p.kind == types.ApplyYAMLPatchType {
-		return t.apply(key, p, w)
+	if kind == types.ApplyYAMLPatchType {
+		return t.apply(key, data, w)
 	}
-	if !json.Valid(p.data) {
+	if !json.Valid(data) {
 		return nil, false, apierrors.NewBadRequest("invalid JSON patch")
 	}
 	v, err = t.update(key, w, func(old *version[T]) (T, error) {
-		obj, err := t.patched(old, p)
+		obj, err := t.patched(old, kind, data)
 		if err == nil {
 			err = t.checkBlind(obj.GetResourceVersion(), key.Name, w)
 		}
@@ -61,47 +54,19 @@ func (t *table[T]) checkPatchType(kind types.PatchType) error {
 	return refusal.UnsupportedMedia(names...)
 }
 
-// patched returns what p makes of old. There are patches on which the libraries panic.
-func (t *table[T]) patched(old *version[T], p patchBody) (obj T, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = apierrors.NewInternalError(errPanic{v})
-		}
-	}()
+// patched returns old as the patch changes it.
+func (t *table[T]) patched(old *version[T], kind types.PatchType, data []byte) (obj T, err error) {
 	state, err := old.json(&t.res)
 	if err != nil {
 		return obj, apierrors.NewInternalError(err)
 	}
-	var b []byte
-	switch p.kind {
-	case types.JSONPatchType:
-		b, err = patch.JSON(state, p.data)
-	case types.StrategicMergePatchType:
-		b, err = patch.Strategic(state, p.data, t.newObject())
-	default:
-		b, err = patch.Merge(state, p.data)
-	}
+	b, err := patch.Apply(kind, state, data, newObject[T]())
 	if err != nil {
 		return obj, err
 	}
-	obj = t.newObject()
+	obj = newObject[T]()
 	if err := wire.UnmarshalJSON(b, obj); err != nil {
 		return obj, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(b), err.Error())})
 	}
 	return obj, t.checkPatched(obj, old)
-}
-
-// checkPatched refuses a result that is another object than old, or was made from another
-// version than the newest, by a patch that states one.
-func (t *table[T]) checkPatched(obj T, old *version[T]) error {
-	if ns := obj.GetNamespace(); !t.res.ClusterScoped && ns != old.key.Namespace {
-		if ns != "" {
-			return refusal.OtherNamespace()
-		}
-		obj.SetNamespace(old.key.Namespace)
-	}
-	if err := checkName(obj, old.key.Name); err != nil {
-		return err
-	}
-	return t.checkRV(obj.GetResourceVersion(), old)
 }

@@ -6,20 +6,18 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
+	"net/url"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	kjson "sigs.k8s.io/json"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/fake/internal/answer"
 	"github.com/kinform/kinform/fake/internal/refusal"
 	"github.com/kinform/kinform/fake/internal/wire"
 )
-
-// errNoPath is the plain 404 of a path that belongs to no resource.
-var errNoPath = errors.New("fake: no such path")
 
 // request is the meaning of a URL.
 type request struct {
@@ -30,12 +28,28 @@ type request struct {
 	subresource string
 }
 
+func (req request) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: req.namespace, Name: req.name}
+}
+
+// converter reads options from a query.
+type converter[O any] = func(*url.Values, *O, conversion.Scope) error
+
+// readQuery reads the options in a request's query.
+func readQuery[O any](r *http.Request, convert converter[O]) (opts O, err error) {
+	query := r.URL.Query()
+	if err := convert(&query, &opts, nil); err != nil {
+		return opts, apierrors.NewBadRequest(err.Error())
+	}
+	return opts, nil
+}
+
 // parseRequest reads the path after the version: [namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]].
 // The word namespaces is also a resource: two parts name one namespace.
 func parseRequest(gv schema.GroupVersion, parts []string) (req request, err error) {
 	for _, p := range parts {
 		if p == "" {
-			return req, errNoPath
+			return req, answer.ErrNoPath
 		}
 	}
 	if parts[0] == "namespaces" && len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
@@ -58,11 +72,8 @@ func parseRequest(gv schema.GroupVersion, parts []string) (req request, err erro
 // maxBody is the API server's limit for the bytes of a body.
 const maxBody = 3 << 20
 
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.Body == nil {
-		return nil, nil
-	}
-	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+func readBody(r *http.Request) ([]byte, error) {
+	b, err := io.ReadAll(r.Body)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
@@ -71,28 +82,6 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading the body: %v", err))
 	}
 	return b, nil
-}
-
-// decodeObject reads a whole object, whose kind is known when the body leaves it out.
-func (t *table[T]) decodeObject(format string, body []byte, obj T) error {
-	var wrong error
-	err := wire.Unmarshal(format, body, obj, func(kind metav1.TypeMeta) error {
-		wrong = t.res.checkKind(kind.GroupVersionKind())
-		return wrong
-	})
-	var none wire.KindError
-	switch {
-	case wrong != nil:
-		return wrong
-	case errors.As(err, &none):
-		return errNoKind(&t.res, none.Err, body)
-	case err != nil:
-		return badBody(&t.res, err)
-	}
-	if k, ok := any(obj).(interface{ GetObjectKind() schema.ObjectKind }); ok && format == wire.Protobuf {
-		k.GetObjectKind().SetGroupVersionKind(t.res.GroupVersionKind())
-	}
-	return nil
 }
 
 // readDeleteOptions reads the optional body of a delete.
@@ -146,26 +135,4 @@ func summary(body []byte) string {
 		return string(shown) + more
 	}
 	return hex.EncodeToString(shown) + more
-}
-
-// checkStrict refuses unknown members of T and duplicate members.
-func (t *table[T]) checkStrict(body []byte) error {
-	obj := t.newObject()
-	var into any = obj
-	if t.untyped() {
-		into = &map[string]any{}
-	}
-	errs, err := kjson.UnmarshalStrict(body, into)
-	if err != nil {
-		return badBody(&t.res, err)
-	}
-	if _, ok := any(obj).(interface{ GetObjectKind() schema.ObjectKind }); !ok {
-		errs = slices.DeleteFunc(errs, func(err error) bool {
-			return err.Error() == `unknown field "kind"` || err.Error() == `unknown field "apiVersion"`
-		})
-	}
-	if len(errs) > 0 {
-		return badBody(&t.res, runtime.NewStrictDecodingError(errs))
-	}
-	return nil
 }

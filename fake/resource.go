@@ -74,6 +74,10 @@ func (r Resource) groupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: r.Group, Version: r.Version}
 }
 
+func (r *Resource) typeMeta() metav1.TypeMeta {
+	return metav1.TypeMeta{Kind: r.Kind, APIVersion: r.groupVersion().String()}
+}
+
 // custom reports whether the group is that of a custom resource: Kubernetes' own have no
 // dot, or end in k8s.io.
 func (r *Resource) custom() bool {

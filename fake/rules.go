@@ -2,9 +2,11 @@ package fake
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // nameRule returns the check for names of the resource.
@@ -51,4 +53,20 @@ func (r *Resource) refusesBlind() bool {
 	}
 	names, ok := blindless[r.Group]
 	return r.custom() || ok && (names == nil || slices.Contains(names, r.Name))
+}
+
+// describe returns the resource and its subresources.
+func (r *Resource) describe() []metav1.APIResource {
+	whole := metav1.APIResource{
+		Name: r.Name, SingularName: strings.ToLower(r.Kind), Namespaced: !r.ClusterScoped, Group: r.Group, Version: r.Version, Kind: r.Kind,
+		Verbs:      metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
+		ShortNames: r.ShortNames, Categories: r.Categories,
+	}
+	if !r.Status {
+		return []metav1.APIResource{whole}
+	}
+	status := whole
+	status.Name, status.SingularName, status.Verbs = r.Name+"/"+statusField, "", metav1.Verbs{"get", "patch", "update"}
+	status.ShortNames, status.Categories = nil, nil
+	return []metav1.APIResource{whole, status}
 }

@@ -3,17 +3,16 @@ package fake
 import (
 	"net/http"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/fake/internal/answer"
 	"github.com/kinform/kinform/fake/internal/refusal"
 	"github.com/kinform/kinform/fake/internal/wire"
 )
 
 // serve answers a request for the resource or for one of its objects.
-func (t *table[T]) serve(w *response, r *http.Request, req request) error {
+func (t *table[T]) serve(w *answer.Writer, r *http.Request, req request) error {
 	opts, verb, err := t.verbOf(r, req)
 	if err != nil {
 		return err
@@ -22,14 +21,14 @@ func (t *table[T]) serve(w *response, r *http.Request, req request) error {
 	if err != nil {
 		return err
 	}
-	if f != nil && f.CutBytes > 0 {
-		w.cut = f.CutBytes
+	if f != nil {
+		w.Cut = f.CutBytes
 	}
 	media, err := wire.Negotiate(r, t.protobuf)
 	if err != nil {
 		return err
 	}
-	w.protobuf = media.Protobuf
+	w.Protobuf = media.Protobuf
 	switch verb {
 	case faults.VerbList:
 		return t.serveList(w, req, opts, media, f)
@@ -38,7 +37,7 @@ func (t *table[T]) serve(w *response, r *http.Request, req request) error {
 	case faults.VerbGet:
 		return t.serveGet(w, req, opts, media)
 	}
-	body, err := readBody(w.w, r)
+	body, err := readBody(r)
 	if err != nil {
 		return err
 	}
@@ -50,11 +49,10 @@ func (t *table[T]) verbOf(r *http.Request, req request) (opts metav1.ListOptions
 	collection, writable := req.name == "", req.namespace != "" || t.res.ClusterScoped
 	switch {
 	case r.Method == http.MethodGet:
-		query := r.URL.Query()
-		if err := metav1.Convert_url_Values_To_v1_ListOptions(&query, &opts, nil); err != nil {
-			return opts, "", apierrors.NewBadRequest(err.Error())
-		}
+		opts, err = readQuery(r, metav1.Convert_url_Values_To_v1_ListOptions)
 		switch {
+		case err != nil:
+			return opts, "", err
 		case !collection:
 			return opts, faults.VerbGet, nil
 		case opts.Watch:
@@ -77,8 +75,8 @@ func (t *table[T]) verbOf(r *http.Request, req request) (opts metav1.ListOptions
 	return opts, "", refusal.Method()
 }
 
-func (t *table[T]) serveGet(w *response, req request, opts metav1.ListOptions, media wire.Media) error {
-	v, err := t.read(types.NamespacedName{Namespace: req.namespace, Name: req.name}, opts.ResourceVersion)
+func (t *table[T]) serveGet(w *answer.Writer, req request, opts metav1.ListOptions, media wire.Media) error {
+	v, err := t.read(req.key(), opts.ResourceVersion)
 	if err != nil {
 		return err
 	}
@@ -86,12 +84,12 @@ func (t *table[T]) serveGet(w *response, req request, opts metav1.ListOptions, m
 	if err != nil {
 		return err
 	}
-	return w.bytes(http.StatusOK, media.ContentType(), b)
+	return w.Bytes(http.StatusOK, media.ContentType(), b)
 }
 
 // serveList writes a list object by object. All objects are encoded before the first
 // byte is sent, so that one that cannot be is a Status and no broken answer.
-func (t *table[T]) serveList(w *response, req request, opts metav1.ListOptions, media wire.Media, f *faults.Fault) error {
+func (t *table[T]) serveList(w *answer.Writer, req request, opts metav1.ListOptions, media wire.Media, f *faults.Fault) error {
 	m, err := t.matcher(Selection{Namespace: req.namespace}, opts)
 	if err != nil {
 		return err

@@ -3,15 +3,15 @@ package fake
 import (
 	"net/http"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/fake/internal/answer"
 	"github.com/kinform/kinform/fake/internal/wire"
 )
 
 // serveDelete answers with a Status, or with the object while finalizers hold it.
-func (t *table[T]) serveDelete(w *response, r *http.Request, key types.NamespacedName, body []byte, media wire.Media) error {
+func (t *table[T]) serveDelete(w *answer.Writer, r *http.Request, key types.NamespacedName, body []byte, media wire.Media) error {
 	opts, err := deleteOptions(r, body)
 	if err != nil {
 		return err
@@ -30,9 +30,9 @@ func (t *table[T]) serveDelete(w *response, r *http.Request, key types.Namespace
 		if err != nil {
 			return err
 		}
-		return w.bytes(code, media.ContentType(), b)
+		return w.Bytes(code, media.ContentType(), b)
 	}
-	return w.status(http.StatusOK, metav1.Status{
+	return w.Status(http.StatusOK, metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusSuccess,
 		Details:  &metav1.StatusDetails{Name: key.Name, Group: t.res.Group, Kind: t.res.Name, UID: last.obj.GetUID()},
@@ -40,11 +40,10 @@ func (t *table[T]) serveDelete(w *response, r *http.Request, key types.Namespace
 }
 
 // serveDeleteCollection answers with the list of what was deleted.
-func (t *table[T]) serveDeleteCollection(w *response, r *http.Request, req request, body []byte, media wire.Media) error {
-	var list metav1.ListOptions
-	query := r.URL.Query()
-	if err := metav1.Convert_url_Values_To_v1_ListOptions(&query, &list, nil); err != nil {
-		return apierrors.NewBadRequest(err.Error())
+func (t *table[T]) serveDeleteCollection(w *answer.Writer, r *http.Request, req request, body []byte, media wire.Media) error {
+	list, err := readQuery(r, metav1.Convert_url_Values_To_v1_ListOptions)
+	if err != nil {
+		return err
 	}
 	m, err := t.matcher(Selection{Namespace: req.namespace}, list)
 	if err != nil {
@@ -70,10 +69,7 @@ func deleteOptions(r *http.Request, body []byte) (opts metav1.DeleteOptions, err
 	if len(body) > 0 {
 		err = readDeleteOptions(r, body, &opts)
 	} else {
-		query := r.URL.Query()
-		if err = metav1.Convert_url_Values_To_v1_DeleteOptions(&query, &opts, nil); err != nil {
-			err = apierrors.NewBadRequest(err.Error())
-		}
+		opts, err = readQuery(r, metav1.Convert_url_Values_To_v1_DeleteOptions)
 	}
 	if err != nil {
 		return opts, err

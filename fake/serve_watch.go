@@ -9,13 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/fake/internal/answer"
 	"github.com/kinform/kinform/fake/internal/refusal"
 	"github.com/kinform/kinform/fake/internal/wire"
 	"github.com/kinform/kinform/reflector"
 )
 
 // serveWatch writes events as they come, flushed whenever the stream runs dry.
-func (t *table[T]) serveWatch(w *response, r *http.Request, req request, opts metav1.ListOptions, media wire.Media, f *faults.Fault) error {
+func (t *table[T]) serveWatch(w *answer.Writer, r *http.Request, req request, opts metav1.ListOptions, media wire.Media, f *faults.Fault) error {
 	m, err := t.matcher(Selection{Namespace: req.namespace}, opts)
 	if err != nil {
 		return err
@@ -26,8 +27,8 @@ func (t *table[T]) serveWatch(w *response, r *http.Request, req request, opts me
 	}
 	stream := tamper(whole, f)
 	defer stream.close()
-	w.begin(http.StatusOK, media.WatchType())
-	if err := w.flush(); err != nil {
+	w.Begin(http.StatusOK, media.WatchType())
+	if err := w.Flush(); err != nil {
 		return nil // the client has gone
 	}
 	for {
@@ -36,46 +37,32 @@ func (t *table[T]) serveWatch(w *response, r *http.Request, req request, opts me
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, errDropped):
-			w.breakOff()
+			w.BreakOff()
 		case err != nil:
-			return writeEvent(w, media, "ERROR", func() ([]byte, error) { return statusBody(refusal.StatusOf(err), media) })
+			return writeEvent(w, media, "ERROR", func() ([]byte, error) { return wire.Status(refusal.StatusOf(err), media.Protobuf) })
 		case ok:
 			if err := writeEvent(w, media, c.typ.String(), func() ([]byte, error) { return t.eventBody(c, media) }); err != nil {
 				return err
 			}
 		default:
-			if w.flush() != nil || stream.wait(r.Context()) != nil {
+			if w.Flush() != nil || stream.wait(r.Context()) != nil {
 				return nil // the client has gone
 			}
 		}
 	}
 }
 
-func writeEvent(w *response, m wire.Media, typ string, object func() ([]byte, error)) error {
+func writeEvent(w *answer.Writer, m wire.Media, typ string, object func() ([]byte, error)) error {
 	b, err := object()
 	if err != nil {
 		return err
 	}
-	if m.Protobuf {
-		frame, err := wire.WatchFrame(typ, b)
-		if err != nil {
-			return err
-		}
-		_, err = w.buf.Write(frame)
+	frame, err := wire.WatchFrame(m, typ, b)
+	if err != nil {
 		return err
 	}
-	frame := make([]byte, 0, len(b)+len(typ)+len(`{"type":"","object":}`)+1)
-	frame = append(append(frame, `{"type":"`...), typ...)
-	frame = append(append(frame, `","object":`...), b...)
-	_, err = w.buf.Write(append(frame, "}\n"...))
+	_, err = w.Write(frame)
 	return err
-}
-
-func statusBody(st metav1.Status, m wire.Media) ([]byte, error) {
-	if m.Protobuf {
-		return wire.Envelope(statusKind, st.Marshal)
-	}
-	return json.Marshal(st)
 }
 
 func (t *table[T]) eventBody(c change[T], m wire.Media) ([]byte, error) {
@@ -87,7 +74,7 @@ func (t *table[T]) eventBody(c change[T], m wire.Media) ([]byte, error) {
 		ObjectMeta: metav1.ObjectMeta{ResourceVersion: formatRV(c.rv)},
 	}
 	if m.Form != wire.Whole {
-		mark.TypeMeta = partialKind
+		mark.TypeMeta = wire.PartialKind
 	}
 	if c.initialEnd {
 		mark.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}

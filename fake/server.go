@@ -1,7 +1,6 @@
 package fake
 
 import (
-	"fmt"
 	"net/http"
 	"reflect"
 	"sync"
@@ -12,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/fake/internal/answer"
+	"github.com/kinform/kinform/fake/internal/upkeep"
 )
 
 // Server is an API server in memory. It is safe for concurrent use, starts no goroutine
@@ -23,7 +24,7 @@ type Server struct {
 	history uint64 // kept writes; zero keeps all
 	now     func() time.Time
 	lacks   features
-	upkeep  *upkeep // nil if the options ask for none
+	upkeep  *upkeep.Keeper // nil if the options ask for none
 	faults  faults.Injector
 
 	// mu guards everything below and the state of every table. It is held for a few
@@ -42,27 +43,22 @@ type Server struct {
 // collection is a table of any object type.
 type collection interface {
 	info() *Resource
-	// compact forgets records up to Server.compacted; bookmark appends a bookmark.
-	// Both run under Server.mu.
+	// compact forgets records up to Server.compacted; bookmark appends a bookmark. The caller
+	// holds Server.mu.
 	compact()
 	bookmark()
-	// backup and empty are for Server.Backup; under Server.mu.
+	// backup returns a function that puts the present objects back, and empty removes all
+	// objects. The caller holds Server.mu, also when it calls restore.
 	backup() (restore func())
 	empty()
-	// liveObject returns the newest state of an object for reading, nil when there is none;
-	// under Server.mu. peek is the same without.
+	// liveObject returns the newest state of an object for reading, nil if there is none.
+	// The caller holds Server.mu.
 	liveObject(key types.NamespacedName) metav1.Object
-	peek(key types.NamespacedName) metav1.Object
-	keysIn(namespace string) []types.NamespacedName
-	// discard, adjust and dissolve are the writes of upkeep.
-	discard(key types.NamespacedName, opts metav1.DeleteOptions) error
-	adjust(key types.NamespacedName, change func(metav1.Object) bool) error
-	dissolve(key types.NamespacedName)
-	// load creates the object of a manifest, status included, and returns its uid. uids are
-	// those of objects that were loaded before, by what their manifests state.
+	// load creates the object of a manifest, status included, and returns its uid. uids maps
+	// the uids that earlier manifests state to those of the created objects.
 	load(manifest []byte, uids map[types.UID]types.UID) (types.UID, error)
 	// serve answers one HTTP request for the resource.
-	serve(w *response, r *http.Request, req request) error
+	serve(w *answer.Writer, r *http.Request, req request) error
 }
 
 // New returns an empty server at resourceVersion 1.
@@ -76,7 +72,7 @@ func New(opts Options) *Server {
 		byType:    map[reflect.Type][]collection{},
 		drops:     make(chan struct{}),
 	}
-	s.upkeep = newUpkeep(s, opts)
+	s.upkeep = upkeep.New(&s.mu, opts.CollectGarbage, opts.KeepNamespaces)
 	switch {
 	case opts.History == 0:
 		s.history = defaultHistory
@@ -87,33 +83,6 @@ func New(opts Options) *Server {
 		s.now = time.Now
 	}
 	return s
-}
-
-// Register adds a resource whose objects have the Go type T, a pointer to a struct. The
-// server writes through T's metadata methods alone. It copies objects by DeepCopyObject
-// where T has it and by a JSON round trip otherwise.
-//
-// One T may be registered for many resources, as Unstructured will be. Errors:
-// [ErrType], [ErrResource], [ErrDuplicate].
-func Register[T metav1.Object](s *Server, r Resource) error {
-	typ := reflect.TypeFor[T]()
-	r, err := r.complete(typ)
-	if err != nil {
-		return err
-	}
-	t, err := newTable[T](s, r)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, ok := s.tables[r.groupResource()]; ok {
-		return fmt.Errorf("fake: %s: %w", r.groupResource(), ErrDuplicate)
-	}
-	s.tables[r.groupResource()] = t
-	s.order = append(s.order, t)
-	s.byType[typ] = append(s.byType[typ], t)
-	return nil
 }
 
 // ResourceVersion returns the resourceVersion of the newest write.

@@ -3,7 +3,6 @@ package fake
 import (
 	"reflect"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -51,10 +50,4 @@ func (t *table[T]) desired(object map[string]any) map[string]any {
 		}
 	}
 	return out
-}
-
-// isNil reports whether obj is a nil pointer.
-func isNil[T metav1.Object](obj T) bool {
-	v := reflect.ValueOf(obj)
-	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }

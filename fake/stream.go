@@ -208,7 +208,7 @@ func (w *stream[T]) translate(r *record[T]) (c change[T], ok bool, err error) {
 		c.typ = reflector.Added
 	case was:
 		c.typ = reflector.Deleted
-		c.obj, err = r.gone(w.t)
+		c.obj, err = r.gone()
 	default:
 		return c, false, nil
 	}

@@ -2,16 +2,12 @@ package fake
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake/faults"
 )
-
-// errDropped says that a fault broke the connection of a call or of a watch.
-var errDropped = errors.New("fake: watch dropped")
 
 // Inject adds faults behind the present ones; if one of them is invalid it adds none. Each
 // fault counts the calls that match it on its own, from now on. If several faults are due for

@@ -1,11 +1,8 @@
 package fake
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
-	"slices"
-	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake/internal/fieldmanager"
+	"github.com/kinform/kinform/fake/internal/upkeep"
 	"github.com/kinform/kinform/fake/internal/wire"
 )
 
@@ -20,9 +18,10 @@ import (
 // fields after fieldManager.
 type table[T metav1.Object] struct {
 	server   *Server
-	res      Resource     // set once
-	typ      reflect.Type // of what T points to; set once
-	protobuf bool         // T has a protobuf form; set once
+	res      Resource           // set once
+	upkeep   *upkeep.Collection // set by Register; nil if the options ask for none
+	typ      reflect.Type       // of what T points to; set once
+	protobuf bool               // T has a protobuf form; set once
 	// spec and status are the field indices of Spec and Status in typ; nil where it has
 	// none; set once.
 	spec, status []int
@@ -58,7 +57,7 @@ func newTable[T metav1.Object](s *Server, r Resource) (*table[T], error) {
 		typ:     reflect.TypeFor[T]().Elem(),
 		objects: map[types.NamespacedName]*slot[T]{},
 	}
-	t.protobuf = wire.HasProtobuf(t.newObject)
+	t.protobuf = wire.HasProtobuf(newObject[T])
 	t.fieldManager = sync.OnceValues(func() (*fieldmanager.Manager, error) {
 		if t.untyped() {
 			return fieldmanager.New(r.GroupVersionKind(), nil, r.Status)
@@ -69,8 +68,6 @@ func newTable[T metav1.Object](s *Server, r Resource) (*table[T], error) {
 }
 
 func (t *table[T]) info() *Resource { return &t.res }
-
-func (t *table[T]) newObject() T { return reflect.New(t.typ).Interface().(T) }
 
 // get returns the newest version of an object, nil when there is none.
 func (t *table[T]) get(key types.NamespacedName) *version[T] {
@@ -104,17 +101,7 @@ func (t *table[T]) put(rv uint64, old, next *version[T]) {
 	r := &record[T]{rv: rv, old: old, cur: next}
 	t.log.append(r, t.server.compacted)
 	t.wakeAll()
-	if u := t.server.upkeep; u != nil {
-		u.note(ref{t, r.key()}, objectOf(old), objectOf(next))
-	}
-}
-
-// objectOf returns a version's object; nil for no version.
-func objectOf[T metav1.Object](v *version[T]) metav1.Object {
-	if v == nil {
-		return nil
-	}
-	return v.obj
+	t.upkeep.Note(r.key(), old.object(), next.object())
 }
 
 func (t *table[T]) wakeAll() {
@@ -129,102 +116,6 @@ func (t *table[T]) compact() { t.log.trim(t.server.compacted) }
 func (t *table[T]) bookmark() {
 	t.log.append(&record[T]{rv: t.server.rv}, t.server.compacted)
 	t.wakeAll()
-}
-
-// settle brings all slots into sorted. It costs nothing when no object came since the
-// last time, and one merge otherwise.
-func (t *table[T]) settle() {
-	if len(t.recent) == 0 && t.dead <= len(t.sorted)/2 {
-		return
-	}
-	slices.SortFunc(t.recent, func(a, b *slot[T]) int { return compareKeys(a.key, b.key) })
-	merged := make([]*slot[T], 0, len(t.objects))
-	a, b := t.sorted, t.recent
-	for len(a) > 0 || len(b) > 0 {
-		var next *slot[T]
-		if len(b) == 0 || len(a) > 0 && compareKeys(a[0].key, b[0].key) <= 0 {
-			next, a = a[0], a[1:]
-		} else {
-			next, b = b[0], b[1:]
-		}
-		if next.cur != nil {
-			merged = append(merged, next)
-		}
-	}
-	t.sorted, t.recent, t.dead = merged, nil, 0
-}
-
-// compareKeys orders keys as the API server lists them: by the bytes of
-// "namespace/name".
-func compareKeys(a, b types.NamespacedName) int {
-	if a.Namespace == b.Namespace {
-		return strings.Compare(a.Name, b.Name)
-	}
-	n := min(len(a.Namespace), len(b.Namespace))
-	if c := strings.Compare(a.Namespace[:n], b.Namespace[:n]); c != 0 {
-		return c
-	}
-	// One namespace is the start of the other: its slash meets a letter.
-	return cmp.Compare(byteAt(a.Namespace, n), byteAt(b.Namespace, n))
-}
-
-func byteAt(s string, i int) byte {
-	if i < len(s) {
-		return s[i]
-	}
-	return '/'
-}
-
-// gather appends the current versions in list order, from the first key not before from
-// to the last one in its namespace (in all when namespace is empty).
-func (t *table[T]) gather(namespace string, from types.NamespacedName) []*version[T] {
-	t.settle()
-	i, _ := slices.BinarySearchFunc(t.sorted, from, func(s *slot[T], k types.NamespacedName) int { return compareKeys(s.key, k) })
-	var out []*version[T]
-	if namespace == "" {
-		out = make([]*version[T], 0, len(t.sorted)-i)
-	}
-	for _, s := range t.sorted[i:] {
-		if namespace != "" && s.key.Namespace != namespace {
-			break
-		}
-		if s.cur != nil {
-			out = append(out, s.cur)
-		}
-	}
-	return out
-}
-
-// gatherAt is gather as of the past: it takes back, in the current state, every write
-// after rv. The caller has checked that these are still in the log.
-func (t *table[T]) gatherAt(rv uint64, namespace string, from types.NamespacedName) []*version[T] {
-	now := t.gather(namespace, from)
-	later := t.log.after(rv)
-	if len(later) == 0 {
-		return now
-	}
-	past := map[types.NamespacedName]*version[T]{} // state at rv of what was written since
-	for _, r := range later {
-		if r.bookmark() {
-			continue
-		}
-		if _, seen := past[r.key()]; !seen {
-			past[r.key()] = r.old
-		}
-	}
-	out := now[:0]
-	for _, v := range now {
-		if _, changed := past[v.key]; !changed {
-			out = append(out, v)
-		}
-	}
-	for key, v := range past {
-		if v != nil && (namespace == "" || key.Namespace == namespace) && compareKeys(key, from) >= 0 {
-			out = append(out, v)
-		}
-	}
-	slices.SortFunc(out, func(a, b *version[T]) int { return compareKeys(a.key, b.key) })
-	return out
 }
 
 // findHalves notes where in T's struct the spec and the status are. It fails where a
@@ -248,3 +139,9 @@ func exportedField(typ reflect.Type, name string) []int {
 
 // untyped reports whether T is Unstructured, whose members are those of a map.
 func (t *table[T]) untyped() bool { return t.typ == reflect.TypeFor[unstructured.Unstructured]() }
+
+// liveObject is Peek for callers that hold Server.mu.
+func (t *table[T]) liveObject(key types.NamespacedName) metav1.Object { return t.live(key).object() }
+
+// Peek is for package upkeep.
+func (t *table[T]) Peek(key types.NamespacedName) metav1.Object { return t.get(key).object() }

@@ -7,8 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kinform/kinform/fake/internal/refusal"
 )
 
 // The typed functions are how a test sets the stage: synchronous, without a context,
@@ -58,7 +56,7 @@ func Patch[T metav1.Object](at Target, key types.NamespacedName, merge []byte) (
 	if err != nil {
 		return *new(T), err
 	}
-	v, _, err := t.patch(key, patchBody{kind: types.MergePatchType, data: merge}, write{})
+	v, _, err := t.patch(key, types.MergePatchType, merge, write{})
 	return t.handOut(v, err)
 }
 
@@ -125,66 +123,4 @@ func accept[T metav1.Object](at Target, obj T) (*table[T], T, error) {
 	}
 	own, err := t.own(obj)
 	return t, own, err
-}
-
-// own takes a copy of an object that comes from outside.
-func (t *table[T]) own(obj T) (T, error) {
-	if isNil(obj) {
-		return obj, apierrors.NewBadRequest(fmt.Sprintf("nil %T", obj))
-	}
-	own, err := t.clone(obj)
-	if err != nil {
-		return obj, apierrors.NewBadRequest(fmt.Sprintf("%s %q: %v", t.res.Kind, obj.GetName(), err))
-	}
-	return own, nil
-}
-
-// replace is a PUT of obj to where its name says, or to the status there.
-func (t *table[T]) replace(obj T, w write) (*version[T], error) {
-	if w.status && !t.res.Status {
-		return nil, refusal.NoResource()
-	}
-	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
-	if t.res.ClusterScoped {
-		key.Namespace = ""
-	}
-	return t.update(key, w, t.replacement(obj, w))
-}
-
-// read returns the newest version of an object, unless one from the future is asked for.
-func (t *table[T]) read(key types.NamespacedName, notOlderThan string) (*version[T], error) {
-	rv, err := parseRV(notOlderThan)
-	if err != nil {
-		return nil, err
-	}
-	t.server.mu.Lock()
-	v, current := t.live(key), t.server.rv
-	t.server.mu.Unlock()
-	switch {
-	case rv > current:
-		return nil, errTooLarge(rv, current)
-	case v == nil:
-		return nil, apierrors.NewNotFound(t.res.groupResource(), key.Name)
-	}
-	return v, nil
-}
-
-// handOut copies the object of a version for a caller to keep.
-func (t *table[T]) handOut(v *version[T], err error) (T, error) {
-	if err != nil {
-		return *new(T), err
-	}
-	return t.share(v, false)
-}
-
-// share returns v's object, or a copy unless the caller has promised to only read it.
-func (t *table[T]) share(v *version[T], readOnly bool) (T, error) {
-	if readOnly {
-		return v.obj, nil
-	}
-	obj, err := t.clone(v.obj)
-	if err != nil {
-		return obj, apierrors.NewInternalError(err)
-	}
-	return obj, nil
 }

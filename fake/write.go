@@ -1,32 +1,17 @@
 package fake
 
 import (
-	"errors"
-	"fmt"
-	"slices"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kinform/kinform/fake/internal/refusal"
 )
 
 // The functions of this file own the objects passed to them: callers copy first. Each
 // write prepares its result without the lock, from a version that it read, and commits
 // only if that version is still the newest; otherwise somebody else made progress and it
 // starts again.
-
-// write is what a request says beside its object.
-type write struct {
-	status  bool   // it is for the status subresource, and changes nothing else
-	dryRun  bool   // it is checked and answered as any other, and not stored
-	manager string // who writes, as far as is known
-	named   bool   // the request itself names the manager
-	applies bool   // it is an apply, which keeps managedFields by itself
-	request bool   // it comes from code under test, not from a test that sets the stage
-}
 
 // create stores obj under a new name.
 func (t *table[T]) create(obj T, w write) (*version[T], error) {
@@ -43,7 +28,7 @@ func (t *table[T]) create(obj T, w write) (*version[T], error) {
 		obj = tracked
 	}
 	v, err := t.insert(obj, generated, w)
-	t.server.upkeep.run()
+	t.server.upkeep.Run()
 	return v, err
 }
 
@@ -129,7 +114,7 @@ func (t *table[T]) confine(obj T, old *version[T], w write) (T, error) {
 		t.setStatus(obj, old.obj)
 		return obj, nil
 	}
-	whole, err := t.clone(old.obj)
+	whole, err := clone(old.obj)
 	if err != nil {
 		return obj, apierrors.NewInternalError(err)
 	}
@@ -144,7 +129,7 @@ func (t *table[T]) confine(obj T, old *version[T], w write) (T, error) {
 func (t *table[T]) commit(old, next *version[T]) (*version[T], bool) {
 	v, ok := t.swap(old, next)
 	if ok {
-		t.server.upkeep.run()
+		t.server.upkeep.Run()
 	}
 	return v, ok
 }
@@ -167,6 +152,18 @@ func (t *table[T]) swap(old, next *version[T]) (*version[T], bool) {
 	return next, true
 }
 
+// replace is a PUT of obj to where its name says, or to the status there.
+func (t *table[T]) replace(obj T, w write) (*version[T], error) {
+	if w.status && !t.res.Status {
+		return nil, refusal.NoResource()
+	}
+	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	if t.res.ClusterScoped {
+		key.Namespace = ""
+	}
+	return t.update(key, w, t.replacement(obj, w))
+}
+
 // replacement returns the change of a PUT: obj as it is, if it was made from the newest
 // version or does not say from which one.
 func (t *table[T]) replacement(obj T, w write) func(*version[T]) (T, error) {
@@ -184,59 +181,14 @@ func (t *table[T]) replacement(obj T, w write) func(*version[T]) (T, error) {
 	}
 }
 
-// checkRV refuses an object that was made from an older version than old.
-func (t *table[T]) checkRV(rv string, old *version[T]) error {
-	if rv != "" && rv != "0" && rv != old.obj.GetResourceVersion() {
-		return apierrors.NewConflict(t.res.groupResource(), old.key.Name, errors.New(msgModified))
-	}
-	return nil
-}
-
-// errOtherUID is the 409 of an update of another object of the same name. Like the API
-// server's, it names the object's key in the storage.
-func (t *table[T]) errOtherUID(old *version[T], uid types.UID) error {
-	path := "/registry/"
-	if t.res.custom() {
-		path += t.res.Group + "/"
-	}
-	path += t.res.Name + "/"
-	if old.key.Namespace != "" {
-		path += old.key.Namespace + "/"
-	}
-	return conflict(t.res.groupResource(), old.key.Name,
-		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: %s",
-		path+old.key.Name, fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, old.obj.GetUID()))
-}
-
-// checkBlind refuses a request to overwrite any version of an object. rv is the version that
-// the object states.
-func (t *table[T]) checkBlind(rv, name string, w write) error {
-	if !w.request || rv != "" && rv != "0" || !t.res.refusesBlind() {
-		return nil
-	}
-	// The API server has the resource where the kind should be.
-	return apierrors.NewInvalid(schema.GroupKind{Group: t.res.Group, Kind: t.res.Name}, name, field.ErrorList{
-		field.Invalid(field.NewPath("metadata", "resourceVersion"), uint64(0), "must be specified for an update"),
+// Change is for package upkeep.
+func (t *table[T]) Change(key types.NamespacedName, change func(metav1.Object)) {
+	_, _ = t.update(key, write{manager: "kube-controller-manager"}, func(old *version[T]) (T, error) {
+		obj, err := clone(old.obj)
+		if err != nil {
+			return obj, apierrors.NewInternalError(err)
+		}
+		change(obj) // if it changes nothing, nothing is written
+		return obj, nil
 	})
 }
-
-// writeOptions checks the options of a create or an update. kind names them in a refusal.
-func writeOptions(kind string, dryRun []string, manager, fieldValidation string) (write, error) {
-	// The options of creates and updates have the same members and the same rules.
-	errs := metavalidation.ValidateUpdateOptions(&metav1.UpdateOptions{DryRun: dryRun, FieldManager: manager, FieldValidation: fieldValidation})
-	return write{dryRun: isDryRun(dryRun), manager: manager, named: manager != "", request: true}, invalidOptions(kind, errs)
-}
-
-func patchOptions(pt types.PatchType, opts metav1.PatchOptions) (write, error) {
-	errs := metavalidation.ValidatePatchOptions(&opts, pt)
-	return write{dryRun: isDryRun(opts.DryRun), manager: opts.FieldManager, request: true}, invalidOptions("PatchOptions", errs)
-}
-
-func invalidOptions(kind string, errs field.ErrorList) error {
-	if len(errs) == 0 {
-		return nil
-	}
-	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
-}
-
-func isDryRun(values []string) bool { return slices.Contains(values, metav1.DryRunAll) }

@@ -11,6 +11,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -20,6 +21,23 @@ import (
 
 // maxPatchOperations is the API server's limit for the operations of a JSON patch.
 const maxPatchOperations = 10_000
+
+// Apply applies a patch of any type but an apply to state. sample is for [Strategic]. The libraries
+// panic on some patches: Apply turns that into an internal error.
+func Apply(kind types.PatchType, state, data []byte, sample any) (b []byte, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = apierrors.NewInternalError(refusal.Panic(v))
+		}
+	}()
+	switch kind {
+	case types.JSONPatchType:
+		return JSON(state, data)
+	case types.StrategicMergePatchType:
+		return Strategic(state, data, sample)
+	}
+	return Merge(state, data)
+}
 
 // JSON applies a JSON patch (RFC 6902) to state. Status errors: BadRequest,
 // RequestEntityTooLarge; 422 for a patch that does not apply.

@@ -79,3 +79,13 @@ func TableInclude(policy metav1.IncludeObjectPolicy) error {
 func Unprocessable(err error) error {
 	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 }
+
+// Recover turns a panic of user code into an error. It must be deferred.
+func Recover(err *error) {
+	if v := recover(); v != nil {
+		*err = Panic(v)
+	}
+}
+
+// Panic is the error for a panic of user code with value v.
+func Panic(v any) error { return fmt.Errorf("panic: %v", v) }

@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinform/kinform/fake/internal/refusal"
 )
 
 // protobufMagic begins every protobuf body. A runtime.Unknown with the object follows.
@@ -49,7 +51,7 @@ func HasProtobuf[T metav1.Object](fresh func() T) (ok bool) {
 // MarshalProtobuf encodes obj without an envelope. It fails for a type without protobuf, and
 // turns a panic of the type's methods into an error.
 func MarshalProtobuf(obj any) (b []byte, err error) {
-	defer recovered(&err)
+	defer refusal.Recover(&err)
 	m, ok := obj.(message)
 	if !ok {
 		return nil, errNoProtobuf
@@ -103,28 +105,10 @@ func OpenEnvelope(b []byte) (metav1.TypeMeta, []byte, error) {
 
 // UnmarshalProtobuf reads an object without an envelope. It fails as [MarshalProtobuf] does.
 func UnmarshalProtobuf(b []byte, obj any) (err error) {
-	defer recovered(&err)
+	defer refusal.Recover(&err)
 	m, ok := obj.(message)
 	if !ok {
 		return fmt.Errorf("%w: %v", errNoProtobuf, reflect.TypeOf(obj))
 	}
 	return m.Unmarshal(b)
-}
-
-// WatchFrame returns one event of a watch in protobuf: its length, then a WatchEvent. object
-// has an envelope.
-func WatchFrame(typ string, object []byte) ([]byte, error) {
-	ev := metav1.WatchEvent{Type: typ, Object: runtime.RawExtension{Raw: object}}
-	b, err := ev.Marshal()
-	if err != nil {
-		return nil, err
-	}
-	return append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...), nil
-}
-
-// recovered turns a panic of user code into an error.
-func recovered(err *error) {
-	if v := recover(); v != nil {
-		*err = fmt.Errorf("panic: %v", v)
-	}
 }

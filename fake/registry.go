@@ -6,7 +6,37 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform/fake/internal/upkeep"
 )
+
+// Register adds a resource whose objects have the Go type T, a pointer to a struct. The
+// server writes through T's metadata methods alone. It copies objects by DeepCopyObject
+// where T has it and by a JSON round trip otherwise.
+//
+// One T may be registered for many resources, as Unstructured will be. Errors:
+// [ErrType], [ErrResource], [ErrDuplicate].
+func Register[T metav1.Object](s *Server, r Resource) error {
+	typ := reflect.TypeFor[T]()
+	r, err := r.complete(typ)
+	if err != nil {
+		return err
+	}
+	t, err := newTable[T](s, r)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.tables[r.groupResource()]; ok {
+		return fmt.Errorf("fake: %s: %w", r.groupResource(), ErrDuplicate)
+	}
+	s.tables[r.groupResource()] = t
+	t.upkeep = s.upkeep.Add(upkeep.Resource{Name: r.groupResource(), Kind: r.Kind, Namespaced: !r.ClusterScoped}, t)
+	s.order = append(s.order, t)
+	s.byType[typ] = append(s.byType[typ], t)
+	return nil
+}
 
 // Target says where a typed call goes: a *[Server], which finds the resource by the Go
 // type, or one resource of it, from [Server.Resource].
@@ -64,10 +94,14 @@ func lookup[T metav1.Object](at Target, kind schema.GroupVersionKind) (*table[T]
 	return nil, fmt.Errorf("fake: %v: %w", typ, ErrAmbiguous)
 }
 
-// kindOf returns the kind that obj itself states; empty where it states none.
-func kindOf(obj any) schema.GroupVersionKind {
-	if k, ok := obj.(interface{ GetObjectKind() schema.ObjectKind }); ok {
-		return k.GetObjectKind().GroupVersionKind()
+// ofKind finds the resource of a kind, nil if none is registered.
+func (s *Server) ofKind(kind schema.GroupVersionKind) collection {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.order {
+		if c.info().GroupVersionKind() == kind {
+			return c
+		}
 	}
-	return schema.GroupVersionKind{}
+	return nil
 }

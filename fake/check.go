@@ -1,0 +1,94 @@
+package fake
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kinform/kinform/fake/internal/refusal"
+)
+
+// checkName refuses an object that is not the one of the URL.
+func checkName(obj metav1.Object, name string) error {
+	switch obj.GetName() {
+	case name:
+		return nil
+	case "":
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", name))
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), name))
+}
+
+// checkRV refuses an object that was made from an older version than old.
+func (t *table[T]) checkRV(rv string, old *version[T]) error {
+	if rv != "" && rv != "0" && rv != old.obj.GetResourceVersion() {
+		return apierrors.NewConflict(t.res.groupResource(), old.key.Name, errors.New(msgModified))
+	}
+	return nil
+}
+
+// errOtherUID is the 409 of an update of another object of the same name. Like the API
+// server's, it names the object's key in the storage.
+func (t *table[T]) errOtherUID(old *version[T], uid types.UID) error {
+	path := "/registry/"
+	if t.res.custom() {
+		path += t.res.Group + "/"
+	}
+	path += t.res.Name + "/"
+	if old.key.Namespace != "" {
+		path += old.key.Namespace + "/"
+	}
+	return conflict(t.res.groupResource(), old.key.Name,
+		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: %s",
+		path+old.key.Name, fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, old.obj.GetUID()))
+}
+
+// checkBlind refuses a request to overwrite any version of an object. rv is the version that
+// the object states.
+func (t *table[T]) checkBlind(rv, name string, w write) error {
+	if !w.request || rv != "" && rv != "0" || !t.res.refusesBlind() {
+		return nil
+	}
+	// The API server has the resource where the kind should be.
+	return apierrors.NewInvalid(schema.GroupKind{Group: t.res.Group, Kind: t.res.Name}, name, field.ErrorList{
+		field.Invalid(field.NewPath("metadata", "resourceVersion"), uint64(0), "must be specified for an update"),
+	})
+}
+
+// checkPatched refuses a result that is another object than old, or was made from another
+// version than the newest, by a patch that states one.
+func (t *table[T]) checkPatched(obj T, old *version[T]) error {
+	if ns := obj.GetNamespace(); !t.res.ClusterScoped && ns != old.key.Namespace {
+		if ns != "" {
+			return refusal.OtherNamespace()
+		}
+		obj.SetNamespace(old.key.Namespace)
+	}
+	if err := checkName(obj, old.key.Name); err != nil {
+		return err
+	}
+	return t.checkRV(obj.GetResourceVersion(), old)
+}
+
+// checkPreconditions binds a deletion to one state of the object.
+func (t *table[T]) checkPreconditions(old *version[T], pre *metav1.Preconditions) error {
+	if pre == nil {
+		return nil
+	}
+	kind := t.res.groupResource()
+	kind.Resource = t.res.Kind // the API server states the kind here
+	if uid := old.obj.GetUID(); pre.UID != nil && *pre.UID != uid {
+		return conflict(kind, old.key.Name, "the UID in the precondition (%s) does not match the UID in record (%s). "+
+			"The object might have been deleted and then recreated", *pre.UID, uid)
+	}
+	if rv := old.obj.GetResourceVersion(); pre.ResourceVersion != nil && *pre.ResourceVersion != rv {
+		return conflict(kind, old.key.Name, "the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). "+
+			"The object might have been modified", *pre.ResourceVersion, rv)
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+// Package answer writes the answers of an API server over HTTP.
+package answer
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/fake/internal/refusal"
+	"github.com/kinform/kinform/fake/internal/wire"
+)
+
+// ErrNoPath is the plain 404 of a path that belongs to no resource.
+var ErrNoPath = errors.New("fake: no such path")
+
+// Writer writes one answer. It gathers small writes, knows whether the answer has begun, and can
+// break the connection.
+type Writer struct {
+	// Cut breaks the connection after that number of bytes of the body; zero means never.
+	Cut int
+	// Protobuf says that the client reads refusals in protobuf.
+	Protobuf bool
+
+	w     http.ResponseWriter
+	buf   *bufio.Writer
+	begun bool
+}
+
+// New returns a Writer on w. The caller defers [Writer.Rescue] and ends with [Writer.Finish].
+func New(w http.ResponseWriter) *Writer { return &Writer{w: w} }
+
+// Begin sends the head of the answer.
+func (w *Writer) Begin(code int, contentType string) {
+	h := w.w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Cache-Control", "no-cache, private")
+	w.w.WriteHeader(code)
+	w.begun = true
+	w.buf = bufio.NewWriterSize(body{w}, 8<<10)
+}
+
+// body takes the buffered bytes.
+type body struct{ *Writer }
+
+func (b body) Write(p []byte) (int, error) {
+	if b.Cut == 0 || len(p) < b.Cut {
+		n, err := b.w.Write(p)
+		if b.Cut > 0 {
+			b.Cut -= n
+		}
+		return n, err
+	}
+	if _, err := b.w.Write(p[:b.Cut]); err != nil {
+		return 0, err
+	}
+	b.abort()
+	return 0, nil
+}
+
+// Write writes a part of the body, after [Writer.Begin].
+func (w *Writer) Write(p []byte) (int, error) { return w.buf.Write(p) }
+
+// Flush sends the bytes written so far to the client.
+func (w *Writer) Flush() error {
+	if err := w.buf.Flush(); err != nil {
+		return err
+	}
+	return http.NewResponseController(w.w).Flush()
+}
+
+// abort breaks the connection, so that the client sees an unexpected end.
+func (w *Writer) abort() {
+	// The client must get all bytes so far; if this fails, the connection is broken already.
+	_ = http.NewResponseController(w.w).Flush()
+	panic(http.ErrAbortHandler)
+}
+
+// BreakOff sends the bytes written so far and breaks the connection.
+func (w *Writer) BreakOff() {
+	_ = w.buf.Flush() // as in abort
+	w.abort()
+}
+
+// Finish ends an answer in order. A client that has gone cannot be told.
+func (w *Writer) Finish() {
+	if w.buf != nil {
+		_ = w.buf.Flush()
+	}
+}
+
+// Bytes answers with a whole body.
+func (w *Writer) Bytes(code int, contentType string, b []byte) error {
+	w.Begin(code, contentType)
+	_, err := w.Write(b)
+	return err
+}
+
+// JSON answers with the JSON of v.
+func (w *Writer) JSON(code int, contentType string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return w.Bytes(code, contentType, b)
+}
+
+// Status answers with a Status, in the encoding that was agreed on.
+func (w *Writer) Status(code int, st metav1.Status) error {
+	b, err := wire.Status(st, w.Protobuf)
+	if err != nil {
+		return err
+	}
+	return w.Bytes(code, wire.Media{Protobuf: w.Protobuf}.ContentType(), b)
+}
+
+// Fail answers with a refusal. If the answer has begun, or err is [http.ErrAbortHandler], it
+// breaks the connection instead.
+func (w *Writer) Fail(err error) {
+	switch {
+	case w.begun:
+		w.BreakOff()
+	case errors.Is(err, http.ErrAbortHandler):
+		panic(http.ErrAbortHandler)
+	case errors.Is(err, ErrNoPath):
+		_ = w.Bytes(http.StatusNotFound, "text/plain; charset=utf-8", []byte("404 page not found\n"))
+		return
+	}
+	status := refusal.StatusOf(err)
+	if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
+		w.w.Header().Set("Retry-After", strconv.Itoa(int(d.RetryAfterSeconds)))
+	}
+	_ = w.Status(int(status.Code), status) // a client that has gone cannot be told
+}
+
+// Rescue answers for a panic of user code, for example of an object's methods. It must be
+// deferred.
+func (w *Writer) Rescue() {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) || w.begun {
+		panic(http.ErrAbortHandler)
+	}
+	w.Fail(refusal.Panic(v))
+	w.Finish()
+}

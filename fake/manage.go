@@ -1,0 +1,111 @@
+package fake
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kinform/kinform/fake/internal/fieldmanager"
+	"github.com/kinform/kinform/fake/internal/refusal"
+	"github.com/kinform/kinform/fake/internal/wire"
+)
+
+// merge applies want to live. Conflicts are a 409.
+func (t *table[T]) merge(live *unstructured.Unstructured, want map[string]any, w write) (obj T, err error) {
+	defer refusal.Recover(&err)
+	m, err := t.fieldManager()
+	if err != nil {
+		return obj, apierrors.NewInternalError(err)
+	}
+	merged, err := m.Apply(live, want, w.manager, w.force, w.status)
+	if err != nil {
+		return obj, errApply(err)
+	}
+	return t.retype(merged)
+}
+
+// errApply is the failure of an apply. What is no refusal is a 500 without a reason.
+func errApply(err error) error {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return err
+	}
+	return refusal.New(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
+}
+
+// track notes that w.manager owns the fields that obj changes of old. Objects have
+// managedFields from their first apply on, or from a create that names its manager.
+func (t *table[T]) track(obj T, old *version[T], w write) (T, error) {
+	live := &unstructured.Unstructured{Object: map[string]any{}}
+	var had []metav1.ManagedFieldsEntry
+	if old != nil {
+		had = old.obj.GetManagedFields()
+		var err error
+		if live, err = t.untype(old); err != nil {
+			return obj, err
+		}
+	}
+	live.SetGroupVersionKind(t.res.GroupVersionKind())
+	next, err := t.untype(&version[T]{obj: obj})
+	if err != nil {
+		return obj, err
+	}
+	m, err := t.fieldManager()
+	if err != nil {
+		return obj, apierrors.NewInternalError(err)
+	}
+	if obj, err = t.retype(m.Update(live, next, w.manager, w.status)); err != nil {
+		return obj, err
+	}
+	t.stamp(obj, had)
+	if old != nil {
+		t.keepTimes(obj, old.obj)
+	}
+	return obj, nil
+}
+
+// stamp gives the entries that are new since had the server's own time.
+func (t *table[T]) stamp(obj T, had []metav1.ManagedFieldsEntry) {
+	obj.SetManagedFields(fieldmanager.Stamp(obj.GetManagedFields(), had, metav1.NewTime(t.server.now()).Rfc3339Copy()))
+}
+
+// keepTimes undoes a change of nothing but times, so that nothing is written.
+func (t *table[T]) keepTimes(obj, old T) {
+	now, had := obj.GetManagedFields(), old.GetManagedFields()
+	if fieldmanager.SameButTimes(now, had) {
+		obj.SetManagedFields(had)
+		if !same(obj, old) {
+			obj.SetManagedFields(now)
+		}
+	}
+}
+
+// untype returns an object as the field managers take it.
+func (t *table[T]) untype(v *version[T]) (*unstructured.Unstructured, error) {
+	b, err := encode(v.obj, &t.res)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(b, &u.Object); err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	return u, nil
+}
+
+func (t *table[T]) retype(u *unstructured.Unstructured) (obj T, err error) {
+	b, err := json.Marshal(u.Object)
+	if err != nil {
+		return obj, apierrors.NewInternalError(err)
+	}
+	obj = newObject[T]()
+	if err := wire.UnmarshalJSON(b, obj); err != nil {
+		return obj, apierrors.NewBadRequest(fmt.Sprintf("%s cannot be handled as a %s: %v", t.res.Kind, t.res.Kind, err))
+	}
+	return obj, nil
+}

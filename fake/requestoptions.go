@@ -1,0 +1,75 @@
+package fake
+
+import (
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	optionsvalidation "k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// checkOptions applies the API server's own validation of ListOptions.
+func (s *Server) checkOptions(opts metav1.ListOptions, watch bool) (internalversion.ListOptions, error) {
+	var in internalversion.ListOptions
+	opts.Watch = watch
+	// The selectors are parsed elsewhere, and with them this conversion could fail.
+	opts.LabelSelector, opts.FieldSelector = "", ""
+	s.lacks.ignore(&opts)
+	if err := internalversion.Convert_v1_ListOptions_To_internalversion_ListOptions(&opts, &in, nil); err != nil {
+		return in, apierrors.NewBadRequest(err.Error())
+	}
+	internalversion.SetListOptionsDefaults(&in, !s.lacks.watchList)
+	if errs := optionsvalidation.ValidateListOptions(&in, !s.lacks.watchList); len(errs) > 0 {
+		return in, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
+	}
+	return in, nil
+}
+
+// write says what a request asks for beside its object.
+type write struct {
+	status  bool   // it is for the status subresource, and changes nothing else
+	dryRun  bool   // it is checked and answered as any other, and not stored
+	manager string // the writer, as far as it is known
+	named   bool   // the request itself names the manager
+	applies bool   // it is an apply, which keeps managedFields by itself
+	force   bool   // an apply takes over the fields of other owners
+	request bool   // it comes from code under test, not from a test that sets the stage
+}
+
+func createOptions(opts metav1.CreateOptions) (write, error) {
+	return writeOptions("CreateOptions", metav1.UpdateOptions(opts))
+}
+
+func updateOptions(opts metav1.UpdateOptions) (write, error) {
+	return writeOptions("UpdateOptions", opts)
+}
+
+// writeOptions checks the options of a create or an update, which have the same members and the
+// same rules. kind names them in a refusal.
+func writeOptions(kind string, opts metav1.UpdateOptions) (write, error) {
+	w := write{dryRun: isDryRun(opts.DryRun), manager: opts.FieldManager, named: opts.FieldManager != "", request: true}
+	return w, invalidOptions(kind, metavalidation.ValidateUpdateOptions(&opts))
+}
+
+func patchOptions(kind types.PatchType, opts metav1.PatchOptions) (write, error) {
+	w := write{dryRun: isDryRun(opts.DryRun), manager: opts.FieldManager, force: opts.Force != nil && *opts.Force, request: true}
+	return w, invalidOptions("PatchOptions", metavalidation.ValidatePatchOptions(&opts, kind))
+}
+
+func invalidOptions(kind string, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
+}
+
+func isDryRun(values []string) bool { return slices.Contains(values, metav1.DryRunAll) }
+
+func checkDeleteOptions(opts *metav1.DeleteOptions) error {
+	return invalidOptions("DeleteOptions", metavalidation.ValidateDeleteOptions(opts))
+}
