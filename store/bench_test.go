@@ -3,6 +3,7 @@ package store_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -334,7 +335,8 @@ func BenchmarkSelect(b *testing.B) {
 	}
 }
 
-func BenchmarkReplace(b *testing.B) {
+// BenchmarkRelist writes all objects in one commit, as an informer writes a list.
+func BenchmarkRelist(b *testing.B) {
 	pods := newPods(benchPods)
 	for _, c := range []struct {
 		name string
@@ -348,11 +350,29 @@ func BenchmarkReplace(b *testing.B) {
 			s := podStore(b, pods, podNode, podNS, podApp)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				if err := s.Replace(c.pair[i%2], ""); err != nil {
-					b.Fatal(err)
-				}
+				relist(b, s, c.pair[i%2])
 			}
 		})
+	}
+}
+
+// relist writes pods in chunks as large as those of package informer.
+func relist(b *testing.B, s *store.Store[types.NamespacedName, *pod], pods []*pod) {
+	type op = store.Op[types.NamespacedName, *pod]
+	var ops []op
+	err := s.CommitChunks("", len(pods), func(yield func([]op) bool) {
+		for chunk := range slices.Chunk(pods, 256) {
+			ops = ops[:0]
+			for _, p := range chunk {
+				ops = append(ops, op{Key: types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, Object: p})
+			}
+			if !yield(ops) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		b.Fatal(err)
 	}
 }
 

@@ -47,16 +47,3 @@ func findAll[K comparable, T any](b *block[K], st *slots.State[T]) {
 		}
 	}
 }
-
-// keep leaves in the block the entries for which f is true.
-func (b *block[K]) keep(f func(i int) bool) {
-	n := 0
-	for i := range b.n {
-		if f(i) {
-			b.at[n], b.keys[n], b.hashes[n] = b.at[i], b.keys[i], b.hashes[i]
-			b.slots[n], b.stored[n] = b.slots[i], b.stored[i]
-			n++
-		}
-	}
-	b.n = n
-}

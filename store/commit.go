@@ -84,7 +84,7 @@ func (s *Store[K, T]) commit(rv string, ops []Op[K, T]) {
 	}
 	defer s.plan.reset(s.slots)
 	s.prepare(s.slots.Own(), ops)
-	s.apply(rv, ops, nil)
+	s.apply(rv, ops)
 }
 
 // Rewind says that the server has gone back in time, as one that is restored from a backup
@@ -98,15 +98,12 @@ func (s *Store[K, T]) Rewind() {
 	s.rewound = true
 }
 
-// apply makes the planned changes visible, after those that free the slots in gone.
-func (s *Store[K, T]) apply(rv string, ops []Op[K, T], gone []uint32) {
-	if s.plan.changes+len(gone) == 0 {
+// apply makes the planned changes visible, at rv.
+func (s *Store[K, T]) apply(rv string, ops []Op[K, T]) {
+	if s.plan.changes == 0 {
 		s.move(rv)
 	} else {
 		st := s.slots.Begin()
-		for _, slot := range gone {
-			st.Remove(slot)
-		}
 		s.change(st, ops)
 		s.end(st, rv)
 	}
@@ -115,9 +112,6 @@ func (s *Store[K, T]) apply(rv string, ops []Op[K, T], gone []uint32) {
 			if t := &s.plan.targets[i]; t.last >= 0 {
 				s.waits.wakeKey(ops[t.last].Key)
 			}
-		}
-		if len(gone) > 0 {
-			s.waits.wakeAllKeys()
 		}
 		s.wakeVersions()
 	}

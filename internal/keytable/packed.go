@@ -1,5 +1,7 @@
 package keytable
 
+import "slices"
+
 // packed keeps pairs of strings by id, as bytes side by side: a string of Go takes 16
 // bytes more, and points to memory that nobody else has read of late.
 type packed struct {
@@ -122,12 +124,19 @@ func (p *packed) truncate(n int) {
 	}
 }
 
+// cloneRun is the number of pages that clone allocates together, without their data. A page
+// keeps those in memory that were allocated with it.
+const cloneRun = 8
+
 func (p *packed) clone() packed {
-	c := packed{pages: make([]*packedPage, len(p.pages))}
-	for i, page := range p.pages {
-		cp := *page
-		cp.data = append(make([]byte, 0, cap(page.data)), page.data...)
-		c.pages[i] = &cp
+	c := packed{pages: make([]*packedPage, 0, len(p.pages))}
+	for run := range slices.Chunk(p.pages, cloneRun) {
+		pages := make([]packedPage, len(run))
+		for i, page := range run {
+			pages[i] = *page
+			pages[i].data = append(make([]byte, 0, cap(page.data)), page.data...)
+			c.pages = append(c.pages, &pages[i])
+		}
 	}
 	return c
 }

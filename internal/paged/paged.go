@@ -4,6 +4,8 @@
 // One writer at a time; reads may run in parallel with each other.
 package paged
 
+import "slices"
+
 const (
 	shift   = 8
 	pageLen = 1 << shift
@@ -102,11 +104,20 @@ func (a *Array[E]) Empty() {
 	a.n = 0
 }
 
+// cloneRun is the number of pages that Clone allocates together. A page keeps those in memory
+// that were allocated with it, so this bounds how much a clone that shrinks holds on to.
+const cloneRun = 8
+
 // Clone returns an array of its own with the same elements.
 func (a *Array[E]) Clone() Array[E] {
-	c := Array[E]{pages: make([][]E, len(a.pages)), n: a.n}
-	for i, page := range a.pages {
-		c.pages[i] = append([]E(nil), page...)[:len(page):len(page)]
+	c := Array[E]{pages: make([][]E, 0, len(a.pages)), n: a.n}
+	for run := range slices.Chunk(a.pages, cloneRun) {
+		elems := slices.Concat(run...)
+		for _, page := range run {
+			n := len(page)
+			c.pages = append(c.pages, elems[:n:n])
+			elems = elems[n:]
+		}
 	}
 	return c
 }

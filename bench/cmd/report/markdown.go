@@ -74,7 +74,7 @@ const notes = `
 - **Transient heap**: what a sync allocates less what stays.
 - **Writes while others iterate**: one is due every 50 µs, and its time counts from then on, so that one long wait makes many writes
   late, as it does in a program. All processors but one iterate.
-- **Bytes per object**: stores were filled by Replace, as an informer does it. **Memory kept**: filled and emptied object by object.
+- **Bytes per object**: stores were filled by one commit in chunks, as an informer writes a list. **Memory kept**: filled and emptied object by object.
 - **By index, iterated** visits the objects without reading them: reading them from memory takes both sides the same time.
 - Objects lie in memory in another order than in the store, so that no walk profits from neighbours.
 `

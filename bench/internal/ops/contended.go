@@ -16,7 +16,7 @@ func contended(w *World) []measure.Op {
 	return []measure.Op{
 		{
 			Name: "get-stall", Whole: true, Rounds: 12,
-			Lines: line("longest stall of a get during Replace of all", "stall-ns", 20),
+			Lines: line("longest stall of a get during a list of all", "stall-ns", 20),
 			Setup: w.getStall,
 		},
 		{
@@ -71,7 +71,7 @@ func (w *World) getStall() (measure.Sides, error) {
 	return measure.Sides{
 		Kinform: measure.Side{Run: stall(
 			func(i int) error { _, ok := s.Get(keys[i%len(keys)]); return found(btoi(ok), 1) },
-			func(i int) error { return s.Replace(typed[i%2], "") })},
+			func(i int) error { return writeList(s, typed[i%2]) })},
 		ClientGo: measure.Side{Run: stall(
 			func(i int) error {
 				k := &keys[i%len(keys)]
@@ -89,9 +89,9 @@ func btoi(ok bool) int {
 	return 0
 }
 
-// stall measures the longest get while replace runs.
-func stall(get, replace func(i int) error) func(measure.Meter, int) error {
-	replaced := 0
+// stall measures the longest get while list runs.
+func stall(get, list func(i int) error) func(measure.Meter, int) error {
+	lists := 0
 	return func(m measure.Meter, n int) error {
 		var longest measure.Series
 		for range n {
@@ -102,8 +102,8 @@ func stall(get, replace func(i int) error) func(measure.Meter, int) error {
 				worst = max(worst, time.Since(start))
 				return err
 			})
-			err := replace(replaced)
-			replaced++
+			err := list(lists)
+			lists++
 			if _, getErr := stop(); err == nil {
 				err = getErr
 			}

@@ -87,7 +87,7 @@ func newCrowd(n int) (*crowd, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.kinform.Replace(c.items, "1"); err != nil {
+	if err := writeList(c.kinform, c.items); err != nil {
 		return nil, err
 	}
 	c.peer = cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, cache.Indexers{

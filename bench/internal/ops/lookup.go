@@ -194,7 +194,7 @@ func (w *World) selectBy(defs ...index.Definition[*corev1.Pod]) func() (measure.
 		if err != nil {
 			return measure.Sides{}, err
 		}
-		if err := s.Replace(w.Fleet.Pods(), "1"); err != nil {
+		if err := writeList(s, w.Fleet.Pods()); err != nil {
 			return measure.Sides{}, err
 		}
 		ix, err := newIndexer(3, w.Fleet.Pods())

@@ -2,8 +2,10 @@ package ops
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -52,7 +54,26 @@ func newStore(n int, all []*corev1.Pod) (*store.Store[key, *corev1.Pod], error) 
 	if err != nil {
 		return nil, err
 	}
-	return s, s.Replace(all, "1")
+	return s, writeList(s, all)
+}
+
+// listPart is the number of objects that an informer writes at a time of a large batch.
+const listPart = 256
+
+// writeList writes all into s in one commit, as an informer writes a list.
+func writeList[T metav1.Object](s *store.Store[key, T], all []T) error {
+	ops := make([]store.Op[key, T], 0, listPart)
+	return s.CommitChunks("1", len(all), func(yield func([]store.Op[key, T]) bool) {
+		for part := range slices.Chunk(all, listPart) {
+			ops = ops[:0]
+			for _, obj := range part {
+				ops = append(ops, store.Op[key, T]{Key: key{Namespace: obj.GetNamespace(), Name: obj.GetName()}, Object: obj})
+			}
+			if !yield(ops) {
+				return
+			}
+		}
+	})
 }
 
 // newIndexer returns a client-go store, of the sort that its informers have, with n
