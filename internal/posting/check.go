@@ -60,22 +60,16 @@ func (l *Lists[V]) Check(slots int) error {
 	return nil
 }
 
-// CheckSlot verifies that the values of slot are want, which must be distinct, in any
-// order. NaNs in want are passed over, as Set does.
+// CheckSlot verifies that the values of slot are want, which must be distinct, in any order.
 func (l *Lists[V]) CheckSlot(slot uint32, want []Value[V]) error {
 	refs := l.refsOf(slot)
-	n := 0
 	for _, v := range want {
-		if v.V != v.V {
-			continue
-		}
-		n++
 		if !l.holds(refs, v.V) {
 			return fmt.Errorf("slot %d is not under its value %v", slot, v.V)
 		}
 	}
-	if n != len(refs) {
-		return fmt.Errorf("slot %d is under %d values, but has %d", slot, len(refs), n)
+	if len(want) != len(refs) {
+		return fmt.Errorf("slot %d is under %d values, but has %d", slot, len(refs), len(want))
 	}
 	return nil
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/kinform/kinform/internal/paged"
 )
 
-// Value is an index value with its hash. Equal values must come with equal hashes.
+// Value is an index value with its hash. Equal values must come with equal hashes, and a value
+// must equal itself: see package mapkey.
 type Value[V comparable] struct {
 	V    V
 	Hash uint32
@@ -60,9 +61,7 @@ func (l *Lists[V]) Set(slot uint32, values []Value[V]) {
 	kept := len(keep)
 	for i := range values {
 		if !l.holds(keep[:kept], values[i].V) {
-			if r := l.join(slot, values[i]); r.post != 0 {
-				keep = append(keep, r)
-			}
+			keep = append(keep, l.join(slot, values[i]))
 		}
 	}
 	l.store(slot, keep)

@@ -1,7 +1,6 @@
 package posting
 
 import (
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -277,27 +276,6 @@ func TestUnchangedWritesNothing(t *testing.T) {
 	}
 	if l.posts.At(l.find(val(1))-1).shared == 0 || held.Len() != 100 {
 		t.Error("a posting was copied for nothing")
-	}
-}
-
-func TestNaN(t *testing.T) {
-	l := &Lists[float64]{}
-	nan := Value[float64]{math.NaN(), 1}
-	for range 5 {
-		l.Set(0, []Value[float64]{nan, {2, 2}})
-		if err := l.Check(1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := l.CheckSlot(0, []Value[float64]{nan, {2, 2}}); err != nil {
-		t.Error(err)
-	}
-	if l.Len() != 1 || l.posts.Len() != 1 {
-		t.Errorf("%d values, %d postings", l.Len(), l.posts.Len())
-	}
-	l.Drop(0)
-	if l.Len() != 0 {
-		t.Error("a value is left")
 	}
 }
 

@@ -2,14 +2,10 @@ package posting
 
 import "math"
 
-// join puts slot into the posting of value. A value that does not equal itself (a NaN)
-// could never be found again: it is passed over, and the zero ref returned.
+// join puts slot into the posting of value.
 func (l *Lists[V]) join(slot uint32, value Value[V]) ref {
 	number := l.find(value)
 	if number == 0 {
-		if value.V != value.V {
-			return ref{}
-		}
 		number = l.create(value)
 	}
 	p := l.posts.At(number - 1)
