@@ -32,6 +32,30 @@
 // left the server's history. Nor can it see one behind an API server that was not restarted:
 // that serves its own cache as before. [Options.TrustVersions] turns the check off.
 //
+// # Failures and waits
+//
+// What failed decides how soon the next request follows. [Backoff] has the limits of each wait.
+//
+//	a watch broke off               at once, from the newest version seen
+//	it broke early, without news    after 0.05 s at first, within 4 s at last
+//	a list broke off                at once, three times in 15 s
+//	410, or a version too large     a list at once; a wait if the last list did not help
+//	no answer: refused, reset,      probes of one reflector at a time, after 0.1 s at first,
+//	  no route or name, timeout       once a second at last
+//	401, 403, 404, certificates     after 0.4 s at first, within 5 s at last; a watch that got a
+//	                                  401 or 403 goes on from the newest version seen
+//	429, 5xx, a useless answer      after 0.8 s at first, within 60 s at last; not before the
+//	                                  time that the server asked for
+//
+// The reflectors of one connection share what they know of its server: a [Breaker]. A source
+// hands it out as a [Server]; package client has one for each Connection. While the server is
+// away, one reflector at a time probes it and the others wait in line, so a hundred reflectors
+// send no more requests than one. The first answer brings them all back within a second. A
+// reflector that succeeds again also ends the waits of those that failed for the same reason,
+// a rule or a busy server. A source that is no [Server] has a breaker of its own.
+//
+// [Stats.Failing] says since when a reflector fails, why, and when it tries again.
+//
 // # Decisions
 //
 // The decisions are pure functions from a state and an outcome to the next state and
