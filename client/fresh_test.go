@@ -1,0 +1,162 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
+)
+
+// freshServer serves a collection of widgets in each namespace.
+type freshServer struct {
+	*memServer
+
+	mu      sync.Mutex
+	version int
+	written *sync.Cond
+	watches map[string]int  // begun so far, by namespace
+	breaks  map[string]bool // the watch of this namespace is to break off
+	mutes   map[string]bool // the next watch of this namespace is not answered
+	http2   bool            // all requests were
+}
+
+func newFreshServer(t *testing.T) *freshServer {
+	s := &freshServer{version: 1, watches: map[string]int{}, breaks: map[string]bool{}, mutes: map[string]bool{}, http2: true}
+	s.written = sync.NewCond(&s.mu)
+	ca := newAuthority(t)
+	cert, key := ca.issue(t, "api.test")
+	s.memServer = serveTLS(t, cert, key, nil, s.serve)
+	return s
+}
+
+func (s *freshServer) serve(w http.ResponseWriter, req *http.Request) {
+	_, path, _ := strings.Cut(req.URL.Path, "/namespaces/")
+	namespace, _, _ := strings.Cut(path, "/")
+	w.Header().Set("Content-Type", "application/json")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.http2 = s.http2 && req.ProtoMajor == 2
+	if req.URL.Query().Get("watch") == "" {
+		_, _ = fmt.Fprintf(w, `{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"%d"},"items":[]}`, s.version)
+		return
+	}
+	s.watches[namespace]++
+	stop := context.AfterFunc(req.Context(), s.written.Broadcast)
+	defer stop()
+	for muted := s.mutes[namespace]; muted && req.Context().Err() == nil; {
+		s.mutes[namespace] = false
+		s.written.Wait()
+	}
+	sent, _ := strconv.Atoi(req.URL.Query().Get("resourceVersion"))
+	for req.Context().Err() == nil {
+		_ = http.NewResponseController(w).Flush()
+		for sent == s.version && !s.breaks[namespace] && req.Context().Err() == nil {
+			s.written.Wait()
+		}
+		if s.breaks[namespace] {
+			s.breaks[namespace] = false
+			panic(http.ErrAbortHandler) // resets the stream
+		}
+		sent = s.version
+		_, _ = io.WriteString(w, eventJSON("ADDED", full(widgetJSON("a", sent, 1))))
+	}
+}
+
+// change changes something of the server.
+func (s *freshServer) change(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+	s.written.Broadcast()
+}
+
+// informers returns running informers of namespaces that share a connection, in order.
+func (s *freshServer) informers(t *testing.T, namespaces ...string) (all []*informer.Informer[types.NamespacedName, *widget], stop func()) {
+	t.Helper()
+	conn := connect(t, apiURL, client.ConnectionOptions{Insecure: true, DialContext: s.dial})
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	for _, namespace := range namespaces {
+		inf, err := informer.New(newResource[*widget](t, conn, client.Options{Namespace: namespace}), store.ObjectKey, informer.Options[*widget]{
+			OnError:   func(error) {},
+			Reflector: reflector.Options{DisableWatchList: true, TrustVersions: true, Backoff: reflector.Backoff{Random: func() float64 { return 0.5 }}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		running.Go(func() {
+			if err := inf.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		all = append(all, inf)
+		synctest.Wait() // so that the connection is there for the next one
+	}
+	return all, func() {
+		cancel()
+		running.Wait()
+		conn.HTTP.CloseIdleConnections()
+		if !s.http2 || s.dialed.Load() != 2 {
+			t.Errorf("%d connections, all HTTP/2: %v; want 2", s.dialed.Load(), s.http2)
+		}
+		s.stop()
+	}
+}
+
+// An HTTP/2 connection carries all requests. If it hangs, one request that comes to no answer is
+// enough for the next ones to go through a connection of their own, before pings show the loss.
+func TestHungConnectionIsLeft(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newFreshServer(t)
+		all, stop := s.informers(t, "broken", "silent", "too")
+		s.change(func() { s.breaks["broken"] = true })
+		synctest.Wait() // it waits for a moment before it begins its watch again
+		s.hang()
+		begin := time.Now()
+		s.change(func() { s.version = 2 })
+		for n, limit := range []time.Duration{11 * time.Second, 46 * time.Second, 46 * time.Second} {
+			if err := all[n].WaitForRV(t.Context(), "2"); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(begin); took > limit {
+				t.Errorf("informer %d was right after %v, want %v", n, took, limit)
+			}
+		}
+		stop()
+	})
+}
+
+// A connection that was left for another because a request hung goes on carrying the watches
+// that are on it.
+func TestLeftConnectionGoesOn(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newFreshServer(t)
+		all, stop := s.informers(t, "broken", "well")
+		s.change(func() { s.breaks["broken"], s.mutes["broken"] = true, true })
+		time.Sleep(time.Minute)
+		s.change(func() { s.version = 2 })
+		synctest.Wait()
+		for n, inf := range all {
+			if rv := inf.Store().ResourceVersion(); rv != "2" {
+				t.Errorf("informer %d is at %s", n, rv)
+			}
+		}
+		if broken, well := s.watches["broken"], s.watches["well"]; broken != 3 || well != 1 {
+			t.Errorf("%d and %d watches; want 3, of which one came to no answer, and 1", broken, well)
+		}
+		stop()
+	})
+}
