@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/reflector"
 )
 
 var (
@@ -98,6 +100,41 @@ func (e *NotSyncingError) Unwrap() error { return e.Err }
 
 // LogValue implements slog.LogValuer: the group of Err.
 func (e *NotSyncingError) LogValue() slog.Value { return slog.GroupValue(logs.Attrs(e.Err)...) }
+
+// UnsyncedError is what a wait for a cache ends with when its context does, and says how far the
+// informer is.
+type UnsyncedError struct {
+	// Resource is the collection's name, as reflector.Source.Resource returns it.
+	Resource string
+	// Failing says since when and why requests fail, and when the next one follows. Zero if
+	// none failed: the list is under way, or Run has not begun.
+	Failing reflector.Failing
+	// Err is the context's error.
+	Err error
+}
+
+func (e *UnsyncedError) Error() string {
+	text := e.Resource + ": the cache is not filled: " + e.Err.Error()
+	if f := e.Failing; f.Err != nil {
+		text += fmt.Sprintf("; requests fail since %s, the next one follows by %s; the last: %v",
+			f.Since.Format(time.RFC3339), f.Next.Format(time.RFC3339), f.Err)
+	}
+	return text
+}
+
+// Unwrap returns Err. What requests fail with is not in the chain: a timeout of theirs would
+// pass for one of the wait.
+func (e *UnsyncedError) Unwrap() error { return e.Err }
+
+// LogValue implements slog.LogValuer: a group of resource and error; and since, next and
+// failure if requests fail.
+func (e *UnsyncedError) LogValue() slog.Value {
+	attrs := []slog.Attr{slog.String("resource", e.Resource), slog.Any("error", e.Err)}
+	if f := e.Failing; f.Err != nil {
+		attrs = append(attrs, slog.Time("since", f.Since), slog.Time("next", f.Next), slog.Any("failure", f.Err))
+	}
+	return slog.GroupValue(attrs...)
+}
 
 // MutationError says that an object was written to which the informer shares: by a handler,
 // or by somebody who has it from the store. See [Mutations]. Its later states are as the

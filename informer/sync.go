@@ -17,8 +17,8 @@ func (i *Informer[K, T]) Synced() <-chan struct{} { return i.synced }
 // was the outcome of the last try. The informer tries again nevertheless, since permissions
 // can be granted and resources be installed: a later call can succeed. A program that starts
 // together with its role or its resource reports the error and calls again, rather than
-// exit. Otherwise it returns [ErrStopped] if the informer has stopped or stops, or ctx's
-// error.
+// exit. Otherwise it returns [ErrStopped] if the informer has stopped or stops, or an
+// [*UnsyncedError] with ctx's error, which says what failed so far.
 //
 // An informer that has synced stays so, also when it is stopped and run again.
 func (i *Informer[K, T]) WaitForSync(ctx context.Context) error {
@@ -33,7 +33,8 @@ func (i *Informer[K, T]) WaitForSync(ctx context.Context) error {
 		case <-i.session.Load().life.Done():
 			return ErrStopped
 		case <-ctx.Done():
-			return ctx.Err()
+			failing := i.session.Load().reflector.Stats().Failing
+			return &UnsyncedError{Resource: i.Resource(), Failing: failing, Err: ctx.Err()}
 		}
 	}
 	return nil

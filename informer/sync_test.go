@@ -68,6 +68,45 @@ func TestWaitForSync(t *testing.T) {
 	})
 }
 
+// A wait that its context ends says since when requests fail and why, if they do.
+func TestWaitForSyncInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		if err := server.Inject(faults.Fault{Times: -1, Status: faults.Refusal(503, metav1.StatusReasonServiceUnavailable, 0)}); err != nil {
+			t.Fatal(err)
+		}
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
+		wait := func() (unsynced *informer.UnsyncedError) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := inf.WaitForSync(ctx); !errors.As(err, &unsynced) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("WaitForSync returned %v", err)
+			}
+			return unsynced
+		}
+		const text = "widgets.example.com: the cache is not filled: context deadline exceeded"
+		if err := wait(); err.Failing.Err != nil || err.Error() != text || len(err.LogValue().Group()) != 2 {
+			t.Errorf("before Run WaitForSync returned %v, as log %v", err, err.LogValue())
+		}
+		began := time.Now()
+		stop := run(t, inf)
+		defer stop()
+		err := wait()
+		f := err.Failing
+		if !f.Since.Equal(began) || !f.Next.After(time.Now()) || !apierrors.IsServiceUnavailable(f.Err) || err.Resource != "widgets.example.com" {
+			t.Errorf("failing: %+v", f)
+		}
+		since, next := f.Since.Format(time.RFC3339), f.Next.Format(time.RFC3339)
+		if want := text + "; requests fail since " + since + ", the next one follows by " + next + "; the last: " + f.Err.Error(); err.Error() != want {
+			t.Errorf("the error reads\n%v, want\n%s", err, want)
+		}
+		if attrs := err.LogValue().Group(); len(attrs) != 5 || attrs[4].Value.Any() != f.Err {
+			t.Errorf("as log %v", attrs)
+		}
+	})
+}
+
 // TestWaitForSyncNamesTheCause: what does not mend itself is told at once, and overcome
 // when somebody mends it.
 func TestWaitForSyncNamesTheCause(t *testing.T) {

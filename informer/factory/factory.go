@@ -157,7 +157,8 @@ type Result struct {
 	// Resource is the name of what it caches, such as "pods in namespace prod".
 	Resource string
 	// Err is nil if its cache is filled, and else what informer.Informer.WaitForSync
-	// returned: an *informer.NotSyncingError, informer.ErrStopped, or the context's error.
+	// returned: an *informer.NotSyncingError, informer.ErrStopped, or an
+	// *informer.UnsyncedError, which has the context's error and says what failed so far.
 	Err error
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,6 +24,7 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faketest"
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/informer/factory"
@@ -366,6 +368,31 @@ func TestWaitForSyncSaysWhatIsMissing(t *testing.T) {
 		}
 		for _, r := range results {
 			if (r.Err != nil) != (r.Resource == "wheels.example.com") {
+				t.Errorf("%s: %v", r.Resource, r.Err)
+			}
+		}
+		stop()
+	})
+}
+
+// A wait that times out says of each informer since when it fails, and why.
+func TestWaitForSyncInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, factory.Options{OnError: func(error) {}})
+		w.must(w.server.Inject(faults.Fault{Times: -1, Resource: gears.GroupResource(), Status: faults.Refusal(503, metav1.StatusReasonServiceUnavailable, 0)}))
+		request(w, gears, factory.Request[*gear]{})
+		request(w, cogs, factory.Request[*cog]{})
+		began := time.Now()
+		stop := w.run()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		results, err := w.WaitForSync(ctx)
+		var unsynced *informer.UnsyncedError
+		if !errors.As(err, &unsynced) || unsynced.Resource != "gears.example.com" || !unsynced.Failing.Since.Equal(began) || !apierrors.IsServiceUnavailable(unsynced.Failing.Err) {
+			t.Errorf("WaitForSync() = %v", err)
+		}
+		for _, r := range results {
+			if (r.Err != nil) != (r.Resource == "gears.example.com") {
 				t.Errorf("%s: %v", r.Resource, r.Err)
 			}
 		}
