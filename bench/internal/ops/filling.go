@@ -30,7 +30,7 @@ func fillings(w *World) []measure.Op {
 		return "longest " + what + " while a store fills to ten times as many and empties"
 	}
 	return []measure.Op{{
-		Name: "fill-and-empty", Whole: true, Rounds: 1,
+		Name: "fill-and-empty", Whole: true, Rounds: 2,
 		Lines: []measure.Line{
 			{Title: times("set") + ", processor time", Unit: "set-ns", Limits: []measure.Limit{atMost(longestWrite, "set-ns")}},
 			{Title: times("delete") + ", processor time", Unit: "delete-ns", Limits: []measure.Limit{atMost(longestWrite, "delete-ns")}},
