@@ -25,7 +25,7 @@ func (t *table[T]) apply(key types.NamespacedName, data []byte, w write) (v *ver
 				return nil, false, apierrors.NewNotFound(t.res.groupResource(), key.Name)
 			}
 			if v, err = t.applyNew(key, want, w); apierrors.IsAlreadyExists(err) {
-				continue // somebody else made it meanwhile
+				continue // another write created it meanwhile
 			}
 			return v, true, err
 		}
@@ -69,7 +69,7 @@ func (t *table[T]) applyNew(key types.NamespacedName, want map[string]any, w wri
 	return t.create(obj, w)
 }
 
-// applied returns what an apply makes of old.
+// applied returns old as the apply changes it.
 func (t *table[T]) applied(old *version[T], want map[string]any, w write) (obj T, err error) {
 	live, err := t.untype(old)
 	if err != nil {

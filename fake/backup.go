@@ -22,22 +22,22 @@ func (s *Server) Backup() *Backup {
 	return b
 }
 
-// Restore puts the server back to the moment of the backup, as an operator does who restores
-// etcd from a snapshot: objects and resourceVersion are those of the backup, the writes since
-// then have never been, and all watches break. What is written next gets resourceVersions
-// that were given out before; uids are never given out twice. The history before the backup
-// stays. Resources that were registered later are empty.
+// Restore puts the server back to the moment of the backup, as restoring etcd from a snapshot
+// does: objects and resourceVersion are those of the backup, the writes since then never
+// happened, and all watches break. The next writes get resourceVersions that were given out
+// before; uids are never given out twice. The history before the backup stays. Resources that
+// were registered after the backup are empty.
 //
-// A snapshot that is restored with etcdutl's --bump-revision and --mark-compacted is
-// Restore, [Server.JumpResourceVersion], [Server.Compact]. Error: [ErrBackup], for a backup
-// of another server.
+// To restore as etcdutl does with --bump-revision and --mark-compacted, call Restore,
+// [Server.JumpResourceVersion] and [Server.Compact]. Error: [ErrBackup], for a backup of
+// another server.
 func (s *Server) Restore(b *Backup) error {
 	if b == nil || b.server != s {
 		return ErrBackup
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.compacted = max(b.compacted, min(s.compacted, b.rv)) // what was forgotten since stays so
+	s.compacted = max(b.compacted, min(s.compacted, b.rv)) // compacted history stays compacted
 	s.rv = b.rv
 	s.restores++
 	s.upkeep.Forget()
@@ -52,7 +52,8 @@ func (s *Server) Restore(b *Backup) error {
 	return nil
 }
 
-// backup returns what puts the present objects back. Called under Server.mu.
+// backup returns a function that puts the present objects back. The caller holds Server.mu, and
+// holds it again when it calls that function.
 func (t *table[T]) backup() func() {
 	objects := make([]*version[T], 0, len(t.objects))
 	for _, s := range t.objects {
@@ -61,8 +62,8 @@ func (t *table[T]) backup() func() {
 	return func() { t.reset(objects) }
 }
 
-// empty takes all objects away, and reset puts others in their place: the history goes on
-// from Server.rv. Called under Server.mu.
+// empty removes all objects, and reset puts others in their place. The history goes on from
+// Server.rv. The caller holds Server.mu.
 func (t *table[T]) empty() { t.reset(nil) }
 
 func (t *table[T]) reset(objects []*version[T]) {

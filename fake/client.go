@@ -11,11 +11,11 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// Client is what code under test reads and writes by: a [Source] with the methods that
-// write, of the same shapes as those of client.Resource, so that the code can declare the
-// few it needs as an interface that both satisfy. It answers as the HTTP form does, with
-// faults, options and refusals, but has neither sockets nor JSON. The test itself writes
-// with the typed functions, which no fault strikes.
+// Client reads and writes for the code under test. It is a [Source] with methods that write, of
+// the same shapes as those of client.Resource: the code can declare an interface of the few
+// methods it needs, which both satisfy. A Client answers as the HTTP form does, with faults,
+// options and refusals, but has neither sockets nor JSON. The test itself writes with the typed
+// functions, which no fault strikes.
 //
 // It is safe for concurrent use and starts no goroutine. Make one with [NewClient].
 type Client[T metav1.Object] struct {
@@ -32,7 +32,7 @@ func NewClient[T metav1.Object](at Target, sel Selection) (*Client[T], error) {
 	return &Client[T]{s}, nil
 }
 
-// begin says what a call fails with before it is looked at.
+// begin returns the error of a call that a fault or a done context ends.
 func (c *Client[T]) begin(ctx context.Context, verb faults.Verb) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -145,7 +145,8 @@ func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts m
 	return err
 }
 
-// DeleteCollection deletes what List would list. Status errors: those of List and Delete.
+// DeleteCollection deletes the objects that List would list. Status errors: those of List
+// and Delete.
 func (c *Client[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
 	if err := c.begin(ctx, faults.VerbDeleteCollection); err != nil {
 		return err

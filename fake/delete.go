@@ -42,8 +42,8 @@ func (t *table[T]) remove(key types.NamespacedName, opts metav1.DeleteOptions) (
 	}
 }
 
-// marked returns what a deletion makes of old while finalizers hold it: nil when none do,
-// and old itself when it is marked already.
+// marked returns old with the marks of a deletion that finalizers hold up. It returns nil if no
+// finalizer holds old, and old itself if it is marked already.
 func (t *table[T]) marked(old *version[T], opts metav1.DeleteOptions) (*version[T], error) {
 	finalizers := propagation(old.obj.GetFinalizers(), opts)
 	if len(finalizers) == 0 && !t.keptByContent() {
@@ -72,9 +72,9 @@ func (t *table[T]) marked(old *version[T], opts metav1.DeleteOptions) (*version[
 	return &version[T]{key: old.key, rv: old.rv, obj: obj}, nil
 }
 
-// propagation returns the finalizers that an object has once its deletion is asked for:
-// what is to become of dependents is kept as a finalizer, for the garbage collector.
-// Without a policy the ones that are there stand.
+// propagation returns the finalizers of an object whose deletion opts ask for. A policy becomes a
+// finalizer, which tells the garbage collector how to treat the dependents. Without a policy the
+// present finalizers stay.
 func propagation(finalizers []string, opts metav1.DeleteOptions) []string {
 	var add string
 	//lint:ignore SA1019 clients still send it, and it is the same as a policy
@@ -102,8 +102,8 @@ func propagation(finalizers []string, opts metav1.DeleteOptions) []string {
 	return out
 }
 
-// removeAll deletes what a list of the collection holds, page by page or all at once as
-// opts say, and returns that list. Objects that others delete meanwhile are no error.
+// removeAll deletes the objects of one list of the collection, which may be a page, and returns
+// that list. An object that another call deletes first is no error.
 func (t *table[T]) removeAll(m *matcher[T], list metav1.ListOptions, opts metav1.DeleteOptions) (page[T], error) {
 	q, err := t.listRequest(list)
 	if err != nil {

@@ -60,10 +60,10 @@
 // Calls are synchronous: when a write returns, every reader can see it and every watch
 // that waits has been woken. The server starts no goroutine and reads the clock only for
 // timestamps; uids and generated names depend on the resourceVersion, and are the same in
-// every run. A watch lives in the
-// goroutine that pulls it and waits on channels alone, so that a testing/synctest bubble
-// sees it as durably blocked (faketest.WaitIdle); its only timer is timeoutSeconds. [Server.Client] runs each
-// request's handler in a goroutine that ends before the response's Body.Close returns.
+// every run. A watch lives in the goroutine that pulls it and waits on channels alone, so that
+// a testing/synctest bubble sees it as durably blocked (faketest.WaitIdle); its only timer is
+// timeoutSeconds. [Server.Client] runs each request's handler in a goroutine that ends before
+// the response's Body.Close returns.
 //
 // # Failing and checking
 //
@@ -71,9 +71,9 @@
 // delays, silent watches, broken connections, truncated bodies, events twice or out of
 // order, a restart. Package faults describes them, and gives them a form in text.
 // [Server.Struck] returns those that struck, and [faults.Shrink] finds the few that matter.
-// [Server.DropWatches], [Server.Restart], [Server.Restore] and [Server.Compact] do what a
-// network, operators and time do. The typed functions are never struck, so a test can go on
-// writing.
+// [Server.DropWatches], [Server.Restart], [Server.Restore] and [Server.Compact] play the parts
+// of the network, of operators and of time. No fault strikes the typed functions, so a test can
+// go on writing.
 //
 // [Server.Load] and [Object] set the stage. Package faketest checks the result: it waits for
 // the events of a handler, checks their order, compares a cache with the server, and finds

@@ -72,7 +72,7 @@ func conflict(gr schema.GroupResource, name, format string, args ...any) error {
 }
 
 // errContinueStale is the 410 of a page whose list is no longer kept. The token in it
-// goes on inconsistently, at whatever resourceVersion is current.
+// continues inconsistently, at the current resourceVersion.
 func errContinueStale(after types.NamespacedName) error {
 	err := apierrors.NewResourceExpired(msgContinueStale)
 	err.ErrStatus.ListMeta.Continue = pagetoken.Token{RV: -1, After: after}.Encode()

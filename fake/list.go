@@ -26,11 +26,7 @@ type page[T metav1.Object] struct {
 
 // listRequest checks opts. Errors: Invalid, BadRequest; 410 is found by list.
 func (t *table[T]) listRequest(opts metav1.ListOptions) (q listRequest, err error) {
-	in, err := t.server.checkOptions(opts, false)
-	if err != nil {
-		return q, err
-	}
-	rv, err := parseRV(in.ResourceVersion)
+	in, rv, err := t.server.checkOptions(opts, false)
 	if err != nil {
 		return q, err
 	}
@@ -76,7 +72,7 @@ func (t *table[T]) list(m *matcher[T], q listRequest) (page[T], error) {
 		if m.match(v.obj) {
 			p.items = append(p.items, v)
 		}
-		// As in the API server, what is left need not match: a last page may be empty.
+		// As in the API server, the remaining objects need not match: a last page may be empty.
 		if left := int64(len(found) - i - 1); q.limit > 0 && int64(len(p.items)) == q.limit && left > 0 {
 			p.meta.Continue = pagetoken.Token{RV: int64(rv), After: v.key}.Encode()
 			if m.all() {
@@ -88,7 +84,7 @@ func (t *table[T]) list(m *matcher[T], q listRequest) (page[T], error) {
 	return p, nil
 }
 
-// snapshot gathers what q can see, before selectors, with its resourceVersion.
+// snapshot gathers the objects that q can see, before selectors, and their resourceVersion.
 func (t *table[T]) snapshot(m *matcher[T], q listRequest) ([]*version[T], uint64, error) {
 	s := t.server
 	s.mu.Lock()

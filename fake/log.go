@@ -25,8 +25,8 @@ func (r *record[T]) key() types.NamespacedName {
 	return r.old.key
 }
 
-// gone returns what a DELETED event of this record carries: the state before it, at its
-// resourceVersion. The copy is made once for all watches.
+// gone returns the object of a DELETED event for this record: the state before it, at the
+// resourceVersion of the record. All watches share one copy.
 func (r *record[T]) gone() (*version[T], error) {
 	if v := r.left.Load(); v != nil {
 		return v, nil
@@ -51,7 +51,7 @@ type log[T metav1.Object] struct {
 	first   uint64       // number of records[0]
 }
 
-// append adds r and forgets, now and then, what lies at or below the horizon.
+// append adds r. Now and then it forgets the records up to the horizon.
 func (l *log[T]) append(r *record[T], horizon uint64) {
 	// Trimming moves the rest, so it waits until half is to go: amortized O(1).
 	if n := len(l.records); n >= 64 && l.records[n/2].rv <= horizon {

@@ -19,13 +19,15 @@ import (
 //	err := server.Load(os.DirFS("testdata"), "manifests")
 //
 // A file holds documents of YAML, separated by lines of ---, or of JSON; a document holds
-// an object or a List of them. Kinds are those that are registered. Unlike creates by the
-// API, a status is kept, an object of a namespaced kind without a namespace goes to
-// "default", and what only a server can know (resourceVersion, uid and the like) is left
-// out; so that what kubectl printed can be loaded. Namespaces are created first, then all
-// else in order, but owners before what refers to them by uid; the references get the uids
-// that the owners have here. All files are read before anything is created; a refusal ends
-// the work and leaves what was created before.
+// an object or a List of objects. The kinds must be registered. Load can read the output of
+// kubectl, so it differs from creates by the API: it keeps the status, puts an object of a
+// namespaced kind without a namespace into "default", and leaves out the metadata that only a
+// server can know (resourceVersion, uid and the like).
+//
+// Load creates namespaces first and then all other objects in order, except that owners come
+// before the objects that refer to them by uid; the references get the new uids of the owners.
+// It reads all files before it creates anything. A refusal ends the work and leaves the objects
+// created so far.
 //
 // Errors name the file and the document, counted from 1: [ErrManifest], those of fsys,
 // and the Status errors of [Create].

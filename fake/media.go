@@ -49,7 +49,7 @@ func (t *table[T]) row(v *version[T], m wire.Media) ([]byte, error) {
 // listBody is an encoded list in pieces, so that a fault can cut it between objects.
 type listBody struct {
 	head  []byte
-	items [][]byte // each with what separates it from the one before
+	items [][]byte // each but the first begins with its separator
 	tail  string
 }
 

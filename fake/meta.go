@@ -15,14 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// nameAlphabet is what Kubernetes makes generated names of: nothing that spells words.
+// nameAlphabet has the characters of Kubernetes' generated names, which cannot spell words.
 const nameAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 
 // maxGeneratedBase leaves room for the suffix in a name of 63 bytes.
 const maxGeneratedBase = 63 - 5
 
-// prepareCreate sets and checks what does not depend on other objects. A generated name
-// is checked with a suffix in its place and given later.
+// prepareCreate sets and checks the metadata that does not depend on other objects. It checks a
+// generated name with a placeholder for the suffix, which freeName replaces.
 func (t *table[T]) prepareCreate(obj T) error {
 	if obj.GetResourceVersion() != "" {
 		return apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
@@ -52,9 +52,9 @@ func (t *table[T]) prepareCreate(obj T) error {
 	return t.invalid(obj, validation.ValidateObjectMetaAccessor(obj, !t.res.ClusterScoped, t.res.nameRule(), field.NewPath("metadata")))
 }
 
-// freeName puts a suffix into a prepared name, one that no object has. It depends on the
-// resourceVersion alone, so that what is not written leaves no trace in later names. Called
-// under Server.mu.
+// freeName puts a suffix into a prepared name, so that no object has the name. The suffix depends
+// on the resourceVersion alone, so that dry runs and refusals leave no trace in later names. The
+// caller holds Server.mu.
 func (t *table[T]) freeName(namespace, prepared string) string {
 	name, suffix := []byte(prepared), rand.New(rand.NewPCG(1, t.server.rv+1))
 	for {
@@ -67,7 +67,7 @@ func (t *table[T]) freeName(namespace, prepared string) string {
 	}
 }
 
-// prepareUpdate carries over from old what a client cannot change, and checks the rest.
+// prepareUpdate copies the metadata that a client cannot change from old, and checks the rest.
 func (t *table[T]) prepareUpdate(obj T, old *version[T]) error {
 	if err := t.setKind(obj); err != nil {
 		return err
@@ -121,8 +121,8 @@ func (t *table[T]) setKind(obj T) error {
 	return nil
 }
 
-// wellFormed refuses unstructured metadata that is no ObjectMeta: its accessors would
-// skip what they cannot read.
+// wellFormed refuses unstructured metadata that is no ObjectMeta, because its accessors would
+// skip the members that they cannot read.
 func wellFormed(obj metav1.Object) error {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {

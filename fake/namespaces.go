@@ -25,7 +25,8 @@ const nameLabel = "kubernetes.io/metadata.name"
 func (t *table[T]) keptByContent() bool { return t.res.namespaces() && t.server.upkeep.Namespaces() }
 
 // admit refuses a new object whose namespace is not there, or is on its way out, as the
-// NamespaceLifecycle admission does. Called under Server.mu.
+// NamespaceLifecycle admission does. The caller holds
+// Server.mu.
 func (t *table[T]) admit(key types.NamespacedName) error {
 	if key.Namespace == "" || !t.server.upkeep.Namespaces() {
 		return nil
@@ -76,7 +77,7 @@ func setPhase(obj metav1.Object, phase string) {
 	}
 }
 
-// begin is what a new namespace gets.
+// begin gives a new namespace its label and its phase.
 func (t *table[T]) begin(obj T) {
 	if !t.keptByContent() {
 		return

@@ -24,7 +24,7 @@ func isNil[T metav1.Object](obj T) bool {
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// kindOf returns the kind that obj itself states; empty where it states none.
+// kindOf returns the kind that obj itself states, empty if it states none.
 func kindOf(obj any) schema.GroupVersionKind {
 	if k, ok := obj.(interface{ GetObjectKind() schema.ObjectKind }); ok {
 		return k.GetObjectKind().GroupVersionKind()
@@ -32,7 +32,7 @@ func kindOf(obj any) schema.GroupVersionKind {
 	return schema.GroupVersionKind{}
 }
 
-// encode returns obj as JSON that states its kind, also where T has no field for that.
+// encode returns obj as JSON that states its kind, even if T has no field for it.
 func encode[T metav1.Object](obj T, r *Resource) (b []byte, err error) {
 	defer refusal.Recover(&err)
 	b, err = json.Marshal(obj)

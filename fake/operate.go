@@ -57,7 +57,7 @@ func (s *Server) expire() {
 	s.compact(s.rv)
 }
 
-// compact forgets the writes up to rv. Called under mu.
+// compact forgets the writes up to rv. The caller holds mu.
 func (s *Server) compact(rv uint64) {
 	s.compacted = max(s.compacted, rv)
 	for _, c := range s.order {
@@ -76,7 +76,7 @@ func (s *Server) Bookmark() {
 	}
 }
 
-// JumpResourceVersion adds n to the resourceVersion, as n writes of resources that nobody
+// JumpResourceVersion adds n to the resourceVersion, as n writes of resources without
 // watches do. A negative n counts as zero.
 func (s *Server) JumpResourceVersion(n int) {
 	s.mu.Lock()

@@ -20,7 +20,7 @@ type Options struct {
 	// objects whose owners are all gone, and finishes deletions in the foreground or with
 	// orphans. That is complete when the write that caused it returns, or a concurrent write
 	// of another goroutine. Without it, objects keep the finalizers of these deletions until
-	// somebody removes them, as with an API server that runs alone.
+	// a client removes them, as with an API server that runs alone.
 	CollectGarbage bool
 
 	// KeepNamespaces gives namespaces a life of their own, if the resource namespaces of the

@@ -80,7 +80,7 @@ func (t *table[T]) gatherAt(rv uint64, namespace string, from types.NamespacedNa
 	if len(later) == 0 {
 		return now
 	}
-	past := map[types.NamespacedName]*version[T]{} // state at rv of what was written since
+	past := map[types.NamespacedName]*version[T]{} // by key: the state at rv of each object written since
 	for _, r := range later {
 		if r.bookmark() {
 			continue

@@ -37,8 +37,8 @@ func (t *table[T]) patch(key types.NamespacedName, kind types.PatchType, data []
 	return v, false, err
 }
 
-// checkPatchType refuses what the resource does not take: custom resources have no
-// strategic merge, whose rules are in the tags of Go types.
+// checkPatchType refuses the types of patches that the resource does not take. Custom resources
+// have no strategic merge, because its rules are in the tags of Go types.
 func (t *table[T]) checkPatchType(kind types.PatchType) error {
 	offered := []types.PatchType{types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType, types.ApplyYAMLPatchType}
 	if t.res.custom() || t.untyped() {

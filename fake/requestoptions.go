@@ -13,21 +13,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// checkOptions applies the API server's own validation of ListOptions.
-func (s *Server) checkOptions(opts metav1.ListOptions, watch bool) (internalversion.ListOptions, error) {
-	var in internalversion.ListOptions
+// checkOptions applies the API server's own validation of ListOptions, and returns the
+// resourceVersion that they state, too; zero if they state none.
+func (s *Server) checkOptions(opts metav1.ListOptions, watch bool) (in internalversion.ListOptions, rv uint64, err error) {
 	opts.Watch = watch
 	// The selectors are parsed elsewhere, and with them this conversion could fail.
 	opts.LabelSelector, opts.FieldSelector = "", ""
 	s.lacks.ignore(&opts)
 	if err := internalversion.Convert_v1_ListOptions_To_internalversion_ListOptions(&opts, &in, nil); err != nil {
-		return in, apierrors.NewBadRequest(err.Error())
+		return in, 0, apierrors.NewBadRequest(err.Error())
 	}
 	internalversion.SetListOptionsDefaults(&in, !s.lacks.watchList)
-	if errs := optionsvalidation.ValidateListOptions(&in, !s.lacks.watchList); len(errs) > 0 {
-		return in, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
+	if err := invalidOptions("ListOptions", optionsvalidation.ValidateListOptions(&in, !s.lacks.watchList)); err != nil {
+		return in, 0, err
 	}
-	return in, nil
+	rv, err = parseRV(in.ResourceVersion)
+	return in, rv, err
 }
 
 // write says what a request asks for beside its object.

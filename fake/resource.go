@@ -24,7 +24,8 @@ type Resource struct {
 	// Version is the API version; empty means "v1".
 	Version string
 	// Kind is the kind of one object; empty means the name of the Go type, its first
-	// letter made a capital. It must be given for types that hold any kind, Unstructured and PartialObjectMetadata.
+	// letter made a capital. It must be given for the types that hold any kind, Unstructured
+	// and PartialObjectMetadata.
 	Kind string
 	// Name is the plural in URLs; empty means the plural that the kind suggests.
 	Name string
@@ -48,7 +49,7 @@ type Resource struct {
 	// where the API server refuses that: in custom resources and in some of Kubernetes'
 	// own, such as leases. In the others they always can, and so can [Update].
 	BlindUpdates bool
-	// CheckName returns what is wrong with a name, in the words of a refusal. prefix says
+	// CheckName returns the faults of a name, in the words of a refusal. prefix says
 	// that it is a generateName, to which more will be added. Nil means the rule of the
 	// API server: DNS subdomains in most resources; labels for namespaces, services and
 	// statefulsets; anything that fits into a path in the group of RBAC. It is called by

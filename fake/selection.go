@@ -34,10 +34,10 @@ type Selection struct {
 	// [AddField] made known.
 	FieldSelector string
 
-	// ReadOnly hands out the server's own objects instead of copies: everybody gets the
-	// same pointer and nobody may change what it points to, as with the objects of an
-	// informer's cache. It makes lists of many objects cheap. Without it each object is
-	// the receiver's, as if decoded from the wire, so that a transform may change it.
+	// ReadOnly hands out the server's own objects instead of copies: all receivers share
+	// them and treat them as read-only, as they do the objects of an informer's cache. It
+	// makes lists of many objects cheap. Without it each object belongs to its receiver, as
+	// if decoded from the wire, so that a transform may change it.
 	ReadOnly bool
 }
 

@@ -44,7 +44,8 @@ func (t *table[T]) serve(w *answer.Writer, r *http.Request, req request) error {
 	return t.serveWrite(w, r, req, verb, body, media)
 }
 
-// verbOf says what is asked for, or that it is not to be had.
+// verbOf returns the verb of a request and, for reads, its options. It refuses requests that the
+// resource does not take.
 func (t *table[T]) verbOf(r *http.Request, req request) (opts metav1.ListOptions, verb faults.Verb, err error) {
 	collection, writable := req.name == "", req.namespace != "" || t.res.ClusterScoped
 	switch {

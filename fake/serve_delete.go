@@ -22,7 +22,7 @@ func (t *table[T]) serveDelete(w *answer.Writer, r *http.Request, key types.Name
 	}
 	if !final {
 		code := http.StatusOK
-		//lint:ignore SA1019 the API server answers those who still send it so
+		//lint:ignore SA1019 the API server answers clients that still send it so
 		if orphan := opts.OrphanDependents; orphan != nil && !*orphan {
 			code = http.StatusAccepted
 		}
@@ -39,7 +39,7 @@ func (t *table[T]) serveDelete(w *answer.Writer, r *http.Request, key types.Name
 	})
 }
 
-// serveDeleteCollection answers with the list of what was deleted.
+// serveDeleteCollection answers with the list of the deleted objects.
 func (t *table[T]) serveDeleteCollection(w *answer.Writer, r *http.Request, req request, body []byte, media wire.Media) error {
 	list, err := readQuery(r, metav1.Convert_url_Values_To_v1_ListOptions)
 	if err != nil {
@@ -64,7 +64,7 @@ func (t *table[T]) serveDeleteCollection(w *answer.Writer, r *http.Request, req 
 	return out.send(w, media, -1)
 }
 
-// deleteOptions takes the options from the body, or from the query where there is none.
+// deleteOptions takes the options from the body or, if there is none, from the query.
 func deleteOptions(r *http.Request, body []byte) (opts metav1.DeleteOptions, err error) {
 	if len(body) > 0 {
 		err = readDeleteOptions(r, body, &opts)

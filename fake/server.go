@@ -92,7 +92,8 @@ func (s *Server) ResourceVersion() string {
 	return formatRV(s.rv)
 }
 
-// advance counts n writes and returns the resourceVersion of the last. Called under mu.
+// advance counts n writes and returns the resourceVersion of the last. The caller
+// holds mu.
 func (s *Server) advance(n uint64) uint64 {
 	s.rv += n
 	if s.history > 0 && s.rv > s.history {

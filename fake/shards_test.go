@@ -29,11 +29,17 @@ func listShard(t testing.TB, s *fake.Server, selector string) (out []string, inf
 	return out, meta.ShardInfo, err
 }
 
-func TestShards(t *testing.T) {
+func fortyPods(t *testing.T) *fake.Server {
+	t.Helper()
 	s := newServer(t, fake.Options{})
 	for i := range 40 {
 		must(fake.Create(s, newPod("a", fmt.Sprintf("p%02d", i))))(t)
 	}
+	return s
+}
+
+func TestShards(t *testing.T) {
+	s := fortyPods(t)
 	zero, info, err := listShard(t, s, shardZero)
 	check(t, err)
 	one, _, err := listShard(t, s, "  ( shardRange(object.metadata.uid,\"0x8000000000000000\", '0x10000000000000000') ) ")
@@ -60,10 +66,7 @@ func TestShards(t *testing.T) {
 
 // TestShardWatch: a watch sees the events of its shard alone.
 func TestShardWatch(t *testing.T) {
-	s := newServer(t, fake.Options{})
-	for i := range 40 {
-		must(fake.Create(s, newPod("a", fmt.Sprintf("p%02d", i))))(t)
-	}
+	s := fortyPods(t)
 	want, _, err := listShard(t, s, shardZero)
 	check(t, err)
 	s.Bookmark()

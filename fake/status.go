@@ -28,8 +28,8 @@ func (t *table[T]) setStatus(obj, from T) {
 // Spec, and of unstructured objects, as for custom resources.
 func (t *table[T]) generations() bool { return t.untyped() || t.spec != nil }
 
-// sameSpec reports whether a and b agree in what a generation is of: the Spec, or in
-// unstructured objects everything beside metadata and, where it is apart, status.
+// sameSpec reports whether a and b have the same generation: the same Spec or, for unstructured
+// objects, the same members apart from metadata and from a status that is a subresource.
 func (t *table[T]) sameSpec(a, b T) bool {
 	if ua, ok := any(a).(*unstructured.Unstructured); ok {
 		ub := any(b).(*unstructured.Unstructured)

@@ -23,9 +23,9 @@ type change[T metav1.Object] struct {
 	initialEnd bool
 }
 
-// stream is one open watch, pulled by one goroutine: poll gives what is there, wait
-// blocks until poll may give more. It holds nothing on the server, so leaving it is
-// enough to end it; close frees its timer.
+// stream is one open watch, pulled by one goroutine: poll returns an event that is ready, wait
+// blocks until poll may have another. The server does not know its streams, so a stream needs no
+// end; close frees its timer.
 type stream[T metav1.Object] struct {
 	t         *table[T]
 	m         *matcher[T]
@@ -44,18 +44,14 @@ type stream[T metav1.Object] struct {
 	timeUp bool
 	ended  error // once set, all that poll says
 	wake   <-chan struct{}
-	// closing says that what is in buffer is the rest.
+	// closing says that buffer holds the last records.
 	closing bool
 }
 
 // watch opens a stream. Errors that the API server puts into the stream are returned by
 // the first poll instead. opts has passed checkOptions.
 func (t *table[T]) watch(m *matcher[T], opts metav1.ListOptions) (*stream[T], error) {
-	in, err := t.server.checkOptions(opts, true)
-	if err != nil {
-		return nil, err
-	}
-	rv, err := parseRV(in.ResourceVersion)
+	in, rv, err := t.server.checkOptions(opts, true)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +164,7 @@ func (w *stream[T]) pollInitial() (c change[T], ok bool) {
 	return c, false
 }
 
-// read takes the next records, or notes what to wait for.
+// read takes the next records. If there are none, it notes the channel to wait for.
 func (w *stream[T]) read() error {
 	s := w.t.server
 	s.mu.Lock()
@@ -226,7 +222,7 @@ func (w *stream[T]) timeIsUp() bool {
 	return w.timeUp
 }
 
-// lastBookmark lets a client that resumes skip what it has been sent.
+// lastBookmark lets a client that resumes skip the events that it has.
 func (w *stream[T]) lastBookmark() (c change[T], ok bool, err error) {
 	err = w.end(io.EOF)
 	if !w.bookmarks {

@@ -20,10 +20,10 @@ type table[T metav1.Object] struct {
 	server   *Server
 	res      Resource           // set once
 	upkeep   *upkeep.Collection // set by Register; nil if the options ask for none
-	typ      reflect.Type       // of what T points to; set once
+	typ      reflect.Type       // the struct of T; set once
 	protobuf bool               // T has a protobuf form; set once
-	// spec and status are the field indices of Spec and Status in typ; nil where it has
-	// none; set once.
+	// spec and status are the field indices of Spec and Status in typ, nil if it has none;
+	// set once.
 	spec, status []int
 
 	// fieldManager keeps managedFields. It is made when first needed; set once.
@@ -39,7 +39,7 @@ type table[T metav1.Object] struct {
 	fields map[string]func(T) string // selectable ones; replaced, never changed
 
 	log log[T]
-	// wake is closed by the next append to log; nil while nobody waits.
+	// wake is closed by the next append to log; nil while no watch waits.
 	wake chan struct{}
 }
 
@@ -69,7 +69,7 @@ func newTable[T metav1.Object](s *Server, r Resource) (*table[T], error) {
 
 func (t *table[T]) info() *Resource { return &t.res }
 
-// get returns the newest version of an object, nil when there is none.
+// get returns the newest version of an object, nil if there is none.
 func (t *table[T]) get(key types.NamespacedName) *version[T] {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
@@ -84,7 +84,7 @@ func (t *table[T]) live(key types.NamespacedName) *version[T] {
 }
 
 // put makes next the state of its key (nil: the object is gone), records the write at rv
-// and wakes the watches. Called under Server.mu.
+// and wakes the watches. The caller holds Server.mu.
 func (t *table[T]) put(rv uint64, old, next *version[T]) {
 	switch {
 	case old == nil:
@@ -118,8 +118,8 @@ func (t *table[T]) bookmark() {
 	t.wakeAll()
 }
 
-// findHalves notes where in T's struct the spec and the status are. It fails where a
-// status subresource is asked for and T has no status.
+// findHalves finds the spec and the status in T's struct. It fails if the resource has a status
+// subresource and T has no status.
 func (t *table[T]) findHalves() error {
 	t.spec = exportedField(t.typ, "Spec")
 	t.status = exportedField(t.typ, "Status")
@@ -129,7 +129,7 @@ func (t *table[T]) findHalves() error {
 	return nil
 }
 
-// exportedField returns the index of a field of a struct's own, nil where it has none.
+// exportedField returns the index of a field of the struct's own, nil if it has none.
 func exportedField(typ reflect.Type, name string) []int {
 	if f, ok := typ.FieldByName(name); ok && f.IsExported() && len(f.Index) == 1 {
 		return f.Index

@@ -15,8 +15,8 @@ type tampered[T metav1.Object] struct {
 	*stream[T]
 	fault faults.Fault
 	sent  int // events, held and repeated ones not counted
-	// held are events that Reorder keeps back, all of one object, and queue is what is
-	// sent before the stream is asked again.
+	// held are events that Reorder keeps back, all of one object. queue is sent before the
+	// next event of the stream.
 	held, queue []change[T]
 	pause       *time.Timer // while a Delay in the middle runs
 	paused      bool        // it has been waited for

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The typed functions are how a test sets the stage: synchronous, without a context,
-// never subject to a [Fault]. When one returns, the write is in the history and every
-// watch can see it. Objects are copied in and out. What Kubernetes would refuse is an
-// *errors.StatusError; misuse is one of the errors of this package.
+// A test sets the stage with the typed functions. They are synchronous, take no context, and no
+// fault strikes them. When one returns, the write is in the history and every watch can see it.
+// Objects are copied in and out. Refusals of Kubernetes are *errors.StatusError; misuse is one
+// of the errors of this package.
 
 // Create stores a copy of obj, which may have a generateName instead of a name, and
 // returns the object as stored. Status errors: AlreadyExists, Invalid, BadRequest.
@@ -25,8 +25,8 @@ func Create[T metav1.Object](at Target, obj T) (T, error) {
 }
 
 // Update replaces the object of obj's name by a copy of obj and returns it as stored. An
-// obj with a resourceVersion must be the newest version; without one it overwrites
-// whatever is there. An update that changes nothing writes nothing. Status errors:
+// obj with a resourceVersion must be the newest version; without one it overwrites any
+// version. An update that changes nothing writes nothing. Status errors:
 // NotFound, Conflict, Invalid, BadRequest.
 func Update[T metav1.Object](at Target, obj T) (T, error) {
 	t, own, err := accept(at, obj)

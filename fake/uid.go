@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// uidOf makes a UID in the form of RFC 9562 that is the same in every run of a test: a
-// resourceVersion, with the number of restores in its highest 16 bits, is given out once,
-// and the last twelve digits are its own. The first
-// ones are mixed, so that the hash of UIDs spreads over shards.
+// uidOf makes a UID in the form of RFC 9562 that is the same in every run of a test. rv is the
+// resourceVersion of the create, with the number of restores in its highest 16 bits, so that
+// no two objects share it. The last twelve digits of the UID are its own. The first ones are
+// mixed, so that the hash of UIDs spreads over shards.
 func uidOf(rv uint64) types.UID {
 	// The finalizer of SplitMix64, which maps no two numbers to one.
 	mixed := rv * 0x9e3779b97f4a7c15

@@ -10,7 +10,7 @@ import (
 
 // The functions of this file own the objects passed to them: callers copy first. Each
 // write prepares its result without the lock, from a version that it read, and commits
-// only if that version is still the newest; otherwise somebody else made progress and it
+// only if that version is still the newest; otherwise another write made progress and it
 // starts again.
 
 // create stores obj under a new name.
@@ -61,8 +61,8 @@ func (t *table[T]) insert(obj T, generated bool, w write) (*version[T], error) {
 	return v, nil
 }
 
-// update replaces the object at key by what change makes of the newest version. change
-// may run several times and returns an object that the table may keep.
+// update replaces the object at key. change makes the new object from the newest version; it may
+// run several times, and the table may keep its result.
 func (t *table[T]) update(key types.NamespacedName, w write, change func(old *version[T]) (T, error)) (*version[T], error) {
 	for {
 		old := t.get(key)
@@ -110,7 +110,7 @@ func (t *table[T]) confine(obj T, old *version[T], w write) (T, error) {
 		return obj, nil
 	}
 	if !w.status {
-		// What is left of the old version is shared: neither changes any more.
+		// Both versions share the status, and neither changes any more.
 		t.setStatus(obj, old.obj)
 		return obj, nil
 	}
@@ -152,7 +152,7 @@ func (t *table[T]) swap(old, next *version[T]) (*version[T], bool) {
 	return next, true
 }
 
-// replace is a PUT of obj to where its name says, or to the status there.
+// replace is a PUT of obj, or of its status, to the path of its name.
 func (t *table[T]) replace(obj T, w write) (*version[T], error) {
 	if w.status && !t.res.Status {
 		return nil, refusal.NoResource()

@@ -170,6 +170,18 @@ func (a *arguments) duration(name string) time.Duration {
 	return d
 }
 
+// counted lists the actions whose only argument is a number above zero.
+var counted = []struct {
+	action, argument string
+	field            func(*Fault) *int
+}{
+	{"drop", "after", func(f *Fault) *int { return &f.CutEvents }},
+	{"truncate", "bytes", func(f *Fault) *int { return &f.CutBytes }},
+	{"duplicate", "event", func(f *Fault) *int { return &f.Duplicate }},
+	{"reorder", "event", func(f *Fault) *int { return &f.Reorder }},
+	{"jump", "by", func(f *Fault) *int { return &f.JumpRV }},
+}
+
 // action reads the arguments of a line's action.
 func (a *arguments) action(name string, f *Fault) {
 	switch name {
@@ -180,22 +192,12 @@ func (a *arguments) action(name string, f *Fault) {
 			reason = string(usualReason(code))
 		}
 		f.Status = Refusal(code, metav1.StatusReason(reason), a.between("retry-after", 0, 0, math.MaxInt32))
-	case "drop":
-		f.CutEvents = a.number("after", -1, 1)
-	case "truncate":
-		f.CutBytes = a.number("bytes", -1, 1)
 	case "silence":
 		f.Silent, f.After = true, a.number("after", 0, 0)
-	case "duplicate":
-		f.Duplicate = a.number("event", -1, 1)
-	case "reorder":
-		f.Reorder = a.number("event", -1, 1)
 	case "delay":
 		f.Delay, f.After = a.duration("by"), a.number("after", 0, 0)
 	case "expire":
 		f.Expire = true
-	case "jump":
-		f.JumpRV = a.number("by", -1, 1)
 	case "restart":
 		switch how, _ := a.take("history"); how {
 		case "keep", "":
@@ -206,6 +208,12 @@ func (a *arguments) action(name string, f *Fault) {
 			a.fail("history=%s: want keep or lose", how)
 		}
 	default:
+		for _, c := range counted {
+			if c.action == name {
+				*c.field(f) = a.number(c.argument, -1, 1)
+				return
+			}
+		}
 		a.fail("unknown action %q", name)
 	}
 }
@@ -289,30 +297,24 @@ func (f Fault) words() (string, []string) {
 		}
 		return args
 	}
-	one := func(name string, n int) []string { return []string{fmt.Sprintf("%s=%d", name, n)} }
 	switch {
 	case f.Status != nil:
 		return "refuse", f.refusal()
 	case f.Silent:
 		return "silence", after()
-	case f.CutEvents > 0:
-		return "drop", one("after", f.CutEvents)
-	case f.CutBytes > 0:
-		return "truncate", one("bytes", f.CutBytes)
-	case f.Duplicate > 0:
-		return "duplicate", one("event", f.Duplicate)
-	case f.Reorder > 0:
-		return "reorder", one("event", f.Reorder)
 	case f.Delay > 0:
 		return "delay", after("by=" + f.Delay.String())
 	case f.Expire:
 		return "expire", nil
-	case f.JumpRV > 0:
-		return "jump", one("by", f.JumpRV)
 	case f.Restart == RestartLose:
 		return "restart", []string{"history=lose"}
 	case f.Restart == RestartKeep:
 		return "restart", []string{"history=keep"}
+	}
+	for _, c := range counted {
+		if n := *c.field(&f); n > 0 {
+			return c.action, []string{fmt.Sprintf("%s=%d", c.argument, n)}
+		}
 	}
 	return "", nil
 }
