@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 
+	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -96,24 +97,10 @@ func (e *CredentialError) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("file", e.File), slog.Any("error", e.Err))
 }
 
-// PanicError is a panic in the UnmarshalJSON method of a user's type, or in another of
-// its methods that decoding calls. It becomes the cause of a reflector.ObjectError.
-type PanicError struct {
-	// Value is what was passed to panic.
-	Value any
-	// Stack is the stack of the goroutine at the panic.
-	Stack []byte
-}
-
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("panic while decoding: %v\n%s", e.Value, e.Stack)
-}
-
-// Unwrap returns Value if it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
+// PanicError is a panic in the UnmarshalJSON method of a user's type, or in another of its methods
+// that decoding calls. Where is "decoding", Value was given to panic, Stack is the stack at that
+// point. It becomes the cause of a reflector.ObjectError. It is the same type as informer.PanicError.
+type PanicError = usercode.PanicError
 
 func isObjectError(err error) bool {
 	var object *reflector.ObjectError

@@ -3,7 +3,6 @@ package client
 import (
 	"fmt"
 	"reflect"
-	"runtime/debug"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/internal/kubeproto"
+	"github.com/kinform/kinform/internal/usercode"
 )
 
 // objectCodec decodes single objects into freshly allocated Ts. Immutable.
@@ -168,7 +168,7 @@ func (c *objectCodec[T]) complete(d *decoded[T], want expectation) (err error) {
 // contain turns a panic into *err.
 func contain(err *error) {
 	if v := recover(); v != nil {
-		*err = &PanicError{Value: v, Stack: debug.Stack()}
+		*err = usercode.Panicked("decoding", v)
 	}
 }
 

@@ -13,14 +13,14 @@ import (
 )
 
 var (
-	// ErrNilKeys is returned by Watch for a nil function.
-	ErrNilKeys = errors.New("controller: the function for keys is nil")
+	// ErrNoKeys is returned by Watch for a nil function.
+	ErrNoKeys = errors.New("controller: the function for keys is nil")
 
-	// ErrNilInformer is returned by For and Watch for a nil informer.
-	ErrNilInformer = errors.New("controller: the informer is nil")
+	// ErrNoInformer is returned by For and Watch for a nil informer.
+	ErrNoInformer = errors.New("controller: the informer is nil")
 
-	// ErrRunning is returned by a second call of Run, and by For and Watch after Run.
-	ErrRunning = errors.New("controller: Run was called before")
+	// ErrStarted is returned by a second call of Run, and by For and Watch after Run.
+	ErrStarted = errors.New("controller: Run was called before")
 )
 
 // Options configures a [Controller]. The zero value works: one worker, a plain queue.
@@ -84,7 +84,7 @@ func (c *Controller[Q]) Queue() *queue.Queue[Q] { return c.queue }
 // For queues the key of every object of inf that is added, updated or deleted. An object
 // that was deleted and made anew while no watch saw it is queued once: reconcile tells by the
 // UID, where that matters. It returns
-// [ErrNilInformer], [ErrRunning], or what inf.AddHandler does.
+// [ErrNoInformer], [ErrStarted], or what inf.AddHandler does.
 func For[Q comparable, T any](c *Controller[Q], inf *informer.Informer[Q, T]) error {
 	return add(c, inf, func(ev informer.Event[Q, T]) { c.enqueue(ev.Key, ev.Initial) })
 }
@@ -92,11 +92,11 @@ func For[Q comparable, T any](c *Controller[Q], inf *informer.Informer[Q, T]) er
 // Watch queues, for every event of inf, the keys that keys appends for the event's object
 // and, in an update, for the old one, also where that was another object
 // (informer.Event.Replaced). keys runs in the handler's goroutine, one call at a
-// time. It returns [ErrNilKeys], [ErrNilInformer], [ErrRunning], or what inf.AddHandler
+// time. It returns [ErrNoKeys], [ErrNoInformer], [ErrStarted], or what inf.AddHandler
 // does.
 func Watch[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T], keys func(dst []Q, obj T) []Q) error {
 	if keys == nil {
-		return ErrNilKeys
+		return ErrNoKeys
 	}
 	var buf []Q // of the handler's goroutine
 	enqueue := func(obj T, initial bool) {
@@ -120,12 +120,12 @@ func Watch[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T
 
 func add[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T], handle func(informer.Event[K, T])) error {
 	if inf == nil {
-		return ErrNilInformer
+		return ErrNoInformer
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.started {
-		return ErrRunning
+		return ErrStarted
 	}
 	reg, err := inf.AddHandler(informer.HandlerFunc[K, T](handle))
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *Controller[Q]) enqueue(key Q, initial bool) {
 // Run runs the informers and calls reconcile for keys as queue.Run does, until ctx is
 // done or the queue is shut down; it returns nil then. It returns the error of an
 // informer that failed, informer.ErrStopped when one that somebody else runs has stopped,
-// queue.ErrNoHandler for a nil reconcile, and [ErrRunning] when called twice. A queue
+// queue.ErrNoHandler for a nil reconcile, and [ErrStarted] when called twice. A queue
 // that is shut down before all informers have synced is noticed after that.
 func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context, Q) error) error {
 	if reconcile == nil {
@@ -210,7 +210,7 @@ func (c *Controller[Q]) start() ([]input, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.started {
-		return nil, ErrRunning
+		return nil, ErrStarted
 	}
 	c.started = true
 	return c.inputs, nil

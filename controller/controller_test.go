@@ -343,10 +343,10 @@ func TestMisuse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, inf := setup(t)
 		c := controller.New(controller.Options[string]{})
-		if err := controller.Watch[string](c, inf, nil); !errors.Is(err, controller.ErrNilKeys) {
+		if err := controller.Watch[string](c, inf, nil); !errors.Is(err, controller.ErrNoKeys) {
 			t.Errorf("Watch without a function returned %v", err)
 		}
-		if err := controller.Watch(c, (*informer.Informer[key, *gadget])(nil), owner); !errors.Is(err, controller.ErrNilInformer) {
+		if err := controller.Watch(c, (*informer.Informer[key, *gadget])(nil), owner); !errors.Is(err, controller.ErrNoInformer) {
 			t.Errorf("Watch without an informer returned %v", err)
 		}
 		if err := c.Run(t.Context(), nil); !errors.Is(err, queue.ErrNoHandler) {
@@ -361,10 +361,10 @@ func TestMisuse(t *testing.T) {
 		if c.Queue().Len() != 0 || len(c.Queue().Snapshot().Delayed) != 0 {
 			t.Error("the queue still takes keys after Run")
 		}
-		if err := c.Run(t.Context(), new(calls[string]).reconcile); !errors.Is(err, controller.ErrRunning) {
+		if err := c.Run(t.Context(), new(calls[string]).reconcile); !errors.Is(err, controller.ErrStarted) {
 			t.Errorf("a second Run returned %v", err)
 		}
-		if err := controller.Watch(c, inf, owner); !errors.Is(err, controller.ErrRunning) {
+		if err := controller.Watch(c, inf, owner); !errors.Is(err, controller.ErrStarted) {
 			t.Errorf("Watch after Run returned %v", err)
 		}
 	})

@@ -2,7 +2,8 @@ package index
 
 import (
 	"errors"
-	"fmt"
+
+	"github.com/kinform/kinform/internal/usercode"
 )
 
 var (
@@ -21,28 +22,7 @@ var (
 	ErrNotString = errors.New("index values are not strings")
 )
 
-// PanicError reports an index function that panicked. The object that it was called for
-// is not in the store, or not in its new state.
-type PanicError struct {
-	// Index is the name of the index.
-	Index string
-	// Key is the object's key as fmt prints it; empty where no key is known.
-	Key string
-	// Value is what the function panicked with.
-	Value any
-	// Stack is the stack of the panic, as runtime/debug.Stack formats it.
-	Stack []byte
-}
-
-func (e *PanicError) Error() string {
-	if e.Key == "" {
-		return fmt.Sprintf("index function %q panicked: %v\n%s", e.Index, e.Value, e.Stack)
-	}
-	return fmt.Sprintf("index function %q panicked on object %s: %v\n%s", e.Index, e.Key, e.Value, e.Stack)
-}
-
-// Unwrap returns Value when it is an error, and nil otherwise.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
+// PanicError is a panic of an index function. Name is the index, Key the object's key as package fmt
+// prints it if it is known, Value was given to panic, Stack is the stack at that point. The object
+// is not in the store, or not in its new state. It is the same type as informer.PanicError.
+type PanicError = usercode.PanicError

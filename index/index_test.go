@@ -162,7 +162,7 @@ func TestIndexFunctionPanicsInARead(t *testing.T) {
 	var told []error
 	s := newPods(t, func(err error) { told = append(told, err) }, node)
 	var p *index.PanicError
-	if got, err := s.Index("node", nil); !errors.As(err, &p) || got != nil || p.Index != "node" || p.Key != "" {
+	if got, err := s.Index("node", nil); !errors.As(err, &p) || got != nil || p.Where != "index function" || p.Name != "node" || p.Key != "" {
 		t.Errorf("by name: %v %v", got, err)
 	}
 	if p.Error() == "" || p.Unwrap() == nil { // a nil dereference is a runtime.Error
@@ -356,8 +356,8 @@ func TestPanicReportedOnce(t *testing.T) {
 	other.Count(s, "x")
 	other.Index(s, newPod("ns", "good", "", nil)) // the same topic as Count
 	var panicked *index.PanicError
-	if len(told) != 3 || !errors.As(told[0], &panicked) || panicked.Index != "a" ||
-		!errors.As(told[1], &panicked) || panicked.Index != "b" || !errors.Is(told[2], index.ErrUnknownIndex) {
+	if len(told) != 3 || !errors.As(told[0], &panicked) || panicked.Name != "a" ||
+		!errors.As(told[1], &panicked) || panicked.Name != "b" || !errors.Is(told[2], index.ErrUnknownIndex) {
 		t.Errorf("reported: %v", told)
 	}
 }

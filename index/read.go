@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"runtime/debug"
 	"slices"
 
 	"github.com/kinform/kinform/internal/posting"
 	"github.com/kinform/kinform/internal/slots"
+	"github.com/kinform/kinform/internal/usercode"
 )
 
 // Reader is what an index is read from: a *store.Store or a *store.Reader, a frozen one
@@ -205,7 +205,9 @@ func (x *Index[T, V]) sharing(s *slots.Slots[T], obj T) (objs []T, err error) {
 func (x *Index[T, V]) evaluate(obj T) (values []posting.Value[V], err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = &PanicError{Index: x.name, Value: r, Stack: debug.Stack()}
+			panicked := usercode.Panicked("index function", r)
+			panicked.Name = x.name
+			err = panicked
 		}
 	}()
 	l := live[T, V]{def: x, stage: &stage[V]{}}

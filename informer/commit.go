@@ -34,11 +34,11 @@ type outcome[T any] struct {
 func (i *Informer[K, T]) process(s *session[K, T]) error {
 	var c changes[K, T]
 	for {
-		batch, err := s.fifo.Pop(s.ctx)
+		batch, err := s.fifo.Pop(s.Ctx)
 		if err != nil {
 			return err
 		}
-		if err := i.waitForHandlers(s.ctx); err != nil {
+		if err := i.waitForHandlers(s.Ctx); err != nil {
 			return err
 		}
 		if err := i.commit(&c, batch); err != nil {

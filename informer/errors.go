@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/reflector"
 )
 
 var (
-	// ErrNilHandler is returned by AddHandler for a handler that has nothing to call.
-	ErrNilHandler = errors.New("informer: handler is nil")
+	// ErrNoHandler is returned by AddHandler for a handler that has nothing to call.
+	ErrNoHandler = errors.New("informer: handler is nil")
 
 	// ErrNoKeyFunc is returned by New for a nil key function.
 	ErrNoKeyFunc = errors.New("informer: key function is nil")
@@ -36,48 +37,23 @@ var (
 	// ErrStopped is returned by what needs an informer that runs, or will, after Run has
 	// returned and before it is called again.
 	ErrStopped = errors.New("informer: stopped")
+
+	// ErrZeroKey is the error for an object whose key is the zero K: most likely it was never
+	// set. The value is the same in all packages that export it.
+	ErrZeroKey = usercode.ErrZeroKey
+
+	// ErrGoexit is the Value of a [PanicError] for a function that called runtime.Goexit, as
+	// testing.T.FailNow does. The value is the same in all packages that export it.
+	ErrGoexit = usercode.ErrGoexit
 )
 
-// PanicError is a panic in the user's code, turned into an error; or a call of
-// runtime.Goexit there, as by testing.T.FailNow.
-type PanicError struct {
-	// Where names what panicked, such as "handler".
-	Where string
-	// Handler is the handler's name if it was a handler or its filter.
-	Handler string
-	// Resource is the collection's name, Key the object's; empty where it is not known.
-	Resource, Key string
-	// Value is what was panicked with, Stack the stack at that point.
-	Value any
-	Stack []byte
-}
-
-func (e *PanicError) Error() string {
-	where := e.Where
-	if e.Handler != "" {
-		where = fmt.Sprintf("%s of %q", e.Where, e.Handler)
-	}
-	return fmt.Sprintf("%s: %s panicked on object %q: %v\n%s", e.Resource, where, e.Key, e.Value, e.Stack)
-}
-
-// Unwrap returns what was panicked with if that is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
-
-// LogValue implements slog.LogValuer: a group of resource, key, handler, where, stack, and
-// error, which is what was panicked with.
-func (e *PanicError) LogValue() slog.Value {
-	return slog.GroupValue(
-		slog.String("resource", e.Resource),
-		slog.String("key", e.Key),
-		slog.String("handler", e.Handler),
-		slog.String("where", e.Where),
-		slog.String("error", fmt.Sprint("panic: ", e.Value)),
-		slog.String("stack", string(e.Stack)),
-	)
-}
+// PanicError is a panic in a function of the user, or a call of runtime.Goexit there: errors.Is
+// then finds [ErrGoexit]. Its fields are Where (which function it was, such as "handler"), Name (of
+// the handler or index), Resource, Key, Value (given to panic) and Stack.
+//
+// It is one type in the whole module: errors.As finds it as *informer.PanicError wherever the panic
+// was. The packages index, queue, store and client export it too, for programs that do not import this one.
+type PanicError = usercode.PanicError
 
 // NotSyncingError says why a cache does not fill: the list or watch fails in a way that
 // lasts until somebody changes something. The informer goes on trying.

@@ -217,7 +217,7 @@ func TestHandlerPanicEndsRun(t *testing.T) {
 		if !errors.As(err, &panicked) || !errors.Is(err, cause) {
 			t.Fatalf("Run returned %v", err)
 		}
-		if panicked.Key != "a/w" || panicked.Where != "handler" || panicked.Handler != "handler 1" || panicked.Resource != "widgets.example.com" {
+		if panicked.Key != "a/w" || panicked.Where != "handler" || panicked.Name != "handler 1" || panicked.Resource != "widgets.example.com" {
 			t.Errorf("panic at %q, key %q, resource %q", panicked.Where, panicked.Key, panicked.Resource)
 		}
 		if !strings.Contains(err.Error(), "TestHandlerPanicEndsRun") {

@@ -60,7 +60,7 @@ func TestAddHandlerRefusesNil(t *testing.T) {
 		informer.HandlerFunc[key, *widget](nil),
 		informer.HandlerFuncs[key, *widget]{},
 	} {
-		if _, err := inf.AddHandler(h); !errors.Is(err, informer.ErrNilHandler) {
+		if _, err := inf.AddHandler(h); !errors.Is(err, informer.ErrNoHandler) {
 			t.Errorf("AddHandler(%T) returned %v", h, err)
 		}
 	}

@@ -1,36 +1,22 @@
 package informer
 
 import (
-	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/reflector"
 )
 
-var errZeroKey = errors.New("its key is the zero value") // most likely it was never set
-
-// keyOf calls the user's key function and keeps its panics from the process.
-func (i *Informer[K, T]) keyOf(obj T) (key K, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = i.panicked("key function", "", value)
-		}
-	}()
-	if key, err = i.key(obj); err == nil {
-		err = checkKey(key)
+// keyOf calls the user's key function. Its error is the function's, [ErrZeroKey] or a *PanicError.
+func (i *Informer[K, T]) keyOf(obj T) (K, error) {
+	key, err := usercode.Key(i.key, obj)
+	if panicked, ok := err.(*PanicError); ok {
+		i.located(panicked)
 	}
 	return key, err
-}
-
-// checkKey returns why nothing can be stored under key.
-func checkKey[K comparable](key K) error {
-	if key == *new(K) {
-		return errZeroKey
-	}
-	return nil
 }
 
 // badObject reports and counts an object that the informer itself could not use.

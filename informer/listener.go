@@ -55,15 +55,15 @@ func (i *Informer[K, T]) start(s *session[K, T], l *listener[K, T]) {
 	}
 	l.active = true
 	l.reg.begin()
-	s.wg.Go(func() {
+	s.Go(func() {
 		defer i.end(l)
-		i.contain(s, handling, l.describe, func() { l.run(s.ctx) })
+		i.contain(s, handling, l.describe, func() { l.run(s.Ctx) })
 	})
 }
 
 // describe completes the error for a panic of the handler.
 func (l *listener[K, T]) describe(err *PanicError) {
-	err.Where, err.Handler = l.doing, l.opts.Name
+	err.Where, err.Name = l.doing, l.opts.Name
 	if l.current != nil {
 		err.Key = keyString(l.current.Key)
 	}

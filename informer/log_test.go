@@ -109,14 +109,14 @@ func TestErrorsAreLogged(t *testing.T) {
 			{"resource": resource, "verb": "watch", "resourceVersion": "10", "error": reflector.ErrOutOfOrder.Error()},
 			{"resource": resource, "key": "a/mine", "resourceVersion": "50"},
 			{"resource": resource, "key": "a/w", "handlers": "[clumsy]"},
-			{"resource": resource, "key": "a/w", "handler": "clumsy", "where": "handler", "error": "panic: unlucky"},
+			{"resource": resource, "key": "a/w", "name": "clumsy", "where": "handler", "error": "panic: unlucky"},
 		} {
 			want["level"], want["msg"] = "WARN", "informer: error"
 			if book.find(t, want) == nil {
 				t.Errorf("no record of %v", want)
 			}
 		}
-		if record := book.find(t, map[string]any{"handler": "clumsy"}); record != nil && !strings.Contains(fmt.Sprint(record["stack"]), "TestErrorsAreLogged") {
+		if record := book.find(t, map[string]any{"name": "clumsy"}); record != nil && !strings.Contains(fmt.Sprint(record["stack"]), "TestErrorsAreLogged") {
 			t.Error("the stack is not that of the handler")
 		}
 		if t.Failed() {

@@ -108,8 +108,8 @@ func TestPanicOfFilterEndsRun(t *testing.T) {
 		if err := inf.Run(t.Context()); !errors.As(err, &panicked) {
 			t.Fatalf("Run returned %v", err)
 		}
-		if panicked.Where != "filter" || panicked.Handler != "picky" || panicked.Key != "a/w" || !strings.Contains(panicked.Error(), `filter of "picky"`) {
-			t.Errorf("panic of %s of %q on %q: %v", panicked.Where, panicked.Handler, panicked.Key, panicked)
+		if panicked.Where != "filter" || panicked.Name != "picky" || panicked.Key != "a/w" || !strings.Contains(panicked.Error(), `filter of "picky"`) {
+			t.Errorf("panic of %s of %q on %q: %v", panicked.Where, panicked.Name, panicked.Key, panicked)
 		}
 	})
 }

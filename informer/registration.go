@@ -91,10 +91,10 @@ func (r *Registration) cease() {
 // several options the last one counts. A handler that is added after the initial list
 // first gets an Added event, flagged Initial, for every object in the store, and then what
 // has happened meanwhile; the informer waits for it as for any other. It returns
-// [ErrNilHandler].
+// [ErrNoHandler].
 func (i *Informer[K, T]) AddHandler(h Handler[K, T], opts ...HandlerOptions[T]) (*Registration, error) {
 	if isNil(h) {
-		return nil, ErrNilHandler
+		return nil, ErrNoHandler
 	}
 	l := &listener[K, T]{inf: i, handler: h, opts: lastOf(opts)}
 	i.add(l)

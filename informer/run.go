@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"github.com/kinform/kinform/internal/usercode"
 )
 
 // Run lists, watches, and calls the handlers until ctx is done, and then returns nil. It
@@ -21,19 +23,19 @@ func (i *Informer[K, T]) Run(ctx context.Context) (err error) {
 	}
 	defer func() { err = i.finish(s) }() // also if OnError ends this goroutine
 	i.logger.Debug("runs")
-	s.wg.Go(func() {
+	s.Go(func() {
 		i.contain(s, "source", noKey, func() {
-			if err := s.reflector.Run(s.ctx); err != nil {
-				s.fail(err)
+			if err := s.reflector.Run(s.Ctx); err != nil {
+				s.Fail(err)
 			}
 		})
 	})
 	if i.detector != nil {
-		s.wg.Go(func() { i.contain(s, "OnError", noKey, func() { i.detect(s.ctx) }) })
+		s.Go(func() { i.contain(s, "OnError", noKey, func() { i.detect(s.Ctx) }) })
 	}
 	i.contain(s, "commit", noKey, func() {
 		if err := i.process(s); err != nil {
-			s.fail(err)
+			s.Fail(err)
 		}
 	})
 	return nil
@@ -60,7 +62,7 @@ func (i *Informer[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 	}
 	i.phase = running
 	s := i.session.Load()
-	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.Run = usercode.NewRun(ctx)
 	for l := range i.listeners {
 		i.start(s, l)
 	}
@@ -87,19 +89,16 @@ func (i *Informer[K, T]) finish(s *session[K, T]) error {
 	i.forgetWritten()
 	s.fifo.Close()
 	s.die(ErrStopped) // a handler that waits for the store goes on
-	i.log.Wake()      // so does one that waits for events: s.ctx is done
-	s.wg.Wait()
+	i.log.Wake()      // so does one that waits for events: s.Ctx is done
+	s.Wait()
 	if i.detector != nil {
 		i.tellMutations(i.detector.check(time.Now()))
 	}
-	s.cancel()
+	s.Cancel()
 	i.logger.Debug("has stopped", slog.String("resourceVersion", i.store.ResourceVersion()))
 	i.mu.Lock()
 	i.phase = stopped
 	close(s.done)
 	i.mu.Unlock()
-	if failed := s.failed.Load(); failed != nil {
-		return *failed
-	}
-	return nil
+	return s.Err()
 }

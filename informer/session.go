@@ -2,13 +2,10 @@ package informer
 
 import (
 	"context"
-	"errors"
-	"runtime/debug"
-	"sync"
-	"sync/atomic"
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/informer/pipeline"
+	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -24,20 +21,7 @@ type session[K comparable, T any] struct {
 
 	done chan struct{} // closed, with the informer's mu held, when the session has stopped
 
-	// Set by Run before any other goroutine can look.
-	ctx    context.Context
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
-
-	failed atomic.Pointer[error] // what ended ctx before Run's own context did; nil for nothing
-}
-
-// fail ends the session with err, unless it has ended.
-func (s *session[K, T]) fail(err error) {
-	if s.ctx.Err() == nil {
-		s.failed.CompareAndSwap(nil, &err)
-	}
-	s.cancel()
+	*usercode.Run // set by Informer.Run before any other goroutine can look
 }
 
 // newSession returns a session that goes on from what the store has.
@@ -60,43 +44,31 @@ func (i *Informer[K, T]) newSession() (*session[K, T], error) {
 	return s, nil
 }
 
-// contain runs code that is not the informer's. If it panics, or ends its goroutine, that
-// is reported and ends Run. about completes the error.
+// contain calls code of the user. A panic there, or a call of runtime.Goexit, is reported and ends
+// Run. about completes the error.
 func (i *Informer[K, T]) contain(s *session[K, T], where string, about func(*PanicError), run func()) {
-	returned := false
-	defer func() {
-		value := recover()
-		if returned {
-			return
-		}
-		if value == nil {
-			value = errGoexit
-		}
-		err := i.panicked(where, "", value)
+	usercode.Contain(where, run, func(err *PanicError) {
+		err.Resource = i.Resource()
 		about(err)
-		s.fail(err)
+		s.Fail(err)
 		i.report(err)
-	}()
-	run()
-	returned = true
+	})
 }
 
-// errGoexit stands for the value of a panic where there was none.
-var errGoexit = errors.New("the call ended its goroutine")
-
-// panicked is called in the deferred function that has recovered.
-func (i *Informer[K, T]) panicked(where, key string, value any) *PanicError {
-	return &PanicError{Where: where, Resource: i.Resource(), Key: key, Value: value, Stack: debug.Stack()}
-}
-
-// report tells OnError. A panic of that ends Run. Called while the informer runs.
+// report calls OnError. A panic there ends Run. Called while the informer runs.
 func (i *Informer[K, T]) report(err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			i.session.Load().fail(i.panicked("OnError", "", value))
+			i.session.Load().Fail(i.located(usercode.Panicked("OnError", value)))
 		}
 	}()
 	i.opts.OnError(err)
+}
+
+// located adds the collection's name to an error.
+func (i *Informer[K, T]) located(err *PanicError) *PanicError {
+	err.Resource = i.Resource()
+	return err
 }
 
 func noKey(*PanicError) {}

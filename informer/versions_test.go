@@ -22,7 +22,7 @@ func TestVersionsAgainstModel(t *testing.T) {
 			op, rv := store.Op[int, state]{Key: rnd.IntN(keys)}, fmt.Sprint(step+1)
 			switch n := rnd.IntN(20); {
 			case n == 0:
-				op.Err = errZeroKey
+				op.Err = ErrZeroKey
 			case n == 1:
 				op.Unchanged = true
 			case n == 2:

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/internal/usercode"
 )
 
 const (
@@ -54,7 +55,7 @@ func (i *Informer[K, T]) Written(obj T, rv string) error {
 // its finalizers, and a newer object of the key are shown; where T is a projection without
 // metadata, the latter may take until their next change, see docs/design.md. See [Informer.Written].
 func (i *Informer[K, T]) Deleted(key K, rv string) error {
-	if err := checkKey(key); err != nil {
+	if err := usercode.CheckKey(key); err != nil {
 		return err
 	}
 	return i.wrote(key, ahead[T]{rv: rv, deleted: true})
@@ -222,9 +223,9 @@ func (i *Informer[K, T]) expireWritten(now time.Time) {
 		return
 	}
 	s := i.session.Load()
-	s.wg.Add(1) // Run waits for the report
+	s.Add(1) // Run waits for the report
 	i.mu.Unlock()
-	defer s.wg.Done()
+	defer s.Done()
 	i.reportLost(i.written.expire(now, func() { i.expireWritten(time.Now()) }))
 }
 

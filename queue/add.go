@@ -3,6 +3,8 @@ package queue
 import (
 	"math"
 	"time"
+
+	"github.com/kinform/kinform/internal/usercode"
 )
 
 // Add queues a key, to be handed out once however often it is added before that. A key added while it runs comes back
@@ -186,7 +188,7 @@ func (q *Queue[K]) className(key K) string {
 // askClass is the slow part of className, apart so that className is inlined.
 func (q *Queue[K]) askClass(key K) string {
 	var name string
-	if err := contain(func() { name = q.classOf(key) }); err != nil {
+	if err := usercode.Call("Options.Class", func() { name = q.classOf(key) }); err != nil {
 		q.report(key, err)
 	}
 	return name

@@ -203,8 +203,7 @@ func TestErrorTexts(t *testing.T) {
 	}{
 		{Again(time.Second), "queue: again after 1s"},
 		{Terminal(boom), "terminal: boom"},
-		{&PanicError{Value: boom}, "queue: panic: boom\n"},
-		{&PanicError{Value: 7}, "queue: panic: 7\n"},
+		{&PanicError{Where: "Limiter", Value: boom}, "Limiter panicked: boom\n"},
 	} {
 		if c.err.Error() != c.want {
 			t.Errorf("Error() = %q, want %q", c.err, c.want)

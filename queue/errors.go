@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/kinform/kinform/internal/usercode"
 )
 
 // ErrShutDown is returned by [Queue.Get] and [Queue.GetBatch] once the queue was shut down and holds no queued key.
@@ -17,7 +19,7 @@ var ErrNoHandler = errors.New("queue: Run needs a function to call")
 
 // ErrGoexit is reported to [Options.OnError] when a call made by [Run] left its goroutine with runtime.Goexit. The key
 // is retried like after any failure and another worker takes the place of the lost one.
-var ErrGoexit = errors.New("queue: the call ended its goroutine")
+var ErrGoexit = usercode.ErrGoexit
 
 // AgainError is the result of a call that wants its key back after a while without having failed: see [Again].
 type AgainError struct {
@@ -63,28 +65,7 @@ func Terminal(err error) error {
 	return &TerminalError{Err: err}
 }
 
-// PanicError is what a panic in user code (a call by [Run] or the error it returned, a [Limiter], [Options.Class]) is
-// turned into.
-type PanicError struct {
-	// Value is what was given to panic.
-	Value any
-	// Stack is the stack of the goroutine at the time of the panic, as debug.Stack prints it.
-	Stack []byte
-}
-
-// Error implements error. The stack is in it.
-func (e *PanicError) Error() string {
-	if e == nil {
-		return "queue: panic"
-	}
-	return fmt.Sprintf("queue: panic: %v\n%s", e.Value, e.Stack)
-}
-
-// Unwrap gives the panic's value when it is an error, else nil.
-func (e *PanicError) Unwrap() error {
-	if e == nil {
-		return nil
-	}
-	err, _ := e.Value.(error)
-	return err
-}
+// PanicError is a panic in a function of the user, which Where names: "function of Run", "Error method", "Limiter",
+// "Options.Class" or "Options.OnError". Value was given to panic, Stack is the stack at that point. It is the same type as
+// informer.PanicError.
+type PanicError = usercode.PanicError

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/kinform/kinform/internal/usercode"
 )
 
 // pool is the workers of one Run. Its fields but the slice are set once; the slice and the count belong to the goroutine
@@ -112,7 +114,7 @@ func (p *pool[K]) call(key K) verdict {
 		defer cancel()
 	}
 	var err error
-	if panicked := contain(func() { err = p.fn(ctx, key) }); panicked != nil {
+	if panicked := usercode.Call("function of Run", func() { err = p.fn(ctx, key) }); panicked != nil {
 		return verdict{outcome: failed, err: panicked}
 	}
 	return judge(p.calls, err)

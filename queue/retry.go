@@ -1,6 +1,10 @@
 package queue
 
-import "time"
+import (
+	"time"
+
+	"github.com/kinform/kinform/internal/usercode"
+)
 
 // AddRateLimited counts a failure of the key and queues it after the delay that the limiter gives. It is AddAfter in
 // everything else. If the limiter panics the delay is that of the zero [Exponential], and the panic is reported to
@@ -26,7 +30,7 @@ func (q *Queue[K]) tellForgetter(key K) {
 	if !ok {
 		return
 	}
-	if err := contain(func() { forgetter.Forget(key) }); err != nil {
+	if err := usercode.Call("Limiter", func() { forgetter.Forget(key) }); err != nil {
 		q.report(key, err)
 	}
 }
@@ -89,7 +93,7 @@ func (q *Queue[K]) addRateLimited(key K, prio int32, opts AddOptions) {
 // askLimiter calls the limiter. Called without the lock.
 func (q *Queue[K]) askLimiter(key K, failures int) time.Duration {
 	var d time.Duration
-	if err := contain(func() { d = q.limiter.Delay(key, failures) }); err != nil {
+	if err := usercode.Call("Limiter", func() { d = q.limiter.Delay(key, failures) }); err != nil {
 		q.report(key, err)
 		return Exponential[K]{}.Delay(key, failures)
 	}

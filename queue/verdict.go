@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/kinform/kinform/internal/usercode"
 )
 
 // outcome is what becomes of a key after its call.
@@ -30,7 +32,7 @@ func judge(calls context.Context, err error) (v verdict) {
 	if err == nil {
 		return verdict{}
 	}
-	if panicked := contain(func() { v = classify(calls, err) }); panicked != nil {
+	if panicked := usercode.Call("Error method", func() { v = classify(calls, err) }); panicked != nil {
 		return verdict{outcome: failed, err: panicked}
 	}
 	return v

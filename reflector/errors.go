@@ -16,8 +16,8 @@ var (
 	ErrNoSource = errors.New("reflector: source is nil")
 	ErrNoSink   = errors.New("reflector: sink is nil")
 
-	// ErrRunning is returned by a second call of [Reflector.Run].
-	ErrRunning = errors.New("reflector: Run was called before")
+	// ErrStarted is returned by a second call of [Reflector.Run].
+	ErrStarted = errors.New("reflector: Run was called before")
 
 	// ErrOutOfOrder ends a watch in which an event came after a newer one.
 	ErrOutOfOrder = errors.New("watch event is older than one before it")

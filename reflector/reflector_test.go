@@ -177,15 +177,15 @@ func TestRunTwice(t *testing.T) {
 		first := make(chan error)
 		go func() { first <- r.Run(ctx) }()
 		synctest.Wait()
-		if err := r.Run(ctx); !errors.Is(err, ErrRunning) {
-			t.Errorf("Run beside Run: %v, want ErrRunning", err)
+		if err := r.Run(ctx); !errors.Is(err, ErrStarted) {
+			t.Errorf("Run beside Run: %v, want ErrStarted", err)
 		}
 		cancel()
 		if err := <-first; err != nil {
 			t.Errorf("the first Run: %v", err)
 		}
-		if err := r.Run(t.Context()); !errors.Is(err, ErrRunning) {
-			t.Errorf("Run after Run: %v, want ErrRunning", err)
+		if err := r.Run(t.Context()); !errors.Is(err, ErrStarted) {
+			t.Errorf("Run after Run: %v, want ErrStarted", err)
 		}
 	})
 }

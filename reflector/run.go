@@ -11,11 +11,11 @@ import (
 )
 
 // Run lists and watches until ctx is done, and then returns nil. It returns the error of
-// a sink that failed, and [ErrRunning] when called twice. Run works in its caller's
+// a sink that failed, and [ErrStarted] when called twice. Run works in its caller's
 // goroutine, which owns the protocol state; a timer of each watch looks on.
 func (r *Reflector[T]) Run(ctx context.Context) error {
 	if !r.running.CompareAndSwap(false, true) {
-		return ErrRunning
+		return ErrStarted
 	}
 	defer r.succeeded() // no longer among those that are refused
 	for ctx.Err() == nil {

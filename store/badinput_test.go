@@ -42,9 +42,9 @@ func TestBadObjects(t *testing.T) {
 	}{
 		"key function fails":    {nil, errNoID},
 		"zero key":              {&item{}, ErrZeroKey},
-		"key function panics":   {&item{id: good.id, boom: "key"}, &PanicError{Func: "key function"}},
-		"index function panics": {&item{id: good.id, boom: "node"}, &index.PanicError{Index: "node"}},
-		"second index panics":   {&item{id: id{"new", 1}, node: "n", tags: []string{"a"}, boom: "tags"}, &index.PanicError{Index: "tags"}},
+		"key function panics":   {&item{id: good.id, boom: "key"}, &PanicError{Where: "key function"}},
+		"index function panics": {&item{id: good.id, boom: "node"}, &index.PanicError{Where: "index function", Name: "node"}},
+		"second index panics":   {&item{id: id{"new", 1}, node: "n", tags: []string{"a"}, boom: "tags"}, &index.PanicError{Where: "index function", Name: "tags"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t, ^uint32(0), Options[*item]{Indexes: f.defs()})
@@ -80,13 +80,9 @@ func TestBadObjects(t *testing.T) {
 
 // looksLike is sameError without the key, which a bad object may not have.
 func looksLike(got, want error) bool {
-	var wantIndex, gotIndex *index.PanicError
-	if errors.As(want, &wantIndex) {
-		return errors.As(got, &gotIndex) && gotIndex.Index == wantIndex.Index && len(gotIndex.Stack) > 0
-	}
 	var wantPanic, gotPanic *PanicError
 	if errors.As(want, &wantPanic) {
-		return errors.As(got, &gotPanic) && gotPanic.Func == wantPanic.Func && len(gotPanic.Stack) > 0
+		return errors.As(got, &gotPanic) && gotPanic.Where == wantPanic.Where && gotPanic.Name == wantPanic.Name && len(gotPanic.Stack) > 0
 	}
 	return errors.Is(got, want)
 }
@@ -109,14 +105,14 @@ func TestCommitLeavesOutBadOps(t *testing.T) {
 			t.Fatal(err)
 		}
 		var ip *index.PanicError
-		if !errors.As(ops[1].Err, &ip) || ip.Index != "tags" || ip.Key != "{s2 2}" {
+		if !errors.As(ops[1].Err, &ip) || ip.Name != "tags" || ip.Key != "{s2 2}" {
 			t.Errorf("index panic: %v", ops[1].Err)
 		}
 		if ip.Unwrap() == nil || ip.Unwrap().Error() != "tags boom" {
 			t.Errorf("the panic's own error is lost: %v", ip.Unwrap())
 		}
 		var kp *PanicError
-		if !errors.As(ops[2].Err, &kp) || kp.Func != "key function" {
+		if !errors.As(ops[2].Err, &kp) || kp.Where != "key function" {
 			t.Errorf("key panic: %v", ops[2].Err)
 		}
 		if !errors.Is(ops[3].Err, ErrKeyMismatch) {
@@ -137,7 +133,7 @@ func TestUnchangedPanics(t *testing.T) {
 	mustSet(t, s, it)
 	for _, err := range []error{s.Set(newItem(1)), s.Replace([]*item{newItem(1)}, "")} {
 		var p *PanicError
-		if !errors.As(err, &p) || p.Func != "Options.Unchanged" || p.Value != "no" {
+		if !errors.As(err, &p) || p.Where != "Options.Unchanged" || p.Value != "no" {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -192,7 +188,7 @@ func TestAddIndexes(t *testing.T) {
 	bad.boom = "tags"
 	mustSet(t, s, newItem(1), bad)
 	var p *index.PanicError
-	if err := s.AddIndexes(f.mod, f.tags); !errors.As(err, &p) || p.Index != "tags" || p.Key == "" {
+	if err := s.AddIndexes(f.mod, f.tags); !errors.As(err, &p) || p.Name != "tags" || p.Key == "" {
 		t.Errorf("an index function that panics: %v", err)
 	}
 	if err := f.mod.Check(s); !errors.Is(err, index.ErrUnknownIndex) {

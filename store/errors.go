@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/kinform/kinform/internal/mapkey"
+	"github.com/kinform/kinform/internal/usercode"
 )
 
 var (
@@ -14,8 +15,9 @@ var (
 	// ErrNoKeyFunc is returned by [New] when the key function is nil.
 	ErrNoKeyFunc = errors.New("store needs a key function")
 
-	// ErrZeroKey is in a *KeyError: the key is the zero K.
-	ErrZeroKey = errors.New("zero key")
+	// ErrZeroKey is in a *KeyError: the key is the zero K. The value is the same in all
+	// packages that export it.
+	ErrZeroKey = usercode.ErrZeroKey
 
 	// ErrKeyMismatch is in a *KeyError: the key function gives the object another key
 	// than the operation names.
@@ -62,28 +64,8 @@ func (e *KeyError) Error() string {
 // Unwrap returns the cause.
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// PanicError reports a panic in the key function, then inside a *KeyError, or in
-// Options.Unchanged. Index functions have index.PanicError.
-type PanicError struct {
-	// Func is "key function" or "Options.Unchanged".
-	Func string
-	// Key is the object's key as fmt prints it; empty where no key is known.
-	Key string
-	// Value is what the function panicked with.
-	Value any
-	// Stack is the stack of the panic, as runtime/debug.Stack formats it.
-	Stack []byte
-}
-
-func (e *PanicError) Error() string {
-	if e.Key == "" {
-		return fmt.Sprintf("%s panicked: %v\n%s", e.Func, e.Value, e.Stack)
-	}
-	return fmt.Sprintf("%s panicked on object %s: %v\n%s", e.Func, e.Key, e.Value, e.Stack)
-}
-
-// Unwrap returns Value when it is an error, and nil otherwise.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
+// PanicError is a panic in a function of the user. Where is "key function", then it is inside a
+// *KeyError, "index function", then Name is the index, or "Options.Unchanged". Key is the object's
+// key as package fmt prints it if it is known, Value was given to panic, Stack is the stack at that
+// point. It is the same type as informer.PanicError.
+type PanicError = usercode.PanicError

@@ -98,13 +98,13 @@ func (d *driver) op() (op Op[id, *item], wantErr error) {
 		return op, errNoID
 	case 3:
 		op.Object.boom = "node"
-		return op, &index.PanicError{Index: "node"}
+		return op, &index.PanicError{Where: "index function", Name: "node"}
 	case 4:
 		op.Object.boom = "tags"
-		return op, &index.PanicError{Index: "tags"}
+		return op, &index.PanicError{Where: "index function", Name: "tags"}
 	case 5:
 		op.Object.boom = "key"
-		return op, &PanicError{Func: "key function"}
+		return op, &PanicError{Where: "key function"}
 	case 6:
 		return Op[id, *item]{Delete: true}, ErrZeroKey
 	case 7, 8, 9, 10, 11, 12:
@@ -161,13 +161,9 @@ func (d *driver) checkOp(op *Op[id, *item], want error) {
 }
 
 func sameError(got, want error) bool {
-	var wantIndex, gotIndex *index.PanicError
-	if errors.As(want, &wantIndex) {
-		return errors.As(got, &gotIndex) && gotIndex.Index == wantIndex.Index && gotIndex.Key != "" && len(gotIndex.Stack) > 0
-	}
 	var wantPanic, gotPanic *PanicError
 	if errors.As(want, &wantPanic) {
-		return errors.As(got, &gotPanic) && gotPanic.Func == wantPanic.Func && gotPanic.Key != "" && len(gotPanic.Stack) > 0
+		return errors.As(got, &gotPanic) && gotPanic.Where == wantPanic.Where && gotPanic.Name == wantPanic.Name && gotPanic.Key != "" && len(gotPanic.Stack) > 0
 	}
 	var keyErr *KeyError
 	return errors.Is(got, want) && errors.As(got, &keyErr)
@@ -187,7 +183,7 @@ func (d *driver) replace() {
 	if len(objs) > 0 && d.r.IntN(5) == 0 {
 		bad := *objs[0]
 		bad.boom, bad.version = "tags", -1
-		if err := d.s.Replace(append(slices.Clone(objs), &bad), "1000000"); !sameError(err, &index.PanicError{Index: "tags"}) {
+		if err := d.s.Replace(append(slices.Clone(objs), &bad), "1000000"); !sameError(err, &index.PanicError{Where: "index function", Name: "tags"}) {
 			d.t.Fatalf("replace with a bad object: %v", err)
 		}
 		return

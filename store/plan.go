@@ -2,12 +2,11 @@ package store
 
 import (
 	"fmt"
-	"runtime/debug"
 	"slices"
 
-	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/keytable"
 	"github.com/kinform/kinform/internal/slots"
+	"github.com/kinform/kinform/internal/usercode"
 )
 
 // plan is what operations are going to do, found out before anything is changed. Only the
@@ -23,7 +22,7 @@ type plan[K comparable, T any] struct {
 
 	// Where the writer is, in case a user's function panics.
 	at    int    // number in work
-	doing string // the function that runs; empty for an index function
+	doing string // the function that runs
 	index string // the index whose function runs
 }
 
@@ -133,7 +132,7 @@ func (s *Store[K, T]) prepareOne(st *slots.State[T], op *Op[K, T]) {
 		if !early {
 			s.stageOne(st, op.Object)
 		}
-		p.doing = ""
+		p.doing = indexFunction
 		for _, x := range st.Indexes() {
 			p.index = x.Name()
 			p.warmed ^= x.Prepare(0, t.slot, t.stored)
@@ -145,7 +144,7 @@ func (s *Store[K, T]) prepareOne(st *slots.State[T], op *Op[K, T]) {
 // stageOne evaluates all index functions for obj.
 func (s *Store[K, T]) stageOne(st *slots.State[T], obj T) {
 	p := &s.plan
-	p.doing = ""
+	p.doing = indexFunction
 	for _, x := range st.Indexes() {
 		p.index = x.Name()
 		x.Stage(obj)
@@ -242,17 +241,20 @@ func (s *Store[K, T]) panicError(r any, key K) error {
 	if key != zero {
 		name = fmt.Sprint(key)
 	}
+	err := usercode.Panicked(s.plan.doing, r)
+	err.Key = name
 	switch s.plan.doing {
-	case "":
-		return &index.PanicError{Index: s.plan.index, Key: name, Value: r, Stack: debug.Stack()}
+	case indexFunction:
+		err.Name = s.plan.index
 	case keyFunction:
-		return &KeyError{Key: name, Err: &PanicError{Func: keyFunction, Key: name, Value: r, Stack: debug.Stack()}}
+		return &KeyError{Key: name, Err: err}
 	}
-	return &PanicError{Func: s.plan.doing, Key: name, Value: r, Stack: debug.Stack()}
+	return err
 }
 
 const (
 	keyFunction       = "key function"
+	indexFunction     = "index function"
 	unchangedFunction = "Options.Unchanged"
 )
 
@@ -293,9 +295,8 @@ func (s *Store[K, T]) checkKey(op *Op[K, T]) error {
 
 // usable returns an error when nothing can be stored under key.
 func usable[K comparable](key K) error {
-	var zero K
-	if key == zero {
-		return &KeyError{Key: fmt.Sprint(key), Err: ErrZeroKey}
+	if err := usercode.CheckKey(key); err != nil {
+		return &KeyError{Key: fmt.Sprint(key), Err: err}
 	}
 	return nil
 }
@@ -406,7 +407,7 @@ func (s *Store[K, T]) stage(st *slots.State[T], ops []Op[K, T]) {
 			p.staged++
 		}
 	}
-	p.doing = ""
+	p.doing = indexFunction
 	for _, x := range st.Indexes() {
 		p.index = x.Name()
 		for i := range p.work {
@@ -421,7 +422,7 @@ func (s *Store[K, T]) stage(st *slots.State[T], ops []Op[K, T]) {
 // prepareStaged prepares the value sets of the block.
 func (s *Store[K, T]) prepareStaged(st *slots.State[T], ops []Op[K, T]) {
 	p := &s.plan
-	p.doing = ""
+	p.doing = indexFunction
 	for _, x := range st.Indexes() {
 		p.index = x.Name()
 		for i := range p.work {

@@ -1,10 +1,9 @@
 package store
 
 import (
-	"runtime/debug"
-
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/slots"
+	"github.com/kinform/kinform/internal/usercode"
 )
 
 // Set stores obj under its key, in a commit of its own that leaves the resourceVersion.
@@ -41,7 +40,7 @@ func (s *Store[K, T]) Delete(key K) (old T, had bool, err error) {
 func (s *Store[K, T]) keyOf(obj T) (key K, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = &KeyError{Err: &PanicError{Func: keyFunction, Value: r, Stack: debug.Stack()}}
+			err = &KeyError{Err: usercode.Panicked(keyFunction, r)}
 		}
 	}()
 	if key, err = s.key(obj); err != nil {
@@ -80,7 +79,7 @@ func (s *Store[K, T]) fill(ixs []slots.Index[T]) (err error) {
 			err = s.panicError(r, key)
 		}
 	}()
-	s.plan.doing = ""
+	s.plan.doing = indexFunction
 	for _, x := range ixs {
 		s.plan.index = x.Name()
 		for slot, obj := range s.slots.Own().View().All {

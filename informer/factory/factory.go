@@ -15,11 +15,8 @@ import (
 )
 
 var (
-	// ErrRunning is returned by a second call of [Factory.Run].
-	ErrRunning = errors.New("factory: Run was called before")
-
-	// ErrStopped is returned by For and Project after [Factory.Run] has ended.
-	ErrStopped = errors.New("factory: stopped")
+	// ErrStarted is returned by a second call of [Factory.Run].
+	ErrStarted = errors.New("factory: Run was called before")
 
 	// ErrNoName is returned by Project for a projection without a name.
 	ErrNoName = errors.New("factory: projection has no name")
@@ -99,7 +96,7 @@ func New(conn client.Connection, opts Options) *Factory {
 }
 
 // Run runs the informers that were asked for, and those that will be, until ctx is done,
-// and returns nil then. It returns the error of an informer that failed, and [ErrRunning]
+// and returns nil then. It returns the error of an informer that failed, and [ErrStarted]
 // when called twice. All that Run started has ended when it returns.
 func (f *Factory) Run(ctx context.Context) error {
 	if err := f.begin(ctx); err != nil {
@@ -130,7 +127,7 @@ func (f *Factory) begin(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.phase != notStarted {
-		return ErrRunning
+		return ErrStarted
 	}
 	f.phase = running
 	f.ctx, f.cancel = context.WithCancel(ctx)

@@ -520,10 +520,10 @@ func TestMisuse(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	w.must(w.Run(ctx))
-	if err := w.Run(ctx); !errors.Is(err, factory.ErrRunning) {
+	if err := w.Run(ctx); !errors.Is(err, factory.ErrStarted) {
 		t.Errorf("second Run: %v", err)
 	}
-	if _, err := factory.For(w.Factory, gears, factory.Request[*gear]{}); !errors.Is(err, factory.ErrStopped) {
+	if _, err := factory.For(w.Factory, gears, factory.Request[*gear]{}); !errors.Is(err, informer.ErrStopped) {
 		t.Errorf("For after Run: %v", err)
 	}
 }

@@ -70,7 +70,7 @@ type Handle[K comparable, T any] struct {
 func (h *Handle[K, T]) Release() { h.release() }
 
 // For returns a handle on the informer of a resource, keyed by namespace and name. It
-// begins to run at once if the factory runs. Errors: [ErrStopped], and those of client.New,
+// begins to run at once if the factory runs. Errors: informer.ErrStopped after [Factory.Run], and those of client.New,
 // informer.New, and informer.Informer.AddIndexes.
 func For[T metav1.Object](f *Factory, resource schema.GroupVersionResource, req Request[T]) (*Handle[types.NamespacedName, T], error) {
 	return request(f, identity{sent: reflect.TypeFor[T](), resource: resource}, req,
@@ -152,7 +152,7 @@ func (f *Factory) hold(id identity, open func() (*shared, error)) (*shared, erro
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.phase == stopped || f.phase == running && f.ctx.Err() != nil {
-		return nil, ErrStopped
+		return nil, informer.ErrStopped
 	}
 	s := f.shared[id]
 	if s == nil {

@@ -1,23 +1,16 @@
 package pipeline
 
 import (
-	"runtime/debug"
-
+	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/reflector"
 )
 
-// keys returns the program's key function with its panics kept from the process, and with
-// zero keys refused.
+// keys returns the program's key function, contained and with zero keys refused.
 func (p *Pipeline[K, T]) keys(key func(T) (K, error)) func(T) (K, error) {
-	return func(obj T) (k K, err error) {
-		defer func() {
-			if value := recover(); value != nil {
-				err = &PanicError{Where: "key function", Resource: p.resource, Value: value, Stack: debug.Stack()}
-			}
-		}()
-		k, err = key(obj)
-		if err == nil && k == *new(K) {
-			err = ErrZeroKey
+	return func(obj T) (K, error) {
+		k, err := usercode.Key(key, obj)
+		if panicked, ok := err.(*PanicError); ok {
+			panicked.Resource = p.resource
 		}
 		return k, err
 	}

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/internal/mapkey"
+	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -110,58 +109,37 @@ func (p *Pipeline[K, T]) Stats() reflector.Stats { return p.reflector.Stats() }
 func (p *Pipeline[K, T]) Pending() int { return p.fifo.Len() }
 
 // Run lists, watches and processes until ctx is done, and then returns nil; what is
-// pending then is dropped. It returns [ErrRunning] when called twice, and a *[PanicError]
+// pending then is dropped. It returns [ErrStarted] when called twice, and a *[PanicError]
 // if the source, Known or OnError panicked. A panic of the process function goes on to the caller
 // of Run. Either way all goroutines that Run started have ended.
 func (p *Pipeline[K, T]) Run(ctx context.Context) error {
 	if !p.running.CompareAndSwap(false, true) {
-		return ErrRunning
+		return ErrStarted
 	}
 	p.logger.Debug("runs")
 	defer p.logger.Debug("has stopped")
-	run, cancel := context.WithCancel(ctx)
-	var failed atomic.Pointer[error] // what ended run before ctx did
-	end := func(err error) {
-		if run.Err() == nil {
-			failed.CompareAndSwap(nil, &err)
-		}
-		cancel()
-	}
-	var wg sync.WaitGroup
-	defer wg.Wait()
+	run := usercode.NewRun(ctx)
+	defer run.Wait()
 	defer p.fifo.Close()
-	defer cancel()
-	wg.Go(func() {
-		p.contain("source", end, func() { end(p.reflector.Run(run)) })
+	defer run.Cancel()
+	run.Go(func() {
+		p.contain(run, "source", func() { run.Fail(p.reflector.Run(run.Ctx)) })
 	})
 	if p.opts.Resync > 0 {
-		wg.Go(func() {
-			p.contain("known", end, func() { p.resync(run) })
+		run.Go(func() {
+			p.contain(run, "known", func() { p.resync(run.Ctx) })
 		})
 	}
-	p.consume(run, end)
-	if err := failed.Load(); err != nil {
-		return *err
-	}
-	return nil
+	p.consume(run)
+	return run.Err()
 }
 
-// contain runs code that calls the program's. A panic of that, or its end of the goroutine,
-// ends the pipeline.
-func (p *Pipeline[K, T]) contain(where string, end func(error), run func()) {
-	returned := false
-	defer func() {
-		value := recover()
-		if returned {
-			return
-		}
-		if value == nil {
-			value = errGoexit
-		}
-		end(&PanicError{Where: where, Resource: p.resource, Value: value, Stack: debug.Stack()})
-	}()
-	run()
-	returned = true
+// contain calls code of the program. A panic there, or a call of runtime.Goexit, ends the pipeline.
+func (p *Pipeline[K, T]) contain(run *usercode.Run, where string, f func()) {
+	usercode.Contain(where, f, func(err *PanicError) {
+		err.Resource = p.resource
+		run.Fail(err)
+	})
 }
 
 // resync gives the known objects to the process function again and again, once there are
@@ -186,14 +164,14 @@ func (p *Pipeline[K, T]) resync(ctx context.Context) {
 	}
 }
 
-// consume calls the process function until ctx is done.
-func (p *Pipeline[K, T]) consume(ctx context.Context, end func(error)) {
-	for ctx.Err() == nil {
-		err := p.fifo.Process(ctx, p.process)
+// consume calls the process function until the run ends.
+func (p *Pipeline[K, T]) consume(run *usercode.Run) {
+	for run.Ctx.Err() == nil {
+		err := p.fifo.Process(run.Ctx, p.process)
 		var failed *deltafifo.ProcessError[K]
 		if errors.As(err, &failed) {
-			p.contain("OnError", end, func() { p.opts.OnError(failed) })
-			wait(ctx, p.opts.Retry)
+			p.contain(run, "OnError", func() { p.opts.OnError(failed) })
+			wait(run.Ctx, p.opts.Retry)
 		}
 	}
 }

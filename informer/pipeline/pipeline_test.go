@@ -489,7 +489,7 @@ func TestMisuse(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	w.must(p.Run(ctx))
-	if err := p.Run(ctx); !errors.Is(err, pipeline.ErrRunning) {
+	if err := p.Run(ctx); !errors.Is(err, pipeline.ErrStarted) {
 		t.Errorf("second Run: %v", err)
 	}
 }

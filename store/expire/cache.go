@@ -9,12 +9,12 @@ import (
 	"container/heap"
 	"fmt"
 	"iter"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/internal/mapkey"
+	"github.com/kinform/kinform/internal/usercode"
 )
 
 // Options configures a [Cache]. The zero value works: objects stay until they are deleted.
@@ -280,20 +280,11 @@ func tellAll[K comparable, T any](gone []*entry[K, T], tell func(*entry[K, T])) 
 
 // contain is tell with panics reported, for a goroutine that has no caller.
 func (c *Cache[K, T]) contain(e *entry[K, T]) {
-	returned := false
-	defer func() {
-		value := recover()
-		if returned {
-			return
-		}
-		if value == nil {
-			value = errGoexit
-		}
+	usercode.Contain("OnExpired", func() { c.tell(e) }, func(err *PanicError) {
 		defer func() { _ = recover() }()
-		c.opts.OnError(&PanicError{Key: fmt.Sprint(e.key), Value: value, Stack: debug.Stack()})
-	}()
-	c.tell(e)
-	returned = true
+		err.Key = fmt.Sprint(e.key)
+		c.opts.OnError(err)
+	})
 }
 
 func (c *Cache[K, T]) tell(e *entry[K, T]) {

@@ -1,0 +1,51 @@
+package usercode
+
+// Call calls f and returns an error if f panics. A call of runtime.Goexit ends the goroutine.
+func Call(where string, f func()) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = Panicked(where, value)
+		}
+	}()
+	f()
+	return nil
+}
+
+// Contain calls f. If f panics or ends its goroutine, Contain calls failed in the same goroutine.
+func Contain(where string, f func(), failed func(*PanicError)) {
+	returned := false
+	defer func() {
+		value := recover()
+		if returned {
+			return
+		}
+		if value == nil {
+			value = ErrGoexit
+		}
+		failed(Panicked(where, value))
+	}()
+	f()
+	returned = true
+}
+
+// Key calls a key function. It returns a *PanicError if the function panics, and ErrZeroKey for the
+// zero K.
+func Key[K comparable, T any](key func(T) (K, error), obj T) (k K, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = Panicked("key function", value)
+		}
+	}()
+	if k, err = key(obj); err == nil {
+		err = CheckKey(k)
+	}
+	return k, err
+}
+
+// CheckKey returns ErrZeroKey for the zero K.
+func CheckKey[K comparable](key K) error {
+	if key == *new(K) {
+		return ErrZeroKey
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+// Package usercode runs functions of the user. It turns their panics and calls of
+// runtime.Goexit into one type of error, checks the keys that they return, and ends the work of
+// several goroutines at the first failure.
+//
+// The packages that return a [PanicError] export it as an alias. So errors.As finds it by any of
+// their names, and a program imports no package for the sake of the error alone.
+package usercode
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+)
+
+var (
+	// ErrGoexit is the Value of a PanicError for a function that called runtime.Goexit, as
+	// testing.T.FailNow does.
+	ErrGoexit = errors.New("the call ended its goroutine")
+
+	// ErrZeroKey is the error for an object whose key is the zero K: most likely it was never set.
+	ErrZeroKey = errors.New("key is the zero value")
+)
+
+// PanicError is a panic in a function of the user, or a call of runtime.Goexit there: then Value
+// is ErrGoexit. Fields that do not apply are empty.
+type PanicError struct {
+	// Where says which function panicked, such as "handler", "key function" or "OnError".
+	Where string
+	// Name is the name of the handler or index that the function belongs to.
+	Name string
+	// Resource is the collection's name, Key the object's key as package fmt prints it.
+	Resource, Key string
+	// Value is the value that was passed to panic.
+	Value any
+	// Stack is the stack of the goroutine at the panic, as debug.Stack returns it.
+	Stack []byte
+}
+
+// Panicked returns the error for value, which recover returned. Call it in the deferred function
+// that has recovered: it takes the stack.
+func Panicked(where string, value any) *PanicError {
+	return &PanicError{Where: where, Value: value, Stack: debug.Stack()}
+}
+
+// Error implements error. The text ends with the stack.
+func (e *PanicError) Error() string {
+	if e == nil {
+		return "panic"
+	}
+	var b strings.Builder
+	if e.Resource != "" {
+		b.WriteString(e.Resource + ": ")
+	}
+	b.WriteString(e.Where)
+	if e.Name != "" {
+		fmt.Fprintf(&b, " of %q", e.Name)
+	}
+	b.WriteString(" panicked")
+	if e.Key != "" {
+		fmt.Fprintf(&b, " on object %q", e.Key)
+	}
+	fmt.Fprintf(&b, ": %v\n%s", e.Value, e.Stack)
+	return b.String()
+}
+
+// Unwrap returns Value if it is an error.
+func (e *PanicError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	err, _ := e.Value.(error)
+	return err
+}
+
+// LogValue implements slog.LogValuer. It returns a group of resource, key, where, name, error and
+// stack without the empty ones.
+func (e *PanicError) LogValue() slog.Value {
+	if e == nil {
+		return slog.StringValue(e.Error())
+	}
+	var attrs []slog.Attr
+	for _, a := range []slog.Attr{
+		slog.String("resource", e.Resource),
+		slog.String("key", e.Key),
+		slog.String("where", e.Where),
+		slog.String("name", e.Name),
+		slog.String("error", fmt.Sprint("panic: ", e.Value)),
+		slog.String("stack", string(e.Stack)),
+	} {
+		if a.Value.String() != "" {
+			attrs = append(attrs, a)
+		}
+	}
+	return slog.GroupValue(attrs...)
+}
