@@ -16,11 +16,11 @@ var errSilent = errors.New("the watch may be on a lost connection")
 // nothing, from any goroutine and any number of times.
 type Attempt struct {
 	// Set by begin and never changed.
-	b      *Breaker
-	began  time.Time
-	list   bool
-	cancel context.CancelCauseFunc
-	well   func() // called when it is accepted, with no lock held
+	b          *Breaker
+	began      time.Time
+	list       bool
+	cancel     context.CancelCauseFunc
+	onAccepted func() // called when it is accepted, with no lock held
 
 	heard atomic.Bool // since the breaker opened
 
@@ -43,13 +43,13 @@ func AttemptOf(ctx context.Context) *Attempt {
 // called when it is accepted; it may be nil.
 func (b *Breaker) begin(ctx context.Context, list bool, well func()) (context.Context, *Attempt) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	a := &Attempt{b: b, began: time.Now(), list: list, cancel: cancel, well: well}
+	a := &Attempt{b: b, began: time.Now(), list: list, cancel: cancel, onAccepted: well}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.open == nil {
-		b.open, b.streams = map[*Attempt]struct{}{}, map[*Attempt]struct{}{}
+	if b.unanswered == nil {
+		b.unanswered, b.streams = map[*Attempt]struct{}{}, map[*Attempt]struct{}{}
 	}
-	b.open[a] = struct{}{}
+	b.unanswered[a] = struct{}{}
 	return context.WithValue(ctx, attemptKey{}, a), a
 }
 
@@ -63,13 +63,13 @@ func (a *Attempt) Send() (fresh bool) {
 	b := a.b
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if (b.outage.away || b.doubt) && a.timer == nil && !a.answered {
-		b.tries++
+	if (b.outage.away || b.suspect) && a.timer == nil && !a.answered {
+		b.attempts++
 		limit := connectLimit
-		if b.tries%patientEvery == 0 {
+		if b.attempts%patientEvery == 0 {
 			limit = patientLimit
 		}
-		a.within(limit)
+		a.setLimit(limit)
 	}
 	fresh, b.stale = b.stale, false
 	return fresh
@@ -83,7 +83,7 @@ func (a *Attempt) Connected() {
 	a.b.mu.Lock()
 	defer a.b.mu.Unlock()
 	if a.connected = true; a.timer != nil && !a.answered {
-		a.within(answerLimit * time.Duration(a.b.rounds+1))
+		a.setLimit(answerLimit * time.Duration(a.b.extensions+1))
 	}
 }
 
@@ -98,18 +98,18 @@ func (a *Attempt) Answered() {
 		return
 	}
 	a.answered = true
-	a.stop()
+	a.settle()
 	if !a.list {
 		a.heard.Store(true)
 		a.b.streams[a] = struct{}{}
 	}
-	gone := a.b.back(time.Now())
+	gone := a.b.close(time.Now())
 	a.b.mu.Unlock()
-	gone.giveUp()
+	gone.cancel()
 }
 
-// unanswered reports whether nothing has come from the server yet. It is false on nil.
-func (a *Attempt) unanswered() bool {
+// pending reports whether nothing has come from the server yet. It is false on nil.
+func (a *Attempt) pending() bool {
 	if a == nil {
 		return false
 	}
@@ -121,38 +121,38 @@ func (a *Attempt) unanswered() bool {
 // Accepted says that the answer is not a refusal. It is called in the goroutine that List or
 // Watch was called in.
 func (a *Attempt) Accepted() {
-	if a != nil && a.well != nil {
-		a.well()
+	if a != nil && a.onAccepted != nil {
+		a.onAccepted()
 	}
 }
 
-// within bounds the wait for an answer. The caller holds b.mu.
-func (a *Attempt) within(limit time.Duration) {
+// setLimit bounds the wait for an answer. The caller holds b.mu.
+func (a *Attempt) setLimit(limit time.Duration) {
 	if a.timer != nil {
 		a.timer.Reset(limit)
 		return
 	}
-	a.timer = time.AfterFunc(limit, a.hangs)
+	a.timer = time.AfterFunc(limit, a.timeOut)
 }
 
-// stop ends the wait for an answer. The caller holds b.mu.
-func (a *Attempt) stop() {
+// settle ends the wait for an answer. The caller holds b.mu.
+func (a *Attempt) settle() {
 	if a.timer != nil {
 		a.timer.Stop()
 	}
-	delete(a.b.open, a)
+	delete(a.b.unanswered, a)
 }
 
-// hangs gives the attempt up. It runs in a timer's goroutine.
-func (a *Attempt) hangs() {
+// timeOut gives the attempt up. It runs in a timer's goroutine.
+func (a *Attempt) timeOut() {
 	a.b.mu.Lock()
 	hung := !a.answered
 	if hung {
 		a.b.stale = true
-		if a.connected && a.began.After(a.b.round) {
-			a.b.rounds, a.b.round = a.b.rounds+1, time.Now()
+		if a.connected && a.began.After(a.b.extendedAt) {
+			a.b.extensions, a.b.extendedAt = a.b.extensions+1, time.Now()
 		}
-		a.stop()
+		a.settle()
 	}
 	a.b.mu.Unlock()
 	if hung {
@@ -160,8 +160,8 @@ func (a *Attempt) hangs() {
 	}
 }
 
-// hears says that something came.
-func (a *Attempt) hears() {
+// received says that something came.
+func (a *Attempt) received() {
 	if a != nil && !a.heard.Load() {
 		a.heard.Store(true)
 	}
@@ -173,7 +173,7 @@ func (a *Attempt) end() time.Duration {
 		return 0
 	}
 	a.b.mu.Lock()
-	a.stop()
+	a.settle()
 	delete(a.b.streams, a)
 	delay := a.delay
 	a.b.mu.Unlock()

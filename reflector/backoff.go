@@ -45,9 +45,9 @@ type Backoff struct {
 }
 
 const (
-	// ruledInitial and ruledMax bound the waits after a refusal by rule, before jitter.
-	ruledInitial = 400 * time.Millisecond
-	ruledMax     = 2500 * time.Millisecond
+	// deniedInitial and ruledMax bound the waits after a refusal by rule, before jitter.
+	deniedInitial = 400 * time.Millisecond
+	deniedMax     = 2500 * time.Millisecond
 	// resumeJitter bounds the wait after a watch or list that broke off. A watch may be begun
 	// again so every resumeEvery, and resumeBurst in a row; a list every retryEvery, and
 	// retryBurst in a row.
@@ -89,18 +89,18 @@ func (b Backoff) withDefaults() Backoff {
 
 // waits computes the waits of one reflector. It belongs to the goroutine of Run.
 type waits struct {
-	Backoff                   // with defaults
-	busy, ruled, flap growing // waits of their own: failures of one kind say nothing of the other
-	resume, retry     bucket
+	Backoff                        // with defaults
+	busy, denied, flap exponential // waits of their own: failures of one kind say nothing of the other
+	resume, retry      bucket
 }
 
 func newWaits(b Backoff) waits {
 	b = b.withDefaults()
 	ruled, flap := b, b
-	ruled.Initial, ruled.Max = min(b.Initial, ruledInitial), min(b.Max, ruledMax)
+	ruled.Initial, ruled.Max = min(b.Initial, deniedInitial), min(b.Max, deniedMax)
 	flap.Initial, flap.Max, flap.ResetAfter = min(b.Initial, flapInitial), min(b.Max, flapMax), min(b.ResetAfter, flapReset)
 	return waits{
-		Backoff: b, busy: growing{Backoff: b}, ruled: growing{Backoff: ruled}, flap: growing{Backoff: flap},
+		Backoff: b, busy: exponential{Backoff: b}, denied: exponential{Backoff: ruled}, flap: exponential{Backoff: flap},
 		resume: bucket{every: resumeEvery, burst: resumeBurst}, retry: bucket{every: retryEvery, burst: retryBurst},
 	}
 }
@@ -111,30 +111,30 @@ func (w *waits) after(now time.Time, p pause, atLeast time.Duration) time.Durati
 	switch p {
 	case noPause, pauseAway: // the Breaker's business
 		return 0
-	case pauseRuled:
-		return w.ruled.after(now, atLeast)
+	case pauseDenied:
+		return w.denied.after(now, atLeast)
 	case pauseFlap:
 		return w.flap.after(now, atLeast)
 	case pauseResume:
-		return w.resume.take(now) + w.moment()
+		return w.resume.take(now) + w.jitter()
 	case pauseRetry:
 		if w.retry.ready(now) {
-			return w.retry.take(now) + w.moment()
+			return w.retry.take(now) + w.jitter()
 		}
 	}
 	return w.busy.after(now, atLeast)
 }
 
-// moment spreads what could go on at once.
-func (w *waits) moment() time.Duration {
+// jitter spreads what could go on at once.
+func (w *waits) jitter() time.Duration {
 	return scale(min(resumeJitter, w.Max), min(w.Jitter, 1)*w.Random())
 }
 
-// afresh makes the next waits those of a first failure.
-func (w *waits) afresh() { w.busy.next, w.ruled.next, w.flap.next = 0, 0, 0 }
+// reset makes the next waits those of a first failure.
+func (w *waits) reset() { w.busy.next, w.denied.next, w.flap.next = 0, 0, 0 }
 
-// growing is an exponential backoff.
-type growing struct {
+// exponential is an exponential backoff.
+type exponential struct {
 	Backoff               // with defaults
 	next    time.Duration // before Max and jitter; zero means Initial
 	last    time.Time     // end of the last wait
@@ -142,7 +142,7 @@ type growing struct {
 
 // after is waits.after. What a server asks for is spread by up to a second, since it asks
 // many for the same.
-func (g *growing) after(now time.Time, atLeast time.Duration) time.Duration {
+func (g *exponential) after(now time.Time, atLeast time.Duration) time.Duration {
 	if g.next == 0 || now.Sub(g.last) >= g.ResetAfter {
 		g.next = g.Initial
 	}

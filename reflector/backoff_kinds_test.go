@@ -15,18 +15,18 @@ func TestRetryAfterIsSpread(t *testing.T) {
 	}
 }
 
-// The waits of each kind of failure grow, and afresh begins all of them anew. Those for a server
+// The waits of each kind of failure grow, and reset begins all of them anew. Those for a server
 // that is away are an outage's.
 func TestAfreshBeginsAllAnew(t *testing.T) {
-	for _, p := range []pause{pauseBusy, pauseRuled} {
+	for _, p := range []pause{pauseBusy, pauseDenied} {
 		w := newWaits(Backoff{Jitter: -1})
 		first, second := w.after(noon, p, 0), w.after(noon, p, 0)
 		if second <= first {
 			t.Errorf("%s: waits of %v and %v do not grow", pauses[p], first, second)
 		}
-		w.afresh()
+		w.reset()
 		if third := w.after(noon, p, 0); third != first {
-			t.Errorf("%s: a wait of %v afresh, want %v", pauses[p], third, first)
+			t.Errorf("%s: a wait of %v after reset, want %v", pauses[p], third, first)
 		}
 	}
 }

@@ -13,7 +13,7 @@ var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // waitsOf returns the waits after n failures, each coming as soon as the wait before is
 // over.
 func waitsOf(b Backoff, n int) []time.Duration {
-	w := growing{Backoff: b.withDefaults()}
+	w := exponential{Backoff: b.withDefaults()}
 	now := noon
 	var all []time.Duration
 	for range n {
@@ -106,7 +106,7 @@ func TestWaitsReset(t *testing.T) {
 		{"own time", time.Second, time.Second, 800 * time.Millisecond},
 		{"own time, too early", time.Second, time.Second - 1, 3200 * time.Millisecond},
 	} {
-		w := growing{Backoff: Backoff{Random: none, ResetAfter: c.resetAfter}.withDefaults()}
+		w := exponential{Backoff: Backoff{Random: none, ResetAfter: c.resetAfter}.withDefaults()}
 		now := noon.Add(w.after(noon, 0))
 		now = now.Add(w.after(now, 0))
 		if got := w.after(now.Add(c.quiet), 0); got != c.want {
@@ -117,7 +117,7 @@ func TestWaitsReset(t *testing.T) {
 
 // A server that asks for a pause gets it, but never less than the backoff.
 func TestRetryAfterIsTheLeast(t *testing.T) {
-	w := growing{Backoff: Backoff{Random: none}.withDefaults()}
+	w := exponential{Backoff: Backoff{Random: none}.withDefaults()}
 	now := noon
 	for i, c := range []struct{ atLeast, want time.Duration }{
 		{time.Hour, time.Hour},                             // beyond Max

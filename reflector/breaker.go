@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// backWithin is how long it takes at most until all reflectors that waited for a server
+	// wakeWithin is how long it takes at most until all reflectors that waited for a server
 	// have asked it again, and backEvery the time between two of them if they are few.
-	backWithin = time.Second
-	backEvery  = 10 * time.Millisecond
+	wakeWithin  = time.Second
+	wakeSpacing = 10 * time.Millisecond
 	// connectLimit bounds the time in which an attempt must have its connection, TLS included,
 	// while the server is away or may be. Each patientEvery-th attempt has patientLimit: the
 	// server may be slow.
@@ -27,13 +27,13 @@ const (
 	// longOutage is how long a server must be away for silent watches from before to count as
 	// lost, and for backoffs to begin anew.
 	longOutage = 3 * time.Second
-	// ruledEvery is the time between two requests of all the reflectors that are refused by
+	// deniedEvery is the time between two requests of all the reflectors that are refused by
 	// rule, on an average.
-	ruledEvery = 250 * time.Millisecond
-	// allowedEvery and relievedEvery bound how often the success of one reflector cuts the
+	deniedEvery = 250 * time.Millisecond
+	// deniedWakeEvery and relievedEvery bound how often the success of one reflector cuts the
 	// waits of those short that were refused by rule, or by a server that could not answer.
-	allowedEvery  = 5 * time.Second
-	relievedEvery = 30 * time.Second
+	deniedWakeEvery = 5 * time.Second
+	busyWakeEvery   = 30 * time.Second
 )
 
 // Breaker is what the reflectors of one connection know together of the server at its other
@@ -53,41 +53,41 @@ const (
 // be copied. It starts no goroutine, but timers for requests that may hang. A source hands out
 // its breaker as a [Server].
 type Breaker struct {
-	mu      sync.Mutex
-	outage  outage
-	doubt   bool      // a watch broke, and nothing was answered since
-	tries   int       // attempts since the last answer
-	rounds  int       // how often answerLimit was too short since then
-	round   time.Time // the last time
-	stale   bool      // connections from before are not to be used
-	restart uint64    // outages that were long
-	waiting []*waiter // for a probe, in order
-	asleep  []*waiter // others whose waits can be cut short
-	ruled   int       // reflectors that are refused by rule
-	relief  [pauseBusy + 1]time.Time
-	open    map[*Attempt]struct{} // requests without an answer
-	streams map[*Attempt]struct{} // watches that were answered
+	mu          sync.Mutex
+	outage      outage
+	suspect     bool      // a watch broke, and nothing was answered since
+	attempts    int       // attempts since the last answer
+	extensions  int       // how often answerLimit was too short since then
+	extendedAt  time.Time // the last time
+	stale       bool      // connections from before are not to be used
+	longOutages uint64    // outages that were long
+	queued      []*waiter // for a probe, in order
+	sleeping    []*waiter // others whose waits can be cut short
+	denied      int       // reflectors that are refused by rule
+	lastWake    [pauseBusy + 1]time.Time
+	unanswered  map[*Attempt]struct{} // requests without an answer
+	streams     map[*Attempt]struct{} // watches that were answered
 }
 
 // waiter is a reflector that waits. Its fields are guarded by the breaker's mu.
 type waiter struct {
-	wake  chan struct{} // holds one token once the wait is cut short
+	woken chan struct{} // holds one token once the wait is cut short
 	delay time.Duration // to wait on after that
 	why   pause
 }
 
-func newWaiter(why pause) *waiter { return &waiter{wake: make(chan struct{}, 1), why: why} }
+func newWaiter(why pause) *waiter { return &waiter{woken: make(chan struct{}, 1), why: why} }
 
-// cut ends the wait, or makes its reason be looked at again.
-func (w *waiter) cut() {
+// wake ends the wait, or makes its reason be looked at again.
+func (w *waiter) wake() {
 	select {
-	case w.wake <- struct{}{}:
+	case w.woken <- struct{}{}:
 	default:
 	}
 }
 
-// rest waits for d, or until ctx is done or the wait is cut short. A negative d is for ever.
-func (w *waiter) rest(ctx context.Context, d time.Duration) {
+// wait waits for d, or until ctx is done or the wait is cut short. A negative d is for ever.
+func (w *waiter) wait(ctx context.Context, d time.Duration) {
 	var due <-chan time.Time
 	if d >= 0 {
 		timer := time.NewTimer(d)
@@ -96,7 +96,7 @@ func (w *waiter) rest(ctx context.Context, d time.Duration) {
 	}
 	select {
 	case <-due:
-	case <-w.wake:
+	case <-w.woken:
 	case <-ctx.Done():
 	}
 }
@@ -116,10 +116,10 @@ func (b *Breaker) queue(ctx context.Context, back Backoff) (again bool) {
 		return false
 	}
 	w := newWaiter(pauseAway)
-	b.waiting = append(b.waiting, w)
+	b.queued = append(b.queued, w)
 	for b.outage.away && ctx.Err() == nil {
 		wait := time.Duration(-1)
-		if b.waiting[0] == w {
+		if b.queued[0] == w {
 			b.mu.Unlock()
 			random := back.Random() // the user's, so not under the lock
 			b.mu.Lock()
@@ -127,30 +127,30 @@ func (b *Breaker) queue(ctx context.Context, back Backoff) (again bool) {
 				break
 			}
 			if b.outage, wait = b.outage.probe(time.Now(), back, random); wait == 0 {
-				b.leave(w)
+				b.dequeue(w)
 				b.mu.Unlock()
 				return false
 			}
 		}
 		b.mu.Unlock()
-		w.rest(ctx, wait)
+		w.wait(ctx, wait)
 		b.mu.Lock()
 	}
-	b.leave(w)
+	b.dequeue(w)
 	delay := w.delay
 	b.mu.Unlock()
-	newWaiter(noPause).rest(ctx, delay)
+	newWaiter(noPause).wait(ctx, delay)
 	return true
 }
 
-// leave takes w out of those that wait for a probe, and lets the next one look at the clock.
+// dequeue takes w out of those that wait for a probe, and lets the next one look at the clock.
 // The caller holds mu.
-func (b *Breaker) leave(w *waiter) {
-	if n := slices.Index(b.waiting, w); n >= 0 {
-		b.waiting = slices.Delete(b.waiting, n, n+1)
+func (b *Breaker) dequeue(w *waiter) {
+	if n := slices.Index(b.queued, w); n >= 0 {
+		b.queued = slices.Delete(b.queued, n, n+1)
 	}
-	if len(b.waiting) > 0 {
-		b.waiting[0].cut()
+	if len(b.queued) > 0 {
+		b.queued[0].wake()
 	}
 }
 
@@ -162,22 +162,22 @@ func (b *Breaker) sleep(ctx context.Context, d time.Duration, why pause) {
 	}
 	w := newWaiter(why)
 	if why == noPause {
-		w.rest(ctx, d)
+		w.wait(ctx, d)
 		return
 	}
 	b.mu.Lock()
-	b.asleep = append(b.asleep, w)
+	b.sleeping = append(b.sleeping, w)
 	b.mu.Unlock()
-	w.rest(ctx, d)
+	w.wait(ctx, d)
 	b.mu.Lock()
-	n := slices.Index(b.asleep, w)
+	n := slices.Index(b.sleeping, w)
 	if n >= 0 {
-		b.asleep = slices.Delete(b.asleep, n, n+1)
+		b.sleeping = slices.Delete(b.sleeping, n, n+1)
 	}
 	delay := w.delay
 	b.mu.Unlock()
 	if n < 0 { // who took it out has cut it
-		newWaiter(noPause).rest(ctx, delay)
+		newWaiter(noPause).wait(ctx, delay)
 	}
 }
 
@@ -198,47 +198,47 @@ func (b *Breaker) failed(began time.Time, back Backoff) time.Duration {
 			a.heard.Store(false)
 		}
 	}
-	return max(0, b.outage.next.Sub(now)) + time.Duration(len(b.waiting))*b.outage.wait
+	return max(0, b.outage.next.Sub(now)) + time.Duration(len(b.queued))*b.outage.wait
 }
 
 // broke says that a watch or list broke off.
 func (b *Breaker) broke() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.doubt = true
+	b.suspect = true
 }
 
 // answered says that the server has answered, whatever it said.
 func (b *Breaker) answered() {
 	b.mu.Lock()
-	gone := b.back(time.Now())
+	gone := b.close(time.Now())
 	b.mu.Unlock()
-	gone.giveUp()
+	gone.cancel()
 }
 
-// lost are the requests that are given up when a server is back, and why.
-type lost map[*Attempt]error
+// abandoned are the requests that are given up when a server is back, and why.
+type abandoned map[*Attempt]error
 
-func (l lost) giveUp() {
+func (l abandoned) cancel() {
 	for a, cause := range l {
 		a.cancel(cause)
 	}
 }
 
-// back ends an outage if there is one. The caller holds mu, and gives up what it returns
+// close ends an outage if there is one. The caller holds mu, and gives up what it returns
 // after releasing it.
-func (b *Breaker) back(now time.Time) lost {
-	b.doubt, b.tries, b.rounds = false, 0, 0
+func (b *Breaker) close(now time.Time) abandoned {
+	b.suspect, b.attempts, b.extensions = false, 0, 0
 	if !b.outage.away {
 		return nil
 	}
 	long := now.Sub(b.outage.since) >= longOutage
 	if long {
-		b.restart++
+		b.longOutages++
 	}
 	b.outage = b.outage.answered(now)
-	woken := slices.Clone(b.waiting)
-	b.asleep = slices.DeleteFunc(b.asleep, func(w *waiter) bool {
+	woken := slices.Clone(b.queued)
+	b.sleeping = slices.DeleteFunc(b.sleeping, func(w *waiter) bool {
 		// A line that breaks again and again is no reason to begin watches again earlier.
 		cut := long || w.why != pauseResume && w.why != pauseFlap
 		if cut {
@@ -247,76 +247,76 @@ func (b *Breaker) back(now time.Time) lost {
 		return cut
 	})
 	all := len(woken) + len(b.streams)
-	spread(woken, all)
-	gone := lost{}
-	for a := range b.open {
+	wakeSpread(woken, all)
+	gone := abandoned{}
+	for a := range b.unanswered {
 		switch left := overdue - now.Sub(a.began); {
 		case a.list && a.connected: // of a large collection, it may be
-			a.within(answerLimit)
+			a.setLimit(answerLimit)
 		case left <= 0:
 			gone[a] = ErrUnanswered
 		default:
-			a.within(left)
+			a.setLimit(left)
 		}
 	}
 	for a := range b.streams {
 		if long && a.began.Before(b.outage.since) && !a.heard.Load() {
-			a.delay = backAt(len(woken)+len(gone), all)
+			a.delay = wakeDelay(len(woken)+len(gone), all)
 			gone[a] = errSilent
 		}
 	}
 	return gone
 }
 
-// backAt is when the n-th of all reflectors is back.
-func backAt(n, all int) time.Duration {
-	return min(backWithin, time.Duration(all)*backEvery) * time.Duration(n) / time.Duration(max(all, 1))
+// wakeDelay is when the n-th of all reflectors is back.
+func wakeDelay(n, all int) time.Duration {
+	return min(wakeWithin, time.Duration(all)*wakeSpacing) * time.Duration(n) / time.Duration(max(all, 1))
 }
 
-// spread cuts the waits of woken short, one after the other.
-func spread(woken []*waiter, all int) {
+// wakeSpread cuts the waits of woken short, one after the other.
+func wakeSpread(woken []*waiter, all int) {
 	for n, w := range woken {
-		w.delay = backAt(n, all)
-		w.cut()
+		w.delay = wakeDelay(n, all)
+		w.wake()
 	}
 }
 
-// relieved says that a reflector has succeeded that failed before for a reason. It cuts the
+// wakeAlike says that a reflector has succeeded that failed before for a reason. It cuts the
 // waits of those short that failed for the same.
-func (b *Breaker) relieved(why pause) {
-	every := relievedEvery
-	if why == pauseRuled {
-		every = allowedEvery
+func (b *Breaker) wakeAlike(why pause) {
+	every := busyWakeEvery
+	if why == pauseDenied {
+		every = deniedWakeEvery
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	if now.Sub(b.relief[why]) < every {
+	if now.Sub(b.lastWake[why]) < every {
 		return
 	}
-	b.relief[why] = now
+	b.lastWake[why] = now
 	var woken []*waiter
-	b.asleep = slices.DeleteFunc(b.asleep, func(w *waiter) bool {
+	b.sleeping = slices.DeleteFunc(b.sleeping, func(w *waiter) bool {
 		if w.why == why {
 			woken = append(woken, w)
 		}
 		return w.why == why
 	})
-	spread(woken, len(woken))
+	wakeSpread(woken, len(woken))
 }
 
-// rule counts a reflector among those that are refused by rule, or no longer, and returns how
+// countDenied counts a reflector among those that are refused by rule, or no longer, and returns how
 // long each of them has to wait so that they do not ask too often together.
-func (b *Breaker) rule(change int) time.Duration {
+func (b *Breaker) countDenied(change int) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.ruled += change
-	return time.Duration(b.ruled) * ruledEvery
+	b.denied += change
+	return time.Duration(b.denied) * deniedEvery
 }
 
-// restarts is how often the server came back after a long outage.
-func (b *Breaker) restarts() uint64 {
+// longOutageCount is how often the server came back after a long outage.
+func (b *Breaker) longOutageCount() uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.restart
+	return b.longOutages
 }

@@ -88,23 +88,23 @@ const (
 	pauseRetry
 	// pauseAway: no answer came: refused, reset, no route, no name, timeout.
 	pauseAway
-	// pauseRuled: the request is against a rule that somebody may change: rights, what the
+	// pauseDenied: the request is against a rule that somebody may change: rights, what the
 	// server serves, certificates.
-	pauseRuled
+	pauseDenied
 	// pauseBusy: the server cannot answer now, or what it answers is of no use.
 	pauseBusy
 )
 
 // lost reports whether the connection was lost, or there was none.
-func (p pause) lost() bool {
+func (p pause) connectionLost() bool {
 	return p == pauseResume || p == pauseFlap || p == pauseRetry || p == pauseAway
 }
 
 // pauseFor is the pause after a request that failed with err.
 func pauseFor(err error) pause {
 	switch {
-	case isRule(err):
-		return pauseRuled
+	case isDenied(err):
+		return pauseDenied
 	case isStatus(err):
 		return pauseBusy
 	case isUnanswered(err):
@@ -115,8 +115,8 @@ func pauseFor(err error) pause {
 	return pauseBusy
 }
 
-// isRule reports whether the same request will be refused until somebody changes something.
-func isRule(err error) bool {
+// isDenied reports whether the same request will be refused until somebody changes something.
+func isDenied(err error) bool {
 	switch code := statusOf(err).Code; code {
 	case 0:
 		return isTLS(err)
@@ -168,7 +168,7 @@ func isLasting(err error, version string) bool {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		return version == "" || version == "0"
 	}
-	return isRule(err)
+	return isDenied(err)
 }
 
 // isTLS reports whether client and server do not agree on TLS. An alert of the server

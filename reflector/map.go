@@ -26,7 +26,7 @@ import (
 // resourceVersions are those of source's events, whether or not T keeps them. Neither
 // source nor project may be nil.
 func Map[R, T any](source Source[R], project func(R) (T, error)) Source[T] {
-	return &adapter[R, T]{source: source, change: func(ev Event[R], _ bool) (Event[T], bool, error) {
+	return &adapter[R, T]{source: source, convert: func(ev Event[R], _ bool) (Event[T], bool, error) {
 		object, err := project(ev.Object)
 		return Event[T]{Type: ev.Type, ResourceVersion: ev.ResourceVersion, Object: object}, true, err
 	}}
@@ -41,7 +41,7 @@ func Map[R, T any](source Source[R], project func(R) (T, error)) Source[T] {
 // A selector of the server's saves sending what nobody keeps; Filter is for what no
 // selector can say.
 func Filter[T any](source Source[T], keep func(T) bool) Source[T] {
-	return &adapter[T, T]{source: source, change: func(ev Event[T], live bool) (Event[T], bool, error) {
+	return &adapter[T, T]{source: source, convert: func(ev Event[T], live bool) (Event[T], bool, error) {
 		switch {
 		case ev.Type == Deleted || keep(ev.Object):
 			return ev, true, nil
@@ -49,30 +49,30 @@ func Filter[T any](source Source[T], keep func(T) bool) Source[T] {
 			ev.Type = Deleted // it may have been kept before
 			return ev, true, nil
 		}
-		skip, ok := skipped(ev, live)
+		skip, ok := omit(ev, live)
 		return skip, ok, nil
 	}}
 }
 
-// skipped stands for an event that is left out. In a live watch it is a bookmark, so that
+// omit stands for an event that is left out. In a live watch it is a bookmark, so that
 // a collection of which little is kept does not fall behind the server's history. Initial
 // events come in any order, so that the version of one says nothing of the others.
-func skipped[T any](ev Event[T], live bool) (Event[T], bool) {
+func omit[T any](ev Event[T], live bool) (Event[T], bool) {
 	return Event[T]{Type: Bookmark, ResourceVersion: ev.ResourceVersion}, live
 }
 
 // adapter is a source that changes the events of another.
 type adapter[R, T any] struct {
 	source Source[R]
-	// change is not called for bookmarks. live is false for what makes up a list. The
+	// convert is not called for bookmarks. live is false for what makes up a list. The
 	// event is left out if the second result is false.
-	change func(ev Event[R], live bool) (Event[T], bool, error)
+	convert func(ev Event[R], live bool) (Event[T], bool, error)
 	// request and listed may be nil: what to ask for in addition, and a check of the
 	// answer to a list.
-	request func(*metav1.ListOptions)
-	listed  func(metav1.ListMeta) error
+	request   func(*metav1.ListOptions)
+	checkList func(metav1.ListMeta) error
 
-	left atomic.Uint64 // initial events that nothing was passed on for
+	omittedEvents atomic.Uint64 // initial events that nothing was passed on for
 }
 
 // omitter is a source that can leave out initial events. A reflector that has to know
@@ -80,7 +80,7 @@ type adapter[R, T any] struct {
 type omitter interface{ omitted() uint64 }
 
 func (a *adapter[R, T]) omitted() uint64 {
-	n := a.left.Load()
+	n := a.omittedEvents.Load()
 	if o, ok := a.source.(omitter); ok {
 		n += o.omitted()
 	}
@@ -112,11 +112,11 @@ func (a *adapter[R, T]) List(ctx context.Context, opts metav1.ListOptions, yield
 		a.request(&opts)
 	}
 	page, err := a.source.List(ctx, opts, func(ev Event[R], err error) bool {
-		out, ok, err := a.pass(ev, false, err)
+		out, ok, err := a.convertPair(ev, false, err)
 		return !ok && err == nil || yield(out, err)
 	})
-	if err == nil && a.listed != nil {
-		err = a.listed(page)
+	if err == nil && a.checkList != nil {
+		err = a.checkList(page)
 	}
 	return page, err
 }
@@ -132,10 +132,10 @@ func (a *adapter[R, T]) Watch(ctx context.Context, opts metav1.ListOptions) iter
 		unordered := opts.ResourceVersion == "" || opts.ResourceVersion == "0"
 		for ev, err := range a.source.Watch(ctx, opts) {
 			unordered = unordered && (err != nil || ev.Type == Added)
-			out, ok, err := a.pass(ev, live, err)
+			out, ok, err := a.convertPair(ev, live, err)
 			// Where there is no order, a bookmark that stands for an object says too much.
 			if !ok && err == nil || unordered && out.Type == Bookmark {
-				a.left.Add(1)
+				a.omittedEvents.Add(1)
 				continue
 			}
 			if !yield(out, err) {
@@ -146,9 +146,9 @@ func (a *adapter[R, T]) Watch(ctx context.Context, opts metav1.ListOptions) iter
 	}
 }
 
-// pass makes the event that ev becomes. ok is false if nothing is to be yielded, unless
+// convertPair makes the event that ev becomes. ok is false if nothing is to be yielded, unless
 // there is an error.
-func (a *adapter[R, T]) pass(ev Event[R], live bool, err error) (out Event[T], ok bool, _ error) {
+func (a *adapter[R, T]) convertPair(ev Event[R], live bool, err error) (out Event[T], ok bool, _ error) {
 	if err != nil {
 		return out, false, err
 	}
@@ -160,7 +160,7 @@ func (a *adapter[R, T]) pass(ev Event[R], live bool, err error) (out Event[T], o
 			panic(fmt.Errorf("%s: object %q: panic: %w", a.Resource(), keyOf(ev.Object), asError(value)))
 		}
 	}()
-	if out, ok, err = a.change(ev, live); err == nil {
+	if out, ok, err = a.convert(ev, live); err == nil {
 		return out, ok, nil
 	}
 	bad := &ObjectError{Resource: a.Resource(), Key: keyOf(ev.Object), ResourceVersion: ev.ResourceVersion, Type: ev.Type, Err: err}

@@ -265,7 +265,7 @@ func (f *fleet) stop() {
 	f.cancel()
 	f.running.Wait()
 	b := &f.breaker
-	if n := len(b.waiting) + len(b.asleep) + len(b.open) + len(b.streams) + b.ruled; n != 0 {
+	if n := len(b.queued) + len(b.sleeping) + len(b.unanswered) + len(b.streams) + b.denied; n != 0 {
 		f.t.Errorf("the breaker still holds %d things", n)
 	}
 }
@@ -491,7 +491,7 @@ func TestFailing(t *testing.T) {
 		f.turn(forbidden, true)
 		time.Sleep(time.Minute)
 		got := r.Stats().Failing
-		if !got.Since.Equal(broke) || !isRule(got.Err) || got.Next.Before(time.Now()) || got.Next.After(time.Now().Add(5*time.Second)) {
+		if !got.Since.Equal(broke) || !isDenied(got.Err) || got.Next.Before(time.Now()) || got.Next.After(time.Now().Add(5*time.Second)) {
 			t.Errorf("forbidden since %v, and Failing is %+v", broke, got)
 		}
 		f.turn(up, false)

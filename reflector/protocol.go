@@ -19,9 +19,9 @@ const maxWatchFailures = 5
 // they count among those failures. The line is to blame before the version is.
 const maxFlaps = 8
 
-// maxDeafStreams is how many streaming lists in a row may show no sign of being one before
+// maxIgnoredStreams is how many streaming lists in a row may show no sign of being one before
 // they count as refused. One may be slow.
-const maxDeafStreams = 2
+const maxIgnoredStreams = 2
 
 // maxStreamFailures is how many streaming lists in a row may break off before the list is
 // asked for in pages, which are shorter.
@@ -34,71 +34,71 @@ const (
 	listing   phase = iota // the next page by LIST
 	streaming              // a watch that begins with a list, up to the bookmark that ends it
 	watching               // the sink holds a whole list
-	asking                 // so it does, and the server may have been restored: see rejoin.go
+	checking               // so it does, and the server may have been restored: see restored.go
 )
 
 // state is where the protocol stands between two requests, and in a streaming list that
 // goes over into a watch. Only the step functions below make a new one; they are pure.
 type state struct {
-	phase    phase
-	rv       string // newest resourceVersion seen; a watch starts from it
-	listRV   string // resourceVersion that the list in progress asks for
-	pageRV   string // resourceVersion of the list's first page; "" before it
-	token    string // continue token of the next page; "" asks for the first
-	trail    pages.Trail
-	whole    bool      // pages expire sooner than the sink takes them: none are asked for
-	flaps    int       // watches that broke off in a row within a second and without news
-	failures int       // watches, or streaming lists, that failed in a row without news, busy servers aside
-	internal time.Time // end of the first watch of those in a row that had an InternalError
-	// hurried says that a watch was given up for a list, and no watch brought news since: the
+	phase         phase
+	rv            string // newest resourceVersion seen; a watch starts from it
+	listRV        string // resourceVersion that the list in progress asks for
+	pageRV        string // resourceVersion of the list's first page; "" before it
+	token         string // continue token of the next page; "" asks for the first
+	trail         pages.Trail
+	unpaged       bool      // pages expire sooner than the sink takes them: none are asked for
+	flaps         int       // watches that broke off in a row within a second and without news
+	failures      int       // watches, or streaming lists, that failed in a row without news, busy servers aside
+	internalSince time.Time // end of the first watch of those in a row that had an InternalError
+	// relisted says that a watch was given up for a list, and no watch brought news since: the
 	// next one that is given up must wait.
-	hurried bool
+	relisted bool
 
-	// before is the version that the watch begins with so that the newest events come again;
+	// replayRV is the version that the watch begins with so that the newest events come again;
 	// empty if they need not. asked says that the server has come as far as these events.
-	before string
-	asked  bool
-	memory
+	replayRV  string
+	confirmed bool
+	learned
 }
 
-// memory is what is known for as long as the reflector lives.
-type memory struct {
-	stream        ability
-	deaf          int  // streaming lists in a row that showed no sign of being one
-	paged         bool // the server has no cache: it sends pages even for version "0"
-	versioned     bool // a list had a version: those of a source that is no server may have none
-	cachedStreams bool // a streaming list may be of any state, too
-	rewound       bool // the server was restored, and no list has come since
-	// internalFor is how long watches that end with an InternalError are begun again.
-	internalFor time.Duration
+// learned is what is known for as long as the reflector lives.
+type learned struct {
+	stream       streamSupport
+	ignored      int  // streaming lists in a row that showed no sign of being one
+	paged        bool // the server has no cache: it sends pages even for version "0"
+	versioned    bool // a list had a version: those of a source that is no server may have none
+	streamAtZero bool // a streaming list may be of any state, too
+	rewound      bool // the server was restored, and no list has come since
+	// internalRetry is how long watches that end with an InternalError are begun again.
+	internalRetry time.Duration
 }
 
-// ability is whether the server has streaming lists.
-type ability uint8
+// streamSupport is whether the server has streaming lists.
+type streamSupport uint8
 
 const (
 	// The zero value: Options.DisableWatchList.
-	_ ability = iota
-	// refused: it said no. It is asked again after a connection broke, since then it may be
+	_ streamSupport = iota
+	// streamUnsupported: it said no. It is asked again after a connection broke, since then it may be
 	// another one.
-	refused
-	mayBe
-	// can: one was seen. From now on a refusal is another server's, as in an upgrade of
+	streamUnsupported
+	streamUnknown
+	// streamSupported: one was seen. From now on a refusal is another server's, as in an upgrade of
 	// one server after the other, and not remembered.
-	can
+	streamSupported
 )
 
 // start is the state before the first request.
 func start(o Options) state {
-	s := state{memory: memory{internalFor: o.InternalErrorRetry}}
+	s := state{learned: learned{internalRetry: o.InternalErrorRetry}}
 	if !o.DisableWatchList {
-		s.stream = mayBe
+		s.stream = streamUnknown
 	}
 	// "0" is answered from the server's cache, which spares etcd when many clients start
 	// at once. So is a streaming list at "", after the cache has caught up.
 	first := "0"
 	if o.FirstVersion != nil {
-		first, s.cachedStreams = *o.FirstVersion, true
+		first, s.streamAtZero = *o.FirstVersion, true
 	}
 	if first != "" && first != "0" {
 		s.rv, s.versioned = first, true
@@ -109,11 +109,11 @@ func start(o Options) state {
 // version is the resourceVersion that the next request asks for, or the present one.
 func (s state) version() string {
 	switch {
-	case s.phase == watching && s.before != "":
-		return s.before
-	case s.phase == watching || s.phase == asking:
+	case s.phase == watching && s.replayRV != "":
+		return s.replayRV
+	case s.phase == watching || s.phase == checking:
 		return s.rv
-	case s.phase == streaming && s.listRV == "0" && !s.cachedStreams:
+	case s.phase == streaming && s.listRV == "0" && !s.streamAtZero:
 		return ""
 	}
 	return s.listRV
@@ -123,7 +123,7 @@ func (s state) version() string {
 // mind, and that pages expired.
 func (s state) relist(rv string) state {
 	next := s.pages(rv)
-	if s.stream >= mayBe {
+	if s.stream >= streamUnknown {
 		next.phase = streaming
 	}
 	return next
@@ -131,31 +131,31 @@ func (s state) relist(rv string) state {
 
 // pages is relist by LIST.
 func (s state) pages(rv string) state {
-	return state{phase: listing, rv: s.rv, listRV: rv, whole: s.whole, flaps: s.flaps, hurried: s.hurried, memory: s.memory}
+	return state{phase: listing, rv: s.rv, listRV: rv, unpaged: s.unpaged, flaps: s.flaps, relisted: s.relisted, learned: s.learned}
 }
 
 // watch is the state that watches from rv, after a list.
 func (s state) watch(rv string) state {
-	return state{phase: watching, rv: rv, flaps: s.flaps, hurried: s.hurried, memory: s.memory}
+	return state{phase: watching, rv: rv, flaps: s.flaps, relisted: s.relisted, learned: s.learned}
 }
 
 // reconnected forgets what the server at the other end of a lost connection could not do.
 func (s state) reconnected() state {
-	if s.deaf = 0; s.stream == refused {
-		s.stream = mayBe
+	if s.ignored = 0; s.stream == streamUnsupported {
+		s.stream = streamUnknown
 	}
 	return s
 }
 
 // step is what the loop does after an outcome, in the order of the fields.
 type step struct {
-	replace bool          // the list is whole: hand it to the sink at the new state's rv
-	discard bool          // the list failed: the sink forgets it
-	relist  relistReason  // the watch is given up for a list
-	err     error         // to report
-	pause   pause         // wait before the next request
-	afresh  bool          // the wait is that of a first failure
-	atLeast time.Duration // the server asked to wait this long
+	replace      bool          // the list is whole: hand it to the sink at the new state's rv
+	discard      bool          // the list failed: the sink forgets it
+	relist       relistReason  // the watch is given up for a list
+	err          error         // to report
+	pause        pause         // wait before the next request
+	resetBackoff bool          // the wait is that of a first failure
+	atLeast      time.Duration // the server asked to wait this long
 }
 
 // failed is the step after a request that failed with err.
@@ -197,15 +197,15 @@ func (s state) pageListed(page metav1.ListMeta, newest string) (state, step) {
 func (s state) listFailed(err error) (state, step) {
 	st := failed(err)
 	st.discard = true
-	if st.pause.lost() {
+	if st.pause.connectionLost() {
 		s = s.reconnected()
 	}
 	unavailable := isExpired(err) || isTooLarge(err)
 	switch {
-	case unavailable && s.token != "" && !s.whole:
+	case unavailable && s.token != "" && !s.unpaged:
 		// A sink that takes longer than a token lives would never see the last page.
 		next := s.pages("")
-		next.whole = true
+		next.unpaged = true
 		return next, step{discard: true, err: err}
 	case unavailable && s.listRV != "":
 		return s.pages(""), step{discard: true, err: err}
@@ -222,7 +222,7 @@ func (s state) listFailed(err error) (state, step) {
 // streamListed follows the bookmark that ends the initial events of a streaming list. A
 // bookmark without a version is taken where pageListed takes a list without one.
 func (s state) streamListed(rv, newest string) (state, step) {
-	s.stream, s.deaf = can, 0
+	s.stream, s.ignored = streamSupported, 0
 	if rv == "" {
 		if s.versioned {
 			return s.pages(s.listRV), step{discard: true, err: ErrNoResourceVersion, pause: pauseBusy}
@@ -243,16 +243,16 @@ func (s state) streamFailed(end watchEnd) (state, step) {
 		err = ErrNoInitialEventsEnd
 	}
 	st := failed(err)
-	if st.discard = true; st.pause.lost() {
+	if st.discard = true; st.pause.connectionLost() {
 		s = s.reconnected()
 	}
 	atOnce := step{discard: true, err: err}
 	switch {
 	case (isExpired(err) || isTooLarge(err)) && s.version() != "":
 		return s.relist(""), atOnce
-	case end.deaf:
+	case end.ignored:
 		// A bookmark without the mark is an answer. Silence is one only if it comes again.
-		if s.deaf++; end.err != nil || s.deaf >= maxDeafStreams {
+		if s.ignored++; end.err != nil || s.ignored >= maxIgnoredStreams {
 			return s.withoutStream(), atOnce
 		}
 		return s.pages(s.listRV), atOnce
@@ -272,7 +272,7 @@ func (s state) streamFailed(end watchEnd) (state, step) {
 		next.failures = s.failures
 		return next, st
 	}
-	if st.afresh = end.steady; st.pause != pauseBusy || end.err == nil {
+	if st.resetBackoff = end.steady; st.pause != pauseBusy || end.err == nil {
 		st.pause = pauseRetry
 	}
 	if next.failures = s.failures + 1; end.steady || next.failures >= maxStreamFailures {
@@ -297,8 +297,8 @@ func (s state) streamRefused(st step) (state, step) {
 
 // withoutStream lists by LIST until a connection breaks, if no streaming list was ever seen.
 func (s state) withoutStream() state {
-	if s.stream == mayBe {
-		s.stream = refused
+	if s.stream == streamUnknown {
+		s.stream = streamUnsupported
 	}
 	return s.pages(s.listRV)
 }
@@ -309,13 +309,13 @@ type watchEnd struct {
 	rv     string // newest resourceVersion seen
 	short  bool   // it lasted less than a second
 	steady bool   // it lasted as long as the longest wait
-	// deaf says that it was asked to be a streaming list and shows no sign of being one:
+	// ignored says that it was asked to be a streaming list and shows no sign of being one:
 	// it sends other bookmarks, which is err, or events without end, or nothing at all.
-	deaf  bool
-	idle  bool  // nothing came for as long as is waited for
-	early bool  // it ended before the time that was asked for
-	heard bool  // something came, be it an object that could not be used
-	err   error // nil when the server closed it in order
+	ignored bool
+	idle    bool  // nothing came for as long as is waited for
+	early   bool  // it ended before the time that was asked for
+	heard   bool  // something came, be it an object that could not be used
+	err     error // nil when the server closed it in order
 }
 
 // watchEnded follows a watch that was refused, closed or broke off. It brought news if
@@ -325,13 +325,13 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 	news := end.rv != s.rv
 	s.rv = end.rv
 	if news || end.steady {
-		s.hurried = false
+		s.relisted = false
 	}
 	if news || !end.short {
 		s.flaps = 0
 	}
 	if news || end.steady || end.err == nil {
-		s.internal = time.Time{}
+		s.internalSince = time.Time{}
 	}
 	if news {
 		s.failures = 0
@@ -340,44 +340,44 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 	if err == nil {
 		if news || !end.short {
 			s.failures = 0
-			return s.goOn(step{})
+			return s.resume(step{})
 		}
 		err = ErrShortWatch
 	}
 	st := failed(err)
 	// Where a proxy cuts every watch after a minute, waits must not grow: between the
 	// cuts all is well.
-	st.afresh = end.steady
-	if st.pause.lost() {
+	st.resetBackoff = end.steady
+	if st.pause.connectionLost() {
 		s = s.reconnected()
 	}
 	if st.pause == pauseResume && end.short && !news {
 		st.pause = pauseFlap
-		if s.flaps++; s.flaps <= maxFlaps || s.hurried {
-			return s.goOn(st) // the last list, if there was one, has not mended it
+		if s.flaps++; s.flaps <= maxFlaps || s.relisted {
+			return s.resume(st) // the last list, if there was one, has not mended it
 		}
 	}
 	if apierrors.IsInternalError(err) {
-		if s.internal.IsZero() {
-			s.internal = end.at
+		if s.internalSince.IsZero() {
+			s.internalSince = end.at
 		}
-		if end.at.Sub(s.internal) < s.internalFor {
-			return s.goOn(st)
+		if end.at.Sub(s.internalSince) < s.internalRetry {
+			return s.resume(st)
 		}
 		st.relist = becauseFailing
-		return s.giveUp(st)
+		return s.relistFor(st)
 	}
 	if (end.short || isStatus(err)) && judgesVersion(err) {
 		s.failures++
 	}
-	if st.relist = s.why(err); st.relist == notAtAll {
-		return s.goOn(st)
+	if st.relist = s.relistReasonFor(err); st.relist == noRelist {
+		return s.resume(st)
 	}
-	return s.giveUp(st)
+	return s.relistFor(st)
 }
 
-// goOn watches again from where the watch ended, if there is a version that says where.
-func (s state) goOn(st step) (state, step) {
+// resume watches again from where the watch ended, if there is a version that says where.
+func (s state) resume(st step) (state, step) {
 	if s.rv == "" {
 		st.relist = becauseNoVersion
 		return s.relist(""), st
@@ -388,9 +388,9 @@ func (s state) goOn(st step) (state, step) {
 // giveUp lists the collection again, for the reason that st has. What the list will mend is
 // not waited for, unless the last list has not mended it: the backoff that an outage grew is
 // none of its business.
-func (s state) giveUp(st step) (state, step) {
-	again := s.hurried
-	s.hurried = true
+func (s state) relistFor(st step) (state, step) {
+	again := s.relisted
+	s.relisted = true
 	switch {
 	case st.relist == becauseFailing || isStoreRead(st.err):
 	case again:
@@ -408,8 +408,8 @@ func (s state) giveUp(st step) (state, step) {
 	return s.relist(s.rv), st
 }
 
-// why is what a watch that ended with err is given up for, if it is.
-func (s state) why(err error) relistReason {
+// relistReasonFor is what a watch that ended with err is given up for, if it is.
+func (s state) relistReasonFor(err error) relistReason {
 	switch {
 	case isTooLarge(err):
 		return becauseTooLarge
@@ -424,14 +424,14 @@ func (s state) why(err error) relistReason {
 	case s.failures >= maxWatchFailures:
 		return becauseFailing
 	}
-	return notAtAll
+	return noRelist
 }
 
 // relistReason is why a watch is given up for a list: an index of counters.relists.
 type relistReason uint8
 
 const (
-	notAtAll relistReason = iota
+	noRelist relistReason = iota
 	becauseExpired
 	becauseTooLarge
 	becauseOutOfOrder

@@ -36,14 +36,14 @@ func TestRandomSteps(t *testing.T) {
 
 // walk is one random run of the protocol.
 type walk struct {
-	t      *testing.T
-	seed   uint64
-	rand   *rand.Rand
-	state  state
-	now    time.Time
-	rushed int // failures without a wait since the last wait or whole list
-	// hurries counts the failed watches without a wait since the last one that brought news.
-	hurries int
+	t        *testing.T
+	seed     uint64
+	rand     *rand.Rand
+	state    state
+	now      time.Time
+	unspaced int // failures without a wait since the last wait or whole list
+	// relists counts the failed watches without a wait since the last one that brought news.
+	relists int
 }
 
 func (w *walk) step() {
@@ -101,7 +101,7 @@ func (w *walk) streamOutcome() (state, step, string) {
 	what := "close"
 	switch w.rand.IntN(4) {
 	case 0:
-		what, end.deaf = "deaf", true
+		what, end.ignored = "silent", true
 	case 1, 2:
 		what = anyStreamFailure[w.rand.IntN(len(anyStreamFailure))]
 		end.err = failure(what, w.rand.IntN(4))
@@ -121,7 +121,7 @@ func (w *walk) watchOutcome() (state, step, string) {
 		end.err = failure(what, w.rand.IntN(4))
 	}
 	if end.steady || end.rv != w.state.rv {
-		w.hurries = 0
+		w.relists = 0
 	}
 	next, st := w.state.watchEnded(end)
 	return next, st, what
@@ -154,14 +154,14 @@ func (w *walk) check(before state, what string, next state, st step) {
 	if (st.pause != noPause || st.atLeast != 0 || st.discard && !quiet) && !failed {
 		bad("something went wrong and is not reported")
 	}
-	if (st.relist != notAtAll) != (then && !now) {
+	if (st.relist != noRelist) != (then && !now) {
 		bad("a list instead of a watch needs a reason, and nothing else does")
 	}
-	if next.phase == streaming && next.stream < mayBe || next.stream < before.stream && before.stream == can {
+	if next.phase == streaming && next.stream < streamUnknown || next.stream < before.stream && before.stream == streamSupported {
 		bad("what the server can do was forgotten")
 	}
 	if then && failed && st.pause == noPause {
-		if w.hurries++; st.relist == notAtAll || w.hurries > 1 {
+		if w.relists++; st.relist == noRelist || w.relists > 1 {
 			bad("failed watches without news are followed up without a wait")
 		}
 	}
@@ -171,7 +171,7 @@ func (w *walk) check(before state, what string, next state, st step) {
 	if next.failures >= maxWatchFailures && what != "busy" && what != "refused" && what != "internal" {
 		bad("keeps watching in vain")
 	}
-	if what == "internal" && now && w.now.Sub(next.internal) >= time.Minute {
+	if what == "internal" && now && w.now.Sub(next.internalSince) >= time.Minute {
 		bad("keeps watching for more than a minute")
 	}
 	before.flaps = next.flaps // of the watch's end, not of the relist
@@ -185,19 +185,19 @@ func (w *walk) check(before state, what string, next state, st step) {
 	}
 	switch {
 	case st.pause != noPause || st.replace:
-		w.rushed = 0
+		w.unspaced = 0
 	case st.discard:
-		w.rushed++
+		w.unspaced++
 	}
 	// A streaming list at a version that expired, then one that the server refuses, then
 	// a list whose pages expired: the next failure must wait.
-	if w.rushed > 3 {
+	if w.unspaced > 3 {
 		bad("failure after failure without a wait")
 	}
 }
 
 func (s state) relistText(rv, listRV string) string {
-	s.rv, s.whole, s.hurried = rv, false, true
+	s.rv, s.unpaged, s.relisted = rv, false, true
 	return s.relist(listRV).text()
 }
 

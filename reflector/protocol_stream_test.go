@@ -28,8 +28,8 @@ func streamOutcomes() map[string]func(state) (state, step, error) {
 		"end with no": listed("", ErrNoResourceVersion),
 		"closed":      failed(watchEnd{}, ErrNoInitialEventsEnd),
 		"closed late": failed(watchEnd{steady: true}, ErrNoInitialEventsEnd),
-		"deaf":        failed(watchEnd{deaf: true}, ErrNoInitialEventsEnd),
-		"ignored":     failed(watchEnd{deaf: true, heard: true, err: ErrNoInitialEventsEnd}, ErrNoInitialEventsEnd),
+		"silent":      failed(watchEnd{ignored: true}, ErrNoInitialEventsEnd),
+		"ignored":     failed(watchEnd{ignored: true, heard: true, err: ErrNoInitialEventsEnd}, ErrNoInitialEventsEnd),
 		"unsupported": failed(watchEnd{err: errors.ErrUnsupported}, nil),
 	}
 	for _, word := range []string{"eof", "unknown"} {
@@ -62,11 +62,11 @@ var streamSteps = []struct {
 		older end      => watch 6 can | replace
 		end with no    => watch  unversioned can | replace
 		closed         => stream "" failures 1 maybe | discard report retry
-		closed late    => list "0" maybe | discard report retry afresh
-		deaf           => list "0" deaf 1 maybe | discard report
+		closed late    => list "0" maybe | discard report retry reset
+		silent         => list "0" ignored 1 maybe | discard report
 		unsupported    => list "0" no | discard
 		eof            => stream "" failures 1 maybe | discard report retry
-		eof late       => list "0" maybe | discard report retry afresh
+		eof late       => list "0" maybe | discard report retry reset
 		expired        => stream "" failures 1 maybe | discard report busy
 		gone           => stream "" failures 1 maybe | discard report busy
 		too-large      => list "0" maybe | discard report busy 1s
@@ -91,54 +91,54 @@ var streamSteps = []struct {
 		unknown        => list "0" maybe | discard report
 		unknown in the middle => stream "" failures 1 maybe | discard report busy
 		untrusted      => stream "" failures 1 maybe | discard report retry
-		ignored        => list "0" deaf 1 no | discard report`},
-	{"after a slow one", state{phase: streaming, listRV: "0", memory: memory{stream: mayBe, deaf: 1}}, `
+		ignored        => list "0" ignored 1 no | discard report`},
+	{"after a slow one", state{phase: streaming, listRV: "0", learned: learned{stream: streamUnknown, ignored: 1}}, `
 		end            => watch 8 can | replace
-		bad-request    => list "0" deaf 1 no | discard
-		busy           => stream "" deaf 1 maybe | discard report busy 5s
-		closed         => stream "" failures 1 deaf 1 maybe | discard report retry
-		closed late    => list "0" deaf 1 maybe | discard report retry afresh
-		deaf           => list "0" deaf 2 no | discard report
+		bad-request    => list "0" ignored 1 no | discard
+		busy           => stream "" ignored 1 maybe | discard report busy 5s
+		closed         => stream "" failures 1 ignored 1 maybe | discard report retry
+		closed late    => list "0" ignored 1 maybe | discard report retry reset
+		silent         => list "0" ignored 2 no | discard report
 		end with no    => watch  unversioned can | replace
 		eof            => stream "" failures 1 maybe | discard report retry
 		eof in the middle => stream "" failures 1 maybe | discard report retry
-		eof late       => list "0" maybe | discard report retry afresh
-		expired        => stream "" failures 1 deaf 1 maybe | discard report busy
-		forbidden      => list "0" deaf 1 maybe | discard
-		gone           => stream "" failures 1 deaf 1 maybe | discard report busy
+		eof late       => list "0" maybe | discard report retry reset
+		expired        => stream "" failures 1 ignored 1 maybe | discard report busy
+		forbidden      => list "0" ignored 1 maybe | discard
+		gone           => stream "" failures 1 ignored 1 maybe | discard report busy
 		http2          => stream "" failures 1 maybe | discard report retry
-		ignored        => list "0" deaf 2 no | discard report
-		internal       => list "0" deaf 1 maybe | discard report
-		internal late  => list "0" deaf 1 maybe | discard report
-		invalid        => list "0" deaf 1 no | discard
-		method-not-allowed => list "0" deaf 1 no | discard
-		not-found      => list "0" deaf 1 maybe | discard
-		not-implemented => list "0" deaf 1 no | discard report
+		ignored        => list "0" ignored 2 no | discard report
+		internal       => list "0" ignored 1 maybe | discard report
+		internal late  => list "0" ignored 1 maybe | discard report
+		invalid        => list "0" ignored 1 no | discard
+		method-not-allowed => list "0" ignored 1 no | discard
+		not-found      => list "0" ignored 1 maybe | discard
+		not-implemented => list "0" ignored 1 no | discard report
 		older end      => watch 6 can | replace
 		opaque end     => watch x1 can | replace
 		refused        => stream "" maybe | discard report away
-		timeout        => list "0" deaf 1 maybe | discard report
-		too-large      => list "0" deaf 1 maybe | discard report busy 1s
-		too-large-1.17 => list "0" deaf 1 maybe | discard report busy 1s
-		unauthorized   => list "0" deaf 1 maybe | discard
-		unavailable    => list "0" deaf 1 maybe | discard report busy 5s
-		unknown        => list "0" deaf 1 maybe | discard report
-		unknown in the middle => stream "" failures 1 deaf 1 maybe | discard report busy
-		unreadable-delete => list "0" deaf 1 maybe | discard report
-		unsupported    => list "0" deaf 1 no | discard
-		untrusted      => stream "" failures 1 deaf 1 maybe | discard report retry
-		unusable       => list "0" deaf 1 maybe | discard report`},
-	{"after a failure", state{phase: streaming, listRV: "0", failures: 1, memory: memory{stream: mayBe}}, `
+		timeout        => list "0" ignored 1 maybe | discard report
+		too-large      => list "0" ignored 1 maybe | discard report busy 1s
+		too-large-1.17 => list "0" ignored 1 maybe | discard report busy 1s
+		unauthorized   => list "0" ignored 1 maybe | discard
+		unavailable    => list "0" ignored 1 maybe | discard report busy 5s
+		unknown        => list "0" ignored 1 maybe | discard report
+		unknown in the middle => stream "" failures 1 ignored 1 maybe | discard report busy
+		unreadable-delete => list "0" ignored 1 maybe | discard report
+		unsupported    => list "0" ignored 1 no | discard
+		untrusted      => stream "" failures 1 ignored 1 maybe | discard report retry
+		unusable       => list "0" ignored 1 maybe | discard report`},
+	{"after a failure", state{phase: streaming, listRV: "0", failures: 1, learned: learned{stream: streamUnknown}}, `
 		end            => watch 8 can | replace
 		opaque end     => watch x1 can | replace
 		older end      => watch 6 can | replace
 		end with no    => watch  unversioned can | replace
 		closed         => list "0" maybe | discard report retry
-		closed late    => list "0" maybe | discard report retry afresh
-		deaf           => list "0" deaf 1 maybe | discard report
+		closed late    => list "0" maybe | discard report retry reset
+		silent         => list "0" ignored 1 maybe | discard report
 		unsupported    => list "0" no | discard
 		eof            => list "0" maybe | discard report retry
-		eof late       => list "0" maybe | discard report retry afresh
+		eof late       => list "0" maybe | discard report retry reset
 		expired        => list "0" maybe | discard report busy
 		gone           => list "0" maybe | discard report busy
 		too-large      => list "0" maybe | discard report busy 1s
@@ -163,19 +163,19 @@ var streamSteps = []struct {
 		unknown        => list "0" maybe | discard report
 		unknown in the middle => list "0" maybe | discard report busy
 		untrusted      => list "0" maybe | discard report retry
-		ignored        => list "0" deaf 1 no | discard report`},
+		ignored        => list "0" ignored 1 no | discard report`},
 	// A server that streamed once is asked again, whatever another one says.
-	{"relist at the last version", state{phase: streaming, rv: "7", listRV: "7", memory: memory{stream: can, versioned: true}}, `
+	{"relist at the last version", state{phase: streaming, rv: "7", listRV: "7", learned: learned{stream: streamSupported, versioned: true}}, `
 		end            => watch 8 can | replace
 		opaque end     => watch x1 can | replace
 		older end      => stream "" seen 7 can | discard report
 		end with no    => list "7" seen 7 can | discard report busy
 		closed         => stream "7" seen 7 failures 1 can | discard report retry
-		closed late    => list "7" seen 7 can | discard report retry afresh
-		deaf           => list "7" seen 7 deaf 1 can | discard report
+		closed late    => list "7" seen 7 can | discard report retry reset
+		silent         => list "7" seen 7 ignored 1 can | discard report
 		unsupported    => list "7" seen 7 can | discard
 		eof            => stream "7" seen 7 failures 1 can | discard report retry
-		eof late       => list "7" seen 7 can | discard report retry afresh
+		eof late       => list "7" seen 7 can | discard report retry reset
 		expired        => stream "" seen 7 can | discard report
 		gone           => stream "" seen 7 can | discard report
 		too-large      => stream "" seen 7 can | discard report
@@ -200,18 +200,18 @@ var streamSteps = []struct {
 		unknown        => list "7" seen 7 can | discard report
 		unknown in the middle => stream "7" seen 7 failures 1 can | discard report busy
 		untrusted      => stream "7" seen 7 failures 1 can | discard report retry
-		ignored        => list "7" seen 7 deaf 1 can | discard report`},
-	{"relist at the newest", state{phase: streaming, rv: "7", memory: memory{stream: can, versioned: true}}, `
+		ignored        => list "7" seen 7 ignored 1 can | discard report`},
+	{"relist at the newest", state{phase: streaming, rv: "7", learned: learned{stream: streamSupported, versioned: true}}, `
 		end            => watch 8 can | replace
 		opaque end     => watch x1 can | replace
 		older end      => watch 6 can | replace
 		end with no    => list "" seen 7 can | discard report busy
 		closed         => stream "" seen 7 failures 1 can | discard report retry
-		closed late    => list "" seen 7 can | discard report retry afresh
-		deaf           => list "" seen 7 deaf 1 can | discard report
+		closed late    => list "" seen 7 can | discard report retry reset
+		silent         => list "" seen 7 ignored 1 can | discard report
 		unsupported    => list "" seen 7 can | discard
 		eof            => stream "" seen 7 failures 1 can | discard report retry
-		eof late       => list "" seen 7 can | discard report retry afresh
+		eof late       => list "" seen 7 can | discard report retry reset
 		expired        => stream "" seen 7 failures 1 can | discard report busy
 		gone           => stream "" seen 7 failures 1 can | discard report busy
 		too-large      => list "" seen 7 can | discard report busy 1s
@@ -236,7 +236,7 @@ var streamSteps = []struct {
 		unknown        => list "" seen 7 can | discard report
 		unknown in the middle => stream "" seen 7 failures 1 can | discard report busy
 		untrusted      => stream "" seen 7 failures 1 can | discard report retry
-		ignored        => list "" seen 7 deaf 1 can | discard report`},
+		ignored        => list "" seen 7 ignored 1 can | discard report`},
 }
 
 func TestStreamSteps(t *testing.T) {
@@ -248,25 +248,25 @@ func TestStreamSteps(t *testing.T) {
 // TestNextAfterListing: where lists are streamed, what follows a list by LIST that failed,
 // and what a watch is given up for, is a stream; a list that goes on at once stays a LIST.
 func TestNextAfterListing(t *testing.T) {
-	remembers := memory{stream: can, versioned: true, internalFor: time.Minute}
+	remembers := learned{stream: streamSupported, versioned: true, internalRetry: time.Minute}
 	for name, want := range map[string]string{
 		"eof": `stream "7" seen 7 can`, "busy": `stream "7" seen 7 can`, "bad-request": `stream "" seen 7 can`,
 		"expired": `list "" seen 7 can`, "too-large": `list "" seen 7 can`, "older page": `list "" seen 7 can`,
 		"page with no": `stream "7" seen 7 can`, "last page": `watch 8 can`,
 	} {
-		if next, _, _ := listOutcomes()[name](state{rv: "7", listRV: "7", memory: remembers}); next.text() != want {
+		if next, _, _ := listOutcomes()[name](state{rv: "7", listRV: "7", learned: remembers}); next.text() != want {
 			t.Errorf("a list, then %s: %s, want %s", name, next.text(), want)
 		}
 	}
-	pages := state{rv: "7", listRV: "7", pageRV: "8", token: "t", memory: remembers}
-	if next, _, _ := listOutcomes()["expired"](pages); next.text() != `list "" seen 7 whole can` {
+	pages := state{rv: "7", listRV: "7", pageRV: "8", token: "t", learned: remembers}
+	if next, _, _ := listOutcomes()["expired"](pages); next.text() != `list "" seen 7 unpaged can` {
 		t.Errorf("pages, then expired: %s", next.text())
 	}
 	for name, want := range map[string]string{
-		"expired": `stream "7" seen 7 hurried can`, "too-large": `stream "" seen 7 hurried can`, "out-of-order": `stream "7" seen 7 hurried can`,
+		"expired": `stream "7" seen 7 relisted can`, "too-large": `stream "" seen 7 relisted can`, "out-of-order": `stream "7" seen 7 relisted can`,
 		"closed after events": `watch 9 can`,
 	} {
-		if next, _, _ := watchOutcomes()[name](state{phase: watching, rv: "7", memory: remembers}); next.text() != want {
+		if next, _, _ := watchOutcomes()[name](state{phase: watching, rv: "7", learned: remembers}); next.text() != want {
 			t.Errorf("a watch, then %s: %s, want %s", name, next.text(), want)
 		}
 	}

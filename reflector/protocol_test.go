@@ -26,8 +26,8 @@ func (s state) text() string {
 	if s.phase != watching && s.rv != "" {
 		fmt.Fprintf(&b, " seen %s", s.rv)
 	}
-	if s.whole {
-		b.WriteString(" whole")
+	if s.unpaged {
+		b.WriteString(" unpaged")
 	}
 	if s.pageRV != "" || s.token != "" {
 		fmt.Fprintf(&b, " pages of %s token %s", s.pageRV, s.token)
@@ -38,24 +38,24 @@ func (s state) text() string {
 	if s.flaps != 0 {
 		fmt.Fprintf(&b, " flaps %d", s.flaps)
 	}
-	if !s.internal.IsZero() {
-		fmt.Fprintf(&b, " internal %v", noon.Sub(s.internal))
+	if !s.internalSince.IsZero() {
+		fmt.Fprintf(&b, " internal %v", noon.Sub(s.internalSince))
 	}
-	if s.hurried {
-		b.WriteString(" hurried")
+	if s.relisted {
+		b.WriteString(" relisted")
 	}
 	if !s.versioned && (s.rv != "" || s.phase == watching) {
 		b.WriteString(" unversioned")
 	}
-	if s.deaf != 0 {
-		fmt.Fprintf(&b, " deaf %d", s.deaf)
+	if s.ignored != 0 {
+		fmt.Fprintf(&b, " ignored %d", s.ignored)
 	}
 	switch s.stream {
-	case refused:
+	case streamUnsupported:
 		b.WriteString(" no")
-	case mayBe:
+	case streamUnknown:
 		b.WriteString(" maybe")
-	case can:
+	case streamSupported:
 		b.WriteString(" can")
 	}
 	if s.paged {
@@ -69,7 +69,7 @@ func (s state) text() string {
 
 var reasons = [relistReasons]string{"", "expired", "too-large", "order", "unreadable", "refused", "failing", "no-version"}
 
-var pauses = map[pause]string{noPause: "", pauseResume: "resume", pauseFlap: "flap", pauseRetry: "retry", pauseAway: "away", pauseRuled: "ruled", pauseBusy: "busy"}
+var pauses = map[pause]string{noPause: "", pauseResume: "resume", pauseFlap: "flap", pauseRetry: "retry", pauseAway: "away", pauseDenied: "denied", pauseBusy: "busy"}
 
 func (st step) text() string {
 	var words []string
@@ -80,10 +80,10 @@ func (st step) text() string {
 	}
 	add(st.replace, "replace")
 	add(st.discard, "discard")
-	add(st.relist != notAtAll, reasons[st.relist])
+	add(st.relist != noRelist, reasons[st.relist])
 	add(st.err != nil, "report")
 	add(st.pause != noPause, pauses[st.pause])
-	add(st.afresh, "afresh")
+	add(st.resetBackoff, "reset")
 	add(st.atLeast != 0, st.atLeast.String())
 	return strings.Join(words, " ")
 }
@@ -177,43 +177,43 @@ var listSteps = []struct {
 		refused        => list "0" | discard report away
 		eof            => list "0" | discard report retry
 		internal       => list "0" | discard report busy
-		forbidden      => list "0" | discard report ruled
-		not-found      => list "0" | discard report ruled
-		bad-request    => list "" | discard report ruled
+		forbidden      => list "0" | discard report denied
+		not-found      => list "0" | discard report denied
+		bad-request    => list "" | discard report denied
 		http2          => list "0" | discard report retry
 		page with objects' alone => watch 8 unversioned | replace
 		pages with no  => list "0" | discard report busy
 		store-read     => list "0" | discard report busy
-		unauthorized   => list "0" | discard report ruled
+		unauthorized   => list "0" | discard report denied
 		unknown        => list "0" | discard report busy
-		untrusted      => list "0" | discard report ruled`},
-	{"pages of the first list", state{listRV: "0", pageRV: "5", token: "t1", memory: memory{versioned: true}}, `
+		untrusted      => list "0" | discard report denied`},
+	{"pages of the first list", state{listRV: "0", pageRV: "5", token: "t1", learned: learned{versioned: true}}, `
 		last page      => watch 5 | replace
 		more pages     => list "0" pages of 5 token t2 paged |
 		opaque page    => watch 5 | replace
 		page again     => list "0" | discard report busy
 		older page     => watch 5 | replace
 		page with no   => list "0" | discard report busy
-		expired        => list "" whole | discard report
-		gone           => list "" whole | discard report
-		too-large      => list "" whole | discard report
-		too-large-1.17 => list "" whole | discard report
+		expired        => list "" unpaged | discard report
+		gone           => list "" unpaged | discard report
+		too-large      => list "" unpaged | discard report
+		too-large-1.17 => list "" unpaged | discard report
 		timeout        => list "0" | discard report busy
 		busy           => list "0" | discard report busy 5s
 		refused        => list "0" | discard report away
 		eof            => list "0" | discard report retry
 		internal       => list "0" | discard report busy
-		forbidden      => list "0" | discard report ruled
-		not-found      => list "0" | discard report ruled
-		bad-request    => list "" | discard report ruled
+		forbidden      => list "0" | discard report denied
+		not-found      => list "0" | discard report denied
+		bad-request    => list "" | discard report denied
 		http2          => list "0" | discard report retry
 		page with objects' alone => list "0" | discard report busy
 		pages with no  => list "0" | discard report busy
 		store-read     => list "0" | discard report busy
-		unauthorized   => list "0" | discard report ruled
+		unauthorized   => list "0" | discard report denied
 		unknown        => list "0" | discard report busy
-		untrusted      => list "0" | discard report ruled`},
-	{"relist at the last version", state{rv: "7", listRV: "7", memory: memory{versioned: true}}, `
+		untrusted      => list "0" | discard report denied`},
+	{"relist at the last version", state{rv: "7", listRV: "7", learned: learned{versioned: true}}, `
 		last page      => watch 8 | replace
 		more pages     => list "7" seen 7 pages of 8 token t2 |
 		opaque page    => watch x1 | replace
@@ -229,17 +229,17 @@ var listSteps = []struct {
 		refused        => list "7" seen 7 | discard report away
 		eof            => list "7" seen 7 | discard report retry
 		internal       => list "7" seen 7 | discard report busy
-		forbidden      => list "7" seen 7 | discard report ruled
-		not-found      => list "7" seen 7 | discard report ruled
-		bad-request    => list "" seen 7 | discard report ruled
+		forbidden      => list "7" seen 7 | discard report denied
+		not-found      => list "7" seen 7 | discard report denied
+		bad-request    => list "" seen 7 | discard report denied
 		http2          => list "7" seen 7 | discard report retry
 		page with objects' alone => list "7" seen 7 | discard report busy
 		pages with no  => list "7" seen 7 | discard report busy
 		store-read     => list "7" seen 7 | discard report busy
-		unauthorized   => list "7" seen 7 | discard report ruled
+		unauthorized   => list "7" seen 7 | discard report denied
 		unknown        => list "7" seen 7 | discard report busy
-		untrusted      => list "7" seen 7 | discard report ruled`},
-	{"list from storage", state{rv: "7", memory: memory{versioned: true}}, `
+		untrusted      => list "7" seen 7 | discard report denied`},
+	{"list from storage", state{rv: "7", learned: learned{versioned: true}}, `
 		last page      => watch 8 | replace
 		more pages     => list "" seen 7 pages of 8 token t2 |
 		opaque page    => watch x1 | replace
@@ -255,95 +255,95 @@ var listSteps = []struct {
 		refused        => list "" seen 7 | discard report away
 		eof            => list "" seen 7 | discard report retry
 		internal       => list "" seen 7 | discard report busy
-		forbidden      => list "" seen 7 | discard report ruled
-		not-found      => list "" seen 7 | discard report ruled
-		bad-request    => list "" seen 7 | discard report ruled
+		forbidden      => list "" seen 7 | discard report denied
+		not-found      => list "" seen 7 | discard report denied
+		bad-request    => list "" seen 7 | discard report denied
 		http2          => list "" seen 7 | discard report retry
 		page with objects' alone => list "" seen 7 | discard report busy
 		pages with no  => list "" seen 7 | discard report busy
 		store-read     => list "" seen 7 | discard report busy
-		unauthorized   => list "" seen 7 | discard report ruled
+		unauthorized   => list "" seen 7 | discard report denied
 		unknown        => list "" seen 7 | discard report busy
-		untrusted      => list "" seen 7 | discard report ruled`},
-	{"pages from storage", state{rv: "7", pageRV: "8", token: "t1", memory: memory{versioned: true}}, `
+		untrusted      => list "" seen 7 | discard report denied`},
+	{"pages from storage", state{rv: "7", pageRV: "8", token: "t1", learned: learned{versioned: true}}, `
 		last page      => watch 8 | replace
 		more pages     => list "" seen 7 pages of 8 token t2 |
 		opaque page    => watch 8 | replace
 		page again     => list "" seen 7 | discard report busy
 		older page     => list "" seen 7 | discard report busy
 		page with no   => list "" seen 7 | discard report busy
-		expired        => list "" seen 7 whole | discard report
-		gone           => list "" seen 7 whole | discard report
-		too-large      => list "" seen 7 whole | discard report
-		too-large-1.17 => list "" seen 7 whole | discard report
+		expired        => list "" seen 7 unpaged | discard report
+		gone           => list "" seen 7 unpaged | discard report
+		too-large      => list "" seen 7 unpaged | discard report
+		too-large-1.17 => list "" seen 7 unpaged | discard report
 		timeout        => list "" seen 7 | discard report busy
 		busy           => list "" seen 7 | discard report busy 5s
 		refused        => list "" seen 7 | discard report away
 		eof            => list "" seen 7 | discard report retry
 		internal       => list "" seen 7 | discard report busy
-		forbidden      => list "" seen 7 | discard report ruled
-		not-found      => list "" seen 7 | discard report ruled
-		bad-request    => list "" seen 7 | discard report ruled
+		forbidden      => list "" seen 7 | discard report denied
+		not-found      => list "" seen 7 | discard report denied
+		bad-request    => list "" seen 7 | discard report denied
 		http2          => list "" seen 7 | discard report retry
 		page with objects' alone => list "" seen 7 | discard report busy
 		pages with no  => list "" seen 7 | discard report busy
 		store-read     => list "" seen 7 | discard report busy
-		unauthorized   => list "" seen 7 | discard report ruled
+		unauthorized   => list "" seen 7 | discard report denied
 		unknown        => list "" seen 7 | discard report busy
-		untrusted      => list "" seen 7 | discard report ruled`},
-	{"whole list", state{rv: "7", whole: true, memory: memory{versioned: true}}, `
+		untrusted      => list "" seen 7 | discard report denied`},
+	{"whole list", state{rv: "7", unpaged: true, learned: learned{versioned: true}}, `
 		last page      => watch 8 | replace
-		more pages     => list "" seen 7 whole pages of 8 token t2 |
+		more pages     => list "" seen 7 unpaged pages of 8 token t2 |
 		opaque page    => watch x1 | replace
 		page again     => watch 8 | replace
 		older page     => watch 6 | replace
-		page with no   => list "" seen 7 whole | discard report busy
-		expired        => list "" seen 7 whole | discard report busy
-		gone           => list "" seen 7 whole | discard report busy
-		too-large      => list "" seen 7 whole | discard report busy 1s
-		too-large-1.17 => list "" seen 7 whole | discard report busy 1s
-		timeout        => list "" seen 7 whole | discard report busy
-		busy           => list "" seen 7 whole | discard report busy 5s
-		refused        => list "" seen 7 whole | discard report away
-		eof            => list "" seen 7 whole | discard report retry
-		internal       => list "" seen 7 whole | discard report busy
-		forbidden      => list "" seen 7 whole | discard report ruled
-		not-found      => list "" seen 7 whole | discard report ruled
-		bad-request    => list "" seen 7 whole | discard report ruled
-		http2          => list "" seen 7 whole | discard report retry
-		page with objects' alone => list "" seen 7 whole | discard report busy
-		pages with no  => list "" seen 7 whole | discard report busy
-		store-read     => list "" seen 7 whole | discard report busy
-		unauthorized   => list "" seen 7 whole | discard report ruled
-		unknown        => list "" seen 7 whole | discard report busy
-		untrusted      => list "" seen 7 whole | discard report ruled`},
+		page with no   => list "" seen 7 unpaged | discard report busy
+		expired        => list "" seen 7 unpaged | discard report busy
+		gone           => list "" seen 7 unpaged | discard report busy
+		too-large      => list "" seen 7 unpaged | discard report busy 1s
+		too-large-1.17 => list "" seen 7 unpaged | discard report busy 1s
+		timeout        => list "" seen 7 unpaged | discard report busy
+		busy           => list "" seen 7 unpaged | discard report busy 5s
+		refused        => list "" seen 7 unpaged | discard report away
+		eof            => list "" seen 7 unpaged | discard report retry
+		internal       => list "" seen 7 unpaged | discard report busy
+		forbidden      => list "" seen 7 unpaged | discard report denied
+		not-found      => list "" seen 7 unpaged | discard report denied
+		bad-request    => list "" seen 7 unpaged | discard report denied
+		http2          => list "" seen 7 unpaged | discard report retry
+		page with objects' alone => list "" seen 7 unpaged | discard report busy
+		pages with no  => list "" seen 7 unpaged | discard report busy
+		store-read     => list "" seen 7 unpaged | discard report busy
+		unauthorized   => list "" seen 7 unpaged | discard report denied
+		unknown        => list "" seen 7 unpaged | discard report busy
+		untrusted      => list "" seen 7 unpaged | discard report denied`},
 	// A server may send pages though none were asked for.
-	{"pages of a whole list", state{rv: "7", whole: true, pageRV: "8", token: "t1", memory: memory{versioned: true}}, `
+	{"pages of a whole list", state{rv: "7", unpaged: true, pageRV: "8", token: "t1", learned: learned{versioned: true}}, `
 		last page      => watch 8 | replace
-		more pages     => list "" seen 7 whole pages of 8 token t2 |
+		more pages     => list "" seen 7 unpaged pages of 8 token t2 |
 		opaque page    => watch 8 | replace
-		page again     => list "" seen 7 whole | discard report busy
-		older page     => list "" seen 7 whole | discard report busy
-		page with no   => list "" seen 7 whole | discard report busy
-		expired        => list "" seen 7 whole | discard report busy
-		gone           => list "" seen 7 whole | discard report busy
-		too-large      => list "" seen 7 whole | discard report busy 1s
-		too-large-1.17 => list "" seen 7 whole | discard report busy 1s
-		timeout        => list "" seen 7 whole | discard report busy
-		busy           => list "" seen 7 whole | discard report busy 5s
-		refused        => list "" seen 7 whole | discard report away
-		eof            => list "" seen 7 whole | discard report retry
-		internal       => list "" seen 7 whole | discard report busy
-		forbidden      => list "" seen 7 whole | discard report ruled
-		not-found      => list "" seen 7 whole | discard report ruled
-		bad-request    => list "" seen 7 whole | discard report ruled
-		http2          => list "" seen 7 whole | discard report retry
-		page with objects' alone => list "" seen 7 whole | discard report busy
-		pages with no  => list "" seen 7 whole | discard report busy
-		store-read     => list "" seen 7 whole | discard report busy
-		unauthorized   => list "" seen 7 whole | discard report ruled
-		unknown        => list "" seen 7 whole | discard report busy
-		untrusted      => list "" seen 7 whole | discard report ruled`},
+		page again     => list "" seen 7 unpaged | discard report busy
+		older page     => list "" seen 7 unpaged | discard report busy
+		page with no   => list "" seen 7 unpaged | discard report busy
+		expired        => list "" seen 7 unpaged | discard report busy
+		gone           => list "" seen 7 unpaged | discard report busy
+		too-large      => list "" seen 7 unpaged | discard report busy 1s
+		too-large-1.17 => list "" seen 7 unpaged | discard report busy 1s
+		timeout        => list "" seen 7 unpaged | discard report busy
+		busy           => list "" seen 7 unpaged | discard report busy 5s
+		refused        => list "" seen 7 unpaged | discard report away
+		eof            => list "" seen 7 unpaged | discard report retry
+		internal       => list "" seen 7 unpaged | discard report busy
+		forbidden      => list "" seen 7 unpaged | discard report denied
+		not-found      => list "" seen 7 unpaged | discard report denied
+		bad-request    => list "" seen 7 unpaged | discard report denied
+		http2          => list "" seen 7 unpaged | discard report retry
+		page with objects' alone => list "" seen 7 unpaged | discard report busy
+		pages with no  => list "" seen 7 unpaged | discard report busy
+		store-read     => list "" seen 7 unpaged | discard report busy
+		unauthorized   => list "" seen 7 unpaged | discard report denied
+		unknown        => list "" seen 7 unpaged | discard report busy
+		untrusted      => list "" seen 7 unpaged | discard report denied`},
 }
 
 var watchSteps = []struct {
@@ -351,163 +351,163 @@ var watchSteps = []struct {
 	state state
 	want  string
 }{
-	{"watch", state{phase: watching, rv: "7", memory: memory{internalFor: time.Minute, versioned: true}}, `
+	{"watch", state{phase: watching, rv: "7", learned: learned{internalRetry: time.Minute, versioned: true}}, `
 		closed after events         => watch 9 |
 		closed at once after events => watch 9 |
 		closed without events       => watch 7 |
 		closed at once              => watch 7 failures 1 | report busy
-		expired        => list "7" seen 7 hurried | expired report
-		expired-without-code => list "7" seen 7 hurried | expired report
-		gone           => list "7" seen 7 hurried | expired report
-		too-large      => list "" seen 7 hurried | too-large report
-		too-large-1.17 => list "" seen 7 hurried | too-large report
+		expired        => list "7" seen 7 relisted | expired report
+		expired-without-code => list "7" seen 7 relisted | expired report
+		gone           => list "7" seen 7 relisted | expired report
+		too-large      => list "" seen 7 relisted | too-large report
+		too-large-1.17 => list "" seen 7 relisted | too-large report
 		timeout        => watch 7 failures 1 | report busy
 		busy           => watch 7 | report busy 5s
 		refused        => watch 7 | report away
 		eof            => watch 7 flaps 1 | report flap
 		eof after a while => watch 7 | report resume
-		eof after long    => watch 7 | report resume afresh
+		eof after long    => watch 7 | report resume reset
 		internal after a while => watch 7 internal 0s | report busy
-		internal after long    => watch 7 internal 0s | report busy afresh
+		internal after long    => watch 7 internal 0s | report busy reset
 		internal       => watch 7 internal 0s | report busy
-		forbidden      => watch 7 | report ruled
-		not-found      => list "7" seen 7 hurried | refused report ruled
-		out-of-order   => list "7" seen 7 hurried | order report
-		unreadable-delete => list "7" seen 7 hurried | unreadable report
-		expired after events        => list "9" seen 9 hurried | expired report
-		expired-without-code after events => list "9" seen 9 hurried | expired report
-		gone after events           => list "9" seen 9 hurried | expired report
-		too-large after events      => list "" seen 9 hurried | too-large report
-		too-large-1.17 after events => list "" seen 9 hurried | too-large report
+		forbidden      => watch 7 | report denied
+		not-found      => list "7" seen 7 relisted | refused report denied
+		out-of-order   => list "7" seen 7 relisted | order report
+		unreadable-delete => list "7" seen 7 relisted | unreadable report
+		expired after events        => list "9" seen 9 relisted | expired report
+		expired-without-code after events => list "9" seen 9 relisted | expired report
+		gone after events           => list "9" seen 9 relisted | expired report
+		too-large after events      => list "" seen 9 relisted | too-large report
+		too-large-1.17 after events => list "" seen 9 relisted | too-large report
 		timeout after events        => watch 9 failures 1 | report busy
 		busy after events           => watch 9 | report busy 5s
 		refused after events        => watch 9 | report away
 		eof after events            => watch 9 failures 1 | report resume
 		internal after events       => watch 9 internal 0s | report busy
-		forbidden after events      => watch 9 | report ruled
-		not-found after events      => list "9" seen 9 hurried | refused report ruled
-		out-of-order after events   => list "9" seen 9 hurried | order report
-		unreadable-delete after events => list "9" seen 9 hurried | unreadable report
-		bad-request    => list "7" seen 7 hurried | refused report busy
-		bad-request after events => list "9" seen 9 hurried | refused report busy
+		forbidden after events      => watch 9 | report denied
+		not-found after events      => list "9" seen 9 relisted | refused report denied
+		out-of-order after events   => list "9" seen 9 relisted | order report
+		unreadable-delete after events => list "9" seen 9 relisted | unreadable report
+		bad-request    => list "7" seen 7 relisted | refused report busy
+		bad-request after events => list "9" seen 9 relisted | refused report busy
 		http2          => watch 7 flaps 1 | report flap
 		http2 after events => watch 9 failures 1 | report resume
 		reset          => watch 7 | report away
 		reset after events => watch 9 | report away
-		store-read     => list "7" seen 7 hurried | unreadable report busy
-		store-read after events => list "9" seen 9 hurried | unreadable report busy
-		unauthorized   => watch 7 | report ruled
-		unauthorized after events => watch 9 | report ruled
+		store-read     => list "7" seen 7 relisted | unreadable report busy
+		store-read after events => list "9" seen 9 relisted | unreadable report busy
+		unauthorized   => watch 7 | report denied
+		unauthorized after events => watch 9 | report denied
 		unknown        => watch 7 failures 1 | report busy
 		unknown after events => watch 9 failures 1 | report busy
-		untrusted      => watch 7 | report ruled
-		untrusted after events => watch 9 | report ruled
+		untrusted      => watch 7 | report denied
+		untrusted after events => watch 9 | report denied
 		unavailable    => watch 7 | report busy 5s
 		unavailable after events => watch 9 | report busy 5s`},
-	{"watch after four failures", state{phase: watching, rv: "7", failures: maxWatchFailures - 1, memory: memory{internalFor: time.Minute, versioned: true}}, `
+	{"watch after four failures", state{phase: watching, rv: "7", failures: maxWatchFailures - 1, learned: learned{internalRetry: time.Minute, versioned: true}}, `
 		closed after events         => watch 9 |
 		closed at once after events => watch 9 |
 		closed without events       => watch 7 |
-		closed at once              => list "7" seen 7 hurried | failing report busy
-		expired        => list "7" seen 7 hurried | expired report
-		expired-without-code => list "7" seen 7 hurried | expired report
-		gone           => list "7" seen 7 hurried | expired report
-		too-large      => list "" seen 7 hurried | too-large report
-		too-large-1.17 => list "" seen 7 hurried | too-large report
-		timeout        => list "7" seen 7 hurried | failing report busy
+		closed at once              => list "7" seen 7 relisted | failing report busy
+		expired        => list "7" seen 7 relisted | expired report
+		expired-without-code => list "7" seen 7 relisted | expired report
+		gone           => list "7" seen 7 relisted | expired report
+		too-large      => list "" seen 7 relisted | too-large report
+		too-large-1.17 => list "" seen 7 relisted | too-large report
+		timeout        => list "7" seen 7 relisted | failing report busy
 		busy           => watch 7 failures 4 | report busy 5s
 		refused        => watch 7 failures 4 | report away
 		eof            => watch 7 failures 4 flaps 1 | report flap
 		eof after a while => watch 7 failures 4 | report resume
-		eof after long    => watch 7 failures 4 | report resume afresh
+		eof after long    => watch 7 failures 4 | report resume reset
 		internal after a while => watch 7 failures 4 internal 0s | report busy
-		internal after long    => watch 7 failures 4 internal 0s | report busy afresh
+		internal after long    => watch 7 failures 4 internal 0s | report busy reset
 		internal       => watch 7 failures 4 internal 0s | report busy
-		forbidden      => watch 7 failures 4 | report ruled
-		not-found      => list "7" seen 7 hurried | refused report ruled
-		out-of-order   => list "7" seen 7 hurried | order report
-		unreadable-delete => list "7" seen 7 hurried | unreadable report
-		expired after events        => list "9" seen 9 hurried | expired report
-		expired-without-code after events => list "9" seen 9 hurried | expired report
-		gone after events           => list "9" seen 9 hurried | expired report
-		too-large after events      => list "" seen 9 hurried | too-large report
-		too-large-1.17 after events => list "" seen 9 hurried | too-large report
+		forbidden      => watch 7 failures 4 | report denied
+		not-found      => list "7" seen 7 relisted | refused report denied
+		out-of-order   => list "7" seen 7 relisted | order report
+		unreadable-delete => list "7" seen 7 relisted | unreadable report
+		expired after events        => list "9" seen 9 relisted | expired report
+		expired-without-code after events => list "9" seen 9 relisted | expired report
+		gone after events           => list "9" seen 9 relisted | expired report
+		too-large after events      => list "" seen 9 relisted | too-large report
+		too-large-1.17 after events => list "" seen 9 relisted | too-large report
 		timeout after events        => watch 9 failures 1 | report busy
 		busy after events           => watch 9 | report busy 5s
 		refused after events        => watch 9 | report away
 		eof after events            => watch 9 failures 1 | report resume
 		internal after events       => watch 9 internal 0s | report busy
-		forbidden after events      => watch 9 | report ruled
-		not-found after events      => list "9" seen 9 hurried | refused report ruled
-		out-of-order after events   => list "9" seen 9 hurried | order report
-		unreadable-delete after events => list "9" seen 9 hurried | unreadable report
-		bad-request    => list "7" seen 7 hurried | refused report busy
-		bad-request after events => list "9" seen 9 hurried | refused report busy
+		forbidden after events      => watch 9 | report denied
+		not-found after events      => list "9" seen 9 relisted | refused report denied
+		out-of-order after events   => list "9" seen 9 relisted | order report
+		unreadable-delete after events => list "9" seen 9 relisted | unreadable report
+		bad-request    => list "7" seen 7 relisted | refused report busy
+		bad-request after events => list "9" seen 9 relisted | refused report busy
 		http2          => watch 7 failures 4 flaps 1 | report flap
 		http2 after events => watch 9 failures 1 | report resume
 		reset          => watch 7 failures 4 | report away
 		reset after events => watch 9 | report away
-		store-read     => list "7" seen 7 hurried | unreadable report busy
-		store-read after events => list "9" seen 9 hurried | unreadable report busy
-		unauthorized   => watch 7 failures 4 | report ruled
-		unauthorized after events => watch 9 | report ruled
-		unknown        => list "7" seen 7 hurried | failing report busy
+		store-read     => list "7" seen 7 relisted | unreadable report busy
+		store-read after events => list "9" seen 9 relisted | unreadable report busy
+		unauthorized   => watch 7 failures 4 | report denied
+		unauthorized after events => watch 9 | report denied
+		unknown        => list "7" seen 7 relisted | failing report busy
 		unknown after events => watch 9 failures 1 | report busy
-		untrusted      => watch 7 failures 4 | report ruled
-		untrusted after events => watch 9 | report ruled
+		untrusted      => watch 7 failures 4 | report denied
+		untrusted after events => watch 9 | report denied
 		unavailable    => watch 7 failures 4 | report busy 5s
 		unavailable after events => watch 9 | report busy 5s`},
-	{"watch after a minute of internal errors", state{phase: watching, rv: "7", internal: noon.Add(-time.Minute), memory: memory{internalFor: time.Minute, versioned: true}}, `
+	{"watch after a minute of internal errors", state{phase: watching, rv: "7", internalSince: noon.Add(-time.Minute), learned: learned{internalRetry: time.Minute, versioned: true}}, `
 		closed after events         => watch 9 |
 		closed at once after events => watch 9 |
 		closed without events       => watch 7 |
 		closed at once              => watch 7 failures 1 | report busy
-		expired        => list "7" seen 7 hurried | expired report
-		expired-without-code => list "7" seen 7 hurried | expired report
-		gone           => list "7" seen 7 hurried | expired report
-		too-large      => list "" seen 7 hurried | too-large report
-		too-large-1.17 => list "" seen 7 hurried | too-large report
+		expired        => list "7" seen 7 relisted | expired report
+		expired-without-code => list "7" seen 7 relisted | expired report
+		gone           => list "7" seen 7 relisted | expired report
+		too-large      => list "" seen 7 relisted | too-large report
+		too-large-1.17 => list "" seen 7 relisted | too-large report
 		timeout        => watch 7 failures 1 internal 1m0s | report busy
 		busy           => watch 7 internal 1m0s | report busy 5s
 		refused        => watch 7 internal 1m0s | report away
 		eof            => watch 7 flaps 1 internal 1m0s | report flap
 		eof after a while => watch 7 internal 1m0s | report resume
-		eof after long    => watch 7 | report resume afresh
-		internal after a while => list "7" seen 7 hurried | failing report busy
-		internal after long    => watch 7 internal 0s | report busy afresh
-		internal       => list "7" seen 7 hurried | failing report busy
-		forbidden      => watch 7 internal 1m0s | report ruled
-		not-found      => list "7" seen 7 hurried | refused report ruled
-		out-of-order   => list "7" seen 7 hurried | order report
-		unreadable-delete => list "7" seen 7 hurried | unreadable report
-		expired after events        => list "9" seen 9 hurried | expired report
-		expired-without-code after events => list "9" seen 9 hurried | expired report
-		gone after events           => list "9" seen 9 hurried | expired report
-		too-large after events      => list "" seen 9 hurried | too-large report
-		too-large-1.17 after events => list "" seen 9 hurried | too-large report
+		eof after long    => watch 7 | report resume reset
+		internal after a while => list "7" seen 7 relisted | failing report busy
+		internal after long    => watch 7 internal 0s | report busy reset
+		internal       => list "7" seen 7 relisted | failing report busy
+		forbidden      => watch 7 internal 1m0s | report denied
+		not-found      => list "7" seen 7 relisted | refused report denied
+		out-of-order   => list "7" seen 7 relisted | order report
+		unreadable-delete => list "7" seen 7 relisted | unreadable report
+		expired after events        => list "9" seen 9 relisted | expired report
+		expired-without-code after events => list "9" seen 9 relisted | expired report
+		gone after events           => list "9" seen 9 relisted | expired report
+		too-large after events      => list "" seen 9 relisted | too-large report
+		too-large-1.17 after events => list "" seen 9 relisted | too-large report
 		timeout after events        => watch 9 failures 1 | report busy
 		busy after events           => watch 9 | report busy 5s
 		refused after events        => watch 9 | report away
 		eof after events            => watch 9 failures 1 | report resume
 		internal after events       => watch 9 internal 0s | report busy
-		forbidden after events      => watch 9 | report ruled
-		not-found after events      => list "9" seen 9 hurried | refused report ruled
-		out-of-order after events   => list "9" seen 9 hurried | order report
-		unreadable-delete after events => list "9" seen 9 hurried | unreadable report
-		bad-request    => list "7" seen 7 hurried | refused report busy
-		bad-request after events => list "9" seen 9 hurried | refused report busy
+		forbidden after events      => watch 9 | report denied
+		not-found after events      => list "9" seen 9 relisted | refused report denied
+		out-of-order after events   => list "9" seen 9 relisted | order report
+		unreadable-delete after events => list "9" seen 9 relisted | unreadable report
+		bad-request    => list "7" seen 7 relisted | refused report busy
+		bad-request after events => list "9" seen 9 relisted | refused report busy
 		http2          => watch 7 flaps 1 internal 1m0s | report flap
 		http2 after events => watch 9 failures 1 | report resume
 		reset          => watch 7 internal 1m0s | report away
 		reset after events => watch 9 | report away
-		store-read     => list "7" seen 7 hurried | unreadable report busy
-		store-read after events => list "9" seen 9 hurried | unreadable report busy
-		unauthorized   => watch 7 internal 1m0s | report ruled
-		unauthorized after events => watch 9 | report ruled
+		store-read     => list "7" seen 7 relisted | unreadable report busy
+		store-read after events => list "9" seen 9 relisted | unreadable report busy
+		unauthorized   => watch 7 internal 1m0s | report denied
+		unauthorized after events => watch 9 | report denied
 		unknown        => watch 7 failures 1 internal 1m0s | report busy
 		unknown after events => watch 9 failures 1 | report busy
-		untrusted      => watch 7 internal 1m0s | report ruled
-		untrusted after events => watch 9 | report ruled
+		untrusted      => watch 7 internal 1m0s | report denied
+		untrusted after events => watch 9 | report denied
 		unavailable    => watch 7 internal 1m0s | report busy 5s
 		unavailable after events => watch 9 | report busy 5s`},
 }
@@ -567,7 +567,7 @@ func TestFlaps(t *testing.T) {
 	watching := s.watch("7")
 	again := watching
 	for range 2 * maxWatchFailures {
-		if again, st = again.watchEnded(flap); st.pause != pauseFlap || st.relist != notAtAll {
+		if again, st = again.watchEnded(flap); st.pause != pauseFlap || st.relist != noRelist {
 			t.Fatalf("after the list: %s", st.text())
 		}
 	}
@@ -606,13 +606,13 @@ func TestClassifyErrors(t *testing.T) {
 		"unknown":              {Version: true, Pause: pauseBusy},
 		"internal":             {Version: true, Pause: pauseBusy},
 		"store-read":           {Version: true, Pause: pauseBusy},
-		"forbidden":            {Client: true, Pause: pauseRuled},
-		"unauthorized":         {Client: true, Pause: pauseRuled},
-		"not-found":            {Client: true, Version: true, Pause: pauseRuled},
-		"method-not-allowed":   {Client: true, Version: true, Pause: pauseRuled},
-		"not-implemented":      {Version: true, Pause: pauseRuled},
-		"bad-request":          {Client: true, Version: true, Pause: pauseRuled},
-		"untrusted":            {Pause: pauseRuled},
+		"forbidden":            {Client: true, Pause: pauseDenied},
+		"unauthorized":         {Client: true, Pause: pauseDenied},
+		"not-found":            {Client: true, Version: true, Pause: pauseDenied},
+		"method-not-allowed":   {Client: true, Version: true, Pause: pauseDenied},
+		"not-implemented":      {Version: true, Pause: pauseDenied},
+		"bad-request":          {Client: true, Version: true, Pause: pauseDenied},
+		"untrusted":            {Pause: pauseDenied},
 		"unusable":             {Version: true, Pause: pauseBusy},
 		"out-of-order":         {Version: true, Pause: pauseBusy},
 	}

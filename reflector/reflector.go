@@ -101,13 +101,13 @@ type Reflector[T any] struct {
 
 	// Owned by the goroutine of Run.
 	state  state
-	seam   seam[T]
+	recent recentEvents[T]
 	waits  waits
 	newest string // version of the objects of the list in progress
 
-	troubled bool   // Stats.Failing is set
-	failing  pause  // of the last failure, until a request succeeds
-	restarts uint64 // of breaker, at the last failure
+	failing bool   // Stats.Failing is set
+	reason  pause  // of the last failure, until a request succeeds
+	outages uint64 // of breaker, at the last failure
 }
 
 // New returns a reflector that is not running. It returns [ErrNoSource] or [ErrNoSink]

@@ -23,7 +23,7 @@ func (r *Reflector[T]) listOptions() metav1.ListOptions {
 	default:
 		opts.ResourceVersion = s.listRV
 	}
-	if s.whole {
+	if s.unpaged {
 		opts.Limit = 0
 	}
 	return opts

@@ -26,8 +26,8 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		switch r.state.phase {
 		case listing:
 			err = r.list(ctx)
-		case asking:
-			r.ask(ctx)
+		case checking:
+			r.check(ctx)
 		default:
 			err = r.watch(ctx)
 		}
@@ -46,7 +46,7 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 	asked, began := r.state.version(), time.Now()
 	request, attempt := r.begin(ctx, true)
 	page, sinkErr, err := r.listPage(request)
-	err = ended(request, err)
+	err = causeOf(request, err)
 	attempt.end()
 	if sinkErr != nil || ctx.Err() != nil {
 		r.state.token = ""
@@ -58,13 +58,13 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 		r.state, st = r.state.listFailed(err)
 	} else {
 		r.breaker.answered()
-		r.expect(page)
+		r.countExpected(page)
 		r.state, st = r.state.pageListed(page, r.newest)
 	}
 	if st.replace {
 		return r.replace(ctx)
 	}
-	r.follow(ctx, st, RequestError{Verb: "list", ResourceVersion: asked}, began)
+	r.carryOut(ctx, st, RequestError{Verb: "list", ResourceVersion: asked}, began)
 	return nil
 }
 
@@ -79,9 +79,9 @@ func (r *Reflector[T]) begin(ctx context.Context, list bool) (context.Context, *
 	return r.breaker.begin(ctx, list, nil)
 }
 
-// ended is why a request failed that failed with err: a context that was given up has a
+// causeOf is why a request failed that failed with err: a context that was given up has a
 // better reason than the source.
-func ended(ctx context.Context, err error) error {
+func causeOf(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), ErrUnanswered) {
 		return ErrUnanswered
 	}
@@ -91,8 +91,8 @@ func ended(ctx context.Context, err error) error {
 // replace ends a list that is whole.
 func (r *Reflector[T]) replace(ctx context.Context) error {
 	r.succeeded()
-	r.rewind()
-	r.seam = seam[T]{}
+	r.noteRewind()
+	r.recent = recentEvents[T]{}
 	r.stats.lists.Add(1)
 	r.stats.saw(r.state.rv, 0)
 	r.log.Debug("list is whole", slog.String("resourceVersion", r.state.rv), slog.Uint64("objects", r.stats.listed.Load()))
@@ -128,7 +128,7 @@ func (r *Reflector[T]) listPage(ctx context.Context) (page metav1.ListMeta, sink
 	return page, sinkErr, err
 }
 
-func (r *Reflector[T]) expect(page metav1.ListMeta) {
+func (r *Reflector[T]) countExpected(page metav1.ListMeta) {
 	if page.RemainingItemCount != nil {
 		r.stats.expected.Store(r.stats.listed.Load() + uint64(max(*page.RemainingItemCount, 0)))
 	} else if page.Continue == "" {
@@ -147,14 +147,14 @@ func (r *Reflector[T]) badObject(err error) *ObjectError {
 	return bad
 }
 
-// follow carries out st, all but replace: it reports the failure of a request that began at a
+// carryOut carries out st, all but replace: it reports the failure of a request that began at a
 // time, if it failed, and waits. What admit will wait for is not waited for here.
-func (r *Reflector[T]) follow(ctx context.Context, st step, failed RequestError, began time.Time) {
+func (r *Reflector[T]) carryOut(ctx context.Context, st step, failed RequestError, began time.Time) {
 	if st.discard {
 		r.stats.listed.Store(0)
 		r.sink.Discard()
 	}
-	if st.relist != notAtAll {
+	if st.relist != noRelist {
 		r.stats.relists[st.relist].Add(1)
 		r.log.Debug("lists again", slog.String("reason", st.relist.String()), slog.String("resourceVersion", r.state.rv))
 	}
@@ -165,7 +165,7 @@ func (r *Reflector[T]) follow(ctx context.Context, st step, failed RequestError,
 	r.stats.failures.Add(1)
 	failed.Resource, failed.RetryIn, failed.Err = r.source.Resource(), wait+queue, st.err
 	r.stats.fails(&failed, time.Now(), failed.RetryIn)
-	r.troubled = true
+	r.failing = true
 	r.opts.OnError(&failed)
 	why := st.pause
 	if st.atLeast > 0 || apierrors.IsTooManyRequests(st.err) || why == pauseRetry {
@@ -182,51 +182,51 @@ func (r *Reflector[T]) wait(st step, began time.Time) (wait, queue time.Duration
 		r.breaker.answered()
 	case st.pause == pauseAway:
 		queue = r.breaker.failed(began, r.opts.Backoff)
-	case st.pause.lost():
+	case st.pause.connectionLost():
 		r.breaker.broke()
 	}
 	// What an outage grew is none of the business of the server that is back.
-	if n := r.breaker.restarts(); n != r.restarts || st.afresh {
-		r.restarts = n
-		r.waits.afresh()
+	if n := r.breaker.longOutageCount(); n != r.outages || st.resetBackoff {
+		r.outages = n
+		r.waits.reset()
 	}
-	r.fails(st.pause)
+	r.setReason(st.pause)
 	wait = r.waits.after(time.Now(), st.pause, st.atLeast)
-	if st.pause == pauseRuled {
-		wait = max(wait, scale(r.breaker.rule(0), 0.75+r.opts.Backoff.Random()/2))
+	if st.pause == pauseDenied {
+		wait = max(wait, scale(r.breaker.countDenied(0), 0.75+r.opts.Backoff.Random()/2))
 	}
 	return wait, queue
 }
 
-// fails notes why the last request failed.
-func (r *Reflector[T]) fails(why pause) {
-	if why == noPause || why == r.failing {
+// setReason notes why the last request failed.
+func (r *Reflector[T]) setReason(why pause) {
+	if why == noPause || why == r.reason {
 		return
 	}
-	r.leaveRuled()
-	if r.failing = why; why == pauseRuled {
-		r.breaker.rule(1)
+	r.leaveDenied()
+	if r.reason = why; why == pauseDenied {
+		r.breaker.countDenied(1)
 	}
 }
 
 // succeeded notes that a request succeeded: a list is whole, a watch brings something.
 func (r *Reflector[T]) succeeded() {
-	if r.troubled {
-		r.troubled = false
+	if r.failing {
+		r.failing = false
 		r.stats.fails(nil, time.Time{}, 0)
 	}
-	if r.failing == noPause {
+	if r.reason == noPause {
 		return
 	}
-	r.leaveRuled()
-	if why := r.failing; why == pauseRuled || why == pauseBusy {
-		r.breaker.relieved(why)
+	r.leaveDenied()
+	if why := r.reason; why == pauseDenied || why == pauseBusy {
+		r.breaker.wakeAlike(why)
 	}
-	r.failing = noPause
+	r.reason = noPause
 }
 
-func (r *Reflector[T]) leaveRuled() {
-	if r.failing == pauseRuled {
-		r.breaker.rule(-1)
+func (r *Reflector[T]) leaveDenied() {
+	if r.reason == pauseDenied {
+		r.breaker.countDenied(-1)
 	}
 }

@@ -40,17 +40,17 @@ func Shard[T any](source Source[T], selector sharding.Selector) (Source[T], erro
 	asked := selector.String()
 	return &adapter[T, T]{
 		source: source,
-		change: func(ev Event[T], live bool) (Event[T], bool, error) {
+		convert: func(ev Event[T], live bool) (Event[T], bool, error) {
 			in, err := ranges.has(ev.Object)
 			if in || err != nil {
 				return ev, in, err
 			}
 			// Neither uid nor namespace ever changes, so it was not in the shard before.
-			skip, ok := skipped(ev, live)
+			skip, ok := omit(ev, live)
 			return skip, ok, nil
 		},
 		request: func(opts *metav1.ListOptions) { opts.ShardSelector = asked },
-		listed: func(page metav1.ListMeta) error {
+		checkList: func(page metav1.ListMeta) error {
 			if page.ShardInfo != nil && page.ShardInfo.Selector != asked {
 				return fmt.Errorf("%w: asked for %q, got %q", ErrOtherShard, asked, page.ShardInfo.Selector)
 			}

@@ -30,9 +30,9 @@ func newest(seen, rv string) string {
 	return rv
 }
 
-// moved is the version to go on from after ev. A watch from "0" begins with what is
+// advance is the version to go on from after ev. A watch from "0" begins with what is
 // there, in any order, and only other events than Added show that it is past that.
-func moved[T any](seen string, ev Event[T]) string {
+func advance[T any](seen string, ev Event[T]) string {
 	if seen == "0" && ev.Type == Added {
 		return seen
 	}

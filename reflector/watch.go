@@ -14,9 +14,9 @@ const (
 	grace = 30 * time.Second
 	// slowAfter is how long a streaming list may bring nothing before that is reported.
 	slowAfter = 10 * time.Second
-	// deafAfter is how long it may bring nothing at all: a server that streams would have
+	// ignoredAfter is how long it may bring nothing at all: a server that streams would have
 	// sent a bookmark by then.
-	deafAfter = time.Minute
+	ignoredAfter = time.Minute
 )
 
 // watch is one watch request, with the streaming list that it may begin with. The
@@ -29,12 +29,12 @@ type watch struct {
 	over  bool // streamFailed or streamListed have decided what comes next
 	next  step // what they decided
 
-	joint   joint              // how far the watch has shown the history that was seen
+	replay  replay             // how far the watch has shown the history that was seen
 	skipped bool               // the streaming list has an object that could not be used
 	giveUp  context.CancelFunc // ends the request
 	attempt *Attempt           // nil if the source is no Server
 	dog     *watchdog          // nil if nobody looks
-	bitten  atomic.Bool        // the watchdog gave up
+	aborted atomic.Bool        // the watchdog gave up
 	silent  bool               // the breaker gave up
 	panic   any                // of OnError, in the watchdog's goroutine; read after dog.stop
 }
@@ -57,10 +57,10 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	} else {
 		r.stats.watches.Add(1)
 		r.log.Debug("watch begins", slog.String("resourceVersion", w.asked))
-		if r.state.before == "" {
+		if r.state.replayRV == "" {
 			w.dog = r.guardWatch(w)
 		} else {
-			w.joint, w.dog = r.joint(), r.guardJoint(w)
+			w.replay, w.dog = r.newReplay(), r.guardReplay(w)
 		}
 	}
 	defer func() { w.dog.stop() }() // when the source or the sink panics
@@ -81,7 +81,7 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 		}
 		return sinkErr
 	}
-	w.end.err = ended(request, w.end.err)
+	w.end.err = causeOf(request, w.end.err)
 	w.silent = errors.Is(context.Cause(request), errSilent)
 	r.ended(ctx, w, limited.Err() != nil || w.silent)
 	r.breaker.sleep(ctx, attempt.end(), noPause)
@@ -94,7 +94,7 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 	failed := RequestError{Verb: "watch", ResourceVersion: w.asked}
 	if w.over {
 		failed.Verb = "watchlist"
-		r.follow(ctx, w.next, failed, w.began)
+		r.carryOut(ctx, w.next, failed, w.began)
 		return
 	}
 	end := w.end
@@ -109,7 +109,7 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 	var st step
 	if r.state.phase == streaming {
 		failed.Verb = "watchlist"
-		end.deaf = end.deaf || cut
+		end.ignored = end.ignored || cut
 		r.state, st = r.state.streamFailed(end)
 	} else {
 		st = r.watchEnded(w, end)
@@ -117,32 +117,32 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 	if st.err == nil && !cut {
 		r.breaker.answered() // the server closed the watch in order
 	}
-	r.follow(ctx, st, failed, w.began)
+	r.carryOut(ctx, st, failed, w.began)
 }
 
 // watchEnded decides what follows a watch that was no streaming list to its end.
 func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
-	end.idle = w.bitten.Load()
+	end.idle = w.aborted.Load()
 	switch {
 	case errors.Is(end.err, ErrRestored):
 		r.state, st = r.state.restored(end.err)
 		return st
-	case w.joint.awaits() && (end.idle || isExpired(end.err)):
-		if r.state = r.state.unrepeated(end.err); w.attempt.unanswered() {
+	case w.replay.pending() && (end.idle || isExpired(end.err)):
+		if r.state = r.state.notReplayed(end.err); w.attempt.pending() {
 			return step{err: ErrUnanswered, pause: pauseAway}
 		}
 		return st
-	case !w.joint.awaits():
-		r.state.before = ""
+	case !w.replay.pending():
+		r.state.replayRV = ""
 	}
 	if end.idle {
 		r.stats.idle.Add(1)
 	}
-	doubted := (doubts(end) || w.silent) && !r.opts.TrustVersions && r.state.before == ""
+	doubted := (endedUnexpectedly(end) || w.silent) && !r.opts.TrustVersions && r.state.replayRV == ""
 	if r.state, st = r.state.watchEnded(end); doubted {
 		// A reflector that is refused by rule makes no second request that will be.
-		if from, _ := r.seam.begin(); from != "" || st.pause != pauseRuled {
-			r.state = r.state.rejoin(from)
+		if from, _ := r.recent.replayFrom(); from != "" || st.pause != pauseDenied {
+			r.state = r.state.verifyFrom(from)
 		}
 	}
 	return st
@@ -152,10 +152,10 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 // is the sink's.
 func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err error) (more bool, sinkErr error) {
 	if dog := w.dog; dog != nil {
-		dog.wake()
-		defer dog.rest()
+		dog.received()
+		defer dog.handled()
 	}
-	w.attempt.hears()
+	w.attempt.received()
 	var bad *ObjectError
 	if err != nil {
 		if bad = r.badObject(err); bad == nil {
@@ -173,8 +173,8 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 	if bad != nil {
 		return w.badEvent(bad), nil
 	}
-	if w.joint.open {
-		if news, err := r.rejoined(w, ev); !news {
+	if w.replay.active {
+		if news, err := r.replayed(w, ev); !news {
 			w.end.err = err
 			return err == nil, nil
 		}
@@ -193,9 +193,9 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 	r.succeeded()
 	// Only now: what the sink did not take must be asked for again.
 	if ev.Type != Bookmark {
-		r.seam.add(w.end.rv, ev)
+		r.recent.add(w.end.rv, ev)
 	}
-	w.end.rv = moved(w.end.rv, ev)
+	w.end.rv = advance(w.end.rv, ev)
 	r.stats.applied(ev.Type, w.end.rv, time.Since(r.made))
 	return true, nil
 }
@@ -232,7 +232,7 @@ func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T]
 		return sinkErr == nil, sinkErr
 	case !ev.InitialEventsEnd:
 		// The first bookmark of a streaming list has the mark.
-		w.end.deaf, w.end.err = true, ErrNoInitialEventsEnd
+		w.end.ignored, w.end.err = true, ErrNoInitialEventsEnd
 		return false, nil
 	}
 	r.state, w.next = r.state.streamListed(ev.ResourceVersion, r.newest)
@@ -245,8 +245,8 @@ func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T]
 	w.dog.stop()
 	w.dog = r.guardWatch(w)
 	if d := w.dog; d != nil {
-		d.wake() // the sink may take its time
-		defer d.rest()
+		d.received() // the sink may take its time
+		defer d.handled()
 	}
 	sinkErr = r.replace(ctx)
 	return sinkErr == nil, sinkErr
@@ -257,24 +257,24 @@ func (r *Reflector[T]) guardWatch(w *watch) *watchdog {
 	if r.opts.IdleTimeout < 0 {
 		return nil
 	}
-	return newWatchdog(r.opts.IdleTimeout/4, r.leftOut(), func(quiet time.Duration) {
+	return newWatchdog(r.opts.IdleTimeout/4, r.omitted(), func(quiet time.Duration) {
 		if quiet >= r.opts.IdleTimeout {
-			w.bite()
+			w.abort()
 		}
 	})
 }
 
 // guardStream returns a watchdog for a streaming list.
 func (r *Reflector[T]) guardStream(w *watch) *watchdog {
-	patience := deafAfter
+	patience := ignoredAfter
 	if r.opts.IdleTimeout > 0 {
 		patience = min(patience, r.opts.IdleTimeout)
 	}
 	warned := false
 	slow := &SlowListError{Resource: r.source.Resource(), ResourceVersion: w.asked}
-	return newWatchdog(min(patience, slowAfter)/4, r.leftOut(), func(quiet time.Duration) {
+	return newWatchdog(min(patience, slowAfter)/4, r.omitted(), func(quiet time.Duration) {
 		if quiet >= patience {
-			w.bite()
+			w.abort()
 		} else if quiet >= slowAfter && !warned {
 			warned = true
 			slow.Quiet = quiet
@@ -283,17 +283,17 @@ func (r *Reflector[T]) guardStream(w *watch) *watchdog {
 	})
 }
 
-// leftOut is how a watchdog finds out what the source leaves out, nil if it does not.
-func (r *Reflector[T]) leftOut() func() uint64 {
+// omitted is how a watchdog finds out what the source leaves out, nil if it does not.
+func (r *Reflector[T]) omitted() func() uint64 {
 	if s, ok := r.source.(omitter); ok {
 		return s.omitted
 	}
 	return nil
 }
 
-// bite ends the request.
-func (w *watch) bite() {
-	w.bitten.Store(true)
+// abort ends the request.
+func (w *watch) abort() {
+	w.aborted.Store(true)
 	w.giveUp()
 }
 
@@ -302,7 +302,7 @@ func (w *watch) bite() {
 func (r *Reflector[T]) warn(w *watch, err error) {
 	defer func() {
 		if w.panic = recover(); w.panic != nil {
-			w.bite()
+			w.abort()
 		}
 	}()
 	r.opts.OnError(err)

@@ -14,13 +14,13 @@ type watchdog struct {
 
 	// Set by newWatchdog and never changed.
 	every   time.Duration
-	leftOut func() uint64 // what came and was not passed on; nil if all is
+	omitted func() uint64 // what came and was not passed on; nil if all is
 	react   func(quiet time.Duration)
 
 	// Used by look alone, of which there is one at a time.
-	last  uint64 // pulse at the last look
-	out   uint64 // leftOut at the last look
-	looks int    // how many looks in a row found nothing new
+	lastPulse   uint64 // pulse at the last look
+	lastOmitted uint64 // leftOut at the last look
+	looks       int    // how many looks in a row found nothing new
 
 	mu      sync.Mutex
 	timer   *time.Timer
@@ -34,9 +34,9 @@ type watchdog struct {
 // may be nil, and is called where react is. React runs in a goroutine of its own, not
 // twice at once.
 func newWatchdog(every time.Duration, leftOut func() uint64, react func(quiet time.Duration)) *watchdog {
-	d := &watchdog{every: max(every, time.Millisecond), leftOut: leftOut, react: react}
+	d := &watchdog{every: max(every, time.Millisecond), omitted: leftOut, react: react}
 	if leftOut != nil {
-		d.out = leftOut()
+		d.lastOmitted = leftOut()
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -46,25 +46,25 @@ func newWatchdog(every time.Duration, leftOut func() uint64, react func(quiet ti
 }
 
 // wake says that something came, and rest that it is handled. Both are for one goroutine.
-func (d *watchdog) wake() { d.pulse.Add(1) }
-func (d *watchdog) rest() { d.pulse.Add(1) }
+func (d *watchdog) received() { d.pulse.Add(1) }
+func (d *watchdog) handled()  { d.pulse.Add(1) }
 
 func (d *watchdog) look() {
 	defer d.running.Done()
-	defer d.again() // also if react ends its goroutine
-	pulse, out := d.pulse.Load(), d.out
-	if d.leftOut != nil {
-		out = d.leftOut()
+	defer d.rearm() // also if react ends its goroutine
+	pulse, out := d.pulse.Load(), d.lastOmitted
+	if d.omitted != nil {
+		out = d.omitted()
 	}
-	if pulse != d.last || pulse%2 == 1 || out != d.out {
-		d.last, d.out, d.looks = pulse, out, 0
+	if pulse != d.lastPulse || pulse%2 == 1 || out != d.lastOmitted {
+		d.lastPulse, d.lastOmitted, d.looks = pulse, out, 0
 		return
 	}
 	d.looks++
 	d.react(time.Duration(d.looks) * d.every)
 }
 
-func (d *watchdog) again() {
+func (d *watchdog) rearm() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.stopped {

@@ -32,14 +32,14 @@ func TestWatchdogReacts(t *testing.T) {
 		}
 		time.Sleep(3500 * time.Millisecond)
 		expect(1, 2, 3)
-		d.wake()
-		d.rest()
+		d.received()
+		d.handled()
 		time.Sleep(3 * time.Second) // the look at 4 s sees it
 		expect(1, 2)
-		d.wake()
+		d.received()
 		time.Sleep(time.Minute) // handled all the time
 		expect()
-		d.rest()
+		d.handled()
 		time.Sleep(2 * time.Second)
 		expect(1)
 		d.stop()
@@ -72,9 +72,9 @@ func TestWatchdogKnowsHowLong(t *testing.T) {
 			for range 50 {
 				time.Sleep(time.Duration(r.IntN(7000))*time.Millisecond + 1) // never at the moment of a look
 				since.Store(0)
-				d.wake()
+				d.received()
 				time.Sleep(time.Duration(r.IntN(3)*r.IntN(3000)) * time.Millisecond)
-				d.rest()
+				d.handled()
 				since.Store(time.Now().UnixNano())
 			}
 			d.stop()

@@ -25,25 +25,25 @@ import (
 //     for a list of one object that is not older than what was seen.
 
 const (
-	// rejoinPatience is how long a server may take to repeat events before it is asked
+	// replayPatience is how long a server may take to repeat events before it is asked
 	// whether it has come that far.
-	rejoinPatience = 2 * time.Second
-	// askTimeout bounds the question.
-	askTimeout = 30 * time.Second
+	replayPatience = 2 * time.Second
+	// checkTimeout bounds the question.
+	checkTimeout = 30 * time.Second
 )
 
-// seamLen is how many events have to come again. A restored server that wrote to the same
+// maxRecent is how many events have to come again. A restored server that wrote to the same
 // object at the same version shows the same event if all that T has of it is metadata.
-const seamLen = 4
+const maxRecent = 4
 
 // seam is the newest events that the sink took since the last list. The zero value is none.
-type seam[T any] struct {
-	events [seamLen]seamEvent[T] // a ring
-	n      int                   // number of events so far: the newest is at n-1
+type recentEvents[T any] struct {
+	events [maxRecent]knownEvent[T] // a ring
+	n      int                      // number of events so far: the newest is at n-1
 }
 
-// seamEvent is what has to come again.
-type seamEvent[T any] struct {
+// knownEvent is what has to come again.
+type knownEvent[T any] struct {
 	before string // a watch from this version begins with the event
 	rv     string
 	gone   bool // it was a deletion
@@ -55,26 +55,26 @@ type seamEvent[T any] struct {
 }
 
 // add makes ev the newest event; what was seen before it is of version before.
-func (s *seam[T]) add(before string, ev Event[T]) {
+func (s *recentEvents[T]) add(before string, ev Event[T]) {
 	if s.n > 0 {
 		if last := s.at(s.n - 1); last.uid != "" {
 			last.object, last.whole = *new(T), false
 		}
 	}
 	e := s.at(s.n)
-	*e = seamEvent[T]{before: before, rv: ev.ResourceVersion, gone: ev.Type == Deleted, uid: uidOf(ev.Object)}
+	*e = knownEvent[T]{before: before, rv: ev.ResourceVersion, gone: ev.Type == Deleted, uid: uidOf(ev.Object)}
 	if e.whole = !e.gone || e.uid == ""; e.whole {
 		e.object = ev.Object
 	}
 	s.n++
 }
 
-func (s *seam[T]) at(n int) *seamEvent[T] { return &s.events[n%seamLen] }
+func (s *recentEvents[T]) at(n int) *knownEvent[T] { return &s.events[n%maxRecent] }
 
-// begin returns the version that a watch must begin with so that known events come first,
+// replayFrom returns the version that a watch must begin with so that known events come first,
 // and the number of the first of them; empty if there are none.
-func (s *seam[T]) begin() (from string, first int) {
-	for n := max(0, s.n-seamLen); n < s.n; n++ {
+func (s *recentEvents[T]) replayFrom() (from string, first int) {
+	for n := max(0, s.n-maxRecent); n < s.n; n++ {
 		if e := s.at(n); e.before != "0" && older(e.before, e.rv) {
 			return e.before, n
 		}
@@ -83,7 +83,7 @@ func (s *seam[T]) begin() (from string, first int) {
 }
 
 // isAgain reports whether ev is e, and not another event of its version.
-func (e *seamEvent[T]) isAgain(ev Event[T]) bool {
+func (e *knownEvent[T]) isAgain(ev Event[T]) bool {
 	return ev.Type != Bookmark && ev.ResourceVersion == e.rv && e.gone == (ev.Type == Deleted) &&
 		e.uid == uidOf(ev.Object) && (!e.whole || reflect.DeepEqual(e.object, ev.Object))
 }
@@ -97,21 +97,21 @@ func uidOf(object any) (uid types.UID) {
 	return ""
 }
 
-// joint is how far a watch has shown the history that was seen. The zero value is that it
+// replay is how far a watch has shown the history that was seen. The zero value is that it
 // need not.
-type joint struct {
-	open  bool // it has not shown all
-	next  int  // number of the event that has to come; that of none if all have come
-	known int  // number of the events that are known
+type replay struct {
+	active bool // it has not shown all
+	next   int  // number of the event that has to come; that of none if all have come
+	known  int  // number of the events that are known
 }
 
-// awaits reports whether a known event has to come.
-func (j joint) awaits() bool { return j.open && j.next < j.known }
+// pending reports whether a known event has to come.
+func (j replay) pending() bool { return j.active && j.next < j.known }
 
-// join judges an event by the history that was seen, of which seen is the newest version. It
+// verify judges an event by the history that was seen, of which seen is the newest version. It
 // reports whether the event is news, and returns ErrRestored if it cannot be of that history.
-func (s *seam[T]) join(j joint, ev Event[T], seen string) (next joint, news bool, err error) {
-	if j.awaits() {
+func (s *recentEvents[T]) verify(j replay, ev Event[T], seen string) (next replay, news bool, err error) {
+	if j.pending() {
 		switch e := s.at(j.next); {
 		case e.isAgain(ev):
 			j.next++
@@ -123,7 +123,7 @@ func (s *seam[T]) join(j joint, ev Event[T], seen string) (next joint, news bool
 	}
 	switch {
 	case older(seen, ev.ResourceVersion):
-		j.open = false
+		j.active = false
 		return j, true, nil
 	case ev.Type == Bookmark, s.at(s.n - 1).isAgain(ev):
 		return j, false, nil // of a server that lags, or stutters
@@ -131,29 +131,29 @@ func (s *seam[T]) join(j joint, ev Event[T], seen string) (next joint, news bool
 	return j, false, ErrRestored
 }
 
-// doubts reports whether the server, or its storage, may be another one after a watch that
+// endedUnexpectedly reports whether the server, or its storage, may be another one after a watch that
 // ended so: in any way but at the time that was asked for. A server that shuts down ends
 // watches in order.
-func doubts(end watchEnd) bool { return end.idle || end.early || end.err != nil }
+func endedUnexpectedly(end watchEnd) bool { return end.idle || end.early || end.err != nil }
 
-// rejoin is the state after a watch that ended, if it goes on and may not be trusted: with
+// verifyFrom is the state after a watch that ended, if it goes on and may not be trusted: with
 // the watch from version from, where there is events to come again, else with the question.
-func (s state) rejoin(from string) state {
+func (s state) verifyFrom(from string) state {
 	if s.phase != watching || !comparable(s.rv) {
 		return s
 	}
-	if s.before, s.asked = from, false; from == "" {
-		s.phase = asking
+	if s.replayRV, s.confirmed = from, false; from == "" {
+		s.phase = checking
 	}
 	return s
 }
 
-// unrepeated follows a watch from s.before that the server refused, because it no longer
+// notReplayed follows a watch from s.before that the server refused, because it no longer
 // has that version, or was silent to.
-func (s state) unrepeated(err error) state {
-	s.phase = asking
+func (s state) notReplayed(err error) state {
+	s.phase = checking
 	if isExpired(err) {
-		s.before = ""
+		s.replayRV = ""
 	}
 	return s
 }
@@ -162,18 +162,18 @@ func (s state) unrepeated(err error) state {
 // at "" does not build on it.
 func (s state) restored(err error) (state, step) {
 	st := step{relist: becauseRestored, err: err}
-	if s.hurried {
+	if s.relisted {
 		st.pause = pauseBusy // the last list has not mended it
 	}
-	s.rewound, s.hurried = true, true
+	s.rewound, s.relisted = true, true
 	return s.relist(""), st
 }
 
-// answered follows the question for a list of one object that is not older than what was
+// checked follows the question for a list of one object that is not older than what was
 // seen.
-func (s state) answered(page metav1.ListMeta, err error) (state, step) {
+func (s state) checked(page metav1.ListMeta, err error) (state, step) {
 	next := s
-	next.phase, next.asked = watching, true
+	next.phase, next.confirmed = watching, true
 	switch {
 	case err == nil && !older(page.ResourceVersion, s.rv):
 		return next, step{}
@@ -182,7 +182,7 @@ func (s state) answered(page metav1.ListMeta, err error) (state, step) {
 		return s.relist(""), step{relist: becauseTooLarge, err: err}
 	}
 	st := failed(err)
-	if st.pause.lost() || apierrors.IsTooManyRequests(err) {
+	if st.pause.connectionLost() || apierrors.IsTooManyRequests(err) {
 		return s, st // it is not there to be asked
 	}
 	return next, step{} // it does not answer that
@@ -194,10 +194,10 @@ func comparable(rv string) bool {
 	return err == nil
 }
 
-// ask asks whether the server has come as far as what was seen.
-func (r *Reflector[T]) ask(ctx context.Context) {
+// check asks whether the server has come as far as what was seen.
+func (r *Reflector[T]) check(ctx context.Context) {
 	asked, began := r.state.rv, time.Now()
-	limited, cancel := context.WithTimeout(ctx, askTimeout)
+	limited, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	request, attempt := r.begin(limited, false) // as soon answered as a watch
 	r.log.Debug("asks whether the server was restored", slog.String("resourceVersion", asked))
@@ -208,7 +208,7 @@ func (r *Reflector[T]) ask(ctx context.Context) {
 		objects++
 		return objects < 2 // of a server that does not know limits
 	})
-	err = ended(request, err)
+	err = causeOf(request, err)
 	attempt.end()
 	if ctx.Err() != nil {
 		return
@@ -217,47 +217,47 @@ func (r *Reflector[T]) ask(ctx context.Context) {
 		page.ResourceVersion, err = asked, nil
 	}
 	var st step
-	if r.state, st = r.state.answered(page, err); err == nil {
+	if r.state, st = r.state.checked(page, err); err == nil {
 		r.breaker.answered()
 	}
-	r.follow(ctx, st, RequestError{Verb: "list", ResourceVersion: asked}, began)
+	r.carryOut(ctx, st, RequestError{Verb: "list", ResourceVersion: asked}, began)
 }
 
-// rejoined handles an event of a watch that has yet to show the history that was seen. It
+// replayed handles an event of a watch that has yet to show the history that was seen. It
 // reports whether the event is news.
-func (r *Reflector[T]) rejoined(w *watch, ev Event[T]) (news bool, err error) {
-	awaited := w.joint.awaits()
-	if w.joint, news, err = r.seam.join(w.joint, ev, w.end.rv); awaited && !w.joint.awaits() {
+func (r *Reflector[T]) replayed(w *watch, ev Event[T]) (news bool, err error) {
+	awaited := w.replay.pending()
+	if w.replay, news, err = r.recent.verify(w.replay, ev, w.end.rv); awaited && !w.replay.pending() {
 		w.dog.stop()
 		w.dog = r.guardWatch(w)
 	}
 	return news, err
 }
 
-// joint returns what a watch has to show.
-func (r *Reflector[T]) joint() joint {
-	_, first := r.seam.begin()
-	return joint{open: true, next: first, known: r.seam.n}
+// replay returns what a watch has to show.
+func (r *Reflector[T]) newReplay() replay {
+	_, first := r.recent.replayFrom()
+	return replay{active: true, next: first, known: r.recent.n}
 }
 
-// guardJoint returns a watchdog for a watch that has to begin with a known event.
-func (r *Reflector[T]) guardJoint(w *watch) *watchdog {
-	if r.state.asked {
+// guardReplay returns a watchdog for a watch that has to begin with a known event.
+func (r *Reflector[T]) guardReplay(w *watch) *watchdog {
+	if r.state.confirmed {
 		return r.guardWatch(w)
 	}
-	patience := rejoinPatience
+	patience := replayPatience
 	if r.opts.IdleTimeout > 0 {
 		patience = min(patience, r.opts.IdleTimeout)
 	}
-	return newWatchdog(patience/4, r.leftOut(), func(quiet time.Duration) {
+	return newWatchdog(patience/4, r.omitted(), func(quiet time.Duration) {
 		if quiet >= patience {
-			w.bite()
+			w.abort()
 		}
 	})
 }
 
-// rewind tells the sink if the list that is whole now is that of a restored server.
-func (r *Reflector[T]) rewind() {
+// noteRewind tells the sink if the list that is whole now is that of a restored server.
+func (r *Reflector[T]) noteRewind() {
 	seen := r.stats.seen()
 	if older(r.state.rv, seen) && !r.state.rewound {
 		r.state.rewound = true

@@ -6,8 +6,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// TestHurryEnds gives up a watch for a list, and another one after it: the second waits, unless all was well in between.
-func TestHurryEnds(t *testing.T) {
+// TestSecondRelistWaits gives up a watch for a list, and another one after it: the second waits, unless all was well in between.
+func TestSecondRelistWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		between watchEnd
 		want    pause
@@ -17,9 +17,9 @@ func TestHurryEnds(t *testing.T) {
 		"a watch without news":   {watchEnd{rv: "7", at: noon}, pauseBusy},
 		"a watch that was short": {watchEnd{rv: "7", at: noon, short: true}, pauseBusy},
 	} {
-		s := state{phase: watching, rv: "7", memory: memory{versioned: true}}
+		s := state{phase: watching, rv: "7", learned: learned{versioned: true}}
 		s, first := s.watchEnded(watchEnd{rv: "7", at: noon, err: ErrOutOfOrder})
-		if first.pause != noPause || !s.hurried {
+		if first.pause != noPause || !s.relisted {
 			t.Fatalf("%s: the first list has pause %v, state %+v", name, first.pause, s)
 		}
 		s, _ = s.watch("7").watchEnded(c.between)
@@ -32,7 +32,7 @@ func TestHurryEnds(t *testing.T) {
 
 // A watch that the server ends with a Status counts as failed however long it lasted, and the fifth in a row leads to a list.
 func TestLongWatchesThatFail(t *testing.T) {
-	s := state{phase: watching, rv: "7", memory: memory{versioned: true}}
+	s := state{phase: watching, rv: "7", learned: learned{versioned: true}}
 	for n := range maxWatchFailures {
 		next, st := s.watchEnded(watchEnd{rv: "7", at: noon, err: apierrors.NewTimeoutError("etcd", 0)})
 		if gaveUp := st.relist == becauseFailing; gaveUp != (n == maxWatchFailures-1) {
