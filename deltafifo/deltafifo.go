@@ -15,8 +15,8 @@ const spareFactor = 2
 const DefaultLimit = 1024
 
 // Known is the store that the queue's consumer keeps, as far as Delete, Replace and Resync
-// need it. It is read under the queue's lock. If it has the method GetMany of store.Reader
-// besides, that is used where many keys are looked up.
+// need it. It is read under the queue's lock. If it also has the method GetMany of store.Reader,
+// that is used where many keys are looked up. See also [Comparer].
 type Known[K comparable, T any] interface {
 	// Get returns the object of key.
 	Get(key K) (T, bool)
@@ -24,6 +24,17 @@ type Known[K comparable, T any] interface {
 	Len() int
 	// All returns every key with its object.
 	All() iter.Seq2[K, T]
+}
+
+// Comparer is a [Known] that can tell which objects of a list it has already. Such objects get no
+// delta from Replace, unless most of the list did change.
+type Comparer[K comparable, T any] interface {
+	Known[K, T]
+	// Compare returns a function that reports whether listed, at version, is as good as known.
+	// version is the one that the item was set with. Nil compares nothing. Replace calls Compare
+	// once for each list, under the queue's lock, while nothing is pending or in flight: then the
+	// store has everything that came before the list. Neither function may use the queue.
+	Compare(resourceVersion string) func(key K, known, listed T, version string) bool
 }
 
 // Options configures a [DeltaFIFO]. The zero value works.

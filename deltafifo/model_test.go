@@ -102,7 +102,7 @@ func (m *model) delete(key, time, obj int, rv string) {
 
 // spared returns the keys of the items that the consumer need not be told of.
 func (m *model) spared(items []Item[int, int], list List[int, int]) map[int]bool {
-	if list.Unchanged == nil || m.store == nil || m.inFlight || len(m.pending) > 0 {
+	if m.store == nil || !compares(list.ResourceVersion) || m.inFlight || len(m.pending) > 0 {
 		return nil
 	}
 	newest, same := map[int]int{}, map[int]bool{}
@@ -356,11 +356,6 @@ func (s *script) replace() {
 	list.Items = ItemsOf(items...)
 	if len(items) == 0 && s.choose.IntN(2) == 0 {
 		list.Items = nil
-	}
-	if s.choose.IntN(4) > 0 {
-		list.Unchanged = func() func(key, known, listed int, version string) bool {
-			return func(_, known, listed int, _ string) bool { return known == listed }
-		}
 	}
 	if kept := s.choose.IntN(256); kept%2 == 0 {
 		list.Keep = func(key, _ int) bool { return kept>>(key%8)&1 != 0 }

@@ -54,13 +54,6 @@ type List[K comparable, T any] struct {
 	// all; it gets the newest object known of each, pending or not. Nil keeps none. It runs
 	// under the queue's lock and must not use the queue.
 	Keep func(K, T) bool
-	// Unchanged spares the consumer the items that did not change. It is called once, when
-	// nothing is pending or in flight, so that all there is to be known is in the Known
-	// store. The function that it returns, if any, says which items are as good as what is
-	// known: they get no delta, unless most items did change. resourceVersion is what the
-	// item was set with. Nil has all put. Both run
-	// under the queue's lock and must not use the queue.
-	Unchanged func() func(key K, known, listed T, resourceVersion string) bool
 	// Rewound says that the server was restored from a backup, so that resourceVersions of
 	// before say nothing. The consumer learns it from [Batch.Rewound].
 	Rewound bool
@@ -110,14 +103,15 @@ const mostChanged = 1. / 8
 // the list has all that is known. ok says that this can be told and that they are few.
 // Called with the lock held and nothing pending.
 func (f *DeltaFIFO[K, T]) changed(list List[K, T]) (numbers []int, all, ok bool) {
-	if f.known == nil || f.inFlight != nil || list.Unchanged == nil {
+	known, ok := f.known.(Comparer[K, T])
+	if !ok || f.inFlight != nil || list.Rewound {
 		return nil, false, false
 	}
 	most := int(mostChanged * float64(list.Items.Len()))
 	if list.Items.Len()-f.known.Len() > most {
 		return nil, false, false
 	}
-	unchanged := list.Unchanged()
+	unchanged := known.Compare(list.ResourceVersion)
 	if unchanged == nil {
 		return nil, false, false
 	}

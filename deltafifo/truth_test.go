@@ -107,11 +107,6 @@ func (s *server) list(rv string) (List[int, int], map[int]int) {
 		items = slices.Insert(items, 0, Item[int, int]{items[0].Key, -1})
 	}
 	list := List[int, int]{Items: ItemsOf(items...), ResourceVersion: rv}
-	if s.rnd.IntN(3) > 0 {
-		list.Unchanged = func() func(key, known, listed int, version string) bool {
-			return func(_, known, listed int, _ string) bool { return known == listed }
-		}
-	}
 	if len(kept) > 0 || s.rnd.IntN(2) == 0 {
 		list.Keep = func(key, _ int) bool { return kept[key] }
 	}

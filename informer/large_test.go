@@ -122,8 +122,8 @@ func TestLargeBatches(t *testing.T) {
 	}
 }
 
-// TestUnchangedAt tells when a list may be compared with the store.
-func TestUnchangedAt(t *testing.T) {
+// TestCompare tells when a list may be compared with the store.
+func TestCompare(t *testing.T) {
 	type object = *metav1.PartialObjectMetadata
 	version := func(rv string) object {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", ResourceVersion: rv}}
@@ -136,12 +136,13 @@ func TestUnchangedAt(t *testing.T) {
 	if err := i.store.Commit("20", nil); err != nil {
 		t.Fatal(err)
 	}
+	compare := cache[string, object]{i.store.Reader(), i}.Compare
 	for rv, want := range map[string]bool{"19": false, "20": true, "21": true} {
-		if got := i.unchangedAt(rv) != nil; got != want {
+		if got := compare(rv) != nil; got != want {
 			t.Errorf("a list at %s is compared with a store at 20: %t", rv, got)
 		}
 	}
-	at := i.unchangedAt("21")
+	at := compare("21")
 	same := func(known, listed object) bool { return at("a", known, listed, "") }
 	if !same(version("7"), version("7")) || same(version("7"), version("8")) {
 		t.Error("versions are not compared")
@@ -149,7 +150,7 @@ func TestUnchangedAt(t *testing.T) {
 	if same(version("7"), nil) {
 		t.Error("an object that cannot be compared is unchanged")
 	}
-	if i.unchanged = 1; i.unchangedAt("21") != nil {
+	if i.unchanged = 1; compare("21") != nil {
 		t.Error("a handler that wants unchanged objects does not get them")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/kinform/kinform/deltafifo"
-	"github.com/kinform/kinform/informer/pipeline"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/reflector"
 )
@@ -27,7 +26,7 @@ type session[K comparable, T any] struct {
 // newSession returns a session that goes on from what the store has.
 func (i *Informer[K, T]) newSession() (*session[K, T], error) {
 	s := &session[K, T]{
-		fifo: deltafifo.New(deltafifo.Known[K, T](i.store.Reader()), deltafifo.Options{Limit: i.opts.Pending}),
+		fifo: deltafifo.New(deltafifo.Known[K, T](cache[K, T]{i.store.Reader(), i}), deltafifo.Options{Limit: i.opts.Pending}),
 	}
 	fetch := i.opts.Reflector
 	fetch.OnError, fetch.Logger = i.requestFailed, i.opts.Logger
@@ -35,7 +34,7 @@ func (i *Informer[K, T]) newSession() (*session[K, T], error) {
 		fetch.FirstVersion = &rv // or a server whose cache lags would take the store back in time
 	}
 	var err error
-	s.reflector, err = reflector.New(i.source, &sink[K, T]{Sink: pipeline.NewSink(s.fifo, i.keyOf, i.badObject, i.unchangedAt), inf: i}, fetch)
+	s.reflector, err = reflector.New(i.source, &sink[K, T]{Sink: deltafifo.NewSink(s.fifo, i.keyOf, i.badObject), inf: i}, fetch)
 	if err != nil {
 		return nil, err
 	}

@@ -3,14 +3,14 @@ package informer
 import (
 	"context"
 
-	"github.com/kinform/kinform/informer/pipeline"
+	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/reflector"
 )
 
-// sink is the pipeline's, and says when the server lists: then it refuses no longer. The
-// reflector's goroutine owns it.
+// sink is a deltafifo.Sink that also notices when the server answers a list: then the refusal of
+// earlier tries is over. The reflector's goroutine owns it.
 type sink[K comparable, T any] struct {
-	*pipeline.Sink[K, T]
+	*deltafifo.Sink[K, T]
 	inf    *Informer[K, T]
 	listed bool // something of the list in progress
 }

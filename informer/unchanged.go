@@ -135,17 +135,21 @@ func parse(rv string) uint64 {
 	return number
 }
 
-// unchangedAt returns what tells the objects of a list that are as they are in the store,
-// so that there is nothing to be done about them. It returns nil if there is: for a handler
-// that wants to hear of them, and when the server went back in time, so that versions of
-// before and after do not compare. The FIFO calls it when all that came before the list is
-// in the store.
-func (i *Informer[K, T]) unchangedAt(resourceVersion string) func(key K, known, listed T, rv string) bool {
-	i.mu.Lock()
-	wanted := i.unchanged > 0
-	i.mu.Unlock()
-	if wanted || older(resourceVersion, i.store.ResourceVersion()) {
+// cache is the store as the FIFO knows it.
+type cache[K comparable, T any] struct {
+	*store.Reader[K, T]
+	inf *Informer[K, T]
+}
+
+// Compare implements deltafifo.Comparer. It returns nil if a handler wants unchanged objects, and
+// if the list is older than the store: then the server went back in time, and versions of before
+// and after do not compare.
+func (c cache[K, T]) Compare(resourceVersion string) func(key K, known, listed T, version string) bool {
+	c.inf.mu.Lock()
+	wanted := c.inf.unchanged > 0
+	c.inf.mu.Unlock()
+	if wanted || older(resourceVersion, c.ResourceVersion()) {
 		return nil
 	}
-	return i.versions.same
+	return c.inf.versions.same
 }

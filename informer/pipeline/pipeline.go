@@ -94,7 +94,7 @@ func New[K comparable, T any](source reflector.Source[T], key func(T) (K, error)
 	fetch := opts.Reflector
 	fetch.OnError, fetch.Logger = opts.OnError, opts.Logger
 	var err error
-	p.reflector, err = reflector.New(source, NewSink(p.fifo, p.keys(key), p.badObject, nil), fetch)
+	p.reflector, err = reflector.New(source, deltafifo.NewSink(p.fifo, p.keys(key), p.badObject), fetch)
 	return p, err
 }
 

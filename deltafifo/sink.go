@@ -1,4 +1,4 @@
-package pipeline
+package deltafifo
 
 import (
 	"context"
@@ -6,45 +6,41 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/reflector"
 )
 
-// Sink is the reflector.Sink that puts what a reflector learns into a delta FIFO, under its
-// key. Objects that a list has but that could not be used are not deleted by it, as far as
-// they may be among those known. The goroutine of the reflector's Run owns it.
+// Sink is the reflector.Sink that puts the objects and events of a reflector into a [DeltaFIFO],
+// each under its key. A list that has unusable objects does not delete the known objects that they
+// may be. The goroutine of the reflector's Run owns the Sink.
 type Sink[K comparable, T any] struct {
-	fifo *deltafifo.DeltaFIFO[K, T]
+	fifo *DeltaFIFO[K, T]
 	key  func(T) (K, error)
 	bad  func(*reflector.ObjectError)
 
 	meta objmeta.Reader[T]
 
-	unchanged func(resourceVersion string) func(key K, known, listed T, version string) bool // may be nil
-
 	// The list in progress.
-	items   *deltafifo.Items[K, T] // nil for none
+	items   *Items[K, T] // nil for none
 	skipped []*reflector.ObjectError
 	rewound bool
 }
 
-// NewSink returns a sink for fifo. key gives an object's key and must not panic; bad hears
-// of the objects that it gives none, without their Resource. unchanged is, for a list at a
-// resourceVersion, what deltafifo.List.Unchanged is, or nil. Nothing else may be nil.
-func NewSink[K comparable, T any](fifo *deltafifo.DeltaFIFO[K, T], key func(T) (K, error), bad func(*reflector.ObjectError), unchanged func(resourceVersion string) func(key K, known, listed T, version string) bool) *Sink[K, T] {
-	return &Sink[K, T]{fifo: fifo, key: key, bad: bad, meta: objmeta.Of[T](), unchanged: unchanged}
+// NewSink returns a sink for fifo. key returns an object's key and must not panic. bad gets an error
+// without Resource for each object that has no key.
+func NewSink[K comparable, T any](fifo *DeltaFIFO[K, T], key func(T) (K, error), bad func(*reflector.ObjectError)) *Sink[K, T] {
+	return &Sink[K, T]{fifo: fifo, key: key, bad: bad, meta: objmeta.Of[T]()}
 }
 
 // Listed implements reflector.Sink. A streaming list can have events other than Added.
 func (s *Sink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
 	key, err := s.key(ev.Object)
 	if err != nil {
-		s.report(ev, err) // it has no key, so it is none that is known
+		s.report(ev, err) // without a key it is not a known object
 		return ctx.Err()
 	}
 	if s.items == nil {
-		s.items = &deltafifo.Items[K, T]{}
+		s.items = &Items[K, T]{}
 	}
 	if ev.Type == reflector.Deleted {
 		s.items.Delete(key)
@@ -62,16 +58,12 @@ func (s *Sink[K, T]) Skipped(bad *reflector.ObjectError) { s.skipped = append(s.
 // Replace implements reflector.Sink.
 func (s *Sink[K, T]) Replace(ctx context.Context, resourceVersion string) error {
 	defer s.Discard()
-	list := deltafifo.List[K, T]{
+	return s.fifo.Replace(ctx, List[K, T]{
 		Items:           s.items,
 		ResourceVersion: resourceVersion,
 		Keep:            keeper[K, T](s.skipped),
 		Rewound:         s.rewound,
-	}
-	if s.unchanged != nil && !s.rewound {
-		list.Unchanged = func() func(K, T, T, string) bool { return s.unchanged(resourceVersion) }
-	}
-	return s.fifo.Replace(ctx, list)
+	})
 }
 
 // Discard implements reflector.Sink.
@@ -105,10 +97,10 @@ func (s *Sink[K, T]) report(ev reflector.Event[T], cause error) {
 	s.bad(&reflector.ObjectError{ResourceVersion: ev.ResourceVersion, Type: ev.Type, Err: cause})
 }
 
-// keeper returns which objects may be those that a list had but that could not be used:
-// nil for none. All that is known of such an object is its name, so it may be any that has
-// that name or none; and any object at all if its name is not known, unless it is known to
-// have none. The function is for the FIFO, under its lock.
+// keeper returns a List.Keep for a list with the given unusable objects, nil if no object needs to
+// be kept. An unusable object is known by its name only: it may be any known object with that name
+// or without metadata. If its name is unknown too, it may be any object at all. An object that
+// certainly has no name is none of the known objects.
 func keeper[K comparable, T any](skipped []*reflector.ObjectError) func(K, T) bool {
 	names := map[string]bool{}
 	for _, bad := range skipped {

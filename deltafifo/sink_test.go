@@ -1,4 +1,4 @@
-package pipeline
+package deltafifo
 
 import (
 	"context"
@@ -10,12 +10,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/reflector"
 )
 
 func newSink(key func(string) (string, error)) *Sink[string, string] {
-	return NewSink(deltafifo.New[string, string](nil, deltafifo.Options{}), key, func(*reflector.ObjectError) {}, nil)
+	return NewSink(New[string, string](nil, Options{}), key, func(*reflector.ObjectError) {})
 }
 
 // TestListInProgress gives a sink the live changes that a streaming list can have between
@@ -49,7 +48,7 @@ func TestListInProgress(t *testing.T) {
 	}
 	got := map[string]string{}
 	for k, deltas := range batch.All() {
-		if len(deltas) != 1 || deltas[0].Type != deltafifo.Replaced {
+		if len(deltas) != 1 || deltas[0].Type != Replaced {
 			t.Errorf("%s has deltas %v", k, deltas)
 		}
 		got[k] = deltas[0].Object
