@@ -24,7 +24,8 @@
 // on another's store by mistake where the types differ, and no key is ever printed and
 // parsed again. The types of this package fix K to [types.NamespacedName] and leave T to
 // the user: kinform.Informer[*corev1.Pod] is informer.Informer[types.NamespacedName,
-// *corev1.Pod]. They are aliases; the packages with their names have the documentation.
+// *corev1.Pod]. They are aliases; the packages with their names have the documentation. NewInformer
+// and its like make them with this key.
 //
 // # Words
 //

@@ -12,7 +12,6 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
-	"github.com/kinform/kinform/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -33,7 +32,7 @@ type lamps struct {
 func newLamps(source kinform.Source[*Lamp]) (lamps, error) {
 	var rooms kinform.IndexFunc[*Lamp] = func(dst []string, lamp *Lamp) []string { return append(dst, lamp.Room) }
 	byRoom := index.New("room", rooms)
-	cache, err := informer.New(source, store.ObjectKey, informer.Options[*Lamp]{Indexes: index.Of(byRoom)})
+	cache, err := kinform.NewInformer(source, informer.Options[*Lamp]{Indexes: index.Of(byRoom)})
 	return lamps{cache, byRoom}, err
 }
 

@@ -68,3 +68,32 @@ type (
 	// Queue hands keys to workers.
 	Queue[K comparable] = queue.Queue[K]
 )
+
+// NewInformer returns an informer that is not running, for objects by namespace and name. See
+// informer.New.
+func NewInformer[T metav1.Object](source Source[T], opts informer.Options[T]) (*Informer[T], error) {
+	return informer.New(source, store.ObjectKey[T], opts)
+}
+
+// NewLister returns a lister of everything that inf holds.
+func NewLister[T metav1.Object](inf *Informer[T]) Lister[T] { return informer.NewLister(inf) }
+
+// NewStore returns an empty store of objects by namespace and name. See store.New.
+func NewStore[T metav1.Object](opts store.Options[T]) (*Store[T], error) {
+	return store.New(store.ObjectKey[T], opts)
+}
+
+// NewDeltaFIFO returns an empty queue of deltas by namespace and name. known may be nil. See
+// deltafifo.New.
+func NewDeltaFIFO[T any](known deltafifo.Known[Key, T], opts deltafifo.Options) *DeltaFIFO[T] {
+	return deltafifo.New(known, opts)
+}
+
+// NewPipeline returns a pipeline that is not running, for objects by namespace and name. See
+// pipeline.New.
+func NewPipeline[T metav1.Object](source Source[T], process func(Key, []deltafifo.Delta[T]) error, opts pipeline.Options[Key, T]) (*Pipeline[T], error) {
+	return pipeline.New(source, store.ObjectKey[T], process, opts)
+}
+
+// NewQueue returns an empty queue of keys. See queue.New.
+func NewQueue(opts queue.Options[Key]) *Queue[Key] { return queue.New(opts) }

@@ -80,6 +80,7 @@ type Definition[T any] interface {
 	// Name returns the index's name, unique within a store.
 	Name() string
 
-	// instance returns an empty live index of this definition.
-	instance() (slots.Index[T], error)
+	// Live returns an empty index of this definition, for a store to fill. Its type is internal,
+	// so only the stores of this module can use it. Errors: [ErrInvalid].
+	Live() (slots.Index[T], error)
 }

@@ -8,10 +8,11 @@ import (
 
 // Indexer is the live map, by name, of the indexes over the objects of one store, for
 // lookups whose index is only known at run time. A typed [Index] is faster and checked
-// by the compiler. All methods may be used by many goroutines.
-type Indexer[T any] struct {
-	s *slots.Slots[T]
-}
+// by the compiler. All methods may be used by many goroutines. A store makes it by a conversion of
+// its own slots; the zero value is of no use.
+type Indexer[T any] slots.Slots[T]
+
+func (x *Indexer[T]) slots() *slots.Slots[T] { return (*slots.Slots[T])(x) }
 
 // dynamic is the part of a live index that does not name the type of its values.
 type dynamic[T any] interface {
@@ -22,53 +23,11 @@ type dynamic[T any] interface {
 	values(s *slots.Slots[T]) ([]string, error)
 }
 
-// NewIndexer returns the Indexer of empty slots with the indexes of defs. It is for
-// package store: programs get an Indexer from a store.
-// Errors: ErrInvalid, ErrExists.
-func NewIndexer[T any](s *slots.Slots[T], defs ...Definition[T]) (*Indexer[T], error) {
-	ixs, err := Instances(s, defs...)
-	if err != nil {
-		return nil, err
-	}
-	s.AddIndexes(ixs)
-	return IndexerOf(s), nil
-}
-
-// IndexerOf returns the Indexer of slots that have their indexes. It is for package store.
-func IndexerOf[T any](s *slots.Slots[T]) *Indexer[T] { return &Indexer[T]{s: s} }
-
-// Instances returns empty live indexes of defs, whose names must be new to s and differ
-// from each other. It is for package store.
-// Errors: ErrInvalid, ErrExists.
-func Instances[T any](s *slots.Slots[T], defs ...Definition[T]) ([]slots.Index[T], error) {
-	have := map[string]bool{}
-	st := s.Read()
-	for _, ix := range st.Indexes() {
-		have[ix.Name()] = true
-	}
-	s.Done()
-	out := make([]slots.Index[T], 0, len(defs))
-	for _, def := range defs {
-		if def == nil {
-			return nil, fmt.Errorf("nil index: %w", ErrInvalid)
-		}
-		ix, err := def.instance()
-		if err != nil {
-			return nil, err
-		}
-		if have[ix.Name()] {
-			return nil, fmt.Errorf("index %q: %w", ix.Name(), ErrExists)
-		}
-		have[ix.Name()] = true
-		out = append(out, ix)
-	}
-	return out, nil
-}
-
 // Definitions returns the indexes by name, in a map of the caller's own.
 func (x *Indexer[T]) Definitions() map[string]Definition[T] {
-	st := x.s.Read()
-	defer x.s.Done()
+	s := x.slots()
+	st := s.Read()
+	defer s.Done()
 	m := make(map[string]Definition[T], len(st.Indexes()))
 	for _, ix := range st.Indexes() {
 		m[ix.Name()] = ix.(dynamic[T]).definition()
@@ -83,7 +42,7 @@ func (x *Indexer[T]) ByIndex(name, value string) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ix.get(x.s, value)
+	return ix.get(x.slots(), value)
 }
 
 // Index returns the objects that share at least one value with obj in the index called
@@ -94,7 +53,7 @@ func (x *Indexer[T]) Index(name string, obj T) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ix.shared(x.s, obj)
+	return ix.shared(x.slots(), obj)
 }
 
 // Values returns the values that at least one object has in the index called name, each
@@ -105,13 +64,13 @@ func (x *Indexer[T]) Values(name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ix.values(x.s)
+	return ix.values(x.slots())
 }
 
 func (x *Indexer[T]) lookup(name string) (dynamic[T], error) {
-	st := x.s.Read()
-	ix := st.Lookup(name)
-	x.s.Done()
+	s := x.slots()
+	ix := s.Read().Lookup(name)
+	s.Done()
 	if ix == nil {
 		return nil, fmt.Errorf("index %q: %w", name, ErrUnknownIndex)
 	}
@@ -126,7 +85,7 @@ func (l *live[T, V]) get(s *slots.Slots[T], value string) ([]T, error) {
 		return nil, fmt.Errorf("index %q: %w", l.def.name, ErrNotString)
 	}
 	v, _ := l.def.parse(value)
-	return l.def.Get(IndexerOf(s), v), nil
+	return l.def.Get((*Indexer[T])(s), v), nil
 }
 
 func (l *live[T, V]) shared(s *slots.Slots[T], obj T) ([]T, error) {
@@ -138,7 +97,7 @@ func (l *live[T, V]) values(s *slots.Slots[T]) ([]string, error) {
 		return nil, fmt.Errorf("index %q: %w", l.def.name, ErrNotString)
 	}
 	var out []string
-	for v := range l.def.Values(IndexerOf(s)) {
+	for v := range l.def.Values((*Indexer[T])(s)) {
 		out = append(out, l.def.format(v))
 	}
 	return out, nil

@@ -34,7 +34,8 @@ type valueSet struct {
 // keepStaged is how many staged values an idle stage keeps room for.
 const keepStaged = 2048
 
-func (x *Index[T, V]) instance() (slots.Index[T], error) {
+// Live implements [Definition].
+func (x *Index[T, V]) Live() (slots.Index[T], error) {
 	switch {
 	case x == nil:
 		return nil, fmt.Errorf("nil index: %w", ErrInvalid)

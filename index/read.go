@@ -26,7 +26,7 @@ const iterBatch = 128
 // does not hold find nothing, and report the same error once to the store's
 // Options.OnError; Check is for asking when a program is wired up.
 func (x *Index[T, V]) Check(from Reader[T]) error {
-	s := from.Indexer().s
+	s := from.Indexer().slots()
 	st := s.Read()
 	l := x.in(st)
 	s.Done()
@@ -45,7 +45,7 @@ func (x *Index[T, V]) Get(from Reader[T], value V) []T {
 // Append appends the objects that have value to dst, in no order. Cost: no allocation
 // when dst has room.
 func (x *Index[T, V]) Append(dst []T, from Reader[T], value V) []T {
-	s, want := from.Indexer().s, posting.Value[V]{V: value, Hash: x.hash(value)}
+	s, want := from.Indexer().slots(), posting.Value[V]{V: value, Hash: x.hash(value)}
 	st := s.Read()
 	l := x.in(st)
 	if l == nil {
@@ -83,7 +83,7 @@ func (x *Index[T, V]) All(from Reader[T], value V) iter.Seq[T] {
 }
 
 func (x *Index[T, V]) each(from Reader[T], value V, yield func(T) bool) {
-	s, want := from.Indexer().s, posting.Value[V]{V: value, Hash: x.hash(value)}
+	s, want := from.Indexer().slots(), posting.Value[V]{V: value, Hash: x.hash(value)}
 	st := s.Read()
 	l := x.in(st)
 	if l == nil {
@@ -116,7 +116,7 @@ func (x *Index[T, V]) each(from Reader[T], value V, yield func(T) bool) {
 
 // Count returns the number of objects that have value. Cost: O(1).
 func (x *Index[T, V]) Count(from Reader[T], value V) int {
-	s, want := from.Indexer().s, posting.Value[V]{V: value, Hash: x.hash(value)}
+	s, want := from.Indexer().slots(), posting.Value[V]{V: value, Hash: x.hash(value)}
 	st := s.Read()
 	l := x.in(st)
 	if l == nil {
@@ -135,7 +135,7 @@ func (x *Index[T, V]) Count(from Reader[T], value V) int {
 // adds or takes away a value copies a few KB.
 func (x *Index[T, V]) Values(from Reader[T]) iter.Seq[V] {
 	return func(yield func(V) bool) {
-		s := from.Indexer().s
+		s := from.Indexer().slots()
 		st := s.Read()
 		l := x.in(st)
 		if l == nil {
@@ -157,7 +157,7 @@ func (x *Index[T, V]) Values(from Reader[T]) iter.Seq[V] {
 // order. obj need not be in the store; if it is, it is in the result. When the index function
 // panics, nothing is found; the first panic is reported to the store's Options.OnError.
 func (x *Index[T, V]) Index(from Reader[T], obj T) []T {
-	s := from.Indexer().s
+	s := from.Indexer().slots()
 	objs, err := x.sharing(s, obj)
 	var panicked *PanicError
 	if errors.As(err, &panicked) {

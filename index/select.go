@@ -25,7 +25,7 @@ func Select[T metav1.Object](from Reader[T], namespace string, selector labels.S
 			return nil
 		}
 	}
-	s := from.Indexer().s
+	s := from.Indexer().slots()
 	wanted := labelsWanted(reqs)
 	st := s.Read()
 	best := candidates(st, namespace, wanted)

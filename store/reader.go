@@ -12,12 +12,11 @@ import (
 // Reader is the reading side of a [Store]. Every read sees whole commits only. The
 // objects are shared with all readers and must not be written to.
 type Reader[K comparable, T any] struct {
-	key     KeyFunc[K, T]     // set once
-	slots   *slots.Slots[T]   // set once
-	indexer *index.Indexer[T] // set once
-	parts   keytable.Parts[K] // set once
-	seed    maphash.Seed      // set once
-	mask    uint32            // set once; all ones, but for tests that want collisions
+	key   KeyFunc[K, T]     // set once
+	slots *slots.Slots[T]   // set once
+	parts keytable.Parts[K] // set once
+	seed  maphash.Seed      // set once
+	mask  uint32            // set once; all ones, but for tests that want collisions
 
 	rv    string // guarded by the lock of slots
 	waits waits[K]
@@ -105,7 +104,6 @@ func (r *Reader[K, T]) Snapshot() Snapshot[K, T] {
 func (r *Reader[K, T]) Freeze() *Reader[K, T] {
 	f := &Reader[K, T]{key: r.key, parts: r.parts, seed: r.seed, mask: r.mask}
 	f.slots = r.slots.Freeze(func() { f.rv = r.rv })
-	f.indexer = index.IndexerOf(f.slots)
 	f.waits.end(ErrClosed)
 	return f
 }
@@ -153,18 +151,18 @@ func (r *Reader[K, T]) Chunks() iter.Seq[[]T] {
 
 // Indexer returns the indexes by name. It makes a Reader, and a Store, an index.Reader,
 // from which the typed handles of package index read.
-func (r *Reader[K, T]) Indexer() *index.Indexer[T] { return r.indexer }
+func (r *Reader[K, T]) Indexer() *index.Indexer[T] { return (*index.Indexer[T])(r.slots) }
 
 // ByIndex returns the objects that have value in the index called name, in no order.
 // Errors: index.ErrUnknownIndex, index.ErrNotString.
 func (r *Reader[K, T]) ByIndex(name, value string) ([]T, error) {
-	return r.indexer.ByIndex(name, value)
+	return r.Indexer().ByIndex(name, value)
 }
 
 // IndexKeys returns the keys of the objects that have value in the index called name, in
 // no order. Errors: index.ErrUnknownIndex, index.ErrNotString.
 func (r *Reader[K, T]) IndexKeys(name, value string) ([]K, error) {
-	objs, err := r.indexer.ByIndex(name, value)
+	objs, err := r.Indexer().ByIndex(name, value)
 	if err != nil {
 		return nil, err
 	}
@@ -181,11 +179,11 @@ func (r *Reader[K, T]) IndexKeys(name, value string) ([]K, error) {
 // name, each once, in no order. obj need not be stored.
 // Errors: index.ErrUnknownIndex, *index.PanicError.
 func (r *Reader[K, T]) Index(name string, obj T) ([]T, error) {
-	return r.indexer.Index(name, obj)
+	return r.Indexer().Index(name, obj)
 }
 
 // IndexValues returns the values that at least one object has in the index called name,
 // each once, in no order. Errors: index.ErrUnknownIndex, index.ErrNotString.
 func (r *Reader[K, T]) IndexValues(name string) ([]string, error) {
-	return r.indexer.Values(name)
+	return r.Indexer().Values(name)
 }

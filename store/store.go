@@ -58,12 +58,13 @@ func New[K comparable, T any](key KeyFunc[K, T], opts Options[T]) (*Store[K, T],
 		return nil, err
 	}
 	body := slots.New[T](newKeys[K](), opts.OnError)
-	ixr, err := index.NewIndexer(body, opts.Indexes...)
+	indexes, err := instances(body, opts.Indexes)
 	if err != nil {
 		return nil, err
 	}
+	body.AddIndexes(indexes)
 	s := &Store[K, T]{unchanged: opts.Unchanged}
-	s.key, s.slots, s.indexer = key, body, ixr
+	s.key, s.slots = key, body
 	s.parts, s.seed, s.mask = keytable.PartsOf[K](), maphash.MakeSeed(), ^uint32(0)
 	return s, nil
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"fmt"
+
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/slots"
 	"github.com/kinform/kinform/internal/usercode"
@@ -58,7 +60,7 @@ func (s *Store[K, T]) AddIndexes(defs ...index.Definition[T]) error {
 	if s.closed {
 		return ErrClosed
 	}
-	ixs, err := index.Instances(s.slots, defs...)
+	ixs, err := instances(s.slots, defs)
 	if err != nil {
 		return err
 	}
@@ -68,6 +70,31 @@ func (s *Store[K, T]) AddIndexes(defs ...index.Definition[T]) error {
 	s.slots.AddIndexes(ixs)
 	s.verifyCommit()
 	return nil
+}
+
+// instances returns empty indexes of defs, whose names must be new to body and differ from each other.
+// Errors: index.ErrInvalid, index.ErrExists.
+func instances[T any](body *slots.Slots[T], defs []index.Definition[T]) ([]slots.Index[T], error) {
+	have := map[string]bool{}
+	for _, ix := range body.Own().Indexes() {
+		have[ix.Name()] = true
+	}
+	out := make([]slots.Index[T], 0, len(defs))
+	for _, def := range defs {
+		if def == nil {
+			return nil, fmt.Errorf("nil index: %w", index.ErrInvalid)
+		}
+		ix, err := def.Live()
+		if err != nil {
+			return nil, err
+		}
+		if have[ix.Name()] {
+			return nil, fmt.Errorf("index %q: %w", ix.Name(), index.ErrExists)
+		}
+		have[ix.Name()] = true
+		out = append(out, ix)
+	}
+	return out, nil
 }
 
 // fill puts all objects under new indexes that nobody else sees yet.

@@ -19,7 +19,6 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
-	"github.com/kinform/kinform/store"
 )
 
 // countPods keeps an annotation on every node: how many pods are there.
@@ -39,11 +38,11 @@ func countPods(ctx context.Context, server client.Connection) error {
 		return append(nodes, pod.Spec.NodeName)
 	}
 	byNode := index.New("node", nodeOf)
-	pods, err := informer.New(podClient, store.ObjectKey, informer.Options[*corev1.Pod]{Indexes: index.Of(byNode)})
+	pods, err := kinform.NewInformer(podClient, informer.Options[*corev1.Pod]{Indexes: index.Of(byNode)})
 	if err != nil {
 		return err
 	}
-	nodes, err := informer.New(nodeClient, store.ObjectKey, informer.Options[*corev1.Node]{})
+	nodes, err := kinform.NewInformer(nodeClient, informer.Options[*corev1.Node]{})
 	if err != nil {
 		return err
 	}

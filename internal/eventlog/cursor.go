@@ -160,10 +160,8 @@ func (c *Cursor[E]) done() {
 	}
 }
 
-// Read returns the log's position up to which the cursor is done.
-func (c *Cursor[E]) Read() uint64 { return c.read.at() }
-
-// Position is Read once the reader is done with the last run. The reader's.
+// Position returns the log's position up to which the reader is done, the last run included. Only the
+// reader may call it.
 func (c *Cursor[E]) Position() uint64 { return c.read.at() + uint64(c.taken) }
 
 // Lag returns the number of events that are published and that the cursor is not done

@@ -21,8 +21,8 @@ func (l *Log[E]) verify() error {
 		switch {
 		case c.block.Load() == nil:
 			return fmt.Errorf("cursor %d is closed but in the log", i)
-		case c.Read()+uint64(c.taken) > l.Position():
-			return fmt.Errorf("cursor %d is done up to %d of %d", i, c.Read(), l.Position())
+		case c.read.at()+uint64(c.taken) > l.Position():
+			return fmt.Errorf("cursor %d is done up to %d of %d", i, c.read.at(), l.Position())
 		case l.tail == nil:
 			return fmt.Errorf("cursor %d in a log that keeps nothing", i)
 		}
@@ -124,7 +124,7 @@ func (s *script) check() {
 	s.published = position
 	for _, r := range s.readers {
 		s.checkRun(r)
-		if got, want := int(r.Read()), r.next-len(r.run); got != want {
+		if got, want := int(r.read.at()), r.next-len(r.run); got != want {
 			s.t.Fatalf("done up to %d, want %d", got, want)
 		}
 	}
@@ -238,8 +238,8 @@ func TestCursorBetweenAppendAndPublish(t *testing.T) {
 		if err != nil || !slices.Equal(run, []int{1}) {
 			t.Errorf("%d others: got %v, error %v", others, run, err)
 		}
-		if _, err := nextUntil(never, c); !errors.Is(err, context.Canceled) || c.Read() != l.Position() {
-			t.Errorf("%d others: error %v, done up to %d of %d", others, err, c.Read(), l.Position())
+		if _, err := nextUntil(never, c); !errors.Is(err, context.Canceled) || c.read.at() != l.Position() {
+			t.Errorf("%d others: error %v, done up to %d of %d", others, err, c.read.at(), l.Position())
 		}
 	}
 }

@@ -58,8 +58,8 @@ func stress(t *testing.T, seed uint64, events int) {
 				t.Error(err)
 			}
 			for c := range open {
-				if c.block.Load() != nil && l.Position()-c.Read() > limit {
-					t.Errorf("let on with a cursor at %d of %d", c.Read(), l.Position())
+				if c.block.Load() != nil && l.Position()-c.read.at() > limit {
+					t.Errorf("let on with a cursor at %d of %d", c.read.at(), l.Position())
 				}
 			}
 		}

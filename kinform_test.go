@@ -1,0 +1,55 @@
+package kinform_test
+
+import (
+	"testing"
+
+	"github.com/kinform/kinform"
+	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/informer/pipeline"
+	"github.com/kinform/kinform/queue"
+	"github.com/kinform/kinform/store"
+)
+
+// TestConstructors makes each type with the usual key.
+func TestConstructors(t *testing.T) {
+	server := fake.New(fake.Options{})
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(fake.Register[*Lamp](server, fake.Resource{}))
+	source, err := fake.NewSource[*Lamp](server, fake.Selection{})
+	must(err)
+	lamp := &Lamp{Room: "hall"}
+	lamp.Name = "ceiling"
+	key := kinform.Key{Name: "ceiling"}
+
+	lights, err := kinform.NewStore(store.Options[*Lamp]{})
+	must(err)
+	must(lights.Set(lamp))
+	if _, ok := lights.Get(key); !ok {
+		t.Error("the store does not find the object by its name")
+	}
+	inf, err := kinform.NewInformer(source, informer.Options[*Lamp]{})
+	must(err)
+	if got, err := kinform.NewLister(inf).Get(key); err == nil {
+		t.Errorf("the lister of an informer that has not run has %v", got)
+	}
+	fifo := kinform.NewDeltaFIFO(lights.Reader(), deltafifo.Options{})
+	must(fifo.Delete(t.Context(), key, lamp, ""))
+	if fifo.Len() != 1 {
+		t.Errorf("%d deltas pending, want the deletion of a known object", fifo.Len())
+	}
+	process := func(kinform.Key, []deltafifo.Delta[*Lamp]) error { return nil }
+	_, err = kinform.NewPipeline(source, process, pipeline.Options[kinform.Key, *Lamp]{})
+	must(err)
+	q := kinform.NewQueue(queue.Options[kinform.Key]{})
+	q.Add(key)
+	if q.Len() != 1 {
+		t.Errorf("%d keys in the queue, want 1", q.Len())
+	}
+}
