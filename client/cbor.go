@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -16,23 +15,17 @@ import (
 // maxDepth is how deep values may nest, as in JSON.
 const maxDepth = 10_000
 
-// cborReader is a valueReader of CBOR.
+// cborReader is a valueReader of CBOR. It transcodes a value while it reads it, and holds what
+// it has read of it, so that it can read a value over the limit once more by its members.
 type cborReader struct {
-	in     *bufio.Reader
-	limit  int64
-	at     int64  // bytes read
-	next   *item  // read but not consumed; nil if none is
-	room   item   // what next points to
+	input
+	head   *item  // read but not consumed; nil if none is
+	room   item   // what head points to
 	opened []span // the maps and arrays that are being read
 	out    []byte // the last value as JSON
 	text   []byte // the last string
-	full   bool   // out is cut off at the limit
+	idle   bool   // the value is passed over: out stays empty
 	fault  error  // the first that is wrong with the value
-
-	base   int    // how deep the value is, negative if it is not wanted
-	within bool   // it is an object of which metadata is read
-	found  header // of what came when out was full
-	spare  []byte // of aside
 }
 
 // span is a map or an array with so many members left; fewer than none if a break ends it.
@@ -67,7 +60,7 @@ const (
 const indefinite = 31
 
 func newCBORReader(in io.Reader, limit int64) *cborReader {
-	return &cborReader{in: bufio.NewReaderSize(in, 16<<10), limit: limit}
+	return &cborReader{input: newInput(in, limit)}
 }
 
 // cborToJSON transcodes a body that is one value. A *faultError comes with the JSON, and
@@ -99,26 +92,34 @@ func (e *malformedError) Error() string {
 func (e *malformedError) Unwrap() error { return e.err }
 
 func (r *cborReader) malformed(text string) error {
-	return &malformedError{at: r.at, err: errors.New(text)}
+	return &malformedError{at: r.offset(), err: errors.New(text)}
 }
 
 // readByte reads a byte that has to come.
 func (r *cborReader) readByte() (byte, error) {
-	b, err := r.in.ReadByte()
-	if err == io.EOF {
-		return 0, &malformedError{at: r.at, err: io.ErrUnexpectedEOF}
+	if r.at == len(r.buf) {
+		if err := r.fill(); err == io.EOF {
+			return 0, r.early()
+		} else if err != nil {
+			return 0, err
+		}
 	}
 	r.at++
-	return b, err
+	return r.buf[r.at-1], nil
 }
 
-// head returns the next item's head and leaves it there.
-func (r *cborReader) head() (*item, error) {
-	if r.next != nil {
-		return r.next, nil
+// early is the error for a stream that ends within a value.
+func (r *cborReader) early() error {
+	return &malformedError{at: r.offset(), err: io.ErrUnexpectedEOF}
+}
+
+// first returns the next item's head and leaves it there.
+func (r *cborReader) first() (*item, error) {
+	if r.head != nil {
+		return r.head, nil
 	}
 	if len(r.opened) == 0 {
-		if _, err := r.in.Peek(1); err != nil {
+		if _, err := r.next(); err != nil {
 			return nil, err // io.EOF between two values
 		}
 	}
@@ -128,8 +129,8 @@ func (r *cborReader) head() (*item, error) {
 			return nil, err
 		}
 		if r.room.major != cborTag {
-			r.next = &r.room
-			return r.next, nil
+			r.head = &r.room
+			return r.head, nil
 		}
 		r.room.tag, r.room.tagged = r.room.tag.around(r.room.arg), true
 	}
@@ -161,11 +162,11 @@ func (r *cborReader) initial() error {
 
 // take returns the next item's head and consumes it.
 func (r *cborReader) take() (item, error) {
-	h, err := r.head()
+	h, err := r.first()
 	if err != nil {
 		return item{}, err
 	}
-	r.next = nil
+	r.head = nil
 	return *h, nil
 }
 
@@ -197,7 +198,7 @@ func (i *item) kind() byte {
 
 // peek implements valueReader.
 func (r *cborReader) peek() (byte, error) {
-	h, err := r.head()
+	h, err := r.first()
 	if err != nil {
 		return 0, err
 	}
@@ -250,42 +251,57 @@ func (r *cborReader) another(s *span) (bool, error) {
 		s.left--
 		return s.left >= 0, nil
 	}
-	h, err := r.head()
+	h, err := r.first()
 	if err == nil && h.isBreak() {
-		r.next = nil
+		r.head = nil
 		return false, nil
 	}
 	return err == nil, err
 }
 
+// name implements valueReader.
+func (r *cborReader) name() ([]byte, error) {
+	raw, err := r.value()
+	text, _ := jsonText(raw)
+	return text, ignoreLimit(err)
+}
+
 // value implements valueReader.
 func (r *cborReader) value() ([]byte, error) {
-	r.out, r.full, r.fault = r.out[:0], false, nil
-	r.base, r.within, r.found = len(r.opened), false, header{}
-	if _, err := r.peek(); err != nil {
-		return nil, err
-	}
-	if err := r.transcode(len(r.opened)); err != nil {
-		return nil, err
-	}
+	err := r.whole()
 	switch {
-	case r.full:
-		return r.header(), errOverLimit
+	case err == errOverLimit:
+		return oversized(r)
+	case err != nil:
+		return nil, err
 	case r.fault != nil:
 		return r.out, &faultError{r.fault}
 	}
 	return r.out, nil
 }
 
+// whole transcodes a value. It is still there after errOverLimit.
+func (r *cborReader) whole() error {
+	r.out, r.idle, r.fault = r.out[:0], false, nil
+	head, room := r.head, r.room
+	r.hold()
+	defer r.release()
+	if _, err := r.peek(); err != nil {
+		return err
+	}
+	err := r.transcode(len(r.opened))
+	if err == errOverLimit {
+		r.rewind()
+		r.head, r.room = head, room
+	}
+	return err
+}
+
 // skip implements valueReader.
 func (r *cborReader) skip() error {
-	r.out, r.full, r.fault = r.out[:0], true, nil
-	r.base, r.within = -1, false
+	r.out, r.idle, r.fault = r.out[:0], true, nil
 	if _, err := r.peek(); err != nil {
 		return err
 	}
 	return r.transcode(len(r.opened))
 }
-
-// offset implements valueReader.
-func (r *cborReader) offset() int64 { return r.at }

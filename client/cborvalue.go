@@ -59,8 +59,8 @@ func (t tag) special() bool {
 	return t == timeText || t == timeNumber || t == bignum || t == misplaced
 }
 
-// transcode appends the next value to out as JSON. What is left out, because out is full,
-// is read all the same. What JSON cannot say becomes null, and the fault is remembered.
+// transcode appends the next value to out as JSON, unless the reader is idle. What JSON cannot
+// say becomes null, and the fault is remembered. After errOverLimit the value is read in part.
 func (r *cborReader) transcode(depth int) error {
 	h, err := r.take()
 	if err == io.EOF {
@@ -73,9 +73,19 @@ func (r *cborReader) transcode(depth int) error {
 		return r.malformed("values nested too deeply")
 	}
 	if h.tag.special() {
-		return r.tagged(h, depth)
+		err = r.tagged(h, depth)
+	} else {
+		err = r.content(h, depth)
 	}
-	return r.content(h, depth)
+	if err == nil && r.over(0) {
+		return errOverLimit
+	}
+	return err
+}
+
+// over reports whether the value is over the limit, as it came or as JSON with n bytes more.
+func (r *cborReader) over(n int) bool {
+	return !r.idle && (int64(len(r.out)+n) > r.most || r.tooLarge())
 }
 
 // tagged transcodes a value of which a special tag makes another.
@@ -85,7 +95,7 @@ func (r *cborReader) tagged(h item, depth int) error {
 	if err := r.content(h, depth); err != nil {
 		return err
 	}
-	if r.full || r.fault != before {
+	if r.idle || r.fault != before {
 		return nil
 	}
 	var at time.Time
@@ -151,23 +161,23 @@ func (r *cborReader) content(h item, depth int) error {
 	return nil
 }
 
-// put appends JSON, unless there is enough of it.
+// put appends JSON.
 func (r *cborReader) put(json string) {
-	if r.fits(len(json)) {
+	if !r.idle {
 		r.out = append(r.out, json...)
 	}
 }
 
-// fits reports whether there is room for n bytes of JSON more.
-func (r *cborReader) fits(n int) bool {
-	r.full = r.full || int64(len(r.out)+n) > r.limit
-	return !r.full
+func (r *cborReader) putBytes(json []byte) {
+	if !r.idle {
+		r.out = append(r.out, json...)
+	}
 }
 
 // unfit puts null in place of a value that cannot be.
 func (r *cborReader) unfit(format string, args ...any) {
 	if r.fault == nil {
-		r.fault = fmt.Errorf(format+" at byte %d", append(args, r.at)...)
+		r.fault = fmt.Errorf(format+" at byte %d", append(args, r.offset())...)
 	}
 	r.put("null")
 }
@@ -214,21 +224,19 @@ func (r *cborReader) object(h item, depth int) error {
 		if !first {
 			r.put(",")
 		}
-		if depth == r.base || r.within && depth == r.base+1 {
-			err = r.headerMember(depth)
-		} else if err = r.name(depth + 1); err == nil {
-			r.put(":")
-			err = r.transcode(depth + 1)
+		if err := r.memberName(depth + 1); err != nil {
+			return err
 		}
-		if err != nil {
+		r.put(":")
+		if err := r.transcode(depth + 1); err != nil {
 			return err
 		}
 	}
 }
 
-// name transcodes the name of a member, which in JSON is a string.
-func (r *cborReader) name(depth int) error {
-	h, err := r.head()
+// memberName transcodes the name of a member, which in JSON is a string.
+func (r *cborReader) memberName(depth int) error {
+	h, err := r.first()
 	if err != nil {
 		return err
 	}
@@ -236,12 +244,12 @@ func (r *cborReader) name(depth int) error {
 		return r.transcode(depth)
 	}
 	// Any name will do for what cannot be used.
-	out, full := len(r.out), r.full
+	out := len(r.out)
 	err = r.transcode(depth)
-	r.out, r.full = r.out[:min(out, len(r.out))], full
+	r.out = r.out[:out]
 	r.put(`""`)
 	if r.fault == nil {
-		r.fault = fmt.Errorf("the name of a member is not a string at byte %d", r.at)
+		r.fault = fmt.Errorf("the name of a member is not a string at byte %d", r.offset())
 	}
 	return err
 }
@@ -256,8 +264,7 @@ func (r *cborReader) string(h item) error {
 		if err := r.bytes(h.major, h.arg); err != nil {
 			return err
 		}
-		r.putString(h.tag)
-		return nil
+		return r.putString(h.tag)
 	}
 	for {
 		piece, err := r.take()
@@ -265,8 +272,7 @@ func (r *cborReader) string(h item) error {
 		case err != nil:
 			return err
 		case piece.isBreak():
-			r.putString(h.tag)
-			return nil
+			return r.putString(h.tag)
 		case piece.major != h.major || piece.info == indefinite || piece.tagged:
 			return r.malformed("a string with something else in it")
 		}
@@ -276,34 +282,37 @@ func (r *cborReader) string(h item) error {
 	}
 }
 
-// bytes appends n bytes to text, up to the limit. Memory grows with what has come, not
-// with what n claims. Text has to be UTF-8; bytes become it.
+// bytes appends n bytes to text. Memory grows with what has come, not with what n claims.
+// Text has to be UTF-8; bytes become it.
 func (r *cborReader) bytes(major byte, n uint64) error {
 	start := len(r.text)
 	for n > 0 {
-		piece, err := r.in.Peek(int(min(n, uint64(r.in.Size()))))
-		if len(piece) == 0 {
-			if err == io.EOF {
-				err = &malformedError{at: r.at, err: io.ErrUnexpectedEOF}
-			}
+		if _, err := r.next(); err == io.EOF {
+			return r.early()
+		} else if err != nil {
 			return err
 		}
-		if r.full = r.full || int64(len(r.out)+len(r.text)+len(piece)) > r.limit; !r.full {
-			r.text = append(r.text, piece...)
-		}
-		_, _ = r.in.Discard(len(piece)) // they are buffered
-		r.at += int64(len(piece))
+		piece := r.buf[r.at:]
+		piece = piece[:min(n, uint64(len(piece)))]
+		r.at += len(piece)
 		n -= uint64(len(piece))
+		if r.idle {
+			continue
+		}
+		if r.text = append(r.text, piece...); r.over(len(r.text)) {
+			return errOverLimit
+		}
 	}
-	if major == cborText && !r.full && r.fault == nil && !utf8.Valid(r.text[start:]) {
-		r.fault = fmt.Errorf("text that is not UTF-8 at byte %d", r.at)
+	if major == cborText && !r.idle && r.fault == nil && !utf8.Valid(r.text[start:]) {
+		r.fault = fmt.Errorf("text that is not UTF-8 at byte %d", r.offset())
 	}
 	return nil
 }
 
-func (r *cborReader) putString(t tag) {
-	if r.full {
-		return
+// putString appends text as JSON.
+func (r *cborReader) putString(t tag) error {
+	if r.idle {
+		return nil
 	}
 	switch t {
 	case base64Padded:
@@ -314,10 +323,11 @@ func (r *cborReader) putString(t tag) {
 		r.text = hex.AppendEncode(nil, r.text)
 	}
 	// A byte can become six: what is over the limit has to be known before it is made.
-	if int64(len(r.out)+6*len(r.text)) < r.limit || r.fits(quotedSize(r.text)) {
-		r.out, _ = jsontext.AppendQuote(r.out, r.text) // an error only tells of invalid UTF-8
-		r.full = int64(len(r.out)) > r.limit
+	if r.over(6*len(r.text)) && r.over(quotedSize(r.text)) {
+		return errOverLimit
 	}
+	r.out, _ = jsontext.AppendQuote(r.out, r.text) // an error only tells of invalid UTF-8
+	return nil
 }
 
 // quotedSize is the least that a text takes as a JSON string.

@@ -115,8 +115,7 @@ func longKind(a *answer, start []byte) (kind string, err error) {
 		m, _ := openEnvelope(start)
 		kind = m.kind
 	} else {
-		all := &allowance{in: io.MultiReader(bytes.NewReader(start), a), stats: new(counters), left: unlimited}
-		kind, err = kindIn(newValueReader(e, all, consentLimit))
+		kind, err = kindIn(newValueReader(e, io.MultiReader(bytes.NewReader(start), a), consentLimit))
 	}
 	if err == nil && kind == statusKind {
 		err = fmt.Errorf("a %s of more than %d bytes", kind, consentLimit)

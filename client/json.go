@@ -296,116 +296,6 @@ func holdsUntyped(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// jsonReader is a valueReader of JSON. A value that its limit allows is held as a whole;
-// what goes beyond is passed over piece by piece.
-type jsonReader struct {
-	in    *shortener
-	dec   *jsontext.Decoder
-	limit int64
-}
-
-func newJSONReader(in *allowance, limit int64) *jsonReader {
-	short := &shortener{allowance: in}
-	return &jsonReader{
-		in:    short,
-		dec:   jsontext.NewDecoder(short, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
-		limit: limit,
-	}
-}
-
-// token reads the next token, which may not be larger than the limit, nor may the white
-// space before it be.
-func (r *jsonReader) token() (jsontext.Token, error) {
-	r.in.left = r.limit
-	tok, err := r.dec.ReadToken()
-	if err != nil {
-		err = r.plainError(err)
-	}
-	return tok, err
-}
-
-// peek implements valueReader.
-func (r *jsonReader) peek() (byte, error) {
-	r.in.left = r.limit
-	k := r.dec.PeekKind()
-	if k == jsontext.KindInvalid {
-		_, err := r.token()
-		if err == nil {
-			err = io.ErrUnexpectedEOF // cannot be: a failed peek makes the read fail
-		}
-		return 0, err
-	}
-	return byte(k), nil
-}
-
-// open implements valueReader.
-func (r *jsonReader) open(delim byte) error {
-	k, err := r.peek()
-	if err != nil {
-		return err
-	}
-	if k != delim {
-		return &shapeError{want: delim, got: k}
-	}
-	_, err = r.token()
-	return err
-}
-
-// more implements valueReader.
-func (r *jsonReader) more(delim byte) (bool, error) {
-	k, err := r.peek()
-	if err != nil || k != delim {
-		return err == nil, err
-	}
-	_, err = r.token()
-	return false, err
-}
-
-// besides is what may come with a value that has the size of the limit, such as a colon and
-// white space. Part of it may have been read before, so it cannot be counted.
-const besides = 64
-
-// value implements valueReader.
-func (r *jsonReader) value() ([]byte, error) {
-	r.in.left = r.limit + min(besides, unlimited-r.limit)
-	raw, err := r.dec.ReadValue()
-	switch {
-	case err == nil && int64(len(raw)) <= r.limit:
-		return raw, nil
-	case err == nil:
-		h := scanStart(raw)
-		return h.appendJSON(nil), errOverLimit
-	case !errors.Is(err, errOverLimit):
-		return nil, r.plainError(err)
-	}
-	var h header // Once more, piece by piece.
-	if err := h.read(r); err != nil {
-		return nil, err
-	}
-	return h.appendJSON(nil), errOverLimit
-}
-
-// skip implements valueReader.
-func (r *jsonReader) skip() error {
-	for depth := r.dec.StackDepth(); ; {
-		_, err := r.token()
-		if err == errOverLimit && r.in.shorten(bytes.TrimLeft(r.dec.UnreadBuffer(), " \t\r\n,:")) {
-			_, err = r.token()
-		}
-		if err == errOverLimit {
-			return fmt.Errorf("%w in white space or in a number", errOverLimit) // is not passed over
-		} else if err != nil {
-			return err
-		}
-		if r.dec.StackDepth() <= depth {
-			return nil
-		}
-	}
-}
-
-// offset implements valueReader.
-func (r *jsonReader) offset() int64 { return r.dec.InputOffset() + r.in.dropped }
-
 // syntaxError is text that is no JSON, or that ends too early.
 type syntaxError struct {
 	at  int64 // byte in the body
@@ -416,21 +306,6 @@ func (e *syntaxError) Error() string {
 	return fmt.Sprintf("malformed JSON at byte %d: %v", e.at, e.err)
 }
 func (e *syntaxError) Unwrap() error { return e.err }
-
-// plainError says what is wrong in our own words.
-func (r *jsonReader) plainError(err error) error {
-	var syntax *jsontext.SyntacticError
-	switch {
-	case err == io.EOF:
-		return err
-	case errors.As(err, &syntax):
-		return &syntaxError{at: syntax.ByteOffset + r.in.dropped, err: syntax.Err}
-	}
-	if cause := errors.Unwrap(err); cause != nil {
-		return cause // of the reader below; the wrapper only says that reading failed
-	}
-	return err
-}
 
 // appendJSON appends the header, as an object that scanStart reads.
 func (h *header) appendJSON(b []byte) []byte {
@@ -449,17 +324,10 @@ func (h *header) appendJSON(b []byte) []byte {
 // delimit returns the one JSON value in body, without what surrounds it.
 func delimit(body []byte) ([]byte, error) {
 	raw := bytes.TrimSpace(body)
-	r := newJSONReader(&allowance{in: bytes.NewReader(raw), stats: new(counters)}, unlimited)
-	err := r.skip()
-	if err == io.EOF {
+	if len(raw) == 0 {
 		return nil, io.ErrUnexpectedEOF
 	}
-	if err == nil {
-		if _, end := r.peek(); end != io.EOF {
-			err = errors.New("more than one JSON value")
-		}
-	}
-	return raw, err
+	return raw, checkSyntax(raw, int64(len(body)-len(bytes.TrimLeft(body, " \t\r\n"))))
 }
 
 // jsonText returns the string that a raw JSON string stands for; ok is false if raw is none.

@@ -35,23 +35,17 @@ func objectLimit(option int64) int64 {
 	return option
 }
 
-// allowance is a reader that counts what passes, and that can be told to let no more than
-// so many bytes pass.
-type allowance struct {
-	in    io.Reader
-	stats *counters
-	left  int64
-}
-
 const unlimited = 1<<63 - 1
 
-func (a *allowance) Read(p []byte) (int, error) {
-	if a.left <= 0 {
-		return 0, errOverLimit
-	}
-	n, err := a.in.Read(p[:min(int64(len(p)), a.left)])
-	a.left -= int64(n)
-	a.stats.bytes.Add(int64(n))
+// countedBody is a reader that counts what passes.
+type countedBody struct {
+	in    io.Reader
+	stats *counters
+}
+
+func (c countedBody) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
+	c.stats.bytes.Add(int64(n))
 	return n, err
 }
 
@@ -68,9 +62,7 @@ func readLimited(in io.Reader, limit int64) ([]byte, error) {
 }
 
 // meter makes the reader that everything of an answer goes through.
-func (r *Resource[T]) meter(a *answer) *allowance {
-	return &allowance{in: a, stats: r.objects.stats, left: unlimited}
-}
+func (r *Resource[T]) meter(a *answer) io.Reader { return countedBody{a, r.objects.stats} }
 
 // sized names resource and limit in the error for an object over the limit.
 func (r *Resource[T]) sized(err error) error {

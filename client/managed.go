@@ -1,7 +1,5 @@
 package client
 
-import "bytes"
-
 // withoutManagedFields returns an object's JSON without metadata.managedFields. raw is
 // well-formed; it is not changed, and the result is either raw or in *room.
 func withoutManagedFields(raw []byte, room *[]byte) []byte {
@@ -57,43 +55,8 @@ func skipSpace(raw []byte, i int) int {
 	return i
 }
 
-// skipJSON returns the end of the value at raw[i].
+// skipJSON returns the end of the value at raw[i], which is whole.
 func skipJSON(raw []byte, i int) int {
-	for depth := 0; ; {
-		switch raw[i] {
-		case '"':
-			i = skipString(raw, i)
-		case '{', '[':
-			depth++
-			i++
-		case '}', ']':
-			depth--
-			i++
-		case ',', ':', ' ', '\n', '\t', '\r':
-			i++
-		default:
-			for i < len(raw) && bytes.IndexByte(endOfLiteral, raw[i]) < 0 {
-				i++
-			}
-		}
-		if depth == 0 {
-			return i
-		}
-	}
-}
-
-var endOfLiteral = []byte(",:]} \n\t\r")
-
-// skipString returns the end of the string at raw[i].
-func skipString(raw []byte, i int) int {
-	for {
-		i += 1 + bytes.IndexByte(raw[i+1:], '"')
-		escapes := 0
-		for raw[i-1-escapes] == '\\' {
-			escapes++
-		}
-		if escapes%2 == 0 {
-			return i + 1
-		}
-	}
+	n, _ := new(valueEnd).find(raw[i:])
+	return i + n
 }

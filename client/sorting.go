@@ -38,7 +38,7 @@ func appendSortedObject(b, raw []byte) (_ []byte, err error) {
 		if raw[i] == ',' {
 			i = skipSpace(raw, i+1)
 		}
-		end := skipString(raw, i)
+		end := skipJSON(raw, i)
 		value := skipSpace(raw, skipSpace(raw, end)+1) // behind the colon
 		text, _ := jsonText(raw[i:end])
 		m := namedValue{text: text, name: raw[i:end]}

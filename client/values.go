@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"errors"
+	"io"
 )
 
 // valueReader reads a body member by member, holding no more of it than one value, in the
@@ -21,6 +22,10 @@ type valueReader interface {
 	// if none does.
 	more(delim byte) (bool, error)
 
+	// name reads the name of a member, which comes before its value. It is valid until the
+	// next call of any method, and empty if it is over the limit or not a string.
+	name() ([]byte, error)
+
 	// value reads a whole value and returns it as JSON. The slice is valid until the next
 	// call of any method. With the error errOverLimit the slice is an object with the
 	// members of the value's header, wherever in it they are, and with a *faultError it
@@ -36,7 +41,7 @@ type valueReader interface {
 }
 
 // newValueReader makes the reader of a body that is not Protobuf.
-func newValueReader(e Encoding, in *allowance, limit int64) valueReader {
+func newValueReader(e Encoding, in io.Reader, limit int64) valueReader {
 	if e == CBOR {
 		return newCBORReader(in, limit)
 	}
@@ -60,11 +65,23 @@ func readObject(in valueReader) (raw []byte, problem, err error) {
 	return raw, nil, err
 }
 
+// headerLimit is how much of a member of an object over the limit is held, in bytes.
+const headerLimit = 4 << 10
+
 // scanStart reads the header from the beginning of an object's JSON, as far as it goes.
 func scanStart(start []byte) header {
 	var h header
-	_ = h.read(newJSONReader(&allowance{in: bytes.NewReader(start), stats: new(counters)}, unlimited))
+	_ = h.read(newJSONReader(bytes.NewReader(start), headerLimit))
 	return h
+}
+
+// oversized is value for a value over the limit, which comes next: it is read member by member.
+func oversized(r valueReader) ([]byte, error) {
+	var h header
+	if err := h.read(r); err != nil {
+		return nil, err
+	}
+	return h.appendJSON(nil), errOverLimit
 }
 
 // read reads a whole value and takes from it, if it is an object, what identifies that.
@@ -120,18 +137,15 @@ func readIfText(r valueReader, s *string) error {
 		return r.skip()
 	}
 	raw, err := r.value()
-	if err != nil {
-		return ignoreLimit(err)
-	}
-	if text, ok := jsonText(raw); ok {
+	if text, ok := jsonText(raw); ok && err == nil {
 		*s = string(text)
 	}
-	return nil
+	return ignoreLimit(err)
 }
 
 // ignoreLimit is for a value that nobody misses.
 func ignoreLimit(err error) error {
-	if err == errOverLimit {
+	if err == nil || err == errOverLimit || errors.As(err, new(*faultError)) {
 		return nil
 	}
 	return err
@@ -148,11 +162,10 @@ func eachMember(r valueReader, f func(name string) error) error {
 		if err != nil || !more {
 			return err
 		}
-		raw, err := r.value()
-		if err = ignoreLimit(err); err != nil {
+		name, err := r.name()
+		if err != nil {
 			return err
 		}
-		name, _ := jsonText(raw)
 		if err := f(string(name)); err != nil {
 			return err
 		}

@@ -77,11 +77,10 @@ func (d *watchDecoder[T]) next() (reflector.Event[T], error) {
 
 // member reads one member of an event, name and value.
 func (d *watchDecoder[T]) member(e *envelope[T]) error {
-	raw, err := d.in.value()
-	if err = ignoreLimit(err); err != nil {
+	name, err := d.in.name()
+	if err != nil {
 		return err
 	}
-	name, _ := jsonText(raw)
 	switch string(name) {
 	case "type":
 		return d.readType(e)

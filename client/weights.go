@@ -100,11 +100,7 @@ func (w *weights) parts(raw []byte) (bytes int64) {
 		case 'n': // of null
 			bytes += w.member
 		case '"':
-			for i++; i < len(raw) && raw[i] != '"'; i++ {
-				if raw[i] == '\\' {
-					i++
-				}
-			}
+			i = skipJSON(raw, i) - 1
 		}
 	}
 	return bytes

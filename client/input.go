@@ -1,0 +1,89 @@
+package client
+
+import "io"
+
+// inputRoom is the least room of an input's buffer, in bytes.
+const inputRoom = 8 << 10
+
+// input is a stream of which a piece can be held: it is read as a whole, or once more.
+type input struct {
+	in   io.Reader
+	buf  []byte
+	at   int   // what is before it in buf was consumed
+	from int   // where in buf the held piece begins; negative if none is held
+	base int64 // of buf in the stream
+	most int64 // bytes of a piece
+	err  error // of in
+}
+
+func newInput(in io.Reader, most int64) input { return input{in: in, from: -1, most: most} }
+
+// offset is how many bytes were consumed.
+func (in *input) offset() int64 { return in.base + int64(in.at) }
+
+// hold begins a piece, and release forgets it. rewind goes back to its beginning.
+func (in *input) hold()    { in.from = in.at }
+func (in *input) release() { in.from = -1 }
+func (in *input) rewind()  { in.at = in.from }
+
+// held is the piece as far as it was consumed. It is valid until the next read.
+func (in *input) held() []byte { return in.buf[in.from:in.at:in.at] }
+
+// tooLarge reports whether more was held than a piece may have.
+func (in *input) tooLarge() bool { return int64(in.at-in.from) > in.most }
+
+// fill reads more behind what buf has. The error is io.EOF at the end of the stream. What was
+// consumed and is not held goes when there is no more room.
+func (in *input) fill() error {
+	if in.err != nil {
+		return in.err
+	}
+	if len(in.buf) == cap(in.buf) {
+		in.makeRoom()
+	}
+	for range 100 {
+		n, err := in.in.Read(in.buf[len(in.buf):cap(in.buf)])
+		in.buf, in.err = in.buf[:len(in.buf)+n], err
+		if n > 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	in.err = io.ErrNoProgress
+	return in.err
+}
+
+// makeRoom moves what is left of buf to its beginning. If that is most of buf, buf grows, to no
+// more than a piece needs.
+func (in *input) makeRoom() {
+	keep := in.at
+	if in.from >= 0 {
+		keep, in.from = in.from, 0
+	}
+	size := max(2*cap(in.buf), inputRoom)
+	if enough := in.most + inputRoom; enough > 0 && enough < int64(size) {
+		size = int(enough)
+	}
+	room := in.buf
+	switch {
+	case keep == 0:
+		room = make([]byte, 0, max(size, cap(in.buf)+inputRoom))
+	case keep <= len(in.buf)/2 && size > cap(in.buf):
+		room = make([]byte, 0, size)
+	}
+	in.buf = append(room[:0], in.buf[keep:]...)
+	in.at -= keep
+	in.base += int64(keep)
+}
+
+// next returns the byte that comes next and leaves it there.
+func (in *input) next() (byte, error) {
+	if in.at == len(in.buf) {
+		if err := in.fill(); err != nil {
+			return 0, err
+		}
+	}
+	return in.buf[in.at], nil
+}

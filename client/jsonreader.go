@@ -1,0 +1,285 @@
+package client
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// jsonReader is a valueReader of JSON. It finds the end of a value by brackets and quotation
+// marks, and holds the value to check its grammar. A value over the limit is not held, so its
+// grammar is checked only as far as its members are read.
+type jsonReader struct {
+	input
+	opened []bool // of each open object and array: a member has been read
+	text   []byte // the last name
+}
+
+func newJSONReader(in io.Reader, limit int64) *jsonReader {
+	return &jsonReader{input: newInput(in, limit)}
+}
+
+// token skips white space and returns the byte that comes next. io.EOF is only between two
+// values at the top.
+func (r *jsonReader) token() (byte, error) {
+	for {
+		c, err := r.next()
+		if err != nil {
+			return 0, r.end(err, len(r.opened) > 0)
+		}
+		if c > ' ' || bytes.IndexByte(space, c) < 0 {
+			return c, nil
+		}
+		r.at++
+	}
+}
+
+var space = []byte(" \t\r\n")
+
+// end is the error for a stream that ends, within a value or not.
+func (r *jsonReader) end(err error, within bool) error {
+	if err == io.EOF && within {
+		return &syntaxError{at: r.offset(), err: io.ErrUnexpectedEOF}
+	}
+	return err
+}
+
+// peek implements valueReader.
+func (r *jsonReader) peek() (byte, error) {
+	c, err := r.token()
+	if err != nil {
+		return 0, err
+	}
+	switch c {
+	case '{', '}', '[', ']', '"', 'n', 't', 'f':
+		return c, nil
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		return '0', nil
+	}
+	return 0, r.unexpected(c)
+}
+
+func (r *jsonReader) unexpected(c byte) error {
+	return &syntaxError{at: r.offset(), err: fmt.Errorf("unexpected character %q", c)}
+}
+
+// open implements valueReader.
+func (r *jsonReader) open(delim byte) error {
+	k, err := r.peek()
+	if err != nil {
+		return err
+	}
+	if k != delim {
+		return &shapeError{want: delim, got: k}
+	}
+	r.at++
+	r.opened = append(r.opened, false)
+	return nil
+}
+
+// more implements valueReader.
+func (r *jsonReader) more(delim byte) (bool, error) {
+	c, err := r.token()
+	if err != nil {
+		return false, err
+	}
+	some := &r.opened[len(r.opened)-1]
+	switch {
+	case c == delim:
+		r.at++
+		r.opened = r.opened[:len(r.opened)-1]
+		return false, nil
+	case !*some:
+		*some = true
+		return true, nil
+	case c != ',':
+		return false, r.unexpected(c)
+	}
+	r.at++
+	return true, nil
+}
+
+// name implements valueReader.
+func (r *jsonReader) name() ([]byte, error) {
+	if c, err := r.token(); err != nil {
+		return nil, err
+	} else if c != '"' {
+		return nil, r.unexpected(c)
+	}
+	raw, err := r.value()
+	if err = ignoreLimit(err); err != nil {
+		return nil, err
+	}
+	text, _ := jsonText(raw)
+	r.text = append(r.text[:0], text...)
+	c, err := r.token()
+	if err != nil {
+		return nil, err
+	}
+	if c != ':' {
+		return nil, r.unexpected(c)
+	}
+	r.at++
+	return r.text, nil
+}
+
+// value implements valueReader.
+func (r *jsonReader) value() ([]byte, error) {
+	raw, err := r.whole()
+	if err == errOverLimit {
+		return oversized(r)
+	}
+	return raw, err
+}
+
+// whole reads a value. It is still there after errOverLimit.
+func (r *jsonReader) whole() ([]byte, error) {
+	k, err := r.peek()
+	if err == nil && (k == '}' || k == ']') {
+		err = r.unexpected(k)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.hold()
+	defer r.release()
+	err = r.pass(true)
+	switch {
+	case r.tooLarge():
+		r.rewind()
+		return nil, errOverLimit
+	case err != nil:
+		return nil, err
+	}
+	raw := r.held()
+	return raw, checkSyntax(raw, r.offset()-int64(len(raw)))
+}
+
+// skip implements valueReader.
+func (r *jsonReader) skip() error {
+	_, err := r.whole()
+	if err == errOverLimit {
+		return r.pass(false)
+	}
+	return err
+}
+
+// pass consumes a value, or a little more than the limit of it if it is held.
+func (r *jsonReader) pass(held bool) error {
+	var end valueEnd
+	for {
+		n, done := end.find(r.buf[r.at:])
+		if r.at += n; done || held && r.tooLarge() {
+			return nil
+		}
+		if err := r.fill(); err == io.EOF && end.literal {
+			return nil
+		} else if err != nil {
+			return r.end(err, true)
+		}
+	}
+}
+
+// valueEnd finds the end of a JSON value that comes in pieces, by its brackets and quotation
+// marks.
+type valueEnd struct {
+	depth   int
+	text    bool // within a string
+	escape  bool // behind a backslash that begins an escape sequence
+	literal bool // within a number, true, false or null
+}
+
+// The bytes that say where a value ends; all others belong to literals.
+const (
+	quote = 1 + iota
+	opening
+	closing
+	between
+)
+
+var marks = [256]uint8{
+	'"': quote, '{': opening, '[': opening, '}': closing, ']': closing,
+	',': between, ':': between, ' ': between, '\t': between, '\r': between, '\n': between,
+}
+
+// find returns how much of b belongs to the value, and whether that is the end of it.
+func (v *valueEnd) find(b []byte) (n int, done bool) {
+	for i := 0; i < len(b); {
+		if v.text {
+			i = v.findQuote(b, i)
+			if !v.text && v.depth == 0 {
+				return i, true
+			}
+			continue
+		}
+		mark := marks[b[i]]
+		if mark != 0 && v.literal {
+			return i, true
+		}
+		i++
+		switch mark {
+		case 0:
+			v.literal = v.depth == 0
+		case quote:
+			v.text = true
+		case opening:
+			v.depth++
+		case closing:
+			if v.depth--; v.depth <= 0 {
+				return i, true
+			}
+		}
+	}
+	return len(b), false
+}
+
+// findQuote returns what is behind the quotation mark that ends the string of b[i]. A mark is
+// escaped if an odd number of backslashes stands before it.
+func (v *valueEnd) findQuote(b []byte, i int) int {
+	for {
+		end := len(b)
+		n := bytes.IndexByte(b[i:], '"')
+		if n >= 0 {
+			end = i + n
+		}
+		start := end
+		for start > i && b[start-1] == '\\' {
+			start--
+		}
+		odd := (end-start)%2 == 1
+		v.escape = odd != (v.escape && start == i)
+		switch {
+		case n < 0:
+			return end
+		case !v.escape:
+			v.text = false
+			return end + 1
+		}
+		v.escape = false
+		i = end + 1
+	}
+}
+
+// checkSyntax returns a *syntaxError if raw, which began at an offset of a stream, is not one
+// JSON value.
+func checkSyntax(raw []byte, offset int64) error {
+	if jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+		return nil
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	_, err := dec.ReadValue()
+	if err == nil {
+		_, err = dec.ReadValue()
+	}
+	var syntax *jsontext.SyntacticError
+	switch {
+	case errors.As(err, &syntax):
+		return &syntaxError{at: offset + syntax.ByteOffset, err: syntax.Err}
+	case err != nil:
+		return &syntaxError{at: offset, err: io.ErrUnexpectedEOF}
+	}
+	return &syntaxError{at: offset, err: errors.New("more than one JSON value")}
+}
