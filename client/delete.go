@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/internal/decode"
 )
 
 // consentLimit bounds the part of the answer to a deletion that is held. One object is
@@ -49,7 +51,7 @@ func (r *Resource[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOp
 func (r *Resource[T]) remove(ctx context.Context, c call, opts metav1.DeleteOptions) (err error) {
 	c.method, c.contentType, c.retry = http.MethodDelete, jsonType, true
 	opts.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
-	if c.body, err = r.objects.json.marshal(&opts); err != nil {
+	if c.body, err = r.objects.json.Marshal(&opts); err != nil {
 		return r.fail(c, err)
 	}
 	a, err := r.send(ctx, c)
@@ -97,9 +99,9 @@ func (c *objectCodec[T]) consent(e Encoding, body []byte) (st metav1.Status, kin
 		st, _ = m.status()
 		return st, m.kind, err
 	case CBOR:
-		body, err = cborToJSON(body, unlimited)
+		body, err = decode.CBORToJSON(body, decode.Unlimited)
 	default:
-		body, err = delimit(body)
+		body, err = decode.Delimit(body)
 	}
 	if err != nil {
 		return st, "", err
@@ -124,13 +126,13 @@ func longKind(a *answer, start []byte) (kind string, err error) {
 }
 
 // kindIn reads an object up to its kind.
-func kindIn(r valueReader) (kind string, err error) {
+func kindIn(r decode.Reader) (kind string, err error) {
 	found := errors.New("found")
-	err = eachMember(r, func(name string) error {
+	err = decode.EachMember(r, func(name string) error {
 		if name != "kind" {
-			return r.skip()
+			return r.Skip()
 		}
-		if err := readIfText(r, &kind); err != nil {
+		if err := decode.ReadIfText(r, &kind); err != nil {
 			return err
 		}
 		return found

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/internal/decode"
 )
 
 // Encoding is how a server writes objects: a media type.
@@ -47,6 +50,14 @@ func encodingOf(contentType string) Encoding {
 	return JSON
 }
 
+// newValueReader makes the reader of a body that is not Protobuf. limit is that of one value.
+func newValueReader(e Encoding, in io.Reader, limit int64) decode.Reader {
+	if e == CBOR {
+		return decode.NewCBOR(in, limit)
+	}
+	return decode.NewJSON(in, limit)
+}
+
 // encoding is that of the answer.
 func (a *answer) encoding() Encoding { return encodingOf(a.header.Get("Content-Type")) }
 
@@ -57,7 +68,7 @@ func (c *objectCodec[T]) statusIn(e Encoding, body []byte) (st metav1.Status, ok
 		m, _ := openEnvelope(body)
 		return m.status()
 	case CBOR:
-		body, _ = cborToJSON(body, unlimited)
+		body, _ = decode.CBORToJSON(body, decode.Unlimited)
 	}
 	return c.status(body)
 }

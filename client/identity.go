@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -56,22 +57,8 @@ func identify(object any) (id identity, ok bool) {
 	return identity{}, false
 }
 
-// header is the part of an object's JSON that identifies it.
-type header struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Metadata   struct {
-		Namespace       string `json:"namespace"`
-		Name            string `json:"name"`
-		GenerateName    string `json:"generateName"`
-		ResourceVersion string `json:"resourceVersion"`
-		Annotations     struct {
-			InitialEventsEnd string `json:"k8s.io/initial-events-end"`
-		} `json:"annotations"`
-	} `json:"metadata"`
-}
-
-func (h header) identity() identity {
+// identityOf is what the header says.
+func identityOf(h decode.Header) identity {
 	return identity{
 		apiVersion: h.APIVersion, kind: h.Kind,
 		namespace: h.Metadata.Namespace, name: h.Metadata.Name,
@@ -81,11 +68,11 @@ func (h header) identity() identity {
 
 // scan reads the header from raw, as far as it can be read: fields of the wrong type stay
 // empty.
-func (c *objectCodec[T]) scan(raw []byte) header {
-	var h header
-	if c.json.unmarshal(raw, &h) != nil {
-		h = header{}
-		_ = c.json.unmarshalExact(raw, &h)
+func (c *objectCodec[T]) scan(raw []byte) decode.Header {
+	var h decode.Header
+	if c.json.Unmarshal(raw, &h) != nil {
+		h = decode.Header{}
+		_ = c.json.UnmarshalExact(raw, &h)
 	}
 	return h
 }

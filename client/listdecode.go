@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -16,7 +17,7 @@ import (
 // API server sends kind, apiVersion, metadata, items as JSON, and sorts them as CBOR.
 type listDecoder[T any] struct {
 	listing[T]
-	in valueReader
+	in decode.Reader
 
 	items bool // seen
 	at    string
@@ -33,22 +34,22 @@ func (d *listDecoder[T]) run() error {
 		if at == "items" && d.index >= 0 {
 			at = fmt.Sprintf("items[%d]", d.index)
 		}
-		return d.explain(err, at, d.in.offset(), d.kind == "" && d.apiVersion == "" && !d.items)
+		return d.explain(err, at, d.in.Offset(), d.kind == "" && d.apiVersion == "" && !d.items)
 	}
 	return nil
 }
 
 func (d *listDecoder[T]) read() error {
 	d.at = "the start"
-	if err := eachMember(d.in, d.member); err != nil {
+	if err := decode.EachMember(d.in, d.member); err != nil {
 		return err
 	}
 	if err := d.complete(); err != nil {
 		return err
 	}
 	d.at = "the end"
-	if k, err := d.in.peek(); err == nil {
-		return fmt.Errorf("%s after the list", jsonKind(k))
+	if k, err := d.in.Peek(); err == nil {
+		return fmt.Errorf("%s after the list", decode.KindName(k))
 	} else if err != io.EOF {
 		return err
 	}
@@ -69,7 +70,7 @@ func (d *listDecoder[T]) member(name string) (err error) {
 	case "status", "message", "reason", "details", "code":
 		err = d.keep(name)
 	default:
-		err = d.in.skip()
+		err = d.in.Skip()
 	}
 	if err == nil {
 		d.at = "the members of the list"
@@ -79,8 +80,8 @@ func (d *listDecoder[T]) member(name string) (err error) {
 
 // text reads a string member into *s and has it checked.
 func (d *listDecoder[T]) text(s *string, check func() error) error {
-	err := readText(d.in, s)
-	var shape *shapeError
+	err := decode.ReadText(d.in, s)
+	var shape *decode.ShapeError
 	if errors.As(err, &shape) {
 		return d.body.unlike(err)
 	}
@@ -91,11 +92,11 @@ func (d *listDecoder[T]) text(s *string, check func() error) error {
 }
 
 func (d *listDecoder[T]) metadata() error {
-	raw, err := d.in.value()
+	raw, err := d.in.Value()
 	if err != nil {
 		return err
 	}
-	if err := d.objects.json.unmarshal(raw, &d.meta); err != nil {
+	if err := d.objects.json.Unmarshal(raw, &d.meta); err != nil {
 		return d.body.unlike(err)
 	}
 	return nil
@@ -104,18 +105,18 @@ func (d *listDecoder[T]) metadata() error {
 func (d *listDecoder[T]) readItems() error {
 	d.items = true
 	d.index = -1
-	if k, err := d.in.peek(); err == nil && k == 'n' {
-		return d.in.skip() // a nil slice of a Go server
+	if k, err := d.in.Peek(); err == nil && k == 'n' {
+		return d.in.Skip() // a nil slice of a Go server
 	}
-	if err := d.in.open('['); err != nil {
+	if err := d.in.Open('['); err != nil {
 		return err
 	}
 	for d.index = 0; ; d.index++ {
-		more, err := d.in.more(']')
+		more, err := d.in.More(']')
 		if err != nil || !more {
 			return err
 		}
-		raw, problem, err := readObject(d.in)
+		raw, problem, err := decode.ReadObject(d.in)
 		if err != nil {
 			return err
 		}
@@ -127,7 +128,7 @@ func (d *listDecoder[T]) readItems() error {
 
 // keep holds on to a member of a Status.
 func (d *listDecoder[T]) keep(name string) error {
-	raw, err := d.in.value()
+	raw, err := d.in.Value()
 	if err != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func (d *listDecoder[T]) keep(name string) error {
 func (d *listDecoder[T]) complete() error {
 	if d.kind == statusKind && !d.items {
 		var st metav1.Status
-		_ = d.objects.json.unmarshalExact([]byte(`{"kind":"Status","apiVersion":"v1"`+d.status.String()+"}"), &st)
+		_ = d.objects.json.UnmarshalExact([]byte(`{"kind":"Status","apiVersion":"v1"`+d.status.String()+"}"), &st)
 		if st.Status != metav1.StatusSuccess {
 			return &apierrors.StatusError{ErrStatus: st}
 		}

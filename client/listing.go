@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -109,7 +110,7 @@ func (l *listing[T]) explain(err error, at string, offset int64, foreign bool) e
 		return err
 	case err == io.EOF: // an empty body: at every other place an end is unexpected
 		return l.body.unlike(io.ErrUnexpectedEOF)
-	case foreign && isForeign(err):
+	case foreign && decode.IsForeign(err):
 		return l.body.unlike(err)
 	}
 	return fmt.Errorf("reading %s at byte %d: %w", at, offset, marked(err))
@@ -117,7 +118,7 @@ func (l *listing[T]) explain(err error, at string, offset int64, foreign bool) e
 
 // marked marks an error that says that a body is malformed.
 func marked(err error) error {
-	if isForeign(err) || isForeignMessage(err) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if decode.IsForeign(err) || isForeignMessage(err) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return malformedBody{err}
 	}
 	return err

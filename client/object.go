@@ -9,24 +9,25 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/internal/kubeproto"
 	"github.com/kinform/kinform/internal/usercode"
 )
 
 // objectCodec decodes single objects into freshly allocated Ts. Immutable.
 type objectCodec[T any] struct {
-	json     jsonCodec
-	cbor     *jsonCodec   // of the JSON that CBOR stands for
-	elem     reflect.Type // what T points to; nil if T is no pointer
-	partial  bool         // T holds a metav1.PartialObjectMetadata
-	untyped  bool         // T holds an unstructured.Unstructured
-	kinded   bool         // T can hold a kind and apiVersion
+	json     decode.Codec
+	cbor     *decode.Codec // of the JSON that CBOR stands for
+	elem     reflect.Type  // what T points to; nil if T is no pointer
+	partial  bool          // T holds a metav1.PartialObjectMetadata
+	untyped  bool          // T holds an unstructured.Unstructured
+	kinded   bool          // T can hold a kind and apiVersion
 	plan     *kubeproto.Plan
 	protobuf error   // why there is no plan; nil if there is one
 	interned int     // strings at most
 	drop     bool    // managedFields
 	sharer   *sharer // nil if no parts are shared
-	weights  weights
+	weights  decode.Weights
 	stats    *counters
 }
 
@@ -36,23 +37,23 @@ func newObjectCodec[T any](opts Options) (objectCodec[T], error) {
 		return objectCodec[T]{}, err
 	}
 	c := objectCodec[T]{
-		json:    newJSONCodec(t),
+		json:    decode.NewCodec(t),
 		partial: t == reflect.TypeFor[metav1.PartialObjectMetadata](),
 		untyped: t == reflect.TypeFor[unstructured.Unstructured](),
 		drop:    opts.DropManagedFields,
 		sharer:  newSharer(t, opts.SharedParts),
-		weights: newWeights(t, objectLimit(opts.MaxObjectBytes)),
+		weights: decode.NewWeights(t, objectLimit(opts.MaxObjectBytes)),
 		stats:   new(counters),
 	}
 	c.plan, c.protobuf = kubeproto.Compile(t)
 	switch n := opts.InternedStrings; {
 	case n == 0:
 		c.interned = defaultInterned
-		c.json.quotes = !c.untyped // a quarter more time for a sixth less allocations
+		c.json.Quotes = !c.untyped // a quarter more time for a sixth less allocations
 	case n > 0:
 		c.interned = min(n, mostInterned)
 	}
-	c.cbor = c.json.sorting()
+	c.cbor = c.json.Sorting()
 	c.kinded = c.untyped || reflect.PointerTo(t).Implements(reflect.TypeFor[kinded]())
 	if pointer {
 		c.elem = t
@@ -78,10 +79,10 @@ func (c *objectCodec[T]) decode(raw []byte, problem error, want expectation, w *
 	var d decoded[T]
 	err := problem
 	if err == nil {
-		err = c.weights.check(raw)
+		err = c.weights.Check(raw)
 	}
 	if err != nil {
-		d.id = scanStart(raw).identity()
+		d.id = identityOf(decode.ScanStart(raw))
 	} else {
 		d, err = c.fromJSON(raw, w)
 	}
@@ -92,13 +93,13 @@ func (c *objectCodec[T]) decode(raw []byte, problem error, want expectation, w *
 
 func (c *objectCodec[T]) fromJSON(raw []byte, w *workspace) (d decoded[T], err error) {
 	if len(raw) == 0 || raw[0] != '{' {
-		return d, fmt.Errorf("%w but %s", ErrNotAnObject, jsonKind(firstByte(raw)))
+		return d, fmt.Errorf("%w but %s", ErrNotAnObject, decode.KindName(firstByte(raw)))
 	}
 	if c.drop {
-		raw = withoutManagedFields(raw, &w.cut)
+		raw = decode.WithoutManagedFields(raw, &w.cut)
 	}
 	if err := c.unmarshal(w, raw, &d); err != nil {
-		return decoded[T]{id: c.scan(raw).identity()}, err
+		return decoded[T]{id: identityOf(c.scan(raw))}, err
 	}
 	return d, nil
 }
@@ -108,13 +109,13 @@ func (c *objectCodec[T]) unmarshal(w *workspace, raw []byte, d *decoded[T]) (err
 	defer contain(&err)
 	target := c.target(d)
 	if u, ok := target.(*unstructured.Unstructured); ok {
-		if u.Object, err = w.json.unmarshalObject(raw); err == nil {
+		if u.Object, err = w.json.UnmarshalObject(raw); err == nil {
 			err = checkTypeMeta(u.Object)
 		}
-	} else if fast := w.json.unmarshal(raw, target); fast != nil {
+	} else if fast := w.json.Unmarshal(raw, target); fast != nil {
 		// Once more by the exact rules, which also find fault with fewer Go types.
 		target = c.target(d)
-		err = located(w.json.unmarshalExact(raw, target), fast)
+		err = decode.Located(w.json.UnmarshalExact(raw, target), fast)
 	}
 	if err != nil {
 		return err
@@ -122,7 +123,7 @@ func (c *objectCodec[T]) unmarshal(w *workspace, raw []byte, d *decoded[T]) (err
 	w.share(target)
 	var known bool
 	if d.id, known = identify(target); !known {
-		d.id = c.scan(raw).identity()
+		d.id = identityOf(c.scan(raw))
 	}
 	return nil
 }

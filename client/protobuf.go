@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/internal/kubeproto"
 )
 
@@ -29,9 +30,9 @@ func openEnvelope(data []byte) (message, error) {
 }
 
 // header reads what identifies the object, as far as it can be read.
-func (m message) header() header {
+func (m message) header() decode.Header {
 	meta, _ := kubeproto.ParseMeta(m.raw) // perhaps only the beginning is there
-	h := header{APIVersion: m.apiVersion, Kind: m.kind}
+	h := decode.Header{APIVersion: m.apiVersion, Kind: m.kind}
 	h.Metadata.Name, h.Metadata.Namespace = string(meta.Name), string(meta.Namespace)
 	h.Metadata.ResourceVersion = string(meta.ResourceVersion)
 	if meta.InitialEventsEnd {
@@ -61,7 +62,7 @@ func (c *objectCodec[T]) decodeMessage(m message, problem error, want expectatio
 		err = c.fromMessage(m, &d, w)
 	}
 	if err != nil {
-		d = decoded[T]{id: m.header().identity()}
+		d = decoded[T]{id: identityOf(m.header())}
 	}
 	err = want.judge(d.id, err)
 	c.stats.decoded(start, err)
@@ -74,13 +75,13 @@ func (c *objectCodec[T]) fromMessage(m message, d *decoded[T], w *workspace) (er
 		return fmt.Errorf("the server answered in %s, which %v cannot be decoded from: %w", Protobuf, reflect.TypeFor[T](), c.protobuf)
 	}
 	target := c.target(d)
-	if err := c.plan.Decode(m.raw, target, kubeproto.Options{Strings: w.strings, DropManagedFields: c.drop, MaxMemory: c.weights.most}); err != nil {
+	if err := c.plan.Decode(m.raw, target, kubeproto.Options{Strings: w.strings, DropManagedFields: c.drop, MaxMemory: c.weights.Most}); err != nil {
 		return wireError(err)
 	}
 	w.share(target)
 	var known bool
 	if d.id, known = identify(target); !known {
-		d.id = m.header().identity()
+		d.id = identityOf(m.header())
 	}
 	d.id.apiVersion, d.id.kind = m.apiVersion, m.kind
 	return nil
@@ -92,7 +93,7 @@ func (r *Resource[T]) protobufLimit() int { return int(min(r.limit, math.MaxInt)
 // wireError makes errors of kubeproto ours.
 func wireError(err error) error {
 	if errors.Is(err, kubeproto.ErrTooLarge) {
-		return errOverLimit
+		return decode.ErrOverLimit
 	}
 	return err
 }

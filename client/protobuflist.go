@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/internal/kubeproto"
 	"github.com/kinform/kinform/reflector"
 )
@@ -56,7 +57,7 @@ func (d *protobufList[T]) read() error {
 			return nil
 		}
 		problem := wireError(err)
-		if problem != nil && problem != errOverLimit {
+		if problem != nil && problem != decode.ErrOverLimit {
 			return problem
 		}
 		if !d.deliver(d.objects.decodeMessage(message{raw: raw}, problem, d.want, d.work)) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/internal/kubeproto"
 	"github.com/kinform/kinform/reflector"
 )
@@ -23,7 +24,7 @@ func (d *protobufWatch[T]) next() (reflector.Event[T], error) {
 	switch err = wireError(err); {
 	case err == io.EOF:
 		return none, io.EOF
-	case err == errOverLimit:
+	case err == decode.ErrOverLimit:
 		d.events++
 		start, _ := kubeproto.ParseWatchEvent(frame)
 		return d.oversized(start, err)
@@ -53,11 +54,11 @@ func (d *protobufWatch[T]) judge(event kubeproto.WatchEvent) (reflector.Event[T]
 		st, ok := m.status()
 		return none, failure(st, ok, event.Object)
 	case typ == 0:
-		return none, d.report(0, m.header().identity(), unknownType(string(event.Type)))
+		return none, d.report(0, identityOf(m.header()), unknownType(string(event.Type)))
 	case event.Object == nil:
 		return none, d.report(typ, identity{}, fmt.Errorf("%s event without an object", typ))
 	case err != nil:
-		return none, d.report(typ, m.header().identity(), err)
+		return none, d.report(typ, identityOf(m.header()), err)
 	case typ == reflector.Bookmark:
 		return d.bookmark(m.header())
 	}

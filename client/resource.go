@@ -42,42 +42,44 @@ type Options struct {
 	// the answer says it is.
 	Encoding Encoding
 
-	// MaxObjectBytes limits the encoded size of one object, without compression, so that
-	// none can take the memory of the process. Nor may one need more than eight times the
-	// limit (1 MiB if that is less) when it is decoded, which is estimated beforehand and from
-	// above: a limit near the size of the objects can refuse one of a hundred thousand tiny
-	// parts. In a list or watch, a larger one is passed over and reported with its key as a
-	// *TooLargeError; elsewhere that is the error of the call. Zero means
-	// DefaultMaxObjectBytes, which lets all pass that etcd stores by default; set it higher
-	// for an aggregated API with larger objects. Negative means no limit.
+	// MaxObjectBytes limits the size of one object, so that no object can exhaust the memory
+	// of the process. The size is that of the encoding, without compression. A decoded object
+	// may take eight times the limit, or 1 MiB if that is more. This is estimated before
+	// decoding, and never too low, so a limit near the size of the objects can refuse an
+	// object with a hundred thousand tiny parts.
+	//
+	// A list or watch skips a larger object and reports it with its key as a *TooLargeError.
+	// Other calls return that error. Zero means DefaultMaxObjectBytes, which is enough for
+	// every object that etcd stores by default. Set a higher limit for an aggregated API with
+	// larger objects. Negative means no limit.
 	MaxObjectBytes int64
 
-	// DropManagedFields leaves metadata.managedFields out of what is decoded, in every
-	// encoding. They are a third of many an object, and of use only to who looks for the
-	// owners of fields. An update that comes without them leaves them as they are.
+	// DropManagedFields leaves out metadata.managedFields, in every encoding. Managed fields
+	// are a third of many objects, and most programs never look at them. An update without
+	// them does not change those on the server.
 	DropManagedFields bool
 
-	// InternedStrings is how many different strings of up to 128 bytes a list or watch
-	// remembers, so that the objects that come with it share equal ones: namespaces,
-	// nodes, images, the keys and values of labels. It takes about 50 bytes for each, as
-	// long as the call lasts, once that has seen some hundred objects. Negative means none.
-	// Zero means 8192, but for JSON into other types than Unstructured, where this costs
-	// a quarter more time: there it takes a positive number. More than a million (1<<20)
-	// count as that.
+	// InternedStrings is the number of different strings of up to 128 bytes that a list or
+	// watch remembers, so that its objects share equal strings: namespaces, nodes, images,
+	// the keys and values of labels. Each takes about 50 bytes until the call ends; a call
+	// with fewer than some hundred objects takes less. Negative means none. Zero means 8192,
+	// except for JSON into other types than Unstructured: there sharing costs a quarter more
+	// time, so zero means none. The most is a million (1<<20).
 	InternedStrings int
 
-	// SharedParts is how many different parts of objects, what pointers, slices and maps
-	// lead to, are remembered, so that the objects of lists and watches share equal ones:
-	// the owners, tolerations, probes and environment of a ReplicaSet's pods. What holds
-	// fields that are not exported stays each object's own, for a method may write to them:
+	// SharedParts is the number of different parts of objects that lists and watches
+	// remember, so that their objects share equal parts. A part is the target of a pointer,
+	// slice or map: the owners, tolerations, probes and environment of a ReplicaSet's pods.
+	// A type with unexported fields is never shared, because its methods may write to them:
 	// String of a *resource.Quantity keeps its result. Zero and less mean none.
 	//
-	// With it nobody may write to such an object, not even before it is cached, other than
-	// to the fields of its own struct; copy it with DeepCopy, which shares nothing. What Get
-	// and writes return shares nothing. It is for caches of many objects: pods take half the
-	// memory, and longer to decode. It costs 34 bytes for each, and keeps parts of up to 64
-	// KiB alive that came twice, from one list or watch to the next. More than four million
-	// (1<<22) count as that.
+	// Treat objects with shared parts as read-only, also before they are cached; only the
+	// fields of an object's own struct may be changed. DeepCopy makes a copy that shares
+	// nothing. Get and the methods that write return objects that share nothing.
+	//
+	// Sharing is for caches of many objects: pods take half the memory, and longer to decode.
+	// It costs 34 bytes per part. A part of up to 64 KiB that came twice stays alive from one
+	// list or watch to the next. The most is four million (1<<22).
 	SharedParts int
 }
 
@@ -96,10 +98,10 @@ type Resource[T any] struct {
 
 	encoding Encoding // the first choice
 	limit    int64    // bytes of an object
-	// jsonOnly says that the server refused the first choice.
+	// jsonOnly is set when the server has refused the first choice.
 	jsonOnly atomic.Bool
 
-	// listed is what the last complete list told of the objects' kind; nil before.
+	// listed is the kind of the objects by the last complete list; nil before the first.
 	listed atomic.Pointer[expectation]
 }
 
@@ -186,7 +188,7 @@ func checkSegment(s string) error {
 	return nil
 }
 
-// expected is the identity that objects of the collection have, as far as it is known.
+// expected returns the identity of the collection's objects, as far as it is known.
 func (r *Resource[T]) expected() expectation {
 	want := expectation{apiVersion: r.gvr.GroupVersion().String(), kind: r.options.Kind}
 	if listed := r.listed.Load(); want.kind == "" && listed != nil {

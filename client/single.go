@@ -7,6 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/internal/decode"
 )
 
 // single is a body that is one object, as far as it can be read without knowing of what
@@ -29,15 +31,15 @@ func (r *Resource[T]) readSingle(a *answer) (single, error) {
 	case Protobuf:
 		s.message, err = openEnvelope(body)
 	case CBOR:
-		s.body, err = cborToJSON(body, r.limit)
-		if errors.As(err, new(*faultError)) {
+		s.body, err = decode.CBORToJSON(body, r.limit)
+		if errors.As(err, new(*decode.FaultError)) {
 			s.fault, err = err, nil
 		}
 	default:
-		s.body, err = delimit(body)
+		s.body, err = decode.Delimit(body)
 	}
 	switch {
-	case err == errOverLimit: // as JSON only
+	case err == decode.ErrOverLimit: // as JSON only
 		return s, fmt.Errorf("reading the object: %w", err)
 	case err != nil:
 		return s, a.unlike(err)
@@ -46,7 +48,7 @@ func (r *Resource[T]) readSingle(a *answer) (single, error) {
 }
 
 // header identifies the object.
-func (c *objectCodec[T]) header(s single) header {
+func (c *objectCodec[T]) header(s single) decode.Header {
 	if s.encoding == Protobuf {
 		return s.message.header()
 	}

@@ -61,7 +61,7 @@ func (c *objectCodec[T]) status(raw []byte) (st metav1.Status, ok bool) {
 		return st, false
 	}
 	// A field that does not fit is no reason to drop the others.
-	_ = c.json.unmarshalExact(raw, &st)
+	_ = c.json.UnmarshalExact(raw, &st)
 	return spoken(st), true
 }
 

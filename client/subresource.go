@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/internal/decode"
 )
 
 // Subresource reads and writes a part or an aspect of objects, such as their status, that
@@ -62,7 +64,7 @@ func (c *call) foreign() bool {
 }
 
 // asIs expects what an object is, of a kind that cannot be known.
-func asIs(h header) expectation { return expectation{apiVersion: h.APIVersion, kind: h.Kind} }
+func asIs(h decode.Header) expectation { return expectation{apiVersion: h.APIVersion, kind: h.Kind} }
 
 func checkSubresource(names []string) error {
 	for _, name := range names {

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -17,7 +18,7 @@ import (
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes)
 type watchDecoder[T any] struct {
 	watching[T]
-	in valueReader
+	in decode.Reader
 }
 
 // envelope is one event as far as it is read.
@@ -36,21 +37,21 @@ type envelope[T any] struct {
 // otherwise ends the stream.
 func (d *watchDecoder[T]) next() (reflector.Event[T], error) {
 	var none reflector.Event[T]
-	if err := d.in.open('{'); err == io.EOF {
+	if err := d.in.Open('{'); err == io.EOF {
 		return none, io.EOF
-	} else if err != nil && d.events == 0 && isForeign(err) {
+	} else if err != nil && d.events == 0 && decode.IsForeign(err) {
 		return none, d.body.unlike(err)
 	} else if err != nil {
-		return none, d.explain(err, d.in.offset())
+		return none, d.explain(err, d.in.Offset())
 	}
 	var e envelope[T]
 	for {
-		more, err := d.in.more('}')
+		more, err := d.in.More('}')
 		if err == nil && more {
 			err = d.member(&e)
 		}
 		if err != nil {
-			return none, d.explain(err, d.in.offset())
+			return none, d.explain(err, d.in.Offset())
 		}
 		if !more {
 			break
@@ -77,7 +78,7 @@ func (d *watchDecoder[T]) next() (reflector.Event[T], error) {
 
 // member reads one member of an event, name and value.
 func (d *watchDecoder[T]) member(e *envelope[T]) error {
-	name, err := d.in.name()
+	name, err := d.in.Name()
 	if err != nil {
 		return err
 	}
@@ -89,17 +90,17 @@ func (d *watchDecoder[T]) member(e *envelope[T]) error {
 	case "kind":
 		return d.readKind(e)
 	}
-	return d.in.skip()
+	return d.in.Skip()
 }
 
 func (d *watchDecoder[T]) readType(e *envelope[T]) error {
-	raw, err := d.in.value()
+	raw, err := d.in.Value()
 	if err != nil {
 		return err
 	}
-	text, ok := jsonText(raw)
+	text, ok := decode.Text(raw)
 	if !ok {
-		return d.body.unlike(&shapeError{want: '"', got: raw[0]})
+		return d.body.unlike(&decode.ShapeError{Want: '"', Got: raw[0]})
 	}
 	if e.typ = eventType(text); e.typ == 0 {
 		e.kind = string(text)
@@ -110,7 +111,7 @@ func (d *watchDecoder[T]) readType(e *envelope[T]) error {
 }
 
 func (d *watchDecoder[T]) readObject(e *envelope[T]) error {
-	raw, fault, err := readObject(d.in)
+	raw, fault, err := decode.ReadObject(d.in)
 	if err != nil {
 		return err
 	}
@@ -127,11 +128,11 @@ func (d *watchDecoder[T]) readObject(e *envelope[T]) error {
 // has: this may be a Status, or a list from a server that cannot watch. What the body
 // holds beside is not worth reading.
 func (d *watchDecoder[T]) readKind(e *envelope[T]) error {
-	raw, err := d.in.value()
+	raw, err := d.in.Value()
 	if err != nil {
 		return err
 	}
-	kind, ok := jsonText(raw)
+	kind, ok := decode.Text(raw)
 	if !ok || e.object || e.kind != "" {
 		return nil
 	}
@@ -145,16 +146,16 @@ func (d *watchDecoder[T]) readKind(e *envelope[T]) error {
 func (d *watchDecoder[T]) judge(e *envelope[T], raw []byte, fault error) {
 	e.event, e.problem = reflector.Event[T]{}, nil
 	switch {
-	case e.kind == errorEvent && fault == errOverLimit:
-		e.problem = d.explain(fault, d.in.offset())
-	case fault == errOverLimit:
+	case e.kind == errorEvent && fault == decode.ErrOverLimit:
+		e.problem = d.explain(fault, d.in.Offset())
+	case fault == decode.ErrOverLimit:
 		obj, err := d.objects.decode(raw, fault, d.want, d.work)
 		e.event, e.problem = d.accept(typeOfUnread([]byte(e.kind)), obj, err)
 	case e.kind == errorEvent:
 		st, ok := d.objects.status(raw)
 		e.problem = failure(st, ok, raw)
 	case e.typ == 0:
-		e.problem = d.report(0, d.objects.scan(raw).identity(), unknownType(e.kind))
+		e.problem = d.report(0, identityOf(d.objects.scan(raw)), unknownType(e.kind))
 	case e.typ == reflector.Bookmark:
 		e.event, e.problem = d.bookmark(d.objects.scan(raw))
 	default:

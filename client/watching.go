@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -80,8 +81,8 @@ func (w *watching[T]) problem(typ reflector.EventType, id identity, err error) e
 
 // bookmark reads a Bookmark: its object has nothing but kind and resourceVersion, and the
 // annotation that ends initial events (KEP-3157).
-func (w *watching[T]) bookmark(h header) (reflector.Event[T], error) {
-	id := h.identity()
+func (w *watching[T]) bookmark(h decode.Header) (reflector.Event[T], error) {
+	id := identityOf(h)
 	err := w.want.check(id)
 	if err == nil && id.resourceVersion == "" {
 		err = errors.New("bookmark without a resourceVersion")

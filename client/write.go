@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -95,19 +96,19 @@ func (r *Resource[T]) objectKey(key types.NamespacedName) (types.NamespacedName,
 
 // encode puts the object's JSON and its key into a call.
 func (r *Resource[T]) encode(c *call, object any) error {
-	raw, err := r.objects.json.marshal(object)
+	raw, err := r.objects.json.Marshal(object)
 	if err != nil {
 		return err
 	}
 	if len(raw) == 0 || raw[0] != '{' {
-		return fmt.Errorf("%w but %s", ErrNotAnObject, jsonKind(firstByte(raw)))
+		return fmt.Errorf("%w but %s", ErrNotAnObject, decode.KindName(firstByte(raw)))
 	}
 	h := r.objects.scan(raw)
 	want := r.expected()
 	if c.foreign() {
 		want = asIs(h)
 	}
-	if err := want.check(h.identity()); err != nil {
+	if err := want.check(identityOf(h)); err != nil {
 		return err
 	}
 	if h.Metadata.Name == "" && h.Metadata.GenerateName == "" {
@@ -130,7 +131,7 @@ func (r *Resource[T]) encode(c *call, object any) error {
 // named adds apiVersion and kind to an object's JSON where they are missing and known: a
 // custom resource needs them, built-in types do not. They go to the end, where they win
 // over empty ones.
-func (c *objectCodec[T]) named(raw []byte, h header, want expectation) ([]byte, error) {
+func (c *objectCodec[T]) named(raw []byte, h decode.Header, want expectation) ([]byte, error) {
 	var add metav1.TypeMeta
 	if h.APIVersion == "" {
 		add.APIVersion = want.apiVersion
@@ -144,7 +145,7 @@ func (c *objectCodec[T]) named(raw []byte, h header, want expectation) ([]byte, 
 	if add == (metav1.TypeMeta{}) {
 		return raw, nil
 	}
-	end, err := c.json.marshal(add)
+	end, err := c.json.Marshal(add)
 	if err != nil {
 		return nil, err
 	}

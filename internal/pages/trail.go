@@ -1,17 +1,18 @@
 // Package pages notices when the pages of a list go round in a circle.
 package pages
 
-// Trail is what is kept of a list's continue tokens for that. Its zero value is that of a
-// list that has begun. It is a value: Add leaves the one that it is called on as it was.
+// Trail remembers some of the continue tokens of a list. The zero value belongs to a list
+// whose first page was just asked for. A Trail is a value: Add does not change its receiver.
 type Trail struct {
 	n    int    // tokens added
 	mark string // the last of them whose number is a power of two
 }
 
-// Turns reports whether token, which came with the page that last had asked for, was there
-// before, so that the pages would have no end. That of the page before is noticed at once,
-// and a longer circle when it comes to the mark for the second time: marks are further and
-// further apart. The empty token, which ends a list, turns nowhere.
+// Turns reports whether the list goes round in a circle: the server has sent token before.
+// last is the token that asked for the page, and token came with that page. A page that leads
+// to itself is noticed at once. A longer circle is noticed when it reaches the marked token
+// again; marks lie further and further apart, so every circle is noticed in the end. The
+// empty token ends a list and never turns.
 func (t Trail) Turns(last, token string) bool {
 	return token != "" && (token == last || token == t.mark)
 }

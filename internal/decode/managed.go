@@ -1,8 +1,8 @@
-package client
+package decode
 
-// withoutManagedFields returns an object's JSON without metadata.managedFields. raw is
+// WithoutManagedFields returns an object's JSON without metadata.managedFields. raw is
 // well-formed; it is not changed, and the result is either raw or in *room.
-func withoutManagedFields(raw []byte, room *[]byte) []byte {
+func WithoutManagedFields(raw []byte, room *[]byte) []byte {
 	meta := findMember(raw, 0, "metadata")
 	if meta.end == 0 || raw[meta.value] != '{' {
 		return raw
@@ -37,7 +37,7 @@ func findMember(raw []byte, i int, name string) jsonMember {
 		}
 		m.name = i
 		i = skipJSON(raw, i)
-		text, _ := jsonText(raw[m.name:i])
+		text, _ := Text(raw[m.name:i])
 		m.value = skipSpace(raw, skipSpace(raw, i)+1) // behind the colon
 		i = skipJSON(raw, m.value)
 		if string(text) == name {

@@ -1,4 +1,4 @@
-package client
+package decode
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"strconv"
 	"strings"
@@ -20,45 +19,41 @@ import (
 	"github.com/kinform/kinform/internal/kubeproto"
 )
 
-// Everything that knows which JSON library is used is in the files json.go, jsonerrors.go,
-// interning.go and cborvalue.go. It is the module that becomes encoding/json/v2; when the
-// toolchain ships that, only they change.
-
-// jsonCodec decodes single values with the rules that clients of the API server follow
+// Codec decodes single values with the rules that clients of the API server follow
 // (sigs.k8s.io/json): those of encoding/json, but field names match case-sensitively, and
 // a number in an untyped value is an int64 where it can be. Duplicate names and invalid
 // UTF-8 are accepted, as they are there: the last one wins, and U+FFFD replaces the bytes.
 //
 // Immutable, so safe for concurrent use; but one that shares strings belongs to one
 // goroutine.
-type jsonCodec struct {
+type Codec struct {
 	fast   json.Options
 	exact  json.Options
 	untype json.Options
 
 	untyped bool // the type holds an untyped value
-	quotes  bool // the strings of the type are decoded in the usual way
-	sorted  bool // JSON that a type keeps as it is gets its members sorted
+	Quotes  bool // strings are decoded in the library's way, and never shared
+	sorted  bool // the members of raw JSON are sorted
 }
 
-// newJSONCodec makes the codec for values of type t.
-func newJSONCodec(t reflect.Type) jsonCodec {
-	c := jsonCodec{untyped: holdsUntyped(t, map[reflect.Type]bool{}), quotes: quotesStrings(t, map[reflect.Type]bool{})}
-	return *c.sharing(nil)
+// NewCodec makes the codec for values of type t.
+func NewCodec(t reflect.Type) Codec {
+	c := Codec{untyped: holdsUntyped(t, map[reflect.Type]bool{}), Quotes: quotesStrings(t, map[reflect.Type]bool{})}
+	return *c.Sharing(nil)
 }
 
-// sorting returns the codec for the same type that sorts the members of JSON which a type keeps
-// as it is, such as that of metav1.FieldsV1 and runtime.RawExtension: CBOR has them in an
-// order of its own. What the type gets is what apimachinery's CBOR serializer makes of it.
-func (c *jsonCodec) sorting() *jsonCodec {
+// Sorting returns a codec for the same type that sorts the members of raw JSON, as kept by
+// metav1.FieldsV1 and runtime.RawExtension. CBOR has an order of its own; the sorted JSON is
+// the same that apimachinery's CBOR serializer makes.
+func (c *Codec) Sorting() *Codec {
 	s := *c
 	s.sorted = true
-	return s.sharing(nil)
+	return s.Sharing(nil)
 }
 
-// sharing returns the codec for the same type that makes equal strings share memory. nil
-// allocates each.
-func (c *jsonCodec) sharing(strings *kubeproto.Strings) *jsonCodec {
+// Sharing returns a codec for the same type that makes equal strings share memory. With nil
+// it allocates each string.
+func (c *Codec) Sharing(strings *kubeproto.Strings) *Codec {
 	rules := json.JoinOptions(jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false))
 	// Only a type that holds an untyped value pays for telling integers and floats apart.
 	anything := json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *any) (err error) {
@@ -72,42 +67,42 @@ func (c *jsonCodec) sharing(strings *kubeproto.Strings) *jsonCodec {
 	if c.untyped {
 		own = append(own, anything)
 	}
-	if strings != nil && !c.quotes {
+	if strings != nil && !c.Quotes {
 		own = append(own, stringUnmarshaler(strings))
 	}
 	exact := json.JoinOptions(rules, json.WithUnmarshalers(json.JoinUnmarshalers(own...)))
-	return &jsonCodec{
+	return &Codec{
 		// The caller has delimited the value, so its syntax is known to be right, and
 		// the legacy way of reporting errors would only parse it twice.
 		fast:    json.JoinOptions(exact, jsonv1.ReportErrorsWithLegacySemantics(false)),
 		exact:   exact,
 		untype:  json.JoinOptions(rules, json.WithUnmarshalers(anything)),
 		untyped: c.untyped,
-		quotes:  c.quotes,
+		Quotes:  c.Quotes,
 		sorted:  c.sorted,
 	}
 }
 
-// unmarshal decodes one complete JSON value into *v.
-func (c *jsonCodec) unmarshal(raw []byte, v any) error {
+// Unmarshal decodes one complete JSON value into *v.
+func (c *Codec) Unmarshal(raw []byte, v any) error {
 	if err := json.Unmarshal(raw, v, c.fast); err != nil {
 		return plainFieldError(err)
 	}
 	return nil
 }
 
-// unmarshalExact is slower than unmarshal. It accepts Go types with questionable struct
+// UnmarshalExact is slower than unmarshal. It accepts Go types with questionable struct
 // tags that encoding/json accepts, and decodes past a field that does not fit, so that *v
 // is filled as far as it can be even if an error is returned.
-func (c *jsonCodec) unmarshalExact(raw []byte, v any) error {
+func (c *Codec) UnmarshalExact(raw []byte, v any) error {
 	if err := json.Unmarshal(raw, v, c.exact); err != nil {
 		return plainFieldError(err)
 	}
 	return nil
 }
 
-// unmarshalObject decodes a JSON object for an unstructured.Unstructured.
-func (c *jsonCodec) unmarshalObject(raw []byte) (map[string]any, error) {
+// UnmarshalObject decodes a JSON object for an unstructured.Unstructured.
+func (c *Codec) UnmarshalObject(raw []byte) (map[string]any, error) {
 	var v any
 	if err := json.Unmarshal(raw, &v, c.untype); err != nil {
 		return nil, plainFieldError(err)
@@ -119,8 +114,8 @@ func (c *jsonCodec) unmarshalObject(raw []byte) (map[string]any, error) {
 	return m, nil
 }
 
-// marshal encodes v as encoding/json does.
-func (c *jsonCodec) marshal(v any) ([]byte, error) {
+// Marshal encodes v as encoding/json does.
+func (c *Codec) Marshal(v any) ([]byte, error) {
 	return json.Marshal(v, c.exact)
 }
 
@@ -131,7 +126,7 @@ func readTime(dec *jsontext.Decoder, t *metav1.Time) error {
 	if err != nil {
 		return err
 	}
-	if text, ok := jsonText(raw); ok {
+	if text, ok := Text(raw); ok {
 		var parsed time.Time // a failure would clear it
 		if parsed.UnmarshalText(text) == nil {
 			t.Time = parsed.Local()
@@ -148,14 +143,14 @@ func readNumber(dec *jsontext.Decoder, n *stdjson.Number) error {
 	if err != nil {
 		return err
 	}
-	text, quoted := jsonText(raw)
+	text, quoted := Text(raw)
 	switch kind := jsontext.Value(raw).Kind(); {
 	case kind == '0':
 		*n = stdjson.Number(raw)
 	case quoted && isNumber(text):
 		*n = stdjson.Number(text)
 	case kind != 'n': // null changes nothing
-		got := strings.TrimPrefix(jsonKind(raw[0]), "a JSON ")
+		got := strings.TrimPrefix(KindName(raw[0]), "a JSON ")
 		return &fieldError{
 			path: pointerPath(dec.StackPointer()), at: dec.InputOffset() - int64(len(raw)), got: got, want: reflect.TypeFor[stdjson.Number](),
 		}
@@ -294,86 +289,4 @@ func holdsUntyped(t reflect.Type, seen map[reflect.Type]bool) bool {
 		}
 	}
 	return false
-}
-
-// syntaxError is text that is no JSON, or that ends too early.
-type syntaxError struct {
-	at  int64 // byte in the body
-	err error // without the name of the library
-}
-
-func (e *syntaxError) Error() string {
-	return fmt.Sprintf("malformed JSON at byte %d: %v", e.at, e.err)
-}
-func (e *syntaxError) Unwrap() error { return e.err }
-
-// appendJSON appends the header, as an object that scanStart reads.
-func (h *header) appendJSON(b []byte) []byte {
-	member := func(before, text string) {
-		b = append(b, before...)
-		b, _ = jsontext.AppendQuote(b, text) // an error only tells of invalid UTF-8
-	}
-	member(`{"apiVersion":`, h.APIVersion)
-	member(`,"kind":`, h.Kind)
-	member(`,"metadata":{"name":`, h.Metadata.Name)
-	member(`,"namespace":`, h.Metadata.Namespace)
-	member(`,"resourceVersion":`, h.Metadata.ResourceVersion)
-	return append(b, "}}"...)
-}
-
-// delimit returns the one JSON value in body, without what surrounds it.
-func delimit(body []byte) ([]byte, error) {
-	raw := bytes.TrimSpace(body)
-	if len(raw) == 0 {
-		return nil, io.ErrUnexpectedEOF
-	}
-	return raw, checkSyntax(raw, int64(len(body)-len(bytes.TrimLeft(body, " \t\r\n"))))
-}
-
-// jsonText returns the string that a raw JSON string stands for; ok is false if raw is none.
-// It allocates nothing for the short plain strings that it is used for, if the result
-// does not escape.
-func jsonText(raw []byte) (text []byte, ok bool) {
-	if len(raw) < 2 || raw[0] != '"' {
-		return nil, false
-	}
-	if inner := raw[1 : len(raw)-1]; bytes.IndexByte(inner, '\\') < 0 {
-		return inner, true
-	}
-	text, _ = jsontext.AppendUnquote(nil, raw) // an error only tells of invalid UTF-8
-	return text, true
-}
-
-// shapeError is well-formed JSON of another kind than the protocol has at this place.
-type shapeError struct{ want, got byte }
-
-func (e *shapeError) Error() string {
-	return fmt.Sprintf("%s where %s is expected", jsonKind(e.got), jsonKind(e.want))
-}
-
-func jsonKind(k byte) string {
-	switch k {
-	case '{':
-		return "a JSON object"
-	case '[':
-		return "a JSON array"
-	case '"':
-		return "a JSON string"
-	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-		return "a JSON number"
-	case 'n':
-		return "a JSON null"
-	case 't', 'f':
-		return "a JSON boolean"
-	}
-	return "something else than a JSON value"
-}
-
-// isForeign reports whether err says that what was read is no JSON or CBOR, or other than
-// expected, rather than that reading failed or ended too early.
-func isForeign(err error) bool {
-	var syntax *syntaxError
-	var malformed *malformedError
-	var shape *shapeError
-	return errors.As(err, &shape) || (errors.As(err, &syntax) || errors.As(err, &malformed)) && !errors.Is(err, io.ErrUnexpectedEOF)
 }

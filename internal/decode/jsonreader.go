@@ -1,4 +1,4 @@
-package client
+package decode
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// jsonReader is a valueReader of JSON. It finds the end of a value by brackets and quotation
+// jsonReader is a Reader of JSON. It finds the end of a value by brackets and quotation
 // marks, and holds the value to check its grammar. A value over the limit is not held, so its
 // grammar is checked only as far as its members are read.
 type jsonReader struct {
@@ -18,7 +18,8 @@ type jsonReader struct {
 	text   []byte // the last name
 }
 
-func newJSONReader(in io.Reader, limit int64) *jsonReader {
+// NewJSON returns the reader of a body of JSON. limit is the most bytes of one value.
+func NewJSON(in io.Reader, limit int64) Reader {
 	return &jsonReader{input: newInput(in, limit)}
 }
 
@@ -42,13 +43,13 @@ var space = []byte(" \t\r\n")
 // end is the error for a stream that ends, within a value or not.
 func (r *jsonReader) end(err error, within bool) error {
 	if err == io.EOF && within {
-		return &syntaxError{at: r.offset(), err: io.ErrUnexpectedEOF}
+		return &malformedError{encoding: "JSON", at: r.Offset(), err: io.ErrUnexpectedEOF}
 	}
 	return err
 }
 
-// peek implements valueReader.
-func (r *jsonReader) peek() (byte, error) {
+// Peek implements Reader.
+func (r *jsonReader) Peek() (byte, error) {
 	c, err := r.token()
 	if err != nil {
 		return 0, err
@@ -63,25 +64,25 @@ func (r *jsonReader) peek() (byte, error) {
 }
 
 func (r *jsonReader) unexpected(c byte) error {
-	return &syntaxError{at: r.offset(), err: fmt.Errorf("unexpected character %q", c)}
+	return &malformedError{encoding: "JSON", at: r.Offset(), err: fmt.Errorf("unexpected character %q", c)}
 }
 
-// open implements valueReader.
-func (r *jsonReader) open(delim byte) error {
-	k, err := r.peek()
+// Open implements Reader.
+func (r *jsonReader) Open(delim byte) error {
+	k, err := r.Peek()
 	if err != nil {
 		return err
 	}
 	if k != delim {
-		return &shapeError{want: delim, got: k}
+		return &ShapeError{Want: delim, Got: k}
 	}
 	r.at++
 	r.opened = append(r.opened, false)
 	return nil
 }
 
-// more implements valueReader.
-func (r *jsonReader) more(delim byte) (bool, error) {
+// More implements Reader.
+func (r *jsonReader) More(delim byte) (bool, error) {
 	c, err := r.token()
 	if err != nil {
 		return false, err
@@ -102,18 +103,18 @@ func (r *jsonReader) more(delim byte) (bool, error) {
 	return true, nil
 }
 
-// name implements valueReader.
-func (r *jsonReader) name() ([]byte, error) {
+// Name implements Reader.
+func (r *jsonReader) Name() ([]byte, error) {
 	if c, err := r.token(); err != nil {
 		return nil, err
 	} else if c != '"' {
 		return nil, r.unexpected(c)
 	}
-	raw, err := r.value()
+	raw, err := r.Value()
 	if err = ignoreLimit(err); err != nil {
 		return nil, err
 	}
-	text, _ := jsonText(raw)
+	text, _ := Text(raw)
 	r.text = append(r.text[:0], text...)
 	c, err := r.token()
 	if err != nil {
@@ -126,18 +127,18 @@ func (r *jsonReader) name() ([]byte, error) {
 	return r.text, nil
 }
 
-// value implements valueReader.
-func (r *jsonReader) value() ([]byte, error) {
+// Value implements Reader.
+func (r *jsonReader) Value() ([]byte, error) {
 	raw, err := r.whole()
-	if err == errOverLimit {
+	if err == ErrOverLimit {
 		return oversized(r)
 	}
 	return raw, err
 }
 
-// whole reads a value. It is still there after errOverLimit.
+// whole reads a value. It is still there after ErrOverLimit.
 func (r *jsonReader) whole() ([]byte, error) {
-	k, err := r.peek()
+	k, err := r.Peek()
 	if err == nil && (k == '}' || k == ']') {
 		err = r.unexpected(k)
 	}
@@ -150,18 +151,18 @@ func (r *jsonReader) whole() ([]byte, error) {
 	switch {
 	case r.tooLarge():
 		r.rewind()
-		return nil, errOverLimit
+		return nil, ErrOverLimit
 	case err != nil:
 		return nil, err
 	}
 	raw := r.held()
-	return raw, checkSyntax(raw, r.offset()-int64(len(raw)))
+	return raw, checkSyntax(raw, r.Offset()-int64(len(raw)))
 }
 
-// skip implements valueReader.
-func (r *jsonReader) skip() error {
+// Skip implements Reader.
+func (r *jsonReader) Skip() error {
 	_, err := r.whole()
-	if err == errOverLimit {
+	if err == ErrOverLimit {
 		return r.pass(false)
 	}
 	return err
@@ -263,7 +264,7 @@ func (v *valueEnd) findQuote(b []byte, i int) int {
 	}
 }
 
-// checkSyntax returns a *syntaxError if raw, which began at an offset of a stream, is not one
+// checkSyntax returns a *malformedError if raw, which began at an offset of a stream, is not one
 // JSON value.
 func checkSyntax(raw []byte, offset int64) error {
 	if jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
@@ -277,9 +278,18 @@ func checkSyntax(raw []byte, offset int64) error {
 	var syntax *jsontext.SyntacticError
 	switch {
 	case errors.As(err, &syntax):
-		return &syntaxError{at: offset + syntax.ByteOffset, err: syntax.Err}
+		return &malformedError{encoding: "JSON", at: offset + syntax.ByteOffset, err: syntax.Err}
 	case err != nil:
-		return &syntaxError{at: offset, err: io.ErrUnexpectedEOF}
+		return &malformedError{encoding: "JSON", at: offset, err: io.ErrUnexpectedEOF}
 	}
-	return &syntaxError{at: offset, err: errors.New("more than one JSON value")}
+	return &malformedError{encoding: "JSON", at: offset, err: errors.New("more than one JSON value")}
+}
+
+// Delimit returns the one JSON value in body, without what surrounds it.
+func Delimit(body []byte) ([]byte, error) {
+	raw := bytes.TrimSpace(body)
+	if len(raw) == 0 {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return raw, checkSyntax(raw, int64(len(body)-len(bytes.TrimLeft(body, " \t\r\n"))))
 }

@@ -1,4 +1,4 @@
-package client
+package decode
 
 import (
 	"bytes"
@@ -60,7 +60,7 @@ func (t tag) special() bool {
 }
 
 // transcode appends the next value to out as JSON, unless the reader is idle. What JSON cannot
-// say becomes null, and the fault is remembered. After errOverLimit the value is read in part.
+// say becomes null, and the fault is remembered. After ErrOverLimit the value is read in part.
 func (r *cborReader) transcode(depth int) error {
 	h, err := r.take()
 	if err == io.EOF {
@@ -78,7 +78,7 @@ func (r *cborReader) transcode(depth int) error {
 		err = r.content(h, depth)
 	}
 	if err == nil && r.over(0) {
-		return errOverLimit
+		return ErrOverLimit
 	}
 	return err
 }
@@ -108,7 +108,7 @@ func (r *cborReader) tagged(h item, depth int) error {
 	case t == bignum:
 		err = errors.New("an integer of more than 64 bits")
 	default:
-		err = fmt.Errorf("%s in a tag that is not for it", jsonKind(h.kind()))
+		err = fmt.Errorf("%s in a tag that is not for it", KindName(h.kind()))
 	}
 	text := []byte(nil)
 	if err == nil {
@@ -177,7 +177,7 @@ func (r *cborReader) putBytes(json []byte) {
 // unfit puts null in place of a value that cannot be.
 func (r *cborReader) unfit(format string, args ...any) {
 	if r.fault == nil {
-		r.fault = fmt.Errorf(format+" at byte %d", append(args, r.offset())...)
+		r.fault = fmt.Errorf(format+" at byte %d", append(args, r.Offset())...)
 	}
 	r.put("null")
 }
@@ -249,7 +249,7 @@ func (r *cborReader) memberName(depth int) error {
 	r.out = r.out[:out]
 	r.put(`""`)
 	if r.fault == nil {
-		r.fault = fmt.Errorf("the name of a member is not a string at byte %d", r.offset())
+		r.fault = fmt.Errorf("the name of a member is not a string at byte %d", r.Offset())
 	}
 	return err
 }
@@ -300,11 +300,11 @@ func (r *cborReader) bytes(major byte, n uint64) error {
 			continue
 		}
 		if r.text = append(r.text, piece...); r.over(len(r.text)) {
-			return errOverLimit
+			return ErrOverLimit
 		}
 	}
 	if major == cborText && !r.idle && r.fault == nil && !utf8.Valid(r.text[start:]) {
-		r.fault = fmt.Errorf("text that is not UTF-8 at byte %d", r.offset())
+		r.fault = fmt.Errorf("text that is not UTF-8 at byte %d", r.Offset())
 	}
 	return nil
 }
@@ -324,7 +324,7 @@ func (r *cborReader) putString(t tag) error {
 	}
 	// A byte can become six: what is over the limit has to be known before it is made.
 	if r.over(6*len(r.text)) && r.over(quotedSize(r.text)) {
-		return errOverLimit
+		return ErrOverLimit
 	}
 	r.out, _ = jsontext.AppendQuote(r.out, r.text) // an error only tells of invalid UTF-8
 	return nil

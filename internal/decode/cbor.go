@@ -1,4 +1,4 @@
-package client
+package decode
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 // maxDepth is how deep values may nest, as in JSON.
 const maxDepth = 10_000
 
-// cborReader is a valueReader of CBOR. It transcodes a value while it reads it, and holds what
+// cborReader is a Reader of CBOR. It transcodes a value while it reads it, and holds what
 // it has read of it, so that it can read a value over the limit once more by its members.
 type cborReader struct {
 	input
@@ -59,40 +59,33 @@ const (
 // indefinite is the additional information of what a break ends.
 const indefinite = 31
 
-func newCBORReader(in io.Reader, limit int64) *cborReader {
+// NewCBOR returns the reader of a body of CBOR. limit is the most bytes of one value, as it
+// comes and as JSON.
+func NewCBOR(in io.Reader, limit int64) Reader { return newCBOR(in, limit) }
+
+func newCBOR(in io.Reader, limit int64) *cborReader {
 	return &cborReader{input: newInput(in, limit)}
 }
 
-// cborToJSON transcodes a body that is one value. A *faultError comes with the JSON, and
-// errOverLimit for more than limit bytes of it.
-func cborToJSON(body []byte, limit int64) ([]byte, error) {
-	r := newCBORReader(bytes.NewReader(body), limit)
-	raw, err := r.value()
+// CBORToJSON transcodes a body that is one value. A *FaultError comes with the JSON, and
+// ErrOverLimit for more than limit bytes of it.
+func CBORToJSON(body []byte, limit int64) ([]byte, error) {
+	r := newCBOR(bytes.NewReader(body), limit)
+	raw, err := r.Value()
 	if err == io.EOF {
 		return nil, io.ErrUnexpectedEOF
 	}
-	var fault *faultError
+	var fault *FaultError
 	if err == nil || errors.As(err, &fault) {
-		if _, end := r.peek(); end != io.EOF {
+		if _, end := r.Peek(); end != io.EOF {
 			return nil, r.malformed("more than one value")
 		}
 	}
 	return raw, err
 }
 
-// malformedError is a body that is no CBOR, or that ends too early.
-type malformedError struct {
-	at  int64
-	err error
-}
-
-func (e *malformedError) Error() string {
-	return fmt.Sprintf("malformed CBOR at byte %d: %v", e.at, e.err)
-}
-func (e *malformedError) Unwrap() error { return e.err }
-
 func (r *cborReader) malformed(text string) error {
-	return &malformedError{at: r.offset(), err: errors.New(text)}
+	return &malformedError{encoding: "CBOR", at: r.Offset(), err: errors.New(text)}
 }
 
 // readByte reads a byte that has to come.
@@ -110,7 +103,7 @@ func (r *cborReader) readByte() (byte, error) {
 
 // early is the error for a stream that ends within a value.
 func (r *cborReader) early() error {
-	return &malformedError{at: r.offset(), err: io.ErrUnexpectedEOF}
+	return &malformedError{encoding: "CBOR", at: r.Offset(), err: io.ErrUnexpectedEOF}
 }
 
 // first returns the next item's head and leaves it there.
@@ -196,8 +189,8 @@ func (i *item) kind() byte {
 	return '0'
 }
 
-// peek implements valueReader.
-func (r *cborReader) peek() (byte, error) {
+// Peek implements Reader.
+func (r *cborReader) Peek() (byte, error) {
 	h, err := r.first()
 	if err != nil {
 		return 0, err
@@ -208,14 +201,14 @@ func (r *cborReader) peek() (byte, error) {
 	return h.kind(), nil
 }
 
-// open implements valueReader.
-func (r *cborReader) open(delim byte) error {
-	k, err := r.peek()
+// Open implements Reader.
+func (r *cborReader) Open(delim byte) error {
+	k, err := r.Peek()
 	if err != nil {
 		return err
 	}
 	if k != delim {
-		return &shapeError{want: delim, got: k}
+		return &ShapeError{Want: delim, Got: k}
 	}
 	h, _ := r.take()
 	s, err := r.span(h)
@@ -235,8 +228,8 @@ func (r *cborReader) span(h item) (span, error) {
 	return s, nil
 }
 
-// more implements valueReader.
-func (r *cborReader) more(byte) (bool, error) {
+// More implements Reader.
+func (r *cborReader) More(byte) (bool, error) {
 	s := &r.opened[len(r.opened)-1]
 	more, err := r.another(s)
 	if err == nil && !more {
@@ -259,48 +252,48 @@ func (r *cborReader) another(s *span) (bool, error) {
 	return err == nil, err
 }
 
-// name implements valueReader.
-func (r *cborReader) name() ([]byte, error) {
-	raw, err := r.value()
-	text, _ := jsonText(raw)
+// Name implements Reader.
+func (r *cborReader) Name() ([]byte, error) {
+	raw, err := r.Value()
+	text, _ := Text(raw)
 	return text, ignoreLimit(err)
 }
 
-// value implements valueReader.
-func (r *cborReader) value() ([]byte, error) {
+// Value implements Reader.
+func (r *cborReader) Value() ([]byte, error) {
 	err := r.whole()
 	switch {
-	case err == errOverLimit:
+	case err == ErrOverLimit:
 		return oversized(r)
 	case err != nil:
 		return nil, err
 	case r.fault != nil:
-		return r.out, &faultError{r.fault}
+		return r.out, &FaultError{r.fault}
 	}
 	return r.out, nil
 }
 
-// whole transcodes a value. It is still there after errOverLimit.
+// whole transcodes a value. It is still there after ErrOverLimit.
 func (r *cborReader) whole() error {
 	r.out, r.idle, r.fault = r.out[:0], false, nil
 	head, room := r.head, r.room
 	r.hold()
 	defer r.release()
-	if _, err := r.peek(); err != nil {
+	if _, err := r.Peek(); err != nil {
 		return err
 	}
 	err := r.transcode(len(r.opened))
-	if err == errOverLimit {
+	if err == ErrOverLimit {
 		r.rewind()
 		r.head, r.room = head, room
 	}
 	return err
 }
 
-// skip implements valueReader.
-func (r *cborReader) skip() error {
+// Skip implements Reader.
+func (r *cborReader) Skip() error {
 	r.out, r.idle, r.fault = r.out[:0], true, nil
-	if _, err := r.peek(); err != nil {
+	if _, err := r.Peek(); err != nil {
 		return err
 	}
 	return r.transcode(len(r.opened))

@@ -1,4 +1,4 @@
-package client
+package decode
 
 import (
 	"errors"
@@ -81,9 +81,9 @@ func plainPath(path string) string {
 	return strings.NewReplacer("~1", "/", "~0", "~").Replace(path)
 }
 
-// located adds to an error, such as one of a type's own UnmarshalJSON, the place that
+// Located adds to an error, such as one of a type's own UnmarshalJSON, the place that
 // another decoding of the same bytes found, which is more exact.
-func located(err, elsewhere error) error {
+func Located(err, elsewhere error) error {
 	var has, place *fieldError
 	switch {
 	case err == nil || !errors.As(elsewhere, &place):

@@ -1,4 +1,4 @@
-package client
+package decode
 
 import (
 	"bytes"
@@ -40,7 +40,7 @@ func appendSortedObject(b, raw []byte) (_ []byte, err error) {
 		}
 		end := skipJSON(raw, i)
 		value := skipSpace(raw, skipSpace(raw, end)+1) // behind the colon
-		text, _ := jsonText(raw[i:end])
+		text, _ := Text(raw[i:end])
 		m := namedValue{text: text, name: raw[i:end]}
 		i = skipJSON(raw, value)
 		m.value = raw[value:i]
@@ -86,7 +86,7 @@ func appendMarshaled(b, raw []byte) ([]byte, error) {
 	if !bytes.ContainsAny(raw, "<>&\\\u2028\u2029") {
 		return append(b, raw...), nil
 	}
-	text, _ := jsonText(raw)
+	text, _ := Text(raw)
 	quoted, err := stdjson.Marshal(string(text))
 	return append(b, quoted...), err
 }

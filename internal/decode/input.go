@@ -1,4 +1,4 @@
-package client
+package decode
 
 import "io"
 
@@ -19,7 +19,7 @@ type input struct {
 func newInput(in io.Reader, most int64) input { return input{in: in, from: -1, most: most} }
 
 // offset is how many bytes were consumed.
-func (in *input) offset() int64 { return in.base + int64(in.at) }
+func (in *input) Offset() int64 { return in.base + int64(in.at) }
 
 // hold begins a piece, and release forgets it. rewind goes back to its beginning.
 func (in *input) hold()    { in.from = in.at }
@@ -32,8 +32,8 @@ func (in *input) held() []byte { return in.buf[in.from:in.at:in.at] }
 // tooLarge reports whether more was held than a piece may have.
 func (in *input) tooLarge() bool { return int64(in.at-in.from) > in.most }
 
-// fill reads more behind what buf has. The error is io.EOF at the end of the stream. What was
-// consumed and is not held goes when there is no more room.
+// fill appends more of the stream to buf. When buf is full, it first drops the bytes that were
+// consumed and are not held. The error is io.EOF at the end of the stream.
 func (in *input) fill() error {
 	if in.err != nil {
 		return in.err
@@ -55,8 +55,8 @@ func (in *input) fill() error {
 	return in.err
 }
 
-// makeRoom moves what is left of buf to its beginning. If that is most of buf, buf grows, to no
-// more than a piece needs.
+// makeRoom moves the bytes that are still needed to the beginning of buf. If they are most of
+// buf, buf grows, but no further than a piece of the allowed size needs.
 func (in *input) makeRoom() {
 	keep := in.at
 	if in.from >= 0 {

@@ -1,0 +1,63 @@
+package decode
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ErrOverLimit is returned for a value that is larger than allowed. A Reader has passed over
+// the value and can go on behind it.
+var ErrOverLimit = errors.New("value over the limit")
+
+// FaultError is the error for a well-formed value that cannot be used, such as NaN in CBOR.
+type FaultError struct{ err error }
+
+func (e *FaultError) Error() string { return e.err.Error() }
+func (e *FaultError) Unwrap() error { return e.err }
+
+// malformedError is a body that does not follow the grammar of its encoding, or ends too early.
+type malformedError struct {
+	encoding string
+	at       int64 // byte in the body
+	err      error // without the name of a library
+}
+
+func (e *malformedError) Error() string {
+	return fmt.Sprintf("malformed %s at byte %d: %v", e.encoding, e.at, e.err)
+}
+
+func (e *malformedError) Unwrap() error { return e.err }
+
+// ShapeError is well-formed JSON of another kind than the protocol has at this place.
+type ShapeError struct{ Want, Got byte }
+
+func (e *ShapeError) Error() string {
+	return fmt.Sprintf("%s where %s is expected", KindName(e.Got), KindName(e.Want))
+}
+
+func KindName(k byte) string {
+	switch k {
+	case '{':
+		return "a JSON object"
+	case '[':
+		return "a JSON array"
+	case '"':
+		return "a JSON string"
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		return "a JSON number"
+	case 'n':
+		return "a JSON null"
+	case 't', 'f':
+		return "a JSON boolean"
+	}
+	return "something else than a JSON value"
+}
+
+// IsForeign reports whether err says that what was read is no JSON or CBOR, or other than
+// expected, rather than that reading failed or ended too early.
+func IsForeign(err error) bool {
+	var malformed *malformedError
+	var shape *ShapeError
+	return errors.As(err, &shape) || errors.As(err, &malformed) && !errors.Is(err, io.ErrUnexpectedEOF)
+}

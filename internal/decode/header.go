@@ -1,0 +1,90 @@
+package decode
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Header is the part of an object's JSON that identifies it.
+type Header struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Namespace       string `json:"namespace"`
+		Name            string `json:"name"`
+		GenerateName    string `json:"generateName"`
+		ResourceVersion string `json:"resourceVersion"`
+		Annotations     struct {
+			InitialEventsEnd string `json:"k8s.io/initial-events-end"`
+		} `json:"annotations"`
+	} `json:"metadata"`
+}
+
+// headerLimit is how much of a member of an object over the limit is held, in bytes.
+const headerLimit = 4 << 10
+
+// ScanStart reads the header from the beginning of an object's JSON, as far as it goes.
+func ScanStart(start []byte) Header {
+	var h Header
+	_ = h.read(NewJSON(bytes.NewReader(start), headerLimit))
+	return h
+}
+
+// oversized is value for a value over the limit, which comes next: it is read member by member.
+func oversized(r Reader) ([]byte, error) {
+	var h Header
+	if err := h.read(r); err != nil {
+		return nil, err
+	}
+	return h.appendJSON(nil), ErrOverLimit
+}
+
+// read reads a whole value and takes from it, if it is an object, what identifies that.
+// Members that are no strings, or larger than the limit, stay empty.
+func (h *Header) read(r Reader) error {
+	return eachIfObject(r, func(name string) error {
+		if name != "metadata" {
+			return ReadIfText(r, h.member(name))
+		}
+		return eachIfObject(r, func(name string) error { return ReadIfText(r, h.metaMember(name)) })
+	})
+}
+
+// member is where a member of the object is kept, nil for those that are not.
+func (h *Header) member(name string) *string {
+	switch name {
+	case "apiVersion":
+		return &h.APIVersion
+	case "kind":
+		return &h.Kind
+	}
+	return nil
+}
+
+// metaMember is that for the members of its metadata.
+func (h *Header) metaMember(name string) *string {
+	switch name {
+	case "name":
+		return &h.Metadata.Name
+	case "namespace":
+		return &h.Metadata.Namespace
+	case "resourceVersion":
+		return &h.Metadata.ResourceVersion
+	}
+	return nil
+}
+
+// appendJSON appends the header, as an object that ScanStart reads.
+func (h *Header) appendJSON(b []byte) []byte {
+	member := func(before, text string) {
+		b = append(b, before...)
+		b, _ = jsontext.AppendQuote(b, text) // an error only tells of invalid UTF-8
+	}
+	member(`{"apiVersion":`, h.APIVersion)
+	member(`,"kind":`, h.Kind)
+	member(`,"metadata":{"name":`, h.Metadata.Name)
+	member(`,"namespace":`, h.Metadata.Namespace)
+	member(`,"resourceVersion":`, h.Metadata.ResourceVersion)
+	return append(b, "}}"...)
+}

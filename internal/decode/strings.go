@@ -1,0 +1,70 @@
+package decode
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/kinform/kinform/internal/kubeproto"
+)
+
+// stringUnmarshaler decodes strings that are shared. Whatever is no string takes the usual
+// way.
+func stringUnmarshaler(shared *kubeproto.Strings) *json.Unmarshalers {
+	return json.UnmarshalFromFunc(func(dec *jsontext.Decoder, s *string) error {
+		if dec.PeekKind() != '"' {
+			return errors.ErrUnsupported
+		}
+		raw, err := dec.ReadValue()
+		if err == nil {
+			*s = shareText(shared, raw)
+		}
+		return err
+	})
+}
+
+// shareText returns the string that a raw JSON string stands for.
+func shareText(shared *kubeproto.Strings, raw []byte) string {
+	text, _ := Text(raw)
+	if !utf8.Valid(text) {
+		text, _ = jsontext.AppendUnquote(nil, raw)
+	}
+	return shared.Get(text)
+}
+
+// quotesStrings reports whether a string in t has the option ",string" of encoding/json,
+// which the usual way knows about.
+func quotesStrings(t reflect.Type, seen map[reflect.Type]bool) bool {
+	return anyField(t, seen, func(f reflect.StructField) bool {
+		_, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		for option := range strings.SplitSeq(options, ",") {
+			if option == "string" {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// anyField reports whether f is true for a field of a struct that t can reach.
+func anyField(t reflect.Type, seen map[reflect.Type]bool, f func(reflect.StructField) bool) bool {
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return anyField(t.Elem(), seen, f)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if field := t.Field(i); f(field) || anyField(field.Type, seen, f) {
+				return true
+			}
+		}
+	}
+	return false
+}

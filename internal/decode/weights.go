@@ -1,0 +1,119 @@
+package decode
+
+import (
+	stdjson "encoding/json"
+	"reflect"
+)
+
+// Unlimited as a limit allows values of any size.
+const Unlimited = 1<<63 - 1
+
+// A decoded object may take memoryFactor times its limit of encoded bytes, or leastMemory if
+// that is more, so that a small struct fits a tiny limit. Usual objects take twice the size of
+// their JSON. For 1.5 MiB of the tiniest legal parts the estimate is 126 MiB.
+const (
+	memoryFactor = 8
+	leastMemory  = 1 << 20
+)
+
+const (
+	// valueWeight is the most bytes of memory for one byte of JSON, structs, maps and elements
+	// not counted: the worst case is an untyped number of one digit, which is boxed.
+	valueWeight = 4
+	// mapWeight is the size of a map with one entry.
+	mapWeight = 320
+)
+
+// Weights estimates the memory of an object from its JSON. Two bytes of JSON, {}, can become a
+// struct of 400 bytes, so a limit of the JSON alone does not bound the memory. Immutable.
+type Weights struct {
+	Most   int64 // bytes that an object may take; Unlimited for no limit
+	scalar int64 // the largest element or entry that is no struct
+	member int64 // the largest element or entry, which null makes too
+	object int64 // the largest struct or map
+}
+
+// NewWeights returns the weights of objects of type t. limit is the most bytes of their JSON.
+func NewWeights(t reflect.Type, limit int64) Weights {
+	w := Weights{Most: Unlimited}
+	if limit <= Unlimited/memoryFactor {
+		w.Most = max(leastMemory, memoryFactor*limit)
+	}
+	w.visit(t, map[reflect.Type]bool{})
+	return w
+}
+
+// visit records the sizes of all types that a t can hold.
+func (w *Weights) visit(t reflect.Type, seen map[reflect.Type]bool) {
+	if seen[t] {
+		return
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Struct:
+		for i := range t.NumField() {
+			w.visit(t.Field(i).Type, seen)
+		}
+	case reflect.Slice, reflect.Array:
+		w.holds(t.Elem(), int64(t.Elem().Size()))
+		w.visit(t.Elem(), seen)
+	case reflect.Pointer:
+		w.object = max(w.object, int64(t.Elem().Size()))
+		w.visit(t.Elem(), seen)
+	case reflect.Map:
+		w.holds(t.Elem(), entryWeight(t))
+		w.object = max(w.object, mapWeight)
+		w.visit(t.Elem(), seen)
+	case reflect.Interface:
+		w.object = max(w.object, mapWeight)
+	}
+}
+
+// holds records the size of an element or entry that holds a t.
+func (w *Weights) holds(t reflect.Type, size int64) {
+	if t.Kind() != reflect.Struct || reflect.PointerTo(t).Implements(reflect.TypeFor[stdjson.Unmarshaler]()) {
+		w.scalar = max(w.scalar, size)
+	}
+	w.member = max(w.member, size)
+	w.object = max(w.object, size)
+}
+
+// entryWeight is the size of a map's entry, with as much free room again. Go's maps keep
+// elements of more than 128 bytes behind a pointer.
+func entryWeight(t reflect.Type) int64 {
+	key, elem := int64(t.Key().Size()), int64(t.Elem().Size())
+	if elem > 128 {
+		return 2*(key+8) + elem
+	}
+	return 2 * (key + elem)
+}
+
+// Check estimates from above what an object's JSON takes in memory, and returns
+// ErrOverLimit if that is too much. It counts only in what is large enough.
+func (w *Weights) Check(raw []byte) error {
+	n := int64(len(raw))
+	if w.Most == Unlimited || n <= w.Most/(valueWeight+max(w.scalar, w.object)) {
+		return nil
+	}
+	if n*valueWeight+w.parts(raw) > w.Most {
+		return ErrOverLimit
+	}
+	return nil
+}
+
+// parts estimates the memory of structs, maps and elements.
+func (w *Weights) parts(raw []byte) (bytes int64) {
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case ',', '[':
+			bytes += w.scalar
+		case '{':
+			bytes += w.object
+		case 'n': // of null
+			bytes += w.member
+		case '"':
+			i = skipJSON(raw, i) - 1
+		}
+	}
+	return bytes
+}
