@@ -32,20 +32,21 @@ func (t *table[T]) checkRV(rv string, old *version[T]) error {
 	return nil
 }
 
-// errOtherUID is the 409 of an update of another object of the same name. Like the API
-// server's, it names the object's key in the storage.
-func (t *table[T]) errOtherUID(old *version[T], uid types.UID) error {
+// errOtherUID is the 409 of an update of the object of uid, where the object at key has another
+// uid or, if there is none, the empty one. Like the API server's, it names the object's key in
+// the storage.
+func (t *table[T]) errOtherUID(key types.NamespacedName, uid, found types.UID) error {
 	path := "/registry/"
 	if t.res.custom() {
 		path += t.res.Group + "/"
 	}
 	path += t.res.Name + "/"
-	if old.key.Namespace != "" {
-		path += old.key.Namespace + "/"
+	if key.Namespace != "" {
+		path += key.Namespace + "/"
 	}
-	return conflict(t.res.groupResource(), old.key.Name,
+	return conflict(t.res.groupResource(), key.Name,
 		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: %s",
-		path+old.key.Name, fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, old.obj.GetUID()))
+		path+key.Name, fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, found))
 }
 
 // checkBlind refuses a request to overwrite any version of an object. rv is the version that

@@ -95,7 +95,7 @@ func (c *Client[T]) Update(ctx context.Context, object T, opts metav1.UpdateOpti
 	return c.put(ctx, object, opts, false)
 }
 
-// UpdateStatus replaces the status alone, as the function [UpdateStatus] does. Status
+// UpdateStatus writes to the status subresource, as the function [UpdateStatus] does. Status
 // errors: those of Update; NotFound also for a resource without [Resource].Status.
 func (c *Client[T]) UpdateStatus(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
 	return c.put(ctx, object, opts, true)
@@ -114,7 +114,8 @@ func (c *Client[T]) put(ctx context.Context, object T, opts metav1.UpdateOptions
 		return own, err
 	}
 	w.status = status
-	return c.t.handOut(c.t.replace(own, w))
+	v, _, err := c.t.replace(own, w)
+	return c.t.handOut(v, err)
 }
 
 // Patch changes the object at key by a patch of type pt and returns it as stored; see

@@ -67,6 +67,15 @@ func errEncoding(kind string, key types.NamespacedName, err error) error {
 	return apierrors.NewInternalError(fmt.Errorf("encoding %s %q: %w", kind, key, err))
 }
 
+// errExists is the 409 of a create for which old is in the way.
+func errExists(gr schema.GroupResource, name string, old metav1.Object) error {
+	err := apierrors.NewAlreadyExists(gr, name)
+	if old.GetDeletionTimestamp() != nil {
+		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
+	}
+	return err
+}
+
 func conflict(gr schema.GroupResource, name, format string, args ...any) error {
 	return apierrors.NewConflict(gr, name, fmt.Errorf(format, args...))
 }

@@ -68,7 +68,7 @@ func (t *table[T]) freeName(namespace, prepared string) string {
 }
 
 // prepareUpdate copies the metadata that a client cannot change from old, and checks the rest.
-func (t *table[T]) prepareUpdate(obj T, old *version[T]) error {
+func (t *table[T]) prepareUpdate(obj T, old *version[T], w write) error {
 	if err := t.setKind(obj); err != nil {
 		return err
 	}
@@ -84,10 +84,14 @@ func (t *table[T]) prepareUpdate(obj T, old *version[T]) error {
 	}
 	obj.SetResourceVersion(was.GetResourceVersion())
 	obj.SetCreationTimestamp(was.GetCreationTimestamp())
-	obj.SetDeletionTimestamp(was.GetDeletionTimestamp())
-	obj.SetDeletionGracePeriodSeconds(was.GetDeletionGracePeriodSeconds())
+	if was.GetDeletionTimestamp() != nil { // else a client that sets one is refused
+		obj.SetDeletionTimestamp(was.GetDeletionTimestamp())
+	}
+	if obj.GetDeletionGracePeriodSeconds() == nil {
+		obj.SetDeletionGracePeriodSeconds(was.GetDeletionGracePeriodSeconds())
+	}
 	obj.SetGeneration(was.GetGeneration())
-	if t.generations() && !t.sameSpec(obj, was) {
+	if t.generations() && !w.status && !t.sameGeneration(obj, was) {
 		obj.SetGeneration(was.GetGeneration() + 1)
 	}
 	path := field.NewPath("metadata")

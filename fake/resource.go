@@ -35,9 +35,11 @@ type Resource struct {
 	ClusterScoped bool
 	// Status says that the status is a subresource, as in most of Kubernetes' own kinds
 	// that have one and in custom resources that declare it: only [UpdateStatus], its
-	// like of a [Client] and requests to .../status write it, and they write nothing
-	// else; creates and other updates ignore it. T needs a field Status then, or is
-	// Unstructured. Without it an object is written as a whole.
+	// like of a [Client] and requests to .../status write it; creates and other updates
+	// ignore it. In most of Kubernetes' own kinds these calls also write labels,
+	// annotations, finalizers and owner references; in custom resources they write the
+	// status alone. T needs a field Status then, or is Unstructured. Without Status an
+	// object is written as a whole.
 	Status bool
 	// ShortNames are other names by which command lines may call the resource, such as
 	// "po"; discovery tells them.

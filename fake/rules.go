@@ -55,6 +55,53 @@ func (r *Resource) refusesBlind() bool {
 	return r.custom() || ok && (names == nil || slices.Contains(names, r.Name))
 }
 
+// rules maps Kubernetes' own groups to names of their resources.
+type rules map[string][]string
+
+func (rs rules) hold(r *Resource) bool { return slices.Contains(rs[r.Group], r.Name) }
+
+// The deviations of Kubernetes' own resources from the usual rules. They are those of the API
+// server's strategies of these resources.
+var (
+	// withoutGeneration have a spec, and no generation.
+	withoutGeneration = rules{
+		"":                          {"limitranges", "namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes", "resourcequotas", "services"},
+		"apiregistration.k8s.io":    {"apiservices"},
+		"certificates.k8s.io":       {"certificatesigningrequests", "clustertrustbundles", "podcertificaterequests"},
+		"coordination.k8s.io":       {"leasecandidates", "leases"},
+		"internal.apiserver.k8s.io": {"storageversions"},
+		"networking.k8s.io":         {"ipaddresses", "servicecidrs"},
+		"resource.k8s.io":           {"resourceclaims", "resourceclaimtemplates"},
+		"storage.k8s.io":            {"csinodes", "volumeattachments"},
+		"storagemigration.k8s.io":   {"storageversionmigrations"},
+	}
+	// statusOnly have a status subresource that leaves the metadata alone.
+	statusOnly = rules{
+		"admissionregistration.k8s.io": {"validatingadmissionpolicies"},
+		"apiregistration.k8s.io":       {"apiservices"},
+		"certificates.k8s.io":          {"podcertificaterequests"},
+		"internal.apiserver.k8s.io":    {"storageversions"},
+		"networking.k8s.io":            {"servicecidrs"},
+		"resource.k8s.io":              {"devicetaintrules", "resourceclaims", "resourcepoolstatusrequests"},
+		"scheduling.k8s.io":            {"compositepodgroups", "podgroups"},
+		"storage.k8s.io":               {"csinodes", "volumeattachments"},
+		"storagemigration.k8s.io":      {"storageversionmigrations"},
+	}
+	// createdByUpdate come into being by an update of an absent object.
+	createdByUpdate = rules{
+		"":                          {"endpoints", "events", "limitranges", "services"},
+		"coordination.k8s.io":       {"leasecandidates", "leases"},
+		"events.k8s.io":             {"events"},
+		"node.k8s.io":               {"runtimeclasses"},
+		"rbac.authorization.k8s.io": {"clusterrolebindings", "clusterroles", "rolebindings", "roles"},
+	}
+	deployments = rules{"apps": {"deployments"}}
+	pods        = rules{"": {"pods"}}
+)
+
+// statusHasMetadata reports whether a write of the status writes the metadata as well.
+func (r *Resource) statusHasMetadata() bool { return !r.custom() && !statusOnly.hold(r) }
+
 // describe returns the resource and its subresources.
 func (r *Resource) describe() []metav1.APIResource {
 	whole := metav1.APIResource{

@@ -42,8 +42,7 @@ func (t *table[T]) store(r *http.Request, req request, verb faults.Verb, body []
 		v, err = t.postObject(r, req, body)
 		return v, true, err
 	case faults.VerbUpdate:
-		v, err = t.putObject(r, req, body)
-		return v, false, err
+		return t.putObject(r, req, body)
 	}
 	return t.patchObject(r, req, body)
 }
@@ -60,17 +59,17 @@ func (t *table[T]) postObject(r *http.Request, req request, body []byte) (*versi
 	return t.create(obj, w)
 }
 
-func (t *table[T]) putObject(r *http.Request, req request, body []byte) (*version[T], error) {
+func (t *table[T]) putObject(r *http.Request, req request, body []byte) (v *version[T], created bool, err error) {
 	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_UpdateOptions, updateOptions)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	obj, err := t.readObject(r, req, body)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if err := checkName(obj, req.name); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	return t.replace(obj, w)
 }

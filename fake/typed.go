@@ -33,18 +33,20 @@ func Update[T metav1.Object](at Target, obj T) (T, error) {
 	if err != nil {
 		return *new(T), err
 	}
-	return t.handOut(t.replace(own, write{}))
+	v, _, err := t.replace(own, write{})
+	return t.handOut(v, err)
 }
 
-// UpdateStatus is Update for the status subresource: of obj it takes the status and
-// nothing else. Status errors: those of Update; NotFound also for a resource without
+// UpdateStatus is Update for the status subresource: of obj it takes the status and, in most of
+// Kubernetes' own kinds, metadata (see [Resource].Status). Status errors: those of Update; NotFound also for a resource without
 // [Resource].Status.
 func UpdateStatus[T metav1.Object](at Target, obj T) (T, error) {
 	t, own, err := accept(at, obj)
 	if err != nil {
 		return *new(T), err
 	}
-	return t.handOut(t.replace(own, write{status: true}))
+	v, _, err := t.replace(own, write{status: true})
+	return t.handOut(v, err)
 }
 
 // Patch applies a JSON merge patch (RFC 7386) to the object at key and returns it as

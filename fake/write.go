@@ -46,7 +46,7 @@ func (t *table[T]) insert(obj T, generated bool, w write) (*version[T], error) {
 		return nil, err
 	}
 	if t.live(key) != nil {
-		return nil, apierrors.NewAlreadyExists(t.res.groupResource(), key.Name)
+		return nil, errExists(t.res.groupResource(), key.Name, t.live(key).obj)
 	}
 	t.begin(obj)
 	obj.SetUID(uidOf(s.restores<<48 | (s.rv + 1)))
@@ -76,7 +76,7 @@ func (t *table[T]) update(key types.NamespacedName, w write, change func(old *ve
 		if obj, err = t.confine(obj, old, w); err != nil {
 			return nil, err
 		}
-		if err := t.prepareUpdate(obj, old); err != nil {
+		if err := t.prepareUpdate(obj, old, w); err != nil {
 			return nil, err
 		}
 		if !w.applies && len(old.obj.GetManagedFields()) > 0 {
@@ -114,12 +114,10 @@ func (t *table[T]) confine(obj T, old *version[T], w write) (T, error) {
 		t.setStatus(obj, old.obj)
 		return obj, nil
 	}
-	whole, err := clone(old.obj)
+	whole, err := t.statusOf(obj, old.obj)
 	if err != nil {
 		return obj, apierrors.NewInternalError(err)
 	}
-	t.setStatus(whole, obj)
-	whole.SetManagedFields(obj.GetManagedFields())
 	return whole, nil
 }
 
@@ -152,16 +150,30 @@ func (t *table[T]) swap(old, next *version[T]) (*version[T], bool) {
 	return next, true
 }
 
-// replace is a PUT of obj, or of its status, to the path of its name.
-func (t *table[T]) replace(obj T, w write) (*version[T], error) {
+// replace is a PUT of obj, or of its status, to the path of its name. created says that there was
+// no object, and that the resource lets an update create one.
+func (t *table[T]) replace(obj T, w write) (v *version[T], created bool, err error) {
 	if w.status && !t.res.Status {
-		return nil, refusal.NoResource()
+		return nil, false, refusal.NoResource()
 	}
 	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	if t.res.ClusterScoped {
 		key.Namespace = ""
 	}
-	return t.update(key, w, t.replacement(obj, w))
+	uid, change := obj.GetUID(), t.replacement(obj, w)
+	for {
+		v, err = t.update(key, w, change)
+		if w.status || !apierrors.IsNotFound(err) || !createdByUpdate.hold(&t.res) {
+			return v, false, err
+		}
+		if uid != "" {
+			return nil, false, t.errOtherUID(key, uid, "")
+		}
+		obj.SetResourceVersion("")
+		if v, err = t.create(obj, w); !apierrors.IsAlreadyExists(err) {
+			return v, true, err
+		}
+	}
 }
 
 // replacement returns the change of a PUT: obj as it is, if it was made from the newest
@@ -171,7 +183,7 @@ func (t *table[T]) replacement(obj T, w write) func(*version[T]) (T, error) {
 	uid, rv := obj.GetUID(), obj.GetResourceVersion()
 	return func(old *version[T]) (T, error) {
 		if uid != "" && uid != old.obj.GetUID() {
-			return obj, t.errOtherUID(old, uid)
+			return obj, t.errOtherUID(old.key, uid, old.obj.GetUID())
 		}
 		if err := t.checkBlind(rv, old.key.Name, w); err != nil {
 			return obj, err

@@ -118,7 +118,7 @@ func (a *attempt) keepStatus() {
 func (a *attempt) updateStatus() {
 	p, code := a.object()
 	if a.old != nil {
-		a.node, a.app, a.generation = a.old.Spec.Node, a.old.Labels["app"], a.old.Generation
+		a.node, a.generation = a.old.Spec.Node, a.old.Generation
 	}
 	got, err := a.c.UpdateStatus(a.w.t.Context(), p, metav1.UpdateOptions{DryRun: a.dryRun})
 	a.judge("update of the status", got, err, code)

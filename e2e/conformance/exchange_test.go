@@ -41,6 +41,8 @@ var patchTypes = map[string]string{
 // shorthands for the resources that scripts use.
 var paths = strings.NewReplacer(
 	"cm:", "/api/v1/namespaces/NS/configmaps", "pods:", "/api/v1/namespaces/NS/pods",
+	"deploy:", "/apis/apps/v1/namespaces/NS/deployments", "leases:", "/apis/coordination.k8s.io/v1/namespaces/NS/leases",
+	"roles:", "/apis/rbac.authorization.k8s.io/v1/namespaces/NS/roles", "quotas:", "/api/v1/namespaces/NS/resourcequotas",
 	"widgets:", "/apis/example.com/v1/namespaces/NS/widgets", "secrets:", "/api/v1/namespaces/NS/secrets",
 )
 

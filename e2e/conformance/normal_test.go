@@ -103,7 +103,7 @@ func (r *run) object(list string, obj map[string]any) string {
 	if _, ok := m["deletionTimestamp"]; ok {
 		out += fmt.Sprintf(" deleting grace=%v", m["deletionGracePeriodSeconds"])
 	}
-	if containers(obj) { // a pod, of which the server fills in half
+	if containers(obj) { // a pod or a template of one, of which the server fills in half
 		return out
 	}
 	for _, field := range []string{"data", "spec", "status", "immutable"} {
@@ -116,7 +116,7 @@ func (r *run) object(list string, obj map[string]any) string {
 
 func containers(obj map[string]any) bool {
 	spec, _ := obj["spec"].(map[string]any)
-	return spec["containers"] != nil
+	return spec["containers"] != nil || spec["template"] != nil
 }
 
 // inOrder is JSON, whose maps encoding/json sorts.
