@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// errSilent gives up a watch that may be on a connection that is half open.
+// errSilent is the cause that ends a watch whose connection may be half open.
 var errSilent = errors.New("the watch may be on a lost connection")
 
 // Attempt is one request of a reflector to a [Server], from its beginning to its end. The
-// source says how far it has come, so that requests that hang while a server is away can be
-// told from those that have nothing to say. All methods may be called on nil, which does
-// nothing, from any goroutine and any number of times.
+// source reports how far the request has come. A [Breaker] can then tell a request that hangs
+// from a watch that has nothing to say. All methods may be called on nil, which does nothing,
+// from any goroutine and any number of times.
 type Attempt struct {
 	// Set by begin and never changed.
 	b          *Breaker
 	began      time.Time
 	list       bool
 	cancel     context.CancelCauseFunc
-	onAccepted func() // called when it is accepted, with no lock held
+	onAccepted func() // called by Accepted, with no lock held; may be nil
 
-	heard atomic.Bool // since the breaker opened
+	heard atomic.Bool // something came since the breaker opened
 
 	// Guarded by b.mu.
 	connected, answered bool
@@ -32,15 +32,15 @@ type Attempt struct {
 
 type attemptKey struct{}
 
-// AttemptOf returns the attempt that a context of [Source.List] or [Source.Watch] belongs to,
-// nil if there is none.
+// AttemptOf returns the attempt that the context of a [Source.List] or [Source.Watch] belongs
+// to, or nil if there is none.
 func AttemptOf(ctx context.Context) *Attempt {
 	a, _ := ctx.Value(attemptKey{}).(*Attempt)
 	return a
 }
 
-// begin begins an attempt. Its context ends when the attempt does, or is given up. well is
-// called when it is accepted; it may be nil.
+// begin starts an attempt. Its context ends when the attempt ends or is given up. Accepted
+// calls well, which may be nil.
 func (b *Breaker) begin(ctx context.Context, list bool, well func()) (context.Context, *Attempt) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &Attempt{b: b, began: time.Now(), list: list, cancel: cancel, onAccepted: well}
@@ -53,9 +53,9 @@ func (b *Breaker) begin(ctx context.Context, list bool, well func()) (context.Co
 	return context.WithValue(ctx, attemptKey{}, a), a
 }
 
-// Send says that the request is about to be sent, and reports whether it should go through a
-// connection of its own making: others found the server away. It does for one attempt of those
-// that begin after that.
+// Send reports that the request is about to be sent. It returns true if the request should use
+// a new connection, because other requests found the server away. Only the first attempt to
+// call Send after such a failure gets true.
 func (a *Attempt) Send() (fresh bool) {
 	if a == nil {
 		return false
@@ -75,7 +75,7 @@ func (a *Attempt) Send() (fresh bool) {
 	return fresh
 }
 
-// Connected says that there is a connection to the server, with TLS if it has TLS.
+// Connected reports that there is a connection to the server, TLS included if it has TLS.
 func (a *Attempt) Connected() {
 	if a == nil {
 		return
@@ -87,7 +87,7 @@ func (a *Attempt) Connected() {
 	}
 }
 
-// Answered says that the server has begun to answer, whatever it says.
+// Answered reports that the server has begun to answer, whatever it says.
 func (a *Attempt) Answered() {
 	if a == nil {
 		return
@@ -118,15 +118,15 @@ func (a *Attempt) pending() bool {
 	return !a.answered
 }
 
-// Accepted says that the answer is not a refusal. It is called in the goroutine that List or
-// Watch was called in.
+// Accepted reports that the answer is not a refusal. Call it in the goroutine that called List
+// or Watch.
 func (a *Attempt) Accepted() {
 	if a != nil && a.onAccepted != nil {
 		a.onAccepted()
 	}
 }
 
-// setLimit bounds the wait for an answer. The caller holds b.mu.
+// setLimit bounds the wait for the next step of the answer. The caller holds b.mu.
 func (a *Attempt) setLimit(limit time.Duration) {
 	if a.timer != nil {
 		a.timer.Reset(limit)
@@ -160,14 +160,14 @@ func (a *Attempt) timeOut() {
 	}
 }
 
-// received says that something came.
+// received records that something came.
 func (a *Attempt) received() {
 	if a != nil && !a.heard.Load() {
 		a.heard.Store(true)
 	}
 }
 
-// end ends the attempt, and returns what to wait before the next one.
+// end ends the attempt and returns how long to wait before the next one.
 func (a *Attempt) end() time.Duration {
 	if a == nil {
 		return 0

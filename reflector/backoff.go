@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// Backoff spaces out requests after failures. What it says holds in full for a server that
-// answers that it cannot: 429, 5xx, and lists that are of no use. Other failures have shorter
-// waits, as far as Backoff does not make them shorter still:
+// Backoff spaces out requests after failures. Its fields apply in full to a server that cannot
+// answer: 429, 5xx, and lists without use. Other failures have shorter waits, which Backoff
+// can shorten further:
 //
-//   - A watch that broke off is begun again within 50 ms, five times in a row, and then once
-//     in 2 seconds. If it broke within a second and without news, it is begun again after 0.05 s,
-//     and at last within 4 seconds.
-//   - A list that broke off is begun again within 50 ms, three times in 15 seconds. More often
-//     than that, it waits as long as Backoff says.
+//   - A broken watch begins again within 50 ms, five times in a row, and after that once in 2
+//     seconds. If it broke within a second and without news, it begins again after 0.05 s at
+//     first and within 4 seconds at last.
+//   - A broken list begins again within 50 ms, three times in 15 seconds. Beyond that, the
+//     fields of Backoff apply.
 //   - A server that is away (connections refused or reset, no route, no name, timeouts) is
-//     tried again after 0.1 s, and at last once a second. See [Breaker], which all reflectors
-//     of a connection share.
-//   - A request that a rule forbids (401, 403, 404 and other 4xx, certificates) is tried again
-//     after 0.4 s, and at last within 5 s; later where more than twenty reflectors of a
-//     [Breaker] are refused.
-//   - A version that the server no longer has, or does not have yet, is followed by a list at
-//     once, and by a wait only if the last list led to no news either.
+//     tried again after 0.1 s at first and once a second at last. All reflectors of a
+//     connection share this wait: see [Breaker].
+//   - A denied request (401, 403, 404 and other 4xx, certificates) is tried again after 0.4 s
+//     at first and within 5 s at last. The waits are longer if requests of more than twenty
+//     reflectors of a [Breaker] are denied.
+//   - A version that the server no longer has, or does not have yet, leads to a list at once.
+//     A wait precedes the list only if the list before it led to no news either.
 //
 // The zero value means the defaults, which are those of client-go's reflector.
 type Backoff struct {
@@ -32,32 +32,32 @@ type Backoff struct {
 	Max time.Duration
 	// Factor multiplies the wait after each failure. Zero means 2; less than 1 counts as 1.
 	Factor float64
-	// Jitter adds a random share of the wait, from none to Jitter times it, so that many
-	// clients do not come back at the same moment. Zero means 1; negative means none.
+	// Jitter adds a random share of the wait, up to Jitter times the wait, so that many
+	// clients do not come back at the same moment. Zero means 1; negative means no jitter.
 	Jitter float64
-	// ResetAfter is how long no failure must have come for the wait to be Initial again.
-	// Zero means 2 minutes. A watch that lasted for Max has the same effect, and so has a
-	// server that was away and is back.
+	// ResetAfter is the time without a failure after which the wait is Initial again. Zero
+	// means 2 minutes. A watch that lasted for Max has the same effect, and so does the return
+	// of a server that was away.
 	ResetAfter time.Duration
-	// Random returns a number in [0,1), for the jitter and for WatchTimeout. Nil means
-	// math/rand/v2's. It is called from the goroutine of Run.
+	// Random returns a number in [0,1), for the jitter and for WatchTimeout. Nil means that of
+	// math/rand/v2. Run calls it in its own goroutine.
 	Random func() float64
 }
 
 const (
-	// deniedInitial and ruledMax bound the waits after a refusal by rule, before jitter.
+	// deniedInitial and deniedMax bound the waits after a denied request, before jitter.
 	deniedInitial = 400 * time.Millisecond
 	deniedMax     = 2500 * time.Millisecond
-	// resumeJitter bounds the wait after a watch or list that broke off. A watch may be begun
-	// again so every resumeEvery, and resumeBurst in a row; a list every retryEvery, and
-	// retryBurst in a row.
+	// resumeJitter bounds the wait after a watch or list that broke off. Watches may resume
+	// once in every resumeEvery, and resumeBurst of them in a row. Lists have retryEvery and
+	// retryBurst.
 	resumeJitter = 50 * time.Millisecond
 	resumeEvery  = 2 * time.Second
 	resumeBurst  = 5
 	retryEvery   = 5 * time.Second
 	retryBurst   = 3
 	// flapInitial and flapMax bound the waits after watches that broke at once, before jitter.
-	// They are short again once none came for flapReset.
+	// The waits are short again after flapReset without such a watch.
 	flapInitial = 50 * time.Millisecond
 	flapMax     = 2 * time.Second
 	flapReset   = 10 * time.Second
@@ -90,26 +90,26 @@ func (b Backoff) withDefaults() Backoff {
 // waits computes the waits of one reflector. It belongs to the goroutine of Run.
 type waits struct {
 	Backoff                        // with defaults
-	busy, denied, flap exponential // waits of their own: failures of one kind say nothing of the other
+	busy, denied, flap exponential // separate: a failure of one kind says nothing about another
 	resume, retry      bucket
 }
 
 func newWaits(b Backoff) waits {
 	b = b.withDefaults()
-	ruled, flap := b, b
-	ruled.Initial, ruled.Max = min(b.Initial, deniedInitial), min(b.Max, deniedMax)
+	denied, flap := b, b
+	denied.Initial, denied.Max = min(b.Initial, deniedInitial), min(b.Max, deniedMax)
 	flap.Initial, flap.Max, flap.ResetAfter = min(b.Initial, flapInitial), min(b.Max, flapMax), min(b.ResetAfter, flapReset)
 	return waits{
-		Backoff: b, busy: exponential{Backoff: b}, denied: exponential{Backoff: ruled}, flap: exponential{Backoff: flap},
+		Backoff: b, busy: exponential{Backoff: b}, denied: exponential{Backoff: denied}, flap: exponential{Backoff: flap},
 		resume: bucket{every: resumeEvery, burst: resumeBurst}, retry: bucket{every: retryEvery, burst: retryBurst},
 	}
 }
 
-// after returns how long to wait at now after a failure. The wait is at least atLeast,
-// which a server asks for with Retry-After.
+// after returns how long to wait at now after a failure: at least atLeast, which is the
+// server's Retry-After.
 func (w *waits) after(now time.Time, p pause, atLeast time.Duration) time.Duration {
 	switch p {
-	case noPause, pauseAway: // the Breaker's business
+	case noPause, pauseAway: // the Breaker keeps these waits
 		return 0
 	case pauseDenied:
 		return w.denied.after(now, atLeast)
@@ -125,7 +125,7 @@ func (w *waits) after(now time.Time, p pause, atLeast time.Duration) time.Durati
 	return w.busy.after(now, atLeast)
 }
 
-// jitter spreads what could go on at once.
+// jitter spreads requests that could go out at once.
 func (w *waits) jitter() time.Duration {
 	return scale(min(resumeJitter, w.Max), min(w.Jitter, 1)*w.Random())
 }
@@ -140,8 +140,8 @@ type exponential struct {
 	last    time.Time     // end of the last wait
 }
 
-// after is waits.after. What a server asks for is spread by up to a second, since it asks
-// many for the same.
+// after is waits.after. A server asks many clients for the same wait, so up to a second of
+// jitter is added to it.
 func (g *exponential) after(now time.Time, atLeast time.Duration) time.Duration {
 	if g.next == 0 || now.Sub(g.last) >= g.ResetAfter {
 		g.next = g.Initial
@@ -157,11 +157,11 @@ func (g *exponential) after(now time.Time, atLeast time.Duration) time.Duration 
 	return d
 }
 
-// bucket lets burst things happen at once, and later one in the time of every.
+// bucket is a token bucket: it lets burst requests go at once, and later ones every so often.
 type bucket struct {
 	every time.Duration
 	burst int
-	empty time.Time // when what was taken so far would be used up
+	empty time.Time // when the requests so far would be used up
 }
 
 // ahead is how far empty may lie ahead of the clock without a wait.
@@ -172,7 +172,7 @@ func (b *bucket) ready(now time.Time) bool {
 	return !b.empty.After(now.Add(b.ahead()))
 }
 
-// take returns how long to wait for one that is taken now.
+// take counts one request at now and returns how long it has to wait.
 func (b *bucket) take(now time.Time) time.Duration {
 	if b.empty.Before(now) {
 		b.empty = now
@@ -182,8 +182,8 @@ func (b *bucket) take(now time.Time) time.Duration {
 	return wait
 }
 
-// scale is d times f, bounded by the longest Duration: one that overflows is negative,
-// which is no wait at all.
+// scale is d times f, bounded by the longest Duration. An overflow would be negative, and so
+// no wait at all.
 func scale(d time.Duration, f float64) time.Duration {
 	if product := float64(d) * f; product < math.MaxInt64 {
 		return time.Duration(product)

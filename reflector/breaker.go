@@ -8,77 +8,80 @@ import (
 )
 
 const (
-	// wakeWithin is how long it takes at most until all reflectors that waited for a server
-	// have asked it again, and backEvery the time between two of them if they are few.
+	// wakeWithin bounds the time over which the waiting reflectors are woken once a server is
+	// back. wakeSpacing is the time between two of them while they are few.
 	wakeWithin  = time.Second
 	wakeSpacing = 10 * time.Millisecond
-	// connectLimit bounds the time in which an attempt must have its connection, TLS included,
-	// while the server is away or may be. Each patientEvery-th attempt has patientLimit: the
+	// While the server is away, or may be, an attempt must have its connection, TLS included,
+	// within connectLimit. Each patientEvery-th attempt has patientLimit instead, because the
 	// server may be slow.
 	connectLimit = 2 * time.Second
 	patientLimit = 8 * time.Second
 	patientEvery = 4
 	// answerLimit bounds the time from there to the header of the answer. It grows by as much
-	// each time that it was too short: a server that is back may take its time for a list.
+	// each time that it was too short: a server that is back may need longer for a list.
 	answerLimit = 10 * time.Second
-	// overdue is after what time a watch should have been answered by a server that others
-	// just found back.
+	// overdue is the age at which a request without an answer counts as hung once another
+	// request has been answered.
 	overdue = time.Second
-	// longOutage is how long a server must be away for silent watches from before to count as
-	// lost, and for backoffs to begin anew.
+	// An outage of longOutage resets all backoffs. It also makes watches suspect that began
+	// before it and stayed silent.
 	longOutage = 3 * time.Second
-	// deniedEvery is the time between two requests of all the reflectors that are refused by
-	// rule, on an average.
+	// deniedEvery is the average time between two requests of all the reflectors whose
+	// requests are denied.
 	deniedEvery = 250 * time.Millisecond
-	// deniedWakeEvery and relievedEvery bound how often the success of one reflector cuts the
-	// waits of those short that were refused by rule, or by a server that could not answer.
+	// The success of one reflector cuts the waits of others short. It does so at most once in
+	// deniedWakeEvery for reflectors whose requests were denied, and at most once in
+	// busyWakeEvery for those that met a busy server.
 	deniedWakeEvery = 5 * time.Second
 	busyWakeEvery   = 30 * time.Second
 )
 
-// Breaker is what the reflectors of one connection know together of the server at its other
-// end: a circuit breaker. A request that comes to no answer (connection refused or reset, no
-// route, no name, timeout) opens it. Then one reflector at a time probes the server, after 0.1
-// s and at last once a second, and all others wait, in the order in which they came. The first
-// answer to any of them closes it. Then all go on within a second, those included that wait
-// because of an earlier refusal, unless the server said how long.
+// Breaker is a circuit breaker: the shared knowledge of one connection's reflectors about the
+// server at its other end. A request without an answer (connection refused or reset, no route,
+// no name, timeout) opens it. While it is open, one reflector at a time probes the server,
+// after 0.1 s at first and once a second at last. The others wait in line, in the order in
+// which they came. The first answer to any request closes it. All waiting reflectors then go
+// on within a second. Those that wait because of an earlier refusal go on too, unless the
+// server named a time.
 //
-// A probe that hangs does not hold up the next. While the breaker is open, or a watch just
-// broke, a request must have its connection in 2 seconds (each fourth one in 8) and its header
-// 10 seconds later, then 20 and so on. Once another request is answered, those that
-// still hang are given up. A watch from before an outage of more than 3 seconds that has been
-// silent since is begun again at its version, since its connection may be half open.
+// A probe that hangs does not hold up the next one. While the breaker is open, or a watch has
+// just broken, a request must have its connection within 2 seconds (each fourth within 8) and
+// its header 10 seconds later, then 20, and so on. When another request is answered, the
+// breaker gives up the requests that still hang. After an outage of more than 3 seconds it
+// also gives up each watch that began before the outage and has been silent since, because the
+// connection may be half open. That watch begins again at its version.
 //
-// The zero value is a server that is thought to be well. Safe for concurrent use; it must not
-// be copied. It starts no goroutine, but timers for requests that may hang. A source hands out
-// its breaker as a [Server].
+// The zero value is closed: the server is taken to be well. A Breaker is safe for concurrent
+// use and must not be copied. It starts no goroutine, only timers for requests that may hang.
+// A source hands out its breaker as a [Server].
 type Breaker struct {
 	mu          sync.Mutex
 	outage      outage
-	suspect     bool      // a watch broke, and nothing was answered since
+	suspect     bool      // a watch broke, and nothing has been answered since
 	attempts    int       // attempts since the last answer
-	extensions  int       // how often answerLimit was too short since then
-	extendedAt  time.Time // the last time
-	stale       bool      // connections from before are not to be used
-	longOutages uint64    // outages that were long
-	queued      []*waiter // for a probe, in order
-	sleeping    []*waiter // others whose waits can be cut short
-	denied      int       // reflectors that are refused by rule
+	extensions  int       // how often answerLimit has been too short since then
+	extendedAt  time.Time // when extensions last grew
+	stale       bool      // the next attempt needs a connection of its own
+	longOutages uint64    // outages of at least longOutage so far
+	queued      []*waiter // waiting to probe, in order
+	sleeping    []*waiter // waiting for another reason; can be woken early
+	denied      int       // reflectors whose requests are denied
 	lastWake    [pauseBusy + 1]time.Time
 	unanswered  map[*Attempt]struct{} // requests without an answer
-	streams     map[*Attempt]struct{} // watches that were answered
+	streams     map[*Attempt]struct{} // watches that have an answer
 }
 
-// waiter is a reflector that waits. Its fields are guarded by the breaker's mu.
+// waiter is a waiting reflector. The breaker's mu guards delay.
 type waiter struct {
 	woken chan struct{} // holds one token once the wait is cut short
-	delay time.Duration // to wait on after that
+	delay time.Duration // wait this much longer after waking
 	why   pause
 }
 
 func newWaiter(why pause) *waiter { return &waiter{woken: make(chan struct{}, 1), why: why} }
 
-// wake ends the wait, or makes its reason be looked at again.
+// wake cuts the wait short. A waiter in the queue then looks again whether it may go on.
 func (w *waiter) wake() {
 	select {
 	case w.woken <- struct{}{}:
@@ -86,7 +89,8 @@ func (w *waiter) wake() {
 	}
 }
 
-// wait waits for d, or until ctx is done or the wait is cut short. A negative d is for ever.
+// wait returns after d, when ctx is done, or when the waiter is woken. A negative d never ends
+// by itself.
 func (w *waiter) wait(ctx context.Context, d time.Duration) {
 	var due <-chan time.Time
 	if d >= 0 {
@@ -101,14 +105,15 @@ func (w *waiter) wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// admit waits until a request may be sent: at once unless the server is away.
+// admit waits until a request may be sent. It returns at once unless the server is away.
 func (b *Breaker) admit(ctx context.Context, back Backoff) {
 	for ctx.Err() == nil && b.queue(ctx, back) {
 	}
 }
 
-// queue waits for the leave to probe a server that is away, or for its being back. It reports
-// whether to ask again: the server was back, and may be away once more.
+// queue waits for this reflector's turn to probe a server that is away, or for the server to
+// be back. It returns true when the server came back: the caller asks again, because the
+// server may be away once more.
 func (b *Breaker) queue(ctx context.Context, back Backoff) (again bool) {
 	b.mu.Lock()
 	if !b.outage.away {
@@ -143,7 +148,7 @@ func (b *Breaker) queue(ctx context.Context, back Backoff) (again bool) {
 	return true
 }
 
-// dequeue takes w out of those that wait for a probe, and lets the next one look at the clock.
+// dequeue takes w out of the queue and wakes the new first one, which then looks at the clock.
 // The caller holds mu.
 func (b *Breaker) dequeue(w *waiter) {
 	if n := slices.Index(b.queued, w); n >= 0 {
@@ -154,8 +159,8 @@ func (b *Breaker) dequeue(w *waiter) {
 	}
 }
 
-// sleep waits for d. The wait can be cut short if why is not noPause: by the end of an outage,
-// or by the success of another reflector that waited for the same reason.
+// sleep waits for d. If why is not noPause, two things can end the wait early: the end of an
+// outage, and the success of another reflector that waits for the same reason.
 func (b *Breaker) sleep(ctx context.Context, d time.Duration, why pause) {
 	if d <= 0 {
 		return
@@ -176,13 +181,13 @@ func (b *Breaker) sleep(ctx context.Context, d time.Duration, why pause) {
 	}
 	delay := w.delay
 	b.mu.Unlock()
-	if n < 0 { // who took it out has cut it
+	if n < 0 { // the goroutine that took w out has woken it
 		newWaiter(noPause).wait(ctx, delay)
 	}
 }
 
-// failed says that a request that began at a time came to no answer. It returns how long its
-// reflector may have to wait for its turn.
+// failed records that a request which began at the given time had no answer. It returns how
+// long its reflector may have to wait for its turn to probe.
 func (b *Breaker) failed(began time.Time, back Backoff) time.Duration {
 	random := back.Random() // the user's, so not under the lock
 	b.mu.Lock()
@@ -201,14 +206,14 @@ func (b *Breaker) failed(began time.Time, back Backoff) time.Duration {
 	return max(0, b.outage.next.Sub(now)) + time.Duration(len(b.queued))*b.outage.wait
 }
 
-// broke says that a watch or list broke off.
+// broke records that a watch or list broke off.
 func (b *Breaker) broke() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.suspect = true
 }
 
-// answered says that the server has answered, whatever it said.
+// answered records an answer of the server, whatever it says.
 func (b *Breaker) answered() {
 	b.mu.Lock()
 	gone := b.close(time.Now())
@@ -216,7 +221,7 @@ func (b *Breaker) answered() {
 	gone.cancel()
 }
 
-// abandoned are the requests that are given up when a server is back, and why.
+// abandoned holds the requests to give up once a server is back, each with its cause.
 type abandoned map[*Attempt]error
 
 func (l abandoned) cancel() {
@@ -225,7 +230,7 @@ func (l abandoned) cancel() {
 	}
 }
 
-// close ends an outage if there is one. The caller holds mu, and gives up what it returns
+// close ends an outage if there is one. The caller holds mu, and cancels the returned requests
 // after releasing it.
 func (b *Breaker) close(now time.Time) abandoned {
 	b.suspect, b.attempts, b.extensions = false, 0, 0
@@ -251,7 +256,7 @@ func (b *Breaker) close(now time.Time) abandoned {
 	gone := abandoned{}
 	for a := range b.unanswered {
 		switch left := overdue - now.Sub(a.began); {
-		case a.list && a.connected: // of a large collection, it may be
+		case a.list && a.connected: // a large collection takes its time
 			a.setLimit(answerLimit)
 		case left <= 0:
 			gone[a] = ErrUnanswered
@@ -268,12 +273,12 @@ func (b *Breaker) close(now time.Time) abandoned {
 	return gone
 }
 
-// wakeDelay is when the n-th of all reflectors is back.
+// wakeDelay is how long the n-th of all reflectors waits after an outage.
 func wakeDelay(n, all int) time.Duration {
 	return min(wakeWithin, time.Duration(all)*wakeSpacing) * time.Duration(n) / time.Duration(max(all, 1))
 }
 
-// wakeSpread cuts the waits of woken short, one after the other.
+// wakeSpread wakes the waiters one after the other. The caller holds mu.
 func wakeSpread(woken []*waiter, all int) {
 	for n, w := range woken {
 		w.delay = wakeDelay(n, all)
@@ -281,8 +286,8 @@ func wakeSpread(woken []*waiter, all int) {
 	}
 }
 
-// wakeAlike says that a reflector has succeeded that failed before for a reason. It cuts the
-// waits of those short that failed for the same.
+// wakeAlike records that a reflector succeeded whose last failure had the reason why. It wakes
+// the reflectors that wait for the same reason.
 func (b *Breaker) wakeAlike(why pause) {
 	every := busyWakeEvery
 	if why == pauseDenied {
@@ -305,8 +310,8 @@ func (b *Breaker) wakeAlike(why pause) {
 	wakeSpread(woken, len(woken))
 }
 
-// countDenied counts a reflector among those that are refused by rule, or no longer, and returns how
-// long each of them has to wait so that they do not ask too often together.
+// countDenied adds change to the number of reflectors whose requests are denied. It returns
+// how long each of them has to wait so that together they keep to deniedEvery.
 func (b *Breaker) countDenied(change int) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -314,7 +319,7 @@ func (b *Breaker) countDenied(change int) time.Duration {
 	return time.Duration(b.denied) * deniedEvery
 }
 
-// longOutageCount is how often the server came back after a long outage.
+// longOutageCount returns how often the server came back after a long outage.
 func (b *Breaker) longOutageCount() uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

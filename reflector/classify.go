@@ -15,11 +15,11 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// isExpired reports whether the server no longer has the resourceVersion or the
-// continue token. Old servers answer Gone where new ones answer Expired.
+// isExpired reports whether the server no longer has the resourceVersion or the continue
+// token. Old servers answer Gone, new ones Expired.
 func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
-// isTooLarge reports whether the resourceVersion is newer than all that the server has.
+// isTooLarge reports whether the resourceVersion is newer than everything that the server has.
 // Servers before 1.18 say so in the message alone (kubernetes#91073).
 func isTooLarge(err error) bool {
 	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
@@ -28,17 +28,17 @@ func isTooLarge(err error) bool {
 	return apierrors.IsTimeout(err) && strings.Contains(err.Error(), "Too large resource version")
 }
 
-// isClientError reports whether the server found fault with the request itself, so that
-// the same watch would be refused again.
+// isClientError reports whether the server found fault with the request itself and would
+// refuse the same watch again.
 func isClientError(err error) bool {
 	code := statusOf(err).Code
 	return code >= 400 && code < 500 && !apierrors.IsTooManyRequests(err)
 }
 
-// maxRetryAfter bounds the wait that a server can ask for: more than this is a mistake.
+// maxRetryAfter bounds the wait that a server can ask for. A longer one is a mistake.
 const maxRetryAfter = 5 * time.Minute
 
-// retryAfter is how long the server asked to wait, zero if it did not.
+// retryAfter is the wait that the server asked for, zero if it asked for none.
 func retryAfter(err error) time.Duration {
 	if details := statusOf(err).Details; details != nil {
 		return min(time.Duration(details.RetryAfterSeconds)*time.Second, maxRetryAfter)
@@ -46,10 +46,10 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// isStatus reports whether err is the server's answer and not the loss of it.
+// isStatus reports whether err is an answer of the server, and not the lack of one.
 func isStatus(err error) bool { return statusOf(err).Code != 0 }
 
-// statusOf returns the server's answer, zero if err is none.
+// statusOf returns the server's answer, or zero if err is not one.
 func statusOf(err error) metav1.Status {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
@@ -58,10 +58,10 @@ func statusOf(err error) metav1.Status {
 	return metav1.Status{}
 }
 
-// judgesVersion reports whether err may be about the version that a watch asked for. A
-// server that was not reached, or has no room, has not looked at it: after a restart, all
-// clients would ask it for lists. Nor has one that does not know its client, or does not
-// let it: once it does, the watch goes on where it ended.
+// judgesVersion reports whether err may be about the version that a watch asked for. A server
+// that was not reached, or has no room, has not looked at the version; after a restart, all
+// clients would ask it for lists. Nor has a server looked at it that does not know the client
+// or does not admit it. Once it does, the watch resumes where it ended.
 func judgesVersion(err error) bool {
 	switch statusOf(err).Code {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable:
@@ -70,12 +70,12 @@ func judgesVersion(err error) bool {
 	return pauseFor(err) != pauseAway && !isTLS(err)
 }
 
-// isStoreRead reports whether the server could not read an object from its storage, of
-// which it tells once the object was deleted nevertheless (KEP-3926). The same watch would
-// come to the same place.
+// isStoreRead reports whether the server could not read an object from its storage. It sends
+// this error once somebody deletes the object nevertheless (KEP-3926). The same watch would
+// end at the same place.
 func isStoreRead(err error) bool { return apierrors.IsStoreReadError(err) }
 
-// pause is how to wait before the next request, by what went wrong with the last one.
+// pause is the kind of wait before the next request. The last failure decides it.
 type pause uint8
 
 const (
@@ -84,18 +84,18 @@ const (
 	pauseResume
 	// pauseFlap: a watch broke off within a second and without news.
 	pauseFlap
-	// pauseRetry: a list broke off, which costs more to begin again.
+	// pauseRetry: a list broke off. Beginning it again costs more than resuming a watch.
 	pauseRetry
-	// pauseAway: no answer came: refused, reset, no route, no name, timeout.
+	// pauseAway: no answer came (refused, reset, no route, no name, timeout).
 	pauseAway
-	// pauseDenied: the request is against a rule that somebody may change: rights, what the
-	// server serves, certificates.
+	// pauseDenied: the request will be refused until somebody changes something: rights,
+	// served resources, certificates.
 	pauseDenied
-	// pauseBusy: the server cannot answer now, or what it answers is of no use.
+	// pauseBusy: the server cannot answer now, or its answer is of no use.
 	pauseBusy
 )
 
-// lost reports whether the connection was lost, or there was none.
+// connectionLost reports whether the connection was lost, or never came about.
 func (p pause) connectionLost() bool {
 	return p == pauseResume || p == pauseFlap || p == pauseRetry || p == pauseAway
 }
@@ -127,8 +127,8 @@ func isDenied(err error) bool {
 	}
 }
 
-// isUnanswered reports whether the request came to no answer, not even the beginning of one.
-// An http.Client says so by the type of the error.
+// isUnanswered reports whether the request had no answer, not even the beginning of one. An
+// http.Client shows this by the type of its error.
 func isUnanswered(err error) bool {
 	var request *url.Error
 	var op *net.OpError
@@ -144,23 +144,23 @@ func isBroken(err error) bool {
 		utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err) || isHTTP2(err)
 }
 
-// isHTTP2 reports whether err is one of HTTP/2, whose types net/http keeps to itself: the
-// server, or a proxy, ended a stream or a connection.
+// isHTTP2 reports whether err is one of HTTP/2: the server, or a proxy, ended a stream or a
+// connection. The types of net/http for it are not exported.
 func isHTTP2(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "http2: ") || strings.Contains(text, "stream error: stream ID ") ||
 		strings.Contains(text, "connection error: ")
 }
 
-// cannotStream reports whether the server says of a streaming list that it has none.
-// Releases before 1.27 refuse resourceVersionMatch in a watch, and later ones without the
-// feature sendInitialEvents, both as Invalid.
+// cannotStream reports whether the server says that it has no streaming lists. Releases before
+// 1.27 refuse resourceVersionMatch in a watch. Later ones without the feature refuse
+// sendInitialEvents. Both say Invalid.
 func cannotStream(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) ||
 		statusOf(err).Code == http.StatusNotImplemented
 }
 
-// isLasting is RequestError.Lasting for a request at a version.
+// isLasting is RequestError.Lasting for a request at the given version.
 func isLasting(err error, version string) bool {
 	switch code := statusOf(err).Code; code {
 	case 0:
@@ -171,8 +171,8 @@ func isLasting(err error, version string) bool {
 	return isDenied(err)
 }
 
-// isTLS reports whether client and server do not agree on TLS. An alert of the server
-// ("remote error") is about the client's certificate, as a rule, or about the versions.
+// isTLS reports whether client and server fail to agree on TLS. An alert of the server
+// ("remote error") is usually about the client's certificate or about TLS versions.
 func isTLS(err error) bool {
 	var untrusted *tls.CertificateVerificationError
 	var noTLS tls.RecordHeaderError
