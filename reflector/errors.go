@@ -19,62 +19,61 @@ var (
 	// ErrStarted is returned by a second call of [Reflector.Run].
 	ErrStarted = errors.New("reflector: Run was called before")
 
-	// ErrOutOfOrder ends a watch in which an event came after a newer one.
+	// ErrOutOfOrder ends a watch in which an older event follows a newer one.
 	ErrOutOfOrder = errors.New("watch event is older than one before it")
 
-	// ErrRestored says that the server was restored from a backup: its history is not the one
-	// that was seen, or ends before it. The collection is listed again, and what the sink holds
-	// is not compared by versions.
+	// ErrRestored means that the server was restored from a backup: its history differs from
+	// the one seen, or ends before it. The reflector lists the collection again, and the list
+	// is not compared by versions with the contents of the sink.
 	ErrRestored = errors.New("the server went back in time: it was restored from a backup")
 
-	// ErrNoName is the cause of an ObjectError for an object without metadata.name: it
-	// can be none that a sink holds.
+	// ErrNoName is the cause of an ObjectError for an object without metadata.name. No sink
+	// holds such an object.
 	ErrNoName = errors.New("object has no metadata.name")
 
-	// ErrUnreadableDelete ends a watch in which the object of a deletion could not be
-	// read. A list will show what is gone.
+	// ErrUnreadableDelete ends a watch with a deletion whose object could not be read. A list
+	// then shows which object is gone.
 	ErrUnreadableDelete = errors.New("object of a deletion could not be read")
 
-	// ErrListTooOld discards a list that is older than what was already seen, which a
-	// server does that reads from a cache that lags (kubernetes#59848).
+	// ErrListTooOld discards a list that is older than the newest version seen. A server that
+	// reads from a lagging cache sends such lists (kubernetes#59848).
 	ErrListTooOld = errors.New("list is older than what was already seen")
 
-	// ErrBadPage discards a list when a page is not the next one of it: without a
-	// resourceVersion, older than the first, or with a token that was there before.
+	// ErrBadPage discards a list with a page that does not continue it: a page without a
+	// resourceVersion, with one older than the first page's, or with a token that came before.
 	ErrBadPage = errors.New("page does not go on where the one before ended")
 
-	// ErrNoResourceVersion discards a list without a version, of a source that had versions
-	// before. A source that has none at all is listed again whenever its watch ends.
+	// ErrNoResourceVersion discards a list without a version from a source that had versions
+	// before. A source that never has versions is listed again whenever its watch ends.
 	ErrNoResourceVersion = errors.New("list has no resourceVersion: not a Kubernetes list")
 
-	// ErrNoInitialEventsEnd ends a streaming list that has no bookmark at its end: the
-	// server closed it before, or is one that does not know of streaming lists and takes
-	// the request for a plain watch.
+	// ErrNoInitialEventsEnd ends a streaming list without a bookmark at its end. Either the
+	// server closed it too early, or the server does not know streaming lists and answered
+	// with a plain watch.
 	ErrNoInitialEventsEnd = errors.New("streaming list without a bookmark at its end")
 
-	// ErrUnusable is matched by the error of a source whose server answers with something
-	// else than the collection, such as the page of a proxy that asks for a login. See
-	// [RequestError.Lasting].
+	// ErrUnusable matches the error of a source whose server answers with something other than
+	// the collection, such as the login page of a proxy. See [RequestError.Lasting].
 	ErrUnusable = errors.New("not an answer of a list or watch")
 
-	// ErrUnanswered ends a request that no answer came to while its server is known to be
-	// away, so that another connection can be tried.
+	// ErrUnanswered ends a request without an answer while the server is known to be away, so
+	// that the next one can try another connection.
 	ErrUnanswered = errors.New("no answer from a server that is away")
 
-	// ErrShortWatch reports a watch that ended at once and moved no resourceVersion.
+	// ErrShortWatch reports a watch that ended within a second and brought no news.
 	ErrShortWatch = errors.New("watch ended within a second and brought no news")
 )
 
-// ObjectError reports one object that could not be used: not decodable, of the wrong
-// kind, without a name. The list or watch that carried it goes on.
+// ObjectError reports one object that could not be used: it could not be decoded, is of the
+// wrong kind, or has no name. The list or watch that carried it continues.
 type ObjectError struct {
 	// Resource is the collection's name, as [Source.Resource] returns it.
 	Resource string
-	// Key is "namespace/name", or "name"; empty where it is not known.
+	// Key is "namespace/name", or "name". Empty if it is not known.
 	Key string
 	// ResourceVersion is the object's own; empty where it is not known.
 	ResourceVersion string
-	// Type is that of the watch event; zero in a list, and where it is not known.
+	// Type is that of the watch event. Zero in a list, and if it is not known.
 	Type EventType
 	// Err is the cause, never nil.
 	Err error
@@ -99,8 +98,8 @@ func (e *ObjectError) Error() string {
 // Unwrap returns the cause.
 func (e *ObjectError) Unwrap() error { return e.Err }
 
-// LogValue implements slog.LogValuer: a group of resource, key, resourceVersion, and error,
-// which is the cause; and event, the type, for one of a watch.
+// LogValue implements slog.LogValuer. The group holds resource, key, resourceVersion and
+// error, which is the cause. The error of a watch event adds event, its type.
 func (e *ObjectError) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.String("resource", e.Resource),
@@ -114,7 +113,7 @@ func (e *ObjectError) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// RequestError reports a list or watch that failed. The reflector goes on by itself.
+// RequestError reports a list or watch that failed. The reflector retries by itself.
 type RequestError struct {
 	// Verb is "list", "watch", or "watchlist" for a streaming list.
 	Verb string
@@ -123,7 +122,7 @@ type RequestError struct {
 	// ResourceVersion is what the list or watch asked for. The later pages of a list do
 	// not ask by themselves; it stands for them too.
 	ResourceVersion string
-	// RetryIn is how long the reflector will wait before it goes on; zero is at once.
+	// RetryIn is how long the reflector waits before it continues. Zero means at once.
 	RetryIn time.Duration
 	// Err is the cause, never nil.
 	Err error
@@ -141,7 +140,7 @@ func (e *RequestError) Error() string {
 // Unwrap returns the cause.
 func (e *RequestError) Unwrap() error { return e.Err }
 
-// LogValue implements slog.LogValuer: a group of resource, verb, resourceVersion, retryIn,
+// LogValue implements slog.LogValuer. The group holds resource, verb, resourceVersion, retryIn
 // and error, which is the cause.
 func (e *RequestError) LogValue() slog.Value {
 	return slog.GroupValue(
@@ -153,32 +152,33 @@ func (e *RequestError) LogValue() slog.Value {
 	)
 }
 
-// Lasting reports whether the same request will fail in the same way until somebody
-// changes something: permissions, certificates, the URL, what the server serves. The
-// reflector tries again nevertheless. Lasting are
+// Lasting reports whether the same request will fail in the same way until somebody changes
+// something: permissions, certificates, the URL, the resources served. The reflector retries
+// nevertheless. These are lasting:
 //
-//   - what the server says of the client or of the request: 4xx other than 408, 409, 410,
-//     425 and 429, redirections, and 501; but 400 and 422 only of resourceVersion "" and
-//     "0", since they may be about the version;
-//   - answers that are not the collection ([ErrUnusable], [ErrNoResourceVersion]);
-//   - TLS that is not agreed upon: a certificate that is not trusted, or refused by the
-//     server, and servers that do not speak it.
+//   - Refusals of the client or the request: 4xx other than 408, 409, 410, 425 and 429,
+//     redirections, and 501. 400 and 422 are lasting only at resourceVersion "" and "0",
+//     because elsewhere they may be about the version.
+//   - Answers that are not the collection ([ErrUnusable], [ErrNoResourceVersion]).
+//   - Failed TLS: a certificate that the client does not trust, one that the server refuses,
+//     and servers without TLS.
 //
-// Not lasting are connections that are refused or break, names that do not resolve,
-// timeouts, 429 and 5xx; nor is a streaming list that LIST follows at once, which may do.
+// These are not lasting: connections that are refused or break, names that do not resolve,
+// timeouts, 429 and 5xx, and a streaming list that LIST follows at once, because LIST may
+// succeed.
 func (e *RequestError) Lasting() bool {
 	return (e.Verb != "watchlist" || e.RetryIn > 0) && isLasting(e.Err, e.ResourceVersion)
 }
 
-// SlowListError warns that a streaming list has stopped before its end. It is no failure:
-// the reflector goes on waiting, for a minute in all or Options.IdleTimeout if that is
+// SlowListError warns that a streaming list has stalled before its end. It is not a failure:
+// the reflector waits on, for up to a minute in all or for Options.IdleTimeout if that is
 // less, and then asks for the list in pages.
 type SlowListError struct {
 	// Resource is the collection's name, as [Source.Resource] returns it.
 	Resource string
 	// ResourceVersion is what the list asked for.
 	ResourceVersion string
-	// Quiet is how long nothing has come at least.
+	// Quiet is how long nothing has come, as a lower bound.
 	Quiet time.Duration
 }
 
@@ -187,8 +187,8 @@ func (e *SlowListError) Error() string {
 		e.Resource, e.ResourceVersion, e.Quiet.Round(time.Millisecond))
 }
 
-// LogValue implements slog.LogValuer: a group of resource, verb, resourceVersion, quiet, and
-// error.
+// LogValue implements slog.LogValuer. The group holds resource, verb, resourceVersion, quiet
+// and error.
 func (e *SlowListError) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("resource", e.Resource),

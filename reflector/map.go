@@ -12,19 +12,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Map returns a source of what project makes of source's objects, one by one as they
-// arrive, so that a cache holds a small struct where the server sends a large object.
-// The large one is garbage as soon as project has returned, unless the result refers to
-// it: copy what is kept, strings aside.
+// Map returns a source that converts source's objects with project, one by one as they arrive,
+// so that a cache can hold a small struct where the server sends a large object. The large
+// object is garbage as soon as project returns, unless the result refers to it. So copy the
+// parts to keep; strings need no copy.
 //
-// project runs in the goroutine of the reflector, for every object listed and watched,
-// those of deletions included; it may change what it is given and return it. An object
-// that it returns an error for is reported as an [*ObjectError] and skipped, as one that
-// could not be decoded. A panic in it goes on as one whose value is an error that names
-// the object's key.
+// project runs in the goroutine of the reflector, for every object listed and watched, deleted
+// ones included. It may change its argument and return it. If it returns an error, the object
+// is reported as an [*ObjectError] and skipped, like one that could not be decoded. A panic in
+// it continues as a panic whose value is an error that names the object's key.
 //
-// resourceVersions are those of source's events, whether or not T keeps them. Neither
-// source nor project may be nil.
+// resourceVersions are those of source's events, whether or not T keeps them. Neither source
+// nor project may be nil.
 func Map[R, T any](source Source[R], project func(R) (T, error)) Source[T] {
 	return &adapter[R, T]{source: source, convert: func(ev Event[R], _ bool) (Event[T], bool, error) {
 		object, err := project(ev.Object)
@@ -32,14 +31,14 @@ func Map[R, T any](source Source[R], project func(R) (T, error)) Source[T] {
 	}}
 }
 
-// Filter returns a source of those of source's objects that keep is true for. One that
-// changes so that keep becomes false is a Deleted event with the state that keep refused,
-// as it is for a server's selector, and one that keep becomes true for is whatever event
-// source has for it. keep runs in the goroutine of the reflector, may change nothing, and
-// depends on nothing but its argument. A panic in it goes on as in [Map].
+// Filter returns a source of those objects of source for which keep returns true. An object
+// that changes so that keep becomes false is a Deleted event with the refused state, as with a
+// server's selector. An object for which keep becomes true keeps source's event. keep runs in
+// the goroutine of the reflector, must change nothing, and must depend on its argument alone.
+// A panic in it continues as in [Map].
 //
-// A selector of the server's saves sending what nobody keeps; Filter is for what no
-// selector can say.
+// Prefer a selector of the server where one can say the same: then the server does not send
+// the other objects at all.
 func Filter[T any](source Source[T], keep func(T) bool) Source[T] {
 	return &adapter[T, T]{source: source, convert: func(ev Event[T], live bool) (Event[T], bool, error) {
 		switch {
@@ -54,9 +53,10 @@ func Filter[T any](source Source[T], keep func(T) bool) Source[T] {
 	}}
 }
 
-// omit stands for an event that is left out. In a live watch it is a bookmark, so that
-// a collection of which little is kept does not fall behind the server's history. Initial
-// events come in any order, so that the version of one says nothing of the others.
+// omit returns the event in place of one that is left out. In a live watch it is a bookmark,
+// so that a collection of which little is kept does not fall behind the server's history.
+// Initial events get none: they come in any order, so the version of one says nothing about
+// the others.
 func omit[T any](ev Event[T], live bool) (Event[T], bool) {
 	return Event[T]{Type: Bookmark, ResourceVersion: ev.ResourceVersion}, live
 }
@@ -64,19 +64,19 @@ func omit[T any](ev Event[T], live bool) (Event[T], bool) {
 // adapter is a source that changes the events of another.
 type adapter[R, T any] struct {
 	source Source[R]
-	// convert is not called for bookmarks. live is false for what makes up a list. The
-	// event is left out if the second result is false.
+	// convert is not called for bookmarks. live is false for the objects of a list. The event
+	// is left out if the second result is false.
 	convert func(ev Event[R], live bool) (Event[T], bool, error)
-	// request and listed may be nil: what to ask for in addition, and a check of the
-	// answer to a list.
+	// request adds to the options of each request, and checkList checks the answer to a list.
+	// Both may be nil.
 	request   func(*metav1.ListOptions)
 	checkList func(metav1.ListMeta) error
 
-	omittedEvents atomic.Uint64 // initial events that nothing was passed on for
+	omittedEvents atomic.Uint64 // initial events that were left out
 }
 
-// omitter is a source that can leave out initial events. A reflector that has to know
-// whether anything comes asks it how many there were so far, from any goroutine.
+// omitter is a source that can leave out initial events. A reflector asks it for their number
+// so far, from any goroutine, to tell whether the server is silent.
 type omitter interface{ omitted() uint64 }
 
 func (a *adapter[R, T]) omitted() uint64 {
@@ -90,7 +90,7 @@ func (a *adapter[R, T]) omitted() uint64 {
 // Resource implements Source.
 func (a *adapter[R, T]) Resource() string { return a.source.Resource() }
 
-// Received implements Meter: it is what the other source received.
+// Received implements Meter with the numbers of the other source.
 func (a *adapter[R, T]) Received() (bytes uint64, decoding time.Duration) {
 	if m, ok := a.source.(Meter); ok {
 		return m.Received()
@@ -98,7 +98,7 @@ func (a *adapter[R, T]) Received() (bytes uint64, decoding time.Duration) {
 	return 0, 0
 }
 
-// Breaker implements Server: it is that of the other source.
+// Breaker implements Server with the breaker of the other source.
 func (a *adapter[R, T]) Breaker() *Breaker {
 	if s, ok := a.source.(Server); ok {
 		return s.Breaker()
@@ -128,12 +128,13 @@ func (a *adapter[R, T]) Watch(ctx context.Context, opts metav1.ListOptions) iter
 	}
 	return func(yield func(Event[T], error) bool) {
 		live := opts.SendInitialEvents == nil || !*opts.SendInitialEvents
-		// A watch from here begins with what there is, in any order, too.
+		// A watch from these versions begins with the existing objects too, in any order.
 		unordered := opts.ResourceVersion == "" || opts.ResourceVersion == "0"
 		for ev, err := range a.source.Watch(ctx, opts) {
 			unordered = unordered && (err != nil || ev.Type == Added)
 			out, ok, err := a.convertPair(ev, live, err)
-			// Where there is no order, a bookmark that stands for an object says too much.
+			// A bookmark promises an order, so none stands for an object where there is no
+			// order.
 			if !ok && err == nil || unordered && out.Type == Bookmark {
 				a.omittedEvents.Add(1)
 				continue
@@ -146,8 +147,7 @@ func (a *adapter[R, T]) Watch(ctx context.Context, opts metav1.ListOptions) iter
 	}
 }
 
-// convertPair makes the event that ev becomes. ok is false if nothing is to be yielded, unless
-// there is an error.
+// convertPair converts one pair. Without an error, ok is false if there is nothing to yield.
 func (a *adapter[R, T]) convertPair(ev Event[R], live bool, err error) (out Event[T], ok bool, _ error) {
 	if err != nil {
 		return out, false, err
@@ -170,7 +170,7 @@ func (a *adapter[R, T]) convertPair(ev Event[R], live bool, err error) (out Even
 	return Event[T]{}, false, bad
 }
 
-// asError returns what a panic was called with, as an error.
+// asError returns the value of a panic as an error.
 func asError(value any) error {
 	if err, ok := value.(error); ok {
 		return err
@@ -178,7 +178,7 @@ func asError(value any) error {
 	return errors.New(fmt.Sprint(value))
 }
 
-// keyOf returns "namespace/name" or "name", empty where object has no metadata.
+// keyOf returns "namespace/name" or "name". It is empty if object has no metadata.
 func keyOf(object any) string {
 	m, err := meta.Accessor(object)
 	if err != nil {

@@ -10,35 +10,35 @@ import (
 	"github.com/kinform/kinform/internal/pages"
 )
 
-// maxWatchFailures is how many watches in a row may fail without news before the
-// collection is listed again: a list tells more about what is wrong, and a server that
-// was restored from a backup may never serve the version that the watch asks for.
+// After maxWatchFailures watches in a row that failed without news, the collection is listed
+// again. A list tells more about the failure, and a server restored from a backup may never
+// serve the version that the watch asks for.
 const maxWatchFailures = 5
 
-// maxFlaps is how many watches in a row may break off within a second and without news before
-// they count among those failures. The line is to blame before the version is.
+// Watches that break off within a second and without news count as such failures after
+// maxFlaps of them in a row. Until then the connection is to blame, and not the version.
 const maxFlaps = 8
 
-// maxIgnoredStreams is how many streaming lists in a row may show no sign of being one before
-// they count as refused. One may be slow.
+// A server counts as one without streaming lists after maxIgnoredStreams of them in a row
+// showed no sign of streaming. A single one may just be slow.
 const maxIgnoredStreams = 2
 
-// maxStreamFailures is how many streaming lists in a row may break off before the list is
-// asked for in pages, which are shorter.
+// After maxStreamFailures streaming lists in a row that broke off, the list is asked for in
+// pages, which are shorter requests.
 const maxStreamFailures = 2
 
-// phase is what the next request is, or the present one.
+// phase is the kind of the next request, or of the present one.
 type phase uint8
 
 const (
 	listing   phase = iota // the next page by LIST
 	streaming              // a watch that begins with a list, up to the bookmark that ends it
 	watching               // the sink holds a whole list
-	checking               // so it does, and the server may have been restored: see restored.go
+	checking               // as watching, but the server may have been restored: see restored.go
 )
 
-// state is where the protocol stands between two requests, and in a streaming list that
-// goes over into a watch. Only the step functions below make a new one; they are pure.
+// state is the protocol's state between two requests, and within a streaming list that goes
+// over into a watch. Only the step functions below make a new state. They are pure.
 type state struct {
 	phase         phase
 	rv            string // newest resourceVersion seen; a watch starts from it
@@ -46,45 +46,47 @@ type state struct {
 	pageRV        string // resourceVersion of the list's first page; "" before it
 	token         string // continue token of the next page; "" asks for the first
 	trail         pages.Trail
-	unpaged       bool      // pages expire sooner than the sink takes them: none are asked for
-	flaps         int       // watches that broke off in a row within a second and without news
-	failures      int       // watches, or streaming lists, that failed in a row without news, busy servers aside
-	internalSince time.Time // end of the first watch of those in a row that had an InternalError
-	// relisted says that a watch was given up for a list, and no watch brought news since: the
-	// next one that is given up must wait.
+	unpaged       bool      // ask for no pages: they expire sooner than the sink takes them
+	flaps         int       // watches in a row that broke off within a second and without news
+	failures      int       // watches, or streaming lists, in a row that failed without news; busy servers do not count
+	internalSince time.Time // end of the first of the latest watches in a row with an InternalError
+	// relisted: a watch ended in a relist, and since then no watch has brought news or lasted
+	// long. The next relist has to wait.
 	relisted bool
 
-	// replayRV is the version that the watch begins with so that the newest events come again;
-	// empty if they need not. asked says that the server has come as far as these events.
+	// replayRV is the version that the watch starts from so that the server repeats the newest
+	// events. It is empty if no events need to be repeated. confirmed: a list has shown that
+	// the server has come as far as rv.
 	replayRV  string
 	confirmed bool
 	learned
 }
 
-// learned is what is known for as long as the reflector lives.
+// learned is the knowledge that a reflector keeps for its whole life.
 type learned struct {
 	stream       streamSupport
-	ignored      int  // streaming lists in a row that showed no sign of being one
+	ignored      int  // streaming lists in a row that showed no sign of streaming
 	paged        bool // the server has no cache: it sends pages even for version "0"
-	versioned    bool // a list had a version: those of a source that is no server may have none
-	streamAtZero bool // a streaming list may be of any state, too
-	rewound      bool // the server was restored, and no list has come since
-	// internalRetry is how long watches that end with an InternalError are begun again.
+	versioned    bool // a list had a version; sources other than servers may have none
+	streamAtZero bool // streaming lists ask for version "0" too, which allows any state
+	rewound      bool // the server was restored, and no list has been completed since
+	// internalRetry is how long watches that end with an InternalError are resumed without a
+	// list.
 	internalRetry time.Duration
 }
 
-// streamSupport is whether the server has streaming lists.
+// streamSupport says whether the server has streaming lists.
 type streamSupport uint8
 
 const (
 	// The zero value: Options.DisableWatchList.
 	_ streamSupport = iota
-	// streamUnsupported: it said no. It is asked again after a connection broke, since then it may be
-	// another one.
+	// streamUnsupported: the server refused. The reflector asks again after a connection
+	// broke, because the next one may lead to another server.
 	streamUnsupported
 	streamUnknown
-	// streamSupported: one was seen. From now on a refusal is another server's, as in an upgrade of
-	// one server after the other, and not remembered.
+	// streamSupported: the server has sent one. From now on a refusal comes from another
+	// server, as while servers are upgraded one by one, and is not remembered.
 	streamSupported
 )
 
@@ -94,8 +96,9 @@ func start(o Options) state {
 	if !o.DisableWatchList {
 		s.stream = streamUnknown
 	}
-	// "0" is answered from the server's cache, which spares etcd when many clients start
-	// at once. So is a streaming list at "", after the cache has caught up.
+	// The server answers "0" from its cache, which spares etcd when many clients start at
+	// once. It answers a streaming list at "" from its cache too, once the cache has caught
+	// up.
 	first := "0"
 	if o.FirstVersion != nil {
 		first, s.streamAtZero = *o.FirstVersion, true
@@ -106,7 +109,7 @@ func start(o Options) state {
 	return s.relist(first)
 }
 
-// version is the resourceVersion that the next request asks for, or the present one.
+// version is the resourceVersion of the next request, or of the present one.
 func (s state) version() string {
 	switch {
 	case s.phase == watching && s.replayRV != "":
@@ -119,8 +122,8 @@ func (s state) version() string {
 	return s.listRV
 }
 
-// relist is the state that lists anew at resourceVersion rv, with what was seen kept in
-// mind, and that pages expired.
+// relist lists again at resourceVersion rv. It keeps the newest version seen, and the
+// knowledge that pages expired.
 func (s state) relist(rv string) state {
 	next := s.pages(rv)
 	if s.stream >= streamUnknown {
@@ -134,12 +137,12 @@ func (s state) pages(rv string) state {
 	return state{phase: listing, rv: s.rv, listRV: rv, unpaged: s.unpaged, flaps: s.flaps, relisted: s.relisted, learned: s.learned}
 }
 
-// watch is the state that watches from rv, after a list.
+// watch watches from rv after a list.
 func (s state) watch(rv string) state {
 	return state{phase: watching, rv: rv, flaps: s.flaps, relisted: s.relisted, learned: s.learned}
 }
 
-// reconnected forgets what the server at the other end of a lost connection could not do.
+// reconnected forgets the refusals of the server at the other end of a lost connection.
 func (s state) reconnected() state {
 	if s.ignored = 0; s.stream == streamUnsupported {
 		s.stream = streamUnknown
@@ -147,24 +150,23 @@ func (s state) reconnected() state {
 	return s
 }
 
-// step is what the loop does after an outcome, in the order of the fields.
+// step tells the loop what to do after an outcome, in the order of the fields.
 type step struct {
 	replace      bool          // the list is whole: hand it to the sink at the new state's rv
-	discard      bool          // the list failed: the sink forgets it
-	relist       relistReason  // the watch is given up for a list
+	discard      bool          // the list failed: the sink drops it
+	relist       relistReason  // why a list replaces the watch
 	err          error         // to report
 	pause        pause         // wait before the next request
-	resetBackoff bool          // the wait is that of a first failure
-	atLeast      time.Duration // the server asked to wait this long
+	resetBackoff bool          // wait as after a first failure
+	atLeast      time.Duration // the wait that the server asked for
 }
 
 // failed is the step after a request that failed with err.
 func failed(err error) step { return step{err: err, pause: pauseFor(err), atLeast: retryAfter(err)} }
 
-// pageListed follows a page of a list that was received whole. newest is the newest version
-// of the objects of this list so far, which stands for that of a list without one, as
-// sources write that are no servers. Once a source has shown versions, a list without is
-// none of its own.
+// pageListed follows a complete page of a list. newest is the newest version of this list's
+// objects so far. It stands in for the list's version if the source, which is then no server,
+// gives none. Once a source has shown versions, a list without a version is invalid.
 func (s state) pageListed(page metav1.ListMeta, newest string) (state, step) {
 	if s.pageRV == "" {
 		if page.ResourceVersion == "" {
@@ -174,12 +176,13 @@ func (s state) pageListed(page metav1.ListMeta, newest string) (state, step) {
 			return s.watch(newest), step{replace: true}
 		}
 		s.versioned = true
-		// At listRV "" the server answered from its storage: older or not, it is the truth.
+		// At listRV "" the server answers from its storage, which is the truth even if it is
+		// older.
 		if s.listRV != "" && older(page.ResourceVersion, s.rv) {
 			return s.pages(""), step{discard: true, err: ErrListTooOld}
 		}
-		// The first page's version is the one to watch from: should a later page be newer,
-		// the watch brings what lies between.
+		// The watch starts at the first page's version: if a later page is newer, the watch
+		// brings the changes in between.
 		s.pageRV = page.ResourceVersion
 	} else if page.ResourceVersion == "" || older(page.ResourceVersion, s.pageRV) || s.trail.Turns(s.token, page.Continue) {
 		// Not the next page of this list, whatever it is.
@@ -203,7 +206,7 @@ func (s state) listFailed(err error) (state, step) {
 	unavailable := isExpired(err) || isTooLarge(err)
 	switch {
 	case unavailable && s.token != "" && !s.unpaged:
-		// A sink that takes longer than a token lives would never see the last page.
+		// A sink that needs longer than a token lives would never see the last page.
 		next := s.pages("")
 		next.unpaged = true
 		return next, step{discard: true, err: err}
@@ -214,13 +217,13 @@ func (s state) listFailed(err error) (state, step) {
 	}
 	next := s.relist(s.listRV)
 	if apierrors.IsBadRequest(err) {
-		next.listRV = "" // what is bad may be the version
+		next.listRV = "" // the version may be the bad part
 	}
 	return next, st
 }
 
-// streamListed follows the bookmark that ends the initial events of a streaming list. A
-// bookmark without a version is taken where pageListed takes a list without one.
+// streamListed follows the bookmark that ends the initial events of a streaming list. It
+// accepts a bookmark without a version where pageListed accepts a list without one.
 func (s state) streamListed(rv, newest string) (state, step) {
 	s.stream, s.ignored = streamSupported, 0
 	if rv == "" {
@@ -236,7 +239,7 @@ func (s state) streamListed(rv, newest string) (state, step) {
 	return s.watch(rv), step{replace: true}
 }
 
-// streamFailed follows a streaming list that was refused, or ended before its list did.
+// streamFailed follows a streaming list that was refused, or that ended before its list did.
 func (s state) streamFailed(end watchEnd) (state, step) {
 	err := end.err
 	if err == nil {
@@ -251,7 +254,7 @@ func (s state) streamFailed(end watchEnd) (state, step) {
 	case (isExpired(err) || isTooLarge(err)) && s.version() != "":
 		return s.relist(""), atOnce
 	case end.ignored:
-		// A bookmark without the mark is an answer. Silence is one only if it comes again.
+		// A bookmark without the mark is a clear answer. Silence is one only the second time.
 		if s.ignored++; end.err != nil || s.ignored >= maxIgnoredStreams {
 			return s.withoutStream(), atOnce
 		}
@@ -265,7 +268,7 @@ func (s state) streamFailed(end watchEnd) (state, step) {
 	case isStatus(err) && !apierrors.IsTooManyRequests(err) && !isExpired(err):
 		return s.streamRefused(st)
 	case end.err != nil && !end.heard && st.pause == pauseBusy && !isStatus(err):
-		return s.pages(s.listRV), atOnce // a refusal in the source's own words
+		return s.pages(s.listRV), atOnce // a refusal that is not a Status
 	}
 	next := s.relist(s.listRV)
 	if st.pause == pauseAway || apierrors.IsTooManyRequests(err) {
@@ -286,7 +289,7 @@ func (s state) streamRefused(st step) (state, step) {
 	err := st.err
 	if st.atLeast == 0 {
 		if st.pause = noPause; isClientError(err) {
-			st.err = nil // if the reason is not the streaming, LIST will say so
+			st.err = nil // if streaming is not the cause, LIST will report it
 		}
 	}
 	if cannotStream(err) {
@@ -295,7 +298,8 @@ func (s state) streamRefused(st step) (state, step) {
 	return s.pages(s.listRV), st
 }
 
-// withoutStream lists by LIST until a connection breaks, if no streaming list was ever seen.
+// withoutStream lists by LIST. If the server never sent a streaming list, it is not asked for
+// one again until a connection breaks.
 func (s state) withoutStream() state {
 	if s.stream == streamUnknown {
 		s.stream = streamUnsupported
@@ -303,24 +307,24 @@ func (s state) withoutStream() state {
 	return s.pages(s.listRV)
 }
 
-// watchEnd says how a watch, or a streaming list, ended.
+// watchEnd describes the end of a watch, or of a streaming list.
 type watchEnd struct {
 	at     time.Time
 	rv     string // newest resourceVersion seen
 	short  bool   // it lasted less than a second
-	steady bool   // it lasted as long as the longest wait
-	// ignored says that it was asked to be a streaming list and shows no sign of being one:
-	// it sends other bookmarks, which is err, or events without end, or nothing at all.
+	steady bool   // it lasted at least as long as the longest wait
+	// ignored: the request was for a streaming list, and the answer shows no sign of one. The
+	// server sends other bookmarks (then err says so), endless events, or nothing at all.
 	ignored bool
-	idle    bool  // nothing came for as long as is waited for
-	early   bool  // it ended before the time that was asked for
-	heard   bool  // something came, be it an object that could not be used
-	err     error // nil when the server closed it in order
+	idle    bool  // nothing came for Options.IdleTimeout, or for the shorter limit of a replay
+	early   bool  // it ended before the time that the request named
+	heard   bool  // something came, even if only an object that could not be used
+	err     error // nil if the server closed it in order
 }
 
-// watchEnded follows a watch that was refused, closed or broke off. It brought news if
-// the version moved: what sends the same events to every watch must not be asked without
-// a pause.
+// watchEnded follows a watch that was refused, closed or broke off. A watch brought news if
+// its version moved. A server that sends the same events to every watch must not be asked
+// without a pause.
 func (s state) watchEnded(end watchEnd) (state, step) {
 	news := end.rv != s.rv
 	s.rv = end.rv
@@ -345,8 +349,8 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 		err = ErrShortWatch
 	}
 	st := failed(err)
-	// Where a proxy cuts every watch after a minute, waits must not grow: between the
-	// cuts all is well.
+	// Waits must not grow where a proxy cuts every watch after a minute: all is well between
+	// the cuts.
 	st.resetBackoff = end.steady
 	if st.pause.connectionLost() {
 		s = s.reconnected()
@@ -376,7 +380,8 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 	return s.relistFor(st)
 }
 
-// resume watches again from where the watch ended, if there is a version that says where.
+// resume watches again from the version where the watch ended, and lists if there is no
+// version.
 func (s state) resume(st step) (state, step) {
 	if s.rv == "" {
 		st.relist = becauseNoVersion
@@ -385,9 +390,9 @@ func (s state) resume(st step) (state, step) {
 	return s, st
 }
 
-// giveUp lists the collection again, for the reason that st has. What the list will mend is
-// not waited for, unless the last list has not mended it: the backoff that an outage grew is
-// none of its business.
+// relistFor lists again for the reason in st. A list that can repair the failure is not
+// delayed: the backoff that an outage grew does not apply to it. It waits only if the list
+// before it brought no repair.
 func (s state) relistFor(st step) (state, step) {
 	again := s.relisted
 	s.relisted = true
@@ -408,7 +413,7 @@ func (s state) relistFor(st step) (state, step) {
 	return s.relist(s.rv), st
 }
 
-// relistReasonFor is what a watch that ended with err is given up for, if it is.
+// relistReasonFor is the reason to list again after a watch that ended with err, or noRelist.
 func (s state) relistReasonFor(err error) relistReason {
 	switch {
 	case isTooLarge(err):
@@ -427,7 +432,7 @@ func (s state) relistReasonFor(err error) relistReason {
 	return noRelist
 }
 
-// relistReason is why a watch is given up for a list: an index of counters.relists.
+// relistReason is why a list replaces a watch. It is an index of counters.relists.
 type relistReason uint8
 
 const (

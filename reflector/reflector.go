@@ -13,55 +13,57 @@ type Options struct {
 	// Backoff spaces out requests after failures.
 	Backoff Backoff
 
-	// PageSize is the number of objects asked for in one list request. Zero means 500;
-	// negative asks for the whole list at once.
+	// PageSize is the number of objects in one list request. Zero means 500; negative asks for
+	// the whole list at once.
 	PageSize int64
 
-	// WatchTimeout is how long the server is asked to keep one watch open; each watch
-	// asks for a random time from WatchTimeout to twice of it, so that watches which
-	// began together do not end together. Zero means 5 minutes; less than a second
-	// counts as one, since the protocol counts in seconds.
+	// WatchTimeout is how long the server is asked to keep one watch open. Each watch asks for
+	// a random time between WatchTimeout and twice WatchTimeout, so that watches which began
+	// together do not end together. Zero means 5 minutes. Less than a second counts as one
+	// second, the unit of the protocol.
 	WatchTimeout time.Duration
 
-	// DisableWatchList asks for lists in pages. Otherwise they come as the beginning of a
-	// watch, which costs the server far less memory (KEP-3157), with LIST for servers
-	// that cannot do so.
+	// DisableWatchList asks for lists in pages. Otherwise a list comes as the beginning of a
+	// watch, which costs the server far less memory (KEP-3157); servers that cannot stream
+	// lists are asked by LIST.
 	DisableWatchList bool
 
-	// FirstVersion is the resourceVersion that the first list asks for: its state will not
-	// be older. Nil is what client-go asks for: "" in a streaming list, which is the newest
-	// state, from the server's cache; "0" in a LIST, which is what the cache has.
+	// FirstVersion is the resourceVersion of the first list: its state is not older. Nil does
+	// as client-go does. A streaming list asks for "", the newest state, which the server
+	// sends from its cache. A LIST asks for "0", the present state of the cache.
 	FirstVersion *string
 
-	// ForcePages asks for pages also where the server would answer from its cache if it
-	// were asked for all: by LIST, at a resourceVersion other than "" and "0". Not needed
-	// for a server without such a cache: it is known by the pages that it sends for "0".
+	// ForcePages asks for pages even where the server would answer an unpaged request from its
+	// cache: in a LIST at a resourceVersion other than "" and "0". A server without such a
+	// cache does not need it. The reflector recognizes that server by the pages that it sends
+	// for "0".
 	ForcePages bool
 
-	// IdleTimeout is how long neither an event nor a bookmark may come before a watch is
-	// given up and begun again where it ended; up to a quarter of it more can pass. API
-	// servers send a bookmark every minute. Zero means 3 minutes; negative turns it off.
+	// IdleTimeout ends a watch that brings neither an event nor a bookmark for so long, and
+	// begins it again where it ended. Up to a quarter more may pass. API servers send a
+	// bookmark every minute. Zero means 3 minutes; negative turns it off.
 	IdleTimeout time.Duration
 
-	// InternalErrorRetry is how long watches that end with an InternalError in a row are
-	// begun again before the collection is listed again. Zero means a minute; negative
-	// means not at all.
+	// InternalErrorRetry is how long the reflector resumes watches that end with an
+	// InternalError in a row. After that it lists the collection again. Zero means a minute;
+	// negative lists at the first one.
 	InternalErrorRetry time.Duration
 
-	// TrustVersions turns off the check whether the server was restored from a backup, which
-	// costs a watch that goes on after one that ended early the repetition of one event, or a
-	// list of one object. It is for sources that are no Kubernetes API, and cannot do either.
+	// TrustVersions turns off the check for a server that was restored from a backup. The
+	// check runs when a watch resumes after one that ended early. It costs the repetition of
+	// up to four events, or a list of one object. Turn it off for a source that is not a
+	// Kubernetes API and can do neither.
 	TrustVersions bool
 
-	// OnError hears of every *RequestError and *ObjectError, in the goroutine of Run, and
-	// holds up the protocol while it runs. It hears of a *SlowListError in another
-	// goroutine, at times beside another call; Run waits for that one, too. Nil logs each
-	// to Logger at level Warn, with what the error's LogValue has as attributes.
+	// OnError receives every *RequestError and *ObjectError, in the goroutine of Run, and
+	// holds up the protocol while it runs. It receives a *SlowListError in another goroutine,
+	// possibly during another call; Run waits for that call too. Nil logs each error to Logger
+	// at level Warn, with the attributes of its LogValue.
 	OnError func(error)
 
-	// Logger is told, at level Debug, when lists and watches begin and end, and why a
-	// collection is listed anew; and of errors if OnError is nil, and only then. No event
-	// is logged. Nil means slog.Default().
+	// Logger records at level Debug when lists and watches begin and end, and why a collection
+	// is listed again. It records errors only if OnError is nil, and never an event. Nil means
+	// slog.Default().
 	Logger *slog.Logger
 }
 
@@ -93,8 +95,8 @@ type Reflector[T any] struct {
 	meter  Meter     // source, if it is one
 	made   time.Time // by New
 
-	breaker *Breaker // of source, or its own
-	server  bool     // source says how far its requests have come
+	breaker *Breaker // the source's, or one of its own
+	server  bool     // source is a Server, which reports how far its requests have come
 
 	running atomic.Bool
 	stats   counters

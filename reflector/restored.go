@@ -13,48 +13,51 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// A server whose storage was restored from a backup gives out resourceVersions for the second
-// time, for other changes. It accepts a watch from a version that it has not come to yet, is
-// silent until then, and then sends what lies behind: changes of a state that nobody has seen.
-// So after a watch that ended before its time, or was idle, the server has to show that its history
-// is still the one that was seen, in one of two ways:
+// A server whose storage was restored from a backup gives out resourceVersions a second time,
+// for other changes. It accepts a watch from a version that it has not reached yet, is silent
+// until it has, and then sends the changes after it: changes of a state that nobody has seen.
+// So after a watch that ended before its time, or was idle, the server has to show that its
+// history is still the one seen, in one of two ways:
 //
-//   - The watch begins before the newest events. The server must send these first, and after
-//     them nothing that is not newer than what was seen.
-//   - Without such events, or if the server no longer has them, or sends nothing, it is asked
-//     for a list of one object that is not older than what was seen.
+//   - The next watch starts before the newest events. The server must repeat these first, and
+//     send only newer events after them.
+//   - A list of one object asks for a version that is not older than the newest one seen. This
+//     is for a collection without such events, and for a server that no longer has them or
+//     sends nothing.
 
 const (
-	// replayPatience is how long a server may take to repeat events before it is asked
-	// whether it has come that far.
+	// replayPatience is how long a server may take to repeat events. After that, a list checks
+	// whether the server has come that far.
 	replayPatience = 2 * time.Second
-	// checkTimeout bounds the question.
+	// checkTimeout bounds that list.
 	checkTimeout = 30 * time.Second
 )
 
-// maxRecent is how many events have to come again. A restored server that wrote to the same
-// object at the same version shows the same event if all that T has of it is metadata.
+// maxRecent is the number of events that the server has to repeat. One event would not be
+// enough: if T holds only metadata, a restored server that wrote to the same object at the
+// same version shows the same event.
 const maxRecent = 4
 
-// seam is the newest events that the sink took since the last list. The zero value is none.
+// recentEvents are the newest events that the sink took since the last list. The zero value
+// holds none.
 type recentEvents[T any] struct {
 	events [maxRecent]knownEvent[T] // a ring
-	n      int                      // number of events so far: the newest is at n-1
+	n      int                      // number of events so far; the newest is number n-1
 }
 
-// knownEvent is what has to come again.
+// knownEvent is an event that the server has to repeat.
 type knownEvent[T any] struct {
 	before string // a watch from this version begins with the event
 	rv     string
-	gone   bool // it was a deletion
-	// object is kept of the newest event, which a cache has as well, and where T has no
-	// metadata, since then it is small. Else uid stands for it.
+	gone   bool // the event was a deletion
+	// object is kept for the newest event, whose object a cache holds as well, and for a T
+	// without metadata, which is small. Other events are known by their uid.
 	object T
 	uid    types.UID
 	whole  bool // object is kept
 }
 
-// add makes ev the newest event; what was seen before it is of version before.
+// add makes ev the newest event. The newest version before it is before.
 func (s *recentEvents[T]) add(before string, ev Event[T]) {
 	if s.n > 0 {
 		if last := s.at(s.n - 1); last.uid != "" {
@@ -71,8 +74,8 @@ func (s *recentEvents[T]) add(before string, ev Event[T]) {
 
 func (s *recentEvents[T]) at(n int) *knownEvent[T] { return &s.events[n%maxRecent] }
 
-// replayFrom returns the version that a watch must begin with so that known events come first,
-// and the number of the first of them; empty if there are none.
+// replayFrom returns the version from which a watch begins with known events, and the number
+// of the first of them. The version is empty if there is none.
 func (s *recentEvents[T]) replayFrom() (from string, first int) {
 	for n := max(0, s.n-maxRecent); n < s.n; n++ {
 		if e := s.at(n); e.before != "0" && older(e.before, e.rv) {
@@ -82,34 +85,36 @@ func (s *recentEvents[T]) replayFrom() (from string, first int) {
 	return "", s.n
 }
 
-// isAgain reports whether ev is e, and not another event of its version.
+// isAgain reports whether ev repeats e, and is not another event of the same version.
 func (e *knownEvent[T]) isAgain(ev Event[T]) bool {
 	return ev.Type != Bookmark && ev.ResourceVersion == e.rv && e.gone == (ev.Type == Deleted) &&
 		e.uid == uidOf(ev.Object) && (!e.whole || reflect.DeepEqual(e.object, ev.Object))
 }
 
-// uidOf returns an object's uid, empty where it has no metadata, or none to be read.
+// uidOf returns an object's uid. It is empty if the object has no metadata, or metadata that
+// cannot be read.
 func uidOf(object any) (uid types.UID) {
-	defer func() { _ = recover() }() // the methods may be those of a nil pointer
+	defer func() { _ = recover() }() // the methods may be called on a nil pointer
 	if m, ok := object.(metav1.Object); ok {
 		return m.GetUID()
 	}
 	return ""
 }
 
-// replay is how far a watch has shown the history that was seen. The zero value is that it
-// need not.
+// replay is the progress of a watch that has to repeat known events. The zero value has
+// nothing to repeat.
 type replay struct {
-	active bool // it has not shown all
-	next   int  // number of the event that has to come; that of none if all have come
-	known  int  // number of the events that are known
+	active bool // no event newer than the known ones has come yet
+	next   int  // number of the next event to come; known if all have come
+	known  int  // number of known events
 }
 
-// pending reports whether a known event has to come.
+// pending reports whether a known event is still to come.
 func (j replay) pending() bool { return j.active && j.next < j.known }
 
-// verify judges an event by the history that was seen, of which seen is the newest version. It
-// reports whether the event is news, and returns ErrRestored if it cannot be of that history.
+// verify compares an event of a watch with the known events. The newest version seen is seen.
+// It reports whether the event is news, and returns ErrRestored for an event of another
+// history.
 func (s *recentEvents[T]) verify(j replay, ev Event[T], seen string) (next replay, news bool, err error) {
 	if j.pending() {
 		switch e := s.at(j.next); {
@@ -126,18 +131,19 @@ func (s *recentEvents[T]) verify(j replay, ev Event[T], seen string) (next repla
 		j.active = false
 		return j, true, nil
 	case ev.Type == Bookmark, s.at(s.n - 1).isAgain(ev):
-		return j, false, nil // of a server that lags, or stutters
+		return j, false, nil // the server lags, or repeats itself
 	}
 	return j, false, ErrRestored
 }
 
-// endedUnexpectedly reports whether the server, or its storage, may be another one after a watch that
-// ended so: in any way but at the time that was asked for. A server that shuts down ends
-// watches in order.
+// endedUnexpectedly reports whether a watch ended in any other way than at the time that its
+// request named. Then the server, or its storage, may have been replaced: a server also closes
+// watches in order when it shuts down.
 func endedUnexpectedly(end watchEnd) bool { return end.idle || end.early || end.err != nil }
 
-// verifyFrom is the state after a watch that ended, if it goes on and may not be trusted: with
-// the watch from version from, where there is events to come again, else with the question.
+// verifyFrom is the state after a watch that ended unexpectedly and is to be resumed. If from
+// is a version, the next watch starts there and has to repeat events. Otherwise a list checks
+// the server first.
 func (s state) verifyFrom(from string) state {
 	if s.phase != watching || !comparable(s.rv) {
 		return s
@@ -148,8 +154,8 @@ func (s state) verifyFrom(from string) state {
 	return s
 }
 
-// notReplayed follows a watch from s.before that the server refused, because it no longer
-// has that version, or was silent to.
+// notReplayed follows a watch from s.replayRV that did not repeat the known events: the server
+// no longer has that version, or fell silent.
 func (s state) notReplayed(err error) state {
 	s.phase = checking
 	if isExpired(err) {
@@ -158,19 +164,18 @@ func (s state) notReplayed(err error) state {
 	return s
 }
 
-// restored follows a watch with another history than the one that was seen. Only a list
-// at "" does not build on it.
+// restored follows a watch that showed another history. Only a list at "" does not depend on
+// the history seen.
 func (s state) restored(err error) (state, step) {
 	st := step{relist: becauseRestored, err: err}
 	if s.relisted {
-		st.pause = pauseBusy // the last list has not mended it
+		st.pause = pauseBusy // the last list was no repair
 	}
 	s.rewound, s.relisted = true, true
 	return s.relist(""), st
 }
 
-// checked follows the question for a list of one object that is not older than what was
-// seen.
+// checked follows the list of one object that is not older than the newest version seen.
 func (s state) checked(page metav1.ListMeta, err error) (state, step) {
 	next := s
 	next.phase, next.confirmed = watching, true
@@ -178,14 +183,14 @@ func (s state) checked(page metav1.ListMeta, err error) (state, step) {
 	case err == nil && !older(page.ResourceVersion, s.rv):
 		return next, step{}
 	case err == nil || isTooLarge(err):
-		// A server that lags says so, too. The list will tell.
+		// A server that lags gives the same answer. The list tells the two apart.
 		return s.relist(""), step{relist: becauseTooLarge, err: err}
 	}
 	st := failed(err)
 	if st.pause.connectionLost() || apierrors.IsTooManyRequests(err) {
-		return s, st // it is not there to be asked
+		return s, st // the server could not be asked
 	}
-	return next, step{} // it does not answer that
+	return next, step{} // the server does not support the question
 }
 
 // comparable reports whether a version can be compared with others.
@@ -194,19 +199,19 @@ func comparable(rv string) bool {
 	return err == nil
 }
 
-// check asks whether the server has come as far as what was seen.
+// check asks whether the server has come as far as the newest version seen.
 func (r *Reflector[T]) check(ctx context.Context) {
 	asked, began := r.state.rv, time.Now()
 	limited, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	request, attempt := r.begin(limited, false) // as soon answered as a watch
+	request, attempt := r.begin(limited, false) // a list of one object is answered as fast as a watch
 	r.log.Debug("asks whether the server was restored", slog.String("resourceVersion", asked))
 	objects := 0
 	page, err := r.source.List(request, metav1.ListOptions{
 		Limit: 1, ResourceVersion: asked, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 	}, func(Event[T], error) bool {
 		objects++
-		return objects < 2 // of a server that does not know limits
+		return objects < 2 // a server may ignore the limit
 	})
 	err = causeOf(request, err)
 	attempt.end()
@@ -223,8 +228,8 @@ func (r *Reflector[T]) check(ctx context.Context) {
 	r.carryOut(ctx, st, RequestError{Verb: "list", ResourceVersion: asked}, began)
 }
 
-// replayed handles an event of a watch that has yet to show the history that was seen. It
-// reports whether the event is news.
+// replayed handles an event of a watch that has not yet repeated all known events. It reports
+// whether the event is news.
 func (r *Reflector[T]) replayed(w *watch, ev Event[T]) (news bool, err error) {
 	awaited := w.replay.pending()
 	if w.replay, news, err = r.recent.verify(w.replay, ev, w.end.rv); awaited && !w.replay.pending() {
@@ -234,7 +239,7 @@ func (r *Reflector[T]) replayed(w *watch, ev Event[T]) (news bool, err error) {
 	return news, err
 }
 
-// replay returns what a watch has to show.
+// newReplay returns the replay that the next watch begins with.
 func (r *Reflector[T]) newReplay() replay {
 	_, first := r.recent.replayFrom()
 	return replay{active: true, next: first, known: r.recent.n}
@@ -256,7 +261,7 @@ func (r *Reflector[T]) guardReplay(w *watch) *watchdog {
 	})
 }
 
-// noteRewind tells the sink if the list that is whole now is that of a restored server.
+// noteRewind tells the sink if the list that is now complete comes from a restored server.
 func (r *Reflector[T]) noteRewind() {
 	seen := r.stats.seen()
 	if older(r.state.rv, seen) && !r.state.rewound {

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Run lists and watches until ctx is done, and then returns nil. It returns the error of
-// a sink that failed, and [ErrStarted] when called twice. Run works in its caller's
-// goroutine, which owns the protocol state; a timer of each watch looks on.
+// Run lists and watches until ctx is done, and then returns nil. It returns the sink's error
+// if the sink failed, and [ErrStarted] if Run was called before. Run works in its caller's
+// goroutine, which owns the protocol state. A timer watches over each watch.
 func (r *Reflector[T]) Run(ctx context.Context) error {
 	if !r.running.CompareAndSwap(false, true) {
 		return ErrStarted
@@ -41,7 +41,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	return nil
 }
 
-// list asks for one page and carries out what follows from it. The error is the sink's.
+// list asks for one page and carries out the step that follows. The error is the sink's.
 func (r *Reflector[T]) list(ctx context.Context) error {
 	asked, began := r.state.version(), time.Now()
 	request, attempt := r.begin(ctx, true)
@@ -68,7 +68,7 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 	return nil
 }
 
-// begin begins a request. The attempt is nil if the source would not say how far it has come.
+// begin begins a request. The attempt is nil if the source is not a Server.
 func (r *Reflector[T]) begin(ctx context.Context, list bool) (context.Context, *Attempt) {
 	if !r.server {
 		return ctx, nil
@@ -79,8 +79,8 @@ func (r *Reflector[T]) begin(ctx context.Context, list bool) (context.Context, *
 	return r.breaker.begin(ctx, list, nil)
 }
 
-// causeOf is why a request failed that failed with err: a context that was given up has a
-// better reason than the source.
+// causeOf returns the reason why a request failed that returned err. The breaker's reason for
+// giving the request up goes before the source's error.
 func causeOf(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), ErrUnanswered) {
 		return ErrUnanswered
@@ -88,7 +88,7 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// replace ends a list that is whole.
+// replace ends a complete list.
 func (r *Reflector[T]) replace(ctx context.Context) error {
 	r.succeeded()
 	r.noteRewind()
@@ -99,7 +99,7 @@ func (r *Reflector[T]) replace(ctx context.Context) error {
 	return r.sink.Replace(ctx, r.state.rv)
 }
 
-// beginList notes that a list begins, by LIST or as a stream.
+// beginList records that a list begins, by LIST or as a stream.
 func (r *Reflector[T]) beginList(verb string) {
 	r.newest = ""
 	r.stats.expectList()
@@ -128,6 +128,7 @@ func (r *Reflector[T]) listPage(ctx context.Context) (page metav1.ListMeta, sink
 	return page, sinkErr, err
 }
 
+// countExpected records how many objects the list will have, if page says so.
 func (r *Reflector[T]) countExpected(page metav1.ListMeta) {
 	if page.RemainingItemCount != nil {
 		r.stats.expected.Store(r.stats.listed.Load() + uint64(max(*page.RemainingItemCount, 0)))
@@ -136,7 +137,8 @@ func (r *Reflector[T]) countExpected(page metav1.ListMeta) {
 	}
 }
 
-// badObject reports err if it concerns a single object, and returns nil if not.
+// badObject reports err and returns it if it concerns a single object. Otherwise it returns
+// nil.
 func (r *Reflector[T]) badObject(err error) *ObjectError {
 	var bad *ObjectError
 	if !errors.As(err, &bad) {
@@ -147,8 +149,9 @@ func (r *Reflector[T]) badObject(err error) *ObjectError {
 	return bad
 }
 
-// carryOut carries out st, all but replace: it reports the failure of a request that began at a
-// time, if it failed, and waits. What admit will wait for is not waited for here.
+// carryOut carries out st, except for replace: it reports the failure, if there is one, of a
+// request that began at the given time, and waits. It does not wait for the breaker's turn;
+// admit does.
 func (r *Reflector[T]) carryOut(ctx context.Context, st step, failed RequestError, began time.Time) {
 	if st.discard {
 		r.stats.listed.Store(0)
@@ -169,13 +172,13 @@ func (r *Reflector[T]) carryOut(ctx context.Context, st step, failed RequestErro
 	r.opts.OnError(&failed)
 	why := st.pause
 	if st.atLeast > 0 || apierrors.IsTooManyRequests(st.err) || why == pauseRetry {
-		why = noPause // success of others is no reason to ask earlier
+		why = noPause // the success of other reflectors is no reason to ask earlier
 	}
 	r.breaker.sleep(ctx, wait, why)
 }
 
-// wait tells the breaker of a failure, and returns how long to wait because of it, and how
-// long it may then take until the breaker lets the next request through.
+// wait tells the breaker about a failure. It returns how long to wait because of it, and how
+// long the breaker may hold up the next request after that.
 func (r *Reflector[T]) wait(st step, began time.Time) (wait, queue time.Duration) {
 	switch {
 	case isStatus(st.err):
@@ -185,7 +188,7 @@ func (r *Reflector[T]) wait(st step, began time.Time) (wait, queue time.Duration
 	case st.pause.connectionLost():
 		r.breaker.broke()
 	}
-	// What an outage grew is none of the business of the server that is back.
+	// Waits that grew in an outage say nothing about the server that is back.
 	if n := r.breaker.longOutageCount(); n != r.outages || st.resetBackoff {
 		r.outages = n
 		r.waits.reset()
@@ -198,7 +201,7 @@ func (r *Reflector[T]) wait(st step, began time.Time) (wait, queue time.Duration
 	return wait, queue
 }
 
-// setReason notes why the last request failed.
+// setReason records why the last request failed.
 func (r *Reflector[T]) setReason(why pause) {
 	if why == noPause || why == r.reason {
 		return
@@ -209,7 +212,7 @@ func (r *Reflector[T]) setReason(why pause) {
 	}
 }
 
-// succeeded notes that a request succeeded: a list is whole, a watch brings something.
+// succeeded records a success: a list is complete, or a watch brought something.
 func (r *Reflector[T]) succeeded() {
 	if r.failing {
 		r.failing = false

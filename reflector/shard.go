@@ -11,27 +11,26 @@ import (
 	"k8s.io/apimachinery/pkg/sharding"
 )
 
-// ErrOtherShard ends a list that the server says is another shard than was asked for.
+// ErrOtherShard ends a list that the server made for another shard than the requested one.
 var ErrOtherShard = errors.New("server sent another shard")
 
-// ErrBadShard is wrapped by what [Shard] and [EvenShard] say of their arguments.
+// ErrBadShard is wrapped by the errors of [Shard] and [EvenShard] about their arguments.
 var ErrBadShard = errors.New("reflector: bad shard")
 
-// Shard returns a source of those of source's objects that selector selects by the hash
-// of their uid or namespace, for controllers whose replicas share the objects of one
-// collection among them (KEP-5866). [EvenShard] makes the usual selector.
+// Shard returns a source of those objects of source that selector selects by the hash of their
+// uid or namespace, for controllers whose replicas divide the objects of one collection among
+// them (KEP-5866). [EvenShard] makes the usual selector.
 //
-// The server is asked to send no others, which it does from Kubernetes 1.36 with feature
-// gate ShardedListAndWatch. One that cannot ignores it and sends all, of which the others
-// are dropped here, at the cost of having them decoded. A list that the server says it
-// made with another selector ends with [ErrOtherShard].
+// Servers from Kubernetes 1.36 with feature gate ShardedListAndWatch send only these objects.
+// Other servers ignore the selector and send all objects; Shard then drops the rest, at the
+// cost of decoding them. A list that the server made with another selector ends with
+// [ErrOtherShard].
 //
-// The hash is FNV-1a, which spreads random uids evenly, but names that differ only in
-// their last characters, as namespaces may, hardly at all.
+// The hash is FNV-1a. It spreads random uids evenly, but hardly spreads names that differ only
+// in their last characters, as namespaces may.
 //
 // Objects need metadata: one without is reported as an [*ObjectError] and skipped. Shard
-// returns ErrBadShard, wrapped, for a selector that selects everything or that servers
-// refuse.
+// returns ErrBadShard, wrapped, for a selector that selects everything or that servers refuse.
 func Shard[T any](source Source[T], selector sharding.Selector) (Source[T], error) {
 	ranges, err := parseShard(selector)
 	if err != nil {
@@ -65,9 +64,9 @@ const (
 	shardByNamespace = "object.metadata.namespace"
 )
 
-// EvenShard selects shard n, counted from 0, of count shards of equal size, by uid. The
-// count shards together select every object once. It returns [ErrBadShard], wrapped,
-// unless 0 <= n < count.
+// EvenShard selects shard n, counted from 0, of count shards of equal size, by uid. The count
+// shards together select every object exactly once. It returns [ErrBadShard], wrapped, unless
+// 0 <= n < count.
 func EvenShard(n, count int) (sharding.Selector, error) {
 	if n < 0 || n >= count {
 		return nil, fmt.Errorf("%w: no shard %d of %d", ErrBadShard, n, count)
@@ -81,8 +80,7 @@ func EvenShard(n, count int) (sharding.Selector, error) {
 	return sharding.NewSelector(r), nil
 }
 
-// endOfHashes is 2^64, the end of the last range. It is the one bound that does not have
-// sixteen digits.
+// endOfHashes is 2^64, the end of the last range, and the only bound without sixteen digits.
 const endOfHashes = "0x10000000000000000"
 
 // shard is a parsed selector.
@@ -155,8 +153,8 @@ func (s shard) has(object any) (bool, error) {
 	return false, nil
 }
 
-// fnv64a is the hash that shards are ranges of: FNV-1a with 64 bits. The package
-// hash/fnv would allocate for every object.
+// fnv64a is the 64-bit FNV-1a hash that shards divide. Package hash/fnv would allocate for
+// every object.
 func fnv64a(s string) uint64 {
 	h := uint64(14695981039346656037)
 	for n := range len(s) {

@@ -2,38 +2,39 @@ package reflector
 
 import "context"
 
-// Sink is what a Reflector writes to. All calls come from the goroutine of
-// [Reflector.Run], one at a time. A sink may block for back-pressure; it must return
-// soon after ctx is done. An error that a sink returns ends Run.
+// Sink is the destination of a Reflector. [Reflector.Run] makes all calls from its goroutine,
+// one at a time. A sink may block for back-pressure, and must return soon after ctx is done.
+// An error from a sink ends Run.
 type Sink[T any] interface {
 	// Listed hands over one object of a list in progress. Nothing of the list may become
-	// visible before Replace. Added and Modified put the object, Deleted takes it away
-	// (a streaming list can interleave live changes); the last one for a key wins.
+	// visible before Replace. Added and Modified put the object. Deleted removes it: a
+	// streaming list can contain live changes. The last event for a key wins.
 	Listed(ctx context.Context, ev Event[T]) error
 
-	// Skipped says that the list in progress has an object that could not be used. What
-	// the sink holds under bad.Key must outlive the list: a missing object would look
-	// deleted. Where the key is empty any object may be the one, unless bad is
-	// ErrNoName: nothing without a name is held.
+	// Skipped reports an object of the list in progress that could not be used. The sink must
+	// keep its object under bad.Key beyond the list, because a missing object would look
+	// deleted. If the key is empty, it may be any object, unless bad is ErrNoName: a sink
+	// holds nothing without a name.
 	Skipped(bad *ObjectError)
 
-	// Replace ends a list: what was Listed since the last Replace or Discard is the
-	// whole collection at resourceVersion, Skipped objects aside. The version may be older
-	// than one before: a server that was restored from a backup has gone back in time.
+	// Replace ends a list. The objects Listed since the last Replace or Discard are the whole
+	// collection at resourceVersion, except for Skipped objects. The version may be older than
+	// an earlier one, if the server was restored from a backup.
 	Replace(ctx context.Context, resourceVersion string) error
 
-	// Discard forgets what was Listed and Skipped: the list failed and another will start.
+	// Discard drops everything Listed and Skipped: the list failed, and another one will
+	// start.
 	Discard()
 
-	// Apply hands over one watch event, a Bookmark included, in server order.
+	// Apply hands over one watch event, Bookmarks included, in the server's order.
 	Apply(ctx context.Context, ev Event[T]) error
 }
 
-// Rewinder is what a [Sink] can implement beside: it learns that the server was restored from
-// a backup. Without it a sink that compares versions may keep an object of the lost history
-// for one that has its version now.
+// Rewinder is an optional interface of a [Sink], for the news that the server was restored
+// from a backup. A sink that compares versions needs it: otherwise it may keep an object of
+// the lost history in place of another one that has the same version now.
 type Rewinder interface {
-	// Rewound says, right before Replace, that the versions of the list do not compare with
-	// those of what the sink holds.
+	// Rewound announces, right before Replace, that the versions of the list do not compare
+	// with those of the sink's contents.
 	Rewound()
 }

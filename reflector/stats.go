@@ -6,85 +6,87 @@ import (
 	"time"
 )
 
-// Stats is what a reflector did since New. Its numbers only grow, but Listed and Expected.
+// Stats counts the work of a reflector since New. Its numbers only grow, except for Listed and
+// Expected.
 type Stats struct {
-	// Lists counts the lists that were handed to the sink, and Relists those that a watch
-	// was given up for, by the reason.
+	// Lists counts the lists handed to the sink. Relists counts the lists that replaced a
+	// watch, by reason.
 	Lists   uint64
 	Relists Relists
-	// Restores counts the lists of a server that was found to be restored from a backup.
+	// Restores counts the lists of a server that was found restored from a backup.
 	Restores uint64
-	// WatchLists counts the streaming lists that were begun, and Watches the watches,
-	// those that a streaming list goes over into included.
+	// WatchLists counts the streaming lists begun. Watches counts the watches, including those
+	// that streaming lists went over into.
 	WatchLists, Watches uint64
-	// IdleWatches counts the watches that were given up after Options.IdleTimeout.
+	// IdleWatches counts the watches ended after Options.IdleTimeout.
 	IdleWatches uint64
-	// Events counts watch events that went to the sink, bookmarks included, and the other
-	// four count them by type. The initial events of a streaming list are not among them.
+	// Events counts the watch events handed to the sink, bookmarks included. The other four
+	// count them by type. The initial events of a streaming list do not count.
 	Events, Added, Modified, Deleted, Bookmarks uint64
-	// BadObjects counts the objects that were reported and skipped.
+	// BadObjects counts the objects reported and skipped.
 	BadObjects uint64
 	// Failures counts the lists and watches that failed.
 	Failures uint64
-	// Listed is the number of objects received of the list in progress, or of the last
-	// one. Expected is how many it will have, zero while the server did not tell. It
-	// tells on pages of a list without selectors (ListMeta.remainingItemCount), and
-	// answers the first list, at resourceVersion "0", in one piece and so without it. Of
-	// a streaming list it tells nothing.
+	// Listed is the number of objects received so far in the list in progress, or in the last
+	// one. Expected is the full number, or zero if the server has not said it. The server says
+	// it on pages of a list without selectors (ListMeta.remainingItemCount). It does not say
+	// it for a streaming list, nor for the first list, at resourceVersion "0", which it
+	// answers in one piece.
 	Listed, Expected uint64
-	// SeenVersion is the newest resourceVersion that the sink has: of a list, an event or
-	// a bookmark. Empty before the first list.
+	// SeenVersion is the newest resourceVersion in the sink, from a list, an event or a
+	// bookmark. Empty before the first list.
 	SeenVersion string
-	// LastEvent is when the last watch event went to the sink, bookmarks included. Zero
-	// before the first.
+	// LastEvent is the time when the last watch event went to the sink, bookmarks included.
+	// Zero before the first.
 	LastEvent time.Time
-	// Received is the number of bytes read from the server, and Decoding the time that
-	// went into making objects of them, where the source is a [Meter]; else zero.
+	// Received is the number of bytes read from the server. Decoding is the time spent on
+	// making objects of them. Both are zero unless the source is a [Meter].
 	Received uint64
 	Decoding time.Duration
-	// Failing says since when, and why, the reflector does not get on. Zero while all is well,
-	// and when Run has ended.
+	// Failing says since when, and why, the reflector makes no progress. Zero while all is
+	// well, and after Run has ended.
 	Failing Failing
 }
 
-// Failing is a failure that goes on: it ends once a list is whole, an event comes or, of a
-// [Server], a watch is accepted. What the sink holds is as old as Since at least.
+// Failing is a failure that continues. It ends when a list is complete, when an event comes
+// or, with a [Server], when a watch is accepted. The sink's contents are at least as old as
+// Since.
 type Failing struct {
 	// Since is when the first request failed, zero if none did.
 	Since time.Time
-	// Err is what the last one failed with, a *RequestError; nil if none did.
+	// Err is the last failure, a *RequestError; nil if there is none.
 	Err error
-	// Next is when the next one follows at the latest. It may be under way already.
+	// Next is the latest time of the next request, which may already be under way.
 	Next time.Time
 }
 
-// Relists counts lists by why a watch was given up for them.
+// Relists counts the lists that replaced a watch, by reason.
 type Relists struct {
-	// Expired: the server no longer has the version to go on from (410).
+	// Expired: the server no longer has the version to resume from (410).
 	Expired uint64
 	// TooLarge: the server does not have that version yet, or was restored from a backup.
 	TooLarge uint64
 	// OutOfOrder: see [ErrOutOfOrder].
 	OutOfOrder uint64
-	// Unreadable: see [ErrUnreadableDelete]; or the server could not read an object from its
-	// storage.
+	// Unreadable: see [ErrUnreadableDelete]. It also counts objects that the server could not
+	// read from its storage.
 	Unreadable uint64
-	// Refused: the server found fault with the request, in another way.
+	// Refused: the server found another fault with the request.
 	Refused uint64
 	// Failing: too many watches failed in a row, or InternalErrors came for longer than
 	// Options.InternalErrorRetry.
 	Failing uint64
-	// NoVersion: the source has no versions that a watch could go on from.
+	// NoVersion: the source has no versions to resume from.
 	NoVersion uint64
 	// Restored: see [ErrRestored].
 	Restored uint64
 }
 
-// Meter is what a [Source] can implement beside: it counts what it reads, for [Stats].
-// Safe from any goroutine.
+// Meter is an optional interface of a [Source] that counts what it reads, for [Stats]. It must
+// be safe from any goroutine.
 type Meter interface {
-	// Received returns the bytes of all response bodies so far, after decompression, and
-	// the time that went into decoding them, not counting waits for the network.
+	// Received returns the bytes of all response bodies so far, after decompression, and the
+	// time spent decoding them, without the waits for the network.
 	Received() (bytes uint64, decoding time.Duration)
 }
 
@@ -102,7 +104,7 @@ type counters struct {
 	failing Failing
 }
 
-// fails notes a failure at now, or nil that there is none any more.
+// fails records a failure at now; a nil error records that the failure is over.
 func (c *counters) fails(err *RequestError, now time.Time, retryIn time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,19 +118,19 @@ func (c *counters) fails(err *RequestError, now time.Time, retryIn time.Duration
 	c.failing.Err, c.failing.Next = err, now.Add(retryIn)
 }
 
-// expectList says that a list begins of which nothing is known.
+// expectList records that a list of unknown length begins.
 func (c *counters) expectList() {
 	c.listed.Store(0)
 	c.expected.Store(0)
 }
 
-// applied counts an event that came at a time.
+// applied counts an event that came at the given time.
 func (c *counters) applied(typ EventType, rv string, at time.Duration) {
 	c.events[min(typ, Bookmark)].Add(1)
 	c.saw(rv, max(at, 1))
 }
 
-// saw notes the newest version, and the time of an event if it was one.
+// saw records the newest version, and the time of its event if it came with one.
 func (c *counters) saw(rv string, at time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,8 +147,8 @@ func (c *counters) seen() string {
 	return c.rv
 }
 
-// Stats returns the counters. Safe from any goroutine; the counters are read one by one
-// and need not be of the same moment.
+// Stats returns the counters. It is safe from any goroutine. The counters are read one by one,
+// and need not show the same moment.
 func (r *Reflector[T]) Stats() Stats {
 	c := &r.stats
 	s := Stats{

@@ -10,40 +10,39 @@ import (
 )
 
 const (
-	// grace is how much longer than asked for a watch may last.
+	// grace is how much longer a watch may last than its request named.
 	grace = 30 * time.Second
-	// slowAfter is how long a streaming list may bring nothing before that is reported.
+	// A streaming list that brings nothing for slowAfter is reported.
 	slowAfter = 10 * time.Second
-	// ignoredAfter is how long it may bring nothing at all: a server that streams would have
-	// sent a bookmark by then.
+	// A streaming list that brings nothing at all for ignoredAfter counts as ignored: a server
+	// that streams would have sent a bookmark by then.
 	ignoredAfter = time.Minute
 )
 
-// watch is one watch request, with the streaming list that it may begin with. The
-// goroutine of Run owns it, but for what is atomic and what stop waits for.
+// watch is one watch request, with the streaming list that it may begin with. The goroutine of
+// Run owns it, except for atomic fields and the ones that stop waits for.
 type watch struct {
-	asked string // the resourceVersion that it goes on from, for reports
+	asked string // the resourceVersion to resume from, for reports
 	began time.Time
-	lasts time.Duration // as the server was asked
+	lasts time.Duration // the time that the request names
 	end   watchEnd
-	over  bool // streamFailed or streamListed have decided what comes next
-	next  step // what they decided
+	next  *step // what follows, if streamListed has decided it
 
-	replay  replay             // how far the watch has shown the history that was seen
+	replay  replay             // how far the watch has repeated known events
 	skipped bool               // the streaming list has an object that could not be used
 	giveUp  context.CancelFunc // ends the request
-	attempt *Attempt           // nil if the source is no Server
-	dog     *watchdog          // nil if nobody looks
-	aborted atomic.Bool        // the watchdog gave up
-	silent  bool               // the breaker gave up
+	attempt *Attempt           // nil if the source is not a Server
+	dog     *watchdog          // nil for none
+	aborted atomic.Bool        // the watchdog ended the request
+	silent  bool               // the breaker ended the request
 	panic   any                // of OnError, in the watchdog's goroutine; read after dog.stop
 }
 
-// watch carries out one watch and what follows from its end. The error is the sink's.
+// watch carries out one watch and the step that follows its end. The error is the sink's.
 func (r *Reflector[T]) watch(ctx context.Context) error {
 	opts := r.watchOptions()
-	// A server, or something on the way to it, that does not end the watch in time may
-	// have forgotten it.
+	// A server that does not end the watch in time, or a proxy on the way to it, may have lost
+	// the watch.
 	limit := min(time.Duration(*opts.TimeoutSeconds)*time.Second, math.MaxInt64-grace) + grace
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -88,13 +87,13 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	return nil
 }
 
-// ended carries out what follows from the end of a watch; cut says that the client ended
-// it, because it took too long.
+// ended carries out the step that follows the end of a watch. cut: the client ended the watch
+// because it took too long.
 func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 	failed := RequestError{Verb: "watch", ResourceVersion: w.asked}
-	if w.over {
+	if w.next != nil {
 		failed.Verb = "watchlist"
-		r.carryOut(ctx, w.next, failed, w.began)
+		r.carryOut(ctx, *w.next, failed, w.began)
 		return
 	}
 	end := w.end
@@ -120,7 +119,7 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 	r.carryOut(ctx, st, failed, w.began)
 }
 
-// watchEnded decides what follows a watch that was no streaming list to its end.
+// watchEnded decides the step after a watch, or after a streaming list that had become one.
 func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 	end.idle = w.aborted.Load()
 	switch {
@@ -138,9 +137,10 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 	if end.idle {
 		r.stats.idle.Add(1)
 	}
-	doubted := (endedUnexpectedly(end) || w.silent) && !r.opts.TrustVersions && r.state.replayRV == ""
-	if r.state, st = r.state.watchEnded(end); doubted {
-		// A reflector that is refused by rule makes no second request that will be.
+	verify := (endedUnexpectedly(end) || w.silent) && !r.opts.TrustVersions && r.state.replayRV == ""
+	if r.state, st = r.state.watchEnded(end); verify {
+		// While requests are denied, a second request to check the server would only be denied
+		// too.
 		if from, _ := r.recent.replayFrom(); from != "" || st.pause != pauseDenied {
 			r.state = r.state.verifyFrom(from)
 		}
@@ -148,8 +148,8 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 	return st
 }
 
-// received handles one pair of a watch. It reports whether the watch goes on. The error
-// is the sink's.
+// received handles one pair of a watch. It reports whether the watch continues. The error is
+// the sink's.
 func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err error) (more bool, sinkErr error) {
 	if dog := w.dog; dog != nil {
 		dog.received()
@@ -191,7 +191,7 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 		return false, err
 	}
 	r.succeeded()
-	// Only now: what the sink did not take must be asked for again.
+	// The version moves only now: an event that the sink did not take must be asked for again.
 	if ev.Type != Bookmark {
 		r.recent.add(w.end.rv, ev)
 	}
@@ -200,7 +200,7 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 	return true, nil
 }
 
-// badEvent reports whether the watch goes on after an event that could not be used.
+// badEvent handles an event that could not be used, and reports whether the watch continues.
 func (w *watch) badEvent(bad *ObjectError) bool {
 	if bad.Type != Deleted {
 		return true
@@ -209,14 +209,15 @@ func (w *watch) badEvent(bad *ObjectError) bool {
 	return false
 }
 
-// receivedListed is received for the initial events of a streaming list: the objects that
-// there were, as Added, then what happened to them meanwhile.
+// receivedListed is received for the initial events of a streaming list: the existing objects
+// as Added, and then their changes in the meantime.
 func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T], bad *ObjectError) (more bool, sinkErr error) {
 	switch {
 	case bad != nil && bad.Type == Bookmark:
 		return true, nil
 	case bad != nil && bad.Type == Deleted, bad == nil && ev.Type == Deleted && w.skipped:
-		// Of the object that could not be read, for all we know: it would be kept for ever.
+		// The deletion may be that of the unreadable object, which would otherwise be kept for
+		// ever.
 		w.end.err = ErrUnreadableDelete
 		return false, nil
 	case bad != nil:
@@ -235,8 +236,9 @@ func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T]
 		w.end.ignored, w.end.err = true, ErrNoInitialEventsEnd
 		return false, nil
 	}
-	r.state, w.next = r.state.streamListed(ev.ResourceVersion, r.newest)
-	if w.over = !w.next.replace; w.over {
+	var st step
+	if r.state, st = r.state.streamListed(ev.ResourceVersion, r.newest); !st.replace {
+		w.next = &st
 		return false, nil
 	}
 	r.stats.expected.Store(r.stats.listed.Load())
@@ -252,7 +254,7 @@ func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T]
 	return sinkErr == nil, sinkErr
 }
 
-// guardWatch returns a watchdog for a watch, nil if there shall be none.
+// guardWatch returns a watchdog for a watch, or nil if IdleTimeout is off.
 func (r *Reflector[T]) guardWatch(w *watch) *watchdog {
 	if r.opts.IdleTimeout < 0 {
 		return nil
@@ -283,7 +285,8 @@ func (r *Reflector[T]) guardStream(w *watch) *watchdog {
 	})
 }
 
-// omitted is how a watchdog finds out what the source leaves out, nil if it does not.
+// omitted returns the function that counts the events which the source left out. It is nil if
+// the source leaves out none.
 func (r *Reflector[T]) omitted() func() uint64 {
 	if s, ok := r.source.(omitter); ok {
 		return s.omitted
@@ -297,8 +300,8 @@ func (w *watch) abort() {
 	w.giveUp()
 }
 
-// warn calls OnError in the watchdog's goroutine. A panic goes on in that of Run, whose
-// caller can deal with it.
+// warn calls OnError in the watchdog's goroutine. A panic continues in the goroutine of Run,
+// where the caller can handle it.
 func (r *Reflector[T]) warn(w *watch, err error) {
 	defer func() {
 		if w.panic = recover(); w.panic != nil {

@@ -6,21 +6,22 @@ import (
 	"time"
 )
 
-// watchdog looks after one watch from a timer's goroutine: it notices when nothing comes.
-// It costs the watch two writes per event; no clock is read and no timer set. Time that
-// the watch spends in its sink does not count, since nothing can come meanwhile.
+// watchdog looks after one watch from a timer's goroutine: it notices when nothing comes. It
+// costs the watch two atomic writes per event, and neither reads a clock nor sets a timer for
+// it. The time that the watch spends in its sink does not count, because nothing can come
+// meanwhile.
 type watchdog struct {
-	pulse atomic.Uint64 // odd while what came is being handled
+	pulse atomic.Uint64 // odd while an event is being handled
 
 	// Set by newWatchdog and never changed.
 	every   time.Duration
-	omitted func() uint64 // what came and was not passed on; nil if all is
+	omitted func() uint64 // counts events that the source received and left out; nil if it leaves out none
 	react   func(quiet time.Duration)
 
 	// Used by look alone, of which there is one at a time.
 	lastPulse   uint64 // pulse at the last look
-	lastOmitted uint64 // leftOut at the last look
-	looks       int    // how many looks in a row found nothing new
+	lastOmitted uint64 // omitted at the last look
+	looks       int    // looks in a row without anything new
 
 	mu      sync.Mutex
 	timer   *time.Timer
@@ -28,11 +29,11 @@ type watchdog struct {
 	running sync.WaitGroup // the timer that is set, or what it called
 }
 
-// newWatchdog returns a watchdog that looks every so often until it is stopped. Each time
-// that nothing has come since the look before, it calls react with how long nothing came:
-// at least that, and less than every more. What the source left out has come, too; leftOut
-// may be nil, and is called where react is. React runs in a goroutine of its own, not
-// twice at once.
+// newWatchdog returns a watchdog that looks once in every so often until it is stopped. If
+// nothing has come since the last look, it calls react with the duration of the silence: a
+// lower bound that is short by less than every. Events that the source left out count as well;
+// omitted may be nil, and is called in the same goroutine as react. That goroutine is the
+// watchdog's own, and one call of react ends before the next one begins.
 func newWatchdog(every time.Duration, leftOut func() uint64, react func(quiet time.Duration)) *watchdog {
 	d := &watchdog{every: max(every, time.Millisecond), omitted: leftOut, react: react}
 	if leftOut != nil {
@@ -45,7 +46,8 @@ func newWatchdog(every time.Duration, leftOut func() uint64, react func(quiet ti
 	return d
 }
 
-// wake says that something came, and rest that it is handled. Both are for one goroutine.
+// received marks the arrival of an event, and handled the end of its handling. Call both from
+// one goroutine.
 func (d *watchdog) received() { d.pulse.Add(1) }
 func (d *watchdog) handled()  { d.pulse.Add(1) }
 
@@ -73,8 +75,8 @@ func (d *watchdog) rearm() {
 	}
 }
 
-// stop returns when react will not be called again, and is not running. It can be called
-// twice, and on nil.
+// stop waits for a running react, and no other call follows. It can be called twice, and on
+// nil.
 func (d *watchdog) stop() {
 	if d == nil {
 		return
