@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// What a server asks for is spread by up to a second, or by the wait if that is shorter.
+// The wait that a server asks for gets up to a second of jitter, or up to the backoff if that is
+// shorter.
 func TestRetryAfterIsSpread(t *testing.T) {
 	for random, want := range map[float64]time.Duration{0: 10 * time.Second, 0.5: 10*time.Second + 400*time.Millisecond} {
 		w := newWaits(Backoff{Random: func() float64 { return random }})
@@ -16,7 +17,7 @@ func TestRetryAfterIsSpread(t *testing.T) {
 }
 
 // The waits of each kind of failure grow, and reset begins all of them anew. Those for a server
-// that is away are an outage's.
+// that is away belong to the outage.
 func TestAfreshBeginsAllAnew(t *testing.T) {
 	for _, p := range []pause{pauseBusy, pauseDenied} {
 		w := newWaits(Backoff{Jitter: -1})
@@ -31,7 +32,8 @@ func TestAfreshBeginsAllAnew(t *testing.T) {
 	}
 }
 
-// What broke off is asked for again at once a few times in a row, and then with the waits of a busy server.
+// A broken list begins again at once a few times in a row, and then with the waits of a busy
+// server.
 func TestRetriesAtOnceAreFew(t *testing.T) {
 	w := newWaits(Backoff{Jitter: -1})
 	for n := range retryBurst + 1 {

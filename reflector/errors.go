@@ -41,7 +41,7 @@ var (
 
 	// ErrBadPage discards a list with a page that does not continue it: a page without a
 	// resourceVersion, with one older than the first page's, or with a token that came before.
-	ErrBadPage = errors.New("page does not go on where the one before ended")
+	ErrBadPage = errors.New("page does not continue the list")
 
 	// ErrNoResourceVersion discards a list without a version from a source that had versions
 	// before. A source that never has versions is listed again whenever its watch ends.
@@ -54,11 +54,11 @@ var (
 
 	// ErrUnusable matches the error of a source whose server answers with something other than
 	// the collection, such as the login page of a proxy. See [RequestError.Lasting].
-	ErrUnusable = errors.New("not an answer of a list or watch")
+	ErrUnusable = errors.New("the answer is not a list or watch")
 
 	// ErrUnanswered ends a request without an answer while the server is known to be away, so
 	// that the next one can try another connection.
-	ErrUnanswered = errors.New("no answer from a server that is away")
+	ErrUnanswered = errors.New("the server is away and does not answer")
 
 	// ErrShortWatch reports a watch that ended within a second and brought no news.
 	ErrShortWatch = errors.New("watch ended within a second and brought no news")

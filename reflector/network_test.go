@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// mode is what a network makes of requests.
+// mode is how a network treats requests.
 type mode int
 
 const (
@@ -47,8 +47,8 @@ func newNetwork(t *testing.T) *network {
 	return &network{t: t, began: time.Now(), rv: 1, changed: make(chan struct{})}
 }
 
-// turn changes the network. cut ends the watches that there are with an error; else, unless
-// the mode lets nothing through, they go on.
+// turn changes the network. With cut, the open watches end with an error. Otherwise they stay
+// open, unless the mode lets nothing through.
 func (n *network) turn(to mode, cut bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -59,8 +59,7 @@ func (n *network) turn(to mode, cut bool) {
 	n.wake()
 }
 
-// forget makes the watches that there are hear nothing more, as where the table of a router
-// is lost.
+// forget silences the open watches, as a router does that loses its table.
 func (n *network) forget() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -270,7 +269,7 @@ func (f *fleet) stop() {
 	}
 }
 
-// right returns how long it takes until all have seen version rv.
+// right returns how long it takes until all reflectors have seen version rv.
 func (f *fleet) right(rv string) time.Duration {
 	began := time.Now()
 	for _, r := range f.reflectors {
@@ -293,8 +292,8 @@ func (f *fleet) lists() uint64 {
 	return all
 }
 
-// TestOutages: whatever becomes of a server, all reflectors of a connection are right within
-// 2 seconds after it is back, without a list, and they did not ask it too often.
+// TestOutages: all reflectors of a connection are right within 2 seconds after the server is
+// back, without a list. While it was away, they did not ask it too often.
 func TestOutages(t *testing.T) {
 	for _, o := range []struct {
 		name  string
@@ -348,8 +347,8 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// TestHalfOpen: watches that were silent through an outage may be on lost connections, and are
-// begun again, those of reflectors included that have noticed nothing.
+// TestHalfOpen: a watch that was silent through an outage may be on a lost connection, and
+// begins again, even if its reflector noticed nothing.
 func TestHalfOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 20, 1)
@@ -369,8 +368,8 @@ func TestHalfOpen(t *testing.T) {
 	})
 }
 
-// TestRules: 100 reflectors that are refused by rule ask 4 times a second together. When the rule
-// changes, all notice it within 5 seconds, without a list.
+// TestRules: 100 reflectors whose requests are denied send 4 requests a second together. When
+// the rule changes, all notice it within 5 seconds, without a list.
 func TestRules(t *testing.T) {
 	for seed := range uint64(3) {
 		synctest.Test(t, func(t *testing.T) {
@@ -400,8 +399,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestBusy: a server that has no room is asked as Backoff says, and 100 reflectors do not take
-// the luck of one for their own.
+// TestBusy: the requests to a server that has no room keep to Backoff, and the success of one
+// reflector does not send 100 others to the server.
 func TestBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 100, 1)
@@ -418,9 +417,9 @@ func TestBusy(t *testing.T) {
 	})
 }
 
-// TestFlapping: a line that breaks all the time carries a watch of each reflector in 2 seconds,
-// each with a question because nothing is known that could come again; and after the last break,
-// all are right within 4 seconds.
+// TestFlapping: on a connection that breaks all the time, each reflector sends one watch in 2
+// seconds, and one check for each watch because no known event can be repeated. After the last
+// break, all are right within 4 seconds.
 func TestFlapping(t *testing.T) {
 	for _, lives := range []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 1500 * time.Millisecond} {
 		t.Run(lives.String(), func(t *testing.T) {
@@ -445,8 +444,8 @@ func TestFlapping(t *testing.T) {
 	}
 }
 
-// TestRandomLines breaks the line in random ways. Once it is well, all are right soon: a watch that
-// broke several times before waits for up to twice flapMax.
+// TestRandomLines breaks the connection at random. Once it is well, all reflectors are right
+// soon. A watch that broke several times before waits for up to twice flapMax.
 func TestRandomLines(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -476,8 +475,8 @@ func TestRandomLines(t *testing.T) {
 	}
 }
 
-// TestFailing: a reflector says since when and why it does not get on, until it does, though
-// nothing comes.
+// TestFailing: Stats says since when and why a reflector makes no progress, until it makes
+// progress again, even if no event comes.
 func TestFailing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 1, 1)

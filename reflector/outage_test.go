@@ -52,8 +52,8 @@ func TestOutageAgain(t *testing.T) {
 	}
 }
 
-// A request from before the end of the last outage says nothing of the present, and one more
-// failure changes nothing.
+// A request that began before the last outage ended says nothing about the present, and one
+// more failure changes nothing.
 func TestOutageFailures(t *testing.T) {
 	b := Backoff{}.withDefaults()
 	open := outage{}.failed(noon, noon, b, 0)

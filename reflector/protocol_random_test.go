@@ -201,10 +201,10 @@ func (s state) relistText(rv, listRV string) string {
 	return s.relist(listRV).text()
 }
 
-// checkProgress lets honest servers answer from state s, which must then watch from the
-// server's own version after a few requests: one that is ahead of all that was seen, and
-// one that was restored from an old backup. Both refuse every token; one time they have
-// streaming lists, and one time not.
+// checkProgress lets honest servers answer from state s. After a few requests the state must
+// watch from the server's own version. One server is ahead of everything seen, and another was
+// restored from an old backup. Both refuse every token, once with streaming lists and once
+// without.
 func (w *walk) checkProgress(s state) {
 	for _, rv := range []string{"1000000", "1"} {
 		for _, streams := range []bool{true, false} {

@@ -6,7 +6,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// TestSecondRelistWaits gives up a watch for a list, and another one after it: the second waits, unless all was well in between.
+// TestSecondRelistWaits ends two watches in relists, one after the other. The second relist
+// waits, unless all was well in between.
 func TestSecondRelistWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		between watchEnd
@@ -30,7 +31,8 @@ func TestSecondRelistWaits(t *testing.T) {
 	}
 }
 
-// A watch that the server ends with a Status counts as failed however long it lasted, and the fifth in a row leads to a list.
+// A watch that the server ends with a Status counts as failed however long it lasted, and the
+// fifth in a row leads to a list.
 func TestLongWatchesThatFail(t *testing.T) {
 	s := state{phase: watching, rv: "7", learned: learned{versioned: true}}
 	for n := range maxWatchFailures {

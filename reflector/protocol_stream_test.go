@@ -245,8 +245,8 @@ func TestStreamSteps(t *testing.T) {
 	}
 }
 
-// TestNextAfterListing: where lists are streamed, what follows a list by LIST that failed,
-// and what a watch is given up for, is a stream; a list that goes on at once stays a LIST.
+// TestNextAfterListing: where lists are streamed, a stream follows a failed LIST and replaces
+// a watch. A list that continues at once stays a LIST.
 func TestNextAfterListing(t *testing.T) {
 	remembers := learned{stream: streamSupported, versioned: true, internalRetry: time.Minute}
 	for name, want := range map[string]string{

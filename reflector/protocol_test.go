@@ -153,9 +153,9 @@ func watchOutcomes() map[string]func(state) (state, step, error) {
 	return all
 }
 
-// listSteps says what follows from every outcome of a list in every kind of state, as
-// "outcome => next state | step". Words of a step: replace, discard, report, backoff and
-// the wait that the server asked for.
+// listSteps gives the step after every outcome of a list in every kind of state, as "outcome
+// => next state | step". The words of a step are replace, discard, the reason of a relist,
+// report, the kind of pause, reset, and the wait that the server asked for.
 var listSteps = []struct {
 	name  string
 	state state

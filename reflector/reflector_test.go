@@ -203,7 +203,7 @@ func TestRunWithDoneContext(t *testing.T) {
 	}
 }
 
-// TestSinkErrors: what a sink returns ends Run, as it is, and the request with it.
+// TestSinkErrors: an error of a sink ends Run unchanged, and ends the request too.
 func TestSinkErrors(t *testing.T) {
 	boom := errors.New("boom")
 	for _, c := range []struct {
@@ -240,8 +240,8 @@ func TestSinkErrors(t *testing.T) {
 	}
 }
 
-// TestSinkGivesUpWithContext: a sink that returns because the context is done did not
-// fail, and Run says so.
+// TestSinkGivesUpWithContext: a sink that returns because the context is done has not failed,
+// and Run returns nil.
 func TestSinkGivesUpWithContext(t *testing.T) {
 	for _, where := range []string{"Listed", "Replace", "Apply"} {
 		t.Run(where, func(t *testing.T) {
@@ -292,7 +292,7 @@ func TestRefusedEventIsNotSeen(t *testing.T) {
 	}
 }
 
-// TestRequestErrors checks the fields of what OnError gets, by virtual time.
+// TestRequestErrors checks the fields of the errors that OnError gets, in virtual time.
 func TestRequestErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -442,7 +442,7 @@ func TestMeter(t *testing.T) {
 	}
 }
 
-// TestExpected: what the server tells of the pages to come, page after page.
+// TestExpected: Stats has the number of objects that each page announces.
 func TestExpected(t *testing.T) {
 	remaining := func(n int64) *int64 { return &n }
 	var got []uint64

@@ -28,7 +28,8 @@ import (
 //	fail WORD [SECONDS]            ends either with failure(WORD), Retry-After SECONDS
 //
 // Before the blocks may stand "options page=2 random=0.5 watch=1m", with the words stream
-// (lists are streamed), check (whether the server was restored), first=RV, force, idle=1m and internal=1m beside, and "cancel 5s" for a context that is cancelled at that second. # begins a comment.
+// (lists are streamed), check (whether the server was restored), first=RV, force, idle=1m and
+// internal=1m, and "cancel 5s" for a context that is cancelled at that second. # begins a comment.
 
 // parse reads a script into p.
 func (p *player) parse(script string) {

@@ -50,8 +50,8 @@ func TestWatchdogReacts(t *testing.T) {
 	(*watchdog)(nil).stop()
 }
 
-// TestWatchdogKnowsHowLong plays random events: what the watchdog says is never more than
-// the time in which nothing came, and less by no more than one look.
+// TestWatchdogKnowsHowLong plays random events. The silence that the watchdog reports is never
+// longer than the real one, and shorter by one look at most.
 func TestWatchdogKnowsHowLong(t *testing.T) {
 	for seed := range uint64(200) {
 		synctest.Test(t, func(t *testing.T) {
@@ -251,7 +251,7 @@ func TestSlowListIsReported(t *testing.T) {
 	})
 }
 
-// TestPanicStopsTheWatchdog: when the sink's panic has left Run, nobody looks on.
+// TestPanicStopsTheWatchdog: no watchdog is left after a sink's panic has left Run.
 func TestPanicStopsTheWatchdog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &source[string]{watch: events(added("a", 1))}
@@ -276,9 +276,9 @@ type panickySink struct{ sink[string] }
 
 func (*panickySink) Listed(context.Context, Event[string]) error { panic("mine") }
 
-// TestFilteredStreamIsNotDeaf: a streaming list of which nothing is kept goes on, however
+// TestFilteredStreamIsNotSilent: a streaming list of which nothing is kept continues, however
 // many filters there are.
-func TestFilteredStreamIsNotDeaf(t *testing.T) {
+func TestFilteredStreamIsNotSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
