@@ -26,6 +26,7 @@ type Attempt struct {
 
 	// Guarded by b.mu.
 	connected, answered bool
+	ended               bool          // what the source reports after that is ignored
 	timer               *time.Timer   // nil if there is no limit
 	delay               time.Duration // to wait after errSilent
 }
@@ -63,6 +64,9 @@ func (a *Attempt) Send() (fresh bool) {
 	b := a.b
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if a.ended {
+		return false
+	}
 	if (b.outage.away || b.suspect) && a.timer == nil && !a.answered {
 		b.attempts++
 		limit := connectLimit
@@ -82,7 +86,7 @@ func (a *Attempt) Connected() {
 	}
 	a.b.mu.Lock()
 	defer a.b.mu.Unlock()
-	if a.connected = true; a.timer != nil && !a.answered {
+	if a.connected = true; a.timer != nil && !a.answered && !a.ended {
 		a.setLimit(answerLimit * time.Duration(a.b.extensions+1))
 	}
 }
@@ -93,7 +97,7 @@ func (a *Attempt) Answered() {
 		return
 	}
 	a.b.mu.Lock()
-	if a.answered {
+	if a.answered || a.ended {
 		a.b.mu.Unlock()
 		return
 	}
@@ -146,7 +150,7 @@ func (a *Attempt) settle() {
 // timeOut gives the attempt up. It runs in a timer's goroutine.
 func (a *Attempt) timeOut() {
 	a.b.mu.Lock()
-	hung := !a.answered
+	hung := !a.answered && !a.ended
 	if hung {
 		a.b.stale = true
 		if a.connected && a.began.After(a.b.extendedAt) {
@@ -173,6 +177,7 @@ func (a *Attempt) end() time.Duration {
 		return 0
 	}
 	a.b.mu.Lock()
+	a.ended = true
 	a.settle()
 	delete(a.b.streams, a)
 	delay := a.delay

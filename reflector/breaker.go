@@ -111,26 +111,27 @@ func (b *Breaker) admit(ctx context.Context, back Backoff) {
 	}
 }
 
+// away reports whether the breaker is open.
+func (b *Breaker) away() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.outage.away
+}
+
 // queue waits for this reflector's turn to probe a server that is away, or for the server to
 // be back. It returns true when the server came back: the caller asks again, because the
 // server may be away once more.
 func (b *Breaker) queue(ctx context.Context, back Backoff) (again bool) {
-	b.mu.Lock()
-	if !b.outage.away {
-		b.mu.Unlock()
+	if !b.away() {
 		return false
 	}
+	random := back.Random() // the user's, so not under the lock, nor in the queue if it panics
+	b.mu.Lock()
 	w := newWaiter(pauseAway)
 	b.queued = append(b.queued, w)
 	for b.outage.away && ctx.Err() == nil {
 		wait := time.Duration(-1)
 		if b.queued[0] == w {
-			b.mu.Unlock()
-			random := back.Random() // the user's, so not under the lock
-			b.mu.Lock()
-			if !b.outage.away {
-				break
-			}
 			if b.outage, wait = b.outage.probe(time.Now(), back, random); wait == 0 {
 				b.dequeue(w)
 				b.mu.Unlock()

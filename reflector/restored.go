@@ -205,6 +205,7 @@ func (r *Reflector[T]) check(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	request, attempt := r.begin(limited, false) // a list of one object is answered as fast as a watch
+	defer attempt.end()                         // when the source panics
 	r.log.Debug("asks whether the server was restored", slog.String("resourceVersion", asked))
 	objects := 0
 	page, err := r.source.List(request, metav1.ListOptions{

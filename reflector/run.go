@@ -17,7 +17,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	if !r.running.CompareAndSwap(false, true) {
 		return ErrStarted
 	}
-	defer r.succeeded() // no longer among those that are refused
+	defer r.stopped()
 	for ctx.Err() == nil {
 		if r.breaker.admit(ctx, r.opts.Backoff); ctx.Err() != nil {
 			break
@@ -45,6 +45,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 func (r *Reflector[T]) list(ctx context.Context) error {
 	asked, began := r.state.version(), time.Now()
 	request, attempt := r.begin(ctx, true)
+	defer attempt.end() // when the source or the sink panics
 	page, sinkErr, err := r.listPage(request)
 	err = causeOf(request, err)
 	attempt.end()
@@ -82,7 +83,7 @@ func (r *Reflector[T]) begin(ctx context.Context, list bool) (context.Context, *
 // causeOf returns the reason why a request failed that returned err. The breaker's reason for
 // giving the request up goes before the source's error.
 func causeOf(ctx context.Context, err error) error {
-	if err != nil && errors.Is(context.Cause(ctx), ErrUnanswered) {
+	if cause := context.Cause(ctx); err != nil && (errors.Is(cause, ErrUnanswered) || errors.Is(cause, errSilent)) {
 		return ErrUnanswered
 	}
 	return err
@@ -214,18 +215,22 @@ func (r *Reflector[T]) setReason(why pause) {
 
 // succeeded records a success: a list is complete, or a watch brought something.
 func (r *Reflector[T]) succeeded() {
+	if why := r.stopped(); why == pauseDenied || why == pauseBusy {
+		r.breaker.wakeAlike(why)
+	}
+}
+
+// stopped records that the reflector does not fail any more, and returns why it did. Nothing
+// follows from that for other reflectors.
+func (r *Reflector[T]) stopped() pause {
 	if r.failing {
 		r.failing = false
 		r.stats.fails(nil, time.Time{}, 0)
 	}
-	if r.reason == noPause {
-		return
-	}
 	r.leaveDenied()
-	if why := r.reason; why == pauseDenied || why == pauseBusy {
-		r.breaker.wakeAlike(why)
-	}
+	why := r.reason
 	r.reason = noPause
+	return why
 }
 
 func (r *Reflector[T]) leaveDenied() {

@@ -113,8 +113,8 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 	} else {
 		st = r.watchEnded(w, end)
 	}
-	if st.err == nil && !cut {
-		r.breaker.answered() // the server closed the watch in order
+	if !cut && (end.err == nil || isStatus(end.err)) {
+		r.breaker.answered() // the server closed the watch in order, or refused it
 	}
 	r.carryOut(ctx, st, failed, w.began)
 }

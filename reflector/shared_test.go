@@ -1,0 +1,232 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// closures is a Source and Server of functions. It notes its requests.
+type closures struct {
+	breaker *Breaker
+	list    func(ctx context.Context, opts metav1.ListOptions) (metav1.ListMeta, error)
+	watch   func(ctx context.Context, opts metav1.ListOptions) error
+
+	mu   sync.Mutex
+	reqs []string
+	at   []time.Time
+}
+
+func (s *closures) note(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reqs, s.at = append(s.reqs, what), append(s.at, time.Now())
+}
+func (s *closures) count() int        { s.mu.Lock(); defer s.mu.Unlock(); return len(s.reqs) }
+func (s *closures) Resource() string  { return "pods" }
+func (s *closures) Breaker() *Breaker { return s.breaker }
+func (s *closures) List(ctx context.Context, opts metav1.ListOptions, _ func(Event[string], error) bool) (metav1.ListMeta, error) {
+	s.note("list " + opts.ResourceVersion)
+	return s.list(ctx, opts)
+}
+func (s *closures) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[string], error] {
+	return func(yield func(Event[string], error) bool) {
+		s.note("watch " + opts.ResourceVersion)
+		if err := s.watch(ctx, opts); err != nil {
+			yield(Event[string]{}, err)
+		}
+	}
+}
+
+type noSink struct{}
+
+func (noSink) Listed(context.Context, Event[string]) error { return nil }
+func (noSink) Skipped(*ObjectError)                        {}
+func (noSink) Replace(context.Context, string) error       { return nil }
+func (noSink) Discard()                                    {}
+func (noSink) Apply(context.Context, Event[string]) error  { return nil }
+
+func closuresReflector(t *testing.T, s *closures, random func() float64) *Reflector[string] {
+	if random == nil {
+		random = func() float64 { return 0 }
+	}
+	r, err := New[string](s, noSink{}, Options{DisableWatchList: true, OnError: func(error) {}, Backoff: Backoff{Random: random}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A panic of the source, or of a projection in Map, leaves nothing in the breaker.
+func TestPanicEndsAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := new(Breaker)
+		s := &closures{breaker: b, list: func(context.Context, metav1.ListOptions) (metav1.ListMeta, error) { panic("projection") }}
+		for range 3 { // as an informer that is restarted
+			r := closuresReflector(t, s, nil)
+			func() {
+				defer func() { _ = recover() }()
+				_ = r.Run(t.Context())
+			}()
+		}
+		if n := len(b.unanswered); n != 0 {
+			t.Errorf("%d attempts are left in the breaker after their reflectors are gone", n)
+		}
+	})
+}
+
+// A trace hook may report an answer after the request was given up. The attempt stays ended.
+func TestAnsweredAfterEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := new(Breaker)
+		_, a := b.begin(t.Context(), false, nil)
+		a.end()
+		a.Answered()
+		if n := len(b.streams); n != 0 {
+			t.Errorf("%d watches are left in the breaker", n)
+		}
+	})
+}
+
+// Send after the end of an attempt starts no timer that later reports a hung connection.
+func TestSendAfterEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := new(Breaker)
+		b.broke()
+		_, a := b.begin(t.Context(), false, nil)
+		a.end()
+		a.Send()
+		time.Sleep(time.Minute)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.stale {
+			t.Error("an attempt that ended counts as hung")
+		}
+	})
+}
+
+// A user's Random that panics leaves no dead waiter in the queue.
+func TestPanicInRandomBlocksNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := new(Breaker)
+		back := Backoff{}.withDefaults()
+		b.failed(time.Now(), back)
+		bad := back
+		bad.Random = func() float64 { panic("random") }
+		func() {
+			defer func() { _ = recover() }()
+			b.admit(t.Context(), bad)
+		}()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		b.admit(ctx, back)
+		if ctx.Err() != nil {
+			t.Error("another reflector waited an hour for its turn to probe")
+		}
+	})
+}
+
+// The end of Run is no success: it wakes no reflector that waits for a busy server.
+func TestStopWakesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := new(Breaker)
+		busy := func(context.Context, metav1.ListOptions) (metav1.ListMeta, error) {
+			return metav1.ListMeta{}, apierrors.NewInternalError(errors.New("busy"))
+		}
+		stopped := &closures{breaker: b, list: busy}
+		other := &closures{breaker: b, list: busy}
+		ctx, cancel := context.WithCancel(t.Context())
+		rest, cancelRest := context.WithCancel(t.Context())
+		defer cancelRest()
+		go closuresReflector(t, stopped, nil).Run(ctx)
+		go closuresReflector(t, other, nil).Run(rest)
+		// Both fail at 0, 0.8, 2.4, 5.6, 12 and 24.8 s: the next is due at 50.4 s.
+		time.Sleep(35 * time.Second)
+		synctest.Wait()
+		before := other.count()
+		cancel()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if after := other.count(); after != before {
+			t.Errorf("a reflector that was stopped made another one send %d requests to a busy server", after-before)
+		}
+	})
+}
+
+// A check (LIST limit=1) whose header came, and whose body hangs through a long outage, is repeated: it
+// is no answer of a server that does not support the question.
+func TestHungCheckIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := new(Breaker)
+		back := Backoff{}.withDefaults()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		s := &closures{breaker: b}
+		s.list = func(ctx context.Context, opts metav1.ListOptions) (metav1.ListMeta, error) {
+			AttemptOf(ctx).Answered()
+			if opts.ResourceVersionMatch == "" {
+				return metav1.ListMeta{ResourceVersion: "5"}, nil
+			}
+			<-ctx.Done() // the body hangs
+			return metav1.ListMeta{}, ctx.Err()
+		}
+		watches := 0
+		s.watch = func(ctx context.Context, _ metav1.ListOptions) error {
+			AttemptOf(ctx).Answered()
+			if watches++; watches == 1 {
+				time.Sleep(2 * time.Second)
+				return failure("eof", 0)
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		go closuresReflector(t, s, nil).Run(ctx)
+		time.Sleep(5 * time.Second) // the check hangs
+		b.failed(time.Now(), back)  // of another reflector
+		time.Sleep(4 * time.Second)
+		b.answered()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if last := s.reqs[len(s.reqs)-1]; last != "list 5" {
+			t.Errorf("the check was not repeated: %q", s.reqs)
+		}
+	})
+}
+
+// A source that refuses streams by errors.ErrUnsupported, without a request, says nothing of the server.
+func TestUnsupportedIsNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := new(Breaker)
+		back := Backoff{}.withDefaults()
+		s := &closures{breaker: b, watch: func(context.Context, metav1.ListOptions) error { return errors.ErrUnsupported },
+			list: func(ctx context.Context, _ metav1.ListOptions) (metav1.ListMeta, error) {
+				<-ctx.Done()
+				return metav1.ListMeta{}, ctx.Err()
+			}}
+		b.failed(time.Now(), back)
+		r, err := New[string](s, noSink{}, Options{OnError: func(error) {}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go r.Run(ctx)
+		time.Sleep(5 * time.Second)
+		b.mu.Lock()
+		away := b.outage.away
+		b.mu.Unlock()
+		cancel()
+		synctest.Wait()
+		if !away {
+			t.Error("no server answered, and the breaker is closed")
+		}
+	})
+}
