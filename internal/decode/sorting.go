@@ -83,10 +83,28 @@ func appendSortedArray(b, raw []byte) (_ []byte, err error) {
 
 // appendMarshaled appends a JSON string with the escapes of json.Marshal.
 func appendMarshaled(b, raw []byte) ([]byte, error) {
-	if !bytes.ContainsAny(raw, "<>&\\\u2028\u2029") {
+	if asMarshaled(raw) {
 		return append(b, raw...), nil
 	}
 	text, _ := Text(raw)
 	quoted, err := stdjson.Marshal(string(text))
 	return append(b, quoted...), err
+}
+
+// asMarshaled reports whether a JSON string surely is as json.Marshal writes it. Escaped quotes
+// are: names in managedFields have many.
+func asMarshaled(raw []byte) bool {
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '<', '>', '&':
+			return false
+		case '\\':
+			if i++; raw[i] != '"' && raw[i] != '\\' {
+				return false
+			}
+		case 0xe2: // the first byte of U+2028 and U+2029, among others
+			return false
+		}
+	}
+	return true
 }
