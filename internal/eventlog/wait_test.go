@@ -273,6 +273,7 @@ func TestParkLooksOnceMore(t *testing.T) {
 		"events in a new block": func(l *Log[int], _ *Cursor[int]) { publish(l, firstBlock) },
 		"close":                 func(_ *Log[int], c *Cursor[int]) { c.Close() },
 		"wake":                  func(_ *Log[int], c *Cursor[int]) { c.Wake() },
+		"finish":                func(_ *Log[int], c *Cursor[int]) { c.done(); c.Finish() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
