@@ -5,23 +5,31 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
+	"time"
 )
 
-// together calls two functions at one moment, as near as can be, and returns when both have.
+// together calls two functions at one moment, as near as can be.
 type together struct {
 	turn, ended atomic.Int64
 	other       func()
 }
 
+// start returns a together, and a function that ends it.
+func start() (m *together, stop func()) {
+	m = &together{}
+	var wg sync.WaitGroup
+	wg.Go(m.run)
+	return m, func() {
+		m.other = nil
+		m.turn.Add(1)
+		wg.Wait()
+	}
+}
+
 // run calls what other is set to for each turn, until that is nil.
 func (m *together) run() {
 	for turn := int64(1); ; turn++ {
-		for spins := 1; m.turn.Load() < turn; spins++ {
-			if spins%1000 == 0 {
-				runtime.Gosched()
-			}
-		}
+		until(func() bool { return m.turn.Load() >= turn }, time.Hour)
 		if m.other == nil {
 			return
 		}
@@ -30,77 +38,125 @@ func (m *together) run() {
 	}
 }
 
-func (m *together) meet(f, other func()) {
+// meet reports whether other has returned within ten seconds, too.
+func (m *together) meet(f, other func()) bool {
 	m.other = other
 	turn := m.turn.Add(1)
 	f()
-	for spins := 1; m.ended.Load() < turn; spins++ {
+	return until(func() bool { return m.ended.Load() >= turn }, 10*time.Second)
+}
+
+// until spins, since a wait would shift who comes first by too much.
+func until(done func() bool, limit time.Duration) bool {
+	var began time.Time
+	for spins := 1; !done(); spins++ {
 		if spins%1000 == 0 {
 			runtime.Gosched()
 		}
+		switch {
+		case spins%100_000 != 0:
+		case began.IsZero():
+			began = time.Now()
+		case time.Since(began) > limit:
+			return false
+		}
+	}
+	return true
+}
+
+// windows calls test with pairs of delays for the two sides, many times or for some seconds: the
+// windows that it looks for are an instruction wide.
+func windows(t *testing.T, test func(one, other int)) {
+	rounds, limit := 300_000, 20*time.Second
+	if testing.Short() {
+		rounds, limit = 60_000, 4*time.Second
+	}
+	began := time.Now()
+	for round := 0; round < rounds && time.Since(began) < limit && !t.Failed(); round++ {
+		test(round%64, round/64%64)
 	}
 }
 
 // A reader that moves while the writer asks how far it is: either the writer finds it moved, or
-// is told. The window is an instruction wide, so the two meet in it as often as can be.
+// is told.
 func TestMoveMeetsQuestion(t *testing.T) {
-	rounds := 300_000
-	if testing.Short() {
-		rounds = 60_000
-	}
 	var l Log[int]
-	var m together
-	var wg sync.WaitGroup
-	wg.Go(m.run)
-	defer wg.Wait()
-	defer func() { m.other = nil; m.turn.Add(1) }()
+	m, stop := start()
+	defer stop()
 	c := l.NewCursor()
 	defer c.Leave()
-	for round := range rounds {
+	windows(t, func(one, other int) {
 		publish(&l, 1)
 		if run, err := c.TryNext(); len(run) != 1 || err != nil {
 			t.Fatalf("got %v, %v", run, err)
 		}
 		var moved <-chan struct{}
-		m.meet(func() { spin(round % 64); moved = l.Lagging(0) }, func() { spin(round / 64 % 64); c.done() })
+		m.meet(func() { spin(one); moved = l.Lagging(0) }, func() { spin(other); c.done() })
 		if moved == nil {
-			continue
+			return
 		}
 		select {
 		case <-moved:
 		default:
-			t.Fatalf("round %d: the writer waits for a reader that has moved", round)
+			t.Error("the writer waits for a reader that has moved")
 		}
-	}
+	})
 }
 
-// A Wake that meets a reader which is about to wait is not slept through. In a bubble, so that
-// one that is lost is a deadlock.
-func TestNoWakeIsLost(t *testing.T) {
-	rounds := 100_000
-	if testing.Short() {
-		rounds = 20_000
-	}
-	synctest.Test(t, func(t *testing.T) {
+// A Wake that meets a reader which is about to wait is not slept through.
+func TestWakeMeetsWait(t *testing.T) {
+	var l Log[int]
+	m, stop := start()
+	defer stop()
+	c := l.NewCursor()
+	defer c.Leave()
+	windows(t, func(one, other int) {
+		if !m.meet(func() { spin(one); c.Wake() }, func() { spin(other); c.park() }) {
+			t.Error("the reader sleeps on")
+			c.wake <- struct{}{}
+		}
+		c.woken.Store(false)
+		select {
+		case <-c.wake: // an old token
+		default:
+		}
+	})
+}
+
+// A reader that looks while a block fills up and gets a successor misses nothing.
+func TestLookMeetsGrowth(t *testing.T) {
+	m, stop := start()
+	defer stop()
+	windows(t, func(one, other int) {
 		var l Log[int]
 		c := l.NewCursor()
-		woken := make(chan struct{}, 1)
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			for {
-				if _, err := c.Next(); err != nil {
-					return
-				}
-				woken <- struct{}{}
-			}
-		})
-		for round := range rounds {
-			c.Wake()
-			<-woken
-			spin(round % 400) // the reader is on its way to wait again
+		defer c.Leave()
+		for n := range firstBlock - 1 {
+			l.Append(n)
 		}
-		c.Close()
-		wg.Wait()
+		l.Publish()
+		var all []int
+		look := func() {
+			run, err := c.TryNext()
+			if err != nil {
+				t.Error(err)
+			}
+			all = append(all, run...)
+		}
+		look()
+		m.meet(func() {
+			spin(one)
+			l.Append(firstBlock - 1)
+			l.Append(firstBlock)
+			l.Publish()
+		}, func() { spin(other); look() })
+		look()
+		look()
+		for n, got := range all {
+			if n != got || len(all) != firstBlock+1 {
+				t.Fatalf("got %v", all)
+			}
+		}
 	})
 }
 
