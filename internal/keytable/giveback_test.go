@@ -68,3 +68,12 @@ func TestResetKeepsLittle(t *testing.T) {
 		}
 	}
 }
+
+// A part without ids has no slots.
+func TestEmptyPart(t *testing.T) {
+	var p part
+	p.insert(entry(1, 1))
+	if p.remove(entry(1, 1)); p.slots != nil {
+		t.Errorf("%d slots", len(p.slots))
+	}
+}
