@@ -167,7 +167,7 @@ func TestBreakerAgainstModel(t *testing.T) {
 					r.a.Answered()
 					m.answer(r)
 				case op == 7:
-					r.a.hears()
+					r.a.received()
 					r.heard = true
 				case op == 8:
 					b.failed(r.began, back)
@@ -192,7 +192,7 @@ func TestBreakerAgainstModel(t *testing.T) {
 						hung++
 					}
 				}
-				if got := b.restarts(); got != m.restarts || b.outage.away != m.away {
+				if got := b.longOutageCount(); got != m.restarts || b.outage.away != m.away {
 					t.Fatalf("step %d: %d restarts, away %v; want %d, %v", step, got, b.outage.away, m.restarts, m.away)
 				}
 				restarted = m.restarts > 0
@@ -203,7 +203,7 @@ func TestBreakerAgainstModel(t *testing.T) {
 			for _, r := range m.requests {
 				r.a.end()
 			}
-			if n := len(b.open) + len(b.streams); n != 0 {
+			if n := len(b.unanswered) + len(b.streams); n != 0 {
 				t.Errorf("%d requests are left", n)
 			}
 		})
@@ -245,7 +245,7 @@ func TestBreakerWaiters(t *testing.T) {
 		for range 2 * waiters {
 			seen[<-at] = true
 		}
-		if took := time.Since(began) - time.Second; took > backWithin || len(seen) < 2*waiters {
+		if took := time.Since(began) - time.Second; took > wakeWithin || len(seen) < 2*waiters {
 			t.Errorf("all are back after %v, at %d moments", took, len(seen))
 		}
 		b.failed(time.Now(), back)
