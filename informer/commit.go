@@ -138,7 +138,7 @@ func (i *Informer[K, T]) commit(c *changes[K, T], batch deltafifo.Batch[K, T]) e
 func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K, T]) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.cutLoose()
+	i.cutLagging()
 	// Only a list can be older than the store, and only that of a server that was
 	// restored from a backup gets this far.
 	before := i.store.ResourceVersion()

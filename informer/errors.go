@@ -21,11 +21,11 @@ var (
 	// ErrRunning is returned by Run while another call of it has not returned.
 	ErrRunning = errors.New("informer: is running")
 
-	// ErrNoVersion is returned by Written and Deleted without a resourceVersion, or with one
+	// ErrNoVersion is returned by RecordWrite and RecordDelete without a resourceVersion, or with one
 	// that cannot be compared (package k8s.io/apimachinery/pkg/util/resourceversion).
 	ErrNoVersion = errors.New("informer: no resourceVersion that compares")
 
-	// ErrTooManyWrites is returned by Written and Deleted when the watch is too far behind
+	// ErrTooManyWrites is returned by RecordWrite and RecordDelete when the watch is too far behind
 	// this process's writes.
 	ErrTooManyWrites = errors.New("informer: too many writes ahead of the watch")
 
@@ -144,8 +144,8 @@ func (e *MutationError) LogValue() slog.Value {
 	)
 }
 
-// LostWriteError says that the watch did not bring what [Informer.Written] or
-// [Informer.Deleted] told of, and that reads are those of the store again. The watch is far
+// LostWriteError says that the watch did not bring what [Informer.RecordWrite] or
+// [Informer.RecordDelete] told of, and that reads are those of the store again. The watch is far
 // behind, the object does not belong to the informer's collection, or the server has lost
 // the write.
 type LostWriteError struct {

@@ -28,7 +28,7 @@ func (i *Informer[K, T]) Events(ctx context.Context, opts ...HandlerOptions[T]) 
 		life := i.session.Load().life
 		i.register(l)
 		i.mu.Unlock()
-		defer l.letGo()
+		defer l.release()
 		defer i.leave(l)
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)

@@ -106,13 +106,13 @@ func ExampleLister() {
 }
 
 // A process reads its own writes at once, whether or not the watch has brought them.
-func ExampleInformer_Written() {
+func ExampleInformer_RecordWrite() {
 	server, widgets, stop := start(informer.Options[*widget]{}, newWidget("prod", "one", "node-1"))
 	defer stop()
 	one := key{Namespace: "prod", Name: "one"}
 
 	answer, _ := fake.Patch[*widget](server, one, []byte(`{"spec":{"node":"node-2"}}`))
-	if err := widgets.Written(answer, ""); err != nil {
+	if err := widgets.RecordWrite(answer, ""); err != nil {
 		fmt.Println(err)
 	}
 	w, _ := widgets.Get(one)
@@ -121,14 +121,14 @@ func ExampleInformer_Written() {
 }
 
 // And its own deletions.
-func ExampleInformer_Deleted() {
+func ExampleInformer_RecordDelete() {
 	server, widgets, stop := start(informer.Options[*widget]{}, newWidget("prod", "one", "node-1"))
 	defer stop()
 	one := key{Namespace: "prod", Name: "one"}
 
 	w, _ := widgets.Get(one)
 	fake.Delete[*widget](server, one)
-	if err := widgets.Deleted(one, w.ResourceVersion); err != nil {
+	if err := widgets.RecordDelete(one, w.ResourceVersion); err != nil {
 		fmt.Println(err)
 	}
 	_, ok := widgets.Get(one)

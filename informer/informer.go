@@ -92,14 +92,14 @@ type Informer[K comparable, T any] struct {
 	// mu is held while a batch is committed and put into the log, so that a handler
 	// which is added sees the store and the log at one and the same moment. Nothing
 	// waits for a handler or for the network with it held.
-	mu        sync.Mutex
-	phase     phase
-	past      reflector.Stats // of the sessions before
-	listeners map[*listener[K, T]]struct{}
-	loose     []*listener[K, T] // those that coalesce
-	unchanged int               // number of those that want unchanged objects
-	named     int               // number of handlers that were added
-	log       eventlog.Log[Event[K, T]]
+	mu         sync.Mutex
+	phase      phase
+	past       reflector.Stats // of the sessions before
+	listeners  map[*listener[K, T]]struct{}
+	coalescing []*listener[K, T] // the listeners with LagCoalesce
+	unchanged  int               // number of those that want unchanged objects
+	named      int               // number of handlers that were added
+	log        eventlog.Log[Event[K, T]]
 }
 
 // New returns an informer that is not running. key gives the key of an object: with

@@ -10,39 +10,39 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// listener calls one handler. The goroutine that calls it owns all that is not said to be
-// otherwise. Between two runs nobody does.
+// listener calls one handler. The goroutine that calls the handler owns every field without a
+// comment that says otherwise. Between two runs no goroutine owns them.
 type listener[K comparable, T any] struct {
 	// Set when it is registered and never changed.
 	reg     *Registration
 	inf     *Informer[K, T]
 	handler Handler[K, T]
 	opts    HandlerOptions[T]
-	loop    bool // called by a loop over Events, not by a goroutine of a session
+	loop    bool // a loop over Events calls it, not a goroutine of a session
 
 	// Guarded by the informer's mu.
 	active   bool           // the handler is being called
-	leaving  bool           // it is to be removed, or is
-	overrun  *overrun[K, T] // what it missed; set by the writer that has cut the cursor
+	leaving  bool           // the handler was removed, or will be after Drain
+	overrun  *overrun[K, T] // the events that it missed; set by the writer that has cut the cursor
 	overruns uint64
-	initial  *store.Snapshot[K, T] // what an initialMark in the log stands for; nil if there is none
+	initial  *store.Snapshot[K, T] // the objects of an initialMark in the log; nil if there is none
 
 	// Written with mu held, by the goroutine that owns the rest.
 	cursor *eventlog.Cursor[Event[K, T]]
 
-	found    *store.Snapshot[K, T] // what it is told of before anything else; nil once it was
-	replayed int                   // number of objects of found that it was told of
+	found    *store.Snapshot[K, T] // objects to deliver before anything else; nil once that is done
+	replayed int                   // number of objects of found that were delivered
 	synced   bool
 
-	rest    []Event[K, T]  // of the last run of the log, or of an overrun: not handled yet
-	news    atomic.Int64   // how many are to come of found or an overrun, or 1 while that is worked out
+	rest    []Event[K, T]  // events of the last run of the log, or of an overrun, still to handle
+	backlog atomic.Int64   // number of events still to come of found or an overrun; 1 while that is being counted
 	due     time.Time      // when to resync next
-	touched map[K]struct{} // handled since the resync began; nil if there is none
-	current *Event[K, T]   // that the handler was called for last; nil after a run
-	doing   string         // what is being called
+	touched map[K]struct{} // keys handled since the resync began; nil outside a resync
+	current *Event[K, T]   // the event of the last call; nil after a run
+	doing   string         // the function being called: handling or filtering
 }
 
-// What a listener can be doing, as PanicError.Where names it.
+// Values of listener.doing, and of PanicError.Where.
 const (
 	handling  = "handler"
 	filtering = "filter"
@@ -69,8 +69,7 @@ func (l *listener[K, T]) describe(err *PanicError) {
 	}
 }
 
-// end lets go of l, whose handler will not be called again unless the informer is run
-// again.
+// end marks l as inactive: its handler is not called again before the next Run.
 func (i *Informer[K, T]) end(l *listener[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -78,20 +77,20 @@ func (i *Informer[K, T]) end(l *listener[K, T]) {
 	l.takeBack()
 	if l.leaving {
 		i.forget(l)
-		l.letGo()
+		l.release()
 	}
 	l.reg.cease()
 }
 
-// letGo drops what was still to be given to a handler that was removed: its Registration may
-// be kept for long. Called by the goroutine that owns l, or when none does.
-func (l *listener[K, T]) letGo() {
+// release drops the events that a removed handler has not been given, because its Registration may
+// be kept for long. Called by the goroutine that owns l, or while none does.
+func (l *listener[K, T]) release() {
 	l.found, l.rest, l.current = nil, nil, nil
 	l.cursor.Leave()
 }
 
-// takeBack makes an event on which the filter panicked one that was not given: the handler
-// does not know of it, and must be told before it is told of what comes after.
+// takeBack puts back an event on which the filter panicked. The handler has not seen it, and must
+// get it before later events.
 func (l *listener[K, T]) takeBack() {
 	if l.doing != filtering {
 		return
@@ -104,7 +103,7 @@ func (l *listener[K, T]) takeBack() {
 	}
 }
 
-// forget takes l off for good. Called with mu held.
+// forget removes l for good. Called with mu held.
 func (i *Informer[K, T]) forget(l *listener[K, T]) {
 	l.reg.removed.Store(true)
 	l.cursor.Close()
@@ -113,12 +112,11 @@ func (i *Informer[K, T]) forget(l *listener[K, T]) {
 		i.unchanged--
 	}
 	delete(i.listeners, l)
-	i.loose = slices.DeleteFunc(i.loose, func(other *listener[K, T]) bool { return other == l })
+	i.coalescing = slices.DeleteFunc(i.coalescing, func(other *listener[K, T]) bool { return other == l })
 	l.reg.cease()
 }
 
-// run calls the handler until it is removed or ctx is done. Who ends ctx must then wake the
-// cursor.
+// run calls the handler until the handler is removed or ctx is done. Wake the cursor after ctx ends.
 func (l *listener[K, T]) run(ctx context.Context) {
 	if !l.replay(ctx) {
 		return
@@ -140,8 +138,8 @@ func (l *listener[K, T]) run(ctx context.Context) {
 	}
 }
 
-// next waits for a run of the log, or until there is something else to look at: then it
-// returns nothing.
+// next waits for a run of the log. It returns nothing if a resync is due, or if somebody woke the
+// cursor.
 func (l *listener[K, T]) next() ([]Event[K, T], error) {
 	if l.opts.Resync <= 0 {
 		return l.cursor.Next()
@@ -154,8 +152,8 @@ func (l *listener[K, T]) next() ([]Event[K, T], error) {
 	return l.cursor.Next()
 }
 
-// replay tells the handler of found. It returns false if the handler is to end. To walk takes
-// a large stack, which who finds nothing does without.
+// replay delivers the objects of found. It returns false if the handler is to end. Walking needs a
+// large stack, so replay walks only when there is something to deliver.
 func (l *listener[K, T]) replay(ctx context.Context) bool {
 	if l.found == nil {
 		return true
@@ -168,7 +166,7 @@ func (l *listener[K, T]) replay(ctx context.Context) bool {
 	return true
 }
 
-// walk is replay of what is not empty, from where an earlier run had to leave off.
+// walk delivers the objects of found that an earlier run has not delivered yet.
 func (l *listener[K, T]) walk(ctx context.Context) bool {
 	n := 0
 	var ev Event[K, T] // one for all, since the handler gets a copy
@@ -180,29 +178,29 @@ func (l *listener[K, T]) walk(ctx context.Context) bool {
 			return false
 		}
 		l.replayed++
-		l.news.Store(int64(l.found.Len() - l.replayed))
+		l.backlog.Store(int64(l.found.Len() - l.replayed))
 		ev = Event[K, T]{Type: Added, Initial: true, Key: key, Object: obj}
 		l.deliver(&ev)
 	}
 	return true
 }
 
-// takeInitial makes the initial list what the handler is told of next.
+// takeInitial makes the initial list the next thing to deliver.
 func (l *listener[K, T]) takeInitial() {
 	l.inf.mu.Lock()
 	defer l.inf.mu.Unlock()
 	l.found, l.initial = l.initial, nil
 }
 
-// handleRest calls the handler for the rest of a run. It returns false if the handler is
-// to end; what is left then is for the next time.
+// handleRest calls the handler for the rest of a run. It returns false if the handler is to end;
+// the events left then are for the next Run.
 func (l *listener[K, T]) handleRest(ctx context.Context) bool {
 	for len(l.rest) > 0 {
 		if !l.goesOn(ctx) {
 			return false
 		}
-		if l.news.Load() > 0 {
-			l.news.Store(int64(len(l.rest)))
+		if l.backlog.Load() > 0 {
+			l.backlog.Store(int64(len(l.rest)))
 		}
 		ev := &l.rest[0]
 		l.rest = l.rest[1:] // first, since the handler may not return
@@ -223,7 +221,7 @@ func (l *listener[K, T]) handleRest(ctx context.Context) bool {
 		}
 	}
 	l.rest, l.current = nil, nil
-	l.news.Store(0)
+	l.backlog.Store(0)
 	return true
 }
 
@@ -273,12 +271,12 @@ func (l *listener[K, T]) call(ev *Event[K, T]) {
 	l.handler.Handle(out)
 }
 
-// filter makes of ev what it is to a handler that sees only what passes, and reports
-// whether it is anything. Objects that there are not are not asked about.
+// filter turns ev into the event that a handler of passing objects must get, and reports whether
+// there is one. pass is called only for objects that the event has.
 func filter[K comparable, T any](ev *Event[K, T], pass func(T) bool) bool {
 	switch {
 	case ev.Type == Deleted:
-		return pass(ev.Old) // what the handler saw last, which the final state may differ from
+		return pass(ev.Old) // the handler saw Old last; the final state may differ
 	case ev.Type != Updated || ev.Sync:
 		return pass(ev.Object)
 	}

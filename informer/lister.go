@@ -16,7 +16,7 @@ import (
 )
 
 // Lister reads an informer's cache by namespace and label selector, with the writes of
-// this process that [Informer.Written] told of. It is a value that costs nothing to make.
+// this process that [Informer.RecordWrite] told of. It is a value that costs nothing to make.
 // All methods are safe from any goroutine. The objects are shared: do not write to them.
 type Lister[K comparable, T metav1.Object] struct {
 	inf       *Informer[K, T]

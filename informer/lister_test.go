@@ -88,13 +88,13 @@ func TestLister(t *testing.T) {
 			ahead.Labels, ahead.ResourceVersion = map[string]string{"app": "web"}, "1000"
 			moved := newWidget("a", "two", "n")
 			moved.Labels, moved.ResourceVersion = map[string]string{"app": "web"}, "1001"
-			if err := inf.Written(ahead, ""); err != nil {
+			if err := inf.RecordWrite(ahead, ""); err != nil {
 				t.Error(err)
 			}
-			if err := inf.Written(moved, ""); err != nil {
+			if err := inf.RecordWrite(moved, ""); err != nil {
 				t.Error(err)
 			}
-			if err := inf.Deleted(key{Namespace: "b", Name: "one"}, "1002"); err != nil {
+			if err := inf.RecordDelete(key{Namespace: "b", Name: "one"}, "1002"); err != nil {
 				t.Error(err)
 			}
 			check("written", "", nil, "a/one a/three a/two")

@@ -91,7 +91,7 @@ func TestErrorsAreLogged(t *testing.T) {
 		go func() { ended <- inf.Run(t.Context()) }()
 		synctest.Wait()
 		src.send(reflector.Modified, 11, newWidget("a", "", "n"))
-		if err := inf.Written(at("mine", 50), ""); err != nil {
+		if err := inf.RecordWrite(at("mine", 50), ""); err != nil {
 			t.Error(err)
 		}
 		synctest.Wait()

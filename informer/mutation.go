@@ -20,7 +20,7 @@ import (
 // It compares objects with copies that it took as they came into the store: after each call
 // of a handler those that the handler was given, all of them from time to time, and once
 // more at the end of Run. So it finds writes of those too that have an object from the
-// store. Objects that [Informer.Written] told of are not looked at.
+// store. Objects that [Informer.RecordWrite] told of are not looked at.
 //
 // T can be anything that is not written to by itself, as a field that is computed when it
 // is asked for first. Copies are made by reflection; what only unexported fields lead to is

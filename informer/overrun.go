@@ -15,10 +15,10 @@ type overrun[K comparable, T any] struct {
 	then   store.Snapshot[K, T] // the store after the last
 }
 
-// cutLoose leaves behind the handlers that are to coalesce and are too slow. Called with
+// cutLagging leaves behind the handlers that are to coalesce and are too slow. Called with
 // mu held, before a commit.
-func (i *Informer[K, T]) cutLoose() {
-	for _, l := range i.loose {
+func (i *Informer[K, T]) cutLagging() {
+	for _, l := range i.coalescing {
 		if missed, from, cut := i.log.Cut(l.cursor, i.lag); cut {
 			l.overrun = &overrun[K, T]{missed: missed, from: from, then: i.store.Snapshot()}
 			l.overruns++
@@ -41,37 +41,37 @@ func (l *listener[K, T]) catchUp() bool {
 	if !l.leaving {
 		l.cursor = i.newCursor(l)
 	}
-	l.news.Store(1)
+	l.backlog.Store(1)
 	now, synced := i.store.Snapshot(), i.hasSynced()
 	i.mu.Unlock()
-	l.rest = missed.news(i.versions.meta, position, now, !l.synced)
+	l.rest = missed.events(i.versions.meta, position, now, !l.synced)
 	if synced && !l.synced {
 		l.rest = append(l.rest, Event[K, T]{Type: syncedMark})
 	}
-	l.news.Store(int64(len(l.rest)))
+	l.backlog.Store(int64(len(l.rest)))
 	return true
 }
 
-// news returns what leads a handler that is at position of the log to the state now.
-func (o *overrun[K, T]) news(meta objmeta.Reader[T], position uint64, now store.Snapshot[K, T], initial bool) (news []Event[K, T]) {
+// events returns the events that lead a handler at position of the log to the state now.
+func (o *overrun[K, T]) events(meta objmeta.Reader[T], position uint64, now store.Snapshot[K, T], initial bool) (events []Event[K, T]) {
 	missed := o.missed[min(int(position-o.from), len(o.missed)):]
 	if slices.ContainsFunc(missed, func(ev Event[K, T]) bool { return ev.Type == initialMark }) {
 		for key, obj := range now.All() {
-			news = append(news, Event[K, T]{Type: Added, Initial: initial, Key: key, Object: obj})
+			events = append(events, Event[K, T]{Type: Added, Initial: initial, Key: key, Object: obj})
 		}
-		return news
+		return events
 	}
 	for _, d := range o.changes(missed, now) {
 		switch {
 		case !d.had && d.has:
-			news = append(news, Event[K, T]{Type: Added, Initial: initial, Key: d.key, Object: d.now})
+			events = append(events, Event[K, T]{Type: Added, Initial: initial, Key: d.key, Object: d.now})
 		case d.had && !d.has:
-			news = append(news, Event[K, T]{Type: Deleted, FinalStateUnknown: true, Key: d.key, Object: d.old, Old: d.old})
+			events = append(events, Event[K, T]{Type: Deleted, FinalStateUnknown: true, Key: d.key, Object: d.old, Old: d.old})
 		case d.had && !same(d.old, d.now):
-			news = append(news, Event[K, T]{Type: Updated, Replaced: meta.Differ(d.old, d.now), Key: d.key, Object: d.now, Old: d.old})
+			events = append(events, Event[K, T]{Type: Updated, Replaced: meta.Differ(d.old, d.now), Key: d.key, Object: d.now, Old: d.old})
 		}
 	}
-	return news
+	return events
 }
 
 // change is what a handler has seen last of a key, and what is there now.
@@ -102,11 +102,11 @@ func (o *overrun[K, T]) changes(missed []Event[K, T], now store.Snapshot[K, T]) 
 			d.now, d.has = ev.Object, ev.Type != Deleted
 		}
 	}
-	for key, obj := range o.then.Except(now, same[T]) {
+	for key, obj := range o.then.Difference(now, same[T]) {
 		find(key, obj, true).has = false
 	}
 	var none T
-	for key, obj := range now.Except(o.then, same[T]) {
+	for key, obj := range now.Difference(o.then, same[T]) {
 		d := find(key, none, false)
 		d.now, d.has = obj, true
 	}

@@ -133,7 +133,7 @@ func (i *Informer[K, T]) register(l *listener[K, T]) {
 	}
 	l.cursor = i.newCursor(l)
 	if l.opts.Lag == LagCoalesce {
-		i.loose = append(i.loose, l)
+		i.coalescing = append(i.coalescing, l)
 	}
 	if l.opts.Unchanged {
 		i.unchanged++
@@ -146,7 +146,7 @@ func (i *Informer[K, T]) register(l *listener[K, T]) {
 
 func (i *Informer[K, T]) newCursor(l *listener[K, T]) *eventlog.Cursor[Event[K, T]] {
 	if l.opts.Lag == LagCoalesce {
-		return i.log.NewLooseCursor()
+		return i.log.NewCuttableCursor()
 	}
 	return i.log.NewCursor()
 }
@@ -163,6 +163,6 @@ func (i *Informer[K, T]) remove(l *listener[K, T], drain bool) {
 	}
 	if !l.active {
 		i.forget(l)
-		l.letGo()
+		l.release()
 	}
 }

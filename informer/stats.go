@@ -102,7 +102,7 @@ func (i *Informer[K, T]) Handlers() []HandlerStats {
 
 // stats is called with the informer's mu held.
 func (l *listener[K, T]) stats() HandlerStats {
-	s := HandlerStats{Name: l.reg.name, Lag: l.cursor.Lag() + uint64(l.news.Load()), Overruns: l.overruns}
+	s := HandlerStats{Name: l.reg.name, Lag: l.cursor.Lag() + uint64(l.backlog.Load()), Overruns: l.overruns}
 	if l.overrun != nil {
 		s.Lag = l.inf.log.Position() - l.overrun.from
 	}

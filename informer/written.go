@@ -15,30 +15,29 @@ import (
 )
 
 const (
-	// maxWritten is how many writes of this process may be ahead of the watch.
+	// maxWritten is the limit of writes that may be ahead of the watch.
 	maxWritten = 10_000
 
-	// writtenFor is how long they are believed. The watch of an idle resource brings a
-	// bookmark every minute, so that longer means that something is wrong.
+	// writtenFor is the time after which a write counts as lost. The watch of an idle resource
+	// brings a bookmark every minute, so a longer delay means that something is wrong.
 	writtenFor = 2 * time.Minute
 )
 
-// Written says that this process has just written obj, the state that the server answered
-// with. Until the watch has caught up, [Informer.Get] and listers return it, so that the
-// process reads its own writes; the store and handlers do not know of it. rv is the
-// resourceVersion of the answer; it may be empty where T has metadata, and must not where
-// T is a projection without. obj must belong to the informer's collection. A write that is
-// older than another that was told of changes nothing.
+// RecordWrite records a write of this process: obj is the object in the server's answer. Until the
+// watch has caught up, [Informer.Get] and listers return obj, so the process reads its own writes.
+// The store and the handlers do not get it. rv is the resourceVersion of the answer. It may be
+// empty if T has metadata; a projection without metadata needs it. obj must belong to the
+// informer's collection. A write that is older than one already recorded changes nothing.
 //
-// If the watch has not caught up within two minutes, the write is forgotten and a
-// [*LostWriteError] reported to Options.OnError; so it is at once if the server turns out to be
-// restored from a backup. Writes end with the run of the informer.
+// If the watch does not catch up within two minutes, the informer forgets the write and reports a
+// [*LostWriteError] to Options.OnError. It does so at once when it notices that the server was
+// restored from a backup. The end of Run forgets all writes.
 //
-// It returns what the key function returns, [ErrNoVersion] without a resourceVersion that
-// compares, [ErrStopped] while the informer does not run, and [ErrTooManyWrites] if the
-// watch is 10,000 writes behind. Reads are then those of the store. Cost: O(1) and one
-// allocation, and O(writes that are ahead) for every commit.
-func (i *Informer[K, T]) Written(obj T, rv string) error {
+// Errors: those of the key function; [ErrNoVersion] without a resourceVersion that can be compared;
+// [ErrStopped] while the informer does not run; [ErrTooManyWrites] if the watch is 10,000 writes
+// behind. After an error, reads return what the store has. Cost: O(1) and one allocation, and
+// O(writes ahead of the watch) for every commit.
+func (i *Informer[K, T]) RecordWrite(obj T, rv string) error {
 	key, err := i.keyOf(obj)
 	if err != nil {
 		return err
@@ -49,21 +48,21 @@ func (i *Informer[K, T]) Written(obj T, rv string) error {
 	return i.wrote(key, ahead[T]{obj: obj, rv: rv})
 }
 
-// Deleted says that this process has just deleted the object of key. Until the watch has
-// caught up, it is gone for [Informer.Get] and listers. rv is the resourceVersion of the
-// deletion, or of the object that was deleted: a newer state of it, as one that waits for
-// its finalizers, and a newer object of the key are shown; where T is a projection without
-// metadata, the latter may take until their next change, see docs/design.md. See [Informer.Written].
-func (i *Informer[K, T]) Deleted(key K, rv string) error {
+// RecordDelete records that this process has deleted the object of key. Until the watch has caught up,
+// [Informer.Get] and listers do not return the object. rv is the resourceVersion of the deletion or
+// of the deleted object. Reads do return a newer state of the object, such as one that waits for its
+// finalizers, and a newer object with the same key. If T is a projection without metadata, a newer
+// object may stay hidden until its next change: see docs/design.md. See [Informer.RecordWrite].
+func (i *Informer[K, T]) RecordDelete(key K, rv string) error {
 	if err := usercode.CheckKey(key); err != nil {
 		return err
 	}
 	return i.wrote(key, ahead[T]{rv: rv, deleted: true})
 }
 
-// Get returns the object under key and whether there is one: what this process has just
-// written, see [Informer.Written], or else what the store has. Cost: that of the store's
-// Get while no write is ahead of it.
+// Get returns the object under key and whether there is one. A write that [Informer.RecordWrite]
+// recorded comes before the store's object. While no write is ahead of the watch, Get costs the
+// same as the store's Get.
 func (i *Informer[K, T]) Get(key K) (T, bool) {
 	if i.written.count.Load() > 0 {
 		i.written.mu.RLock()
@@ -76,31 +75,31 @@ func (i *Informer[K, T]) Get(key K) (T, bool) {
 			return a.obj, true
 		}
 	}
-	// What was taken off in the meantime is in the store already.
+	// A write that was removed since then is in the store already.
 	return i.store.Get(key)
 }
 
-// ahead is one write that the watch has not brought yet.
+// ahead is a write that the watch has not brought yet.
 type ahead[T any] struct {
-	obj     T // zero if it is a deletion
+	obj     T // zero for a deletion
 	rv      string
 	deleted bool
 	until   time.Time
 }
 
-// written holds the writes of this process that are ahead of the store. It is locked
-// within the informer's mu.
+// written holds the writes of this process that are ahead of the store. Its lock is taken inside
+// the informer's mu.
 type written[K comparable, T any] struct {
 	count atomic.Int64 // of ahead
 
 	mu    sync.RWMutex
 	ahead map[K]ahead[T] // nil for none
-	taken uint64         // number of times that some were taken off
-	timer *time.Timer    // nil unless it is set
+	taken uint64         // number of writes removed so far
+	timer *time.Timer    // for the next expiry; nil if none is set
 }
 
-// supersedes reports whether a is newer than b. A deletion can be told of with the version of
-// what was deleted, the write of which then came before, though it may be told of later.
+// supersedes reports whether a is newer than b. A deletion may carry the version of the deleted
+// object. Then it is newer than the write with that version, even if the write is recorded later.
 func (a ahead[T]) supersedes(b ahead[T]) bool {
 	return older(b.rv, a.rv) || a.deleted && !b.deleted && !older(a.rv, b.rv)
 }
@@ -109,7 +108,7 @@ func (i *Informer[K, T]) wrote(key K, a ahead[T]) error {
 	if _, err := resourceversion.CompareResourceVersion(a.rv, a.rv); err != nil {
 		return ErrNoVersion
 	}
-	i.mu.Lock() // no commit may come between the look at the store and the entry
+	i.mu.Lock() // no commit may come between the check of the store and the new entry
 	defer i.mu.Unlock()
 	if i.phase != running {
 		return ErrStopped
@@ -149,8 +148,8 @@ func (i *Informer[K, T]) caughtUp(key K, a ahead[T]) bool {
 	return !ok || older(a.rv, versionOf(obj))
 }
 
-// settle does what is to be done after a commit that found the store at resourceVersion
-// before: the writes that the store has caught up with are taken off. Called with mu held.
+// settle removes the writes that the store has caught up with. It follows every commit; before is
+// the store's resourceVersion before the commit. Called with mu held.
 func (i *Informer[K, T]) settle(batch deltafifo.Batch[K, T], before string) {
 	w := &i.written
 	if w.count.Load() == 0 {
@@ -165,10 +164,11 @@ func (i *Informer[K, T]) settle(batch deltafifo.Batch[K, T], before string) {
 	}
 }
 
-// isNewer reports whether an object that does not say how old it is came after a deletion,
-// as far as can be told: it came when the store had got that far, or after another of its
-// key went, in one commit with it. What says how old it is caughtUp knows; a relist repeats
-// such an object, and it is no newer for that.
+// isNewer reports whether the stored object of key is newer than the deletion a. It is for objects
+// without a resourceVersion; caughtUp handles the others. Such an object is newer if the batch
+// changed it when the store had already reached the deletion's version, or if the batch deleted an
+// object of the key and then added this one. A relist may repeat an older object, which is no newer
+// for that.
 func (i *Informer[K, T]) isNewer(batch deltafifo.Batch[K, T], key K, a ahead[T], before string) bool {
 	if before == "" || older(i.store.ResourceVersion(), a.rv) {
 		return false
@@ -201,7 +201,7 @@ func remakes[K comparable, T any](batch deltafifo.Batch[K, T], key K) bool {
 	return false
 }
 
-// take takes one off. Called with w.mu held.
+// take removes the write of key. Called with w.mu held.
 func (w *written[K, T]) take(key K) {
 	delete(w.ahead, key)
 	w.taken++
@@ -215,7 +215,7 @@ func (w *written[K, T]) take(key K) {
 	w.count.Store(int64(len(w.ahead)))
 }
 
-// expireWritten takes off what was believed for too long, and reports it.
+// expireWritten removes the writes that have expired, and reports them.
 func (i *Informer[K, T]) expireWritten(now time.Time) {
 	i.mu.Lock()
 	if i.phase != running {
@@ -236,7 +236,7 @@ func (i *Informer[K, T]) reportLost(all []*LostWriteError) {
 	}
 }
 
-// expireAll takes all off, as expire does with what was believed for too long.
+// expireAll removes all writes as if they had expired.
 func (w *written[K, T]) expireAll() []*LostWriteError {
 	if w.count.Load() == 0 {
 		return nil
@@ -244,7 +244,7 @@ func (w *written[K, T]) expireAll() []*LostWriteError {
 	return w.expire(time.Now().Add(writtenFor), nil)
 }
 
-// expire takes off what has expired and sets the timer for the rest.
+// expire removes the writes that have expired and sets the timer for the rest.
 func (w *written[K, T]) expire(now time.Time, again func()) (lost []*LostWriteError) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -266,7 +266,7 @@ func (w *written[K, T]) expire(now time.Time, again func()) (lost []*LostWriteEr
 	return lost
 }
 
-// forgetWritten takes all off, because the store stands still from now on.
+// forgetWritten removes all writes, because the store does not change any more.
 func (i *Informer[K, T]) forgetWritten() {
 	w := &i.written
 	w.mu.Lock()

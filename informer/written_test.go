@@ -107,7 +107,7 @@ func TestWritten(t *testing.T) {
 		}
 		write := func(w *widget) {
 			t.Helper()
-			if err := inf.Written(w, ""); err != nil {
+			if err := inf.RecordWrite(w, ""); err != nil {
 				t.Error(err)
 			}
 		}
@@ -159,7 +159,7 @@ func TestDeleted(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var heard errorsOf
 			withLive(t, &heard, func(src *live[*widget], inf *informer.Informer[key, *widget]) {
-				if err := inf.Deleted(key{Namespace: "a", Name: "w"}, c.rv); err != nil {
+				if err := inf.RecordDelete(key{Namespace: "a", Name: "w"}, c.rv); err != nil {
 					t.Error(err)
 				}
 				if got := version(inf, "w"); got != "" {
@@ -182,10 +182,10 @@ func TestWrittenAfterDeleted(t *testing.T) {
 	for told, want := range map[int]string{19: "", 20: "", 21: "21"} {
 		var heard errorsOf
 		withLive(t, &heard, func(src *live[*widget], inf *informer.Informer[key, *widget]) {
-			if err := inf.Deleted(key{Namespace: "a", Name: "w"}, "20"); err != nil {
+			if err := inf.RecordDelete(key{Namespace: "a", Name: "w"}, "20"); err != nil {
 				t.Error(err)
 			}
-			if err := inf.Written(at("w", told), ""); err != nil {
+			if err := inf.RecordWrite(at("w", told), ""); err != nil {
 				t.Error(err)
 			}
 			if got := version(inf, "w"); got != want {
@@ -199,11 +199,11 @@ func TestWrittenAfterDeleted(t *testing.T) {
 func TestWrittenExpires(t *testing.T) {
 	var heard errorsOf
 	withLive(t, &heard, func(src *live[*widget], inf *informer.Informer[key, *widget]) {
-		if err := errors.Join(inf.Written(at("w", 20), ""), inf.Deleted(key{Name: "x"}, "21")); err != nil {
+		if err := errors.Join(inf.RecordWrite(at("w", 20), ""), inf.RecordDelete(key{Name: "x"}, "21")); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(time.Minute)
-		if err := inf.Written(at("later", 22), ""); err != nil {
+		if err := inf.RecordWrite(at("later", 22), ""); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(time.Minute + time.Second)
@@ -231,34 +231,34 @@ func TestWrittenRefuses(t *testing.T) {
 	var heard errorsOf
 	withLive(t, &heard, func(src *live[*widget], inf *informer.Informer[key, *widget]) {
 		idle := newInformer(t, src, informer.Options[*widget]{})
-		if err := idle.Written(at("w", 20), ""); !errors.Is(err, informer.ErrStopped) {
+		if err := idle.RecordWrite(at("w", 20), ""); !errors.Is(err, informer.ErrStopped) {
 			t.Errorf("before Run: %v", err)
 		}
-		if err := inf.Written(newWidget("a", "w", "n"), ""); !errors.Is(err, informer.ErrNoVersion) {
+		if err := inf.RecordWrite(newWidget("a", "w", "n"), ""); !errors.Is(err, informer.ErrNoVersion) {
 			t.Errorf("without a version: %v", err)
 		}
-		if err := inf.Written(newWidget("a", "", "n"), "20"); err == nil {
+		if err := inf.RecordWrite(newWidget("a", "", "n"), "20"); err == nil {
 			t.Error("without a name: no error")
 		}
-		if err := inf.Deleted(key{}, "20"); err == nil {
+		if err := inf.RecordDelete(key{}, "20"); err == nil {
 			t.Error("of no key: no error")
 		}
-		if err := inf.Deleted(key{Name: "w"}, "new"); !errors.Is(err, informer.ErrNoVersion) {
+		if err := inf.RecordDelete(key{Name: "w"}, "new"); !errors.Is(err, informer.ErrNoVersion) {
 			t.Errorf("with a version that does not compare: %v", err)
 		}
 		for n := range 10_000 {
-			if err := inf.Written(at(fmt.Sprint(n), 20), ""); err != nil {
+			if err := inf.RecordWrite(at(fmt.Sprint(n), 20), ""); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := inf.Written(at("one more", 20), ""); !errors.Is(err, informer.ErrTooManyWrites) {
+		if err := inf.RecordWrite(at("one more", 20), ""); !errors.Is(err, informer.ErrTooManyWrites) {
 			t.Errorf("one too many: %v", err)
 		}
-		if err := inf.Written(at("7", 21), ""); err != nil || version(inf, "7") != "21" {
+		if err := inf.RecordWrite(at("7", 21), ""); err != nil || version(inf, "7") != "21" {
 			t.Errorf("one that is ahead already: %v", err)
 		}
 		src.bookmark(20)
-		if err := inf.Written(at("one more", 21), ""); err != nil {
+		if err := inf.RecordWrite(at("one more", 21), ""); err != nil {
 			t.Errorf("after the watch has caught up: %v", err)
 		}
 	})
@@ -284,10 +284,10 @@ func TestWrittenProjection(t *testing.T) {
 				t.Errorf("%s: %q, want %q", when, p.node, want)
 			}
 		}
-		if err := inf.Written(projection{"w", "n20"}, ""); !errors.Is(err, informer.ErrNoVersion) {
+		if err := inf.RecordWrite(projection{"w", "n20"}, ""); !errors.Is(err, informer.ErrNoVersion) {
 			t.Errorf("without a version: %v", err)
 		}
-		if err := inf.Written(projection{"w", "n20"}, "20"); err != nil {
+		if err := inf.RecordWrite(projection{"w", "n20"}, "20"); err != nil {
 			t.Error(err)
 		}
 		expect("written", "n20")
@@ -295,7 +295,7 @@ func TestWrittenProjection(t *testing.T) {
 		expect("a change from before", "n20")
 		src.send(reflector.Modified, 25, projection{"w", "n25"})
 		expect("a change from after", "n25")
-		if err := inf.Deleted("w", "25"); err != nil {
+		if err := inf.RecordDelete("w", "25"); err != nil {
 			t.Error(err)
 		}
 		expect("deleted", "")
@@ -345,7 +345,7 @@ func TestDeletedAndRemade(t *testing.T) {
 			synctest.Wait()
 		}
 		k := key{Namespace: "a", Name: "w"}
-		if err := inf.Deleted(k, must1(fake.Delete[*widget](server, k))(t).ResourceVersion); err != nil {
+		if err := inf.RecordDelete(k, must1(fake.Delete[*widget](server, k))(t).ResourceVersion); err != nil {
 			t.Fatal(err)
 		}
 		must1(fake.Create(server, newWidget("a", "w", "new")))(t)
@@ -380,7 +380,7 @@ func TestDeletedThenRelist(t *testing.T) {
 		go func() { ended <- inf.Run(ctx) }()
 		lists <- struct{}{}
 		<-inf.Synced()
-		if err := inf.Deleted(key{Namespace: "a", Name: "w"}, "10"); err != nil {
+		if err := inf.RecordDelete(key{Namespace: "a", Name: "w"}, "10"); err != nil {
 			t.Fatal(err)
 		}
 		lists <- struct{}{}
@@ -422,8 +422,8 @@ func TestWrittenEndsWithRun(t *testing.T) {
 		stop := run(t, inf)
 		ahead := *w
 		ahead.ResourceVersion = "1000"
-		if err := inf.Written(&ahead, ""); err != nil || version(inf, "w") != "1000" {
-			t.Errorf("Written returned %v, reads are at %s", err, version(inf, "w"))
+		if err := inf.RecordWrite(&ahead, ""); err != nil || version(inf, "w") != "1000" {
+			t.Errorf("RecordWrite returned %v, reads are at %s", err, version(inf, "w"))
 		}
 		stop()
 		if got := version(inf, "w"); got != w.ResourceVersion {
@@ -447,10 +447,10 @@ func TestReadYourWrites(t *testing.T) {
 			switch {
 			case err != nil:
 				w = must1(fake.Create(server, newWidget(k.Namespace, k.Name, "n")))(t)
-				err = inf.Written(w, "")
+				err = inf.RecordWrite(w, "")
 			case n%7 == 0:
 				w = must1(fake.Delete[*widget](server, k))(t)
-				if err := inf.Deleted(k, w.ResourceVersion); err != nil {
+				if err := inf.RecordDelete(k, w.ResourceVersion); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := lister.Get(k); err == nil {
@@ -460,7 +460,7 @@ func TestReadYourWrites(t *testing.T) {
 			default:
 				w.Spec.Size++
 				w = must1(fake.Update(server, w))(t)
-				err = inf.Written(w, "")
+				err = inf.RecordWrite(w, "")
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -248,19 +248,19 @@ func (d *driver) thaw(f frozenState) {
 	}
 }
 
-// except checks that Except leaves out nothing in which the states differ.
+// except checks that Difference leaves out nothing in which the states differ.
 func (f frozenState) except(t *testing.T, other frozenState) {
 	t.Helper()
 	got := map[id]*item{}
-	for k, it := range f.snap.Except(other.snap, func(a, b *item) bool { return a == b }) {
+	for k, it := range f.snap.Difference(other.snap, func(a, b *item) bool { return a == b }) {
 		if f.m.objs[k] != it || got[k] != nil {
-			t.Fatalf("Except: %v is %v, want %v and that once", k, it, f.m.objs[k])
+			t.Fatalf("Difference: %v is %v, want %v and that once", k, it, f.m.objs[k])
 		}
 		got[k] = it
 	}
 	for k, it := range f.m.objs {
 		if other.m.objs[k] != it && got[k] == nil {
-			t.Fatalf("Except leaves out %v: %v, in the other %v", k, it, other.m.objs[k])
+			t.Fatalf("Difference leaves out %v: %v, in the other %v", k, it, other.m.objs[k])
 		}
 	}
 }

@@ -46,14 +46,14 @@ func (s Snapshot[K, T]) Chunks() iter.Seq[[]T] {
 	return func(yield func([]T) bool) { s.eachChunk(yield) }
 }
 
-// Except iterates, in no order, over the keys and objects that are not, or not as the same
+// Difference iterates, in no order, over the keys and objects that are not, or not as the same
 // object, in the same place of other, a snapshot of the same store. What is in s alone, or
 // changed in between, is among them; so is now and then an object that the store moved to
 // another place. Cost: a call of same for each object in a part of the store that was
 // written in between, and one of the key function for each that is yielded.
-func (s Snapshot[K, T]) Except(other Snapshot[K, T], same func(a, b T) bool) iter.Seq2[K, T] {
+func (s Snapshot[K, T]) Difference(other Snapshot[K, T], same func(a, b T) bool) iter.Seq2[K, T] {
 	return func(yield func(K, T) bool) {
-		for obj := range s.view.Except(other.view, same) {
+		for obj := range s.view.Difference(other.view, same) {
 			if key, err := s.key(obj); err == nil && !yield(key, obj) {
 				return
 			}

@@ -139,7 +139,7 @@ func request[K comparable, T any](f *Factory, id identity, req Request[T], open 
 		return nil, err
 	}
 	inf := s.inf.(*informer.Informer[K, T]) // the types are part of the identity
-	h := &Handle[K, T]{Informer: inf, release: sync.OnceFunc(func() { f.letGo(id, s) })}
+	h := &Handle[K, T]{Informer: inf, release: sync.OnceFunc(func() { f.giveBack(id, s) })}
 	if err := addIndexes(inf, req.Informer.Indexes); err != nil {
 		h.Release()
 		return nil, err
@@ -169,8 +169,8 @@ func (f *Factory) hold(id identity, open func() (*shared, error)) (*shared, erro
 	return s, nil
 }
 
-// letGo gives one handle back.
-func (f *Factory) letGo(id identity, s *shared) {
+// giveBack returns one handle.
+func (f *Factory) giveBack(id identity, s *shared) {
 	f.mu.Lock()
 	s.handles--
 	last, stop := s.handles == 0, s.stop

@@ -75,10 +75,10 @@ func (v View[T]) All(yield func(slot uint32, x T) bool) {
 	}
 }
 
-// Except iterates, in slot order, over the elements in use whose slot does not have the same
+// Difference iterates, in slot order, over the elements in use whose slot does not have the same
 // element in other, a view of the same vector or of a clone. Cost: O(chunks), and a call of
 // same for each element of the chunks that v and other do not share.
-func (v View[T]) Except(other View[T], same func(a, b T) bool) iter.Seq[T] {
+func (v View[T]) Difference(other View[T], same func(a, b T) bool) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		var c Cursor
 		for run, ok := v.Next(&c); ok; run, ok = v.Next(&c) {

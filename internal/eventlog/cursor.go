@@ -9,8 +9,8 @@ import (
 // comes after it.
 type Cursor[E any] struct {
 	// Set when it is made and never changed.
-	log   *Log[E]
-	loose bool // is not waited for
+	log      *Log[E]
+	cuttable bool // is not waited for
 
 	// Owned by the reader.
 	from  int // first event of block that Next has not returned

@@ -26,7 +26,7 @@ func TestCutStress(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(1, 4))
 		for range rounds {
 			var l Log[int]
-			c := l.NewLooseCursor()
+			c := l.NewCuttableCursor()
 			cuts := make(chan piece, 1)
 			var wg sync.WaitGroup
 			pace := 1 + rnd.IntN(50)
@@ -77,16 +77,16 @@ func followCut(t *testing.T, c *Cursor[int], pace int, cuts chan piece) {
 	}
 }
 
-// A loose cursor is not waited for, and pins nothing once it is cut.
+// A cuttable cursor is not waited for, and pins nothing once it is cut.
 func TestLooseCursor(t *testing.T) {
 	var l Log[int]
-	c := l.NewLooseCursor()
+	c := l.NewCuttableCursor()
 	for i := range 1000 {
 		l.Append(i)
 	}
 	l.Publish()
 	if l.Lagging(0) != nil || l.WaitLag(never, 0) != nil {
-		t.Error("a loose cursor is waited for")
+		t.Error("a cuttable cursor is waited for")
 	}
 	if rest, _, cut := l.Cut(c, 1000); cut {
 		t.Errorf("cut %d events within the limit", len(rest))
@@ -151,7 +151,7 @@ func TestPublishAfterCut(t *testing.T) {
 	}
 	for range rounds {
 		var l Log[int]
-		c := l.NewLooseCursor()
+		c := l.NewCuttableCursor()
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			for {

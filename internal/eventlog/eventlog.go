@@ -62,16 +62,16 @@ type Log[E any] struct {
 // before is published now.
 func (l *Log[E]) NewCursor() *Cursor[E] { return l.open(false) }
 
-// NewLooseCursor returns a cursor that WaitLag does not wait for. The writer is to [Log.Cut]
+// NewCuttableCursor returns a cursor that WaitLag does not wait for. The writer is to [Log.Cut]
 // it when it lags.
-func (l *Log[E]) NewLooseCursor() *Cursor[E] { return l.open(true) }
+func (l *Log[E]) NewCuttableCursor() *Cursor[E] { return l.open(true) }
 
-func (l *Log[E]) open(loose bool) *Cursor[E] {
+func (l *Log[E]) open(cuttable bool) *Cursor[E] {
 	l.Publish()
 	if l.tail == nil {
 		l.setTail(newBlock[E](l.position.Load(), firstBlock))
 	}
-	c := &Cursor[E]{log: l, loose: loose, from: l.used, wake: make(chan struct{}, 1)}
+	c := &Cursor[E]{log: l, cuttable: cuttable, from: l.used, wake: make(chan struct{}, 1)}
 	c.block.Store(l.tail)
 	c.read.set(l.position.Load())
 	l.busy.Add(1)

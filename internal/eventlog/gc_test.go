@@ -130,7 +130,7 @@ func TestPassedEventsGoWhenAllWait(t *testing.T) {
 				}
 			}
 		}
-		cursors := []*Cursor[*blob]{l.NewCursor(), l.NewCursor(), l.NewLooseCursor()}
+		cursors := []*Cursor[*blob]{l.NewCursor(), l.NewCursor(), l.NewCuttableCursor()}
 		for _, c := range cursors {
 			wg.Go(func() { follow(c) })
 		}

@@ -2,8 +2,8 @@ package eventlog
 
 import "context"
 
-// WaitLag waits until no cursor has more than limit published events before it, loose
-// ones aside. An event counts until its reader is done with it. It returns ctx's error if
+// WaitLag waits until no cursor has more than limit published events before it, except
+// cuttable ones. An event counts until its reader is done with it. It returns ctx's error if
 // it would have to wait longer.
 func (l *Log[E]) WaitLag(ctx context.Context, limit uint64) error {
 	for {
@@ -19,15 +19,15 @@ func (l *Log[E]) WaitLag(ctx context.Context, limit uint64) error {
 	}
 }
 
-// Lagging returns nil if no cursor has more than limit published events before it, loose
-// ones aside, and otherwise a channel that is closed when there is reason to look again. It
+// Lagging returns nil if no cursor has more than limit published events before it, except
+// cuttable ones, and otherwise a channel that is closed when there is reason to look again. It
 // is the writer's.
 func (l *Log[E]) Lagging(limit uint64) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range l.cursors {
 		// Asked only where it lags, so that most moves answer nobody.
-		if c.loose || c.Lag() <= limit || c.lagAt(c.read.ask()) <= limit {
+		if c.cuttable || c.Lag() <= limit || c.lagAt(c.read.ask()) <= limit {
 			continue
 		}
 		if l.caughtUp == nil {
