@@ -65,18 +65,19 @@
 // 22); a time in seconds is a text even in a number; and UnmarshalJSON is called, but not
 // UnmarshalCBOR.
 //
-// Answers may be compressed with gzip, which the transport of an *http.Client asks for and
-// takes off by itself unless its DisableCompression is set.
+// Answers may be compressed with gzip. The transport of an *http.Client asks for it and
+// decompresses, unless its DisableCompression is set.
 //
-// An object over [Options].MaxObjectBytes costs itself too, whatever it is made of: it is
-// passed over, and reported with its key, version and type of event. A watch event of which
-// even the type is not known then is reported as a deletion, since it may be one, so that a
-// reflector lists again. The limit counts bytes without compression, so that a small answer
-// cannot become a large one in memory. Nor can a small object become a large one: a struct
-// of 700 bytes can be two of JSON, so one that would take more than eight times the limit in
-// memory is too large as well. That is estimated from above. With the buffers that it is read
-// through, no hostile object was found to take more than ten times the limit: 160 MiB by
-// default, once for each list or watch that is reading one.
+// An object over [Options].MaxObjectBytes also costs only itself. It is skipped, and reported
+// with its key, its version and the type of the event. If even the type is not known, the event
+// is reported as a deletion, because it may be one; a reflector then lists again. The limit
+// counts bytes without compression, so a small answer cannot become a large one in memory.
+//
+// A small object cannot become a large one either. Two bytes of JSON can become a struct of 700
+// bytes, so an object that would take more than eight times the limit in memory is too large as
+// well. This is estimated, and never too low. With the buffers for reading, no hostile object
+// was found to take more than ten times the limit: 160 MiB by default, for each list or watch
+// that is reading one.
 //
 // # Connections
 //
@@ -108,9 +109,8 @@
 //
 // # Concurrency
 //
-// A Resource is immutable but for its counters, the kind that its last list had, and an encoding
-// that was refused; all methods may be
-// called at the same time. No goroutine is started. A list or watch runs in the goroutine
-// of its caller, which is also where the caller's yield function or loop body runs, so a
-// slow consumer slows the server down.
+// All methods may be called at the same time. A Resource is immutable except for its counters,
+// the kind of its last list, and the encoding that the server refused. It starts no goroutine.
+// A list or watch runs in the goroutine of its caller, as does the caller's yield function or
+// loop body, so a slow consumer slows the server down.
 package client

@@ -47,9 +47,9 @@ func Compile(t reflect.Type) (*Plan, error) {
 	}
 }
 
-// compiler holds the layouts of the structs met so far, complete or not: types may be
-// recursive. A struct that turns out to be foreign, known by its method only, may be in other layouts already;
-// then all is compiled anew.
+// compiler holds the layouts of the structs met so far. They may be incomplete, because types
+// can be recursive. A struct may turn out to be foreign, so that only its own method can read
+// it, when other layouts hold it already; then everything is compiled again.
 type compiler struct {
 	layouts map[reflect.Type]*layout
 	foreign map[reflect.Type]bool

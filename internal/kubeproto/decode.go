@@ -25,8 +25,8 @@ func (d *decoder) take(n int, size uintptr, at int) *DecodeError {
 	return nil
 }
 
-// message reads the fields of a message in data[i:end] into the struct at p. It has the
-// most frequent cases in it rather than in functions: most of a decoder's time is spent here.
+// message reads the fields of a message in data[i:end] into the struct at p. The most frequent
+// cases are inline, because a decoder spends most of its time here.
 func (d *decoder) message(l *layout, p unsafe.Pointer, i, end int) *DecodeError {
 	if d.depth++; d.depth > MaxDepth {
 		return &DecodeError{Offset: i, Err: ErrTooDeep}

@@ -32,8 +32,9 @@ type Options struct {
 }
 
 // Decode reads data, an object's own bytes without an envelope, into the value that into
-// points to, which is of the plan's type and zero. (As with the generated code, what is there stays if data
-// does not have it, and lists grow.) After an error it has what came before.
+// points to. The value has the plan's type and is zero. (As with the generated code, Decode keeps
+// fields that data does not have, and appends to lists.) After an error the value holds the fields
+// that came before.
 //
 // Errors: a *[DecodeError]; another one if into is of a wrong type or nil.
 func (p *Plan) Decode(data []byte, into any, o Options) error {

@@ -13,11 +13,11 @@ const DefaultSlots = 8192
 // the last-applied annotation, seldom repeat.
 const maxInterned = 128
 
-// Strings is a fixed-size cache of strings that makes equal strings share memory: one that
-// is in the cache is not allocated again. A string gets in when it comes for the second time and
-// stays until two times another comes that has the same slot; so strings that never repeat
-// neither push out others nor are kept alive. It may be used for any number of plans, by one goroutine at
-// a time. The zero value and nil keep nothing.
+// Strings is a fixed-size cache that makes equal strings share memory: a string in the cache is
+// not allocated again. A string enters the cache when it comes for the second time, and leaves
+// it when another string with the same slot has come twice. So strings that never repeat neither
+// push out others nor are kept alive. Any number of plans can use it, in one goroutine at a
+// time. The zero value and nil keep nothing.
 type Strings struct {
 	slots []slot
 }

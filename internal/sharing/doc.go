@@ -11,19 +11,21 @@
 //
 // # What is a part
 //
-// What an exported pointer, slice or map leads to, in fields at any depth, in elements and in values
-// of type any that encoding/json makes. The object itself and the structs within it are
-// no parts, nor is what types with an UnmarshalJSON of their own hide, except for strings of bytes.
-// Nor is what has fields that are not exported, other than times: reading it may write to
-// it, as String of a *resource.Quantity does, and then readers of different objects would
-// race. In a map that is no matter, since what is in it has no address. What is not
-// followed, such as interfaces with methods, counts as equal only if it is the same.
+// A part is the target of an exported pointer, slice or map. Parts are found in fields at any
+// depth, in elements, and in values of type any that encoding/json makes. The object itself and
+// the structs within it are no parts. The fields of types with an UnmarshalJSON of their own
+// are not looked at, except for byte slices.
+//
+// A type with unexported fields, other than a time, is no part either: reading it may write to
+// it, as String of a *resource.Quantity does, and then readers of different objects would race.
+// Such values in a map are safe, because they have no address. Values that are not followed,
+// such as interfaces with methods, are equal only if they are the same.
 //
 // # Who may write
 //
-// Nobody, to a part: other objects have it too. That is the contract of a read-only cache,
-// also for what sees objects before it does. A slice has no room behind its end, so appending
-// to one copies it.
+// Nobody may write to a part, because other objects have it too. That is the contract of a
+// read-only cache; it also binds code that sees objects before the cache does. A slice has no
+// room behind its end, so appending to it makes a copy.
 //
 // # Concurrency
 //
