@@ -59,6 +59,9 @@ type Resource struct {
 	CheckName func(name string, prefix bool) []string
 }
 
+// statusField is the member that a status subresource writes.
+const statusField = "status"
+
 // GroupVersionResource returns the resource's full name.
 func (r Resource) GroupVersionResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Name}

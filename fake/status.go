@@ -6,9 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// statusField is the member that a status subresource writes.
-const statusField = "status"
-
 // setStatus gives obj the status of from, which it then shares.
 func (t *table[T]) setStatus(obj, from T) {
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
