@@ -10,20 +10,20 @@ import (
 // IndexFunc appends the values of obj to dst and returns the extended slice, as append
 // does. An object may have any number of values, none included; duplicates count once.
 //
-// It must be pure: the same object gives the same values at any time, dst's content and
-// the object are left alone. It runs in the goroutine of the writer, before the commit,
-// with no lock held; in that of the reader in [Index.Index]. It must not write to the
-// store that it indexes. A panic in it is contained: see [PanicError]. To append without
-// an allocation is up to it: dst has room after the first few calls.
+// It must be pure: it always returns the same values for the same object, and changes neither the
+// object nor the elements of dst. It runs with no lock held that readers take, in the goroutine of
+// the writer before the commit, and in the goroutine of the reader in [Index.Index]. It must not
+// write to the store that it indexes. A panic in it is contained: see [PanicError]. After the
+// first few calls dst has room, so that appending need not allocate.
 type IndexFunc[T any, V comparable] func(dst []V, obj T) []V
 
-// Index defines a named index from objects T to values V, and is the typed handle with
-// which it is read. It holds no objects: one Index, say a package-level variable, serves
-// any number of stores. It never changes and may be used by many goroutines.
+// Index defines a named index from objects T to values V, and is the typed handle to
+// read it. It holds no objects: one Index, say in a package-level variable, can be used in any
+// number of stores. It never changes, and many goroutines may use it.
 //
-// V may be any type whose values equal themselves, a struct of several fields for a compound
-// index. It cannot be a float, a complex number, an interface, or an array or struct that
-// holds one: a NaN could not be found, and a value in an interface may not compare.
+// V may be any type whose values equal themselves; use a struct of several fields for a compound
+// index. V cannot be a float, a complex number, an interface, or an array or struct that holds
+// one: a NaN could never be found, and a value in an interface may not be comparable.
 type Index[T any, V comparable] struct {
 	name   string
 	fn     IndexFunc[T, V]
@@ -33,15 +33,15 @@ type Index[T any, V comparable] struct {
 	role   role
 }
 
-// role marks the indexes that [Select] knows how to use.
+// role marks the indexes that [Select] can use.
 type role struct {
 	namespace bool
 	labels    bool
 	keys      map[string]bool // the label keys indexed; nil for all
 }
 
-// New defines an index. A definition without a name or a function, or with a V that is not
-// possible, is refused with ErrInvalid by the store that it is given to.
+// New defines an index. If it has no name, no function, or a V that cannot be used, the store to
+// which it is added returns ErrInvalid.
 func New[T any, V comparable](name string, fn IndexFunc[T, V]) *Index[T, V] {
 	x := &Index[T, V]{name: name, fn: fn, seed: maphash.MakeSeed()}
 	if reflect.TypeFor[V]().Kind() == reflect.String {
@@ -74,8 +74,8 @@ func formatString[V comparable](v V) string {
 	return reflect.ValueOf(v).String()
 }
 
-// Definition is what a store is given: some [Index] of objects T, whatever the type of
-// its values. Only *Index and types that embed it satisfy it.
+// Definition is an [Index] of objects T without the type of its values, so that a store can take
+// indexes of any V. Only *Index and types that embed it satisfy it.
 type Definition[T any] interface {
 	// Name returns the index's name, unique within a store.
 	Name() string

@@ -6,15 +6,14 @@ import (
 	"github.com/kinform/kinform/internal/slots"
 )
 
-// Indexer is the live map, by name, of the indexes over the objects of one store, for
-// lookups whose index is only known at run time. A typed [Index] is faster and checked
-// by the compiler. All methods may be used by many goroutines. A store makes it by a conversion of
-// its own slots; the zero value is of no use.
+// Indexer finds the indexes of one store by name, for programs that know the index only at run
+// time. A typed [Index] is faster, and checked by the compiler. All methods may be called by any
+// goroutine. A store converts its own slots to an Indexer; the zero value is of no use.
 type Indexer[T any] slots.Slots[T]
 
 func (x *Indexer[T]) slots() *slots.Slots[T] { return (*slots.Slots[T])(x) }
 
-// dynamic is the part of a live index that does not name the type of its values.
+// dynamic is the part of a live index that does not depend on the type of its values.
 type dynamic[T any] interface {
 	slots.Index[T]
 	definition() Definition[T]
@@ -23,7 +22,7 @@ type dynamic[T any] interface {
 	values(s *slots.Slots[T]) ([]string, error)
 }
 
-// Definitions returns the indexes by name, in a map of the caller's own.
+// Definitions returns the indexes by name, in a new map.
 func (x *Indexer[T]) Definitions() map[string]Definition[T] {
 	s := x.slots()
 	st := s.Read()
@@ -79,7 +78,8 @@ func (x *Indexer[T]) lookup(name string) (dynamic[T], error) {
 
 func (l *live[T, V]) definition() Definition[T] { return l.def }
 
-// get goes through the definition rather than l: a commit may have put a clone in l's place.
+// get reads through the definition and not from l, because a commit may have replaced l by a
+// clone.
 func (l *live[T, V]) get(s *slots.Slots[T], value string) ([]T, error) {
 	if l.def.parse == nil {
 		return nil, fmt.Errorf("index %q: %w", l.def.name, ErrNotString)

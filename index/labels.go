@@ -4,12 +4,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NamespaceIndex is the name of the index that [Namespace] defines; client-go uses the
-// same one.
+// NamespaceIndex is the name of the index that [Namespace] defines, as in client-go.
 const NamespaceIndex = "namespace"
 
 // Namespace defines an index of objects by their namespace, called [NamespaceIndex].
-// [Select] makes use of it.
+// [Select] uses it.
 func Namespace[T metav1.Object]() *Index[T, string] {
 	x := New(NamespaceIndex, func(dst []string, obj T) []string {
 		return append(dst, obj.GetNamespace())
@@ -24,9 +23,9 @@ type Label struct {
 }
 
 // Labels defines an index of objects by the labels with the given keys, or by all their
-// labels when no key is given. [Select] makes use of it: a selector that requires app=x
-// becomes a lookup instead of a scan. Every label indexed costs 12 bytes per object and
-// label, and 32 more for an object with several.
+// labels when no key is given. [Select] uses it: a selector that requires app=x
+// becomes a lookup instead of a scan. An index takes 12 bytes per object and label, and 32 bytes
+// more for an object with several of the labels.
 func Labels[T metav1.Object](name string, keys ...string) *Index[T, Label] {
 	if len(keys) == 0 {
 		x := New(name, func(dst []Label, obj T) []Label {

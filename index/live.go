@@ -21,17 +21,17 @@ type live[T any, V comparable] struct {
 type stage[V comparable] struct {
 	values []posting.Value[V]
 	sets   []valueSet
-	buf    []V  // what the index function appends to; zeroed after use
-	dirty  bool // buf may hold values of an object, and values more than the sets
+	buf    []V  // the index function appends to it; zeroed after use
+	dirty  bool // a panic left values in buf, or values after the last set
 }
 
-// valueSet is the values of one object: those up to end, from the end of the one before.
+// valueSet is the values of one object: from the end of the previous set up to end.
 type valueSet struct {
 	end  int
-	same bool // the slot that the set is for has these values
+	same bool // the slot of the set has these values already
 }
 
-// keepStaged is how many staged values an idle stage keeps room for.
+// keepStaged is the number of staged values for which an idle stage keeps room.
 const keepStaged = 2048
 
 // Live implements [Definition].
@@ -73,9 +73,9 @@ func (l *live[T, V]) Stage(obj T) {
 	s.dirty = false
 }
 
-// keep empties the buffer for the next object. found is the buffer, or what append made of
-// it when it was full, or a slice of the function's own: that may be a part of an object
-// and is not touched.
+// keep clears the buffer for the next object. found is the buffer, or a longer slice that append
+// allocated, or a slice of the function's own. That last one may be part of an object, so keep
+// does not change it.
 func (s *stage[V]) keep(found []V) {
 	if len(found) > cap(s.buf) {
 		s.buf = make([]V, 0, len(found))
@@ -84,8 +84,8 @@ func (s *stage[V]) keep(found []V) {
 	clear(s.buf[:len(found)])
 }
 
-// distinct moves repeated values out, of which the first stays, and returns how many
-// are left.
+// distinct removes repeated values, of which it keeps the first, and returns the number of values
+// left.
 func distinct[V comparable](values []posting.Value[V]) int {
 	const few = 32
 	var seen map[V]bool
@@ -135,9 +135,9 @@ func (s *stage[V]) set(n int) []posting.Value[V] {
 	return s.values[begin:s.sets[n].end]
 }
 
-// Prepare hashes the values of set n, unless slot has them already. The values are not
-// hashed by Stage, so that the index functions of an object follow each other without
-// waiting for what the values refer to.
+// Prepare hashes the values of set n, unless slot has them already. Stage does not hash them, so
+// that the index functions run one after the other without a wait for memory that the values
+// refer to.
 func (l *live[T, V]) Prepare(n int, slot uint32, stored bool) (warmed uint32) {
 	values := l.stage.set(n)
 	if stored {
@@ -160,13 +160,14 @@ func (l *live[T, V]) Put(slot uint32, n int) {
 	}
 }
 
-// Drop takes all values from slot.
+// Drop removes all values of slot.
 func (l *live[T, V]) Drop(slot uint32) { l.lists.Drop(slot) }
 
 // Move renames a slot.
 func (l *live[T, V]) Move(from, to uint32) { l.lists.Move(from, to) }
 
-// Truncate says that slots at and above n are gone. What is staged has been put.
+// Truncate gives back memory of slots at and above n, none of which is in use. All staged values
+// have been put.
 func (l *live[T, V]) Truncate(n int) {
 	l.lists.Truncate(n)
 	if room := 64 + 4*n; cap(l.stage.values) > room || cap(l.stage.sets) > room {
@@ -174,10 +175,10 @@ func (l *live[T, V]) Truncate(n int) {
 	}
 }
 
-// Warm reads what Drop will read of slot.
+// Warm reads the memory that Drop will read for slot.
 func (l *live[T, V]) Warm(slot uint32) uint32 { return l.lists.Warm(slot) }
 
-// Clone returns an index of its own over the same slots.
+// Clone returns a copy that shares only the staged values.
 func (l *live[T, V]) Clone() slots.Index[T] {
 	return &live[T, V]{def: l.def, lists: l.lists.Clone(), stage: l.stage}
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/kinform/kinform/internal/usercode"
 )
 
-// Reader is what an index is read from: a *store.Store or a *store.Reader, a frozen one
-// included.
+// Reader is a source for reads of an index: a *store.Store or a *store.Reader, which may be
+// frozen.
 type Reader[T any] interface {
 	// Indexer returns the indexes of the store, never nil.
 	Indexer() *Indexer[T]
 }
 
-// iterBatch is the longest posting that is iterated from a copy on the stack.
+// iterBatch is the largest number of objects that each copies to the stack.
 const iterBatch = 128
 
-// Check returns ErrUnknownIndex, with the name, unless from holds this very index: the
-// same *Index, not just one of the same name. The other reads of an index that a store
-// does not hold find nothing, and report the same error once to the store's
-// Options.OnError; Check is for asking when a program is wired up.
+// Check returns ErrUnknownIndex, with the name, unless from has this *Index; another one of the
+// same name does not count. All other reads of an index that the store does not have find
+// nothing, and report this error once to the store's Options.OnError. Call Check while you set up
+// a program.
 func (x *Index[T, V]) Check(from Reader[T]) error {
 	s := from.Indexer().slots()
 	st := s.Read()
@@ -36,8 +36,8 @@ func (x *Index[T, V]) Check(from Reader[T]) error {
 	return nil
 }
 
-// Get returns the objects that have value, in no order, in a slice of the caller's own.
-// Cost: one allocation, none when nothing is found.
+// Get returns the objects that have value, in no order, in a new slice. Cost: one allocation, or
+// none if there are no objects.
 func (x *Index[T, V]) Get(from Reader[T], value V) []T {
 	return x.Append(nil, from, value)
 }
@@ -75,9 +75,9 @@ func (l *live[T, V]) append(dst []T, s *slots.Slots[T], st *slots.State[T], want
 	return dst
 }
 
-// All iterates over the objects that have value, in no order, as they are when the loop
-// begins: the loop's body may write to the store. The sequence can be used again, and
-// then shows the state of then. Cost: no allocation.
+// All iterates over the objects that have value, in no order, as they are when the loop begins, so
+// the loop's body may write to the store. The sequence can be used again; each loop sees the state
+// at its own beginning. Cost: no allocation.
 func (x *Index[T, V]) All(from Reader[T], value V) iter.Seq[T] {
 	return func(yield func(T) bool) { x.each(from, value, yield) }
 }
@@ -129,10 +129,10 @@ func (x *Index[T, V]) Count(from Reader[T], value V) int {
 	return n
 }
 
-// Values iterates over the values that at least one object has, each once, in no order,
-// as they are when the loop begins: the loop's body may write to the store. The sequence can
-// be used again, and then shows the state of then. Cost: no allocation; the next write that
-// adds or takes away a value copies a few KB.
+// Values iterates over the distinct values of all objects, in no order, as they are when the loop
+// begins, so the loop's body may write to the store. The sequence can be used again; each loop
+// sees the state at its own beginning. Cost: no allocation, but the next write that adds or
+// removes a value copies a few KB.
 func (x *Index[T, V]) Values(from Reader[T]) iter.Seq[V] {
 	return func(yield func(V) bool) {
 		s := from.Indexer().slots()
@@ -154,8 +154,8 @@ func (x *Index[T, V]) Values(from Reader[T]) iter.Seq[V] {
 }
 
 // Index returns the objects that share at least one value with obj, each once, in no
-// order. obj need not be in the store; if it is, it is in the result. When the index function
-// panics, nothing is found; the first panic is reported to the store's Options.OnError.
+// order. obj need not be in the store; if it is, the result includes it. If the index function
+// panics, the result is empty, and the first panic is reported to the store's Options.OnError.
 func (x *Index[T, V]) Index(from Reader[T], obj T) []T {
 	s := from.Indexer().slots()
 	objs, err := x.sharing(s, obj)
@@ -201,7 +201,7 @@ func (x *Index[T, V]) sharing(s *slots.Slots[T], obj T) (objs []T, err error) {
 	return objs, nil
 }
 
-// evaluate runs the index function in the caller's goroutine, on a stage of its own.
+// evaluate calls the index function in the caller's goroutine and returns the hashed values.
 func (x *Index[T, V]) evaluate(obj T) (values []posting.Value[V], err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -216,7 +216,7 @@ func (x *Index[T, V]) evaluate(obj T) (values []posting.Value[V], err error) {
 	return l.stage.set(0), nil
 }
 
-// in returns the live index of x, or nil when the store was not given x.
+// in returns the live index of x in st, or nil if there is none.
 func (x *Index[T, V]) in(st *slots.State[T]) *live[T, V] {
 	for _, ix := range st.Indexes() {
 		if l, ok := ix.(*live[T, V]); ok && l.def == x {

@@ -9,17 +9,17 @@ import (
 	"github.com/kinform/kinform/internal/cowvec"
 )
 
-// scanBlock is how many objects a scan looks at together.
+// scanBlock is the number of objects that a scan filters together.
 const scanBlock = 64
 
-// scan is a [Select] that no index serves. Its time is that of reading every object's
-// labels from memory: the object, the map, its entries, their strings, each behind a
-// pointer in the one before. So it goes through a block of objects step by step, one kind
-// of read for all of them, which do not wait for each other.
+// scan is a [Select] without a suitable index. Most of its time goes into reading the labels of
+// every object from memory: the object, the map, its entries and their strings, each behind a
+// pointer in the previous one. So it does each kind of read for a whole block of objects before
+// the next kind, because reads of different objects overlap.
 type scan[T metav1.Object] struct {
 	namespace string
-	selector  labels.Selector // nil when there are no requirements
-	exact     []Label         // one of them is required; nil when nothing as simple is
+	selector  labels.Selector // nil if there are no requirements
+	exact     []Label         // an object must have one of these; nil if no requirement is that simple
 	out       []T
 
 	n    int // objects of the block that have passed so far
@@ -69,7 +69,7 @@ func (s *scan[T]) block(objs []T) {
 	s.out = append(s.out, s.objs[:s.n]...)
 }
 
-// keep leaves the objects for which f is true.
+// keep drops the objects for which f is false.
 func (s *scan[T]) keep(f func(i int) bool) {
 	n := 0
 	for i := range s.n {
@@ -81,12 +81,12 @@ func (s *scan[T]) keep(f func(i int) bool) {
 	s.n = n
 }
 
-// keepExact leaves the objects with one of the required labels: few as a rule.
+// keepExact drops the objects without one of the exact labels: most of them, as a rule.
 func (s *scan[T]) keepExact() {
 	var values [scanBlock]string
 	key := s.exact[0].Key
 	for i, m := range s.maps[:s.n] {
-		values[i] = m[key] // a label that is missing is told from an empty one by Matches
+		values[i] = m[key] // Matches distinguishes missing labels from empty ones later
 	}
 	s.keep(func(i int) bool {
 		for _, l := range s.exact {

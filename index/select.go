@@ -14,9 +14,9 @@ import (
 // Select returns the objects in namespace, or in all namespaces when it is empty, whose
 // labels match selector, each once, in no order. A nil selector matches everything.
 //
-// When the store holds indexes made by [Namespace] or [Labels] that cover the namespace
-// or a requirement of the form key=value or key in (…), only the objects of the shortest
-// such posting are looked at. Otherwise every object is: O(store).
+// If the store has indexes made by [Namespace] or [Labels] for the namespace, or for a requirement
+// of the form key=value or key in (…), Select reads only the objects under the rarest of them.
+// Otherwise it reads every object: O(store).
 func Select[T metav1.Object](from Reader[T], namespace string, selector labels.Selector) []T {
 	var reqs labels.Requirements
 	if selector != nil {
@@ -52,9 +52,9 @@ func Select[T metav1.Object](from Reader[T], namespace string, selector labels.S
 	return out
 }
 
-// labelsWanted returns, for each requirement that a posting could serve, the labels of
-// which an object must have one, each once: postings of different values of one label have
-// no object in common. They are built before the lock is taken.
+// labelsWanted returns a list of labels for each requirement that an index can answer: an object
+// must have one label of the list. A list has no duplicates, so that the postings of its labels
+// have no object in common. The lists are built before the lock is taken.
 func labelsWanted(reqs labels.Requirements) [][]Label {
 	var out [][]Label
 	for _, r := range reqs {

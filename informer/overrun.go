@@ -102,11 +102,11 @@ func (o *overrun[K, T]) changes(missed []Event[K, T], now store.Snapshot[K, T]) 
 			d.now, d.has = ev.Object, ev.Type != Deleted
 		}
 	}
-	for key, obj := range o.then.Difference(now, same[T]) {
+	for key, obj := range o.then.Diff(now, same[T]) {
 		find(key, obj, true).has = false
 	}
 	var none T
-	for key, obj := range now.Difference(o.then, same[T]) {
+	for key, obj := range now.Diff(o.then, same[T]) {
 		d := find(key, none, false)
 		d.now, d.has = obj, true
 	}

@@ -6,15 +6,15 @@ import (
 	"github.com/kinform/kinform/internal/slots"
 )
 
-// aside makes the changes of a large commit one after the other on a clone, where nobody
-// sees them and user functions may run in between.
+// aside makes the changes of a large commit on a clone of the State, one block after the other.
+// Readers do not see the clone, and user functions may run between the blocks.
 type aside[K comparable, T any] struct {
 	s  *Store[K, T]
 	st *slots.State[T] // the clone; the present State until the first change
-	n  int             // number of objects that there may be afterwards; 0 if nobody knows
+	n  int             // expected number of objects afterwards; 0 if unknown
 }
 
-// change returns the State to change.
+// change returns the State to change, and clones it first if necessary.
 func (a *aside[K, T]) change() *slots.State[T] {
 	if a.st == a.s.slots.Own() {
 		a.st = a.s.slots.Clone()
@@ -40,8 +40,8 @@ func (a *aside[K, T]) publish(rv string) {
 	s.verifyCommit()
 }
 
-// commitAside is Commit for many operations. It makes no sequence of them: ops would be on
-// the heap then, those of a small commit too.
+// commitAside is Commit for many operations. It does not share code with commitChunks, because
+// an iterator over ops would move the ops of small commits to the heap too.
 func (s *Store[K, T]) commitAside(rv string, ops []Op[K, T]) {
 	defer s.plan.reset(s.slots)
 	a := aside[K, T]{s: s, st: s.slots.Own(), n: len(ops)}
@@ -59,8 +59,8 @@ func (s *Store[K, T]) commitChunks(rv string, n int, chunks iter.Seq[[]Op[K, T]]
 	a.publish(rv)
 }
 
-// doAll makes the changes of ops, a block at a time: what a later one finds depends on what
-// those before have done.
+// doAll makes the changes of ops, one block at a time, because each block must see the changes
+// of the blocks before it.
 func (a *aside[K, T]) doAll(ops []Op[K, T]) {
 	s := a.s
 	for len(ops) > 0 {

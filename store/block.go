@@ -2,21 +2,21 @@ package store
 
 import "github.com/kinform/kinform/internal/slots"
 
-// blockLen is how many keys are looked up at a time, where there are many: one step for
-// all of them after the other, because a step is little but waiting for memory, and a
-// processor waits for many reads at a time as long as they do not depend on each other.
+// blockLen is the number of keys that are looked up together. Each step of the lookup is done for
+// all of them before the next step. A step is mostly a wait for memory, and the processor can
+// wait for many reads at a time if they do not depend on each other.
 const blockLen = 64
 
-// block is the keys of some objects or operations, and where they are stored.
+// block holds the keys of some objects or operations, and their slots.
 type block[K comparable] struct {
 	n      int
-	at     [blockLen]uint32 // number of the object or operation
+	at     [blockLen]uint32 // number of the object or operation in its list
 	keys   [blockLen]K
 	hashes [blockLen]uint32
 	slots  [blockLen]uint32
-	stored [blockLen]bool // slots has the slot of the key
+	stored [blockLen]bool // the key is stored, in slots
 
-	touched uint32 // keeps what is read ahead from being optimized away
+	touched uint32 // keeps reads ahead from being optimized away
 }
 
 // add adds the key of number at.

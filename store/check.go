@@ -1,9 +1,9 @@
 package store
 
-// Check verifies the invariants of the store and its indexes, and that no stored object
-// was changed in its key or its index values, and returns the first breach. It calls all
-// key and index functions: O(objects). It is meant for tests and for the search for a
-// program that writes to cached objects.
+// Check verifies the invariants of the store and its indexes, and returns the first breach. It
+// also detects stored objects whose key or index values were changed. It calls the key function
+// and all index functions for every object: O(objects). Use it in tests, or to find a program
+// that writes to cached objects.
 func (s *Store[K, T]) Check() error {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()

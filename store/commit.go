@@ -6,43 +6,45 @@ import (
 	"github.com/kinform/kinform/internal/slots"
 )
 
-// Op is one change within a [Store.Commit]: it stores Object under Key, or with Delete
-// takes away what is stored there.
+// Op is one change within a [Store.Commit]: it stores Object under Key or, with Delete, removes
+// the object stored under Key.
 type Op[K comparable, T any] struct {
-	// Key must be the key of Object. In a deletion Object is not looked at.
+	// Key must be the key of Object. A deletion ignores Object.
 	Key    K
 	Object T
 	Delete bool
 
-	// Keep has the store keep what it has under Key, if anything, as it does where
-	// Options.Unchanged holds: for a caller that knows more of Object than Object says.
+	// Keep tells the store to keep the object that it has under Key, if any, as if
+	// Options.Unchanged had returned true. It is for callers that know from elsewhere that
+	// Object is unchanged.
 	Keep bool
 
-	// Commit fills in the rest.
+	// Commit sets the fields below.
 
-	// Old is what was stored under Key before this operation (not before the commit,
-	// where it has several for the key), if Had is true.
+	// Old is the object stored under Key before this operation, if Had is true. If the commit
+	// has several operations on the key, it is the object after the previous one.
 	Old T
 	Had bool
-	// Unchanged says that Keep was set or Options.Unchanged held: Old is still stored, Object is not.
+	// Unchanged says that Keep was set or Options.Unchanged returned true: Old is still
+	// stored, Object is not.
 	Unchanged bool
 	// Err says why the operation was left out: a *KeyError or an *index.PanicError.
 	Err error
 }
 
 // Commit makes the changes of ops, in their order, and moves the store's resourceVersion
-// to rv, in one step: a reader sees all of it or nothing. An operation that cannot be
-// done is left out whole and says so in its Err; the rest is committed. The error of
-// Commit itself means that nothing was.
+// to rv, in one step: a reader sees all changes or none. An operation that cannot be
+// done is left out entirely and its Err says why; the rest is committed. If Commit itself
+// returns an error, nothing was committed.
 //
-// The resourceVersion only moves forward: an older rv, or an empty one, leaves it as it
-// is. One that cannot be compared (package k8s.io/apimachinery/pkg/util/resourceversion)
-// is taken to be newer, since servers other than Kubernetes' may have such.
+// The resourceVersion only moves forward: an older or empty rv leaves it as it is. An rv that
+// cannot be compared (package k8s.io/apimachinery/pkg/util/resourceversion) counts as newer,
+// because servers other than Kubernetes' may use such versions.
 //
 // Key functions, index functions and Options.Unchanged run before the lock is taken. A
-// large commit is prepared aside and swapped in, so that it does not hold up readers.
+// large commit is made on a copy and swapped in, so that readers do not wait for it.
 //
-// Cost: amortized no allocation in a commit of up to some thousand operations.
+// Cost: amortized no allocation in a commit of up to 1,024 operations.
 // Errors: ErrClosed.
 func (s *Store[K, T]) Commit(rv string, ops []Op[K, T]) error {
 	s.writeMu.Lock()
@@ -54,15 +56,16 @@ func (s *Store[K, T]) Commit(rv string, ops []Op[K, T]) error {
 	return nil
 }
 
-// CommitChunks is [Store.Commit] for so many operations that they should not be in memory
-// all at a time: chunks yields some after the other. The results of a chunk are filled in
-// when yield returns, and its memory is not used any more. Readers see nothing of it before
-// all is done. n is the number of operations, as far as it is known.
+// CommitChunks is [Store.Commit] for operations that are too many to be in memory together:
+// chunks yields them in slices. When yield returns, the results of that slice are set and the
+// caller may reuse its memory. Readers see no change before all are done. n is the expected
+// number of operations; zero means unknown.
 //
-// chunks runs under the lock that writers take, so that it must not write to the store; it
-// may read what the store had before. If it panics, nothing is committed.
+// chunks runs under the lock of the writers, so it must not write to the store. It may read the
+// store, which still has its old content. If chunks panics, nothing is committed.
 //
-// Cost: always that of a large commit, which works on a copy of the store's structures.
+// Cost: that of a large commit, whatever the number of operations: a copy of the store's
+// structures, unless nothing changes.
 // Errors: ErrClosed; chunks is not called then.
 func (s *Store[K, T]) CommitChunks(rv string, n int, chunks iter.Seq[[]Op[K, T]]) error {
 	s.writeMu.Lock()
@@ -87,11 +90,12 @@ func (s *Store[K, T]) commit(rv string, ops []Op[K, T]) {
 	s.apply(rv, ops)
 }
 
-// Rewind says that the server has gone back in time, as one that is restored from a backup
-// does: the next Commit or Replace takes its rv though it is older, and stores every
-// object though Options.Unchanged may hold or Op.Keep be set, because resourceVersions of before and after
-// do not compare. That commit ends waits for a resourceVersion that it does not come to with
-// [ErrRewound]; one that ended before may have to be begun anew.
+// Rewind tells the store that the server has gone back in time, for example because it was
+// restored from a backup. The next Commit, CommitChunks or Replace takes its rv even if that is
+// older, and stores every object, whatever Options.Unchanged returns and Op.Keep says:
+// resourceVersions from before and after do not compare. That commit ends with [ErrRewound]
+// each wait for a resourceVersion that it does not reach. A wait that succeeded before may have
+// been for a change that the server has lost.
 func (s *Store[K, T]) Rewind() {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
@@ -136,7 +140,7 @@ func (s *Store[K, T]) change(st *slots.State[T], ops []Op[K, T]) {
 	}
 }
 
-// insert stores obj under key, with value set staged of every index.
+// insert stores obj under key, which is new, with value set staged of every index.
 func (s *Store[K, T]) insert(st *slots.State[T], hash uint32, key K, obj T, staged int) {
 	keysOf[K](st).Insert(hash, key, st.Insert(obj, staged))
 }
@@ -147,7 +151,7 @@ func (s *Store[K, T]) update(st *slots.State[T], slot uint32, key K, obj T, stag
 	st.Update(slot, obj, staged)
 }
 
-// end ends the changes to st, at rv. No user function runs in it.
+// end makes the changes to st visible, at rv. It calls no user function.
 func (s *Store[K, T]) end(st *slots.State[T], rv string) {
 	moves := s.rvMoves(rv)
 	s.slots.End(st, func() {
@@ -157,14 +161,14 @@ func (s *Store[K, T]) end(st *slots.State[T], rv string) {
 	})
 }
 
-// move is end without changes.
+// move is end for a commit that changes no object.
 func (s *Store[K, T]) move(rv string) {
 	if s.rvMoves(rv) {
 		s.slots.Note(func() { s.rv = rv })
 	}
 }
 
-// wakeVersions wakes the waits that the commit just made has ended.
+// wakeVersions wakes the waits for versions that the last commit has ended.
 func (s *Store[K, T]) wakeVersions() {
 	if s.rewound {
 		s.waits.rewound()

@@ -15,12 +15,12 @@ var (
 	// ErrNoKeyFunc is returned by [New] when the key function is nil.
 	ErrNoKeyFunc = errors.New("store needs a key function")
 
-	// ErrZeroKey is in a *KeyError: the key is the zero K. The value is the same in all
+	// ErrZeroKey is wrapped in a *KeyError: the key is the zero K. The value is the same in all
 	// packages that export it.
 	ErrZeroKey = usercode.ErrZeroKey
 
-	// ErrKeyMismatch is in a *KeyError: the key function gives the object another key
-	// than the operation names.
+	// ErrKeyMismatch is wrapped in a *KeyError: the key function returns another key for the
+	// object than the operation names.
 	ErrKeyMismatch = errors.New("object has another key")
 
 	// ErrKeyType is in the error of [New] for a type K that cannot be a key: a float, a
@@ -35,8 +35,8 @@ var (
 	// ErrNoName is returned by [ObjectKey] for an object without metadata.name.
 	ErrNoName = errors.New("object has no name")
 
-	// ErrRewound is returned by a wait for a resourceVersion that the store has not come to
-	// when its server goes back in time: the version may never come, or stand for another
+	// ErrRewound is returned by a wait for a resourceVersion that the store has not reached
+	// when its server goes back in time: the version may never come, or may belong to another
 	// change. See [Store.Rewind].
 	ErrRewound = errors.New("the server went back in time: it was restored from a backup")
 

@@ -9,11 +9,10 @@ import (
 
 // KeyFunc returns the key of an object.
 //
-// It must be pure: one object has one key, for ever. It runs with no lock held, in the
-// goroutine of the writer, and in that of a reader who iterates over keys. The store keeps
-// the key of the object that is stored, so that a lookup does not read the object. An
-// object whose key changes after it was stored (a program wrote to the cache) is still
-// found under the key that it was stored by; [Store.Check] tells.
+// It must be pure: an object always has the same key. It runs with no lock held, in the
+// goroutine of the writer, or of a reader that iterates over keys. The store keeps a copy of
+// the key, so that a lookup does not read the object. If a program changes the key of a stored
+// object, the store still finds the object under its old key; [Store.Check] reports the change.
 type KeyFunc[K comparable, T any] func(obj T) (K, error)
 
 // ObjectKey is the KeyFunc of Kubernetes objects: namespace and name.
@@ -37,8 +36,8 @@ func isNil(obj any) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// SameVersion is an Options.Unchanged for Kubernetes objects: it says that both are the
-// same object (UID) at the same, non-empty resourceVersion.
+// SameVersion is an Options.Unchanged for Kubernetes objects. It reports whether both have the
+// same UID and the same, non-empty resourceVersion.
 func SameVersion[T metav1.Object](old, new T) bool {
 	rv := new.GetResourceVersion()
 	return rv != "" && rv == old.GetResourceVersion() && old.GetUID() == new.GetUID()

@@ -234,8 +234,8 @@ func (d *driver) thaw(f frozenState) {
 		d.t.Fatalf("snapshot of %d objects at %q", f.snap.Len(), f.snap.ResourceVersion())
 	}
 	now := frozenState{snap: d.s.Snapshot(), m: d.m}
-	f.except(d.t, now)
-	now.except(d.t, f)
+	f.diff(d.t, now)
+	now.diff(d.t, f)
 	if f.reader == nil {
 		return
 	}
@@ -248,19 +248,19 @@ func (d *driver) thaw(f frozenState) {
 	}
 }
 
-// except checks that Difference leaves out nothing in which the states differ.
-func (f frozenState) except(t *testing.T, other frozenState) {
+// diff checks that Diff leaves out nothing in which the states differ.
+func (f frozenState) diff(t *testing.T, other frozenState) {
 	t.Helper()
 	got := map[id]*item{}
-	for k, it := range f.snap.Difference(other.snap, func(a, b *item) bool { return a == b }) {
+	for k, it := range f.snap.Diff(other.snap, func(a, b *item) bool { return a == b }) {
 		if f.m.objs[k] != it || got[k] != nil {
-			t.Fatalf("Difference: %v is %v, want %v and that once", k, it, f.m.objs[k])
+			t.Fatalf("Diff: %v is %v, want %v and that once", k, it, f.m.objs[k])
 		}
 		got[k] = it
 	}
 	for k, it := range f.m.objs {
 		if other.m.objs[k] != it && got[k] == nil {
-			t.Fatalf("Difference leaves out %v: %v, in the other %v", k, it, other.m.objs[k])
+			t.Fatalf("Diff leaves out %v: %v, in the other %v", k, it, other.m.objs[k])
 		}
 	}
 }

@@ -9,18 +9,18 @@ import (
 	"github.com/kinform/kinform/internal/usercode"
 )
 
-// plan is what operations are going to do, found out before anything is changed. Only the
-// last operation on a key changes the state; the others only have an Old.
+// plan describes the changes that operations are going to make, before any of them is made. Only
+// the last operation on a key changes the state; the others only get an Old.
 type plan[K comparable, T any] struct {
 	targets []target       // one per distinct key
 	byKey   keytable.Table // key's hash -> number in targets, for more than fewOps operations
 	changes int            // targets that change something
 	staged  int            // value sets in every index
-	warmed  uint32         // keeps what is read ahead from being optimized away
+	warmed  uint32         // keeps reads ahead from being optimized away
 
 	work []step // the operations of the block that is being planned
 
-	// Where the writer is, in case a user's function panics.
+	// What the writer is doing, for the error if a user's function panics.
 	at    int    // number in work
 	doing string // the function that runs
 	index string // the index whose function runs
@@ -33,7 +33,7 @@ type target struct {
 	stored bool  // slot holds an object of this key
 	first  int32 // the first operation with the key
 	taken  int32 // the last one so far
-	last   int32 // the last one that was not left out; -1 for none
+	last   int32 // the last one that was not left out; -1 if there is none
 	staged int32 // its value set in the indexes
 }
 
@@ -41,20 +41,20 @@ type target struct {
 type step struct {
 	op, target int32
 	staged     int32 // its value set in the indexes
-	done       bool  // nothing is left to do: it changes nothing or was left out
+	done       bool  // it needs no more steps: it changes nothing or was left out
 }
 
-// keepTargets is how many targets an idle store of n objects keeps room for.
+// keepTargets is the number of targets for which an idle store of n objects keeps room.
 func keepTargets(n int) int { return min(1024, 64+n) }
 
-// clear forgets the plan, and the values that the indexes of st were given for it.
+// clear drops the plan, and the values staged for it in the indexes of st.
 func (p *plan[K, T]) clear(st *slots.State[T]) {
 	unstage(st)
 	p.byKey.Reset(blockLen)
 	p.targets, p.changes, p.staged = p.targets[:0], 0, 0
 }
 
-// reset is clear, and leaves the store idle.
+// reset is clear after a write. It also gives back the memory of a large plan.
 func (p *plan[K, T]) reset(body *slots.Slots[T]) {
 	unstage(body.Own())
 	keep := keepTargets(body.Own().Len())
@@ -66,16 +66,15 @@ func (p *plan[K, T]) reset(body *slots.Slots[T]) {
 	*p = plan[K, T]{targets: targets, byKey: p.byKey, work: p.work[:0]}
 }
 
-// unstage forgets the values of objects that have been put, or will not be.
+// unstage drops all staged values.
 func unstage[T any](st *slots.State[T]) {
 	for _, x := range st.Indexes() {
 		x.Unstage(0)
 	}
 }
 
-// prepare fills in the results of ops and plans the rest, for changes of st. It takes them
-// block by block, and does with all operations of a block one thing after the other, because
-// each is little but waiting for memory; see blockLen.
+// prepare sets the results of ops and plans their changes to st. It works block by block, and
+// does each step for all operations of a block before the next step; see blockLen.
 func (s *Store[K, T]) prepare(st *slots.State[T], ops []Op[K, T]) {
 	if len(ops) == 1 {
 		s.prepareOne(st, &ops[0])
@@ -97,8 +96,8 @@ func (s *Store[K, T]) prepare(st *slots.State[T], ops []Op[K, T]) {
 	}
 }
 
-// prepareOne is prepare for a single operation, which most commits of programs are: all steps
-// for it at once take a tenth less time.
+// prepareOne is prepare for a single operation, the usual case. Without blocks it takes a tenth
+// less time.
 func (s *Store[K, T]) prepareOne(st *slots.State[T], op *Op[K, T]) {
 	p := &s.plan
 	defer func() {
@@ -159,9 +158,10 @@ func (s *Store[K, T]) touch(ops []Op[K, T]) {
 	}
 }
 
-// takeBlock makes a block of the operations from i on and returns where it ends: before one
-// with a key that the block has already, since what that one finds depends on the other, or
-// after one whose key cannot be hashed, which is left out.
+// takeBlock makes a block of the operations from i on, and returns its end. The block ends
+// before an operation whose key is already in it, because the result of that operation depends
+// on the earlier one. It also ends after an operation whose key cannot be hashed; that one is
+// left out.
 func (s *Store[K, T]) takeBlock(ops []Op[K, T], i int) (end int) {
 	p := &s.plan
 	p.work, p.doing, end = p.work[:0], keyFunction, i
@@ -184,8 +184,8 @@ func (s *Store[K, T]) takeBlock(ops []Op[K, T], i int) (end int) {
 	return end
 }
 
-// planBlock finds out what the operations of the block do. If a user's function panics it
-// leaves that operation out and returns false: the others are to be planned once more.
+// planBlock plans the changes of the block. If a user's function panics, it leaves out that
+// operation and returns false; the caller must then plan the block again.
 func (s *Store[K, T]) planBlock(st *slots.State[T], ops []Op[K, T]) (done bool) {
 	p, staged := &s.plan, s.plan.staged
 	defer func() {
@@ -204,8 +204,8 @@ func (s *Store[K, T]) planBlock(st *slots.State[T], ops []Op[K, T]) (done bool) 
 		s.compare(ops)
 		s.stage(st, ops)
 	} else {
-		// The index functions read other parts of a cold object than the key function: the
-		// processor fetches all of it at a time.
+		// The key function and the index functions read different parts of an object. Calling
+		// them in a row lets the processor fetch all parts at a time.
 		s.stage(st, ops)
 		s.lookUp(st, ops)
 	}
@@ -213,7 +213,7 @@ func (s *Store[K, T]) planBlock(st *slots.State[T], ops []Op[K, T]) (done bool) 
 	return true
 }
 
-// settleBlock notes what the operations of the block change.
+// settleBlock adds the changes of the block to the targets.
 func (s *Store[K, T]) settleBlock() {
 	p := &s.plan
 	for i := range p.work {
@@ -234,7 +234,8 @@ func (op *Op[K, T]) fail(err error) {
 	op.Old, op.Had, op.Unchanged, op.Err = zero, false, false, err
 }
 
-// panicError describes a panic of a user's function. It is called while panicking.
+// panicError describes the panic r of a user's function. Call it in the deferred function, so
+// that the stack is that of the panic.
 func (s *Store[K, T]) panicError(r any, key K) error {
 	var zero K
 	name := ""
@@ -258,17 +259,17 @@ const (
 	unchangedFunction = "Options.Unchanged"
 )
 
-// keeps reports whether an operation of the block is to keep what is stored.
+// keeps reports whether an operation of the block has Keep set.
 func (p *plan[K, T]) keeps(ops []Op[K, T]) bool {
 	return slices.ContainsFunc(p.work, func(w step) bool { return ops[w.op].Keep })
 }
 
-// keeps reports whether what is stored is as good as op's object.
+// keeps reports whether the stored object stays in place of op's object.
 func (s *Store[K, T]) keeps(op *Op[K, T]) bool {
 	return op.Keep && !s.rewound || s.isUnchanged(op.Old, op.Object)
 }
 
-// isUnchanged asks Options.Unchanged.
+// isUnchanged calls Options.Unchanged, except after Rewind.
 func (s *Store[K, T]) isUnchanged(old, new T) bool {
 	if s.unchanged == nil || s.rewound {
 		return false
@@ -293,7 +294,7 @@ func (s *Store[K, T]) checkKey(op *Op[K, T]) error {
 	return usable(key)
 }
 
-// usable returns an error when nothing can be stored under key.
+// usable returns an error if key is the zero K, under which nothing can be stored.
 func usable[K comparable](key K) error {
 	if err := usercode.CheckKey(key); err != nil {
 		return &KeyError{Key: fmt.Sprint(key), Err: err}
@@ -301,10 +302,10 @@ func usable[K comparable](key K) error {
 	return nil
 }
 
-// fewOps is up to how many operations a key's target is searched one by one.
+// fewOps is the largest number of operations for which targets are searched one by one.
 const fewOps = 8
 
-// target returns the number of the target of operation i, found or new.
+// target returns the number of the target of operation i. It adds the target if necessary.
 func (s *Store[K, T]) target(ops []Op[K, T], i int) int {
 	p, key := &s.plan, ops[i].Key
 	hash := s.hash(key)
@@ -346,8 +347,8 @@ func (s *Store[K, T]) checkKeys(ops []Op[K, T]) {
 	}
 }
 
-// lookUp finds out what is stored in st under the keys of the block, also those of
-// operations that were left out: another block may have the key again.
+// lookUp finds the objects stored in st under the keys of the block. It includes operations that
+// were left out, because a later block may have the same key.
 func (s *Store[K, T]) lookUp(st *slots.State[T], ops []Op[K, T]) {
 	p, keys := &s.plan, keysOf[K](st)
 	for i := range p.work {
@@ -376,13 +377,13 @@ func (s *Store[K, T]) lookUp(st *slots.State[T], ops []Op[K, T]) {
 		if op.Delete {
 			w.done = !op.Had
 			if t.stored {
-				p.warmed ^= st.Warm(t.slot) // or Remove would wait for it, with the lock held
+				p.warmed ^= st.Warm(t.slot) // else Remove waits for this memory under the lock
 			}
 		}
 	}
 }
 
-// compare finds the objects that Options.Unchanged says need not be stored.
+// compare finds the operations that keep the stored object.
 func (s *Store[K, T]) compare(ops []Op[K, T]) {
 	p := &s.plan
 	for i := range p.work {
@@ -397,8 +398,8 @@ func (s *Store[K, T]) compare(ops []Op[K, T]) {
 	}
 }
 
-// stage evaluates the index functions for the objects of the block, one function after the
-// other: what one reads of an object then comes from memory for many at a time.
+// stage evaluates the index functions for the objects of the block: one function for all
+// objects, then the next, so that reads of many objects overlap.
 func (s *Store[K, T]) stage(st *slots.State[T], ops []Op[K, T]) {
 	p := &s.plan
 	for i := range p.work {

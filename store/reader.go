@@ -9,14 +9,14 @@ import (
 	"github.com/kinform/kinform/internal/slots"
 )
 
-// Reader is the reading side of a [Store]. Every read sees whole commits only. The
-// objects are shared with all readers and must not be written to.
+// Reader is the reading side of a [Store]. Every read sees whole commits only. All readers share
+// the objects: treat them as read-only.
 type Reader[K comparable, T any] struct {
 	key   KeyFunc[K, T]     // set once
 	slots *slots.Slots[T]   // set once
 	parts keytable.Parts[K] // set once
 	seed  maphash.Seed      // set once
-	mask  uint32            // set once; all ones, but for tests that want collisions
+	mask  uint32            // set once; all ones, except in tests that want collisions
 
 	rv    string // guarded by the lock of slots
 	waits waits[K]
@@ -27,7 +27,7 @@ func (r *Reader[K, T]) hash(key K) uint32 {
 }
 
 // Get returns the object under key, and whether there is one.
-// Cost: no allocation; a commit in progress can delay it as the package says.
+// Cost: no allocation; it may wait for a commit in progress, as the package comment says.
 func (r *Reader[K, T]) Get(key K) (obj T, ok bool) {
 	hash := r.hash(key)
 	st := r.slots.Read()
@@ -39,10 +39,10 @@ func (r *Reader[K, T]) Get(key K) (obj T, ok bool) {
 	return obj, ok
 }
 
-// GetMany is Get for many keys: it calls yield with each of them, by its place in keys, in
-// order, until that returns false. It is faster where objects are many, since it looks up some
-// dozens at a time; those see the same state, others may see a later one. yield is called
-// with no lock held. Cost: no allocation.
+// GetMany is Get for many keys. It calls yield in the order of keys, with the position of each
+// key in keys, until yield returns false. It looks up 64 keys at a time, which is faster than
+// Get in a large store. Keys that are looked up together see the same state; later ones may see
+// a later state. yield is called with no lock held. Cost: no allocation.
 func (r *Reader[K, T]) GetMany(keys []K, yield func(i int, obj T, ok bool) bool) {
 	var b block[K]
 	var objs [blockLen]T
@@ -77,8 +77,8 @@ func (r *Reader[K, T]) Len() int {
 	return n
 }
 
-// ResourceVersion returns the resourceVersion up to which the server's changes are in
-// the store; empty before the first commit that names one.
+// ResourceVersion returns the resourceVersion up to which the store has the server's changes.
+// It is empty before the first commit that names one.
 func (r *Reader[K, T]) ResourceVersion() string {
 	r.slots.Read()
 	rv := r.rv
@@ -95,12 +95,12 @@ func (r *Reader[K, T]) Snapshot() Snapshot[K, T] {
 	return Snapshot[K, T]{view: view, key: r.key, rv: rv}
 }
 
-// Freeze returns a Reader of the present state, with all that a Reader can do: it never
-// changes, and may be used by many goroutines for any time. Its waits return ErrClosed
-// unless what they wait for is there. It keeps its objects, keys and indexes alive.
+// Freeze returns a Reader of the present state. The state never changes, and many goroutines may
+// read it for any length of time. Its waits return ErrClosed unless their condition already
+// holds. It keeps its objects, keys and indexes alive.
 //
-// Cost: O(1) for the caller, but the next write copies keys and indexes, some 20–40 ns per
-// object and without holding up readers. A walk over all objects needs only [Reader.Snapshot].
+// Cost: O(1) for the caller. But the next write copies keys and indexes: 20–40 ns per object,
+// for which readers do not wait. To walk over all objects, [Reader.Snapshot] is enough.
 func (r *Reader[K, T]) Freeze() *Reader[K, T] {
 	f := &Reader[K, T]{key: r.key, parts: r.parts, seed: r.seed, mask: r.mask}
 	f.slots = r.slots.Freeze(func() { f.rv = r.rv })
@@ -108,13 +108,13 @@ func (r *Reader[K, T]) Freeze() *Reader[K, T] {
 	return f
 }
 
-// List returns all objects, in no order, in a slice of the caller's own.
-// Cost: one allocation; the lock is not held while it is filled.
+// List returns all objects, in no order, in a new slice.
+// Cost: one allocation. The slice is filled without the lock.
 func (r *Reader[K, T]) List() []T { return r.Snapshot().List() }
 
-// All iterates over all keys and objects, in no order, as they are when the loop begins:
-// the loop's body may write to the store. The sequence can be used again, and then shows
-// the state of then. Cost: no allocation, one call of the key function per object.
+// All iterates over all keys and objects, in no order, as they are when the loop begins, so the
+// loop's body may write to the store. The sequence can be used again; each loop sees the state
+// at its own beginning. Cost: no allocation, one call of the key function per object.
 func (r *Reader[K, T]) All() iter.Seq2[K, T] {
 	return func(yield func(K, T) bool) {
 		snap := r.Snapshot()
@@ -130,7 +130,7 @@ func (r *Reader[K, T]) Keys() iter.Seq[K] {
 	}
 }
 
-// Values is All without the keys, and without the calls of the key function.
+// Values is All without the keys. It does not call the key function.
 func (r *Reader[K, T]) Values() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		snap := r.Snapshot()
@@ -138,10 +138,10 @@ func (r *Reader[K, T]) Values() iter.Seq[T] {
 	}
 }
 
-// Chunks iterates over all objects in stretches of up to some hundred. It is the fastest
-// way to walk a large store: the loop over a slice lets the processor fetch objects
-// ahead, which a call per object prevents. The slices are shared with the store and must
-// not be written to; they stay valid and unchanged for ever. Cost: no allocation.
+// Chunks iterates over all objects, in slices of up to 256. It is the fastest way to walk a large
+// store: in a loop over a slice the processor can fetch objects ahead, which a call per object
+// prevents. The slices are shared with the store and must not be written to. They never change
+// and stay valid. Cost: no allocation.
 func (r *Reader[K, T]) Chunks() iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		snap := r.Snapshot()
@@ -149,7 +149,7 @@ func (r *Reader[K, T]) Chunks() iter.Seq[[]T] {
 	}
 }
 
-// Indexer returns the indexes by name. It makes a Reader, and a Store, an index.Reader,
+// Indexer returns the indexes by name. With this method a Reader or a Store is an index.Reader,
 // from which the typed handles of package index read.
 func (r *Reader[K, T]) Indexer() *index.Indexer[T] { return (*index.Indexer[T])(r.slots) }
 

@@ -6,9 +6,9 @@ import (
 	"github.com/kinform/kinform/internal/cowvec"
 )
 
-// Snapshot is a frozen state of a store: it never changes, needs no lock, and may be
-// used by many goroutines for any time. It keeps its objects alive. It has no lookups by
-// key or index, which is what makes it free to take: [Reader.Freeze] has.
+// Snapshot is a frozen state of a store: it never changes, needs no lock, and may be used by
+// many goroutines for any length of time. It keeps its objects alive. It costs nothing to take
+// because it has no lookups by key or index; [Reader.Freeze] has them.
 type Snapshot[K comparable, T any] struct {
 	view cowvec.View[T]
 	key  KeyFunc[K, T]
@@ -21,7 +21,7 @@ func (s Snapshot[K, T]) Len() int { return s.view.Live() }
 // ResourceVersion returns the store's resourceVersion at the time of the snapshot.
 func (s Snapshot[K, T]) ResourceVersion() string { return s.rv }
 
-// List returns all objects, in no order, in a slice of the caller's own.
+// List returns all objects, in no order, in a new slice.
 func (s Snapshot[K, T]) List() []T {
 	return s.view.AppendTo(make([]T, 0, s.view.Live()))
 }
@@ -41,19 +41,21 @@ func (s Snapshot[K, T]) Values() iter.Seq[T] {
 	return func(yield func(T) bool) { s.eachValue(yield) }
 }
 
-// Chunks iterates over all objects in stretches; see [Reader.Chunks].
+// Chunks iterates over all objects, a slice of some of them at a time; see [Reader.Chunks].
 func (s Snapshot[K, T]) Chunks() iter.Seq[[]T] {
 	return func(yield func([]T) bool) { s.eachChunk(yield) }
 }
 
-// Difference iterates, in no order, over the keys and objects that are not, or not as the same
-// object, in the same place of other, a snapshot of the same store. What is in s alone, or
-// changed in between, is among them; so is now and then an object that the store moved to
-// another place. Cost: a call of same for each object in a part of the store that was
-// written in between, and one of the key function for each that is yielded.
-func (s Snapshot[K, T]) Difference(other Snapshot[K, T], same func(a, b T) bool) iter.Seq2[K, T] {
+// Diff iterates, in no order, over the keys and objects of s that differ from other, an earlier
+// or later snapshot of the same store: those that other does not have, and those for which it
+// has another object. It may also yield an unchanged object that the store moved to another
+// slot in between.
+//
+// Cost: one call of same for each object in a chunk of the store that was written in between,
+// and one call of the key function for each object yielded.
+func (s Snapshot[K, T]) Diff(other Snapshot[K, T], same func(a, b T) bool) iter.Seq2[K, T] {
 	return func(yield func(K, T) bool) {
-		for obj := range s.view.Difference(other.view, same) {
+		for obj := range s.view.Diff(other.view, same) {
 			if key, err := s.key(obj); err == nil && !yield(key, obj) {
 				return
 			}
@@ -61,8 +63,8 @@ func (s Snapshot[K, T]) Difference(other Snapshot[K, T], same func(a, b T) bool)
 	}
 }
 
-// keyBatch is how many keys are taken before any is handed out: the key function reads
-// every object from memory, and a batch lets the processor wait for many at a time.
+// keyBatch is the number of keys that are read before the first one is yielded. The key
+// function reads every object from memory; in a batch these reads overlap.
 const keyBatch = 16
 
 func (s *Snapshot[K, T]) each(yield func(K, T) bool) {

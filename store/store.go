@@ -15,25 +15,25 @@ type Options[T any] struct {
 	// Indexes to hold from the start. [Store.AddIndexes] adds more later.
 	Indexes []index.Definition[T]
 
-	// Unchanged says that new may be dropped because old, which is stored under the same
-	// key, is as good: the store then keeps old, and the commit writes nothing for it.
-	// nil means that every object is stored. [SameVersion] suits Kubernetes objects.
-	// It runs in the writer's goroutine with no lock held.
+	// Unchanged reports whether new equals old, the object stored under the same key. If so, the
+	// store keeps old and the commit writes nothing for the key. nil means that every object
+	// is stored. [SameVersion] suits Kubernetes objects. It runs in the writer's
+	// goroutine, without the lock that readers take.
 	Unchanged func(old, new T) bool
 
-	// OnError is called with errors that a read cannot return: the index is not in the
-	// store (index.ErrUnknownIndex), or its function panicked (*index.PanicError). It is
-	// called once per name of an index and kind of error, reads of frozen Readers
-	// included, and for 1,000 of these at most. nil drops the errors. It runs in the
-	// goroutine of the read that went wrong, with no lock held.
+	// OnError is called with errors that a read cannot return: the store does not have the
+	// index (index.ErrUnknownIndex), or the index function panicked (*index.PanicError). It is
+	// called once for each index name and kind of error, at most 1,000 times in all; reads of
+	// frozen Readers count too. nil drops the errors. It runs in the goroutine of the failed
+	// read, with no lock held.
 	OnError func(error)
 }
 
 // readSide makes the methods of Reader those of Store.
 type readSide[K comparable, T any] = Reader[K, T]
 
-// Store holds objects T by key K: its methods are those of a [Reader] and the writes.
-// Any number of goroutines may use it; writes run one after the other.
+// Store holds objects T by key K. It has the methods of a [Reader], and the writes. Any number of
+// goroutines may use it; writes run one after the other.
 type Store[K comparable, T any] struct {
 	readSide[K, T]
 
@@ -48,7 +48,7 @@ type Store[K comparable, T any] struct {
 	verify  func(error) // for tests: called after every commit with what Check returns
 }
 
-// New returns an empty store whose objects have the keys that key gives them.
+// New returns an empty store. key returns the key of an object.
 // Errors: ErrNoKeyFunc, ErrKeyType, index.ErrInvalid, index.ErrExists.
 func New[K comparable, T any](key KeyFunc[K, T], opts Options[T]) (*Store[K, T], error) {
 	if key == nil {
@@ -69,11 +69,11 @@ func New[K comparable, T any](key KeyFunc[K, T], opts Options[T]) (*Store[K, T],
 	return s, nil
 }
 
-// Reader returns the reading side alone, for code that must not write.
+// Reader returns the reading side, for code that must not write.
 func (s *Store[K, T]) Reader() *Reader[K, T] { return &s.readSide }
 
-// Close makes every later write fail with ErrClosed and ends all waits with it. Reads go
-// on. It returns after a write in progress; closing twice is harmless.
+// Close makes every later write, and every wait, fail with ErrClosed. Reads still work. Close
+// first waits for a write in progress. Closing again does nothing.
 func (s *Store[K, T]) Close() {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()

@@ -9,20 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// waits holds who waits for a key or a resourceVersion. A wake-up is a hint: the woken
-// looks at the store again.
+// waits holds the waits for keys and for resourceVersions. A wake-up is only a hint: the
+// goroutine then looks at the store again.
 type waits[K comparable] struct {
 	count atomic.Int32 // of waits in keys and versions
 
 	mu       sync.Mutex
-	ended    error         // why no wait goes on: ErrClosed, or what EndWaits was given; nil if they do
-	begun    chan struct{} // closed when a wait begins; nil while nobody asks
+	ended    error         // the error that ends all waits: ErrClosed or the one given to EndWaits; nil for none
+	begun    chan struct{} // result of awaited, closed when a wait begins; nil while nobody uses it
 	rewinds  uint64        // commits after a Rewind
 	keys     map[K]map[chan struct{}]struct{}
 	versions map[chan struct{}]string
 }
 
-// idle says that nobody waits. A wait that begins after the commit sees its result.
+// idle reports whether there are no waits. A wait that begins after the commit sees its result.
 func (w *waits[K]) idle() bool { return w.count.Load() == 0 }
 
 func wake(ch chan struct{}) {
@@ -50,8 +50,8 @@ func (w *waits[K]) wakeAllKeys() {
 	}
 }
 
-// rewound ends the waits for versions that were not reached. Who is woken must find that it
-// is so, as in close.
+// rewound ends the waits for versions that were not reached. It counts the rewind before it
+// wakes them, because they look at the count.
 func (w *waits[K]) rewound() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,8 +77,8 @@ func (w *waits[K]) wakeVersions(rv string) {
 	}
 }
 
-// end ends all waits, those that begin later too, or with nil lets them go on again. Once
-// they were closed, they stay so. What is woken must find ended set, so that comes first.
+// end ends all present and later waits with err. A nil err lets later waits wait again. ErrClosed
+// is final. ended is set before the wake-ups, because the waits look at it.
 func (w *waits[K]) end(err error) {
 	w.mu.Lock()
 	if w.ended != ErrClosed {
@@ -91,7 +91,7 @@ func (w *waits[K]) end(err error) {
 	w.wakeAllKeys()
 }
 
-// err returns why no wait goes on, nil if they do.
+// err returns the error that ends all waits, or nil.
 func (w *waits[K]) err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,7 +113,7 @@ func (w *waits[K]) awaited() <-chan struct{} {
 	return w.begun
 }
 
-// begin tells whoever asked that there is a wait. Called with mu held.
+// begin closes the channel of awaited. Called with mu held.
 func (w *waits[K]) begin() {
 	if w.begun != nil {
 		close(w.begun)
@@ -169,12 +169,11 @@ func (w *waits[K]) removeVersion(ch chan struct{}) {
 	}
 }
 
-// WaitFor returns nil once until holds for what is stored under key: at once, or after
-// one of the next commits. until gets the zero T where exists is false. It sees the
-// latest state, not every one in between. It runs in the caller's goroutine with no lock
-// held. Nothing is polled.
-// Errors: ErrClosed; what the writer ended it with, see [Store.EndWaits]; the
-// cause of ctx's end.
+// WaitFor waits until the object stored under key meets a condition: until returns true. It
+// calls until at once and after commits that change the key. until gets the zero T if exists is
+// false. It sees the latest state, not every state in between. It runs in the caller's goroutine
+// with no lock held. Nothing is polled.
+// Errors: ErrClosed; the error given to [Store.EndWaits]; the cause of ctx's end.
 func (r *Reader[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exists bool) bool) error {
 	ch := make(chan struct{}, 1)
 	r.waits.addKey(key, ch)
@@ -182,11 +181,11 @@ func (r *Reader[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exi
 	return r.wait(ctx, ch, func() bool { return until(r.Get(key)) })
 }
 
-// WaitForRV returns nil once the store holds the server's changes up to rv, so that a
-// program reads its own writes. An empty rv is there already. Nothing is polled.
-// Errors: ErrClosed; ErrResourceVersion when rv cannot be compared; ErrRewound when the
-// server goes back in time meanwhile, to before rv; what the writer ended it with, see
-// [Store.EndWaits]; the cause of ctx's end.
+// WaitForRV waits until the store has the server's changes up to rv, so that a program can read
+// its own writes. For an empty rv it returns at once. Nothing is polled.
+// Errors: ErrClosed; ErrResourceVersion if rv cannot be compared; ErrRewound if the server goes
+// back in time during the wait, to before rv; the error given to [Store.EndWaits]; the cause of
+// ctx's end.
 func (r *Reader[K, T]) WaitForRV(ctx context.Context, rv string) error {
 	if reached(r.ResourceVersion(), rv) {
 		return nil
@@ -208,18 +207,18 @@ func (r *Reader[K, T]) WaitForRV(ctx context.Context, rv string) error {
 	return err
 }
 
-// Awaited returns a channel that is closed once a WaitFor or WaitForRV waits for what the
-// store does not have yet: at once if one does already. It is for a writer that is about to
-// wait for something itself, which may be what such a wait holds up.
+// Awaited returns a channel that is closed when a WaitFor or WaitForRV has to wait, or at once
+// if one waits already. It is for a writer that is about to wait for code which may be blocked
+// in such a call.
 func (s *Store[K, T]) Awaited() <-chan struct{} { return s.waits.awaited() }
 
-// EndWaits ends all waits with err, and those that begin later too, unless they find what they
-// wait for. With nil, later ones wait again. It is for a writer that does not go on before
-// they have ended. After Close it does nothing.
+// EndWaits ends all waits with err. Later waits return err too unless their condition already
+// holds. With a nil err, later waits wait again. It is for a writer that cannot go on before
+// all waits have ended. After Close it does nothing.
 func (s *Store[K, T]) EndWaits(err error) { s.waits.end(err) }
 
-// wait looks at done whenever ch is woken. ch must be registered already, so that no
-// commit is missed.
+// wait waits until done returns true; it calls done again after each token in ch. ch must be
+// registered before, so that no commit is missed.
 func (r *Reader[K, T]) wait(ctx context.Context, ch chan struct{}, done func() bool) error {
 	for {
 		if done() {
@@ -236,7 +235,7 @@ func (r *Reader[K, T]) wait(ctx context.Context, ch chan struct{}, done func() b
 	}
 }
 
-// reached says that a store at resourceVersion rv has what a wait for wanted is after.
+// reached reports whether resourceVersion rv is at or after wanted.
 func reached(rv, wanted string) bool {
 	if wanted == "" || rv == wanted {
 		return true
@@ -245,7 +244,8 @@ func reached(rv, wanted string) bool {
 	return err == nil && cmp >= 0
 }
 
-// rvMoves says that a commit at rv moves the store's resourceVersion. It is the writer's.
+// rvMoves reports whether a commit at rv moves the store's resourceVersion. Only the writer may
+// call it.
 func (s *Store[K, T]) rvMoves(rv string) bool {
 	if rv == "" || rv == s.rv {
 		return false

@@ -8,11 +8,11 @@ import (
 	"github.com/kinform/kinform/internal/usercode"
 )
 
-// Set stores obj under its key, in a commit of its own that leaves the resourceVersion.
+// Set stores obj under its key, in a commit of its own that does not move the resourceVersion.
 // Errors: ErrClosed, *KeyError, *index.PanicError.
 func (s *Store[K, T]) Set(obj T) error {
-	// The lock comes first: taken between two reads of a cold object, it would make the
-	// processor wait for one before the other.
+	// Lock before the key function runs: a lock between two reads of obj would keep the
+	// processor from doing both at a time.
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
 	if s.closed {
@@ -27,8 +27,8 @@ func (s *Store[K, T]) Set(obj T) error {
 	return ops[0].Err
 }
 
-// Delete takes away the object under key, in a commit of its own that leaves the
-// resourceVersion, and returns it. It is no error if there is none.
+// Delete removes the object under key, in a commit of its own that does not move the
+// resourceVersion, and returns the object. A missing object is no error.
 // Errors: ErrClosed, *KeyError.
 func (s *Store[K, T]) Delete(key K) (old T, had bool, err error) {
 	ops := [1]Op[K, T]{{Key: key, Delete: true}}
@@ -38,7 +38,7 @@ func (s *Store[K, T]) Delete(key K) (old T, had bool, err error) {
 	return ops[0].Old, ops[0].Had, ops[0].Err
 }
 
-// keyOf runs the key function; a panic in it becomes an error.
+// keyOf calls the key function and turns a panic of it into an error.
 func (s *Store[K, T]) keyOf(obj T) (key K, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -51,8 +51,8 @@ func (s *Store[K, T]) keyOf(obj T) (key K, err error) {
 	return key, err
 }
 
-// AddIndexes adds indexes to a store that may be in use and hold objects. All of them
-// are added, or none.
+// AddIndexes adds indexes to a store, which may be in use and hold objects. It adds all of them
+// or none.
 // Errors: ErrClosed, index.ErrInvalid, index.ErrExists, *index.PanicError.
 func (s *Store[K, T]) AddIndexes(defs ...index.Definition[T]) error {
 	s.writeMu.Lock()
@@ -97,7 +97,7 @@ func instances[T any](body *slots.Slots[T], defs []index.Definition[T]) ([]slots
 	return out, nil
 }
 
-// fill puts all objects under new indexes that nobody else sees yet.
+// fill puts all objects into new indexes that readers do not see yet.
 func (s *Store[K, T]) fill(ixs []slots.Index[T]) (err error) {
 	var at T
 	defer func() {

@@ -16,8 +16,8 @@ const (
 	chunkBytes = 4096
 )
 
-// chunk is a run of slots. It belongs to the vector alone while owner equals the
-// vector's epoch; otherwise views may share it and it must be copied before a write.
+// chunk is a run of slots. While owner equals the vector's epoch, the vector alone uses it.
+// Otherwise views may share it, and a write must copy it first.
 type chunk[T any] struct {
 	owner uint64
 	live  [maxLen / 64]uint64 // a set bit for a slot in use
@@ -58,7 +58,7 @@ func (c *Vec[T]) At(i uint32) T {
 	return c.dir[i>>c.shift].v[i&(1<<c.shift-1)]
 }
 
-// Used says whether slot i is in use. Any i may be asked for.
+// Used reports whether slot i is in use. i may be any number.
 func (c *Vec[T]) Used(i uint32) bool {
 	if int(i) >= c.n {
 		return false
@@ -73,7 +73,7 @@ func (c *Vec[T]) Set(i uint32, x T) {
 }
 
 // Insert puts x into the lowest free slot and returns its number. Cost: amortized O(1),
-// and one bit of work per chunk when few slots are free.
+// plus one bit of work per chunk when few slots are free.
 func (c *Vec[T]) Insert(x T) uint32 {
 	if c.shift == 0 {
 		c.shift = shiftFor(unsafe.Sizeof(x))
@@ -176,7 +176,7 @@ func (c *Vec[T]) trim() {
 	c.markGaps(k - 1)
 }
 
-// own returns chunk ci, copied first if a view may share it.
+// own returns chunk ci. If a view may share it, own copies it first.
 func (c *Vec[T]) own(ci int) *chunk[T] {
 	ch := c.dir[ci]
 	if ch.owner == c.epoch {
@@ -189,7 +189,7 @@ func (c *Vec[T]) own(ci int) *chunk[T] {
 	return cp
 }
 
-// ownDir makes the directory the vector's own, with room for more entries.
+// ownDir copies the directory if a view may share it, and makes room for more entries.
 func (c *Vec[T]) ownDir(more int) {
 	if c.dirOwner == c.epoch && len(c.dir)+more <= cap(c.dir) {
 		return
@@ -202,9 +202,9 @@ func (c *Vec[T]) ownDir(more int) {
 	c.dirOwner = c.epoch
 }
 
-// Clone returns a second vector with the same slots. It shares the chunks, so that
-// writes to the clone never show in c; c must not be written again. Cost: O(1), and the
-// first write to each chunk copies it.
+// Clone returns a second vector with the same slots. Both share the chunks until the clone
+// writes to one, so writes to the clone never show in c. c must not be written again. Cost:
+// O(1), and the first write to each chunk copies it.
 func (c *Vec[T]) Clone() Vec[T] {
 	return Vec[T]{
 		dir: c.dir, n: c.n, live: c.live, shift: c.shift,

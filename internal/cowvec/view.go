@@ -7,7 +7,7 @@ import (
 )
 
 // View is a frozen state of a [Vec]. It never changes and may be read by any number of
-// goroutines without a lock. It keeps the elements that it shows alive.
+// goroutines without a lock. It keeps its elements alive.
 type View[T any] struct {
 	dir   []*chunk[T]
 	live  int
@@ -33,7 +33,7 @@ func (v View[T]) At(i uint32) T {
 	return v.dir[i>>v.shift].v[i&(1<<v.shift-1)]
 }
 
-// Run is a stretch of neighbouring slots of a chunk that are all in use.
+// Run is a series of adjacent used slots in one chunk.
 type Run[T any] struct {
 	First uint32 // slot of Elems[0]
 	Elems []T    // shared: not to be written
@@ -42,9 +42,9 @@ type Run[T any] struct {
 // Cursor is a place in a View; its zero value is the beginning.
 type Cursor struct{ chunk, slot int }
 
-// Next returns the next stretch of used slots, as long as it is within a chunk, or false
-// after the last one. It is a plain call and not an iterator so that the loop over the
-// elements stands in the caller, where the processor can fetch objects ahead.
+// Next returns the next run of used slots, which never crosses a chunk boundary, or false after
+// the last one. It is a plain call and not an iterator, so that the loop over the elements is
+// in the caller, where the processor can fetch objects ahead.
 func (v *View[T]) Next(c *Cursor) (run Run[T], ok bool) {
 	for ; c.chunk < len(v.dir); c.chunk, c.slot = c.chunk+1, 0 {
 		ch := v.dir[c.chunk]
@@ -75,10 +75,10 @@ func (v View[T]) All(yield func(slot uint32, x T) bool) {
 	}
 }
 
-// Difference iterates, in slot order, over the elements in use whose slot does not have the same
-// element in other, a view of the same vector or of a clone. Cost: O(chunks), and a call of
-// same for each element of the chunks that v and other do not share.
-func (v View[T]) Difference(other View[T], same func(a, b T) bool) iter.Seq[T] {
+// Diff iterates, in slot order, over the elements of v whose slot is free in other or has
+// another element there. other is a view of the same vector or of a clone. Cost: O(chunks), and
+// one call of same for each element of the chunks that v and other do not share.
+func (v View[T]) Diff(other View[T], same func(a, b T) bool) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		var c Cursor
 		for run, ok := v.Next(&c); ok; run, ok = v.Next(&c) {
@@ -102,7 +102,7 @@ func (v View[T]) Difference(other View[T], same func(a, b T) bool) iter.Seq[T] {
 	}
 }
 
-// has says whether slot p is in use; nil has none.
+// has reports whether slot p is in use. A nil chunk has no slots.
 func (ch *chunk[T]) has(p int) bool {
 	return ch != nil && p < len(ch.v) && ch.live[p>>6]&(1<<(p&63)) != 0
 }

@@ -1,22 +1,22 @@
 package keytable
 
-// Map finds ids by key: a [Table] with the keys beside it.
+// Map finds ids by key: it is a [Table] with the keys beside it.
 //
-// A key could be asked of the object that an id stands for, which would save its size.
-// But an object is cold when it is looked up, and its key lies behind one more pointer:
-// to read both takes longer than all the rest of a lookup.
+// Reading the key from the object of an id would save the memory for the key. But the object is
+// rarely in the processor's cache when it is looked up, and its key is behind one more pointer:
+// reading both takes longer than the rest of the lookup.
 //
-// The zero Map is empty and ready. One writer at a time; reads may run in parallel with
-// each other.
+// The zero Map is empty and ready to use. One writer at a time; reads may run in parallel with
+// each other, but not with a write.
 type Map[K comparable] struct {
 	table Table
-	parts Parts[K] // set once; nil when keys are no pairs of strings
-	pairs packed   // the keys, with parts
-	plain plain[K] // the keys, without
+	parts Parts[K] // set once; nil if keys are not strings or pairs of them
+	pairs packed   // the keys, if parts is set
+	plain plain[K] // the keys, if parts is nil
 }
 
-// NewMap returns an empty map. With parts, it keeps the keys as bytes and holds on to none of
-// their strings.
+// NewMap returns an empty map. With parts, it copies the bytes of keys and does not keep their
+// strings alive.
 func NewMap[K comparable](parts Parts[K]) Map[K] { return Map[K]{parts: parts} }
 
 const (
@@ -27,7 +27,7 @@ const (
 // Len returns the number of ids.
 func (m *Map[K]) Len() int { return m.table.Len() }
 
-// Find returns the id of key, whose hash it is.
+// Find returns the id of key. hash is the key's hash.
 func (m *Map[K]) Find(hash uint32, key K) (uint32, bool) {
 	var p Probe
 	id, ok := m.table.Next(hash, &p)
@@ -47,16 +47,16 @@ func (m *Map[K]) Find(hash uint32, key K) (uint32, bool) {
 	return id, ok
 }
 
-// Likely returns the first id under hash: that of the key searched for, as a rule. It
-// does not look at keys. Who will find many keys asks for the likely ids of all of them
-// first, so that the processor waits for many reads from memory at a time.
+// Likely returns the first id under hash, which is nearly always the right one. It compares no
+// keys. Before finding many keys, call Likely for all of them, so that the processor has many
+// reads from memory under way at a time.
 func (m *Map[K]) Likely(hash uint32) (uint32, bool) {
 	var p Probe
 	return m.table.Next(hash, &p)
 }
 
-// Reserve makes room for n more ids; see [Table.Reserve]. It makes none for keys, whose
-// length is not known.
+// Reserve makes room for n more ids; see [Table.Reserve]. It makes no room for keys, because
+// their length is unknown.
 func (m *Map[K]) Reserve(n int) { m.table.Reserve(n) }
 
 // Insert puts id under key, both of which must be new.
@@ -70,8 +70,8 @@ func (m *Map[K]) Insert(hash uint32, key K, id uint32) {
 	m.pairs.set(id, a, b)
 }
 
-// Adopt stores key in place of the equal one of id, so that what that one refers to
-// is not kept in memory.
+// Adopt replaces the key of id by key, which is equal to it, so that the map no longer keeps
+// alive the memory that the old one refers to.
 func (m *Map[K]) Adopt(id uint32, key K) {
 	if m.parts == nil {
 		*m.plain.at(id) = key
@@ -99,15 +99,14 @@ func (m *Map[K]) Move(from, to uint32) {
 	}
 }
 
-// Truncate says that no id at or above n is in use any more, so that memory for them can
-// be given back.
+// Truncate gives back memory of ids at and above n, none of which may be in use.
 func (m *Map[K]) Truncate(n int) {
 	m.table.Truncate(n)
 	m.pairs.truncate(n)
 	m.plain.truncate(n)
 }
 
-// Clone returns a map of its own with the same ids and keys.
+// Clone returns an independent copy of the map.
 func (m *Map[K]) Clone() Map[K] {
 	return Map[K]{table: m.table.Clone(), parts: m.parts, pairs: m.pairs.clone(), plain: m.plain.clone()}
 }

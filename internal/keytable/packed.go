@@ -2,16 +2,16 @@ package keytable
 
 import "slices"
 
-// packed keeps pairs of strings by id, as bytes side by side: a string of Go takes 16
-// bytes more, and points to memory that nobody else has read of late.
+// packed holds pairs of strings by id, as adjacent bytes. A Go string would take 16 bytes more,
+// and its bytes would be in memory that is rarely in the processor's cache.
 type packed struct {
 	pages []*packedPage
 }
 
-// packedPage has the pairs of pageLen ids. A pair is its two lengths and its bytes.
+// packedPage holds the pairs of pageLen ids. A pair is stored as its two lengths and its bytes.
 //
-// Invariants: a used id has where its pair begins; an unused one has unused, or where a
-// dead pair begins, and deadBit. dead is the number of bytes that belong to no used id.
+// Invariants: begin of a used id is the offset of its pair; begin of an unused id is unused, or
+// deadBit and the offset of a dead pair. dead is the number of bytes that no used id refers to.
 type packedPage struct {
 	begin [pageLen]uint32
 	dead  int
@@ -27,7 +27,7 @@ func (p *packed) at(id uint32) (*packedPage, uint32) {
 	return p.pages[id>>pageShift], id & (pageLen - 1)
 }
 
-// is says whether the pair of id, which must be used, is a and b.
+// is reports whether the pair of id, which must be used, is a and b.
 func (p *packed) is(id uint32, a, b string) bool {
 	page, i := p.at(id)
 	pair := page.data[page.begin[i]:]
@@ -37,7 +37,7 @@ func (p *packed) is(id uint32, a, b string) bool {
 }
 
 // set makes a and b the pair of id, which must be unused. Cost: amortized O(1), and no
-// allocation when the pair that id had before is as long.
+// allocation if the previous pair of id was at least as long.
 func (p *packed) set(id uint32, a, b string) {
 	for int(id>>pageShift) >= len(p.pages) {
 		p.pages = append(p.pages, p.newPage())
@@ -59,7 +59,7 @@ func (p *packed) set(id uint32, a, b string) {
 	page.data = write(page.data, a, b)
 }
 
-// newPage returns a page with room for pairs like those of the one before.
+// newPage returns a page with room for as many bytes as the last page holds.
 func (p *packed) newPage() *packedPage {
 	page := &packedPage{}
 	for i := range page.begin {
@@ -73,7 +73,7 @@ func (p *packed) newPage() *packedPage {
 	return page
 }
 
-// compact drops what is dead and makes room for a pair of the given size, and some more.
+// compact drops dead pairs, and makes room for a pair of the given size and a few more.
 func (page *packedPage) compact(size int) {
 	need := len(page.data) - page.dead + size
 	data := append([]byte(nil), make([]byte, need+max(need/16, min(need, 256)))...)[:0]
@@ -88,7 +88,7 @@ func (page *packedPage) compact(size int) {
 	page.data, page.dead = data, 0
 }
 
-// size returns the size of the pair at a place.
+// size returns the size of the pair at offset at.
 func (page *packedPage) size(at int) int {
 	pair := page.data[at:]
 	na, rest := length(pair)
@@ -113,7 +113,7 @@ func (p *packed) move(from, to uint32) {
 	p.remove(from)
 }
 
-// truncate drops the pages that no id below n is in.
+// truncate drops the pages that hold no id below n.
 func (p *packed) truncate(n int) {
 	p.pages = shortened(p.pages, n)
 	if len(p.pages) == 0 {
@@ -125,7 +125,7 @@ func (p *packed) truncate(n int) {
 }
 
 // cloneRun is the number of pages that clone allocates together, without their data. A page
-// keeps those in memory that were allocated with it.
+// keeps the others of its run in memory.
 const cloneRun = 8
 
 func (p *packed) clone() packed {

@@ -17,8 +17,8 @@ func (p *plain[K]) remove(id uint32) {
 	*p.at(id) = zero
 }
 
-// reach makes room for the key of id. Pages are of full length, but for the first, which
-// grows with a small map.
+// reach makes room for the key of id. All pages have full length except the first, which grows
+// with a small map.
 func (p *plain[K]) reach(id uint32) {
 	page, need := int(id>>pageShift), int(id&(pageLen-1))+1
 	for page >= len(p.pages) {
@@ -41,7 +41,7 @@ func (p *plain[K]) lengthen(n int) {
 	p.pages[0] = first
 }
 
-// truncate drops the pages that no id below n is in.
+// truncate drops the pages that hold no id below n.
 func (p *plain[K]) truncate(n int) { p.pages = shortened(p.pages, n) }
 
 func (p *plain[K]) clone() plain[K] {
@@ -52,7 +52,7 @@ func (p *plain[K]) clone() plain[K] {
 	return c
 }
 
-// shortened returns the pages that ids below n are in.
+// shortened returns the pages that hold ids below n.
 func shortened[P any](pages []P, n int) []P {
 	keep := (n + pageLen - 1) >> pageShift
 	switch {

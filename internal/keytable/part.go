@@ -1,9 +1,10 @@
 package keytable
 
-// part is a small hash table: open addressing with linear probing, in slots of any number.
+// part is a small hash table: open addressing with linear probing. The number of slots need not
+// be a power of two.
 //
-// Invariants: n slots are not free, at most 13/16 of them; between the home of an entry and
-// the slot that it is in, none is free. At that load a search looks at 3 entries for a hit
+// Invariants: n slots are used, at most 13/16 of all; no slot between the home of an entry and
+// its slot is free. At that load a search looks at 3 entries for a hit
 // and 15 for a miss, within a cache line or two.
 type part struct {
 	slots []uint64 // entries; 0 is free
@@ -15,7 +16,7 @@ const minSlots = 8
 // roomFor returns the number of slots that n ids need.
 func roomFor(n int) int { return n + n/4 + 1 }
 
-// newPart returns a part with room for n ids, none if n is 0.
+// newPart returns a part with room for n ids, and without slots if n is 0.
 func newPart(n int) part {
 	if n == 0 {
 		return part{}
@@ -23,14 +24,14 @@ func newPart(n int) part {
 	return part{slots: make([]uint64, max(roomFor(n), minSlots))}
 }
 
-// entry is what a slot has of an id: hash<<32 | id+1.
+// entry is the content of a used slot: hash<<32 | id+1.
 func entry(hash, id uint32) uint64 { return uint64(hash)<<32 | uint64(id+1) }
 
-// home returns the slot, of size slots, from which an entry with hash is searched. It goes by the
-// high bits, as the low ones are those that the ids of a part have in common.
+// home returns the slot, of size slots, at which the search for hash starts. It uses the high
+// bits, because all hashes in a part have the same low bits.
 func home(hash uint32, size int) int { return int(uint64(hash) * uint64(size) >> 32) }
 
-// insert adds e, and makes room if need be.
+// insert adds e, and makes room first if necessary.
 func (p *part) insert(e uint64) {
 	if size := len(p.slots); 16*(p.n+1) > 13*size {
 		if size < 64 {
@@ -42,7 +43,7 @@ func (p *part) insert(e uint64) {
 	p.put(e)
 }
 
-// put adds e where there is room.
+// put adds e. There must be room.
 func (p *part) put(e uint64) {
 	slots := p.slots
 	i := home(uint32(e>>32), len(slots))
@@ -55,7 +56,7 @@ func (p *part) put(e uint64) {
 	p.n++
 }
 
-// remove takes e out, and gives memory back when much is free.
+// remove removes e, and gives memory back when less than a quarter of the slots is used.
 func (p *part) remove(e uint64) {
 	p.unplace(e)
 	if size := len(p.slots); p.n == 0 {
@@ -76,7 +77,7 @@ func (p *part) find(e uint64) int {
 	return i
 }
 
-// unplace takes e out and closes the gap, so that no tombstones are needed.
+// unplace removes e and closes the gap, so that no tombstones are needed.
 func (p *part) unplace(e uint64) {
 	size := len(p.slots)
 	after := func(i, j int) int { // how far j is after i
@@ -103,7 +104,7 @@ func (p *part) unplace(e uint64) {
 	}
 }
 
-// resize moves the entries, for which there must be room, to that many slots.
+// resize moves the entries to a new array of size slots, which must have room for them.
 func (p *part) resize(size int) {
 	old := p.slots
 	*p = part{slots: make([]uint64, size)}

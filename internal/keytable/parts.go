@@ -2,11 +2,11 @@ package keytable
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Parts tells the two strings that a key is, and is nothing more than. It is nil when keys
-// are no pairs of strings.
+// Parts splits a key into two strings that together hold all of it. It is nil for key types
+// that are not a string or a pair of strings.
 type Parts[K comparable] func(K) (a, b string)
 
-// PartsOf returns the Parts of the usual types of keys, or nil.
+// PartsOf returns the Parts of string and types.NamespacedName, and nil for any other K.
 func PartsOf[K comparable]() Parts[K] {
 	for _, usual := range []any{
 		func(k types.NamespacedName) (string, string) { return k.Namespace, k.Name },
@@ -19,9 +19,9 @@ func PartsOf[K comparable]() Parts[K] {
 	return nil
 }
 
-// Touch reads what key refers to, as far as that is known, and returns something that depends
-// on it. Who will hash many keys touches all of them first: that takes so few instructions
-// each that the processor waits for many reads from memory at a time.
+// Touch reads the bytes of key's strings and returns a value that depends on them, so that the
+// compiler keeps the reads. Call it for many keys before hashing them: the loop is so short that
+// the processor has many reads from memory under way at a time.
 func (p Parts[K]) Touch(key K) (x uint32) {
 	if p == nil {
 		return 0

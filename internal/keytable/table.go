@@ -1,12 +1,12 @@
-// Package keytable finds small numbers by the hash of what they stand for.
+// Package keytable finds ids, which are small numbers, by the hash of a key.
 //
-// A [Table] maps a 32-bit hash to the ids that were put under it. It stores no keys: the
-// caller compares what an id stands for with what it looks for. An entry is 8 bytes
-// without pointers, and 4 bytes per id let an entry be found again, moved or rehashed
-// without asking for its key.
+// A [Table] maps a 32-bit hash to the ids inserted under it. It stores no keys: the caller
+// compares the key of each id found with the key that it wants. An entry takes 8 bytes without
+// pointers. Another 4 bytes per id hold its hash, so that an entry can be found, moved and
+// rehashed without its key.
 //
-// A table grows and shrinks by parts of some thousand ids, one at a time: no insertion and no
-// removal touches more, however many ids there are.
+// A table grows and shrinks by one part of about a thousand ids at a time. No insertion or
+// removal moves more than that, however many ids there are.
 //
 // One writer at a time; reads may run in parallel with each other.
 package keytable
@@ -18,15 +18,15 @@ import (
 	"github.com/kinform/kinform/internal/paged"
 )
 
-// Table is the table. Its zero value is empty and ready. Ids should be dense: memory
-// grows with the largest one.
+// Table maps hashes to ids. Its zero value is empty and ready to use. Ids should be dense:
+// memory grows with the largest one.
 //
 // It is a linear hash table. With 2^k to 2^(k+1)-1 parts, an id is in the part that the k+1
-// low bits of its hash number, or the k low bits where there is no such part yet. So one more
-// part takes its ids from one other, and the last part can go back to where it came from.
+// low bits of its hash number, or the k low bits if that part does not exist yet. So a new part
+// takes its ids from exactly one other part, and the last part can be merged back into it.
 //
 // Invariants: mask is 2^(k+1)-1; n is the sum over parts, and about partLen for each of them:
-// at most that on average, and at least a quarter where there are several.
+// at most that on average, and at least a quarter of it if there are several.
 type Table struct {
 	parts  []part
 	mask   uint32
@@ -41,13 +41,14 @@ const partLen = 1024
 // Len returns the number of ids.
 func (t *Table) Len() int { return t.n }
 
-// Probe walks the ids under one hash: start with the zero Probe and the hash.
+// Probe is the position of a walk over the ids under one hash. The walk starts with the zero
+// Probe.
 type Probe struct {
 	slots []uint64 // of the part; nil before the first step
 	pos   int
 }
 
-// Next returns the next id that was put under hash, or false after the last one.
+// Next returns the next id under hash, or false after the last one.
 // Cost: expected O(1), at most one or two cache lines.
 func (t *Table) Next(hash uint32, p *Probe) (uint32, bool) {
 	if p.slots == nil {
@@ -117,7 +118,7 @@ func (t *Table) setParts(parts []part) {
 	t.mask = 1<<bits.Len(uint(len(parts))) - 1
 }
 
-// split makes one more part, of ids from that one which has not been split the longest.
+// split adds one part, with ids of the part that has gone longest without a split.
 func (t *Table) split() {
 	bit := (t.mask + 1) >> 1
 	from := uint32(len(t.parts)) - bit
@@ -156,8 +157,8 @@ func (t *Table) merge() {
 	}
 }
 
-// Reserve makes room for n more ids at once, where that is much more than there are: they are
-// inserted faster then. Cost: O(Len + n).
+// Reserve makes room for n more ids, which makes their insertion faster. It does nothing unless
+// the table at least doubles. Cost: O(Len + n).
 func (t *Table) Reserve(n int) {
 	total := t.n + n
 	parts := max(1, (total+partLen-1)/partLen)
@@ -173,7 +174,7 @@ func (t *Table) Reserve(n int) {
 			expected /= 2
 		}
 		if parts > 1 {
-			expected += int(3 * math.Sqrt(float64(expected))) // few parts get more than that
+			expected += int(3 * math.Sqrt(float64(expected))) // few parts hold more than that
 		}
 		t.parts[i] = newPart(expected)
 	}
@@ -195,11 +196,10 @@ func (t *Table) Move(from, to uint32) {
 	*t.hashes.At(to) = hash
 }
 
-// Truncate says that no id at or above n is in use any more, so that memory for them
-// can be given back.
+// Truncate gives back memory of ids at and above n, none of which may be in use.
 func (t *Table) Truncate(n int) { t.hashes.Truncate(n) }
 
-// Clone returns a table of its own with the same ids and hashes.
+// Clone returns an independent copy of the table.
 func (t *Table) Clone() Table {
 	c := Table{parts: make([]part, len(t.parts)), mask: t.mask, hashes: t.hashes.Clone(), n: t.n}
 	for i, p := range t.parts {
@@ -211,8 +211,8 @@ func (t *Table) Clone() Table {
 // HashOf returns the hash of id, which must be in the table.
 func (t *Table) HashOf(id uint32) uint32 { return *t.hashes.At(id) }
 
-// Reset takes all ids out, which must be 0 to Len-1, and keeps room for some if they
-// were not more than keep. Cost: O(Len).
+// Reset removes all ids, which must be 0 to Len-1. It keeps the memory unless that is for more
+// than twice keep ids. Cost: O(Len).
 func (t *Table) Reset(keep int) {
 	if t.hashes.Room() > 2*keep {
 		*t = Table{}

@@ -1,5 +1,5 @@
-// Package paged keeps elements by number in pages: to grow or shrink moves no more than a
-// page of them, however many there are.
+// Package paged holds numbered elements in pages. Growing or shrinking moves at most one page
+// of elements, however many there are.
 //
 // One writer at a time; reads may run in parallel with each other.
 package paged
@@ -11,7 +11,7 @@ const (
 	pageLen = 1 << shift
 )
 
-// Array is a slice in pages. Its zero value is empty and ready.
+// Array is a slice in pages. Its zero value is empty and ready to use.
 //
 // Invariants: there are as many pages as n elements need, and perhaps more after Empty; a
 // page has pageLen elements, but for the first, which is shorter while it is the only one;
@@ -24,7 +24,7 @@ type Array[E any] struct {
 // Len returns the number of elements.
 func (a *Array[E]) Len() int { return a.n }
 
-// Room returns the number of elements that there is memory for.
+// Room returns the number of elements that the pages can hold.
 func (a *Array[E]) Room() int {
 	if len(a.pages) == 1 {
 		return len(a.pages[0])
@@ -41,8 +41,8 @@ func (a *Array[E]) One(i uint32) []E {
 	return page[at : at+1 : at+1]
 }
 
-// Lengthen makes the length at least n; the new elements are zero. Cost: a page for each
-// page that is new, or the copy of a shorter one.
+// Lengthen makes the length at least n. New elements are zero. Cost: the allocation of each new
+// page, or one copy of a short first page.
 func (a *Array[E]) Lengthen(n int) {
 	if n <= a.n {
 		return
@@ -73,7 +73,7 @@ func (a *Array[E]) Append(x E) {
 	*a.At(uint32(a.n - 1)) = x
 }
 
-// Truncate makes the length at most n, and gives back the memory of what goes.
+// Truncate makes the length at most n, and gives back the memory of the other elements.
 func (a *Array[E]) Truncate(n int) {
 	if n >= a.n {
 		return
@@ -104,11 +104,11 @@ func (a *Array[E]) Empty() {
 	a.n = 0
 }
 
-// cloneRun is the number of pages that Clone allocates together. A page keeps those in memory
-// that were allocated with it, so this bounds how much a clone that shrinks holds on to.
+// cloneRun is the number of pages that Clone allocates together. A page keeps the others of its
+// run in memory, so the run bounds the memory that a clone keeps after it shrinks.
 const cloneRun = 8
 
-// Clone returns an array of its own with the same elements.
+// Clone returns an independent copy of the array.
 func (a *Array[E]) Clone() Array[E] {
 	c := Array[E]{pages: make([][]E, 0, len(a.pages)), n: a.n}
 	for run := range slices.Chunk(a.pages, cloneRun) {

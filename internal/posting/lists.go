@@ -8,19 +8,18 @@ import (
 	"github.com/kinform/kinform/internal/paged"
 )
 
-// Value is an index value with its hash. Equal values must come with equal hashes, and a value
-// must equal itself: see package mapkey.
+// Value is an index value with its hash. Equal values must have equal hashes, and a value must
+// equal itself: see package mapkey.
 type Value[V comparable] struct {
 	V    V
 	Hash uint32
 }
 
-// Lists holds the postings of one index. Its zero value is empty and ready. What grows with
-// the slots or the values is in pages, so that no change of one slot moves much.
+// Lists holds the postings of one index. Its zero value is empty and ready to use. Everything that
+// grows with the slots or the values is in pages, so that a change of one slot moves little.
 //
-// Invariants: values, table and posts have the same numbers in use, and posts no free ones
-// above them; the number of a posting is in the ref of each of its slots, but for those that
-// renumber has still to visit.
+// Invariants: values, table and posts use the same numbers, and posts ends at the highest one;
+// each slot's ref has the number of its posting, except for refs that move has still to visit.
 type Lists[V comparable] struct {
 	table  keytable.Table // value -> number in posts
 	values cowvec.Vec[V]  // by number in posts
@@ -29,13 +28,13 @@ type Lists[V comparable] struct {
 
 	refs    paged.Array[ref]     // by slot; shorter than the slots when the last ones have no value
 	more    paged.Array[[]ref]   // refs of the slots with several values; empty for unused numbers
-	numbers cowvec.Vec[struct{}] // those in use of more
+	numbers cowvec.Vec[struct{}] // numbers in use in more
 
 	scratch []ref
 }
 
-// ref says where a slot stands: id pos of posts[post-1] is the slot.
-// post 0 means nowhere, several means that more[pos] holds the refs.
+// ref is a back-reference: the slot is at position pos of posts[post-1]. If post is 0, the slot
+// has no values. If post is several, more[pos] holds the refs of the slot.
 type ref struct{ post, pos uint32 }
 
 const several = ^uint32(0)
@@ -72,7 +71,7 @@ func (l *Lists[V]) Set(slot uint32, values []Value[V]) {
 	l.shrink()
 }
 
-// Drop takes every value from slot.
+// Drop removes all values of slot.
 func (l *Lists[V]) Drop(slot uint32) {
 	for _, r := range l.refsOf(slot) {
 		l.leave(r)
@@ -94,7 +93,7 @@ func (l *Lists[V]) Move(from, to uint32) {
 	*l.refs.At(to), *l.refs.At(from) = *l.refs.At(from), ref{}
 }
 
-// Truncate says that no slot at or above n has values, so that memory can be given back.
+// Truncate gives back memory of slots at and above n, none of which may have values.
 func (l *Lists[V]) Truncate(n int) {
 	if n >= l.refs.Len() {
 		return
@@ -115,9 +114,8 @@ func (l *Lists[V]) Count(value Value[V]) int {
 	return 0
 }
 
-// Find returns the slots that have value, in no order, and valid until the next write. It
-// does so for at most ShortLen slots; ok is false when they are more, for which there is
-// Freeze.
+// Find returns the slots that have value, in no order. The result is valid until the next write.
+// If there are more than ShortLen slots, ok is false; use Freeze then.
 func (l *Lists[V]) Find(value Value[V]) (ids []uint32, ok bool) {
 	p := l.find(value)
 	if p == 0 {
@@ -129,8 +127,8 @@ func (l *Lists[V]) Find(value Value[V]) (ids []uint32, ok bool) {
 	return nil, false
 }
 
-// Freeze returns the slots that have value, as they are now. It is a read. Cost: O(1); the
-// next write to the posting copies a part of it.
+// Freeze returns the slots that have value now. It is a read. Cost: O(1), but the next write to
+// the posting copies a part of it.
 func (l *Lists[V]) Freeze(value Value[V]) IDs {
 	if p := l.find(value); p != 0 {
 		return l.posts.At(p - 1).freeze()
@@ -138,14 +136,14 @@ func (l *Lists[V]) Freeze(value Value[V]) IDs {
 	return IDs{}
 }
 
-// Has says whether values, in this order, are those of slot.
+// Has reports whether slot has exactly values, in this order.
 func (l *Lists[V]) Has(slot uint32, values []Value[V]) bool {
 	return l.same(l.refsOf(slot), values)
 }
 
-// Warm reads what leaving a posting will read of slot, and returns something that depends
-// on it. The writer calls it while it waits for other memory, so that the processor
-// fetches both at a time. It changes nothing.
+// Warm reads the memory that removing slot from its posting will read, and returns a value that
+// depends on it. It changes nothing. The writer calls it while other reads are under way, so that
+// the processor fetches both at a time.
 func (l *Lists[V]) Warm(slot uint32) uint32 {
 	if int(slot) >= l.refs.Len() {
 		return 0
@@ -161,12 +159,12 @@ func (l *Lists[V]) Warm(slot uint32) uint32 {
 // Len returns the number of distinct values.
 func (l *Lists[V]) Len() int { return l.values.Live() }
 
-// Values freezes the values that some slot has, each once. It is a read. Cost: O(1); the next
-// write that adds or takes away a value copies a few KB.
+// Values freezes the distinct values of all slots. It is a read. Cost: O(1), but the next write
+// that adds or removes a value copies a few KB.
 func (l *Lists[V]) Values() cowvec.View[V] { return l.values.View() }
 
-// Clone returns lists of their own with the same content; l must not be written again,
-// because the postings are shared until they change.
+// Clone returns a copy. l must not be written again, because both share the postings until the
+// copy changes them.
 func (l *Lists[V]) Clone() Lists[V] {
 	c := Lists[V]{
 		table:   l.table.Clone(),
@@ -199,7 +197,7 @@ func (l *Lists[V]) find(value Value[V]) uint32 {
 	}
 }
 
-// refsOf returns the refs of slot, to be changed in place.
+// refsOf returns the refs of slot, which the caller may change in place.
 func (l *Lists[V]) refsOf(slot uint32) (refs []ref) {
 	if int(slot) >= l.refs.Len() {
 		return nil

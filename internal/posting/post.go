@@ -6,23 +6,24 @@ import (
 	"github.com/kinform/kinform/internal/cowvec"
 )
 
-// ShortLen is the largest number of slots that Find returns.
+// ShortLen is the largest number of slots that Find can return.
 const ShortLen = 1024
 
-// sliceLen is the largest number of slots of a posting that is one slice, of 16 KB. A longer one
-// is in chunks, so that it grows, and goes on after it was frozen, without a copy of all of it.
+// sliceLen is the largest number of slots of a posting that is one slice, of 16 KB. A longer
+// posting is in chunks: it need not be copied as a whole when it grows, or at the first write
+// after a freeze.
 const sliceLen = 4096
 
-// post is the posting of one value. A free one has no ids.
+// post is the posting of one value. An unused post has no slots.
 //
-// Invariant: ids is nil where long is not; long has no free slots.
+// Invariants: ids or long is nil; long has no free slots.
 type post struct {
 	ids    []uint32
 	long   *cowvec.Vec[uint32]
-	shared uint32 // atomic: a reader holds ids beyond its lock, so a write must copy
+	shared uint32 // atomic; not 0 if a reader may use ids without the lock, so that a write must copy it
 }
 
-// IDs are slots in no order, frozen.
+// IDs is a frozen list of slots, in no order.
 type IDs struct {
 	short []uint32
 	long  cowvec.View[uint32]
@@ -102,7 +103,7 @@ func (p *post) pop() {
 	}
 }
 
-// own makes ids the writer's alone, with room for more.
+// own copies ids if readers may share it, with room for more.
 func (p *post) own(more int) {
 	if p.shared != 0 {
 		n := len(p.ids) + more
@@ -120,7 +121,8 @@ func (p *post) freeze() IDs {
 	return IDs{short: p.ids}
 }
 
-// clone returns a posting that shares ids until they are written. p must not be written again.
+// clone returns a posting that shares its slots with p until it is written. p must not be written
+// again.
 func (p *post) clone() post {
 	if p.long == nil {
 		return post{ids: p.ids, shared: 1}

@@ -1,25 +1,24 @@
 package posting
 
-// When many more values, or slots with several values, were once held than are now, those
-// with the highest numbers get lower ones, a few with each write, so that the memory above
-// them can be given back.
+// After many values, or many slots with several values, are gone, those with the highest numbers
+// get lower numbers, a few with each write. Then the memory above can be given back.
 const (
-	keepPosts  = 16 // free numbers that always stay
+	keepPosts  = 16 // free numbers that are never given back
 	keepMore   = 16
-	visitRefs  = 64 // refs that one write visits at most
-	visitLists = 8  // lists in more that one write visits at most
+	visitRefs  = 64 // most refs that one write visits
+	visitLists = 8  // most lists in more that one write visits
 )
 
-// move is a posting that has got another number while refs of its slots still have the old one.
+// move is a posting that got a new number while refs of its slots still have the old one.
 //
-// Invariant: no other posting gets the number from before all refs are visited. There are a
-// 64th as many free numbers as slots when a move begins, and each new value visits 64.
+// Invariant: no other posting gets the number from until all refs were visited. When a move
+// begins, there is at least one free number per 64 slots, and each new value visits 64 refs.
 type move struct {
-	from, to   uint32 // as in a ref; from is 0 where nothing moves
+	from, to   uint32 // as in a ref; from is 0 if there is no move
 	next, last uint32 // positions in the posting still to be visited: from next to last-1
 }
 
-// shrink gives a little memory back.
+// shrink does a bounded part of the work to give memory back.
 func (l *Lists[V]) shrink() {
 	budget := l.visit(visitRefs)
 	for budget > 0 && l.tooManyPosts() {
@@ -51,7 +50,7 @@ func (l *Lists[V]) begin() {
 	l.move = move{from: from + 1, to: to + 1, last: uint32(p.len())}
 }
 
-// visit brings up to n refs up to date, and returns how many more it could have.
+// visit updates at most n refs, and returns how many of the n are left.
 func (l *Lists[V]) visit(n int) int {
 	m := &l.move
 	if m.from == 0 {
@@ -59,7 +58,7 @@ func (l *Lists[V]) visit(n int) int {
 	}
 	p := l.posts.At(m.to - 1)
 	for ; n > 0 && m.next < min(m.last, uint32(p.len())); n-- {
-		l.refsOf(p.at(m.next)) // does it
+		l.refsOf(p.at(m.next)) // updates the ref
 		m.next++
 	}
 	if m.next >= min(m.last, uint32(p.len())) {

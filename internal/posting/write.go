@@ -2,7 +2,7 @@ package posting
 
 import "math"
 
-// join puts slot into the posting of value.
+// join adds slot to the posting of value.
 func (l *Lists[V]) join(slot uint32, value Value[V]) ref {
 	number := l.find(value)
 	if number == 0 {
@@ -17,7 +17,7 @@ func (l *Lists[V]) create(value Value[V]) (number uint32) {
 	id := l.values.Insert(value.V)
 	l.posts.Lengthen(int(id) + 1)
 	l.table.Insert(value.Hash, id)
-	if l.visit(visitRefs); id+1 == l.move.from { // there are refs left that mean another posting
+	if l.visit(visitRefs); id+1 == l.move.from { // refs still use this number for the posting that moved
 		l.visit(math.MaxInt)
 	}
 	return id + 1
@@ -26,7 +26,7 @@ func (l *Lists[V]) create(value Value[V]) (number uint32) {
 // keepIDs is the longest list that an unused posting keeps.
 const keepIDs = 8
 
-// leave takes the slot that stands at r out of its posting: the last one takes its place.
+// leave removes the slot at r from its posting. The last slot takes its place.
 func (l *Lists[V]) leave(r ref) {
 	p := l.posts.At(r.post - 1)
 	last := uint32(p.len() - 1)
@@ -49,8 +49,8 @@ func (l *Lists[V]) leave(r ref) {
 
 // remove frees the number of a posting without slots.
 func (l *Lists[V]) remove(number uint32) {
-	// A short list stays for the next value, so that one object that comes and goes
-	// allocates nothing.
+	// Keep a short list for the next value, so that an object that comes and goes allocates
+	// nothing.
 	if p := l.posts.At(number - 1); cap(p.ids) > keepIDs {
 		*p = post{}
 	}
@@ -62,7 +62,7 @@ func (l *Lists[V]) remove(number uint32) {
 	}
 }
 
-// store makes refs, which are copied, the refs of slot.
+// store makes a copy of refs the refs of slot.
 func (l *Lists[V]) store(slot uint32, refs []ref) {
 	if len(refs) > 0 {
 		l.refs.Lengthen(int(slot) + 1)
@@ -96,7 +96,7 @@ func (l *Lists[V]) newMore() uint32 {
 	return pos
 }
 
-// dropMore empties a list, which is kept for the next slot with several values.
+// dropMore frees a list of refs but keeps its memory for the next slot with several values.
 func (l *Lists[V]) dropMore(pos uint32) {
 	l.numbers.Remove(pos)
 	*l.more.At(pos) = (*l.more.At(pos))[:0]

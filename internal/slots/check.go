@@ -3,8 +3,8 @@ package slots
 import "fmt"
 
 // Check verifies the invariants of the State and returns the first breach. find returns
-// the slot in which keys has the key of an object, and whether it has it. Cost:
-// O(objects). It is a writer's call.
+// the slot that keys has for the key of an object, and whether it has one. Cost: O(objects).
+// Only the writer may call it.
 func (s *Slots[T]) Check(find func(T) (slot uint32, ok bool, err error)) error {
 	st := s.st
 	s.mu.RLock()

@@ -1,15 +1,13 @@
-// Package slots is the shared body of a store and its indexes: objects in numbered
-// slots, the keys that find a slot, the indexes over the slots, and the one lock in front
-// of them.
+// Package slots is the state that a store and its indexes share: objects in numbered slots, the
+// keys that find a slot, the indexes over the slots, and the one lock that guards them.
 //
 // # Concurrency
 //
-// There is one writer. It alone changes a [State], so it may read it without the lock.
-// Readers work between [Slots.Read] and [Slots.Done], call nothing of the user's there,
-// and copy at most a bounded number of objects; whatever is longer works on a frozen view
-// after Done.
+// There is one writer. Only the writer changes a [State], so it may read it without the lock.
+// Readers work between [Slots.Read] and [Slots.Done]. There they call no user code and copy a
+// bounded number of objects. A longer read works on a frozen view after Done.
 //
-// A small change is made in place under the lock. A large one is made on a clone of the
-// State without it, and swapped in: readers never wait longer for it. So is any change of
-// a State that was frozen, which stays as it is from then on.
+// A small change is made in place under the lock. A large change is made without the lock on a
+// clone of the State, which is then swapped in, so that readers do not wait for it. A frozen
+// State never changes: every change after a freeze is made on a clone too.
 package slots

@@ -2,11 +2,10 @@ package slots
 
 import "sync"
 
-// maxTopics bounds the memory for topics. A program has few: those after the first thousand
-// are not reported.
+// maxTopics bounds the memory for topics. Programs have few; further topics are not reported.
 const maxTopics = 1000
 
-// reports passes errors on, the first one of each topic.
+// reports passes on the first error of each topic.
 type reports struct {
 	onError func(error) // set once, may be nil
 
@@ -20,7 +19,7 @@ func (r *reports) report(topic string, err error) {
 	}
 }
 
-// first says that topic is to be reported now.
+// first reports whether topic is new, and records it.
 func (r *reports) first(topic string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -2,21 +2,21 @@ package slots
 
 import "sync"
 
-// Slots is a State behind its lock.
+// Slots is a State and its lock.
 type Slots[T any] struct {
 	mu sync.RWMutex
-	st *State[T] // guarded by mu; the State's content too, save for the writer's own reads
+	st *State[T] // guarded by mu, as is its content; the writer reads it without
 
 	reports *reports // set once; shared with frozen slots
 }
 
-// New returns empty slots, with keys that are empty too. onError may be nil.
+// New returns empty slots. keys must be empty; onError may be nil.
 func New[T any](keys Keys, onError func(error)) *Slots[T] {
 	return &Slots[T]{st: &State[T]{keys: keys}, reports: &reports{onError: onError}}
 }
 
-// Both sides hold the lock for less than a microsecond as a rule, while to be put to
-// sleep and woken takes several: so each tries some times before it sleeps.
+// Readers and the writer usually hold the lock for less than a microsecond, but sleeping and
+// waking takes several. So both try a number of times before they sleep.
 const (
 	readTries  = 100 // some 3 ns each
 	writeTries = 20  // some 20 ns each
@@ -46,13 +46,13 @@ func (s *Slots[T]) lock() {
 // Done ends what Read began.
 func (s *Slots[T]) Done() { s.mu.RUnlock() }
 
-// Own returns the State for the writer's own reads, without the lock.
+// Own returns the State for reads by the writer, without the lock.
 func (s *Slots[T]) Own() *State[T] { return s.st }
 
-// AsideAfter is the largest number of changes that should be made in place. In place, a
-// change takes some 0.3–1 µs under the lock, so that readers wait 1 ms at the worst in a
-// store of 100,000; a clone costs the writer some 20–40 ns per object stored, so a large
-// store takes more changes before it pays.
+// AsideAfter returns the largest number of changes that should be made in place. A change in
+// place takes about 0.3–1 µs under the lock, so readers wait at most about 1 ms in a store of
+// 100,000 objects. A clone costs the writer 20–40 ns per stored object, so it pays only for more
+// changes in a larger store.
 func (s *Slots[T]) AsideAfter() int { return max(1024, s.st.Len()/64) }
 
 // Begin returns the State to change: the present one, with readers locked out, or a clone
@@ -60,7 +60,7 @@ func (s *Slots[T]) AsideAfter() int { return max(1024, s.st.Len()/64) }
 func (s *Slots[T]) Begin() *State[T] {
 	if !s.st.frozen.Load() {
 		s.lock()
-		if !s.st.frozen.Load() { // by a reader, just before it was locked out
+		if !s.st.frozen.Load() { // a reader froze it just before the lock was taken
 			return s.st
 		}
 		s.mu.Unlock()
@@ -68,9 +68,8 @@ func (s *Slots[T]) Begin() *State[T] {
 	return s.st.clone() // without the lock: nobody changes a frozen State
 }
 
-// Freeze returns slots of their own that have the present State for ever. also is called
-// at the same moment, before any change. Nobody may write to them. Cost: O(1), but the next
-// change clones the State.
+// Freeze returns read-only slots that keep the present State for ever. It calls also before any
+// later change can be made. Cost: O(1), but the next change clones the State.
 func (s *Slots[T]) Freeze(also func()) *Slots[T] {
 	st := s.Read()
 	st.frozen.Store(true)
@@ -79,12 +78,12 @@ func (s *Slots[T]) Freeze(also func()) *Slots[T] {
 	return &Slots[T]{st: st, reports: s.reports}
 }
 
-// Clone returns a State of the writer's own, which End can put in place of the present
-// one. Until then the present State must not be changed.
+// Clone returns a copy of the State, which End can put in place of the present one. Until then
+// the present State must not be changed.
 func (s *Slots[T]) Clone() *State[T] { return s.st.clone() }
 
-// End makes the changes to st visible, together with what also does under the lock. st
-// comes from Begin or from Clone.
+// End makes the changes to st, a result of Begin or Clone, visible. It calls also under the same
+// hold of the lock.
 func (s *Slots[T]) End(st *State[T], also func()) {
 	st.tidy()
 	if st != s.st {
@@ -95,20 +94,20 @@ func (s *Slots[T]) End(st *State[T], also func()) {
 	s.mu.Unlock()
 }
 
-// Note calls note with readers locked out, where nothing of the State changes.
+// Note calls note with readers locked out. note must not change the State.
 func (s *Slots[T]) Note(note func()) {
 	s.lock()
 	note()
 	s.mu.Unlock()
 }
 
-// AddIndexes makes indexes, which cover the objects of now, visible together.
+// AddIndexes makes indexes, which must hold the present objects, visible in one step.
 func (s *Slots[T]) AddIndexes(indexes []Index[T]) {
 	st := s.Begin()
 	st.indexes = append(st.indexes[:len(st.indexes):len(st.indexes)], indexes...)
 	s.End(st, func() {})
 }
 
-// Report passes err to the error handler, once per topic, for frozen slots too. No lock is
-// held meanwhile.
+// Report passes err to the error handler, at most once per topic. Frozen slots share the topics
+// of the slots that they come from. No lock is held during the call.
 func (s *Slots[T]) Report(topic string, err error) { s.reports.report(topic, err) }

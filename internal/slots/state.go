@@ -6,7 +6,7 @@ import (
 	"github.com/kinform/kinform/internal/cowvec"
 )
 
-// State is all that a commit changes.
+// State is everything that a commit changes.
 //
 // Invariants: a slot is in use in objs exactly when keys has a key for it; every index holds
 // exactly the slots in use, under the values of their objects; slot objs.Len()-1 is in
@@ -17,7 +17,7 @@ type State[T any] struct {
 	indexes []Index[T]
 	removed int // since the last tidy
 
-	frozen atomic.Bool // it is not changed any more: the next change is made on a clone
+	frozen atomic.Bool // if set, it never changes again: the next change is made on a clone
 }
 
 const minSlots = 64
@@ -31,13 +31,13 @@ func (st *State[T]) Slots() int { return st.objs.Len() }
 // At returns the object in slot.
 func (st *State[T]) At(slot uint32) T { return st.objs.At(slot) }
 
-// Used says whether slot holds an object.
+// Used reports whether slot holds an object.
 func (st *State[T]) Used(slot uint32) bool { return st.objs.Used(slot) }
 
 // View freezes the objects.
 func (st *State[T]) View() cowvec.View[T] { return st.objs.View() }
 
-// Keys returns what finds slots by key, for the caller who knows the type of the keys.
+// Keys returns the keys, for callers that know their type.
 func (st *State[T]) Keys() Keys { return st.keys }
 
 // Indexes returns the indexes in the order in which they were added. Read only.
@@ -53,7 +53,7 @@ func (st *State[T]) Lookup(name string) Index[T] {
 	return nil
 }
 
-// Warm reads what Remove will read of the indexes for slot, and changes nothing. See
+// Warm reads the memory of the indexes that Remove will read for slot, and changes nothing. See
 // posting.Lists.Warm.
 func (st *State[T]) Warm(slot uint32) (x uint32) {
 	for _, ix := range st.indexes {
@@ -62,13 +62,13 @@ func (st *State[T]) Warm(slot uint32) (x uint32) {
 	return x
 }
 
-// Reserve makes room for n more objects, which are inserted faster then.
+// Reserve makes room for n more objects, which makes their insertion faster.
 func (st *State[T]) Reserve(n int) {
 	st.keys.Reserve(n)
 }
 
-// Insert adds obj, with value set staged of every index, and returns its slot, for which
-// the caller adds the key.
+// Insert adds obj, with value set staged of every index, and returns its slot. The caller must
+// add the key of the slot.
 func (st *State[T]) Insert(obj T, staged int) uint32 {
 	slot := st.objs.Insert(obj)
 	for _, x := range st.indexes {
@@ -95,9 +95,9 @@ func (st *State[T]) Remove(slot uint32) {
 	st.removed++
 }
 
-// tidy gives memory back after removals. Slots at the end go at once; while fewer than a
-// quarter is in use, two objects per removal move down from the end, so that the work is
-// spread over the commits that caused it.
+// tidy gives memory back after removals. Free slots at the end go at once. While less than a
+// quarter of the slots is in use, two objects per removal move from the end to lower slots. So
+// each commit does work in proportion to its own removals.
 func (st *State[T]) tidy() {
 	if st.removed == 0 {
 		return

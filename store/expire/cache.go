@@ -1,8 +1,8 @@
-// Package expire has a typed cache whose objects are there for a time: what client-go's
-// tools/cache calls an expiration store or a TTL store.
+// Package expire provides a typed cache whose objects expire, like the expiration store (TTL
+// store) of client-go's tools/cache.
 //
-// An object that has expired is never returned. It leaves memory when it is asked for, on
-// [Cache.Sweep], or by itself if Options.Janitor is set.
+// An expired object is never returned. It is removed from memory by the next Get of its key, by
+// [Cache.Sweep], or by a timer if Options.Janitor is set.
 package expire
 
 import (
@@ -19,34 +19,35 @@ import (
 
 // Options configures a [Cache]. The zero value works: objects stay until they are deleted.
 type Options[K comparable, T any] struct {
-	// TTL is how long an object is there after Set. Zero or less means for ever.
+	// TTL is the time from Set until an object expires. Zero or less means that it never does.
 	TTL time.Duration
 
-	// Janitor lets go of each object when its time has come, by a timer that exists only
-	// while something is to expire. Without it there is no timer.
+	// Janitor removes each object when it expires, with a timer that exists only while an object
+	// can expire. If it is false, there is no timer.
 	Janitor bool
 
-	// OnExpired, if not nil, hears of every object that is let go of because it expired.
-	// It runs with no lock held: in the goroutine of Get or Sweep, where a panic is the
-	// caller's, or in one of the timer's. So it can be called by several at once.
+	// OnExpired, if not nil, is called for every object that is removed because it expired. It
+	// runs with no lock held: in the goroutine of Get or Sweep, where a panic reaches the
+	// caller, or in a goroutine of the timer. Several calls may run at the same time.
 	OnExpired func(K, T)
 
-	// OnError hears of each panic of OnExpired in the timer's goroutine, or call of
-	// runtime.Goexit, as a *PanicError; the janitor goes on. Nil logs it at level Warn to slog.Default(). A panic in it is swallowed.
+	// OnError gets a *PanicError for each panic of OnExpired, or call of runtime.Goexit, in the
+	// timer's goroutine; the janitor goes on. Nil logs it at level Warn to slog.Default(). A
+	// panic of OnError is dropped.
 	OnError func(error)
 }
 
-// Cache holds objects T by key K until they expire. All methods may be called at the same
-// time, from OnExpired too. Cost: O(log n) for Set and Delete of what expires, one
-// allocation each, a map entry and 48 bytes beside key and object.
+// Cache holds objects T by key K until they expire. All methods may be called by any goroutine,
+// and from OnExpired. Cost: Set and Delete of objects that expire are O(log n), and Set
+// allocates once. An object takes a map entry and 48 bytes in addition to its key and itself.
 type Cache[K comparable, T any] struct {
 	opts Options[K, T] // set once
 
 	mu      sync.Mutex
 	entries map[K]*entry[K, T]
-	largest int            // of entries since it was made: maps never shrink
-	due     expiries[K, T] // those that expire, the earliest first
-	timer   *time.Timer    // of the janitor; nil until something is to expire
+	largest int            // length that entries has had; maps never shrink
+	due     expiries[K, T] // entries that expire, as a heap: the earliest is first
+	timer   *time.Timer    // of the janitor; nil until an object can expire
 	wake    time.Time      // when the timer fires; zero if it does not
 	closed  bool
 }
@@ -72,7 +73,7 @@ func New[K comparable, T any](opts Options[K, T]) *Cache[K, T] {
 // Set puts object under key, for Options.TTL from now.
 func (c *Cache[K, T]) Set(key K, object T) { c.SetFor(key, object, c.opts.TTL) }
 
-// SetFor is Set with a time of the object's own; zero or less means for ever.
+// SetFor is Set with ttl in place of Options.TTL. Zero or less means that object never expires.
 func (c *Cache[K, T]) SetFor(key K, object T, ttl time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,8 +81,8 @@ func (c *Cache[K, T]) SetFor(key K, object T, ttl time.Duration) {
 	c.arm()
 }
 
-// Replace makes objects the whole content, each for Options.TTL from now. What was there
-// goes without expiring.
+// Replace makes objects the whole content, each for Options.TTL from now. OnExpired is not called
+// for the objects removed.
 func (c *Cache[K, T]) Replace(objects iter.Seq2[K, T]) {
 	fresh := &Cache[K, T]{opts: c.opts, entries: map[K]*entry[K, T]{}}
 	for key, object := range objects {
@@ -93,8 +94,8 @@ func (c *Cache[K, T]) Replace(objects iter.Seq2[K, T]) {
 	c.arm()
 }
 
-// Get returns the object under key, and whether there is one that has not expired.
-func (c *Cache[K, T]) Get(key K) (T, bool) {
+// Get returns the object under key. ok is false if there is none or it has expired.
+func (c *Cache[K, T]) Get(key K) (object T, ok bool) {
 	e, expired := c.look(key)
 	switch {
 	case e == nil:
@@ -106,7 +107,7 @@ func (c *Cache[K, T]) Get(key K) (T, bool) {
 	return e.object, true
 }
 
-// look returns the entry under key, nil for none. One that has expired is taken out.
+// look returns the entry under key, or nil. It removes an expired entry.
 func (c *Cache[K, T]) look(key K) (e *entry[K, T], expired bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,8 +118,8 @@ func (c *Cache[K, T]) look(key K) (e *entry[K, T], expired bool) {
 	return e, expired
 }
 
-// Delete takes the object away and returns it, unless it has expired. OnExpired does not
-// hear of it.
+// Delete removes the object under key, and returns it unless it has expired. OnExpired is not
+// called.
 func (c *Cache[K, T]) Delete(key K) (T, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,8 +135,8 @@ func (c *Cache[K, T]) Delete(key K) (T, bool) {
 	return e.object, true
 }
 
-// All returns what has not expired when the loop begins, in no order. O(n), with one
-// allocation; the loop's body may use the cache.
+// All iterates, in no order, over the objects that have not expired when the loop begins. O(n),
+// with one allocation. The loop's body may use the cache.
 func (c *Cache[K, T]) All() iter.Seq2[K, T] {
 	return func(yield func(K, T) bool) {
 		for _, e := range c.living() {
@@ -159,16 +160,15 @@ func (c *Cache[K, T]) living() []entry[K, T] {
 	return all
 }
 
-// Len returns how many objects are held, those included that have expired and were not
-// let go of yet.
+// Len returns the number of objects in memory. It includes expired objects that were not removed
+// yet.
 func (c *Cache[K, T]) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.entries)
 }
 
-// Sweep lets go of all that has expired and returns how many objects that were.
-// O(log n) for each.
+// Sweep removes all expired objects and returns their number. O(log n) for each of them.
 func (c *Cache[K, T]) Sweep() int {
 	gone := c.expire()
 	tellAll(gone, c.tell)
@@ -188,8 +188,9 @@ func (c *Cache[K, T]) expire() (gone []*entry[K, T]) {
 	return gone
 }
 
-// Close stops the janitor; the cache works on without it. It does not wait for a janitor that
-// has begun, which tells OnExpired of all that it let go of. Closing again does nothing.
+// Close stops the janitor; the cache still works without it. If the janitor is running, Close
+// does not wait for it, and it still calls OnExpired for each object that it removed. Closing
+// again does nothing.
 func (c *Cache[K, T]) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,7 +198,7 @@ func (c *Cache[K, T]) Close() {
 	c.arm()
 }
 
-// set puts an object. Called with the lock held.
+// set stores an object. Called with the lock held.
 func (c *Cache[K, T]) set(key K, object T, ttl time.Duration) {
 	if old, ok := c.entries[key]; ok {
 		c.remove(old)
@@ -211,7 +212,7 @@ func (c *Cache[K, T]) set(key K, object T, ttl time.Duration) {
 	}
 }
 
-// remove takes e out. Called with the lock held.
+// remove removes e. Called with the lock held.
 func (c *Cache[K, T]) remove(e *entry[K, T]) {
 	delete(c.entries, e.key)
 	if e.place >= 0 {
@@ -222,7 +223,7 @@ func (c *Cache[K, T]) remove(e *entry[K, T]) {
 	}
 }
 
-// shrink gives back the memory of a burst.
+// shrink gives back memory when few entries are left.
 func (c *Cache[K, T]) shrink() {
 	smaller := make(map[K]*entry[K, T], len(c.entries))
 	for key, e := range c.entries {
@@ -263,8 +264,8 @@ func (c *Cache[K, T]) clean() {
 	}
 }
 
-// tellAll tells of each entry, of the rest also when one of the calls panics or ends its
-// goroutine: they are in the cache no more, and nobody else would.
+// tellAll calls tell for each entry, even after one of the calls panics or ends its goroutine:
+// the entries are no longer in the cache, so there is no second chance.
 func tellAll[K comparable, T any](gone []*entry[K, T], tell func(*entry[K, T])) {
 	defer func() {
 		if len(gone) > 0 {
@@ -278,7 +279,7 @@ func tellAll[K comparable, T any](gone []*entry[K, T], tell func(*entry[K, T])) 
 	}
 }
 
-// contain is tell with panics reported, for a goroutine that has no caller.
+// contain calls tell and reports a panic to Options.OnError. It is for the timer's goroutine.
 func (c *Cache[K, T]) contain(e *entry[K, T]) {
 	usercode.Contain("OnExpired", func() { c.tell(e) }, func(err *PanicError) {
 		defer func() { _ = recover() }()

@@ -1,13 +1,13 @@
-// Package undelta has a store that hands out its whole content on every change, for
-// programs that want to be told not what happened but how things are now: they write down
-// a configuration file, or compare a list with what runs.
+// Package undelta provides a store that pushes its full contents on every change. It is for
+// programs that need the present state and not the single changes: to write a configuration
+// file, say, or to compare a list with the running processes.
 //
-// The content comes as a snapshot of package store, which costs nothing to take and stays
-// as it is for ever; client-go's UndeltaStore copies it into a list every time.
+// The contents come as a snapshot of package store, which costs nothing to take and never
+// changes. client-go's UndeltaStore copies them into a list every time.
 //
 // # Order
 //
-// Every write that succeeds makes one call, with the content right after it. Calls are in
-// the order of the writes, one at a time: the last one has the newest content. That is
-// why a write waits for the one before it and for its call. Reads wait for neither.
+// Every successful write makes one call, with the contents right after it. Calls are made one at
+// a time, in the order of the writes, so the last one has the newest contents. Therefore a write
+// waits for the previous write and its call. Reads wait for neither.
 package undelta

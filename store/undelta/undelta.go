@@ -13,24 +13,24 @@ var ErrNoPush = errors.New("undelta store needs a function to push to")
 // readSide makes the methods of store.Reader those of Store.
 type readSide[K comparable, T any] = store.Reader[K, T]
 
-// Store holds objects T by key K and pushes all of them on every change: its methods are
-// those of a store.Reader and the writes. Any number of goroutines may use it.
+// Store holds objects T by key K and pushes all of them on every change. It has the methods of a
+// store.Reader, and the writes. Any number of goroutines may use it.
 type Store[K comparable, T any] struct {
 	*readSide[K, T]
 
 	push  func(store.Snapshot[K, T]) // set once
 	store *store.Store[K, T]         // set once
 
-	// mu is held over a write and the call that follows it, which keeps both in order.
+	// mu is held during a write and its push, so that pushes are in the order of writes.
 	// Only writers take it.
 	mu sync.Mutex
 }
 
 // New returns an empty store that calls push on every change.
 //
-// push runs in the goroutine of the write, before that returns. It may read the store,
-// which has just what is pushed, but not write to it: it would wait for itself. If it
-// panics so does the write, which is in the store then; nothing stays locked.
+// push runs in the goroutine of the write, before the write returns. It may read the store, which
+// has the pushed contents, but must not write to it: the call would wait for itself. If push
+// panics, so does the write; the change is then in the store, and nothing stays locked.
 //
 // Errors: [ErrNoPush], and those of store.New.
 func New[K comparable, T any](key store.KeyFunc[K, T], push func(store.Snapshot[K, T]), opts store.Options[T]) (*Store[K, T], error) {
@@ -44,7 +44,7 @@ func New[K comparable, T any](key store.KeyFunc[K, T], push func(store.Snapshot[
 	return &Store[K, T]{readSide: s.Reader(), push: push, store: s}, nil
 }
 
-// write makes a change and, if it succeeds, pushes.
+// write calls change and, if it succeeds, push.
 func (u *Store[K, T]) write(change func() error) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -60,8 +60,8 @@ func (u *Store[K, T]) Set(obj T) error {
 	return u.write(func() error { return u.store.Set(obj) })
 }
 
-// Delete takes away the object under key and returns it. It is no error if there is none,
-// and is pushed all the same. Errors: those of store.Store.Delete.
+// Delete removes the object under key and returns it. A missing object is no error, and push is
+// called all the same. Errors: those of store.Store.Delete.
 func (u *Store[K, T]) Delete(key K) (old T, had bool, err error) {
 	err = u.write(func() error {
 		old, had, err = u.store.Delete(key)
@@ -83,9 +83,9 @@ func (u *Store[K, T]) Commit(rv string, ops []store.Op[K, T]) error {
 	return u.write(func() error { return u.store.Commit(rv, ops) })
 }
 
-// Close makes every later write fail with store.ErrClosed. Reads go on, and there is no
-// call any more. It returns after a write in progress; closing twice is harmless. It must
-// not be called from push.
+// Close makes every later write fail with store.ErrClosed. Reads still work; push is not called
+// any more. Close first waits for a write in progress, so it must not be called from push.
+// Closing again does nothing.
 func (u *Store[K, T]) Close() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
