@@ -6,46 +6,46 @@ import (
 )
 
 const (
-	// The first deltas of keys are cut from chunks of such lengths.
+	// The first delta of each key is allocated in chunks of these lengths.
 	minChunk, maxChunk = 8, 256
 
-	// A buffer with more than littleRoom that is filled to less than a quarter patience
-	// times in a row is given up, since it was made for a burst that is over.
+	// A buffer with room for more than littleRoom deltas is dropped after it was less than a
+	// quarter full patience times in a row: it was made for a burst that is over.
 	littleRoom, patience = 64, 16
 )
 
 // entry is one key of a buffer with its deltas, oldest first.
 type entry[K comparable, T any] struct {
 	key    K
-	list   uint64 // number of the Replace that listed the key, zero if none did
+	list   uint64 // number of the last Replace that had the key; zero for none
 	deltas []Delta[T]
 }
 
 func (e *entry[K, T]) last() *Delta[T] { return &e.deltas[len(e.deltas)-1] }
 
-// buffer is a batch in the making: entries in order of first arrival, and where they are.
+// buffer collects a batch: entries in the order of their first deltas, and an index of them by key.
 //
-// A list that came when nothing was pending stays as it came and stands before the entries:
-// its items have a Replaced delta each. When one of them gets another delta, all become
-// entries. So a large list, which the consumer takes at once as a rule, costs nothing more.
-// The keys of a buffer are numbered: first those of list, then the entries.
+// If a list arrives when nothing is pending, the buffer keeps it without a copy, before the entries.
+// Each item then stands for one Replaced delta. When an item gets a second delta, all items become
+// entries. The consumer usually takes a large list at once, so the list costs no more memory. The
+// keys of a buffer are numbered: first the items of list, then the entries.
 type buffer[K comparable, T any] struct {
-	list    *Items[K, T] // nil for none; no entry has a key of it
+	list    *Items[K, T] // nil for none; no entry has one of its keys
 	number  uint64       // of the Replace that list came with
 	initial bool         // list is the initial one
 
-	entries     []entry[K, T] // those beyond the length are empty but keep room for deltas
+	entries     []entry[K, T] // entries beyond the length are empty but keep room for deltas
 	at          map[K]int
-	chunk       []Delta[T] // rest of the last one, unused
+	chunk       []Delta[T] // unused rest of the last chunk
 	room        int        // number of deltas that the entries have room for, used or not
 	deltas      int
-	returned    int      // of the deltas, the number of those that were given back
-	given       []uint64 // in flight: a set bit for the number of a key that was given back
+	returned    int      // number of deltas that were given back
+	given       []uint64 // in flight: a set bit for each key number that was given back
 	rv          string
-	moved       bool // the batch brings its store to rv
+	moved       bool // the batch moves its store to rv
 	endsInitial bool
-	rewound     bool // a list in it is of a server that was restored
-	tooLarge    int  // number of times in a row
+	rewound     bool // it has a list of a server that was restored
+	tooLarge    int  // see littleRoom
 }
 
 func newBuffer[K comparable, T any]() *buffer[K, T] {
@@ -60,7 +60,7 @@ func (b *buffer[K, T]) takeList(list *Items[K, T], number uint64, initial bool) 
 	b.deltas = list.Len()
 }
 
-// expand makes entries of the list's items.
+// expand turns the items of the list into entries.
 func (b *buffer[K, T]) expand() {
 	if b.list == nil {
 		return
@@ -113,9 +113,9 @@ func (b *buffer[K, T]) listed(n int) Delta[T] {
 	return Delta[T]{Type: Replaced, Initial: b.initial, Object: b.list.item(n).Object, ResourceVersion: b.list.version(n)}
 }
 
-// eachListed calls yield for the items of the list, and returns false if that did.
+// eachListed calls yield for each item of the list. It stops and returns false if yield does.
 func (b *buffer[K, T]) eachListed(yield func(K, []Delta[T]) bool) bool {
-	one := make([]Delta[T], 1) // not the buffer's: there may be an iteration within another
+	one := make([]Delta[T], 1) // not a field of the buffer, because loops may be nested
 	for n := range b.list.Len() {
 		one[0] = b.listed(n)
 		if !yield(b.list.item(n).Key, one[:1:1]) {
@@ -134,7 +134,7 @@ func (b *buffer[K, T]) numberOf(key K) (int, bool) {
 	return b.list.Len() + i, ok
 }
 
-// has reports whether key has deltas. Nothing has none.
+// has reports whether key has deltas. A nil buffer has none.
 func (b *buffer[K, T]) has(key K) bool {
 	if b == nil {
 		return false
@@ -163,7 +163,7 @@ func (b *buffer[K, T]) push(key K, d Delta[T]) {
 	b.append(e, d)
 }
 
-// add returns a new entry for key, which must not have one and needs a delta.
+// add returns a new entry for key, which must not have one. The caller must add a delta.
 func (b *buffer[K, T]) add(key K) *entry[K, T] {
 	i := len(b.entries)
 	b.at[key] = i
@@ -177,8 +177,8 @@ func (b *buffer[K, T]) add(key K) *entry[K, T] {
 	return e
 }
 
-// append puts d behind the deltas of e. What is left behind when they move must not pin
-// objects: other entries may keep its chunk.
+// append adds d to the deltas of e. If they move to a new array, it clears the old one, whose chunk
+// other entries may keep in memory.
 func (b *buffer[K, T]) append(e *entry[K, T], d Delta[T]) {
 	b.deltas++
 	before := e.deltas
@@ -195,8 +195,8 @@ func (b *buffer[K, T]) append(e *entry[K, T], d Delta[T]) {
 	}
 }
 
-// prepend puts deltas before those of key, which were given back and are older. The key
-// keeps its place, if it has one.
+// prepend puts deltas, which were given back and are older, before the deltas of key. A key that
+// has an entry keeps its place.
 func (b *buffer[K, T]) prepend(key K, deltas []Delta[T]) {
 	e := b.find(key)
 	if e == nil {
@@ -210,7 +210,7 @@ func (b *buffer[K, T]) prepend(key K, deltas []Delta[T]) {
 	b.returned += len(deltas)
 }
 
-// cut returns room for one delta; nearly every key has no more in a batch.
+// cut returns an empty slice with room for one delta. Nearly every key has only one in a batch.
 func (b *buffer[K, T]) cut() []Delta[T] {
 	if len(b.chunk) == 0 {
 		b.chunk = make([]Delta[T], min(max(len(b.entries), minChunk), maxChunk))
@@ -220,7 +220,7 @@ func (b *buffer[K, T]) cut() []Delta[T] {
 	return one
 }
 
-// reserve makes room for n keys more at once.
+// reserve makes room for n more keys.
 func (b *buffer[K, T]) reserve(n int) {
 	used, have := len(b.entries), cap(b.entries)
 	if n <= have-used {
@@ -241,7 +241,7 @@ func (b *buffer[K, T]) moveTo(rv string) {
 	}
 }
 
-// giveBack notes that the key of a number was given back, and reports whether that is new.
+// giveBack records that key n was given back. It returns false if it was already recorded.
 func (b *buffer[K, T]) giveBack(n int) bool {
 	for n>>6 >= len(b.given) {
 		b.given = append(b.given, 0)
@@ -254,9 +254,9 @@ func (b *buffer[K, T]) giveBack(n int) bool {
 	return true
 }
 
-// reset empties the buffer, so that it pins no object and can be filled anew without
-// allocating. It returns nil if the buffer has room for more than most deltas, or for
-// far more than were in it lately: it would pin memory, as a Go map does not shrink.
+// reset empties the buffer, so that it keeps no object alive and can be filled again without
+// allocation. It returns nil if the buffer has room for more than most deltas, or for far more than
+// it has had lately: a Go map never shrinks, so the buffer would waste memory.
 func (b *buffer[K, T]) reset(most int) *buffer[K, T] {
 	if b.room <= littleRoom || b.room <= 4*b.deltas {
 		b.tooLarge = 0

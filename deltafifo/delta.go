@@ -10,15 +10,15 @@ type DeltaType uint8
 
 // The types of deltas.
 const (
-	// Added and Updated are what a watch reported.
+	// Added and Updated are events of a watch.
 	Added DeltaType = iota + 1
 	Updated
-	// Deleted is the end of the object, as reported by a watch or found by Replace.
+	// Deleted is a deletion that a watch reported or that Replace found.
 	Deleted
-	// Replaced says that the object was in a list; whether it is new or changed only
-	// the store can tell.
+	// Replaced says that the object was in a list. Only the store can tell whether it is new or
+	// changed.
 	Replaced
-	// Sync repeats what the store has, for a Resync: nothing happened to the object.
+	// Sync repeats the store's object for a Resync: nothing happened to the object.
 	Sync
 )
 
@@ -39,35 +39,36 @@ func (t DeltaType) String() string {
 	return "DeltaType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// Delta is one thing that happened to the object of a key.
+// Delta is one change to the object of a key.
 type Delta[T any] struct {
 	Type DeltaType
 
 	// Initial marks a Replaced delta of the first Replace: its object is in the initial
-	// list. It stays when the key is given back.
+	// list. The mark stays if the key is given back.
 	Initial bool
 
 	// FinalStateUnknown marks a Deleted delta whose deletion was not seen: Object is the
-	// last state that was, and the object may have changed after it.
+	// last state seen, and the object may have changed after it.
 	FinalStateUnknown bool
 
 	// Object is the new state, or the last one of a Deleted delta.
 	Object T
 
-	// ResourceVersion is the version that the delta was put with: the object's, or that of
-	// its deletion. Empty if there was none, as in what Replace and Resync found out.
+	// ResourceVersion is the version given with the delta: that of the object or of its
+	// deletion. It is empty if none was given, and for deletions and Sync deltas that Replace
+	// and Resync add.
 	ResourceVersion string
 }
 
-// Batch is everything that was pending at one Pop. It may be used until the next Pop,
-// which takes its memory for another one. The zero Batch is empty.
+// Batch is everything that was pending at one Pop. It is valid until the next Pop, which reuses its
+// memory. The zero Batch is empty.
 type Batch[K comparable, T any] struct {
 	buf *buffer[K, T]
 }
 
-// All returns the keys of the batch, each with its deltas, never none. It can be ranged
-// over more than once and does not allocate for each key. The slices belong to the queue
-// and may be used until the next key is asked for.
+// All iterates over the keys of the batch, each with its deltas, of which there is at least one. It
+// can be used more than once, and does not allocate for each key. The slices belong to the queue
+// and are valid until the next step of the loop.
 func (b Batch[K, T]) All() iter.Seq2[K, []Delta[T]] {
 	return func(yield func(K, []Delta[T]) bool) {
 		if b.buf == nil || b.buf.list.Len() > 0 && !b.buf.eachListed(yield) {
@@ -82,7 +83,7 @@ func (b Batch[K, T]) All() iter.Seq2[K, []Delta[T]] {
 	}
 }
 
-// Len returns the number of deltas. Zero is a batch that only moves the resourceVersion.
+// Len returns the number of deltas. A batch of zero deltas only moves the resourceVersion.
 func (b Batch[K, T]) Len() int {
 	if b.buf == nil {
 		return 0
@@ -90,8 +91,8 @@ func (b Batch[K, T]) Len() int {
 	return b.buf.deltas
 }
 
-// ResourceVersion is the version that the batch brings its store to, keys aside that are
-// given back with [DeltaFIFO.Requeue]; empty leaves the store at the one that it has.
+// ResourceVersion returns the version that the store has after the batch, except for keys given
+// back with [DeltaFIFO.Requeue]. If it is empty, the batch does not move the store's version.
 func (b Batch[K, T]) ResourceVersion() string {
 	if b.buf == nil {
 		return ""
@@ -99,11 +100,11 @@ func (b Batch[K, T]) ResourceVersion() string {
 	return b.buf.rv
 }
 
-// EndsInitialList reports whether the batch has the last of the first Replace in it: once
-// it is committed, the store has synced.
+// EndsInitialList reports whether the batch contains the end of the first Replace: once it is
+// committed, the store has synced.
 func (b Batch[K, T]) EndsInitialList() bool { return b.buf != nil && b.buf.endsInitial }
 
-// Rewound reports whether the batch has a list with [List.Rewound] in it: its
-// resourceVersion may be older than that of the batch before, and its objects may have the
-// versions of others.
+// Rewound reports whether the batch contains a list with [List.Rewound]. Its resourceVersion may be
+// older than that of the previous batch, and different objects may have had the same versions as
+// its objects.
 func (b Batch[K, T]) Rewound() bool { return b.buf != nil && b.buf.rewound }

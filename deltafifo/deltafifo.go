@@ -8,15 +8,15 @@ import (
 	"github.com/kinform/kinform/internal/mapkey"
 )
 
-// spareFactor times the limit is the room that a buffer may have to be used again.
+// spareFactor times the limit is the largest room of a buffer that is used again.
 const spareFactor = 2
 
-// DefaultLimit is the limit of a queue whose Options name none.
+// DefaultLimit is the limit of a queue if Options.Limit is not set.
 const DefaultLimit = 1024
 
-// Known is the store that the queue's consumer keeps, as far as Delete, Replace and Resync
-// need it. It is read under the queue's lock. If it also has the method GetMany of store.Reader,
-// that is used where many keys are looked up. See also [Comparer].
+// Known is the store of the queue's consumer. Delete, Replace and Resync read it under the queue's
+// lock. If it also has the method GetMany of store.Reader, the queue uses that to look up many
+// keys. See also [Comparer].
 type Known[K comparable, T any] interface {
 	// Get returns the object of key.
 	Get(key K) (T, bool)
@@ -40,18 +40,18 @@ type Comparer[K comparable, T any] interface {
 // Options configures a [DeltaFIFO]. The zero value works.
 type Options struct {
 	// Limit is the number of pending deltas at which producers wait. Zero or less means
-	// DefaultLimit. A Replace waits for room as any delta does and is then taken whole,
-	// and so is a Resync. Deltas that were given back count until they are processed,
-	// also while they are in flight again.
+	// DefaultLimit. A Replace or Resync waits for room like a single delta, and is then taken
+	// as a whole. Deltas that were given back count until they are processed, even while they
+	// are in flight again.
 	Limit int
 }
 
-// DeltaFIFO collects deltas per key until its consumer takes them all. See the package
+// DeltaFIFO collects deltas by key until its consumer takes all of them. See the package
 // documentation.
 type DeltaFIFO[K comparable, T any] struct {
 	// Set by New and never changed.
 	known   Known[K, T]
-	getMany func(keys []K, yield func(i int, obj T, ok bool) bool) // Known's
+	getMany func(keys []K, yield func(i int, obj T, ok bool) bool) // of known, or made of its Get
 	limit   int
 
 	// Closed, under mu, when the initial list has been processed.
@@ -61,17 +61,16 @@ type DeltaFIFO[K comparable, T any] struct {
 	pending  *buffer[K, T]
 	inFlight *buffer[K, T] // popped last; nil if nothing is being processed
 	spare    *buffer[K, T] // empty, for reuse; or nil
-	retrying int           // number of deltas in flight that were given back before
+	retrying int           // number of deltas in flight that had been given back
 	lists    uint64        // number of calls of Replace
 	closed   bool
 	room     chan struct{} // closed when there may be room again; nil while nobody waits
 
-	// A token in it says that there may be a batch; closed with the queue.
+	// A token in ready says that there may be a batch. Closed with the queue.
 	ready chan struct{}
 }
 
-// New returns an empty queue. known may be nil: then nothing is known but what is in the
-// queue itself.
+// New returns an empty queue. If known is nil, the queue knows only the objects in its own deltas.
 //
 // It panics if K cannot be a key: if K is a float, a complex number, an interface, or an array
 // or struct that holds one. Values of these may not equal themselves (NaN), or not compare.
@@ -103,15 +102,15 @@ func (f *DeltaFIFO[K, T]) Len() int {
 	return f.pending.deltas
 }
 
-// Synced is closed once the initial list, that is the first Replace, has been processed:
-// when the consumer is done with the batch that [Batch.EndsInitialList]. Keys of it that
-// are given back do not count, so that an object which cannot be processed keeps no
-// program from starting. It is never closed if there is no list, whatever else was put,
-// or if the consumer stops before.
+// Synced returns a channel that is closed once the initial list, which is the first Replace, has
+// been processed: when the consumer is done with the batch for which [Batch.EndsInitialList] is
+// true. Keys that it gave back with Requeue do not count, so that one bad object does not keep a
+// program from starting. The channel is never closed without a list, or if the consumer stops
+// before.
 func (f *DeltaFIFO[K, T]) Synced() <-chan struct{} { return f.synced }
 
-// Close lets no more in. Producers that wait get [ErrClosed]; the consumer gets what is
-// pending first. Closing again does nothing.
+// Close ends production: producers get [ErrClosed], waiting ones too. The consumer gets the pending
+// deltas first. Closing again does nothing.
 func (f *DeltaFIFO[K, T]) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -123,9 +122,9 @@ func (f *DeltaFIFO[K, T]) Close() {
 	f.signalRoom()
 }
 
-// Pop waits until something is pending and takes all of it. It also says that the batch
-// before has been processed, even if it returns an error. That is [ErrClosed] or, if it
-// would have to wait, ctx's.
+// Pop waits until there are pending deltas, and takes all of them. The call also marks the previous
+// batch as processed, even if it returns an error. Errors: [ErrClosed]; ctx's, if Pop would have to
+// wait.
 func (f *DeltaFIFO[K, T]) Pop(ctx context.Context) (Batch[K, T], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -162,7 +161,8 @@ func (f *DeltaFIFO[K, T]) processed() {
 	}
 }
 
-// admit waits until the queue takes deltas. On success, and only then, the lock is held.
+// admit waits until the queue has room. It returns with the lock held if and only if it returns
+// nil.
 func (f *DeltaFIFO[K, T]) admit(ctx context.Context) error {
 	f.mu.Lock()
 	for !f.closed && f.pending.deltas+f.retrying >= f.limit {
@@ -181,10 +181,10 @@ func (f *DeltaFIFO[K, T]) admit(ctx context.Context) error {
 	return nil
 }
 
-// wait gives up the lock until signal comes or ctx is done. No signal is lost: whoever
-// waits looked at the queue and at signal under the lock, and whoever changes the queue
-// signals under the lock. What was looked at must be looked at again, since a signal may
-// be old: a token that a Pop left behind which had no need to wait, or gave up.
+// wait releases the lock until signal arrives or ctx is done. No signal is lost, because waiters
+// check the queue under the lock, and changes of the queue signal under the lock. The caller must
+// check the queue again, because a token may be old: left by a Pop that did not wait, or that gave
+// up.
 func (f *DeltaFIFO[K, T]) wait(ctx context.Context, signal <-chan struct{}) error {
 	f.mu.Unlock()
 	defer f.mu.Lock()
@@ -196,8 +196,8 @@ func (f *DeltaFIFO[K, T]) wait(ctx context.Context, signal <-chan struct{}) erro
 	}
 }
 
-// signalRoom wakes all producers that wait; those that find no room wait again. Called
-// with the lock held.
+// signalRoom wakes all waiting producers. Those that find no room wait again. Called with the lock
+// held.
 func (f *DeltaFIFO[K, T]) signalRoom() {
 	if f.room != nil {
 		close(f.room)
@@ -205,8 +205,8 @@ func (f *DeltaFIFO[K, T]) signalRoom() {
 	}
 }
 
-// signalReady wakes the consumer if it waits. A token that is in the channel already
-// serves as well. Called with the lock held, on a queue that is not closed.
+// signalReady wakes the consumer if it waits. One token in the channel is enough. Called with the
+// lock held, on a queue that is not closed.
 func (f *DeltaFIFO[K, T]) signalReady() {
 	select {
 	case f.ready <- struct{}{}:

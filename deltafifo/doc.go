@@ -1,46 +1,47 @@
-// Package deltafifo is the queue between a reflector and a store: a producer writes down
-// what happened to which key, and a consumer takes all that is pending as one batch.
+// Package deltafifo provides the queue between a reflector and a store. A producer adds a delta for
+// each change to a key, and a consumer takes all pending deltas as one batch.
 //
 //	reflector ── Add, Update, Delete, Replace, Bookmark ──▶ DeltaFIFO[K,T] ── Pop ──▶ store
 //	               a timer ── Resync ──▶                  ◀── Requeue ──
 //
-// [DeltaFIFO.Process] is the form for a consumer that takes key by key.
+// A consumer that handles one key at a time uses [DeltaFIFO.Process] in place of Pop.
 //
 // # Ordering
 //
-// A batch has its keys in the order in which they first got a delta, and with each key
-// all its deltas in the order in which they came. Between keys the order of single
-// deltas is lost, which is why a batch must be committed as a whole: before and after it
-// a store is as the server once was, in the middle it is not.
+// The keys of a batch are in the order of their first deltas. Each key has all its deltas, in the
+// order in which they were added. The order of deltas of different keys is lost. Therefore a batch
+// must be committed as a whole: before and after it the store has a state that the server once
+// had, but not in the middle.
 //
-// A key that a consumer could not process it gives back with [DeltaFIFO.Requeue]: its
-// deltas come again in the next batch, before those that came after them, so that a key's
-// deltas are in order over all batches.
+// A consumer that fails to process a key gives it back with [DeltaFIFO.Requeue]. The key's deltas
+// come again in the next batch, before all newer deltas of the key. So the deltas of a key are in
+// order over all batches.
 //
-// # Knowing what was deleted
+// # Finding deletions
 //
-// [DeltaFIFO.Replace] is told only what exists. What is missing was deleted unseen, and
-// gets a Deleted delta whose final state is unknown. Missing is judged against the newest
-// state that there is of a key: pending here, else in the batch being processed, else in
-// the [Known] store. A batch counts as being processed until the next Pop, or until the
-// end of Process. Delete finds out in the same way whether there is something to delete.
+// The list given to [DeltaFIFO.Replace] has only the objects that exist. If a known object is not in
+// it, the object was deleted unseen, and its key gets a Deleted delta whose final state is unknown.
+// Known means: in the newest state of the key, which is its last pending delta, else its last delta
+// in the batch being processed, else its object in the [Known] store. A batch is being processed
+// until the next Pop, or until Process returns. Delete uses the same rule to find out whether there
+// is an object to delete.
 //
-// That holds as long as the batch ends up in the store or comes back: what a consumer
-// neither commits nor gives back is not there for the next Replace.
+// The rule needs a consumer that commits each delta to the store or gives it back. The next Replace
+// does not know a delta that is neither.
 //
 // # Concurrency
 //
-// Any number of goroutines may produce; one consumes. [Known] and [List.Keep] are used
-// under the lock; nothing else is called back. So a store's lock is taken within the
-// queue's: whoever holds the former must not call the queue. Producers wait while the
-// queue is at its limit, in no particular order, and the consumer while it is empty, both
-// until their context is done or the queue is closed. A context that is done stops only
-// who would have to wait, and Process.
+// Any number of goroutines may produce; one consumes. The queue calls [Known], [Comparer] and
+// [List.Keep] under its lock, and no other user code. So a store's lock is taken after the
+// queue's lock: a goroutine that holds the store's lock must not call the queue. Producers wait
+// while the queue is at its limit, in no particular order. The consumer waits while the queue is
+// empty. Both wait until their context is done or the queue is closed. A context that is done stops
+// Process, and other calls only if they would have to wait.
 //
 // # Memory
 //
-// Deltas are pending up to the limit, and as many may be in flight, or come back from
-// there. Two buffers change places between the two, so that in the long run an event
-// allocates nothing. An object is let go of when its batch is done. The buffers themselves
-// shrink some batches after a burst, and at once after a list much larger than the limit.
+// The limit bounds the pending deltas. The batch in flight may have as many again, and may be given
+// back. Two buffers alternate between pending and in flight, so that in the long run an event
+// allocates nothing. The queue drops its references to objects when their batch is done. The
+// buffers shrink some batches after a burst, and at once after a list much larger than the limit.
 package deltafifo

@@ -7,29 +7,29 @@ import (
 )
 
 var (
-	// ErrClosed is returned by all producing methods after Close; by Pop and Process only
-	// once all that was pending has been taken.
+	// ErrClosed is returned after Close: by all producing methods at once, by Pop and Process
+	// after all pending deltas were taken.
 	ErrClosed = errors.New("delta FIFO is closed")
 
-	// ErrNotInFlight is returned by Requeue for a key that cannot be given back: it is not
-	// in the batch being processed, or was given back from it already.
+	// ErrNotInFlight is returned by Requeue for a key that is not in the batch being processed,
+	// or was given back from it already.
 	ErrNotInFlight = errors.New("key is not in flight")
 )
 
-// ProcessError says which keys of a batch could not be processed. It does not unwrap to
-// what the function returned: a timeout of a single request must not be taken for the
-// queue's own end.
+// ProcessError lists the keys of a batch that could not be processed. It does not unwrap to the
+// errors of the function, so that the timeout of one request is not mistaken for the end of the
+// queue's context.
 type ProcessError[K comparable] struct {
-	// Failed are the keys, in the order of the batch, never none.
+	// Failed has the keys in the order of the batch. It is never empty.
 	Failed []Failure[K]
 }
 
 // Failure is a key that could not be processed.
 type Failure[K comparable] struct {
 	Key K
-	// Err is what the function returned, never nil.
+	// Err is the error that the function returned, never nil.
 	Err error
-	// Dropped says that the key was not given back, since the queue was closed.
+	// Dropped says that the key was not given back, because the queue was closed.
 	Dropped bool
 }
 

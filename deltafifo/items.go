@@ -13,33 +13,33 @@ type Item[K comparable, T any] struct {
 	Object T
 }
 
-// Items are the objects of a list, one per key, in the order in which the keys came. The
-// zero value is empty. They are made by one goroutine, and must not be changed any more
-// once a queue has them: it keeps them as they are. Cost: 25 bytes per item beyond the item
-// itself, and 16 more if any has a version.
+// Items holds the objects of a list, one per key, in the order in which their keys were first set.
+// The zero value is empty. Only one goroutine may use it. Once given to a queue it must not change,
+// because the queue uses it without a copy. Cost: 25 bytes per item beyond the item itself, and 16
+// more if any item has a version.
 type Items[K comparable, T any] struct {
 	chunks   [][]Item[K, T] // of itemsLen, but for the last
 	versions []string       // of the items, by number; nil if all are empty
 	n        int
-	found    int // items below this number are in at; the others may have keys of each other and of them
+	found    int // items below this number are in at; later ones may repeat keys
 
 	at    keytable.Table // numbers of the items, by hash of the key
-	seed  maphash.Seed   // with parts, set with the first item
+	seed  maphash.Seed   // set with the first item, as is parts
 	parts keytable.Parts[K]
 
-	touched uint32 // keeps what is read ahead from being optimized away
+	touched uint32 // keeps reads ahead from being optimized away
 }
 
 const (
 	itemsShift = 10
 	itemsLen   = 1 << itemsShift
 
-	// blockLen is how many items are looked up at a time: that is little but waiting for
-	// memory, and a processor waits for many reads at a time that do not depend on each other.
+	// blockLen is the number of items that are looked up together. A lookup is mostly a wait for
+	// memory, and the processor can wait for many reads at a time if they are independent.
 	blockLen = 64
 )
 
-// ItemsOf returns the given items. Of two with one key the later counts.
+// ItemsOf returns the given items. If several have one key, the last one counts.
 func ItemsOf[K comparable, T any](items ...Item[K, T]) *Items[K, T] {
 	l := &Items[K, T]{}
 	for _, item := range items {
@@ -58,8 +58,8 @@ func (l *Items[K, T]) Len() int {
 	return l.n
 }
 
-// Set adds an item, or puts it in the place of the one that has the key. resourceVersion is
-// Delta.ResourceVersion; empty saves memory where the object itself says it. Amortized O(1).
+// Set adds an item, or replaces the item with the same key. resourceVersion becomes
+// Delta.ResourceVersion; leave it empty to save memory if the object itself has it. Amortized O(1).
 func (l *Items[K, T]) Set(key K, obj T, resourceVersion string) {
 	if l.seed == (maphash.Seed{}) {
 		l.seed, l.parts = maphash.MakeSeed(), keytable.PartsOf[K]()
@@ -70,8 +70,8 @@ func (l *Items[K, T]) Set(key K, obj T, resourceVersion string) {
 	}
 }
 
-// settle finds the items that were added since it was called last by their keys, and puts
-// those whose keys came before in their places.
+// settle adds the items set since its last call to the table at. An item whose key is already there
+// replaces the earlier item.
 func (l *Items[K, T]) settle() {
 	first, end := l.found, l.n
 	if first == end {
@@ -128,7 +128,7 @@ func (l *Items[K, T]) push(item Item[K, T], version string) {
 	l.n++
 }
 
-// put makes item n that of another number too.
+// put copies item n to the place of another item.
 func (l *Items[K, T]) put(other, n int) {
 	if other == n {
 		return
@@ -147,8 +147,7 @@ func (l *Items[K, T]) version(n int) string {
 	return l.versions[n]
 }
 
-// Delete takes out the item that has the key, if there is one. The last item takes its
-// place. O(1).
+// Delete removes the item with the key, if there is one. The last item takes its place. O(1).
 func (l *Items[K, T]) Delete(key K) {
 	if l.Len() == 0 {
 		return
@@ -167,7 +166,7 @@ func (l *Items[K, T]) Delete(key K) {
 	l.found = l.n
 }
 
-// pop takes the last item away.
+// pop removes the last item.
 func (l *Items[K, T]) pop() {
 	l.n--
 	*l.item(l.n) = Item[K, T]{}
@@ -191,7 +190,7 @@ func (l *Items[K, T]) block(n int) []Item[K, T] {
 	return chunk[:min(len(chunk), blockLen)]
 }
 
-// find returns the number of the item that has the key.
+// find returns the number of the item with the key.
 func (l *Items[K, T]) find(hash uint32, key K) (int, bool) {
 	var p keytable.Probe
 	for {
@@ -205,8 +204,7 @@ func (l *Items[K, T]) find(hash uint32, key K) (int, bool) {
 	}
 }
 
-// number returns the number of the item that has the key, which must be a good one. All items
-// are settled.
+// number returns the number of the item with the key. All items must be settled.
 func (l *Items[K, T]) number(key K) (int, bool) {
 	if l == nil || l.n == 0 {
 		return 0, false

@@ -5,16 +5,16 @@ import (
 	"errors"
 )
 
-// Requeue gives back a key of the batch in flight that could not be processed: all its
-// deltas of the batch become pending again, before those that came meanwhile. The key
-// keeps its place among the pending ones, or gets the last one. Nothing is lost and
-// nothing changes places, as it would if the consumer added the deltas again; what was
-// put for the key while it was in flight stays right, since it was judged against them.
+// Requeue gives back a key of the batch in flight that could not be processed. All deltas that the
+// key has in the batch become pending again, before the deltas added since. If the key has pending
+// deltas, it keeps its place among the pending keys; otherwise it goes to the end. Unlike adding the
+// deltas again, this loses none and keeps their order. Deltas added while the key was in flight stay
+// correct, because the queue took the deltas in flight into account.
 //
-// It never waits, so that up to twice the limit can be pending. What is given back counts
-// for the limit until it is processed: a consumer that gives back for ever what it cannot
-// process stops its producers in the end, and when the queue is closed it never sees
-// [ErrClosed]. The batch itself stays as it is. O(deltas of the key).
+// Requeue never waits, so up to twice the limit can be pending. Deltas given back count toward the
+// limit until they are processed. A consumer that gives back the same keys for ever therefore stops
+// its producers in the end, and never gets [ErrClosed] after Close. The batch itself does not
+// change. O(deltas of the key).
 //
 // It returns [ErrNotInFlight].
 func (f *DeltaFIFO[K, T]) Requeue(key K) error {
@@ -30,9 +30,9 @@ func (f *DeltaFIFO[K, T]) Requeue(key K) error {
 	return nil
 }
 
-// giveBack puts the deltas of a key in flight back and returns true, once. There is nobody
-// to be woken: while something is in flight, the consumer does not wait. Called with the
-// lock held.
+// giveBack makes the deltas of key n of the batch in flight pending again, and returns false if that
+// has been done before. It need not wake the consumer, which does not wait while a batch is in
+// flight. Called with the lock held.
 func (f *DeltaFIFO[K, T]) giveBack(n int) bool {
 	b := f.inFlight
 	if !b.giveBack(n) {
@@ -42,22 +42,21 @@ func (f *DeltaFIFO[K, T]) giveBack(n int) bool {
 	return true
 }
 
-// Process is [DeltaFIFO.Pop] for a consumer that takes one key at a time: it waits until
-// something is pending and calls process for each key of the batch, in order and with no
-// lock held. The deltas, never none, belong to the queue and may be used until process
-// returns. When Process returns, the batch has been processed.
+// Process is [DeltaFIFO.Pop] for a consumer that handles one key at a time. It waits until there are
+// pending deltas, and calls process for each key of the batch, in order and with no lock held. There
+// is at least one delta; the slice belongs to the queue and is valid until process returns. When
+// Process returns, the batch has been processed.
 //
-// A key for which process fails is given back as with [DeltaFIFO.Requeue], and comes
-// again, with what was put since, in the next call. Process itself does not space out
-// attempts: the caller may wait before it calls again, or give up on a key by returning
-// nil for it. Once the queue is closed a failed key is dropped instead, so that a loop
-// comes to its end.
+// A key for which process fails is given back as with [DeltaFIFO.Requeue]. It comes again in the next
+// call, with the deltas added since. Process does not wait between attempts: the caller may wait
+// before the next call, or make process return nil to give up on a key. Once the queue is closed, a
+// failed key is dropped, so that a loop comes to its end.
 //
-// If ctx is done, unlike with Pop also when nothing has to be waited for, or process
-// panics, then all keys that it has not returned for are given back, closed or not, and
-// [DeltaFIFO.Synced] waits for them.
+// If ctx is done, even if Process would not have to wait, or if process panics, all keys for which
+// process has not returned are given back, even if the queue is closed. [DeltaFIFO.Synced] then
+// waits for these keys.
 //
-// Errors: ctx's, [ErrClosed], and a *[ProcessError], the first and the last also joined.
+// Errors: ctx's; [ErrClosed]; a *[ProcessError], which may be joined with ctx's.
 func (f *DeltaFIFO[K, T]) Process(ctx context.Context, process func(key K, deltas []Delta[T]) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -98,8 +97,7 @@ func (f *DeltaFIFO[K, T]) retry(n int) bool {
 	return true
 }
 
-// leave ends the batch in flight, of which the keys from the given one on have not
-// been processed.
+// leave ends the batch in flight, and gives back its keys from number from on.
 func (f *DeltaFIFO[K, T]) leave(from int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -2,21 +2,21 @@ package deltafifo
 
 import "context"
 
-// Add puts an Added delta. resourceVersion is the version that the delta brings the store
-// to; empty leaves it where it was. Like all producing methods it waits while the queue
-// is at its limit, and returns ctx's error or [ErrClosed] if nothing was put.
+// Add adds an Added delta. resourceVersion is the version of the store after this delta; if it is
+// empty, the version does not move. Like all producing methods, Add waits while the queue is at its
+// limit, and returns ctx's error or [ErrClosed] if it added nothing.
 func (f *DeltaFIFO[K, T]) Add(ctx context.Context, key K, obj T, resourceVersion string) error {
 	return f.put(ctx, key, Delta[T]{Type: Added, Object: obj, ResourceVersion: resourceVersion})
 }
 
-// Update puts an Updated delta. See [DeltaFIFO.Add].
+// Update adds an Updated delta. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Update(ctx context.Context, key K, obj T, resourceVersion string) error {
 	return f.put(ctx, key, Delta[T]{Type: Updated, Object: obj, ResourceVersion: resourceVersion})
 }
 
-// Delete puts a Deleted delta with the object's last state. Nothing but resourceVersion
-// is taken in for a key that does not exist here or in the known store: of two deletions
-// in a row one is put, the one that knows the final state. See [DeltaFIFO.Add].
+// Delete adds a Deleted delta with the object's last state. If the key has no object in the queue or
+// the known store, only resourceVersion counts. Of two deletions in a row the queue keeps one: the
+// one whose final state is known. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Delete(ctx context.Context, key K, obj T, resourceVersion string) error {
 	if err := f.admit(ctx); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (f *DeltaFIFO[K, T]) Delete(ctx context.Context, key K, obj T, resourceVers
 	return nil
 }
 
-// Bookmark says that everything up to resourceVersion has been put. See [DeltaFIFO.Add].
+// Bookmark says that all changes up to resourceVersion have been added. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Bookmark(ctx context.Context, resourceVersion string) error {
 	if err := f.admit(ctx); err != nil {
 		return err
@@ -44,25 +44,25 @@ func (f *DeltaFIFO[K, T]) Bookmark(ctx context.Context, resourceVersion string) 
 	return nil
 }
 
-// List is a whole collection, as Replace takes it.
+// List is a whole collection, for Replace.
 type List[K comparable, T any] struct {
-	// Items are the objects; nil for none.
+	// Items has the objects; nil means none.
 	Items *Items[K, T]
 	// ResourceVersion is the list's.
 	ResourceVersion string
-	// Keep says which missing keys are not deleted, since the list may have them after
-	// all; it gets the newest object known of each, pending or not. Nil keeps none. It runs
-	// under the queue's lock and must not use the queue.
+	// Keep reports whether a key that Items lacks stays, for example because its object could
+	// not be read. It gets the newest known object of the key, pending or not. Nil means that
+	// all missing keys are deleted. Keep runs under the queue's lock and must not use the queue.
 	Keep func(K, T) bool
-	// Rewound says that the server was restored from a backup, so that resourceVersions of
-	// before say nothing. The consumer learns it from [Batch.Rewound].
+	// Rewound says that the server was restored from a backup, so that earlier
+	// resourceVersions no longer compare. The consumer sees it in [Batch.Rewound].
 	Rewound bool
 }
 
-// Replace puts a Replaced delta for every item of list, save for those that are unchanged,
-// and a Deleted one with an unknown final state for every key that exists and is not in it.
-// When nothing is pending, the list becomes a batch as it is. O(items + known keys), under
-// the lock. See [DeltaFIFO.Add].
+// Replace adds a Replaced delta for every item of list that is not unchanged, and a Deleted delta
+// with an unknown final state for every existing key that is not in the list. If nothing is pending,
+// the list becomes a batch without a copy. O(items + known keys), under the lock. See
+// [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list List[K, T]) error {
 	if list.Items != nil {
 		list.Items.settle()
@@ -95,13 +95,12 @@ func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list List[K, T]) error {
 	return nil
 }
 
-// mostChanged is the share of a list's items that may have changed for the others to be
-// looked for.
+// mostChanged is the largest share of changed items at which unchanged items are left out.
 const mostChanged = 1. / 8
 
-// changed returns the numbers of the items that the consumer has to be told of, and whether
-// the list has all that is known. ok says that this can be told and that they are few.
-// Called with the lock held and nothing pending.
+// changed returns the numbers of the changed items, and whether the list has all known keys. ok is
+// false if the items cannot be compared, or if too many have changed. Called with the lock held and
+// nothing pending.
 func (f *DeltaFIFO[K, T]) changed(list List[K, T]) (numbers []int, all, ok bool) {
 	known, ok := f.known.(Comparer[K, T])
 	if !ok || f.inFlight != nil || list.Rewound {
@@ -152,8 +151,8 @@ func getOneByOne[K comparable, T any](known Known[K, T]) func(keys []K, yield fu
 	}
 }
 
-// putItems puts the Replaced deltas of a list that comes when something is pending. Called
-// with the lock held.
+// putItems adds a Replaced delta for each item, when other deltas are pending. Called with the lock
+// held.
 func (f *DeltaFIFO[K, T]) putItems(items *Items[K, T]) {
 	f.pending.expand()
 	f.pending.reserve(items.Len())
@@ -162,7 +161,7 @@ func (f *DeltaFIFO[K, T]) putItems(items *Items[K, T]) {
 	}
 }
 
-// listed puts the Replaced delta of item n. Called with the lock held.
+// listed adds the Replaced delta of item n. Called with the lock held.
 func (f *DeltaFIFO[K, T]) listed(items *Items[K, T], n int) {
 	item := items.item(n)
 	e := f.pending.find(item.Key)
@@ -173,8 +172,8 @@ func (f *DeltaFIFO[K, T]) listed(items *Items[K, T], n int) {
 	f.pending.append(e, Delta[T]{Type: Replaced, Initial: f.lists == 1, Object: item.Object, ResourceVersion: items.version(n)})
 }
 
-// deleteMissing puts a Deleted delta for every key that exists and that the current list,
-// with the given items, does not have. Called with the lock held.
+// deleteMissing adds a Deleted delta for every existing key that is not among items, the current
+// list. Called with the lock held.
 func (f *DeltaFIFO[K, T]) deleteMissing(items *Items[K, T], keep func(K, T) bool) {
 	gone := func(e *entry[K, T], key K, obj T) {
 		if keep != nil && keep(key, obj) {
@@ -207,8 +206,7 @@ func (f *DeltaFIFO[K, T]) deleteMissing(items *Items[K, T], keep func(K, T) bool
 	}
 }
 
-// exists reports whether key has an object, by the newest that is known of it. Called
-// with the lock held.
+// exists reports whether key has an object in its newest known state. Called with the lock held.
 func (f *DeltaFIFO[K, T]) exists(key K) bool {
 	for _, b := range []*buffer[K, T]{f.pending, f.inFlight} {
 		if b == nil {
@@ -235,7 +233,7 @@ func (f *DeltaFIFO[K, T]) put(ctx context.Context, key K, d Delta[T]) error {
 	return nil
 }
 
-// moved notes the version and tells the consumer. Called with the lock held.
+// moved records the version and wakes the consumer. Called with the lock held.
 func (f *DeltaFIFO[K, T]) moved(rv string) {
 	f.pending.moveTo(rv)
 	if !f.pending.empty() {

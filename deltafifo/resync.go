@@ -2,10 +2,10 @@ package deltafifo
 
 import "context"
 
-// Resync puts a Sync delta with the known object of every key that has nothing pending
-// and is not in flight; the others are processed anyway. So a Sync delta is always the
-// first of its key, and never brings back an older state. Nothing is put without a
-// [Known] store. O(known keys), under the lock. See [DeltaFIFO.Add].
+// Resync adds a Sync delta, with the known object, for every key that is neither pending nor in
+// flight. The other keys are processed anyway. So a Sync delta is always the first of its key in a
+// batch, and never brings back an older state. Without a [Known] store, Resync adds nothing.
+// O(known keys), under the lock. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Resync(ctx context.Context) error {
 	if err := f.admit(ctx); err != nil {
 		return err

@@ -45,12 +45,9 @@ func (x *Index[T, V]) Get(from Reader[T], value V) []T {
 // Append appends the objects that have value to dst, in no order. Cost: no allocation
 // when dst has room.
 func (x *Index[T, V]) Append(dst []T, from Reader[T], value V) []T {
-	s, want := from.Indexer().slots(), posting.Value[V]{V: value, Hash: x.hash(value)}
-	st := s.Read()
-	l := x.in(st)
+	want := posting.Value[V]{V: value, Hash: x.hash(value)}
+	s, st, l := x.begin(from)
 	if l == nil {
-		s.Done()
-		x.report(s)
 		return dst
 	}
 	return l.append(dst, s, st, want)
@@ -83,12 +80,9 @@ func (x *Index[T, V]) All(from Reader[T], value V) iter.Seq[T] {
 }
 
 func (x *Index[T, V]) each(from Reader[T], value V, yield func(T) bool) {
-	s, want := from.Indexer().slots(), posting.Value[V]{V: value, Hash: x.hash(value)}
-	st := s.Read()
-	l := x.in(st)
+	want := posting.Value[V]{V: value, Hash: x.hash(value)}
+	s, st, l := x.begin(from)
 	if l == nil {
-		s.Done()
-		x.report(s)
 		return
 	}
 	if ids, ok := l.lists.Find(want); ok && len(ids) <= iterBatch {
@@ -116,12 +110,9 @@ func (x *Index[T, V]) each(from Reader[T], value V, yield func(T) bool) {
 
 // Count returns the number of objects that have value. Cost: O(1).
 func (x *Index[T, V]) Count(from Reader[T], value V) int {
-	s, want := from.Indexer().slots(), posting.Value[V]{V: value, Hash: x.hash(value)}
-	st := s.Read()
-	l := x.in(st)
+	want := posting.Value[V]{V: value, Hash: x.hash(value)}
+	s, _, l := x.begin(from)
 	if l == nil {
-		s.Done()
-		x.report(s)
 		return 0
 	}
 	n := l.lists.Count(want)
@@ -135,12 +126,8 @@ func (x *Index[T, V]) Count(from Reader[T], value V) int {
 // removes a value copies a few KB.
 func (x *Index[T, V]) Values(from Reader[T]) iter.Seq[V] {
 	return func(yield func(V) bool) {
-		s := from.Indexer().slots()
-		st := s.Read()
-		l := x.in(st)
+		s, _, l := x.begin(from)
 		if l == nil {
-			s.Done()
-			x.report(s)
 			return
 		}
 		values := l.lists.Values()
@@ -214,6 +201,19 @@ func (x *Index[T, V]) evaluate(obj T) (values []posting.Value[V], err error) {
 	l.Stage(obj)
 	l.Prepare(0, 0, false)
 	return l.stage.set(0), nil
+}
+
+// begin begins a read, which the caller must end with Done of the slots returned. If from does not
+// have x, begin ends the read itself, reports the error, and returns a nil index.
+func (x *Index[T, V]) begin(from Reader[T]) (*slots.Slots[T], *slots.State[T], *live[T, V]) {
+	s := from.Indexer().slots()
+	st := s.Read()
+	l := x.in(st)
+	if l == nil {
+		s.Done()
+		x.report(s)
+	}
+	return s, st, l
 }
 
 // in returns the live index of x in st, or nil if there is none.
