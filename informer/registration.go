@@ -146,7 +146,7 @@ func (i *Informer[K, T]) register(l *listener[K, T]) {
 
 func (i *Informer[K, T]) newCursor(l *listener[K, T]) *eventlog.Cursor[Event[K, T]] {
 	if l.opts.Lag == LagCoalesce {
-		return i.log.NewCuttableCursor()
+		return i.log.NewLossyCursor()
 	}
 	return i.log.NewCursor()
 }

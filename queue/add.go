@@ -11,10 +11,10 @@ import (
 // after it is done. Ignored after shutdown. O(1); with Debounce O(log held).
 func (q *Queue[K]) Add(key K) { q.add(key, 0, addMode{}) }
 
-// AddAfter queues a key once d has passed; zero and negative mean now. When the key is delayed already the earlier time
-// wins; [Queue.AddWith] can replace it and [Queue.Cancel] take it back. Keys whose time is the same come in the order in
-// which they were added. Being delayed is apart from being queued: a key
-// that is queued or runs meanwhile comes again at its time. Delays are dropped at shutdown. O(log delayed).
+// AddAfter queues a key once d has passed; zero and negative mean now. If the key is delayed already, the earlier time
+// wins; [Queue.AddWith] can replace the delay and [Queue.Cancel] can remove it. Keys with the same time come in the order
+// in which they were added. A key can be delayed and queued at once: a key that is queued or runs meanwhile comes again at
+// its time. Delays are dropped at shutdown. O(log delayed).
 func (q *Queue[K]) AddAfter(key K, d time.Duration) {
 	if d <= 0 {
 		q.add(key, 0, addMode{retry: true})
@@ -39,7 +39,7 @@ func (q *Queue[K]) AddWith(key K, opts AddOptions) {
 
 func clampPriority(p int) int32 { return int32(min(max(p, math.MinInt32), math.MaxInt32)) }
 
-// addMode says in what an add at once differs from Add.
+// addMode modifies an add without a delay.
 type addMode struct {
 	replace bool // cancel a pending delay
 	retry   bool // count it in Metrics.Retries
@@ -107,7 +107,7 @@ func (q *Queue[K]) newEntry(key K, hash uint32, className string) *entry[K] {
 	return e
 }
 
-// release forgets an entry when nothing is left to remember. Called with the lock held.
+// release drops an entry that has nothing left to record. Called with the lock held.
 func (q *Queue[K]) release(e *entry[K]) {
 	if !e.idle() {
 		return
@@ -123,8 +123,8 @@ func (q *Queue[K]) release(e *entry[K]) {
 	}
 }
 
-// enqueue is the one way into the ready queue for keys from outside. since is the time from which the key waits, zero
-// for now. Called with the lock held.
+// enqueue adds a key to the ready queue, or marks it dirty if it runs. All adds come here in the end. since is the start
+// of the key's waiting time, zero for now. Called with the lock held.
 func (q *Queue[K]) enqueue(e *entry[K], prio int32, since int64) {
 	if q.debounce > 0 && e.pos[held] != 0 {
 		since = e.since // the held add is served by this hand-out as well
@@ -161,7 +161,7 @@ func (q *Queue[K]) enqueue(e *entry[K], prio int32, since int64) {
 	}
 }
 
-// uncome takes a dirty entry out of the count of its level. Called with the lock held.
+// uncome removes a dirty entry from the count of its level. Called with the lock held.
 func (q *Queue[K]) uncome(e *entry[K]) {
 	l := q.ready.level(e.again)
 	l.coming--
@@ -177,7 +177,7 @@ func (q *Queue[K]) push(e *entry[K], since int64) {
 	e.since = since
 }
 
-// className asks Options.Class about a key. Called without the lock.
+// className returns the class of a key by Options.Class. Called without the lock.
 func (q *Queue[K]) className(key K) string {
 	if q.classOf == nil {
 		return ""
@@ -185,7 +185,7 @@ func (q *Queue[K]) className(key K) string {
 	return q.askClass(key)
 }
 
-// askClass is the slow part of className, apart so that className is inlined.
+// askClass is the slow part of className. It is a function of its own so that className is inlined.
 func (q *Queue[K]) askClass(key K) string {
 	var name string
 	if err := usercode.Call("Options.Class", func() { name = q.classOf(key) }); err != nil {

@@ -7,9 +7,9 @@ type ageing struct {
 	turn bool // the last hand-out was of an aged entry
 }
 
-// pick chooses the level of the next hand-out; something must be ready. It is the highest, except that a key which has
-// waited for ageAfter gets every second turn: so nothing starves (controller-runtime#3496), and a crowd of aged keys
-// takes no more than half. Called with the lock held.
+// pick chooses the level of the next hand-out; at least one key must be ready. It chooses the highest level, except that
+// keys which have waited for ageAfter get every second turn. So no key starves (controller-runtime#3496), and many aged
+// keys take no more than half of the turns. Called with the lock held.
 func (q *Queue[K]) pick() *level[K] {
 	r := &q.ready
 	if r.levels == nil {
@@ -36,7 +36,7 @@ func (q *Queue[K]) pick() *level[K] {
 	return best
 }
 
-// aged gives the level whose next key has waited longest, if that is ageAfter or more, else nil.
+// aged returns the level whose next key has waited longest, or nil if no next key has waited for ageAfter.
 func (q *Queue[K]) aged(levels []*level[K]) *level[K] {
 	var best *level[K]
 	now, oldest := q.now(), int64(math.MaxInt64)

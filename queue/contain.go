@@ -2,7 +2,7 @@ package queue
 
 import "github.com/kinform/kinform/internal/usercode"
 
-// report tells Options.OnError about an error. Called without the lock.
+// report passes an error to Options.OnError and counts panics. Called without the lock.
 func (q *Queue[K]) report(key K, err error) {
 	_, panicked := err.(*PanicError)
 	if q.onError != nil && usercode.Call("Options.OnError", func() { q.onError(key, err) }) != nil {

@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// fireBatch is how many due keys the timer moves per lock hold, so that 100,000 keys due at once stall nobody.
+// fireBatch is the number of due keys that the timer moves in one lock hold. It keeps the lock hold short even if
+// 100,000 keys are due at once.
 const fireBatch = 128
 
-// Cancel takes a pending delay of a key back and reports whether there was one. A key that is queued, held by debounce
-// or running stays so. O(log delayed).
+// Cancel removes the pending delay of a key, and reports whether there was one. It does not change a key that is queued,
+// held by debounce or running. O(log delayed).
 func (q *Queue[K]) Cancel(key K) bool {
 	hash := q.hash(key)
 	q.mu.Lock()
@@ -31,7 +32,7 @@ func (q *Queue[K]) undelay(e *entry[K]) {
 	}
 }
 
-// delay notes that a key is to be added after opts.After. Called with the lock held.
+// delay schedules the add of a key after opts.After. Called with the lock held.
 func (q *Queue[K]) delay(e *entry[K], prio int32, opts AddOptions) {
 	h := &q.pending[delayed]
 	at := saturatingAdd(q.now(), int64(opts.After), 1)
@@ -44,13 +45,13 @@ func (q *Queue[K]) delay(e *entry[K], prio int32, opts AddOptions) {
 	q.arm()
 }
 
-// set is timers.set behind all that was set before. Called with the lock held.
+// set is timers.set; among entries of the same time the last one set comes last. Called with the lock held.
 func (q *Queue[K]) set(h *timers[K], e *entry[K], at int64) {
 	q.sets++
 	h.set(e, at, q.sets)
 }
 
-// hold keeps an added key back until its adds pause for Options.Debounce. Called with the lock held.
+// hold delays an added key until there was no add of it for Options.Debounce. Called with the lock held.
 func (q *Queue[K]) hold(e *entry[K], prio int32) {
 	h := &q.pending[held]
 	if e.state&(ready|dirty) != 0 {
@@ -68,7 +69,7 @@ func (q *Queue[K]) hold(e *entry[K], prio int32) {
 	q.arm()
 }
 
-// saturatingAdd is a + b*times for non-negative values, or the largest int64.
+// saturatingAdd returns a + b*times for non-negative values, or the largest int64 if that overflows.
 func saturatingAdd(a, b, times int64) int64 {
 	if b > (math.MaxInt64-a)/times {
 		return math.MaxInt64
@@ -96,8 +97,8 @@ func (q *Queue[K]) arm() {
 	}
 }
 
-// disarm stops the timer when nothing waits for it, so that it does not hold the queue in memory. Called with the lock
-// held.
+// disarm stops the timer if no key is delayed or held, so that the timer does not keep the queue in memory. Called with
+// the lock held.
 func (q *Queue[K]) disarm() {
 	for i := range q.pending {
 		if len(q.pending[i].slots) > 0 {
@@ -110,7 +111,7 @@ func (q *Queue[K]) disarm() {
 	}
 }
 
-// fire moves what is due to the ready queue. It runs in the timer's goroutine, which lives no longer than this call.
+// fire moves due keys to the ready queue. It runs in the timer's goroutine, which ends with this call.
 func (q *Queue[K]) fire() {
 	for more := true; more; {
 		q.mu.Lock()
@@ -146,7 +147,7 @@ func (q *Queue[K]) expire(now int64, limit int) bool {
 	}
 }
 
-// nextDue gives the heap whose first entry is the first of all that are due, or nil. Called with the lock held.
+// nextDue returns the heap that has the earliest of all due entries, or nil if none is due. Called with the lock held.
 func (q *Queue[K]) nextDue(now int64) *timers[K] {
 	var next *timers[K]
 	for i := range q.pending {

@@ -1,8 +1,8 @@
-// Package queue is a work queue of keys for controllers: it dedups, delays, rate limits, prioritises, shares out and
-// drains, in one type.
+// Package queue is a work queue of keys for controllers: it dedups, delays, rate limits, prioritises, shares
+// fairly and drains, in one type.
 //
-// A producer adds keys to a [Queue]; workers get them, reconcile what they name, and give them back. [Run] is the
-// worker loop for those who do not want to write it.
+// A producer adds keys to a [Queue]. Workers get them, reconcile the objects that they name, and give them back. [Run] is
+// a ready-made worker loop.
 //
 // # What it promises
 //
@@ -38,12 +38,13 @@
 // # Costs
 //
 // Add, Get and Done are O(1) and take one short lock each, without allocating in the steady state. Priorities make Get
-// O(priorities in use), and Add and Done O(log priorities in use). A delay costs O(log delayed). What allocates is growing,
-// and the first key of a class, and of a priority when more than eight are in use: one small object each.
+// O(priorities in use), and Add and Done O(log priorities in use). A delay costs O(log delayed). Memory is
+// allocated only when the queue grows, and for the first key of a class, or of a priority when more than eight are in use:
+// one small object each.
 //
-// A key that the queue knows takes about 170 bytes besides its strings, given back when the queue has become much smaller.
-// A new queue takes less than 500 bytes, and so does one that a large burst went through; the memory of up to a few
-// hundred keys is kept for the next ones. Failure counts are kept until Forget, delays until they fire. The table of keys
+// A key that the queue knows takes about 170 bytes and its strings. The queue gives this memory back when it has become
+// much smaller, but keeps the memory of up to a few hundred keys for later ones. A new queue takes less than 500 bytes,
+// and so does an empty one after a large burst. Failure counts are kept until Forget, delays until they fire. The table of keys
 // doubles, and shrinks, within one lock hold: about 10 ns per slot, so a few milliseconds for 100,000 keys, amortised over
 // all of them.
 package queue

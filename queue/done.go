@@ -2,12 +2,12 @@ package queue
 
 import "time"
 
-// Done gives the key back: it may be handed out again, and is queued at once if it was added meanwhile. It reports
-// whether the item was still out: a second call, and one on the zero Item, does nothing. O(1), with
-// priorities O(log priorities in use); no lookup unless the key is forgotten.
+// Done gives the key back: it may be handed out again, and is queued at once if it was added meanwhile. Done returns
+// false and does nothing if the item was given back before, or is the zero Item. O(1), with priorities O(log priorities in
+// use); it needs a lookup only if the queue drops the key.
 func (it Item[K]) Done() bool { return it.done(false) }
 
-// done is Done that forgets the key's failures first if told to.
+// done is Done. With forget, it first resets the key's failure count.
 func (it Item[K]) done(forget bool) bool {
 	q := it.q
 	if q == nil {
@@ -28,7 +28,7 @@ func (it Item[K]) done(forget bool) bool {
 	return true
 }
 
-// bringBack is done and, in the same lock hold, an add of the key with the priority it had. It calls no user code.
+// bringBack is done and an add of the key with its old priority, in one lock hold. It calls no user code.
 func (it Item[K]) bringBack(after time.Duration, forget bool) {
 	q := it.q
 	q.mu.Lock()
@@ -56,8 +56,8 @@ func (it Item[K]) bringBack(after time.Duration, forget bool) {
 	w.signal()
 }
 
-// Done gives a key back like [Item.Done], for callers that keep the key and not the item; it costs a map lookup more.
-// It reports whether the key was handed out: if not, nothing happens.
+// Done gives a key back like [Item.Done], for callers that have the key and not the item. It costs one more table lookup.
+// It returns false and does nothing if the key is not handed out.
 func (q *Queue[K]) Done(key K) bool {
 	hash := q.hash(key)
 	q.mu.Lock()

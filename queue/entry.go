@@ -1,7 +1,7 @@
 package queue
 
-// state says where a key is. ready and running exclude each other; dirty only goes with running. A key that is none of
-// them is in the map because it is delayed, held or has failures to remember.
+// state is the state of a key. ready and running exclude each other; dirty implies running. A key in none of these states
+// is in the table because it is delayed, held, or has failures.
 type state uint8
 
 const (
@@ -10,7 +10,7 @@ const (
 	dirty                     // added while running: goes back to ready when done; not held
 )
 
-// Each entry can wait in two timer heaps at once.
+// An entry can be in two timer heaps at the same time.
 const (
 	delayed = iota // AddAfter, AddRateLimited
 	held           // Options.Debounce
@@ -18,15 +18,15 @@ const (
 )
 
 const (
-	slabSize  = 16   // entries are allocated this many at a time once the queue has some
+	slabSize  = 16   // number of entries allocated together, once the queue has some
 	keepTable = 512  // a table of up to this many slots keeps its size, and an empty queue its memory, for the next burst
 	tooLarge  = 8    // a larger table shrinks when it has this many slots per key
-	keepFree  = 1024 // at most so many recycled entries wait for their next use
+	keepFree  = 1024 // largest number of recycled entries
 )
 
-// entry is all that the queue knows about one key. There is one entry per key, found through store.table; entries are
-// recycled, and gen tells a handle to an earlier life from the present one. Guarded by Queue.mu. The first 64 bytes,
-// with the usual key, are all that a key needs that is neither delayed nor timed.
+// entry is everything that the queue knows about one key. There is one entry per key, found through store.table. Entries
+// are recycled; gen tells an Item of an earlier use from one of the present use. Guarded by Queue.mu. With the usual key,
+// the first 64 bytes are enough for a key that is neither delayed nor timed.
 type entry[K comparable] struct {
 	key        K
 	next, prev *entry[K] // in a lane when ready, in the list of running ones when timed, in the free list when unused
@@ -44,7 +44,7 @@ type entry[K comparable] struct {
 	start    int64        // handed out at; zero if not stamped
 }
 
-// idle says that nothing is left to remember about the key.
+// idle reports whether the entry has nothing left to record.
 func (e *entry[K]) idle() bool {
 	return e.state == 0 && e.failures == 0 && e.pos == [heaps]int32{}
 }
@@ -77,14 +77,14 @@ func (s *store[K]) make(key K, hash uint32) *entry[K] {
 	return e
 }
 
-// drop forgets an idle entry's key and recycles the entry. It reports whether that was the last one of a burst, and all
-// memory was let go. Amortised O(1).
+// drop removes the key of an idle entry and recycles the entry. If it was the last entry after a burst, drop gives back
+// all memory and returns true. Amortised O(1).
 func (s *store[K]) drop(e *entry[K]) (over bool) {
 	s.table.remove(e)
 	var none K
 	e.key = none
 	e.class, e.since, e.start = nil, 0, 0
-	if s.nFree < keepFree { // the rest is garbage, so that shrink has no long list to take apart
+	if s.nFree < keepFree { // further entries become garbage, so that shrink is fast
 		e.next = s.free
 		s.free = e
 		s.nFree++
@@ -101,13 +101,12 @@ func (s *store[K]) drop(e *entry[K]) (over bool) {
 	return false
 }
 
-// shrink makes the table fit its entries and lets the recycled ones go. Its cost is amortised over the drops since the
-// last time.
+// shrink shrinks the table and drops the recycled entries. Its cost is amortised over the drops since the last shrink.
 func (s *store[K]) shrink() {
 	s.table.resize(max(minTable, len(s.table.slots)/4))
 	for e := s.free; e != nil; {
 		next := e.next
-		e.next = nil // an entry whose slab is still in use must not hold on to all the others
+		e.next = nil // else an entry whose slab is still in use would keep all the others in memory
 		e = next
 	}
 	s.free, s.nFree, s.slab = nil, 0, nil

@@ -21,13 +21,13 @@ var ErrNoHandler = errors.New("queue: Run needs a function to call")
 // is retried like after any failure and another worker takes the place of the lost one.
 var ErrGoexit = usercode.ErrGoexit
 
-// AgainError is the result of a call that wants its key back after a while without having failed: see [Again].
+// AgainError asks for the key again after a delay, without a failure: see [Again].
 type AgainError struct {
 	// After is the delay; zero and negative mean at once.
 	After time.Duration
 }
 
-// Error implements error. Like all methods of the errors here it can be called on nil, which counts as Again(0).
+// Error implements error. All methods of this package's errors may be called on nil; a nil *AgainError is Again(0).
 func (e *AgainError) Error() string {
 	if e == nil {
 		return "queue: again"
@@ -35,11 +35,11 @@ func (e *AgainError) Error() string {
 	return fmt.Sprintf("queue: again after %v", e.After)
 }
 
-// Again returns the error by which a function called by [Run] asks for its key again after d. It is not a failure: the
-// key's failure count is cleared and nothing is reported. A d of zero or less means at once, behind what is queued.
+// Again returns an error with which a function called by [Run] asks for its key again after d. It is not a failure: the
+// key's failure count is cleared and nothing is reported. A d of zero or less means at once, after all queued keys.
 func Again(d time.Duration) error { return &AgainError{After: d} }
 
-// TerminalError is the result of a call that failed in a way that no retry can mend: see [Terminal].
+// TerminalError is a failure that no retry can fix: see [Terminal].
 type TerminalError struct {
 	// Err is the cause, never nil when made by [Terminal].
 	Err error
@@ -56,8 +56,8 @@ func (e *TerminalError) Unwrap() error {
 	return e.Err
 }
 
-// Terminal returns the error by which a function called by [Run] says that its key is not to be retried. The failure is
-// reported, the key's failure count is cleared, and the key comes back only when somebody adds it. Terminal(nil) is nil.
+// Terminal returns an error with which a function called by [Run] says that its key must not be retried. The failure is
+// reported, the key's failure count is cleared, and the key comes back only if it is added again. Terminal(nil) is nil.
 func Terminal(err error) error {
 	if err == nil {
 		return nil

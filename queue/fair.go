@@ -11,7 +11,7 @@ type class struct {
 // keepClasses is the number of classes up to which the maps of classes are never rebuilt.
 const keepClasses = 64
 
-// classSet is the classes that live entries belong to.
+// classSet holds the classes of all present entries.
 type classSet struct {
 	byName map[string]*class
 	peak   int // the most that byName held since it was made
@@ -28,14 +28,14 @@ func (c *classSet) join(name string) *class {
 	return cl
 }
 
-// leave counts one entry less and forgets a class that has none.
+// leave counts one entry less, and removes a class that has none.
 func (c *classSet) leave(cl *class) {
 	if cl.refs--; cl.refs == 0 {
 		c.byName = shed(c.byName, cl.name, &c.peak)
 	}
 }
 
-// put sets m[key] and notes how large m became.
+// put sets m[key] and records the largest length of m.
 func put[K comparable, V any](m map[K]V, key K, value V, peak *int) map[K]V {
 	if m == nil {
 		m = make(map[K]V)
@@ -45,8 +45,7 @@ func put[K comparable, V any](m map[K]V, key K, value V, peak *int) map[K]V {
 	return m
 }
 
-// shed deletes m[key]. A map that has become much smaller than it was is replaced, since Go's never shrink. Amortised
-// O(1).
+// shed deletes m[key]. It replaces a map that has become much smaller, because Go maps never shrink. Amortised O(1).
 func shed[K comparable, V any](m map[K]V, key K, peak *int) map[K]V {
 	delete(m, key)
 	if *peak <= keepClasses || len(m)*tooLarge > *peak {
@@ -58,11 +57,11 @@ func shed[K comparable, V any](m map[K]V, key K, peak *int) map[K]V {
 	return fresh
 }
 
-// turns lets the lanes of several classes take turns within one level. Only classes that have a key are in line.
+// turns lets the lanes of several classes take turns within one level. Only classes with a ready key are in the line.
 type turns[K comparable] struct {
 	lanes      map[*class]*turnLane[K]
 	peak       int          // the most that lanes held since it was made
-	head, tail *turnLane[K] // next to come, last to come
+	head, tail *turnLane[K] // next in turn, last in turn
 }
 
 type turnLane[K comparable] struct {
@@ -92,7 +91,7 @@ func (t *turns[K]) line(l *turnLane[K]) {
 	t.tail = l
 }
 
-// unline takes a lane out of the line.
+// unline removes a lane from the line.
 func (t *turns[K]) unline(l *turnLane[K]) {
 	if l.prev == nil {
 		t.head = l.next
@@ -106,7 +105,7 @@ func (t *turns[K]) unline(l *turnLane[K]) {
 	}
 }
 
-// remove takes e out of its lane. If that was the class's last key, the class loses its place in the line.
+// remove removes e from its lane. If that was the class's last key, the class loses its place in the line.
 func (t *turns[K]) remove(e *entry[K]) {
 	l := t.lanes[e.class]
 	l.remove(e)
@@ -116,10 +115,10 @@ func (t *turns[K]) remove(e *entry[K]) {
 	}
 }
 
-// peek gives the next entry; there must be one.
+// peek returns the next entry; there must be one.
 func (t *turns[K]) peek() *entry[K] { return t.head.head }
 
-// pop takes the next entry; there must be one. Its lane goes to the end of the line.
+// pop removes and returns the next entry; there must be one. Its lane goes to the end of the line.
 func (t *turns[K]) pop() *entry[K] {
 	l := t.head
 	e := l.head

@@ -11,7 +11,7 @@ const histogramBuckets = 33
 // Histogram counts durations in buckets that double. The zero value is empty.
 type Histogram struct {
 	// Counts has one count per bucket, not cumulated: Counts[i] is the number of durations up to Bound(i) and above
-	// Bound(i-1); the last one has what is longer than all bounds.
+	// Bound(i-1). The last one counts the durations above all bounds.
 	Counts [histogramBuckets + 1]uint64
 	// Sum is the sum of all durations.
 	Sum time.Duration

@@ -8,18 +8,18 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limiter decides how long a key is held back by AddRateLimited. The queue counts the failures, so a limiter needs no
-// state per key and no cleaning up; one that has state all the same is a [Forgetter]. It is called without a lock, from many goroutines at once.
+// Limiter decides how long AddRateLimited delays a key. The queue counts the failures, so a limiter needs no state per
+// key and no cleanup. A limiter that has such state can be a [Forgetter]. It is called without a lock, from many
+// goroutines at once.
 type Limiter[K comparable] interface {
-	// Delay gives the delay of a key that was added rate limited failures times before this one, since it was last
-	// forgotten: 0 the first time. Zero and negative mean no delay.
+	// Delay returns the delay of a key. failures is the number of earlier AddRateLimited calls for the key since the
+	// last Forget: 0 the first time. Zero and negative results mean no delay.
 	Delay(key K, failures int) time.Duration
 }
 
-// Forgetter is what a [Limiter] can be as well, if it keeps state per key or wants to know which keys work again. Forget is
-// called for a key by [Queue.Forget], and by [Run] before it gives back a key whose call returned nil, [Again] or
-// [Terminal]; also for keys that never failed. It is called without a lock, from many goroutines at once. A panic in it is
-// reported to [Options.OnError].
+// Forgetter is a [Limiter] that keeps state per key, or needs to know which keys work again. [Queue.Forget] calls Forget,
+// and so does [Run] before it gives back a key whose call returned nil, [Again] or [Terminal], even if the key never
+// failed. Forget is called without a lock, from many goroutines at once. A panic in it is reported to [Options.OnError].
 type Forgetter[K comparable] interface {
 	Forget(key K)
 }
@@ -64,10 +64,10 @@ func (l FastSlow[K]) Delay(_ K, failures int) time.Duration {
 	return l.Slow
 }
 
-// Bucket lets the retries of all keys together pass at the rate of a token bucket.
+// Bucket limits the rate of retries of all keys together with a token bucket.
 type Bucket[K comparable] struct {
-	// Limiter is the bucket; nil means no limit. A bucket that can never give (its burst is zero) means
-	// the longest delay, which [MaxWait] can shorten.
+	// Limiter is the bucket; nil means no limit. A bucket that never has a token (its burst is zero) means the longest
+	// delay, which [MaxWait] can shorten.
 	Limiter *rate.Limiter
 }
 
@@ -83,7 +83,7 @@ func (l Bucket[K]) Delay(K, int) time.Duration {
 	return r.Delay()
 }
 
-// MaxOf takes the longest delay of several limiters. All are asked each time. Nil ones are left out.
+// MaxOf returns the longest delay of several limiters. It calls all of them each time, except nil ones.
 type MaxOf[K comparable] []Limiter[K]
 
 // Delay implements [Limiter].
@@ -97,7 +97,7 @@ func (l MaxOf[K]) Delay(key K, failures int) time.Duration {
 	return d
 }
 
-// Forget implements [Forgetter]: it passes the key on to those limiters that do.
+// Forget implements [Forgetter]: it passes the key on to those limiters that are Forgetters.
 func (l MaxOf[K]) Forget(key K) {
 	for _, one := range l {
 		forget(one, key)
@@ -117,14 +117,14 @@ func (l MaxWait[K]) Delay(key K, failures int) time.Duration {
 	return min(orExponential(l.Limiter).Delay(key, failures), max(0, l.Max))
 }
 
-// Forget implements [Forgetter]: it passes the key on to the other limiter if that does.
+// Forget implements [Forgetter]: it passes the key on to the other limiter if that is a Forgetter.
 func (l MaxWait[K]) Forget(key K) { forget(l.Limiter, key) }
 
-// Jitter lengthens the delays of another limiter at random, so that keys that failed together do not come together.
+// Jitter lengthens the delays of another limiter at random, so that keys that failed together do not come back together.
 type Jitter[K comparable] struct {
 	// Limiter is the other one; nil means the zero [Exponential].
 	Limiter Limiter[K]
-	// Factor is the most that is added, as a part of the delay: 0.1 means up to 10 %. Zero and negative mean none.
+	// Factor is the largest addition, as a part of the delay: 0.1 means up to 10 %. Zero and negative mean none.
 	Factor float64
 }
 
@@ -141,10 +141,10 @@ func (l Jitter[K]) Delay(key K, failures int) time.Duration {
 	return time.Duration(f)
 }
 
-// Forget implements [Forgetter]: it passes the key on to the other limiter if that does.
+// Forget implements [Forgetter]: it passes the key on to the other limiter if that is a Forgetter.
 func (l Jitter[K]) Forget(key K) { forget(l.Limiter, key) }
 
-// forget calls the Forget of a limiter that has one.
+// forget calls Forget of a limiter that is a Forgetter.
 func forget[K comparable](l Limiter[K], key K) {
 	if f, ok := l.(Forgetter[K]); ok {
 		f.Forget(key)

@@ -11,21 +11,21 @@ type counters struct {
 
 // Metrics is the state of a queue in numbers, with the meaning that client-go's workqueue metrics have.
 type Metrics struct {
-	// Depth is the number of keys to be handed out, those added again while they run included (workqueue_depth).
+	// Depth is the number of keys to be handed out, including keys added again while they run (workqueue_depth).
 	Depth int
 	// DepthByPriority splits Depth by priority. Priorities that have no key are left out.
 	DepthByPriority map[int]int
-	// Delayed is the number of keys that wait for a time: AddAfter, AddRateLimited and Debounce.
+	// Delayed is the number of keys held back by AddAfter, AddRateLimited or Debounce.
 	Delayed int
 	// Running is the number of keys that are handed out.
 	Running int
-	// Waiting is the number of goroutines that wait in Get: workers without work.
+	// Waiting is the number of goroutines that wait in Get: idle workers.
 	Waiting int
 
-	// Adds counts the keys that became queued; adds of keys that were are not counted (workqueue_adds_total).
+	// Adds counts adds that queued a key; it does not count adds of queued keys (workqueue_adds_total).
 	Adds uint64
-	// Retries counts the calls of AddAfter, whatever the delay, and of AddRateLimited (workqueue_retries_total), with
-	// the calls of AddWith that delay or are rate limited, and the keys that Run brings back after a while.
+	// Retries counts the calls of AddAfter, whatever the delay, and of AddRateLimited (workqueue_retries_total). It
+	// includes the calls of AddWith with a delay or rate limit, and the keys that Run brings back after a delay.
 	Retries uint64
 	// Panics counts the panics in Limiter, Class, OnError and the functions called by Run.
 	Panics uint64
@@ -34,8 +34,8 @@ type Metrics struct {
 	Latency Histogram
 	// Work is how long handled keys took (workqueue_work_duration_seconds). With Timing only.
 	Work Histogram
-	// Unfinished is the sum of the times for which keys have been running (workqueue_unfinished_work_seconds). With
-	// Timing only.
+	// Unfinished is the sum of the times for which the present keys have been running
+	// (workqueue_unfinished_work_seconds). With Timing only.
 	Unfinished time.Duration
 	// LongestRunning is the longest of them (workqueue_longest_running_processor_seconds). With Timing only.
 	LongestRunning time.Duration

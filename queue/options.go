@@ -9,41 +9,40 @@ const defaultAgeAfter = 10 * time.Second
 const debounceSpan = 10
 
 // Options configures a [Queue]. The zero value is a plain queue: first in first out, exponential backoff for retries.
-// No value is an error: every field says what zero and negative mean. Functions are called without any lock held and
-// may call the queue.
+// No value is an error. Functions are called with no lock held and may call the queue.
 type Options[K comparable] struct {
-	// Limiter decides how long AddRateLimited holds a key back. Nil means [Exponential] with its zero value: 5 ms,
+	// Limiter decides how long AddRateLimited delays a key. Nil means [Exponential] with its zero value: 5 ms,
 	// doubled per failure up to 1000 s.
 	Limiter Limiter[K]
 
 	// Class names the class (namespace, tenant) that a key belongs to. Keys of one priority are then handed out in
-	// turns, one per class, so that a class with many keys does not starve the others. It is asked at each add, before
-	// the lock is taken; a key that the queue knows already keeps its class. Nil means one class, at no cost. A panic
+	// turns, one per class, so that a class with many keys does not starve the others. It is called at each add, before
+	// the lock is taken; a key that the queue already knows keeps its class. Nil means one class, at no cost. A panic
 	// in it is reported and means class "".
 	Class func(key K) string
 
-	// AgeAfter bounds the time for which higher priorities can starve lower ones: keys that have been waiting longer get
-	// every second turn, the oldest first. Zero means 10 s, negative means never. A key that was queued before priorities
-	// came into use ages from then. Without priorities ageing costs nothing, with them up to one reading of the clock
-	// per add and hand-out.
+	// AgeAfter bounds the time for which higher priorities can starve lower ones: keys that have waited longer get
+	// every second turn, the oldest first. Zero means 10 s, negative means never. The age of a key that was queued
+	// before the first use of a priority counts from that moment. Without priorities ageing costs nothing; with them it
+	// costs up to one clock reading per add and hand-out.
 	AgeAfter time.Duration
 
-	// Debounce holds each added key back until no add of it has come for this long, so that a burst becomes one
-	// hand-out. Keys that are queued already are not held. Delays given to AddAfter and by the limiter are not
-	// lengthened by it; when one of them ends first, it takes the held add along. Zero and negative mean no hold.
+	// Debounce holds each added key until there was no add of it for this long, so that a burst becomes one hand-out.
+	// Queued keys are not held. Debounce does not lengthen the delays of AddAfter and of the limiter; if such a delay
+	// ends first, the held add is queued with it. Zero and negative mean no hold.
 	Debounce time.Duration
 
-	// DebounceMax bounds how long adds that keep coming can hold a key back, counted from the first. Zero and negative
+	// DebounceMax bounds how long repeated adds can hold a key, counted from the first add. Zero and negative
 	// mean ten times Debounce; less than Debounce means Debounce.
 	DebounceMax time.Duration
 
-	// Timing records when keys are added, handed out and done: the durations in [Metrics] and [Snapshot] need it.
-	// It reads the clock three times per key, which is about as much as the rest of the queue's work.
+	// Timing records when keys are added, handed out and done, for the durations in [Metrics] and [Snapshot]. It reads
+	// the clock three times per key, which takes about as long as the rest of the queue's work.
 	Timing bool
 
-	// OnError hears about failed calls of [Run] (each one that is neither nil nor [Again]), panics in Limiter (Forget included) and Class,
-	// and keys that cannot be used. It runs in the goroutine that met the error. Nil drops the errors. A panic in it is
-	// swallowed and counted in [Metrics.Panics].
+	// OnError is called for each failed call of [Run] (with a result that is neither nil nor [Again]), and for panics in
+	// Limiter (including Forget) and Class. It runs in the goroutine in which the error occurred. Nil drops the errors.
+	// A panic in OnError is dropped, and counted in [Metrics.Panics].
 	OnError func(key K, err error)
 }
 
@@ -54,14 +53,14 @@ type AddOptions struct {
 	// clamped to the range of int32.
 	Priority int
 
-	// After delays the add. Zero and negative mean now. When the key is delayed already the earlier time wins.
+	// After delays the add. Zero and negative mean now. If the key is delayed already, the earlier time wins.
 	After time.Duration
 
-	// RateLimited counts a failure of the key and asks the limiter for the delay. If After is positive too, the shorter
-	// one of the two is taken.
+	// RateLimited counts a failure of the key and takes the delay from the limiter. If After is positive too, the
+	// shorter delay counts.
 	RateLimited bool
 
-	// Replace makes the new delay replace a pending one, also when it is later (kubernetes#133560). Without a
+	// Replace makes the new delay replace a pending one, even if it ends later (kubernetes#133560). Without a new
 	// delay it cancels the pending one.
 	Replace bool
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/kinform/kinform/internal/usercode"
 )
 
-// pool is the workers of one Run. Its fields but the slice are set once; the slice and the count belong to the goroutine
-// that called Run.
+// pool holds the workers of one Run. The first fields are set once; workers, live and want belong to the goroutine that
+// called Run.
 type pool[K comparable] struct {
 	q       *Queue[K]
 	fn      func(context.Context, K) error
@@ -18,14 +18,14 @@ type pool[K comparable] struct {
 	timeout time.Duration
 	exits   chan *worker // each worker sends itself as its last act
 
-	workers []*worker // those that shall go on
-	live    int       // those that have not sent their exit, told to stop or not: as many calls can run
-	want    int       // what live is to be
+	workers []*worker // those not told to stop
+	live    int       // those that have not sent their exit, including those told to stop: at most this many calls run
+	want    int       // the wanted value of live
 }
 
 type worker struct{ cancel context.CancelFunc }
 
-// supervise waits for what can happen to the workers, until the last one has ended.
+// supervise handles ends of workers, resizes and shutdown, until the last worker has ended.
 func (p *pool[K]) supervise(opts RunOptions, cancelCalls func()) error {
 	stopped, drained, resize := p.stop.Done(), p.q.drained(), opts.Resize
 	ending := false
@@ -53,8 +53,8 @@ func (p *pool[K]) supervise(opts RunOptions, cancelCalls func()) error {
 	return nil
 }
 
-// resize tells workers to stop, or starts some. Those that were told to stop and are still in a call count, so that
-// there are never more calls than the largest of the old and the new number.
+// resize tells workers to stop, or starts some. A worker that was told to stop counts until its call has returned, so
+// that there are never more calls than the larger one of the old and the new number.
 func (p *pool[K]) resize(n int) {
 	p.want = n
 	if n < len(p.workers) {
@@ -77,7 +77,7 @@ func (p *pool[K]) fill() {
 	}
 }
 
-// ended takes note of a worker's end and replaces it if it was lost, or if more are wanted by now.
+// ended records the end of a worker, and replaces it if it was lost or if more are wanted by now.
 func (p *pool[K]) ended(w *worker) {
 	p.live--
 	w.cancel()
@@ -87,7 +87,7 @@ func (p *pool[K]) ended(w *worker) {
 	p.fill()
 }
 
-// work is a worker's goroutine: it ends when ctx does, or when a call ends it.
+// work is the goroutine of a worker. It ends when ctx ends, or when a call ends the goroutine.
 func (p *pool[K]) work(ctx context.Context, w *worker) {
 	defer func() { p.exits <- w }()
 	for {
@@ -99,7 +99,7 @@ func (p *pool[K]) work(ctx context.Context, w *worker) {
 	}
 }
 
-// handle calls fn for one key and settles the outcome, however fn ends.
+// handle calls fn for one key and settles the result, even if fn panics or ends the goroutine.
 func (p *pool[K]) handle(it Item[K]) {
 	v := verdict{outcome: failed, err: ErrGoexit}
 	defer func() { p.settle(it, v) }()
@@ -120,7 +120,7 @@ func (p *pool[K]) call(key K) verdict {
 	return judge(p.calls, err)
 }
 
-// settle does with a key what the result of its call asks for. The key is given back before anything is reported, since
+// settle gives a key back as the result of its call says. It gives the key back before it reports an error, because
 // OnError can end the goroutine.
 func (p *pool[K]) settle(it Item[K], v verdict) {
 	switch v.outcome {
@@ -136,8 +136,8 @@ func (p *pool[K]) settle(it Item[K], v verdict) {
 	}
 }
 
-// forget gives back a key that has no failures any more. The limiter hears of it before that, and not in the middle of the
-// key's next run. It can end the goroutine: the key is given back all the same.
+// forget clears the failures of a key and gives it back. It first calls the limiter's Forget, which must not run during
+// the key's next run. That call can end the goroutine; the key is given back all the same.
 func (p *pool[K]) forget(it Item[K], v verdict) {
 	defer func() {
 		if v.outcome == again {
@@ -149,8 +149,8 @@ func (p *pool[K]) forget(it Item[K], v verdict) {
 	p.q.tellForgetter(it.Key)
 }
 
-// retry brings a key back rate limited. Limiter, Class and OnError can end the goroutine on the way: the key is given
-// back all the same, and comes back as if the limiter had panicked.
+// retry brings a key back rate limited. Limiter, Class and OnError can end the goroutine. The key is then given back all
+// the same, and comes back as if the limiter had panicked.
 func (p *pool[K]) retry(it Item[K]) {
 	returned := false
 	defer func() {

@@ -8,15 +8,15 @@ import (
 	"github.com/kinform/kinform/internal/mapkey"
 )
 
-// Queue is a work queue of keys: see the package comment for what it promises. All methods may be called from any
-// goroutine. Make one with [New]. It needs no closing: a queue that nobody refers to is garbage when no key is
-// delayed or held in it, or it was shut down.
+// Queue is a work queue of keys. The package comment describes its guarantees. All methods may be called from any
+// goroutine. Make one with [New]. It need not be closed: a queue without references is garbage if no key is delayed or
+// held in it, or if it was shut down.
 type Queue[K comparable] struct {
 	// Set once by New.
-	base        time.Time // what the int64 times count from
+	base        time.Time // zero of the int64 times
 	seed        maphash.Seed
 	limiter     Limiter[K]
-	backoff     Exponential[K] // stands for limiter when that is nil
+	backoff     Exponential[K] // used if limiter is nil
 	classOf     func(K) string
 	onError     func(K, error)
 	ageAfter    int64 // negative: never
@@ -28,7 +28,7 @@ type Queue[K comparable] struct {
 	store   store[K]
 	ready   readyQueue[K]
 	pending [heaps]timers[K]
-	sets    uint64 // times that were set in pending
+	sets    uint64 // number of times set in pending
 	age     ageing
 	classes *classSet // nil without Options.Class
 	timing  *timing[K]
@@ -38,10 +38,10 @@ type Queue[K comparable] struct {
 
 	parked waiters
 	down   bool
-	idle   chan struct{} // made by the first who waits for it, closed when down and nothing is queued or running
+	idle   chan struct{} // made by the first wait for it; closed when down and no key is queued or running
 
 	running int // entries handed out
-	dirties int // of them, those to come back
+	dirties int // running entries that will come back
 	count   counters
 }
 
@@ -84,18 +84,18 @@ func New[K comparable](opts Options[K]) *Queue[K] {
 	return q
 }
 
-// Len is the number of keys that are queued: added and not yet handed out. Delayed and held keys, and those added again
-// while they run, are not among them. O(1).
+// Len returns the number of queued keys: added and not yet handed out. It does not include delayed and held keys, and keys
+// added again while they run. O(1).
 func (q *Queue[K]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.ready.n
 }
 
-// now is the present time as the entries count it, never zero.
+// now returns the present time in the unit of the entries. It is never zero.
 func (q *Queue[K]) now() int64 { return int64(time.Since(q.base)) }
 
-// stamp is the time at which an entry starts to wait, or zero where nobody will ask.
+// stamp returns the time at which an entry starts to wait, or zero if it will not be used.
 func (q *Queue[K]) stamp() int64 {
 	if q.timing != nil || q.ready.levels != nil && q.ageAfter >= 0 {
 		return q.now()
@@ -103,5 +103,5 @@ func (q *Queue[K]) stamp() int64 {
 	return 0
 }
 
-// hash is the key's hash. Called without the lock, so that long keys do not lengthen it.
+// hash returns the key's hash. Called without the lock, so that long keys do not lengthen the lock hold.
 func (q *Queue[K]) hash(key K) uint32 { return uint32(maphash.Comparable(q.seed, key)) }

@@ -2,11 +2,11 @@ package queue
 
 import "slices"
 
-// keepLevels is how many priorities keep their level while no key has them.
+// keepLevels is the number of priorities that keep their level while no key has them.
 const keepLevels = 8
 
-// lane is a list of ready entries, first in first out, linked through the entries. A list rather than a ring: an entry
-// can leave from the middle when its priority is raised, and an empty lane holds no memory.
+// lane is a list of ready entries, first in first out, linked through the entries. It is a list and not a ring,
+// because an entry leaves from the middle when its priority is raised, and because an empty lane takes no memory.
 type lane[K comparable] struct {
 	head, tail *entry[K]
 }
@@ -22,7 +22,7 @@ func (l *lane[K]) push(e *entry[K]) {
 	l.tail = e
 }
 
-// remove takes e, which is in the lane, out of it. O(1).
+// remove removes e, which must be in the lane. O(1).
 func (l *lane[K]) remove(e *entry[K]) {
 	if e.prev == nil {
 		l.head = e.next
@@ -37,13 +37,13 @@ func (l *lane[K]) remove(e *entry[K]) {
 	e.next, e.prev = nil, nil
 }
 
-// level is what is ready with one priority: one lane, or with Options.Class a lane per class that take turns.
+// level holds the ready entries of one priority: in one lane, or with Options.Class in a lane per class.
 type level[K comparable] struct {
 	prio   int32
 	n      int // ready
-	coming int // running and dirty, to come back with this priority
+	coming int // running and dirty entries that will come back with this priority
 	lane   lane[K]
-	fair   *turns[K] // nil until an entry with a class came
+	fair   *turns[K] // nil until the first entry with a class
 }
 
 func (l *level[K]) push(e *entry[K]) {
@@ -67,7 +67,7 @@ func (l *level[K]) remove(e *entry[K]) {
 	l.fair.remove(e)
 }
 
-// peek gives the next entry of a level that is not empty.
+// peek returns the next entry of a level that is not empty.
 func (l *level[K]) peek() *entry[K] {
 	if l.fair == nil {
 		return l.lane.head
@@ -75,7 +75,7 @@ func (l *level[K]) peek() *entry[K] {
 	return l.fair.peek()
 }
 
-// pop takes the next entry of a level that is not empty.
+// pop removes and returns the next entry of a level that is not empty.
 func (l *level[K]) pop() *entry[K] {
 	l.n--
 	if l.fair == nil {
@@ -90,7 +90,7 @@ func (l *level[K]) pop() *entry[K] {
 type readyQueue[K comparable] struct {
 	n      int         // entries in all levels
 	base   level[K]    // priority 0
-	levels []*level[K] // highest first, base among them; nil as long as only priority 0 was used
+	levels []*level[K] // highest first, including base; nil while only priority 0 was used
 }
 
 // push appends e to the level of e.prio.
@@ -103,7 +103,7 @@ func (r *readyQueue[K]) push(e *entry[K]) {
 	r.level(e.prio).push(e)
 }
 
-// remove takes e, which is in the level of e.prio, out.
+// remove removes e, which must be in the level of e.prio.
 func (r *readyQueue[K]) remove(e *entry[K]) {
 	r.n--
 	l := r.level(e.prio)
@@ -111,7 +111,7 @@ func (r *readyQueue[K]) remove(e *entry[K]) {
 	r.prune(l)
 }
 
-// pop takes the next entry of a level that is not empty.
+// pop removes and returns the next entry of a level that is not empty.
 func (r *readyQueue[K]) pop(l *level[K]) *entry[K] {
 	r.n--
 	e := l.pop()
@@ -121,7 +121,7 @@ func (r *readyQueue[K]) pop(l *level[K]) *entry[K] {
 	return e
 }
 
-// level finds the level of a priority or makes it. O(log levels), O(levels) to make one.
+// level returns the level of a priority, and makes it if necessary. O(log levels), or O(levels) for a new one.
 func (r *readyQueue[K]) level(prio int32) *level[K] {
 	if prio == 0 {
 		return &r.base
@@ -138,7 +138,7 @@ func (r *readyQueue[K]) level(prio int32) *level[K] {
 	return r.levels[i]
 }
 
-// prune drops an empty level when there are many, so that priorities taken from a large range stay cheap.
+// prune drops an empty level if there are many, so that priorities from a large range stay cheap.
 func (r *readyQueue[K]) prune(l *level[K]) {
 	if l.n+l.coming > 0 || l == &r.base || len(r.levels) <= keepLevels {
 		return
@@ -175,7 +175,7 @@ func (l *level[K]) all(yield func(*entry[K]) bool) {
 	}
 }
 
-// all calls yield for each entry of the lane and reports whether it went to the end.
+// all calls yield for each entry of the lane. It stops and returns false if yield does.
 func (l *lane[K]) all(yield func(*entry[K]) bool) bool {
 	for e := l.head; e != nil; e = e.next {
 		if !yield(e) {

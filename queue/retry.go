@@ -6,13 +6,13 @@ import (
 	"github.com/kinform/kinform/internal/usercode"
 )
 
-// AddRateLimited counts a failure of the key and queues it after the delay that the limiter gives. It is AddAfter in
-// everything else. If the limiter panics the delay is that of the zero [Exponential], and the panic is reported to
-// [Options.OnError]. Ignored after shutdown: the limiter is not asked then. O(log delayed).
+// AddRateLimited counts a failure of the key and queues it after the delay of the limiter. In everything else it is like
+// AddAfter. If the limiter panics, the delay is that of the zero [Exponential], and the panic is reported to
+// [Options.OnError]. After shutdown it does nothing and does not call the limiter. O(log delayed).
 func (q *Queue[K]) AddRateLimited(key K) { q.addRateLimited(key, 0, AddOptions{}) }
 
-// Forget sets the key's failure count to zero and calls the limiter's Forget, if it is a [Forgetter]. A delay that is
-// pending stays: see [Queue.Cancel]. O(1).
+// Forget sets the key's failure count to zero and calls the limiter's Forget, if it is a [Forgetter]. It does not remove a
+// pending delay: see [Queue.Cancel]. O(1).
 func (q *Queue[K]) Forget(key K) {
 	hash := q.hash(key)
 	q.mu.Lock()
@@ -35,7 +35,7 @@ func (q *Queue[K]) tellForgetter(key K) {
 	}
 }
 
-// Retries is how often the key was added rate limited since it was last forgotten. O(1).
+// Retries returns the number of AddRateLimited calls for the key since the last Forget. O(1).
 func (q *Queue[K]) Retries(key K) int {
 	hash := q.hash(key)
 	q.mu.Lock()
@@ -46,8 +46,8 @@ func (q *Queue[K]) Retries(key K) int {
 	return 0
 }
 
-// addRateLimited is AddRateLimited with a priority. With the built-in backoff, which is plain arithmetic, it takes the
-// lock once; any other limiter is asked between two holds.
+// addRateLimited is AddRateLimited with a priority. With the built-in backoff it takes the lock once. Any other limiter is
+// called between two lock holds.
 func (q *Queue[K]) addRateLimited(key K, prio int32, opts AddOptions) {
 	class, hash := q.className(key), q.hash(key)
 	q.mu.Lock()
@@ -71,7 +71,7 @@ func (q *Queue[K]) addRateLimited(key K, prio int32, opts AddOptions) {
 			q.mu.Unlock()
 			return
 		}
-		e = q.entry(key, hash, class) // it can have been forgotten meanwhile
+		e = q.entry(key, hash, class) // the entry may have been dropped meanwhile
 	}
 	if opts.After <= 0 || d < opts.After {
 		opts.After = d

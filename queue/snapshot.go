@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Snapshot is the content of a queue at one moment.
+// Snapshot is the contents of a queue at one moment.
 type Snapshot[K comparable] struct {
-	// Queued is what is ready, in the order in which it would be handed out if nothing came in between and there were no
-	// ageing and no classes: by priority, then by time (by class and time with Options.Class).
+	// Queued has the ready keys by priority, then by time (with Options.Class by class, then by time). Without further
+	// adds, ageing and classes they would be handed out in this order.
 	Queued []QueuedKey[K]
-	// Delayed is what AddAfter and AddRateLimited hold back, and what Debounce does; first the earliest. A key can be
-	// in here twice, and also be queued or running.
+	// Delayed has the keys held back by AddAfter, AddRateLimited or Debounce, the earliest first. A key can be in it
+	// twice, and can also be queued or running.
 	Delayed []DelayedKey[K]
-	// Running is what is handed out and not done; the longest running first, with Timing.
+	// Running has the keys that are handed out and not done. With Timing, the longest running one is first.
 	Running []RunningKey[K]
 }
 
@@ -24,7 +24,7 @@ type QueuedKey[K comparable] struct {
 	Priority int
 	// Waited is how long the key has been queued. Zero without Timing.
 	Waited time.Duration
-	// Failures is what Retries would give.
+	// Failures is the result of Retries for the key.
 	Failures int
 }
 
@@ -32,11 +32,11 @@ type QueuedKey[K comparable] struct {
 type DelayedKey[K comparable] struct {
 	Key      K
 	Priority int
-	// In is how long the key has to wait still. Not positive when it is about to be moved.
+	// In is how long the key still has to wait. It is zero or less if the key is due.
 	In time.Duration
-	// Debounced says that it is held by Debounce, not by a delay.
+	// Debounced says that the key is held by Debounce and not delayed.
 	Debounced bool
-	// Failures is what Retries would give.
+	// Failures is the result of Retries for the key.
 	Failures int
 }
 
@@ -46,14 +46,14 @@ type RunningKey[K comparable] struct {
 	Priority int
 	// For is how long the key has been running. Zero without Timing.
 	For time.Duration
-	// Again says that the key was added meanwhile and will come back.
+	// Again says that the key was added while it runs, and will come back.
 	Again bool
-	// Failures is what Retries would give.
+	// Failures is the result of Retries for the key.
 	Failures int
 }
 
-// Snapshot copies out what the queue holds, for a debug page or a log. The queue is locked for O(keys known), and
-// sorting comes after: not for a hot path.
+// Snapshot copies the contents of the queue, for a debug page or a log. It holds the lock for O(keys known) and sorts
+// afterwards: do not use it in a hot path.
 func (q *Queue[K]) Snapshot() Snapshot[K] {
 	s := q.copyOut()
 	slices.SortStableFunc(s.Delayed, func(a, b DelayedKey[K]) int { return cmp.Compare(a.In, b.In) })

@@ -3,9 +3,9 @@ package queue
 // minTable is the smallest number of slots of a table that is not empty. A power of two.
 const minTable = 8
 
-// table finds entries by key: open addressing with linear probing. It replaces a Go map because an entry knows its own
-// hash: removing and growing hash no key and touch no entry, a miss and the insertion that follows it hash once and
-// outside of the lock, and it can shrink. Guarded by Queue.mu.
+// table finds entries by key. It is a hash table with open addressing and linear probing. It has advantages over a Go map
+// because entries have their own hash: removing and growing hash no key and read no entry; a lookup and the insertion
+// after it hash once, outside of the lock; and it can shrink. Guarded by Queue.mu.
 type table[K comparable] struct {
 	slots []tableSlot[K] // their number is a power of two, or zero
 	n     int            // slots in use, at most 3/4 of them
@@ -16,7 +16,7 @@ type tableSlot[K comparable] struct {
 	hash uint32
 }
 
-// find gives the entry of a key with that hash, or nil. O(1) expected.
+// find returns the entry of a key with that hash, or nil. O(1) expected.
 func (t *table[K]) find(key K, hash uint32) *entry[K] {
 	if t.n == 0 {
 		return nil
@@ -51,8 +51,8 @@ func (t *table[K]) put(s tableSlot[K]) {
 	t.slots[i] = s
 }
 
-// remove takes out an entry that is in the table. The entries behind it move up, so there are no tombstones and a table
-// that is worked on for years probes no longer than a new one. O(1) expected.
+// remove removes an entry that is in the table. The entries behind it move up, so there are no tombstones, and lookups do
+// not get slower over the years. O(1) expected.
 func (t *table[K]) remove(e *entry[K]) {
 	mask := uint32(len(t.slots) - 1)
 	hole := e.hash & mask
@@ -69,7 +69,7 @@ func (t *table[K]) remove(e *entry[K]) {
 	t.n--
 }
 
-// resize moves everything to a table of that many slots, a power of two that leaves room.
+// resize moves all entries to a new table of size slots, a power of two with room for them.
 func (t *table[K]) resize(size int) {
 	old := t.slots
 	t.slots = make([]tableSlot[K], size)

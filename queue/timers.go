@@ -3,11 +3,12 @@ package queue
 // arity of the timer heap: four children share two cache lines, and the heap is half as deep as a binary one.
 const arity = 4
 
-// keepTimers is the heap capacity that is never given back.
+// keepTimers is the heap capacity that is always kept.
 const keepTimers = 64
 
-// timers is a heap of entries ordered by time, and those of one time in the order in which they were set. The entries know their places in it, so one can be moved or removed
-// without a search; the times lie in the heap's own array, so ordering touches no entry. Guarded by Queue.mu.
+// timers is a heap of entries ordered by time; entries with the same time are in the order in which they were set. Entries
+// know their places in the heap, so that moving or removing one needs no search. The times are in the heap's own array, so
+// that ordering reads no entry. Guarded by Queue.mu.
 type timers[K comparable] struct {
 	which int // delayed or held: the index into entry.pos
 	slots []timerSlot[K]
@@ -15,7 +16,7 @@ type timers[K comparable] struct {
 
 type timerSlot[K comparable] struct {
 	at  int64  // nanoseconds since Queue.base
-	seq uint64 // counts what was set, in both heaps
+	seq uint64 // number of the set, over both heaps
 	e   *entry[K]
 }
 
@@ -24,11 +25,11 @@ func (s *timerSlot[K]) before(o *timerSlot[K]) bool {
 	return s.at < o.at || s.at == o.at && s.seq < o.seq
 }
 
-// at gives e's time; e must be in the heap.
+// at returns e's time; e must be in the heap.
 func (t *timers[K]) at(e *entry[K]) int64 { return t.slots[e.pos[t.which]-1].at }
 
-// set puts e into the heap or moves it to another time; set to the time that it has, it keeps its turn. seq is larger
-// than those before. O(log n).
+// set adds e to the heap or moves it to another time. If e already has the time at, it keeps its turn. seq must be larger
+// than in earlier calls. O(log n).
 func (t *timers[K]) set(e *entry[K], at int64, seq uint64) {
 	s := timerSlot[K]{at: at, seq: seq, e: e}
 	i := int(e.pos[t.which]) - 1
@@ -46,7 +47,7 @@ func (t *timers[K]) set(e *entry[K], at int64, seq uint64) {
 	}
 }
 
-// remove takes e out of the heap; it must be there. O(log n).
+// remove removes e from the heap; it must be in it. O(log n).
 func (t *timers[K]) remove(e *entry[K]) {
 	i := int(e.pos[t.which]) - 1
 	e.pos[t.which] = 0
@@ -66,7 +67,7 @@ func (t *timers[K]) remove(e *entry[K]) {
 	}
 }
 
-// place writes s to slot i and tells its entry.
+// place writes s to slot i and updates its entry.
 func (t *timers[K]) place(i int, s timerSlot[K]) {
 	t.slots[i] = s
 	s.e.pos[t.which] = int32(i + 1)

@@ -8,7 +8,7 @@ import (
 	"github.com/kinform/kinform/internal/usercode"
 )
 
-// outcome is what becomes of a key after its call.
+// outcome decides about a key after its call.
 type outcome uint8
 
 const (
@@ -19,15 +19,15 @@ const (
 	failed
 )
 
-// verdict is what the result of a call means.
+// verdict is the meaning of a call's result.
 type verdict struct {
 	outcome outcome
 	after   time.Duration // for again
-	err     error         // to be reported; nil: nothing is
+	err     error         // to be reported; nil for none
 }
 
-// judge finds out what the result of a call means. Looking into an error runs the error's own methods: one that panics,
-// as those of a nil pointer do, is a failure.
+// judge returns the verdict on the result of a call. errors.As and the like run the error's own methods. If one of them
+// panics, as methods of nil pointers do, the call has failed.
 func judge(calls context.Context, err error) (v verdict) {
 	if err == nil {
 		return verdict{}
@@ -38,7 +38,7 @@ func judge(calls context.Context, err error) (v verdict) {
 	return v
 }
 
-// classify is judge for an error, not contained.
+// classify is judge without protection from panics.
 func classify(calls context.Context, err error) verdict {
 	var later *AgainError
 	var terminal *TerminalError

@@ -4,29 +4,30 @@ import "context"
 
 // waiter is a goroutine that waits for a key. Guarded by Queue.mu but for the channel.
 type waiter struct {
-	ch         chan struct{} // holds one token from being chosen until the waiter has seen it
+	ch         chan struct{} // has one token from the moment the waiter is chosen until it has seen it
 	next, prev *waiter
 	listed     bool
 }
 
-// signal wakes a waiter that was taken off the list; nil means none. Called without the lock, so that the woken
-// goroutine does not meet it.
+// signal wakes a waiter that was removed from the stack. It does nothing for nil. Called without the lock, so that the
+// woken goroutine need not wait for it.
 func (w *waiter) signal() {
 	if w != nil {
 		w.ch <- struct{}{}
 	}
 }
 
-// keepSpare is how many waiters are kept for later ones.
+// keepSpare is the number of waiters kept for reuse.
 const keepSpare = 64
 
-// waiters is the stack of waiting goroutines; the last to come is the first to be woken, its memory being warm.
+// waiters is the stack of waiting goroutines. The last one to come is woken first, because its memory is most likely
+// still in the processor's cache.
 type waiters struct {
 	top    *waiter
-	spare  *waiter // for the next ones, by next
+	spare  *waiter // for reuse, linked by next
 	spares int32   // their number, at most keepSpare
-	waking int32   // chosen and not back yet
-	n      int     // on the stack
+	waking int32   // waiters chosen that have not run yet
+	n      int     // waiters on the stack
 }
 
 func (ws *waiters) push() *waiter {
@@ -59,7 +60,7 @@ func (ws *waiters) remove(w *waiter) {
 	ws.n--
 }
 
-// recycle keeps a waiter that is off the list and whose channel is empty, unless there are enough.
+// recycle keeps a waiter for reuse, unless there are enough. The waiter must be off the stack, with an empty channel.
 func (ws *waiters) recycle(w *waiter) {
 	if ws.spares >= keepSpare {
 		return
@@ -69,9 +70,9 @@ func (ws *waiters) recycle(w *waiter) {
 	ws.spare = w
 }
 
-// wake chooses a waiter to be signalled after the lock is released, when there is something to get. One at a time: who
-// wakes up takes a key and chooses the next one, so that a stream of adds does not wake more goroutines than it feeds.
-// Called with the lock held.
+// wake chooses a waiter if a key is ready. The caller must signal the waiter after it releases the lock. Only one waiter is
+// chosen at a time: it takes a key and then chooses the next one, so that a stream of adds wakes no more goroutines than
+// there are keys. Called with the lock held.
 func (q *Queue[K]) wake() *waiter {
 	w := q.parked.top
 	if w == nil || q.parked.waking > 0 || q.ready.n == 0 {
@@ -91,9 +92,8 @@ func (q *Queue[K]) wakeAll() {
 	}
 }
 
-// await returns nil with the lock held once something is ready; on error it returns without the lock. A patient caller
-// goes on waiting after shutdown while keys run, and has to be told by its ctx when they are done. Called with the lock
-// held.
+// await waits until a key is ready. It returns nil with the lock held, or an error with the lock released. After shutdown,
+// a patient caller still waits while keys run; its ctx must end when they are done. Called with the lock held.
 func (q *Queue[K]) await(ctx context.Context, patient bool) error {
 	for q.ready.n == 0 {
 		if q.down && (!patient || q.running == 0) {
@@ -115,7 +115,7 @@ func (q *Queue[K]) await(ctx context.Context, patient bool) error {
 	return nil
 }
 
-// giveUp ends a wait whose context ended. If the waiter was chosen at that very moment, another one is chosen for it.
+// giveUp ends a wait whose context ended. If the waiter was chosen at the same moment, giveUp chooses another one.
 func (q *Queue[K]) giveUp(w *waiter) {
 	q.mu.Lock()
 	if w.listed {

@@ -5,20 +5,19 @@ import (
 	"sync/atomic"
 )
 
-// Cursor is one reader's place in a log. It must be closed, or the log keeps all that
-// comes after it.
+// Cursor is one reader's place in a log. It must be closed, or the log keeps all later events.
 type Cursor[E any] struct {
 	// Set when it is made and never changed.
-	log      *Log[E]
-	cuttable bool // is not waited for
+	log   *Log[E]
+	lossy bool // WaitLag does not wait for it
 
 	// Owned by the reader.
 	from  int // first event of block that Next has not returned
 	taken int // events that the last Next returned
 
 	block  atomic.Pointer[block[E]] // moved by the reader; nil once the cursor is closed
-	read   place                    // events that are done with; asked with the log's mu held
-	last   atomic.Uint64            // position to end at, and one more; 0 for none
+	read   place                    // events that the reader is done with; ask is called with the log's mu held
+	last   atomic.Uint64            // position to end at, plus 1; 0 for none
 	woken  atomic.Bool              // Wake was called, and Next has not returned for it
 	parked atomic.Bool              // the reader waits for wake, or is about to
 	wake   chan struct{}
@@ -26,10 +25,10 @@ type Cursor[E any] struct {
 	left bool // guarded by the log's mu: the cursor is closed, and its reader has no run
 }
 
-// Next waits for published events and returns a run of them. The run is shared with other
-// cursors, so it must not be written to. It is done with, and may not be read any more, at
-// the next call, or at Leave; closing the cursor leaves it readable. Next returns [ErrClosed], or nothing
-// if there are no events but somebody called Wake since it last returned nothing.
+// Next waits for published events and returns a run of them. The run is shared with other cursors,
+// so it must not be written to. It is valid until the next call of Next or TryNext, or until Leave;
+// Close does not invalidate it. Next returns [ErrClosed] if the cursor was closed. It returns nil
+// and no error if there are no events and Wake was called since it last did so.
 func (c *Cursor[E]) Next() ([]E, error) {
 	for {
 		run, err := c.TryNext()
@@ -55,10 +54,10 @@ func (c *Cursor[E]) TryNext() ([]E, error) {
 	return c.take(b), nil
 }
 
-// Wake makes a Next that waits, or else the next one that would, return without events: its
-// caller has something else to look at, such as the end of a context. It never blocks.
+// Wake makes a waiting Next, or else the next call that would wait, return without events, so that
+// the reader can look at something else, such as the end of a context. Wake never blocks.
 func (c *Cursor[E]) Wake() {
-	c.woken.Store(true) // before it looks who waits
+	c.woken.Store(true) // before the look at parked
 	c.unpark()
 }
 
@@ -76,19 +75,19 @@ func (c *Cursor[E]) ended() bool {
 	return last != 0 && c.read.at() >= last-1
 }
 
-// Finish makes the cursor end where the log is now: Next returns what is published, and
-// then ErrClosed. A Next that runs meanwhile may return some events more.
+// Finish makes the cursor end at the log's present position: Next returns the events published so
+// far, and then ErrClosed. A concurrent Next may return some later events too.
 func (c *Cursor[E]) Finish() {
 	c.last.Store(c.log.position.Load() + 1)
 	c.log.mu.Lock()
 	defer c.log.mu.Unlock()
-	c.log.moved() // what comes after it does not count as lag
+	c.log.moved() // events after the end do not count as lag
 	c.unpark()
 }
 
-// take returns the published events from the cursor on, nil if there are none or if the
-// cursor was closed. b is the cursor's block. Whoever closes a cursor, as Cut does, may
-// publish more to the same block at once: that is no longer the cursor's.
+// take returns the published events after the cursor, or nil if there are none or the cursor was
+// closed. b is the cursor's block. After Cut has closed a cursor, the writer may publish more
+// events in the same block; the cursor must not return them.
 func (c *Cursor[E]) take(b *block[E]) []E {
 	for {
 		n := int(b.published.Load())
@@ -113,12 +112,11 @@ func (c *Cursor[E]) take(b *block[E]) []E {
 	}
 }
 
-// park waits until there may be something to take, or another reason to look again. The
-// order matters: parked is set before the last look at what Publish, Close and Wake change,
-// and they look at parked after they have changed it. A token in wake may be an old one,
-// from a Publish that was seen here before the token was; it costs one more look. It waits
-// for one channel and nothing else: a select would lock each for every wait, and needs so
-// much stack that an idle reader took twice the memory.
+// park waits until there may be events, or another reason to look again. The order matters: park
+// sets parked before its last look at the state that Publish, Close and Wake change, and they look
+// at parked after the change. A token in wake may be old, from a Publish whose events were already
+// taken; it only costs one more look. park waits for a single channel: a select would lock each
+// channel for every wait, and needs so much stack that an idle reader took twice the memory.
 func (c *Cursor[E]) park() {
 	c.parked.Store(true)
 	if !c.awake() {
@@ -145,7 +143,7 @@ func (c *Cursor[E]) unpark() {
 	}
 }
 
-// done counts the last run as read and tells a writer that waits for that.
+// done counts the last run as read, and wakes the writer if it waits for that.
 func (c *Cursor[E]) done() {
 	if c.taken == 0 {
 		return
@@ -164,11 +162,12 @@ func (c *Cursor[E]) done() {
 // reader may call it.
 func (c *Cursor[E]) Position() uint64 { return c.read.at() + uint64(c.taken) }
 
-// Lag returns the number of events that are published and that the cursor is not done
-// with, up to where it is to finish.
+// Lag returns the number of published events that the reader is not done with. After Finish, later
+// events do not count.
 func (c *Cursor[E]) Lag() uint64 { return c.lagAt(c.read.at()) }
 
-// lagAt is Lag at a position that the cursor had before the call: the log's is not behind it.
+// lagAt is Lag for position read, which must have been loaded before the call, so that the log's
+// position is not before it.
 func (c *Cursor[E]) lagAt(read uint64) uint64 {
 	end := c.log.position.Load()
 	if last := c.last.Load(); last != 0 {
@@ -177,10 +176,10 @@ func (c *Cursor[E]) lagAt(read uint64) uint64 {
 	return max(end, read) - read
 }
 
-// Close ends the cursor: Next returns ErrClosed from now on, and nobody waits for the
-// cursor any more. It keeps no events, except for the reader's last run: until Leave, or
-// until Next has returned ErrClosed, the log keeps those that share a block with it, which
-// are 256 at most. Closing again does nothing.
+// Close ends the cursor: Next returns ErrClosed from now on, and the writer does not wait for the
+// cursor any more. The cursor keeps no events in memory, except for the block of the reader's last
+// run, 256 events at most: the log keeps that until Leave, or until Next has returned ErrClosed.
+// Closing again does nothing.
 func (c *Cursor[E]) Close() {
 	if c.block.Swap(nil) == nil {
 		return
@@ -190,7 +189,7 @@ func (c *Cursor[E]) Close() {
 	c.log.drop(c)
 }
 
-// drop takes off a cursor that was just closed. Called with mu held.
+// drop removes a cursor that was just closed. Called with mu held.
 func (l *Log[E]) drop(c *Cursor[E]) {
 	l.cursors = slices.DeleteFunc(l.cursors, func(other *Cursor[E]) bool { return other == c })
 	if !c.left {
@@ -200,8 +199,8 @@ func (l *Log[E]) drop(c *Cursor[E]) {
 	c.unpark()
 }
 
-// Leave closes the cursor for its reader, who is done with the last run. Only the reader may
-// call it, or whoever knows that there is none any more. Leaving again does nothing.
+// Leave closes the cursor and says that its reader is done with the last run. Only the reader may
+// call it, or another goroutine after the reader has ended. Leaving again does nothing.
 func (c *Cursor[E]) Leave() {
 	c.done()
 	c.Close()

@@ -26,7 +26,7 @@ func TestCutStress(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(1, 4))
 		for range rounds {
 			var l Log[int]
-			c := l.NewCuttableCursor()
+			c := l.NewLossyCursor()
 			cuts := make(chan piece, 1)
 			var wg sync.WaitGroup
 			pace := 1 + rnd.IntN(50)
@@ -77,16 +77,16 @@ func followCut(t *testing.T, c *Cursor[int], pace int, cuts chan piece) {
 	}
 }
 
-// A cuttable cursor is not waited for, and pins nothing once it is cut.
-func TestLooseCursor(t *testing.T) {
+// A lossy cursor is not waited for, and pins nothing once it is cut.
+func TestLossyCursor(t *testing.T) {
 	var l Log[int]
-	c := l.NewCuttableCursor()
+	c := l.NewLossyCursor()
 	for i := range 1000 {
 		l.Append(i)
 	}
 	l.Publish()
 	if l.Lagging(0) != nil || l.WaitLag(never, 0) != nil {
-		t.Error("a cuttable cursor is waited for")
+		t.Error("a lossy cursor is waited for")
 	}
 	if rest, _, cut := l.Cut(c, 1000); cut {
 		t.Errorf("cut %d events within the limit", len(rest))
@@ -151,7 +151,7 @@ func TestPublishAfterCut(t *testing.T) {
 	}
 	for range rounds {
 		var l Log[int]
-		c := l.NewCuttableCursor()
+		c := l.NewLossyCursor()
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			for {

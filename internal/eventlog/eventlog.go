@@ -9,12 +9,12 @@
 // Next is for one goroutine at a time, its reader. All other methods are for any.
 //
 // Events go from the writer to a reader without a lock; only a side that has nothing to do
-// waits and is woken. A reader that is about to wait first says so, in an atomic, and then
-// looks once more; the writer first makes its news visible, in an atomic, and then looks which
-// readers wait. Go's atomics are sequentially consistent, so that at least one of the two sees
-// the other, and no wake-up is lost. The other way round, a writer that waits for a reader asks
-// in the very word that the reader moves (place). A wake-up too many may come, which is why
-// a side that is woken always looks again.
+// waits and is woken. A reader that is about to wait first sets an atomic flag, and then looks
+// once more for events. The writer first publishes its events with an atomic store, and then
+// looks which readers wait. Go's atomics are sequentially consistent, so at least one side sees
+// the other, and no wake-up is lost. A writer that waits for a reader sets a bit in the same
+// word that the reader moves (place). There may be surplus wake-ups, so a side that is woken
+// always looks again.
 package eventlog
 
 import (
@@ -49,29 +49,29 @@ type Log[E any] struct {
 	unpublished uint64
 
 	position atomic.Uint64
-	busy     atomic.Int64 // cursors that were not left and whose readers do not wait in Next
+	busy     atomic.Int64 // cursors without Leave whose readers do not wait in Next
 
 	mu       sync.Mutex
 	cursors  []*Cursor[E]  // open ones
 	leaving  []*Cursor[E]  // closed ones whose readers may have a run in tail
-	cleared  int           // events of tail that are gone, since all readers had passed them
-	caughtUp chan struct{} // closed when a cursor moved or left; nil while nobody waits
+	cleared  int           // events of tail that were cleared, because all readers had passed them
+	caughtUp chan struct{} // closed when a cursor moved or left; nil while the writer does not wait
 }
 
-// NewCursor returns a cursor that reads what is appended from now on. What was appended
-// before is published now.
+// NewCursor returns a cursor that reads the events appended from now on. It publishes the events
+// appended before.
 func (l *Log[E]) NewCursor() *Cursor[E] { return l.open(false) }
 
-// NewCuttableCursor returns a cursor that WaitLag does not wait for. The writer is to [Log.Cut]
-// it when it lags.
-func (l *Log[E]) NewCuttableCursor() *Cursor[E] { return l.open(true) }
+// NewLossyCursor returns a cursor for which WaitLag does not wait. When it lags, the writer must
+// [Log.Cut] it.
+func (l *Log[E]) NewLossyCursor() *Cursor[E] { return l.open(true) }
 
-func (l *Log[E]) open(cuttable bool) *Cursor[E] {
+func (l *Log[E]) open(lossy bool) *Cursor[E] {
 	l.Publish()
 	if l.tail == nil {
 		l.setTail(newBlock[E](l.position.Load(), firstBlock))
 	}
-	c := &Cursor[E]{log: l, cuttable: cuttable, from: l.used, wake: make(chan struct{}, 1)}
+	c := &Cursor[E]{log: l, lossy: lossy, from: l.used, wake: make(chan struct{}, 1)}
 	c.block.Store(l.tail)
 	c.read.set(l.position.Load())
 	l.busy.Add(1)
@@ -81,8 +81,8 @@ func (l *Log[E]) open(cuttable bool) *Cursor[E] {
 	return c
 }
 
-// Append adds an event that Publish will show. It keeps nothing if there is no cursor.
-// Amortized O(1) without a lock.
+// Append adds an event, which readers see after the next Publish. Without cursors it drops the
+// event. Amortized O(1) without a lock.
 func (l *Log[E]) Append(event E) {
 	if l.tail != nil && l.used == len(l.tail.events) {
 		l.grow()
@@ -95,8 +95,8 @@ func (l *Log[E]) Append(event E) {
 	l.used++
 }
 
-// grow puts a new block behind a full one. Readers leave a block only when all of it is
-// published, so that comes first.
+// grow adds a new block after a full one. It first publishes the full block, because readers leave
+// a block only when all of it is published.
 func (l *Log[E]) grow() {
 	l.Publish()
 	full := l.tail
@@ -107,8 +107,8 @@ func (l *Log[E]) grow() {
 	full.next.Store(l.tail)
 }
 
-// setTail makes b, which is empty and which no cursor has seen, or nil, the block to append
-// to. A cursor that was closed before can have no run in it, since it moves no more.
+// setTail makes b the block to append to. b is nil, or an empty block that no cursor has seen. A
+// closed cursor cannot have a run in b, because it does not move any more.
 func (l *Log[E]) setTail(b *block[E]) {
 	l.used = 0
 	l.mu.Lock()
@@ -116,10 +116,10 @@ func (l *Log[E]) setTail(b *block[E]) {
 	l.tail, l.cleared, l.leaving = b, 0, nil
 }
 
-// Publish shows what was appended and wakes the cursors that wait for it. A block that
-// fills up is published without being asked. O(cursors).
+// Publish makes all appended events visible and wakes the cursors that wait for them. A full block
+// is published without a call. O(cursors).
 func (l *Log[E]) Publish() {
-	l.position.Add(l.unpublished) // before the events, for no cursor may be ahead of it
+	l.position.Add(l.unpublished) // before the events, because no cursor may be ahead of it
 	l.unpublished = 0
 	if l.tail == nil {
 		return
@@ -130,8 +130,8 @@ func (l *Log[E]) Publish() {
 	}
 }
 
-// notify wakes the cursors that wait and clears what all have passed. It reports whether
-// there are any.
+// notify wakes the waiting cursors and clears the events that all cursors have passed. It reports
+// whether there are cursors.
 func (l *Log[E]) notify() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,8 +163,8 @@ func (l *Log[E]) sweep() {
 	}
 }
 
-// idle notes that a reader is about to wait. The last one clears what all have passed: the
-// next Publish may be long in coming.
+// idle records that a reader is about to wait. The last one to wait clears the events that all
+// have passed, because the next Publish may come much later.
 func (l *Log[E]) idle() {
 	if l.busy.Add(-1) == 0 {
 		l.mu.Lock()
@@ -182,6 +182,5 @@ func (l *Log[E]) Wake() {
 	}
 }
 
-// Position returns the number of events published since the beginning, whether there were
-// cursors or not.
+// Position returns the number of all events ever published, with or without cursors.
 func (l *Log[E]) Position() uint64 { return l.position.Load() }

@@ -130,7 +130,7 @@ func TestPassedEventsGoWhenAllWait(t *testing.T) {
 				}
 			}
 		}
-		cursors := []*Cursor[*blob]{l.NewCursor(), l.NewCursor(), l.NewCuttableCursor()}
+		cursors := []*Cursor[*blob]{l.NewCursor(), l.NewCursor(), l.NewLossyCursor()}
 		for _, c := range cursors {
 			wg.Go(func() { follow(c) })
 		}

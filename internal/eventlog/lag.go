@@ -2,9 +2,8 @@ package eventlog
 
 import "context"
 
-// WaitLag waits until no cursor has more than limit published events before it, except
-// cuttable ones. An event counts until its reader is done with it. It returns ctx's error if
-// it would have to wait longer.
+// WaitLag waits until no cursor has a lag of more than limit events; see [Cursor.Lag]. It ignores
+// lossy cursors. It returns ctx's error if ctx ends first.
 func (l *Log[E]) WaitLag(ctx context.Context, limit uint64) error {
 	for {
 		moved := l.Lagging(limit)
@@ -19,15 +18,15 @@ func (l *Log[E]) WaitLag(ctx context.Context, limit uint64) error {
 	}
 }
 
-// Lagging returns nil if no cursor has more than limit published events before it, except
-// cuttable ones, and otherwise a channel that is closed when there is reason to look again. It
-// is the writer's.
+// Lagging returns nil if no cursor has a lag of more than limit events, lossy cursors aside.
+// Otherwise it returns a channel that is closed when the caller should look again. Only the writer
+// may call it.
 func (l *Log[E]) Lagging(limit uint64) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range l.cursors {
-		// Asked only where it lags, so that most moves answer nobody.
-		if c.cuttable || c.Lag() <= limit || c.lagAt(c.read.ask()) <= limit {
+		// Ask only cursors that lag, so that most moves have no wait to end.
+		if c.lossy || c.Lag() <= limit || c.lagAt(c.read.ask()) <= limit {
 			continue
 		}
 		if l.caughtUp == nil {
@@ -38,7 +37,7 @@ func (l *Log[E]) Lagging(limit uint64) <-chan struct{} {
 	return nil
 }
 
-// moved tells who waits for it that a cursor moved or left. Called with mu held.
+// moved wakes the writer if it waits for a cursor to move or leave. Called with mu held.
 func (l *Log[E]) moved() {
 	if l.caughtUp != nil {
 		close(l.caughtUp)
@@ -46,16 +45,16 @@ func (l *Log[E]) moved() {
 	}
 }
 
-// Cut closes c if it has more than limit published events before it, so that it pins
-// nothing more, and returns a copy of them and true. The first of them is the one at
-// position from; c's reader may be done with some more by the time it finds the cursor
-// closed, up to c.Position() then. Like Append, Cut is the writer's. O(events returned).
+// Cut closes c if its lag is more than limit events, so that it keeps no more events in memory. It
+// returns a copy of the events that c's reader is not done with, the first of which is at position
+// from, and true. Before the reader finds the cursor closed, it may be done with some of them: those
+// before c.Position() at that time. Only the writer may call Cut. O(events returned).
 func (l *Log[E]) Cut(c *Cursor[E], limit uint64) (rest []E, from uint64, cut bool) {
 	l.Publish()
-	l.mu.Lock() // nothing is swept while it is copied
+	l.mu.Lock() // so that no event is cleared during the copy
 	defer l.mu.Unlock()
-	// The block before the position: the reader moves its position first, so that the block
-	// begins at or before it.
+	// Load the block before the position: the reader moves its position before its block, so
+	// that this block begins at or before the position.
 	b := c.block.Load()
 	from = c.read.at()
 	position := l.position.Load()
@@ -70,7 +69,7 @@ func (l *Log[E]) Cut(c *Cursor[E], limit uint64) (rest []E, from uint64, cut boo
 		}
 	}
 	if c.block.Swap(nil) == nil {
-		return nil, 0, false // somebody else closed it in the meantime
+		return nil, 0, false // it was closed in the meantime
 	}
 	l.drop(c)
 	return rest, from, true

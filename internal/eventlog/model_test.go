@@ -82,7 +82,7 @@ func (s *script) step() {
 	case op < 23 && len(s.readers) < 12:
 		open := s.log.NewCursor
 		if s.choose.IntN(3) == 0 {
-			open = s.log.NewCuttableCursor
+			open = s.log.NewLossyCursor
 		}
 		s.readers = append(s.readers, newReader(open(), s.appended))
 		s.published = s.appended
@@ -172,7 +172,7 @@ func (s *script) read(r *reader) {
 func (s *script) waitLag(limit uint64) {
 	var want error
 	for _, r := range s.readers {
-		if !r.closed && !r.cuttable && uint64(r.lag(int(s.log.Position()))) > limit {
+		if !r.closed && !r.lossy && uint64(r.lag(int(s.log.Position()))) > limit {
 			want = context.Canceled
 		}
 	}

@@ -8,10 +8,10 @@ import (
 
 // verify checks every invariant of the queue.
 func (f *FIFO[K, T]) verify() error {
-	f.door.Lock()
-	defer f.door.Unlock()
+	f.gate.Lock()
+	defer f.gate.Unlock()
 	l := &f.line
-	used, owed := 0, 0
+	used, unsynced := 0, 0
 	for i := range l.slots {
 		s := &l.slots[i]
 		switch {
@@ -23,8 +23,8 @@ func (f *FIFO[K, T]) verify() error {
 		case fmt.Sprint(*s) != fmt.Sprint(slot[K, T]{}):
 			return fmt.Errorf("slot %d is free and not empty", i)
 		}
-		if s.owed {
-			owed++
+		if s.unsynced {
+			unsynced++
 		}
 	}
 	switch size := len(l.slots); {
@@ -36,8 +36,8 @@ func (f *FIFO[K, T]) verify() error {
 		return fmt.Errorf("%d slots for as few as %d keys", size, used)
 	case used > 0 && !l.slot(l.head).taken:
 		return fmt.Errorf("a gap at the head")
-	case f.owed < owed || f.done && f.owed > 0 || !f.listed && f.owed > 0:
-		return fmt.Errorf("%d owed, %d of them in line", f.owed, owed)
+	case f.unsynced < unsynced || f.done && f.unsynced > 0 || !f.listed && f.unsynced > 0:
+		return fmt.Errorf("%d unsynced, %d of them in line", f.unsynced, unsynced)
 	}
 	return nil
 }
@@ -49,8 +49,8 @@ func (f *FIFO[K, T]) verified(t testing.TB) {
 
 // verify checks every invariant of the heap but the order.
 func (h *Heap[K, T]) verify() error {
-	h.door.Lock()
-	defer h.door.Unlock()
+	h.gate.Lock()
+	defer h.gate.Unlock()
 	if len(h.at) != len(h.nodes) {
 		return fmt.Errorf("%d places for %d nodes", len(h.at), len(h.nodes))
 	}
@@ -72,8 +72,8 @@ func (h *Heap[K, T]) verify() error {
 
 // verifyOrder checks that every node is behind its parent.
 func (h *Heap[K, T]) verifyOrder() error {
-	h.door.Lock()
-	defer h.door.Unlock()
+	h.gate.Lock()
+	defer h.gate.Unlock()
 	for i := 1; i < len(h.nodes); i++ {
 		if !h.before((i-1)/2, i) {
 			return fmt.Errorf("node %d is before its parent", i)
@@ -94,8 +94,8 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"key is said":             func(f *FIFO[int, int]) { f.line.at[1] = 2 },
 		"not empty":               func(f *FIFO[int, int]) { f.line.slots[5].item.Object = 1 },
 		"8 slots in all":          func(f *FIFO[int, int]) { f.line.slots = f.line.slots[:8] },
-		"0 owed, 1":               func(f *FIFO[int, int]) { f.line.slots[1].owed = true },
-		"1 owed, 0":               func(f *FIFO[int, int]) { f.owed = 1 },
+		"0 unsynced, 1":           func(f *FIFO[int, int]) { f.line.slots[1].unsynced = true },
+		"1 unsynced, 0":           func(f *FIFO[int, int]) { f.unsynced = 1 },
 		"a gap at the head":       func(f *FIFO[int, int]) { f.line.head-- },
 		"128 slots for as few as": func(f *FIFO[int, int]) { f.line.slots = append(f.line.slots, make([]slot[int, int], 112)...) },
 	} {

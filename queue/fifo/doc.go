@@ -1,26 +1,26 @@
-// Package fifo has the plain queues: [FIFO] keeps the newest object of each key, in the
-// order of the keys' arrival, and [Heap] in an order of the user's own. They are for
-// programs that want the present state of each object once; package deltafifo is for
-// those that want all that happened to it, deletions included, and package queue for
-// workers that want keys, delays and retries.
+// Package fifo provides plain queues. [FIFO] keeps the newest object of each key in the order in
+// which the keys arrived. [Heap] keeps them in an order that the user defines. Both are for programs
+// that want the present state of each object once. Package deltafifo is for programs that want every
+// change of an object, including its deletion. Package queue is for workers that want keys, delays
+// and retries.
 //
 // # Order
 //
-// A key is in a queue once. Adding it again puts the newer object in the place of the
-// older one; the key keeps its place in a FIFO, and moves in a Heap to where the object
-// belongs. A key that was taken or deleted and is added again is a new one.
+// A key is in a queue at most once. Adding it again replaces the older object by the newer one. In a
+// FIFO the key keeps its place; in a Heap it moves to the place of the new object. A key that is
+// added again after it was taken or deleted counts as new.
 //
 // # Concurrency
 //
-// All methods may be called by any goroutine. Only consumers wait, until their context is
-// done or the queue is closed; a context that is done stops only who would have to wait,
-// and [FIFO.Process]. Several goroutines may consume, but may then have different objects
-// of one key in hands at the same time; [FIFO.Synced] needs a single one, or Process.
-// User functions run with no lock held, but for the comparison of a Heap.
+// All methods may be called by any goroutine. Only consumers wait, until their context is done or the
+// queue is closed. A context that is done stops [FIFO.Process], and other calls only if they would
+// have to wait. Several goroutines may consume, but then two of them may have different objects of
+// one key at the same time. [FIFO.Synced] needs a single consumer, or Process. User functions run
+// with no lock held, except the comparison of a Heap.
 //
 // # Memory
 //
-// In proportion to what is in the queue, not to what once was: it is given back at once.
-// While a queue stays about as long as it is, Add and Pop allocate nothing. Objects that
-// were taken, deleted or replaced are not held on to.
+// Memory is in proportion to the present length of a queue; memory for more is given back at once.
+// While the length stays about the same, Add and Pop allocate nothing. A queue keeps no references to
+// objects that were taken, deleted or replaced.
 package fifo

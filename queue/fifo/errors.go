@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	// ErrClosed is returned by Add and Replace methods after Close; by Pop and Process
-	// only once all that was in the queue has been taken.
+	// ErrClosed is returned after Close: by the methods that add at once, by Pop and Process
+	// after all items were taken.
 	ErrClosed = errors.New("queue is closed")
 
 	// ErrKeyType is in the error of [NewHeap], and in the one that [New] panics with, for a
@@ -22,12 +22,12 @@ var (
 	ErrNoCompare = errors.New("heap needs a function to compare objects")
 )
 
-// ProcessError is returned by [FIFO.Process] when the function failed. It does not unwrap
-// to what that returned: a timeout of a single request must not be taken for the queue's
-// own end.
+// ProcessError is returned by [FIFO.Process] if the function failed. It does not unwrap to the
+// function's error, so that the timeout of one request is not mistaken for the end of the queue's
+// context.
 type ProcessError[K comparable] struct {
 	Key K
-	// Err is what the function returned, never nil.
+	// Err is the error that the function returned, never nil.
 	Err error
 	// Dropped says that the object was not put back: the queue has a newer one of the
 	// key, or is closed.

@@ -15,7 +15,7 @@ import (
 // model is a FIFO that is too simple to be wrong: a slice that is searched.
 type model struct {
 	items  []modelItem
-	out    bool // an owed item was popped and is not processed
+	out    bool // an unsynced item was popped and is not processed
 	listed bool
 	synced bool
 	closed bool
@@ -23,7 +23,7 @@ type model struct {
 
 type modelItem struct {
 	Item[int, int]
-	owed bool
+	unsynced bool
 }
 
 func (m *model) find(key int) int {
@@ -44,15 +44,15 @@ func (m *model) replace(items []Item[int, int]) {
 		m.add(item.Key, item.Object)
 	}
 	for i := range m.items {
-		m.items[i].Initial, m.items[i].owed = !m.synced, !m.synced
+		m.items[i].Initial, m.items[i].unsynced = !m.synced, !m.synced
 	}
 	m.look()
 }
 
 // look finds out whether the initial list is through.
 func (m *model) look() {
-	owed := slices.ContainsFunc(m.items, func(it modelItem) bool { return it.owed })
-	m.synced = m.synced || m.listed && !owed && !m.out
+	unsynced := slices.ContainsFunc(m.items, func(it modelItem) bool { return it.unsynced })
+	m.synced = m.synced || m.listed && !unsynced && !m.out
 }
 
 func (m *model) take() (modelItem, error) {
@@ -152,7 +152,7 @@ func (s *script) pop() {
 	m.out = false
 	m.look()
 	want, wantError := m.take()
-	m.out = want.owed
+	m.out = want.unsynced
 	wantErr(s.t, err, wantError)
 	if got != want.Item {
 		s.t.Fatalf("got %v, want %v", got, want.Item)
@@ -176,13 +176,13 @@ func (s *script) process() {
 		m.out = out
 		if i := m.find(want.Key); i < 0 {
 			m.items = append(m.items, want)
-		} else if want.owed {
-			m.items[i].owed, m.items[i].Initial = true, true
+		} else if want.unsynced {
+			m.items[i].unsynced, m.items[i].Initial = true, true
 		}
 		m.look()
 	}()
 	err := s.queue.Process(context.Background(), func(got Item[int, int]) error {
-		m.out = out || want.owed
+		m.out = out || want.unsynced
 		if got != want.Item {
 			s.t.Fatalf("got %v, want %v", got, want.Item)
 		}

@@ -12,27 +12,27 @@ import (
 type node[K comparable, T any] struct {
 	key K
 	obj T
-	seq uint64 // of objects that compare equal, the lower one is first
+	seq uint64 // orders objects that compare equal: the lower one is first
 }
 
-// Heap keeps the newest object of each key until a consumer takes it, the least one
+// Heap keeps the newest object of each key until a consumer takes it; the least object is taken
 // first. See the package documentation.
 type Heap[K comparable, T any] struct {
 	// Set by NewHeap and never changed.
 	compare func(a, b T) int
 
-	door  door // guards what follows
+	gate  gate // guards what follows
 	nodes []node[K, T]
-	at    map[K]int // where in nodes a key is
+	at    map[K]int // index in nodes of each key
 	seq   uint64    // of the last key
 }
 
 // NewHeap returns an empty heap. compare orders objects as the functions of package cmp
-// do: it returns a negative number if a comes before b, zero if the key that was added
-// first does, and a positive one otherwise. It runs under the heap's lock, O(log n) times
-// in an Add, Delete or Pop, and must neither use the heap nor change its mind: an object
-// whose place changes must be added again. If it panics, so does the method, with no
-// object lost and the order of the rest undefined.
+// do: it returns a negative number if a comes before b, a positive number if b comes before a, and
+// zero if the key that was added first comes first. It runs under the heap's lock, O(log n) times in
+// an Add, Delete or Pop. It must not use the heap, and must always return the same result for the
+// same objects: to change an object's place, add the object again. If compare panics, so does the
+// method; no object is lost, but the order of the rest is undefined.
 // Errors: [ErrNoCompare], [ErrKeyType].
 func NewHeap[K comparable, T any](compare func(a, b T) int) (*Heap[K, T], error) {
 	if compare == nil {
@@ -41,33 +41,32 @@ func NewHeap[K comparable, T any](compare func(a, b T) int) (*Heap[K, T], error)
 	if err := mapkey.Check[K](); err != nil {
 		return nil, err
 	}
-	return &Heap[K, T]{compare: compare, door: newDoor(), at: map[K]int{}}, nil
+	return &Heap[K, T]{compare: compare, gate: newGate(), at: map[K]int{}}, nil
 }
 
-// Add puts obj into the heap, instead of an older object of key if there is one.
+// Add adds obj to the heap, or replaces the older object of key.
 // O(log n). Errors: [ErrClosed].
 func (h *Heap[K, T]) Add(key K, obj T) error {
 	_, err := h.add(key, obj, true)
 	return err
 }
 
-// AddIfNotPresent puts obj into the heap unless that has an object of key, and reports
-// whether it did: a consumer that could not process an object gives it back so, without
-// undoing what came meanwhile. O(log n). Errors: [ErrClosed].
+// AddIfNotPresent adds obj to the heap and returns true, unless the heap has an object of key. A
+// consumer that could not process an object can give it back with this method, because it never
+// replaces a newer object. O(log n). Errors: [ErrClosed].
 func (h *Heap[K, T]) AddIfNotPresent(key K, obj T) (added bool, err error) {
 	return h.add(key, obj, false)
 }
 
-// AddAll is Add for many objects of which no consumer may see the first before the last
-// is in. O(n log n). Errors: [ErrClosed]; then nothing is added.
+// AddAll is Add for many objects. No consumer can take one of them before all are added. O(n log n). Errors: [ErrClosed]; then nothing is added.
 func (h *Heap[K, T]) AddAll(items []Item[K, T]) error {
-	h.door.Lock()
-	defer h.door.Unlock()
-	if h.door.closed {
+	h.gate.Lock()
+	defer h.gate.Unlock()
+	if h.gate.closed {
 		return ErrClosed
 	}
 	if len(items) > 0 {
-		h.door.signal() // now, since compare may panic
+		h.gate.signal() // now, since compare may panic
 	}
 	for i := range items {
 		h.put(items[i].Key, items[i].Object)
@@ -76,13 +75,13 @@ func (h *Heap[K, T]) AddAll(items []Item[K, T]) error {
 }
 
 func (h *Heap[K, T]) add(key K, obj T, replace bool) (added bool, err error) {
-	h.door.Lock()
-	defer h.door.Unlock()
-	if h.door.closed {
+	h.gate.Lock()
+	defer h.gate.Unlock()
+	if h.gate.closed {
 		return false, ErrClosed
 	}
 	if _, ok := h.at[key]; !ok {
-		h.door.signal() // now, since compare may panic
+		h.gate.signal() // now, since compare may panic
 	} else if !replace {
 		return false, nil
 	}
@@ -104,11 +103,11 @@ func (h *Heap[K, T]) put(key K, obj T) {
 	h.up(i)
 }
 
-// Delete takes the object of key out of the heap, also out of a closed one, and returns
-// it; had is false if there is none. O(log n).
+// Delete removes the object of key, even from a closed heap, and returns it. had is false if there is
+// none. O(log n).
 func (h *Heap[K, T]) Delete(key K) (old T, had bool) {
-	h.door.Lock()
-	defer h.door.Unlock()
+	h.gate.Lock()
+	defer h.gate.Unlock()
 	i, ok := h.at[key]
 	if !ok {
 		return old, false
@@ -116,21 +115,21 @@ func (h *Heap[K, T]) Delete(key K) (old T, had bool) {
 	return h.remove(i).obj, true
 }
 
-// Pop waits until there is an object and takes the least one. O(log n).
-// Errors: [ErrClosed] or, if it would have to wait, ctx's.
+// Pop waits for an object, and takes the least one. O(log n).
+// Errors: [ErrClosed]; ctx's, if Pop would have to wait.
 func (h *Heap[K, T]) Pop(ctx context.Context) (key K, obj T, err error) {
-	h.door.Lock()
-	defer h.door.Unlock()
+	h.gate.Lock()
+	defer h.gate.Unlock()
 	for len(h.nodes) == 0 {
-		if h.door.closed {
+		if h.gate.closed {
 			return key, obj, ErrClosed
 		}
-		if err := h.door.wait(ctx); err != nil {
+		if err := h.gate.wait(ctx); err != nil {
 			return key, obj, err
 		}
 	}
 	if len(h.nodes) > 1 {
-		h.door.signal() // for the next one
+		h.gate.signal() // for the next one
 	}
 	least := h.remove(0)
 	return least.key, least.obj, nil
@@ -138,8 +137,8 @@ func (h *Heap[K, T]) Pop(ctx context.Context) (key K, obj T, err error) {
 
 // Get returns the object of key that is in the heap.
 func (h *Heap[K, T]) Get(key K) (obj T, ok bool) {
-	h.door.Lock()
-	defer h.door.Unlock()
+	h.gate.Lock()
+	defer h.gate.Unlock()
 	i, ok := h.at[key]
 	if !ok {
 		return obj, false
@@ -147,9 +146,9 @@ func (h *Heap[K, T]) Get(key K) (obj T, ok bool) {
 	return h.nodes[i].obj, true
 }
 
-// All iterates over all keys and objects, in no order, as they are when the loop begins:
-// its body may use the heap. It can be used again and then shows the state of then.
-// Cost: a copy of what is in the heap.
+// All iterates over all keys and objects, in no order, as they are when the loop begins, so the
+// loop's body may use the heap. The sequence can be used again; each loop sees the state at its own
+// beginning. Cost: a copy of the keys and references.
 func (h *Heap[K, T]) All() iter.Seq2[K, T] {
 	return func(yield func(K, T) bool) {
 		for _, n := range h.copy() {
@@ -161,18 +160,18 @@ func (h *Heap[K, T]) All() iter.Seq2[K, T] {
 }
 
 func (h *Heap[K, T]) copy() []node[K, T] {
-	h.door.Lock()
-	defer h.door.Unlock()
+	h.gate.Lock()
+	defer h.gate.Unlock()
 	return slices.Clone(h.nodes)
 }
 
 // Len returns the number of objects.
 func (h *Heap[K, T]) Len() int {
-	h.door.Lock()
-	defer h.door.Unlock()
+	h.gate.Lock()
+	defer h.gate.Unlock()
 	return len(h.nodes)
 }
 
-// Close lets no more in. Consumers get what is in the heap first, then [ErrClosed].
-// Closing again does nothing.
-func (h *Heap[K, T]) Close() { h.door.shut() }
+// Close makes Add, AddIfNotPresent and AddAll fail. Consumers get the objects in the heap first, then
+// [ErrClosed]. Closing again does nothing.
+func (h *Heap[K, T]) Close() { h.gate.shut() }

@@ -5,16 +5,16 @@ const minLine = 16
 
 // slot is one place in a line.
 type slot[K comparable, T any] struct {
-	item  Item[K, T]
-	owed  bool // counts for Synced until it is processed
-	taken bool // a key has it
+	item     Item[K, T]
+	unsynced bool // counts for Synced until it is processed
+	taken    bool // a key is in it
 }
 
-// line is keys in order of arrival, each with its object. A ring: place n is in slot n
-// modulo their number, which is a power of two. A deletion leaves a gap.
+// line holds keys in order of arrival, each with its object. It is a ring: place n is in slot n
+// modulo the number of slots, which is a power of two. A deletion leaves a gap.
 type line[K comparable, T any] struct {
 	slots      []slot[K, T]
-	head, tail uint64 // places; those in [head, tail) are in use or gaps
+	head, tail uint64 // places in [head, tail) are in use or gaps
 	at         map[K]uint64
 }
 
@@ -40,7 +40,7 @@ func (l *line[K, T]) add(item Item[K, T]) *slot[K, T] {
 	return s
 }
 
-// remove takes out a key that is in the line.
+// remove removes a key that is in the line.
 func (l *line[K, T]) remove(key K) slot[K, T] {
 	place := l.at[key]
 	s := l.slot(place)
@@ -59,9 +59,8 @@ func (l *line[K, T]) remove(key K) slot[K, T] {
 // first returns the key that came first; there must be one.
 func (l *line[K, T]) first() K { return l.slot(l.head).item.Key }
 
-// rebuild closes the gaps, in as many slots as leave room for half as many keys again,
-// or more. At least a quarter as many keys must have come or gone before the next one, so
-// that it costs nothing amortized.
+// rebuild closes the gaps, and makes room for at least half as many keys again. Before the next
+// rebuild at least a quarter as many keys must come or go, so that its amortized cost is O(1).
 func (l *line[K, T]) rebuild() {
 	size := minLine
 	for 2*size < 3*len(l.at) {

@@ -2,14 +2,12 @@ package fifo
 
 import "context"
 
-// Process waits until there is an item, takes the one whose key came first, and calls
-// process for it with no lock held. If that fails, the item is put back at the end,
-// unless a newer object of its key came meanwhile or the queue was closed. Process itself
-// does not space out attempts.
+// Process waits for an item, takes the one whose key came first, and calls process for it with no
+// lock held. If process fails, the item goes back to the end of the queue, unless a newer object of
+// its key came meanwhile or the queue was closed. Process does not wait between attempts.
 //
-// If ctx is done, unlike with Pop also when nothing has to be waited for, nothing is
-// taken. If process panics, the item is put back even if the queue is closed, and
-// [FIFO.Synced] waits for it.
+// If ctx is done, Process takes nothing, even if it would not have to wait. If process panics, the
+// item goes back even if the queue is closed, and [FIFO.Synced] waits for it.
 //
 // Errors: ctx's, [ErrClosed], *[ProcessError].
 func (f *FIFO[K, T]) Process(ctx context.Context, process func(Item[K, T]) error) error {
@@ -36,48 +34,48 @@ func (f *FIFO[K, T]) Process(ctx context.Context, process func(Item[K, T]) error
 }
 
 func (f *FIFO[K, T]) takeLocked(ctx context.Context) (slot[K, T], error) {
-	f.door.Lock()
-	defer f.door.Unlock()
+	f.gate.Lock()
+	defer f.gate.Unlock()
 	return f.take(ctx)
 }
 
-// through says that an item has been processed.
+// through records that an item has been processed.
 func (f *FIFO[K, T]) through(s slot[K, T]) {
-	f.door.Lock()
-	defer f.door.Unlock()
-	if s.owed {
+	f.gate.Lock()
+	defer f.gate.Unlock()
+	if s.unsynced {
 		f.settle(1)
 	}
 }
 
 // retry puts back an item that failed and reports whether it did.
 func (f *FIFO[K, T]) retry(s slot[K, T]) bool {
-	f.door.Lock()
-	defer f.door.Unlock()
-	if s.owed {
+	f.gate.Lock()
+	defer f.gate.Unlock()
+	if s.unsynced {
 		f.settle(1)
 	}
-	if f.door.closed || f.line.find(s.item.Key) != nil {
+	if f.gate.closed || f.line.find(s.item.Key) != nil {
 		return false
 	}
 	f.line.add(s.item)
-	f.door.signal()
+	f.gate.signal()
 	return true
 }
 
-// putBack puts back an item that was not processed, or leaves what it owes to the newer
-// one of its key.
+// putBack puts back an item that was not processed. If the queue has a newer object of its key, that
+// one becomes unsynced in its place.
 func (f *FIFO[K, T]) putBack(s slot[K, T]) {
-	f.door.Lock()
-	defer f.door.Unlock()
+	f.gate.Lock()
+	defer f.gate.Unlock()
 	newer := f.line.find(s.item.Key)
 	switch {
 	case newer == nil:
-		f.line.add(s.item).owed = s.owed
-		f.door.signal()
-	case s.owed && newer.owed: // of two lists
+		f.line.add(s.item).unsynced = s.unsynced
+		f.gate.signal()
+	case s.unsynced && newer.unsynced: // both count: they are of two lists
 		f.settle(1)
-	case s.owed:
-		newer.owed, newer.item.Initial = true, true
+	case s.unsynced:
+		newer.unsynced, newer.item.Initial = true, true
 	}
 }

@@ -1,10 +1,10 @@
 package fifo
 
-// minHeap is the least room for nodes that a heap keeps.
+// minHeap is the smallest capacity for nodes that a heap shrinks to.
 const minHeap = 16
 
-// before reports whether node i comes before node j. Whatever it calls may panic: the
-// heap must have every object, at the place where at says, whenever it is called.
+// before reports whether node i comes before node j. compare may panic, so at every call of before
+// the heap must have all its objects, with at up to date.
 func (h *Heap[K, T]) before(i, j int) bool {
 	if c := h.compare(h.nodes[i].obj, h.nodes[j].obj); c != 0 {
 		return c < 0
@@ -17,14 +17,14 @@ func (h *Heap[K, T]) swap(i, j int) {
 	h.at[h.nodes[i].key], h.at[h.nodes[j].key] = i, j
 }
 
-// fix moves node i of the first n, which may have changed, to where it belongs.
+// fix moves node i of the first n, which may have changed, to its place.
 func (h *Heap[K, T]) fix(i, n int) {
 	if h.up(i) == i {
 		h.down(i, n)
 	}
 }
 
-// up moves node i up to where it belongs and returns its new place.
+// up moves node i up to its place, and returns its new index.
 func (h *Heap[K, T]) up(i int) int {
 	for i > 0 {
 		parent := (i - 1) / 2
@@ -37,7 +37,7 @@ func (h *Heap[K, T]) up(i int) int {
 	return i
 }
 
-// down moves node i of the first n down to where it belongs.
+// down moves node i of the first n down to its place.
 func (h *Heap[K, T]) down(i, n int) {
 	for {
 		child := 2*i + 1
@@ -55,7 +55,7 @@ func (h *Heap[K, T]) down(i, n int) {
 	}
 }
 
-// remove takes node i out, in the end: if compare panics it stays in.
+// remove removes node i. It does so last, so that the node stays in the heap if compare panics.
 func (h *Heap[K, T]) remove(i int) node[K, T] {
 	last := len(h.nodes) - 1
 	h.swap(i, last)
@@ -72,8 +72,8 @@ func (h *Heap[K, T]) remove(i int) node[K, T] {
 	return gone
 }
 
-// shrink gives back the memory of a burst. As many objects must come or go before the
-// next time as there are, so that it costs nothing amortized.
+// shrink gives back memory. Before the next shrink at least as many objects must come or go as there
+// are now, so that its amortized cost is O(1).
 func (h *Heap[K, T]) shrink() {
 	nodes := make([]node[K, T], len(h.nodes), 2*max(len(h.nodes), minHeap))
 	copy(nodes, h.nodes)
