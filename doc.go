@@ -20,21 +20,21 @@
 //	                  ▼
 //	              queue.Queue[K] ─▶ queue.Run ─▶ your reconcile function
 //
-// One key type K goes through all of it, so a key of one resource's queue cannot be used
-// on another's store by mistake where the types differ, and no key is ever printed and
-// parsed again. The types of this package fix K to [types.NamespacedName] and leave T to
-// the user: kinform.Informer[*corev1.Pod] is informer.Informer[types.NamespacedName,
-// *corev1.Pod]. They are aliases; the packages with their names have the documentation. NewInformer
-// and its like make them with this key.
+// All parts use the same key type K. So a key of one resource's queue cannot be used by mistake
+// on another resource's store if the types differ, and no key is ever printed and parsed again.
+// The types of this package fix K to [types.NamespacedName] and leave T to the user:
+// kinform.Informer[*corev1.Pod] is informer.Informer[types.NamespacedName, *corev1.Pod]. They are
+// aliases; the packages with their names have the documentation. NewInformer and the like make
+// values of them with this key.
 //
 // # Words
 //
 // List, watch, relist, bookmark, resourceVersion, delta, indexer, handler and tombstone
 // mean what they mean in Kubernetes and in client-go. Kinform's own words:
 //
-//   - key: what an object is found by, a comparable type, mostly its namespace and name.
+//   - key: identifies an object; of a comparable type, usually its namespace and name.
 //   - source: a typed lister-watcher.
-//   - sink: what a reflector writes to.
+//   - sink: the target of a reflector's writes.
 //   - batch: all deltas that were pending at one moment, committed in one step.
 //
 // # Contracts
@@ -46,15 +46,14 @@
 //     made anew while no watch saw it is an update, flagged Replaced.
 //   - When a handler runs for an event, the store is at least as new as the event.
 //   - A delete carries the last known object and says whether the final state is unknown.
-//   - Objects that are initially there are flagged. Synced is a channel, for each informer
-//     and each handler; nothing polls.
-//   - Once the server is quiet, the store equals the server's list, whatever happened
-//     before: dropped watches, 410s, 429s, 5xx, truncated and garbled bodies, duplicates,
-//     restarts.
-//   - An object that cannot be used is reported, with its key where that is known, and
-//     counted; the rest goes on. What was cached under its key stays.
+//   - Objects of the initial list are flagged. Synced is a channel, for each informer and each
+//     handler; nothing polls.
+//   - Once the server is quiet, the store equals the server's list, even after dropped watches,
+//     410s, 429s, 5xx, truncated and garbled bodies, duplicates and restarts.
+//   - An object that cannot be used is reported, with its key if that is known, and counted. The
+//     rest goes on. The object cached under its key stays.
 //   - A panic of a handler, key or index function is reported with its stack and the
 //     object's key and never ends the process.
-//   - Objects that were handed out are shared. Nobody may write to them.
-//   - Run returns when its context is done and every goroutine that it started has ended.
+//   - Objects returned from the cache are shared: treat them as read-only.
+//   - Run returns after its context is done and every goroutine that it started has ended.
 package kinform
