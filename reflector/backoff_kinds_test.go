@@ -19,7 +19,7 @@ func TestRetryAfterIsSpread(t *testing.T) {
 // The waits of each kind of failure grow, and reset begins all of them anew. Those for a server
 // that is away belong to the outage.
 func TestAfreshBeginsAllAnew(t *testing.T) {
-	for _, p := range []pause{pauseBusy, pauseDenied} {
+	for _, p := range []pause{pauseBusy, pauseDenied, pauseFlap} {
 		w := newWaits(Backoff{Jitter: -1})
 		first, second := w.after(noon, p, 0), w.after(noon, p, 0)
 		if second <= first {
