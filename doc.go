@@ -52,8 +52,9 @@
 //     410s, 429s, 5xx, truncated and garbled bodies, duplicates and restarts.
 //   - An object that cannot be used is reported, with its key if that is known, and counted. The
 //     rest goes on. The object cached under its key stays.
-//   - A panic of a handler, key or index function is reported with its stack and the
-//     object's key and never ends the process.
+//   - A panic in your code is reported with its stack and the object's key. In a key or index
+//     function it costs one object. In a handler it ends Run with a *PanicError; the process goes
+//     on.
 //   - Objects returned from the cache are shared: treat them as read-only.
 //   - Run returns after its context is done and every goroutine that it started has ended.
 package kinform

@@ -65,8 +65,8 @@ type (
 	// Pipeline passes what happens to a collection to a function.
 	Pipeline[T any] = pipeline.Pipeline[Key, T]
 
-	// Queue hands keys to workers.
-	Queue[K comparable] = queue.Queue[K]
+	// Queue hands keys to workers. For keys of another type see queue.Queue.
+	Queue = queue.Queue[Key]
 )
 
 // NewInformer returns an informer that is not running, for objects by namespace and name. See
@@ -96,4 +96,4 @@ func NewPipeline[T metav1.Object](source Source[T], process func(Key, []deltafif
 }
 
 // NewQueue returns an empty queue of keys. See queue.New.
-func NewQueue(opts queue.Options[Key]) *Queue[Key] { return queue.New(opts) }
+func NewQueue(opts queue.Options[Key]) *Queue { return queue.New(opts) }

@@ -84,9 +84,8 @@
 // A [Connection] is a base URL and an *http.Client, whichever way that was made.
 // [NewConnection] makes both of a CA, a client certificate and a bearer token, in files
 // that may change while they are used; [InCluster] does so for a pod. Through kubectl
-// proxy a URL is enough. What kubeconfig files can ask for beyond that, such as plugins
-// that fetch credentials, is best left to client-go, whose rest.HTTPClientFor makes an
-// *http.Client too.
+// proxy a URL is enough. Package with/kubeconfig makes a Connection of a kubeconfig,
+// credential plugins and OIDC included.
 //
 // Calls that the server puts off by 429 or 5xx with Retry-After are made again, and reads
 // also if their connection broke; lists and watches are not, because a reflector has its

@@ -90,7 +90,7 @@ func For[Q comparable, T any](c *Controller[Q], inf *informer.Informer[Q, T]) er
 }
 
 // Watch queues, for every event of inf, the keys that keys appends for the event's object
-// and, in an update, for the old one, also where that was another object
+// and, in an update or a deletion, for the old one, also where that was another object
 // (informer.Event.Replaced). keys runs in the handler's goroutine, one call at a
 // time. It returns [ErrNoKeys], [ErrNoInformer], [ErrStarted], or what inf.AddHandler
 // does.
@@ -112,7 +112,7 @@ func Watch[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T
 	}
 	return add(c, inf, func(ev informer.Event[K, T]) {
 		enqueue(ev.Object, ev.Initial)
-		if ev.Type == informer.Updated {
+		if ev.Type != informer.Added {
 			enqueue(ev.Old, false)
 		}
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/queue"
+	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
 
@@ -88,6 +89,46 @@ func (c *calls[Q]) take() (texts []string) {
 	slices.Sort(texts)
 	c.keys = nil
 	return texts
+}
+
+// An object that a Filter refuses from now on leaves both owners something to do: the one that it
+// had in the cache, and the one that it has now.
+func TestWatchQueuesOwnerOfRefusedObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, _ := setup(t)
+		all, err := fake.NewSource[*gadget](server, fake.Selection{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		some := reflector.Filter(all, func(g *gadget) bool { return g.Owner != "y" })
+		inf, err := informer.New(some, store.ObjectKey, informer.Options[*gadget]{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := create(t, server, newGadget("one", "x"))
+		c := controller.New(controller.Options[string]{})
+		if err := controller.Watch(c, inf, owner); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var got calls[string]
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx, got.reconcile) }()
+		synctest.Wait()
+		got.take()
+		g.Owner = "y"
+		if _, err := fake.Update(server, g); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if keys := got.take(); !slices.Equal(keys, []string{"x", "y"}) {
+			t.Errorf("reconciled %q, want x and y", keys)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestWatchQueuesOldAndNewOwner(t *testing.T) {

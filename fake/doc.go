@@ -5,6 +5,7 @@
 //	err := fake.Register[*corev1.Pod](server, fake.Resource{})
 //	pod, err := fake.Create(server, &corev1.Pod{...})
 //	source, err := fake.NewSource[*corev1.Pod](server, fake.Selection{Namespace: "prod"})
+//	conn := client.Connection{URL: fake.URL, HTTP: server.Client()} // for code that takes a Connection
 //
 // A test sets the stage with the typed functions ([Create], [Update], [UpdateStatus],
 // [Patch], [Delete]). The code under test uses one of two surfaces that answer alike. One is a

@@ -12,8 +12,7 @@
 // flagged Replaced. A delete carries the last known object and says whether the
 // final state is unknown. The objects of the initial list are flagged, and so are those
 // that a late handler is given to begin with: a handler can be added at any time.
-// [HandlerOptions] say what else it wants: a filter, resyncs, or to be left behind when it is
-// slow. [Informer.Events] is a handler in the form of a loop.
+// [HandlerOptions] add a filter, resyncs, or [LagCoalesce] for a slow handler. [Informer.Events] is a handler in the form of a loop.
 //
 // Objects are shared by the store and all handlers: do not write to them.
 //
@@ -39,15 +38,36 @@
 //
 // [Informer.Run] returns when its context is done and every goroutine that it started has
 // ended. It returns nil then, and an error only if the informer could not go on: a handler,
-// the source or OnError panicked ([*PanicError]). What it can go on from is reported to
-// [Options.OnError], key and index functions that panic included, or else logged, with
-// resource, key and resourceVersion, to [Options.Logger].
+// the source or OnError panicked ([*PanicError]). It reports every other failure to
+// [Options.OnError], panics of key and index functions included, with resource, key and
+// resourceVersion. If OnError is nil, it logs them to [Options.Logger].
+//
+// Stats().Failing says since when requests fail, why, and when the next one follows. It is zero
+// while all is well. Stats().LastEvent says when the watch last brought anything. WaitForSync
+// returns the cause if the first list does not succeed in time.
+//
+// After the server was restored from a backup, OnError gets an error that matches
+// reflector.ErrRestored, Stats().Restores grows, waits for versions that are lost end with
+// store.ErrRewound, and recorded writes that are lost are reported as a *[LostWriteError].
 //
 // [Informer.Done] is closed when Run has ended.
 //
 // The store can still be read after Run, and Run be called again: the store is then brought
-// up to date from where it stands, and handlers go on where they were. What a handler had
-// not been given when the informer stopped it is given then; the event that a handler
-// panicked on counts as given, one that its filter panicked on does not. Waits on the store itself outlast the stop, those on the
-// informer ([Informer.WaitForRV], [Informer.WaitFor]) end with it.
+// up to date from where it stands, and handlers go on where they were. A handler first gets
+// the events that it missed. It does not get the event again in which it panicked. It does get
+// the event again in which its filter panicked. Waits on the store itself outlast the stop, those
+// on the informer ([Informer.WaitForRV], [Informer.WaitFor]) end with it.
+//
+// # Reading, and reading your own writes
+//
+// Store() has what the watch brought: Get, iteration, indexes, snapshots. [Informer.Get] and a
+// [Lister] also have the writes that were given to [Informer.RecordWrite] and
+// [Informer.RecordDelete]; index reads and handlers do not. After a write, choose one:
+//
+//   - RecordWrite(answer, ""): nobody waits. Informer.Get and Lister return the answer from now
+//     on.
+//   - WaitForRV(ctx, answer.GetResourceVersion()) returns once the store has it. Index reads see
+//     it too.
+//   - After a deletion, WaitFor(ctx, key, func(_ T, exists bool) bool { return !exists }), since
+//     a client's Delete returns no resourceVersion.
 package informer

@@ -69,7 +69,8 @@ type Event[K comparable, T any] struct {
 	// Object is the new state; in a Deleted event, the last one known.
 	Object T
 
-	// Old is the state before, in an Updated event. It is zero in others. (In the event log
-	// a Deleted event has it too: what handlers saw last, where Object is the final state.)
+	// Old is the state that the handler saw last, in an Updated or a Deleted event. In an Added
+	// event it is zero. In a Deleted event it can differ from Object: the deletion may come with
+	// a newer state, such as one that a reflector.Filter refused.
 	Old T
 }

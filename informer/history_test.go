@@ -21,12 +21,13 @@ type history struct {
 
 	mu     sync.Mutex
 	events []informer.Event[key, *widget]
+	last   map[key]*widget
 	faults []string
 }
 
 // newHistory returns one that must be legal at the end of the test.
 func newHistory(t testing.TB, inf *informer.Informer[key, *widget]) *history {
-	h := &history{inf: inf, syncs: true, passes: func(*widget) bool { return true }}
+	h := &history{inf: inf, syncs: true, passes: func(*widget) bool { return true }, last: map[key]*widget{}}
 	t.Cleanup(func() { h.checkEvents(t, "a handler") })
 	return h
 }
@@ -58,9 +59,13 @@ func (h *history) Handle(ev informer.Event[key, *widget]) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.events = append(h.events, ev)
-	if ev.Type != informer.Updated && ev.Old != nil {
+	if ev.Type == informer.Added && ev.Old != nil {
 		h.fault(ev, "it has an old object")
 	}
+	if ev.Type == informer.Deleted && (ev.Old == nil || ev.Old != h.last[ev.Key]) {
+		h.fault(ev, "its old object is not what was seen last")
+	}
+	h.last[ev.Key] = ev.Object
 	if ev.Sync != (ev.Type == informer.Updated && ev.Old == ev.Object) {
 		h.fault(ev, "it is flagged as a sync and is none, or the other way round")
 	}

@@ -250,11 +250,6 @@ func (l *listener[K, T]) deliver(ev *Event[K, T]) {
 
 func (l *listener[K, T]) call(ev *Event[K, T]) {
 	l.current = ev
-	if l.opts.Filter == nil && ev.Type != Deleted {
-		l.doing = handling
-		l.handler.Handle(*ev)
-		return
-	}
 	out := *ev
 	if l.opts.Filter != nil {
 		l.doing = filtering
@@ -263,9 +258,6 @@ func (l *listener[K, T]) call(ev *Event[K, T]) {
 		if !passes {
 			return
 		}
-	}
-	if out.Type == Deleted {
-		out.Old = *new(T)
 	}
 	l.doing = handling
 	l.handler.Handle(out)

@@ -25,7 +25,7 @@ func mutations(e *errorsOf) (found []*informer.MutationError) {
 }
 
 // TestMutationByHandler: the handler that writes is named, and no other, for the present
-// object, the old one of an update, and the final state of a deletion.
+// object, the old one of an update or a deletion, and the final state of a deletion.
 func TestMutationByHandler(t *testing.T) {
 	k := key{Namespace: "a", Name: "w"}
 	for _, when := range []informer.EventType{informer.Added, informer.Updated, informer.Deleted} {
@@ -58,7 +58,7 @@ func TestMutationByHandler(t *testing.T) {
 					time.Sleep(10 * time.Millisecond)
 					stop()
 					found := mutations(&heard)
-					want := map[informer.EventType]int{informer.Added: 1, informer.Updated: 2, informer.Deleted: 1}[when]
+					want := map[informer.EventType]int{informer.Added: 1, informer.Updated: 2, informer.Deleted: 2}[when]
 					if mode == informer.MutationsIgnored {
 						want = 0
 					}

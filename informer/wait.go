@@ -8,17 +8,18 @@ import (
 // WaitForRV returns nil once the store holds the server's changes up to resourceVersion
 // rv, see store.Reader.WaitForRV. Unlike that, it ends with [ErrStopped] when the informer
 // has stopped or stops, so that a handler can use it and not hold up the stop. Otherwise
-// it returns store.ErrResourceVersion, store.ErrRewound, [ErrHandlerBehind], or the cause of ctx's end.
+// it returns store.ErrResourceVersion, store.ErrRewound, [ErrHandlerBehind], or the cause of
+// ctx's end.
 //
-// A handler may wait though it has not been given all that was committed. The informer, which
-// waits for a handler that is [HandlerLag] events behind, takes in four times as many events
-// while anybody waits for the store: here, in [Informer.WaitFor], or in the methods of
-// Informer.Store(), in the handler's goroutine or in another one that the handler waits for.
-// At that point it ends all these waits, those of other goroutines too, and new ones end at
-// once, with an error that wraps ErrHandlerBehind and names the handler, until the handler is
-// closer. A handler that waits for the store in another way holds the informer up for good
-// when it is HandlerLag events behind: by reading again and again, or by waiting for another
-// handler to be given an event.
+// A handler may call it. While anybody waits for the store, here, in [Informer.WaitFor] or in the
+// methods of Informer.Store(), the informer lets a handler fall 4 × [HandlerLag] events behind
+// instead of HandlerLag. At that point all waits end with an error that wraps ErrHandlerBehind and
+// names the handler, those of other goroutines too, and new ones end at once, until the handler is
+// closer. Two things are no waits and hold the informer up for good once the handler is HandlerLag
+// events behind: a handler that polls the store, and a handler that waits for another handler.
+//
+// After a write to an object that is not in the informer's selection no event comes. The wait then
+// ends with a later event or with the next bookmark, which servers send about once a minute.
 func (i *Informer[K, T]) WaitForRV(ctx context.Context, rv string) error {
 	return i.whileAlive(ctx, func(ctx context.Context) error { return i.store.WaitForRV(ctx, rv) })
 }

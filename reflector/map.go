@@ -32,8 +32,8 @@ func Map[R, T any](source Source[R], project func(R) (T, error)) Source[T] {
 }
 
 // Filter returns a source of those objects of source for which keep returns true. An object
-// that changes so that keep becomes false is a Deleted event with the refused state, as with a
-// server's selector. An object for which keep becomes true keeps source's event. keep runs in
+// that changes so that keep becomes false is a Deleted event with the refused state (a server's
+// selector sends the state before it). An object for which keep becomes true keeps source's event. keep runs in
 // the goroutine of the reflector, must change nothing, and must depend on its argument alone.
 // A panic in it continues as in [Map].
 //

@@ -38,7 +38,7 @@ var (
 	// ErrRewound is returned by a wait for a resourceVersion that the store has not reached
 	// when its server goes back in time: the version may never come, or may belong to another
 	// change. See [Store.Rewind].
-	ErrRewound = errors.New("the server went back in time: it was restored from a backup")
+	ErrRewound = errors.New("the store will not reach this resourceVersion: the server was restored from a backup")
 
 	// ErrResourceVersion is returned by a wait for a resourceVersion that cannot be
 	// compared with others.

@@ -103,6 +103,9 @@ func (s *summarizer) reconcile(ctx context.Context, node string) error {
 		return err
 	}
 	s.writes.Add(1)
-	// The next reconcile of this node finds in the cache what this one wrote.
-	return s.summaries.Store().WaitForRV(ctx, summary.ResourceVersion)
+	// The next reconcile of this node shall find in the cache what this one wrote.
+	if data == nil {
+		return s.summaries.WaitFor(ctx, key, func(_ *corev1.ConfigMap, exists bool) bool { return !exists })
+	}
+	return s.summaries.WaitForRV(ctx, summary.ResourceVersion)
 }

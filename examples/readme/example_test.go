@@ -48,7 +48,10 @@ func countPods(ctx context.Context, server client.Connection) error {
 	}
 	c := controller.New(controller.Options[kinform.Key]{})
 	podNode := func(keys []kinform.Key, pod *corev1.Pod) []kinform.Key {
-		return append(keys, kinform.Key{Name: pod.Spec.NodeName})
+		for _, node := range nodeOf(nil, pod) {
+			keys = append(keys, kinform.Key{Name: node})
+		}
+		return keys
 	}
 	if err := errors.Join(controller.For(c, nodes), controller.Watch(c, pods, podNode)); err != nil {
 		return err

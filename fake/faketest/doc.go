@@ -1,8 +1,15 @@
 // Package faketest helps tests that run against package fake to check what happened.
 //
-//	var seen faketest.Recorder[types.NamespacedName, *corev1.Pod]
-//	err := seen.Expect(ctx, faketest.Expectation[types.NamespacedName, *corev1.Pod]{Type: reflector.Added, Key: key})
-//	diff, err := faketest.Diff(server, fake.Selection{}, informer.Store().Values())
+//	var seen faketest.Recorder[kinform.Key, *corev1.Pod]
+//	pods.AddHandler(informer.HandlerFuncs[kinform.Key, *corev1.Pod]{
+//		Added:   func(ev informer.Event[kinform.Key, *corev1.Pod]) { seen.Added(ev.Key, ev.Object) },
+//		Updated: func(ev informer.Event[kinform.Key, *corev1.Pod]) { seen.Updated(ev.Key, ev.Old, ev.Object) },
+//		Deleted: func(ev informer.Event[kinform.Key, *corev1.Pod]) { seen.Deleted(ev.Key, ev.Object) },
+//	})
+//	err := seen.Expect(ctx, faketest.Expectation[kinform.Key, *corev1.Pod]{Type: reflector.Added, Key: key})
+//	diff, err := faketest.Diff(server, fake.Selection{}, pods.Store().Values())
+//
+// The types of recorded events are package reflector's: an informer's Updated is Modified here.
 //
 // [Recorder] waits for the events of a handler and compares them with a test's expectations.
 // [Histories] checks the order of events: for each key add (update)* delete, and no step back

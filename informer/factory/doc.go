@@ -3,6 +3,9 @@
 //
 //	f := factory.New(conn, factory.Options{})
 //	pods, err := factory.For(f, corev1.SchemeGroupVersion.WithResource("pods"), factory.Request[*corev1.Pod]{})
+//	if err != nil {
+//		return err
+//	}
 //	defer pods.Release()
 //	pods.AddHandler(...)
 //	go f.Run(ctx)

@@ -4,9 +4,10 @@
 //	if err != nil {
 //		return err
 //	}
-//	pods, err := client.New[*corev1.Pod](cluster.Connection, corev1.SchemeGroupVersion.WithResource("pods"), client.Options{
-//		Namespace: cluster.Namespace,
-//	})
+//	pods, err := client.New[*corev1.Pod](cluster.Connection, corev1.SchemeGroupVersion.WithResource("pods"), client.Options{})
+//
+// For the namespace that kubectl would use, set client.Options.Namespace to cluster.Namespace.
+// Leave it empty for all namespaces, and for cluster-scoped resources.
 //
 // [Load] reads the first of these that exists, in kubectl's order of precedence: the file that
 // [Options].Path names; the files of the environment variable KUBECONFIG, merged; the file
