@@ -19,10 +19,6 @@ const maxWatchFailures = 5
 // maxFlaps of them in a row. Until then the connection is to blame, and not the version.
 const maxFlaps = 8
 
-// A server counts as one without streaming lists after maxIgnoredStreams of them in a row
-// showed no sign of streaming. A single one may just be slow.
-const maxIgnoredStreams = 2
-
 // After maxStreamFailures streaming lists in a row that broke off, the list is asked for in
 // pages, which are shorter requests.
 const maxStreamFailures = 2
@@ -65,7 +61,6 @@ type state struct {
 // learned is the knowledge that a reflector keeps for its whole life.
 type learned struct {
 	stream       streamSupport
-	ignored      int  // streaming lists in a row that showed no sign of streaming
 	paged        bool // the server has no cache: it sends pages even for version "0"
 	versioned    bool // a list had a version; sources other than servers may have none
 	streamAtZero bool // streaming lists ask for version "0" too, which allows any state
@@ -144,7 +139,7 @@ func (s state) watch(rv string) state {
 
 // reconnected forgets the refusals of the server at the other end of a lost connection.
 func (s state) reconnected() state {
-	if s.ignored = 0; s.stream == streamUnsupported {
+	if s.stream == streamUnsupported {
 		s.stream = streamUnknown
 	}
 	return s
@@ -225,7 +220,7 @@ func (s state) listFailed(err error) (state, step) {
 // streamListed follows the bookmark that ends the initial events of a streaming list. It
 // accepts a bookmark without a version where pageListed accepts a list without one.
 func (s state) streamListed(rv, newest string) (state, step) {
-	s.stream, s.ignored = streamSupported, 0
+	s.stream = streamSupported
 	if rv == "" {
 		if s.versioned {
 			return s.pages(s.listRV), step{discard: true, err: ErrNoResourceVersion, pause: pauseBusy}
@@ -254,8 +249,9 @@ func (s state) streamFailed(end watchEnd) (state, step) {
 	case (isExpired(err) || isTooLarge(err)) && s.version() != "":
 		return s.relist(""), atOnce
 	case end.ignored:
-		// A bookmark without the mark is a clear answer. Silence is one only the second time.
-		if s.ignored++; end.err != nil || s.ignored >= maxIgnoredStreams {
+		// A bookmark without the mark is a clear answer. Silence is none: the list may just be
+		// slow, so the next one is streamed again.
+		if end.err != nil {
 			return s.withoutStream(), atOnce
 		}
 		return s.pages(s.listRV), atOnce

@@ -47,9 +47,6 @@ func (s state) text() string {
 	if !s.versioned && (s.rv != "" || s.phase == watching) {
 		b.WriteString(" unversioned")
 	}
-	if s.ignored != 0 {
-		fmt.Fprintf(&b, " ignored %d", s.ignored)
-	}
 	switch s.stream {
 	case streamUnsupported:
 		b.WriteString(" no")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -227,6 +228,42 @@ func TestUnsupportedIsNoAnswer(t *testing.T) {
 		synctest.Wait()
 		if !away {
 			t.Error("no server answered, and the breaker is closed")
+		}
+	})
+}
+
+// A streaming list that hangs through a long outage is begun again as one: the connection was to
+// blame, and not the server's streaming.
+func TestHungStreamIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := new(Breaker)
+		s := &closures{breaker: b, watch: func(ctx context.Context, _ metav1.ListOptions) error {
+			AttemptOf(ctx).Answered()
+			<-ctx.Done() // nothing comes
+			return ctx.Err()
+		}}
+		var heard []error
+		r, err := New[string](s, noSink{}, Options{OnError: func(err error) { heard = append(heard, err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- r.Run(ctx) }()
+		time.Sleep(time.Second)
+		b.failed(time.Now(), Backoff{}.withDefaults()) // of another reflector
+		time.Sleep(4 * time.Second)
+		b.answered()
+		time.Sleep(2 * time.Second)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if want := []string{"watch ", "watch "}; !slices.Equal(s.reqs, want) {
+			t.Errorf("requests %q, want %q", s.reqs, want)
+		}
+		if len(heard) != 1 || !errors.Is(heard[0], ErrUnanswered) {
+			t.Errorf("reported %v", heard)
 		}
 	})
 }

@@ -108,7 +108,10 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 	var st step
 	if r.state.phase == streaming {
 		failed.Verb = "watchlist"
-		end.ignored = end.ignored || cut
+		if w.silent { // the connection is to blame
+			end.err = ErrUnanswered
+		}
+		end.ignored = end.ignored || cut && !w.silent
 		r.state, st = r.state.streamFailed(end)
 	} else {
 		st = r.watchEnded(w, end)
