@@ -43,6 +43,7 @@ const maxRecent = 4
 type recentEvents[T any] struct {
 	events [maxRecent]knownEvent[T] // a ring
 	n      int                      // number of events so far; the newest is number n-1
+	lost   int                      // the server no longer has the events before this number
 }
 
 // knownEvent is an event that the server has to repeat.
@@ -77,13 +78,17 @@ func (s *recentEvents[T]) at(n int) *knownEvent[T] { return &s.events[n%maxRecen
 // replayFrom returns the version from which a watch begins with known events, and the number
 // of the first of them. The version is empty if there is none.
 func (s *recentEvents[T]) replayFrom() (from string, first int) {
-	for n := max(0, s.n-maxRecent); n < s.n; n++ {
+	for n := max(s.lost, s.n-maxRecent); n < s.n; n++ {
 		if e := s.at(n); e.before != "0" && older(e.before, e.rv) {
 			return e.before, n
 		}
 	}
 	return "", s.n
 }
+
+// newestAfter keeps only the newest event if it comes after that with number n, which the server
+// no longer has. A restored server may still repeat an event that the restore took back.
+func (s *recentEvents[T]) newestAfter(n int) { s.lost = max(n+1, s.n-1) }
 
 // isAgain reports whether ev repeats e, and is not another event of the same version.
 func (e *knownEvent[T]) isAgain(ev Event[T]) bool {
@@ -244,6 +249,17 @@ func (r *Reflector[T]) replayed(w *watch, ev Event[T]) (news bool, err error) {
 func (r *Reflector[T]) newReplay() replay {
 	_, first := r.recent.replayFrom()
 	return replay{active: true, next: first, known: r.recent.n}
+}
+
+// replayNewest makes the next watch begin with the newest known event, since the server no longer
+// has that with number n. It reports whether there is one after n.
+func (r *Reflector[T]) replayNewest(n int) bool {
+	r.recent.newestAfter(n)
+	from, _ := r.recent.replayFrom()
+	if from != "" {
+		r.state.replayRV = from
+	}
+	return from != ""
 }
 
 // guardReplay returns a watchdog for a watch that has to begin with a known event.

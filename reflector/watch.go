@@ -129,6 +129,8 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 	case errors.Is(end.err, ErrRestored):
 		r.state, st = r.state.restored(end.err)
 		return st
+	case w.replay.pending() && isExpired(end.err) && r.replayNewest(w.replay.next):
+		return st
 	case w.replay.pending() && (end.idle || isExpired(end.err)):
 		if r.state = r.state.notReplayed(end.err); w.attempt.pending() {
 			return step{err: ErrUnanswered, pause: pauseAway}
