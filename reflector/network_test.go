@@ -19,13 +19,14 @@ import (
 type mode int
 
 const (
-	up        mode = iota
-	refuses        // connections are refused
-	resets         // connections are reset before the answer
-	swallows       // packets get lost: no connection, and nothing comes on those there are
-	saysNo         // connections are made, and nothing comes on them
-	busyMode       // 429 without a word on when
-	forbidden      // 403
+	up         mode = iota
+	refuses         // connections are refused
+	resets          // connections are reset before the answer
+	swallows        // packets get lost: no connection, and nothing comes on those there are
+	saysNo          // connections are made, and nothing comes on them
+	busyMode        // 429 without a word on when
+	brokenMode      // 500
+	forbidden       // 403
 )
 
 // network is an API server of one version that moves, at the end of a line that breaks. It
@@ -155,6 +156,8 @@ func (l *line) ask(ctx context.Context) error {
 	switch mode {
 	case busyMode:
 		return failure("busy", 0)
+	case brokenMode:
+		return failure("internal", 0)
 	case forbidden:
 		return failure("forbidden", 0)
 	}
@@ -413,6 +416,23 @@ func TestBusy(t *testing.T) {
 		time.Sleep(time.Minute)
 		if n := f.count() - before; n > 200 { // one in 30 to 60 seconds each
 			t.Errorf("%d requests in a minute by 100", n)
+		}
+	})
+}
+
+// TestBrokenServer: once a server that answered 500 is well again, the first of 100 reflectors that
+// succeeds wakes the others, which would have waited for up to a minute.
+func TestBrokenServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 100, 1)
+		defer f.stop()
+		time.Sleep(time.Minute)
+		f.right("1")
+		f.turn(brokenMode, true)
+		time.Sleep(5 * time.Minute)
+		f.turn(up, false)
+		if took := f.right(f.write()); took > 5*time.Second {
+			t.Errorf("right after %v", took)
 		}
 	})
 }
