@@ -23,6 +23,7 @@ import (
 // A fault that breaks a connection panics with [http.ErrAbortHandler], as net/http
 // defines; no other panic leaves ServeHTTP.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r = r.WithContext(r.Context()) // a copy: the request is its sender's
 	if r.Body == nil {
 		r.Body = http.NoBody
 	}

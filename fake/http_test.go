@@ -274,3 +274,13 @@ func TestOverSockets(t *testing.T) {
 		t.Errorf("after a drop: %q, %v", line, err)
 	}
 }
+
+// A handler must not write to the request, which its sender may be closing.
+func TestRequestIsLeftAlone(t *testing.T) {
+	r := httptest.NewRequest(http.MethodGet, "/version", nil)
+	body := r.Body
+	fake.New(fake.Options{}).ServeHTTP(httptest.NewRecorder(), r)
+	if r.Body != body {
+		t.Error("the request has another body")
+	}
+}

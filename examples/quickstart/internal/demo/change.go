@@ -67,6 +67,9 @@ type disturbance struct {
 	do func(*Cluster) error
 }
 
+// missed is the number of changes that nobody sees.
+const missed = 5
+
 // cycle is after how long the disturbances come again, and they in their order.
 const cycle = 12 * time.Second
 
@@ -77,8 +80,6 @@ func disturbances() []disturbance {
 		{5 * second, (*Cluster).dropWatches},
 		{7 * second, (*Cluster).undrain},
 		{9 * second, (*Cluster).forget},
-		// Before the watches come back, and after some changes.
-		{9*second + 5*tick, (*Cluster).compact},
 	}
 }
 
@@ -99,13 +100,17 @@ func (c *Cluster) dropWatches() error {
 	return nil
 }
 
+// forget makes the changes that the watches miss at once: they come back within 50 ms.
 func (c *Cluster) forget() error {
 	c.opts.Note("demo: all watches cut off, and the server forgets what they miss")
 	c.server.DropWatches()
-	return nil
+	for range min(c.opts.Changes, missed) {
+		if err := c.change(); err != nil {
+			return err
+		}
+	}
+	return c.server.Compact(c.server.ResourceVersion())
 }
-
-func (c *Cluster) compact() error { return c.server.Compact(c.server.ResourceVersion()) }
 
 func (c *Cluster) undrain() error {
 	c.opts.Note("demo: " + nodeName(c.down) + " takes pods again")
