@@ -42,7 +42,7 @@ type Connection struct {
 	// copy of it, watches and retries included: each waits for a token, in the order that
 	// the Limiter sets. Nil means no limit, which is right for a server with API Priority
 	// and Fairness (on by default since Kubernetes 1.20): it limits each client by what
-	// it can bear, and asks those beyond that to come again, which is obeyed (see
+	// it can bear, and asks the others to retry later. This client does (see
 	// Retries). A client's own limit of 5 requests per second, the default of client-go,
 	// is below what many controllers need. rate.NewLimiter(50, 100) allows 50 per second
 	// in the long run and 100 at once.

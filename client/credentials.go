@@ -36,8 +36,8 @@ const (
 //
 // Files are read by [NewConnection], which returns an error if one cannot be used, and
 // again each minute and whenever the server refuses the credentials (401) or its own
-// certificate is not trusted. What a file holds by then is used for new requests, without a
-// restart; the request that was refused is sent once more, if anything has changed. A file
+// certificate is not trusted. New requests then use the file's new contents, without a
+// restart. The request that was refused is sent once more, if anything has changed. A file
 // that cannot be used at that time, such as a certificate without its new key yet, is
 // reported to OnError, and what it held before stays in use; other files are used all the
 // same.

@@ -29,11 +29,11 @@
 // delimited by the JSON grammar, and then decoded straight into a T of its own. So there
 // are two kinds of failure:
 //
-//   - What the object is, is wrong: a field does not fit its Go type, the kind is another,
+//   - One object is bad: a field does not fit its Go type, the kind is another,
 //     there is no name, or it is null; also a panic in the type's own UnmarshalJSON, as a
 //     [PanicError]. This costs one object: it is reported as a *reflector.ObjectError
 //     with its key as far as known, and the list or watch goes on.
-//   - What carries the objects is broken: the JSON is not well-formed or ends too early,
+//   - The list or watch itself is broken: the JSON is not well-formed or ends too early,
 //     or the answer is not a list or watch at all. This ends the call with an error that
 //     says where.
 //
@@ -50,9 +50,8 @@
 //
 // Kubernetes protobuf is asked for where every field of T has a protobuf tag, with JSON as
 // the second choice; other types ask for JSON, and [Options] can ask for another
-// [Encoding]. What is decoded is what the Content-Type of the answer says. A server that
-// refuses the encoding with 406 is asked for JSON from then on. What is written is JSON.
-// CBOR that JSON cannot express, such as NaN, costs one object.
+// [Encoding]. Answers are decoded by their Content-Type. A server that refuses the encoding
+// with 406 is asked for JSON from then on. Requests are sent as JSON. CBOR that JSON cannot express, such as NaN, costs one object.
 //
 // A CBOR object is the one that apimachinery's CBOR serializer makes of it, and mostly the one
 // that the same object makes in JSON. JSON that a type keeps as it is, such as

@@ -29,13 +29,12 @@ var (
 	// this process's writes.
 	ErrTooManyWrites = errors.New("informer: too many writes ahead of the watch")
 
-	// ErrHandlerBehind is what a wait for the store ends with, wrapped with the handler's name,
-	// when a handler is so far behind that nothing more is committed until it goes on: the
-	// handler may be waiting for that very wait.
+	// ErrHandlerBehind ends a wait for the store while a handler is too far behind. The error
+	// that wraps it names the handler. Without it, a handler that waits could block itself.
 	ErrHandlerBehind = errors.New("informer: the store waits for a handler that is too far behind")
 
-	// ErrStopped is returned by what needs an informer that runs, or will, after Run has
-	// returned and before it is called again.
+	// ErrStopped is returned by calls that need a running informer, after Run has returned and
+	// before it is called again.
 	ErrStopped = errors.New("informer: stopped")
 
 	// ErrZeroKey is the error for an object whose key is the zero K: most likely it was never

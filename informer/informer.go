@@ -24,11 +24,11 @@ type Options[T any] struct {
 	// functions must not call the informer: see the package documentation.
 	Indexes []index.Definition[T]
 
-	// OnError hears of everything that went wrong and that the informer can go on from:
-	// *reflector.RequestError, *reflector.ObjectError, *reflector.SlowListError,
-	// *MutationError, *LostWriteError, and what store.Options.OnError hears of; and of
-	// every *PanicError, one of which Run then returns. It is called from the goroutine
-	// that it happened in, at times from several at once, and holds that up while it runs.
+	// OnError gets every failure after which the informer continues: *reflector.RequestError,
+	// *reflector.ObjectError, *reflector.SlowListError, *MutationError, *LostWriteError, and
+	// those of store.Options.OnError. It also gets every *PanicError, one of which Run then
+	// returns. It is called from the goroutine of the failure, at times from several at once,
+	// and holds that goroutine up while it runs.
 	// Nil logs each to Logger at level Warn, with resource, key, resourceVersion and what
 	// else the error's LogValue has as attributes.
 	OnError func(error)

@@ -9,10 +9,10 @@ type HandlerOptions[T any] struct {
 	// "handler 1" and so on, in the order in which they were added.
 	Name string
 
-	// Filter selects the objects that the handler is told of. An object that begins to
-	// pass is Added to the handler, one that ceases to is Deleted, with the last state that
-	// passed. An Updated event stays flagged Replaced if both objects pass. Filter must be a pure function of the object: what it says of one that the
-	// handler saw must not change. It runs in the handler's goroutine. Nil passes all.
+	// Filter selects the objects that the handler gets. An object that begins to pass is Added
+	// to the handler. One that ceases to pass is Deleted, with the last state that passed. An
+	// Updated event stays flagged Replaced if both objects pass. Filter must always give the
+	// same answer for the same object. It runs in the handler's goroutine. Nil passes all.
 	Filter func(obj T) bool
 
 	// Resync is how often the handler is told of every object anew, as an Updated event

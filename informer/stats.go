@@ -78,8 +78,8 @@ func sumRelists(past, present reflector.Relists) reflector.Relists {
 type HandlerStats struct {
 	// Name is the handler's.
 	Name string
-	// Lag is the number of events that it has not been given yet, or is just being given, those
-	// of what it found when it began included.
+	// Lag is the number of events that the handler has not finished, including the current one
+	// and the initial objects.
 	Lag uint64
 	// Overruns counts how often a handler that coalesces was left behind.
 	Overruns uint64

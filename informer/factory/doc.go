@@ -1,4 +1,4 @@
-// Package factory shares informers: whoever asks for the same objects gets the same
+// Package factory shares informers: all users that ask for the same objects get the same
 // informer, with one watch and one cache.
 //
 //	f := factory.New(conn, factory.Options{})

@@ -25,7 +25,7 @@ var (
 	ErrNoProjection = errors.New("factory: projection has no function")
 )
 
-// Options are the defaults of what is asked of a factory. The zero value works.
+// Options are the defaults for Requests. The zero value works.
 type Options struct {
 	// Namespace, LabelSelector and FieldSelector are those of a request whose own are
 	// empty. See client.Options.
@@ -90,7 +90,7 @@ type shared struct {
 	stop     context.CancelFunc // nil until it runs
 }
 
-// New returns a factory without informers. What is wrong with conn is said by For.
+// New returns a factory without informers. For reports a conn that cannot be used.
 func New(conn client.Connection, opts Options) *Factory {
 	return &Factory{conn: conn, opts: opts, shared: map[identity]*shared{}}
 }

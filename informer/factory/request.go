@@ -19,19 +19,18 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// Request says what of a resource is asked for. The zero value is what the factory's
-// Options select.
+// Request selects objects of a resource. The zero value selects those of the factory's
+// Options.
 type Request[T any] struct {
-	// Select chooses what of the resource, and how it is fetched. Where the namespace or a
-	// selector is empty that of the factory's Options counts. These three decide which
-	// informer it is; the rest is that of the first request.
+	// Select chooses the objects, and how they are fetched. An empty namespace or selector is
+	// that of the factory's Options. These three decide which informer it is. All other fields
+	// are those of the first request.
 	Select client.Options
 
-	// Informer configures the informer, if this request is the first for it; what is zero is
-	// as the factory's Options have it, where they have it. Its Indexes
-	// are added also to one that is there already. Asking again for the same *index.Index is
-	// no conflict, so keep it in a variable; for another of its name it is, such as one that a
-	// second call of index.Namespace made.
+	// Informer configures the informer, if this request is the first for it. Zero fields take
+	// the factory's Options. Indexes are also added to an informer that exists already. Asking
+	// again for the same *index.Index is no conflict, so keep it in a variable. Another index of
+	// the same name is one, such as the result of a second call of index.Namespace.
 	Informer informer.Options[T]
 }
 
@@ -56,8 +55,8 @@ type identity struct {
 	projectedName string
 }
 
-// Handle is a place at a shared informer. Its methods are those of the informer, but for
-// Run, which is the factory's to call.
+// Handle is a place at a shared informer. Its methods are those of the informer. Do not call
+// Run: the factory does.
 type Handle[K comparable, T any] struct {
 	*informer.Informer[K, T]
 	release func()

@@ -26,10 +26,10 @@ type Options struct {
 	// Context is the name of a context of the kubeconfig. Empty means its current context.
 	Context string
 
-	// Impersonate is who requests are made as. The zero value means the user of the context,
-	// who needs the right to impersonate otherwise
+	// Impersonate makes requests as another user. The user of the context needs the right to
+	// impersonate
 	// (https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation).
-	// It takes the place of what the kubeconfig says of it.
+	// It overrides the kubeconfig's own setting. The zero value changes nothing.
 	Impersonate rest.ImpersonationConfig
 
 	// PluginTimeout is how long a request waits for a credential plugin before it fails with
