@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/kinform/kinform/internal/longtest"
 )
 
 // together calls two functions at one moment, as near as can be.
@@ -67,10 +69,7 @@ func until(done func() bool, limit time.Duration) bool {
 // windows calls test with pairs of delays for the two sides, many times or for some seconds: the
 // windows that it looks for are an instruction wide.
 func windows(t *testing.T, test func(one, other int)) {
-	rounds, limit := 300_000, 20*time.Second
-	if testing.Short() {
-		rounds, limit = 60_000, 4*time.Second
-	}
+	rounds, limit := longtest.N(60_000, 600_000), time.Duration(longtest.N(4, 60))*time.Second
 	began := time.Now()
 	for round := 0; round < rounds && time.Since(began) < limit && !t.Failed(); round++ {
 		test(round%64, round/64%64)
