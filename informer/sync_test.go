@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
@@ -146,6 +147,40 @@ func TestWaitForSyncNamesTheCause(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSyncedInformerSaysThatItFails: an informer whose custom resource is gone keeps its cache, and
+// says since when requests fail, why, and when the next one follows.
+func TestSyncedInformerSaysThatItFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
+		stop := run(t, inf)
+		defer stop()
+		synctest.Wait()
+		if got := inf.Stats().Failing; got != (reflector.Failing{}) {
+			t.Fatalf("all is well, and Failing is %+v", got)
+		}
+		gone := time.Now()
+		if err := server.Inject(faults.Fault{Times: -1, Status: faults.Refusal(404, metav1.StatusReasonNotFound, 0)}); err != nil {
+			t.Fatal(err)
+		}
+		server.DropWatches()
+		time.Sleep(time.Hour)
+		got := inf.Stats().Failing
+		if !got.Since.Equal(gone) || !apierrors.IsNotFound(got.Err) || got.Next.Before(time.Now()) || got.Next.After(time.Now().Add(5*time.Second)) {
+			t.Errorf("gone since %v, and Failing is %+v", gone, got)
+		}
+		if inf.Store().Len() != 1 {
+			t.Errorf("%d objects in the cache, want the one that was there", inf.Store().Len())
+		}
+		server.ClearFaults()
+		time.Sleep(time.Minute)
+		if got := inf.Stats().Failing; got != (reflector.Failing{}) {
+			t.Errorf("back again, and Failing is %+v", got)
+		}
+	})
 }
 
 // TestRefusalIsForgotten: a failure of another kind says that the server lets the list in.
