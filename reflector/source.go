@@ -28,6 +28,10 @@ type Source[T any] interface {
 	// ErrStopped. Any other error ends the list: the objects yielded before it are not the
 	// whole collection. A refusal by the server is an *errors.StatusError of
 	// k8s.io/apimachinery/pkg/api/errors, wrapped or not.
+	//
+	// A source that is no [Server] may return a list without a resourceVersion. The newest
+	// version of its objects then counts; without one, the collection is listed again whenever
+	// the watch ends. See [ErrNoResourceVersion].
 	List(ctx context.Context, opts metav1.ListOptions, yield func(Event[T], error) bool) (metav1.ListMeta, error)
 
 	// Watch returns the events after opts.ResourceVersion. Ranging over the sequence opens the
