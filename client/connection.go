@@ -88,17 +88,17 @@ type endpoint struct {
 func (e endpoint) refresh() {
 	at := cmp.Or(e.http.Transport, http.DefaultTransport)
 	for {
-		if t, ok := at.(*transport); ok {
+		switch t := at.(type) {
+		case *transport:
 			t.refresh()
-			return
+		case utilnet.RoundTripperWrapper:
+			at = t.WrappedRoundTripper()
+			continue
+		case interface{ CloseIdleConnections() }:
+			t.CloseIdleConnections()
 		}
-		wrapper, ok := at.(utilnet.RoundTripperWrapper)
-		if !ok {
-			break
-		}
-		at = wrapper.WrappedRoundTripper()
+		return
 	}
-	utilnet.CloseIdleConnectionsFor(at)
 }
 
 func (c Connection) endpoint() (endpoint, error) {
