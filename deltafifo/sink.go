@@ -115,14 +115,6 @@ func keeper[K comparable, T any](skipped []*reflector.ObjectError) func(K, T) bo
 	}
 	return func(_ K, obj T) bool {
 		object, ok := any(obj).(metav1.Object)
-		return !ok || names[nameOf(object)]
+		return !ok || names[objmeta.KeyText(object)]
 	}
-}
-
-// nameOf is the object's name as reflector.ObjectError has it.
-func nameOf(object metav1.Object) string {
-	if object.GetNamespace() == "" {
-		return object.GetName()
-	}
-	return object.GetNamespace() + "/" + object.GetName()
 }

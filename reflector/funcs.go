@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinform/kinform/internal/objmeta"
 )
 
 // SourceFuncs makes a [Source] of the two functions that a client of another library has, such as
@@ -143,7 +145,7 @@ func (s SourceFuncs[T]) event(typ EventType, object runtime.Object) (Event[T], e
 		return Event[T]{}, bad
 	}
 	ev := Event[T]{Type: typ, ResourceVersion: about.GetResourceVersion()}
-	bad.Key, bad.ResourceVersion = keyText(about), ev.ResourceVersion
+	bad.Key, bad.ResourceVersion = objmeta.KeyText(about), ev.ResourceVersion
 	if typ == Bookmark {
 		ev.InitialEventsEnd = about.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 		return ev, nil
@@ -158,14 +160,6 @@ func (s SourceFuncs[T]) event(typ EventType, object runtime.Object) (Event[T], e
 		return Event[T]{}, bad
 	}
 	return ev, nil
-}
-
-// keyText is an object's key as ObjectError has it.
-func keyText(about metav1.Object) string {
-	if namespace := about.GetNamespace(); namespace != "" {
-		return namespace + "/" + about.GetName()
-	}
-	return about.GetName()
 }
 
 // isNil reports whether an interface is nil, or holds a nil pointer.

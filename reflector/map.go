@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/internal/objmeta"
 )
 
 // Map returns a source that converts source's objects with project, one by one as they arrive,
@@ -184,8 +186,5 @@ func keyOf(object any) string {
 	if err != nil {
 		return ""
 	}
-	if m.GetNamespace() == "" {
-		return m.GetName()
-	}
-	return m.GetNamespace() + "/" + m.GetName()
+	return objmeta.KeyText(m)
 }

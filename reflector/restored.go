@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/kinform/kinform/internal/objmeta"
 )
 
 // A server whose storage was restored from a backup gives out resourceVersions a second time,
@@ -66,7 +68,7 @@ func (s *recentEvents[T]) add(before string, ev Event[T]) {
 		}
 	}
 	e := s.at(s.n)
-	*e = knownEvent[T]{before: before, rv: ev.ResourceVersion, gone: ev.Type == Deleted, uid: uidOf(ev.Object)}
+	*e = knownEvent[T]{before: before, rv: ev.ResourceVersion, gone: ev.Type == Deleted, uid: objmeta.UIDOf(ev.Object)}
 	if e.whole = !e.gone || e.uid == ""; e.whole {
 		e.object = ev.Object
 	}
@@ -93,17 +95,7 @@ func (s *recentEvents[T]) newestAfter(n int) { s.lost = max(n+1, s.n-1) }
 // isAgain reports whether ev repeats e, and is not another event of the same version.
 func (e *knownEvent[T]) isAgain(ev Event[T]) bool {
 	return ev.Type != Bookmark && ev.ResourceVersion == e.rv && e.gone == (ev.Type == Deleted) &&
-		e.uid == uidOf(ev.Object) && (!e.whole || reflect.DeepEqual(e.object, ev.Object))
-}
-
-// uidOf returns an object's uid. It is empty if the object has no metadata, or metadata that
-// cannot be read.
-func uidOf(object any) (uid types.UID) {
-	defer func() { _ = recover() }() // the methods may be called on a nil pointer
-	if m, ok := object.(metav1.Object); ok {
-		return m.GetUID()
-	}
-	return ""
+		e.uid == objmeta.UIDOf(ev.Object) && (!e.whole || reflect.DeepEqual(e.object, ev.Object))
 }
 
 // replay is the progress of a watch that has to repeat known events. The zero value has

@@ -42,23 +42,37 @@ func (r Reader[T]) Version(obj T) (version string) {
 }
 
 // UID returns obj's UID, in the way of Version.
-func (r Reader[T]) UID(obj T) (uid types.UID) {
+func (r Reader[T]) UID(obj T) types.UID {
 	if !r.some {
 		return ""
 	}
-	defer func() {
-		if recover() != nil {
-			uid = ""
-		}
-	}()
-	if object, ok := any(obj).(metav1.Object); ok {
-		uid = object.GetUID()
-	}
-	return uid
+	return UIDOf(obj)
 }
 
 // Differ reports whether two objects of one key are known to be two, as their UIDs say.
 func (r Reader[T]) Differ(a, b T) bool {
 	before, after := r.UID(a), r.UID(b)
 	return before != after && before != "" && after != ""
+}
+
+// UIDOf is UID for an object that may be of any type.
+func UIDOf(obj any) (uid types.UID) {
+	defer func() {
+		if recover() != nil {
+			uid = ""
+		}
+	}()
+	if object, ok := obj.(metav1.Object); ok {
+		uid = object.GetUID()
+	}
+	return uid
+}
+
+// KeyText returns the key of an object as errors and logs have it: "namespace/name", or "name"
+// without a namespace.
+func KeyText(object metav1.Object) string {
+	if object.GetNamespace() == "" {
+		return object.GetName()
+	}
+	return object.GetNamespace() + "/" + object.GetName()
 }
