@@ -250,17 +250,15 @@ func (l *listener[K, T]) deliver(ev *Event[K, T]) {
 
 func (l *listener[K, T]) call(ev *Event[K, T]) {
 	l.current = ev
-	out := *ev
+	out, passes := *ev, true
 	if l.opts.Filter != nil {
 		l.doing = filtering
-		passes := filter(&out, l.opts.Filter)
-		l.doing = handling
-		if !passes {
-			return
-		}
+		passes = filter(&out, l.opts.Filter)
 	}
 	l.doing = handling
-	l.handler.Handle(out)
+	if passes {
+		l.handler.Handle(out)
+	}
 }
 
 // filter turns ev into the event that a handler of passing objects must get, and reports whether
