@@ -29,36 +29,13 @@ func (r *Resource) nameRule() validation.ValidateNameFunc {
 	return validation.NameIsDNSSubdomain
 }
 
-// blindless lists Kubernetes' own groups in which updates must state a resourceVersion, each
-// with the resources that require it; nil means all. The API server's strategies of these
-// resources return false from AllowUnconditionalUpdate.
-var blindless = map[string][]string{
-	"admissionregistration.k8s.io": nil,
-	"apiextensions.k8s.io":         nil,
-	"apiregistration.k8s.io":       nil,
-	"certificates.k8s.io":          {"clustertrustbundles", "podcertificaterequests"},
-	"coordination.k8s.io":          nil,
-	"internal.apiserver.k8s.io":    nil,
-	"node.k8s.io":                  nil,
-	"policy":                       {"poddisruptionbudgets"},
-	"scheduling.k8s.io":            {"compositepodgroups", "podgroups", "workloads"},
-	"storage.k8s.io":               {"csidrivers", "csinodes", "csistoragecapacities", "volumeattachments"},
-	"storagemigration.k8s.io":      nil,
-}
-
-// refusesBlind reports whether an update must state the version from which it was made.
-func (r *Resource) refusesBlind() bool {
-	if r.BlindUpdates {
-		return false
-	}
-	names, ok := blindless[r.Group]
-	return r.custom() || ok && (names == nil || slices.Contains(names, r.Name))
-}
-
-// rules maps Kubernetes' own groups to names of their resources.
+// rules maps Kubernetes' own groups to names of their resources; nil means all of the group.
 type rules map[string][]string
 
-func (rs rules) hold(r *Resource) bool { return slices.Contains(rs[r.Group], r.Name) }
+func (rs rules) hold(r *Resource) bool {
+	names, ok := rs[r.Group]
+	return ok && (names == nil || slices.Contains(names, r.Name))
+}
 
 // The deviations of Kubernetes' own resources from the usual rules. They are those of the API
 // server's strategies of these resources.
@@ -95,9 +72,29 @@ var (
 		"node.k8s.io":               {"runtimeclasses"},
 		"rbac.authorization.k8s.io": {"clusterrolebindings", "clusterroles", "rolebindings", "roles"},
 	}
+	// blindless must state a resourceVersion in updates: AllowUnconditionalUpdate of their
+	// strategies is false.
+	blindless = rules{
+		"admissionregistration.k8s.io": nil,
+		"apiextensions.k8s.io":         nil,
+		"apiregistration.k8s.io":       nil,
+		"certificates.k8s.io":          {"clustertrustbundles", "podcertificaterequests"},
+		"coordination.k8s.io":          nil,
+		"internal.apiserver.k8s.io":    nil,
+		"node.k8s.io":                  nil,
+		"policy":                       {"poddisruptionbudgets"},
+		"scheduling.k8s.io":            {"compositepodgroups", "podgroups", "workloads"},
+		"storage.k8s.io":               {"csidrivers", "csinodes", "csistoragecapacities", "volumeattachments"},
+		"storagemigration.k8s.io":      nil,
+	}
 	deployments = rules{"apps": {"deployments"}}
 	pods        = rules{"": {"pods"}}
 )
+
+// refusesBlind reports whether an update must state the version from which it was made.
+func (r *Resource) refusesBlind() bool {
+	return !r.BlindUpdates && (r.custom() || blindless.hold(r))
+}
 
 // statusHasMetadata reports whether a write of the status writes the metadata as well.
 func (r *Resource) statusHasMetadata() bool { return !r.custom() && !statusOnly.hold(r) }
