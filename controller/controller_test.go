@@ -91,6 +91,21 @@ func (c *calls[Q]) take() (texts []string) {
 	return texts
 }
 
+// reconciling runs c. stop ends it, without an error.
+func reconciling[Q comparable](t *testing.T, c *controller.Controller[Q]) (got *calls[Q], stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	got = new(calls[Q])
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx, got.reconcile) }()
+	return got, func() {
+		t.Helper()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+	}
+}
+
 // An object that a Filter refuses from now on leaves both owners something to do: the one that it
 // had in the cache, and the one that it has now.
 func TestWatchQueuesOwnerOfRefusedObject(t *testing.T) {
@@ -110,10 +125,7 @@ func TestWatchQueuesOwnerOfRefusedObject(t *testing.T) {
 		if err := controller.Watch(c, inf, owner); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		var got calls[string]
-		ended := make(chan error, 1)
-		go func() { ended <- c.Run(ctx, got.reconcile) }()
+		got, stop := reconciling(t, c)
 		synctest.Wait()
 		got.take()
 		g.Owner = "y"
@@ -124,10 +136,7 @@ func TestWatchQueuesOwnerOfRefusedObject(t *testing.T) {
 		if keys := got.take(); !slices.Equal(keys, []string{"x", "y"}) {
 			t.Errorf("reconciled %q, want x and y", keys)
 		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		stop()
 	})
 }
 
@@ -140,10 +149,7 @@ func TestWatchQueuesOldAndNewOwner(t *testing.T) {
 		if err := controller.Watch(c, inf, owner); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		var got calls[string]
-		ended := make(chan error, 1)
-		go func() { ended <- c.Run(ctx, got.reconcile) }()
+		got, stop := reconciling(t, c)
 		for _, step := range []struct {
 			name string
 			do   func() error
@@ -168,10 +174,7 @@ func TestWatchQueuesOldAndNewOwner(t *testing.T) {
 				t.Errorf("%s: reconciled %q, want %q", step.name, keys, step.want)
 			}
 		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Run returned %v", err)
-		}
+		stop()
 	})
 }
 
@@ -424,16 +427,12 @@ func TestKeysReturnsOwnSlice(t *testing.T) {
 		if err := controller.Watch(c, inf, finalizers); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		var got calls[string]
-		ended := make(chan error, 1)
-		go func() { ended <- c.Run(ctx, got.reconcile) }()
+		got, stop := reconciling(t, c)
 		synctest.Wait()
 		cached, _ := inf.Store().Get(key{Namespace: "a", Name: "one"})
 		if want := []string{"example.com/x", "example.com/y"}; !slices.Equal(got.take(), want) || !slices.Equal(cached.Finalizers, want) {
 			t.Errorf("the cached object has finalizers %q", cached.Finalizers)
 		}
-		cancel()
-		<-ended
+		stop()
 	})
 }

@@ -22,13 +22,12 @@ type closures struct {
 
 	mu   sync.Mutex
 	reqs []string
-	at   []time.Time
 }
 
 func (s *closures) note(what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reqs, s.at = append(s.reqs, what), append(s.at, time.Now())
+	s.reqs = append(s.reqs, what)
 }
 func (s *closures) count() int        { s.mu.Lock(); defer s.mu.Unlock(); return len(s.reqs) }
 func (s *closures) Resource() string  { return "pods" }
@@ -46,19 +45,11 @@ func (s *closures) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2
 	}
 }
 
-type noSink struct{}
-
-func (noSink) Listed(context.Context, Event[string]) error { return nil }
-func (noSink) Skipped(*ObjectError)                        {}
-func (noSink) Replace(context.Context, string) error       { return nil }
-func (noSink) Discard()                                    {}
-func (noSink) Apply(context.Context, Event[string]) error  { return nil }
-
 func closuresReflector(t *testing.T, s *closures, random func() float64) *Reflector[string] {
 	if random == nil {
 		random = func() float64 { return 0 }
 	}
-	r, err := New[string](s, noSink{}, Options{DisableWatchList: true, OnError: func(error) {}, Backoff: Backoff{Random: random}})
+	r, err := New[string](s, &sink[string]{}, Options{DisableWatchList: true, OnError: func(error) {}, Backoff: Backoff{Random: random}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +205,7 @@ func TestUnsupportedIsNoAnswer(t *testing.T) {
 				return metav1.ListMeta{}, ctx.Err()
 			}}
 		b.failed(time.Now(), back)
-		r, err := New[string](s, noSink{}, Options{OnError: func(error) {}})
+		r, err := New[string](s, &sink[string]{}, Options{OnError: func(error) {}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,7 +234,7 @@ func TestHungStreamIsRepeated(t *testing.T) {
 			return ctx.Err()
 		}}
 		var heard []error
-		r, err := New[string](s, noSink{}, Options{OnError: func(err error) { heard = append(heard, err) }})
+		r, err := New[string](s, &sink[string]{}, Options{OnError: func(err error) { heard = append(heard, err) }})
 		if err != nil {
 			t.Fatal(err)
 		}

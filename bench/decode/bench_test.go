@@ -167,6 +167,11 @@ func podPlan(t testing.TB) *kubeproto.Plan {
 
 func planList(t testing.TB, o kubeproto.Options) way {
 	plan := podPlan(t)
+	return protobufList(func(item []byte, pod *corev1.Pod) error { return plan.Decode(item, pod, o) })
+}
+
+// protobufList reads a list with the reader of lists, and each pod with decode.
+func protobufList(decode func(item []byte, pod *corev1.Pod) error) way {
 	return func(t testing.TB, body []byte) []*corev1.Pod {
 		list := kubeproto.NewListReader(bytes.NewReader(body), 0)
 		out := make([]*corev1.Pod, 0, benchPods)
@@ -177,7 +182,7 @@ func planList(t testing.TB, o kubeproto.Options) way {
 			}
 			pod := new(corev1.Pod)
 			if err == nil {
-				err = plan.Decode(item, pod, o)
+				err = decode(item, pod)
 			}
 			if err != nil {
 				t.Fatal(err)

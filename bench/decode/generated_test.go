@@ -1,10 +1,7 @@
 package decode
 
 import (
-	"bytes"
-	"io"
 	"reflect"
-	"testing"
 	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,27 +17,15 @@ func generatedList(shared *kubeproto.Strings) way {
 	if shared != nil {
 		intern = walker{}.of(reflect.TypeFor[corev1.Pod]())
 	}
-	return func(t testing.TB, body []byte) []*corev1.Pod {
-		list := kubeproto.NewListReader(bytes.NewReader(body), 0)
-		out := make([]*corev1.Pod, 0, benchPods)
-		for {
-			item, err := list.Next()
-			if err == io.EOF {
-				return out
-			}
-			pod := new(corev1.Pod)
-			if err == nil {
-				err = pod.Unmarshal(item)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if intern != nil {
-				intern(unsafe.Pointer(pod), shared)
-			}
-			out = append(out, pod)
+	return protobufList(func(item []byte, pod *corev1.Pod) error {
+		if err := pod.Unmarshal(item); err != nil {
+			return err
 		}
-	}
+		if intern != nil {
+			intern(unsafe.Pointer(pod), shared)
+		}
+		return nil
+	})
 }
 
 // walk replaces the strings in the value at p by equal ones that were there before.
