@@ -36,6 +36,7 @@ func (e *ShapeError) Error() string {
 	return fmt.Sprintf("%s where %s is expected", KindName(e.Got), KindName(e.Want))
 }
 
+// KindName describes a value for errors, by the byte that its JSON begins with.
 func KindName(k byte) string {
 	switch k {
 	case '{':

@@ -18,7 +18,7 @@ type input struct {
 
 func newInput(in io.Reader, most int64) input { return input{in: in, from: -1, most: most} }
 
-// offset is how many bytes were consumed.
+// Offset is how many bytes were consumed.
 func (in *input) Offset() int64 { return in.base + int64(in.at) }
 
 // hold begins a piece, and release forgets it. rewind goes back to its beginning.
