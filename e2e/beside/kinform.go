@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,6 +81,8 @@ func (c *kinformInformer[T]) Kind() Kind        { return c.kind }
 func (c *kinformInformer[T]) Namespace() string { return c.namespace }
 
 func (c *kinformInformer[T]) Run(ctx context.Context) error { return c.inf.Run(ctx) }
+
+func (c *kinformInformer[T]) decoding() time.Duration { return c.inf.Stats().Decoding }
 
 func (c *kinformInformer[T]) Version(key Key) string {
 	obj, ok := c.inf.Store().Get(key)

@@ -72,6 +72,17 @@ func (s *Side) Name() string { return s.name }
 // Caches returns the informers, by namespace and kind in the order of their declaration.
 func (s *Side) Caches() []Cache { return s.caches }
 
+// Decoding returns the time that the informers of Kinform have spent on decoding so far, summed
+// up. It is 0 for client-go, which does not count it.
+func (s *Side) Decoding() (sum time.Duration) {
+	for _, c := range s.caches {
+		if d, ok := c.(interface{ decoding() time.Duration }); ok {
+			sum += d.decoding()
+		}
+	}
+	return sum
+}
+
 // Requests returns the number of requests so far, 0 without Options.Count.
 func (s *Side) Requests() int64 { return s.requests.Load() }
 

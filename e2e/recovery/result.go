@@ -17,6 +17,8 @@ type Result struct {
 	// Requests and Connections are those per second, by round, from the beginning of the event until the server was
 	// right. They are empty where they were not counted.
 	Requests, Connections []float64
+	// Decoding is the part of Times that Kinform spent on decoding, by round. It is empty where it was not counted.
+	Decoding []time.Duration
 }
 
 // Median returns the median of values, the lower one of two, and zero of none.
@@ -51,6 +53,9 @@ func (r Result) String() string {
 	text := seconds(Median(r.Times))
 	if len(r.Times) > 1 {
 		text += fmt.Sprintf(" (%s–%s)", seconds(slices.Min(r.Times)), seconds(slices.Max(r.Times)))
+	}
+	if len(r.Decoding) > 0 {
+		text += fmt.Sprintf("; decoding %s", seconds(Median(r.Decoding)))
 	}
 	if len(r.Requests) > 0 {
 		text += fmt.Sprintf("; %.1f requests/s, %.1f connections/s", Median(r.Requests), Median(r.Connections))

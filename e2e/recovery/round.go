@@ -29,7 +29,9 @@ type line struct {
 	side  *beside.Side
 	proxy *proxy.Proxy
 
-	requests, connections int64 // when the event began
+	// When the event began.
+	requests, connections int64
+	decoding              time.Duration
 }
 
 // round is one occurrence of an event.

@@ -169,7 +169,7 @@ func (r *round) stop() error {
 // once is one round. It adds a time to each of the results, which belong to the lines.
 func (r *round) once(ctx context.Context, e event, results []Result) error {
 	for _, l := range r.lines {
-		l.requests, l.connections = l.side.Requests(), l.proxy.Accepted()
+		l.requests, l.connections, l.decoding = l.side.Requests(), l.proxy.Accepted(), l.side.Decoding()
 	}
 	begin := time.Now()
 	if err := e.happen(ctx, r); err != nil {
@@ -188,6 +188,9 @@ func (r *round) once(ctx context.Context, e event, results []Result) error {
 		wg.Go(func() {
 			errs[i] = l.side.Await(limited, r.reached)
 			results[i].Times = append(results[i].Times, time.Since(r.since))
+			if e.many && l.side.Name() == beside.KinformName {
+				results[i].Decoding = append(results[i].Decoding, l.side.Decoding()-l.decoding)
+			}
 		})
 	}
 	wg.Wait()
