@@ -157,6 +157,38 @@ func TestSharing(t *testing.T) {
 	}
 }
 
+// TestValuesWhileWritten has the loop's body write: with the read lock it would wait for itself.
+// The values are those of the loop's beginning.
+func TestValuesWhileWritten(t *testing.T) {
+	node := byNode()
+	s := newPods(t, nil, node)
+	var want []string
+	for i := range 200 {
+		n := fmt.Sprintf("node-%03d", i)
+		want = append(want, n)
+		if err := s.Set(newPod("a", fmt.Sprint(i), n, nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for v := range node.Values(s) {
+		i := len(got)
+		got = append(got, v)
+		if err := s.Set(newPod("a", fmt.Sprint(i), fmt.Sprintf("other-%d", i), nil)); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.Delete(types.NamespacedName{Namespace: "a", Name: fmt.Sprint(199 - i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("%d values, want the %d of the beginning", len(got), len(want))
+	}
+	if left := slices.Collect(node.Values(s)); len(left) != 100 { // the second half came back
+		t.Errorf("%d values afterwards", len(left))
+	}
+}
+
 func TestIndexFunctionPanicsInARead(t *testing.T) {
 	node := index.New("node", func(dst []string, p *pod) []string { return append(dst, p.node) })
 	var told []error

@@ -87,6 +87,11 @@ func TestNoAllocations(t *testing.T) {
 		},
 		"index, appended": func() { dst = f.node.Append(dst[:0], s, "node-3") },
 		"index, counted":  func() { sum += f.node.Count(s, "node-3") },
+		"values of an index": func() {
+			for v := range f.node.Values(s) {
+				sum += len(v)
+			}
+		},
 	} {
 		if n := memtest.Allocs(100, fn); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
