@@ -10,18 +10,18 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// changes is a batch on its way into the store: what to write, and what came of it.
+// changes is a batch on its way into the store, with its ops and their outcomes.
 type changes[K comparable, T any] struct {
-	ops      []store.Op[K, T] // all of a small batch, a part of a large one
-	versions []string         // of the ops' objects, as their events gave them
-	begun    int              // number of ops of the parts before
-	initial  int              // number of deltas of the initial list
-	outcomes []outcome[T]     // of ops that were not simply additions, in order
+	ops      []store.Op[K, T] // all ops of a small batch, or one part of a large one
+	versions []string         // resourceVersion of each op's object, as its event gave it
+	begun    int              // number of ops in earlier parts
+	initial  int              // number of deltas that belong to the initial list
+	outcomes []outcome[T]     // of every op that was not a plain addition, in order
 	failed   []*reflector.ObjectError
 	lost     []*LostWriteError
 }
 
-// outcome is what came of an op that was not simply an addition.
+// outcome is the outcome of an op that was not a plain addition.
 type outcome[T any] struct {
 	at        int // number of the op in the batch
 	old       T
@@ -30,7 +30,7 @@ type outcome[T any] struct {
 	failed    bool
 }
 
-// process commits batches until the informer is to stop.
+// process commits batches until the informer stops.
 func (i *Informer[K, T]) process(s *session[K, T]) error {
 	var c changes[K, T]
 	for {
@@ -48,11 +48,11 @@ func (i *Informer[K, T]) process(s *session[K, T]) error {
 	}
 }
 
-// largePart is how many ops of a large batch are made at a time: all of them together would
-// be the largest part of the memory that an initial list needs.
+// largePart is the number of ops of a large batch that exist at a time. All of them together
+// would be the largest part of the memory that an initial list needs.
 const largePart = 256
 
-// write brings batch into the store.
+// write writes batch to the store.
 func (i *Informer[K, T]) write(c *changes[K, T], batch deltafifo.Batch[K, T]) error {
 	rv, n := batch.ResourceVersion(), batch.Len()
 	if n > keepChanges {
@@ -68,7 +68,8 @@ func (i *Informer[K, T]) write(c *changes[K, T], batch deltafifo.Batch[K, T]) er
 	return nil
 }
 
-// writeParts makes the ops of a large batch, part by part, and takes in what came of them.
+// writeParts makes the ops of a large batch part by part, and records the outcomes of each
+// part.
 func (i *Informer[K, T]) writeParts(c *changes[K, T], batch deltafifo.Batch[K, T], yield func([]store.Op[K, T]) bool) {
 	part := func() bool {
 		goOn := yield(c.ops)
@@ -101,7 +102,7 @@ func (i *Informer[K, T]) addOps(c *changes[K, T], key K, deltas []deltafifo.Delt
 	}
 }
 
-// take takes note of what came of the ops.
+// take records the outcomes of the ops.
 func (i *Informer[K, T]) take(c *changes[K, T]) {
 	i.detector.committed(c.ops)
 	for n := range c.ops {
@@ -118,8 +119,8 @@ func (i *Informer[K, T]) take(c *changes[K, T]) {
 	}
 }
 
-// commit writes the changes and puts what came of them into the log. The error is the
-// store's, and final.
+// commit writes the changes to the store and appends their events to the log. An error comes
+// from the store and ends Run.
 func (i *Informer[K, T]) commit(c *changes[K, T], batch deltafifo.Batch[K, T]) error {
 	synced := i.hasSynced()
 	if err := i.commitLocked(c, batch); err != nil {
@@ -139,8 +140,8 @@ func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K,
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.cutLagging()
-	// Only a list can be older than the store, and only that of a server that was
-	// restored from a backup gets this far.
+	// Only a list can be older than the store, and the reflector passes such a list on only if
+	// the server was restored from a backup.
 	before := i.store.ResourceVersion()
 	rewound := batch.Rewound() || older(batch.ResourceVersion(), before)
 	if rewound {
@@ -150,7 +151,7 @@ func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K,
 		return err
 	}
 	if rewound {
-		c.lost = i.written.expireAll() // the server has forgotten it, too
+		c.lost = i.written.expireAll() // the server has lost the writes, too
 	}
 	i.settle(batch, before)
 	begins := !i.hasSynced()
@@ -170,14 +171,14 @@ func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K,
 	return nil
 }
 
-// isInitialList reports whether the batch that ends the initial list is that and no more,
-// so that the store is what handlers are to be told of.
+// isInitialList reports whether the batch that ends the initial list contains nothing else.
+// Then the store holds exactly the list that handlers must get.
 func (c *changes[K, T]) isInitialList(batch deltafifo.Batch[K, T]) bool {
 	return c.initial == batch.Len() && !slices.ContainsFunc(c.outcomes, func(o outcome[T]) bool { return o.had })
 }
 
-// logInitialList appends the initial list, which is in the store. A log of all its events
-// would be as large as the store's own tables.
+// logInitialList appends the initial list, which is in the store already. One mark stands for
+// all its events, which would take as much memory as the store's own tables.
 func (i *Informer[K, T]) logInitialList() {
 	list := i.store.Snapshot()
 	for l := range i.listeners {
@@ -186,7 +187,7 @@ func (i *Informer[K, T]) logInitialList() {
 	i.log.Append(Event[K, T]{Type: initialMark})
 }
 
-// logEvents appends the events of a batch that is in the store.
+// logEvents appends the events of a batch after its commit.
 func (i *Informer[K, T]) logEvents(c *changes[K, T], batch deltafifo.Batch[K, T], begins bool) {
 	var plain outcome[T]
 	at, outcomes := 0, c.outcomes
@@ -207,7 +208,7 @@ func (i *Informer[K, T]) logEvents(c *changes[K, T], batch deltafifo.Batch[K, T]
 	}
 }
 
-// eventOf returns what the log is told of a delta after its commit, and false for nothing.
+// eventOf returns the event for a committed delta, and false if there is none.
 func eventOf[K comparable, T any](meta objmeta.Reader[T], key K, d *deltafifo.Delta[T], o *outcome[T]) (Event[K, T], bool) {
 	ev := Event[K, T]{Key: key, Object: d.Object}
 	deleted := d.Type == deltafifo.Deleted
@@ -215,7 +216,8 @@ func eventOf[K comparable, T any](meta objmeta.Reader[T], key K, d *deltafifo.De
 	case o.failed, o.unchanged, deleted && !o.had:
 		return ev, false
 	case d.FinalStateUnknown:
-		// The store's, which handlers saw last: the FIFO's can be one that was not taken.
+		// The store's object is the one that handlers saw last. The FIFO's may be an object
+		// that the store refused.
 		ev.Type, ev.Object, ev.Old, ev.FinalStateUnknown = Deleted, o.old, o.old, true
 	case deleted:
 		ev.Type, ev.Old = Deleted, o.old
@@ -227,11 +229,11 @@ func eventOf[K comparable, T any](meta objmeta.Reader[T], key K, d *deltafifo.De
 	return ev, true
 }
 
-// keepChanges is how many deltas are committed as one piece, and bounds what is kept of one
-// batch for the next: the slices of a full FIFO are, those of a large list are not.
+// keepChanges is the largest number of deltas that are committed in one piece, and the largest
+// capacity that the next batch reuses. A full FIFO stays below it, a large list does not.
 const keepChanges = 2 * deltafifo.DefaultLimit
 
-// reset empties c without pinning an object, or a large list's memory.
+// reset empties c. It keeps no reference to an object, and no memory of a large list.
 func (c *changes[K, T]) reset() {
 	if max(cap(c.ops), cap(c.outcomes)) > keepChanges {
 		*c = changes[K, T]{}

@@ -5,31 +5,32 @@ import (
 	"unsafe"
 )
 
-// deepCopy returns a copy of v that shares no memory with it which can be written to through
-// exported fields, elements or pointers. What only unexported fields lead to is shared.
+// deepCopy returns a copy of v. The copy shares no memory that can be written through exported
+// fields, elements or pointers. It shares whatever only unexported fields refer to.
 //
-// It goes by reflection also where T has a DeepCopyObject: that may be an embedded type's and
-// copy less than T is, and it may panic on what does not belong into an object. It keeps
-// pointers to one thing as such, and so ends on values that contain themselves.
+// It uses reflection even if T has a DeepCopyObject method. That method may be promoted from
+// an embedded type and copy only a part of T, and it may panic on values that do not belong in
+// an object. Two pointers to one thing stay two pointers to one copy, so deepCopy also
+// terminates on values that contain themselves.
 func deepCopy[T any](v T) T {
 	c := copier{}
 	c.deepen(reflect.ValueOf(&v).Elem())
 	return v
 }
 
-// copier knows the copies of what was met before.
+// copier maps the pointers, maps and slices met so far to their copies.
 type copier map[visit]reflect.Value
 
-// visit is a pointer, map or slice that was met.
+// visit identifies a pointer, map or slice.
 type visit struct {
 	at  unsafe.Pointer
 	len int
 	typ reflect.Type
 }
 
-// deepen makes what v refers to v's own. v is a shallow copy already.
+// deepen replaces everything that v refers to by a copy. v itself is a shallow copy already.
 func (c copier) deepen(v reflect.Value) {
-	if !v.CanSet() && v.Kind() != reflect.Struct { // an embedded struct has fields that can
+	if !v.CanSet() && v.Kind() != reflect.Struct { // an embedded struct may have settable fields
 		return
 	}
 	switch v.Kind() {
@@ -104,7 +105,8 @@ func (c copier) mapping(v reflect.Value) {
 	v.Set(own)
 }
 
-// elements deepens those of a slice or an array, if there can be anything to do.
+// elements deepens the elements of a slice or an array, unless their kind cannot refer to
+// anything.
 func (c copier) elements(v reflect.Value) {
 	if refers(v.Type().Elem().Kind()) {
 		for n := range v.Len() {
@@ -113,7 +115,7 @@ func (c copier) elements(v reflect.Value) {
 	}
 }
 
-// refers reports whether values of a kind can refer to memory that can be written to.
+// refers reports whether values of a kind can refer to writable memory.
 func refers(k reflect.Kind) bool {
 	switch k {
 	case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map, reflect.Array, reflect.Struct:

@@ -15,14 +15,14 @@ var (
 	// ErrNoHandler is returned by AddHandler for a handler that has nothing to call.
 	ErrNoHandler = errors.New("informer: handler is nil")
 
-	// ErrNoKeyFunc is returned by New for a nil key function.
+	// ErrNoKeyFunc is returned by New if the key function is nil.
 	ErrNoKeyFunc = errors.New("informer: key function is nil")
 
-	// ErrRunning is returned by Run while another call of it has not returned.
+	// ErrRunning is returned by Run while another call of Run is in progress.
 	ErrRunning = errors.New("informer: is running")
 
-	// ErrNoVersion is returned by RecordWrite and RecordDelete without a resourceVersion, or with one
-	// that cannot be compared (package k8s.io/apimachinery/pkg/util/resourceversion).
+	// ErrNoVersion is returned by RecordWrite and RecordDelete if the resourceVersion is
+	// missing or cannot be compared (package k8s.io/apimachinery/pkg/util/resourceversion).
 	ErrNoVersion = errors.New("informer: no resourceVersion that compares")
 
 	// ErrTooManyWrites is returned by RecordWrite and RecordDelete when the watch is too far behind
@@ -30,41 +30,48 @@ var (
 	ErrTooManyWrites = errors.New("informer: too many writes ahead of the watch")
 
 	// ErrHandlerBehind ends a wait for the store while a handler is too far behind. The error
-	// that wraps it names the handler. Without it, a handler that waits could block itself.
+	// that wraps it names the handler. Without this error, a waiting handler could block
+	// itself.
 	ErrHandlerBehind = errors.New("informer: the store waits for a handler that is too far behind")
 
-	// ErrStopped is returned by calls that need a running informer, after Run has returned and
-	// before it is called again.
+	// ErrStopped is returned by calls that need a running informer, between the end of Run and
+	// its next call.
 	ErrStopped = errors.New("informer: stopped")
 
-	// ErrZeroKey is the error for an object whose key is the zero K: most likely it was never
-	// set. The value is the same in all packages that export it.
+	// ErrZeroKey reports an object whose key is the zero K: most likely the key was never set.
+	// All packages that export ErrZeroKey export the same value.
 	ErrZeroKey = usercode.ErrZeroKey
 
-	// ErrGoexit is the Value of a [PanicError] for a function that called runtime.Goexit, as
-	// testing.T.FailNow does. The value is the same in all packages that export it.
+	// ErrGoexit is the Value of a [PanicError] if the function called runtime.Goexit, as
+	// testing.T.FailNow does. All packages that export ErrGoexit export the same value.
 	ErrGoexit = usercode.ErrGoexit
 )
 
-// PanicError is a panic in a function of the user, or a call of runtime.Goexit there: errors.Is
-// then finds [ErrGoexit]. Its fields are Where (which function it was, such as "handler"), Name (of
-// the handler or index), Resource, Key, Value (given to panic) and Stack.
+// PanicError reports that a function of the user panicked or called runtime.Goexit. In the
+// latter case errors.Is finds [ErrGoexit]. Its fields are Where (the kind of function, such as
+// "handler"), Name (of the handler or index), Resource, Key, Value (the argument of panic) and
+// Stack.
 //
-// It is one type in the whole module: errors.As finds it as *informer.PanicError wherever the panic
-// was. The packages index, queue, store and client export it too, for programs that do not import this one.
+// The whole module has one such type: errors.As finds an *informer.PanicError no matter which
+// package called the function. The packages index, queue, store and client export it too, for
+// programs that do not import this one.
 type PanicError = usercode.PanicError
 
-// NotSyncingError says why a cache does not fill: the list or watch fails in a way that
-// lasts until somebody changes something. The informer goes on trying.
+// NotSyncingError says why a cache does not fill: the list or watch fails in a way that lasts
+// until somebody changes something. The informer keeps trying.
 type NotSyncingError struct {
 	// Resource is the collection's name, as reflector.Source.Resource returns it.
 	Resource string
-	// Err is the *reflector.RequestError of the last try, of which Lasting is true. What it
-	// wraps is, for one, an *errors.StatusError of k8s.io/apimachinery/pkg/api/errors:
-	// Unauthorized, Forbidden, NotFound (no such resource, such as one whose
-	// CustomResourceDefinition is missing) or MethodNotAllowed (the resource cannot be listed
-	// or watched); or that the answer is no list (client.ErrNotKubernetes, client.ErrTable,
-	// client.ErrWrongKind); or that the server's certificate is not trusted.
+	// Err is the *reflector.RequestError of the last try. Its Lasting method returns true. It
+	// wraps, for example, one of these:
+	//
+	//   - an *errors.StatusError of k8s.io/apimachinery/pkg/api/errors: Unauthorized,
+	//     Forbidden, NotFound (no such resource, for example because its
+	//     CustomResourceDefinition is missing) or MethodNotAllowed (the resource cannot be
+	//     listed or watched)
+	//   - client.ErrNotKubernetes, client.ErrTable or client.ErrWrongKind: the answer is not a
+	//     list
+	//   - a TLS error: the server's certificate is not trusted
 	Err error
 }
 
@@ -76,13 +83,13 @@ func (e *NotSyncingError) Unwrap() error { return e.Err }
 // LogValue implements slog.LogValuer: the group of Err.
 func (e *NotSyncingError) LogValue() slog.Value { return slog.GroupValue(logs.Attrs(e.Err)...) }
 
-// UnsyncedError is what a wait for a cache ends with when its context does, and says how far the
-// informer is.
+// UnsyncedError is returned by a wait for a cache whose context ended first. It says how far
+// the informer got.
 type UnsyncedError struct {
 	// Resource is the collection's name, as reflector.Source.Resource returns it.
 	Resource string
-	// Failing says since when and why requests fail, and when the next one follows. Zero if
-	// none failed: the list is under way, or Run has not begun.
+	// Failing says since when and why requests fail, and when the next one follows. It is zero
+	// if none failed: then the list is under way, or Run has not begun.
 	Failing reflector.Failing
 	// Err is the context's error.
 	Err error
@@ -97,11 +104,11 @@ func (e *UnsyncedError) Error() string {
 	return text
 }
 
-// Unwrap returns Err. What requests fail with is not in the chain: a timeout of theirs would
-// pass for one of the wait.
+// Unwrap returns Err. The requests' own failure is not in the chain: its timeout would look
+// like the timeout of the wait.
 func (e *UnsyncedError) Unwrap() error { return e.Err }
 
-// LogValue implements slog.LogValuer: a group of resource and error; and since, next and
+// LogValue implements slog.LogValuer: a group of resource and error, and of since, next and
 // failure if requests fail.
 func (e *UnsyncedError) LogValue() slog.Value {
 	attrs := []slog.Attr{slog.String("resource", e.Resource), slog.Any("error", e.Err)}
@@ -111,21 +118,22 @@ func (e *UnsyncedError) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// MutationError says that an object was written to which the informer shares: by a handler,
-// or by somebody who has it from the store. See [Mutations]. Its later states are as the
-// server has them; this one stays as it is.
+// MutationError says that code wrote to an object that the informer shares: a handler, or a
+// caller that has it from the store. See [Mutations]. The damage stays in this state of the
+// object. Later states come from the server and are not affected.
 type MutationError struct {
 	// Resource is the collection's name, Key the object's.
 	Resource, Key string
-	// Handlers are the names of those that may have done it, in alphabetical order: found
-	// after a handler's call, those that were being called with the object; otherwise all
-	// that were given it. Empty if none was: somebody else has it from the store.
+	// Handlers are the names of the suspects, in alphabetical order. If the write was found
+	// after a handler's call, they are the handlers that were being called with the object.
+	// Otherwise they are all handlers that got it. If there are none, the writer has the
+	// object from the store.
 	Handlers []string
-	// Diff is the difference, as package github.com/google/go-cmp/cmp writes it, with
-	// - for what the server sent. It is for people; its form changes.
+	// Diff is the difference, as package github.com/google/go-cmp/cmp writes it; lines with -
+	// are the server's. It is meant for people, and its form may change.
 	Diff string
 
-	diff func() string // makes Diff; nil once it is made
+	diff func() string // makes Diff; nil once Diff is set
 }
 
 func (e *MutationError) Error() string {
@@ -143,16 +151,16 @@ func (e *MutationError) LogValue() slog.Value {
 	)
 }
 
-// LostWriteError says that the watch did not bring what [Informer.RecordWrite] or
-// [Informer.RecordDelete] told of, and that reads are those of the store again. The watch is far
-// behind, the object does not belong to the informer's collection, or the server has lost
-// the write.
+// LostWriteError says that the watch did not deliver a write that [Informer.RecordWrite] or
+// [Informer.RecordDelete] recorded. Reads return the store's object again. Either the watch is
+// far behind, or the object does not belong to the informer's collection, or the server has
+// lost the write.
 type LostWriteError struct {
 	// Resource is the collection's name, Key the object's.
 	Resource, Key string
-	// ResourceVersion is that of the write.
+	// ResourceVersion is the write's.
 	ResourceVersion string
-	// Deleted says that it was a deletion.
+	// Deleted says that the write was a deletion.
 	Deleted bool
 }
 

@@ -37,13 +37,14 @@ func (i *Informer[K, T]) Events(ctx context.Context, opts ...HandlerOptions[T]) 
 		}
 		stop := context.AfterFunc(life, func() { cancel(ErrStopped) })
 		defer stop()
-		// Its body may never return, if iter.Pull runs the loop: nobody is to wait for it now.
+		// If iter.Pull runs the loop, its body may never return. Nothing may wait for it from
+		// now on.
 		defer context.AfterFunc(ctx, func() { i.leave(l) })()
 		l.run(ctx)
 	}
 }
 
-// leave ends a loop over Events. Doing so again does nothing.
+// leave ends a loop over Events. Calling it again does nothing.
 func (i *Informer[K, T]) leave(l *listener[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

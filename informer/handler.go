@@ -1,10 +1,10 @@
 package informer
 
-// Handler is told of changes. See the package documentation for what it can rely on.
+// Handler gets the changes of a cache. See the package documentation for its guarantees.
 type Handler[K comparable, T any] interface {
-	// Handle is called for one event at a time, from a goroutine of the handler's own. An object
-	// that was deleted and made anew while no watch saw it comes as one Updated event that is
-	// flagged Replaced.
+	// Handle is called for one event at a time, from the handler's own goroutine. If an object
+	// was deleted and created again while no watch saw it, Handle gets one Updated event that
+	// is flagged Replaced.
 	Handle(Event[K, T])
 }
 
@@ -14,9 +14,9 @@ type HandlerFunc[K comparable, T any] func(Event[K, T])
 // Handle calls f.
 func (f HandlerFunc[K, T]) Handle(ev Event[K, T]) { f(ev) }
 
-// HandlerFuncs is a [Handler] with a function per type of event. A nil function skips
-// its events; at least one must be set. Updated is also called for another object under the
-// key of the old one: see Event.Replaced.
+// HandlerFuncs is a [Handler] with one function for each type of event. A nil function skips
+// its events; at least one must be set. Updated is also called for a new object that replaces
+// another under the same key: see Event.Replaced.
 type HandlerFuncs[K comparable, T any] struct {
 	Added, Updated, Deleted func(Event[K, T])
 }
@@ -37,7 +37,7 @@ func (h HandlerFuncs[K, T]) Handle(ev Event[K, T]) {
 	}
 }
 
-// Keys returns a handler that passes the key of every event to add, such as the Add
+// Keys returns a handler that passes the key of every event to add, for example to the Add
 // method of a queue.Queue with the same K.
 func Keys[K comparable, T any](add func(K)) HandlerFunc[K, T] {
 	return func(ev Event[K, T]) { add(ev.Key) }

@@ -13,48 +13,48 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// HandlerLag is how many events a handler may be behind before the informer waits for it.
-// While somebody waits for the store, which may be the handler, it is four times as many: see
+// HandlerLag is the number of events that a handler may be behind before the informer waits
+// for it. While any goroutine waits for the store, the limit is four times as high: see
 // [Informer.WaitForRV].
 const HandlerLag = 4096
 
 // Options configures an [Informer]. The zero value works.
 type Options[T any] struct {
-	// Indexes are the indexes that the store keeps. New fails on two of one name. Their
+	// Indexes are the indexes of the store. New fails if two have the same name. Their
 	// functions must not call the informer: see the package documentation.
 	Indexes []index.Definition[T]
 
 	// OnError gets every failure after which the informer continues: *reflector.RequestError,
 	// *reflector.ObjectError, *reflector.SlowListError, *MutationError, *LostWriteError, and
-	// those of store.Options.OnError. It also gets every *PanicError, one of which Run then
-	// returns. It is called from the goroutine of the failure, at times from several at once,
-	// and holds that goroutine up while it runs.
-	// Nil logs each to Logger at level Warn, with resource, key, resourceVersion and what
-	// else the error's LogValue has as attributes.
+	// the errors of store.Options.OnError. It also gets every *PanicError. Run then returns
+	// one of these. OnError runs in the goroutine of the failure and blocks it meanwhile.
+	// Several goroutines may call it at once. If it is nil, each failure is logged to Logger
+	// at level Warn, with resource, key, resourceVersion and the other attributes of the
+	// error's LogValue.
 	OnError func(error)
 
-	// Logger is told, at level Debug, when Run begins and ends, the cache is filled,
-	// handlers come and go, and what reflector.Options.Logger is told of. It is told of
-	// errors if OnError is nil, and only then. No event is logged. Nil means slog.Default().
-	// Users of logr pass slog.New(logr.ToSlogHandler(theirs)).
+	// Logger gets a record at level Debug when Run begins and ends, when the cache is filled,
+	// when handlers are added and removed, and for everything that reflector.Options.Logger
+	// lists. It gets errors only if OnError is nil. Events are never logged. Nil means
+	// slog.Default(). Users of logr pass slog.New(logr.ToSlogHandler(theirs)).
 	Logger *slog.Logger
 
-	// Reflector configures list and watch. Its OnError and Logger are not used.
+	// Reflector configures list and watch. Its OnError and Logger are ignored.
 	Reflector reflector.Options
 
-	// Resync is HandlerOptions.Resync of the handlers that leave it at zero, those of a
-	// controller.Controller for one. Zero or less is never.
+	// Resync applies to handlers whose HandlerOptions.Resync is zero, such as the handler of a
+	// controller.Controller. Zero or less means never.
 	Resync time.Duration
 
-	// Mutations looks for code that writes to shared objects. The zero value does not.
+	// Mutations looks for code that writes to shared objects. The zero value does not look.
 	Mutations Mutations
 
-	// Pending is how many changes may wait for the store before the watch is made to
+	// Pending is the number of changes that may wait for the store before the watch has to
 	// wait. Zero or less means deltafifo.DefaultLimit.
 	Pending int
 }
 
-// phase is where an informer is in its life.
+// phase is a stage of an informer's life.
 type phase uint8
 
 const (
@@ -64,8 +64,8 @@ const (
 	stopped  // until Run is called again
 )
 
-// Informer keeps a store equal to a source and tells handlers what changes. See the
-// package documentation.
+// Informer keeps a store equal to a source and calls handlers for the changes. See the package
+// documentation.
 type Informer[K comparable, T any] struct {
 	// Set by New and never changed.
 	source reflector.Source[T]
@@ -74,42 +74,42 @@ type Informer[K comparable, T any] struct {
 	logger logs.Log
 	store  *store.Store[K, T]
 	synced chan struct{} // closed when the initial list is in the store
-	lag    uint64        // HandlerLag; less in tests
+	lag    uint64        // HandlerLag, or less in tests
 
-	refusal    refusal       // why the initial list does not come
-	badObjects atomic.Uint64 // that the informer found, beside the reflector's
+	refusal    refusal       // why the initial list fails
+	badObjects atomic.Uint64 // found by the informer itself; the reflector counts its own
 
-	detector *detector[K, T] // nil for none; set by New
+	detector *detector[K, T] // nil if disabled; set by New
 
-	written written[K, T] // by this process, and ahead of the store
+	written written[K, T] // writes of this process that are ahead of the store
 
-	versions versions[K, T] // what the store has of what does not say its version
+	versions versions[K, T] // of stored objects that do not carry their version
 
-	// The run that goes on, or the next one before the first, or the last one. Set with mu
+	// The current run, or the next one before the first Run, or the last one. Set with mu
 	// held.
 	session atomic.Pointer[session[K, T]]
 
-	// mu is held while a batch is committed and put into the log, so that a handler
-	// which is added sees the store and the log at one and the same moment. Nothing
-	// waits for a handler or for the network with it held.
+	// mu is held while a batch is committed and logged, so that a new handler sees the store
+	// and the log at the same moment. No goroutine waits for a handler or for the network with
+	// mu held.
 	mu         sync.Mutex
 	phase      phase
 	past       reflector.Stats // of the sessions before
 	listeners  map[*listener[K, T]]struct{}
 	coalescing []*listener[K, T] // the listeners with LagCoalesce
-	unchanged  int               // number of those that want unchanged objects
-	named      int               // number of handlers that were added
+	unchanged  int               // number of listeners that want unchanged objects
+	named      int               // number of handlers added so far
 	log        eventlog.Log[Event[K, T]]
 }
 
-// New returns an informer that is not running. key gives the key of an object: with
-// store.ObjectKey, which most callers pass, K is types.NamespacedName, and the types
-// need not be spelled out:
+// New returns an informer that is not running. key returns the key of an object. Most callers
+// pass store.ObjectKey: then K is types.NamespacedName, and the type arguments can be left
+// out:
 //
 //	pods, err := informer.New(source, store.ObjectKey, informer.Options[*corev1.Pod]{})
 //
-// It returns reflector.ErrNoSource, [ErrNoKeyFunc], store.ErrKeyType, or what store.New says of the
-// indexes.
+// It returns reflector.ErrNoSource, [ErrNoKeyFunc], store.ErrKeyType, or the error of
+// store.New for the indexes.
 func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T], opts Options[T]) (*Informer[K, T], error) {
 	if key == nil {
 		return nil, ErrNoKeyFunc
@@ -145,8 +145,8 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 	return i, nil
 }
 
-// Resource names what is cached, as reflector.Source.Resource does.
+// Resource names the cached collection, as reflector.Source.Resource does.
 func (i *Informer[K, T]) Resource() string { return i.source.Resource() }
 
-// Store returns the reading side of the cache. It is empty until the initial list is in.
+// Store returns the reading side of the cache. It is empty until the initial list is complete.
 func (i *Informer[K, T]) Store() *store.Reader[K, T] { return i.store.Reader() }

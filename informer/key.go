@@ -10,7 +10,8 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// keyOf calls the user's key function. Its error is the function's, [ErrZeroKey] or a *PanicError.
+// keyOf calls the user's key function. It returns the function's error, [ErrZeroKey] or a
+// *PanicError.
 func (i *Informer[K, T]) keyOf(obj T) (K, error) {
 	key, err := usercode.Key(i.key, obj)
 	if panicked, ok := err.(*PanicError); ok {
@@ -26,7 +27,7 @@ func (i *Informer[K, T]) badObject(bad *reflector.ObjectError) {
 	i.report(bad)
 }
 
-// keyString is key for people.
+// keyString returns key as text for people.
 func keyString[K comparable](key K) string {
 	if name, ok := any(key).(types.NamespacedName); ok {
 		return nameString(name)
@@ -34,7 +35,7 @@ func keyString[K comparable](key K) string {
 	return fmt.Sprint(key)
 }
 
-// nameString is name as reflector.ObjectError has it.
+// nameString returns name in the form of reflector.ObjectError.
 func nameString(name types.NamespacedName) string {
 	if name.Namespace == "" {
 		return name.Name
@@ -42,7 +43,8 @@ func nameString(name types.NamespacedName) string {
 	return name.String()
 }
 
-// older reports whether resourceVersion a is older than b; not if they do not compare.
+// older reports whether resourceVersion a is older than b. If they cannot be compared, it is
+// not.
 func older(a, b string) bool {
 	c, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && c < 0

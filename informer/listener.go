@@ -10,20 +10,20 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// listener calls one handler. The goroutine that calls the handler owns every field without a
-// comment that says otherwise. Between two runs no goroutine owns them.
+// listener calls one handler. The goroutine that calls the handler owns every field, unless a
+// comment says otherwise. Between two runs no goroutine owns them.
 type listener[K comparable, T any] struct {
 	// Set when it is registered and never changed.
 	reg     *Registration
 	inf     *Informer[K, T]
 	handler Handler[K, T]
 	opts    HandlerOptions[T]
-	loop    bool // a loop over Events calls it, not a goroutine of a session
+	loop    bool // called by a loop over Events instead of a goroutine of a session
 
 	// Guarded by the informer's mu.
 	active   bool           // the handler is being called
 	leaving  bool           // the handler was removed, or will be after Drain
-	overrun  *overrun[K, T] // the events that it missed; set by the writer that has cut the cursor
+	overrun  *overrun[K, T] // the events that it missed; set by the writer that cut the cursor
 	overruns uint64
 	initial  *store.Snapshot[K, T] // the objects of an initialMark in the log; nil if there is none
 
@@ -116,7 +116,8 @@ func (i *Informer[K, T]) forget(l *listener[K, T]) {
 	l.reg.cease()
 }
 
-// run calls the handler until the handler is removed or ctx is done. Wake the cursor after ctx ends.
+// run calls the handler until the handler is removed or ctx is done. When ctx ends, the caller
+// must wake the cursor.
 func (l *listener[K, T]) run(ctx context.Context) {
 	if !l.replay(ctx) {
 		return
@@ -152,8 +153,8 @@ func (l *listener[K, T]) next() ([]Event[K, T], error) {
 	return l.cursor.Next()
 }
 
-// replay delivers the objects of found. It returns false if the handler is to end. Walking needs a
-// large stack, so replay walks only when there is something to deliver.
+// replay delivers the objects of found. It returns false if the handler must stop. Walking
+// needs a large stack, so replay walks only if there is something to deliver.
 func (l *listener[K, T]) replay(ctx context.Context) bool {
 	if l.found == nil {
 		return true
@@ -192,8 +193,8 @@ func (l *listener[K, T]) takeInitial() {
 	l.found, l.initial = l.initial, nil
 }
 
-// handleRest calls the handler for the rest of a run. It returns false if the handler is to end;
-// the events left then are for the next Run.
+// handleRest calls the handler for the rest of a run of the log. It returns false if the
+// handler must stop. Then the remaining events wait for the next Run.
 func (l *listener[K, T]) handleRest(ctx context.Context) bool {
 	for len(l.rest) > 0 {
 		if !l.goesOn(ctx) {
@@ -237,7 +238,7 @@ func (l *listener[K, T]) hasSynced() {
 	}
 }
 
-// deliver calls the handler, if its filter lets it.
+// deliver calls the handler for ev, if its filter lets ev pass.
 func (l *listener[K, T]) deliver(ev *Event[K, T]) {
 	if l.inf.detector == nil {
 		l.call(ev)
@@ -261,8 +262,8 @@ func (l *listener[K, T]) call(ev *Event[K, T]) {
 	}
 }
 
-// filter turns ev into the event that a handler of passing objects must get, and reports whether
-// there is one. pass is called only for objects that the event has.
+// filter turns ev into the event for a handler that sees only passing objects, and reports
+// whether there is one. It calls pass only for objects of the event.
 func filter[K comparable, T any](ev *Event[K, T], pass func(T) bool) bool {
 	switch {
 	case ev.Type == Deleted:

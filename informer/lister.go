@@ -15,20 +15,20 @@ import (
 	"github.com/kinform/kinform/index"
 )
 
-// Lister reads an informer's cache by namespace and label selector, with the writes of
-// this process that [Informer.RecordWrite] told of. It is a value that costs nothing to make.
-// All methods are safe from any goroutine. The objects are shared: do not write to them.
+// Lister reads an informer's cache by namespace and label selector. It includes the writes of
+// this process that [Informer.RecordWrite] recorded. It is a value that costs nothing to make.
+// All methods are safe from any goroutine. The objects are shared: treat them as read-only.
 type Lister[K comparable, T metav1.Object] struct {
 	inf       *Informer[K, T]
-	namespace string // empty for all
+	namespace string // empty for all namespaces
 }
 
-// NewLister returns a lister of all that inf holds.
+// NewLister returns a lister of all objects of inf.
 func NewLister[K comparable, T metav1.Object](inf *Informer[K, T]) Lister[K, T] {
 	return Lister[K, T]{inf: inf}
 }
 
-// In returns a lister of one namespace, or of all if it is empty.
+// In returns a lister of one namespace, or of all namespaces if namespace is empty.
 func (l Lister[K, T]) In(namespace string) Lister[K, T] {
 	l.namespace = namespace
 	return l
@@ -54,26 +54,26 @@ func (l Lister[K, T]) notFound(key K) error {
 	return apierrors.NewNotFound(schema.ParseGroupResource(resource), name.Name)
 }
 
-// List returns the objects whose labels match selector, in no order, in a slice of the
-// caller's own. A nil selector matches everything. The indexes that index.Namespace and
-// index.Labels define are made use of, see index.Select; without, it is O(store).
+// List returns the objects whose labels match selector, in no order, in a new slice. A nil
+// selector matches everything. List uses the indexes of index.Namespace and index.Labels if
+// the store has them, see index.Select. Without them it is O(store).
 func (l Lister[K, T]) List(selector labels.Selector) []T {
 	w := &l.inf.written
 	for {
 		taken, ahead := w.copyOf()
 		objs := index.Select(l.inf.Store(), l.namespace, selector)
 		if ahead == nil {
-			return objs // what was taken off before is in the store
+			return objs // writes removed earlier are in the store
 		}
 		if w.takenStill(taken) {
 			return l.overlay(objs, ahead, selector)
 		}
-		// Some of the writes came into the store, perhaps after it was read: once more.
+		// The store has caught up with some writes, perhaps after List read it: read again.
 	}
 }
 
-// All iterates over what List returns: over all objects without an allocation, if nothing
-// is selected and no write is ahead of the store.
+// All iterates over the objects that List returns. Without a namespace, a selector and writes
+// ahead of the store it walks the store and allocates nothing.
 func (l Lister[K, T]) All(selector labels.Selector) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		if l.namespace == "" && (selector == nil || selector.Empty()) && l.inf.written.count.Load() == 0 {
@@ -88,7 +88,7 @@ func (l Lister[K, T]) All(selector labels.Selector) iter.Seq[T] {
 	}
 }
 
-// overlay puts the writes that are ahead of the store into what was read from that.
+// overlay replaces objects read from the store by the writes that are ahead of it.
 func (l Lister[K, T]) overlay(objs []T, ahead map[K]ahead[T], selector labels.Selector) []T {
 	kept := objs[:0]
 	for _, obj := range objs {
@@ -109,8 +109,8 @@ func (l Lister[K, T]) overlay(objs []T, ahead map[K]ahead[T], selector labels.Se
 	return kept
 }
 
-// copyOf returns the writes that are ahead of the store, nil for none, and how often some
-// were taken off so far.
+// copyOf returns the writes that are ahead of the store, nil if there are none, and the number
+// of writes removed so far.
 func (w *written[K, T]) copyOf() (taken uint64, copied map[K]ahead[T]) {
 	if w.count.Load() == 0 {
 		return 0, nil
@@ -120,7 +120,7 @@ func (w *written[K, T]) copyOf() (taken uint64, copied map[K]ahead[T]) {
 	return w.taken, maps.Clone(w.ahead)
 }
 
-// takenStill reports whether none were taken off since.
+// takenStill reports whether no write was removed since.
 func (w *written[K, T]) takenStill(taken uint64) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()

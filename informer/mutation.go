@@ -14,32 +14,32 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// Mutations is how an informer looks for code that writes to the objects it shares. What it
-// finds is a [*MutationError], told to Options.OnError, once for each state of an object.
+// Mutations says how an informer looks for code that writes to shared objects. Options.OnError
+// gets each find as a [*MutationError], once for each state of an object.
 //
-// It compares objects with copies that it took as they came into the store: after each call
-// of a handler those that the handler was given, all of them from time to time, and once
-// more at the end of Run. So it finds writes of those too that have an object from the
-// store. Objects that [Informer.RecordWrite] told of are not looked at.
+// The informer copies objects when they enter the store, and compares each object with its
+// copy: after a handler's call the objects of its event, all copied objects at intervals, and
+// all once more at the end of Run. So it also finds writes by code that has an object from the
+// store. It does not look at objects recorded by [Informer.RecordWrite].
 //
-// T can be anything that is not written to by itself, as a field that is computed when it
-// is asked for first. Copies are made by reflection; what only unexported fields lead to is
-// not looked at, nor are functions and channels. A check reads the object, as other readers
-// do: beside a write to one of its maps that can end the process.
+// T must not write to itself, as a type does that computes a field on first use. Copies are
+// made by reflection. Functions, channels and memory that only unexported fields refer to are
+// not compared. A check reads the object as any other reader does, so a check during a write
+// to one of its maps can end the process.
 type Mutations uint8
 
 const (
-	// MutationsIgnored looks for none, and costs nothing.
+	// MutationsIgnored does not look, and costs nothing.
 	MutationsIgnored Mutations = iota
 
-	// MutationsSampled looks at 64 objects for ten seconds, and then at others: half of them
-	// new in the store, half from all of the store by turns. It is cheap enough for
-	// production: some copies and a walk over the store's slots every ten seconds, and
-	// a look into a table of 64 at each call of a handler.
+	// MutationsSampled looks at 64 objects for ten seconds, and then at 64 others: half of
+	// them new in the store, half from all of the store in turn. It is cheap enough for
+	// production: a few copies and a walk over the store's slots every ten seconds, and one
+	// lookup in a table of 64 for each call of a handler.
 	MutationsSampled
 
-	// MutationsAll looks at all objects, every second. It is for tests: it keeps a second
-	// copy of the store, and of the states before for two minutes.
+	// MutationsAll looks at all objects every second. It is for tests: it keeps a second copy
+	// of the store, and copies of earlier states for two minutes.
 	MutationsAll
 )
 
@@ -47,26 +47,26 @@ const (
 	sampleSize   = 64
 	samplePeriod = 10 * time.Second
 	checkPeriod  = time.Second
-	keepRetired  = 2 * time.Minute // time for slow handlers to be given it
+	keepRetired  = 2 * time.Minute // so that slow handlers still get an old state checked
 )
 
-// detector has the copies. Nil is one that looks for nothing.
+// detector holds the copies. A nil detector looks for nothing.
 type detector[K comparable, T any] struct {
 	sampling bool // set when it is made and never changed
 
-	// mu is locked within the informer's. No code of users runs with it held.
+	// mu is locked inside the informer's mu. No user code runs with it held.
 	mu      sync.Mutex
 	watched map[K][]*watched[T]
 	size    int // number of objects in watched
-	turn    int // where in the store the next sample begins
+	turn    int // position in the store where the next sample begins
 }
 
 // watched is one state of an object.
 type watched[T any] struct {
 	obj, copied T
-	given       []string  // handlers that were given it
-	calls       []string  // those being called with it, one name for each
-	retired     time.Time // when another state took its place; zero for the present one
+	given       []string  // handlers that got it
+	calls       []string  // handlers being called with it, one entry for each call
+	retired     time.Time // when another state replaced it; zero for the current one
 }
 
 func newDetector[K comparable, T any](mode Mutations) *detector[K, T] {
@@ -76,7 +76,7 @@ func newDetector[K comparable, T any](mode Mutations) *detector[K, T] {
 	return &detector[K, T]{sampling: mode == MutationsSampled, watched: map[K][]*watched[T]{}}
 }
 
-// committed takes note of what was written to the store.
+// committed records the objects that were written to the store.
 func (d *detector[K, T]) committed(ops []store.Op[K, T]) {
 	if d == nil {
 		return
@@ -99,7 +99,7 @@ func (d *detector[K, T]) committed(ops []store.Op[K, T]) {
 		}
 		w := d.watch(op.Key, op.Object)
 		if op.Delete {
-			w.retired = now // handlers are given the final state
+			w.retired = now // handlers get the final state
 		}
 	}
 }
@@ -111,7 +111,7 @@ func (d *detector[K, T]) watch(key K, obj T) *watched[T] {
 	return w
 }
 
-// enter says that a handler is about to be given ev.
+// enter records that a handler is about to get ev.
 func (d *detector[K, T]) enter(handler string, ev *Event[K, T]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,7 +125,8 @@ func (d *detector[K, T]) enter(handler string, ev *Event[K, T]) {
 	}
 }
 
-// leave says that the handler has returned, and returns what is not as it was.
+// leave records that the handler has returned. It returns errors for the objects of ev that
+// were written to.
 func (d *detector[K, T]) leave(handler string, ev *Event[K, T]) (found []*MutationError) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -143,7 +144,8 @@ func (d *detector[K, T]) leave(handler string, ev *Event[K, T]) (found []*Mutati
 	return found
 }
 
-// check looks at all objects and returns what is not as it was. It lets go of old states.
+// check compares all objects and returns errors for those that were written to. It drops
+// states that were replaced long ago.
 func (d *detector[K, T]) check(now time.Time) (found []*MutationError) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -159,7 +161,8 @@ func (d *detector[K, T]) check(now time.Time) (found []*MutationError) {
 	return found
 }
 
-// found makes the error, but for the difference, which takes the users' Equal methods.
+// found makes the error without the difference, because computing that calls the users' Equal
+// methods.
 func (d *detector[K, T]) found(key K, w *watched[T], suspects []string) *MutationError {
 	d.drop(key, w)
 	before, after := w.copied, w.obj
@@ -180,7 +183,7 @@ func (d *detector[K, T]) drop(key K, w *watched[T]) {
 	d.watched[key] = states
 }
 
-// resample puts other objects in the place of those that were looked at.
+// resample replaces the watched objects by others.
 func (d *detector[K, T]) resample(all store.Snapshot[K, T]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -200,14 +203,14 @@ func (d *detector[K, T]) resample(all store.Snapshot[K, T]) {
 	d.turn = end
 }
 
-// isOf reports whether the object is one of an event's.
+// isOf reports whether w is a state in an event with obj and old.
 func (w *watched[T]) isOf(obj, old T) bool { return same(w.obj, obj) || same(w.obj, old) }
 
-// intact reports whether the object is as it was.
+// intact reports whether nobody has written to the object.
 func (w *watched[T]) intact() bool { return reflect.DeepEqual(w.obj, w.copied) }
 
-// difference returns how two objects differ, empty if in nothing that their types' Equal
-// methods make out. Those can panic.
+// difference returns how two objects differ. It is empty if their types' Equal methods find no
+// difference. These methods can panic.
 func difference[T any](before, after T) (diff string) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -223,7 +226,7 @@ func difference[T any](before, after T) (diff string) {
 		}, cmp.Ignore()))
 }
 
-// tellMutations reports what was found and can be told.
+// tellMutations reports the errors whose difference is not empty.
 func (i *Informer[K, T]) tellMutations(found []*MutationError) {
 	for _, err := range found {
 		err.Resource = i.Resource()
@@ -234,7 +237,7 @@ func (i *Informer[K, T]) tellMutations(found []*MutationError) {
 	}
 }
 
-// detect looks at the objects from time to time, until ctx is done.
+// detect checks the objects periodically until ctx is done.
 func (i *Informer[K, T]) detect(ctx context.Context) {
 	period := checkPeriod
 	if i.detector.sampling {

@@ -2,50 +2,52 @@ package informer
 
 import "time"
 
-// HandlerOptions are what a handler can ask for. The zero value gets every change, and
-// nothing else, and makes the informer wait when the handler is slow.
+// HandlerOptions configure one handler. With the zero value the handler gets every change and
+// nothing else, and the informer waits for it when it is slow.
 type HandlerOptions[T any] struct {
-	// Name says which handler it is, in logs, errors and [HandlerStats]. Empty stands for
-	// "handler 1" and so on, in the order in which they were added.
+	// Name identifies the handler in logs, errors and [HandlerStats]. Empty means "handler 1",
+	// "handler 2" and so on, in the order of addition.
 	Name string
 
 	// Filter selects the objects that the handler gets. An object that begins to pass is Added
-	// to the handler. One that ceases to pass is Deleted, with the last state that passed. An
-	// Updated event stays flagged Replaced if both objects pass. Filter must always give the
-	// same answer for the same object. It runs in the handler's goroutine. Nil passes all.
+	// for the handler. One that ceases to pass is Deleted, with the last state that passed. An
+	// Updated event stays flagged Replaced if both objects pass. Filter must always return the
+	// same answer for the same object. It runs in the handler's goroutine. Nil lets all
+	// objects pass.
 	Filter func(obj T) bool
 
-	// Resync is how often the handler is told of every object anew, as an Updated event
-	// that is flagged Sync. The first time comes after half of it to one and a half, so
-	// that handlers which began together do not resync together. It does not hold up
-	// changes: those come in between. Zero is what [Options] say, negative is never.
+	// Resync is the period after which the handler gets every object again, as an Updated
+	// event that is flagged Sync. The first resync comes after 0.5 to 1.5 periods, so that
+	// handlers which began together do not resync together. Changes are delivered in between
+	// and are not held up. Zero means Options.Resync, negative means never.
 	Resync time.Duration
 
-	// Unchanged tells the handler also of the objects that a relist has found unchanged,
-	// as Updated events that are flagged Sync; client-go does so. It does not ask for
-	// relists.
+	// Unchanged also delivers the objects that a relist found unchanged, as Updated events
+	// that are flagged Sync. client-go always does so. Unchanged does not cause relists.
 	Unchanged bool
 
-	// Lag is what happens when the handler is [HandlerLag] events behind.
+	// Lag selects what happens when the handler is [HandlerLag] events behind.
 	Lag LagPolicy
 }
 
-// LagPolicy is what happens when a handler is too slow.
+// LagPolicy selects how the informer treats a slow handler.
 type LagPolicy uint8
 
 const (
-	// LagWait makes the informer wait, and with it the watch and all other handlers, when
-	// they have got what came before. The handler misses no state.
+	// LagWait makes the informer wait for the handler. The watch waits too, and so do all
+	// other handlers once they have got the events before that point. The handler misses no
+	// state.
 	LagWait LagPolicy = iota
 
-	// LagCoalesce lets the handler fall behind. Once it is able to go on, it is told of
-	// what is different since, once per key, and misses the states between: an object that
-	// was deleted and made anew meanwhile is Updated, flagged Replaced, one that came and went is not told
-	// of. The kind's own rules hold: add (update)* delete, with an update's old object being
-	// the one seen last. A Deleted event so found says that the final state is unknown. A
-	// handler that stands still holds on to two copies of the collection at most, as far as
-	// they differ from the present one. Coming back costs time for the objects that were
-	// written since, and a comparison of pointers for their neighbours in memory.
+	// LagCoalesce lets the handler fall behind. Once the handler continues, it gets the
+	// difference since then: one event per key, without the states in between. An object that
+	// was deleted and created again meanwhile is Updated, flagged Replaced. An object that
+	// came and went is left out. The usual rules hold: add (update)* delete, and the old
+	// object of an update is the one seen last. A Deleted event of this kind says that the
+	// final state is unknown. A handler that does not move keeps up to two old copies of the
+	// collection in memory, as far as they differ from the current one. Catching up costs time
+	// for each object written since, and a comparison of pointers for its neighbours in
+	// memory.
 	LagCoalesce
 )
 

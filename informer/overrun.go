@@ -8,15 +8,16 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// overrun is what a handler that coalesces had not been given when it was left behind.
+// overrun holds the events that a coalescing handler had not got when the informer left it
+// behind.
 type overrun[K comparable, T any] struct {
-	missed []Event[K, T]        // the events before it then
-	from   uint64               // position of the first in the log
-	then   store.Snapshot[K, T] // the store after the last
+	missed []Event[K, T]        // the events up to that moment
+	from   uint64               // position of the first one in the log
+	then   store.Snapshot[K, T] // the store after the last one
 }
 
-// cutLagging leaves behind the handlers that are to coalesce and are too slow. Called with
-// mu held, before a commit.
+// cutLagging leaves behind the coalescing handlers that are too slow. Called with mu held,
+// before a commit.
 func (i *Informer[K, T]) cutLagging() {
 	for _, l := range i.coalescing {
 		if missed, from, cut := i.log.Cut(l.cursor, i.lag); cut {
@@ -26,8 +27,8 @@ func (i *Informer[K, T]) cutLagging() {
 	}
 }
 
-// catchUp makes l's next events what is different since it was left behind. It returns
-// false if it was not: the handler is to end.
+// catchUp makes the difference since l was left behind l's next events. It returns false if l
+// was not left behind: then the handler must stop.
 func (l *listener[K, T]) catchUp() bool {
 	i := l.inf
 	i.mu.Lock()
@@ -52,7 +53,7 @@ func (l *listener[K, T]) catchUp() bool {
 	return true
 }
 
-// events returns the events that lead a handler at position of the log to the state now.
+// events returns the events that bring a handler at position of the log to the state now.
 func (o *overrun[K, T]) events(meta objmeta.Reader[T], position uint64, now store.Snapshot[K, T], initial bool) (events []Event[K, T]) {
 	missed := o.missed[min(int(position-o.from), len(o.missed)):]
 	if slices.ContainsFunc(missed, func(ev Event[K, T]) bool { return ev.Type == initialMark }) {
@@ -74,16 +75,16 @@ func (o *overrun[K, T]) events(meta objmeta.Reader[T], position uint64, now stor
 	return events
 }
 
-// change is what a handler has seen last of a key, and what is there now.
+// change is the state of a key that a handler saw last, and the current one.
 type change[K comparable, T any] struct {
 	key      K
 	old, now T
 	had, has bool
 }
 
-// changes returns one for every key that missed tells of, or whose object was written
-// since. The rest of the store is not looked at: a handler that is often left behind would
-// make one processor busy with that.
+// changes returns one change for every key of missed, and for every key whose object was
+// written since. It does not look at the rest of the store: with a handler that is often left
+// behind, that would keep one processor busy.
 func (o *overrun[K, T]) changes(missed []Event[K, T], now store.Snapshot[K, T]) []change[K, T] {
 	var all []change[K, T]
 	number := map[K]int{}
@@ -113,7 +114,7 @@ func (o *overrun[K, T]) changes(missed []Event[K, T], now store.Snapshot[K, T]) 
 	return all
 }
 
-// same reports whether two objects are the same one: identical pointers, or equal values.
+// same reports whether two objects are the same: identical pointers, or equal values.
 func same[T any](a, b T) bool {
 	if reflect.TypeFor[T]().Kind() == reflect.Pointer {
 		return any(a) == any(b)

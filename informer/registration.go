@@ -11,54 +11,54 @@ import (
 	"github.com/kinform/kinform/internal/eventlog"
 )
 
-// Registration is a handler's place at an informer. All methods may be called from any
-// goroutine, the handler's included.
+// Registration is a handler's registration with an informer. All methods may be called from
+// any goroutine, including the handler's own.
 type Registration struct {
 	// Set when it is made and never changed.
 	name   string
 	synced chan struct{}
 	remove func(drain bool)
 
-	removed atomic.Bool // the handler is not to be called any more
+	removed atomic.Bool // the handler must not be called any more
 
 	mu     sync.Mutex
 	done   chan struct{}
 	ceased bool // done is closed
 }
 
-// Name returns the handler's name: HandlerOptions.Name, or the one made up for it.
+// Name returns the handler's name: HandlerOptions.Name, or the generated one.
 func (r *Registration) Name() string { return r.name }
 
-// Synced is closed once the handler has been called for every object that was there when
-// it began: the informer's initial list, or the store for a handler added later.
+// Synced is closed once the handler has been called for every object that was there when it
+// began: the informer's initial list or, for a handler added later, the store.
 func (r *Registration) Synced() <-chan struct{} { return r.synced }
 
-// Done is closed once the handler is not being called: after it was removed, and that is
-// for ever, or when the informer has stopped. If the informer is run again, Done returns
-// another channel from then on.
+// Done is closed once the handler is not being called: after its removal, for good, or when
+// the informer has stopped. If the informer runs again, Done returns a new channel from then
+// on.
 func (r *Registration) Done() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.done
 }
 
-// Remove takes the handler off and drops what it has not been given. It does not wait: the
-// event that is being filtered or handled, or is about to be, is handled to the end, and no
-// other. Removing again does nothing.
-// Where the end of the callback matters, Remove and then [Registration.Wait].
+// Remove removes the handler and drops the events that it has not got. Remove does not wait.
+// An event whose filter or handler is running, or is about to run, is still handled, and no
+// other. Calling Remove again does nothing. If the end of the callback matters, call Remove
+// and then [Registration.Wait].
 func (r *Registration) Remove() {
 	if r.removed.CompareAndSwap(false, true) {
 		r.remove(false)
 	}
 }
 
-// Drain takes the handler off once it has been given all that the store had before the
-// call. It does not wait. What an informer that is not running would have to give, or has
-// not given when it stops, is dropped. Remove after Drain ends the handler at once.
+// Drain removes the handler once it has got all changes that the store had before the call.
+// Drain does not wait. If the informer is not running, or stops before the handler is done,
+// the remaining events are dropped. Remove after Drain ends the handler at once.
 func (r *Registration) Drain() { r.remove(true) }
 
-// Wait returns nil once the handler is not being called, see [Registration.Done], or
-// ctx's error. In a callback of the handler itself it can only return the latter.
+// Wait returns nil once the handler is not being called, see [Registration.Done], or ctx's
+// error. Inside the handler's own callback it can only return the latter.
 func (r *Registration) Wait(ctx context.Context) error {
 	select {
 	case <-r.Done():
@@ -68,7 +68,7 @@ func (r *Registration) Wait(ctx context.Context) error {
 	}
 }
 
-// begin says that the handler is being called from now on.
+// begin records that the handler is being called from now on.
 func (r *Registration) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,7 +77,7 @@ func (r *Registration) begin() {
 	}
 }
 
-// cease says that the handler is not being called.
+// cease records that the handler is not being called.
 func (r *Registration) cease() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,11 +111,11 @@ func (i *Informer[K, T]) add(l *listener[K, T]) {
 	case running:
 		i.start(i.session.Load(), l)
 	case stopping, stopped:
-		l.reg.cease() // who waits for it would wait for the next Run
+		l.reg.cease() // otherwise a waiter would wait for the next Run
 	}
 }
 
-// register makes l see the store and the log at one moment. Called with mu held.
+// register gives l a view of the store and the log at the same moment. Called with mu held.
 func (i *Informer[K, T]) register(l *listener[K, T]) {
 	i.named++
 	if l.opts.Name == "" {
@@ -151,7 +151,7 @@ func (i *Informer[K, T]) newCursor(l *listener[K, T]) *eventlog.Cursor[Event[K, 
 	return i.log.NewCursor()
 }
 
-// remove ends l, for good if it is not being called.
+// remove ends l. If l is not being called, it is forgotten at once.
 func (i *Informer[K, T]) remove(l *listener[K, T], drain bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

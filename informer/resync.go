@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// resyncStride is how many objects a resync tells of before it looks for changes.
+// resyncStride is the number of objects that a resync delivers before it looks for changes.
 const resyncStride = 32
 
-// maxResync is the longest period, of which one and a half must be a Duration.
+// maxResync is the longest period. One and a half times of it must fit a Duration.
 const maxResync = 100 * 365 * 24 * time.Hour
 
 // firstResync spreads the phases of handlers over one period.
@@ -25,16 +25,16 @@ func (l *listener[K, T]) setDue(at time.Time) {
 
 func (l *listener[K, T]) isDue() bool { return l.opts.Resync > 0 && !time.Now().Before(l.due) }
 
-// resync tells the handler of every object that it knows, with the changes in between. It
-// walks a snapshot, so that nobody waits for it but the handler itself. A resync that is
-// cut short by an overrun is not taken up again. It returns false if the handler is to
-// end.
+// resync delivers every object that the handler knows, and changes in between. It walks a
+// snapshot, so only the handler itself waits for it. If an overrun cuts a resync short, the
+// resync is not continued. It returns false if the handler must stop.
 func (l *listener[K, T]) resync(ctx context.Context) bool {
 	began := time.Now()
-	l.touched = map[K]struct{}{} // what is handled from now on may be newer than the snapshot
+	l.touched = map[K]struct{}{} // objects handled from now on may be newer than the snapshot
 	defer func() {
 		l.touched = nil
-		// A resync that takes longer than its period leaves as long for other things.
+		// If a resync takes longer than its period, the next one waits as long as this one
+		// took.
 		l.setDue(maxTime(began.Add(l.opts.Resync), time.Now().Add(time.Since(began))))
 	}()
 	i := l.inf
@@ -67,8 +67,8 @@ func (l *listener[K, T]) resync(ctx context.Context) bool {
 	return true
 }
 
-// handleNews handles one run of the log, if there is any. open says that there can be
-// more, and goOn that the handler is not to end.
+// handleNews handles one run of the log, if there is one. open says that there can be more,
+// goOn that the handler need not stop.
 func (l *listener[K, T]) handleNews(ctx context.Context) (open, goOn bool) {
 	events, err := l.cursor.TryNext()
 	if err != nil {

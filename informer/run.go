@@ -9,13 +9,11 @@ import (
 )
 
 // Run lists, watches, and calls the handlers until ctx is done, and then returns nil. It
-// returns a [*PanicError] if a handler, the source or OnError panicked, and [ErrRunning]
-// while another call goes on. It owns the goroutine that it is called in, which commits
-// batches.
+// returns a [*PanicError] if a handler, the source or OnError panicked, and [ErrRunning] while
+// another call of Run is in progress. Run commits batches in the goroutine of its caller.
 //
-// A stopped informer can be run again. It keeps the handlers that were not removed, with
-// what they had not been given yet, and the store, which is brought up to date: handlers
-// are told of the difference.
+// A stopped informer can run again. It keeps the handlers that were not removed, with their
+// undelivered events. It also keeps the store and updates it: handlers get the difference.
 func (i *Informer[K, T]) Run(ctx context.Context) (err error) {
 	s, err := i.begin(ctx)
 	if err != nil {
@@ -42,13 +40,13 @@ func (i *Informer[K, T]) Run(ctx context.Context) (err error) {
 }
 
 // Done is closed when Run has ended: no handler is being called, and Run can be called again.
-// Before the first Run it is open, and ends with that. If the informer is run again, Done
-// returns another channel from then on, which ends with the new run; the old one stays closed.
-// So a goroutine to which Run said [ErrRunning] waits for Done and has its turn then, unless
-// another one was faster.
+// Before the first Run it is open, and is closed when that one ends. If the informer runs
+// again, Done returns a new channel for the new run; the old one stays closed. So a goroutine
+// that got [ErrRunning] from Run can wait for Done and then call Run, unless another goroutine
+// is faster.
 func (i *Informer[K, T]) Done() <-chan struct{} { return i.session.Load().done }
 
-// begin starts the handlers that are there.
+// begin starts the handlers that were added so far.
 func (i *Informer[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -69,7 +67,7 @@ func (i *Informer[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 	return s, nil
 }
 
-// renew puts a new session in the place of one that has ended. Called with mu held.
+// renew replaces a session that has ended. Called with mu held.
 func (i *Informer[K, T]) renew() error {
 	next, err := i.newSession()
 	if err != nil {
@@ -81,7 +79,7 @@ func (i *Informer[K, T]) renew() error {
 	return nil
 }
 
-// finish waits for all goroutines and returns why they ended, nil for the end of Run's context.
+// finish waits for all goroutines and returns why they ended: nil if Run's context ended.
 func (i *Informer[K, T]) finish(s *session[K, T]) error {
 	i.mu.Lock()
 	i.phase = stopping // no handler can be started any more

@@ -8,7 +8,7 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// session is what an informer needs anew for each Run.
+// session holds everything that an informer needs anew for each Run.
 type session[K comparable, T any] struct {
 	// Set when it is made and never changed.
 	fifo      *deltafifo.DeltaFIFO[K, T]
@@ -23,7 +23,7 @@ type session[K comparable, T any] struct {
 	*usercode.Run // set by Informer.Run before any other goroutine can look
 }
 
-// newSession returns a session that goes on from what the store has.
+// newSession returns a session that continues from the store's state.
 func (i *Informer[K, T]) newSession() (*session[K, T], error) {
 	s := &session[K, T]{
 		fifo: deltafifo.New(deltafifo.Known[K, T](cache[K, T]{i.store.Reader(), i}), deltafifo.Options{Limit: i.opts.Pending}),
@@ -31,7 +31,7 @@ func (i *Informer[K, T]) newSession() (*session[K, T], error) {
 	fetch := i.opts.Reflector
 	fetch.OnError, fetch.Logger = i.requestFailed, i.opts.Logger
 	if rv := i.store.ResourceVersion(); rv != "" {
-		fetch.FirstVersion = &rv // or a server whose cache lags would take the store back in time
+		fetch.FirstVersion = &rv // otherwise a lagging server cache would take the store back in time
 	}
 	var err error
 	s.reflector, err = reflector.New(i.source, &sink[K, T]{Sink: deltafifo.NewSink(s.fifo, i.keyOf, i.badObject), inf: i}, fetch)
@@ -43,8 +43,8 @@ func (i *Informer[K, T]) newSession() (*session[K, T], error) {
 	return s, nil
 }
 
-// contain calls code of the user. A panic there, or a call of runtime.Goexit, is reported and ends
-// Run. about completes the error.
+// contain calls user code. It reports a panic or a call of runtime.Goexit there, and ends Run.
+// about completes the error.
 func (i *Informer[K, T]) contain(s *session[K, T], where string, about func(*PanicError), run func()) {
 	usercode.Contain(where, run, func(err *PanicError) {
 		err.Resource = i.Resource()

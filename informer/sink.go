@@ -7,12 +7,12 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// sink is a deltafifo.Sink that also notices when the server answers a list: then the refusal of
-// earlier tries is over. The reflector's goroutine owns it.
+// sink is a deltafifo.Sink that also notices when the server answers a list, because an answer
+// ends the refusal of earlier tries. The reflector's goroutine owns it.
 type sink[K comparable, T any] struct {
 	*deltafifo.Sink[K, T]
 	inf    *Informer[K, T]
-	listed bool // something of the list in progress
+	listed bool // the list in progress has delivered something
 }
 
 // Listed implements reflector.Sink.

@@ -7,20 +7,20 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// Stats counts what an informer did and holds.
+// Stats holds an informer's counters and sizes.
 type Stats struct {
-	// Stats are the reflector's counters, of all runs together; BadObjects also counts what
-	// has no key and what the store did not take.
+	// Stats are the reflector's counters over all runs. Here BadObjects also counts objects
+	// without a key and objects that the store refused.
 	reflector.Stats
-	// Objects is the number of objects in the store, Pending the number of changes that
-	// wait for it.
+	// Objects is the number of objects in the store. Pending is the number of changes that
+	// wait to enter it.
 	Objects, Pending int
 	// ResourceVersion is the store's.
 	ResourceVersion string
 }
 
-// Stats returns the counters. Safe from any goroutine; they are read one by one and need
-// not be of the same moment.
+// Stats returns the counters. It is safe from any goroutine. The counters are read one by one
+// and may be of different moments.
 func (i *Informer[K, T]) Stats() Stats {
 	i.mu.Lock()
 	current, past := i.session.Load(), i.past
@@ -35,9 +35,9 @@ func (i *Informer[K, T]) Stats() Stats {
 	}
 }
 
-// sum adds the counters of past runs to those of the present one. Received and Decoding are
-// the source's own, which outlives a run; Listed and Expected are of one list only, and Failing
-// is of the present alone.
+// sum adds the counters of past runs to those of the present one. Received and Decoding belong
+// to the source, which outlives a run. Listed and Expected are of one list only, and Failing
+// is of the present run only.
 func sum(past, present reflector.Stats) reflector.Stats {
 	present.Lists += past.Lists
 	present.Relists = sumRelists(past.Relists, present.Relists)
@@ -74,21 +74,21 @@ func sumRelists(past, present reflector.Relists) reflector.Relists {
 	}
 }
 
-// HandlerStats is how a handler is doing.
+// HandlerStats describes the progress of a handler.
 type HandlerStats struct {
 	// Name is the handler's.
 	Name string
 	// Lag is the number of events that the handler has not finished, including the current one
 	// and the initial objects.
 	Lag uint64
-	// Overruns counts how often a handler that coalesces was left behind.
+	// Overruns is the number of times that a coalescing handler was left behind.
 	Overruns uint64
-	// Synced says that it has been given all that was there when it began.
+	// Synced says that the handler has got all objects that were there when it began.
 	Synced bool
 }
 
-// Handlers returns how the handlers are doing, by name, loops over Events included.
-// O(handlers).
+// Handlers returns the statistics of all handlers, sorted by name. Loops over Events are
+// included. O(handlers).
 func (i *Informer[K, T]) Handlers() []HandlerStats {
 	i.mu.Lock()
 	defer i.mu.Unlock()

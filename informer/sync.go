@@ -11,16 +11,16 @@ import (
 // Synced is closed once the initial list is in the store.
 func (i *Informer[K, T]) Synced() <-chan struct{} { return i.synced }
 
-// WaitForSync waits until the initial list is in the store. It returns early if that will
-// not come by itself: a [*NotSyncingError] as soon as a list or watch has failed in a
-// way that trying again does not mend (reflector.RequestError.Lasting), and at once if that
-// was the outcome of the last try. The informer tries again nevertheless, since permissions
-// can be granted and resources be installed: a later call can succeed. A program that starts
-// together with its role or its resource reports the error and calls again, rather than
-// exit. Otherwise it returns [ErrStopped] if the informer has stopped or stops, or an
-// [*UnsyncedError] with ctx's error, which says what failed so far.
+// WaitForSync waits until the initial list is in the store. It returns early if that will not
+// happen without help: it returns a [*NotSyncingError] if the last list or watch failed in a
+// way that a retry cannot mend (reflector.RequestError.Lasting), or as soon as one does. The
+// informer still retries, since permissions can be granted and resources installed, so a later
+// call can succeed. A program that starts together with its role or its resource should report
+// the error and call again instead of exiting. WaitForSync returns [ErrStopped] if the
+// informer has stopped or stops, and an [*UnsyncedError] with ctx's error, which says what has
+// failed so far.
 //
-// An informer that has synced stays so, also when it is stopped and run again.
+// An informer that has synced stays synced, even if it stops and runs again.
 func (i *Informer[K, T]) WaitForSync(ctx context.Context) error {
 	for !i.hasSynced() {
 		refused, changed := i.refusal.last()
@@ -40,7 +40,8 @@ func (i *Informer[K, T]) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-// hasSynced reports whether the initial list is in the store. With mu held it stays so.
+// hasSynced reports whether the initial list is in the store. With mu held the answer stays
+// the same.
 func (i *Informer[K, T]) hasSynced() bool {
 	select {
 	case <-i.synced:
@@ -50,24 +51,24 @@ func (i *Informer[K, T]) hasSynced() bool {
 	}
 }
 
-// requestFailed hears of what the reflector reports.
+// requestFailed gets every error that the reflector reports.
 func (i *Informer[K, T]) requestFailed(err error) {
 	var failed *reflector.RequestError
 	if errors.As(err, &failed) {
 		if failed.Lasting() {
 			i.refusal.set(&NotSyncingError{Resource: failed.Resource, Err: failed})
 		} else {
-			i.refusal.set(nil) // it got past that, if only to fail otherwise
+			i.refusal.set(nil) // the request got further than before, though it failed
 		}
 	}
 	i.report(err)
 }
 
-// refusal is the outcome of the last try to list, as far as WaitForSync is concerned. The
-// zero value is no refusal.
+// refusal is the outcome of the last list or watch, as far as WaitForSync needs it. The zero
+// value is no refusal.
 type refusal struct {
 	mu      sync.Mutex
-	err     *NotSyncingError // nil for none
+	err     *NotSyncingError // nil if there is none
 	changed chan struct{}    // closed when err is set; nil while nobody waits
 }
 

@@ -11,29 +11,29 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// versions decides what a relist found unchanged: an object that says its resourceVersion by
-// that and its UID, and one that does not, such as a projection, by the resourceVersion of the
-// event that brought it. The latter are noted here: 16 bytes per object in a map that is a
-// third empty, nothing for objects that say it themselves.
+// versions decides which objects a relist found unchanged. If an object carries its
+// resourceVersion, that and its UID decide. If it does not, as a projection, the
+// resourceVersion of the event that brought it decides. Only the latter versions are noted
+// here: 16 bytes per object in a map that is a third empty.
 //
-// A version is one state of one object of a collection. So a hash stands for the key: if two
-// keys have one, an object counts as changed that is not, never the other way round.
+// A version is one state of one object of a collection, so a hash can stand for the key. If
+// two keys share a hash, an unchanged object may count as changed, never the other way round.
 //
-// The committing goroutine writes it. The reflector's reads it while nothing is pending or in
-// flight, which the FIFO's lock orders.
+// The committing goroutine writes the map. The reflector's goroutine reads it only while no
+// change is pending or being committed. The FIFO's lock orders the two.
 type versions[K comparable, T any] struct {
 	meta objmeta.Reader[T] // set by New
 	seed maphash.Seed      // set by New
 
-	noted map[uint64]uint64 // by hash of the key: of objects in the store
-	most  int               // that noted had since it was made
+	noted map[uint64]uint64 // by hash of the key, for objects in the store
+	most  int               // largest size of noted since it was made
 }
 
 func newVersions[K comparable, T any]() versions[K, T] {
 	return versions[K, T]{meta: objmeta.Of[T](), seed: maphash.MakeSeed()}
 }
 
-// unchanged returns store.Options.Unchanged, nil if no T says its version.
+// unchanged returns store.Options.Unchanged, or nil if no T can carry its version.
 func (v *versions[K, T]) unchanged() func(known, listed T) bool {
 	if !v.meta.Some() {
 		return nil
@@ -41,17 +41,17 @@ func (v *versions[K, T]) unchanged() func(known, listed T) bool {
 	return sameObject[T]
 }
 
-// sameObject reports whether two objects of a key say that they are the same state. It panics
-// where their methods do: the store makes an error of that.
+// sameObject reports whether two objects with one key carry the same version and UID. It
+// panics if their methods do. The store turns the panic into an error.
 func sameObject[T any](known, listed T) bool {
 	before, _ := any(known).(metav1.Object)
 	after, _ := any(listed).(metav1.Object)
 	return before != nil && after != nil && store.SameVersion(before, after)
 }
 
-// same reports whether an object that an event brought at version rv is as known, which the
-// store has under key. It is false where metadata cannot be read, so that the commit will say
-// what is wrong with the object.
+// same reports whether an object that an event brought at version rv is the same as known, the
+// store's object under key. It returns false if the metadata cannot be read, so that the
+// commit reports what is wrong with the object.
 func (v *versions[K, T]) same(key K, known, listed T, rv string) bool {
 	if version := v.meta.Version(listed); version != "" {
 		return version == v.meta.Version(known) && v.meta.UID(known) == v.meta.UID(listed)
@@ -59,8 +59,8 @@ func (v *versions[K, T]) same(key K, known, listed T, rv string) bool {
 	return v.has(key, rv)
 }
 
-// repeats reports whether delta n of a key brings the state that the delta before it did, or,
-// if it is the first, that the store has, as far as objects do not say it themselves.
+// repeats reports whether delta n of a key brings the same state as the delta before it, or as
+// the store if it is the first. It is for objects that do not carry their version.
 func (v *versions[K, T]) repeats(key K, deltas []deltafifo.Delta[T], n int) bool {
 	d := &deltas[n]
 	if d.ResourceVersion == "" || d.Type == deltafifo.Deleted || v.meta.Version(d.Object) != "" {
@@ -82,10 +82,10 @@ func (v *versions[K, T]) has(key K, rv string) bool {
 	return ok && number == parse(rv)
 }
 
-// committed notes what became of an op whose event was at version rv.
+// committed notes the outcome of an op whose event was at version rv.
 func (v *versions[K, T]) committed(op *store.Op[K, T], rv string) {
 	if op.Err != nil || op.Unchanged {
-		return // the store has what it had
+		return // the store keeps its object
 	}
 	number := uint64(0)
 	if !op.Delete && v.meta.Version(op.Object) == "" {
@@ -102,11 +102,11 @@ func (v *versions[K, T]) committed(op *store.Op[K, T], rv string) {
 	v.most = max(v.most, len(v.noted))
 }
 
-// smallVersions is how many a map may have had that is not worth another.
+// smallVersions is the size below which a map is not worth replacing.
 const smallVersions = 64
 
-// forget takes off what is noted for key. A map never shrinks, so that another takes its place
-// when little is left. Amortized O(1).
+// forget removes the note for key. A map never shrinks, so forget replaces the map when little
+// is left in it. Amortized O(1).
 func (v *versions[K, T]) forget(key K) {
 	if len(v.noted) == 0 {
 		return
@@ -122,11 +122,11 @@ func (v *versions[K, T]) forget(key K) {
 	v.noted, v.most = smaller, len(smaller)
 }
 
-// parse returns the number that a version is, 0 if it is none. What is no number is not
-// compared: the object counts as changed.
+// parse returns a version as a number, or 0 if it is not a number. Such a version is never
+// equal to another: the object counts as changed.
 func parse(rv string) uint64 {
 	if rv == "" {
-		return 0 // without the error that the other case allocates
+		return 0 // avoids the allocation of ParseUint's error
 	}
 	number, err := strconv.ParseUint(rv, 10, 64)
 	if err != nil {
@@ -135,15 +135,15 @@ func parse(rv string) uint64 {
 	return number
 }
 
-// cache is the store as the FIFO knows it.
+// cache is the store in the form that the FIFO needs.
 type cache[K comparable, T any] struct {
 	*store.Reader[K, T]
 	inf *Informer[K, T]
 }
 
-// Compare implements deltafifo.Comparer. It returns nil if a handler wants unchanged objects, and
-// if the list is older than the store: then the server went back in time, and versions of before
-// and after do not compare.
+// Compare implements deltafifo.Comparer. It returns nil if a handler wants unchanged objects.
+// It also returns nil if the list is older than the store: then the server went back in time,
+// and versions from before and after cannot be compared.
 func (c cache[K, T]) Compare(resourceVersion string) func(key K, known, listed T, version string) bool {
 	c.inf.mu.Lock()
 	wanted := c.inf.unchanged > 0

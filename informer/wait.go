@@ -5,27 +5,30 @@ import (
 	"fmt"
 )
 
-// WaitForRV returns nil once the store holds the server's changes up to resourceVersion
-// rv, see store.Reader.WaitForRV. Unlike that, it ends with [ErrStopped] when the informer
-// has stopped or stops, so that a handler can use it and not hold up the stop. Otherwise
-// it returns store.ErrResourceVersion, store.ErrRewound, [ErrHandlerBehind], or the cause of
+// WaitForRV returns nil once the store holds the server's changes up to resourceVersion rv,
+// see store.Reader.WaitForRV. Unlike that method, it also ends with [ErrStopped] when the
+// informer has stopped or stops, so a handler that uses it does not hold up the stop. It can
+// also return store.ErrResourceVersion, store.ErrRewound, [ErrHandlerBehind], or the cause of
 // ctx's end.
 //
-// A handler may call it. While anybody waits for the store, here, in [Informer.WaitFor] or in the
-// methods of Informer.Store(), the informer lets a handler fall 4 × [HandlerLag] events behind
-// instead of HandlerLag. At that point all waits end with an error that wraps ErrHandlerBehind and
-// names the handler, those of other goroutines too, and new ones end at once, until the handler is
-// closer. Two things are no waits and hold the informer up for good once the handler is HandlerLag
-// events behind: a handler that polls the store, and a handler that waits for another handler.
+// A handler may call WaitForRV. While any goroutine waits for the store, here, in
+// [Informer.WaitFor] or in the methods of Informer.Store(), the informer lets a handler fall 4
+// × [HandlerLag] events behind instead of HandlerLag. At that point all waits, in all
+// goroutines, end with an error that wraps ErrHandlerBehind and names the handler. New waits
+// end at once until the handler is closer.
 //
-// After a write to an object that is not in the informer's selection no event comes. The wait then
-// ends with a later event or with the next bookmark, which servers send about once a minute.
+// Two things do not count as waits: a handler that polls the store, and a handler that waits
+// for another handler. Either holds the informer up for good once the handler is HandlerLag
+// events behind.
+//
+// A write to an object outside the informer's selection brings no event. The wait then ends
+// with a later event or with the next bookmark, which servers send about once a minute.
 func (i *Informer[K, T]) WaitForRV(ctx context.Context, rv string) error {
 	return i.whileAlive(ctx, func(ctx context.Context) error { return i.store.WaitForRV(ctx, rv) })
 }
 
-// WaitFor returns nil once until holds for what the store has under key, see
-// store.Reader.WaitFor. Like WaitForRV it ends with [ErrStopped] or [ErrHandlerBehind].
+// WaitFor returns nil once until returns true for the store's object under key, see
+// store.Reader.WaitFor. Like WaitForRV, it can end with [ErrStopped] or [ErrHandlerBehind].
 func (i *Informer[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exists bool) bool) error {
 	return i.whileAlive(ctx, func(ctx context.Context) error { return i.store.WaitFor(ctx, key, until) })
 }
@@ -39,12 +42,11 @@ func (i *Informer[K, T]) whileAlive(ctx context.Context, wait func(context.Conte
 	return wait(ctx)
 }
 
-// awaitedLag times HandlerLag is how far a handler may be behind while somebody waits for the
-// store.
+// awaitedLag is the factor by which HandlerLag grows while somebody waits for the store.
 const awaitedLag = 4
 
 // waitForHandlers waits until no handler is too far behind. It does not wait for a handler
-// that may be waiting for the next commit.
+// that may itself be waiting for the next commit.
 func (i *Informer[K, T]) waitForHandlers(ctx context.Context) error {
 	for {
 		moved := i.log.Lagging(i.lag)
@@ -61,9 +63,9 @@ func (i *Informer[K, T]) waitForHandlers(ctx context.Context) error {
 	}
 }
 
-// waitForNobody is waitForHandlers while somebody waits for the store. Where a handler is
-// too far behind even for that, it ends the waits, so that the handler goes on if it was one
-// of them.
+// waitForNobody is waitForHandlers while somebody waits for the store. If a handler is too far
+// behind even for that, waitForNobody ends all waits, so the handler continues if it was among
+// the waiters.
 func (i *Informer[K, T]) waitForNobody(ctx context.Context) error {
 	most := awaitedLag * i.lag
 	if i.log.Lagging(most) == nil {
@@ -74,7 +76,7 @@ func (i *Informer[K, T]) waitForNobody(ctx context.Context) error {
 	return i.log.WaitLag(ctx, most)
 }
 
-// behind is the error for a handler that is more than most events behind.
+// behind returns the error that names a handler more than most events behind.
 func (i *Informer[K, T]) behind(most uint64) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()

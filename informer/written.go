@@ -48,11 +48,12 @@ func (i *Informer[K, T]) RecordWrite(obj T, rv string) error {
 	return i.wrote(key, ahead[T]{obj: obj, rv: rv})
 }
 
-// RecordDelete records that this process has deleted the object of key. Until the watch has caught up,
-// [Informer.Get] and listers do not return the object. rv is the resourceVersion of the deletion or
-// of the deleted object. Reads do return a newer state of the object, such as one that waits for its
-// finalizers, and a newer object with the same key. If T is a projection without metadata, a newer
-// object may stay hidden until its next change: see docs/design.md. See [Informer.RecordWrite].
+// RecordDelete records that this process has deleted the object of key. Until the watch has
+// caught up, [Informer.Get] and listers do not return the object. rv is the resourceVersion of
+// the deletion or of the deleted object. Reads do return a newer state of the object, such as
+// one that waits for its finalizers, and a newer object with the same key. If T is a projection
+// without metadata, a newer object may stay hidden until its next change: see docs/design.md.
+// See [Informer.RecordWrite].
 func (i *Informer[K, T]) RecordDelete(key K, rv string) error {
 	if err := usercode.CheckKey(key); err != nil {
 		return err
