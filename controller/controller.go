@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	// ErrNoKeys is returned by Watch for a nil function.
+	// ErrNoKeys is returned by Watch if the function for keys is nil.
 	ErrNoKeys = errors.New("controller: the function for keys is nil")
 
 	// ErrNoInformer is returned by For and Watch for a nil informer.
@@ -31,15 +31,15 @@ type Options[Q comparable] struct {
 	// Run configures how many keys are reconciled at once, and for how long each.
 	Run queue.RunOptions
 
-	// InitialPriority is the priority of keys from initial events. With a negative one
-	// the objects that were there at the start do not hold up what changes since. Zero
-	// is that of all other events.
+	// InitialPriority is the priority of keys from initial events. If it is negative, later
+	// changes do not wait behind the objects that were there at the start. Zero is the
+	// priority of all other events.
 	InitialPriority int
 
-	// Logger is told, at level Warn, of every key that could not be reconciled, with the key
-	// and the error as attributes, if Queue.OnError is nil and only then; and at level Debug
-	// when Run begins, the initial lists have been seen, and Run ends. Informers have
-	// loggers of their own. Nil means slog.Default().
+	// Logger gets a record at level Debug when Run begins, when the handlers have seen the
+	// initial lists, and when Run ends. If Queue.OnError is nil, it also gets a record at
+	// level Warn for every key whose reconcile failed, with the key and the error as
+	// attributes. Informers have their own loggers. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -61,7 +61,7 @@ type input struct {
 	reg *informer.Registration
 }
 
-// runner is an *informer.Informer, whatever its types.
+// runner is an *informer.Informer of any type.
 type runner interface {
 	Run(context.Context) error
 	Done() <-chan struct{}
@@ -78,22 +78,21 @@ func New[Q comparable](opts Options[Q]) *Controller[Q] {
 	return c
 }
 
-// Queue returns the queue, for keys that come from elsewhere and for its metrics.
+// Queue returns the queue. Use it to add keys from other places, and for its metrics.
 func (c *Controller[Q]) Queue() *queue.Queue[Q] { return c.queue }
 
-// For queues the key of every object of inf that is added, updated or deleted. An object
-// that was deleted and made anew while no watch saw it is queued once: reconcile tells by the
-// UID, where that matters. It returns
-// [ErrNoInformer], [ErrStarted], or what inf.AddHandler does.
+// For queues the key of every object of inf that is added, updated or deleted. If an object
+// was deleted and created again while no watch saw it, its key is queued once: where the
+// difference matters, reconcile must compare UIDs. It returns [ErrNoInformer], [ErrStarted],
+// or the errors of inf.AddHandler.
 func For[Q comparable, T any](c *Controller[Q], inf *informer.Informer[Q, T]) error {
 	return add(c, inf, func(ev informer.Event[Q, T]) { c.enqueue(ev.Key, ev.Initial) })
 }
 
-// Watch queues, for every event of inf, the keys that keys appends for the event's object
-// and, in an update or a deletion, for the old one, also where that was another object
-// (informer.Event.Replaced). keys runs in the handler's goroutine, one call at a
-// time. It returns [ErrNoKeys], [ErrNoInformer], [ErrStarted], or what inf.AddHandler
-// does.
+// Watch calls keys for the object of every event of inf, and in an update or a deletion also
+// for the old object, even if that was a different object (informer.Event.Replaced). It queues
+// all keys that keys appends. keys runs in the handler's goroutine, one call at a time. Watch
+// returns [ErrNoKeys], [ErrNoInformer], [ErrStarted], or the errors of inf.AddHandler.
 func Watch[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T], keys func(dst []Q, obj T) []Q) error {
 	if keys == nil {
 		return ErrNoKeys
@@ -104,8 +103,8 @@ func Watch[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T
 		for _, key := range found {
 			c.enqueue(key, initial)
 		}
-		// found can be a slice of the function's own, even a part of the object: it is not
-		// kept, and buf grows by itself.
+		// found may be a slice that keys owns, even a part of the object. It is not kept, and
+		// buf grows separately.
 		if len(found) > cap(buf) {
 			buf = make([]Q, 0, len(found))
 		}
@@ -143,11 +142,11 @@ func (c *Controller[Q]) enqueue(key Q, initial bool) {
 	c.queue.Add(key)
 }
 
-// Run runs the informers and calls reconcile for keys as queue.Run does, until ctx is
-// done or the queue is shut down; it returns nil then. It returns the error of an
-// informer that failed, informer.ErrStopped when one that somebody else runs has stopped,
-// queue.ErrNoHandler for a nil reconcile, and [ErrStarted] when called twice. A queue
-// that is shut down before all informers have synced is noticed after that.
+// Run runs the informers, and calls reconcile for keys as queue.Run does, until ctx is done or
+// the queue is shut down. Then it returns nil. It returns the error of an informer that
+// failed, informer.ErrStopped if an informer with another runner has stopped,
+// queue.ErrNoHandler if reconcile is nil, and [ErrStarted] when called twice. If the queue is
+// shut down before all informers have synced, Run only notices after that.
 func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context, Q) error) error {
 	if reconcile == nil {
 		return queue.ErrNoHandler
@@ -162,10 +161,10 @@ func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context,
 	defer cancel()
 	failed := make([]error, len(inputs))
 	var wg sync.WaitGroup
-	known := make(map[runner]bool, len(inputs)) // each is run once, whatever the number of handlers
+	known := make(map[runner]bool, len(inputs)) // each runs once, no matter how many handlers it has
 	for n, in := range inputs {
 		if known[in.inf] {
-			continue // or it would be taken for one that somebody else runs
+			continue // otherwise it would seem to have another runner
 		}
 		known[in.inf] = true
 		wg.Go(func() {
@@ -187,18 +186,17 @@ func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context,
 	return err
 }
 
-// runOrFollow runs inf until run is done, which ends with ctx. If somebody else does that
-// already it only waits for its end, since a controller must not go on with a cache that is
-// dead.
+// runOrFollow runs inf until run is done, which ends with ctx. If inf has another runner, it
+// only waits for the end of inf, because a controller must not continue with a dead cache.
 func runOrFollow(ctx, run context.Context, inf runner) error {
-	// Not errors.Is: a handler may have panicked with what another Run returned.
+	// Not errors.Is: a handler may have panicked with an error from another Run.
 	if err := inf.Run(run); err != informer.ErrRunning {
 		return err
 	}
 	select {
 	case <-run.Done():
 	case <-inf.Done():
-		// Where both end with ctx, the informer can be done first.
+		// If ctx ends both, the informer may be done first.
 		if run.Err() == nil && ctx.Err() == nil {
 			return informer.ErrStopped
 		}
@@ -216,7 +214,7 @@ func (c *Controller[Q]) start() ([]input, error) {
 	return c.inputs, nil
 }
 
-// work waits for the handlers to sync and then lets the workers work.
+// work waits for the handlers to sync and then runs the workers.
 func (c *Controller[Q]) work(ctx context.Context, inputs []input, reconcile func(context.Context, Q) error) error {
 	for _, in := range inputs {
 		select {

@@ -11,25 +11,27 @@
 //	go f.Run(ctx)
 //	err = f.WaitForSync(ctx)
 //
-// # What is the same
+// # When two requests share an informer
 //
-// Two requests get one informer if they agree in everything that decides what is in the
-// cache: the Go type, the resource, the namespace, the selectors, however they are written,
-// and for [Project] the type that is decoded and the name of the projection. *unstructured.Unstructured and
+// Two requests get one informer if they agree on everything that decides the content of the
+// cache: the Go type, the resource, the namespace and the selectors, no matter how these are
+// written. For [Project] they must also agree on the decoded type and the name of the
+// projection. *unstructured.Unstructured and *metav1.PartialObjectMetadata are types like any
+// other.
 // *metav1.PartialObjectMetadata are types like any other.
 //
 // # Lifetime
 //
-// Each For or Project hands out a [Handle] of its own. An informer runs while the factory
-// does and somebody holds a handle on it; when the last one is released the watch ends and
-// the cache is garbage, once nobody refers to it. So a program can stop one informer of
-// many (kubernetes#79610), and ask for it again later.
+// Each call of For or Project returns a new [Handle]. An informer runs while the factory runs
+// and somebody holds a handle. When the last handle is released the watch ends, and the cache
+// becomes garbage once nothing refers to it. So a program can stop one informer of many
+// (kubernetes#79610) and ask for it again later.
 //
 // [Factory.Run] returns when its context is done and all goroutines of all informers have
-// ended. An informer that fails, which takes a panic in a handler or a source, ends the
-// others too: a program should not go on with a part of what it knows.
+// ended. An informer fails only if a handler or a source panics. Then Run ends the others too,
+// because a program should not continue with only a part of its caches.
 //
-// An informer that somebody else runs when the factory would, such as a
-// controller.Controller that was started first, is left to them, and goes on in the factory
-// when they have ended.
+// Another runner may have started an informer before the factory does, such as a
+// controller.Controller. The factory leaves the informer to that runner, and runs it once the
+// runner has ended.
 package factory

@@ -27,37 +27,38 @@ var (
 
 // Options are the defaults for Requests. The zero value works.
 type Options struct {
-	// Namespace, LabelSelector and FieldSelector are those of a request whose own are
+	// Namespace, LabelSelector and FieldSelector apply to requests that leave the same field
 	// empty. See client.Options.
 	Namespace, LabelSelector, FieldSelector string
 
-	// Reflector is informer.Options.Reflector of every informer whose own is the zero value:
-	// the page size of lists, whether they are streamed, how long watches last.
+	// Reflector applies to informers whose informer.Options.Reflector is the zero value: page
+	// size, streaming lists, duration of watches.
 	Reflector reflector.Options
 
-	// Resync is informer.Options.Resync of every informer whose own is zero. Negative in a
-	// request turns it off there.
+	// Resync applies to informers whose informer.Options.Resync is zero. A negative value in a
+	// request turns resyncs off for that informer.
 	Resync time.Duration
 
-	// Transform is called for every object that the server sends, before it is cached, and
-	// may change it, so as to leave out what nobody reads; for [Project] before the
-	// projection. The rules are those of reflector.Map: it runs in the goroutines of
-	// reflectors, several at once, and what it returns an error for is reported and
-	// skipped. What may be changed with client.Options.SharedParts is said there. A change
-	// for one type alone is a projection, whose name tells informers apart. Types without
-	// metadata are left as they are. Nil changes nothing.
+	// Transform is called for every object from the server before it is cached, and before the
+	// projection in [Project]. It may change the object, for example to remove fields that
+	// nobody reads. The rules are those of reflector.Map: Transform runs in the goroutines of
+	// reflectors, several at once, and an object that it returns an error for is reported and
+	// skipped. reflector.Map also says which parts may be changed with
+	// client.Options.SharedParts. To change objects of one type only, use a projection,
+	// because its name tells informers apart. Types without metadata are not transformed. Nil
+	// changes nothing.
 	Transform func(metav1.Object) error
 
-	// OnError hears what informer.Options.OnError does, of every informer without one of
-	// its own. Nil logs each error to Logger at level Warn.
+	// OnError applies to informers without an informer.Options.OnError. Nil logs each error to
+	// Logger at level Warn.
 	OnError func(error)
 
-	// Logger is informer.Options.Logger of every informer without one of its own.
+	// Logger applies to informers without an informer.Options.Logger.
 	Logger *slog.Logger
 }
 
-// Factory holds the informers of one API server. All methods and functions of this package
-// may be called at the same time, from handlers too.
+// Factory holds the informers of one API server. All methods and functions of this package are
+// safe from any goroutine, including handlers.
 type Factory struct {
 	conn client.Connection // set once
 	opts Options           // set once
@@ -65,7 +66,7 @@ type Factory struct {
 	mu      sync.Mutex
 	phase   phase
 	shared  map[identity]*shared
-	ctx     context.Context // of Run
+	ctx     context.Context // Run's
 	cancel  context.CancelFunc
 	failed  error // of the informer that ended ctx; nil if none did
 	running sync.WaitGroup
@@ -79,7 +80,7 @@ const (
 	stopped
 )
 
-// shared is one informer and who uses it.
+// shared is one informer with the number of its handles.
 type shared struct {
 	inf      any // the *informer.Informer
 	resource string
@@ -90,21 +91,21 @@ type shared struct {
 	stop     context.CancelFunc // nil until it runs
 }
 
-// New returns a factory without informers. For reports a conn that cannot be used.
+// New returns a factory without informers. If conn cannot be used, For reports that.
 func New(conn client.Connection, opts Options) *Factory {
 	return &Factory{conn: conn, opts: opts, shared: map[identity]*shared{}}
 }
 
-// Run runs the informers that were asked for, and those that will be, until ctx is done,
-// and returns nil then. It returns the error of an informer that failed, and [ErrStarted]
-// when called twice. All that Run started has ended when it returns.
+// Run runs all informers, including those requested later, until ctx is done, and then returns
+// nil. It returns the error of an informer that failed, and [ErrStarted] when called twice.
+// When Run returns, every goroutine that it started has ended.
 func (f *Factory) Run(ctx context.Context) error {
 	if err := f.begin(ctx); err != nil {
 		return err
 	}
 	<-f.ctx.Done()
 	f.mu.Lock()
-	f.phase = stopped // nothing can be started any more
+	f.phase = stopped // nothing can start from now on
 	f.mu.Unlock()
 	f.running.Wait()
 	f.cancel()
@@ -113,7 +114,7 @@ func (f *Factory) Run(ctx context.Context) error {
 	return f.failed
 }
 
-// fail ends Run with the error of an informer, unless it has ended.
+// fail ends Run with the error of an informer. If Run is ending already, its result stays.
 func (f *Factory) fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,7 +138,8 @@ func (f *Factory) begin(ctx context.Context) error {
 	return nil
 }
 
-// start runs s until the factory stops or nobody holds it. Called with the lock held.
+// start runs s until the factory stops or the last handle is released. Called with the lock
+// held.
 func (f *Factory) start(s *shared) {
 	ctx, stop := context.WithCancel(f.ctx)
 	s.stop = stop
@@ -151,17 +153,17 @@ func (f *Factory) start(s *shared) {
 
 // Result says how far an informer got.
 type Result struct {
-	// Resource is the name of what it caches, such as "pods in namespace prod".
+	// Resource is the name of the cached collection, such as "pods in namespace prod".
 	Resource string
-	// Err is nil if its cache is filled, and else what informer.Informer.WaitForSync
-	// returned: an *informer.NotSyncingError, informer.ErrStopped, or an
-	// *informer.UnsyncedError, which has the context's error and says what failed so far.
+	// Err is nil if the cache is filled. Otherwise it is the error of
+	// informer.Informer.WaitForSync: an *informer.NotSyncingError, informer.ErrStopped, or an
+	// *informer.UnsyncedError, which has the context's error and says what has failed so far.
 	Err error
 }
 
-// WaitForSync waits until the cache of every informer that was asked for is filled, or
-// will not be. It returns what came of each, in no order, and nil or the errors of all,
-// joined. Informers do not run before Run does.
+// WaitForSync waits until informer.Informer.WaitForSync has returned for every informer
+// requested so far. It returns one Result for each, in no order, and their errors joined, nil
+// if there are none. Informers run only while Run does.
 func (f *Factory) WaitForSync(ctx context.Context) ([]Result, error) {
 	all := f.all()
 	results := make([]Result, len(all))
@@ -177,10 +179,11 @@ func (f *Factory) WaitForSync(ctx context.Context) ([]Result, error) {
 	return results, errors.Join(failed...)
 }
 
-// Stats is what an informer did and holds.
+// Stats holds an informer's counters and the number of its handles.
 type Stats struct {
 	informer.Stats
-	// Resource is the name of what it caches. Handles is how many hold it.
+	// Resource is the name of the cached collection, Handles the number of handles not
+	// released yet.
 	Resource string
 	Handles  int
 }
@@ -195,7 +198,7 @@ func (f *Factory) Stats() []Stats {
 	return stats
 }
 
-// all returns copies of what is shared at present.
+// all returns copies of the current entries of shared.
 func (f *Factory) all() []shared {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,12 +6,12 @@ import (
 	"github.com/kinform/kinform/informer"
 )
 
-// runOrFollow runs inf until ctx is done. If somebody else runs it, as a controller.Controller
-// does that was started before the factory, it waits for the end of that and goes on then:
-// whoever holds a handle counts on it.
+// runOrFollow runs inf until ctx is done. If another runner has started inf, such as a
+// controller.Controller, runOrFollow waits until that run has ended and then runs inf, because
+// holders of a handle rely on it.
 func runOrFollow[K comparable, T any](ctx context.Context, inf *informer.Informer[K, T]) error {
 	for {
-		// Not errors.Is: a handler may have panicked with what another Run returned.
+		// Not errors.Is: a handler may have panicked with an error from another Run.
 		if err := inf.Run(ctx); err != informer.ErrRunning {
 			return err
 		}

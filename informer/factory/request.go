@@ -22,29 +22,30 @@ import (
 // Request selects objects of a resource. The zero value selects those of the factory's
 // Options.
 type Request[T any] struct {
-	// Select chooses the objects, and how they are fetched. An empty namespace or selector is
-	// that of the factory's Options. These three decide which informer it is. All other fields
-	// are those of the first request.
+	// Select selects the objects and configures how they are fetched. An empty namespace or
+	// selector takes the factory's. These three fields are part of the informer's identity.
+	// All other fields count only in the first request for an informer.
 	Select client.Options
 
 	// Informer configures the informer, if this request is the first for it. Zero fields take
-	// the factory's Options. Indexes are also added to an informer that exists already. Asking
-	// again for the same *index.Index is no conflict, so keep it in a variable. Another index of
-	// the same name is one, such as the result of a second call of index.Namespace.
+	// the factory's Options. Indexes are also added to an existing informer. Requests may
+	// repeat the same *index.Index, so keep it in a variable. Another index with the same name
+	// is a conflict, even the result of a second call of index.Namespace.
 	Informer informer.Options[T]
 }
 
-// Projection makes the T that is cached of the R that the server sends. See reflector.Map.
+// Projection turns each R from the server into the T that is cached. See reflector.Map.
 type Projection[K comparable, R, T any] struct {
-	// Name tells projections between the same types apart, which functions cannot.
+	// Name tells projections between the same types apart, because functions cannot be
+	// compared.
 	Name string
 	// Func is called for each object.
 	Func func(R) (T, error)
-	// Key gives the key of what is cached.
+	// Key returns the key of a projected object.
 	Key store.KeyFunc[K, T]
 }
 
-// identity is what two requests have in common that share an informer.
+// identity holds everything that two requests must agree on to share an informer.
 type identity struct {
 	cached, sent  reflect.Type
 	keyed         reflect.Type
@@ -55,29 +56,29 @@ type identity struct {
 	projectedName string
 }
 
-// Handle is a place at a shared informer. Its methods are those of the informer. Do not call
-// Run: the factory does.
+// Handle is one user's share in an informer. It has the informer's methods. Do not call Run:
+// the factory does.
 type Handle[K comparable, T any] struct {
 	*informer.Informer[K, T]
 	release func()
 }
 
-// Release gives the handle back, and with the last one the informer stops, soon. It does
-// not wait and may be called from a handler. What waits for the informer then
-// ends with informer.ErrStopped, also if it was never run. Handlers that were added by the handle stay
-// if others hold the informer: remove them. Releasing again does nothing.
+// Release gives the handle back. After the last release the informer stops soon; Release does
+// not wait for that and may be called from a handler. Waits for the informer then end with
+// informer.ErrStopped, even if it never ran. Handlers that were added through the handle stay
+// while others hold the informer: remove them first. Calling Release again does nothing.
 func (h *Handle[K, T]) Release() { h.release() }
 
-// For returns a handle on the informer of a resource, keyed by namespace and name. It
-// begins to run at once if the factory runs. Errors: informer.ErrStopped after [Factory.Run], and those of client.New,
-// informer.New, and informer.Informer.AddIndexes.
+// For returns a handle on the informer of a resource, keyed by namespace and name. If the
+// factory runs, so does the informer at once. Errors: informer.ErrStopped after [Factory.Run],
+// and those of client.New, informer.New, and informer.Informer.AddIndexes.
 func For[T metav1.Object](f *Factory, resource schema.GroupVersionResource, req Request[T]) (*Handle[types.NamespacedName, T], error) {
 	return request(f, identity{sent: reflect.TypeFor[T](), resource: resource}, req,
 		func(opts client.Options) (reflector.Source[T], error) { return open[T](f, resource, opts) },
 		store.ObjectKey[T])
 }
 
-// Project returns a handle on the informer of what project makes of a resource's objects.
+// Project returns a handle on an informer that caches projections of a resource's objects.
 // Errors: [ErrNoName], [ErrNoProjection], and those of For.
 func Project[K comparable, R, T any](f *Factory, resource schema.GroupVersionResource, project Projection[K, R, T], req Request[T]) (*Handle[K, T], error) {
 	if project.Name == "" {
@@ -96,7 +97,7 @@ func Project[K comparable, R, T any](f *Factory, resource schema.GroupVersionRes
 	}, project.Key)
 }
 
-// open returns the source of what the server sends, with the factory's Transform applied.
+// open returns a source for a resource, with the factory's Transform applied.
 func open[R any](f *Factory, resource schema.GroupVersionResource, opts client.Options) (reflector.Source[R], error) {
 	raw, err := client.New[R](f.conn, resource, opts)
 	if err != nil {
@@ -117,7 +118,7 @@ func open[R any](f *Factory, resource schema.GroupVersionResource, opts client.O
 	}), nil
 }
 
-// request returns a handle on the informer that is asked for, which it makes if need be.
+// request returns a handle on the requested informer, and makes the informer if necessary.
 func request[K comparable, T any](f *Factory, id identity, req Request[T], open func(client.Options) (reflector.Source[T], error), key store.KeyFunc[K, T]) (*Handle[K, T], error) {
 	sel := f.selected(req.Select)
 	id.cached, id.keyed = reflect.TypeFor[T](), reflect.TypeFor[K]()
@@ -146,7 +147,7 @@ func request[K comparable, T any](f *Factory, id identity, req Request[T], open 
 	return h, nil
 }
 
-// hold returns what is shared under id, made if there is none, with one handle more.
+// hold returns the entry of id with one more handle. If there is none, open makes it.
 func (f *Factory) hold(id identity, open func() (*shared, error)) (*shared, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -168,7 +169,7 @@ func (f *Factory) hold(id identity, open func() (*shared, error)) (*shared, erro
 	return s, nil
 }
 
-// giveBack returns one handle.
+// giveBack releases one handle.
 func (f *Factory) giveBack(id identity, s *shared) {
 	f.mu.Lock()
 	s.handles--
@@ -182,7 +183,7 @@ func (f *Factory) giveBack(id identity, s *shared) {
 	case stop != nil:
 		stop()
 	default:
-		// It will not run: a run that is over at once tells all who wait for it.
+		// It will not run. A run that ends at once releases all waiters.
 		over, end := context.WithCancel(context.Background())
 		end()
 		_ = s.run(over)
@@ -203,7 +204,7 @@ func addIndexes[K comparable, T any](inf *informer.Informer[K, T], defs []index.
 	return nil
 }
 
-// selected is what a request selects.
+// selected returns a request's selection, completed by the factory's Options.
 func (f *Factory) selected(sel client.Options) client.Options {
 	sel.Namespace = cmp.Or(sel.Namespace, f.opts.Namespace)
 	sel.LabelSelector = cmp.Or(sel.LabelSelector, f.opts.LabelSelector)
@@ -211,7 +212,7 @@ func (f *Factory) selected(sel client.Options) client.Options {
 	return sel
 }
 
-// configured is how the informer of a request is configured.
+// configured returns a request's informer options, completed by the factory's Options.
 func configured[T any](f *Factory, opts informer.Options[T]) informer.Options[T] {
 	if opts.OnError == nil {
 		opts.OnError = f.opts.OnError

@@ -10,8 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// sameLabels returns what label selectors have in common that select the same, however they
-// are written: a=b,c is c,a in (b). One that does not parse is like no other.
+// sameLabels returns a text that is equal for label selectors that select the same objects:
+// c,a in (b) becomes the same text as a=b,c. A selector that does not parse only equals
+// itself.
 func sameLabels(selector string) string {
 	parsed, err := labels.Parse(selector)
 	if err != nil {

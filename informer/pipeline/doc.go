@@ -1,21 +1,21 @@
-// Package pipeline is the plain controller under an informer: a reflector, a delta FIFO,
-// and the program's own function for what comes out.
+// Package pipeline is the plain controller beneath an informer: a reflector, a delta FIFO, and
+// a function of the program that processes the deltas.
 //
 //	Source[T] ── reflector ──▶ Sink[K,T] ──▶ DeltaFIFO[K,T] ──▶ process(key, deltas)
 //	             └─────── one goroutine ───────┘                └ the caller's of Run ┘
 //
-// It is for programs that keep no cache, or one of their own: a mirror of a collection in
-// a database, a program that acts on each change once. Whoever wants a cache with
-// handlers takes package informer.
+// It is for programs that keep no cache, or their own: a mirror of a collection in a database,
+// or a program that acts once on each change. If you want a cache with handlers, use package
+// informer.
 //
 // # What the function can rely on
 //
-// It is called for one key at a time, with all that has happened to the key since the last
-// time, in order. A key that it fails for comes again, before anything newer of the same
-// key and with it; nothing is lost and nothing is dropped. Keys are otherwise worked on in
-// the order in which something happened to them.
+// The function is called for one key at a time, with everything that has happened to the key
+// since the last call, in order. If it fails for a key, it gets the key's deltas again,
+// together with newer deltas of the key and before them. Nothing is lost or dropped. Apart
+// from that, keys come in the order of their changes.
 //
-// A deletion that no watch saw is found by the next list, since the pipeline knows what the
-// function has taken in: the newest object of every key, or [Options.Known], the store that
-// the function keeps.
+// The next list finds a deletion that no watch saw, because the pipeline knows the objects
+// that the function has processed: the newest object of every key, or [Options.Known], the
+// function's own store.
 package pipeline

@@ -17,17 +17,19 @@ var (
 	// ErrStarted is returned by a second call of [Pipeline.Run].
 	ErrStarted = errors.New("pipeline: Run was called before")
 
-	// ErrZeroKey is the cause of a reflector.ObjectError for an object whose key is the
-	// zero K: most likely it was never set. The value is the same in all packages that export it.
+	// ErrZeroKey is the cause of a reflector.ObjectError for an object whose key is the zero
+	// K: most likely the key was never set. All packages that export ErrZeroKey export the
+	// same value.
 	ErrZeroKey = usercode.ErrZeroKey
 
 	// ErrKeyType is in the error of [New] for a type K that cannot be a key: a float, a
 	// complex number, an interface, or an array or struct that holds one. Values of these
-	// may not equal themselves (NaN), or not compare. The value is the same in all
-	// packages that export it.
+	// types may differ from themselves (NaN), or panic when compared. All packages that export
+	// ErrKeyType export the same value.
 	ErrKeyType = mapkey.ErrKeyType
 )
 
-// PanicError is informer.PanicError. Where is "source" (Known and OnError are called from there
-// too), "key function", "known" in a resync, or "OnError" after the process function failed.
+// PanicError is informer.PanicError. Where is "source" (which includes Known and OnError in
+// that goroutine), "key function", "known" in a resync, or "OnError" after the process
+// function failed.
 type PanicError = usercode.PanicError

@@ -5,7 +5,7 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// keys returns the program's key function, contained and with zero keys refused.
+// keys returns the program's key function, with panics contained and zero keys refused.
 func (p *Pipeline[K, T]) keys(key func(T) (K, error)) func(T) (K, error) {
 	return func(obj T) (K, error) {
 		k, err := usercode.Key(key, obj)
@@ -16,7 +16,7 @@ func (p *Pipeline[K, T]) keys(key func(T) (K, error)) func(T) (K, error) {
 	}
 }
 
-// badObject reports an object that has no key.
+// badObject reports an object without a key.
 func (p *Pipeline[K, T]) badObject(bad *reflector.ObjectError) {
 	bad.Resource = p.resource
 	p.opts.OnError(bad)

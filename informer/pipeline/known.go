@@ -8,8 +8,8 @@ import (
 	"github.com/kinform/kinform/deltafifo"
 )
 
-// known is what a process function without a store of its own has taken in: the newest
-// object of every key that it returned nil for.
+// known stands in for the store of a process function without one. It holds the newest object
+// of every key that the function returned nil for.
 type known[K comparable, T any] struct {
 	mu      sync.RWMutex
 	objects map[K]T
@@ -37,7 +37,7 @@ func (k *known[K, T]) All() iter.Seq2[K, T] {
 	return maps.All(maps.Clone(k.objects))
 }
 
-// after returns process with what it takes in remembered.
+// after returns process, extended to record in k each object that it processed.
 func (k *known[K, T]) after(process func(K, []deltafifo.Delta[T]) error) func(K, []deltafifo.Delta[T]) error {
 	return func(key K, deltas []deltafifo.Delta[T]) error {
 		if err := process(key, deltas); err != nil {

@@ -16,39 +16,39 @@ import (
 
 // Options configures a [Pipeline]. The zero value works.
 type Options[K comparable, T any] struct {
-	// Known is what the process function has taken in so far, for a function that keeps a
-	// store: it must be there when the function returns. Nil has the pipeline keep the
-	// newest object of every key.
+	// Known holds the objects that the process function has processed. It is for a function
+	// that keeps a store: the store must have the object when the function returns. With nil
+	// the pipeline keeps the newest object of every key.
 	Known deltafifo.Known[K, T]
 
-	// Resync is how often every known object is given to the process function again, as a
-	// Sync delta, unless something happened to it anyway. Zero or less means never.
+	// Resync is the period after which the process function gets every known object again, as
+	// a Sync delta, unless the object has other deltas pending. Zero or less means never.
 	Resync time.Duration
 
-	// Retry is how long all wait after a batch in which the process function failed, until
-	// what it failed for comes again. Zero means a second; negative means at once. A
-	// program that wants waits per key puts keys into a queue.Queue.
+	// Retry is how long all keys wait after a batch in which the process function failed,
+	// before the failed keys come again. Zero means a second; negative means no wait. If you
+	// want a delay per key, let the function put keys into a queue.Queue.
 	Retry time.Duration
 
-	// Limit is that of deltafifo.Options.
+	// Limit is deltafifo.Options.Limit.
 	Limit int
 
-	// Reflector configures list and watch. Its OnError and Logger are not used.
+	// Reflector configures list and watch. Its OnError and Logger are ignored.
 	Reflector reflector.Options
 
-	// OnError hears of everything that went wrong and that the pipeline goes on from:
-	// *reflector.RequestError, *reflector.ObjectError, *deltafifo.ProcessError. It is
-	// called from two goroutines, and of a *reflector.SlowListError from a third. Nil logs
-	// each to Logger at level Warn, with what the error's LogValue has as attributes.
+	// OnError gets every failure after which the pipeline continues: *reflector.RequestError,
+	// *reflector.ObjectError, *deltafifo.ProcessError. It is called from two goroutines, and
+	// for a *reflector.SlowListError from a third. Nil logs each to Logger at level Warn, with
+	// the attributes of the error's LogValue.
 	OnError func(error)
 
-	// Logger is told, at level Debug, when Run begins and ends, and what
-	// reflector.Options.Logger is told of. It is told of errors if OnError is nil, and only
-	// then. No event is logged. Nil means slog.Default().
+	// Logger gets a record at level Debug when Run begins and ends, and for everything that
+	// reflector.Options.Logger lists. It gets errors only if OnError is nil. Events are never
+	// logged. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
-// Pipeline passes what happens to a collection to a function.
+// Pipeline passes the changes of a collection to a function.
 type Pipeline[K comparable, T any] struct {
 	// Set by New and never changed.
 	resource  string
@@ -61,9 +61,9 @@ type Pipeline[K comparable, T any] struct {
 	running atomic.Bool
 }
 
-// New returns a pipeline that is not running. key gives an object's key, as store.KeyFunc
-// does. process is called in the goroutine of Run; the slice that it gets is the
-// pipeline's and may be used until it returns. An error makes the key come again.
+// New returns a pipeline that is not running. key returns an object's key, as store.KeyFunc
+// does. process is called in the goroutine of Run. Its slice belongs to the pipeline and may
+// be used until process returns. If process returns an error, it gets the key again.
 //
 // It returns [ErrNoProcess], [ErrNoKeyFunc], [ErrKeyType], or reflector.ErrNoSource.
 func New[K comparable, T any](source reflector.Source[T], key func(T) (K, error), process func(K, []deltafifo.Delta[T]) error, opts Options[K, T]) (*Pipeline[K, T], error) {
@@ -98,20 +98,20 @@ func New[K comparable, T any](source reflector.Source[T], key func(T) (K, error)
 	return p, err
 }
 
-// Synced is closed once the initial list has been processed; keys of it that failed do not
-// hold it up.
+// Synced is closed once the initial list has been processed. Failed keys do not hold it up.
 func (p *Pipeline[K, T]) Synced() <-chan struct{} { return p.fifo.Synced() }
 
-// Stats returns the reflector's counters. Safe from any goroutine.
+// Stats returns the reflector's counters. It is safe from any goroutine.
 func (p *Pipeline[K, T]) Stats() reflector.Stats { return p.reflector.Stats() }
 
-// Pending returns how many deltas wait for the process function. Safe from any goroutine.
+// Pending returns the number of deltas that wait for the process function. It is safe from any
+// goroutine.
 func (p *Pipeline[K, T]) Pending() int { return p.fifo.Len() }
 
-// Run lists, watches and processes until ctx is done, and then returns nil; what is
-// pending then is dropped. It returns [ErrStarted] when called twice, and a *[PanicError]
-// if the source, Known or OnError panicked. A panic of the process function goes on to the caller
-// of Run. Either way all goroutines that Run started have ended.
+// Run lists, watches and processes until ctx is done. Then it drops the pending deltas and
+// returns nil. It returns [ErrStarted] when called twice, and a *[PanicError] if the source,
+// Known or OnError panicked. A panic of the process function reaches the caller of Run. In
+// every case all goroutines that Run started have ended.
 func (p *Pipeline[K, T]) Run(ctx context.Context) error {
 	if !p.running.CompareAndSwap(false, true) {
 		return ErrStarted
@@ -134,7 +134,7 @@ func (p *Pipeline[K, T]) Run(ctx context.Context) error {
 	return run.Err()
 }
 
-// contain calls code of the program. A panic there, or a call of runtime.Goexit, ends the pipeline.
+// contain calls user code. A panic there, or a call of runtime.Goexit, ends the pipeline.
 func (p *Pipeline[K, T]) contain(run *usercode.Run, where string, f func()) {
 	usercode.Contain(where, f, func(err *PanicError) {
 		err.Resource = p.resource
@@ -142,8 +142,8 @@ func (p *Pipeline[K, T]) contain(run *usercode.Run, where string, f func()) {
 	})
 }
 
-// resync gives the known objects to the process function again and again, once there are
-// some. It waits for its turn at a full queue as the watch does.
+// resync gives all known objects to the process function in every period, once there are some.
+// Like the watch, it waits while the FIFO is full.
 func (p *Pipeline[K, T]) resync(ctx context.Context) {
 	select {
 	case <-p.Synced():

@@ -1,10 +1,10 @@
-// Package synctrack tells when work that initial events started is done, and keeps values
-// that are computed from a cache until the cache changes.
+// Package synctrack tells when the work for initial events is done, and keeps values that are
+// computed from a cache until the cache changes.
 //
-// An informer's or a handler's Synced says that the handler has been called for every
-// object of the initial list. A handler that only puts a key into a queue needs a
-// [Tracker] to say when those keys have been worked on; only then may a program take what
-// it computed for complete.
+// The Synced channel of an informer or a handler says that the handler has been called for
+// every object of the initial list. If the handler only puts keys into a queue, use a
+// [Tracker] to learn when these keys have been processed. Until then a result computed from
+// them may be incomplete.
 package synctrack
 
 import (
@@ -13,11 +13,11 @@ import (
 	"github.com/kinform/kinform/internal/mapkey"
 )
 
-// Tracker waits until the source of keys has synced and all keys that were started have
-// been finished. The zero Tracker is ready to use, and must not be copied after that.
-// All methods may be called at the same time. The first Start panics if K cannot be a key: if
-// K is a float, a complex number, an interface, or an array or struct that holds one. Values
-// of these may not equal themselves (NaN), or not compare.
+// Tracker waits until the source of keys has synced and every started key is finished. The
+// zero Tracker is ready to use; do not copy it after its first use. All methods are safe from
+// any goroutine. The first Start panics if K cannot be a key: if K is a float, a complex
+// number, an interface, or an array or struct that holds one. Values of these types may differ
+// from themselves (NaN), or panic when compared.
 //
 //	Handle(event):   if event.Initial { tracker.Start(event.Key) }; queue.Add(event.Key)
 //	after Synced():  tracker.SourceSynced()
@@ -30,9 +30,9 @@ type Tracker[K comparable] struct {
 	done    bool
 }
 
-// Start says that key will be worked on. It must be called before the work can finish, and
-// before SourceSynced. A key that is started again before it is finished is finished by
-// one Finish, as it is one key in a queue. After the tracker has synced Start does nothing.
+// Start says that key will be processed. Call it before the processing can finish, and before
+// SourceSynced. If a key is started again before it is finished, one Finish is enough, as a
+// queue holds such a key once. After the tracker has synced Start does nothing.
 func (t *Tracker[K]) Start(key K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -46,8 +46,8 @@ func (t *Tracker[K]) Start(key K) {
 	t.started[key] = struct{}{}
 }
 
-// Finish says that key has been worked on. For a key that was not started it does nothing,
-// so that a worker need not know which keys are initial.
+// Finish says that key has been processed. It ignores keys that were not started, so a worker
+// need not know which keys are initial.
 func (t *Tracker[K]) Finish(key K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +55,7 @@ func (t *Tracker[K]) Finish(key K) {
 	t.settle()
 }
 
-// SourceSynced says that no more keys are started.
+// SourceSynced says that no more keys will be started.
 func (t *Tracker[K]) SourceSynced() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,8 +63,7 @@ func (t *Tracker[K]) SourceSynced() {
 	t.settle()
 }
 
-// Synced is closed once the source has synced and every key that was started has been
-// finished.
+// Synced is closed once the source has synced and every started key is finished.
 func (t *Tracker[K]) Synced() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +76,8 @@ func (t *Tracker[K]) Synced() <-chan struct{} {
 	return t.synced
 }
 
-// settle finds out whether the tracker has synced. Called with the lock held.
+// settle checks whether the tracker has synced, and closes Synced if so. Called with the lock
+// held.
 func (t *Tracker[K]) settle() {
 	if t.done || !t.source || len(t.started) > 0 {
 		return

@@ -58,7 +58,8 @@ func (h *Heap[K, T]) AddIfNotPresent(key K, obj T) (added bool, err error) {
 	return h.add(key, obj, false)
 }
 
-// AddAll is Add for many objects. No consumer can take one of them before all are added. O(n log n). Errors: [ErrClosed]; then nothing is added.
+// AddAll is Add for many objects. No consumer can take one of them before all are added. O(n
+// log n). Errors: [ErrClosed]; then nothing is added.
 func (h *Heap[K, T]) AddAll(items []Item[K, T]) error {
 	h.gate.Lock()
 	defer h.gate.Unlock()
