@@ -55,7 +55,7 @@ func Example() {
 	added := make(chan kinform.Key)
 	l.cache.AddHandler(kinform.HandlerFuncs[*Lamp]{
 		Added: func(ev kinform.Event[*Lamp]) { added <- ev.Key },
-	})
+	}, kinform.HandlerOptions[*Lamp]{})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- l.cache.Run(ctx) }()

@@ -62,6 +62,9 @@ type (
 	// HandlerFuncs is a Handler with a function per type of event.
 	HandlerFuncs[T any] = informer.HandlerFuncs[Key, T]
 
+	// HandlerOptions are what a handler can ask for.
+	HandlerOptions[T any] = informer.HandlerOptions[T]
+
 	// Pipeline passes what happens to a collection to a function.
 	Pipeline[T any] = pipeline.Pipeline[Key, T]
 

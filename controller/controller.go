@@ -126,7 +126,7 @@ func add[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T],
 	if c.started {
 		return ErrStarted
 	}
-	reg, err := inf.AddHandler(informer.HandlerFunc[K, T](handle))
+	reg, err := inf.AddHandler(informer.HandlerFunc[K, T](handle), informer.HandlerOptions[T]{})
 	if err != nil {
 		return err
 	}

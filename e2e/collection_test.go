@@ -128,11 +128,12 @@ func newPipeline[O any, T interface {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.reg, err = p.inf.AddHandler(informer.HandlerFunc[key, T](func(ev informer.Event[key, T]) { record(&p.seen, ev) }))
+	handle := func(ev informer.Event[key, T]) { record(&p.seen, ev) }
+	p.reg, err = p.inf.AddHandler(informer.HandlerFunc[key, T](handle), informer.HandlerOptions[T]{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.inf.AddHandler(informer.Keys[key, T](p.queue.Add)); err != nil {
+	if _, err := p.inf.AddHandler(informer.Keys[key, T](p.queue.Add), informer.HandlerOptions[T]{}); err != nil {
 		t.Fatal(err)
 	}
 	return p

@@ -88,7 +88,7 @@ func BenchmarkWatchEvents(b *testing.B) {
 							done <- struct{}{}
 						}
 					},
-				}))(b)
+				}, handlerOptions{}))(b)
 				defer func() { <-reg.Done() }()
 			}
 			ctx, cancel := context.WithCancel(context.Background())
@@ -117,7 +117,7 @@ func BenchmarkInitialSync(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		reg := must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {})))(b)
+		reg := must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {}), handlerOptions{}))(b)
 		ctx, cancel := context.WithCancel(context.Background())
 		go inf.Run(ctx)
 		<-reg.Synced()
@@ -139,7 +139,7 @@ func BenchmarkMutations(b *testing.B) {
 						close(done)
 					}
 				},
-			}))(b)
+			}, handlerOptions{}))(b)
 			defer func() { <-reg.Done() }()
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()

@@ -53,18 +53,18 @@ func TestEmptiedInformerKeepsNothing(t *testing.T) {
 	ways := map[string]func(*informer.Informer[key, *widget], chan struct{}) *informer.Registration{
 		"none leaves": func(*informer.Informer[key, *widget], chan struct{}) *informer.Registration { return nil },
 		"removed": func(inf *informer.Informer[key, *widget], _ chan struct{}) *informer.Registration {
-			return must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {})))(t)
+			return must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {}), handlerOptions{}))(t)
 		},
 		"removed in its callback": func(inf *informer.Informer[key, *widget], goOn chan struct{}) (reg *informer.Registration) {
 			reg = must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {
 				<-goOn
 				reg.Remove()
-			})))(t)
+			}), handlerOptions{}))(t)
 			return reg
 		},
 		"loop": func(inf *informer.Informer[key, *widget], goOn chan struct{}) *informer.Registration {
 			go func() {
-				for range inf.Events(context.Background()) {
+				for range inf.Events(context.Background(), handlerOptions{}) {
 					<-goOn
 					return
 				}
@@ -77,7 +77,7 @@ func TestEmptiedInformerKeepsNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				src := make(line)
 				inf := newInformer(t, src, informer.Options[*widget]{})
-				must1(inf.AddHandler(informer.Keys[key, *widget](func(key) {})))(t)
+				must1(inf.AddHandler(informer.Keys[key, *widget](func(key) {}), handlerOptions{}))(t)
 				defer run(t, inf)()
 				goOn := make(chan struct{})
 				reg := add(inf, goOn)

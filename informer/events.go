@@ -7,7 +7,7 @@ import (
 
 // Events is a handler in the form of a loop:
 //
-//	for event := range pods.Events(ctx) { … }
+//	for event := range pods.Events(ctx, informer.HandlerOptions[*corev1.Pod]{}) { … }
 //
 // Ranging over it adds the handler and leaving the loop removes it. The loop's body is to
 // the informer what the callback of a handler is, with the same contract: it gets what one that [Informer.AddHandler]
@@ -15,9 +15,9 @@ import (
 // unless the options say otherwise, or ctx is done. The loop ends when ctx is done, and when
 // the informer stops; before Run it waits. It can be used again, and then begins anew. It has
 // no goroutine of its own, and Run does not wait for its body.
-func (i *Informer[K, T]) Events(ctx context.Context, opts ...HandlerOptions[T]) iter.Seq[Event[K, T]] {
+func (i *Informer[K, T]) Events(ctx context.Context, opts HandlerOptions[T]) iter.Seq[Event[K, T]] {
 	return func(yield func(Event[K, T]) bool) {
-		l := &listener[K, T]{inf: i, opts: lastOf(opts), loop: true, active: true}
+		l := &listener[K, T]{inf: i, opts: opts, loop: true, active: true}
 		l.handler = HandlerFunc[K, T](func(ev Event[K, T]) {
 			if !yield(ev) {
 				l.reg.removed.Store(true)

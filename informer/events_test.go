@@ -24,7 +24,7 @@ func TestEvents(t *testing.T) {
 			left := make(chan struct{})
 			go func() {
 				defer close(left)
-				for ev := range inf.Events(ctx) {
+				for ev := range inf.Events(ctx, handlerOptions{}) {
 					h.Handle(ev)
 				}
 			}()
@@ -46,7 +46,7 @@ func TestEvents(t *testing.T) {
 		<-byCancel
 		stop()
 		<-byStop
-		for range inf.Events(context.Background()) {
+		for range inf.Events(context.Background(), handlerOptions{}) {
 			t.Error("a loop over the events of a stopped informer")
 		}
 		if n := len(inf.Handlers()); n != 0 {
@@ -121,7 +121,7 @@ func TestEventsHoldUpTheWatch(t *testing.T) {
 		h := newHistory(t, inf)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		for ev := range inf.Events(ctx) {
+		for ev := range inf.Events(ctx, handlerOptions{}) {
 			h.Handle(ev)
 			if h.count() == 1 {
 				create()
@@ -154,7 +154,7 @@ func TestEventsPulled(t *testing.T) {
 		defer cancel()
 		must1(fake.Create(server, newWidget("a", "first", "n")))(t)
 		synctest.Wait()
-		next, leave := iter.Pull(inf.Events(ctx))
+		next, leave := iter.Pull(inf.Events(ctx, handlerOptions{}))
 		defer leave()
 		if ev, ok := next(); !ok || ev.Key.Name != "first" {
 			t.Fatalf("pulled %v, %t", ev, ok)

@@ -67,7 +67,7 @@ func ExampleHandlerOptions() {
 func ExampleInformer_Events() {
 	server, widgets, stop := start(informer.Options[*widget]{}, newWidget("prod", "one", "node-1"))
 	defer stop()
-	for ev := range widgets.Events(context.Background()) {
+	for ev := range widgets.Events(context.Background(), handlerOptions{}) {
 		fmt.Println(ev.Type, ev.Key, ev.Object.Spec.Node, "initial:", ev.Initial)
 		switch ev.Type {
 		case informer.Added:

@@ -32,7 +32,7 @@ func Example() {
 		Updated: func(ev informer.Event[key, *widget]) {
 			changed <- fmt.Sprintf("%v moved from %s to %s", ev.Key, ev.Old.Spec.Node, ev.Object.Spec.Node)
 		},
-	})
+	}, handlerOptions{})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- widgets.Run(ctx) }()

@@ -31,14 +31,14 @@ func TestLateHandlerReplaysStore(t *testing.T) {
 		old := must1(fake.Create(server, newWidget("a", "old", "n")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
 		early := newHistory(t, inf)
-		must1(inf.AddHandler(early))(t)
+		must1(inf.AddHandler(early, handlerOptions{}))(t)
 		stop := run(t, inf)
 		defer stop()
 		must1(fake.Create(server, newWidget("a", "new", "n")))(t)
 		synctest.Wait()
 
 		late := newHistory(t, inf)
-		reg := must1(inf.AddHandler(late))(t)
+		reg := must1(inf.AddHandler(late, handlerOptions{}))(t)
 		synctest.Wait()
 		if !isClosed(reg.Synced()) {
 			t.Error("a late handler that has seen the store is not synced")
@@ -71,7 +71,7 @@ func TestLateHandlerReplaysStore(t *testing.T) {
 func TestHandlersSyncWithAnEmptyServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inf := newInformer(t, source(t, newServer(t)), informer.Options[*widget]{})
-		reg := must1(inf.AddHandler(newHistory(t, inf)))(t)
+		reg := must1(inf.AddHandler(newHistory(t, inf), handlerOptions{}))(t)
 		if isClosed(reg.Synced()) {
 			t.Error("synced before Run")
 		}
@@ -97,9 +97,9 @@ func TestHandlerRemovesItself(t *testing.T) {
 				reg.Remove()
 				reg.Remove()
 			}
-		})))(t)
+		}), handlerOptions{}))(t)
 		other := newHistory(t, inf)
-		must1(inf.AddHandler(other))(t)
+		must1(inf.AddHandler(other, handlerOptions{}))(t)
 		stop := run(t, inf)
 		if !isClosed(reg.Done()) {
 			t.Error("a removed handler is not done")
@@ -118,7 +118,7 @@ func TestRemoveBeforeRun(t *testing.T) {
 		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
 		h := newHistory(t, inf)
-		reg := must1(inf.AddHandler(h))(t)
+		reg := must1(inf.AddHandler(h, handlerOptions{}))(t)
 		reg.Remove()
 		<-reg.Done()
 		run(t, inf)()
@@ -144,7 +144,7 @@ func TestRemoveWhileReplaying(t *testing.T) {
 				close(first)
 				<-goOn
 			}
-		})))(t)
+		}), handlerOptions{}))(t)
 		<-first
 		reg.Remove()
 		if isClosed(reg.Done()) {
@@ -172,9 +172,9 @@ func TestSlowHandlerHoldsUpTheWatch(t *testing.T) {
 		must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 			<-goOn
 			slow.Handle(ev)
-		})))(t)
+		}), handlerOptions{}))(t)
 		fast := newHistory(t, inf)
-		must1(inf.AddHandler(fast))(t)
+		must1(inf.AddHandler(fast, handlerOptions{}))(t)
 		stop := run(t, inf)
 		defer stop()
 		const n = informer.HandlerLag + 1000
@@ -210,8 +210,8 @@ func TestHandlerPanicEndsRun(t *testing.T) {
 		cause := errors.New("broken")
 		bad := must1(inf.AddHandler(informer.HandlerFuncs[key, *widget]{
 			Added: checked(t, inf, func(informer.Event[key, *widget]) { panic(cause) }),
-		}))(t)
-		other := must1(inf.AddHandler(newHistory(t, inf)))(t)
+		}, handlerOptions{}))(t)
+		other := must1(inf.AddHandler(newHistory(t, inf), handlerOptions{}))(t)
 		err := inf.Run(context.Background())
 		var panicked *informer.PanicError
 		if !errors.As(err, &panicked) || !errors.Is(err, cause) {
@@ -235,10 +235,10 @@ func TestHandlerAddsAndRemovesHandlers(t *testing.T) {
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
 		inner := newHistory(t, inf)
 		must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
-			reg := must1(inf.AddHandler(inner))(t)
+			reg := must1(inf.AddHandler(inner, handlerOptions{}))(t)
 			reg.Remove()
-			must1(inf.AddHandler(newHistory(t, inf)))(t)
-		})))(t)
+			must1(inf.AddHandler(newHistory(t, inf), handlerOptions{}))(t)
+		}), handlerOptions{}))(t)
 		stop := run(t, inf)
 		stop()
 	})
@@ -252,7 +252,7 @@ func TestTombstone(t *testing.T) {
 		must1(fake.Create(server, newWidget("a", "seen", "n")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
 		h := newHistory(t, inf)
-		must1(inf.AddHandler(h))(t)
+		must1(inf.AddHandler(h, handlerOptions{}))(t)
 		stop := run(t, inf)
 		defer stop()
 		must1(fake.Delete[*widget](server, key{Namespace: "a", Name: "seen"}))(t)
@@ -289,7 +289,7 @@ func TestLateHandlerHoldsUpTheWatch(t *testing.T) {
 		must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 			<-goOn
 			late.Handle(ev)
-		})))(t)
+		}), handlerOptions{}))(t)
 		const n = informer.HandlerLag + 2000
 		for i := range n {
 			must1(fake.Create(server, newWidget("a", fmt.Sprint("w", i), "n")))(t)
@@ -323,7 +323,7 @@ func TestNoPanicIsLost(t *testing.T) {
 			must1(inf.AddHandler(checked(t, inf, func(informer.Event[key, *widget]) {
 				cancel() // so that Run has a reason to return nil
 				panic("after the end")
-			})))(t)
+			}), handlerOptions{}))(t)
 		}
 		if err := inf.Run(ctx); err != nil {
 			t.Errorf("Run returned %v", err)
@@ -343,11 +343,11 @@ func TestPanicWithTheContextsError(t *testing.T) {
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		must1(inf.AddHandler(checked(t, inf, func(informer.Event[key, *widget]) { panic(context.Canceled) })))(t)
+		must1(inf.AddHandler(checked(t, inf, func(informer.Event[key, *widget]) { panic(context.Canceled) }), handlerOptions{}))(t)
 		must1(inf.AddHandler(checked(t, inf, func(informer.Event[key, *widget]) {
 			time.Sleep(time.Minute)
 			cancel()
-		})))(t)
+		}), handlerOptions{}))(t)
 		var panicked *informer.PanicError
 		if err := inf.Run(ctx); !errors.As(err, &panicked) {
 			t.Errorf("Run returned %v", err)
@@ -361,7 +361,7 @@ func TestGoexitEndsRun(t *testing.T) {
 		server := newServer(t)
 		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
-		must1(inf.AddHandler(checked(t, inf, func(informer.Event[key, *widget]) { runtime.Goexit() })))(t)
+		must1(inf.AddHandler(checked(t, inf, func(informer.Event[key, *widget]) { runtime.Goexit() }), handlerOptions{}))(t)
 		var panicked *informer.PanicError
 		if err := inf.Run(t.Context()); !errors.As(err, &panicked) || panicked.Key != "a/w" {
 			t.Errorf("Run returned %v", err)

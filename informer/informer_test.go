@@ -17,7 +17,7 @@ func TestInformerFollowsServer(t *testing.T) {
 		var events []informer.Event[key, *widget]
 		reg := must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 			events = append(events, ev)
-		})))(t)
+		}), handlerOptions{}))(t)
 		stop := run(t, inf)
 		select {
 		case <-reg.Synced():

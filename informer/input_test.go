@@ -60,7 +60,7 @@ func TestAddHandlerRefusesNil(t *testing.T) {
 		informer.HandlerFunc[key, *widget](nil),
 		informer.HandlerFuncs[key, *widget]{},
 	} {
-		if _, err := inf.AddHandler(h); !errors.Is(err, informer.ErrNoHandler) {
+		if _, err := inf.AddHandler(h, handlerOptions{}); !errors.Is(err, informer.ErrNoHandler) {
 			t.Errorf("AddHandler(%T) returned %v", h, err)
 		}
 	}
@@ -165,7 +165,7 @@ func TestSkippedObjectsStayCached(t *testing.T) {
 				var heard errorsOf
 				inf := newInformer(t, src, informer.Options[*widget]{OnError: heard.add, Reflector: reflector.Options{Backoff: reflector.Backoff{Jitter: -1}}})
 				h := newHistory(t, inf)
-				must1(inf.AddHandler(h))(t)
+				must1(inf.AddHandler(h, handlerOptions{}))(t)
 				stop := run(t, inf)
 				if err := inf.Store().WaitForRV(t.Context(), "9"); err != nil {
 					t.Fatal(err)
@@ -228,7 +228,7 @@ func TestBadObjectsInWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := newHistory(t, inf)
-		must1(inf.AddHandler(h))(t)
+		must1(inf.AddHandler(h, handlerOptions{}))(t)
 		stop := run(t, inf)
 		h.check(t, "h")
 		if got := inf.Store().Len(); got != 2 {
@@ -328,7 +328,7 @@ func TestGoexitInOnError(t *testing.T) {
 				}
 			},
 		})
-		reg := must1(inf.AddHandler(newHistory(t, inf)))(t)
+		reg := must1(inf.AddHandler(newHistory(t, inf), handlerOptions{}))(t)
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
@@ -438,7 +438,7 @@ func TestRestoredServer(t *testing.T) {
 		}
 		inf := newInformer(t, src, informer.Options[*widget]{OnError: ignore})
 		h := newHistory(t, inf)
-		must1(inf.AddHandler(h))(t)
+		must1(inf.AddHandler(h, handlerOptions{}))(t)
 		stop := run(t, inf)
 		time.Sleep(time.Minute)
 		synctest.Wait()

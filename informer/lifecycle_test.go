@@ -23,7 +23,7 @@ func TestRestart(t *testing.T) {
 		must1(fake.Create(server, newWidget("a", "goes", "n")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
 		early := newHistory(t, inf)
-		reg := must1(inf.AddHandler(early))(t)
+		reg := must1(inf.AddHandler(early, handlerOptions{}))(t)
 		first := reg.Done()
 		run(t, inf)()
 		if !isClosed(first) || !isClosed(reg.Done()) {
@@ -40,7 +40,7 @@ func TestRestart(t *testing.T) {
 		must1(fake.Create(server, newWidget("a", "comes", "n")))(t)
 		must1(fake.Delete[*widget](server, key{Namespace: "a", Name: "goes"}))(t)
 		between := newHistory(t, inf)
-		added := must1(inf.AddHandler(between))(t)
+		added := must1(inf.AddHandler(between, handlerOptions{}))(t)
 		if !isClosed(added.Done()) {
 			t.Error("a handler that a stopped informer is given is not done")
 		}
@@ -94,7 +94,7 @@ func TestRestartGoesOnWhereHandlersWere(t *testing.T) {
 					if n++; n%20 == 0 {
 						cancel()
 					}
-				})))(t)
+				}), handlerOptions{}))(t)
 				for _, want := range []int{20, 40, 50} {
 					ctx, stop := context.WithCancel(t.Context())
 					cancel = stop
@@ -128,7 +128,7 @@ func TestRestartBeforeSync(t *testing.T) {
 		}
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
 		h := newHistory(t, inf)
-		must1(inf.AddHandler(h))(t)
+		must1(inf.AddHandler(h, handlerOptions{}))(t)
 		run(t, inf)()
 		var refused *informer.NotSyncingError
 		if err := waitForSync(inf); !errors.As(err, &refused) && !errors.Is(err, informer.ErrStopped) {
@@ -160,7 +160,7 @@ func TestRestartAfterPanic(t *testing.T) {
 			if len(h.events) == 2 {
 				panic("second call")
 			}
-		})))(t)
+		}), handlerOptions{}))(t)
 		var panicked *informer.PanicError
 		if err := inf.Run(t.Context()); !errors.As(err, &panicked) {
 			t.Fatalf("Run returned %v", err)
@@ -180,7 +180,7 @@ func TestWaitsEndWithTheInformer(t *testing.T) {
 		var inHandler error
 		must1(inf.AddHandler(checked(t, inf, func(informer.Event[key, *widget]) {
 			inHandler = inf.WaitForRV(context.Background(), "1000")
-		})))(t)
+		}), handlerOptions{}))(t)
 		waited := make(chan error)
 		wait := func() {
 			waited <- inf.WaitFor(context.Background(), key{Name: "never"}, func(_ *widget, exists bool) bool { return exists })
@@ -218,7 +218,7 @@ func TestDone(t *testing.T) {
 		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{})
 		goOn := make(chan struct{})
-		must1(inf.AddHandler(checked(t, inf, func(informer.Event[key, *widget]) { <-goOn })))(t)
+		must1(inf.AddHandler(checked(t, inf, func(informer.Event[key, *widget]) { <-goOn }), handlerOptions{}))(t)
 		before := inf.Done()
 		ctx, cancel := context.WithCancel(t.Context())
 		first := make(chan error, 1)

@@ -78,7 +78,7 @@ func TestErrorsAreLogged(t *testing.T) {
 			Reflector: reflector.Options{IdleTimeout: -1, DisableWatchList: true},
 		})
 		// No history is checked: the source goes back in time.
-		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {})))(t)
+		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {}), handlerOptions{}))(t)
 		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
 			switch ev.Object.ResourceVersion {
 			case "12":

@@ -89,7 +89,7 @@ func TestMutationLater(t *testing.T) {
 			var heard errorsOf
 			inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: heard.add, Mutations: informer.MutationsAll})
 			for range handlers {
-				must1(inf.AddHandler(newHistory(t, inf)))(t)
+				must1(inf.AddHandler(newHistory(t, inf), handlerOptions{}))(t)
 			}
 			stop := run(t, inf)
 			w, _ := inf.Store().Get(key{Namespace: "a", Name: "w"})
@@ -169,7 +169,7 @@ func TestMutationPanicOfOnError(t *testing.T) {
 		server := newServer(t)
 		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
 		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: func(error) { panic("OnError") }, Mutations: informer.MutationsAll})
-		must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) { ev.Object.Spec.Size++ })))(t)
+		must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) { ev.Object.Spec.Size++ }), handlerOptions{}))(t)
 		if err := inf.Run(t.Context()); err == nil {
 			t.Error("Run returned nil")
 		}

@@ -50,11 +50,3 @@ const (
 	// memory.
 	LagCoalesce
 )
-
-// lastOf returns the options that count, of those given.
-func lastOf[T any](opts []HandlerOptions[T]) HandlerOptions[T] {
-	if len(opts) == 0 {
-		return HandlerOptions[T]{}
-	}
-	return opts[len(opts)-1]
-}

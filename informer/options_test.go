@@ -314,18 +314,18 @@ func TestResyncLetsChangesThrough(t *testing.T) {
 	})
 }
 
-// TestHandlerNames: names are made up where there are none, and the last options count.
+// TestHandlerNames: names are made up where there are none, and kept where there are.
 func TestHandlerNames(t *testing.T) {
 	inf := newInformer(t, source(t, newServer(t)), informer.Options[*widget]{})
 	for _, c := range []struct {
-		opts []handlerOptions
+		opts handlerOptions
 		want string
 	}{
-		{nil, "handler 1"},
-		{[]handlerOptions{{Name: "mine"}}, "mine"},
-		{[]handlerOptions{{Name: "mine"}, {}}, "handler 3"},
+		{handlerOptions{}, "handler 1"},
+		{handlerOptions{Name: "mine"}, "mine"},
+		{handlerOptions{}, "handler 3"},
 	} {
-		if got := must1(inf.AddHandler(newHistory(t, inf), c.opts...))(t).Name(); got != c.want {
+		if got := must1(inf.AddHandler(newHistory(t, inf), c.opts))(t).Name(); got != c.want {
 			t.Errorf("the name is %q, want %q", got, c.want)
 		}
 	}

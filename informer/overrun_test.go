@@ -30,7 +30,7 @@ func TestCoalesce(t *testing.T) {
 			slow.Handle(ev)
 		}), handlerOptions{Name: "slow", Lag: informer.LagCoalesce}))(t)
 		fast := newHistory(t, inf)
-		must1(inf.AddHandler(fast))(t)
+		must1(inf.AddHandler(fast, handlerOptions{}))(t)
 		stop := run(t, inf)
 		defer stop()
 		change := func() {

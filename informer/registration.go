@@ -87,16 +87,15 @@ func (r *Registration) cease() {
 	}
 }
 
-// AddHandler registers h: before Run, while it runs, after it, or from a handler. Of
-// several options the last one counts. A handler that is added after the initial list
-// first gets an Added event, flagged Initial, for every object in the store, and then what
-// has happened meanwhile; the informer waits for it as for any other. It returns
-// [ErrNoHandler].
-func (i *Informer[K, T]) AddHandler(h Handler[K, T], opts ...HandlerOptions[T]) (*Registration, error) {
+// AddHandler registers h: before Run, while it runs, after it, or from a handler. A handler
+// that is added after the initial list first gets an Added event, flagged Initial, for every
+// object in the store, and then what has happened meanwhile; the informer waits for it as for
+// any other. It returns [ErrNoHandler].
+func (i *Informer[K, T]) AddHandler(h Handler[K, T], opts HandlerOptions[T]) (*Registration, error) {
 	if isNil(h) {
 		return nil, ErrNoHandler
 	}
-	l := &listener[K, T]{inf: i, handler: h, opts: lastOf(opts)}
+	l := &listener[K, T]{inf: i, handler: h, opts: opts}
 	i.add(l)
 	i.logger.Debug("handler is added", slog.String("handler", l.reg.name))
 	return l.reg, nil

@@ -29,7 +29,7 @@ func TestDrain(t *testing.T) {
 			reg := must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 				<-goOn
 				h.Handle(ev)
-			})))(t)
+			}), handlerOptions{}))(t)
 			if !late {
 				defer run(t, inf)()
 			}
@@ -63,14 +63,14 @@ func TestDrain(t *testing.T) {
 func TestDrainOfIdleHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inf := newInformer(t, source(t, newServer(t)), informer.Options[*widget]{})
-		stopped := must1(inf.AddHandler(newHistory(t, inf)))(t)
+		stopped := must1(inf.AddHandler(newHistory(t, inf), handlerOptions{}))(t)
 		stopped.Drain() // there is nothing to wait for before Run
 		<-stopped.Done()
-		reg := must1(inf.AddHandler(newHistory(t, inf)))(t)
+		reg := must1(inf.AddHandler(newHistory(t, inf), handlerOptions{}))(t)
 		stop := run(t, inf)
 		reg.Drain()
 		<-reg.Done()
-		again := must1(inf.AddHandler(newHistory(t, inf)))(t)
+		again := must1(inf.AddHandler(newHistory(t, inf), handlerOptions{}))(t)
 		stop()
 		again.Drain()
 		<-again.Done()
@@ -101,7 +101,7 @@ func TestDrainInCallback(t *testing.T) {
 			case 5:
 				reg.Remove()
 			}
-		})))(t)
+		}), handlerOptions{}))(t)
 		stop := run(t, inf)
 		defer stop()
 		<-reg.Done()
@@ -134,7 +134,7 @@ func TestRemoveWhileStopping(t *testing.T) {
 				for _, reg := range regs {
 					reg.Remove()
 				}
-			})))(t)
+			}), handlerOptions{}))(t)
 		}
 		if err := inf.Run(ctx); err != nil {
 			t.Errorf("Run returned %v", err)

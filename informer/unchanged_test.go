@@ -84,14 +84,14 @@ func relisted[T any](t *testing.T, mk func(state) T, key func(T) (string, error)
 			*to = append(*to, what)
 		}
 	}
-	must1(inf.AddHandler(note(&plain)))(t)
+	must1(inf.AddHandler(note(&plain), informer.HandlerOptions[T]{}))(t)
 	if len(lists) == 2 { // with it, all that a list has goes as far as the store
 		must1(inf.AddHandler(note(&all), informer.HandlerOptions[T]{Unchanged: true}))(t)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan bool)
 	go func() {
-		for ev := range inf.Events(ctx) {
+		for ev := range inf.Events(ctx, informer.HandlerOptions[T]{}) {
 			note(&loop)(ev)
 		}
 		ended <- true

@@ -83,7 +83,7 @@ func handlerWaits(t *testing.T, lag uint64, before, after int, behind bool, wait
 		seen.Handle(ev)
 	}), handlerOptions{Name: "waiter"}))(t)
 	other := newHistory(t, inf)
-	must1(inf.AddHandler(other))(t)
+	must1(inf.AddHandler(other, handlerOptions{}))(t)
 	defer run(t, inf)()
 	create := func(n int) {
 		must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)

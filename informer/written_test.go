@@ -335,7 +335,7 @@ func TestDeletedAndRemade(t *testing.T) {
 			if !ev.Initial {
 				<-goOn // and so does the store wait
 			}
-		})))(t)
+		}), informer.HandlerOptions[projection]{}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- inf.Run(ctx) }()

@@ -54,7 +54,7 @@ func newChecked[T any](kind beside.Kind, name string, source reflector.Source[T]
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.inf.AddHandler(informer.HandlerFunc[beside.Key, T](c.handle))
+	_, err = c.inf.AddHandler(informer.HandlerFunc[beside.Key, T](c.handle), informer.HandlerOptions[T]{})
 	return c, err
 }
 

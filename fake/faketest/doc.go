@@ -5,7 +5,7 @@
 //		Added:   func(ev informer.Event[kinform.Key, *corev1.Pod]) { seen.Added(ev.Key, ev.Object) },
 //		Updated: func(ev informer.Event[kinform.Key, *corev1.Pod]) { seen.Updated(ev.Key, ev.Old, ev.Object) },
 //		Deleted: func(ev informer.Event[kinform.Key, *corev1.Pod]) { seen.Deleted(ev.Key, ev.Object) },
-//	})
+//	}, informer.HandlerOptions[*corev1.Pod]{})
 //	err := seen.Expect(ctx, faketest.Expectation[kinform.Key, *corev1.Pod]{Type: reflector.Added, Key: key})
 //	diff, err := faketest.Diff(server, fake.Selection{}, pods.Store().Values())
 //

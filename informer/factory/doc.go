@@ -7,7 +7,7 @@
 //		return err
 //	}
 //	defer pods.Release()
-//	pods.AddHandler(...)
+//	pods.AddHandler(handler, informer.HandlerOptions[*corev1.Pod]{})
 //	go f.Run(ctx)
 //	err = f.WaitForSync(ctx)
 //

@@ -316,7 +316,7 @@ func TestReleaseFromAHandler(t *testing.T) {
 		w := newWorld(t, factory.Options{})
 		w.create("prod", "one", 1)
 		h := request(w, gears, factory.Request[*gear]{})
-		_, err := h.AddHandler(checked(t, func(informer.Event[key, *gear]) { h.Release() }))
+		_, err := h.AddHandler(checked(t, func(informer.Event[key, *gear]) { h.Release() }), informer.HandlerOptions[*gear]{})
 		w.must(err)
 		stop := w.run()
 		if n := w.open.Load(); n != 0 {
@@ -447,7 +447,7 @@ func TestThousandLives(t *testing.T) {
 		live := func() {
 			h := request(w, gears, factory.Request[*gear]{Informer: informer.Options[*gear]{Indexes: index.Of(index.Namespace[*gear]())}})
 			var seen faketest.Histories[key, *gear]
-			reg, err := h.AddHandler(recorded(&seen, func(informer.Event[key, *gear]) {}))
+			reg, err := h.AddHandler(recorded(&seen, func(informer.Event[key, *gear]) {}), informer.HandlerOptions[*gear]{})
 			w.must(err)
 			synctest.Wait()
 			if h.Store().Len() != 20 {
@@ -483,7 +483,7 @@ func TestFailureOfOneEndsAll(t *testing.T) {
 		h := request(w, gears, factory.Request[*gear]{})
 		request(w, cogs, factory.Request[*cog]{})
 		boom := errors.New("boom")
-		_, err := h.AddHandler(checked(t, func(informer.Event[key, *gear]) { panic(boom) }))
+		_, err := h.AddHandler(checked(t, func(informer.Event[key, *gear]) { panic(boom) }), informer.HandlerOptions[*gear]{})
 		w.must(err)
 		if err := w.Run(context.Background()); !errors.Is(err, boom) {
 			t.Errorf("Run() = %v, want the panic", err)
@@ -643,14 +643,15 @@ func TestPanicWithOthersErrors(t *testing.T) {
 			w := newWorld(t, factory.Options{})
 			w.create("prod", "a", 1)
 			h := request(w, gears, factory.Request[*gear]{})
-			_, err := h.AddHandler(informer.HandlerFunc[key, *gear](func(informer.Event[key, *gear]) { panic(value) }))
+			_, err := h.AddHandler(informer.HandlerFunc[key, *gear](func(informer.Event[key, *gear]) { panic(value) }),
+				informer.HandlerOptions[*gear]{})
 			w.must(err)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			_, err = request(w, cogs, factory.Request[*cog]{}).AddHandler(informer.HandlerFunc[key, *cog](func(informer.Event[key, *cog]) {
 				time.Sleep(time.Second)
 				cancel()
-			}))
+			}), informer.HandlerOptions[*cog]{})
 			w.must(err)
 			_, err = fake.Create(w.server, (*cog)(newGear("prod", "c", 1)))
 			w.must(err)
@@ -683,7 +684,7 @@ func TestInformerThatSomebodyElseRuns(t *testing.T) {
 				cancel()
 				time.Sleep(time.Second) // it stops slowly
 			}
-		}))
+		}), informer.HandlerOptions[*gear]{})
 		w.must(err)
 		w.create("prod", "c", 1)
 		if all := h.Handlers(); len(all) != 1 {

@@ -221,7 +221,7 @@ func runWire[T any](h *http.Client, source reflector.Source[T], keyOf store.KeyF
 		return nil, err
 	}
 	seen := 0
-	reg, err := inf.AddHandler(informer.HandlerFunc[key, T](func(informer.Event[key, T]) { seen++ }))
+	reg, err := inf.AddHandler(informer.HandlerFunc[key, T](func(informer.Event[key, T]) { seen++ }), informer.HandlerOptions[T]{})
 	if err != nil {
 		return nil, err
 	}
