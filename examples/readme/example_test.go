@@ -21,7 +21,7 @@ import (
 	"github.com/kinform/kinform/informer"
 )
 
-// countPods keeps an annotation on every node: how many pods are there.
+// countPods annotates every node with the number of its pods.
 func countPods(ctx context.Context, server client.Connection) error {
 	podClient, err := client.New[*corev1.Pod](server, corev1.SchemeGroupVersion.WithResource("pods"), client.Options{})
 	if err != nil {
@@ -60,14 +60,14 @@ func countPods(ctx context.Context, server client.Connection) error {
 		node, ok := nodes.Store().Get(key)
 		count := strconv.Itoa(byNode.Count(pods.Store(), key.Name))
 		if !ok || node.Annotations["pods"] == count {
-			return nil // nothing to write: most events are about something else
+			return nil // the node is gone, or its annotation is right already
 		}
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"pods":%q}}}`, count)
 		_, err := nodeClient.Patch(ctx, key, types.MergePatchType, patch, metav1.PatchOptions{})
 		if apierrors.IsNotFound(err) {
-			return nil // deleted meanwhile: to try again would be in vain
+			return nil // deleted meanwhile: a retry would fail again
 		}
-		return err // the node comes again, later and later
+		return err // on an error the queue retries the node, with growing delays
 	})
 }
 
