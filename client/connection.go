@@ -16,60 +16,61 @@ import (
 // DefaultUserAgent is sent when [Connection.UserAgent] is empty.
 const DefaultUserAgent = "kinform"
 
-// DefaultRetries is how often a call is tried again when [Connection.Retries] is zero. It
-// is that of client-go.
+// DefaultRetries is the number of retries of a call if [Connection.Retries] is zero. It is
+// client-go's number.
 const DefaultRetries = 10
 
-// Connection says where an API server is and how to talk to it. It is a value: copy it
-// freely. [New] checks it.
+// Connection holds the address of an API server and the settings for talking to it. It is a
+// value: copy it freely. [New] checks it.
 type Connection struct {
 	// URL is the server's base URL: scheme http or https, a host, and optionally a path
-	// prefix, such as https://rancher.example.com/k8s/clusters/c-1 or the address that
-	// kubectl proxy prints. No query and no fragment. A user and password in it are sent as
-	// basic authentication, and need https. No error and no text of this package shows them.
+	// prefix, such as https://rancher.example.com/k8s/clusters/c-1 or the address that kubectl
+	// proxy prints. It has no query and no fragment. A user and password in it are sent as
+	// basic authentication, and require https. No error and no text of this package shows
+	// them.
 	URL string
 
-	// HTTP sends the requests; nil means http.DefaultClient. TLS, credentials and
-	// proxies are its transport's business, as is to notice a dead connection: that of
-	// [NewConnection] does. Leave its Timeout zero, because that limits
-	// a whole watch; use the context of each call instead.
+	// HTTP sends the requests; nil means http.DefaultClient. Its transport is responsible for
+	// TLS, credentials, proxies, and for noticing dead connections, which the transport of
+	// [NewConnection] does. Leave its Timeout zero, because that limits a whole watch; use the
+	// context of each call instead.
 	HTTP *http.Client
 
 	// UserAgent is sent with each request; empty means [DefaultUserAgent].
 	UserAgent string
 
-	// Limiter spaces out the requests of all Resources that have this Connection or a
-	// copy of it, watches and retries included: each waits for a token, in the order that
-	// the Limiter sets. Nil means no limit, which is right for a server with API Priority
-	// and Fairness (on by default since Kubernetes 1.20): it limits each client by what
-	// it can bear, and asks the others to retry later. This client does (see
-	// Retries). A client's own limit of 5 requests per second, the default of client-go,
-	// is below what many controllers need. rate.NewLimiter(50, 100) allows 50 per second
-	// in the long run and 100 at once.
+	// Limiter limits the rate of all requests, including watches and retries, of all Resources
+	// that have this Connection or a copy of it. Each request waits for a token, in the
+	// Limiter's order. For example, rate.NewLimiter(50, 100) allows 50 requests per second in
+	// the long run and 100 at once. Nil means no limit, which is right for a server with API
+	// Priority and Fairness (on by default since Kubernetes 1.20): such a server limits each
+	// client according to its own load, and asks the others to retry later, which this client
+	// does (see Retries). client-go's default of 5 requests per second in the client is too
+	// low for many controllers.
 	Limiter *rate.Limiter
 
-	// Retries is how often a call is tried again when the server asks for it; zero means
-	// [DefaultRetries], negative never.
+	// Retries is the number of retries if the server asks for one; zero means
+	// [DefaultRetries], negative means no retries.
 	//
-	// An answer 429 or 5xx that has a Retry-After header is waited out, for a second at
-	// least, whatever the verb; after 5xx a create may so be answered with AlreadyExists,
-	// and an update with a conflict, that the first try caused. A read is also tried again
-	// when its connection broke, after 0.1 seconds and then twice as long each time, up to
-	// 5 seconds. Nothing else is: neither a refused connection nor a write whose outcome is
-	// not known.
+	// An answer 429 or 5xx with a Retry-After header is retried after that delay, but at least
+	// a second, whatever the verb. So a create may be answered with AlreadyExists after a 5xx,
+	// and an update with a conflict, if the first try succeeded after all. A read is also
+	// retried if its connection broke: after 0.1 seconds at first, then twice as long each
+	// time, up to 5 seconds. Nothing else is retried: no refused connection, and no write
+	// whose outcome is unknown.
 	//
-	// A wait ends with the context. One of more than a minute, or beyond the context's
-	// deadline, is not begun: the call returns the refusal, which tells the delay
-	// (apierrors.SuggestsClientDelay).
+	// A wait ends with the context. If the wait would take more than a minute, or exceed the
+	// context's deadline, the call does not wait: it returns the refusal, which contains the
+	// delay (apierrors.SuggestsClientDelay).
 	//
-	// List and Watch are never tried again: a reflector, which calls them, has its own
-	// backoff and obeys Retry-After too.
+	// List and Watch are never retried here: a reflector, which calls them, has its own
+	// backoff and also obeys Retry-After.
 	Retries int
 
-	// Breaker is what the reflectors of all Resources that have this Connection, or a copy of
-	// it, know of the server: while it is away one of them at a time tries it, and when it is
-	// back all go on. [NewConnection] and [InCluster] make one. Nil gives each Resource its
-	// own. Other calls than List and Watch take no notice of it.
+	// Breaker shares the state of the server among the reflectors of all Resources that have
+	// this Connection or a copy of it. While the server is away, one of them at a time probes
+	// it, and when it is back all continue. [NewConnection] and [InCluster] make one. Nil
+	// gives each Resource its own. Only List and Watch use it.
 	Breaker *reflector.Breaker
 }
 
@@ -83,8 +84,7 @@ type endpoint struct {
 	breaker   *reflector.Breaker
 }
 
-// refresh makes the requests that follow use connections that they make themselves, also where
-// the transport that does so is wrapped.
+// refresh makes later requests use new connections, even if the transport is wrapped.
 func (e endpoint) refresh() {
 	at := cmp.Or(e.http.Transport, http.DefaultTransport)
 	for {

@@ -17,52 +17,52 @@ import (
 )
 
 const (
-	// pingAfter is how long an HTTP/2 connection may be silent before it is asked for a
-	// sign of life, and pingWait how long that may take. They are client-go's.
+	// pingAfter is the silence after which an HTTP/2 connection is pinged, pingWait the time
+	// limit for the answer. Both are client-go's values.
 	pingAfter = 30 * time.Second
 	pingWait  = 15 * time.Second
-	// dialLimit and handshakeLimit bound the making of a connection.
+	// dialLimit and handshakeLimit limit the time to make a connection.
 	dialLimit      = 30 * time.Second
 	handshakeLimit = 10 * time.Second
-	// idleLimit is how long a connection without a request is kept, and idleConnections
-	// how many of HTTP/1; of HTTP/2 there is one as a rule.
+	// idleLimit is the time that a connection without a request is kept. idleConnections is
+	// the number of HTTP/1 connections kept; for HTTP/2 there is usually one.
 	idleLimit       = 90 * time.Second
 	idleConnections = 25
 )
 
-// ConnectionOptions are the credentials and the way to a server. The zero value is a server
-// that everybody may use, with a certificate that the system trusts. Package fmt, log handlers
-// and JSON print them without Token and Key.
+// ConnectionOptions hold the credentials and the network settings for a server. The zero value
+// fits a server that requires no credentials and has a certificate that the system trusts.
+// Package fmt, log handlers and JSON print them without Token and Key.
 //
-// Files are read by [NewConnection], which returns an error if one cannot be used, and
-// again each minute and whenever the server refuses the credentials (401) or its own
-// certificate is not trusted. New requests then use the file's new contents, without a
-// restart. The request that was refused is sent once more, if anything has changed. A file
-// that cannot be used at that time, such as a certificate without its new key yet, is
-// reported to OnError, and what it held before stays in use; other files are used all the
-// same.
+// [NewConnection] reads the files, and returns an error if one cannot be used. They are read
+// again each minute, and whenever the server refuses the credentials (401) or its own
+// certificate is not trusted. New requests then use the new contents, without a restart. A
+// refused request is sent once more if anything has changed. A file that cannot be used at
+// that time, such as a certificate whose new key is not there yet, is reported to OnError. Its
+// last good contents stay in use, and the other files are still updated.
 type ConnectionOptions struct {
-	// CAFile is a PEM file of the certificates that are trusted to sign the server's, and
-	// CA is the same as bytes. Neither means those that the system trusts.
+	// CAFile is a PEM file with the certificates of the authorities that may sign the server's
+	// certificate. CA is the same as bytes. If neither is set, the system's authorities are
+	// trusted.
 	CAFile string
 	CA     []byte
 
-	// CertFile and KeyFile are PEM files of a client certificate and its key, and Cert and
-	// Key are the same as bytes. When they change, requests go through new connections,
-	// and watches end on the old ones in their own time.
+	// CertFile and KeyFile are PEM files of a client certificate and its key. Cert and Key are
+	// the same as bytes. When they change, new requests use new connections, and watches on
+	// the old connections end in their own time.
 	CertFile, KeyFile string
 	Cert, Key         []byte
 
-	// TokenFile holds a bearer token, as of a service account, and Token is one. Space
-	// around it is ignored.
+	// TokenFile holds a bearer token, such as a service account's. Token is the same as a
+	// string. Surrounding space is ignored.
 	TokenFile string
 	Token     string
 
-	// ServerName is the name that the server's certificate has to have; empty means the
-	// host of the URL.
+	// ServerName is the name that the server's certificate must have; empty means the host of
+	// the URL.
 	ServerName string
 
-	// Insecure trusts any certificate, so that anybody on the way can read all. It
+	// Insecure trusts any certificate, so anybody on the network path can read everything. It
 	// excludes CA and CAFile.
 	Insecure bool
 
@@ -72,27 +72,27 @@ type ConnectionOptions struct {
 	// DialContext makes the network connections; nil means a net.Dialer.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 
-	// OnError hears of each file that could be used once and cannot be used now, as a
-	// *[CredentialError]: when that is found out, when the reason is another, and then
-	// again each minute in which there are requests. It is called in the goroutine of the
-	// request that was about to use the file, at times by several at once, and holds up
-	// that request. Nil logs each at level Warn to slog.Default().
+	// OnError gets a *[CredentialError] for each file that was usable before and is not usable
+	// now: when the problem is found, when its reason changes, and then again each minute in
+	// which there are requests. It is called in the goroutine of the request that needs the
+	// file, possibly by several at once, and the request waits for it. Nil logs each error at
+	// level Warn to slog.Default().
 	OnError func(error)
 }
 
 // NewConnection makes the connection to the server with base URL serverURL (see
-// [Connection.URL]). It sends nothing, and starts no goroutine. The URL has to be https if
-// opts has credentials or a CA.
+// [Connection.URL]). It sends nothing and starts no goroutine. If opts has credentials or a
+// CA, the URL must be https.
 //
-// The connection speaks HTTP/2 where the server does. One that has been silent for 30
-// seconds is asked for a sign of life, and closed if there is none within 15 more; then
-// watches on it end with an error, and a read is tried again. Once a reflector has found the
-// server away, those that try it again do so through connections of their own making. Over HTTP/1, as through
-// kubectl proxy, it is up to the keep-alive packets of TCP.
+// The connection speaks HTTP/2 if the server does. An HTTP/2 connection that was silent for 30
+// seconds is pinged, and closed if no answer comes within 15 more. Then its watches end with
+// an error, and its reads are retried. Once a reflector has found the server away, its further
+// tries use new connections. Over HTTP/1, for example through kubectl proxy, only TCP
+// keep-alive finds dead connections.
 //
-// Redirects are not followed: the API does not redirect, and a login page does. Credentials
-// are sent to the server of the URL and nowhere else, and are in no error. The idle
-// connections are closed by CloseIdleConnections of Connection.HTTP, or after 90 seconds.
+// Redirects are not followed: the API does not redirect, but a login page does. Credentials go
+// only to the server of the URL, and into no error. Idle connections are closed by
+// CloseIdleConnections of Connection.HTTP, or after 90 seconds.
 func NewConnection(serverURL string, opts ConnectionOptions) (Connection, error) {
 	fail := func(err error) (Connection, error) { return Connection{}, fmt.Errorf("client connection: %w", err) }
 	server, err := Connection{URL: serverURL}.endpoint()
@@ -112,7 +112,7 @@ func NewConnection(serverURL string, opts ConnectionOptions) (Connection, error)
 	}}, nil
 }
 
-// check finds misuse that does not need the files.
+// check finds misuse that is visible without reading the files.
 func (o ConnectionOptions) check(server *url.URL) error {
 	ca := o.CAFile != "" || len(o.CA) > 0
 	cert, key := o.CertFile != "" || len(o.Cert) > 0, o.KeyFile != "" || len(o.Key) > 0
@@ -132,11 +132,11 @@ func (o ConnectionOptions) check(server *url.URL) error {
 	return nil
 }
 
-// secrets are the contents of the files, or what was given instead.
+// secrets are the contents of the files, or the values given instead.
 type secrets struct{ ca, cert, key, token string }
 
-// read reads the files. What cannot be used is as it was in last; the errors say what that
-// is, each a *CredentialError if it is about a file.
+// read reads the files. If a file cannot be used, its value comes from last, and faults has
+// the error, a *CredentialError if it concerns a file.
 func (o ConnectionOptions) read(last secrets) (s secrets, faults []error) {
 	s = last
 	use := func(file string, err error) bool {
@@ -169,7 +169,7 @@ func (o ConnectionOptions) read(last secrets) (s secrets, faults []error) {
 	return s, faults
 }
 
-// contents is what a file holds, if there is one, or else data.
+// contents returns the contents of file, or data if file is empty.
 func contents(file string, data []byte) (string, error) {
 	if file == "" {
 		return string(data), nil
@@ -178,7 +178,7 @@ func contents(file string, data []byte) (string, error) {
 	return string(data), err
 }
 
-// checkCA makes sure that there are certificates, where there have to be.
+// checkCA checks that there are certificates if CA or CAFile is set.
 func (o ConnectionOptions) checkCA(ca string) error {
 	if (ca != "" || o.CAFile != "") && !x509.NewCertPool().AppendCertsFromPEM([]byte(ca)) {
 		return errors.New("no certificate in the CA")
@@ -200,7 +200,7 @@ func (o ConnectionOptions) readToken() (string, error) {
 	return token, nil
 }
 
-// sender makes the transport proper, of secrets that read has found usable.
+// sender makes the actual transport from secrets that read has found usable.
 func (o ConnectionOptions) sender(s secrets) (*http.Transport, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.ServerName, InsecureSkipVerify: o.Insecure}
 	if s.ca != "" {
@@ -212,8 +212,8 @@ func (o ConnectionOptions) sender(s secrets) (*http.Transport, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Not Certificates, which are kept back if the server names other signers, as one
-		// does that has just changed them.
+		// Not Certificates: those are withheld if the server names other signers, as a server
+		// may that has just changed them.
 		conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &cert, nil }
 	}
 	t := &http.Transport{

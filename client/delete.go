@@ -15,8 +15,8 @@ import (
 	"github.com/kinform/kinform/internal/decode"
 )
 
-// consentLimit bounds the part of the answer to a deletion that is held. One object is
-// smaller; the answer to DeleteCollection can hold all that it deleted.
+// consentLimit limits the part of a deletion's answer that is held in memory. One object is
+// smaller. The answer to DeleteCollection can contain all deleted objects.
 const consentLimit = 4 << 20
 
 // Delete asks the server to delete an object. It returns when the server accepts, which
@@ -30,15 +30,15 @@ func (r *Resource[T]) Delete(ctx context.Context, key types.NamespacedName, opts
 	return r.remove(ctx, c, opts)
 }
 
-// DeleteCollection asks the server to delete all objects that the Options and list select
-// (both, where both have a selector). Without any selector these are all of the namespace
-// in the Options, or of all namespaces; built-in resources refuse the latter. It returns
-// when each deletion is accepted or one has failed; what was deleted before that stays so.
+// DeleteCollection asks the server to delete all objects that match the selectors of both the
+// Options and list. Without any selector it deletes all objects of the namespace in the
+// Options, or of all namespaces; built-in resources refuse the latter. It returns when every
+// deletion is accepted or one has failed. Deletions accepted before a failure are not undone.
 func (r *Resource[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
 	c := call{
 		verb: "deletecollection",
 		key:  types.NamespacedName{Namespace: r.options.Namespace},
-		// The answer lists what was deleted, of which nothing is used.
+		// The answer lists the deleted objects, which are not used.
 		accept: fmt.Sprintf("%s;as=%sList;g=%s;v=v1,%[1]s", jsonType, partialKind, metav1.GroupName),
 	}
 	var err error
@@ -65,9 +65,9 @@ func (r *Resource[T]) remove(ctx context.Context, c call, opts metav1.DeleteOpti
 	return nil
 }
 
-// accepted checks the answer to a deletion: a Status, the object, or a list. All is done
-// when its header comes, so the end of a long one does not matter: only its kind does, which
-// Status and list have.
+// accepted checks the answer to a deletion: a Status, the object, or a list. The deletion is
+// accepted when the header arrives, so the rest of a long answer does not matter. Only its
+// kind does, which Status and list have.
 func (c *objectCodec[T]) accepted(a *answer) error {
 	body, err := io.ReadAll(io.LimitReader(a, consentLimit))
 	if err != nil {
@@ -110,8 +110,8 @@ func (c *objectCodec[T]) consent(e Encoding, body []byte) (st metav1.Status, kin
 	return st, c.scan(body).Kind, nil
 }
 
-// longKind finds the kind in an answer of which start has been read, holding no more of it
-// than that. A Status is not as long.
+// longKind finds the kind in a long answer, whose beginning is start. It holds no more of the
+// answer than start. A Status is never so long.
 func longKind(a *answer, start []byte) (kind string, err error) {
 	if e := a.encoding(); e == Protobuf {
 		m, _ := openEnvelope(start)

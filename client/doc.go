@@ -1,71 +1,76 @@
 // Package client is a typed client of one resource of a Kubernetes API server, over any
-// *http.Client and base URL. [Resource] reads, writes, lists and watches; it is a
-// reflector.Source, so that a reflector or informer can be put on it directly.
+// *http.Client and base URL. [Resource] reads, writes, lists and watches. It implements
+// reflector.Source, so a reflector or informer can use it directly.
 //
 //	conn := client.Connection{URL: "http://127.0.0.1:8001"} // kubectl proxy
 //	widgets, err := client.New[*Widget](conn,
 //		schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"},
 //		client.Options{Namespace: "prod", LabelSelector: "tier=web"})
 //
-// # What T may be
+// # Types for T
 //
-// Any type that encoding/json decodes the resource into: a pointer to a built-in type or
-// to a hand-written struct of a custom resource, *unstructured.Unstructured,
-// *metav1.PartialObjectMetadata, or a struct value, with metadata or without. There is no
-// scheme and nothing to register. Name and resourceVersion come from the object where T
-// has them, and else from the JSON.
+// T is any type that encoding/json decodes the resource into: a pointer to a built-in type or
+// to your own struct for a custom resource, *unstructured.Unstructured,
+// *metav1.PartialObjectMetadata, or a struct value, with or without metadata. There is no
+// scheme and nothing to register. Name and resourceVersion come from the object if T has them,
+// and otherwise from the JSON.
 //
-// For *metav1.PartialObjectMetadata the server is asked to send metadata only. A server
-// that does not know how sends whole objects, of which only the metadata is decoded.
+// For *metav1.PartialObjectMetadata the client requests metadata only. If a server cannot do
+// that and sends whole objects, the client decodes only their metadata.
 //
-// Whether an object came from Get, List or Watch, its kind and apiVersion are set if T has
-// fields for them (client-go leaves them empty in typed objects,
-// https://github.com/kubernetes/client-go/issues/541); those of a PartialObjectMetadata
-// are its own.
+// Objects from Get, List and Watch all have kind and apiVersion set if T has fields for them.
+// (client-go leaves them empty in typed objects,
+// https://github.com/kubernetes/client-go/issues/541.) In a PartialObjectMetadata they are its
+// own.
 //
 // # How objects are decoded
 //
-// A body is read value by value and never held as a whole. Each object's bytes are first
-// delimited by the JSON grammar, and then decoded straight into a T of its own. So there
-// are two kinds of failure:
+// A body is read value by value and never held as a whole. First the JSON grammar finds the
+// end of each object, then the object is decoded directly into a new T. So there are two kinds
+// of failure:
 //
-//   - One object is bad: a field does not fit its Go type, the kind is another,
-//     there is no name, or it is null; also a panic in the type's own UnmarshalJSON, as a
-//     [PanicError]. This costs one object: it is reported as a *reflector.ObjectError
-//     with its key as far as known, and the list or watch goes on.
-//   - The list or watch itself is broken: the JSON is not well-formed or ends too early,
-//     or the answer is not a list or watch at all. This ends the call with an error that
-//     says where.
+//   - One object is bad: a field does not fit its Go type, the kind is wrong, the name is
+//     missing, or the object is null. A panic in the type's own UnmarshalJSON counts too, as a
+//     [PanicError]. Such a failure costs one object: it is reported as a
+//     *reflector.ObjectError with the key, if that is known, and the list or watch continues.
+//   - The list or watch itself is broken: the JSON is malformed or ends too early, or the
+//     answer is not a list or watch at all. This ends the call with an error that gives the
+//     position.
 //
-// The rules are those of apimachinery: field names are case-sensitive, unknown ones are
-// ignored, the last of duplicates wins, invalid UTF-8 becomes U+FFFD, and numbers in
-// untyped values are int64 if they can be. No string of an object refers to the body, so a
-// cache pins what it holds and nothing else. Objects share strings, and with
-// [Options].SharedParts more than those.
+// The rules are those of apimachinery: field names are case-sensitive, unknown fields are
+// ignored, the last of duplicates wins, invalid UTF-8 becomes U+FFFD, and numbers in untyped
+// values are int64 if possible. No string of an object refers to the body, so a cached object
+// keeps nothing else in memory. Objects share equal strings, and with [Options].SharedParts
+// other parts too.
 //
-// Delimiting takes about a tenth of the time of decoding. It needs a buffer of the size of
-// the largest object in the list or watch, for as long as that runs.
+// Finding the ends of objects takes about a tenth of the decoding time. It needs a buffer of
+// the size of the largest object until the list or watch ends.
 //
 // # Encodings
 //
-// Kubernetes protobuf is asked for where every field of T has a protobuf tag, with JSON as
-// the second choice; other types ask for JSON, and [Options] can ask for another
-// [Encoding]. Answers are decoded by their Content-Type. A server that refuses the encoding
-// with 406 is asked for JSON from then on. Requests are sent as JSON. CBOR that JSON cannot express, such as NaN, costs one object.
+// If every field of T has a protobuf tag, the client requests Kubernetes protobuf, with JSON
+// as the second choice. For other types it requests JSON. [Options] can select another
+// [Encoding]. Answers are decoded by their Content-Type. If a server refuses the encoding with
+// 406, the client requests JSON from then on. Request bodies are JSON. CBOR that JSON cannot
+// express, such as NaN, costs one object.
 //
-// A CBOR object is the one that apimachinery's CBOR serializer makes of it, and mostly the one
-// that the same object makes in JSON. JSON that a type keeps as it is, such as
-// metav1.FieldsV1 and runtime.RawExtension, comes with its members sorted by name, because CBOR
-// does not tell their order; API servers write those of custom resources in that order in JSON
-// too, but sort numbers in the keys of managedFields of built-in types by value. These are the
-// differences from apimachinery: if a map has a member twice, the last one wins; bytes that
-// are not UTF-8 become U+FFFD in a string; an untyped integer beyond int64 is a float64; bytes
-// with the tags 21 and 23 are a base64url or hex text even in a []byte (API servers write tag
-// 22); a time in seconds is a text even in a number; and UnmarshalJSON is called, but not
-// UnmarshalCBOR.
+// A CBOR object decodes to the same object as with apimachinery's CBOR serializer, and mostly
+// as its JSON form. Some types keep raw JSON, such as metav1.FieldsV1 and
+// runtime.RawExtension. Its members come sorted by name, because CBOR does not define their
+// order. API servers also write those of custom resources in this order in JSON. In the
+// managedFields of built-in types they sort number keys by value. There are these differences
+// from apimachinery:
 //
-// Answers may be compressed with gzip. The transport of an *http.Client asks for it and
-// decompresses, unless its DisableCompression is set.
+//   - If a map has a member twice, the last one wins.
+//   - Bytes that are not UTF-8 become U+FFFD in a string.
+//   - An untyped integer beyond int64 is a float64.
+//   - Bytes with the tags 21 and 23 are base64url or hex text even in a []byte (API servers
+//     write tag 22).
+//   - A time in seconds is a text even in a number.
+//   - UnmarshalJSON is called, UnmarshalCBOR is not.
+//
+// Answers may be compressed with gzip. The transport of an *http.Client requests and
+// decompresses it, unless its DisableCompression is set.
 //
 // An object over [Options].MaxObjectBytes also costs only itself. It is skipped, and reported
 // with its key, its version and the type of the event. If even the type is not known, the event
@@ -80,35 +85,35 @@
 //
 // # Connections
 //
-// A [Connection] is a base URL and an *http.Client, whichever way that was made.
-// [NewConnection] makes both of a CA, a client certificate and a bearer token, in files
-// that may change while they are used; [InCluster] does so for a pod. Through kubectl
-// proxy a URL is enough. Package with/kubeconfig makes a Connection of a kubeconfig,
-// credential plugins and OIDC included.
+// A [Connection] is a base URL and an *http.Client, however that was made. [NewConnection]
+// makes both from a CA, a client certificate and a bearer token, in files that may change
+// while they are in use. [InCluster] does so for a pod. For kubectl proxy a URL is enough.
+// Package with/kubeconfig makes a Connection from a kubeconfig, including credential plugins
+// and OIDC.
 //
-// Calls that the server puts off by 429 or 5xx with Retry-After are made again, and reads
-// also if their connection broke; lists and watches are not, because a reflector has its
-// own backoff. A call other than a watch that hears next to nothing for three minutes ends
-// with [ErrStalled]. There is no limit on requests per second unless Connection.Limiter is set.
+// Calls that the server refuses with 429 or 5xx and a Retry-After are retried, and so are
+// reads whose connection broke. Lists and watches are not, because a reflector has its own
+// backoff. A call other than a watch ends with [ErrStalled] if it receives almost nothing for
+// three minutes. The rate of requests is not limited unless Connection.Limiter is set.
 //
 // # Errors
 //
-// Every error says the verb and the resource, and the key where there is one. A refusal is
-// an *errors.StatusError of k8s.io/apimachinery/pkg/api/errors, whether the server sent a
-// Status, a text or a page of HTML; its Details hold the delay of a Retry-After header.
-// When the context is done the error matches ctx.Err(). Errors of the transport are
-// wrapped, so that errors.Is(err, syscall.ECONNREFUSED) works. The rest are the variables
-// of this package. Nothing that a server sends makes this package panic.
+// Every error names the verb and the resource, and the key if there is one. A refusal is an
+// *errors.StatusError of k8s.io/apimachinery/pkg/api/errors, no matter if the server sent a
+// Status, a text or an HTML page. Its Details contain the delay of a Retry-After header. When
+// the context is done, the error matches ctx.Err(). Errors of the transport are wrapped, so
+// errors.Is(err, syscall.ECONNREFUSED) works. The rest are the variables of this package.
+// Nothing that a server sends makes this package panic.
 //
-// No error shows a token, a key, or the password of a URL, and neither do Connection and
-// ConnectionOptions when they are printed or logged. A URL or the address of a proxy that may
-// have a password and does not parse is not shown at all. An answer that is not of the
-// Kubernetes API is shown as far as its first 160 bytes if they are text.
+// No error shows a token, a key, or the password of a URL. Connection and ConnectionOptions do
+// not show them either when they are printed or logged. If a URL or the address of a proxy
+// does not parse and may have a password, it is not shown at all. An answer that is not from
+// the Kubernetes API is shown up to its first 160 bytes, if these are text.
 //
 // # Concurrency
 //
-// All methods may be called at the same time. A Resource is immutable except for its counters,
+// All methods are safe from any goroutine. A Resource is immutable except for its counters,
 // the kind of its last list, and the encoding that the server refused. It starts no goroutine.
-// A list or watch runs in the goroutine of its caller, as does the caller's yield function or
-// loop body, so a slow consumer slows the server down.
+// A list or watch runs in its caller's goroutine, as does the caller's yield function or loop
+// body, so a slow consumer slows the server down.
 package client

@@ -14,31 +14,31 @@ import (
 	"github.com/kinform/kinform/internal/decode"
 )
 
-// Encoding is how a server writes objects: a media type.
+// Encoding is the format of a server's answer, as a media type.
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources)
 type Encoding string
 
 const (
-	// JSON is what every server writes for every resource.
+	// JSON is supported by every server for every resource.
 	JSON Encoding = "application/json"
 
-	// Protobuf is the Kubernetes protobuf encoding, which API servers write for built-in
-	// resources. It takes about two thirds of the bytes of JSON and a third of the time.
-	// A list of it is known by a kind that ends in "List"; where it has another name, as
-	// that of an aggregated API may, Options.Kind has to be set.
+	// Protobuf is the Kubernetes protobuf encoding, which API servers support for built-in
+	// resources. It takes about two thirds of the bytes of JSON and a third of the time. A
+	// list in it is recognized by a kind that ends in "List". If it has another name, as it
+	// may in an aggregated API, set Options.Kind.
 	Protobuf Encoding = "application/vnd.kubernetes.protobuf"
 
-	// CBOR is what servers write whose feature gate CBORServingAndStorage is on (off by
-	// default up to Kubernetes 1.37). It is smaller than JSON, but no faster here:
-	// it is decoded as the JSON that it stands for.
+	// CBOR is supported by servers whose feature gate CBORServingAndStorage is on (off by
+	// default up to Kubernetes 1.37). It is smaller than JSON but not faster here: it is
+	// decoded as the JSON that it stands for.
 	CBOR Encoding = "application/cbor"
 )
 
 // cborSequence is the content type of a watch in CBOR (RFC 8742).
 const cborSequence = "application/cbor-seq"
 
-// encodingOf is the encoding that a Content-Type header names. Whatever is none of the
-// others is read as JSON, and refused with an excerpt if it is none.
+// encodingOf returns the encoding named by a Content-Type header. Any other type is read as
+// JSON, and refused with an excerpt if it is not JSON.
 func encodingOf(contentType string) Encoding {
 	media, _, _ := strings.Cut(contentType, ";")
 	switch media = strings.ToLower(strings.TrimSpace(media)); media {
@@ -50,7 +50,8 @@ func encodingOf(contentType string) Encoding {
 	return JSON
 }
 
-// newValueReader makes the reader of a body that is not Protobuf. limit is that of one value.
+// newValueReader makes the reader of a body that is not Protobuf. limit is the limit of one
+// value.
 func newValueReader(e Encoding, in io.Reader, limit int64) decode.Reader {
 	if e == CBOR {
 		return decode.NewCBOR(in, limit)
@@ -58,10 +59,10 @@ func newValueReader(e Encoding, in io.Reader, limit int64) decode.Reader {
 	return decode.NewJSON(in, limit)
 }
 
-// encoding is that of the answer.
+// encoding returns the answer's encoding.
 func (a *answer) encoding() Encoding { return encodingOf(a.header.Get("Content-Type")) }
 
-// statusIn decodes a metav1.Status in any encoding; ok is false if body is something else.
+// statusIn decodes a metav1.Status in any encoding; ok is false if body is not a Status.
 func (c *objectCodec[T]) statusIn(e Encoding, body []byte) (st metav1.Status, ok bool) {
 	switch e {
 	case Protobuf:
@@ -73,8 +74,8 @@ func (c *objectCodec[T]) statusIn(e Encoding, body []byte) (st metav1.Status, ok
 	return c.status(body)
 }
 
-// chooseEncoding checks Options.Encoding against what T can be decoded from. The first
-// choice is Protobuf.
+// chooseEncoding checks that T can be decoded from Options.Encoding. By default it chooses
+// Protobuf.
 func chooseEncoding(asked Encoding, protobuf error) (Encoding, error) {
 	switch asked {
 	case "":
@@ -93,8 +94,8 @@ func chooseEncoding(asked Encoding, protobuf error) (Encoding, error) {
 	return "", fmt.Errorf("unknown encoding %q", asked)
 }
 
-// accept is the Accept header for a T, or for a T with suffix. JSON is the last choice, so
-// that a server which does not know the first one answers all the same.
+// accept returns the Accept header for a T, or for a T with suffix. JSON is the last choice,
+// so a server without the first one still answers.
 func (r *Resource[T]) accept(suffix string) string {
 	choices := []Encoding{r.encoding, JSON}
 	if r.encoding == JSON || r.jsonOnly.Load() {
@@ -115,10 +116,10 @@ func (r *Resource[T]) accept(suffix string) string {
 	return strings.Join(all, ",")
 }
 
-// ask sends a call whose answer is a T, or a T with suffix. A server that refuses the
-// encoding is asked for JSON, now and from now on: the refusal comes before it does
-// anything. (kube-apiserver 1.37 refuses custom resources as protobuf only when that is
-// all that is accepted, others do so whenever it is the first choice.)
+// ask sends a call whose answer is a T, or a T with suffix. If the server refuses the
+// encoding, which happens before it does anything else, ask requests JSON, now and from now
+// on. (kube-apiserver 1.37 refuses custom resources as protobuf only if nothing else is
+// accepted. Other servers refuse whenever protobuf is the first choice.)
 func (r *Resource[T]) ask(ctx context.Context, c call, suffix string) (*answer, error) {
 	c.accept = r.accept(suffix)
 	a, err := r.send(ctx, c)

@@ -11,37 +11,37 @@ import (
 )
 
 var (
-	// ErrTable is the cause when a server answers with a Table (a rendering for people,
-	// asked for by an Accept header) where objects are expected. It ends a list or watch.
+	// ErrTable is the cause when a server answers with a Table instead of objects. A Table is
+	// a rendering for people, requested by an Accept header. It ends a list or watch.
 	ErrTable error = unusableError("the server answered with a Table, which holds no objects; something between client and server changes the Accept header")
 
-	// ErrNotKubernetes is the cause when a 2xx answer is not what the Kubernetes API
-	// sends there: HTML from a login page or a proxy, other JSON, an empty body. The
-	// error says the content type and how the body begins.
+	// ErrNotKubernetes is the cause when a 2xx answer is not from the Kubernetes API: HTML of
+	// a login page or a proxy, other JSON, or an empty body. The error gives the content type
+	// and the beginning of the body.
 	ErrNotKubernetes error = unusableError("not an answer of the Kubernetes API")
 
-	// ErrWrongKind is the cause when an object, or a list, is of another kind or
-	// apiVersion than its collection.
+	// ErrWrongKind is the cause when an object or a list has another kind or apiVersion than
+	// its collection.
 	ErrWrongKind error = unusableError("wrong kind")
 
-	// ErrStalled is the cause when a call other than a watch has waited too long for its
-	// answer: 3 minutes for the header, or 3 minutes more for the body than it takes at 1 KiB
-	// per second (a watch that is silent is the business of its reader). A body of 2 GB that
-	// comes at that rate or faster is read to its end. Waiting for the caller does not count.
+	// ErrStalled is the cause when a call other than a watch waits too long for its answer: 3
+	// minutes for the header, or for the body 3 minutes longer than it takes at 1 KiB per
+	// second. (The reader of a watch limits its silence.) A body of 2 GB at that rate or
+	// faster is read to its end. Time spent waiting for the caller does not count.
 	ErrStalled = errors.New("the server has sent next to nothing for 3 minutes")
 
-	// ErrNotInCluster is returned by InCluster to a program that is not in a pod of a
-	// Kubernetes cluster.
+	// ErrNotInCluster is returned by InCluster if the program is not in a pod of a Kubernetes
+	// cluster.
 	ErrNotInCluster = errors.New("not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
 
-	// ErrNotAnObject is the cause when null, or another JSON value that is no JSON
-	// object, stands where a Kubernetes object is expected. An object without
-	// metadata.name is a reflector.ErrNoName.
+	// ErrNotAnObject is the cause when a Kubernetes object is expected but the value is null
+	// or another JSON value that is not an object. An object without metadata.name is a
+	// reflector.ErrNoName.
 	ErrNotAnObject = errors.New("not a JSON object")
 )
 
-// unusableError is one of the errors above that match reflector.ErrUnusable: trying again
-// brings the same answer.
+// unusableError is the type of the errors above that match reflector.ErrUnusable: a retry
+// would get the same answer.
 type unusableError string
 
 func (e unusableError) Error() string { return string(e) }
@@ -49,8 +49,8 @@ func (e unusableError) Error() string { return string(e) }
 // Is implements the interface that errors.Is looks for.
 func (e unusableError) Is(target error) bool { return target == reflector.ErrUnusable }
 
-// malformedBody is a body that begins as it should and then is not well-formed, though it
-// does not end too early.
+// malformedBody is the error of a body that begins correctly and is malformed later, not just
+// truncated.
 type malformedBody struct{ error }
 
 func (e malformedBody) Unwrap() error { return e.error }
@@ -58,12 +58,12 @@ func (e malformedBody) Unwrap() error { return e.error }
 // Is implements the interface that errors.Is looks for.
 func (e malformedBody) Is(target error) bool { return target == reflector.ErrUnusable }
 
-// TooLargeError is the cause when an object is larger than Options.MaxObjectBytes allows, or
-// would take more memory than that allows.
+// TooLargeError is the cause when an object is larger than Options.MaxObjectBytes, or would
+// take more memory than that limit allows.
 type TooLargeError struct {
 	// Resource is the collection's name, as Resource.Resource returns it.
 	Resource string
-	// Limit is the number of bytes that an object may have.
+	// Limit is the maximal number of bytes of an object.
 	Limit int64
 }
 
@@ -71,13 +71,14 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("an object of %s has more than %d bytes, the limit of Options.MaxObjectBytes, or needs several times as much memory", e.Resource, e.Limit)
 }
 
-// CredentialError says that a file of ConnectionOptions cannot be used. What it held when
-// it could be used stays in use. None of its contents are in the error.
+// CredentialError says that a file of ConnectionOptions cannot be used. Its last good contents
+// stay in use. The error shows no contents of the file.
 type CredentialError struct {
-	// File is its path. For a certificate and a key that do not belong together it is that
-	// of the certificate.
+	// File is its path. If a certificate and a key do not match, it is the path of the
+	// certificate.
 	File string
-	// Err is the cause, never nil: that of reading the file, or what is wrong in it.
+	// Err is the cause, never nil: the error of reading the file, or the problem in its
+	// contents.
 	Err error
 }
 
@@ -92,14 +93,15 @@ func (e *CredentialError) Error() string {
 // Unwrap returns the cause.
 func (e *CredentialError) Unwrap() error { return e.Err }
 
-// LogValue implements slog.LogValuer: a group of file, and error, which is the cause.
+// LogValue implements slog.LogValuer: a group of file and error, where error is the cause.
 func (e *CredentialError) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("file", e.File), slog.Any("error", e.Err))
 }
 
-// PanicError is a panic in the UnmarshalJSON method of a user's type, or in another of its methods
-// that decoding calls. Where is "decoding", Value was given to panic, Stack is the stack at that
-// point. It becomes the cause of a reflector.ObjectError. It is the same type as informer.PanicError.
+// PanicError reports that the UnmarshalJSON method of a user's type panicked, or another of
+// its methods that decoding calls. Where is "decoding", Value is the argument of panic, Stack
+// is the stack at that point. It becomes the cause of a reflector.ObjectError. It is the same
+// type as informer.PanicError.
 type PanicError = usercode.PanicError
 
 func isObjectError(err error) bool {

@@ -18,14 +18,14 @@ const (
 	statusKind  = "Status"
 )
 
-// identity is what the protocol needs to know of an object, whatever its T.
+// identity holds the properties of an object that the protocol needs, whatever its T.
 type identity struct {
 	apiVersion, kind string
 	namespace, name  string
 	resourceVersion  string
 }
 
-// key is "namespace/name" or "name", empty if the name is not known.
+// key returns "namespace/name" or "name", or empty text if the name is not known.
 func (id identity) key() string {
 	if id.name == "" || id.namespace == "" {
 		return id.name
@@ -33,8 +33,8 @@ func (id identity) key() string {
 	return id.namespace + "/" + id.name
 }
 
-// identify reads the identity from a decoded object; ok is false if its type does not
-// carry all of it.
+// identify reads the identity from a decoded object; ok is false if the object's type does not
+// have all of it.
 func identify(object any) (id identity, ok bool) {
 	switch o := object.(type) {
 	case *unstructured.Unstructured:
@@ -57,7 +57,7 @@ func identify(object any) (id identity, ok bool) {
 	return identity{}, false
 }
 
-// identityOf is what the header says.
+// identityOf returns the identity in the header.
 func identityOf(h decode.Header) identity {
 	return identity{
 		apiVersion: h.APIVersion, kind: h.Kind,
@@ -66,8 +66,7 @@ func identityOf(h decode.Header) identity {
 	}
 }
 
-// scan reads the header from raw, as far as it can be read: fields of the wrong type stay
-// empty.
+// scan reads the header from raw as far as possible: fields of the wrong type stay empty.
 func (c *objectCodec[T]) scan(raw []byte) decode.Header {
 	var h decode.Header
 	if c.json.Unmarshal(raw, &h) != nil {
@@ -77,21 +76,20 @@ func (c *objectCodec[T]) scan(raw []byte) decode.Header {
 	return h
 }
 
-// expectation is the identity that the objects of a stream have. An empty kind is not
-// known.
+// expectation is the identity that a stream's objects must have. An empty kind is not known.
 type expectation struct {
 	apiVersion, kind string
-	// guess is the kind of objects that do not name theirs, if kind is empty: that of
-	// the list, without "List".
+	// guess is the kind of objects without their own kind, if kind is empty: the list's kind
+	// without "List".
 	guess string
-	// partial says that the objects may also be metadata only (the Accept header asks
-	// for them, but an older or aggregated server need not know how).
+	// partial says that the objects may also be metadata only. The Accept header requests
+	// that, but older and aggregated servers may not support it.
 	partial bool
 }
 
-// check returns an error that wraps ErrTable or ErrWrongKind if an object of this
-// identity cannot be in the stream. What an object does not say about itself is right:
-// servers leave kind and apiVersion out of the items of a list.
+// check returns an error that wraps ErrTable or ErrWrongKind if an object of this identity
+// cannot be in the stream. Missing kind and apiVersion are accepted: servers leave them out of
+// the items of a list.
 func (w expectation) check(id identity) error {
 	if isMeta(id.apiVersion) {
 		if id.kind == tableKind {
@@ -107,12 +105,12 @@ func (w expectation) check(id identity) error {
 	return nil
 }
 
-// judge returns err, or what is wrong with an object of this identity.
+// judge returns err, or a mismatch between this identity and the expectation.
 func (w *expectation) judge(id identity, err error) error {
 	mismatch := w.check(id)
 	switch {
 	case mismatch != nil && !errors.Is(err, ErrNotAnObject):
-		return mismatch // says more than the field that did not fit
+		return mismatch // more informative than the field that did not fit
 	case err != nil:
 		return err
 	case id.name == "":
@@ -121,7 +119,7 @@ func (w *expectation) judge(id identity, err error) error {
 	return nil
 }
 
-// settle makes the kind of an object that was accepted that of the ones after it.
+// settle makes the kind of an accepted object the expected kind of later ones.
 func (w *expectation) settle(id identity) {
 	switch {
 	case w.kind != "" || isMeta(id.apiVersion):
@@ -132,8 +130,7 @@ func (w *expectation) settle(id identity) {
 	}
 }
 
-// isMeta reports whether apiVersion is of the group that holds Table and
-// PartialObjectMetadata.
+// isMeta reports whether apiVersion belongs to the group of Table and PartialObjectMetadata.
 func isMeta(apiVersion string) bool {
 	return strings.HasPrefix(apiVersion, metav1.GroupName+"/")
 }

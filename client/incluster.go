@@ -7,16 +7,15 @@ import (
 	"path/filepath"
 )
 
-// serviceAccountDir is where every pod finds its credentials.
+// serviceAccountDir is the folder of every pod's credentials.
 // (https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/)
 const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// InCluster makes the connection of a pod to the server of its own cluster, as its service
-// account: at the address in KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, with the
-// token and the CA that the kubelet keeps up to date on disk (see [ConnectionOptions]). The
-// error is [ErrNotInCluster] where those variables are not set, and otherwise that of a
-// file. It sends nothing. A token or CA in opts takes the place of the pod's; opts may be
-// zero.
+// InCluster makes the connection from a pod to the server of its own cluster, as the pod's
+// service account. The address comes from KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT,
+// the token and the CA from files that the kubelet keeps up to date (see [ConnectionOptions]).
+// It returns [ErrNotInCluster] if those variables are not set, and otherwise the error of a
+// file. It sends nothing. A token or CA in opts replaces the pod's; opts may be zero.
 func InCluster(opts ConnectionOptions) (Connection, error) {
 	return inCluster(os.Getenv, serviceAccountDir, opts)
 }

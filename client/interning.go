@@ -11,37 +11,37 @@ import (
 	"github.com/kinform/kinform/internal/sharing"
 )
 
-// defaultInterned is the limit when Options.InternedStrings is zero. The others are the most
-// of strings and of parts, since their tables are made in one piece.
+// defaultInterned is the limit if Options.InternedStrings is zero. The others are the largest
+// possible numbers of strings and of parts, because their tables are allocated in one piece.
 const (
 	defaultInterned = 8192
 	mostInterned    = 1 << 20
 	mostShared      = 1 << 22
 )
 
-// A list or watch gets a small cache of strings with its object number internSoon, and
-// all of it with number internMore, so that the many that are small do not pay for one.
+// A list or watch gets a small cache of strings at its object number internSoon, and the full
+// cache at number internMore, so the many small lists do not pay for one.
 const (
 	internSoon  = 16
 	internMore  = 512
 	internStart = 512
 )
 
-// workspace is what decoding one list or watch keeps from object to object, in one
-// goroutine.
+// workspace holds everything that decoding one list or watch reuses from object to object. It
+// belongs to one goroutine.
 type workspace struct {
 	json    *decode.Codec
 	strings *kubeproto.Strings
-	cut     []byte // an object's JSON without what is dropped
+	cut     []byte // an object's JSON without the dropped fields
 
-	interned int // the most that may be; 0 for none
-	seen     int // objects
+	interned int // largest number of strings; 0 for none
+	seen     int // number of objects
 
 	sharer *sharer        // nil if no parts are shared
 	parts  *sharing.Cache // nil until some are
 }
 
-// workspace makes that of a list or watch in an encoding, which closes it.
+// workspace makes the workspace of a list or watch in an encoding. The caller closes it.
 func (c *objectCodec[T]) workspace(e Encoding) *workspace {
 	w := &workspace{json: c.jsonOf(e), interned: c.interned, sharer: c.sharer}
 	if c.sharer != nil {
@@ -50,7 +50,7 @@ func (c *objectCodec[T]) workspace(e Encoding) *workspace {
 	return w
 }
 
-// jsonOf is the codec for objects of an encoding other than protobuf.
+// jsonOf returns the codec for objects in an encoding other than protobuf.
 func (c *objectCodec[T]) jsonOf(e Encoding) *decode.Codec {
 	if e == CBOR {
 		return c.cbor
@@ -58,7 +58,7 @@ func (c *objectCodec[T]) jsonOf(e Encoding) *decode.Codec {
 	return &c.json
 }
 
-// close leaves the parts to the next list or watch.
+// close leaves the shared parts to the next list or watch.
 func (w *workspace) close() {
 	if w.parts != nil {
 		w.sharer.kept.Store(w.parts)
@@ -66,12 +66,12 @@ func (w *workspace) close() {
 	}
 }
 
-// sharer is how the objects of a Resource are made to share parts.
+// sharer lets the objects of a Resource share parts.
 type sharer struct {
 	plan *sharing.Plan
-	most int // parts
-	// kept are the parts that the last list or watch to end has left, until the next
-	// one begins. One that begins while another goes on has none.
+	most int // largest number of parts
+	// kept are the parts from the last list or watch that ended, until the next one begins. A
+	// list or watch that begins while another one runs gets none.
 	kept atomic.Pointer[sharing.Cache]
 }
 
@@ -85,7 +85,7 @@ func newSharer(t reflect.Type, most int) *sharer {
 	return &sharer{plan: sharing.Compile(t), most: min(most, mostShared)}
 }
 
-// share makes parts of a decoded object those of objects before it.
+// share replaces parts of a decoded object by equal parts of earlier objects.
 func (w *workspace) share(object any) {
 	if w.parts == nil && w.sharer != nil {
 		w.parts = sharing.NewCache(w.sharer.most)

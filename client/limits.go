@@ -8,11 +8,11 @@ import (
 	"github.com/kinform/kinform/internal/decode"
 )
 
-// DefaultMaxObjectBytes is the limit when Options.MaxObjectBytes is zero: 16 MiB. etcd stores
-// objects of up to 1.5 MiB by default (--max-request-bytes), and an API server accepts bodies of
-// up to 3 MiB. An answer can be larger than the stored object: JSON may need six bytes for one,
-// which makes 9 MiB of 1.5, conversion between versions adds fields, and an aggregated API need
-// not use etcd.
+// DefaultMaxObjectBytes is the limit if Options.MaxObjectBytes is zero: 16 MiB. etcd stores
+// objects of up to 1.5 MiB by default (--max-request-bytes), and an API server accepts bodies
+// of up to 3 MiB. An answer can be larger than the stored object: JSON may need six bytes for
+// one, which turns 1.5 MiB into 9, conversion between versions adds fields, and an aggregated
+// API may not use etcd.
 const DefaultMaxObjectBytes = 16 << 20
 
 // objectLimit returns the limit in bytes for a value of Options.MaxObjectBytes.
@@ -26,7 +26,7 @@ func objectLimit(option int64) int64 {
 	return option
 }
 
-// countedBody counts the bytes of an answer in the statistics.
+// countedBody adds the bytes of an answer to the statistics.
 type countedBody struct {
 	in    io.Reader
 	stats *counters

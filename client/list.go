@@ -15,19 +15,18 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// List implements [reflector.Source]: it asks for one page, the whole collection unless
-// opts.Limit is set, and yields each object while the body is being read. The body is
-// never held, other than one object of it. The selectors of opts narrow those of the
-// Options.
+// List implements [reflector.Source]. It requests one page, which is the whole collection
+// unless opts.Limit is set, and yields each object while it reads the body. It never holds
+// more of the body than one object. The selectors of opts narrow those of the Options.
 //
-// Objects of built-in types get their kind and apiVersion from the list, because the
-// server leaves them out of its items. If it is not known by then (a proxy sorted the
-// members, so that "kind" comes after "items", and Options.Kind is empty) the decoded
-// objects are yielded at the end.
+// Objects of built-in types get their kind and apiVersion from the list, because the server
+// leaves them out of its items. If the list's kind is not known yet, List yields the decoded
+// objects at the end. This happens if a proxy has sorted the members, so that "kind" follows
+// "items", and Options.Kind is empty.
 //
-// The error is an *apierrors.StatusError if the server refused, the context's error if
-// ctx is done, and otherwise wraps ErrNotKubernetes, ErrTable, ErrWrongKind,
-// io.ErrUnexpectedEOF or the error of the transport.
+// The error is an *apierrors.StatusError if the server refused, and the context's error if ctx
+// is done. Otherwise it wraps ErrNotKubernetes, ErrTable, ErrWrongKind, io.ErrUnexpectedEOF or
+// the error of the transport.
 func (r *Resource[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
 	c := call{
 		verb: "list", method: http.MethodGet,
@@ -53,12 +52,12 @@ func (r *Resource[T]) List(ctx context.Context, opts metav1.ListOptions, yield f
 	return l.meta, nil
 }
 
-// readList reads a body in the encoding that it has.
+// readList reads a body in its encoding.
 func (r *Resource[T]) readList(a *answer, yield func(reflector.Event[T], error) bool) (*listing[T], error) {
 	work := r.objects.workspace(a.encoding())
 	defer work.close()
 	l := listing[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, yield: yield, work: work}
-	l.want.kind, l.want.guess = r.options.Kind, "" // a list is not judged by the list before it
+	l.want.kind, l.want.guess = r.options.Kind, "" // a list is not judged by the previous list
 	encoding, in := a.encoding(), r.meter(a)
 	if encoding == Protobuf {
 		d := protobufList[T]{listing: l, in: kubeproto.NewListReader(in, r.protobufLimit())}
@@ -68,11 +67,11 @@ func (r *Resource[T]) readList(a *answer, yield func(reflector.Event[T], error) 
 	return &d.listing, d.run()
 }
 
-// Items reads the collection, all pages of it if opts.Limit is set, as List does. An
-// object that cannot be used is yielded as a *reflector.ObjectError with a zero T, and
-// the sequence goes on; any other error is the last pair, such as one that wraps
-// reflector.ErrBadPage for pages that go round in a circle. It can be used more than once,
-// and each time asks the server.
+// Items reads the collection like List, including all further pages if opts.Limit is set. An
+// object that cannot be used is yielded as a *reflector.ObjectError with a zero T, and the
+// sequence continues. Any other error is the last pair, for example one that wraps
+// reflector.ErrBadPage because the pages go round in a circle. Each use of the sequence sends
+// new requests.
 func (r *Resource[T]) Items(ctx context.Context, opts metav1.ListOptions) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		page := opts
@@ -102,7 +101,8 @@ func (r *Resource[T]) Items(ctx context.Context, opts metav1.ListOptions) iter.S
 	}
 }
 
-// itemKind is the kind of the objects in a list of this kind, empty if it does not tell.
+// itemKind returns the kind of the objects in a list of this kind, or empty text if that is
+// unknown.
 func itemKind(listKind string) string {
 	kind, _ := strings.CutSuffix(listKind, "List")
 	if kind == listKind {

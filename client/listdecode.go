@@ -13,8 +13,8 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// listDecoder reads one list body of JSON or CBOR. The members may come in any order; the
-// API server sends kind, apiVersion, metadata, items as JSON, and sorts them as CBOR.
+// listDecoder reads the body of one list in JSON or CBOR. The members may come in any order.
+// The API server sends kind, apiVersion, metadata, items in JSON, and sorts them in CBOR.
 type listDecoder[T any] struct {
 	listing[T]
 	in decode.Reader
@@ -22,12 +22,12 @@ type listDecoder[T any] struct {
 	items bool // seen
 	at    string
 	index int
-	// status collects the members that a Status has and a list has not.
+	// status collects the members that belong to a Status and not to a list.
 	status bytes.Buffer
 }
 
-// run reads the whole body. It returns reflector.ErrStopped as it is; other errors say
-// what was being read.
+// run reads the whole body. It returns reflector.ErrStopped unchanged. Other errors name the
+// part that was being read.
 func (d *listDecoder[T]) run() error {
 	if err := d.read(); err != nil {
 		at := d.at
@@ -78,7 +78,7 @@ func (d *listDecoder[T]) member(name string) (err error) {
 	return err
 }
 
-// text reads a string member into *s and has it checked.
+// text reads a string member into *s and checks it.
 func (d *listDecoder[T]) text(s *string, check func() error) error {
 	err := decode.ReadText(d.in, s)
 	var shape *decode.ShapeError
@@ -126,7 +126,7 @@ func (d *listDecoder[T]) readItems() error {
 	}
 }
 
-// keep holds on to a member of a Status.
+// keep stores a member of a Status.
 func (d *listDecoder[T]) keep(name string) error {
 	raw, err := d.in.Value()
 	if err != nil {
@@ -138,7 +138,7 @@ func (d *listDecoder[T]) keep(name string) error {
 	return nil
 }
 
-// complete judges the body by all of its members.
+// complete judges the body after all of its members.
 func (d *listDecoder[T]) complete() error {
 	if d.kind == statusKind && !d.items {
 		var st metav1.Status

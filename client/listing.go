@@ -12,8 +12,8 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// listing is what reading a list comes to, whatever its encoding: the list is judged by
-// its kind, and its objects are delivered one by one. It belongs to one goroutine.
+// listing is the common part of reading a list in any encoding: it judges the list by its
+// kind, and delivers its objects one by one. It belongs to one goroutine.
 type listing[T any] struct {
 	objects *objectCodec[T]
 	work    *workspace
@@ -22,20 +22,20 @@ type listing[T any] struct {
 	report  func(reflector.EventType, identity, error) error
 	yield   func(reflector.Event[T], error) bool
 
-	apiVersion, kind string // the list's own, as far as read
+	apiVersion, kind string // the list's own, as far as they were read
 	meta             metav1.ListMeta
-	// held are objects without a kind that were read before the list's kind was.
+	// held are objects without a kind that came before the list's kind.
 	held []decoded[T]
 }
 
-// named learns from the list's kind what its items may be. The kind of a custom resource's
-// list may be any word ("listKind"), so an item's own kind is believed before that.
+// named derives the kind of the items from the list's kind. The list kind of a custom resource
+// may be any word ("listKind"), so an item's own kind takes precedence.
 func (l *listing[T]) named() error {
 	switch l.kind {
 	case tableKind:
 		return ErrTable
 	case statusKind:
-		return nil // an error, when all of it is read
+		return nil // complete returns the error after the whole body
 	}
 	if err := l.checkHeader(); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (l *listing[T]) named() error {
 	return l.release()
 }
 
-// checkHeader judges kind and apiVersion together, when both are read.
+// checkHeader judges kind and apiVersion together, once both are read.
 func (l *listing[T]) checkHeader() error {
 	switch {
 	case l.kind == "", l.apiVersion == "", l.apiVersion == l.want.apiVersion:
@@ -59,8 +59,8 @@ func (l *listing[T]) checkHeader() error {
 	return nil
 }
 
-// add delivers an object, or the error in place of one, once the list's kind is known or
-// not needed. It returns false to stop.
+// add delivers an object or its error, once the list's kind is known or not needed. It returns
+// false to stop.
 func (l *listing[T]) add(obj decoded[T], err error) bool {
 	if err == nil && l.objects.kinded && l.kind == "" && l.want.kind == "" && obj.id.kind == "" {
 		l.held = append(l.held, obj)
@@ -84,7 +84,7 @@ func (l *listing[T]) deliver(obj decoded[T], err error) bool {
 	}, nil)
 }
 
-// release delivers the held objects now that the list's kind is known.
+// release delivers the held objects after the list's kind became known.
 func (l *listing[T]) release() error {
 	held := l.held
 	l.held = nil
@@ -96,19 +96,19 @@ func (l *listing[T]) release() error {
 	return nil
 }
 
-// withoutItems is the error for an object that is no list.
+// withoutItems returns the error for an object that is not a list.
 func (l *listing[T]) withoutItems() error {
 	return fmt.Errorf("%w: got %s without items (%s)", ErrWrongKind, kindName(l.apiVersion, l.kind), l.body.excerpt())
 }
 
-// explain adds what was being read, and where, to an error that does not say so. foreign
-// says that nothing read so far belongs to a list.
+// explain completes an error with the part that was being read and its position, if the error
+// lacks them. foreign says that nothing read so far belongs to a list.
 func (l *listing[T]) explain(err error, at string, offset int64, foreign bool) error {
 	var st *apierrors.StatusError
 	switch {
 	case err == reflector.ErrStopped, errors.Is(err, ErrNotKubernetes), errors.Is(err, ErrTable), errors.As(err, &st):
 		return err
-	case err == io.EOF: // an empty body: at every other place an end is unexpected
+	case err == io.EOF: // an empty body: everywhere else an end is unexpected
 		return l.body.unlike(io.ErrUnexpectedEOF)
 	case foreign && decode.IsForeign(err):
 		return l.body.unlike(err)
@@ -116,7 +116,7 @@ func (l *listing[T]) explain(err error, at string, offset int64, foreign bool) e
 	return fmt.Errorf("reading %s at byte %d: %w", at, offset, marked(err))
 }
 
-// marked marks an error that says that a body is malformed.
+// marked marks an error that reports a malformed body.
 func marked(err error) error {
 	if decode.IsForeign(err) || isForeignMessage(err) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return malformedBody{err}
@@ -124,7 +124,7 @@ func marked(err error) error {
 	return err
 }
 
-// unlike marks an error as one about the whole body: it is not what was asked for.
+// unlike marks an error as one about the whole body: it is not the requested kind of answer.
 func (a *answer) unlike(err error) error {
 	return fmt.Errorf("%w: %w (%s)", ErrNotKubernetes, err, a.excerpt())
 }

@@ -2,8 +2,8 @@ package client
 
 import "time"
 
-// Received implements reflector.Meter by Stats: the bytes and the time that a reflector's
-// own Stats report are those of all calls of this Resource.
+// Received implements reflector.Meter with Stats. So a reflector's Stats report the bytes and
+// time of all calls of this Resource.
 func (r *Resource[T]) Received() (bytes uint64, decoding time.Duration) {
 	s := r.Stats()
 	return uint64(s.Bytes), s.DecodeTime

@@ -17,15 +17,15 @@ import (
 // objectCodec decodes single objects into freshly allocated Ts. Immutable.
 type objectCodec[T any] struct {
 	json     decode.Codec
-	cbor     *decode.Codec // of the JSON that CBOR stands for
-	elem     reflect.Type  // what T points to; nil if T is no pointer
+	cbor     *decode.Codec // for CBOR, after its conversion to JSON
+	elem     reflect.Type  // type that T points to; nil if T is not a pointer
 	partial  bool          // T holds a metav1.PartialObjectMetadata
 	untyped  bool          // T holds an unstructured.Unstructured
-	kinded   bool          // T can hold a kind and apiVersion
+	kinded   bool          // T has a kind and apiVersion
 	plan     *kubeproto.Plan
 	protobuf error   // why there is no plan; nil if there is one
-	interned int     // strings at most
-	drop     bool    // managedFields
+	interned int     // largest number of strings
+	drop     bool    // whether managedFields are dropped
 	sharer   *sharer // nil if no parts are shared
 	weights  decode.Weights
 	stats    *counters
@@ -49,7 +49,7 @@ func newObjectCodec[T any](opts Options) (objectCodec[T], error) {
 	switch n := opts.InternedStrings; {
 	case n == 0:
 		c.interned = defaultInterned
-		c.json.Quotes = !c.untyped // a quarter more time for a sixth less allocations
+		c.json.Quotes = !c.untyped // takes a quarter more time for a sixth fewer allocations
 	case n > 0:
 		c.interned = min(n, mostInterned)
 	}
@@ -61,16 +61,15 @@ func newObjectCodec[T any](opts Options) (objectCodec[T], error) {
 	return c, nil
 }
 
-// decoded is an object with what identifies it.
+// decoded is an object with its identity.
 type decoded[T any] struct {
 	object T
 	id     identity
 }
 
-// decode makes a T of raw, the delimited JSON of one object, if it is what want says. No
-// part of the result refers to raw. If there is an error, the identity is still filled as
-// far as it can be found. A panic of the methods of T is an error. problem is one that is
-// known before, or nil.
+// decode makes a T from raw, the JSON of one object, if it matches want. No part of the result
+// refers to raw. On an error, the identity is still filled as far as it can be found. A panic
+// of T's methods becomes an error. problem is an error known in advance, or nil.
 //
 // [objectCodec.complete] finishes the object.
 func (c *objectCodec[T]) decode(raw []byte, problem error, want expectation, w *workspace) (decoded[T], error) {
@@ -113,7 +112,7 @@ func (c *objectCodec[T]) unmarshal(w *workspace, raw []byte, d *decoded[T]) (err
 			err = checkTypeMeta(u.Object)
 		}
 	} else if fast := w.json.Unmarshal(raw, target); fast != nil {
-		// Once more by the exact rules, which also find fault with fewer Go types.
+		// Again by the exact rules, which accept more Go types.
 		target = c.target(d)
 		err = decode.Located(w.json.UnmarshalExact(raw, target), fast)
 	}
@@ -139,8 +138,8 @@ func (c *objectCodec[T]) target(d *decoded[T]) any {
 	return p
 }
 
-// complete gives a decoded object the kind and apiVersion that it may lack, so that it is
-// the same whether it came from a list or a watch.
+// complete adds kind and apiVersion to a decoded object without them, so the object is the
+// same from a list and from a watch.
 func (c *objectCodec[T]) complete(d *decoded[T], want expectation) (err error) {
 	if !c.kinded {
 		return nil
@@ -180,7 +179,7 @@ func firstByte(b []byte) byte {
 	return b[0]
 }
 
-// kinded is a type with a metav1.TypeMeta embedded, or one like it.
+// kinded is a type with an embedded metav1.TypeMeta, or one like it.
 type kinded interface{ GetObjectKind() schema.ObjectKind }
 
 // typeMeta returns the TypeMeta in the object, nil if it has none.
@@ -193,8 +192,8 @@ func typeMeta(object any) *metav1.TypeMeta {
 	return tm
 }
 
-// setKind completes the kind and apiVersion of the object if it can hold them. Objects of
-// one stream share the two strings.
+// setKind completes the kind and apiVersion of the object if it has them. Objects of one
+// stream share the two strings.
 func setKind(object any, want expectation) {
 	if u, ok := object.(*unstructured.Unstructured); ok {
 		u.Object["apiVersion"], u.Object["kind"] = want.apiVersion, want.kind
@@ -205,8 +204,8 @@ func setKind(object any, want expectation) {
 	}
 }
 
-// checkTypeMeta makes sure that the accessors of an Unstructured, which take a value of
-// the wrong type for none, see what is there.
+// checkTypeMeta checks the fields that the accessors of an Unstructured read, because the
+// accessors ignore values of the wrong type.
 func checkTypeMeta(object map[string]any) error {
 	for _, field := range []string{"kind", "apiVersion"} {
 		v := object[field]

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// url is the address of an object, or of the collection if no name is given. The parts of
-// a path are checked by then: none holds a slash or a percent sign.
+// url returns the address of an object, or of the collection if no name is given. The caller
+// has checked the parts of the path: none contains a slash or a percent sign.
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris)
 func (e endpoint) url(gvr schema.GroupVersionResource, key types.NamespacedName, subresource []string, query url.Values) string {
 	parts := []string{"api", gvr.Version}
@@ -30,7 +30,7 @@ func (e endpoint) url(gvr schema.GroupVersionResource, key types.NamespacedName,
 	return u.String()
 }
 
-// complete returns key with the namespace of the Options where it has none.
+// complete returns key with the namespace of the Options if it has none.
 func (r *Resource[T]) complete(key types.NamespacedName) (types.NamespacedName, error) {
 	if key.Namespace == "" {
 		key.Namespace = r.options.Namespace

@@ -13,8 +13,8 @@ import (
 	"github.com/kinform/kinform/internal/kubeproto"
 )
 
-// message is one object as Kubernetes protobuf: its own bytes, and what its envelope says
-// of it. The items of a list have none.
+// message is one object in Kubernetes protobuf: its bytes, and the fields of its envelope. The
+// items of a list have no envelope.
 type message struct {
 	apiVersion, kind string
 	raw              []byte
@@ -29,9 +29,9 @@ func openEnvelope(data []byte) (message, error) {
 	return message{apiVersion: string(e.APIVersion), kind: string(e.Kind), raw: e.Raw}, err
 }
 
-// header reads what identifies the object, as far as it can be read.
+// header reads the identifying fields of the object as far as possible.
 func (m message) header() decode.Header {
-	meta, _ := kubeproto.ParseMeta(m.raw) // perhaps only the beginning is there
+	meta, _ := kubeproto.ParseMeta(m.raw) // raw may be only the beginning
 	h := decode.Header{APIVersion: m.apiVersion, Kind: m.kind}
 	h.Metadata.Name, h.Metadata.Namespace = string(meta.Name), string(meta.Namespace)
 	h.Metadata.ResourceVersion = string(meta.ResourceVersion)
@@ -41,7 +41,7 @@ func (m message) header() decode.Header {
 	return h
 }
 
-// status decodes a metav1.Status; ok is false if the message is something else.
+// status decodes a metav1.Status; ok is false if the message is not a Status.
 func (m message) status() (st metav1.Status, ok bool) {
 	if m.kind != statusKind || m.apiVersion != "" && m.apiVersion != "v1" {
 		return st, false
@@ -52,7 +52,7 @@ func (m message) status() (st metav1.Status, ok bool) {
 	return spoken(st), true
 }
 
-// decodeMessage is decode for protobuf. problem is one that is known before, or nil.
+// decodeMessage is decode for protobuf. problem is an error known in advance, or nil.
 func (c *objectCodec[T]) decodeMessage(m message, problem error, want expectation, w *workspace) (decoded[T], error) {
 	start := time.Now()
 	w.count()
@@ -87,10 +87,10 @@ func (c *objectCodec[T]) fromMessage(m message, d *decoded[T], w *workspace) (er
 	return nil
 }
 
-// protobufLimit is the limit as the readers of frames and lists take it.
+// protobufLimit returns the limit as an int, for the readers of frames and lists.
 func (r *Resource[T]) protobufLimit() int { return int(min(r.limit, math.MaxInt)) }
 
-// wireError makes errors of kubeproto ours.
+// wireError turns errors of kubeproto into errors of this package.
 func wireError(err error) error {
 	if errors.Is(err, kubeproto.ErrTooLarge) {
 		return decode.ErrOverLimit
@@ -98,7 +98,7 @@ func wireError(err error) error {
 	return err
 }
 
-// isForeignMessage reports whether err says that what was read is no protobuf.
+// isForeignMessage reports whether err says that the input is not protobuf.
 func isForeignMessage(err error) bool {
 	var malformed *kubeproto.DecodeError
 	return errors.Is(err, kubeproto.ErrNoEnvelope) || errors.As(err, &malformed)

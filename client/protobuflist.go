@@ -14,7 +14,7 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// protobufList reads one list body of protobuf.
+// protobufList reads the body of one list in protobuf.
 type protobufList[T any] struct {
 	listing[T]
 	in    *kubeproto.ListReader
@@ -66,9 +66,9 @@ func (d *protobufList[T]) read() error {
 	}
 }
 
-// head judges what the envelope says. In protobuf nothing but the name tells a list from
-// an object; the lists of everything that is built in are named so. If Options.Kind says
-// what the objects are, any other word is taken for that of their list.
+// head checks the envelope. In protobuf only the kind's name distinguishes a list from an
+// object, and all lists of built-in types end in "List". If Options.Kind gives the objects'
+// kind, head accepts any other word as the kind of their list.
 func (d *protobufList[T]) head() error {
 	switch {
 	case d.kind == "":

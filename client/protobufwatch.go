@@ -10,13 +10,13 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// protobufWatch reads the events of one watch body of protobuf.
+// protobufWatch reads the events of one watch body in protobuf.
 type protobufWatch[T any] struct {
 	watching[T]
 	in *kubeproto.FrameReader
 }
 
-// next is that of watchDecoder.
+// next is watchDecoder.next for protobuf.
 func (d *protobufWatch[T]) next() (reflector.Event[T], error) {
 	var none reflector.Event[T]
 	at := d.in.Offset()
@@ -44,7 +44,7 @@ func (d *protobufWatch[T]) next() (reflector.Event[T], error) {
 	return d.judge(event)
 }
 
-// judge makes the event of a frame, or says what is wrong with it.
+// judge turns a frame into its event, or into an error.
 func (d *protobufWatch[T]) judge(event kubeproto.WatchEvent) (reflector.Event[T], error) {
 	var none reflector.Event[T]
 	typ := eventType(event.Type)
@@ -66,7 +66,7 @@ func (d *protobufWatch[T]) judge(event kubeproto.WatchEvent) (reflector.Event[T]
 	return d.accept(typ, obj, err)
 }
 
-// oversized says what is wrong with a frame of which only the beginning was kept.
+// oversized returns the error for a frame of which only the beginning was kept.
 func (d *protobufWatch[T]) oversized(start kubeproto.WatchEvent, cause error) (reflector.Event[T], error) {
 	if string(start.Type) == errorEvent {
 		return reflector.Event[T]{}, d.explain(cause, d.in.Offset())

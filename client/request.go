@@ -19,14 +19,14 @@ import (
 
 const (
 	jsonType = "application/json"
-	// drainLimit is how much of an unread answer is read so that its connection can be
-	// used again; closing the connection is cheaper than reading more.
+	// drainLimit is the number of bytes of an unread answer that are read to reuse its
+	// connection. Closing the connection is cheaper than reading more.
 	drainLimit = 64 << 10
 )
 
 // call is one request, of any kind.
 type call struct {
-	verb        string // as Kubernetes names it, for errors
+	verb        string // Kubernetes' name for the verb, for errors
 	method      string
 	key         types.NamespacedName // without a name: the collection
 	creates     string               // the name of an object that key does not have yet
@@ -35,10 +35,10 @@ type call struct {
 	accept      string
 	contentType string
 	body        []byte
-	retry       bool // by send; else the caller has its own way to try again
+	retry       bool // by send; otherwise the caller has its own retries
 }
 
-// fail puts what was being done before an error.
+// fail adds the call to an error.
 func (r *Resource[T]) fail(c call, err error) error {
 	subject := r.name
 	if len(c.subresource) > 0 {
@@ -51,9 +51,8 @@ func (r *Resource[T]) fail(c call, err error) error {
 	return fmt.Errorf("%s %s: %w", c.verb, subject, err)
 }
 
-// send does the call and returns an answer of status 2xx, whose body the caller closes.
-// Any other status is an *apierrors.StatusError. Errors are complete: they name verb and
-// resource.
+// send sends the call and returns an answer of status 2xx, whose body the caller closes. Any
+// other status is an *apierrors.StatusError. Errors are complete: they name verb and resource.
 func (r *Resource[T]) send(ctx context.Context, c call) (*answer, error) {
 	for tries := 1; ; tries++ {
 		a, err := r.attempt(ctx, c)
@@ -109,7 +108,7 @@ func (r *Resource[T]) attempt(ctx context.Context, c call) (*answer, error) {
 	return a, nil
 }
 
-// traced is a context that tells an attempt of its connection.
+// traced returns a context that records an attempt's connection.
 func traced(ctx context.Context, attempt *reflector.Attempt) context.Context {
 	if attempt == nil {
 		return ctx
@@ -126,8 +125,8 @@ func bodyReader(body []byte) io.Reader {
 	return bytes.NewReader(body)
 }
 
-// withContext makes sure that an error that comes of a done ctx matches ctx.Err(): a
-// transport may report only that its connection was closed.
+// withContext makes an error match ctx.Err() if ctx is done: a transport may only report that
+// its connection was closed.
 func withContext(ctx context.Context, err error) error {
 	if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("%w (%w)", cause, err)
@@ -135,8 +134,8 @@ func withContext(ctx context.Context, err error) error {
 	return err
 }
 
-// answer is the body of a response, read by one goroutine. It remembers how the body
-// begins, for errors.
+// answer is the body of a response, read by one goroutine. It keeps the beginning of the body
+// for errors.
 type answer struct {
 	ctx    context.Context
 	guard  guard
@@ -150,7 +149,7 @@ type answer struct {
 // Read implements io.Reader. An error of a done context matches the context's error.
 func (a *answer) Read(p []byte) (int, error) {
 	if err := a.ctx.Err(); err != nil {
-		return 0, err // not every transport looks at the context while a body is read
+		return 0, err // not every transport watches the context while a body is read
 	}
 	a.guard.begin()
 	n, err := a.body.Read(p)
@@ -166,8 +165,8 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// close gives the connection back if little is left to read. A watch is not drained:
-// its body ends when the server wants.
+// close gives the connection back if little is left to read. It does not drain a watch, whose
+// body ends when the server decides.
 func (a *answer) close() {
 	if !a.ended {
 		_, _ = io.CopyN(io.Discard, a, drainLimit)
@@ -181,8 +180,8 @@ func (a *answer) abandon() {
 	a.guard.release()
 }
 
-// excerpt says what kind of body it is, and how it begins if it is text. CBOR and protobuf are
-// not shown: nobody can read them, and in CBOR an object may begin with the data of a Secret.
+// excerpt describes the body and shows its beginning if it is text. It does not show CBOR and
+// protobuf: they are unreadable, and a CBOR object may begin with the data of a Secret.
 func (a *answer) excerpt() string {
 	contentType := a.header.Get("Content-Type")
 	if contentType == "" {
@@ -201,7 +200,7 @@ func (a *answer) excerpt() string {
 	return fmt.Sprintf("%s, beginning with %q%s", contentType, begin, dots)
 }
 
-// binary reports whether no text has c.
+// binary reports whether c cannot occur in text.
 func binary(c rune) bool {
 	return c < ' ' && c != '\n' && c != '\r' && c != '\t' || c == utf8.RuneError
 }

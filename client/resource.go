@@ -14,32 +14,32 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// Options choose what of a resource is read. The zero value is the whole resource in all
-// namespaces.
+// Options select the objects of a resource and configure their transfer. The zero value
+// selects the whole resource in all namespaces.
 type Options struct {
-	// Namespace limits List and Watch to one namespace, and is the namespace of keys and
-	// objects that name none; empty means all namespaces, or a cluster-scoped resource.
+	// Namespace limits List and Watch to one namespace. It is also the namespace of keys and
+	// objects that have none. Empty means all namespaces, or a cluster-scoped resource.
 	Namespace string
 
 	// LabelSelector limits List and Watch, in the syntax of labels.Parse, such as
 	// "app=web,tier!=db". Empty selects everything.
 	LabelSelector string
 
-	// FieldSelector limits List and Watch, in the syntax of fields.ParseSelector, such
-	// as "spec.nodeName=n1". Empty selects everything. The server knows which fields a
-	// resource can be selected by.
+	// FieldSelector limits List and Watch, in the syntax of fields.ParseSelector, such as
+	// "spec.nodeName=n1". Empty selects everything. The server decides which fields of a
+	// resource can be selected.
 	FieldSelector string
 
-	// Kind is the objects' kind, such as "Pod". Objects of another kind are reported,
-	// not used. Empty takes the kind from the last complete list, and before any list
-	// from the first object of a watch, so set it if what the server sends cannot be
-	// trusted that far. It is also put into objects that come, or are written, without.
+	// Kind is the objects' kind, such as "Pod". Objects of another kind are reported and not
+	// used. If it is empty, the kind comes from the last complete list, and before any list
+	// from the first object of a watch. Set it if you do not trust the server with that. It is
+	// also set in objects that are read or written without a kind.
 	Kind string
 
-	// Encoding is what the server is asked for first; JSON is always the second choice,
-	// and what writes are sent in. Empty means Protobuf if every field of T has a
-	// protobuf tag, as those of k8s.io/api have, and else JSON. What is decoded is what
-	// the answer says it is.
+	// Encoding is the encoding that the client requests first. JSON is always the second
+	// choice, and the encoding of writes. Empty means Protobuf if every field of T has a
+	// protobuf tag, as in k8s.io/api, and otherwise JSON. An answer is decoded in the encoding
+	// that it states.
 	Encoding Encoding
 
 	// MaxObjectBytes limits the size of one object, so that no object can exhaust the memory
@@ -83,17 +83,17 @@ type Options struct {
 	SharedParts int
 }
 
-// Resource is a typed client of one resource of an API server. As a [reflector.Source]
-// it lists and watches what its Options select; its other methods reach every object of
-// the resource.
+// Resource is a typed client of one resource of an API server. As a [reflector.Source] it
+// lists and watches the objects that its Options select. Its other methods reach every object
+// of the resource.
 //
-// Safe for concurrent use. It holds no goroutine, and no connection between calls other
-// than the idle ones of its http.Client.
+// It is safe for concurrent use. Between calls it holds no goroutine, and no connection except
+// the idle ones of its http.Client.
 type Resource[T any] struct {
 	server  endpoint
 	gvr     schema.GroupVersionResource
 	options Options
-	name    string // what Resource returns
+	name    string // result of method Resource
 	objects objectCodec[T]
 
 	encoding Encoding // the first choice
@@ -101,15 +101,15 @@ type Resource[T any] struct {
 	// jsonOnly is set when the server has refused the first choice.
 	jsonOnly atomic.Bool
 
-	// listed is the kind of the objects by the last complete list; nil before the first.
+	// listed is the kind of the objects in the last complete list; nil before the first.
 	listed atomic.Pointer[expectation]
 }
 
-// New makes the client of the resource gvr, which needs a version and a resource; the
-// core group is "". T is a pointer to a struct that holds the object, such as *Widget,
-// *unstructured.Unstructured or *metav1.PartialObjectMetadata, or a struct itself, with
-// or without metadata. New sends nothing. It returns an error if conn, gvr or opts is not
-// usable, or T is an interface.
+// New makes the client of the resource gvr. gvr must have a version and a resource; the core
+// group is "". T is a pointer to a struct for the object, such as *Widget,
+// *unstructured.Unstructured or *metav1.PartialObjectMetadata, or a struct itself, with or
+// without metadata. New sends nothing. It returns an error if conn, gvr or opts is not usable,
+// or if T is an interface.
 func New[T any](conn Connection, gvr schema.GroupVersionResource, opts Options) (*Resource[T], error) {
 	fail := func(err error) (*Resource[T], error) {
 		return nil, fmt.Errorf("client for %s: %w", describe(gvr, opts.Namespace), err)
@@ -165,7 +165,7 @@ func describe(gvr schema.GroupVersionResource, namespace string) string {
 	return name
 }
 
-// checkNames makes sure that each name is one segment of a URL path.
+// checkNames checks that each name is one segment of a URL path.
 func checkNames(gvr schema.GroupVersionResource, namespace string) error {
 	if gvr.Resource == "" {
 		return errors.New("no resource")
@@ -198,7 +198,8 @@ func (r *Resource[T]) expected() expectation {
 	return want
 }
 
-// objectError reports an object that is left out of a list, where typ is zero, or watch.
+// objectError returns the error for an object left out of a watch, or of a list if typ is
+// zero.
 func (r *Resource[T]) objectError(typ reflector.EventType, id identity, cause error) error {
 	return &reflector.ObjectError{Resource: r.name, Key: id.key(), ResourceVersion: id.resourceVersion, Type: typ, Err: r.sized(cause)}
 }

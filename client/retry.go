@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// longestWait bounds the wait before a retry. Who asks for more than this had better
-	// be asked again by a work queue than by a worker that stands still.
+	// longestWait limits the wait before a retry. For a longer delay, a work queue should
+	// retry later instead of blocking a worker.
 	longestWait = time.Minute
-	// firstBrokenWait and lastBrokenWait bound the waits after connections that broke:
-	// the first is for one that the server closed while it was idle.
+	// firstBrokenWait and lastBrokenWait limit the waits after broken connections. The first
+	// is for a connection that the server closed while it was idle.
 	firstBrokenWait = 100 * time.Millisecond
 	lastBrokenWait  = 5 * time.Second
 )
 
-// again says whether and when to try a call again that has failed with err. It has been
-// tried tries times.
+// again returns whether to retry a call that failed with err, and after what wait. The call
+// has been tried tries times.
 func (e endpoint) again(c call, tries int, err error) (wait time.Duration, again bool) {
 	if !c.retry || tries > e.retries {
 		return 0, false
@@ -42,7 +42,7 @@ func (e endpoint) again(c call, tries int, err error) (wait time.Duration, again
 	return 0, false
 }
 
-// broken reports whether a connection failed after it had been made.
+// broken reports whether a connection failed after it was made.
 func broken(err error) bool {
 	return utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsProbableEOF(err) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
@@ -66,7 +66,7 @@ func pause(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// counted says in the error how often it was tried.
+// counted adds the number of tries to the error.
 func counted(tries int, err error) error {
 	if tries == 1 {
 		return err

@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// hidden stands for a secret in texts, and present for a value that says nothing as text.
+// hidden replaces a secret in texts, present a value without a useful text.
 const (
 	hidden  = "hidden"
 	present = "set"
 )
 
-// Format implements fmt.Formatter: every verb prints the fields with Key and Token hidden,
-// and a CA and certificate by their size. A struct that holds the options in a field that is
-// not exported is printed without this method, so do not print one.
+// Format implements fmt.Formatter: every verb prints the fields with Key and Token hidden, and
+// with the sizes of CA and certificate. Do not print a struct that has the options in an
+// unexported field: it is printed without this method.
 func (o ConnectionOptions) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(o.text())) }
 
 // MarshalText implements encoding.TextMarshaler with the text that Format prints, so that
@@ -44,8 +44,8 @@ func (o ConnectionOptions) text() string {
 	return "ConnectionOptions{" + string(p) + "}"
 }
 
-// Format implements fmt.Formatter: every verb prints the fields, with user and password of
-// the URL hidden, and whether HTTP and Limiter are set.
+// Format implements fmt.Formatter: every verb prints the fields. It hides user and password of
+// the URL, and only shows whether HTTP and Limiter are set.
 func (c Connection) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(c.text())) }
 
 // MarshalText implements encoding.TextMarshaler with the text that Format prints, so that
@@ -62,8 +62,8 @@ func (c Connection) text() string {
 	return "Connection{" + string(p) + "}"
 }
 
-// Format implements fmt.Formatter: the transport is reached through Connection.HTTP, and fmt
-// would print the credentials in it.
+// Format implements fmt.Formatter. Connection.HTTP leads to the transport, and fmt would print
+// the credentials in it.
 func (t *transport) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, "transport{Server:%q}", t.server.Host)
 }
@@ -97,8 +97,8 @@ func when(set bool, text string) string {
 	return text
 }
 
-// publicURL is a base URL without the parts that may be secret: user, password, query and
-// fragment. A text that does not parse may have them anywhere.
+// publicURL returns a base URL without the parts that may be secret: user, password, query and
+// fragment. In a text that does not parse these may be anywhere.
 func publicURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Opaque != "" {
@@ -116,7 +116,8 @@ func publicURL(text string) string {
 	return u.String()
 }
 
-// parseURL is url.Parse with an error that shows nothing of a text that may have a password.
+// parseURL is url.Parse, except that its error shows nothing of a text that may have a
+// password.
 func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err == nil {
@@ -136,8 +137,8 @@ func privateProxy(proxy func(*http.Request) (*url.URL, error)) func(*http.Reques
 	}
 }
 
-// privateError hides the address of a proxy in an error of an http.Client. The URL of the
-// request is no concern: http.Client hides its password.
+// privateError hides the address of a proxy in an error of an http.Client. The request's URL
+// needs no care: http.Client hides its password.
 func privateError(err error) error {
 	sent, ok := err.(*url.Error)
 	if !ok {
@@ -147,8 +148,8 @@ func privateError(err error) error {
 }
 
 // withoutAddress replaces an error that may show an address with a password:
-// http.ProxyFromEnvironment shows the one that it cannot parse. Errors of the network and of
-// TLS have names and numbers of hosts only.
+// http.ProxyFromEnvironment shows an address that it cannot parse. Network and TLS errors only
+// contain host names and numbers.
 func withoutAddress(err error) error {
 	if err == nil || !strings.Contains(err.Error(), "@") ||
 		errors.As(err, new(*net.OpError)) || errors.As(err, new(*tls.CertificateVerificationError)) {

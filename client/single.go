@@ -11,16 +11,15 @@ import (
 	"github.com/kinform/kinform/internal/decode"
 )
 
-// single is a body that is one object, as far as it can be read without knowing of what
-// type.
+// single is a body of one object, as far as it can be read without its type.
 type single struct {
 	encoding Encoding
-	body     []byte  // JSON, if it is not protobuf
-	message  message // if it is
+	body     []byte  // JSON, unless it is protobuf
+	message  message // if it is protobuf
 	fault    error   // about the object
 }
 
-// readSingle reads a body that is one object, in the encoding that it has.
+// readSingle reads a body of one object in its encoding.
 func (r *Resource[T]) readSingle(a *answer) (single, error) {
 	s := single{encoding: a.encoding()}
 	body, err := readLimited(r.meter(a), r.limit)
@@ -47,7 +46,7 @@ func (r *Resource[T]) readSingle(a *answer) (single, error) {
 	return s, nil
 }
 
-// header identifies the object.
+// header returns the identifying fields of the object.
 func (c *objectCodec[T]) header(s single) decode.Header {
 	if s.encoding == Protobuf {
 		return s.message.header()
@@ -75,8 +74,8 @@ func (c *objectCodec[T]) singleStatus(s single) (metav1.Status, bool) {
 	return c.status(s.body)
 }
 
-// readObject reads the answer to a call that is one object. A subresource that is created
-// and answered with consent makes a zero T.
+// readObject reads an answer of one object. For a created subresource that the server only
+// confirms, the T is zero.
 func (r *Resource[T]) readObject(c call, a *answer) (T, error) {
 	none := *new(T)
 	s, err := r.readSingle(a)

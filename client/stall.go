@@ -7,27 +7,27 @@ import (
 )
 
 const (
-	// stallLimit is how long a call waits for the header of its answer, and the longest that
-	// it waits for bytes of the body. A connection that is dead is noticed sooner; this is for
-	// a server, or a proxy, that lives and says nothing, or a byte now and then.
+	// stallLimit is the longest wait for the header of an answer, and the longest wait for
+	// bytes of the body. A dead connection is noticed sooner. This limit is for a server or a
+	// proxy that is alive but sends nothing, or only a byte now and then.
 	stallLimit = 3 * time.Minute
-	// stallRate is the bytes per second that buy back the time that was waited for them. A
-	// body of n bytes ends after n/stallRate and stallLimit at the latest, so no body is
-	// bounded by a time that a slow link cannot keep: 2 GB may take 24 days. API servers
-	// themselves end every call but a watch after a minute (--request-timeout).
+	// stallRate is the number of bytes that make up for one second of waiting. A body of n
+	// bytes ends after n/stallRate + stallLimit at the latest. So the limit is never too short
+	// for a slow link: 2 GB may take 24 days. API servers themselves end every call but a
+	// watch after a minute (--request-timeout).
 	stallRate = 1 << 10
-	// stallWhole buys back all of stallLimit.
+	// stallWhole is the number of bytes that make up for all of stallLimit.
 	stallWhole = int(stallRate * stallLimit / time.Second)
 )
 
-// guard ends a call that waits for too long. It is used by one goroutine.
+// guard ends a call that waits too long. One goroutine uses it.
 type guard struct {
 	ctx    context.Context // of the request
 	cancel context.CancelCauseFunc
-	timer  *time.Timer // runs while something is waited for; nil in a watch
+	timer  *time.Timer // runs during a wait; nil in a watch
 
-	since time.Time     // when the present wait began
-	left  time.Duration // for it and those that follow
+	since time.Time     // when the current wait began
+	left  time.Duration // time left for it and the waits after it
 }
 
 func newGuard(ctx context.Context, c call) guard {
@@ -40,7 +40,7 @@ func newGuard(ctx context.Context, c call) guard {
 	return guard{ctx: ctx, cancel: cancel, timer: timer, left: stallLimit}
 }
 
-// begin and end enclose a wait, which n bytes came of.
+// begin and end enclose a wait that brought n bytes.
 func (g *guard) begin() {
 	if g.timer != nil {
 		g.since = time.Now()
@@ -57,8 +57,8 @@ func (g *guard) end(n int) {
 	g.left = min(stallLimit, g.left-time.Since(g.since)+bought)
 }
 
-// explain puts the guard's reason in the place of the transport's, which is that the
-// context was cancelled: but not the caller's.
+// explain replaces the transport's reason, a cancelled context, by the guard's, unless the
+// caller cancelled.
 func (g *guard) explain(err error) error {
 	if errors.Is(context.Cause(g.ctx), ErrStalled) {
 		return ErrStalled

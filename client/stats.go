@@ -7,24 +7,24 @@ import (
 
 // Stats counts what a Resource has received, since it was made.
 type Stats struct {
-	// Bytes is how much of lists, watches and single objects was read, after the
-	// transport took compression off. Refusals do not count.
+	// Bytes is the number of bytes read of lists, watches and single objects, after
+	// decompression by the transport. Refusals do not count.
 	Bytes int64
-	// Objects is how many objects were decoded, bookmarks not among them, and
-	// ObjectErrors how many could not be used.
+	// Objects is the number of decoded objects without bookmarks, ObjectErrors the number of
+	// objects that could not be used.
 	Objects, ObjectErrors int64
-	// DecodeTime is the time that it took to make Go values of those objects. Waiting
-	// for the server, finding out where in a body they begin and end, and what is done
-	// with them is not in it.
+	// DecodeTime is the time spent turning those objects into Go values. It does not include
+	// waiting for the server, finding the ends of objects in a body, and the use of the
+	// objects.
 	DecodeTime time.Duration
 }
 
-// counters are the Stats as they are counted, by any goroutine.
+// counters are the Stats in the form that any goroutine can count in.
 type counters struct {
 	bytes, objects, failures, nanos atomic.Int64
 }
 
-// decoded counts an object that took the time since start.
+// decoded counts an object whose decoding began at start.
 func (c *counters) decoded(start time.Time, err error) {
 	c.nanos.Add(int64(time.Since(start)))
 	if err != nil {
@@ -34,8 +34,8 @@ func (c *counters) decoded(start time.Time, err error) {
 	c.objects.Add(1)
 }
 
-// Stats returns the counters as they are now. It takes no lock: the numbers may be of
-// moments a few objects apart.
+// Stats returns the current counters. It takes no lock: the numbers may be a few objects
+// apart.
 func (r *Resource[T]) Stats() Stats {
 	c := r.objects.stats
 	return Stats{

@@ -14,16 +14,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// statusLimit bounds the part of a refusal's body that is read. A Status with a cause per
-// field of a large object has some 100 KB.
+// statusLimit limits the part of a refusal's body that is read. A Status with one cause for
+// each field of a large object has some 100 KB.
 const statusLimit = 1 << 20
 
-// refusal makes the *apierrors.StatusError of an answer outside of 2xx: the Status in its
-// body if there is one, else one that says the same as the HTTP status code.
+// refusal makes the *apierrors.StatusError for an answer outside of 2xx: from the Status in
+// its body if there is one, and otherwise from the HTTP status code.
 func (r *Resource[T]) refusal(c call, code int, a *answer) error {
 	body, readErr := io.ReadAll(io.LimitReader(a, statusLimit))
 	if ctxErr := a.ctx.Err(); ctxErr != nil && readErr != nil {
-		return ctxErr // what was refused, and why, was not read to the end
+		return ctxErr // the refusal was not read to its end
 	}
 	retry := retryAfter(a.header)
 	if st, ok := r.objects.statusIn(a.encoding(), body); ok && st.Status != metav1.StatusSuccess {
@@ -55,7 +55,7 @@ func (r *Resource[T]) refusal(c call, code int, a *answer) error {
 	return err
 }
 
-// status decodes a metav1.Status; ok is false if raw is something else.
+// status decodes a metav1.Status; ok is false if raw is not a Status.
 func (c *objectCodec[T]) status(raw []byte) (st metav1.Status, ok bool) {
 	if h := c.scan(raw); h.Kind != statusKind || h.APIVersion != "" && h.APIVersion != "v1" {
 		return st, false
@@ -65,8 +65,7 @@ func (c *objectCodec[T]) status(raw []byte) (st metav1.Status, ok bool) {
 	return spoken(st), true
 }
 
-// spoken gives a failure the message that it may lack, because that is all that an error
-// shows.
+// spoken adds a message to a failure without one, because an error shows nothing else.
 func spoken(st metav1.Status) metav1.Status {
 	if st.Message == "" && st.Status != metav1.StatusSuccess {
 		st.Message = strings.TrimSpace(fmt.Sprintf("%s %s without a message (code %d)", st.Status, st.Reason, st.Code))
@@ -74,9 +73,9 @@ func spoken(st metav1.Status) metav1.Status {
 	return st
 }
 
-// retryAfter reads the Retry-After header in whole seconds, rounded up; 0 if there is none.
-// At once, by 0 or a date that has passed, is in a second: 0 in a Status would be no delay.
-// It fits the int32 of a Status: more, as of a date long hence, is as good as never.
+// retryAfter reads the Retry-After header in whole seconds, rounded up; 0 if there is none. A
+// delay of 0 or a date in the past becomes one second, because 0 in a Status means no delay.
+// The result fits the int32 of a Status: a larger delay means never anyway.
 func retryAfter(h http.Header) int {
 	v := h.Get("Retry-After")
 	n, err := strconv.ParseInt(v, 10, 32)

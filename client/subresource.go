@@ -11,21 +11,20 @@ import (
 	"github.com/kinform/kinform/internal/decode"
 )
 
-// Subresource reads and writes a part or an aspect of objects, such as their status, that
-// has an address of its own. Its methods are those of [Resource] and return the same
-// errors.
+// Subresource reads and writes a part or an aspect of objects that has its own address, such
+// as their status. It has the methods of [Resource], with the same errors.
 type Subresource[T any] struct {
 	of   *Resource[T]
 	path []string
 }
 
-// Subresource returns the client of a subresource, such as "status", "scale" or
-// "eviction"; more names are further parts of the path. T holds what the server has there:
-// the object itself for "status", and for "scale" an autoscaling/v1 Scale, so that
-// client.New[*autoscalingv1.Scale] of deployments and then Subresource("scale") is right.
-// The kind of a subresource other than "status" is not checked, because it is not known.
+// Subresource returns the client of a subresource, such as "status", "scale" or "eviction";
+// more names are further parts of the path. T must fit the subresource's answer: the object
+// itself for "status", and an autoscaling/v1 Scale for "scale". So for the scale of
+// deployments, call Subresource("scale") on a client.New[*autoscalingv1.Scale] of deployments.
+// Only for "status" is the kind checked, because that of other subresources is not known.
 //
-// It sends nothing. A name that is not usable is an error of the methods.
+// It sends nothing. If a name is not usable, the methods return an error.
 func (r *Resource[T]) Subresource(name string, more ...string) Subresource[T] {
 	return Subresource[T]{of: r, path: append([]string{name}, more...)}
 }
@@ -35,9 +34,9 @@ func (s Subresource[T]) Get(ctx context.Context, key types.NamespacedName, opts 
 	return s.of.one(ctx, call{verb: "get", method: http.MethodGet, key: key, subresource: s.path}, &opts)
 }
 
-// Create creates the subresource of the existing object that has object's name, such as
-// the eviction of a pod. If the server answers with no more than its consent, as it does
-// to an eviction, the T returned is zero.
+// Create creates the subresource of the existing object with object's name, such as the
+// eviction of a pod. If the server only confirms, as it does for an eviction, the returned T
+// is zero.
 func (s Subresource[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
 	return s.of.put(ctx, call{verb: "create", method: http.MethodPost, subresource: s.path}, object, &opts)
 }
@@ -47,23 +46,22 @@ func (s Subresource[T]) Update(ctx context.Context, object T, opts metav1.Update
 	return s.of.put(ctx, call{verb: "update", method: http.MethodPut, subresource: s.path}, object, &opts)
 }
 
-// Patch changes the subresource of an object as [Resource.Patch] does an object.
+// Patch changes the subresource of an object as [Resource.Patch] changes an object.
 func (s Subresource[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
 	return s.of.patch(ctx, call{key: key, subresource: s.path, contentType: string(pt), body: data}, opts)
 }
 
-// Apply applies config to the subresource of an object as [Resource.Apply] does to an
-// object.
+// Apply applies config to the subresource of an object as [Resource.Apply] does to an object.
 func (s Subresource[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
 	return s.of.put(ctx, call{verb: "apply", method: http.MethodPatch, subresource: s.path}, config, &opts)
 }
 
-// foreign reports whether the call is about a kind that is not that of the resource.
+// foreign reports whether the call concerns another kind than the resource's.
 func (c *call) foreign() bool {
 	return len(c.subresource) > 0 && !(len(c.subresource) == 1 && c.subresource[0] == "status")
 }
 
-// asIs expects what an object is, of a kind that cannot be known.
+// asIs returns an expectation that accepts the kind in h, because the true kind is not known.
 func asIs(h decode.Header) expectation { return expectation{apiVersion: h.APIVersion, kind: h.Kind} }
 
 func checkSubresource(names []string) error {

@@ -14,16 +14,16 @@ import (
 	"github.com/kinform/kinform/internal/logs"
 )
 
-// rereadAfter is how long a credential from a file is used without looking at the file.
-// The kubelet changes the token of a service account when 80% of its life of an hour is
-// over, so there is time.
+// rereadAfter is the time for which a credential from a file is used without looking at the
+// file. That is early enough: the kubelet renews the token of a service account after 80% of
+// its life of an hour.
 const rereadAfter = time.Minute
 
-// login is what the credentials were at one time, with the connections made by them.
+// login is the state of the credentials at one time, with the connections made from them.
 // Immutable.
 type login struct {
 	secrets secrets
-	send    *http.Transport // of those other than the token
+	send    *http.Transport // made from all credentials but the token
 }
 
 // transport sends requests to one server, with credentials that may change on disk.
@@ -34,10 +34,10 @@ type transport struct {
 	current atomic.Pointer[login] // set under reading
 	read    atomic.Int64          // when the files were last read, in Unix nanoseconds; set under reading
 
-	reading  sync.Mutex      // held while files are read; no request waits for it but one that was refused
-	retired  *http.Transport // the one before current's; its watches may still go on
-	reported string          // the faults that were told last
-	told     time.Time       // when that was
+	reading  sync.Mutex      // held while files are read; only refused requests wait for it
+	retired  *http.Transport // the one before current's; it may still have watches
+	reported string          // the faults reported last
+	told     time.Time       // when they were reported
 }
 
 func newTransport(server *url.URL, opts ConnectionOptions) (*transport, error) {
@@ -99,14 +99,14 @@ func (l *login) roundTrip(req *http.Request) (*http.Response, error) {
 	return l.send.RoundTrip(req)
 }
 
-// doubtful reports whether other credentials might have done better. Either way the server
-// has not done anything.
+// doubtful reports whether other credentials might have succeeded. In both cases the server
+// has done nothing.
 func doubtful(resp *http.Response, err error) bool {
 	var untrusted *tls.CertificateVerificationError
 	return err == nil && resp.StatusCode == http.StatusUnauthorized || errors.As(err, &untrusted)
 }
 
-// rewind makes the request once more, if its body can be read again.
+// rewind prepares the request for another try, if its body can be read again.
 func rewind(req *http.Request) (*http.Request, bool) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return req, true
@@ -123,8 +123,8 @@ func rewind(req *http.Request) (*http.Request, bool) {
 	return again, true
 }
 
-// renew reads the files, unless somebody has done so since used was current, and returns
-// what is current then.
+// renew reads the files, unless another goroutine has done so since used was current, and
+// returns the current login.
 func (t *transport) renew(used *login) *login {
 	t.reading.Lock()
 	var faults []error
@@ -136,14 +136,14 @@ func (t *transport) renew(used *login) *login {
 	return t.current.Load()
 }
 
-// report tells of files. No lock is held.
+// report reports problems with files. Called with no lock held.
 func (t *transport) report(faults []error) {
 	for _, err := range faults {
 		t.opts.OnError(err)
 	}
 }
 
-// reread reads the files and returns what is to be reported. The caller holds reading.
+// reread reads the files and returns the errors to report. The caller holds reading.
 func (t *transport) reread() []error {
 	now := time.Now()
 	t.read.Store(now.UnixNano())
@@ -152,10 +152,10 @@ func (t *transport) reread() []error {
 	if s != old.secrets {
 		next := &login{secrets: s, send: old.send}
 		if s.token = old.secrets.token; s != old.secrets {
-			// A connection keeps its certificates for life, and HTTP/2 would go on using it.
+			// A connection keeps its certificates for life, and HTTP/2 would keep using it.
 			send, err := t.opts.sender(s)
 			if err != nil {
-				return append(faults, err) // cannot be: read has tried it
+				return append(faults, err) // impossible: read has tried it
 			}
 			next.send = send
 		}
@@ -169,7 +169,7 @@ func (t *transport) reread() []error {
 	return t.news(faults, now)
 }
 
-// news returns the faults if they are not those that were told less than a minute ago.
+// news returns the faults, unless the same ones were reported less than a minute ago.
 func (t *transport) news(faults []error, now time.Time) []error {
 	text := fmt.Sprint(faults)
 	if text == t.reported && now.Sub(t.told) < rereadAfter {
@@ -185,15 +185,15 @@ func (t *transport) closeRetired() {
 	}
 }
 
-// refresh makes new requests go through new connections. Those under way go on through the old
-// ones, which may be lost without anybody knowing.
+// refresh makes new requests use new connections. Requests in progress stay on the old ones,
+// which may be dead without anybody knowing.
 func (t *transport) refresh() {
 	t.reading.Lock()
 	defer t.reading.Unlock()
 	old := t.current.Load()
 	send, err := t.opts.sender(old.secrets)
 	if err != nil {
-		return // cannot be: it was made of the same before
+		return // impossible: the same options worked before
 	}
 	t.current.Store(&login{secrets: old.secrets, send: send})
 	t.closeRetired()
@@ -201,7 +201,7 @@ func (t *transport) refresh() {
 	t.closeRetired()
 }
 
-// CloseIdleConnections serves the method of http.Client of that name.
+// CloseIdleConnections is called by the method of http.Client of that name.
 func (t *transport) CloseIdleConnections() {
 	t.current.Load().send.CloseIdleConnections()
 	t.reading.Lock()

@@ -13,17 +13,17 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// Watch implements [reflector.Source]: it yields the events after opts.ResourceVersion,
-// in the order of the server. Ranging over the sequence sends the request, and leaving
-// the loop closes it; nothing runs beside the caller's goroutine. The selectors of opts
-// narrow those of the Options; bookmarks, timeout and initial events are as opts says.
+// Watch implements [reflector.Source]: it yields the events after opts.ResourceVersion in the
+// server's order. Ranging over the sequence sends the request, and leaving the loop closes it.
+// Everything runs in the caller's goroutine. The selectors of opts narrow those of the
+// Options; opts sets bookmarks, timeout and initial events.
 //
-// An event that cannot be used (object not decodable, of the wrong kind, without a name;
-// an unknown event type) is a *reflector.ObjectError, and the sequence goes on. Any other
-// error is the last pair: an *apierrors.StatusError for a refusal or an ERROR event,
-// the context's error when ctx is done, also in a blocked read, and otherwise one that
-// wraps ErrNotKubernetes, ErrTable, io.ErrUnexpectedEOF (the stream broke off within
-// an event, or the connection did) or the error of the transport.
+// An event that cannot be used is a *reflector.ObjectError, and the sequence continues: its
+// object cannot be decoded, has the wrong kind or no name, or its type is unknown. Any other
+// error is the last pair. It is an *apierrors.StatusError for a refusal or an ERROR event, or
+// the context's error when ctx is done, even during a blocked read. Otherwise it wraps
+// ErrNotKubernetes, ErrTable, io.ErrUnexpectedEOF (the stream or the connection broke off
+// within an event) or the error of the transport.
 func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[T], error] {
 	return func(yield func(reflector.Event[T], error) bool) {
 		c := call{
@@ -37,8 +37,8 @@ func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.S
 	}
 }
 
-// watch returns reflector.ErrStopped if the loop was left, and nil if the server closed
-// the stream in order.
+// watch returns reflector.ErrStopped if the loop was left, and nil if the server closed the
+// stream properly.
 func (r *Resource[T]) watch(ctx context.Context, c call, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) error {
 	query, err := r.selection(opts, true)
 	if err != nil {

@@ -12,29 +12,28 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// watchDecoder reads the events of one watch body of JSON or CBOR. It decodes the object
-// of an event while it passes, if the type comes first, as the API server sends it; else
-// it keeps the object's bytes until the type is known.
+// watchDecoder reads the events of one watch body in JSON or CBOR. If an event's type comes
+// first, as the API server sends it, the decoder decodes the object while reading it.
+// Otherwise it keeps the object's bytes until the type is known.
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes)
 type watchDecoder[T any] struct {
 	watching[T]
 	in decode.Reader
 }
 
-// envelope is one event as far as it is read.
+// envelope is one event as far as it has been read.
 type envelope[T any] struct {
 	kind    string // the wire's "type"
 	typ     reflector.EventType
 	late    []byte // the object's JSON, if it came before the type
-	fault   error  // what is known to be wrong with that
-	object  bool   // there is one
+	fault   error  // a known problem of late
+	object  bool   // the event has an object
 	event   reflector.Event[T]
-	problem error // an *reflector.ObjectError, or what ends the stream
+	problem error // an *reflector.ObjectError, or an error that ends the stream
 }
 
-// next returns the next event. The error is io.EOF at an orderly end, a
-// *reflector.ObjectError if the event cannot be used but the stream goes on, and
-// otherwise ends the stream.
+// next returns the next event. The error is io.EOF at a proper end, and a
+// *reflector.ObjectError if only the event cannot be used. Any other error ends the stream.
 func (d *watchDecoder[T]) next() (reflector.Event[T], error) {
 	var none reflector.Event[T]
 	if err := d.in.Open('{'); err == io.EOF {
@@ -124,9 +123,9 @@ func (d *watchDecoder[T]) readObject(e *envelope[T]) error {
 	return nil
 }
 
-// readKind looks at a member that no event has, and that every other answer of the API
-// has: this may be a Status, or a list from a server that cannot watch. What the body
-// holds beside is not worth reading.
+// readKind reads a member that no event has but every other answer of the API has: the body
+// may be a Status, or a list from a server that cannot watch. The rest of the body is not
+// worth reading.
 func (d *watchDecoder[T]) readKind(e *envelope[T]) error {
 	raw, err := d.in.Value()
 	if err != nil {
@@ -142,7 +141,7 @@ func (d *watchDecoder[T]) readKind(e *envelope[T]) error {
 	return d.body.unlike(fmt.Errorf("got a %s, want watch events", kind))
 }
 
-// judge turns the object's JSON into the event, or the problem with it.
+// judge turns the object's JSON into the event or its problem.
 func (d *watchDecoder[T]) judge(e *envelope[T], raw []byte, fault error) {
 	e.event, e.problem = reflector.Event[T]{}, nil
 	switch {

@@ -11,8 +11,7 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// watching is what reading a watch comes to, whatever its encoding. It belongs to one
-// goroutine.
+// watching is the common part of reading a watch in any encoding. It belongs to one goroutine.
 type watching[T any] struct {
 	objects *objectCodec[T]
 	work    *workspace
@@ -23,8 +22,8 @@ type watching[T any] struct {
 	events int // read so far
 }
 
-// eventType returns the type that a word on the wire stands for; 0 if it is none of those
-// that carry an object of the collection.
+// eventType returns the event type for a word on the wire; 0 if the word is not the type of an
+// event with an object of the collection.
 func eventType(text []byte) reflector.EventType {
 	switch string(text) {
 	case "ADDED":
@@ -39,8 +38,8 @@ func eventType(text []byte) reflector.EventType {
 	return 0
 }
 
-// typeOfUnread is the type that an event of an object over the limit is reported with. One
-// that is not known may be that of a deletion, which must not go unseen.
+// typeOfUnread returns the type to report for an event whose object is over the limit. An
+// unknown type counts as a deletion, because a deletion must not go unseen.
 func typeOfUnread(text []byte) reflector.EventType {
 	if len(text) == 0 {
 		return reflector.Deleted
@@ -51,7 +50,7 @@ func typeOfUnread(text []byte) reflector.EventType {
 // errorEvent is the type of the event that ends a watch.
 const errorEvent = "ERROR"
 
-// unknownType is the error for an event whose type says nothing.
+// unknownType returns the error for an event of an unknown type.
 func unknownType(text string) error {
 	if text == "" {
 		return errors.New("watch event without a type")
@@ -59,7 +58,7 @@ func unknownType(text string) error {
 	return fmt.Errorf("unknown watch event type %q", text)
 }
 
-// accept makes the event of a decoded object, or the error in place of it.
+// accept makes the event for a decoded object, or the error for it.
 func (w *watching[T]) accept(typ reflector.EventType, obj decoded[T], err error) (reflector.Event[T], error) {
 	if err == nil {
 		err = w.objects.complete(&obj, w.want)
@@ -71,16 +70,16 @@ func (w *watching[T]) accept(typ reflector.EventType, obj decoded[T], err error)
 	return reflector.Event[T]{Type: typ, ResourceVersion: obj.id.resourceVersion, Object: obj.object}, nil
 }
 
-// problem is an *reflector.ObjectError, or what ends the stream.
+// problem returns an *reflector.ObjectError, or an error that ends the stream.
 func (w *watching[T]) problem(typ reflector.EventType, id identity, err error) error {
 	if errors.Is(err, ErrTable) {
-		return err // no event of this stream will be better
+		return err // every later event of this stream would fail, too
 	}
 	return w.report(typ, id, err)
 }
 
-// bookmark reads a Bookmark: its object has nothing but kind and resourceVersion, and the
-// annotation that ends initial events (KEP-3157).
+// bookmark reads a Bookmark: its object only has kind, resourceVersion, and the annotation
+// that ends initial events (KEP-3157).
 func (w *watching[T]) bookmark(h decode.Header) (reflector.Event[T], error) {
 	id := identityOf(h)
 	err := w.want.check(id)
@@ -97,7 +96,7 @@ func (w *watching[T]) bookmark(h decode.Header) (reflector.Event[T], error) {
 	}, nil
 }
 
-// failure is the error of an ERROR event, which ends the stream.
+// failure returns the error for an ERROR event, which ends the stream.
 func failure(st metav1.Status, ok bool, raw []byte) error {
 	if !ok {
 		return fmt.Errorf("ERROR event: %w: it carries no Status but %q", ErrNotKubernetes, raw[:min(len(raw), 160)])
@@ -105,7 +104,7 @@ func failure(st metav1.Status, ok bool, raw []byte) error {
 	return &apierrors.StatusError{ErrStatus: st}
 }
 
-// explain adds what was being read to an error that does not say so.
+// explain adds the part that was being read to an error without it.
 func (w *watching[T]) explain(err error, offset int64) error {
 	if errors.Is(err, ErrNotKubernetes) || errors.Is(err, ErrTable) {
 		return err

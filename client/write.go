@@ -16,37 +16,36 @@ import (
 
 // Get reads one object. The namespace of key may be left out if the Options have one.
 //
-// Its errors, and those of the methods that write, are an *apierrors.StatusError if the
-// server refused (use apierrors.IsNotFound and its like), the context's error if ctx is
-// done, and otherwise wrap the error of the transport, of the decoding, or one of this
-// package.
+// Get and the methods that write return an *apierrors.StatusError if the server refused (use
+// apierrors.IsNotFound and its like), and the context's error if ctx is done. Otherwise their
+// errors wrap the error of the transport, of the decoding, or one of this package.
 func (r *Resource[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
 	return r.one(ctx, call{verb: "get", method: http.MethodGet, key: key}, &opts)
 }
 
-// Create writes a new object and returns it as the server stored it. Its namespace is
-// that in its metadata, or that of the Options. An object that lacks kind or apiVersion is
-// sent with those of the resource as far as they are known (Options.Kind, or the last
-// list): servers ask for them in custom resources. The caller's object is not changed.
+// Create writes a new object and returns it as stored. Its namespace comes from its metadata,
+// or from the Options. If the object lacks kind or apiVersion, it is sent with the resource's,
+// if known (from Options.Kind or the last list): servers require them in custom resources. The
+// caller's object is not changed.
 //
 // A metav1.PartialObjectMetadata cannot be created or updated, only patched.
 func (r *Resource[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
 	return r.put(ctx, call{verb: "create", method: http.MethodPost}, object, &opts)
 }
 
-// Update replaces an object and returns it as the server stored it. If the object has a
-// resourceVersion that is not the server's, the error is a conflict.
+// Update replaces an object and returns it as stored. If the object has a resourceVersion that
+// differs from the server's, the error is a conflict.
 func (r *Resource[T]) Update(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
 	return r.put(ctx, call{verb: "update", method: http.MethodPut}, object, &opts)
 }
 
-// UpdateStatus replaces the status of an object, where it is a subresource, and nothing
-// else of it. It is the Update of Subresource("status").
+// UpdateStatus replaces only the status of an object, if status is a subresource. It is the
+// same as Update of Subresource("status").
 func (r *Resource[T]) UpdateStatus(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
 	return r.Subresource("status").Update(ctx, object, opts)
 }
 
-// put does a call that sends an object, or the part of one, and is answered with one.
+// put sends a call with an object, or a part of one, and returns the object in the answer.
 func (r *Resource[T]) put(ctx context.Context, c call, object any, opts any) (T, error) {
 	if err := r.encode(&c, object); err != nil {
 		return *new(T), r.fail(c, err)
@@ -57,8 +56,8 @@ func (r *Resource[T]) put(ctx context.Context, c call, object any, opts any) (T,
 	return r.one(ctx, c, opts)
 }
 
-// one does a call that is answered with one object. opts is a pointer to options that go
-// into the query.
+// one sends a call whose answer is one object. opts is a pointer to options that go into the
+// query.
 func (r *Resource[T]) one(ctx context.Context, c call, opts any) (T, error) {
 	var err error
 	none := *new(T)
@@ -94,7 +93,7 @@ func (r *Resource[T]) objectKey(key types.NamespacedName) (types.NamespacedName,
 	return r.complete(key)
 }
 
-// encode puts the object's JSON and its key into a call.
+// encode sets the object's JSON and its key in a call.
 func (r *Resource[T]) encode(c *call, object any) error {
 	raw, err := r.objects.json.Marshal(object)
 	if err != nil {
@@ -128,9 +127,9 @@ func (r *Resource[T]) encode(c *call, object any) error {
 	return err
 }
 
-// named adds apiVersion and kind to an object's JSON where they are missing and known: a
-// custom resource needs them, built-in types do not. They go to the end, where they win
-// over empty ones.
+// named adds apiVersion and kind to an object's JSON if they are missing and known: custom
+// resources need them, built-in types do not. They go to the end, where they override empty
+// ones.
 func (c *objectCodec[T]) named(raw []byte, h decode.Header, want expectation) ([]byte, error) {
 	var add metav1.TypeMeta
 	if h.APIVersion == "" {
