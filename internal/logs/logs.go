@@ -1,5 +1,5 @@
-// Package logs writes what the parts of the module have to say to a slog.Logger: errors at
-// level Warn, with what they know as attributes, and what happens seldom at level Debug.
+// Package logs writes the messages of the module's parts to a slog.Logger: errors at level
+// Warn with their attributes, and rare events at level Debug.
 package logs
 
 import (
@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// Log is where one part of the module writes to. It is a value, and does not change.
+// Log is the log of one part of the module. It is an immutable value.
 type Log struct {
-	// To is written to; nil stands for slog.Default at the time of writing.
+	// To receives the messages; nil stands for slog.Default at the time of writing.
 	To *slog.Logger
 	// Part begins each message, such as "informer".
 	Part string
@@ -19,8 +19,8 @@ type Log struct {
 	Resource string
 }
 
-// Debug writes that something happened. It costs a look at the level where that is off. A
-// logger that panics is no reason for anything to end.
+// Debug logs an event. If the level is off, it only costs the check of the level. A panic of
+// the logger is contained.
 func (l Log) Debug(what string, attrs ...slog.Attr) {
 	defer func() { _ = recover() }()
 	to, ctx := l.logger(), context.Background()
@@ -29,12 +29,12 @@ func (l Log) Debug(what string, attrs ...slog.Attr) {
 	}
 }
 
-// Error writes err at level Warn, with the attributes that it has.
+// Error writes err at level Warn, with its attributes.
 func (l Log) Error(err error) {
 	l.logger().LogAttrs(context.Background(), slog.LevelWarn, l.Part+": error", l.complete(Attrs(err))...)
 }
 
-// KeyError is Error with the key of what failed in front.
+// KeyError is Error with the key of the failed object in front.
 func (l Log) KeyError(key string, err error) {
 	attrs := slices.Insert(Attrs(err), 0, slog.String("key", key))
 	l.logger().LogAttrs(context.Background(), slog.LevelWarn, l.Part+": error", l.complete(attrs)...)
@@ -47,7 +47,7 @@ func (l Log) logger() *slog.Logger {
 	return l.To
 }
 
-// complete puts the resource in front, unless attrs have it.
+// complete puts the resource in front, unless attrs contain it.
 func (l Log) complete(attrs []slog.Attr) []slog.Attr {
 	if l.Resource == "" || slices.ContainsFunc(attrs, func(a slog.Attr) bool { return a.Key == "resource" }) {
 		return attrs
@@ -55,8 +55,8 @@ func (l Log) complete(attrs []slog.Attr) []slog.Attr {
 	return slices.Insert(attrs, 0, slog.String("resource", l.Resource))
 }
 
-// Attrs returns what the error in err's chain that is a slog.LogValuer has as attributes,
-// and err itself as "error": all of it, unless the first in the chain says it by itself.
+// Attrs returns the attributes of the first slog.LogValuer in err's chain. It adds err itself
+// as "error", unless err is that first one.
 func Attrs(err error) []slog.Attr {
 	var known slog.LogValuer
 	if !errors.As(err, &known) {

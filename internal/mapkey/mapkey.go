@@ -1,7 +1,7 @@
-// Package mapkey tells which types can be the keys of a map. A value that does not equal
-// itself (NaN) is never found again in a map, and a value in an interface may be one that
-// panics when it is compared. Both are properties of the type, so constructors refuse such
-// types once and no method has to look at a key.
+// Package mapkey tells which types can be the keys of a map. A map never finds a value again
+// that does not equal itself (NaN), and a value in an interface may panic when it is compared.
+// Both are properties of the type. So constructors refuse such types once, and no method has
+// to check a key.
 package mapkey
 
 import (
@@ -13,9 +13,9 @@ import (
 // ErrKeyType is in the errors of [Check]. Packages that return them export it.
 var ErrKeyType = errors.New("type cannot be a key")
 
-// Check returns nil if every value of K equals itself, so that a map finds it again. If not,
-// the error wraps [ErrKeyType] and names the type and the part of it that is at fault.
-// O(fields of K), by reflection.
+// Check returns nil if every value of K equals itself, so that a map finds it again. Otherwise
+// the error wraps [ErrKeyType] and names the type and the offending part of it. O(fields of
+// K), by reflection.
 func Check[K comparable]() error {
 	t := reflect.TypeFor[K]()
 	path, part := fault(t)
@@ -32,16 +32,16 @@ func Check[K comparable]() error {
 	return fmt.Errorf("%w: %v: %s is of kind %v, %s", ErrKeyType, t, path, part.Kind(), reason)
 }
 
-// Must panics with what [Check] returns. It is for constructors without an error result: the
-// type is fixed when the program is compiled, so the call panics always or never.
+// Must panics with the error of [Check]. It is for constructors without an error result. The
+// type is fixed at compile time, so a call panics always or never.
 func Must[K comparable]() {
 	if err := Check[K](); err != nil {
 		panic(err)
 	}
 }
 
-// fault returns the first part of t that has values which do not equal themselves, and the
-// path to it; nil if there is none.
+// fault returns the first part of t whose values may not equal themselves, and the path to it.
+// It returns nil if there is none.
 func fault(t reflect.Type) (path string, part reflect.Type) {
 	switch t.Kind() {
 	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128, reflect.Interface:

@@ -1,9 +1,11 @@
-// Package memtest measures memory in tests, so that the answer is the same on a machine with nothing else to do and on one
-// that is busy. The runtime's counters are those of the process. They include what the runtime allocates for itself at
-// moments that the scheduler chooses: goroutines, timers, tables. That memory is allocated once and used again, while a
-// defect of the code shows each time. So everything is measured several times, and the least counts.
+// Package memtest measures memory in tests, with the same result on an idle and on a busy
+// machine. The runtime's counters are those of the process. They include the runtime's own
+// allocations (goroutines, timers, tables), which the scheduler triggers at any moment. Such
+// memory is allocated once and reused, while a defect of the code shows each time. So every
+// measurement is repeated, and the smallest result counts.
 //
-// A test that uses this package must not run in parallel with others. Under the race detector the numbers mean nothing.
+// A test that uses this package must not run in parallel with others. Under the race detector
+// the numbers mean nothing.
 package memtest
 
 import (
@@ -11,10 +13,11 @@ import (
 	"testing"
 )
 
-// tries is how often a measurement is made.
+// tries is the number of repetitions of a measurement.
 const tries = 5
 
-// Allocs returns how often f allocates. Each try calls f once more than runs and takes the average, rounded down.
+// Allocs returns the number of allocations per call of f. Each try calls f once more than runs
+// and takes the average, rounded down.
 func Allocs(runs int, f func()) float64 {
 	least := testing.AllocsPerRun(runs, f)
 	for n := 1; n < tries && least > 0; n++ {
@@ -23,8 +26,8 @@ func Allocs(runs int, f func()) float64 {
 	return least
 }
 
-// Bytes returns how many bytes f allocates, whether or not they can be reached afterwards. It stops early at a result of
-// enough or less.
+// Bytes returns the number of bytes that f allocates, whether they stay reachable or not. It
+// stops early at a result of enough or less.
 func Bytes(enough int64, f func()) int64 {
 	return Least(enough, func() int64 {
 		var before, after runtime.MemStats
@@ -35,7 +38,8 @@ func Bytes(enough int64, f func()) int64 {
 	})
 }
 
-// Least returns the least of what some calls of measure return. It stops early at a result of enough or less.
+// Least returns the smallest result of several calls of measure. It stops early at a result of
+// enough or less.
 func Least(enough int64, measure func() int64) int64 {
 	least := measure()
 	for n := 1; n < tries && least > enough; n++ {
@@ -44,8 +48,8 @@ func Least(enough int64, measure func() int64) int64 {
 	return least
 }
 
-// Heap returns the size of all objects that are reachable. It collects garbage first, twice: pools and finalizers hold
-// on to objects for one collection more.
+// Heap returns the size of all reachable objects. It first collects garbage twice, because
+// pools and finalizers keep objects for one more collection.
 func Heap() int64 {
 	var stats runtime.MemStats
 	runtime.GC()

@@ -1,4 +1,4 @@
-// Package objmeta reads the metadata of objects of any type, where they have it.
+// Package objmeta reads the metadata of objects of any type that has some.
 package objmeta
 
 import (
@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Reader reads the metadata of a T. What the metadata is gets decided for each object, since
-// T may be an interface.
+// Reader reads the metadata of a T. It finds the metadata of each object separately, since T
+// may be an interface.
 type Reader[T any] struct {
 	some bool // a T can have metadata
 }
@@ -41,7 +41,7 @@ func (r Reader[T]) Version(obj T) (version string) {
 	return version
 }
 
-// UID returns obj's UID, in the way of Version.
+// UID returns obj's UID, under the same rules as Version.
 func (r Reader[T]) UID(obj T) types.UID {
 	if !r.some {
 		return ""
@@ -49,7 +49,8 @@ func (r Reader[T]) UID(obj T) types.UID {
 	return UIDOf(obj)
 }
 
-// Differ reports whether two objects of one key are known to be two, as their UIDs say.
+// Differ reports whether two objects of one key have different UIDs. It returns false if a UID
+// is unknown.
 func (r Reader[T]) Differ(a, b T) bool {
 	before, after := r.UID(a), r.UID(b)
 	return before != after && before != "" && after != ""

@@ -13,9 +13,9 @@ const (
 
 // Array is a slice in pages. Its zero value is empty and ready to use.
 //
-// Invariants: there are as many pages as n elements need, and perhaps more after Empty; a
-// page has pageLen elements, but for the first, which is shorter while it is the only one;
-// elements at and above n are zero.
+// Invariants: there are at least the pages that n elements need; after Empty there may be
+// more. A page has pageLen elements, except the first, which is shorter while it is the only
+// one. Elements at and above n are zero.
 type Array[E any] struct {
 	pages [][]E
 	n     int

@@ -1,9 +1,9 @@
 // Package usercode runs functions of the user. It turns their panics and calls of
-// runtime.Goexit into one type of error, checks the keys that they return, and ends the work of
-// several goroutines at the first failure.
+// runtime.Goexit into one type of error, checks the keys that they return, and ends the work
+// of several goroutines at the first failure.
 //
-// The packages that return a [PanicError] export it as an alias. So errors.As finds it by any of
-// their names, and a program imports no package for the sake of the error alone.
+// The packages that return a [PanicError] export it as an alias. So errors.As finds it by any
+// of these names, and no program has to import a package only for the error.
 package usercode
 
 import (
@@ -15,16 +15,16 @@ import (
 )
 
 var (
-	// ErrGoexit is the Value of a PanicError for a function that called runtime.Goexit, as
+	// ErrGoexit is the Value of a PanicError if the function called runtime.Goexit, as
 	// testing.T.FailNow does.
 	ErrGoexit = errors.New("the call ended its goroutine")
 
-	// ErrZeroKey is the error for an object whose key is the zero K: most likely it was never set.
+	// ErrZeroKey reports an object whose key is the zero K: most likely the key was never set.
 	ErrZeroKey = errors.New("key is the zero value")
 )
 
-// PanicError is a panic in a function of the user, or a call of runtime.Goexit there: then Value
-// is ErrGoexit. Fields that do not apply are empty.
+// PanicError reports that a function of the user panicked, or called runtime.Goexit: then
+// Value is ErrGoexit. Fields that do not apply are empty.
 type PanicError struct {
 	// Where says which function panicked, such as "handler", "key function" or "OnError".
 	Where string

@@ -1,5 +1,5 @@
-// Package waittest runs, in the tests of what waits, a call that may wait in a goroutine of
-// its own. It is for testing/synctest bubbles, where it is known when a call does wait.
+// Package waittest runs a call that may wait in its own goroutine, for tests of methods that
+// wait. It works in testing/synctest bubbles, where a test can tell that a call waits.
 package waittest
 
 import (
@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-// Call is a method that runs in a goroutine of its own: its error, once it has ended.
+// Call is a call in its own goroutine. The channel gets its error when it ends.
 type Call chan error
 
 // Start runs f and returns once it has ended or waits.

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"time"
 
-	_ "k8s.io/client-go/plugin/pkg/client/auth/oidc" // the only auth provider that is left
+	_ "k8s.io/client-go/plugin/pkg/client/auth/oidc" // the only auth provider left
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
 
@@ -15,11 +15,11 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// pluginTimeout is the default of Options.PluginTimeout. Some plugins open a browser and wait for
-// somebody to log in.
+// pluginTimeout is the default of Options.PluginTimeout. It leaves time for plugins that open
+// a browser for a login.
 const pluginTimeout = time.Minute
 
-// connect makes the connection that a context says.
+// connect makes the connection that rc describes.
 func connect(rc *rest.Config, opts Options) (conn client.Connection, err error) {
 	server, _, err := rest.DefaultServerUrlFor(rc)
 	if err != nil {
@@ -65,7 +65,7 @@ func connectByFiles(rc *rest.Config, server *url.URL, opts Options) (client.Conn
 	if o.TokenFile == "" {
 		o.Token = rc.BearerToken
 	}
-	// Data takes the place of a file.
+	// Inline data takes precedence over a file.
 	if o.CA = tls.CAData; len(o.CA) == 0 {
 		o.CAFile = tls.CAFile
 	}
@@ -78,7 +78,7 @@ func connectByFiles(rc *rest.Config, server *url.URL, opts Options) (client.Conn
 	return client.NewConnection(server.String(), o)
 }
 
-// connectByPlugin is for credentials that only client-go's transport knows how to get.
+// connectByPlugin is for credentials that only client-go's transport can get.
 func connectByPlugin(rc *rest.Config, server *url.URL, plugin string, timeout time.Duration) (client.Connection, error) {
 	base, err := rest.TransportFor(rc)
 	if err != nil {
@@ -89,13 +89,13 @@ func connectByPlugin(rc *rest.Config, server *url.URL, plugin string, timeout ti
 		Breaker: new(reflector.Breaker),
 		HTTP: &http.Client{
 			Transport: &patient{base: base, plugin: plugin, limit: cmp.Or(timeout, pluginTimeout)},
-			// Credentials are for the server of the URL alone, as in client.NewConnection.
+			// Credentials go only to the server of the URL, as in client.NewConnection.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
 }
 
-// impersonate makes the requests of conn be made as somebody else, unless who is zero.
+// impersonate makes the requests of conn impersonate who, unless who is zero.
 func impersonate(conn *client.Connection, who rest.ImpersonationConfig) {
 	if reflect.ValueOf(who).IsZero() {
 		return

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// ErrNoConfig is returned by [Load] where there is neither a kubeconfig nor a service account.
-// The error that wraps it names the files that were looked for.
+// ErrNoConfig is returned by [Load] if there is neither a kubeconfig nor a service account.
+// The error that wraps it names the files that Load looked for.
 var ErrNoConfig = errors.New("no kubeconfig")
 
-// ContextError is returned by [Load] if the kubeconfig lacks the context that was asked for, or
-// names no current context and none was asked for.
+// ContextError is returned by [Load] if the kubeconfig does not have the requested context, or
+// if none was requested and there is no current context.
 type ContextError struct {
-	Context  string   // what was asked for, empty for the current context
-	Contexts []string // what there is, in alphabetical order
+	Context  string   // the requested context; empty for the current one
+	Contexts []string // the existing contexts, in alphabetical order
 }
 
 func (e *ContextError) Error() string {
@@ -29,9 +29,9 @@ func (e *ContextError) Error() string {
 	return what + "; choose one of: " + strings.Join(e.Contexts, ", ")
 }
 
-// PluginError is the error of a request for which a credential plugin had no answer in time. The
-// plugin is left to itself: client-go cannot stop one. A request that comes while it still runs
-// waits for the same run.
+// PluginError is the error of a request whose credential plugin did not answer in time. The
+// plugin keeps running, because client-go cannot stop it. A request that comes meanwhile waits
+// for the same run.
 type PluginError struct {
 	Plugin string        // the command, or the name of the auth provider
 	After  time.Duration // how long the request waited

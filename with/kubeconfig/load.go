@@ -17,9 +17,9 @@ import (
 	"github.com/kinform/kinform/client"
 )
 
-// Options says which cluster to load. The zero value is the one that kubectl uses.
+// Options select the cluster. The zero value selects the one that kubectl uses.
 type Options struct {
-	// Path is that of a kubeconfig, as in kubectl --kubeconfig. Empty means the files of
+	// Path is the path of a kubeconfig, as in kubectl --kubeconfig. Empty means the files of
 	// KUBECONFIG, then ~/.kube/config, then the service account of a pod.
 	Path string
 
@@ -32,33 +32,33 @@ type Options struct {
 	// It overrides the kubeconfig's own setting. The zero value changes nothing.
 	Impersonate rest.ImpersonationConfig
 
-	// PluginTimeout is how long a request waits for a credential plugin before it fails with
-	// a *[PluginError]. Zero means a minute; negative means for ever. It ends earlier with the
-	// request's context.
+	// PluginTimeout is the time that a request waits for a credential plugin before it fails
+	// with a *[PluginError]. Zero means a minute; negative means no limit. The wait also ends
+	// with the request's context.
 	PluginTimeout time.Duration
 
-	// OnError hears of credential files that could be used once and cannot be used now; see
-	// client.ConnectionOptions.OnError. Nil logs them.
+	// OnError gets an error for each credential file that was usable before and is not usable
+	// now; see client.ConnectionOptions.OnError. Nil logs the errors.
 	OnError func(error)
 }
 
-// Cluster is what a kubeconfig says.
+// Cluster is the cluster that a kubeconfig describes.
 type Cluster struct {
-	// Connection is the way to the API server. Give copies of it to all clients of the
-	// cluster, since they share what they know of a server that is away.
+	// Connection connects to the API server. Give copies of it to all clients of the cluster,
+	// since copies share the knowledge that the server is away.
 	Connection client.Connection
 
-	// Namespace is that of the context, or of the service account; "default" if they have
-	// none.
+	// Namespace is the namespace of the context or of the service account. It is "default" if
+	// they have none.
 	Namespace string
 
 	// Context is the name of the context, empty for a service account.
 	Context string
 }
 
-// Load finds the kubeconfig and makes a connection of it. It sends nothing and runs no plugin.
-// It returns an error that wraps [ErrNoConfig], a *[ContextError], or one that names the file or
-// the context and the cause.
+// Load finds the kubeconfig and makes a connection from it. It sends nothing and runs no
+// plugin. Its error wraps [ErrNoConfig], or is a *[ContextError], or names the file or the
+// context and the cause.
 func Load(opts Options) (Cluster, error) {
 	c, err := find(opts)
 	if err != nil {
@@ -69,7 +69,7 @@ func Load(opts Options) (Cluster, error) {
 
 func find(opts Options) (Cluster, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath, rules.Warner = opts.Path, func(error) {} // our error says what was not found
+	rules.ExplicitPath, rules.Warner = opts.Path, func(error) {} // our error names the missing files
 	config, err := rules.Load()
 	if err != nil {
 		return Cluster{}, err
@@ -103,7 +103,7 @@ func find(opts Options) (Cluster, error) {
 	return Cluster{Connection: conn, Namespace: namespace, Context: name}, nil
 }
 
-// namespaceFile is where every pod finds its namespace.
+// namespaceFile holds the namespace of every pod.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 // inCluster is find without a kubeconfig.

@@ -11,15 +11,15 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// patient bounds how long a request waits for a credential plugin, which client-go runs before it
-// asks for a connection, and cannot stop.
+// patient limits the time that a request waits for a credential plugin. client-go runs the
+// plugin before it asks for a connection, and cannot stop it.
 type patient struct {
 	base   http.RoundTripper
 	plugin string
-	limit  time.Duration // negative for none
+	limit  time.Duration // negative for no limit
 }
 
-// outcome is that of a request.
+// outcome is the outcome of a request.
 type outcome struct {
 	response *http.Response
 	err      error
@@ -43,7 +43,7 @@ func (p *patient) RoundTrip(req *http.Request) (*http.Response, error) {
 	}()
 	response, err := p.wait(ctx, connecting, done)
 	if err != nil {
-		cancel() // if the plugin hangs, the request shall not be sent later
+		cancel() // if the plugin hangs, the request must not be sent later
 		close(left)
 		return nil, err
 	}
@@ -51,8 +51,8 @@ func (p *patient) RoundTrip(req *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// wait returns the outcome of a request. It gives the request up only before it is connecting:
-// after that, the transport does so with its context.
+// wait returns the outcome of a request. It only gives up before the request connects: after
+// that, the transport ends the request with its context.
 func (p *patient) wait(ctx context.Context, connecting <-chan struct{}, done <-chan outcome) (*http.Response, error) {
 	var due <-chan time.Time
 	if p.limit > 0 {
@@ -75,7 +75,7 @@ func (p *patient) wait(ctx context.Context, connecting <-chan struct{}, done <-c
 	}
 }
 
-// CloseIdleConnections closes those of the transport below, for http.Client.
+// CloseIdleConnections closes the idle connections of the transport below, for http.Client.
 func (p *patient) CloseIdleConnections() { utilnet.CloseIdleConnectionsFor(p.base) }
 
 // WrappedRoundTripper is for apimachinery's helpers, which look for the transport below.

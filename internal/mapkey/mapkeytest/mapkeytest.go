@@ -1,5 +1,5 @@
-// Package mapkeytest has the table of key types that every constructor refuses. Each
-// package with a constructor runs it in a test.
+// Package mapkeytest holds the table of key types that every constructor refuses. Each package
+// with a constructor runs it in a test.
 package mapkeytest
 
 import (
@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Struct cannot be a key: a float is hidden in it.
+// Struct cannot be a key, because it contains a float.
 type Struct struct {
 	Name  string
 	Parts [2]struct{ Weight float32 }
