@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
@@ -59,8 +60,19 @@ func newRestoredCache[T metav1.Object](t *testing.T, name string, conn client.Co
 	}}
 }
 
-// TestRestoredEtcd puts etcd back to a backup under informers of all encodings: once the
-// server has not come as far again when they are back, and once it has gone further.
+// restoredEtcd is a cluster whose etcd is put back to a backup, again and again, and the gate
+// to it.
+type restoredEtcd struct {
+	ctx    context.Context
+	c      *cluster.Cluster
+	conn   client.Connection
+	gate   *gate
+	direct *oracle.Client
+	writer configWriter
+	backup string
+}
+
+// TestRestoredEtcd puts etcd back to a backup under informers of all encodings.
 func TestRestoredEtcd(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{ExtraAPIServerArgs: []string{"--feature-gates=CBORServingAndStorage=true"}})
 	conn, err := client.NewConnection(c.URL(), client.ConnectionOptions{CAFile: c.CAFile(), Token: c.Token()})
@@ -69,46 +81,64 @@ func TestRestoredEtcd(t *testing.T) {
 	}
 	g := newGate(conn.HTTP.Transport)
 	conn.HTTP = &http.Client{Transport: g}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
+	r := &restoredEtcd{ctx: ctx, c: c, conn: conn, gate: g, direct: &oracle.Client{URL: c.URL(), HTTP: c.HTTPClient()}}
+	r.writer = configWriter{ctx: ctx, t: t, to: r.direct}
+	r.writer.write(10)
+	if r.backup, err = c.Backup(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []restoredVariant{
+		{name: "behind"},
+		{name: "overtaken", overtaken: true},
+		{name: "idle", idle: true, overtaken: true},
+		{name: "idle, without changes to the newest object", idle: true, overtaken: true, elsewhere: true},
+		{name: "started again", overtaken: true, again: true},
+	} {
+		t.Run(v.name, func(t *testing.T) { r.run(t, v) })
+	}
+}
+
+// restoredVariant is a way to restore a server.
+type restoredVariant struct {
+	name      string
+	idle      bool // nothing happens between the list of the informers and the restore
+	overtaken bool // the server goes further than before, until the informers are back
+	elsewhere bool // by changes to other collections
+	again     bool // then the API server starts again, and has no events of before
+}
+
+func (r *restoredEtcd) run(t *testing.T, v restoredVariant) {
+	w := r.writer
+	w.t = t
+	defer func() { r.writer.n = w.n }()
 	caches := []restoredCache{
-		newRestoredCache[*corev1.ConfigMap](t, "protobuf", conn, client.Options{Encoding: client.Protobuf}),
-		newRestoredCache[*corev1.ConfigMap](t, "JSON", conn, client.Options{Encoding: client.JSON}),
-		newRestoredCache[*unstructured.Unstructured](t, "unstructured", conn, client.Options{Kind: "ConfigMap", Encoding: client.CBOR}),
-		newRestoredCache[*metav1.PartialObjectMetadata](t, "metadata", conn, client.Options{}),
+		newRestoredCache[*corev1.ConfigMap](t, "protobuf", r.conn, client.Options{Encoding: client.Protobuf}),
+		newRestoredCache[*corev1.ConfigMap](t, "JSON", r.conn, client.Options{Encoding: client.JSON}),
+		newRestoredCache[*unstructured.Unstructured](t, "unstructured", r.conn, client.Options{Kind: "ConfigMap", Encoding: client.CBOR}),
+		newRestoredCache[*metav1.PartialObjectMetadata](t, "metadata", r.conn, client.Options{}),
+	}
+	if v.idle {
+		w.write(20)
 	}
 	ended := make(chan error, len(caches))
-	running, stop := context.WithCancel(ctx)
+	running, stop := context.WithCancel(r.ctx)
+	defer stop()
 	for _, cache := range caches {
 		go func() { ended <- cache.run(running) }()
 	}
-	direct := &oracle.Client{URL: c.URL(), HTTP: c.HTTPClient()}
-	w := configWriter{ctx: ctx, t: t, to: direct}
-	w.write(10)
-	backup, err := c.Backup(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, overtaken := range []bool{false, true} {
-		equalToServer(ctx, t, direct, caches)
+	equalToServer(r.ctx, t, r.direct, caches)
+	if !v.idle {
 		w.write(20)
-		equalToServer(ctx, t, direct, caches)
-		if overtaken {
-			g.Shut()
-		}
-		if err := c.Restore(ctx, backup); err != nil {
-			t.Fatal(err)
-		}
-		if w.write(2); overtaken {
-			w.write(60)
-			g.Open()
-		}
-		began := time.Now()
-		equalToServer(ctx, t, direct, caches)
-		t.Logf("overtaken %v: right again after %v", overtaken, time.Since(began).Round(time.Millisecond))
-		w.write(5)
-		equalToServer(ctx, t, direct, caches)
+		equalToServer(r.ctx, t, r.direct, caches)
 	}
+	r.restore(t, v, &w)
+	began := time.Now()
+	equalToServer(r.ctx, t, r.direct, caches)
+	t.Logf("right again after %v", time.Since(began).Round(time.Millisecond))
+	w.write(5)
+	equalToServer(r.ctx, t, r.direct, caches)
 	stop()
 	for range caches {
 		if err := <-ended; err != nil {
@@ -121,6 +151,60 @@ func TestRestoredEtcd(t *testing.T) {
 		}
 		t.Logf("%s: %+v", cache.name, cache.stats())
 	}
+}
+
+// restore puts etcd back and lets it go on.
+func (r *restoredEtcd) restore(t *testing.T, v restoredVariant, w *configWriter) {
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := r.version(t)
+	if v.overtaken {
+		r.gate.Shut()
+	}
+	must(r.c.Restore(r.ctx, r.backup))
+	if !v.elsewhere {
+		w.write(2)
+	}
+	for n := 0; v.overtaken && r.version(t) < seen+5; n++ {
+		if v.elsewhere {
+			must(w.createSecret(n))
+		} else {
+			w.write(1)
+		}
+	}
+	if v.again {
+		must(r.c.APIServer.Stop(r.ctx))
+		must(r.c.APIServer.Start(r.ctx))
+	}
+	if v.overtaken {
+		r.gate.Open()
+	}
+}
+
+// version is the newest resourceVersion of the server.
+func (r *restoredEtcd) version(t *testing.T) uint64 {
+	t.Helper()
+	_, text, err := oracle.List[corev1.ConfigMap](r.ctx, r.direct, oracle.Path("configmaps", "", ""), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rv, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rv
+}
+
+// createSecret makes the server write to another collection.
+func (w *configWriter) createSecret(n int) error {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("secret-%d", n)}}
+	secret.APIVersion, secret.Kind = "v1", "Secret"
+	_, err := oracle.Create(w.ctx, w.to, oracle.Path("secrets", "default", ""), secret)
+	return err
 }
 
 // configWriter creates, changes and deletes ConfigMaps; it never writes the same content twice.

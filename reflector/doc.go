@@ -23,16 +23,23 @@
 // four events early, and the server must repeat these events; that costs no request. If there
 // were no events since the list, or the server no longer has them or is silent for two
 // seconds, the reflector asks for a list of one object that is not older than the newest
-// version seen. It reports a server that shows another history with [ErrRestored] and lists
-// the collection at "". A [Rewinder] learns that the versions of this list do not compare with
-// those that it holds. The same happens if the list has not reached the newest version seen. A
-// server that only lags costs that list.
+// version seen. It selects an object that it knows by name, of the newest event or else the
+// newest of the list, and the server must have the object as it was. If the object changed or
+// is gone since, that proves nothing, and the objects of the events before it are asked for.
 //
-// The check has limits. It misses a restore if the server has already overtaken the newest
-// version seen, and either nothing changed in the collection since its list or the last
-// changes have left the server's history. It also misses a restore behind an API server that
-// was not restarted, because that server answers from its own cache as before.
-// [Options.TrustVersions] turns the check off.
+// The reflector reports a server that shows another history with [ErrRestored] and lists the
+// collection at "". A [Rewinder] learns that the versions of this list do not compare with
+// those that it holds. The same happens, without a report, if none of the known objects is as
+// it was, and if the server has not reached the newest version seen. So a server that only
+// lags costs that list, and so does a deletion of the one known object while there was no
+// watch. No second list follows before a watch has brought news or lasted long.
+//
+// The check has limits where the server has overtaken the newest version seen and cannot
+// repeat events, or there were none. An object that is as it was proves the history only up to
+// its own version: the check misses a restore from a newer backup. It misses any such restore
+// if T has no metadata, as most projections, or if the source does not select by name. It also
+// misses a restore behind an API server that was not restarted, because that server answers
+// from its own cache as before. [Options.TrustVersions] turns the check off.
 //
 // # Failures and waits
 //

@@ -52,9 +52,11 @@ type state struct {
 
 	// replayRV is the version that the watch starts from so that the server repeats the newest
 	// events. It is empty if no events need to be repeated. confirmed: a list has shown that
-	// the server has come as far as rv.
+	// the server has come as far as rv. asked counts the known objects that this check has
+	// asked for so far, and that proved nothing.
 	replayRV  string
 	confirmed bool
+	asked     int
 	learned
 }
 
@@ -64,7 +66,8 @@ type learned struct {
 	paged        bool // the server has no cache: it sends pages even for version "0"
 	versioned    bool // a list had a version; sources other than servers may have none
 	streamAtZero bool // streaming lists ask for version "0" too, which allows any state
-	rewound      bool // the server was restored, and no list has been completed since
+	nameless     bool // the server refused to select an object by its name
+	rewound      rewind
 	// internalRetry is how long watches that end with an InternalError are resumed without a
 	// list.
 	internalRetry time.Duration

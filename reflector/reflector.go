@@ -51,7 +51,7 @@ type Options struct {
 
 	// TrustVersions turns off the check for a server that was restored from a backup. The
 	// check runs when a watch resumes after one that ended early. It costs the repetition of
-	// up to four events, or a list of one object. Turn it off for a source that is not a
+	// up to four events, or a list of one object, rarely of more. Turn it off for a source that is not a
 	// Kubernetes API and can do neither.
 	TrustVersions bool
 
@@ -105,7 +105,12 @@ type Reflector[T any] struct {
 	state  state
 	recent recentEvents[T]
 	waits  waits
-	newest string // version of the objects of the list in progress
+
+	// Of the list in progress: the newest version, the object that has it, and whether there
+	// has been no object.
+	newest       string
+	newestListed Event[T]
+	emptyList    bool
 
 	failing bool   // Stats.Failing is set
 	reason  pause  // of the last failure, until a request succeeds

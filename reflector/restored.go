@@ -1,15 +1,9 @@
 package reflector
 
 import (
-	"context"
-	"errors"
-	"log/slog"
 	"reflect"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kinform/kinform/internal/objmeta"
@@ -23,9 +17,9 @@ import (
 //
 //   - The next watch starts before the newest events. The server must repeat these first, and
 //     send only newer events after them.
-//   - A list of one object asks for a version that is not older than the newest one seen. This
-//     is for a collection without such events, and for a server that no longer has them or
-//     sends nothing.
+//   - A list of one object asks for a version that is not older than the newest one seen, and
+//     for an object that is known (witness.go). This is for a collection without such events,
+//     and for a server that no longer has them or sends nothing.
 
 const (
 	// replayPatience is how long a server may take to repeat events. After that, a list checks
@@ -46,30 +40,31 @@ type recentEvents[T any] struct {
 	events [maxRecent]knownEvent[T] // a ring
 	n      int                      // number of events so far; the newest is number n-1
 	lost   int                      // the server no longer has the events before this number
+	listed knownObject              // the newest of the list
+	empty  bool                     // the list had no objects
 }
 
 // knownEvent is an event that the server has to repeat.
 type knownEvent[T any] struct {
 	before string // a watch from this version begins with the event
-	rv     string
-	gone   bool // the event was a deletion
+	gone   bool   // the event was a deletion
+	known  knownObject
 	// object is kept for the newest event, whose object a cache holds as well, and for a T
 	// without metadata, which is small. Other events are known by their uid.
 	object T
-	uid    types.UID
 	whole  bool // object is kept
 }
 
 // add makes ev the newest event. The newest version before it is before.
 func (s *recentEvents[T]) add(before string, ev Event[T]) {
 	if s.n > 0 {
-		if last := s.at(s.n - 1); last.uid != "" {
+		if last := s.at(s.n - 1); last.known.uid != "" {
 			last.object, last.whole = *new(T), false
 		}
 	}
 	e := s.at(s.n)
-	*e = knownEvent[T]{before: before, rv: ev.ResourceVersion, gone: ev.Type == Deleted, uid: objmeta.UIDOf(ev.Object)}
-	if e.whole = !e.gone || e.uid == ""; e.whole {
+	*e = knownEvent[T]{before: before, gone: ev.Type == Deleted, known: knownFrom(ev)}
+	if e.whole = !e.gone || e.known.uid == ""; e.whole {
 		e.object = ev.Object
 	}
 	s.n++
@@ -81,7 +76,7 @@ func (s *recentEvents[T]) at(n int) *knownEvent[T] { return &s.events[n%maxRecen
 // of the first of them. The version is empty if there is none.
 func (s *recentEvents[T]) replayFrom() (from string, first int) {
 	for n := max(s.lost, s.n-maxRecent); n < s.n; n++ {
-		if e := s.at(n); e.before != "0" && older(e.before, e.rv) {
+		if e := s.at(n); e.before != "0" && older(e.before, e.known.rv) {
 			return e.before, n
 		}
 	}
@@ -94,8 +89,8 @@ func (s *recentEvents[T]) newestAfter(n int) { s.lost = max(n+1, s.n-1) }
 
 // isAgain reports whether ev repeats e, and is not another event of the same version.
 func (e *knownEvent[T]) isAgain(ev Event[T]) bool {
-	return ev.Type != Bookmark && ev.ResourceVersion == e.rv && e.gone == (ev.Type == Deleted) &&
-		e.uid == objmeta.UIDOf(ev.Object) && (!e.whole || reflect.DeepEqual(e.object, ev.Object))
+	return ev.Type != Bookmark && ev.ResourceVersion == e.known.rv && e.gone == (ev.Type == Deleted) &&
+		e.known.uid == objmeta.UIDOf(ev.Object) && (!e.whole || reflect.DeepEqual(e.object, ev.Object))
 }
 
 // replay is the progress of a watch that has to repeat known events. The zero value has
@@ -118,7 +113,7 @@ func (s *recentEvents[T]) verify(j replay, ev Event[T], seen string) (next repla
 		case e.isAgain(ev):
 			j.next++
 			return j, false, nil
-		case ev.Type == Bookmark && older(ev.ResourceVersion, e.rv):
+		case ev.Type == Bookmark && older(ev.ResourceVersion, e.known.rv):
 			return j, false, nil
 		}
 		return j, false, ErrRestored
@@ -145,7 +140,7 @@ func (s state) verifyFrom(from string) state {
 	if s.phase != watching || !comparable(s.rv) {
 		return s
 	}
-	if s.replayRV, s.confirmed = from, false; from == "" {
+	if s.replayRV, s.confirmed, s.asked = from, false, 0; from == "" {
 		s.phase = checking
 	}
 	return s
@@ -154,7 +149,7 @@ func (s state) verifyFrom(from string) state {
 // notReplayed follows a watch from s.replayRV that did not repeat the known events: the server
 // no longer has that version, or fell silent.
 func (s state) notReplayed(err error) state {
-	s.phase = checking
+	s.phase, s.asked = checking, 0
 	if isExpired(err) {
 		s.replayRV = ""
 	}
@@ -168,62 +163,14 @@ func (s state) restored(err error) (state, step) {
 	if s.relisted {
 		st.pause = pauseBusy // the last list was no repair
 	}
-	s.rewound, s.relisted = true, true
+	s.rewound, s.relisted = rewound, true
 	return s.relist(""), st
-}
-
-// checked follows the list of one object that is not older than the newest version seen.
-func (s state) checked(page metav1.ListMeta, err error) (state, step) {
-	next := s
-	next.phase, next.confirmed = watching, true
-	switch {
-	case err == nil && !older(page.ResourceVersion, s.rv):
-		return next, step{}
-	case err == nil || isTooLarge(err):
-		// A server that lags gives the same answer. The list tells the two apart.
-		return s.relist(""), step{relist: becauseTooLarge, err: err}
-	}
-	st := failed(err)
-	if st.pause.connectionLost() || apierrors.IsTooManyRequests(err) {
-		return s, st // the server could not be asked
-	}
-	return next, step{} // the server does not support the question
 }
 
 // comparable reports whether a version can be compared with others.
 func comparable(rv string) bool {
 	_, err := resourceversion.CompareResourceVersion(rv, rv)
 	return err == nil
-}
-
-// check asks whether the server has come as far as the newest version seen.
-func (r *Reflector[T]) check(ctx context.Context) {
-	asked, began := r.state.rv, time.Now()
-	limited, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	request, attempt := r.begin(limited, false) // a list of one object is answered as fast as a watch
-	defer attempt.end()                         // when the source panics
-	r.log.Debug("asks whether the server was restored", slog.String("resourceVersion", asked))
-	objects := 0
-	page, err := r.source.List(request, metav1.ListOptions{
-		Limit: 1, ResourceVersion: asked, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
-	}, func(Event[T], error) bool {
-		objects++
-		return objects < 2 // a server may ignore the limit
-	})
-	err = causeOf(request, err)
-	attempt.end()
-	if ctx.Err() != nil {
-		return
-	}
-	if errors.Is(err, ErrStopped) {
-		page.ResourceVersion, err = asked, nil
-	}
-	var st step
-	if r.state, st = r.state.checked(page, err); err == nil {
-		r.breaker.answered()
-	}
-	r.carryOut(ctx, st, RequestError{Verb: "list", ResourceVersion: asked}, began)
 }
 
 // replayed handles an event of a watch that has not yet repeated all known events. It reports
@@ -270,19 +217,29 @@ func (r *Reflector[T]) guardReplay(w *watch) *watchdog {
 	})
 }
 
-// noteRewind tells the sink if the list that is now complete comes from a restored server.
+// rewind says whether the sink may compare the next list with its contents by versions.
+type rewind uint8
+
+const (
+	notRewound     rewind = iota
+	perhapsRewound        // the server could not show that it was not restored
+	rewound               // the server was restored
+)
+
+// noteRewind tells the sink if the list that is now complete comes from a restored server, or
+// may come from one.
 func (r *Reflector[T]) noteRewind() {
 	seen := r.stats.seen()
-	if older(r.state.rv, seen) && !r.state.rewound {
-		r.state.rewound = true
+	if older(r.state.rv, seen) && r.state.rewound != rewound {
+		r.state.rewound = rewound
 		r.opts.OnError(&RequestError{Resource: r.source.Resource(), Verb: "list", ResourceVersion: seen, Err: ErrRestored})
 	}
-	if !r.state.rewound {
-		return
+	how := r.state.rewound
+	r.state.rewound = notRewound
+	if how == rewound {
+		r.stats.restores.Add(1)
 	}
-	r.state.rewound = false
-	r.stats.restores.Add(1)
-	if s, ok := r.sink.(Rewinder); ok {
+	if s, ok := r.sink.(Rewinder); ok && how != notRewound {
 		s.Rewound()
 	}
 }

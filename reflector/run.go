@@ -93,7 +93,8 @@ func causeOf(ctx context.Context, err error) error {
 func (r *Reflector[T]) replace(ctx context.Context) error {
 	r.succeeded()
 	r.noteRewind()
-	r.recent = recentEvents[T]{}
+	r.recent = recentEvents[T]{listed: knownFrom(r.newestListed), empty: r.emptyList}
+	r.newestListed = Event[T]{}
 	r.stats.lists.Add(1)
 	r.stats.saw(r.state.rv, 0)
 	r.log.Debug("list is whole", slog.String("resourceVersion", r.state.rv), slog.Uint64("objects", r.stats.listed.Load()))
@@ -102,7 +103,7 @@ func (r *Reflector[T]) replace(ctx context.Context) error {
 
 // beginList records that a list begins, by LIST or as a stream.
 func (r *Reflector[T]) beginList(verb string) {
-	r.newest = ""
+	r.newest, r.newestListed, r.emptyList = "", Event[T]{}, true
 	r.stats.expectList()
 	r.log.Debug("list begins", slog.String("verb", verb), slog.String("resourceVersion", r.state.version()))
 }
@@ -118,15 +119,27 @@ func (r *Reflector[T]) listPage(ctx context.Context) (page metav1.ListMeta, sink
 			if bad == nil {
 				bad = r.badObject(&ObjectError{Resource: r.source.Resource(), Err: err})
 			}
+			r.emptyList = false
 			r.sink.Skipped(bad)
 			return true
 		}
 		r.stats.listed.Add(1)
-		r.newest = newest(r.newest, ev.ResourceVersion)
+		r.noteListed(ev)
 		sinkErr = r.sink.Listed(ctx, ev)
 		return sinkErr == nil
 	})
 	return page, sinkErr, err
+}
+
+// noteListed records that ev is part of the list in progress.
+func (r *Reflector[T]) noteListed(ev Event[T]) {
+	r.emptyList = false
+	if ev.Type == Deleted && knownFrom(ev).key == knownFrom(r.newestListed).key {
+		r.newestListed = Event[T]{}
+	}
+	if r.newest = newest(r.newest, ev.ResourceVersion); r.newest == ev.ResourceVersion && ev.Type != Deleted {
+		r.newestListed = ev
+	}
 }
 
 // countExpected records how many objects the list will have, if page says so.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // A script is a list of blocks "list" or "watch", each answering one request, "xN" times
@@ -29,7 +30,7 @@ import (
 //
 // Before the blocks may stand "options page=2 random=0.5 watch=1m", with the words stream
 // (lists are streamed), check (whether the server was restored), first=RV, force, idle=1m and
-// internal=1m, and "cancel 5s" for a context that is cancelled at that second. # begins a comment.
+// internal=1m, "named" (objects have the metadata that NAME says: NAMESPACE/NAME:UID), and "cancel 5s" for a context that is cancelled at that second. # begins a comment.
 
 // parse reads a script into p.
 func (p *player) parse(script string) {
@@ -75,6 +76,8 @@ func (p *player) option(words []string) {
 			p.opts.WatchTimeout = duration(p.t, value)
 		case "stream":
 			p.opts.DisableWatchList = false
+		case "named":
+			p.named = true
 		case "check":
 			p.opts.TrustVersions = false
 		case "first":
@@ -99,23 +102,23 @@ func (p *player) option(words []string) {
 
 // perform carries out a line that lists and watches have in common. It returns what to
 // yield, if anything, or send = false and the error that ends the request.
-func (p *player) perform(ctx context.Context, words []string) (ev Event[string], err error, send bool) {
+func (p *player) perform(ctx context.Context, words []string) (ev Event[any], err error, send bool) {
 	if len(words) == 3 && words[2] == "-" {
 		words[2] = ""
 	}
 	switch words[0] {
 	case "obj":
-		return Event[string]{Type: Added, Object: words[1], ResourceVersion: words[2]}, nil, true
+		return Event[any]{Type: Added, Object: p.object(words[1]), ResourceVersion: words[2]}, nil, true
 	case "ADDED", "MODIFIED", "DELETED":
 		types := map[string]EventType{"ADDED": Added, "MODIFIED": Modified, "DELETED": Deleted}
-		return Event[string]{Type: types[words[0]], Object: words[1], ResourceVersion: words[2]}, nil, true
+		return Event[any]{Type: types[words[0]], Object: p.object(words[1]), ResourceVersion: words[2]}, nil, true
 	case "END":
 		if words[1] == "-" {
 			words[1] = ""
 		}
-		return Event[string]{Type: Bookmark, InitialEventsEnd: true, ResourceVersion: words[1]}, nil, true
+		return Event[any]{Type: Bookmark, InitialEventsEnd: true, ResourceVersion: words[1]}, nil, true
 	case "BOOKMARK":
-		return Event[string]{Type: Bookmark, ResourceVersion: words[1]}, nil, true
+		return Event[any]{Type: Bookmark, ResourceVersion: words[1]}, nil, true
 	case "bad", "bad-delete", "bad-bookmark":
 		bad := &ObjectError{Resource: "pods", Key: words[1], ResourceVersion: words[2], Err: errors.New("garbage")}
 		if bad.Key == "-" {
@@ -153,6 +156,21 @@ func (p *player) perform(ctx context.Context, words []string) (ev Event[string],
 	}
 	p.t.Errorf("script line %q", words)
 	return ev, errors.New("bad script"), false
+}
+
+// object is the object that a script calls by name.
+func (p *player) object(name string) any {
+	if !p.named {
+		return name
+	}
+	key, uid, _ := strings.Cut(name, ":")
+	object := new(metav1.PartialObjectMetadata)
+	var ok bool
+	if object.Namespace, object.Name, ok = strings.Cut(key, "/"); !ok {
+		object.Namespace, object.Name = "", key
+	}
+	object.UID = types.UID(uid)
+	return object
 }
 
 func listMeta(t *testing.T, words []string) metav1.ListMeta {

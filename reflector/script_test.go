@@ -60,7 +60,7 @@ func play(t *testing.T, script string) string {
 	p.opts.DisableWatchList, p.opts.TrustVersions = true, true
 	p.parse(script)
 	p.opts.OnError = func(err error) { p.log("error: %v", err) }
-	r, err := New[string](p, (*scriptSink)(p), p.opts)
+	r, err := New[any](p, (*scriptSink)(p), p.opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +96,7 @@ type player struct {
 	began  time.Time
 	cancel context.CancelFunc
 	opts   Options
+	named  bool // objects have metadata
 	blocks []block
 
 	mu  sync.Mutex
@@ -144,6 +145,9 @@ func requestText(opts metav1.ListOptions) string {
 	if opts.Limit != 0 {
 		fmt.Fprintf(&b, " limit=%d", opts.Limit)
 	}
+	if opts.FieldSelector != "" {
+		fmt.Fprintf(&b, " fields=%s", opts.FieldSelector)
+	}
 	if opts.Continue != "" {
 		fmt.Fprintf(&b, " continue=%s", opts.Continue)
 	}
@@ -161,7 +165,7 @@ func requestText(opts metav1.ListOptions) string {
 
 func (p *player) Resource() string { return "pods" }
 
-func (p *player) List(ctx context.Context, opts metav1.ListOptions, yield func(Event[string], error) bool) (metav1.ListMeta, error) {
+func (p *player) List(ctx context.Context, opts metav1.ListOptions, yield func(Event[any], error) bool) (metav1.ListMeta, error) {
 	b, ok := p.next("list", opts)
 	if !ok {
 		return metav1.ListMeta{}, ctx.Err()
@@ -185,11 +189,11 @@ func (p *player) List(ctx context.Context, opts metav1.ListOptions, yield func(E
 	return metav1.ListMeta{}, errors.New("bad script")
 }
 
-func (p *player) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[string], error] {
-	return func(yield func(Event[string], error) bool) {
+func (p *player) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[any], error] {
+	return func(yield func(Event[any], error) bool) {
 		b, ok := p.next("watch", opts)
 		if !ok {
-			yield(Event[string]{}, ctx.Err())
+			yield(Event[any]{}, ctx.Err())
 			return
 		}
 		for _, words := range b.lines {
@@ -198,7 +202,7 @@ func (p *player) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[E
 			}
 			ev, err, send := p.perform(ctx, words)
 			if !send {
-				yield(Event[string]{}, err)
+				yield(Event[any]{}, err)
 				return
 			}
 			if (ev.Type != 0 || err != nil) && !yield(ev, err) {
@@ -215,17 +219,20 @@ type scriptSink player
 
 func (s *scriptSink) log(format string, args ...any) { (*player)(s).log("  "+format, args...) }
 
-func eventText(ev Event[string]) string {
+func eventText(ev Event[any]) string {
 	if ev.InitialEventsEnd {
 		return fmt.Sprintf("%v @%s end", ev.Type, ev.ResourceVersion)
 	}
-	if ev.Object == "" {
-		return fmt.Sprintf("%v @%s", ev.Type, ev.ResourceVersion)
+	switch object := ev.Object.(type) {
+	case *metav1.PartialObjectMetadata:
+		return fmt.Sprintf("%v %s/%s:%s@%s", ev.Type, object.Namespace, object.Name, object.UID, ev.ResourceVersion)
+	case string:
+		return fmt.Sprintf("%v %s@%s", ev.Type, object, ev.ResourceVersion)
 	}
-	return fmt.Sprintf("%v %s@%s", ev.Type, ev.Object, ev.ResourceVersion)
+	return fmt.Sprintf("%v @%s", ev.Type, ev.ResourceVersion)
 }
 
-func (s *scriptSink) Listed(_ context.Context, ev Event[string]) error {
+func (s *scriptSink) Listed(_ context.Context, ev Event[any]) error {
 	s.log("sink: listed %s", eventText(ev))
 	return nil
 }
@@ -239,7 +246,7 @@ func (s *scriptSink) Replace(_ context.Context, rv string) error {
 
 func (s *scriptSink) Discard() { s.log("sink: discard") }
 
-func (s *scriptSink) Apply(_ context.Context, ev Event[string]) error {
+func (s *scriptSink) Apply(_ context.Context, ev Event[any]) error {
 	s.log("sink: apply %s", eventText(ev))
 	return nil
 }

@@ -31,7 +31,7 @@ type Sink[T any] interface {
 }
 
 // Rewinder is an optional interface of a [Sink], for the news that the server was restored
-// from a backup. A sink that compares versions needs it: otherwise it may keep an object of
+// from a backup, or may have been. A sink that compares versions needs it: otherwise it may keep an object of
 // the lost history in place of another one that has the same version now.
 type Rewinder interface {
 	// Rewound announces, right before Replace, that the versions of the list do not compare

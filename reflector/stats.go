@@ -78,7 +78,8 @@ type Relists struct {
 	Failing uint64
 	// NoVersion: the source has no versions to resume from.
 	NoVersion uint64
-	// Restored: see [ErrRestored].
+	// Restored: see [ErrRestored]. It also counts the lists because the server could not show
+	// that it was not restored.
 	Restored uint64
 }
 

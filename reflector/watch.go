@@ -226,14 +226,14 @@ func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T]
 		w.end.err = ErrUnreadableDelete
 		return false, nil
 	case bad != nil:
-		w.skipped = true
+		w.skipped, r.emptyList = true, false
 		r.sink.Skipped(bad)
 		return true, nil
 	case ev.Type != Bookmark:
 		if ev.Type == Added {
 			r.stats.listed.Add(1)
 		}
-		r.newest = newest(r.newest, ev.ResourceVersion)
+		r.noteListed(ev)
 		sinkErr = r.sink.Listed(ctx, ev)
 		return sinkErr == nil, sinkErr
 	case !ev.InitialEventsEnd:

@@ -1,0 +1,221 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A server that was restored and then overtook the newest version seen answers a list that is
+// not older. So the list asks for a known object by name, of the newest event or, before the
+// first event, the newest of the list. If the server has the object as it was, its history is
+// the one seen, up to the version of that object. If it has another state that is not newer
+// than the newest version seen, it was restored. If the object changed or is gone since, the
+// objects of the events before are asked for, and if none of them is as it was, the collection
+// is listed again.
+//
+// The proof ends at the object's version. A backup that is newer than the known object is
+// not noticed if the server cannot repeat events: the sink then lacks the changes that the
+// restore took back or made between that backup and the newest version seen. A T without
+// metadata has no names, so the list shows only how far the server has come.
+
+// knownObject is an object as it was at the newest version seen.
+type knownObject struct {
+	key types.NamespacedName
+	uid types.UID
+	rv  string
+}
+
+// knownFrom returns the object of ev. It is zero, except for the version, if the object has no
+// metadata.
+func knownFrom[T any](ev Event[T]) (o knownObject) {
+	o.rv = ev.ResourceVersion
+	defer func() {
+		if recover() != nil { // a nil pointer
+			o = knownObject{rv: ev.ResourceVersion}
+		}
+	}()
+	if object, ok := any(ev.Object).(metav1.Object); ok {
+		o.key = types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+		o.uid = object.GetUID()
+	}
+	return o
+}
+
+// isNamed reports whether the object can be asked for.
+func (o knownObject) isNamed() bool { return o.key.Name != "" && o.uid != "" }
+
+// selector selects the object by its name.
+func (o knownObject) selector() string {
+	name := fields.OneTermEqualSelector("metadata.name", o.key.Name)
+	if o.key.Namespace == "" {
+		return name.String()
+	}
+	return fields.AndSelectors(name, fields.OneTermEqualSelector("metadata.namespace", o.key.Namespace)).String()
+}
+
+// witnesses returns the objects that the server still has at version seen, newest first. An
+// object of the list counts only until the first event: later it would prove too little.
+func (s *recentEvents[T]) witnesses(seen string) []knownObject {
+	if s.n == 0 {
+		if s.listed.isNamed() && !older(seen, s.listed.rv) {
+			return []knownObject{s.listed}
+		}
+		return nil
+	}
+	var all []knownObject
+	passed := map[types.NamespacedName]bool{}
+	for n := s.n - 1; n >= max(0, s.n-maxRecent); n-- {
+		e := s.at(n)
+		if !e.gone && e.known.isNamed() && !passed[e.known.key] {
+			all = append(all, e.known)
+		}
+		passed[e.known.key] = true
+	}
+	return all
+}
+
+// answer is a server's answer about its history.
+type answer uint8
+
+const (
+	noAnswer answer = iota // the question was about the version alone, or was not understood
+	proven                 // the object is as it was
+	unproven               // it changed or is gone, or there is none to ask for
+	refuted                // the history seen excludes what the server has
+)
+
+// question is a list of one object that has to show whether the server was restored.
+type question struct {
+	seen    string      // newest version seen
+	object  knownObject // to ask for; the zero value asks for any object
+	last    bool        // no other object can be asked for
+	empty   bool        // at version seen, the collection had no objects
+	objects int
+	answer  answer
+}
+
+// question is the next question of a check.
+func (r *Reflector[T]) question() *question {
+	q := &question{seen: r.state.rv, last: true}
+	all := r.recent.witnesses(q.seen)
+	switch n := r.state.asked; {
+	case r.state.nameless:
+	case n < len(all):
+		q.object, q.last, q.answer = all[n], n+1 == len(all), unproven
+	case r.recent.n == 0:
+		q.empty = r.recent.empty
+	case r.recent.at(r.recent.n - 1).known.isNamed():
+		q.answer = unproven // all that is known are deletions
+	}
+	return q
+}
+
+// options are the options of the request.
+func (q *question) options() metav1.ListOptions {
+	opts := metav1.ListOptions{Limit: 1, ResourceVersion: q.seen, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
+	if q.object.isNamed() {
+		opts.FieldSelector = q.object.selector()
+	}
+	return opts
+}
+
+// take takes an object of the answer, and reports whether the list is read on.
+func (q *question) take(found knownObject) bool {
+	q.objects++
+	lost := !older(q.seen, found.rv) // unless the object is as it was
+	switch {
+	case q.objects > 1: // the source ignores the limit
+		return false
+	case q.empty && lost && comparable(found.rv):
+		q.answer = refuted
+	case !q.object.isNamed():
+	case found.key != q.object.key: // the source ignores the selector
+		q.answer = noAnswer
+	case found == q.object:
+		q.answer = proven
+	case lost:
+		q.answer = refuted
+	}
+	return true
+}
+
+// end follows the end of the list.
+func (q *question) end(page metav1.ListMeta, err error) (metav1.ListMeta, error) {
+	if errors.Is(err, ErrStopped) {
+		q.answer = noAnswer
+		return metav1.ListMeta{ResourceVersion: q.seen}, nil
+	}
+	if q.objects == 0 && page.Continue != "" { // the object may follow
+		q.answer = noAnswer
+	}
+	return page, err
+}
+
+// check asks the server for one object.
+func (r *Reflector[T]) check(ctx context.Context) {
+	q, began := r.question(), time.Now()
+	limited, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	request, attempt := r.begin(limited, false) // a list of one object is answered as fast as a watch
+	defer attempt.end()                         // when the source panics
+	r.log.Debug("asks whether the server was restored", slog.String("resourceVersion", q.seen), slog.String("name", q.object.key.Name))
+	page, err := r.source.List(request, q.options(), func(ev Event[T], err error) bool {
+		return err != nil || q.take(knownFrom(ev))
+	})
+	page, err = q.end(page, causeOf(request, err))
+	attempt.end()
+	if ctx.Err() != nil {
+		return
+	}
+	var st step
+	if r.state, st = r.state.checked(page, err, q); err == nil {
+		r.breaker.answered()
+	}
+	r.carryOut(ctx, st, RequestError{Verb: "list", ResourceVersion: q.seen}, began)
+}
+
+// checked follows the answer to q.
+func (s state) checked(page metav1.ListMeta, err error, q *question) (state, step) {
+	next := s
+	next.phase, next.confirmed = watching, true
+	switch {
+	case err == nil && !older(page.ResourceVersion, s.rv):
+		return s.answered(next, q)
+	case err == nil || isTooLarge(err):
+		// A server that lags gives the same answer. The list tells the two apart, unless a
+		// restored server has overtaken the version by then.
+		s.rewound = max(s.rewound, perhapsRewound)
+		return s.relist(""), step{relist: becauseTooLarge, err: err}
+	case q.object.isNamed() && (apierrors.IsBadRequest(err) || apierrors.IsInvalid(err)):
+		s.nameless = true
+		return s, step{}
+	}
+	st := failed(err)
+	if st.pause.connectionLost() || apierrors.IsTooManyRequests(err) {
+		return s, st // the server could not be asked
+	}
+	return next, step{} // the server does not support the question
+}
+
+// answered follows an answer of a server that has come far enough. If nothing speaks against
+// its history, next is the next state.
+func (s state) answered(next state, q *question) (state, step) {
+	switch {
+	case q.answer == refuted:
+		return s.restored(ErrRestored)
+	case q.answer == unproven && !q.last:
+		s.asked++
+		return s, step{}
+	case q.answer == unproven && s.replayRV == "" && !s.relisted:
+		s.relisted, s.rewound = true, max(s.rewound, perhapsRewound)
+		return s.relist(""), step{relist: becauseRestored}
+	}
+	return next, step{}
+}
