@@ -7,28 +7,28 @@ import (
 	"io"
 )
 
-// CBOR is read as the JSON that it stands for, by the rules by which apimachinery writes and
-// reads it: strings are byte strings, bytes are marked as becoming base64, times are texts, and
-// floats stay floats. (RFC 8949; https://kep.k8s.io/4222) Package client documents where
-// the result differs from that of apimachinery's serializer.
+// CBOR is read as the JSON that it stands for, by apimachinery's rules: strings are byte
+// strings, a tag marks bytes that become base64, times are texts, and floats stay floats. (RFC
+// 8949; https://kep.k8s.io/4222) Package client documents the differences from the result of
+// apimachinery's serializer.
 
-// maxDepth is how deep values may nest, as in JSON.
+// maxDepth is the limit for the nesting of values, as in JSON.
 const maxDepth = 10_000
 
-// cborReader is a Reader of CBOR. It transcodes a value while it reads it, and holds what
-// it has read of it, so that it can read a value over the limit once more by its members.
+// cborReader is a Reader of CBOR. It transcodes a value while it reads it. It also holds the
+// bytes read, so that it can read a value over the limit again, member by member.
 type cborReader struct {
 	input
 	head   *item  // read but not consumed; nil if none is
-	room   item   // what head points to
+	room   item   // the item that head points to
 	opened []span // the maps and arrays that are being read
 	out    []byte // the last value as JSON
 	text   []byte // the last string
-	idle   bool   // the value is passed over: out stays empty
-	fault  error  // the first that is wrong with the value
+	idle   bool   // the value is skipped: out stays empty
+	fault  error  // the first fault of the value
 }
 
-// span is a map or an array with so many members left; fewer than none if a break ends it.
+// span is a map or an array with the number of members left; negative if a break ends it.
 type span struct {
 	delim byte
 	left  int64
@@ -39,9 +39,9 @@ type item struct {
 	major byte
 	info  byte
 	arg   uint64
-	tag   tag // the innermost that matters
+	tag   tag // the innermost tag that matters
 
-	tagged bool // by any
+	tagged bool // whether there is any tag
 }
 
 // The major types.
@@ -56,19 +56,19 @@ const (
 	cborSimple
 )
 
-// indefinite is the additional information of what a break ends.
+// indefinite is the additional information of a span or string that a break ends.
 const indefinite = 31
 
-// NewCBOR returns the reader of a body of CBOR. limit is the most bytes of one value, as it
-// comes and as JSON.
+// NewCBOR returns the reader of a CBOR body. limit is the largest number of bytes of one
+// value, both as CBOR and as JSON.
 func NewCBOR(in io.Reader, limit int64) Reader { return newCBOR(in, limit) }
 
 func newCBOR(in io.Reader, limit int64) *cborReader {
 	return &cborReader{input: newInput(in, limit)}
 }
 
-// CBORToJSON transcodes a body that is one value. A *FaultError comes with the JSON, and
-// ErrOverLimit for more than limit bytes of it.
+// CBORToJSON transcodes a body of one value. With a *FaultError it also returns the JSON. It
+// returns ErrOverLimit for more than limit bytes of JSON.
 func CBORToJSON(body []byte, limit int64) ([]byte, error) {
 	r := newCBOR(bytes.NewReader(body), limit)
 	raw, err := r.Value()
@@ -88,7 +88,7 @@ func (r *cborReader) malformed(text string) error {
 	return &malformedError{encoding: "CBOR", at: r.Offset(), err: errors.New(text)}
 }
 
-// readByte reads a byte that has to come.
+// readByte reads a byte that must be there.
 func (r *cborReader) readByte() (byte, error) {
 	if r.at == len(r.buf) {
 		if err := r.fill(); err == io.EOF {
@@ -101,7 +101,7 @@ func (r *cborReader) readByte() (byte, error) {
 	return r.buf[r.at-1], nil
 }
 
-// early is the error for a stream that ends within a value.
+// early returns the error for a stream that ends within a value.
 func (r *cborReader) early() error {
 	return &malformedError{encoding: "CBOR", at: r.Offset(), err: io.ErrUnexpectedEOF}
 }
@@ -165,7 +165,7 @@ func (r *cborReader) take() (item, error) {
 
 func (i *item) isBreak() bool { return i.major == cborSimple && i.info == indefinite }
 
-// kind is the first byte of the item as JSON; 0 for a break.
+// kind returns the first byte of the item's JSON; 0 for a break.
 func (i *item) kind() byte {
 	switch i.major {
 	case cborBytes, cborText:
@@ -216,7 +216,7 @@ func (r *cborReader) Open(delim byte) error {
 	return err
 }
 
-// span is what a head begins.
+// span returns the map or array that a head begins.
 func (r *cborReader) span(h item) (span, error) {
 	s := span{delim: h.kind(), left: int64(h.arg)}
 	switch {
@@ -238,7 +238,7 @@ func (r *cborReader) More(byte) (bool, error) {
 	return more, err
 }
 
-// another reports whether the span goes on.
+// another reports whether the span has another member.
 func (r *cborReader) another(s *span) (bool, error) {
 	if s.left >= 0 {
 		s.left--
@@ -273,7 +273,7 @@ func (r *cborReader) Value() ([]byte, error) {
 	return r.out, nil
 }
 
-// whole transcodes a value. It is still there after ErrOverLimit.
+// whole transcodes a value. After ErrOverLimit the value is still there.
 func (r *cborReader) whole() error {
 	r.out, r.idle, r.fault = r.out[:0], false, nil
 	head, room := r.head, r.room

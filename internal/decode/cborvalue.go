@@ -16,8 +16,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// tag is a tag that matters. The others, such as that a value is CBOR, say nothing that JSON
-// has.
+// tag is a tag that matters. The other tags, for example the one that marks a value as CBOR,
+// add nothing that JSON has.
 type tag byte
 
 const (
@@ -28,10 +28,10 @@ const (
 	base64URL
 	base64Padded
 	base16
-	misplaced // something that a tag cannot mark
+	misplaced // a tag on a value that it cannot mark
 )
 
-// around is the tag of what a tag with a number marks, inside of t.
+// around returns the effective tag of a value with tag t inside a tag with the given number.
 func (t tag) around(number uint64) tag {
 	if t.special() {
 		return misplaced
@@ -53,14 +53,15 @@ func (t tag) around(number uint64) tag {
 	return t
 }
 
-// special reports whether the tag makes another value of what it marks, and not just another
-// text.
+// special reports whether the tag turns its value into another value, and not just into
+// another text.
 func (t tag) special() bool {
 	return t == timeText || t == timeNumber || t == bignum || t == misplaced
 }
 
-// transcode appends the next value to out as JSON, unless the reader is idle. What JSON cannot
-// say becomes null, and the fault is remembered. After ErrOverLimit the value is read in part.
+// transcode appends the next value to out as JSON, unless the reader is idle. A value that
+// JSON cannot express becomes null, and the fault is remembered. After ErrOverLimit the value
+// is partly read.
 func (r *cborReader) transcode(depth int) error {
 	h, err := r.take()
 	if err == io.EOF {
@@ -83,12 +84,13 @@ func (r *cborReader) transcode(depth int) error {
 	return err
 }
 
-// over reports whether the value is over the limit, as it came or as JSON with n bytes more.
+// over reports whether the value is over the limit, either as CBOR or as JSON with n more
+// bytes.
 func (r *cborReader) over(n int) bool {
 	return !r.idle && (int64(len(r.out)+n) > r.most || r.tooLarge())
 }
 
-// tagged transcodes a value of which a special tag makes another.
+// tagged transcodes a value with a special tag.
 func (r *cborReader) tagged(h item, depth int) error {
 	t, out, before := h.tag, len(r.out), r.fault
 	h.tag = untagged
@@ -123,7 +125,7 @@ func (r *cborReader) tagged(h item, depth int) error {
 	return nil
 }
 
-// epoch is the time that a JSON number of seconds since 1970 stands for.
+// epoch returns the time for a JSON number of seconds since 1970.
 func epoch(number string) (time.Time, error) {
 	if seconds, err := strconv.ParseInt(number, 10, 64); err == nil {
 		return time.Unix(seconds, 0).UTC(), nil
@@ -136,7 +138,7 @@ func epoch(number string) (time.Time, error) {
 	return time.Unix(int64(whole), int64(part*1e9)).UTC(), nil
 }
 
-// content transcodes what no special tag marks.
+// content transcodes a value without a special tag.
 func (r *cborReader) content(h item, depth int) error {
 	switch h.major {
 	case cborUint:
@@ -174,7 +176,7 @@ func (r *cborReader) putBytes(json []byte) {
 	}
 }
 
-// unfit puts null in place of a value that cannot be.
+// unfit writes null for a value that cannot be expressed.
 func (r *cborReader) unfit(format string, args ...any) {
 	if r.fault == nil {
 		r.fault = fmt.Errorf(format+" at byte %d", append(args, r.Offset())...)
@@ -243,7 +245,7 @@ func (r *cborReader) memberName(depth int) error {
 	if h.kind() == '"' {
 		return r.transcode(depth)
 	}
-	// Any name will do for what cannot be used.
+	// Any name will do for a value that cannot be used.
 	out := len(r.out)
 	err = r.transcode(depth)
 	r.out = r.out[:out]
@@ -258,7 +260,7 @@ func (r *cborReader) memberName(depth int) error {
 func (r *cborReader) string(h item) error {
 	r.text = r.text[:0]
 	if h.major == cborText {
-		h.tag = untagged // texts are what they are
+		h.tag = untagged // texts stay as they are
 	}
 	if h.info != indefinite {
 		if err := r.bytes(h.major, h.arg); err != nil {
@@ -282,8 +284,8 @@ func (r *cborReader) string(h item) error {
 	}
 }
 
-// bytes appends n bytes to text. Memory grows with what has come, not with what n claims.
-// Text has to be UTF-8; bytes become it.
+// bytes appends n bytes to text. Memory grows with the bytes that arrive, not with the claimed
+// n. Text must be UTF-8; bytes are converted to it.
 func (r *cborReader) bytes(major byte, n uint64) error {
 	start := len(r.text)
 	for n > 0 {
@@ -322,15 +324,15 @@ func (r *cborReader) putString(t tag) error {
 	case base16:
 		r.text = hex.AppendEncode(nil, r.text)
 	}
-	// A byte can become six: what is over the limit has to be known before it is made.
+	// A byte can become six, so check the limit before making them.
 	if r.over(6*len(r.text)) && r.over(quotedSize(r.text)) {
 		return ErrOverLimit
 	}
-	r.out, _ = jsontext.AppendQuote(r.out, r.text) // an error only tells of invalid UTF-8
+	r.out, _ = jsontext.AppendQuote(r.out, r.text) // the only possible error is about invalid UTF-8
 	return nil
 }
 
-// quotedSize is the least that a text takes as a JSON string.
+// quotedSize returns the least size of a text as a JSON string.
 func quotedSize(text []byte) int {
 	n := len(text) + 2
 	for _, c := range text {
@@ -345,7 +347,7 @@ func quotedSize(text []byte) int {
 	return n
 }
 
-// simple transcodes what has no content: floats, booleans and null.
+// simple transcodes a value without content: a float, a boolean or null.
 func (r *cborReader) simple(h item) error {
 	switch h.info {
 	case 20:
@@ -368,7 +370,7 @@ func (r *cborReader) simple(h item) error {
 	return nil
 }
 
-// float writes a float so that it is not taken for an integer.
+// float writes a float in a form that nobody takes for an integer.
 func (r *cborReader) float(f float64) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		r.unfit("the number %v", f)

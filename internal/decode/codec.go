@@ -19,20 +19,20 @@ import (
 	"github.com/kinform/kinform/internal/kubeproto"
 )
 
-// Codec decodes single values with the rules that clients of the API server follow
-// (sigs.k8s.io/json): those of encoding/json, but field names match case-sensitively, and
-// a number in an untyped value is an int64 where it can be. Duplicate names and invalid
-// UTF-8 are accepted, as they are there: the last one wins, and U+FFFD replaces the bytes.
+// Codec decodes single values by the rules for clients of the API server (sigs.k8s.io/json).
+// These are the rules of encoding/json, except that field names match case-sensitively, and
+// that a number in an untyped value is an int64 if possible. Duplicate names and invalid UTF-8
+// are accepted as there: the last duplicate wins, and U+FFFD replaces invalid bytes.
 //
-// Immutable, so safe for concurrent use; but one that shares strings belongs to one
-// goroutine.
+// A Codec is immutable and safe for concurrent use, unless it shares strings: then it belongs
+// to one goroutine.
 type Codec struct {
 	fast   json.Options
 	exact  json.Options
 	untype json.Options
 
 	untyped bool // the type holds an untyped value
-	Quotes  bool // strings are decoded in the library's way, and never shared
+	Quotes  bool // strings are decoded in the library's way and not shared
 	sorted  bool // the members of raw JSON are sorted
 }
 
@@ -43,8 +43,8 @@ func NewCodec(t reflect.Type) Codec {
 }
 
 // Sorting returns a codec for the same type that sorts the members of raw JSON, as kept by
-// metav1.FieldsV1 and runtime.RawExtension. CBOR has an order of its own; the sorted JSON is
-// the same that apimachinery's CBOR serializer makes.
+// metav1.FieldsV1 and runtime.RawExtension. CBOR has a different order. The sorted JSON is the
+// same as from apimachinery's CBOR serializer.
 func (c *Codec) Sorting() *Codec {
 	s := *c
 	s.sorted = true
@@ -52,12 +52,12 @@ func (c *Codec) Sorting() *Codec {
 }
 
 // Sharing returns a codec for the same type that makes equal strings share memory. With nil
-// it allocates each string.
+// the codec allocates each string.
 func (c *Codec) Sharing(strings *kubeproto.Strings) *Codec {
 	rules := json.JoinOptions(jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false))
-	// Only a type that holds an untyped value pays for telling integers and floats apart.
+	// Only a type with an untyped value pays for telling integers and floats apart.
 	anything := json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *any) (err error) {
-		*v, err = readUntyped(dec, strings) // what *v held, from a duplicate name, is replaced
+		*v, err = readUntyped(dec, strings) // replaces a value in *v from a duplicate name
 		return err
 	})
 	own := []*json.Unmarshalers{json.UnmarshalFromFunc(readTime), json.UnmarshalFromFunc(readNumber)}
@@ -72,8 +72,8 @@ func (c *Codec) Sharing(strings *kubeproto.Strings) *Codec {
 	}
 	exact := json.JoinOptions(rules, json.WithUnmarshalers(json.JoinUnmarshalers(own...)))
 	return &Codec{
-		// The caller has delimited the value, so its syntax is known to be right, and
-		// the legacy way of reporting errors would only parse it twice.
+		// The caller has delimited the value, so its syntax is valid. The legacy way of
+		// reporting errors would only parse it twice.
 		fast:    json.JoinOptions(exact, jsonv1.ReportErrorsWithLegacySemantics(false)),
 		exact:   exact,
 		untype:  json.JoinOptions(rules, json.WithUnmarshalers(anything)),
@@ -91,9 +91,9 @@ func (c *Codec) Unmarshal(raw []byte, v any) error {
 	return nil
 }
 
-// UnmarshalExact is slower than unmarshal. It accepts Go types with questionable struct
-// tags that encoding/json accepts, and decodes past a field that does not fit, so that *v
-// is filled as far as it can be even if an error is returned.
+// UnmarshalExact is slower than Unmarshal. Like encoding/json, it accepts Go types with
+// questionable struct tags. It continues after a field that does not fit, so *v is filled as
+// far as possible even if it returns an error.
 func (c *Codec) UnmarshalExact(raw []byte, v any) error {
 	if err := json.Unmarshal(raw, v, c.exact); err != nil {
 		return plainFieldError(err)
@@ -119,8 +119,8 @@ func (c *Codec) Marshal(v any) ([]byte, error) {
 	return json.Marshal(v, c.exact)
 }
 
-// readTime decodes a time as its own method does, which makes a second decoder for each; a
-// pod has some eight. That method is asked for whatever is not strictly RFC 3339.
+// readTime decodes a time. The time's own method would make a second decoder for each; a pod
+// has some eight times. Only texts that are not strictly RFC 3339 go to that method.
 func readTime(dec *jsontext.Decoder, t *metav1.Time) error {
 	raw, err := dec.ReadValue()
 	if err != nil {
@@ -136,8 +136,8 @@ func readTime(dec *jsontext.Decoder, t *metav1.Time) error {
 	return t.UnmarshalJSON(raw)
 }
 
-// readNumber decodes a json.Number as encoding/json does: a number as it is written, however
-// large or small, and a string that holds one.
+// readNumber decodes a json.Number like encoding/json: a number as written, however large or
+// small, or a string that holds one.
 func readNumber(dec *jsontext.Decoder, n *stdjson.Number) error {
 	raw, err := dec.ReadValue()
 	if err != nil {
@@ -167,7 +167,7 @@ func isNumber(text []byte) bool {
 // readSorted decodes an object or array for a type that decodes itself.
 func readSorted(dec *jsontext.Decoder, u stdjson.Unmarshaler) error {
 	if k := dec.PeekKind(); k != '{' && k != '[' {
-		return errors.ErrUnsupported // has no order
+		return errors.ErrUnsupported // such a value has no order
 	}
 	raw, err := dec.ReadValue()
 	if err != nil {
@@ -180,9 +180,9 @@ func readSorted(dec *jsontext.Decoder, u stdjson.Unmarshaler) error {
 	return u.UnmarshalJSON(sorted)
 }
 
-// readUntyped decodes the next value with the types that apimachinery gives untyped
-// values: map[string]any, []any, string, bool, int64, float64 and nil. It recurses as deep
-// as the value nests, which jsontext limits to 10,000.
+// readUntyped decodes the next value with apimachinery's types for untyped values:
+// map[string]any, []any, string, bool, int64, float64 and nil. Its recursion is as deep as the
+// value's nesting, which jsontext limits to 10,000.
 func readUntyped(dec *jsontext.Decoder, strings *kubeproto.Strings) (any, error) {
 	switch dec.PeekKind() {
 	case '{':
@@ -265,8 +265,8 @@ func untypedNumber(text string) (any, error) {
 	return f, nil
 }
 
-// holdsUntyped reports whether decoding into t can reach an empty interface. Types that
-// decode themselves are not looked into.
+// holdsUntyped reports whether decoding into t can reach an empty interface. It does not look
+// into types with their own decoding methods.
 func holdsUntyped(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if seen[t] {
 		return false

@@ -1,25 +1,26 @@
 // Package decode reads JSON and CBOR bodies of the Kubernetes API value by value, and turns
-// the values into Go objects. Package client decides which values a body has and what becomes
-// of them; Kubernetes protobuf is read by package kubeproto.
+// the values into Go objects. Package client decides which values belong in a body and uses
+// the objects. Package kubeproto reads Kubernetes protobuf.
 //
-// A [Reader] walks through a body. It speaks of all bodies in the terms of JSON: [NewCBOR]
-// transcodes each value, so that one [Codec] decodes both encodings. A Reader holds one value
-// at a time, up to the limit of an object's size. It passes over a larger value without holding
-// it, and returns [ErrOverLimit] with the [Header] that identifies the object.
+// A [Reader] walks through a body. It presents every body as JSON: [NewCBOR] transcodes each
+// value, so one [Codec] decodes both encodings. A Reader holds one value at a time, up to the
+// limit of an object's size. It skips a larger value without holding it, and returns
+// [ErrOverLimit] with the [Header] that identifies the object.
 //
-// [Weights] bounds what an object of legal size may take in memory once it is decoded.
+// [Weights] limits the memory that an object of legal size may take after decoding.
 //
 // # Limits of one object
 //
-// With a limit of n bytes, a Reader holds at most n bytes of the value as it came and n of its
-// JSON. An object that passes Weights takes at most 8n bytes, or 1 MiB if that is more.
+// With a limit of n bytes, a Reader holds at most n bytes of the value as received and n bytes
+// of its JSON. An object that passes Weights takes at most 8n bytes, or 1 MiB if that is more.
 //
 // # Concurrency
 //
-// A Codec is immutable, but one that shares strings belongs to one goroutine, as a Reader does.
+// A Codec is immutable, but one that shares strings belongs to one goroutine. So does a
+// Reader.
 //
 // # The JSON library
 //
-// The library is the module that becomes encoding/json/v2. Only this package imports it, so only
-// this package changes when the toolchain ships it.
+// The library is the module that will become encoding/json/v2. Only this package imports it,
+// so only this package has to change when the toolchain ships it.
 package decode

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// ErrOverLimit is returned for a value that is larger than allowed. A Reader has passed over
-// the value and can go on behind it.
+// ErrOverLimit is returned for a value that is larger than allowed. The Reader has skipped the
+// value and can continue after it.
 var ErrOverLimit = errors.New("value over the limit")
 
 // FaultError is the error for a well-formed value that cannot be used, such as NaN in CBOR.
@@ -16,7 +16,7 @@ type FaultError struct{ err error }
 func (e *FaultError) Error() string { return e.err.Error() }
 func (e *FaultError) Unwrap() error { return e.err }
 
-// malformedError is a body that does not follow the grammar of its encoding, or ends too early.
+// malformedError reports a body that violates the grammar of its encoding, or ends too early.
 type malformedError struct {
 	encoding string
 	at       int64 // byte in the body
@@ -29,14 +29,15 @@ func (e *malformedError) Error() string {
 
 func (e *malformedError) Unwrap() error { return e.err }
 
-// ShapeError is well-formed JSON of another kind than the protocol has at this place.
+// ShapeError reports well-formed JSON of another kind than the protocol requires at this
+// place.
 type ShapeError struct{ Want, Got byte }
 
 func (e *ShapeError) Error() string {
 	return fmt.Sprintf("%s where %s is expected", KindName(e.Got), KindName(e.Want))
 }
 
-// KindName describes a value for errors, by the byte that its JSON begins with.
+// KindName describes a value for errors, by the first byte of its JSON.
 func KindName(k byte) string {
 	switch k {
 	case '{':
@@ -55,8 +56,8 @@ func KindName(k byte) string {
 	return "something else than a JSON value"
 }
 
-// IsForeign reports whether err says that what was read is no JSON or CBOR, or other than
-// expected, rather than that reading failed or ended too early.
+// IsForeign reports whether err says that the input is not JSON or CBOR, or not the expected
+// value. It returns false if reading failed or the input ended too early.
 func IsForeign(err error) bool {
 	var malformed *malformedError
 	var shape *ShapeError

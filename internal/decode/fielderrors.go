@@ -39,8 +39,8 @@ func (e *fieldError) Error() string {
 
 func (e *fieldError) Unwrap() error { return e.err }
 
-// plainText is the text of an error without the name of the library that it is from:
-// methods of types such as metav1.Time use one too.
+// plainText returns the text of an error without the name of its JSON library. Methods of
+// types such as metav1.Time use a library too.
 func plainText(err error) string {
 	text := err.Error()
 	for _, name := range []string{"jsontext: ", "json: "} {
@@ -49,10 +49,10 @@ func plainText(err error) string {
 	return text
 }
 
-// maxShown is how much of a value an error shows, in bytes.
+// maxShown is the number of bytes of a value that an error shows.
 const maxShown = 80
 
-// plainFieldError says in our own words what does not fit, and where.
+// plainFieldError says in our own words which value does not fit, and where.
 func plainFieldError(err error) error {
 	var typed *jsonv1.UnmarshalTypeError
 	var semantic *json.SemanticError
@@ -76,13 +76,13 @@ func pointerPath(p jsontext.Pointer) string {
 	return plainPath(strings.ReplaceAll(strings.TrimPrefix(string(p), "/"), "/", "."))
 }
 
-// plainPath takes the escapes of a JSON pointer out of a path.
+// plainPath resolves the escapes of a JSON pointer in a path.
 func plainPath(path string) string {
 	return strings.NewReplacer("~1", "/", "~0", "~").Replace(path)
 }
 
-// Located adds to an error, such as one of a type's own UnmarshalJSON, the place that
-// another decoding of the same bytes found, which is more exact.
+// Located adds a place to an error, for example of a type's own UnmarshalJSON. The place comes
+// from another decoding of the same bytes and is more exact.
 func Located(err, elsewhere error) error {
 	var has, place *fieldError
 	switch {

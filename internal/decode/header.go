@@ -21,17 +21,17 @@ type Header struct {
 	} `json:"metadata"`
 }
 
-// headerLimit is how much of a member of an object over the limit is held, in bytes.
+// headerLimit is the number of bytes held of a member of an object over the limit.
 const headerLimit = 4 << 10
 
-// ScanStart reads the header from the beginning of an object's JSON, as far as it goes.
+// ScanStart reads the header from the beginning of an object's JSON, as far as that reaches.
 func ScanStart(start []byte) Header {
 	var h Header
 	_ = h.read(NewJSON(bytes.NewReader(start), headerLimit))
 	return h
 }
 
-// oversized is value for a value over the limit, which comes next: it is read member by member.
+// oversized reads the next value, which is over the limit, member by member.
 func oversized(r Reader) ([]byte, error) {
 	var h Header
 	if err := h.read(r); err != nil {
@@ -40,8 +40,8 @@ func oversized(r Reader) ([]byte, error) {
 	return h.appendJSON(nil), ErrOverLimit
 }
 
-// read reads a whole value and takes from it, if it is an object, what identifies that.
-// Members that are no strings, or larger than the limit, stay empty.
+// read reads a whole value and, if it is an object, takes the identifying members from it.
+// Members that are not strings or exceed the limit stay empty.
 func (h *Header) read(r Reader) error {
 	return eachIfObject(r, func(name string) error {
 		if name != "metadata" {
@@ -51,7 +51,7 @@ func (h *Header) read(r Reader) error {
 	})
 }
 
-// member is where a member of the object is kept, nil for those that are not.
+// member returns the place for a member of the object, or nil if it is not kept.
 func (h *Header) member(name string) *string {
 	switch name {
 	case "apiVersion":
@@ -62,7 +62,7 @@ func (h *Header) member(name string) *string {
 	return nil
 }
 
-// metaMember is that for the members of its metadata.
+// metaMember is member for the members of the metadata.
 func (h *Header) metaMember(name string) *string {
 	switch name {
 	case "name":
@@ -75,11 +75,11 @@ func (h *Header) metaMember(name string) *string {
 	return nil
 }
 
-// appendJSON appends the header, as an object that ScanStart reads.
+// appendJSON appends the header as an object that ScanStart reads.
 func (h *Header) appendJSON(b []byte) []byte {
 	member := func(before, text string) {
 		b = append(b, before...)
-		b, _ = jsontext.AppendQuote(b, text) // an error only tells of invalid UTF-8
+		b, _ = jsontext.AppendQuote(b, text) // the only possible error is about invalid UTF-8
 	}
 	member(`{"apiVersion":`, h.APIVersion)
 	member(`,"kind":`, h.Kind)

@@ -2,23 +2,23 @@ package decode
 
 import "io"
 
-// inputRoom is the least room of an input's buffer, in bytes.
+// inputRoom is the smallest size of an input's buffer, in bytes.
 const inputRoom = 8 << 10
 
-// input is a stream of which a piece can be held: it is read as a whole, or once more.
+// input is a stream that can hold a piece, in order to return it whole or to read it again.
 type input struct {
 	in   io.Reader
 	buf  []byte
-	at   int   // what is before it in buf was consumed
-	from int   // where in buf the held piece begins; negative if none is held
-	base int64 // of buf in the stream
-	most int64 // bytes of a piece
-	err  error // of in
+	at   int   // everything before it in buf was consumed
+	from int   // start of the held piece in buf; negative if none is held
+	base int64 // position of buf in the stream
+	most int64 // largest number of bytes of a piece
+	err  error // in's error
 }
 
 func newInput(in io.Reader, most int64) input { return input{in: in, from: -1, most: most} }
 
-// Offset is how many bytes were consumed.
+// Offset returns the number of bytes consumed.
 func (in *input) Offset() int64 { return in.base + int64(in.at) }
 
 // hold begins a piece, and release forgets it. rewind goes back to its beginning.
@@ -26,14 +26,14 @@ func (in *input) hold()    { in.from = in.at }
 func (in *input) release() { in.from = -1 }
 func (in *input) rewind()  { in.at = in.from }
 
-// held is the piece as far as it was consumed. It is valid until the next read.
+// held returns the consumed part of the piece. It is valid until the next read.
 func (in *input) held() []byte { return in.buf[in.from:in.at:in.at] }
 
-// tooLarge reports whether more was held than a piece may have.
+// tooLarge reports whether the held piece exceeds the limit.
 func (in *input) tooLarge() bool { return int64(in.at-in.from) > in.most }
 
-// fill appends more of the stream to buf. When buf is full, it first drops the bytes that were
-// consumed and are not held. The error is io.EOF at the end of the stream.
+// fill appends more of the stream to buf. If buf is full, it first drops the bytes that were
+// consumed and are not held. It returns io.EOF at the end of the stream.
 func (in *input) fill() error {
 	if in.err != nil {
 		return in.err
@@ -55,8 +55,8 @@ func (in *input) fill() error {
 	return in.err
 }
 
-// makeRoom moves the bytes that are still needed to the beginning of buf. If they are most of
-// buf, buf grows, but no further than a piece of the allowed size needs.
+// makeRoom moves the bytes that are still needed to the beginning of buf. If they fill most of
+// buf, buf grows, but not beyond the need of a piece of the allowed size.
 func (in *input) makeRoom() {
 	keep := in.at
 	if in.from >= 0 {
@@ -78,7 +78,7 @@ func (in *input) makeRoom() {
 	in.base += int64(keep)
 }
 
-// next returns the byte that comes next and leaves it there.
+// next returns the next byte without consuming it.
 func (in *input) next() (byte, error) {
 	if in.at == len(in.buf) {
 		if err := in.fill(); err != nil {

@@ -9,22 +9,23 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// jsonReader is a Reader of JSON. It finds the end of a value by brackets and quotation
-// marks, and holds the value to check its grammar. A value over the limit is not held, so its
-// grammar is checked only as far as its members are read.
+// jsonReader is a Reader of JSON. It finds the end of a value by brackets and quotation marks,
+// and holds the value to check its grammar. It does not hold a value over the limit, so it
+// checks the grammar of such a value only in the members that are read.
 type jsonReader struct {
 	input
 	opened []bool // of each open object and array: a member has been read
 	text   []byte // the last name
 }
 
-// NewJSON returns the reader of a body of JSON. limit is the most bytes of one value.
+// NewJSON returns the reader of a JSON body. limit is the largest number of bytes of one
+// value.
 func NewJSON(in io.Reader, limit int64) Reader {
 	return &jsonReader{input: newInput(in, limit)}
 }
 
-// token skips white space and returns the byte that comes next. io.EOF is only between two
-// values at the top.
+// token skips white space and returns the next byte. It returns io.EOF only between two values
+// at the top level.
 func (r *jsonReader) token() (byte, error) {
 	for {
 		c, err := r.next()
@@ -40,7 +41,7 @@ func (r *jsonReader) token() (byte, error) {
 
 var space = []byte(" \t\r\n")
 
-// end is the error for a stream that ends, within a value or not.
+// end returns the error for a stream that ends, within a value or between values.
 func (r *jsonReader) end(err error, within bool) error {
 	if err == io.EOF && within {
 		return &malformedError{encoding: "JSON", at: r.Offset(), err: io.ErrUnexpectedEOF}
@@ -136,7 +137,7 @@ func (r *jsonReader) Value() ([]byte, error) {
 	return raw, err
 }
 
-// whole reads a value. It is still there after ErrOverLimit.
+// whole reads a value. After ErrOverLimit the value is still there.
 func (r *jsonReader) whole() ([]byte, error) {
 	k, err := r.Peek()
 	if err == nil && (k == '}' || k == ']') {
@@ -168,7 +169,7 @@ func (r *jsonReader) Skip() error {
 	return err
 }
 
-// pass consumes a value, or a little more than the limit of it if it is held.
+// pass consumes a value. If the value is held, pass stops a little after the limit.
 func (r *jsonReader) pass(held bool) error {
 	var end valueEnd
 	for {
@@ -184,16 +185,16 @@ func (r *jsonReader) pass(held bool) error {
 	}
 }
 
-// valueEnd finds the end of a JSON value that comes in pieces, by its brackets and quotation
+// valueEnd finds the end of a JSON value that arrives in pieces, by its brackets and quotation
 // marks.
 type valueEnd struct {
 	depth   int
 	text    bool // within a string
-	escape  bool // behind a backslash that begins an escape sequence
+	escape  bool // after a backslash that begins an escape sequence
 	literal bool // within a number, true, false or null
 }
 
-// The bytes that say where a value ends; all others belong to literals.
+// These bytes determine the end of a value; all others belong to literals.
 const (
 	quote = 1 + iota
 	opening
@@ -206,7 +207,8 @@ var marks = [256]uint8{
 	',': between, ':': between, ' ': between, '\t': between, '\r': between, '\n': between,
 }
 
-// find returns how much of b belongs to the value, and whether that is the end of it.
+// find returns the number of bytes of b that belong to the value, and whether the value ends
+// there.
 func (v *valueEnd) find(b []byte) (n int, done bool) {
 	for i := 0; i < len(b); {
 		if v.text {
@@ -237,8 +239,8 @@ func (v *valueEnd) find(b []byte) (n int, done bool) {
 	return len(b), false
 }
 
-// findQuote returns what is behind the quotation mark that ends the string of b[i]. A mark is
-// escaped if an odd number of backslashes stands before it.
+// findQuote returns the position after the quotation mark that ends the string starting at
+// b[i]. A mark is escaped if an odd number of backslashes precedes it.
 func (v *valueEnd) findQuote(b []byte, i int) int {
 	for {
 		end := len(b)
@@ -264,8 +266,8 @@ func (v *valueEnd) findQuote(b []byte, i int) int {
 	}
 }
 
-// checkSyntax returns a *malformedError if raw, which began at an offset of a stream, is not one
-// JSON value.
+// checkSyntax returns a *malformedError unless raw is exactly one JSON value. raw began at
+// offset in the stream.
 func checkSyntax(raw []byte, offset int64) error {
 	if jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
 		return nil
@@ -285,7 +287,7 @@ func checkSyntax(raw []byte, offset int64) error {
 	return &malformedError{encoding: "JSON", at: offset, err: errors.New("more than one JSON value")}
 }
 
-// Delimit returns the one JSON value in body, without what surrounds it.
+// Delimit returns the one JSON value in body, without anything around it.
 func Delimit(body []byte) ([]byte, error) {
 	raw := bytes.TrimSpace(body)
 	if len(raw) == 0 {

@@ -1,7 +1,7 @@
 package decode
 
 // WithoutManagedFields returns an object's JSON without metadata.managedFields. raw is
-// well-formed; it is not changed, and the result is either raw or in *room.
+// well-formed and is not changed. The result is either raw or in *room.
 func WithoutManagedFields(raw []byte, room *[]byte) []byte {
 	meta := findMember(raw, 0, "metadata")
 	if meta.end == 0 || raw[meta.value] != '{' {
@@ -11,7 +11,7 @@ func WithoutManagedFields(raw []byte, room *[]byte) []byte {
 	if fields.end == 0 {
 		return raw
 	}
-	// One of the commas around it goes too.
+	// One of the adjacent commas goes too.
 	from, to := fields.name, fields.end
 	if fields.comma > 0 {
 		from = fields.comma
@@ -22,13 +22,14 @@ func WithoutManagedFields(raw []byte, room *[]byte) []byte {
 	return *room
 }
 
-// jsonMember is where in some JSON a member of an object is. The end is 0 if there is none.
+// jsonMember is the position of an object's member in JSON. The end is 0 if there is no such
+// member.
 type jsonMember struct {
-	comma            int // before it; 0 if it is the first
+	comma            int // before the member; 0 if it is the first
 	name, value, end int
 }
 
-// findMember finds the member of a name in the object at raw[i], which is well-formed.
+// findMember finds the named member of the well-formed object at raw[i].
 func findMember(raw []byte, i int, name string) jsonMember {
 	var m jsonMember
 	for i = skipSpace(raw, i+1); raw[i] != '}'; i = skipSpace(raw, i) {
@@ -38,7 +39,7 @@ func findMember(raw []byte, i int, name string) jsonMember {
 		m.name = i
 		i = skipJSON(raw, i)
 		text, _ := Text(raw[m.name:i])
-		m.value = skipSpace(raw, skipSpace(raw, i)+1) // behind the colon
+		m.value = skipSpace(raw, skipSpace(raw, i)+1) // after the colon
 		i = skipJSON(raw, m.value)
 		if string(text) == name {
 			m.end = i
@@ -55,7 +56,7 @@ func skipSpace(raw []byte, i int) int {
 	return i
 }
 
-// skipJSON returns the end of the value at raw[i], which is whole.
+// skipJSON returns the end of the complete value at raw[i].
 func skipJSON(raw []byte, i int) int {
 	n, _ := new(valueEnd).find(raw[i:])
 	return i + n

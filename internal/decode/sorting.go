@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// appendSorted appends well-formed JSON as json.Marshal writes the same value: without space,
-// members sorted by name, the last of those with one name. It allocates next to nothing for
-// managedFields.
+// appendSorted appends well-formed JSON in the form of json.Marshal: without space, members
+// sorted by name, and of duplicates the last. It allocates next to nothing for managedFields.
 func appendSorted(b, raw []byte) ([]byte, error) {
 	switch raw[0] {
 	case '{':
@@ -39,7 +38,7 @@ func appendSortedObject(b, raw []byte) (_ []byte, err error) {
 			i = skipSpace(raw, i+1)
 		}
 		end := skipJSON(raw, i)
-		value := skipSpace(raw, skipSpace(raw, end)+1) // behind the colon
+		value := skipSpace(raw, skipSpace(raw, end)+1) // after the colon
 		text, _ := Text(raw[i:end])
 		m := namedValue{text: text, name: raw[i:end]}
 		i = skipJSON(raw, value)
@@ -91,8 +90,8 @@ func appendMarshaled(b, raw []byte) ([]byte, error) {
 	return append(b, quoted...), err
 }
 
-// asMarshaled reports whether a JSON string surely is as json.Marshal writes it. Escaped quotes
-// are: names in managedFields have many.
+// asMarshaled reports whether a JSON string certainly has the form of json.Marshal. Escaped
+// quotes have it: names in managedFields contain many.
 func asMarshaled(raw []byte) bool {
 	for i := 0; i < len(raw); i++ {
 		switch raw[i] {

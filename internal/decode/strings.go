@@ -12,8 +12,8 @@ import (
 	"github.com/kinform/kinform/internal/kubeproto"
 )
 
-// stringUnmarshaler decodes strings that are shared. Whatever is no string takes the usual
-// way.
+// stringUnmarshaler decodes shared strings. Values that are not strings go to the usual
+// decoder.
 func stringUnmarshaler(shared *kubeproto.Strings) *json.Unmarshalers {
 	return json.UnmarshalFromFunc(func(dec *jsontext.Decoder, s *string) error {
 		if dec.PeekKind() != '"' {
@@ -27,7 +27,7 @@ func stringUnmarshaler(shared *kubeproto.Strings) *json.Unmarshalers {
 	})
 }
 
-// shareText returns the string that a raw JSON string stands for.
+// shareText returns the shared string for a raw JSON string.
 func shareText(shared *kubeproto.Strings, raw []byte) string {
 	text, _ := Text(raw)
 	if !utf8.Valid(text) {
@@ -36,8 +36,8 @@ func shareText(shared *kubeproto.Strings, raw []byte) string {
 	return shared.Get(text)
 }
 
-// quotesStrings reports whether a string in t has the option ",string" of encoding/json,
-// which the usual way knows about.
+// quotesStrings reports whether a string in t has the option ",string" of encoding/json, which
+// only the usual decoder handles.
 func quotesStrings(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return anyField(t, seen, func(f reflect.StructField) bool {
 		_, options, _ := strings.Cut(f.Tag.Get("json"), ",")

@@ -7,42 +7,40 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Reader reads a body member by member, holding no more of it than one value, in the
-// terms of JSON. Its errors name no library; io.ErrUnexpectedEOF is wrapped where a body
-// ends too early.
+// Reader reads a body member by member and presents it as JSON. It holds at most one value.
+// Its errors do not name a library. They wrap io.ErrUnexpectedEOF if a body ends too early.
 type Reader interface {
-	// Peek returns the first byte of what comes next as JSON: one of {}[]"0ntf. When
-	// nothing can be read it returns the error, which is io.EOF between two values at the
-	// top.
+	// Peek returns the first byte of the next item as JSON: one of {}[]"0ntf. If nothing can
+	// be read it returns the error, which is io.EOF between two values at the top level.
 	Peek() (byte, error)
 
 	// Open reads delim, which is { or [. Anything else there is a *ShapeError.
 	Open(delim byte) error
 
-	// More reports whether another member or element comes before delim, which it reads
-	// if none does.
+	// More reports whether another member or element comes before delim. If none does, it
+	// reads delim.
 	More(delim byte) (bool, error)
 
 	// Name reads the name of a member, which comes before its value. It is valid until the
 	// next call of any method, and empty if it is over the limit or not a string.
 	Name() ([]byte, error)
 
-	// Value reads a whole value and returns it as JSON. The slice is valid until the next
-	// call of any method. With the error ErrOverLimit the slice is an object with the
-	// members of the value's header, wherever in it they are, and with a *FaultError it
-	// has null where something cannot be JSON; the reader is behind the value in both
-	// cases. After any other error it is of no use.
+	// Value reads a whole value and returns it as JSON. The slice is valid until the next call
+	// of any method. With ErrOverLimit the slice is an object with the members of the value's
+	// header, wherever they are in the value. With a *FaultError it has null for everything
+	// that JSON cannot express. In both cases the reader is after the value. After any other
+	// error it is of no use.
 	Value() ([]byte, error)
 
-	// skip passes over a value without holding it.
+	// Skip skips a value without holding it.
 	Skip() error
 
-	// offset is how many bytes were read as values so far.
+	// Offset returns the number of bytes read as values so far.
 	Offset() int64
 }
 
-// ReadObject reads an object with Reader.Value. An error that concerns only this object is
-// returned as its problem, and reading can go on.
+// ReadObject reads an object with Reader.Value. It returns an error that concerns only this
+// object as problem: reading can then continue.
 func ReadObject(in Reader) (raw []byte, problem, err error) {
 	raw, err = in.Value()
 	var fault *FaultError
@@ -52,7 +50,7 @@ func ReadObject(in Reader) (raw []byte, problem, err error) {
 	return raw, nil, err
 }
 
-// eachIfObject calls EachMember if the next value is an object, and else skips the value.
+// eachIfObject calls EachMember if the next value is an object, and otherwise skips the value.
 func eachIfObject(r Reader, f func(name string) error) error {
 	k, err := r.Peek()
 	switch {
@@ -76,8 +74,8 @@ func ReadIfText(r Reader, s *string) error {
 	return ignoreLimit(err)
 }
 
-// ignoreLimit returns nil for the errors that concern only the value that was read, and err
-// for the others.
+// ignoreLimit returns nil for errors that concern only the value just read, and err for all
+// others.
 func ignoreLimit(err error) error {
 	if err == nil || err == ErrOverLimit || errors.As(err, new(*FaultError)) {
 		return nil
@@ -85,8 +83,8 @@ func ignoreLimit(err error) error {
 	return err
 }
 
-// EachMember calls f at each value of an object, with its name, to read it. A name over the
-// limit is empty.
+// EachMember calls f for each member of an object with its name. f must read the value. A name
+// over the limit is empty.
 func EachMember(r Reader, f func(name string) error) error {
 	if err := r.Open('{'); err != nil {
 		return err
@@ -120,9 +118,8 @@ func ReadText(r Reader, s *string) error {
 	return nil
 }
 
-// Text returns the string that a raw JSON string stands for; ok is false if raw is none.
-// It allocates nothing for the short plain strings that it is used for, if the result
-// does not escape.
+// Text returns the string for a raw JSON string; ok is false if raw is not a string. For short
+// plain strings, its usual input, it allocates nothing if the result does not escape.
 func Text(raw []byte) (text []byte, ok bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return nil, false
@@ -130,6 +127,6 @@ func Text(raw []byte) (text []byte, ok bool) {
 	if inner := raw[1 : len(raw)-1]; bytes.IndexByte(inner, '\\') < 0 {
 		return inner, true
 	}
-	text, _ = jsontext.AppendUnquote(nil, raw) // an error only tells of invalid UTF-8
+	text, _ = jsontext.AppendUnquote(nil, raw) // the only possible error is about invalid UTF-8
 	return text, true
 }

@@ -5,20 +5,20 @@ import (
 	"reflect"
 )
 
-// Unlimited as a limit allows values of any size.
+// Unlimited is the limit for values of any size.
 const Unlimited = 1<<63 - 1
 
 // A decoded object may take memoryFactor times its limit of encoded bytes, or leastMemory if
 // that is more, so that a small struct fits a tiny limit. Usual objects take twice the size of
-// their JSON. For 1.5 MiB of the tiniest legal parts the estimate is 126 MiB.
+// their JSON. For 1.5 MiB of the smallest legal parts the estimate is 126 MiB.
 const (
 	memoryFactor = 8
 	leastMemory  = 1 << 20
 )
 
 const (
-	// valueWeight is the most bytes of memory for one byte of JSON, structs, maps and elements
-	// not counted: the worst case is an untyped number of one digit, which is boxed.
+	// valueWeight is the largest memory in bytes for one byte of JSON, not counting structs,
+	// maps and elements. The worst case is an untyped number of one digit, which is boxed.
 	valueWeight = 4
 	// mapWeight is the size of a map with one entry.
 	mapWeight = 320
@@ -27,13 +27,14 @@ const (
 // Weights estimates the memory of an object from its JSON. Two bytes of JSON, {}, can become a
 // struct of 400 bytes, so a limit of the JSON alone does not bound the memory. Immutable.
 type Weights struct {
-	Most   int64 // bytes that an object may take; Unlimited for no limit
-	scalar int64 // the largest element or entry that is no struct
-	member int64 // the largest element or entry, which null makes too
+	Most   int64 // bytes that an object may take; Unlimited if there is no limit
+	scalar int64 // the largest element or entry that is not a struct
+	member int64 // the largest element or entry, including those made by null
 	object int64 // the largest struct or map
 }
 
-// NewWeights returns the weights of objects of type t. limit is the most bytes of their JSON.
+// NewWeights returns the weights of objects of type t. limit is the largest number of bytes of
+// their JSON.
 func NewWeights(t reflect.Type, limit int64) Weights {
 	w := Weights{Most: Unlimited}
 	if limit <= Unlimited/memoryFactor {
@@ -43,7 +44,7 @@ func NewWeights(t reflect.Type, limit int64) Weights {
 	return w
 }
 
-// visit records the sizes of all types that a t can hold.
+// visit records the sizes of all types that a value of type t can hold.
 func (w *Weights) visit(t reflect.Type, seen map[reflect.Type]bool) {
 	if seen[t] {
 		return
@@ -78,8 +79,8 @@ func (w *Weights) holds(t reflect.Type, size int64) {
 	w.object = max(w.object, size)
 }
 
-// entryWeight is the size of a map's entry, with as much free room again. Go's maps keep
-// elements of more than 128 bytes behind a pointer.
+// entryWeight returns the size of a map's entry plus the same amount of free room. Go's maps
+// keep elements of more than 128 bytes behind a pointer.
 func entryWeight(t reflect.Type) int64 {
 	key, elem := int64(t.Key().Size()), int64(t.Elem().Size())
 	if elem > 128 {
@@ -88,8 +89,8 @@ func entryWeight(t reflect.Type) int64 {
 	return 2 * (key + elem)
 }
 
-// Check estimates from above what an object's JSON takes in memory, and returns
-// ErrOverLimit if that is too much. It counts only in what is large enough.
+// Check returns ErrOverLimit if an object may take too much memory. Its estimate from the JSON
+// is never too low. It only counts in detail if the JSON is large enough to matter.
 func (w *Weights) Check(raw []byte) error {
 	n := int64(len(raw))
 	if w.Most == Unlimited || n <= w.Most/(valueWeight+max(w.scalar, w.object)) {

@@ -6,54 +6,53 @@ import (
 	"unsafe"
 )
 
-// maxPart is the largest part that is kept, in bytes of what is in it.
+// maxPart is the size of the largest part kept, in bytes including its content.
 const maxPart = 64 << 10
 
-// maxDepth is how deep what is followed may nest, as in JSON.
+// maxDepth is the limit for the nesting of values that are followed, as in JSON.
 const maxDepth = 10_000
 
-// Cache is a fixed-size table of the parts that objects are given. A part gets in when it
-// comes for the second time, in place of one that has been there for longer, so what never
-// repeats pushes out nothing and is not kept alive. It may be used for one plan, by one
-// goroutine at a time.
+// Cache is a fixed-size table of the parts that objects share. A part enters when it comes for
+// the second time, and replaces a part that has been there longer. So parts that never repeat
+// neither replace others nor stay alive. A Cache serves one plan, and one goroutine at a time.
 type Cache struct {
 	buckets []bucket
 	seed    maphash.Seed
 
-	// Of the walk that is going on.
+	// State of the current walk.
 	weight uintptr // bytes seen
 	depth  int
 }
 
-// ways is how many parts may be in one place of the table.
+// ways is the number of parts in one bucket of the table.
 const ways = 4
 
-// bucket is a place of the table.
+// bucket is one place of the table.
 type bucket struct {
 	hashes [ways]uint32
-	once   [ways]uint32 // hashes of the last parts that are not here
+	once   [ways]uint32 // hashes of the last parts that did not enter
 	parts  [ways]part
-	in     uint8 // the part that comes next is put here
-	out    uint8 // the hash that comes next is put here
+	in     uint8 // place of the next part
+	out    uint8 // place of the next hash
 }
 
 type part struct {
-	at   unsafe.Pointer // what the pointer, slice or map holds
-	node *node          // of that
+	at   unsafe.Pointer // target of the pointer, slice or map
+	node *node          // of the target
 	len  int            // of a slice
 }
 
-// NewCache returns a cache of at least the given number of parts, at 34 bytes each. It
-// keeps what is in it alive: each part came twice, and has at most 64 KiB.
+// NewCache returns a cache of at least the given number of parts, at 34 bytes each. It keeps
+// its parts alive: each came twice and has at most 64 KiB.
 func NewCache(parts int) *Cache {
 	return &Cache{buckets: make([]bucket, 1<<bits.Len(uint(max(parts, 1)-1)/ways)), seed: maphash.MakeSeed()}
 }
 
-// find returns the part that equals p, which has a hash and began when so many bytes had
-// been seen, and the hash for what holds it.
+// find returns the part equal to p, and the hash for the value that holds it. p has a hash,
+// and began when the walk had seen the given number of bytes.
 func (c *Cache) find(p part, hash uint64, before uintptr) (unsafe.Pointer, uint64) {
 	if p.node.own || c.weight-before > maxPart {
-		return p.at, uint64(uintptr(p.at)) // equal only if it is the same
+		return p.at, uint64(uintptr(p.at)) // equal only to itself
 	}
 	b := &c.buckets[hash&uint64(len(c.buckets)-1)]
 	high := uint32(hash>>32) | 1

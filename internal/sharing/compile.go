@@ -8,21 +8,21 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Plan is how the objects of one type are walked. It is immutable and may be used by many
+// Plan describes the walk over objects of one type. It is immutable and may be used by many
 // goroutines.
 type Plan struct {
 	typ  reflect.Type
 	root *node
 }
 
-// kind is how a value is walked.
+// kind selects the walk over a value.
 type kind uint8
 
 const (
 	memory     kind = iota // compared byte by byte, and not followed
 	text                   // a string
 	record                 // a struct or array: its fields
-	pointer                // what it leads to is a part, as of all kinds below
+	pointer                // its target is a part, as for all kinds below
 	slice                  // of anything
 	texts                  // a map of strings by strings
 	quantities             // a map of quantities by strings
@@ -31,14 +31,14 @@ const (
 	dynamic                // an any
 )
 
-// node is how values of one Go type are walked.
+// node describes the walk over values of one Go type.
 type node struct {
 	kind   kind
 	typ    reflect.Type
 	size   uintptr
 	id     uint64 // of the type
-	elem   *node  // of what holds others
-	own    bool   // reading what it leads to may write to that, so it is no part
+	elem   *node  // of the elements
+	own    bool   // reading the target may write to it, so it is not a part
 	fields []field
 }
 
@@ -62,8 +62,8 @@ type compiled struct {
 	follow bool
 }
 
-// node returns the node of a type. follow is false for what only the methods of a type
-// know the meaning of.
+// node returns the node of a type. follow is false inside types that only their own methods
+// understand.
 func (c compiler) node(t reflect.Type, follow bool) *node {
 	key := compiled{t, follow}
 	if n := c[key]; n != nil {
@@ -76,7 +76,7 @@ func (c compiler) node(t reflect.Type, follow bool) *node {
 		n.fields = c.fields(nil, t, 0, follow)
 	case pointer, slice, texts, quantities, tree, mapping:
 		n.elem = c.node(t.Elem(), true)
-		n.own = t.Kind() != reflect.Map && writesItself(t.Elem()) // what a map holds has no address
+		n.own = t.Kind() != reflect.Map && writesItself(t.Elem()) // a value in a map has no address
 	}
 	return n
 }
@@ -106,9 +106,9 @@ func kindOf(t reflect.Type, follow bool) kind {
 	return memory
 }
 
-// writesItself reports whether the methods of a type may write to a value that they only
-// seem to read: they may if it has fields that nobody else sees, as String of a
-// resource.Quantity keeps its result. Those of a time do not.
+// writesItself reports whether methods of a type that seem to only read a value may write to
+// it. They may if the type has unexported fields: String of a resource.Quantity keeps its
+// result. Methods of a time do not.
 func writesItself(t reflect.Type) bool {
 	if t.Kind() == reflect.Array {
 		return writesItself(t.Elem())
@@ -138,8 +138,8 @@ func mapKind(t reflect.Type) kind {
 	return mapping
 }
 
-// fields appends the fields of a struct or array at an offset, those of structs within it
-// in place of them. Neighbours that are only memory become one.
+// fields appends the fields of a struct or array at an offset, with nested structs flattened.
+// Adjacent fields that are plain memory become one.
 func (c compiler) fields(all []field, t reflect.Type, offset uintptr, follow bool) []field {
 	if t.Kind() == reflect.Array {
 		for i := range uintptr(t.Len()) {
@@ -151,7 +151,7 @@ func (c compiler) fields(all []field, t reflect.Type, offset uintptr, follow boo
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		bytes := sf.Type.Kind() == reflect.Slice && sf.Type.Elem().Kind() == reflect.Uint8
-		// An embedded pointer may be to the kind and apiVersion, which are set later.
+		// An embedded pointer may point to the kind and apiVersion, which are set later.
 		shown := follow && sf.IsExported() && (!own || bytes) && !(sf.Anonymous && sf.Type.Kind() == reflect.Pointer)
 		all = c.field(all, sf.Type, offset+sf.Offset, shown)
 	}

@@ -6,14 +6,14 @@ import (
 	"unsafe"
 )
 
-// The nodes of what an any holds that came from JSON.
+// The nodes of values in an any that came from JSON.
 var (
 	anyText = &node{kind: text, id: 1}
 	anyTree = &node{kind: tree, id: 2}
 	anyList = &node{kind: slice, id: 3}
 )
 
-// eface is an any: the type, and a pointer to the value or a map itself.
+// eface is the layout of an any: the type, and a pointer to the value or a map itself.
 type eface struct {
 	typ, data unsafe.Pointer
 }
@@ -31,7 +31,7 @@ func (c *Cache) tree(m map[string]any) uint64 {
 	return mix(uint64(len(m)), sum)
 }
 
-// dynamic shares what an any holds, if it is of a type that decoding JSON makes.
+// dynamic shares the value in an any, if it has a type that decoding JSON makes.
 func (c *Cache) dynamic(p *any) uint64 {
 	e := (*eface)(unsafe.Pointer(p))
 	c.weight += unsafe.Sizeof(*e)
@@ -67,11 +67,11 @@ func (c *Cache) dynamic(p *any) uint64 {
 		for i := range v {
 			h = mix(h, c.dynamic(&v[i]))
 		}
-		if cap(v) > len(v) { // nor has it room behind its end
+		if cap(v) > len(v) { // leave the slice no spare capacity
 			(*sliceHeader)(e.data).cap = len(v)
 		}
 		e.data, h = c.find(part{e.data, anyList, 0}, h, before)
 		return h
 	}
-	return uint64(uintptr(e.data)) // equal only if it is the same
+	return uint64(uintptr(e.data)) // equal only to itself
 }

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// equal reports whether two parts of a type are equal. What they lead to in turn is equal
-// only if it is the same, since it is shared already.
+// equal reports whether two parts of a type are equal. Inner parts are shared already, so they
+// are equal only if they are identical.
 func (n *node) equal(a, b unsafe.Pointer, length int) bool {
 	switch n.kind {
 	case pointer:

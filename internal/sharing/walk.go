@@ -9,15 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// The hashes of what has no content.
+// The hashes of values without content.
 const (
 	ofNil   = 0x8ebc6af09c88c6e3
 	ofEmpty = 0x589965cc75374cc3
 )
 
-// Share replaces the parts of an object, a pointer to the plan's type, by equal parts of
-// objects before it. Nobody else may use the object yet. In place of a struct it may be a
-// map, which is then not a part itself. It panics if object is of another type.
+// Share replaces the parts of an object by equal parts of earlier objects. object is a pointer
+// to the plan's type; in place of a pointer to a struct it may be a map, which is then not a
+// part itself. Nobody else may use the object yet. Share panics if object has another type.
 func (p *Plan) Share(object any, c *Cache) {
 	v := reflect.ValueOf(object)
 	if v.Kind() != reflect.Pointer || v.Type().Elem() != p.typ || v.IsNil() {
@@ -40,7 +40,7 @@ type sliceHeader struct {
 	len, cap int
 }
 
-// visit shares the parts of the value at p and returns a hash of all that it is.
+// visit shares the parts of the value at p and returns a hash of its content.
 func (c *Cache) visit(n *node, p unsafe.Pointer) uint64 {
 	switch n.kind {
 	case memory:
@@ -85,11 +85,11 @@ func (c *Cache) visit(n *node, p unsafe.Pointer) uint64 {
 	return h
 }
 
-// content shares the parts within a part and returns a hash of all that is in it. length
-// is that of a slice.
+// content shares the parts within a part and returns a hash of its content. length is that of
+// a slice.
 func (c *Cache) content(n *node, at unsafe.Pointer, length int) uint64 {
 	if c.depth++; c.depth > maxDepth {
-		c.weight += maxPart + 1 // so that nothing that it is in counts as a part
+		c.weight += maxPart + 1 // so that nothing around it counts as a part
 		c.depth--
 		return 0
 	}
@@ -129,8 +129,8 @@ func (c *Cache) elements(elem *node, data unsafe.Pointer, length int) uint64 {
 	return h
 }
 
-// values is for maps whose values have no parts. Their keys may be of any string kind: all
-// of them hash and compare alike.
+// values is for maps whose values have no parts. The keys may have any string kind: all of
+// them hash and compare alike.
 func values[V any](c *Cache, elem *node, m map[string]V) uint64 {
 	var sum uint64 // in any order
 	value := new(V)
@@ -141,8 +141,8 @@ func values[V any](c *Cache, elem *node, m map[string]V) uint64 {
 	return mix(uint64(len(m)), sum)
 }
 
-// emptyMap is what a map without entries takes, and mapEntry what one of its entries does
-// beside the bytes of its key and its value.
+// emptyMap is the size of a map without entries. mapEntry is the size of one entry without the
+// bytes of its key and its value.
 const (
 	emptyMap = 48
 	mapEntry = 24
