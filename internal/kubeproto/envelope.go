@@ -6,11 +6,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// prefix starts every object, also that of a watch event; a frame of a watch does not.
+// prefix starts every object, including the object of a watch event. It does not start a frame
+// of a watch.
 var prefix = []byte("k8s\x00")
 
-// Envelope is what is around an object on the wire, a runtime.Unknown. All of it points
-// into the bytes that it was parsed from.
+// Envelope is the wrapper of an object on the wire, a runtime.Unknown. All of it points into
+// the parsed bytes.
 type Envelope struct {
 	APIVersion, Kind []byte
 	// Raw is the object's own bytes, for [Plan.Decode].
@@ -20,9 +21,9 @@ type Envelope struct {
 	ContentEncoding, ContentType []byte
 }
 
-// ParseEnvelope parses an object as it comes in a response or in a watch event. It costs
-// no allocation. Errors: [ErrNoEnvelope], a *[DecodeError]; with the latter comes all that
-// could be read, and of an object that was cut off the beginning of Raw.
+// ParseEnvelope parses an object from a response or a watch event. It does not allocate.
+// Errors: [ErrNoEnvelope], a *[DecodeError]. With the latter it returns everything that could
+// be read, including the beginning of Raw if the object was cut off.
 func ParseEnvelope(data []byte) (Envelope, error) {
 	var e Envelope
 	if !bytes.HasPrefix(data, prefix) {
@@ -55,7 +56,7 @@ func (e *Envelope) typeMeta(data []byte, f rawField) *DecodeError {
 	})
 }
 
-// WatchEvent is one frame of a watch. It points into the bytes that it was parsed from.
+// WatchEvent is one frame of a watch. It points into the parsed bytes.
 type WatchEvent struct {
 	// Type is "ADDED", "MODIFIED", "DELETED", "BOOKMARK" or "ERROR".
 	Type []byte
@@ -63,8 +64,9 @@ type WatchEvent struct {
 	Object []byte
 }
 
-// ParseWatchEvent parses a frame. It costs no allocation. Errors: a *[DecodeError]; with it
-// comes all that could be read, and of a frame that was cut off the beginning of Object.
+// ParseWatchEvent parses a frame. It does not allocate. Errors: a *[DecodeError]. With it
+// comes everything that could be read, including the beginning of Object if the frame was cut
+// off.
 func ParseWatchEvent(frame []byte) (WatchEvent, error) {
 	var w WatchEvent
 	return w, each(frame, 0, len(frame), func(f rawField) *DecodeError {
@@ -83,19 +85,19 @@ func ParseWatchEvent(frame []byte) (WatchEvent, error) {
 	}).orNil()
 }
 
-// Meta is the part of an object's metadata that a watch is run by. It points into the bytes
-// that it was parsed from.
+// Meta is the part of an object's metadata that a watch needs. It points into the parsed
+// bytes.
 type Meta struct {
 	Name, Namespace, ResourceVersion []byte
-	// InitialEventsEnd says that the annotation is "true" that ends a streamed list.
+	// InitialEventsEnd says that the annotation that ends a streamed list is "true".
 	// (KEP-3157)
 	InitialEventsEnd bool
 }
 
-// ParseMeta reads metadata out of an object's own bytes ([Envelope].Raw). It costs no
-// allocation and skips over all else, so it is for objects that are not decoded: bookmarks,
-// and those that cannot be. Metadata is field 1 of every Kubernetes object. Errors: a
-// *[DecodeError], with all that could be read.
+// ParseMeta reads metadata from an object's own bytes ([Envelope].Raw). It does not allocate
+// and skips everything else. It is for objects that are not decoded, such as bookmarks and
+// objects that cannot be decoded. Metadata is field 1 of every Kubernetes object. Errors: a
+// *[DecodeError], with everything that could be read.
 func ParseMeta(raw []byte) (Meta, error) {
 	var m Meta
 	return m, each(raw, 0, len(raw), func(f rawField) *DecodeError {
@@ -139,7 +141,7 @@ func (m *Meta) annotation(raw []byte, f rawField) *DecodeError {
 	return nil
 }
 
-// DecodeStatus reads a metav1.Status out of its own bytes, kind and apiVersion included.
+// DecodeStatus reads a metav1.Status from its own bytes, including kind and apiVersion.
 // Errors: a *[DecodeError].
 func DecodeStatus(raw []byte) (*metav1.Status, error) {
 	st := &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}}
@@ -149,8 +151,8 @@ func DecodeStatus(raw []byte) (*metav1.Status, error) {
 	return st, nil
 }
 
-// each calls fn for each field of the message data[i:end]. It calls fn for a field that is cut
-// off too, and then returns io.ErrUnexpectedEOF.
+// each calls fn for each field of the message data[i:end]. It also calls fn for a field that
+// is cut off, and then returns io.ErrUnexpectedEOF.
 func each(data []byte, i, end int, fn func(rawField) *DecodeError) *DecodeError {
 	for data = data[:end]; i < len(data); {
 		f := readField(data, i)
@@ -168,7 +170,7 @@ func each(data []byte, i, end int, fn func(rawField) *DecodeError) *DecodeError 
 	return nil
 }
 
-// within calls fn for each field of the message that f holds.
+// within calls fn for each field of the message in f.
 func within(data []byte, f rawField, name string, fn func(rawField) *DecodeError) *DecodeError {
 	if f.wire != wireBytes {
 		return (&DecodeError{Offset: f.start, Err: ErrWireType}).under(name, -1)
@@ -179,7 +181,7 @@ func within(data []byte, f rawField, name string, fn func(rawField) *DecodeError
 	return nil
 }
 
-// text sets *s to what f holds, unless that is cut off.
+// text sets *s to the content of f, unless that is cut off.
 func text(s *[]byte, data []byte, f rawField, name string) *DecodeError {
 	if f.cut {
 		return nil
@@ -187,7 +189,7 @@ func text(s *[]byte, data []byte, f rawField, name string) *DecodeError {
 	return start(s, data, f, name)
 }
 
-// start sets *s to what f holds, or to the beginning of it.
+// start sets *s to the content of f, or to its beginning if it is cut off.
 func start(s *[]byte, data []byte, f rawField, name string) *DecodeError {
 	if f.wire != wireBytes {
 		return (&DecodeError{Offset: f.start, Err: ErrWireType}).under(name, -1)
@@ -196,7 +198,7 @@ func start(s *[]byte, data []byte, f rawField, name string) *DecodeError {
 	return nil
 }
 
-// orNil makes an error of an error that may be nil.
+// orNil returns e as an error, nil if e is nil.
 func (e *DecodeError) orNil() error {
 	if e == nil {
 		return nil

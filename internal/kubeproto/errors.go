@@ -8,17 +8,17 @@ import (
 	"strconv"
 )
 
-// Causes of a [DecodeError], beside io.ErrUnexpectedEOF for bytes that end too early and
-// for lengths that go beyond their message.
+// These are causes of a [DecodeError]. Another one is io.ErrUnexpectedEOF, for bytes that end
+// too early and for lengths beyond the end of their message.
 var (
 	// ErrOverflow is a varint of more than ten bytes.
 	ErrOverflow = errors.New("varint of more than 64 bits")
 	// ErrLength is a negative length.
 	ErrLength = errors.New("negative length")
-	// ErrTag is a field number or wire type that protobuf does not have, or a group that
-	// ends without a beginning.
+	// ErrTag is a field number or wire type that protobuf does not have, or the end of a group
+	// that did not begin.
 	ErrTag = errors.New("illegal field number or wire type")
-	// ErrWireType is a known field encoded as something that it is not.
+	// ErrWireType is a known field with the wrong wire type.
 	ErrWireType = errors.New("wrong wire type")
 	// ErrTooDeep is a message nested deeper than [MaxDepth].
 	ErrTooDeep = errors.New("messages nested too deeply")
@@ -28,13 +28,13 @@ var (
 	// ErrNoEnvelope is returned for bytes without the prefix of Kubernetes' protobuf.
 	ErrNoEnvelope = errors.New("not Kubernetes protobuf: no \"k8s\\x00\" prefix")
 	// ErrTooLarge is returned by the readers for an object larger than their limit, and by
-	// Decode for one that would take more memory than Options.MaxMemory.
+	// Decode for an object that would take more memory than Options.MaxMemory.
 	ErrTooLarge = errors.New("larger than the limit")
 )
 
 // DecodeError says where bytes could not be decoded. It unwraps to the cause.
 type DecodeError struct {
-	// Offset is the byte at which the field or value starts that could not be read.
+	// Offset is the start of the field or value that could not be read, in bytes.
 	Offset int
 	// Path leads to the field by the names of the wire, as in "spec.containers[1].image".
 	// It is empty if the object itself has no readable fields.
@@ -53,7 +53,7 @@ func (e *DecodeError) Error() string {
 // Unwrap returns the cause.
 func (e *DecodeError) Unwrap() error { return e.Err }
 
-// under puts a field before the path. An index of -1 is none.
+// under adds a field in front of the path. An index of -1 means no index.
 func (e *DecodeError) under(name string, index int) *DecodeError {
 	if index >= 0 {
 		name += "[" + strconv.Itoa(index) + "]"
@@ -65,7 +65,7 @@ func (e *DecodeError) under(name string, index int) *DecodeError {
 	return e
 }
 
-// UnsupportedError is why a type cannot be decoded from protobuf.
+// UnsupportedError says why a type cannot be decoded from protobuf.
 type UnsupportedError struct {
 	// Type is the type that has the field, or that is itself not supported.
 	Type reflect.Type

@@ -2,7 +2,7 @@ package kubeproto
 
 import "reflect"
 
-// shape is how a value is encoded, whatever holds it.
+// shape is the encoding of a value, independent of its holder.
 type shape uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	shape64 // int64, uint64, int, uint and float64
 )
 
-// holder is what holds a field's values.
+// holder is the Go value that stores a field's values.
 type holder uint8
 
 const (
@@ -32,9 +32,9 @@ const (
 	holdPointers                    // a slice of pointers
 	holdStringMap                   // a map of strings by strings
 	holdQuantityMap                 // a map of quantities by strings
-	holdMap                         // a map of anything else that is no scalar, by strings
-	holdUnique                      // a string that hardly repeats: not worth a look into the cache
-	holdManagedFields               // metadata.managedFields, a slice that may be left out
+	holdMap                         // a map of anything else that is not a scalar, by strings
+	holdUnique                      // a string that hardly repeats: not worth a cache lookup
+	holdManagedFields               // metadata.managedFields, a slice that can be dropped
 )
 
 // element is the decoder of one value.
@@ -46,8 +46,8 @@ type element struct {
 	typ    reflect.Type // the Go type
 }
 
-// field is one field of a message. It is as large as a line of the processor's cache, with
-// what errors need kept elsewhere, because the next field is mostly another line.
+// field is one field of a message. It is as large as a line of the processor's cache. Data for
+// errors is kept elsewhere, because the next field is mostly on another line.
 type field struct {
 	holder holder
 	offset uintptr // in the struct
@@ -55,13 +55,13 @@ type field struct {
 	*naming
 }
 
-// naming is what a field is called, in Go and on the wire.
+// naming holds a field's names, in Go and on the wire.
 type naming struct {
-	whole reflect.Type // of slice, map or pointer and all
+	whole reflect.Type // including slice, map or pointer
 	name  string       // on the wire
 }
 
-// layout is a message: its fields by number. Where there is none the wire type is noWire.
+// layout is a message: its fields by number. An unused number has the wire type noWire.
 type layout struct {
 	fields []field
 }

@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// maxPresize bounds what is allocated for a map before its entries are read. An entry may be as
-// short as two bytes, and all of them may have the same key.
+// maxPresize limits the room allocated for a map before its entries are read. An entry may be
+// as short as two bytes, and all entries may have the same key.
 const maxPresize = 128
 
-// entry reads the entry data[i:end] of a map: it calls value for each value, at data[start:cut],
-// and returns the last key, also with an error. It reads what the generated code reads: key
-// and value may go beyond the entry, but not beyond the message (data), and their wire types
-// are not looked at. The value that comes last wins.
+// entry reads the entry data[i:end] of a map. It calls value for each value, at
+// data[start:cut], and returns the last key, even with an error. It accepts the same bytes as
+// the generated code: key and value may extend beyond the entry, but not beyond the message
+// (data), and their wire types are not checked. The last value wins.
 func entry(data []byte, i, end int, value func(start, cut int) *DecodeError) (key []byte, err *DecodeError) {
 	for at := i; at < end; {
 		tag, after := uvarint(data, at)
@@ -41,8 +41,8 @@ func entry(data []byte, i, end int, value func(start, cut int) *DecodeError) (ke
 	return key, nil
 }
 
-// stringMap reads one entry of a map whose keys and values are of string kind, whatever
-// their names: maps of them are the same in memory.
+// stringMap reads one entry of a map whose keys and values have string kind. The names of the
+// types do not matter: all such maps have the same form in memory.
 func (d *decoder) stringMap(m *map[string]string, data []byte, tag uint64, i, end int) *DecodeError {
 	if *m == nil {
 		*m = make(map[string]string, min(1+run(data, tag, end), maxPresize))
@@ -83,7 +83,7 @@ func (d *decoder) anyMap(f *field, p unsafe.Pointer, data []byte, i, end int) *D
 		m.Set(reflect.MakeMap(f.whole))
 	}
 	value := reflect.New(f.element.typ)
-	if f.shape != shapeForeign { // no value is like an empty one
+	if f.shape != shapeForeign { // a missing value equals an empty one
 		if err := d.value(&f.element, value.UnsafePointer(), i, i); err != nil {
 			return err
 		}

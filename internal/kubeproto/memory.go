@@ -11,11 +11,11 @@ type sliceHeader struct {
 	len, cap int
 }
 
-// grow makes room for more elements, exactly so many at first. Later it doubles at least:
-// elements of two fields that take turns must not cost quadratic time.
+// grow makes room for more elements. The first time it makes exactly that room. Later it at
+// least doubles it, because elements of two alternating fields must not cost quadratic time.
 func (s *sliceHeader) grow(f *field, more int) {
 	if s.cap == 0 && more == 1 && f.holder != holdPointers {
-		s.data, s.cap = f.alloc(), 1 // half as long as by reflection
+		s.data, s.cap = f.alloc(), 1 // takes half as long as reflection
 		return
 	}
 	more = max(more, s.len)
@@ -25,7 +25,7 @@ func (s *sliceHeader) grow(f *field, more int) {
 // alloc returns a new value for a pointer to point to.
 func (e *element) alloc() unsafe.Pointer { return reflect.New(e.typ).UnsafePointer() }
 
-// stride is how far the elements of a slice field are apart.
+// stride returns the distance between the elements of a slice field.
 func (f *field) stride() uintptr {
 	if f.holder == holdPointers {
 		return unsafe.Sizeof(uintptr(0))
@@ -33,7 +33,7 @@ func (f *field) stride() uintptr {
 	return f.size
 }
 
-// storeScalar puts a scalar where the field at p holds it.
+// storeScalar stores a scalar in the field at p.
 func (f *field) storeScalar(p unsafe.Pointer, v uint64) {
 	switch f.holder {
 	case holdPointer:

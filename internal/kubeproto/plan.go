@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// MaxDepth is how deep messages may nest, as in Go's own protobuf. Real objects stay below
-// 20; schemas of custom resources go deeper.
+// MaxDepth is the limit for the nesting of messages, as in Go's own protobuf. Real objects
+// stay below 20; schemas of custom resources nest deeper.
 const MaxDepth = 10_000
 
 // Plan is a type's compiled decoder. It is immutable and may be used by many goroutines.
@@ -17,26 +17,25 @@ type Plan struct {
 	root element
 }
 
-// Options say what becomes of what is decoded. The zero value decodes like the generated
-// code.
+// Options configure decoding. With the zero value Decode behaves like the generated code.
 type Options struct {
 	// Strings makes equal strings share memory. Nil allocates each.
 	Strings *Strings
-	// DropManagedFields leaves metadata.managedFields out, also that of templates within
-	// the object. Its bytes are then not looked at.
+	// DropManagedFields leaves out metadata.managedFields, even in templates within the
+	// object. Its bytes are then not checked.
 	DropManagedFields bool
-	// MaxMemory bounds, in bytes, what the lists, maps and pointers of an object take beside
-	// its strings: one of 700 bytes can be two bytes of data. An object that would take
-	// more is refused with [ErrTooLarge]. Zero is no limit.
+	// MaxMemory limits the memory in bytes of the lists, maps and pointers of an object,
+	// without its strings: two bytes of data can become a struct of 700 bytes. An object that
+	// would take more is refused with [ErrTooLarge]. Zero means no limit.
 	MaxMemory int64
 }
 
 // Decode reads data, an object's own bytes without an envelope, into the value that into
-// points to. The value has the plan's type and is zero. (As with the generated code, Decode keeps
-// fields that data does not have, and appends to lists.) After an error the value holds the fields
-// that came before.
+// points to. The value has the plan's type and is zero. (Like the generated code, Decode keeps
+// fields that are not in data, and appends to lists.) After an error the value holds the
+// fields before it.
 //
-// Errors: a *[DecodeError]; another one if into is of a wrong type or nil.
+// Errors: a *[DecodeError]; another one if into has a wrong type or is nil.
 func (p *Plan) Decode(data []byte, into any, o Options) error {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.Type().Elem() != p.typ || v.IsNil() {

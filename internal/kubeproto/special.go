@@ -11,14 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// time reads a metav1.Time or metav1.MicroTime: a message of seconds and nanoseconds, of
-// which the one has no use for the latter. Both are local, and zero without any bytes.
+// time reads a metav1.Time or metav1.MicroTime: a message of seconds and nanoseconds. A Time
+// ignores the latter. Both are local times, and zero if there are no bytes.
 func (d *decoder) time(s shape, p unsafe.Pointer, i, end int) *DecodeError {
 	var seconds int64
 	var nanos int32
 	empty := i == end
 	for data := d.data[:end]; i < len(data); {
-		if data[i] == 1<<3|wireVarint { // as nearly always
+		if data[i] == 1<<3|wireVarint { // almost always the case
 			v, next := uvarint(data, i+1)
 			if next < 0 {
 				return failure(i, next)
@@ -104,7 +104,7 @@ func (d *decoder) stringsMessage(list *[]string, i, end int) *DecodeError {
 	return nil
 }
 
-// foreign has a value read by its own method, which may not panic past here.
+// foreign reads a value with its own method, and contains the method's panics.
 func (d *decoder) foreign(e *element, p unsafe.Pointer, i, end int) (failed *DecodeError) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -11,29 +11,29 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DefaultLimit is the most bytes that a reader takes for one object. etcd's own limit
-// for a request is 1.5 MB; the API server's for an object that it is sent is 3 MB.
+// DefaultLimit is the default limit of a reader for the bytes of one object. etcd's limit for
+// a request is 1.5 MB; the API server's for an object in a request is 3 MB.
 const DefaultLimit = 16 << 20
 
-// readBuffer holds most objects of a list, so that they need not be copied.
+// readBuffer holds most objects of a list, so they need no copy.
 const readBuffer = 64 << 10
 
-// FrameReader reads the frames of a watch: each has its length before it, as four bytes,
-// the highest first.
+// FrameReader reads the frames of a watch. Each frame follows its length in four bytes,
+// highest byte first.
 type FrameReader struct {
 	in input
 }
 
-// NewFrameReader returns a reader of the given stream. It reads ahead. limit is the most
-// bytes of a frame; 0 and less mean [DefaultLimit].
+// NewFrameReader returns a reader of the given stream. It reads ahead. limit is the largest
+// number of bytes of a frame; 0 or less means [DefaultLimit].
 func NewFrameReader(r io.Reader, limit int) *FrameReader {
 	return &FrameReader{in: newInput(r, limit)}
 }
 
-// Next returns the next frame, which is valid until the next call. The error is io.EOF at
-// the stream's end, io.ErrUnexpectedEOF within a frame, [ErrTooLarge] for a frame beyond
-// the limit; else the stream's own. With ErrTooLarge comes the frame's beginning, up to 64 KiB
-// for [ParseWatchEvent], and the next call goes on with the frame after it.
+// Next returns the next frame, which is valid until the next call. The error is io.EOF at the
+// stream's end, io.ErrUnexpectedEOF within a frame, [ErrTooLarge] for a frame beyond the
+// limit, or the stream's own. With ErrTooLarge Next also returns the frame's beginning, up to
+// 64 KiB, for [ParseWatchEvent], and the next call continues with the frame after it.
 func (f *FrameReader) Next() ([]byte, error) {
 	if err := f.in.discardPending(); err != nil {
 		return nil, err
@@ -53,13 +53,13 @@ func (f *FrameReader) Next() ([]byte, error) {
 // Offset returns where the next frame starts in the stream, in bytes.
 func (f *FrameReader) Offset() int64 { return f.in.offset + f.in.pending }
 
-// ListReader reads a list from a stream, item by item: no more of it is in memory than one
-// item. Lists of all Kubernetes types have metadata as field 1 and items as field 2.
+// ListReader reads a list from a stream item by item, with at most one item in memory. Lists
+// of all Kubernetes types have metadata as field 1 and items as field 2.
 type ListReader struct {
 	in               input
 	apiVersion, kind string
 	meta             metav1.ListMeta
-	left             int64 // of the list's own bytes
+	left             int64 // remaining bytes of the list itself
 	state            listState
 }
 
@@ -67,20 +67,20 @@ type listState uint8
 
 const (
 	listNew   listState = iota
-	listOpen            // in the list's own bytes
-	listAfter           // behind them, in the envelope
+	listOpen            // inside the list's own bytes
+	listAfter           // after them, in the envelope
 	listEnd
 )
 
-// NewListReader returns a reader of a list in its envelope. It reads ahead. limit is the most
-// bytes of an item; 0 and less mean [DefaultLimit].
+// NewListReader returns a reader of a list in its envelope. It reads ahead. limit is the
+// largest number of bytes of an item; 0 or less means [DefaultLimit].
 func NewListReader(r io.Reader, limit int) *ListReader {
 	return &ListReader{in: newInput(r, limit)}
 }
 
-// Open reads up to the list and returns its apiVersion and kind, which are empty if they
-// do not come before the list; the API server sends them first. Calling it is only needed
-// to look at them before the first item: what is not a list may be, for example, a Status. Errors:
+// Open reads up to the list and returns its apiVersion and kind. They are empty if they do not
+// precede the list; the API server sends them first. Call it only to check them before the
+// first item, because the object may not be a list, but for example a Status. Errors:
 // [ErrNoEnvelope], *[DecodeError], those of the stream; io.ErrUnexpectedEOF if it ends.
 func (l *ListReader) Open() (apiVersion, kind string, err error) {
 	if l.state == listNew {
@@ -102,8 +102,9 @@ func (l *ListReader) Open() (apiVersion, kind string, err error) {
 	return l.apiVersion, l.kind, nil
 }
 
-// Raw returns all of the object's own bytes that were not read yet, if they are within
-// the limit: for what Open says is not a list. Errors: as Open, and [ErrTooLarge].
+// Raw returns all of the object's own bytes that were not read yet, if they are within the
+// limit. Use it if Open shows that the object is not a list. Errors: as Open, and
+// [ErrTooLarge].
 func (l *ListReader) Raw() ([]byte, error) {
 	if _, _, err := l.Open(); err != nil {
 		return nil, err
@@ -113,17 +114,17 @@ func (l *ListReader) Raw() ([]byte, error) {
 	return l.in.take(n)
 }
 
-// Meta returns the list's metadata, as far as it was read: all of it at the end, and by
-// custom before the first item.
+// Meta returns the list's metadata as far as it was read: all of it at the end, and usually
+// all of it before the first item.
 func (l *ListReader) Meta() metav1.ListMeta { return l.meta }
 
-// Offset returns how many bytes of the stream were read, what was read ahead not counted.
+// Offset returns the number of bytes used from the stream, without those read ahead.
 func (l *ListReader) Offset() int64 { return l.in.offset }
 
 // Next returns the next item's own bytes, which are valid until the next call. The error is
-// io.EOF at the list's end; [ErrTooLarge] for an item beyond the limit, with its beginning,
-// up to 64 KiB for [ParseMeta], and the next call goes on with the item after it; else as
-// Open.
+// io.EOF at the list's end, [ErrTooLarge] for an item beyond the limit, or as for Open. With
+// ErrTooLarge Next also returns the item's beginning, up to 64 KiB, for [ParseMeta], and the
+// next call continues with the item after it.
 func (l *ListReader) Next() ([]byte, error) {
 	if _, _, err := l.Open(); err != nil {
 		return nil, err
@@ -151,7 +152,7 @@ func (l *ListReader) Next() ([]byte, error) {
 	return nil, io.EOF
 }
 
-// envelope reads one field of the envelope; of the object only the length.
+// envelope reads one field of the envelope. Of the object it only reads the length.
 func (l *ListReader) envelope() error {
 	left := int64(-1)
 	num, wire, err := l.tag(&left)
@@ -231,7 +232,7 @@ func (l *ListReader) tag(left *int64) (num int32, wire int, err error) {
 	return num, wire, nil
 }
 
-// length reads a length. Where *left is not negative it must not be beyond it.
+// length reads a length. If *left is not negative, the length must not exceed it.
 func (l *ListReader) length(left *int64) (int64, error) {
 	n, err := l.varint(left)
 	switch {
@@ -245,7 +246,7 @@ func (l *ListReader) length(left *int64) (int64, error) {
 	return int64(n), nil
 }
 
-// varint reads a varint, within *left where that is not negative.
+// varint reads a varint, within *left bytes if that is not negative.
 func (l *ListReader) varint(left *int64) (uint64, error) {
 	var v uint64
 	for shift := uint(0); shift < 64; shift += 7 {
@@ -297,13 +298,13 @@ func (l *ListReader) fail(err error) error {
 	return &DecodeError{Offset: int(l.in.offset), Path: "list", Err: err}
 }
 
-// input is a stream of which pieces with a known length are taken.
+// input is a stream from which pieces of known length are taken.
 type input struct {
 	*bufio.Reader
 	limit   int64
 	offset  int64  // read so far
-	pending int64  // bytes of a piece that was too large
-	large   []byte // for pieces that the buffer does not hold
+	pending int64  // remaining bytes of a piece that was too large
+	large   []byte // for pieces that do not fit the buffer
 }
 
 func newInput(r io.Reader, limit int) input {
@@ -319,7 +320,7 @@ func (in *input) drop(n int) {
 	in.offset += int64(n)
 }
 
-// discardPending consumes what is left of a piece that was too large.
+// discardPending consumes the rest of a piece that was too large.
 func (in *input) discardPending() error {
 	n := in.pending
 	in.pending = 0
@@ -339,7 +340,7 @@ func (in *input) discard(n int64) error {
 }
 
 // take returns the next n bytes, which are valid until the next read, or the first of them
-// with [ErrTooLarge]. Memory grows with what has come, not with what a length claims.
+// with [ErrTooLarge]. Memory grows with the bytes that arrive, not with a claimed length.
 func (in *input) take(n int64) ([]byte, error) {
 	if n > in.limit {
 		start, err := in.Peek(int(min(n, readBuffer)))
@@ -373,7 +374,7 @@ func (in *input) take(n int64) ([]byte, error) {
 	return in.large, nil
 }
 
-// noEOF makes an unexpected end of an end.
+// noEOF turns io.EOF into io.ErrUnexpectedEOF.
 func noEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

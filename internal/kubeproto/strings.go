@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// DefaultSlots is the size of a cache that takes most repeated strings of a large
-// cluster's pods: names of namespaces, nodes, images and applications, label keys.
+// DefaultSlots is enough slots for most repeated strings of a large cluster's pods: names of
+// namespaces, nodes, images and applications, label keys.
 const DefaultSlots = 8192
 
 // maxInterned is the longest string that is looked up, in bytes. Longer ones, such as

@@ -10,8 +10,8 @@ const (
 	wireFixed32 = 5
 )
 
-// Positions below zero stand for causes, so that the functions that are called for each
-// byte need not return an error.
+// Negative positions stand for causes, so that the functions called for each byte need not
+// return an error.
 const (
 	codeEOF = -1 - iota
 	codeOverflow
@@ -37,7 +37,7 @@ func uvarint(data []byte, i int) (uint64, int) {
 	return 0, codeOverflow
 }
 
-// span reads a length at i and returns where what has this length starts and ends.
+// span reads a length at i and returns the start and end of the bytes after it.
 func span(data []byte, i int) (start, end int) {
 	if uint(i) < uint(len(data)) && data[i] < 0x80 {
 		start, end = i+1, i+1+int(data[i])
@@ -58,8 +58,8 @@ func span(data []byte, i int) (start, end int) {
 	return start, start + int(n)
 }
 
-// skip returns the position after the field whose tag starts at i. Groups, which
-// Kubernetes does not use, are skipped with all that is in them.
+// skip returns the position after the field whose tag starts at i. It skips groups, which
+// Kubernetes does not use, with all of their content.
 func skip(data []byte, i int) int {
 	for depth := 0; i < len(data); {
 		tag, next := uvarint(data, i)
@@ -97,8 +97,8 @@ func skip(data []byte, i int) int {
 	return codeEOF
 }
 
-// run counts the fields with the given tag that follow each other from i on, all of them
-// length-delimited. The size of a slice or map is known by it before its first element.
+// run counts the consecutive length-delimited fields with the given tag from i on. It gives
+// the size of a slice or map before its first element is read.
 func run(data []byte, tag uint64, i int) int {
 	for n := 0; ; n++ {
 		t, next := uvarint(data, i)
@@ -116,9 +116,9 @@ type rawField struct {
 	num        int32
 	wire       int
 	value      uint64 // of a varint
-	start, end int    // of what is length-delimited
-	cut        bool   // the message ends before the field does; end is where
-	next       int    // where the next field starts; negative for an error
+	start, end int    // of a length-delimited value
+	cut        bool   // the message ends within the field, at end
+	next       int    // start of the next field; negative for an error
 	limit      int    // where the message ends
 }
 

@@ -1,10 +1,10 @@
 package chart
 
-// Pair is one group of a chart of amounts: what both sides take.
+// Pair is one group of a chart of amounts: the amounts of both sides.
 type Pair struct {
 	Label                string
 	Ours, Theirs         float64
-	OursText, TheirsText string // written behind the bars
+	OursText, TheirsText string // written after the bars
 }
 
 // Pairs draws two bars for each pair, on a linear axis.

@@ -11,7 +11,7 @@ type Panel struct {
 
 const panelWidth, panelHeight = 470, 240
 
-// Growth draws panels, two beside each other, with logarithmic axes.
+// Growth draws panels in two columns, with logarithmic axes.
 func Growth(title string, panels []Panel) []byte {
 	const top = 66
 	rows := (len(panels) + 1) / 2

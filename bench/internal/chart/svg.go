@@ -1,5 +1,5 @@
-// Package chart draws the few kinds of charts that the results need, as SVG files that
-// suit light and dark pages.
+// Package chart draws the few kinds of charts for the results, as SVG files that suit light
+// and dark pages.
 package chart
 
 import (

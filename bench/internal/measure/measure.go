@@ -1,5 +1,4 @@
-// Package measure runs the same operation on two sides in turns and tells how they
-// compare.
+// Package measure runs the same operation on two sides in turns and compares them.
 package measure
 
 import (
@@ -7,13 +6,12 @@ import (
 	"time"
 )
 
-// Meter is what an operation is measured with. A *testing.B is one. The timer runs when
-// an operation begins.
+// Meter measures an operation. A *testing.B is one. The timer runs when an operation begins.
 type Meter interface {
 	StartTimer()
 	StopTimer()
-	// ReportMetric sets a measure of the operation's own, in place of one of that unit
-	// which the meter took.
+	// ReportMetric sets a measure that the operation took itself. It replaces the meter's
+	// measure with the same unit.
 	ReportMetric(value float64, unit string)
 }
 
@@ -28,7 +26,7 @@ const (
 type Side struct {
 	// Run does the operation n times. An error ends the measurement.
 	Run func(m Meter, n int) error
-	// Close lets go of what Run needs. It may be nil.
+	// Close frees the resources of Run. It may be nil.
 	Close func()
 }
 
@@ -36,15 +34,15 @@ type Side struct {
 type Op struct {
 	// Name is short and without blanks, for benchmarks and for choosing.
 	Name string
-	// Lines are what a report says of it, at least one.
+	// Lines are the operation's lines in a report, at least one.
 	Lines []Line
 	// Whole says that one operation takes long and leaves much garbage: it is done once
 	// a round, after a garbage collection.
 	Whole bool
-	// Exact says that it measures amounts which hardly vary: few rounds do, and nothing has
-	// to warm up. It is done once a round.
+	// Exact says that the operation measures amounts that hardly vary: few rounds are enough,
+	// and it needs no warm-up. It runs once a round.
 	Exact bool
-	// Rounds is the most rounds that it needs; zero means no such limit.
+	// Rounds is the largest number of rounds that it needs; zero means no such limit.
 	Rounds int
 	// Missing says why it cannot be measured yet. Setup is then nil.
 	Missing string
@@ -66,27 +64,28 @@ func (s Sides) Close() {
 
 // Options of a measurement.
 type Options struct {
-	// Slice is how long one side is measured before it is the other's turn, unless the
-	// operation is Whole. Zero means once.
+	// Slice is the time for one side before it is the other's turn, unless the operation is
+	// Whole. Zero means one operation.
 	Slice time.Duration
-	// Rounds is how often each side is measured. Zero means once.
+	// Rounds is the number of measurements of each side. Zero means one.
 	Rounds int
 }
 
-// Values are what one side was measured to take: by unit, one value per round.
+// Values are the measures of one side: one value per round, by unit.
 type Values map[string][]float64
 
-// Result is what Run measured.
+// Result is the result of Run.
 type Result struct {
 	Op                Op
 	Kinform, ClientGo Values
 }
 
-// exactRounds is how often an operation is measured that is Exact.
+// exactRounds is the number of rounds of an operation that is Exact.
 const exactRounds = 3
 
-// Run measures op: first each side once to warm up and to find out how many operations
-// fill a slice, then in turns, so that what else the machine does hits both alike.
+// Run measures op. It first runs each side once, to warm up and to find the number of
+// operations that fill a slice. Then the sides take turns, so that other load on the machine
+// affects both.
 func Run(op Op, opts Options) (Result, error) {
 	res := Result{Op: op, Kinform: Values{}, ClientGo: Values{}}
 	sides, err := op.Setup()
@@ -115,7 +114,7 @@ func Run(op Op, opts Options) (Result, error) {
 	}
 	for round := range max(rounds, 1) {
 		for i := range turns {
-			// Nobody is always the first.
+			// The sides alternate in going first.
 			if err := turns[(i+round)%2].take(); err != nil {
 				return res, fmt.Errorf("%s: %w", op.Name, err)
 			}

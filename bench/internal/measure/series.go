@@ -1,7 +1,7 @@
 package measure
 
-// Series collects the measures that an operation takes of itself, when it is done
-// several times in a row. The zero Series is ready for use.
+// Series collects the measures that an operation takes itself when it runs several times in a
+// row. The zero Series is ready for use.
 type Series struct{ values map[string][]float64 }
 
 // Add adds the value of one operation.

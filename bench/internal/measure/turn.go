@@ -13,7 +13,7 @@ type turn struct {
 	n      int // operations in a slice
 }
 
-// maxOps bounds the operations of a slice, should a side take no time at all.
+// maxOps limits the operations of a slice, in case a side takes no time at all.
 const maxOps = 1 << 30
 
 // calibrate warms the side up and sets n.

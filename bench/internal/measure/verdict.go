@@ -7,15 +7,15 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// Line is one line of a report: one measure of an operation and what it should be.
+// Line is one line of a report: one measure of an operation and its goals.
 type Line struct {
 	Title string
 	// Unit is the measure that is compared. Less is better.
 	Unit string
-	// Reach is how many times less it should be for kinform than for client-go. Zero
-	// means that no ratio is asked for.
+	// Reach is the goal for the ratio of client-go's value to kinform's. Zero means that there
+	// is no such goal.
 	Reach float64
-	// Limits are what kinform should not exceed, whatever client-go takes.
+	// Limits are the values that kinform should not exceed, whatever client-go takes.
 	Limits []Limit
 }
 
@@ -35,8 +35,8 @@ func (e Estimate) Known() bool { return !math.IsInf(e.Low, 0) && !math.IsInf(e.H
 // confidence is that of all intervals; benchstat's.
 const confidence = 0.95
 
-// NewEstimate estimates what values, at least one, were drawn from. Nothing is assumed of
-// their distribution.
+// NewEstimate estimates the median of the distribution that values come from. It assumes
+// nothing about the distribution. values must not be empty.
 func NewEstimate(values []float64) Estimate {
 	sample := benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
 	s := benchmath.AssumeNothing.Summary(sample, confidence)
@@ -47,7 +47,7 @@ func NewEstimate(values []float64) Estimate {
 	return e
 }
 
-// Verdict is what was measured for a Line.
+// Verdict is the result for a Line.
 type Verdict struct {
 	Line              Line
 	Kinform, ClientGo Estimate
@@ -58,8 +58,8 @@ type Verdict struct {
 	P float64
 	// Reached says that the median ratio is Reach at least and no limit is exceeded.
 	Reached bool
-	// Close says that the interval of the ratio is on both sides of Reach, so that
-	// another run might say otherwise.
+	// Close says that the interval of the ratio includes Reach, so another run might have the
+	// opposite result.
 	Close bool
 }
 
@@ -93,11 +93,11 @@ func (r Result) verdict(line Line) Verdict {
 	return v
 }
 
-// round is to two digits: what happens once in hundreds of operations belongs to
-// something else, such as the garbage collector.
+// round rounds to two digits: an allocation once in hundreds of operations has another cause,
+// such as the garbage collector.
 func round(v float64) float64 { return math.Round(v*100) / 100 }
 
-// ratios divides round by round: what slowed down a whole round cancels out.
+// ratios divides round by round, so that a slow round cancels out.
 func ratios(theirs, ours []float64) []float64 {
 	out := make([]float64, min(len(theirs), len(ours)))
 	for i := range out {

@@ -35,9 +35,9 @@ func contended(w *World) []measure.Op {
 	}
 }
 
-// beside calls f with 0, 1, 2 … in another goroutine until the function that it returns
-// is called, which waits for the last call and returns the number of calls and f's error.
-// It returns after the first call.
+// beside calls f with 0, 1, 2 … in another goroutine until stop is called. stop waits for the
+// last call and returns the number of calls and f's error. beside returns after the first
+// call.
 func beside(f func(i int) error) (stop func() (int, error)) {
 	var stopped atomic.Bool
 	var wg sync.WaitGroup
@@ -138,8 +138,8 @@ func (w *World) getWhileWriting() (measure.Sides, error) {
 	}, nil
 }
 
-// readBeside measures reads while another goroutine writes as fast as it can. How long
-// a write takes meanwhile is reported too, as write-ns.
+// readBeside measures reads while another goroutine writes as fast as it can. It also reports
+// the time of a write, as write-ns.
 func readBeside(read, write func(i int) error) func(measure.Meter, int) error {
 	at := 0
 	return func(m measure.Meter, n int) error {
@@ -198,9 +198,9 @@ func (w *World) writeWhileIterating() (measure.Sides, error) {
 // writeInterval is the time between two writes of writeTail.
 const writeInterval = 50 * time.Microsecond
 
-// writeTail measures single writes while all processors but one iterate. A write is due
-// every writeInterval, and it is from then on that its time is counted: a writer that has
-// to wait for a millisecond makes twenty writes late, not one.
+// writeTail measures single writes while all processors but one iterate. A write is due every
+// writeInterval, and its time counts from then: if a writer has to wait for a millisecond,
+// twenty writes are late, not one.
 func (w *World) writeTail(write, iterate func(i int) error) func(measure.Meter, int) error {
 	written := 0
 	return func(m measure.Meter, n int) error {
@@ -227,8 +227,9 @@ func (w *World) writeTail(write, iterate func(i int) error) func(measure.Meter, 
 	}
 }
 
-// paced calls f n times, each when it is due, and returns the nanoseconds from then to its
-// end. It waits without sleeping, since sleeps are longer than what is measured.
+// paced calls f n times, each time when it is due, and returns the nanoseconds from then until
+// the call has returned. It waits without sleeping, since sleeps are longer than the measured
+// times.
 func paced(n int, f func() error) ([]float64, error) {
 	took := make([]float64, n)
 	begin := time.Now()

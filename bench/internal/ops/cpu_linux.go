@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadTime returns the processor time that the calling thread has taken. Cost: a system
-// call, some 200 ns.
+// threadTime returns the processor time of the calling thread. Cost: a system call, some 200
+// ns.
 func threadTime() time.Duration {
 	var ts unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) // fails for an unknown clock only

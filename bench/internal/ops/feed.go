@@ -13,27 +13,27 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// batch is what a watch sends next.
+// batch is the next batch of events of a watch.
 type batch struct {
 	pods   []*corev1.Pod
 	before func(i int) // called before the i-th is sent; nil for nothing
 }
 
-// feed stands for a server that has objects in memory already decoded. It is a Source;
-// listWatch makes it a ListerWatcher. It serves one informer.
+// feed stands for a server whose objects are decoded already. It is a Source; listWatch turns
+// it into a ListerWatcher. It serves one informer.
 type feed struct {
 	pods []*corev1.Pod
-	rv   int // of a list; written while nobody lists
+	rv   int // of a list; not written during a list
 
 	streams bool // the list comes as the beginning of a watch (WatchList)
 
 	send   chan batch    // events for the watch; nil if there will be none
 	expire chan struct{} // ends the watch with 410
 
-	// Every list but the first says on relisting that it is about to answer, and waits for
-	// proceed.
+	// Every list but the first announces on relisting that it is about to answer, and waits
+	// for proceed.
 	relisting, proceed chan struct{}
-	lists              int // owned by the goroutine that lists
+	lists              int // owned by the listing goroutine
 }
 
 func newFeed(all []*corev1.Pod) *feed {
@@ -118,9 +118,9 @@ func (f *feed) initial(yield func(reflector.Event[*corev1.Pod], error) bool) boo
 // maxUpdates is how many pods are updated in turns, and the longest run of updates.
 const maxUpdates = 1 << 15
 
-// updates are newer and newer states of some of a feed's pods. Each pod has two objects
-// that take turns: the one that is not in the store can be written to, once the handlers
-// are done with it.
+// updates are ever newer states of some of a feed's pods. Each pod has two alternating
+// objects: the one that is not in the store can be written to, once the handlers are done with
+// it.
 type updates struct {
 	feed  *feed
 	state [2][]*corev1.Pod
@@ -140,8 +140,7 @@ func (w *World) newUpdates(f *feed) *updates {
 // turn is the number of pods.
 func (u *updates) turn() int { return len(u.state[0]) }
 
-// next returns up to n updates, all of different pods. Those before must have been
-// handled.
+// next returns up to n updates of different pods. The previous updates must have been handled.
 func (u *updates) next(n int) []*corev1.Pod {
 	from := u.sent % u.turn()
 	some := u.state[u.sent/u.turn()%2][from:min(from+n, u.turn())]

@@ -12,15 +12,16 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// longestWrite is what a write of one object may take, in nanoseconds, whatever else the
-// store holds. Readers wait for no longer than that.
+// longestWrite is the limit for a write of one object in nanoseconds, whatever else the store
+// holds. Readers wait no longer than that.
 const longestWrite = 200_000
 
-// passes is how often a store is filled and emptied to see what is long each time.
+// passes is the number of times that a store is filled and emptied, to find the writes that
+// are always long.
 const passes = 3
 
-// betweenGets is the pause of the reader beside the writes, so that they need not wait for
-// it each time.
+// betweenGets is the pause between reads during the writes, so that not every write waits for
+// a reader.
 const betweenGets = 20 * time.Microsecond
 
 // fillings are operations on a store that grows from nothing and is emptied again, one
@@ -40,7 +41,7 @@ func fillings(w *World) []measure.Op {
 	}}
 }
 
-// filling is what fill needs of a store.
+// filling is the interface of a store that fill needs.
 type filling struct {
 	set, remove, get func(i int) error
 }
@@ -85,10 +86,10 @@ func (c *crowd) peerFilling(ix cache.Indexer) filling {
 	}
 }
 
-// fill measures the longest write by the processor time that its thread took, which other
-// work on the machine does not lengthen, and the longest read beside them by the clock. What
-// the collector asks of a writer comes at another write in each pass; what the store does
-// comes at the same one, so of each write the shortest time counts.
+// fill measures the longest write by the processor time of its thread, which other load on the
+// machine does not lengthen, and the longest concurrent read by the clock. The collector
+// charges other writes in each pass, but the store's own work hits the same write each time.
+// So the shortest time of each write counts.
 func (c *crowd) fill(f filling) func(measure.Meter, int) error {
 	return func(m measure.Meter, times int) error {
 		runtime.LockOSThread()
@@ -114,7 +115,7 @@ func (c *crowd) fill(f filling) func(measure.Meter, int) error {
 	}
 }
 
-// longestGet returns the longest of the calls of get beside write.
+// longestGet returns the longest call of get during write.
 func (c *crowd) longestGet(get func(i int) error, write func() error) (longest time.Duration, err error) {
 	stop := beside(func(i int) error {
 		start := time.Now()

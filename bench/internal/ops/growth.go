@@ -36,10 +36,9 @@ type crowd struct {
 	peer    cache.Indexer
 }
 
-// Growing returns operations on stores of n small objects, which share the stores: they
-// are made once, by the first of the operations, and freed with the last reference to the
-// operations. Each works on one object, or per object, so that the cost could be the same
-// for any n.
+// Growing returns operations on stores of n small objects. The operations share the stores:
+// the first one makes them, and they are freed with the last reference to the operations. Each
+// works on one object, or reports per object, so its cost could be the same for any n.
 func Growing(n int) []measure.Op {
 	full := sync.OnceValues(func() (*crowd, error) { return newCrowd(n) })
 	op := func(name, title string, sides func(*crowd) measure.Sides) measure.Op {
@@ -104,7 +103,7 @@ func (c *crowd) get() measure.Sides {
 			_, ok := c.kinform.Get(c.keys[i%len(c.keys)])
 			return found(btoi(ok), 1)
 		})},
-		// This is what a lister does.
+		// A lister does the same.
 		ClientGo: measure.Side{Run: loop(func(i int) error {
 			k := &c.keys[i%len(c.keys)]
 			_, ok, _ := c.peer.GetByKey(k.Namespace + "/" + k.Name)

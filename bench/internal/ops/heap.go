@@ -7,7 +7,7 @@ import (
 	"github.com/kinform/kinform/bench/internal/measure"
 )
 
-// heaps are the operations that measure what stores keep in memory.
+// heaps are the operations that measure the memory of stores.
 func heaps(w *World) []measure.Op {
 	var all []measure.Op
 	for _, n := range []int{0, 1, 3} {
@@ -24,7 +24,7 @@ func heaps(w *World) []measure.Op {
 	})
 }
 
-// live returns the bytes of all that is reachable, and of what sync.Pools hold.
+// live returns the bytes of everything reachable, including the contents of sync.Pools.
 func live() float64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -32,8 +32,8 @@ func live() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// settled is live without the sync.Pools, for what takes so little that they matter: they
-// give up one collection late.
+// settled is live without the sync.Pools. It is for amounts so small that the pools matter;
+// they are emptied one collection later.
 func settled() float64 {
 	runtime.GC()
 	return live()
@@ -47,7 +47,7 @@ func (w *World) heap(indexes int) (measure.Sides, error) {
 	}, nil
 }
 
-// bytesOf measures what a full store keeps beyond the objects, which exist before.
+// bytesOf measures the memory of a full store without the objects, which exist before.
 func (w *World) bytesOf(fill func() (any, error)) func(measure.Meter, int) error {
 	return func(m measure.Meter, n int) error {
 		var bytes measure.Series
@@ -65,7 +65,7 @@ func (w *World) bytesOf(fill func() (any, error)) func(measure.Meter, int) error
 	}
 }
 
-// emptier is a store that had all objects and has none any more.
+// emptier makes a store that had all objects and is empty now.
 type emptier func() (any, error)
 
 func (w *World) kept() (measure.Sides, error) {
@@ -103,7 +103,7 @@ func (w *World) kept() (measure.Sides, error) {
 	}, nil
 }
 
-// bytesKept compares stores that nothing was ever in with stores that are empty again.
+// bytesKept compares stores that were always empty with stores that are empty again.
 func bytesKept(empty, emptied emptier) func(measure.Meter, int) error {
 	return func(m measure.Meter, n int) error {
 		var bytes measure.Series
@@ -124,7 +124,7 @@ func bytesKept(empty, emptied emptier) func(measure.Meter, int) error {
 	}
 }
 
-// bytesEach makes n stores and returns the bytes that one takes.
+// bytesEach makes n stores and returns the bytes of one.
 func bytesEach(n int, create emptier) (float64, error) {
 	kept := make([]any, n)
 	before := settled()

@@ -8,7 +8,7 @@ import (
 	"github.com/kinform/kinform/bench/internal/measure"
 )
 
-// idles are informers of nothing. They are counted with their stacks.
+// idles are informers of empty collections. Their stacks count too.
 func idles() []measure.Op {
 	all := []measure.Op{
 		idleOp(0, atMost(10*1024, perInformer), atMost(2, workers)),
@@ -26,8 +26,8 @@ func idles() []measure.Op {
 const (
 	perInformer = "B/informer"
 	workers     = "goroutines/informer"
-	// idleInformers is how many are counted at once, so that what else goes on is little to
-	// each.
+	// idleInformers is the number of informers counted together, so that other activity hardly
+	// matters for each.
 	idleInformers = 100
 )
 
@@ -39,7 +39,7 @@ func idleOp(handlers int, limits ...measure.Limit) measure.Op {
 	}
 }
 
-// idleSides divides what all informers take by share, and names it with per.
+// idleSides divides the amounts of all informers by share, and adds per to their names.
 func idleSides(informers, handlers int, share float64, per string) func() (measure.Sides, error) {
 	side := func(start starter) measure.Side {
 		return measure.Side{Run: func(m measure.Meter, n int) error {
@@ -61,7 +61,7 @@ func idleSides(informers, handlers int, share float64, per string) func() (measu
 	}
 }
 
-// idle returns what so many informers take together.
+// idle returns the amounts of all informers together.
 func idle(start starter, informers, handlers int) (bytes, goroutines float64, err error) {
 	hs := make([]handler, handlers)
 	for i := range hs {
@@ -87,8 +87,8 @@ func idle(start starter, informers, handlers int) (bytes, goroutines float64, er
 	return bytes, goroutines, nil
 }
 
-// liveWithStacks is settled and the stacks of all goroutines, which a collection shrinks
-// by half if they are too large: an informer that is idle for long has small ones.
+// liveWithStacks is settled plus the stacks of all goroutines. A collection halves stacks that
+// are too large, so an informer that is idle for long has small ones.
 func liveWithStacks() float64 {
 	for range 3 {
 		runtime.GC()

@@ -15,7 +15,7 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// handler is told of a pod's new state, by both sides: added pods with a nil old one.
+// handler gets a pod's new state, on both sides. For added pods old is nil.
 type handler func(old, pod *corev1.Pod)
 
 func (h handler) typed() informer.HandlerFunc[key, *corev1.Pod] {
@@ -32,8 +32,8 @@ func (h handler) untyped() cache.ResourceEventHandlerFuncs {
 // running is an informer of either side.
 type running struct {
 	synced []<-chan struct{} // of each handler, or of the informer if it has none
-	// add adds a handler that is told of updates from now on, and returns what reports whether
-	// it has had all of them. Kinform's coalesces when it is slow.
+	// add adds a handler of later updates, and returns a function that reports whether the
+	// handler has got all of them. Kinform's handler coalesces when it is slow.
 	add    func(h handler) (caughtUp func() bool, err error)
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -51,14 +51,14 @@ func (r *running) stop() {
 	r.wg.Wait()
 }
 
-// starter starts an informer of f's pods with the first indexes of them all.
+// starter starts an informer of f's pods with the given number of indexes.
 type starter func(f *feed, indexes int, handlers ...handler) (*running, error)
 
 func startKinform(f *feed, indexes int, handlers ...handler) (*running, error) {
 	return startKinformWith(informer.HandlerOptions[*corev1.Pod]{}, f, indexes, handlers...)
 }
 
-// startUnchanged is startKinform with handlers that hear of what a relist repeats, as
+// startUnchanged is startKinform with handlers that also get unchanged objects of a relist, as
 // client-go's do.
 func startUnchanged(f *feed, indexes int, handlers ...handler) (*running, error) {
 	return startKinformWith(informer.HandlerOptions[*corev1.Pod]{Unchanged: true}, f, indexes, handlers...)
@@ -70,7 +70,7 @@ func startKinformWith(opts informer.HandlerOptions[*corev1.Pod], f *feed, indexe
 		OnError: func(error) {},
 		Reflector: reflector.Options{
 			DisableWatchList: !f.streams,
-			// A relist is measured from its list on, so what it waits for before is nobody's gain.
+			// A relist is measured from its list on, so the wait before it favours nobody.
 			Backoff: reflector.Backoff{Initial: time.Millisecond},
 		},
 	})
@@ -121,8 +121,8 @@ func startClientGo(f *feed, indexes int, handlers ...handler) (*running, error) 
 	return r, nil
 }
 
-// addUnbounded adds h to an informer of client-go, which cannot say how far a handler is. So
-// another one beside it counts what there is.
+// addUnbounded adds h to an informer of client-go. client-go does not show the progress of a
+// handler, so a second handler counts the events.
 func addUnbounded(inf cache.SharedIndexInformer, h handler) (caughtUp func() bool, err error) {
 	var had, sent atomic.Int64
 	slow, err := inf.AddEventHandler(handler(func(old, pod *corev1.Pod) { h(old, pod); had.Add(1) }).untyped())

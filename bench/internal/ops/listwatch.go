@@ -46,8 +46,8 @@ func (lw *listWatch) ListWithContext(context.Context, metav1.ListOptions) (runti
 	}, nil
 }
 
-// WatchWithContext implements cache.ListerWatcherWithContext. Where there will be no
-// events there is no goroutine to send them either.
+// WatchWithContext implements cache.ListerWatcherWithContext. If there will be no events, it
+// starts no goroutine to send them.
 func (lw *listWatch) WatchWithContext(_ context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	s := &stream{result: make(chan watch.Event), stop: make(chan struct{}), done: make(chan struct{})}
 	if lw.feed.send == nil {
@@ -58,8 +58,7 @@ func (lw *listWatch) WatchWithContext(_ context.Context, opts metav1.ListOptions
 	return s, nil
 }
 
-// stream is a watch as apimachinery's StreamWatcher is one: a goroutine and a channel
-// without room.
+// stream is a watch like apimachinery's StreamWatcher: a goroutine and an unbuffered channel.
 type stream struct {
 	result     chan watch.Event
 	stop, done chan struct{}

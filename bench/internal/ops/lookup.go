@@ -11,7 +11,7 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// lookups are the operations that read, with nobody writing.
+// lookups are the operations that read without a concurrent writer.
 func lookups(w *World) []measure.Op {
 	return []measure.Op{
 		{Name: "key", Lines: line("key of an object", measure.Nanoseconds, 0, noAllocs()), Setup: w.keyFunc},
@@ -26,8 +26,8 @@ func lookups(w *World) []measure.Op {
 	}
 }
 
-// keyFunc is measured on a few pods that stay in the processor's cache: with more it is
-// the memory that is measured.
+// keyFunc is measured on a few pods that stay in the processor's cache: with more pods it
+// would measure the memory.
 func (w *World) keyFunc() (measure.Sides, error) {
 	few := w.Fleet.Pods()[:min(512, w.Pods)]
 	boxed := untyped(few)
@@ -51,8 +51,8 @@ func (w *World) keyFunc() (measure.Sides, error) {
 	}, nil
 }
 
-// get looks objects up and, if read says so, reads something of each: who gets an object
-// mostly does, and it may have to come from memory.
+// get looks objects up. With read it also reads something of each, because callers usually do
+// that, and the object may have to come from memory.
 func (w *World) get(read bool) func() (measure.Sides, error) {
 	use := func(p *corev1.Pod) error {
 		if read && p.ResourceVersion == "" {
@@ -106,8 +106,8 @@ func (w *World) byIndexSlice() (measure.Sides, error) {
 	}, nil
 }
 
-// byIndexIterated visits the objects without reading them, which would take both sides as
-// long.
+// byIndexIterated visits the objects without reading them, because reading takes both sides
+// the same time.
 func (w *World) byIndexIterated() (measure.Sides, error) {
 	s, ix, err := w.both(3)
 	if err != nil {
@@ -187,7 +187,7 @@ func (w *World) walk() (measure.Sides, error) {
 	}, nil
 }
 
-// selectBy measures a lister with a selector, where kinform's store has the given indexes.
+// selectBy measures a lister with a selector. kinform's store has the given indexes.
 func (w *World) selectBy(defs ...index.Definition[*corev1.Pod]) func() (measure.Sides, error) {
 	return func() (measure.Sides, error) {
 		s, err := store.New(store.ObjectKey, store.Options[*corev1.Pod]{Indexes: defs})

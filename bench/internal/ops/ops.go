@@ -1,10 +1,10 @@
-// Package ops has the operations that kinform and client-go are compared in: the same
-// work by both, as their users do it.
+// Package ops has the operations that compare kinform and client-go: both do the same work, in
+// the way of their users.
 //
-// client-go runs with its default feature gates: its informers have RealFIFO with atomic
-// and batched events. Its fake list is a list of pointers, which spares it the copy of
-// every object that it makes of a typed client's list; its fake watch has an unbuffered
-// channel, as the watch of a real client has.
+// client-go runs with its default feature gates, so its informers have RealFIFO with atomic
+// and batched events. Its fake list is a list of pointers, which saves it the copy of every
+// object that it makes from a typed client's list. Its fake watch has an unbuffered channel,
+// like a real client's watch.
 package ops
 
 import (
@@ -15,26 +15,25 @@ import (
 	"github.com/kinform/kinform/bench/internal/pods"
 )
 
-// World is what the operations work on.
+// World holds the data of the operations.
 type World struct {
 	// Fleet is a cluster of Pods pods.
 	Fleet *pods.Fleet
 	Pods  int
-	// Span is how long operations last that measure a distribution over time.
+	// Span is the duration of operations that measure a distribution over time.
 	Span time.Duration
 }
 
-// seed is that of all that is random.
+// seed is the seed of all random data.
 const seed = 20260901
 
-// NewWorld returns a world of n pods. Its pods are made when the first operation asks for
-// them.
+// NewWorld returns a world of n pods. The first operation that needs the pods makes them.
 func NewWorld(n int, span time.Duration) *World {
 	return &World{Fleet: pods.New(n, seed), Pods: n, Span: span}
 }
 
-// All returns every operation, in the order of a report. Those that start with an idle
-// program's memory need no pods and should be run before the others.
+// All returns every operation, in the order of a report. Those that measure the memory of an
+// idle program need no pods and should run before the others.
 func All(w *World) []measure.Op {
 	var all []measure.Op
 	for _, group := range [][]measure.Op{
@@ -45,14 +44,14 @@ func All(w *World) []measure.Op {
 	return all
 }
 
-// line is a line that asks for a ratio, in time unless the unit says otherwise.
+// line returns a line with a goal for a ratio, in time unless the unit says otherwise.
 func line(title, unit string, reach float64, limits ...measure.Limit) []measure.Line {
 	return []measure.Line{{Title: title, Unit: unit, Reach: reach, Limits: limits}}
 }
 
 func atMost(v float64, unit string) measure.Limit { return measure.Limit{Unit: unit, AtMost: v} }
 
-// noAllocs is the limit of what must not allocate.
+// noAllocs is the limit of operations that must not allocate.
 func noAllocs() measure.Limit { return atMost(0, measure.Allocs) }
 
 // loop returns a Run that calls f with 0, 1, 2 … for ever, across its calls.
@@ -69,11 +68,11 @@ func loop(f func(i int) error) func(measure.Meter, int) error {
 	}
 }
 
-// scatter maps 0, 1, 2 … to numbers below n in an order that no cache foresees, each once
-// per n.
+// scatter maps 0, 1, 2 … to numbers below n in an order that no cache predicts, each once per
+// n.
 func scatter(i, n int) int { return int(uint64(i) * 7919 % uint64(n)) }
 
-// some is n of what, such as "1 handler".
+// some returns a number with its noun, such as "1 handler".
 func some(n int, what, plural string) string {
 	if n == 1 {
 		return "1 " + what

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pacer ticks at a steady rate. Who waits for it is woken by the kernel's clock through the
-// network poller, as one that reads from a connection is. A sleep in a program that does
-// nothing else lasts a millisecond or more, and would make bursts of the events.
+// pacer ticks at a steady rate. The kernel's clock wakes the waiting goroutine through the
+// network poller, like a goroutine that reads from a connection. In a program that does
+// nothing else, a sleep lasts a millisecond or more, so the events would come in bursts.
 type pacer struct {
 	timer  *os.File
-	missed uint64 // ticks that were not waited for in time
+	missed uint64 // ticks that passed before wait was called
 }
 
 func newPacer(interval time.Duration) (*pacer, error) {

@@ -34,9 +34,9 @@ func relists(w *World) []measure.Op {
 	}
 }
 
-// relistSame measures from the second list to the handler's seeing the first event after
-// it. client-go's handler is called for every object of the list, kinform's if it asks for
-// that.
+// relistSame measures from the second list to the first event after it, as the handler sees
+// it. client-go calls its handler for every object of the list, kinform only if the handler
+// asks for that.
 func (w *World) relistSame(kinform starter) (measure.Sides, error) {
 	relist := func(start starter) measure.Side {
 		return measure.Side{Run: func(m measure.Meter, n int) error {
@@ -52,8 +52,8 @@ func (w *World) relistSame(kinform starter) (measure.Sides, error) {
 	return measure.Sides{Kinform: relist(kinform), ClientGo: relist(startClientGo)}, nil
 }
 
-// relistOnce is called with the timer stopped and returns so. Each relist has an informer
-// of its own, because client-go waits longer before each.
+// relistOnce is called with the timer stopped and returns with it stopped. Each relist has its
+// own informer, because client-go waits longer before each further one.
 func (w *World) relistOnce(m measure.Meter, start starter) error {
 	f := newFeed(w.Fleet.Pods())
 	last := w.Fleet.Copies(1)[0]
@@ -79,12 +79,12 @@ func (w *World) relistOnce(m measure.Meter, start starter) error {
 	return nil
 }
 
-// resyncEvery is the shortest period that client-go takes.
+// resyncEvery is the shortest period that client-go accepts.
 const resyncEvery = time.Second
 
-// resync measures from the first event of a resync to the last, as the handler sees them:
-// what client-go does before the first is to its favour. Only one side has an informer at a
-// time, since resyncs come when they are due, be it the other side's turn.
+// resync measures from the first event of a resync to the last, as the handler sees them. This
+// favours client-go, whose work before the first event does not count. Only one side has an
+// informer at a time, since resyncs also come during the other side's turn.
 func (w *World) resync() (measure.Sides, error) {
 	side := func(start resyncStarter) measure.Side {
 		return measure.Side{Run: func(m measure.Meter, n int) error {
@@ -100,7 +100,7 @@ func (w *World) resync() (measure.Sides, error) {
 	return measure.Sides{Kinform: side(resyncKinform), ClientGo: side(resyncClientGo)}, nil
 }
 
-// resyncOnce is called with the timer stopped and returns so.
+// resyncOnce is called with the timer stopped and returns with it stopped.
 func (w *World) resyncOnce(m measure.Meter, start resyncStarter) error {
 	seen, done := 0, make(chan struct{})
 	r, err := start(newFeed(w.Fleet.Pods()), func() {

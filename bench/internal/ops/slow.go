@@ -11,8 +11,8 @@ import (
 	"github.com/kinform/kinform/informer"
 )
 
-// slows are the operations in which fast handlers have a slow one beside them, which
-// coalesces. client-go gives it a buffer without bounds.
+// slows are operations with fast handlers next to a slow one, which coalesces. client-go gives
+// the slow handler an unbounded buffer.
 func slows(w *World) []measure.Op {
 	return []measure.Op{
 		{
@@ -25,11 +25,11 @@ func slows(w *World) []measure.Op {
 
 const (
 	fastHandlers = 4
-	// pause is what the slow handler takes for an event: two intervals and what a sleep
-	// takes longer.
+	// pause is the time that the slow handler takes for an event: two intervals, and the
+	// overrun of a sleep.
 	pause = 2 * interval
-	// headStart is how many events the slow handler is given at once, so that it is at its
-	// limit when the measurement begins.
+	// headStart is the number of events that the slow handler gets at once, so that it is at
+	// its limit when the measurement begins.
 	headStart = informer.HandlerLag + 1000
 )
 
@@ -42,8 +42,8 @@ func (s *sluggish) handle(_, _ *corev1.Pod) {
 	}
 }
 
-// besideSlow measures a fast handler's latency twice in a row: while the handler beside it
-// is fast as well, and while it is slow.
+// besideSlow measures a fast handler's latency twice in a row: while the other handler is fast
+// as well, and while it is slow.
 func (w *World) besideSlow() (measure.Sides, error) {
 	return bothSides(func(start starter) (measure.Side, error) {
 		p, err := w.newPipeline(start, fastHandlers)
@@ -83,7 +83,7 @@ func (w *World) besideSlow() (measure.Sides, error) {
 	})
 }
 
-// patience is how long a handler has that is not slow any more to catch up.
+// patience is the time that a handler has to catch up after it is fast again.
 const patience = time.Minute
 
 func await(what func() bool) error {

@@ -15,10 +15,10 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// key is that of both sides' objects, though client-go makes a string of it.
+// key is the type of the keys of both sides, though client-go makes a string from it.
 type key = types.NamespacedName
 
-// The indexes of the kinform side. The other side's have the same names.
+// The indexes of the kinform side. client-go's have the same names.
 var (
 	byNode = index.New("node", func(dst []string, p *corev1.Pod) []string { return append(dst, p.Spec.NodeName) })
 	byNS   = index.Namespace[*corev1.Pod]()
@@ -47,8 +47,8 @@ func indexers(n int) cache.Indexers {
 	return out
 }
 
-// newStore returns a kinform store with n indexes that holds all. It compares no versions,
-// as little as client-go's does.
+// newStore returns a kinform store with n indexes that holds all. Like client-go's, it does
+// not compare versions.
 func newStore(n int, all []*corev1.Pod) (*store.Store[key, *corev1.Pod], error) {
 	s, err := store.New(store.ObjectKey, store.Options[*corev1.Pod]{Indexes: definitions(n)})
 	if err != nil {
@@ -76,8 +76,8 @@ func writeList[T metav1.Object](s *store.Store[key, T], all []T) error {
 	})
 }
 
-// newIndexer returns a client-go store, of the sort that its informers have, with n
-// indexes that holds all.
+// newIndexer returns a client-go store, of the kind used by informers, with n indexes that
+// holds all.
 func newIndexer(n int, all []*corev1.Pod) (cache.Indexer, error) {
 	ix := cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, indexers(n))
 	return ix, ix.Replace(untyped(all), "1")
@@ -93,8 +93,8 @@ func (w *World) both(n int) (*store.Store[key, *corev1.Pod], cache.Indexer, erro
 	return s, ix, err
 }
 
-// received returns all as they come out of a decoder: equal objects that share no memory
-// with those that a store holds, nor with each other.
+// received returns all as if fresh from a decoder: equal objects that share no memory with
+// each other or with the store's objects.
 func received(all []*corev1.Pod) ([]*corev1.Pod, error) {
 	out := make([]*corev1.Pod, len(all))
 	for i, p := range all {
@@ -110,7 +110,7 @@ func received(all []*corev1.Pod) ([]*corev1.Pod, error) {
 	return out, nil
 }
 
-// untyped is all as client-go takes and gives objects.
+// untyped returns all in the form of client-go's arguments.
 func untyped(all []*corev1.Pod) []any {
 	out := make([]any, len(all))
 	for i, p := range all {
@@ -119,7 +119,7 @@ func untyped(all []*corev1.Pod) []any {
 	return out
 }
 
-// found is an error unless as many objects were found as there should be.
+// found returns an error unless got is want.
 func found(got, want int) error {
 	if got != want {
 		return fmt.Errorf("found %d objects, want %d", got, want)
@@ -127,8 +127,8 @@ func found(got, want int) error {
 	return nil
 }
 
-// podLister returns ix as most programs read it. They have the lister in a field, where
-// the compiler cannot see what is behind the interface; neither must it see it here.
+// podLister returns ix in the form that most programs use. They have the lister in a field,
+// where the compiler cannot see the type in the interface; it must not see it here either.
 //
 //go:noinline
 func podLister(ix cache.Indexer) corelisters.PodLister { return corelisters.NewPodLister(ix) }

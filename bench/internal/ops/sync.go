@@ -58,7 +58,7 @@ func (w *World) initialSync(open opener) (measure.Sides, error) {
 	return measure.Sides{Kinform: sync(startKinform), ClientGo: sync(startClientGo)}, nil
 }
 
-// syncHeap measures what a sync allocates and does not keep: what the heap would grow by
+// syncHeap measures the transient memory of a sync: the amount by which the heap would grow
 // for a moment if the garbage collector came late.
 func (w *World) syncHeap(open opener) (measure.Sides, error) {
 	all := w.Fleet.Pods()

@@ -32,7 +32,7 @@ func watches(w *World) []measure.Op {
 	})
 }
 
-// pipeline is an informer that is in sync and whose feed sends updates.
+// pipeline is a synced informer with a feed that sends updates.
 type pipeline struct {
 	*running
 	feed    *feed
@@ -40,7 +40,7 @@ type pipeline struct {
 	tallies []*tally
 }
 
-// tally counts a handler's updates. left and at are written while no event is on its way.
+// tally counts a handler's updates. left and at are not written while an event is on its way.
 type tally struct {
 	left int
 	at   int
@@ -148,9 +148,9 @@ func (w *World) latency() (measure.Sides, error) {
 	})
 }
 
-// latencies sends an event every interval; those that were due while the source was not
-// scheduled are sent at once, as they arrive at a client. It returns the nanoseconds from when
-// an event is handed to the reflector to its arrival at the first handler.
+// latencies sends an event every interval. Events that came due while the source was not
+// scheduled are sent at once, as they would arrive at a client. It returns the nanoseconds
+// from handing an event to the reflector until its arrival at the first handler.
 func (p *pipeline) latencies(span time.Duration) ([]float64, error) {
 	pace, err := newPacer(interval)
 	if err != nil {

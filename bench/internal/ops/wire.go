@@ -26,12 +26,12 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// wirePods is how many pods a sync from the wire has, at most: a tenth of the others, since
+// wirePods is the largest number of pods in a sync from the wire: a tenth of the others, since
 // decoding takes long.
 const wirePods = 10_000
 
-// wires are the syncs from the bytes of an API server, over HTTP on the loopback
-// interface, to a handler that has seen everything. The server sends what it has prepared.
+// wires are the syncs from the bytes of an API server, over HTTP on the loopback interface, to
+// a handler that has seen everything. The server sends prepared bytes.
 func wires(w *World) []measure.Op {
 	n := some(min(w.Pods, wirePods), "pod", "pods")
 	var all []measure.Op
@@ -119,8 +119,7 @@ func (w *World) wire(accept string, streams bool) (measure.Sides, error) {
 	return sides, nil
 }
 
-// watchHeap looks at the heap again and again, and returns what stops that and gives the
-// most that it was.
+// watchHeap samples the heap repeatedly. stop ends that and returns the maximum.
 func watchHeap() (stop func() float64) {
 	var most uint64
 	done, ended := make(chan struct{}), make(chan struct{})
@@ -144,7 +143,7 @@ func watchHeap() (stop func() float64) {
 	}
 }
 
-// resident measures what a sync leaves in memory. client-go always keeps whole pods.
+// resident measures the memory that remains after a sync. client-go always keeps whole pods.
 func (w *World) resident(start wireStarter) (measure.Sides, error) {
 	server, err := newWireServer(min(w.Pods, wirePods), true)
 	if err != nil {
