@@ -32,7 +32,7 @@ func Annotations(pairs ...string) func(metav1.Object) {
 	return func(obj metav1.Object) { obj.SetAnnotations(withPairs(obj.GetAnnotations(), pairs)) }
 }
 
-// withPairs does not write into m, which objects may share.
+// withPairs leaves m unchanged, because objects may share it.
 func withPairs(m map[string]string, pairs []string) map[string]string {
 	out := make(map[string]string, len(m)+len(pairs)/2)
 	for k, v := range m {
@@ -55,8 +55,8 @@ func Finalizers(names ...string) func(metav1.Object) {
 	}
 }
 
-// OwnedBy adds a reference to owner as the controller. owner states its kind, as all
-// objects that the server returned do, and has a uid.
+// OwnedBy adds a reference to owner as the controller. owner must have a uid and state its
+// kind, as all objects returned by the server do.
 func OwnedBy(owner metav1.Object) func(metav1.Object) {
 	return func(obj metav1.Object) {
 		yes := true
@@ -66,9 +66,9 @@ func OwnedBy(owner metav1.Object) func(metav1.Object) {
 	}
 }
 
-// CreateMany creates n objects and returns them as stored. build makes the one of each
-// number; one that has no name is called by its number, as in "0042". The first error
-// ends it: see [Create].
+// CreateMany creates n objects and returns them as stored. build makes the object of each
+// number. An object without a name gets its number as its name, such as "0042". CreateMany
+// stops at the first error: see [Create].
 func CreateMany[T metav1.Object](at Target, n int, build func(i int) T) ([]T, error) {
 	out := make([]T, 0, n)
 	for i := range n {

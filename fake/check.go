@@ -32,9 +32,9 @@ func (t *table[T]) checkRV(rv string, old *version[T]) error {
 	return nil
 }
 
-// errOtherUID is the 409 of an update of the object of uid, where the object at key has another
-// uid or, if there is none, the empty one. Like the API server's, it names the object's key in
-// the storage.
+// errOtherUID is the 409 of an update with another uid than the object's. found is the uid of
+// the object at key, empty if there is none. Like the API server's, it names the object's key
+// in the storage.
 func (t *table[T]) errOtherUID(key types.NamespacedName, uid, found types.UID) error {
 	path := "/registry/"
 	if t.res.custom() {
@@ -61,8 +61,8 @@ func (t *table[T]) checkBlind(rv, name string, w write) error {
 	})
 }
 
-// checkPatched refuses a result that is another object than old, or was made from another
-// version than the newest, by a patch that states one.
+// checkPatched refuses the result of a patch that changes the uid, or that states a
+// resourceVersion other than the newest.
 func (t *table[T]) checkPatched(obj T, old *version[T]) error {
 	if ns := obj.GetNamespace(); !t.res.ClusterScoped && ns != old.key.Namespace {
 		if ns != "" {

@@ -1,5 +1,5 @@
-// Package fake is a Kubernetes API server in memory, for tests that run the production
-// reflector, cache and queue against something that behaves as the real server does.
+// Package fake is a Kubernetes API server in memory. Tests can run the production reflector,
+// cache and queue against it, because it behaves like the real server.
 //
 //	server := fake.New(fake.Options{})
 //	err := fake.Register[*corev1.Pod](server, fake.Resource{})
@@ -13,14 +13,13 @@
 // [Server.ServeHTTP] or [Server.Client]. A Client has most methods of client.Resource: code
 // that declares an interface of the methods it needs accepts either.
 //
-// # What it keeps of the API server
+// # Similarities to the API server
 //
-// One resourceVersion counts the writes of all resources, and is written into objects.
-// A watch resumes from any resourceVersion that the history still holds and sees every
-// later write of its selection once, in order; from before it, it gets 410 Expired, as an
-// ERROR event. An object that leaves a selection is a DELETED event with the state before,
-// at the new resourceVersion; one that enters it is ADDED. Lists are consistent over
-// their pages. The rules for unset, "0" and future resourceVersions, resourceVersionMatch
+// One resourceVersion counts the writes of all resources, and is written into objects. A watch
+// resumes from any resourceVersion that the history still holds, and sees every later write of
+// its selection once, in order. From an older resourceVersion it gets 410 Expired, as an ERROR
+// event. An object that leaves a selection is a DELETED event with the state before, at the
+// new resourceVersion; one that enters it is ADDED. All pages of a list show the same state.
 // and sendInitialEvents are those of
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions. Refusals
 // are *errors.StatusError with the code, reason and wording of the real ones. uid,
@@ -35,10 +34,10 @@
 //
 // Selectors work on lists, watches and deletions of collections: by labels, by the fields
 // metadata.name and metadata.namespace and those of [AddField], and by shard (KEP-5866).
-// [Options] switch on the collection of garbage and the life of namespaces, and make the
-// server an older one.
+// [Options] turn on garbage collection and the life cycle of namespaces, or turn the server
+// into an older one.
 //
-// # What differs
+// # Differences
 //
 //   - A read from the future is refused at once, not after three seconds.
 //   - Bookmarks come on [Server.Bookmark], at the end of initial events and at the end of

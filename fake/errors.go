@@ -13,8 +13,8 @@ import (
 	"github.com/kinform/kinform/fake/internal/pagetoken"
 )
 
-// Misuse of the package by the test's author. What the server refuses on behalf of
-// Kubernetes is an *errors.StatusError instead.
+// These errors report misuse by the test's author. Refusals in the name of Kubernetes are an
+// *errors.StatusError instead.
 var (
 	// ErrNotRegistered says that no resource of the asked type or name is registered.
 	ErrNotRegistered = errors.New("resource not registered")

@@ -30,7 +30,8 @@ func (t *table[T]) merge(live *unstructured.Unstructured, want map[string]any, w
 	return t.retype(merged)
 }
 
-// errApply is the failure of an apply. What is no refusal is a 500 without a reason.
+// errApply is the failure of an apply. An error that is not a refusal becomes a 500 without a
+// reason.
 func errApply(err error) error {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		return err
@@ -69,7 +70,7 @@ func (t *table[T]) track(obj T, old *version[T], w write) (T, error) {
 	return obj, nil
 }
 
-// stamp gives the entries that are new since had the server's own time.
+// stamp gives the server's own time to entries that are not in had.
 func (t *table[T]) stamp(obj T, had []metav1.ManagedFieldsEntry) {
 	obj.SetManagedFields(fieldmanager.Stamp(obj.GetManagedFields(), had, metav1.NewTime(t.server.now()).Rfc3339Copy()))
 }

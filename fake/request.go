@@ -120,7 +120,7 @@ func errNoKind(r *Resource, err error, body []byte) error {
 		r.Kind, err, summary(body)))
 }
 
-// maxSummary bounds the part of a body that an error repeats.
+// maxSummary limits the part of a body that an error repeats.
 const maxSummary = 30
 
 func summary(body []byte) string {

@@ -31,10 +31,10 @@ func (s *Server) checkOptions(opts metav1.ListOptions, watch bool) (in internalv
 	return in, rv, err
 }
 
-// write says what a request asks for beside its object.
+// write holds the properties of a write request apart from its object.
 type write struct {
 	status  bool   // it is for the status subresource, and changes nothing else
-	dryRun  bool   // it is checked and answered as any other, and not stored
+	dryRun  bool   // it is checked and answered like any other, but not stored
 	manager string // the writer, as far as it is known
 	named   bool   // the request itself names the manager
 	applies bool   // it is an apply, which keeps managedFields by itself

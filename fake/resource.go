@@ -33,19 +33,18 @@ type Resource struct {
 	ListKind string
 	// ClusterScoped says that the objects have no namespace.
 	ClusterScoped bool
-	// Status says that the status is a subresource, as in most of Kubernetes' own kinds
-	// that have one and in custom resources that declare it: only [UpdateStatus], its
-	// like of a [Client] and requests to .../status write it; creates and other updates
-	// ignore it. In most of Kubernetes' own kinds these calls also write labels,
-	// annotations, finalizers and owner references; in custom resources they write the
-	// status alone. T needs a field Status then, or is Unstructured. Without Status an
-	// object is written as a whole.
+	// Status says that the status is a subresource, as in most of Kubernetes' own kinds with a
+	// status and in custom resources that declare it. Only [UpdateStatus], the same method of
+	// a [Client], and requests to .../status write the status; creates and other updates
+	// ignore it. In most of Kubernetes' own kinds these calls also write labels, annotations,
+	// finalizers and owner references; in custom resources they only write the status. With
+	// Status, T needs a field Status, or is Unstructured. Without Status an object is written
+	// as a whole.
 	Status bool
-	// ShortNames are other names by which command lines may call the resource, such as
-	// "po"; discovery tells them.
+	// ShortNames are other names of the resource for command lines, such as "po". Discovery
+	// lists them.
 	ShortNames []string
-	// Categories are groups of resources to which it belongs, such as "all"; discovery
-	// tells them.
+	// Categories are groups that the resource belongs to, such as "all". Discovery lists them.
 	Categories []string
 	// BlindUpdates lets requests overwrite an object without stating a resourceVersion
 	// where the API server refuses that: in custom resources and in some of Kubernetes'

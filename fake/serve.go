@@ -88,8 +88,8 @@ func (t *table[T]) serveGet(w *answer.Writer, req request, opts metav1.ListOptio
 	return w.Bytes(http.StatusOK, media.ContentType(), b)
 }
 
-// serveList writes a list object by object. All objects are encoded before the first
-// byte is sent, so that one that cannot be is a Status and no broken answer.
+// serveList writes a list object by object. It encodes all objects before it sends the first
+// byte, so an object that cannot be encoded gives a Status and not a broken answer.
 func (t *table[T]) serveList(w *answer.Writer, req request, opts metav1.ListOptions, media wire.Media, f *faults.Fault) error {
 	m, err := t.matcher(Selection{Namespace: req.namespace}, opts)
 	if err != nil {

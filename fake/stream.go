@@ -12,7 +12,7 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// readAhead is how many records a stream takes under the lock at a time.
+// readAhead is the number of records that a stream takes under the lock at a time.
 const readAhead = 128
 
 // change is one event of a stream; obj is nil in a bookmark.
@@ -42,7 +42,7 @@ type stream[T metav1.Object] struct {
 	silent bool // a fault: nothing is ever sent
 	timer  *time.Timer
 	timeUp bool
-	ended  error // once set, all that poll says
+	ended  error // once set, poll returns only this
 	wake   <-chan struct{}
 	// closing says that buffer holds the last records.
 	closing bool

@@ -9,8 +9,8 @@ import (
 	"github.com/kinform/kinform/fake/faults"
 )
 
-// Inject adds faults behind the present ones; if one of them is invalid it adds none. Each
-// fault counts the calls that match it on its own, from now on. If several faults are due for
+// Inject adds faults after the present ones. If one of them is invalid it adds none. Each
+// fault separately counts the calls that match it, from now on. If several faults are due for
 // one call, the first strikes and the others are used up as well. Error: [faults.ErrFault].
 func (s *Server) Inject(add ...faults.Fault) error { return s.faults.Inject(add...) }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/kinform/kinform/fake/faults"
 )
 
-// tampered is a stream as a fault lets it appear. Like the stream it belongs to the
+// tampered is a stream with the changes of a fault. Like the stream it belongs to the
 // goroutine that pulls it.
 type tampered[T metav1.Object] struct {
 	*stream[T]
@@ -39,7 +39,7 @@ func (w *tampered[T]) close() {
 	w.stream.close()
 }
 
-// poll is that of the stream, with the fault's changes.
+// poll returns the stream's next event, with the fault's changes.
 func (w *tampered[T]) poll() (c change[T], ok bool, err error) {
 	if len(w.queue) > 0 {
 		c, w.queue = w.queue[0], w.queue[1:]
@@ -74,8 +74,8 @@ func (w *tampered[T]) poll() (c change[T], ok bool, err error) {
 	return c, true, nil
 }
 
-// reorder holds the event number Reorder and those of the same object that follow it
-// until another object's has gone before them.
+// reorder holds the event with number Reorder, and later events of the same object, until it
+// has sent an event of another object.
 func (w *tampered[T]) reorder(c change[T]) (change[T], bool, error) {
 	switch {
 	case w.sent == w.fault.Reorder && c.obj != nil,
@@ -95,7 +95,7 @@ func (w *tampered[T]) reorder(c change[T]) (change[T], bool, error) {
 
 func (w *tampered[T]) release() { w.queue, w.held = append(w.queue, w.held...), nil }
 
-// wait is that of the stream, or for the end of the pause.
+// wait waits like the stream, or for the end of the pause.
 func (w *tampered[T]) wait(ctx context.Context) error {
 	if w.pause == nil || w.paused {
 		return w.stream.wait(ctx)

@@ -9,12 +9,12 @@ import (
 //
 //	for event := range pods.Events(ctx, informer.HandlerOptions[*corev1.Pod]{}) { … }
 //
-// Ranging over it adds the handler and leaving the loop removes it. The loop's body is to
-// the informer what the callback of a handler is, with the same contract: it gets what one that [Informer.AddHandler]
-// adds at that moment would get, one event after the other, and the informer waits for it,
-// unless the options say otherwise, or ctx is done. The loop ends when ctx is done, and when
-// the informer stops; before Run it waits. It can be used again, and then begins anew. It has
-// no goroutine of its own, and Run does not wait for its body.
+// Ranging over it adds the handler, and leaving the loop removes it. The loop's body has the
+// contract of a handler's callback. It gets the same events, one after the other, as a handler
+// that [Informer.AddHandler] adds at that moment. The informer waits for the body, unless the
+// options say otherwise or ctx is done. The loop ends when ctx is done or the informer stops.
+// Before Run it waits. Each use of the sequence begins anew. It starts no goroutine, and Run
+// does not wait for its body.
 func (i *Informer[K, T]) Events(ctx context.Context, opts HandlerOptions[T]) iter.Seq[Event[K, T]] {
 	return func(yield func(Event[K, T]) bool) {
 		l := &listener[K, T]{inf: i, opts: opts, loop: true, active: true}

@@ -89,8 +89,8 @@ func (r *Registration) cease() {
 
 // AddHandler registers h: before Run, while it runs, after it, or from a handler. A handler
 // that is added after the initial list first gets an Added event, flagged Initial, for every
-// object in the store, and then what has happened meanwhile; the informer waits for it as for
-// any other. It returns [ErrNoHandler].
+// object in the store, and then the changes since; the informer waits for it as for any other.
+// It returns [ErrNoHandler] if h has nothing to call.
 func (i *Informer[K, T]) AddHandler(h Handler[K, T], opts HandlerOptions[T]) (*Registration, error) {
 	if isNil(h) {
 		return nil, ErrNoHandler

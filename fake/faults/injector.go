@@ -45,8 +45,8 @@ type callKind struct {
 // counts are the numbers of calls of one verb and resource.
 type counts struct{ all, http int }
 
-// Inject adds faults behind the present ones; if one of them is invalid it adds none. Each
-// fault counts the calls that match it on its own, from now on. If several faults are due for
+// Inject adds faults after the present ones. If one of them is invalid it adds none. Each
+// fault separately counts the calls that match it, from now on. If several faults are due for
 // one call, the first strikes and the others are used up as well. Error: [ErrFault].
 func (in *Injector) Inject(faults ...Fault) error {
 	added := make([]*armed, len(faults))
