@@ -49,22 +49,24 @@ type knownEvent[T any] struct {
 	before string // a watch from this version begins with the event
 	gone   bool   // the event was a deletion
 	known  knownObject
-	// object is kept for the newest event, whose object a cache holds as well, and for a T
-	// without metadata, which is small. Other events are known by their uid.
+	// object is kept for the newest event alone, whose object a cache holds as well. Other
+	// events are known by their uid, and by a digest of an object without metadata.
 	object T
 	whole  bool // object is kept
+	digest uint64
 }
 
 // add makes ev the newest event. The newest version before it is before.
 func (s *recentEvents[T]) add(before string, ev Event[T]) {
 	if s.n > 0 {
-		if last := s.at(s.n - 1); last.known.uid != "" {
-			last.object, last.whole = *new(T), false
-		}
+		last := s.at(s.n - 1)
+		last.object, last.whole = *new(T), false
 	}
 	e := s.at(s.n)
 	*e = knownEvent[T]{before: before, gone: ev.Type == Deleted, known: knownFrom(ev)}
-	if e.whole = !e.gone || e.known.uid == ""; e.whole {
+	if e.known.uid == "" {
+		e.digest = digestOf(ev.Object)
+	} else if e.whole = !e.gone; e.whole {
 		e.object = ev.Object
 	}
 	s.n++
@@ -90,7 +92,8 @@ func (s *recentEvents[T]) newestAfter(n int) { s.lost = max(n+1, s.n-1) }
 // isAgain reports whether ev repeats e, and is not another event of the same version.
 func (e *knownEvent[T]) isAgain(ev Event[T]) bool {
 	return ev.Type != Bookmark && ev.ResourceVersion == e.known.rv && e.gone == (ev.Type == Deleted) &&
-		e.known.uid == objmeta.UIDOf(ev.Object) && (!e.whole || reflect.DeepEqual(e.object, ev.Object))
+		e.known.uid == objmeta.UIDOf(ev.Object) && (!e.whole || reflect.DeepEqual(e.object, ev.Object)) &&
+		(e.known.uid != "" || e.digest == digestOf(ev.Object))
 }
 
 // replay is the progress of a watch that has to repeat known events. The zero value has
