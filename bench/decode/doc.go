@@ -1,4 +1,4 @@
-// Package decode compares how Kinform and client-go decode objects: first that both get
-// the same, for every type that client-go knows, then how long each takes. It has tests
-// and benchmarks only.
+// Package decode compares the decoders of Kinform and client-go. It first checks that both
+// produce the same objects, for every type that client-go knows, and then measures their time.
+// It has tests and benchmarks only.
 package decode

@@ -47,7 +47,7 @@ func ClientGo(kinds []Kind, opts Options) (*Side, error) {
 	return s, nil
 }
 
-// factoriesOf are those of one namespace, one for each Way.
+// factoriesOf holds the factories of one namespace, one for each Way.
 type factoriesOf struct {
 	typed    informers.SharedInformerFactory
 	dynamic  dynamicinformer.DynamicSharedInformerFactory
@@ -73,7 +73,7 @@ func newFactories(config *rest.Config, hc *http.Client, namespace string) (f fac
 	return f, nil
 }
 
-// starter is what both types of factory have.
+// starter is the interface of both types of factory.
 type starter interface {
 	Start(stop <-chan struct{})
 	Shutdown()

@@ -21,7 +21,7 @@ type Kind struct {
 	GVR schema.GroupVersionResource
 	// Name is the kind in objects, such as "ConfigMap".
 	Name string
-	// Body is what an object has beside its type and metadata.
+	// Body holds the members of an object apart from type and metadata.
 	Body map[string]any
 	// Way is the client with which client-go caches it.
 	Way Way
@@ -41,7 +41,8 @@ const (
 	Metadata
 )
 
-// Path is that of an object, or of a collection if name is empty; an empty namespace means all of them.
+// Path returns the path of an object, or of a collection if name is empty. An empty namespace
+// means all namespaces.
 func (k Kind) Path(namespace, name string) string {
 	path := "/api/" + k.GVR.Version
 	if k.GVR.Group != "" {

@@ -17,17 +17,17 @@ type Key = types.NamespacedName
 
 // Cache is one informer of a side. Its methods may be called from any goroutine.
 type Cache interface {
-	// Kind is what the cache holds.
+	// Kind is the kind of the cached objects.
 	Kind() Kind
-	// Namespace is where it looks. Empty means everywhere.
+	// Namespace is the namespace of the cached objects. Empty means all namespaces.
 	Namespace() string
 	// Version returns the resourceVersion of the object under key, or "" if there is none.
 	Version(key Key) string
-	// Versions returns that of every object.
+	// Versions returns the resourceVersions of all objects.
 	Versions() map[Key]string
 	// Synced reports whether the initial list is in.
 	Synced() bool
-	// Why says what the informer last complained about, for the message of a failure.
+	// Why returns the last error of the informer, for the message of a failure.
 	Why() string
 }
 

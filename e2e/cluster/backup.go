@@ -17,9 +17,9 @@ func (c *Cluster) Backup(ctx context.Context) (dir string, err error) {
 	return dir, c.withStopped(ctx, func() error { return os.CopyFS(filepath.Join(dir, "etcd"), os.DirFS(c.etcdData())) })
 }
 
-// Restore stops both servers, puts back the data of a Backup, and starts the servers: the
-// resource version goes back, and what was written since has never been. A backup can be
-// restored again.
+// Restore stops both servers, puts back the data of a Backup, and starts the servers. The
+// resource version goes back, and all writes since the backup are lost. A backup can be
+// restored several times.
 func (c *Cluster) Restore(ctx context.Context, dir string) error {
 	return c.withStopped(ctx, func() error {
 		if err := os.RemoveAll(c.etcdData()); err != nil {

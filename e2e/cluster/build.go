@@ -91,7 +91,8 @@ func serverModule(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-// cachePlace returns the directory for what is built from the module in src, and creates it.
+// cachePlace creates and returns the cache directory for programs built from the module in
+// src.
 func cachePlace(ctx context.Context, src string) (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {

@@ -141,9 +141,11 @@ func (c *Cluster) HTTPClientAs(token string) *http.Client {
 	return &http.Client{Transport: tokenTransport{base: c.api, token: token}}
 }
 
-// Compact makes etcd forget what was before the resource version rv, and returns when it is gone. The write of rv itself
-// is kept: a watch from one version before goes on, and one from any earlier version gets 410, unless the watch cache of
-// the API server still serves it; see Options.ExtraAPIServerArgs. The version must be newer than that of the last compaction.
+// Compact makes etcd forget the history before resource version rv, and returns when that is
+// done. The write of rv itself is kept: a watch from the version just before rv continues. A
+// watch from an earlier version gets 410, unless the watch cache of the API server still
+// serves it; see Options.ExtraAPIServerArgs. The version must be newer than that of the last
+// compaction.
 func (c *Cluster) Compact(ctx context.Context, rv string) error {
 	if _, err := strconv.ParseUint(rv, 10, 63); err != nil {
 		return fmt.Errorf("compacting to resource version %q: %w", rv, err)
@@ -167,8 +169,8 @@ func (c *Cluster) etcdReady(ctx context.Context) error {
 	return err
 }
 
-// apiReady asks for the default namespace too: a controller of the API server creates it after the first start, when
-// the server calls itself ready already.
+// apiReady also asks for the default namespace: after the first start a controller of the API
+// server creates it only after the server reports ready.
 func (c *Cluster) apiReady(ctx context.Context) error {
 	// A server that listens has finished its certificate file, which is read once.
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", strings.TrimPrefix(c.url, "https://"))

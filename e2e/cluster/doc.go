@@ -13,9 +13,10 @@
 //
 // # Servers
 //
-// Both programs are built from Go modules, those of e2e/server, a module of its own whose go.mod has nothing but tools.
-// So the tests' module needs none of the servers' dependencies, and -race is not applied to them. [Build] keeps the
-// programs in the user's cache directory; a test that finds them there starts within two seconds.
+// Both programs are built from Go modules, listed in e2e/server, a separate module whose
+// go.mod contains only tools. So the tests' module needs none of the servers' dependencies,
+// and -race does not apply to the servers. [Build] keeps the programs in the user's cache
+// directory. A test that finds them there starts within two seconds.
 //
 // # Lifetime
 //

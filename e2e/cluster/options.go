@@ -21,6 +21,6 @@ type Options struct {
 	// temporary directory that goes with the cluster.
 	Dir string
 
-	// Progress is told about a cold build of the servers, in lines of text. Nil means nobody.
+	// Progress gets lines of text about a cold build of the servers. Nil discards them.
 	Progress io.Writer
 }

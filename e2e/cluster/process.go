@@ -44,9 +44,11 @@ type run struct {
 	err  error         // how it ended; may be read after done is closed
 }
 
-// Start starts the program and waits until it serves. It returns an error that is ErrRunning if it runs already,
-// ErrExited if it ended on the way, and otherwise says why it could not be started or what the last readiness check
-// answered when ctx, or a limit of three minutes, ended the wait. After an error the program does not run (except after ErrRunning).
+// Start starts the program and waits until it serves. It returns ErrRunning if the program
+// runs already, and ErrExited if it ended before it was ready. Otherwise the error says why
+// the program could not be started, or gives the last readiness check's answer when ctx, or a
+// limit of three minutes, ended the wait. After an error, other than ErrRunning, the program
+// does not run.
 func (p *Process) Start(ctx context.Context) error {
 	r, err := p.launch()
 	if err != nil {
@@ -76,8 +78,9 @@ func (p *Process) Restart(ctx context.Context) error {
 	return p.Start(ctx)
 }
 
-// Kill ends the program with SIGKILL and returns when it has ended: clients see their connections break, and nothing is
-// flushed or said goodbye to. It does nothing if the program does not run.
+// Kill ends the program with SIGKILL and returns when it has ended. Clients see their
+// connections break, and the program flushes nothing. Kill does nothing if the program does
+// not run.
 func (p *Process) Kill() {
 	if r := p.take(); r != nil {
 		_ = r.cmd.Process.Kill() // fails only if it has ended
@@ -85,9 +88,9 @@ func (p *Process) Kill() {
 	}
 }
 
-// Stop ends the program with SIGTERM and returns when it has ended. The API server ends open watches after about a
-// second and closes connections in order. When ctx ends first, the program is killed and the error is that of ctx.
-// Stop does nothing if the program does not run.
+// Stop ends the program with SIGTERM and returns when it has ended. The API server ends open
+// watches after about a second and closes connections properly. If ctx ends first, Stop kills
+// the program and returns ctx's error. Stop does nothing if the program does not run.
 func (p *Process) Stop(ctx context.Context) error {
 	r := p.take()
 	if r == nil {
@@ -104,7 +107,7 @@ func (p *Process) Stop(ctx context.Context) error {
 	}
 }
 
-// Running reports whether the program runs. It is false after the program ended by itself, too.
+// Running reports whether the program runs. It is also false if the program ended by itself.
 func (p *Process) Running() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,7 +165,8 @@ func (p *Process) take() *run {
 	return r
 }
 
-// abandon kills the life r, and leaves a later one alone that another goroutine has started meanwhile.
+// abandon kills the life r. It leaves a later one alone that another goroutine has started
+// meanwhile.
 func (p *Process) abandon(r *run) {
 	p.mu.Lock()
 	if p.current == r {

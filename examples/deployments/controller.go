@@ -1,7 +1,7 @@
-// Package deployments is a controller in the style of Kubernetes' own for Deployments:
-// three informers feed one queue, whose keys are those of Deployments. It keeps one
-// ReplicaSet per Deployment and as many Pods as the Deployment asks for, and writes into
-// the Deployment's status how many there are. It leaves out rollouts.
+// Package deployments is a controller in the style of Kubernetes' own for Deployments. Three
+// informers feed one queue, whose keys are the keys of Deployments. The controller keeps one
+// ReplicaSet per Deployment and the requested number of Pods, and writes their number into the
+// Deployment's status. It leaves out rollouts.
 package deployments
 
 import (
@@ -41,7 +41,7 @@ func ownerUID[T metav1.Object](uids []types.UID, obj T) []types.UID {
 	return uids
 }
 
-// owner returns the key and the UID of the controller of obj, if it is of that kind.
+// owner returns the key and the UID of the controller of obj, if it has the given kind.
 func owner(obj metav1.Object, kind schema.GroupVersionKind) (kinform.Key, types.UID, bool) {
 	ref := metav1.GetControllerOfNoCopy(obj)
 	if ref == nil || ref.Kind != kind.Kind {
@@ -51,7 +51,7 @@ func owner(obj metav1.Object, kind schema.GroupVersionKind) (kinform.Key, types.
 	return kinform.Key{Namespace: obj.GetNamespace(), Name: ref.Name}, ref.UID, err == nil && group.Group == kind.Group
 }
 
-// Controller has the caches that it reads and the clients that it writes by.
+// Controller holds the caches that it reads and the clients that it writes with.
 type Controller struct {
 	run         *controller.Controller[kinform.Key]
 	deployments *store.Reader[kinform.Key, *appsv1.Deployment]
@@ -83,7 +83,7 @@ func New(conn client.Connection) (*Controller, error) {
 	return c, c.watch()
 }
 
-// watch makes the three informers and says which Deployment each of their events concerns.
+// watch makes the three informers, and maps each of their events to a Deployment.
 func (c *Controller) watch() error {
 	deployments, err := informer.New(c.writeDeployments, store.ObjectKey, informer.Options[*appsv1.Deployment]{})
 	if err != nil {
@@ -113,8 +113,8 @@ func deploymentOfSet(keys []kinform.Key, set *appsv1.ReplicaSet) []kinform.Key {
 	return keys
 }
 
-// deploymentOfPod appends the Deployment of a Pod: the owner of its owner. While the
-// ReplicaSet is not in the cache its own event is still to come.
+// deploymentOfPod appends the Deployment of a Pod: the owner of its owner. If the ReplicaSet
+// is not in the cache yet, its own event will follow.
 func (c *Controller) deploymentOfPod(keys []kinform.Key, pod *corev1.Pod) []kinform.Key {
 	key, uid, ok := owner(pod, setKind)
 	if !ok {
@@ -129,8 +129,8 @@ func (c *Controller) deploymentOfPod(keys []kinform.Key, pod *corev1.Pod) []kinf
 // Run works until ctx is done.
 func (c *Controller) Run(ctx context.Context) error { return c.run.Run(ctx, c.reconcile) }
 
-// reconcile brings one Deployment nearer to what it asks for. The caches lag behind what
-// it writes: it is called again when they catch up, and names make what it did twice fail.
+// reconcile brings one Deployment closer to its spec. The caches lag behind its writes: it is
+// called again when they catch up, and fixed names make a repeated create fail.
 func (c *Controller) reconcile(ctx context.Context, key kinform.Key) error {
 	deployment, ok := c.deployments.Get(key)
 	if !ok || deployment.DeletionTimestamp != nil {
@@ -165,8 +165,8 @@ func (c *Controller) createSet(ctx context.Context, deployment *appsv1.Deploymen
 	return ours(ctx, c.writeSets, set, deployment)
 }
 
-// ours returns an error if the object that has the key of obj is not controlled by owner: the
-// name is taken. If it is, the cache only lags behind.
+// ours returns an error if another owner controls the object with the key of obj: then the
+// name is taken. If owner controls it, the cache only lags behind.
 func ours[T metav1.Object](ctx context.Context, objects *client.Resource[T], obj T, owner metav1.Object) error {
 	key := kinform.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	found, err := objects.Get(ctx, key, metav1.GetOptions{})
@@ -179,8 +179,8 @@ func ours[T metav1.Object](ctx context.Context, objects *client.Resource[T], obj
 	return nil
 }
 
-// scale creates the Pods that are missing, by number, and deletes those of the highest
-// numbers that are too many.
+// scale creates the missing Pods, by number, and deletes surplus Pods from the highest number
+// down.
 func (c *Controller) scale(ctx context.Context, set *appsv1.ReplicaSet, pods []*corev1.Pod, want int) error {
 	names := make([]string, want)
 	for n := range names {
@@ -206,7 +206,7 @@ func (c *Controller) scale(ctx context.Context, set *appsv1.ReplicaSet, pods []*
 		if slices.Contains(names, pod.Name) {
 			continue
 		}
-		// Not another Pod that got the name meanwhile.
+		// The UID protects another Pod that got the name meanwhile.
 		just := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}
 		err := c.writePods.Delete(ctx, kinform.Key{Namespace: pod.Namespace, Name: pod.Name}, just)
 		if ignore(err, apierrors.IsNotFound) != nil {
@@ -216,7 +216,7 @@ func (c *Controller) scale(ctx context.Context, set *appsv1.ReplicaSet, pods []*
 	return nil
 }
 
-// report writes the status, if it changed. What the cache has is not to be written to.
+// report writes the status if it changed. Objects from the cache are read-only.
 func (c *Controller) report(ctx context.Context, deployment *appsv1.Deployment, replicas int32) error {
 	if deployment.Status.Replicas == replicas {
 		return nil
@@ -224,10 +224,10 @@ func (c *Controller) report(ctx context.Context, deployment *appsv1.Deployment, 
 	deployment = deployment.DeepCopy()
 	deployment.Status.Replicas = replicas
 	_, err := c.writeDeployments.UpdateStatus(ctx, deployment, metav1.UpdateOptions{})
-	return err // a conflict is tried again, by then with the newer Deployment
+	return err // a conflict is retried, by then with the newer Deployment
 }
 
-// ignore returns nil for what is harmless.
+// ignore returns nil for harmless errors.
 func ignore(err error, harmless func(error) bool) error {
 	if harmless(err) {
 		return nil

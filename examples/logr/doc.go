@@ -1,3 +1,3 @@
-// Package logr shows how a program that logs by logr, as by klog or zap, hears of what
-// Kinform logs by slog.
+// Package logr shows how a program that logs by logr, for example to klog or zap, receives the
+// records that Kinform logs by slog.
 package logr

@@ -15,25 +15,25 @@ import (
 	"github.com/kinform/kinform/with/kubeconfig"
 )
 
-// cluster is where the pods are and where their summaries go.
+// cluster holds the clients for the pods and for their summaries.
 type cluster struct {
-	title string // says so, for people
+	title string // the cluster's description for people
 
 	pods       *client.Resource[*corev1.Pod]
 	summaries  *client.Resource[*corev1.ConfigMap]
-	namespace  string // of the summaries
+	namespace  string // namespace of the summaries
 	inMemory   bool   // the summaries are not in a real cluster
 	disconnect func() // closes idle connections
 
-	// change keeps the pods changing until its context is done. It is nil for a real
-	// cluster, which changes by itself.
+	// change keeps the pods changing until its context is done. It is nil for a real cluster,
+	// which changes without help.
 	change func(context.Context) error
-	// bookmark tells watches how far the server is, which a real one does by itself at
-	// times. It is nil for one.
+	// bookmark sends the server's current version to the watches. It is nil for a real
+	// cluster, which does so at intervals.
 	bookmark func()
 }
 
-// connect finds the cluster that o asks for. It sends nothing to it.
+// connect finds the cluster that o selects. It sends nothing to it.
 func connect(o options, note func(string)) (*cluster, error) {
 	if !o.real() {
 		return connectDemo(o, note)
@@ -48,7 +48,7 @@ func connect(o options, note func(string)) (*cluster, error) {
 		disconnect: func() { utilnet.CloseIdleConnectionsFor(cmp.Or(conn.HTTP.Transport, http.DefaultTransport)) },
 	}
 	if o.write == "" {
-		// Read-only: the summaries go to a server of their own, in memory.
+		// Read-only: the summaries go to a separate server in memory.
 		server, err := demo.NewServer()
 		if err != nil {
 			return nil, err
@@ -101,8 +101,8 @@ func (c *cluster) open(pods, summaries client.Connection) (err error) {
 	return err
 }
 
-// connection is that of the real cluster that o names: a plain URL, or what package kubeconfig
-// makes of a kubeconfig, credential plugins and proxies included.
+// connection returns the connection to the real cluster that o selects: by a plain URL, or by
+// a kubeconfig, including credential plugins and proxies.
 func (o options) connection() (conn client.Connection, title string, err error) {
 	if o.server != "" {
 		conn, err = client.NewConnection(o.server, client.ConnectionOptions{})

@@ -20,8 +20,8 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// nodesOf appends the node that a pod runs on. It makes the index, and says whom a change
-// of a pod concerns.
+// nodesOf appends the node that a pod runs on. It is the index function, and it maps a change
+// of a pod to the node's key.
 func nodesOf(nodes []string, pod *corev1.Pod) []string {
 	if pod.Spec.NodeName == "" {
 		return nodes // not scheduled yet
@@ -43,8 +43,8 @@ type summarizer struct {
 	reconciles, writes atomic.Uint64
 }
 
-// newSummarizer watches pods, and the summaries too: a change to one by somebody else is
-// put right.
+// newSummarizer watches pods and summaries. It watches the summaries in order to correct them
+// if somebody else changes one.
 func newSummarizer(pods kinform.Source[*corev1.Pod], summaries *client.Resource[*corev1.ConfigMap], namespace string, onError func(error)) (*summarizer, error) {
 	s := &summarizer{byNode: index.New("node", nodesOf), writer: summaries, namespace: namespace}
 	// Short waits make the demo livelier. Leave them out in a real program.
@@ -78,8 +78,8 @@ func newSummarizer(pods kinform.Source[*corev1.Pod], summaries *client.Resource[
 // Run works until ctx is done, and returns nil then.
 func (s *summarizer) Run(ctx context.Context) error { return s.nodes.Run(ctx, s.reconcile) }
 
-// reconcile makes a node's summary what it should be. An error, such as a conflict with
-// another writer, brings the node back after a while.
+// reconcile writes a node's summary. After an error, such as a conflict with another writer,
+// the queue retries the node later.
 func (s *summarizer) reconcile(ctx context.Context, node string) error {
 	s.reconciles.Add(1)
 	key := s.summaryKey(node)
@@ -95,7 +95,7 @@ func (s *summarizer) reconcile(ctx context.Context, node string) error {
 	case !exists:
 		summary, err = s.writer.Create(ctx, newSummary(key, data), metav1.CreateOptions{})
 	default:
-		summary = summary.DeepCopy() // what is in the cache is shared
+		summary = summary.DeepCopy() // objects in the cache are shared
 		summary.Data = data
 		summary, err = s.writer.Update(ctx, summary, metav1.UpdateOptions{})
 	}
@@ -103,7 +103,7 @@ func (s *summarizer) reconcile(ctx context.Context, node string) error {
 		return err
 	}
 	s.writes.Add(1)
-	// The next reconcile of this node shall find in the cache what this one wrote.
+	// The next reconcile of this node must find this write in the cache.
 	if data == nil {
 		return s.summaries.WaitFor(ctx, key, func(_ *corev1.ConfigMap, exists bool) bool { return !exists })
 	}

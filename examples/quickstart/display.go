@@ -21,7 +21,7 @@ const (
 	lineNotes    = 5
 )
 
-// display shows frames on what stdout is: a terminal, or something else.
+// display shows frames on stdout, which may be a terminal or something else.
 type display struct {
 	out    io.Writer
 	screen *live.Screen // nil for plain lines

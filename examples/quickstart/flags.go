@@ -48,7 +48,7 @@ var flagGroups = []struct {
 	{"The cluster in memory", []string{"pods", "changes", "seed"}},
 }
 
-// parse reads the command line. It returns flag.ErrHelp if help is asked for.
+// parse reads the command line. It returns flag.ErrHelp for -h.
 func parse(args []string) (options, error) {
 	o, fs := flags()
 	if err := fs.Parse(args); err != nil {
@@ -71,7 +71,7 @@ func parse(args []string) (options, error) {
 	return *o, nil
 }
 
-// real reports whether a real cluster is asked for.
+// real reports whether the flags select a real cluster.
 func (o options) real() bool { return o.server != "" || o.kubeconfig != "" || o.context != "" }
 
 func flags() (*options, *flag.FlagSet) {
@@ -90,7 +90,7 @@ func flags() (*options, *flag.FlagSet) {
 	return o, fs
 }
 
-// help writes what -h shows.
+// help writes the text of -h.
 func help(w io.Writer) {
 	_, fs := flags()
 	var b strings.Builder

@@ -13,10 +13,10 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// journalSize is how many notes a journal keeps.
+// journalSize is the number of notes that a journal keeps.
 const journalSize = 100
 
-// journal gathers what happens, from any goroutine.
+// journal collects notes and errors from any goroutine.
 type journal struct {
 	start time.Time
 
@@ -27,14 +27,14 @@ type journal struct {
 	lastErr error
 }
 
-// note adds what is worth to be read.
+// note adds a note for the reader.
 func (j *journal) note(text string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.add(text)
 }
 
-// failed adds an error that the program goes on from.
+// failed adds an error after which the program continues.
 func (j *journal) failed(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -51,7 +51,7 @@ func (j *journal) add(text string) {
 	}
 }
 
-// describe is err with everything said once.
+// describe returns err as text without repetitions.
 func describe(err error) string {
 	req := (*reflector.RequestError)(nil)
 	if !errors.As(err, &req) {
@@ -60,7 +60,7 @@ func describe(err error) string {
 	return fmt.Sprintf("%s %s, again in %v: %s", req.Verb, req.Resource, req.RetryIn.Round(time.Millisecond), cause(req))
 }
 
-// cause is why a request failed, without the words for which.
+// cause returns the reason of a failed request, without the request itself.
 func cause(req *reflector.RequestError) string {
 	if at := (*url.Error)(nil); errors.As(req.Err, &at) {
 		return at.Err.Error()
@@ -68,8 +68,8 @@ func cause(req *reflector.RequestError) string {
 	return strings.TrimPrefix(req.Err.Error(), req.Verb+" "+req.Resource+": ")
 }
 
-// since returns the notes made after the first n, not more than limit and the newest
-// rather than older ones, and how many there are now.
+// since returns the notes made after the first n, but only the newest limit of them, and the
+// current number of notes.
 func (j *journal) since(n, limit int) (notes []live.Note, total int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -77,7 +77,7 @@ func (j *journal) since(n, limit int) (notes []live.Note, total int) {
 	return slices.Clone(j.notes[len(j.notes)-want:]), j.noted
 }
 
-// failures returns how many errors there were, and the last one.
+// failures returns the number of errors, and the last one.
 func (j *journal) failures() (uint64, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -21,23 +21,23 @@ const (
 	historySize = 60
 )
 
-// meter reads off what the controller does.
+// meter reads the controller's progress.
 type meter struct {
 	cluster    *cluster
 	controller *summarizer
 	log        *journal
-	total      time.Duration // how long the program runs, zero for ever
+	total      time.Duration // duration of the program, zero for no end
 
-	expected atomic.Int64 // pods that the server said to have
-	synced   atomic.Int64 // how long the initial list took, in nanoseconds
+	expected atomic.Int64 // number of pods on the server
+	synced   atomic.Int64 // duration of the initial list, in nanoseconds
 
 	// Owned by the goroutine that calls frame.
 	events, reconciles live.Rate
 	history            []float64
 }
 
-// expect asks the server how many pods there are, for the progress of the initial list:
-// servers do not say it in a first list, which they answer from their cache in one piece.
+// expect asks the server for the number of pods, to show the progress of the initial list:
+// servers answer a first list from their cache in one piece, without that number.
 func (m *meter) expect(ctx context.Context) {
 	count := 0
 	page, err := m.cluster.pods.List(ctx, metav1.ListOptions{Limit: 1}, func(reflector.Event[*corev1.Pod], error) bool {
@@ -53,14 +53,14 @@ func (m *meter) expect(ctx context.Context) {
 	m.expected.Store(int64(count))
 }
 
-// waitForSync takes the time of the initial list.
+// waitForSync measures the duration of the initial list.
 func (m *meter) waitForSync(ctx context.Context) {
 	if m.controller.pods.WaitForSync(ctx) == nil {
 		m.synced.Store(max(1, int64(time.Since(m.log.start)))) // zero is not synced
 	}
 }
 
-// frame is what is to be shown now. One goroutine at a time.
+// frame returns the current frame. Only one goroutine may call it at a time.
 func (m *meter) frame(now time.Time) live.Frame {
 	stats := m.controller.pods.Stats()
 	f := live.Frame{
@@ -116,7 +116,7 @@ func busiest(summaries []*corev1.ConfigMap) []live.Node {
 	return rows[:min(len(rows), tableRows)]
 }
 
-// amount is a quantity in a unit, with one decimal.
+// amount formats a quantity in a unit, with one decimal.
 func amount(quantity string, unit float64, name string) string {
 	q, err := resource.ParseQuantity(quantity)
 	if err != nil {

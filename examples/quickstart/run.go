@@ -11,7 +11,7 @@ import (
 	"github.com/kinform/kinform/examples/quickstart/internal/live"
 )
 
-// run is the whole program once the command line is read.
+// run is the whole program after the command line.
 func run(ctx context.Context, o options, stdout io.Writer) error {
 	log := &journal{start: time.Now()}
 	cl, err := connect(o, log.note)
@@ -22,7 +22,7 @@ func run(ctx context.Context, o options, stdout io.Writer) error {
 	return work(ctx, cl, log, o, stdout)
 }
 
-// work runs the controller on a cluster, and compares in the end.
+// work runs the controller on a cluster, and compares the caches with the server at the end.
 func work(ctx context.Context, cl *cluster, log *journal, o options, stdout io.Writer) error {
 	ctl, err := newSummarizer(cl.pods, cl.summaries, cl.namespace, log.failed)
 	if err != nil {
@@ -30,7 +30,7 @@ func work(ctx context.Context, cl *cluster, log *journal, o options, stdout io.W
 	}
 	m := &meter{cluster: cl, controller: ctl, log: log, total: o.runFor}
 
-	// The controller outlives an interrupt: what it did is compared with the server.
+	// The controller outlives an interrupt, because its results are compared with the server.
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	g, background := errgroup.WithContext(background)
@@ -82,7 +82,7 @@ func watch(ctx, background context.Context, m *meter, d *display) error {
 	return g.Wait()
 }
 
-// print says what the controller did.
+// print writes a summary of the controller's work.
 func (m *meter) print(w io.Writer) error {
 	f := m.frame(time.Now())
 	_, err := fmt.Fprintf(w, "%s events, %s reconciles, %s writes; %s lists, %s watches, %s errors on the way\n",

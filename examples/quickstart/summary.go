@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	// summaryNamespace is where the summaries are unless -write names another.
+	// summaryNamespace is the namespace of the summaries, unless -write names another.
 	summaryNamespace = "node-summaries"
 	summaryPrefix    = "node-summary-"
 
-	// summaryLabel marks the ConfigMaps that are the controller's. It touches no other.
+	// summaryLabel marks the controller's ConfigMaps. It touches no others.
 	summaryLabel      = "app.kubernetes.io/managed-by"
 	summaryLabelValue = "kinform-quickstart"
 )
 
-// summaryKey is where a node's summary is. Its namespace is the client's.
+// summaryKey returns the key of a node's summary. Its namespace is the client's.
 func (s *summarizer) summaryKey(node string) kinform.Key {
 	return kinform.Key{Namespace: s.namespace, Name: summaryPrefix + node}
 }
 
-// summarizedNodes appends the node that a summary is of.
+// summarizedNodes appends the node of a summary.
 func summarizedNodes(nodes []string, summary *corev1.ConfigMap) []string {
 	return append(nodes, nodeOf(summary.Name))
 }
 
-// nodeOf is the node that the summary of a name is of.
+// nodeOf returns the node of the summary with the given name.
 func nodeOf(summary string) string { return strings.TrimPrefix(summary, summaryPrefix) }
 
 func newSummary(key kinform.Key, data map[string]string) *corev1.ConfigMap {
@@ -47,8 +47,8 @@ func newSummary(key kinform.Key, data map[string]string) *corev1.ConfigMap {
 	}
 }
 
-// summarize counts pods by phase and adds up what those that still run request. It
-// returns nil for no pods.
+// summarize counts pods by phase, and adds up the requests of those that still run. It returns
+// nil if there are no pods.
 func summarize(pods iter.Seq[*corev1.Pod]) map[string]string {
 	var cpu, memory resource.Quantity
 	total, phases := 0, map[corev1.PodPhase]int{}

@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// verifyFor is how long the caches may take to equal the server.
+	// verifyFor is the time limit for the caches to equal the server.
 	verifyFor = 15 * time.Second
-	// compareTimeout is how long the server may take to list everything.
+	// compareTimeout is the time limit for listing everything.
 	compareTimeout = time.Minute
-	// catchUp is how long a cache gets to reach the version of a list, which in a real
-	// cluster can take until the next bookmark.
+	// catchUp is the time limit for a cache to reach the version of a list. In a real cluster
+	// that can take until the next bookmark.
 	catchUp = 2 * time.Second
-	// lookAgain is after what time the server is asked again while something differs.
+	// lookAgain is the wait before the next comparison while something differs.
 	lookAgain = 200 * time.Millisecond
-	// showDifferences is how many of them are printed.
+	// showDifferences is the number of differences to print.
 	showDifferences = 10
 )
 
@@ -42,15 +42,15 @@ type verdict struct {
 	inMemory        bool
 	namespace       string
 
-	// different says what is not as it should be, by object. changing is how many objects
-	// differ too, but not in the same way as a moment before: their cluster does not rest.
+	// different describes the wrong objects. changing is the number of objects that also
+	// differ, but differently than a moment ago: the cluster is still changing.
 	different map[string]string
 	changing  int
 }
 
-// verify compares the caches with what the server lists now, and the summaries with what
-// they should be. An object that differs is looked at again until it does not, or time is
-// up: a real cluster goes on while it is being listed.
+// verify compares the caches with the server's current lists, and the summaries with their
+// expected contents. It compares again while an object differs, until time is up: a real
+// cluster changes while it is being listed.
 func verify(ctx context.Context, m *meter) (verdict, error) {
 	end := time.Now().Add(verifyFor)
 	var before map[string]string
@@ -77,7 +77,7 @@ func verify(ctx context.Context, m *meter) (verdict, error) {
 	}
 }
 
-// compare looks once.
+// compare makes one comparison.
 func (m *meter) compare(ctx context.Context) (verdict, error) {
 	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
 	defer cancel()
@@ -91,7 +91,7 @@ func (m *meter) compare(ctx context.Context) (verdict, error) {
 	}
 	waiting, stop := context.WithTimeout(ctx, catchUp)
 	defer stop()
-	// If the cache does not get there, the comparison says how far it is.
+	// If the cache does not get there, the comparison shows how far it is.
 	_ = c.pods.Store().WaitForRV(waiting, rv)
 	v := verdict{
 		pods:            len(pods),
@@ -112,11 +112,11 @@ func (m *meter) compare(ctx context.Context) (verdict, error) {
 	return v, nil
 }
 
-// list is what the server has, and the resourceVersion that it had it at.
+// list returns the server's objects and the resourceVersion of the list.
 func list[T metav1.Object](ctx context.Context, from *client.Resource[T]) (map[kinform.Key]T, string, error) {
 	objects := map[kinform.Key]T{}
 	meta, err := from.List(ctx, metav1.ListOptions{}, func(ev reflector.Event[T], err error) bool {
-		if err == nil { // else the informer has left it out too, and reported it
+		if err == nil { // otherwise the informer has skipped and reported it, too
 			objects[keyOf(ev.Object)] = ev.Object
 		}
 		return true
@@ -148,7 +148,7 @@ func differences[T metav1.Object](found map[string]string, listed, cached map[ki
 	}
 }
 
-// wrong adds to found the summaries that are not what the pods add up to.
+// wrong adds to found the summaries that do not match the pods.
 func (s *summarizer) wrong(found map[string]string, pods map[kinform.Key]*corev1.Pod, summaries map[kinform.Key]*corev1.ConfigMap) {
 	onNode := map[string][]*corev1.Pod{}
 	for _, pod := range pods {
@@ -173,7 +173,7 @@ func (s *summarizer) wrong(found map[string]string, pods map[kinform.Key]*corev1
 	}
 }
 
-// print tells people. It returns errDiffer if something differs.
+// print writes the verdict for people. It returns errDiffer if something differs.
 func (v verdict) print(w io.Writer) error {
 	sign, err := "=", error(nil)
 	if len(v.different) > 0 {
@@ -199,7 +199,7 @@ func (v verdict) print(w io.Writer) error {
 	return err
 }
 
-// unsynced says why there is nothing to compare, nil if there is.
+// unsynced returns the reason why nothing can be compared, or nil.
 func (m *meter) unsynced() error {
 	if isClosed(m.controller.pods.Synced()) {
 		return nil

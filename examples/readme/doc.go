@@ -1,3 +1,3 @@
-// Package readme has the controller of README.md as a test, so that what the README shows
-// compiles and works. See example_test.go.
+// Package readme holds the controller of README.md as a test, so the README's code compiles
+// and works. See example_test.go.
 package readme

@@ -7,7 +7,7 @@ import (
 	"github.com/kinform/kinform/bench/internal/measure"
 )
 
-// charts draws what there are results for, by file name.
+// charts returns the charts that have results, by file name.
 func (r *report) charts() map[string][]byte {
 	out := map[string][]byte{}
 	var bars []chart.Bar

@@ -9,14 +9,15 @@ import (
 	"strings"
 )
 
-// machine says what the numbers were measured on and of, and nothing about whose it is.
+// machine describes the machine and the versions of a measurement, without identifying its
+// owner.
 type machine struct {
 	cpu      string
 	procs    int
 	system   string
 	goes     string
 	clientGo string
-	load     string // the load average as it began; empty where it is not known
+	load     string // the load average at the start; empty if unknown
 }
 
 func thisMachine() machine {

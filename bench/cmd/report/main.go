@@ -41,7 +41,7 @@ func main() {
 	}
 }
 
-// plan is what to measure and how long.
+// plan selects the measurements and their duration.
 type plan struct {
 	pods    int
 	sizes   []int // of the growing stores
@@ -63,7 +63,7 @@ var (
 	}
 )
 
-// run is main without the process. It tells on log how far it is.
+// run is main without the process. It writes its progress to log.
 func run(ctx context.Context, args []string, log io.Writer) error {
 	flags := flag.NewFlagSet("report", flag.ContinueOnError)
 	flags.SetOutput(log)
@@ -88,7 +88,7 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	return r.write(*out)
 }
 
-// report is what was measured.
+// report holds the results.
 type report struct {
 	plan    plan
 	quick   bool
@@ -100,8 +100,8 @@ type report struct {
 	growth  [][]measure.Result
 }
 
-// measure measures the operations whose names match. Those that look at an idle program
-// come first, then the growing stores, while there are no pods in memory yet.
+// measure measures the operations whose names match. Those that need an idle program come
+// first, then the growing stores, while there are no pods in memory yet.
 func (r *report) measure(ctx context.Context, wanted *regexp.Regexp, log io.Writer) error {
 	all := slices.DeleteFunc(ops.All(ops.NewWorld(r.plan.pods, r.plan.span)), func(op measure.Op) bool {
 		return !wanted.MatchString(op.Name)
@@ -155,7 +155,7 @@ func (r *report) measureGrowth(ctx context.Context, wanted *regexp.Regexp, log i
 			if err != nil {
 				return err
 			}
-			res.Op.Setup = nil // which holds the objects
+			res.Op.Setup = nil // Setup holds the objects
 			results = append(results, res)
 		}
 		r.growth = append(r.growth, results)

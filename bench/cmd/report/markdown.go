@@ -8,7 +8,7 @@ import (
 	"github.com/kinform/kinform/bench/internal/chart"
 )
 
-// markdown is the content of RESULTS.md.
+// markdown returns the content of RESULTS.md.
 func (r *report) markdown() []byte {
 	var b strings.Builder
 	b.WriteString("# Kinform beside client-go\n\n")
@@ -46,7 +46,7 @@ that followed each other, client-go's value over kinform's, with its 95%% confid
 
 func (r *report) drawn(chart string) bool { _, ok := r.charts()[chart+".svg"]; return ok }
 
-// command is how to do it again.
+// command returns the command that repeats the measurement.
 func (r *report) command() string {
 	s := "go run ./bench/cmd/report"
 	if r.quick {

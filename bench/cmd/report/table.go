@@ -24,7 +24,7 @@ func amount(v float64, unit string) string {
 	return rounded(v) + " " + what
 }
 
-// rounded is v as limits look at it: to two digits behind the point.
+// rounded returns v as limits compare it: rounded to two digits after the point.
 func rounded(v float64) string { return chart.Short(math.Round(v*100) / 100) }
 
 // ratio formats an estimate with its interval.
@@ -53,8 +53,8 @@ func goal(line measure.Line) string {
 	return strings.Join(parts, ", ")
 }
 
-// cells are the three columns of one side: time or whatever the line is about, bytes and
-// allocations.
+// cells returns the three columns of one side: the line's own measure, such as the time, then
+// bytes and allocations.
 func cells(values measure.Values, line measure.Line) [3]string {
 	median := func(unit string) float64 { return measure.NewEstimate(values[unit]).Median }
 	out := [3]string{amount(median(line.Unit), line.Unit), "", ""}
@@ -71,7 +71,8 @@ func cells(values measure.Values, line measure.Line) [3]string {
 	return out
 }
 
-// reached says whether the goal was, with a mark where another run might say otherwise.
+// reached says whether the goal was reached, with a mark if another run might have the
+// opposite result.
 func reached(v measure.Verdict) string {
 	s := "**no**"
 	if v.Reached {
