@@ -92,7 +92,7 @@ func (s *freshServer) informers(t *testing.T, namespaces ...string) (all []*info
 	for _, namespace := range namespaces {
 		inf, err := informer.New(newResource[*widget](t, conn, client.Options{Namespace: namespace}), store.ObjectKey, informer.Options[*widget]{
 			OnError:   func(error) {},
-			Reflector: reflector.Options{DisableWatchList: true, TrustVersions: true, Backoff: reflector.Backoff{Random: func() float64 { return 0.5 }}},
+			Reflector: reflector.Tuning{DisableWatchList: true, TrustVersions: true, Backoff: reflector.Backoff{Random: func() float64 { return 0.5 }}},
 		})
 		if err != nil {
 			t.Fatal(err)

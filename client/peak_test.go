@@ -150,7 +150,7 @@ func (w *weigher[T]) Apply(context.Context, reflector.Event[T]) error { return n
 func (w *weigher[T]) used() (collection, relist int64)                { return w.first - w.begun, w.most - w.first }
 
 // relisted runs a reflector until it has listed twice.
-func relisted[T any](t *testing.T, c *collection, opts reflector.Options) *weigher[T] {
+func relisted[T any](t *testing.T, c *collection, opts reflector.Tuning) *weigher[T] {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -160,9 +160,8 @@ func relisted[T any](t *testing.T, c *collection, opts reflector.Options) *weigh
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.OnError = func(error) {}
 	opts.Backoff = reflector.Backoff{Initial: time.Millisecond, Max: time.Millisecond}
-	ref, err := reflector.New[T](r, w, opts)
+	ref, err := reflector.New[T](r, w, reflector.Options{Tuning: opts, OnError: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +174,7 @@ func relisted[T any](t *testing.T, c *collection, opts reflector.Options) *weigh
 
 // peak checks what a relist takes, and what is left of one when all but one of its objects
 // are let go.
-func peak[E any](t *testing.T, c *collection, opts reflector.Options) {
+func peak[E any](t *testing.T, c *collection, opts reflector.Tuning) {
 	t.Helper()
 	over := memtest.Least(0, func() (over int64) {
 		synctest.Test(t, func(t *testing.T) { over = excess[E](t, c, opts) })
@@ -187,7 +186,7 @@ func peak[E any](t *testing.T, c *collection, opts reflector.Options) {
 }
 
 // excess returns how many bytes a relist takes beyond its limit, or one object of it that is kept. The larger one counts.
-func excess[E any](t *testing.T, c *collection, opts reflector.Options) int64 {
+func excess[E any](t *testing.T, c *collection, opts reflector.Tuning) int64 {
 	w := relisted[*E](t, c, opts)
 	one, more := w.used()
 	t.Logf("the objects take %d bytes, a relist %.3f times that", one, float64(more)/float64(one))
@@ -218,7 +217,7 @@ func TestPeakOfRelist(t *testing.T) {
 		n = 100
 	}
 	all := collections(t, n)
-	for how, opts := range map[string]reflector.Options{
+	for how, opts := range map[string]reflector.Tuning{
 		"stream": {},
 		"whole":  {DisableWatchList: true, PageSize: -1},
 		"pages":  {DisableWatchList: true, FirstVersion: new(""), ForcePages: true, PageSize: peakPage},

@@ -119,7 +119,7 @@ func newPipeline[O any, T interface {
 		Indexes: index.Of(p.byShard, p.byAnnotation),
 		OnError: p.onError,
 		// Test time is dear.
-		Reflector: reflector.Options{
+		Reflector: reflector.Tuning{
 			Backoff:      reflector.Backoff{Max: time.Second},
 			IdleTimeout:  s.idleTimeout,
 			WatchTimeout: s.watchTimeout,

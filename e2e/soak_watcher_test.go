@@ -125,7 +125,7 @@ func newWatcher[T metav1.Object](t *testing.T, conn client.Connection, gvr schem
 	}
 	w.inf, err = informer.New(source, store.ObjectKey, informer.Options[T]{
 		OnError:   func(error) {},
-		Reflector: reflector.Options{Backoff: reflector.Backoff{Max: time.Second}},
+		Reflector: reflector.Tuning{Backoff: reflector.Backoff{Max: time.Second}},
 	})
 	if err != nil {
 		t.Fatal(err)

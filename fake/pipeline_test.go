@@ -107,7 +107,7 @@ func reflectUnderFaults(t *testing.T, surface string, seed uint64) {
 			schema.GroupVersionResource{Version: "v1", Resource: "pods"}, client.Options{Kind: "Pod"}))(t)
 	}
 	sink := &mapSink{have: map[types.NamespacedName]*pod{}, listed: map[types.NamespacedName]*pod{}}
-	r := must(reflector.New[*pod](src, sink, reflector.Options{PageSize: 3}))(t)
+	r := must(reflector.New[*pod](src, sink, reflector.Options{Tuning: reflector.Tuning{PageSize: 3}}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- r.Run(ctx) }()

@@ -39,8 +39,8 @@ type Options[T any] struct {
 	// slog.Default(). Users of logr pass slog.New(logr.ToSlogHandler(theirs)).
 	Logger *slog.Logger
 
-	// Reflector configures list and watch. Its OnError and Logger are ignored.
-	Reflector reflector.Options
+	// Reflector configures list and watch.
+	Reflector reflector.Tuning
 
 	// Resync applies to handlers whose HandlerOptions.Resync is zero, such as the handler of a
 	// controller.Controller. Zero or less means never.

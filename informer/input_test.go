@@ -163,7 +163,7 @@ func TestSkippedObjectsStayCached(t *testing.T) {
 					watches: [][]scripted{{{err: errGone}}},
 				}
 				var heard errorsOf
-				inf := newInformer(t, src, informer.Options[*widget]{OnError: heard.add, Reflector: reflector.Options{Backoff: reflector.Backoff{Jitter: -1}}})
+				inf := newInformer(t, src, informer.Options[*widget]{OnError: heard.add, Reflector: reflector.Tuning{Backoff: reflector.Backoff{Jitter: -1}}})
 				h := newHistory(t, inf)
 				must1(inf.AddHandler(h, handlerOptions{}))(t)
 				stop := run(t, inf)
@@ -262,7 +262,7 @@ func TestPanicInMetadata(t *testing.T) {
 		var heard errorsOf
 		src := &holders{}
 		inf, err := informer.New[string, *holder](src, func(h *holder) (string, error) { return h.name, nil },
-			informer.Options[*holder]{OnError: heard.add, Reflector: reflector.Options{Backoff: reflector.Backoff{Jitter: -1}}})
+			informer.Options[*holder]{OnError: heard.add, Reflector: reflector.Tuning{Backoff: reflector.Backoff{Jitter: -1}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -394,7 +394,7 @@ func TestNamelessItemsOfAServer(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				inf := newInformer(t, src, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Options{DisableWatchList: true, Backoff: reflector.Backoff{Jitter: -1}}})
+				inf := newInformer(t, src, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, Backoff: reflector.Backoff{Jitter: -1}}})
 				stop := run(t, inf)
 				time.Sleep(2 * time.Second)
 				synctest.Wait()

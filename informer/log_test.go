@@ -75,7 +75,7 @@ func TestErrorsAreLogged(t *testing.T) {
 		inf := newInformer(t, src, informer.Options[*widget]{
 			Logger:    book.logger(slog.LevelInfo),
 			Mutations: informer.MutationsAll,
-			Reflector: reflector.Options{IdleTimeout: -1, DisableWatchList: true},
+			Reflector: reflector.Tuning{IdleTimeout: -1, DisableWatchList: true},
 		})
 		// No history is checked: the source goes back in time.
 		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {}), handlerOptions{}))(t)
@@ -136,7 +136,7 @@ func TestLogOfALife(t *testing.T) {
 					var heard errorsOf
 					server := newServer(t)
 					must1(fake.Create(server, newWidget("a", "first", "n")))(t)
-					inf := newInformer(t, source(t, server), informer.Options[*widget]{Logger: book.logger(level), OnError: heard.add, Reflector: reflector.Options{TrustVersions: true}})
+					inf := newInformer(t, source(t, server), informer.Options[*widget]{Logger: book.logger(level), OnError: heard.add, Reflector: reflector.Tuning{TrustVersions: true}})
 					h := newHistory(t, inf)
 					reg := must1(inf.AddHandler(h, handlerOptions{Name: "h"}))(t)
 					stop := run(t, inf)

@@ -83,7 +83,7 @@ func TestFilterOfFinalState(t *testing.T) {
 				ev(reflector.Deleted, "4", newWidget("a", "never", "here")),
 			}},
 		}
-		inf := newInformer(t, src, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Options{DisableWatchList: true}})
+		inf := newInformer(t, src, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true}})
 		h := newHistory(t, inf)
 		must1(inf.AddHandler(h, handlerOptions{Filter: onNode(t, "here")}))(t)
 		stop := run(t, inf)
@@ -180,7 +180,7 @@ func TestUnchanged(t *testing.T) {
 		list := scriptedList{"1", []scripted{ev(reflector.Added, "1", newWidget("a", "w", "n"))}}
 		again := scriptedList{"2", []scripted{ev(reflector.Added, "1", newWidget("a", "w", "n"))}}
 		src := &script{lists: []scriptedList{list, again}, watches: [][]scripted{{{err: errGone}}}}
-		inf := newInformer(t, src, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Options{DisableWatchList: true}})
+		inf := newInformer(t, src, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true}})
 		wants, not := newHistory(t, inf), newHistory(t, inf)
 		must1(inf.AddHandler(wants, handlerOptions{Unchanged: true}))(t)
 		must1(inf.AddHandler(not, handlerOptions{Resync: 24 * time.Hour}))(t)
@@ -263,7 +263,7 @@ func TestResyncLetsChangesThrough(t *testing.T) {
 		for n := range objects {
 			w = must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
 		}
-		inf := newInformer(t, source(t, server), informer.Options[*widget]{Reflector: reflector.Options{DisableWatchList: true}})
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{Reflector: reflector.Tuning{DisableWatchList: true}})
 		h := newHistory(t, inf)
 		var mu sync.Mutex
 		var waits []time.Duration

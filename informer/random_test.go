@@ -69,7 +69,7 @@ func newLife(t *testing.T, seed uint64) *life {
 	l.inf = newInformer(t, source(t, l.server), informer.Options[*widget]{
 		OnError: ignore,
 		Pending: 1 + r.IntN(20),
-		Reflector: reflector.Options{
+		Reflector: reflector.Tuning{
 			PageSize:         int64(r.IntN(5)) - 1,
 			WatchTimeout:     time.Duration(1+r.IntN(60)) * time.Second,
 			DisableWatchList: r.IntN(2) == 0,

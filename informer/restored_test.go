@@ -38,7 +38,7 @@ func TestRestored(t *testing.T) {
 		for _, stream := range []bool{false, true} {
 			for seed := range uint64(20) {
 				name := fmt.Sprintf("overtaken=%v/stream=%v/%d", overtaken, stream, seed)
-				opts := reflector.Options{DisableWatchList: !stream}
+				opts := reflector.Tuning{DisableWatchList: !stream}
 				t.Run(name+"/typed", func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						server := newServer(t)
@@ -90,7 +90,7 @@ func historiesOf[T any](t *testing.T, inf *informer.Informer[key, T]) *faketest.
 }
 
 func restoreUnder[T any](t *testing.T, server *fake.Server, seed uint64, overtaken bool, src reflector.Source[T],
-	keyOf store.KeyFunc[key, T], fetch reflector.Options, project func(*widget) (T, error)) {
+	keyOf store.KeyFunc[key, T], fetch reflector.Tuning, project func(*widget) (T, error)) {
 	rng := rand.New(rand.NewPCG(seed, 12))
 	var mu sync.Mutex
 	restored := 0

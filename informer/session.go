@@ -28,8 +28,7 @@ func (i *Informer[K, T]) newSession() (*session[K, T], error) {
 	s := &session[K, T]{
 		fifo: deltafifo.New(deltafifo.Known[K, T](cache[K, T]{i.store.Reader(), i}), deltafifo.Options{Limit: i.opts.Pending}),
 	}
-	fetch := i.opts.Reflector
-	fetch.OnError, fetch.Logger = i.requestFailed, i.opts.Logger
+	fetch := reflector.Options{Tuning: i.opts.Reflector, OnError: i.requestFailed, Logger: i.opts.Logger}
 	if rv := i.store.ResourceVersion(); rv != "" {
 		fetch.FirstVersion = &rv // otherwise a lagging server cache would take the store back in time
 	}

@@ -68,7 +68,7 @@ func (s *relists[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Se
 // after the first list: a plain one, one that wants unchanged objects, and a loop.
 func relisted[T any](t *testing.T, mk func(state) T, key func(T) (string, error), lists [][]state, watch []state) (plain, all, loop []string) {
 	src := &relists[T]{mk: mk, lists: lists, watch: watch}
-	inf := must1(informer.New(src, key, informer.Options[T]{OnError: ignore, Reflector: reflector.Options{TrustVersions: true}}))(t)
+	inf := must1(informer.New(src, key, informer.Options[T]{OnError: ignore, Reflector: reflector.Tuning{TrustVersions: true}}))(t)
 	note := func(to *[]string) informer.HandlerFunc[string, T] {
 		return func(ev informer.Event[string, T]) {
 			if ev.Initial {

@@ -71,7 +71,7 @@ func at(name string, rv int) *widget {
 func withLive(t *testing.T, heard *errorsOf, test func(src *live[*widget], inf *informer.Informer[key, *widget])) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &live[*widget]{object: at("w", 10), events: make(chan reflector.Event[*widget])}
-		inf := newInformer(t, src, informer.Options[*widget]{OnError: heard.add, Reflector: reflector.Options{DisableWatchList: true, IdleTimeout: -1}})
+		inf := newInformer(t, src, informer.Options[*widget]{OnError: heard.add, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}})
 		stop := run(t, inf)
 		test(src, inf)
 		stop()
@@ -270,7 +270,7 @@ func TestWrittenProjection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type projection struct{ name, node string }
 		src := &live[projection]{object: projection{"w", "n10"}, events: make(chan reflector.Event[projection])}
-		inf, err := informer.New(src, func(p projection) (string, error) { return p.name, nil }, informer.Options[projection]{Reflector: reflector.Options{DisableWatchList: true, IdleTimeout: -1}})
+		inf, err := informer.New(src, func(p projection) (string, error) { return p.name, nil }, informer.Options[projection]{Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -374,7 +374,7 @@ func TestDeletedThenRelist(t *testing.T) {
 			return scriptedList{rv, []scripted{ev(reflector.Added, "10", newWidget("a", "w", "n"))}}
 		}
 		src := &slowScript{script{lists: []scriptedList{list("10"), list("15")}, watches: [][]scripted{{{err: errGone}}}}, lists}
-		inf := newInformer(t, src, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Options{DisableWatchList: true, IdleTimeout: -1}})
+		inf := newInformer(t, src, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- inf.Run(ctx) }()

@@ -24,7 +24,7 @@ func tape(n int) []Event[*int] {
 // TestWatchDoesNotAllocatePerEvent: a watch costs a few allocations, however long.
 func TestWatchDoesNotAllocatePerEvent(t *testing.T) {
 	perWatch := func(n int) float64 {
-		r, err := New(&source[*int]{watch: events(tape(n)...)}, &sink[*int]{}, Options{DisableWatchList: true})
+		r, err := New(&source[*int]{watch: events(tape(n)...)}, &sink[*int]{}, Options{Tuning: Tuning{DisableWatchList: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func benchmarkRun(b *testing.B, list func(context.Context, metav1.ListOptions, f
 			}
 		}
 		s := &sink[*int]{}
-		r, err := New(src, s, Options{DisableWatchList: list != nil})
+		r, err := New(src, s, Options{Tuning: Tuning{DisableWatchList: list != nil}})
 		if err != nil {
 			b.Fatal(err)
 		}

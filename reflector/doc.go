@@ -8,7 +8,7 @@
 // A [Reflector] asks for a watch that begins with the list (a streaming list, KEP-3157). If
 // the server has no streaming lists, it lists the collection page by page. It hands the list
 // to its sink as one replacement, and watches from the list's resourceVersion. A watch that
-// ends, or that brings nothing for [Options.IdleTimeout], is resumed at the newest
+// ends, or that brings nothing for [Tuning.IdleTimeout], is resumed at the newest
 // resourceVersion seen in an event or a bookmark. When the server no longer has that version
 // (410 Gone or Expired), the reflector lists the collection again, and the sink finds the
 // missed changes by comparing
@@ -39,7 +39,7 @@
 // its own version: the check misses a restore from a newer backup. It misses any such restore
 // if T has no metadata, as most projections, or if the source does not select by name. It also
 // misses a restore behind an API server that was not restarted, because that server answers
-// from its own cache as before. [Options.TrustVersions] turns the check off.
+// from its own cache as before. [Tuning.TrustVersions] turns the check off.
 //
 // # Failures and waits
 //

@@ -171,7 +171,7 @@ func (e *RequestError) Lasting() bool {
 }
 
 // SlowListError warns that a streaming list has stalled before its end. It is not a failure:
-// the reflector waits on, for up to a minute in all or for Options.IdleTimeout if that is
+// the reflector waits on, for up to a minute in all or for Tuning.IdleTimeout if that is
 // less, and then asks for the list in pages.
 type SlowListError struct {
 	// Resource is the collection's name, as [Source.Resource] returns it.

@@ -79,8 +79,8 @@ func Example() {
 		{Type: reflector.Bookmark, ResourceVersion: "5"},
 	}}
 	r, err := reflector.New(source, printer{}, reflector.Options{
-		DisableWatchList: true, // history cannot stream its list
-		OnError:          func(err error) { fmt.Println(err) },
+		Tuning:  reflector.Tuning{DisableWatchList: true}, // history cannot stream its list
+		OnError: func(err error) { fmt.Println(err) },
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -68,14 +68,16 @@ func playFaults(t *testing.T, seed uint64, seen map[string]int) {
 	var slow atomic.Int64 // from another goroutine
 	defer func() { seen["slow list"] += int(slow.Load()) }()
 	reflector, err := New[thing](server, sink, Options{
-		PageSize:     int64(r.IntN(5) - 1), // -1 is no limit, 0 the default
-		WatchTimeout: 20 * time.Second,
-		Backoff:      Backoff{Random: r.Float64},
-		// A few seeds have LIST alone, and some a short patience.
-		DisableWatchList:   r.IntN(5) == 0,
-		ForcePages:         r.IntN(5) == 0,
-		IdleTimeout:        time.Duration(r.IntN(3)) * 5 * time.Second,
-		InternalErrorRetry: time.Duration(r.IntN(3)-1) * 10 * time.Second,
+		Tuning: Tuning{
+			PageSize:     int64(r.IntN(5) - 1), // -1 is no limit, 0 the default
+			WatchTimeout: 20 * time.Second,
+			Backoff:      Backoff{Random: r.Float64},
+			// A few seeds have LIST alone, and some a short patience.
+			DisableWatchList:   r.IntN(5) == 0,
+			ForcePages:         r.IntN(5) == 0,
+			IdleTimeout:        time.Duration(r.IntN(3)) * 5 * time.Second,
+			InternalErrorRetry: time.Duration(r.IntN(3)-1) * 10 * time.Second,
+		},
 		OnError: func(err error) {
 			if errors.As(err, new(*SlowListError)) {
 				slow.Add(1)

@@ -248,7 +248,12 @@ func newFleet(t *testing.T, size int, seed uint64) *fleet {
 func (f *fleet) join(random rand.Source) *line {
 	l := &line{network: f.network, breaker: &f.breaker}
 	r, err := New[string](l, &sink[string]{}, Options{
-		OnError: func(error) {}, IdleTimeout: -1, WatchTimeout: time.Hour, Backoff: Backoff{Random: rand.New(random).Float64},
+		Tuning: Tuning{
+			IdleTimeout:  -1,
+			WatchTimeout: time.Hour,
+			Backoff:      Backoff{Random: rand.New(random).Float64},
+		},
+		OnError: func(error) {},
 	})
 	if err != nil {
 		f.t.Fatal(err)

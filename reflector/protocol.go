@@ -77,7 +77,7 @@ type learned struct {
 type streamSupport uint8
 
 const (
-	// The zero value: Options.DisableWatchList.
+	// The zero value: Tuning.DisableWatchList.
 	_ streamSupport = iota
 	// streamUnsupported: the server refused. The reflector asks again after a connection
 	// broke, because the next one may lead to another server.
@@ -89,7 +89,7 @@ const (
 )
 
 // start is the state before the first request.
-func start(o Options) state {
+func start(o Tuning) state {
 	s := state{learned: learned{internalRetry: o.InternalErrorRetry}}
 	if !o.DisableWatchList {
 		s.stream = streamUnknown
@@ -315,7 +315,7 @@ type watchEnd struct {
 	// ignored: the request was for a streaming list, and the answer shows no sign of one. The
 	// server sends other bookmarks (then err says so), endless events, or nothing at all.
 	ignored bool
-	idle    bool  // nothing came for Options.IdleTimeout, or for the shorter limit of a replay
+	idle    bool  // nothing came for Tuning.IdleTimeout, or for the shorter limit of a replay
 	early   bool  // it ended before the time that the request named
 	heard   bool  // something came, even if only an object that could not be used
 	err     error // nil if the server closed it in order

@@ -20,7 +20,7 @@ var anyWatchFailure = append([]string{"out-of-order"}, anyListFailure...)
 func TestRandomSteps(t *testing.T) {
 	for seed := range uint64(2000) {
 		w := walk{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 1)), now: noon}
-		opts := Options{DisableWatchList: seed%4 == 0, InternalErrorRetry: time.Minute}
+		opts := Tuning{DisableWatchList: seed%4 == 0, InternalErrorRetry: time.Minute}
 		if seed%8 > 4 {
 			opts.FirstVersion = new([]string{"", "0", "3"}[w.rand.IntN(3)])
 		}

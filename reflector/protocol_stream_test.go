@@ -56,7 +56,7 @@ var streamSteps = []struct {
 	state state
 	want  string
 }{
-	{"first list", start(Options{}), `
+	{"first list", start(Tuning{}), `
 		end            => watch 8 can | replace
 		opaque end     => watch x1 can | replace
 		older end      => watch 6 can | replace
@@ -239,17 +239,17 @@ func TestNextAfterListing(t *testing.T) {
 func TestStart(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		opts Options
+		opts Tuning
 		want string
 	}{
-		{"default", Options{}, `stream "" maybe`},
-		{"without streams", Options{DisableWatchList: true}, `list "0"`},
-		{"any", Options{FirstVersion: new("0")}, `stream "0" maybe`},
-		{"any, without streams", Options{FirstVersion: new("0"), DisableWatchList: true}, `list "0"`},
-		{"newest", Options{FirstVersion: new("")}, `stream "" maybe`},
-		{"newest, without streams", Options{FirstVersion: new(""), DisableWatchList: true}, `list ""`},
-		{"a version", Options{FirstVersion: new("5")}, `stream "5" seen 5 maybe`},
-		{"a version, without streams", Options{FirstVersion: new("5"), DisableWatchList: true}, `list "5" seen 5`},
+		{"default", Tuning{}, `stream "" maybe`},
+		{"without streams", Tuning{DisableWatchList: true}, `list "0"`},
+		{"any", Tuning{FirstVersion: new("0")}, `stream "0" maybe`},
+		{"any, without streams", Tuning{FirstVersion: new("0"), DisableWatchList: true}, `list "0"`},
+		{"newest", Tuning{FirstVersion: new("")}, `stream "" maybe`},
+		{"newest, without streams", Tuning{FirstVersion: new(""), DisableWatchList: true}, `list ""`},
+		{"a version", Tuning{FirstVersion: new("5")}, `stream "5" seen 5 maybe`},
+		{"a version, without streams", Tuning{FirstVersion: new("5"), DisableWatchList: true}, `list "5" seen 5`},
 	} {
 		if got := start(c.opts).text(); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)

@@ -158,7 +158,7 @@ var listSteps = []struct {
 	state state
 	want  string
 }{
-	{"first list", start(Options{DisableWatchList: true}), `
+	{"first list", start(Tuning{DisableWatchList: true}), `
 		last page      => watch 8 | replace
 		more pages     => list "0" pages of 8 token t2 paged |
 		opaque page    => watch x1 | replace

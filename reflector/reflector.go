@@ -10,6 +10,22 @@ import (
 
 // Options configures a [Reflector]. The zero value works.
 type Options struct {
+	Tuning
+
+	// OnError receives every *RequestError and *ObjectError, in the goroutine of Run, and
+	// holds up the protocol while it runs. It receives a *SlowListError in another goroutine,
+	// possibly during another call; Run waits for that call too. Nil logs each error to Logger
+	// at level Warn, with the attributes of its LogValue.
+	OnError func(error)
+
+	// Logger records at level Debug when lists and watches begin and end, and why a collection
+	// is listed again. It records errors only if OnError is nil, and never an event. Nil means
+	// slog.Default().
+	Logger *slog.Logger
+}
+
+// Tuning says how a reflector lists and watches. The zero value works.
+type Tuning struct {
 	// Backoff spaces out requests after failures.
 	Backoff Backoff
 
@@ -54,20 +70,9 @@ type Options struct {
 	// up to four events, or a list of one object, rarely of more. Turn it off for a source that is not a
 	// Kubernetes API and can do neither.
 	TrustVersions bool
-
-	// OnError receives every *RequestError and *ObjectError, in the goroutine of Run, and
-	// holds up the protocol while it runs. It receives a *SlowListError in another goroutine,
-	// possibly during another call; Run waits for that call too. Nil logs each error to Logger
-	// at level Warn, with the attributes of its LogValue.
-	OnError func(error)
-
-	// Logger records at level Debug when lists and watches begin and end, and why a collection
-	// is listed again. It records errors only if OnError is nil, and never an event. Nil means
-	// slog.Default().
-	Logger *slog.Logger
 }
 
-func (o Options) withDefaults() Options {
+func (o Tuning) withDefaults() Tuning {
 	o.Backoff = o.Backoff.withDefaults()
 	if o.PageSize == 0 {
 		o.PageSize = 500
@@ -126,13 +131,13 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 	if sink == nil {
 		return nil, ErrNoSink
 	}
-	opts = opts.withDefaults()
+	opts.Tuning = opts.withDefaults()
 	log := logs.Log{To: opts.Logger, Part: "reflector", Resource: source.Resource()}
 	if opts.OnError == nil {
 		opts.OnError = log.Error
 	}
 	meter, _ := source.(Meter)
-	first := start(opts)
+	first := start(opts.Tuning)
 	breaker, server := breakerOf(source)
 	first.versioned = first.versioned || server
 	return &Reflector[T]{

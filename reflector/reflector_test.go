@@ -91,7 +91,7 @@ func TestNewRefusesNil(t *testing.T) {
 }
 
 func TestOptionsDefaults(t *testing.T) {
-	o := Options{}.withDefaults()
+	o := Tuning{}.withDefaults()
 	b := o.Backoff
 	if b.Initial != 800*time.Millisecond || b.Max != 30*time.Second || b.Factor != 2 || b.Jitter != 1 || b.ResetAfter != 2*time.Minute || b.Random == nil {
 		t.Errorf("default backoff %+v", b)
@@ -105,9 +105,14 @@ func TestOptionsDefaults(t *testing.T) {
 
 	called := false
 	own := Options{
-		Backoff:  Backoff{Initial: 1, Max: 2, Factor: 3, Jitter: 4, ResetAfter: 5, Random: func() float64 { return 0.25 }},
-		PageSize: 6, WatchTimeout: time.Hour, OnError: func(error) { called = true },
-	}.withDefaults()
+		Tuning: Tuning{
+			Backoff:      Backoff{Initial: 1, Max: 2, Factor: 3, Jitter: 4, ResetAfter: 5, Random: func() float64 { return 0.25 }},
+			PageSize:     6,
+			WatchTimeout: time.Hour,
+		},
+		OnError: func(error) { called = true },
+	}
+	own.Tuning = own.withDefaults()
 	b = own.Backoff
 	if b.Initial != 1 || b.Max != 2 || b.Factor != 3 || b.Jitter != 4 || b.ResetAfter != 5 || b.Random() != 0.25 {
 		t.Errorf("own backoff became %+v", b)
@@ -132,8 +137,10 @@ func TestWatchTimeout(t *testing.T) {
 		{math.MaxInt64, 0.5, math.MaxInt64 / int64(time.Second)},
 	} {
 		r, err := New(&source[string]{}, &sink[string]{}, Options{
-			WatchTimeout: c.timeout,
-			Backoff:      Backoff{Random: func() float64 { return c.random }},
+			Tuning: Tuning{
+				WatchTimeout: c.timeout,
+				Backoff:      Backoff{Random: func() float64 { return c.random }},
+			},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -157,7 +164,7 @@ func TestEndlessWatch(t *testing.T) {
 			}
 			return hang[string](ctx, opts)
 		}
-		r, err := New(src, &sink[string]{}, Options{DisableWatchList: true, WatchTimeout: math.MaxInt64, IdleTimeout: -1})
+		r, err := New(src, &sink[string]{}, Options{Tuning: Tuning{DisableWatchList: true, WatchTimeout: math.MaxInt64, IdleTimeout: -1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +177,7 @@ func TestEndlessWatch(t *testing.T) {
 func TestRunTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		r, err := New(&source[string]{list: objects[string]("3"), watch: hang[string]}, &sink[string]{}, Options{DisableWatchList: true})
+		r, err := New(&source[string]{list: objects[string]("3"), watch: hang[string]}, &sink[string]{}, Options{Tuning: Tuning{DisableWatchList: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +228,7 @@ func TestSinkErrors(t *testing.T) {
 				list:  objects("3", added("a", 1), added("b", 2)),
 				watch: events(added("c", 4), added("d", 5)),
 			}
-			r, err := New(src, &c.sink, Options{DisableWatchList: true, OnError: func(err error) { reported = append(reported, err) }})
+			r, err := New(src, &c.sink, Options{Tuning: Tuning{DisableWatchList: true}, OnError: func(err error) { reported = append(reported, err) }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -248,7 +255,7 @@ func TestSinkGivesUpWithContext(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			src := &source[string]{list: objects("3", added("a", 1)), watch: events(added("c", 4))}
-			r, err := New(src, &cancelSink{where: where, cancel: cancel}, Options{DisableWatchList: true})
+			r, err := New(src, &cancelSink{where: where, cancel: cancel}, Options{Tuning: Tuning{DisableWatchList: true}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -280,7 +287,7 @@ func (s *cancelSink) Apply(ctx context.Context, _ Event[string]) error  { return
 // TestRefusedEventIsNotSeen: an event that the sink did not take is not counted as seen.
 func TestRefusedEventIsNotSeen(t *testing.T) {
 	s := &sink[string]{apply: errors.New("boom")}
-	r, err := New(&source[string]{list: objects[string]("3"), watch: events(added("c", 4))}, s, Options{DisableWatchList: true})
+	r, err := New(&source[string]{list: objects[string]("3"), watch: events(added("c", 4))}, s, Options{Tuning: Tuning{DisableWatchList: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +326,7 @@ func TestRequestErrors(t *testing.T) {
 			{Verb: "watch", Resource: "pods", ResourceVersion: "7", RetryIn: 1600 * time.Millisecond, Err: timeout},
 		}
 		var got []RequestError
-		r, err := New(src, &sink[string]{}, Options{DisableWatchList: true, Backoff: Backoff{Random: none}, OnError: func(err error) {
+		r, err := New(src, &sink[string]{}, Options{Tuning: Tuning{DisableWatchList: true, Backoff: Backoff{Random: none}}, OnError: func(err error) {
 			var re *RequestError
 			if !errors.As(err, &re) {
 				t.Errorf("reported %T, want *RequestError", err)
@@ -371,7 +378,7 @@ func TestStats(t *testing.T) {
 				}
 			},
 		}
-		r, err := New(src, &sink[string]{}, Options{DisableWatchList: true})
+		r, err := New(src, &sink[string]{}, Options{Tuning: Tuning{DisableWatchList: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -477,7 +484,7 @@ func TestExpected(t *testing.T) {
 			},
 		}
 		var err error
-		if r, err = New(src, &sink[string]{}, Options{DisableWatchList: true}); err != nil {
+		if r, err = New(src, &sink[string]{}, Options{Tuning: Tuning{DisableWatchList: true}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.Run(ctx); err != nil {

@@ -57,7 +57,7 @@ func restoreAtRandom(t *testing.T, rng *rand.Rand, idle bool) bool {
 	}
 	src, sink := &gatedSource{Source: inner}, &keptObjects{}
 	r, err := reflector.New(reflector.Source[*object](src), reflector.Sink[*object](sink),
-		reflector.Options{DisableWatchList: rng.IntN(2) == 0, OnError: func(error) {}})
+		reflector.Options{Tuning: reflector.Tuning{DisableWatchList: rng.IntN(2) == 0}, OnError: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func closuresReflector(t *testing.T, s *closures, random func() float64) *Reflec
 	if random == nil {
 		random = func() float64 { return 0 }
 	}
-	r, err := New[string](s, &sink[string]{}, Options{DisableWatchList: true, OnError: func(error) {}, Backoff: Backoff{Random: random}})
+	r, err := New[string](s, &sink[string]{}, Options{Tuning: Tuning{DisableWatchList: true, Backoff: Backoff{Random: random}}, OnError: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

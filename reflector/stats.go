@@ -18,7 +18,7 @@ type Stats struct {
 	// WatchLists counts the streaming lists begun. Watches counts the watches, including those
 	// that streaming lists went over into.
 	WatchLists, Watches uint64
-	// IdleWatches counts the watches ended after Options.IdleTimeout.
+	// IdleWatches counts the watches ended after Tuning.IdleTimeout.
 	IdleWatches uint64
 	// Events counts the watch events handed to the sink, bookmarks included. The other four
 	// count them by type. The initial events of a streaming list do not count.
@@ -74,7 +74,7 @@ type Relists struct {
 	// Refused: the server found another fault with the request.
 	Refused uint64
 	// Failing: too many watches failed in a row, or InternalErrors came for longer than
-	// Options.InternalErrorRetry.
+	// Tuning.InternalErrorRetry.
 	Failing uint64
 	// NoVersion: the source has no versions to resume from.
 	NoVersion uint64

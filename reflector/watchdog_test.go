@@ -141,7 +141,7 @@ func TestBusySinkIsNotIdle(t *testing.T) {
 				}
 			}
 			s := &slowSink{}
-			r, err := New(src, s, Options{WatchTimeout: 10 * time.Hour, DisableWatchList: !stream, TrustVersions: true, OnError: func(err error) { t.Error(err) }})
+			r, err := New(src, s, Options{Tuning: Tuning{WatchTimeout: 10 * time.Hour, DisableWatchList: !stream, TrustVersions: true}, OnError: func(err error) { t.Error(err) }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -194,7 +194,7 @@ func TestSlowListIsReported(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			var got SlowListError
-			r, err := New(mute, &sink[string]{}, Options{FirstVersion: new("7"), OnError: func(err error) {
+			r, err := New(mute, &sink[string]{}, Options{Tuning: Tuning{FirstVersion: new("7")}, OnError: func(err error) {
 				slow := &SlowListError{}
 				if !errors.As(err, &slow) {
 					t.Errorf("reported %v", err)

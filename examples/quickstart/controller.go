@@ -48,7 +48,7 @@ type summarizer struct {
 func newSummarizer(pods kinform.Source[*corev1.Pod], summaries *client.Resource[*corev1.ConfigMap], namespace string, onError func(error)) (*summarizer, error) {
 	s := &summarizer{byNode: index.New("node", nodesOf), writer: summaries, namespace: namespace}
 	// Short waits make the demo livelier. Leave them out in a real program.
-	often := reflector.Options{Backoff: reflector.Backoff{Initial: 200 * time.Millisecond, Max: time.Second}}
+	often := reflector.Tuning{Backoff: reflector.Backoff{Initial: 200 * time.Millisecond, Max: time.Second}}
 	var err error
 	s.pods, err = informer.New(pods, store.ObjectKey, informer.Options[*corev1.Pod]{
 		Indexes:   index.Of(s.byNode),

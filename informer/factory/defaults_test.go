@@ -33,11 +33,11 @@ func TestDefaultOfFetching(t *testing.T) {
 			}
 			return w.server.Client().Transport.RoundTrip(r)
 		})
-		paged := reflector.Options{PageSize: 7, DisableWatchList: true}
+		paged := reflector.Tuning{PageSize: 7, DisableWatchList: true}
 		f := factory.New(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: recording}}, factory.Options{Reflector: paged})
 		w.Factory = f
 		request(w, gears, factory.Request[*gear]{})
-		request(w, cogs, factory.Request[*cog]{Informer: informer.Options[*cog]{Reflector: reflector.Options{PageSize: 9, DisableWatchList: true}}})
+		request(w, cogs, factory.Request[*cog]{Informer: informer.Options[*cog]{Reflector: reflector.Tuning{PageSize: 9, DisableWatchList: true}}})
 		stop := w.run()
 		mu.Lock()
 		defer mu.Unlock()

@@ -33,7 +33,7 @@ type Options struct {
 
 	// Reflector applies to informers whose informer.Options.Reflector is the zero value: page
 	// size, streaming lists, duration of watches.
-	Reflector reflector.Options
+	Reflector reflector.Tuning
 
 	// Resync applies to informers whose informer.Options.Resync is zero. A negative value in a
 	// request turns resyncs off for that informer.

@@ -33,8 +33,8 @@ type Options[K comparable, T any] struct {
 	// Limit is deltafifo.Options.Limit.
 	Limit int
 
-	// Reflector configures list and watch. Its OnError and Logger are ignored.
-	Reflector reflector.Options
+	// Reflector configures list and watch.
+	Reflector reflector.Tuning
 
 	// OnError gets every failure after which the pipeline continues: *reflector.RequestError,
 	// *reflector.ObjectError, *deltafifo.ProcessError. It is called from two goroutines, and
@@ -91,8 +91,7 @@ func New[K comparable, T any](source reflector.Source[T], key func(T) (K, error)
 	}
 	p := &Pipeline[K, T]{resource: source.Resource(), process: process, opts: opts, logger: log}
 	p.fifo = deltafifo.New(opts.Known, deltafifo.Options{Limit: opts.Limit})
-	fetch := opts.Reflector
-	fetch.OnError, fetch.Logger = opts.OnError, opts.Logger
+	fetch := reflector.Options{Tuning: opts.Reflector, OnError: opts.OnError, Logger: opts.Logger}
 	var err error
 	p.reflector, err = reflector.New(source, deltafifo.NewSink(p.fifo, p.keys(key), p.badObject), fetch)
 	return p, err

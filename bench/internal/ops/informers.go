@@ -68,7 +68,7 @@ func startKinformWith(opts informer.HandlerOptions[*corev1.Pod], f *feed, indexe
 	inf, err := informer.New(f, store.ObjectKey, informer.Options[*corev1.Pod]{
 		Indexes: definitions(indexes),
 		OnError: func(error) {},
-		Reflector: reflector.Options{
+		Reflector: reflector.Tuning{
 			DisableWatchList: !f.streams,
 			// A relist is measured from its list on, so the wait before it favours nobody.
 			Backoff: reflector.Backoff{Initial: time.Millisecond},

@@ -125,7 +125,7 @@ func (w *World) resyncOnce(m measure.Meter, start resyncStarter) error {
 type resyncStarter func(f *feed, each func()) (*running, error)
 
 func resyncKinform(f *feed, each func()) (*running, error) {
-	inf, err := informer.New(f, store.ObjectKey, informer.Options[*corev1.Pod]{Indexes: definitions(1), Reflector: reflector.Options{DisableWatchList: true}})
+	inf, err := informer.New(f, store.ObjectKey, informer.Options[*corev1.Pod]{Indexes: definitions(1), Reflector: reflector.Tuning{DisableWatchList: true}})
 	if err != nil {
 		return nil, err
 	}
