@@ -3,7 +3,11 @@ package informer
 import (
 	"math"
 	"reflect"
+	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 type inner struct{ Names []string }
@@ -103,6 +107,56 @@ func TestDifference(t *testing.T) {
 	}
 	if difference(touchy{1}, touchy{2}) == "" {
 		t.Error("a panic in Equal is no difference")
+	}
+}
+
+// TestDifferenceNamesPlaces: every place where two objects differ has its path and both values.
+func TestDifferenceNamesPlaces(t *testing.T) {
+	type inner struct {
+		Since metav1.Time
+		Limit resource.Quantity
+		note  string
+	}
+	type thing struct {
+		Name   string
+		Labels map[string]string
+		List   []int
+		In     *inner
+		Self   *thing
+		Any    any
+	}
+	limit := resource.MustParse("1500m")
+	made := func(change func(*thing)) *thing {
+		o := &thing{Name: "a", Labels: map[string]string{"app": "web"}, List: []int{1, 2}, In: &inner{Limit: limit}, Any: 1}
+		o.Self = o
+		change(o)
+		return o
+	}
+	for _, c := range []struct {
+		change func(*thing)
+		want   string
+	}{
+		{func(*thing) {}, ""},
+		{func(o *thing) { o.Name = "b" }, "- Name: \"a\"\n+ Name: \"b\"\n"},
+		{func(o *thing) { o.Labels["app"] = "db" }, "- Labels[\"app\"]: \"web\"\n+ Labels[\"app\"]: \"db\"\n"},
+		{func(o *thing) { o.Labels["tier"] = "" }, "+ Labels[\"tier\"]: \"\"\n"},
+		{func(o *thing) { o.Labels = nil }, "- Labels[\"app\"]: \"web\"\n+ Labels: nil\n"},
+		{func(o *thing) { delete(o.Labels, "app") }, "- Labels[\"app\"]: \"web\"\n+ Labels: empty\n"},
+		{func(o *thing) { o.List = o.List[:1] }, "- List[1]: 2\n"},
+		{func(o *thing) { o.In.note = "x" }, "- In.note: \"\"\n+ In.note: \"x\"\n"},
+		{func(o *thing) { o.In.Limit = resource.MustParse("1.5") }, ""},
+		{func(o *thing) { o.In.Limit = resource.MustParse("2") }, "- In.Limit: 1500m\n+ In.Limit: 2\n"},
+		{func(o *thing) { o.Any = int64(1) }, "- Any: 1 of type int\n+ Any: 1 of type int64\n"},
+		{func(o *thing) { o.Any = nil }, "- Any: 1\n+ Any: nil\n"},
+		{func(o *thing) { o.Self = nil }, "- Self: the same as the object\n+ Self: nil\n"},
+	} {
+		same := func(*thing) {}
+		if got := difference(made(same), made(c.change)); got != c.want {
+			t.Errorf("the difference is\n%swant\n%s", got, c.want)
+		}
+	}
+	if got := difference(make([]int, 30), []int{}); strings.Count(got, "\n") != maxPlaces+1 || !strings.Contains(got, "and 11 more") {
+		t.Errorf("of 31 places: %s", got)
 	}
 }
 

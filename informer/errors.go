@@ -129,8 +129,8 @@ type MutationError struct {
 	// Otherwise they are all handlers that got it. If there are none, the writer has the
 	// object from the store.
 	Handlers []string
-	// Diff is the difference, as package github.com/google/go-cmp/cmp writes it; lines with -
-	// are the server's. It is meant for people, and its form may change.
+	// Diff names the fields that differ: lines with - are the server's values, lines with + the
+	// present ones. It is meant for people, and its form may change.
 	Diff string
 
 	diff func() string // makes Diff; nil once Diff is set

@@ -2,14 +2,10 @@ package informer
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kinform/kinform/store"
 )
@@ -208,23 +204,6 @@ func (w *watched[T]) isOf(obj, old T) bool { return same(w.obj, obj) || same(w.o
 
 // intact reports whether nobody has written to the object.
 func (w *watched[T]) intact() bool { return reflect.DeepEqual(w.obj, w.copied) }
-
-// difference returns how two objects differ. It is empty if their types' Equal methods find no
-// difference. These methods can panic.
-func difference[T any](before, after T) (diff string) {
-	defer func() {
-		if value := recover(); value != nil {
-			diff = fmt.Sprintf("(no difference: comparing panicked: %v)", value)
-		}
-	}()
-	return cmp.Diff(before, after,
-		cmp.Exporter(func(reflect.Type) bool { return true }),
-		cmpopts.EquateNaNs(),
-		cmp.FilterPath(func(p cmp.Path) bool {
-			typ := p.Last().Type()
-			return typ != nil && (typ.Kind() == reflect.Func || typ.Kind() == reflect.Chan)
-		}, cmp.Ignore()))
-}
 
 // tellMutations reports the errors whose difference is not empty.
 func (i *Informer[K, T]) tellMutations(found []*MutationError) {
