@@ -133,7 +133,7 @@ func (e *RequestError) Error() string {
 	if e.RetryIn > 0 {
 		when = "in " + e.RetryIn.Round(time.Millisecond).String()
 	}
-	return fmt.Sprintf("%s: %s at resourceVersion %q failed, going on %s: %v",
+	return fmt.Sprintf("%s: %s at resourceVersion %q failed, trying again %s: %v",
 		e.Resource, e.Verb, e.ResourceVersion, when, e.Err)
 }
 

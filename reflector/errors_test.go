@@ -36,9 +36,9 @@ func TestRequestErrorText(t *testing.T) {
 		want string
 	}{
 		{RequestError{Verb: "list", Resource: "pods", ResourceVersion: "0", Err: io.ErrUnexpectedEOF},
-			`pods: list at resourceVersion "0" failed, going on at once: unexpected EOF`},
+			`pods: list at resourceVersion "0" failed, trying again at once: unexpected EOF`},
 		{RequestError{Verb: "watch", Resource: "pods", ResourceVersion: "12", RetryIn: 1234567 * time.Microsecond, Err: ErrShortWatch},
-			`pods: watch at resourceVersion "12" failed, going on in 1.235s: watch ended within a second and brought no news`},
+			`pods: watch at resourceVersion "12" failed, trying again in 1.235s: watch ended within a second and brought no news`},
 	} {
 		if got := c.err.Error(); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
