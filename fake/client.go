@@ -133,16 +133,17 @@ func (c *Client[T]) Patch(ctx context.Context, key types.NamespacedName, pt type
 	return c.t.handOut(v, err)
 }
 
-// Delete deletes the object at key, or marks it as being deleted while it has finalizers.
+// Delete deletes the object at key, or marks it as being deleted while it has finalizers or, if it
+// is a pod of a node, until it is deleted without a grace period (see [Options].StopPods).
 // Status errors: NotFound, Invalid; Conflict for preconditions that do not hold.
 func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
 	if err := c.begin(ctx, faults.VerbDelete); err != nil {
 		return err
 	}
-	if err := checkDeleteOptions(&opts); err != nil {
+	if err := c.t.checkDeleteOptions(&opts); err != nil {
 		return err
 	}
-	_, _, err := c.t.remove(c.keyOf(key), opts)
+	_, _, err := c.t.remove(c.keyOf(key), opts, write{request: true})
 	return err
 }
 
@@ -156,7 +157,7 @@ func (c *Client[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOpti
 	if err != nil {
 		return err
 	}
-	if err := checkDeleteOptions(&opts); err != nil {
+	if err := c.t.checkDeleteOptions(&opts); err != nil {
 		return err
 	}
 	_, err = c.t.removeAll(m, list, opts)

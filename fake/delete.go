@@ -10,7 +10,7 @@ import (
 
 // remove deletes the object at key, or marks it as being deleted while finalizers hold
 // it. The result is its last state; final says that it is gone. opts have been checked.
-func (t *table[T]) remove(key types.NamespacedName, opts metav1.DeleteOptions) (last *version[T], final bool, err error) {
+func (t *table[T]) remove(key types.NamespacedName, opts metav1.DeleteOptions, w write) (last *version[T], final bool, err error) {
 	for {
 		old := t.get(key)
 		if old == nil {
@@ -24,7 +24,7 @@ func (t *table[T]) remove(key types.NamespacedName, opts metav1.DeleteOptions) (
 				return nil, false, err
 			}
 		}
-		next, err := t.marked(old, opts)
+		next, err := t.marked(old, opts, w)
 		switch {
 		case err != nil:
 			return nil, false, err
@@ -36,21 +36,34 @@ func (t *table[T]) remove(key types.NamespacedName, opts metav1.DeleteOptions) (
 			}
 			return next, false, nil
 		}
-		if v, ok := t.commit(old, next); ok {
+		v, ok := t.commit(old, next)
+		if ok && next != nil && t.ended(next.obj) {
+			// A pod is marked even if it goes at once.
+			v, ok = t.commit(next, nil)
+			next = nil
+		}
+		if ok {
 			return v, next == nil, nil
 		}
 	}
 }
 
-// marked returns old with the marks of a deletion that finalizers hold up. It returns nil if no
-// finalizer holds old, and old itself if it is marked already.
-func (t *table[T]) marked(old *version[T], opts metav1.DeleteOptions) (*version[T], error) {
+// marked returns old with the marks of a deletion. It returns nil if nothing holds old, which a pod
+// needs no finalizer for in a request, and old itself if it is marked already.
+func (t *table[T]) marked(old *version[T], opts metav1.DeleteOptions, w write) (*version[T], error) {
 	finalizers := propagation(old.obj.GetFinalizers(), opts)
-	if len(finalizers) == 0 && !t.keptByContent() {
+	if t.ended(old.obj) || len(finalizers) == 0 && !t.keptByContent() && !t.graceful(w) {
 		return nil, nil
 	}
-	deleting := old.obj.GetDeletionTimestamp() != nil
-	if deleting && slices.Equal(finalizers, old.obj.GetFinalizers()) {
+	grace := int64(0)
+	if t.graceful(w) {
+		var err error
+		if grace, err = t.grace(old, opts); err != nil {
+			return nil, err
+		}
+	}
+	deleting, was := old.obj.GetDeletionTimestamp(), graceOf(old.obj)
+	if deleting != nil && grace == was && slices.Equal(finalizers, old.obj.GetFinalizers()) {
 		return old, nil
 	}
 	obj, err := clone(old.obj)
@@ -58,10 +71,14 @@ func (t *table[T]) marked(old *version[T], opts metav1.DeleteOptions) (*version[
 		return nil, apierrors.NewInternalError(err)
 	}
 	obj.SetFinalizers(finalizers)
-	if !deleting {
-		now, grace := metav1.NewTime(t.server.now()).Rfc3339Copy(), int64(0)
-		obj.SetDeletionTimestamp(&now)
-		obj.SetDeletionGracePeriodSeconds(&grace)
+	start := t.server.now()
+	if deleting != nil {
+		start = deleting.Add(-seconds(was))
+	}
+	end := metav1.NewTime(start.Add(seconds(grace))).Rfc3339Copy()
+	obj.SetDeletionTimestamp(&end)
+	obj.SetDeletionGracePeriodSeconds(&grace)
+	if deleting == nil {
 		if g := obj.GetGeneration(); g > 0 {
 			obj.SetGeneration(g + 1)
 		}
@@ -114,7 +131,7 @@ func (t *table[T]) removeAll(m *matcher[T], list metav1.ListOptions, opts metav1
 		return page[T]{}, err
 	}
 	for _, v := range p.items {
-		if _, _, err := t.remove(v.key, opts); err != nil && !apierrors.IsNotFound(err) {
+		if _, _, err := t.remove(v.key, opts, write{request: true}); err != nil && !apierrors.IsNotFound(err) {
 			return page[T]{}, err
 		}
 	}
@@ -123,7 +140,7 @@ func (t *table[T]) removeAll(m *matcher[T], list metav1.ListOptions, opts metav1
 
 // Remove is for package upkeep.
 func (t *table[T]) Remove(key types.NamespacedName, opts metav1.DeleteOptions) {
-	_, _, _ = t.remove(key, opts)
+	_, _, _ = t.remove(key, opts, write{})
 }
 
 // Dissolve is for package upkeep.

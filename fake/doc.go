@@ -47,7 +47,10 @@
 //   - The server neither validates specs nor sets defaults, and drops unknown fields without a
 //     warning. Only an apply refuses fields that T does not have, and completes the protocol of
 //     ports.
-//   - A deletion takes no time: the server ignores gracePeriodSeconds.
+//   - A deletion takes no time, but for a pod with a nodeName: a request leaves it terminating
+//     until one with a gracePeriodSeconds of zero. [Options].StopPods plays its kubelet, and so
+//     does [Delete]. The test's own functions, the collection of garbage and the deletion of
+//     namespaces end pods at once, in one DELETED event.
 //   - managedFields begin with an object's first apply, or with a create that states a
 //     fieldManager. Only OpenAPI says that a struct is owned as a whole, so the fake owns its
 //     fields one by one.

@@ -66,10 +66,10 @@ func TestHTTPLife(t *testing.T) {
 	if code, body, _ := call(t, s, "POST", pods, `{"metadata":{"name":"p"}}`); code != 201 {
 		t.Errorf("POST: %d %s", code, body)
 	}
-	if code, body, _ := call(t, s, "DELETE", pods+"/p", ""); code != 200 || !strings.Contains(body, `"status":"Success","details":{"name":"p","kind":"pods","uid":"`) {
+	if code, body, _ := call(t, s, "DELETE", pods+"/p", ""); code != 200 || !strings.Contains(body, `"resourceVersion":"10","generation":2,`) || !strings.Contains(body, `"deletionGracePeriodSeconds":0`) {
 		t.Errorf("DELETE: %d %s", code, body)
 	}
-	if code, body, _ := call(t, s, "GET", pods, ""); body != `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[]}`+"\n" {
+	if code, body, _ := call(t, s, "GET", pods, ""); body != `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"10"},"items":[]}`+"\n" {
 		t.Errorf("LIST: %d %s", code, body)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -23,14 +24,14 @@ const maxGeneratedBase = 63 - 5
 
 // prepareCreate sets and checks the metadata that does not depend on other objects. It checks a
 // generated name with a placeholder for the suffix, which freeName replaces.
-func (t *table[T]) prepareCreate(obj T) error {
-	if obj.GetResourceVersion() != "" {
+func (t *table[T]) prepareCreate(obj T, w write) error {
+	if obj.GetResourceVersion() != "" && !w.dryRun { // the API server's storage refuses it
 		return apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 	}
 	if err := t.setKind(obj); err != nil {
 		return err
 	}
-	if err := wellFormed(obj); err != nil {
+	if err := normalize(obj); err != nil {
 		return err
 	}
 	if t.res.ClusterScoped {
@@ -72,7 +73,7 @@ func (t *table[T]) prepareUpdate(obj T, old *version[T], w write) error {
 	if err := t.setKind(obj); err != nil {
 		return err
 	}
-	if err := wellFormed(obj); err != nil {
+	if err := normalize(obj); err != nil {
 		return err
 	}
 	was := old.obj
@@ -125,19 +126,30 @@ func (t *table[T]) setKind(obj T) error {
 	return nil
 }
 
-// wellFormed refuses unstructured metadata that is no ObjectMeta, because its accessors would
-// skip the members that they cannot read.
-func wellFormed(obj metav1.Object) error {
+// normalize makes unstructured metadata an ObjectMeta: unknown members go, and null labels are
+// empty. It refuses metadata that is no ObjectMeta, because its accessors would skip the members
+// that they cannot read.
+func normalize(obj metav1.Object) error {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return nil
 	}
+	var meta metav1.ObjectMeta
 	b, err := json.Marshal(u.Object["metadata"])
 	if err == nil {
-		err = utiljson.Unmarshal(b, &metav1.ObjectMeta{})
+		err = utiljson.Unmarshal(b, &meta)
+	}
+	var members map[string]any
+	if err == nil {
+		members, err = runtime.DefaultUnstructuredConverter.ToUnstructured(&meta)
 	}
 	if err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("metadata of %s %q cannot be read: %v", u.GetKind(), u.GetName(), err))
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v",
+			u.GetKind(), u.GroupVersionKind().Version, u.GetKind(), err))
 	}
+	if members["creationTimestamp"] == nil {
+		delete(members, "creationTimestamp")
+	}
+	u.Object["metadata"] = members
 	return nil
 }

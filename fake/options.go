@@ -29,6 +29,11 @@ type Options struct {
 	// write returns. Without it, namespaces are objects like any other and need not exist.
 	KeepNamespaces bool
 
+	// StopPods makes the server act as kubelets that stop pods at once, so that the deletion of
+	// a pod that a node runs is complete when it returns. Without it, such a pod is terminating
+	// until it is deleted with a gracePeriodSeconds of zero or by the function [Delete].
+	StopPods bool
+
 	// The following options make the server an older one that lacks a feature.
 
 	// NoWatchList makes it refuse sendInitialEvents.

@@ -52,6 +52,8 @@ var (
 		"storage.k8s.io":            {"csinodes", "volumeattachments"},
 		"storagemigration.k8s.io":   {"storageversionmigrations"},
 	}
+	// withGeneration have a generation, and no spec.
+	withGeneration = rules{"": {"podtemplates"}}
 	// statusOnly have a status subresource that leaves the metadata alone.
 	statusOnly = rules{
 		"admissionregistration.k8s.io": {"validatingadmissionpolicies"},
@@ -86,6 +88,16 @@ var (
 		"scheduling.k8s.io":            {"compositepodgroups", "podgroups", "workloads"},
 		"storage.k8s.io":               {"csidrivers", "csinodes", "csistoragecapacities", "volumeattachments"},
 		"storagemigration.k8s.io":      nil,
+	}
+	// answersDeleted answer a deletion with the last state of the object instead of a Status.
+	answersDeleted = rules{
+		"":               {"podtemplates", "pods", "resourcequotas", "serviceaccounts", "services"},
+		"storage.k8s.io": {"storageclasses"},
+	}
+	// orphansDependents leave their dependents alone when a deletion states no policy.
+	orphansDependents = rules{
+		"":      {"replicationcontrollers"},
+		"batch": {"jobs"},
 	}
 	deployments = rules{"apps": {"deployments"}}
 	pods        = rules{"": {"pods"}}

@@ -3,6 +3,7 @@ package fake
 import (
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/fake/faults"
@@ -60,12 +61,15 @@ func (t *table[T]) verbOf(r *http.Request, req request) (opts metav1.ListOptions
 			return opts, faults.VerbWatch, nil
 		}
 		return opts, faults.VerbList, nil
-	case r.Method == http.MethodPost && collection && writable:
+	case r.Method == http.MethodPost && req.subresource == "" && writable && (collection || t.res.custom()):
+		// The path of a custom resource may name the object, which only the body decides.
 		return opts, faults.VerbCreate, nil
 	case r.Method == http.MethodPut && !collection:
 		return opts, faults.VerbUpdate, nil
 	case r.Method == http.MethodPatch && !collection:
 		return opts, faults.VerbPatch, nil
+	case r.Method == http.MethodPost && req.subresource != "" && t.res.custom():
+		return opts, "", apierrors.NewMethodNotSupported(t.res.groupResource(), "create")
 	case req.subresource != "":
 		return opts, "", refusal.Method()
 	case r.Method == http.MethodDelete && !collection:

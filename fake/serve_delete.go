@@ -10,21 +10,25 @@ import (
 	"github.com/kinform/kinform/fake/internal/wire"
 )
 
-// serveDelete answers with a Status, or with the object while finalizers hold it.
+// serveDelete answers with a Status or, while something holds the object and in some resources
+// always, with the object.
 func (t *table[T]) serveDelete(w *answer.Writer, r *http.Request, key types.NamespacedName, body []byte, media wire.Media) error {
-	opts, err := deleteOptions(r, body)
+	opts, err := t.deleteOptions(r, body)
 	if err != nil {
 		return err
 	}
-	last, final, err := t.remove(key, opts)
+	last, final, err := t.remove(key, opts, write{request: true})
 	if err != nil {
 		return err
 	}
-	if !final {
+	if !final || answersDeleted.hold(&t.res) {
 		code := http.StatusOK
 		//lint:ignore SA1019 the API server answers clients that still send it so
-		if orphan := opts.OrphanDependents; orphan != nil && !*orphan {
+		if orphan := opts.OrphanDependents; orphan != nil && !*orphan && !final {
 			code = http.StatusAccepted
+		}
+		if last, err = last.stated(); err != nil {
+			return err
 		}
 		b, err := t.body(last, media)
 		if err != nil {
@@ -49,7 +53,7 @@ func (t *table[T]) serveDeleteCollection(w *answer.Writer, r *http.Request, req 
 	if err != nil {
 		return err
 	}
-	opts, err := deleteOptions(r, body)
+	opts, err := t.deleteOptions(r, body)
 	if err != nil {
 		return err
 	}
@@ -65,7 +69,7 @@ func (t *table[T]) serveDeleteCollection(w *answer.Writer, r *http.Request, req 
 }
 
 // deleteOptions takes the options from the body or, if there is none, from the query.
-func deleteOptions(r *http.Request, body []byte) (opts metav1.DeleteOptions, err error) {
+func (t *table[T]) deleteOptions(r *http.Request, body []byte) (opts metav1.DeleteOptions, err error) {
 	if len(body) > 0 {
 		err = readDeleteOptions(r, body, &opts)
 	} else {
@@ -74,5 +78,5 @@ func deleteOptions(r *http.Request, body []byte) (opts metav1.DeleteOptions, err
 	if err != nil {
 		return opts, err
 	}
-	return opts, checkDeleteOptions(&opts)
+	return opts, t.checkDeleteOptions(&opts)
 }

@@ -21,11 +21,12 @@ import (
 //
 // A Server that is used inside a testing/synctest bubble must be made inside it.
 type Server struct {
-	history uint64 // kept writes; zero keeps all
-	now     func() time.Time
-	lacks   features
-	upkeep  *upkeep.Keeper // nil if the options ask for none
-	faults  faults.Injector
+	history  uint64 // kept writes; zero keeps all
+	now      func() time.Time
+	lacks    features
+	stopPods bool
+	upkeep   *upkeep.Keeper // nil if the options ask for none
+	faults   faults.Injector
 
 	// mu guards everything below and the state of every table. It is held for a few
 	// pointer operations at a time; no object is copied, encoded or matched under it,
@@ -65,6 +66,7 @@ type collection interface {
 func New(opts Options) *Server {
 	s := &Server{
 		now:       opts.Now,
+		stopPods:  opts.StopPods,
 		lacks:     opts.lacks(),
 		rv:        1,
 		compacted: 1,

@@ -22,9 +22,9 @@ func (t *table[T]) setStatus(obj, from T) {
 }
 
 // generations reports whether the server counts generations: of types with a Spec, and of
-// unstructured objects, as for custom resources. Some of Kubernetes' own kinds have none.
+// unstructured objects, as for custom resources. Some of Kubernetes' own kinds deviate.
 func (t *table[T]) generations() bool {
-	return (t.untyped() || t.spec != nil) && !withoutGeneration.hold(&t.res)
+	return (t.untyped() || t.spec != nil || withGeneration.hold(&t.res)) && !withoutGeneration.hold(&t.res)
 }
 
 // sameGeneration reports whether an update of b to a leaves the generation as it is. Annotations
@@ -66,7 +66,16 @@ func (t *table[T]) sameSpec(a, b T) bool {
 	return same(t.specOf(a), t.specOf(b))
 }
 
+// specOf returns the Spec of an object or, if its type has none, the object without its metadata.
 func (t *table[T]) specOf(obj T) any {
+	if t.spec == nil {
+		rest := reflect.New(t.typ).Elem()
+		rest.Set(reflect.ValueOf(obj).Elem())
+		if meta := rest.FieldByName("ObjectMeta"); meta.IsValid() {
+			meta.SetZero()
+		}
+		return rest.Interface()
+	}
 	return reflect.ValueOf(obj).Elem().FieldByIndex(t.spec).Interface()
 }
 

@@ -97,6 +97,10 @@ func readAll(t *testing.T, src reflector.Source[*pod], opts metav1.ListOptions) 
 		line := fmt.Sprint(ev.Type, ev.ResourceVersion, ev.InitialEventsEnd)
 		if ev.Object != nil {
 			p := *ev.Object
+			if grace := p.DeletionGracePeriodSeconds; grace != nil { // else its address is printed
+				p.DeletionGracePeriodSeconds = nil
+				line += fmt.Sprintf(" grace=%d", *grace)
+			}
 			line += fmt.Sprintf(" %+v", p)
 		}
 		out = append(out, line)

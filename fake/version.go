@@ -28,6 +28,21 @@ func (v *version[T]) object() metav1.Object {
 	return v.obj
 }
 
+// stated returns v with an object that states v's resourceVersion. It is another version if v is
+// the last state of an object at its deletion.
+func (v *version[T]) stated() (*version[T], error) {
+	rv := formatRV(v.rv)
+	if v.obj.GetResourceVersion() == rv {
+		return v, nil
+	}
+	obj, err := clone(v.obj)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	obj.SetResourceVersion(rv)
+	return &version[T]{key: v.key, rv: v.rv, obj: obj}, nil
+}
+
 // json returns the object's JSON, which is read-only. Concurrent first calls may encode twice.
 func (v *version[T]) json(r *Resource) ([]byte, error) {
 	if b := v.encoded.Load(); b != nil {

@@ -17,7 +17,7 @@ import (
 func (t *table[T]) create(obj T, w write) (*version[T], error) {
 	generated := obj.GetName() == "" && obj.GetGenerateName() != ""
 	obj.SetGeneration(0)
-	if err := t.prepareCreate(obj); err != nil {
+	if err := t.prepareCreate(obj, w); err != nil {
 		return nil, err
 	}
 	if w.named && len(obj.GetManagedFields()) == 0 {
@@ -91,7 +91,7 @@ func (t *table[T]) update(key types.NamespacedName, w write, change func(old *ve
 		if w.dryRun {
 			return next, nil
 		}
-		if obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 && !t.keptByContent() {
+		if t.ended(obj) {
 			// The last finalizer went: so does the object.
 			if _, ok := t.commit(old, nil); ok {
 				return next, nil

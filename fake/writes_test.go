@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -166,9 +167,22 @@ func (a *attempt) delete() {
 		a.w.t.Fatalf("delete of %s with %+v: %v, want %d", a.k, opts, err, code)
 	}
 	if code == 0 && a.dryRun == nil {
-		a.w.set(a.k, nil)
+		a.gone(a.old)
 	}
 }
+
+// gone notes the two writes of a deletion of a pod: the mark and the end.
+func (a *attempt) gone(old *pod) {
+	marked, k, zero := *old, key(old.Namespace, old.Name), int64(0)
+	marked.Generation++
+	marked.DeletionTimestamp, marked.DeletionGracePeriodSeconds = &metav1.Time{Time: epoch()}, &zero
+	marked.ResourceVersion = strconv.FormatUint(a.w.now()+1, 10)
+	a.w.set(k, &marked)
+	a.w.set(k, nil)
+}
+
+// epoch is the clock of the servers of this file.
+func epoch() time.Time { return time.Unix(1_000_000_000, 0) }
 
 // deleteCollection deletes an app in a namespace: by the client that has the method, or by
 // HTTP.
@@ -188,7 +202,7 @@ func (a *attempt) deleteCollection() {
 		return
 	}
 	for _, p := range a.w.list(a.w.now(), selected{namespace: a.k.Namespace, app: a.app}) {
-		a.w.set(key(p.Namespace, p.Name), nil)
+		a.gone(p)
 	}
 }
 
@@ -224,7 +238,7 @@ func TestWritesAgainstModel(t *testing.T) {
 		seeds = 8
 	}
 	for seed := range seeds {
-		w := &world{model: newModel(), t: t, r: rand.New(rand.NewPCG(seed, 3)), s: statusServer(t, fake.Options{})}
+		w := &world{model: newModel(), t: t, r: rand.New(rand.NewPCG(seed, 3)), s: statusServer(t, fake.Options{Now: epoch})}
 		clients := writers(t, w.s)
 		for range 150 {
 			w.write(clients)

@@ -15,9 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -97,6 +99,12 @@ func newFake(t *testing.T) server {
 		fake.Register[*corev1.Secret](s, fake.Resource{}),
 		fake.Register[*corev1.Pod](s, fake.Resource{Status: true}),
 		fake.Register[*corev1.ResourceQuota](s, fake.Resource{Status: true}),
+		fake.Register[*corev1.Service](s, fake.Resource{Status: true}),
+		fake.Register[*corev1.ServiceAccount](s, fake.Resource{}),
+		fake.Register[*corev1.ReplicationController](s, fake.Resource{Status: true}),
+		fake.Register[*corev1.PodTemplate](s, fake.Resource{}),
+		fake.Register[*batchv1.Job](s, fake.Resource{Group: "batch", Status: true}),
+		fake.Register[*storagev1.StorageClass](s, fake.Resource{Group: "storage.k8s.io", ClusterScoped: true}),
 		fake.Register[*appsv1.Deployment](s, fake.Resource{Group: "apps", Status: true}),
 		fake.Register[*coordinationv1.Lease](s, fake.Resource{Group: "coordination.k8s.io"}),
 		fake.Register[*rbacv1.Role](s, fake.Resource{Group: "rbac.authorization.k8s.io"}),

@@ -43,6 +43,9 @@ var paths = strings.NewReplacer(
 	"cm:", "/api/v1/namespaces/NS/configmaps", "pods:", "/api/v1/namespaces/NS/pods",
 	"deploy:", "/apis/apps/v1/namespaces/NS/deployments", "leases:", "/apis/coordination.k8s.io/v1/namespaces/NS/leases",
 	"roles:", "/apis/rbac.authorization.k8s.io/v1/namespaces/NS/roles", "quotas:", "/api/v1/namespaces/NS/resourcequotas",
+	"svc:", "/api/v1/namespaces/NS/services", "sas:", "/api/v1/namespaces/NS/serviceaccounts",
+	"rcs:", "/api/v1/namespaces/NS/replicationcontrollers", "podtemplates:", "/api/v1/namespaces/NS/podtemplates",
+	"jobs:", "/apis/batch/v1/namespaces/NS/jobs", "classes:", "/apis/storage.k8s.io/v1/storageclasses",
 	"widgets:", "/apis/example.com/v1/namespaces/NS/widgets", "secrets:", "/api/v1/namespaces/NS/secrets",
 )
 

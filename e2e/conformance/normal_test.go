@@ -103,7 +103,7 @@ func (r *run) object(list string, obj map[string]any) string {
 	if _, ok := m["deletionTimestamp"]; ok {
 		out += fmt.Sprintf(" deleting grace=%v", m["deletionGracePeriodSeconds"])
 	}
-	if containers(obj) { // a pod or a template of one, of which the server fills in half
+	if filledIn(obj) {
 		return out
 	}
 	for _, field := range []string{"data", "spec", "status", "immutable"} {
@@ -114,9 +114,10 @@ func (r *run) object(list string, obj map[string]any) string {
 	return out
 }
 
-func containers(obj map[string]any) bool {
+// filledIn reports whether the server completes half of the object: a pod, a template of one, a service.
+func filledIn(obj map[string]any) bool {
 	spec, _ := obj["spec"].(map[string]any)
-	return spec["containers"] != nil || spec["template"] != nil
+	return spec["containers"] != nil || spec["template"] != nil || spec["ports"] != nil
 }
 
 // inOrder is JSON, whose maps encoding/json sorts.
