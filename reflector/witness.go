@@ -198,7 +198,7 @@ func (s state) checked(page metav1.ListMeta, err error, q *question) (state, ste
 		return s, step{}
 	}
 	st := failed(err)
-	if st.pause.connectionLost() || apierrors.IsTooManyRequests(err) {
+	if st.pause.connectionLost() || st.pause == pauseBusy && !judgesVersion(err) {
 		return s, st // the server could not be asked
 	}
 	return next, step{} // the server does not support the question
