@@ -3,12 +3,9 @@ package fake
 import (
 	"errors"
 	"net/http"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/kinform/kinform/fake/internal/refusal"
 	"github.com/kinform/kinform/fake/internal/wire"
@@ -39,11 +36,13 @@ func (t *table[T]) readObject(r *http.Request, req request, body []byte) (obj T,
 	return obj, nil
 }
 
-// decodeObject reads a whole object, whose kind is known when the body leaves it out.
+// decodeObject reads a whole object. Bodies of Kubernetes' own resources can leave the kind out.
 func (t *table[T]) decodeObject(format string, body []byte, obj T) error {
 	var wrong error
 	err := wire.Unmarshal(format, body, obj, func(kind metav1.TypeMeta) error {
-		wrong = t.res.checkKind(kind.GroupVersionKind())
+		if wrong = t.res.checkKind(kind.GroupVersionKind()); wrong == nil && t.res.custom() {
+			wrong = t.res.checkStated(kind, body)
+		}
 		return wrong
 	})
 	var none wire.KindError
@@ -57,28 +56,6 @@ func (t *table[T]) decodeObject(format string, body []byte, obj T) error {
 	}
 	if k, ok := any(obj).(interface{ GetObjectKind() schema.ObjectKind }); ok && format == wire.Protobuf {
 		k.GetObjectKind().SetGroupVersionKind(t.res.GroupVersionKind())
-	}
-	return nil
-}
-
-// checkStrict refuses unknown members of T and duplicate members.
-func (t *table[T]) checkStrict(body []byte) error {
-	obj := newObject[T]()
-	var into any = obj
-	if t.untyped() {
-		into = &map[string]any{}
-	}
-	errs, err := kjson.UnmarshalStrict(body, into)
-	if err != nil {
-		return badBody(&t.res, err)
-	}
-	if _, ok := any(obj).(interface{ GetObjectKind() schema.ObjectKind }); !ok {
-		errs = slices.DeleteFunc(errs, func(err error) bool {
-			return err.Error() == `unknown field "kind"` || err.Error() == `unknown field "apiVersion"`
-		})
-	}
-	if len(errs) > 0 {
-		return badBody(&t.res, runtime.NewStrictDecodingError(errs))
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func TestHTTPLife(t *testing.T) {
 func TestHTTPCustomResource(t *testing.T) {
 	s := newServer(t, fake.Options{})
 	path := "/apis/example.com/v1/namespaces/a/widgets"
-	code, body, _ := call(t, s, "POST", path, `{"metadata":{"name":"w"},"size":9007199254740993}`)
+	code, body, _ := call(t, s, "POST", path, `{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"w"},"size":9007199254740993}`)
 	if code != 201 || !strings.HasPrefix(body, `{"kind":"Widget","apiVersion":"example.com/v1","metadata"`) || !strings.Contains(body, "9007199254740993") {
 		t.Fatalf("POST: %d %s", code, body)
 	}

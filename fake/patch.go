@@ -28,7 +28,7 @@ func (t *table[T]) patch(key types.NamespacedName, kind types.PatchType, data []
 		return nil, false, apierrors.NewBadRequest("invalid JSON patch")
 	}
 	v, err = t.update(key, w, func(old *version[T]) (T, error) {
-		obj, err := t.patched(old, kind, data)
+		obj, err := t.patched(old, kind, data, w)
 		if err == nil {
 			err = t.checkBlind(obj.GetResourceVersion(), key.Name, w)
 		}
@@ -55,7 +55,7 @@ func (t *table[T]) checkPatchType(kind types.PatchType) error {
 }
 
 // patched returns old as the patch changes it.
-func (t *table[T]) patched(old *version[T], kind types.PatchType, data []byte) (obj T, err error) {
+func (t *table[T]) patched(old *version[T], kind types.PatchType, data []byte, w write) (obj T, err error) {
 	state, err := old.json(&t.res)
 	if err != nil {
 		return obj, apierrors.NewInternalError(err)
@@ -67,6 +67,11 @@ func (t *table[T]) patched(old *version[T], kind types.PatchType, data []byte) (
 	obj = newObject[T]()
 	if err := wire.UnmarshalJSON(b, obj); err != nil {
 		return obj, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(b), err.Error())})
+	}
+	if w.strict {
+		if err := t.checkStrictPatch(kind, data, b); err != nil {
+			return obj, err
+		}
 	}
 	return obj, t.checkPatched(obj, old)
 }

@@ -38,6 +38,7 @@ type write struct {
 	manager string // the writer, as far as it is known
 	named   bool   // the request itself names the manager
 	applies bool   // it is an apply, which keeps managedFields by itself
+	strict  bool   // a patch must not have members that are unknown or twice
 	force   bool   // an apply takes over the fields of other owners
 	request bool   // it comes from code under test, not from a test that sets the stage
 }
@@ -58,7 +59,8 @@ func writeOptions(kind string, opts metav1.UpdateOptions) (write, error) {
 }
 
 func patchOptions(kind types.PatchType, opts metav1.PatchOptions) (write, error) {
-	w := write{dryRun: isDryRun(opts.DryRun), manager: opts.FieldManager, force: opts.Force != nil && *opts.Force, request: true}
+	w := write{dryRun: isDryRun(opts.DryRun), manager: opts.FieldManager, force: opts.Force != nil && *opts.Force, request: true,
+		strict: opts.FieldValidation == metav1.FieldValidationStrict}
 	return w, invalidOptions("PatchOptions", metavalidation.ValidatePatchOptions(&opts, kind))
 }
 

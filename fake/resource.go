@@ -148,6 +148,18 @@ func (r Resource) check() error {
 	return nil
 }
 
+// checkStated refuses data of a custom resource that leaves out its kind or its version.
+func (r *Resource) checkStated(got metav1.TypeMeta, body []byte) error {
+	switch {
+	case got.Kind == "":
+		return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): Object 'Kind' is missing in '%s' (%s)",
+			r.Kind, body, summary(body)))
+	case got.APIVersion == "":
+		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data () does not match the expected API version (%s)", r.groupVersion()))
+	}
+	return nil
+}
+
 // checkKind refuses data that states another kind than r's. What it leaves out passes.
 func (r *Resource) checkKind(got schema.GroupVersionKind) error {
 	if want := r.groupVersion(); (got.Group != "" || got.Version != "") && got.GroupVersion() != want {

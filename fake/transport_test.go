@@ -84,7 +84,7 @@ func TestUserCodeThatPanics(t *testing.T) {
 	s := newServer(t, fake.Options{})
 	type broken struct{ bomb }
 	check(t, fake.Register[*broken](s, fake.Resource{Group: "example.com"}))
-	code, body, _ := call(t, s, "POST", "/apis/example.com/v1/namespaces/a/brokens", `{"metadata":{"name":"b"}}`)
+	code, body, _ := call(t, s, "POST", "/apis/example.com/v1/namespaces/a/brokens", `{"kind":"Broken","apiVersion":"example.com/v1","metadata":{"name":"b"}}`)
 	if code != 500 || !strings.Contains(body, "boom") {
 		t.Errorf("POST: %d %s", code, body)
 	}

@@ -15,6 +15,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/kinform/kinform/fake/internal/refusal"
 )
@@ -37,6 +38,32 @@ func Apply(kind types.PatchType, state, data []byte, sample any) (b []byte, err 
 		return Strategic(state, data, sample)
 	}
 	return Merge(state, data)
+}
+
+// Faults returns the duplicate members of a patch that [Apply] took, and the unknown ones of the
+// operations of a JSON patch.
+func Faults(kind types.PatchType, data []byte) []error {
+	if kind != types.JSONPatchType {
+		return strictly(data, &map[string]any{})
+	}
+	faults := strictly(data, &[]struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		From  string `json:"from"`
+		Value any    `json:"value"`
+	}{})
+	for i, f := range faults {
+		faults[i] = fmt.Errorf("json patch %w", f)
+	}
+	return faults
+}
+
+func strictly(data []byte, v any) []error {
+	faults, err := kjson.UnmarshalStrict(data, v)
+	if err != nil {
+		return []error{err}
+	}
+	return faults
 }
 
 // JSON applies a JSON patch (RFC 6902) to state. Status errors: BadRequest,
