@@ -45,6 +45,7 @@ type buffer[K comparable, T any] struct {
 	moved       bool // the batch moves its store to rv
 	endsInitial bool
 	rewound     bool // it has a list of a server that was restored
+	doubtful    bool // it has a list of a server that was perhaps restored
 	tooLarge    int  // see littleRoom
 }
 
@@ -77,7 +78,7 @@ func (b *buffer[K, T]) expand() {
 		}
 	}
 	whole.returned, whole.rv, whole.moved = b.returned, b.rv, b.moved
-	whole.endsInitial, whole.rewound = b.endsInitial, b.rewound
+	whole.endsInitial, whole.rewound, whole.doubtful = b.endsInitial, b.rewound, b.doubtful
 	*b = *whole
 }
 

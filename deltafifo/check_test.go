@@ -38,7 +38,7 @@ func (f *DeltaFIFO[K, T]) verify() error {
 		return fmt.Errorf("%d deltas in flight were given back before", f.retrying)
 	}
 	if b := f.spare; b != nil {
-		if !b.empty() || b.rv != "" || b.endsInitial || b.rewound || len(b.entries) > 0 || b.list != nil || len(b.given) > 0 {
+		if !b.empty() || b.rv != "" || b.endsInitial || b.rewound || b.doubtful || len(b.entries) > 0 || b.list != nil || len(b.given) > 0 {
 			return fmt.Errorf("spare: not empty")
 		}
 		if err := b.verify(); err != nil {

@@ -108,3 +108,7 @@ func (b Batch[K, T]) EndsInitialList() bool { return b.buf != nil && b.buf.endsI
 // older than that of the previous batch, and different objects may have had the same versions as
 // its objects.
 func (b Batch[K, T]) Rewound() bool { return b.buf != nil && b.buf.rewound }
+
+// Doubtful reports whether the batch contains a list with [List.Doubtful]. Different objects may
+// have had the same versions as its objects.
+func (b Batch[K, T]) Doubtful() bool { return b.buf != nil && b.buf.doubtful }

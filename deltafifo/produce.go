@@ -55,8 +55,9 @@ type List[K comparable, T any] struct {
 	// all missing keys are deleted. Keep runs under the queue's lock and must not use the queue.
 	Keep func(K, T) bool
 	// Rewound says that the server was restored from a backup, so that earlier
-	// resourceVersions no longer compare. The consumer sees it in [Batch.Rewound].
-	Rewound bool
+	// resourceVersions no longer compare. Doubtful says that this is possible, and most likely
+	// is not so. The consumer sees them in [Batch.Rewound] and [Batch.Doubtful].
+	Rewound, Doubtful bool
 }
 
 // Replace adds a Replaced delta for every item of list that is not unchanged, and a Deleted delta
@@ -91,6 +92,7 @@ func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list List[K, T]) error {
 		f.pending.moved = true // an empty list must reach the consumer too
 	}
 	f.pending.rewound = f.pending.rewound || list.Rewound
+	f.pending.doubtful = f.pending.doubtful || list.Doubtful
 	f.moved(list.ResourceVersion)
 	return nil
 }
@@ -103,7 +105,7 @@ const mostChanged = 1. / 8
 // nothing pending.
 func (f *DeltaFIFO[K, T]) changed(list List[K, T]) (numbers []int, all, ok bool) {
 	known, ok := f.known.(Comparer[K, T])
-	if !ok || f.inFlight != nil || list.Rewound {
+	if !ok || f.inFlight != nil || list.Rewound || list.Doubtful {
 		return nil, false, false
 	}
 	most := int(mostChanged * float64(list.Items.Len()))

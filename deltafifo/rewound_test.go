@@ -7,8 +7,8 @@ import (
 	"github.com/kinform/kinform/deltafifo"
 )
 
-// TestRewound: a list of a restored server marks the batch that it comes in, and no other,
-// whatever is pending before it or comes after it.
+// TestRewound: a list of a server that was restored, or perhaps was, marks the batch that it comes
+// in, and no other, whatever is pending before it or comes after it.
 func TestRewound(t *testing.T) {
 	ctx := t.Context()
 	for name, before := range map[string]func(*deltafifo.DeltaFIFO[string, int]) error{
@@ -20,7 +20,7 @@ func TestRewound(t *testing.T) {
 			defer f.Close()
 			list := deltafifo.List[string, int]{
 				Items:           deltafifo.ItemsOf(deltafifo.Item[string, int]{Key: "a", Object: 2}),
-				ResourceVersion: "12", Rewound: true,
+				ResourceVersion: "12", Rewound: true, Doubtful: true,
 			}
 			for _, put := range []func() error{
 				func() error { return before(f) },
@@ -31,14 +31,14 @@ func TestRewound(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if b := pop(ctx, t, f); !b.Rewound() || b.ResourceVersion() != "13" {
-				t.Errorf("the batch of the list: rewound %v at %s", b.Rewound(), b.ResourceVersion())
+			if b := pop(ctx, t, f); !b.Rewound() || !b.Doubtful() || b.ResourceVersion() != "13" {
+				t.Errorf("the batch of the list: rewound %v, doubtful %v, at %s", b.Rewound(), b.Doubtful(), b.ResourceVersion())
 			}
 			if err := f.Update(ctx, "a", 4, "14"); err != nil {
 				t.Fatal(err)
 			}
-			if b := pop(ctx, t, f); b.Rewound() {
-				t.Error("the batch after it is rewound, too")
+			if b := pop(ctx, t, f); b.Rewound() || b.Doubtful() {
+				t.Error("the batch after it is marked, too")
 			}
 		})
 	}

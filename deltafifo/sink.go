@@ -21,9 +21,9 @@ type Sink[K comparable, T any] struct {
 	meta objmeta.Reader[T]
 
 	// The list in progress.
-	items   *Items[K, T] // nil for none
-	skipped []*reflector.ObjectError
-	rewound bool
+	items             *Items[K, T] // nil for none
+	skipped           []*reflector.ObjectError
+	rewound, doubtful bool
 }
 
 // NewSink returns a sink for fifo. key returns an object's key and must not panic. bad gets an error
@@ -63,14 +63,17 @@ func (s *Sink[K, T]) Replace(ctx context.Context, resourceVersion string) error 
 		ResourceVersion: resourceVersion,
 		Keep:            keeper[K, T](s.skipped),
 		Rewound:         s.rewound,
+		Doubtful:        s.doubtful,
 	})
 }
 
 // Discard implements reflector.Sink.
-func (s *Sink[K, T]) Discard() { s.items, s.skipped, s.rewound = nil, nil, false }
+func (s *Sink[K, T]) Discard() {
+	s.items, s.skipped, s.rewound, s.doubtful = nil, nil, false, false
+}
 
 // Rewound implements reflector.Rewinder.
-func (s *Sink[K, T]) Rewound() { s.rewound = true }
+func (s *Sink[K, T]) Rewound(certain bool) { s.rewound, s.doubtful = certain, !certain }
 
 // Apply implements reflector.Sink.
 func (s *Sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"log/slog"
+	"reflect"
 	"slices"
 
 	"github.com/kinform/kinform/deltafifo"
@@ -96,10 +97,24 @@ func (i *Informer[K, T]) addOps(c *changes[K, T], key K, deltas []deltafifo.Delt
 			c.initial++
 		}
 		c.ops = append(c.ops, store.Op[K, T]{
-			Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted, Keep: i.versions.repeats(key, deltas, n),
+			Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted, Keep: i.keeps(key, deltas, n),
 		})
 		c.versions = append(c.versions, d.ResourceVersion)
 	}
+}
+
+// keeps reports whether delta n of a key brings nothing new, for objects that do not carry their
+// version.
+func (i *Informer[K, T]) keeps(key K, deltas []deltafifo.Delta[T], n int) bool {
+	repeats := i.versions.repeats(key, deltas, n)
+	if !repeats || !i.versions.contents {
+		return repeats
+	}
+	if n > 0 {
+		return reflect.DeepEqual(deltas[n-1].Object, deltas[n].Object)
+	}
+	known, ok := i.store.Get(key)
+	return ok && reflect.DeepEqual(known, deltas[n].Object)
 }
 
 // take records the outcomes of the ops.
@@ -140,20 +155,20 @@ func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K,
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.cutLagging()
-	// Only a list can be older than the store, and the reflector passes such a list on only if
-	// the server was restored from a backup.
 	before := i.store.ResourceVersion()
-	rewound := batch.Rewound() || older(batch.ResourceVersion(), before)
-	if rewound {
+	if batch.Rewound() {
 		i.store.Rewind()
 	}
-	if err := i.write(c, batch); err != nil {
+	i.versions.contents = batch.Rewound() || batch.Doubtful()
+	err := i.write(c, batch)
+	if i.versions.contents = false; err != nil {
 		return err
 	}
-	if rewound {
-		c.lost = i.written.expireAll() // the server has lost the writes, too
+	if batch.Rewound() {
+		c.lost = i.settleRewound()
+	} else {
+		i.settle(batch, before)
 	}
-	i.settle(batch, before)
 	begins := !i.hasSynced()
 	ends := begins && batch.EndsInitialList()
 	if ends && c.isInitialList(batch) {

@@ -145,7 +145,9 @@ func restoreUnder[T any](t *testing.T, server *fake.Server, seed uint64, overtak
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if restored == 0 {
+	// Objects without metadata can differ at one version without being different objects.
+	_, named := any(*new(T)).(metav1.Object)
+	if restored == 0 && (named || inf.Stats().Relists.Restored == 0) {
 		t.Errorf("seed %d: the restore from %s to before was not reported; stats %+v", seed, before, inf.Stats())
 	}
 }

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"hash/maphash"
+	"reflect"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +28,10 @@ type versions[K comparable, T any] struct {
 
 	noted map[uint64]uint64 // by hash of the key, for objects in the store
 	most  int               // largest size of noted since it was made
+
+	// contents: the batch that is being committed comes from a server that was restored, or
+	// perhaps was. One version can then stand for two states, so contents are compared, too.
+	contents bool
 }
 
 func newVersions[K comparable, T any]() versions[K, T] {
@@ -38,7 +43,9 @@ func (v *versions[K, T]) unchanged() func(known, listed T) bool {
 	if !v.meta.Some() {
 		return nil
 	}
-	return sameObject[T]
+	return func(known, listed T) bool {
+		return sameObject(known, listed) && (!v.contents || reflect.DeepEqual(known, listed))
+	}
 }
 
 // sameObject reports whether two objects with one key carry the same version and UID. It

@@ -30,8 +30,8 @@ const (
 // informer's collection. A write that is older than one already recorded changes nothing.
 //
 // If the watch does not catch up within two minutes, the informer forgets the write and reports a
-// [*LostWriteError] to Options.OnError. It does so at once when it notices that the server was
-// restored from a backup. The end of Run forgets all writes.
+// [*LostWriteError] to Options.OnError. When it notices that the server was restored from a backup,
+// it does so at once, unless the server has the write. The end of Run forgets all writes.
 //
 // Errors: those of the key function; [ErrNoVersion] without a resourceVersion that can be compared;
 // [ErrStopped] while the informer does not run; [ErrTooManyWrites] if the watch is 10,000 writes
@@ -165,6 +165,23 @@ func (i *Informer[K, T]) settle(batch deltafifo.Batch[K, T], before string) {
 	}
 }
 
+// settleRewound removes all writes after a list of a server that was restored from a backup, and
+// returns those that the list does not have. Called with mu held.
+func (i *Informer[K, T]) settleRewound() (lost []*LostWriteError) {
+	w := &i.written
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key, a := range w.ahead {
+		obj, ok := i.store.Get(key)
+		if ok == a.deleted || ok && versionOf(obj) != a.rv && !i.versions.has(key, a.rv) {
+			lost = append(lost, lostWrite(key, a))
+		}
+		w.take(key)
+	}
+	sortLost(lost)
+	return lost
+}
+
 // isNewer reports whether the stored object of key is newer than the deletion a. It is for objects
 // without a resourceVersion; caughtUp handles the others. Such an object is newer if the batch
 // changed it when the store had already reached the deletion's version, or if the batch deleted an
@@ -237,14 +254,6 @@ func (i *Informer[K, T]) reportLost(all []*LostWriteError) {
 	}
 }
 
-// expireAll removes all writes as if they had expired.
-func (w *written[K, T]) expireAll() []*LostWriteError {
-	if w.count.Load() == 0 {
-		return nil
-	}
-	return w.expire(time.Now().Add(writtenFor), nil)
-}
-
 // expire removes the writes that have expired and sets the timer for the rest.
 func (w *written[K, T]) expire(now time.Time, again func()) (lost []*LostWriteError) {
 	w.mu.Lock()
@@ -257,14 +266,22 @@ func (w *written[K, T]) expire(now time.Time, again func()) (lost []*LostWriteEr
 			}
 			continue
 		}
-		lost = append(lost, &LostWriteError{Key: keyString(key), ResourceVersion: a.rv, Deleted: a.deleted})
+		lost = append(lost, lostWrite(key, a))
 		w.take(key)
 	}
 	if w.timer = nil; len(w.ahead) > 0 {
 		w.timer = time.AfterFunc(next.Sub(now), again)
 	}
-	slices.SortFunc(lost, func(a, b *LostWriteError) int { return cmp.Compare(a.Key, b.Key) })
+	sortLost(lost)
 	return lost
+}
+
+func lostWrite[K comparable, T any](key K, a ahead[T]) *LostWriteError {
+	return &LostWriteError{Key: keyString(key), ResourceVersion: a.rv, Deleted: a.deleted}
+}
+
+func sortLost(lost []*LostWriteError) {
+	slices.SortFunc(lost, func(a, b *LostWriteError) int { return cmp.Compare(a.Key, b.Key) })
 }
 
 // forgetWritten removes all writes, because the store does not change any more.

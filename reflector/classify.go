@@ -160,6 +160,18 @@ func cannotStream(err error) bool {
 		statusOf(err).Code == http.StatusNotImplemented
 }
 
+// isUnsupported reports whether the server refused the request for what it is, so that it would
+// refuse it from everybody and at any time.
+func isUnsupported(err error) bool {
+	switch code := statusOf(err).Code; code {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusConflict,
+		http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
+	default:
+		return code >= 400 && code < 500 || code == http.StatusNotImplemented || errors.Is(err, errors.ErrUnsupported)
+	}
+}
+
 // isLasting is RequestError.Lasting for a request at the given version.
 func isLasting(err error, version string) bool {
 	switch code := statusOf(err).Code; code {

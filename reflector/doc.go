@@ -29,10 +29,15 @@
 //
 // The reflector reports a server that shows another history with [ErrRestored] and lists the
 // collection at "". A [Rewinder] learns that the versions of this list do not compare with
-// those that it holds. The same happens, without a report, if none of the known objects is as
-// it was, and if the server has not reached the newest version seen. So a server that only
-// lags costs that list, and so does a deletion of the one known object while there was no
-// watch. No second list follows before a watch has brought news or lasted long.
+// those that it holds. If there is a doubt and no proof, the reflector lists without a report,
+// and the Rewinder compares contents as well as versions. That is so if none of the known
+// objects is as it was, if the newest one has its version and other contents, or if the server
+// has not reached the newest version seen. So a server that only lags costs that list, and so
+// does a deletion of the one known object while there was no watch. No second list follows
+// before a watch has brought news or lasted long.
+//
+// A server that refuses the list of one object three times in a row, or does not end it, is
+// watched for a minute at a time, and asked again after each watch.
 //
 // The check has limits where the server has overtaken the newest version seen and cannot
 // repeat events, or there were none. An object that is as it was proves the history only up to
@@ -40,6 +45,14 @@
 // if T has no metadata, as most projections, or if the source does not select by name. It also
 // misses a restore behind an API server that was not restarted, because that server answers
 // from its own cache as before. [Tuning.TrustVersions] turns the check off.
+//
+// # Events of one version
+//
+// A transaction of etcd gives all its changes one version: when the lease of many Events ends,
+// all of them are deleted at once. An event at the newest version seen goes to the sink unless
+// it repeats one of the four before it. A watch that ended amid such events is resumed before
+// them, because the server would leave out the rest. So the sink can get an event of such a
+// version twice.
 //
 // # Failures and waits
 //

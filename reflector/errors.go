@@ -24,7 +24,8 @@ var (
 
 	// ErrRestored means that the server was restored from a backup: its history differs from
 	// the one seen, or ends before it. The reflector lists the collection again, and the list
-	// is not compared by versions with the contents of the sink.
+	// is not compared by versions alone with the contents of the sink. The error that wraps it
+	// says what differs.
 	ErrRestored = errors.New("the server went back in time: it was restored from a backup")
 
 	// ErrNoName is the cause of an ObjectError for an object without metadata.name. No sink

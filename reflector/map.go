@@ -20,7 +20,8 @@ import (
 // parts to keep; strings need no copy.
 //
 // project runs in the goroutine of the reflector, for every object listed and watched, deleted
-// ones included. It may change its argument and return it. If it returns an error, the object
+// ones included. It may change its argument and return it. Equal arguments must give results that
+// are deeply equal: otherwise a watch that breaks off may cost a list. If it returns an error, the object
 // is reported as an [*ObjectError] and skipped, like one that could not be decoded. A panic in
 // it continues as a panic whose value is an error that names the object's key.
 //

@@ -52,11 +52,13 @@ type state struct {
 
 	// replayRV is the version that the watch starts from so that the server repeats the newest
 	// events. It is empty if no events need to be repeated. confirmed: a list has shown that
-	// the server has come as far as rv. asked counts the known objects that this check has
-	// asked for so far, and that proved nothing.
-	replayRV  string
-	confirmed bool
-	asked     int
+	// the server has come as far as rv, or cannot be asked. asked counts the known objects that
+	// this check has asked for so far, and that proved nothing; tried counts the refusals in a
+	// row. unverified: the watch goes on without an answer, and asks again after it.
+	replayRV     string
+	confirmed    bool
+	asked, tried int
+	unverified   bool
 	learned
 }
 

@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"testing"
@@ -57,6 +58,8 @@ func (w *walk) step() {
 		next, st, what = w.watchOutcome()
 	case streaming:
 		next, st, what = w.streamOutcome()
+	case checking:
+		next, st, what = w.checkOutcome()
 	default:
 		next, st, what = w.listOutcome()
 	}
@@ -124,7 +127,26 @@ func (w *walk) watchOutcome() (state, step, string) {
 		w.relists = 0
 	}
 	next, st := w.state.watchEnded(end)
+	if w.rand.IntN(3) == 0 {
+		next = next.verifyFrom([]string{"", "1"}[w.rand.IntN(2)])
+	}
 	return next, st, what
+}
+
+// checkOutcome is the answer to the question whether the server was restored.
+func (w *walk) checkOutcome() (state, step, string) {
+	q := &question[any]{seen: w.state.rv, last: w.rand.IntN(2) == 0, answer: answer(w.rand.IntN(int(refuted) + 1))}
+	if w.rand.IntN(2) == 0 {
+		q.object.key.Name, q.object.uid = "a", "1"
+	}
+	if w.rand.IntN(3) == 0 {
+		word := anyListFailure[w.rand.IntN(len(anyListFailure))]
+		next, st := checked(w.state, metav1.ListMeta{}, failure(word, w.rand.IntN(4)), q)
+		return next, st, "check: " + word
+	}
+	rv := w.version()
+	next, st := checked(w.state, metav1.ListMeta{ResourceVersion: rv}, nil, q)
+	return next, st, fmt.Sprintf("check: answer %d at %s", q.answer, rv)
 }
 
 func (w *walk) check(before state, what string, next state, st step) {
@@ -136,7 +158,7 @@ func (w *walk) check(before state, what string, next state, st step) {
 	if st.replace && (st.discard || failed || st.pause != noPause) {
 		bad("a list is both whole and failed")
 	}
-	now, then := next.phase == watching, before.phase == watching
+	now, then := next.holdsList(), before.holdsList()
 	if st.replace != (now && !then) {
 		bad("the sink is not told exactly when a list becomes whole")
 	}
@@ -160,7 +182,13 @@ func (w *walk) check(before state, what string, next state, st step) {
 	if next.phase == streaming && next.stream < streamUnknown || next.stream < before.stream && before.stream == streamSupported {
 		bad("what the server can do was forgotten")
 	}
-	if then && failed && st.pause == noPause {
+	if next.phase == checking && next.tried >= maxTries {
+		bad("asks in vain for ever")
+	}
+	if next.unverified && next.phase == watching && before.phase == watching && next.replayRV == "" && !before.unverified {
+		bad("an answer is forgotten")
+	}
+	if before.phase == watching && failed && st.pause == noPause {
 		if w.relists++; st.relist == noRelist || w.relists > 1 {
 			bad("failed watches without news are followed up without a wait")
 		}
@@ -196,6 +224,9 @@ func (w *walk) check(before state, what string, next state, st step) {
 	}
 }
 
+// holdsList reports whether the sink holds a whole list.
+func (s state) holdsList() bool { return s.phase == watching || s.phase == checking }
+
 func (s state) relistText(rv, listRV string) string {
 	s.rv, s.unpaged, s.relisted = rv, false, true
 	return s.relist(listRV).text()
@@ -230,6 +261,10 @@ func (s state) honest(rv string, streams bool) state {
 		s, _ = s.watchEnded(watchEnd{rv: s.rv, err: failure("too-large", 0)})
 	case s.phase == watching:
 		s, _ = s.watchEnded(watchEnd{rv: rv})
+	case s.phase == checking && ahead:
+		s, _ = checked(s, metav1.ListMeta{}, failure("too-large", 0), &question[any]{seen: s.rv})
+	case s.phase == checking:
+		s, _ = checked(s, metav1.ListMeta{ResourceVersion: rv}, nil, &question[any]{seen: s.rv})
 	case s.phase == streaming && !streams:
 		s, _ = s.streamFailed(watchEnd{err: failure("invalid", 0)})
 	case s.phase == streaming && ahead:

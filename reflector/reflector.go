@@ -67,8 +67,9 @@ type Tuning struct {
 
 	// TrustVersions turns off the check for a server that was restored from a backup. The
 	// check runs when a watch resumes after one that ended early. It costs the repetition of
-	// up to four events, or a list of one object, rarely of more. Turn it off for a source that is not a
-	// Kubernetes API and can do neither.
+	// up to four events, or a list of one object, rarely of more. Turn it off for a source that
+	// is not a Kubernetes API and can do neither. A list that is older than what was seen
+	// counts as that of a restored server all the same.
 	TrustVersions bool
 }
 
@@ -113,9 +114,9 @@ type Reflector[T any] struct {
 
 	// Of the list in progress: the newest version, the object that has it, and whether there
 	// has been no object.
-	newest       string
-	newestListed Event[T]
-	emptyList    bool
+	newest    string
+	listed    knownObject[T]
+	emptyList bool
 
 	failing bool   // Stats.Failing is set
 	reason  pause  // of the last failure, until a request succeeds

@@ -33,6 +33,9 @@ func (r *Reflector[T]) listOptions() metav1.ListOptions {
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists).
 func (r *Reflector[T]) watchOptions() metav1.ListOptions {
 	timeout := scale(r.opts.WatchTimeout, 1+r.opts.Backoff.Random())
+	if r.state.unverified {
+		timeout = min(timeout, unverifiedTimeout)
+	}
 	seconds := int64(timeout / time.Second)
 	opts := metav1.ListOptions{
 		ResourceVersion:     r.state.version(),

@@ -93,8 +93,8 @@ func causeOf(ctx context.Context, err error) error {
 func (r *Reflector[T]) replace(ctx context.Context) error {
 	r.succeeded()
 	r.noteRewind()
-	r.recent = recentEvents[T]{listed: knownFrom(r.newestListed), empty: r.emptyList}
-	r.newestListed = Event[T]{}
+	r.recent = recentEvents[T]{listed: r.listed, empty: r.emptyList}
+	r.listed.forgetObject()
 	r.stats.lists.Add(1)
 	r.stats.saw(r.state.rv, 0)
 	r.log.Debug("list is whole", slog.String("resourceVersion", r.state.rv), slog.Uint64("objects", r.stats.listed.Load()))
@@ -103,7 +103,7 @@ func (r *Reflector[T]) replace(ctx context.Context) error {
 
 // beginList records that a list begins, by LIST or as a stream.
 func (r *Reflector[T]) beginList(verb string) {
-	r.newest, r.newestListed, r.emptyList = "", Event[T]{}, true
+	r.newest, r.listed, r.emptyList = "", knownObject[T]{}, true
 	r.stats.expectList()
 	r.log.Debug("list begins", slog.String("verb", verb), slog.String("resourceVersion", r.state.version()))
 }
@@ -134,11 +134,11 @@ func (r *Reflector[T]) listPage(ctx context.Context) (page metav1.ListMeta, sink
 // noteListed records that ev is part of the list in progress.
 func (r *Reflector[T]) noteListed(ev Event[T]) {
 	r.emptyList = false
-	if ev.Type == Deleted && knownFrom(ev).key == knownFrom(r.newestListed).key {
-		r.newestListed = Event[T]{}
+	if ev.Type == Deleted && knownFrom(ev).key == r.listed.key {
+		r.listed = knownObject[T]{}
 	}
 	if r.newest = newest(r.newest, ev.ResourceVersion); r.newest == ev.ResourceVersion && ev.Type != Deleted {
-		r.newestListed = ev
+		r.listed = knownFrom(ev)
 	}
 }
 

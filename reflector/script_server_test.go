@@ -30,7 +30,8 @@ import (
 //
 // Before the blocks may stand "options page=2 random=0.5 watch=1m", with the words stream
 // (lists are streamed), check (whether the server was restored), first=RV, force, idle=1m and
-// internal=1m, "named" (objects have the metadata that NAME says: NAMESPACE/NAME:UID), and "cancel 5s" for a context that is cancelled at that second. # begins a comment.
+// internal=1m, "named" (objects have the metadata that NAME says: NAMESPACE/NAME:UID=LABEL), and
+// "cancel 5s" for a context that is cancelled at that second. # begins a comment.
 
 // parse reads a script into p.
 func (p *player) parse(script string) {
@@ -163,6 +164,7 @@ func (p *player) object(name string) any {
 	if !p.named {
 		return name
 	}
+	name, label, labelled := strings.Cut(name, "=")
 	key, uid, _ := strings.Cut(name, ":")
 	object := new(metav1.PartialObjectMetadata)
 	var ok bool
@@ -170,6 +172,9 @@ func (p *player) object(name string) any {
 		object.Namespace, object.Name = "", key
 	}
 	object.UID = types.UID(uid)
+	if labelled {
+		object.Labels = map[string]string{"": label}
+	}
 	return object
 }
 

@@ -31,10 +31,13 @@ type Sink[T any] interface {
 }
 
 // Rewinder is an optional interface of a [Sink], for the news that the server was restored
-// from a backup, or may have been. A sink that compares versions needs it: otherwise it may keep an object of
-// the lost history in place of another one that has the same version now.
+// from a backup, or may have been. A sink that compares versions needs it: otherwise it may keep
+// an object of the lost history in place of another one that has the same version now.
 type Rewinder interface {
-	// Rewound announces, right before Replace, that the versions of the list do not compare
-	// with those of the sink's contents.
-	Rewound()
+	// Rewound comes right before the Replace of a list whose versions do not compare with those
+	// of the sink's contents. If the server was certainly restored, certain is true, and the
+	// list's version may be older than the sink's. If it is false, the server could not show
+	// that it was not restored, and most likely it was not: an object is unchanged if its
+	// contents are equal, too.
+	Rewound(certain bool)
 }

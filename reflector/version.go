@@ -9,20 +9,6 @@ func older(a, b string) bool {
 	return err == nil && c < 0
 }
 
-// inOrder reports whether ev is new to the sink. It returns ErrOutOfOrder if ev is older than
-// the newest version seen. A deleted object carries the version of its deletion, so the rule
-// holds for every type of event.
-func inOrder[T any](ev Event[T], seen string) (fresh bool, err error) {
-	c, err := resourceversion.CompareResourceVersion(ev.ResourceVersion, seen)
-	switch {
-	case err != nil || c > 0:
-		return true, nil // accept versions that do not compare in any order
-	case c == 0:
-		return ev.Type == Bookmark, nil
-	}
-	return false, ErrOutOfOrder
-}
-
 func newest(seen, rv string) string {
 	if rv == "" || older(rv, seen) {
 		return seen

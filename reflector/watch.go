@@ -129,6 +129,9 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 	case errors.Is(end.err, ErrRestored):
 		r.state, st = r.state.restored(end.err)
 		return st
+	case errors.Is(end.err, errDiffers):
+		r.state, st = r.state.doubted(becauseRestored)
+		return st
 	case w.replay.pending() && isExpired(end.err) && r.replayNewest(w.replay.next):
 		return st
 	case w.replay.pending() && (end.idle || isExpired(end.err)):
@@ -142,13 +145,13 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 	if end.idle {
 		r.stats.idle.Add(1)
 	}
-	verify := (endedUnexpectedly(end) || w.silent) && !r.opts.TrustVersions && r.state.replayRV == ""
-	if r.state, st = r.state.watchEnded(end); verify {
-		// While requests are denied, a second request to check the server would only be denied
-		// too.
-		if from, _ := r.recent.replayFrom(); from != "" || st.pause != pauseDenied {
-			r.state = r.state.verifyFrom(from)
-		}
+	verify := (endedUnexpectedly(end) || w.silent || r.state.unverified) && !r.opts.TrustVersions && r.state.replayRV == ""
+	r.state, st = r.state.watchEnded(end)
+	switch from, _ := r.recent.replayFrom(); {
+	case from != "" && (verify || r.recent.severalAtOnce() && !r.opts.TrustVersions):
+		r.state = r.state.verifyFrom(from)
+	case verify && st.pause != pauseDenied: // a second request would only be denied, too
+		r.state = r.state.verifyFrom("")
 	}
 	return st
 }
@@ -184,7 +187,7 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 			return err == nil, nil
 		}
 	}
-	fresh, err := inOrder(ev, w.end.rv)
+	fresh, err := r.recent.inOrder(ev, w.end.rv)
 	if err != nil {
 		w.end.err = err
 		return false, nil

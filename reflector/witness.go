@@ -3,7 +3,9 @@ package reflector
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,19 +28,22 @@ import (
 // metadata has no names, so the list shows only how far the server has come.
 
 // knownObject is an object as it was at the newest version seen.
-type knownObject struct {
+type knownObject[T any] struct {
 	key types.NamespacedName
 	uid types.UID
 	rv  string
+	// object is kept only where a cache holds it as well: that of the newest event, or the
+	// newest of a list.
+	object T
+	whole  bool // object is kept
 }
 
-// knownFrom returns the object of ev. It is zero, except for the version, if the object has no
-// metadata.
-func knownFrom[T any](ev Event[T]) (o knownObject) {
-	o.rv = ev.ResourceVersion
+// knownFrom returns the object of ev. Key and uid are empty if the object has no metadata.
+func knownFrom[T any](ev Event[T]) (o knownObject[T]) {
+	o = knownObject[T]{rv: ev.ResourceVersion, object: ev.Object, whole: true}
 	defer func() {
 		if recover() != nil { // a nil pointer
-			o = knownObject{rv: ev.ResourceVersion}
+			o.key, o.uid = types.NamespacedName{}, ""
 		}
 	}()
 	if object, ok := any(ev.Object).(metav1.Object); ok {
@@ -48,11 +53,37 @@ func knownFrom[T any](ev Event[T]) (o knownObject) {
 	return o
 }
 
+// is reports whether found is the same object at the same version.
+func (o knownObject[T]) is(found knownObject[T]) bool {
+	return o.key == found.key && o.uid == found.uid && o.rv == found.rv
+}
+
+// differs reports whether found, which is the same object at the same version, has other
+// contents. That alone is no proof: a server with other defaults sends an object differently,
+// and a handler may have changed it in the cache.
+func (o knownObject[T]) differs(found knownObject[T]) bool {
+	return o.whole && !reflect.DeepEqual(o.object, found.object)
+}
+
+// forgetObject lets go of the object.
+func (o *knownObject[T]) forgetObject() { o.object, o.whole = *new(T), false }
+
+func (o knownObject[T]) String() string {
+	name := o.key.Name
+	switch {
+	case name == "":
+		return "an object at resourceVersion " + o.rv
+	case o.key.Namespace != "":
+		name = o.key.String()
+	}
+	return fmt.Sprintf("%s (uid %s) at resourceVersion %s", name, o.uid, o.rv)
+}
+
 // isNamed reports whether the object can be asked for.
-func (o knownObject) isNamed() bool { return o.key.Name != "" && o.uid != "" }
+func (o knownObject[T]) isNamed() bool { return o.key.Name != "" && o.uid != "" }
 
 // selector selects the object by its name.
-func (o knownObject) selector() string {
+func (o knownObject[T]) selector() string {
 	name := fields.OneTermEqualSelector("metadata.name", o.key.Name)
 	if o.key.Namespace == "" {
 		return name.String()
@@ -61,17 +92,18 @@ func (o knownObject) selector() string {
 }
 
 // witnesses returns the objects that the server still has at version seen, newest first. An
-// object of the list counts only until the first event: later it would prove too little.
-func (s *recentEvents[T]) witnesses(seen string) []knownObject {
+// object of the list counts only until the first event: later it would prove too little. Nor
+// would an older one of the list prove enough.
+func (s *recentEvents[T]) witnesses(seen string) []knownObject[T] {
 	if s.n == 0 {
 		if s.listed.isNamed() && !older(seen, s.listed.rv) {
-			return []knownObject{s.listed}
+			return []knownObject[T]{s.listed}
 		}
 		return nil
 	}
-	var all []knownObject
+	var all []knownObject[T]
 	passed := map[types.NamespacedName]bool{}
-	for n := s.n - 1; n >= max(0, s.n-maxRecent); n-- {
+	for n := s.n - 1; n >= s.oldest(); n-- {
 		e := s.at(n)
 		if !e.gone && e.known.isNamed() && !passed[e.known.key] {
 			all = append(all, e.known)
@@ -87,23 +119,25 @@ type answer uint8
 const (
 	noAnswer answer = iota // the question was about the version alone, or was not understood
 	proven                 // the object is as it was
+	doubtful               // it has its uid and version, and other contents
 	unproven               // it changed or is gone, or there is none to ask for
 	refuted                // the history seen excludes what the server has
 )
 
 // question is a list of one object that has to show whether the server was restored.
-type question struct {
-	seen    string      // newest version seen
-	object  knownObject // to ask for; the zero value asks for any object
-	last    bool        // no other object can be asked for
-	empty   bool        // at version seen, the collection had no objects
+type question[T any] struct {
+	seen    string         // newest version seen
+	object  knownObject[T] // to ask for; the zero value asks for any object
+	last    bool           // no other object can be asked for
+	empty   bool           // at version seen, the collection had no objects
 	objects int
+	found   knownObject[T] // the first of them
 	answer  answer
 }
 
 // question is the next question of a check.
-func (r *Reflector[T]) question() *question {
-	q := &question{seen: r.state.rv, last: true}
+func (r *Reflector[T]) question() *question[T] {
+	q := &question[T]{seen: r.state.rv, last: true}
 	all := r.recent.witnesses(q.seen)
 	switch n := r.state.asked; {
 	case r.state.nameless:
@@ -118,7 +152,7 @@ func (r *Reflector[T]) question() *question {
 }
 
 // options are the options of the request.
-func (q *question) options() metav1.ListOptions {
+func (q *question[T]) options() metav1.ListOptions {
 	opts := metav1.ListOptions{Limit: 1, ResourceVersion: q.seen, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
 	if q.object.isNamed() {
 		opts.FieldSelector = q.object.selector()
@@ -127,18 +161,21 @@ func (q *question) options() metav1.ListOptions {
 }
 
 // take takes an object of the answer, and reports whether the list is read on.
-func (q *question) take(found knownObject) bool {
-	q.objects++
+func (q *question[T]) take(found knownObject[T]) bool {
+	if q.objects++; q.objects > 1 { // the source ignores the limit
+		return false
+	}
+	q.found = found
 	lost := !older(q.seen, found.rv) // unless the object is as it was
 	switch {
-	case q.objects > 1: // the source ignores the limit
-		return false
 	case q.empty && lost && comparable(found.rv):
 		q.answer = refuted
 	case !q.object.isNamed():
 	case found.key != q.object.key: // the source ignores the selector
 		q.answer = noAnswer
-	case found == q.object:
+	case q.object.is(found) && q.object.differs(found):
+		q.answer = doubtful
+	case q.object.is(found):
 		q.answer = proven
 	case lost:
 		q.answer = refuted
@@ -146,8 +183,16 @@ func (q *question) take(found knownObject) bool {
 	return true
 }
 
+// refutation says what the server has instead of what was seen.
+func (q *question[T]) refutation() error {
+	if q.empty {
+		return otherHistory("it has %s, and there was no object at %s", q.found, q.seen)
+	}
+	return otherHistory("it has %s in place of %s", q.found, q.object)
+}
+
 // end follows the end of the list.
-func (q *question) end(page metav1.ListMeta, err error) (metav1.ListMeta, error) {
+func (q *question[T]) end(page metav1.ListMeta, err error) (metav1.ListMeta, error) {
 	if errors.Is(err, ErrStopped) {
 		q.answer = noAnswer
 		return metav1.ListMeta{ResourceVersion: q.seen}, nil
@@ -174,48 +219,62 @@ func (r *Reflector[T]) check(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
+	if err != nil && !errors.Is(err, ErrUnanswered) && limited.Err() != nil {
+		err = errSlowCheck
+	}
 	var st step
-	if r.state, st = r.state.checked(page, err, q); err == nil {
+	if r.state, st = checked(r.state, page, err, q); err == nil {
 		r.breaker.answered()
 	}
 	r.carryOut(ctx, st, RequestError{Verb: "list", ResourceVersion: q.seen}, began)
 }
 
 // checked follows the answer to q.
-func (s state) checked(page metav1.ListMeta, err error, q *question) (state, step) {
-	next := s
-	next.phase, next.confirmed = watching, true
+func checked[T any](s state, page metav1.ListMeta, err error, q *question[T]) (state, step) {
 	switch {
 	case err == nil && !older(page.ResourceVersion, s.rv):
-		return s.answered(next, q)
+		return answered(s, q)
 	case err == nil || isTooLarge(err):
 		// A server that lags gives the same answer. The list tells the two apart, unless a
 		// restored server has overtaken the version by then.
-		s.rewound = max(s.rewound, perhapsRewound)
-		return s.relist(""), step{relist: becauseTooLarge, err: err}
+		if err == nil && s.relisted {
+			err = ErrListTooOld
+		}
+		s, st := s.doubted(becauseTooLarge)
+		st.err = err
+		return s, st
 	case q.object.isNamed() && (apierrors.IsBadRequest(err) || apierrors.IsInvalid(err)):
 		s.nameless = true
 		return s, step{}
 	}
 	st := failed(err)
-	if st.pause.connectionLost() || st.pause == pauseBusy && !judgesVersion(err) {
-		return s, st // the server could not be asked
+	switch {
+	case isUnsupported(err):
+		return s.believed(), step{}
+	case st.pause.connectionLost(): // nor could a watch be asked for
+		return s, st
 	}
-	return next, step{} // the server does not support the question
+	if s.tried++; s.tried < maxTries {
+		return s, st
+	}
+	if s.unverified && st.pause == pauseDenied {
+		st.pause = noPause // the watch before was allowed
+	}
+	s = s.believed()
+	s.unverified = true
+	return s, st
 }
 
-// answered follows an answer of a server that has come far enough. If nothing speaks against
-// its history, next is the next state.
-func (s state) answered(next state, q *question) (state, step) {
+// answered follows an answer of a server that has come far enough.
+func answered[T any](s state, q *question[T]) (state, step) {
 	switch {
 	case q.answer == refuted:
-		return s.restored(ErrRestored)
+		return s.restored(q.refutation())
 	case q.answer == unproven && !q.last:
 		s.asked++
 		return s, step{}
-	case q.answer == unproven && s.replayRV == "" && !s.relisted:
-		s.relisted, s.rewound = true, max(s.rewound, perhapsRewound)
-		return s.relist(""), step{relist: becauseRestored}
+	case q.answer == doubtful && !s.relisted, q.answer == unproven && s.replayRV == "" && !s.relisted:
+		return s.doubted(becauseRestored)
 	}
-	return next, step{}
+	return s.believed(), step{}
 }

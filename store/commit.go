@@ -92,10 +92,10 @@ func (s *Store[K, T]) commit(rv string, ops []Op[K, T]) {
 
 // Rewind tells the store that the server has gone back in time, for example because it was
 // restored from a backup. The next Commit, CommitChunks or Replace takes its rv even if that is
-// older, and stores every object, whatever Options.Unchanged returns and Op.Keep says:
-// resourceVersions from before and after do not compare. That commit ends with [ErrRewound]
-// each wait for a resourceVersion that it does not reach. A wait that succeeded before may have
-// been for a change that the server has lost.
+// older. ResourceVersions from before and after do not compare, so that Options.Unchanged and
+// Op.Keep must not go by them alone then. That commit ends with [ErrRewound] each wait for a
+// resourceVersion that it does not reach. A wait that succeeded before may have been for a
+// change that the server has lost.
 func (s *Store[K, T]) Rewind() {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()

@@ -25,12 +25,6 @@ func TestKeep(t *testing.T) {
 					t.Fatalf("%d ops: op %d is unchanged %t, want %t", n, i, op.Unchanged, kept)
 				}
 			}
-			s.Rewind()
-			third := ops(true)
-			_ = s.Commit("1", third)
-			if got, _ := s.Get(third[0].Key); got != third[0].Object || third[0].Unchanged {
-				t.Errorf("%d ops: an object from before is kept after Rewind", n)
-			}
 		}
 	}
 }

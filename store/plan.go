@@ -266,12 +266,12 @@ func (p *plan[K, T]) keeps(ops []Op[K, T]) bool {
 
 // keeps reports whether the stored object stays in place of op's object.
 func (s *Store[K, T]) keeps(op *Op[K, T]) bool {
-	return op.Keep && !s.rewound || s.isUnchanged(op.Old, op.Object)
+	return op.Keep || s.isUnchanged(op.Old, op.Object)
 }
 
-// isUnchanged calls Options.Unchanged, except after Rewind.
+// isUnchanged calls Options.Unchanged.
 func (s *Store[K, T]) isUnchanged(old, new T) bool {
-	if s.unchanged == nil || s.rewound {
+	if s.unchanged == nil {
 		return false
 	}
 	s.plan.doing = unchangedFunction
