@@ -19,6 +19,22 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// noAlarm fails the test if err says that the server was restored, where it was not.
+func noAlarm(t *testing.T, err error) {
+	t.Helper()
+	if errors.Is(err, ErrRestored) {
+		t.Errorf("a false alarm: %v", err)
+	}
+}
+
+// noRestores fails the test if the server was taken for restored, where it was not.
+func noRestores(t *testing.T, stats Stats) {
+	t.Helper()
+	if stats.Restores > 0 {
+		t.Errorf("false alarms: %+v", stats)
+	}
+}
+
 // failure returns the error that the tests call by a word: what a source returns when a
 // server answers so. Each is wrapped once, since a source may add its own words.
 func failure(word string, retryAfter int) error {

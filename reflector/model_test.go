@@ -5,17 +5,48 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // The model of the fault tests is a history that is written before the test begins: what
 // the server has at a moment follows from the clock alone, so that a seed always plays
 // out in the same way.
 
-// thing is an object of the model.
+// thing is an object of the model, without metadata.
 type thing struct {
 	key string
 	val int
+}
+
+func (o thing) model() thing { return o }
+
+// namedThing is a thing with metadata.
+type namedThing struct {
+	metav1.ObjectMeta
+	thing
+}
+
+// modelObject is what the objects of the model are for a reflector.
+type modelObject interface{ model() thing }
+
+func bareThing(c change) thing { return c.obj }
+
+func withMetadata(c change) *namedThing {
+	namespace, name, _ := strings.Cut(c.obj.key, "/")
+	return &namedThing{thing: c.obj, ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name, UID: types.UID(strconv.Itoa(c.uid)), ResourceVersion: strconv.Itoa(c.rv),
+	}}
+}
+
+// selects reports whether a list with the options has the object of a key.
+func selects(opts metav1.ListOptions, key string) bool {
+	namespace, name, _ := strings.Cut(key, "/")
+	return fields.ParseSelectorOrDie(opts.FieldSelector).Matches(fields.Set{"metadata.namespace": namespace, "metadata.name": name})
 }
 
 // poison is a key whose object no client can decode.
@@ -27,14 +58,7 @@ type change struct {
 	rv  int
 	typ EventType // zero for a write to another collection, which only moves rv
 	obj thing
-}
-
-func (c change) event() (Event[thing], error) {
-	rv := strconv.Itoa(c.rv)
-	if c.obj.key == poison {
-		return Event[thing]{}, &ObjectError{Resource: "things", Key: poison, ResourceVersion: rv, Type: c.typ, Err: errGarbage}
-	}
-	return Event[thing]{Type: c.typ, ResourceVersion: rv, Object: c.obj}, nil
+	uid int // of the object
 }
 
 // history is all that is ever written, oldest first, and when old versions are dropped.
@@ -50,7 +74,9 @@ type compaction struct {
 	rv int // everything before is dropped
 }
 
-func newHistory(r *rand.Rand) *history {
+// newHistory makes a history. With transactions, some changes to different objects share a
+// version, as etcd gives all changes of a transaction one.
+func newHistory(r *rand.Rand, transactions bool) *history {
 	h := &history{faultsEnd: time.Duration(60+r.IntN(600)) * time.Second}
 	h.lastChange = h.faultsEnd + 30*time.Second
 	var times []time.Duration
@@ -62,20 +88,25 @@ func newHistory(r *rand.Rand) *history {
 	}
 	slices.Sort(times)
 	keys := []string{"ns/a", "ns/b", "ns/c", "ns/d", "ns/e", "ns/f", "ns/g", poison}
-	exists := map[string]bool{}
-	rv := 90 // so that versions get a digit longer on the way
+	uids := map[string]int{}      // of the objects that exist
+	rv := 90                      // so that versions get a digit longer on the way
+	together := map[string]bool{} // keys of the changes at version rv
 	for i, at := range times {
-		rv += 1 + r.IntN(3)
-		c := change{at: at, rv: rv, obj: thing{key: keys[r.IntN(len(keys))], val: i}}
+		c := change{at: at, obj: thing{key: keys[r.IntN(len(keys))], val: i}}
+		if !transactions || i == 0 || at != times[i-1] || together[c.obj.key] || r.IntN(3) > 0 {
+			rv += 1 + r.IntN(3)
+			clear(together)
+		}
+		c.rv, together[c.obj.key] = rv, true
 		switch {
 		case r.IntN(10) == 0:
 			c.obj = thing{}
-		case !exists[c.obj.key]:
-			c.typ, exists[c.obj.key] = Added, true
+		case uids[c.obj.key] == 0:
+			c.typ, c.uid, uids[c.obj.key] = Added, rv, rv
 		case r.IntN(3) == 0:
-			c.typ, exists[c.obj.key] = Deleted, false
+			c.typ, c.uid, uids[c.obj.key] = Deleted, uids[c.obj.key], 0
 		default:
-			c.typ = Modified
+			c.typ, c.uid = Modified, uids[c.obj.key]
 		}
 		h.changes = append(h.changes, c)
 	}
@@ -106,6 +137,9 @@ func (h *history) after(rv int) int {
 	n, _ := slices.BinarySearchFunc(h.changes, rv+1, func(c change, rv int) int { return c.rv - rv })
 	return n
 }
+
+// changesAt is the number of changes of version rv.
+func (h *history) changesAt(rv int) int { return h.after(rv) - h.after(rv-1) }
 
 // compacted is the oldest version that is left at a moment.
 func (h *history) compacted(at time.Duration) int {

@@ -29,8 +29,9 @@ const (
 	forbidden       // 403
 )
 
-// network is an API server of one version that moves, at the end of a line that breaks. It
-// counts the requests. Safe for concurrent use.
+// network is an API server of one version that moves, at the end of a line that breaks. It has
+// ns/a of version 1, and ns/b since the first write. It counts the requests. Safe for concurrent
+// use.
 type network struct {
 	t     *testing.T
 	began time.Time
@@ -104,7 +105,7 @@ func (n *network) most(from, to time.Time) int {
 	return most
 }
 
-// line is the source of one reflector.
+// line is the way of one reflector to the network.
 type line struct {
 	*network
 	breaker *Breaker
@@ -165,25 +166,43 @@ func (l *line) ask(ctx context.Context) error {
 	return nil
 }
 
-func (l *line) List(ctx context.Context, _ metav1.ListOptions, yield func(Event[string], error) bool) (metav1.ListMeta, error) {
+// lineSource is the source at the end of a line.
+type lineSource[T any] struct {
+	*line
+	object func(change) T
+}
+
+// event is the newest change of a key.
+func (l lineSource[T]) event(typ EventType, key string, rv int) Event[T] {
+	c := change{rv: rv, obj: thing{key: key, val: rv}, uid: int(key[len(key)-1])}
+	return Event[T]{Type: typ, Object: l.object(c), ResourceVersion: strconv.Itoa(rv)}
+}
+
+func (l lineSource[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(Event[T], error) bool) (metav1.ListMeta, error) {
 	if err := l.ask(ctx); err != nil {
 		return metav1.ListMeta{}, err
 	}
 	l.mu.Lock()
-	rv := strconv.Itoa(l.rv)
+	rv := l.rv
 	l.mu.Unlock()
-	yield(Event[string]{Type: Added, Object: "a", ResourceVersion: rv}, nil)
-	return metav1.ListMeta{ResourceVersion: rv}, nil
+	page := metav1.ListMeta{ResourceVersion: strconv.Itoa(rv)}
+	if selects(opts, "ns/a") && !yield(l.event(Added, "ns/a", 1), nil) {
+		return page, ErrStopped
+	}
+	if rv > 1 && selects(opts, "ns/b") && !yield(l.event(Added, "ns/b", rv), nil) {
+		return page, ErrStopped
+	}
+	return page, nil
 }
 
-func (l *line) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[string], error] {
-	return func(yield func(Event[string], error) bool) {
+func (l lineSource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[T], error] {
+	return func(yield func(Event[T], error) bool) {
 		if opts.SendInitialEvents != nil {
-			yield(Event[string]{}, errors.ErrUnsupported)
+			yield(Event[T]{}, errors.ErrUnsupported)
 			return
 		}
 		if err := l.ask(ctx); err != nil {
-			yield(Event[string]{}, err)
+			yield(Event[T]{}, err)
 			return
 		}
 		seen, _ := strconv.Atoi(opts.ResourceVersion)
@@ -197,20 +216,24 @@ func (l *line) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Eve
 			l.mu.Unlock()
 			switch {
 			case cut:
-				yield(Event[string]{}, failure("http2", 0))
+				yield(Event[T]{}, failure("http2", 0))
 				return
 			case deaf: // pings fail at last
 				select {
 				case <-changed:
 				case <-time.After(45 * time.Second):
-					yield(Event[string]{}, failure("http2-lost", 0))
+					yield(Event[T]{}, failure("http2-lost", 0))
 					return
 				case <-ctx.Done():
 				}
 				continue
 			case rv > seen:
-				seen = rv
-				if !yield(Event[string]{Type: Modified, Object: "a", ResourceVersion: strconv.Itoa(rv)}, nil) {
+				typ := Modified
+				if seen == 1 {
+					typ = Added
+				}
+				// Every version is one write, and a watch sends them all.
+				if seen++; !yield(l.event(typ, "ns/b", seen), nil) {
 					return
 				}
 				continue
@@ -220,7 +243,7 @@ func (l *line) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Eve
 			case <-ctx.Done():
 			}
 		}
-		yield(Event[string]{}, ctx.Err())
+		yield(Event[T]{}, ctx.Err())
 	}
 }
 
@@ -228,15 +251,23 @@ func (l *line) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Eve
 type fleet struct {
 	*network
 	breaker    Breaker
-	reflectors []*Reflector[string]
+	metadata   bool // objects have metadata
+	reflectors []lineReflector
 	ctx        context.Context
 	cancel     context.CancelFunc
 	running    sync.WaitGroup
 }
 
-// newFleet runs reflectors until stop. It must be called in a synctest bubble.
-func newFleet(t *testing.T, size int, seed uint64) *fleet {
-	f := &fleet{network: newNetwork(t)}
+// lineReflector is a Reflector of any T.
+type lineReflector interface {
+	Run(ctx context.Context) error
+	Stats() Stats
+}
+
+// newFleet runs reflectors until stop, of objects with or without metadata. It must be called in a
+// synctest bubble.
+func newFleet(t *testing.T, metadata bool, size int, seed uint64) *fleet {
+	f := &fleet{network: newNetwork(t), metadata: metadata}
 	f.ctx, f.cancel = context.WithCancel(t.Context())
 	for n := range size {
 		f.join(rand.NewPCG(seed, uint64(n)))
@@ -247,14 +278,21 @@ func newFleet(t *testing.T, size int, seed uint64) *fleet {
 // join runs one more reflector, and returns its line.
 func (f *fleet) join(random rand.Source) *line {
 	l := &line{network: f.network, breaker: &f.breaker}
-	r, err := New[string](l, &sink[string]{}, Options{
+	opts := Options{
 		Tuning: Tuning{
 			IdleTimeout:  -1,
 			WatchTimeout: time.Hour,
 			Backoff:      Backoff{Random: rand.New(random).Float64},
 		},
-		OnError: func(error) {},
-	})
+		OnError: func(err error) { noAlarm(f.t, err) },
+	}
+	var r lineReflector
+	var err error
+	if f.metadata {
+		r, err = New[*namedThing](lineSource[*namedThing]{l, withMetadata}, &sink[*namedThing]{}, opts)
+	} else {
+		r, err = New[thing](lineSource[thing]{l, bareThing}, &sink[thing]{}, opts)
+	}
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -267,10 +305,22 @@ func (f *fleet) join(random rand.Source) *line {
 	return l
 }
 
+// withAndWithoutMetadata calls test in two bubbles.
+func withAndWithoutMetadata(t *testing.T, test func(t *testing.T, metadata bool)) {
+	for _, metadata := range []bool{false, true} {
+		t.Run(fmt.Sprintf("metadata=%v", metadata), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, metadata) })
+		})
+	}
+}
+
 // stop ends them all.
 func (f *fleet) stop() {
 	f.cancel()
 	f.running.Wait()
+	for _, r := range f.reflectors {
+		noRestores(f.t, r.Stats())
+	}
 	b := &f.breaker
 	if n := len(b.queued) + len(b.sleeping) + len(b.unanswered) + len(b.streams) + b.denied; n != 0 {
 		f.t.Errorf("the breaker still holds %d things", n)
@@ -321,10 +371,11 @@ func TestOutages(t *testing.T) {
 		{"a proxy that says nothing for 60 s, then a restart", saysNo, 60 * time.Second, true, true, 21 * time.Second, 2 * time.Second},
 	} {
 		for _, size := range []int{1, 10, 100} {
-			for seed := range uint64(3) {
-				t.Run(fmt.Sprintf("%s/%d/seed=%d", o.name, size, seed), func(t *testing.T) {
+			for n := range uint64(6) {
+				metadata, seed := n%2 == 0, n/2
+				t.Run(fmt.Sprintf("%s/%d/metadata=%v/seed=%d", o.name, size, metadata, seed), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
-						f := newFleet(t, size, seed)
+						f := newFleet(t, metadata, size, seed)
 						defer f.stop()
 						time.Sleep(time.Minute)
 						f.right("1")
@@ -358,8 +409,8 @@ func TestOutages(t *testing.T) {
 // TestHalfOpen: a watch that was silent through an outage may be on a lost connection, and
 // begins again, even if its reflector noticed nothing.
 func TestHalfOpen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 20, 1)
+	withAndWithoutMetadata(t, func(t *testing.T, metadata bool) {
+		f := newFleet(t, metadata, 20, 1)
 		defer f.stop()
 		time.Sleep(time.Minute)
 		f.right("1")
@@ -380,8 +431,8 @@ func TestHalfOpen(t *testing.T) {
 // the rule changes, all notice it within 5 seconds, without a list.
 func TestRules(t *testing.T) {
 	for seed := range uint64(3) {
-		synctest.Test(t, func(t *testing.T) {
-			f := newFleet(t, 100, seed)
+		withAndWithoutMetadata(t, func(t *testing.T, metadata bool) {
+			f := newFleet(t, metadata, 100, seed)
 			defer f.stop()
 			time.Sleep(time.Minute)
 			f.right("1")
@@ -410,8 +461,8 @@ func TestRules(t *testing.T) {
 // TestBusy: the requests to a server that has no room keep to Backoff, and the success of one
 // reflector does not send 100 others to the server.
 func TestBusy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 100, 1)
+	withAndWithoutMetadata(t, func(t *testing.T, metadata bool) {
+		f := newFleet(t, metadata, 100, 1)
 		defer f.stop()
 		time.Sleep(time.Minute)
 		f.right("1")
@@ -428,8 +479,8 @@ func TestBusy(t *testing.T) {
 // TestBrokenServer: once a server that answered 500 is well again, the first of 100 reflectors that
 // succeeds wakes the others, which would have waited for up to a minute.
 func TestBrokenServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 100, 1)
+	withAndWithoutMetadata(t, func(t *testing.T, metadata bool) {
+		f := newFleet(t, metadata, 100, 1)
 		defer f.stop()
 		time.Sleep(time.Minute)
 		f.right("1")
@@ -448,8 +499,8 @@ func TestBrokenServer(t *testing.T) {
 func TestFlapping(t *testing.T) {
 	for _, lives := range []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 1500 * time.Millisecond} {
 		t.Run(lives.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFleet(t, 100, 1)
+			withAndWithoutMetadata(t, func(t *testing.T, metadata bool) {
+				f := newFleet(t, metadata, 100, 1)
 				defer f.stop()
 				time.Sleep(time.Minute)
 				f.right("1")
@@ -474,9 +525,9 @@ func TestFlapping(t *testing.T) {
 func TestRandomLines(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			withAndWithoutMetadata(t, func(t *testing.T, metadata bool) {
 				r := rand.New(rand.NewPCG(seed, 9))
-				f := newFleet(t, 2+r.IntN(30), seed)
+				f := newFleet(t, metadata, 2+r.IntN(30), seed)
 				defer f.stop()
 				for range 20 {
 					f.turn([]mode{up, refuses, resets, swallows}[r.IntN(4)], r.IntN(2) == 0)
@@ -503,8 +554,8 @@ func TestRandomLines(t *testing.T) {
 // TestFailing: Stats says since when and why a reflector makes no progress, until it makes
 // progress again, even if no event comes.
 func TestFailing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 1, 1)
+	withAndWithoutMetadata(t, func(t *testing.T, metadata bool) {
+		f := newFleet(t, metadata, 1, 1)
 		defer f.stop()
 		time.Sleep(time.Minute)
 		r := f.reflectors[0]
