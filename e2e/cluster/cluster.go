@@ -117,9 +117,6 @@ func (c *Cluster) Close() error {
 // URL returns the base of the API server, such as https://127.0.0.1:23456. It stays the same over restarts.
 func (c *Cluster) URL() string { return c.url }
 
-// EtcdURL returns the base of etcd's client port, without TLS or authentication.
-func (c *Cluster) EtcdURL() string { return c.etcdURL }
-
 // Dir returns the directory of the servers' data and of the logs etcd.log and kube-apiserver.log.
 func (c *Cluster) Dir() string { return c.dir }
 
