@@ -88,7 +88,7 @@ func NewStore[T metav1.Object](opts store.Options[T]) (*Store[T], error) {
 
 // NewDeltaFIFO returns an empty queue of deltas by namespace and name. known may be nil. See
 // deltafifo.New.
-func NewDeltaFIFO[T any](known deltafifo.Known[Key, T], opts deltafifo.Options) *DeltaFIFO[T] {
+func NewDeltaFIFO[T any](known deltafifo.KnownObjects[Key, T], opts deltafifo.Options) *DeltaFIFO[T] {
 	return deltafifo.New(known, opts)
 }
 

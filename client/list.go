@@ -42,7 +42,7 @@ func (r *Resource[T]) List(ctx context.Context, opts metav1.ListOptions, yield f
 	}
 	defer a.abandon()
 	l, err := r.readList(a, yield)
-	if err == reflector.ErrStopped {
+	if err == reflector.ErrListStopped {
 		return metav1.ListMeta{}, err
 	}
 	if err != nil {
@@ -80,7 +80,7 @@ func (r *Resource[T]) Items(ctx context.Context, opts metav1.ListOptions) iter.S
 			meta, err := r.List(ctx, page, func(ev reflector.Event[T], err error) bool {
 				return yield(ev.Object, err)
 			})
-			if err == reflector.ErrStopped {
+			if err == reflector.ErrListStopped {
 				return
 			}
 			if err != nil {

@@ -127,7 +127,7 @@ func TestListStopped(t *testing.T) {
 		n := 0
 		_, err := newResource[*widget](t, bodies(body), client.Options{}).List(t.Context(), metav1.ListOptions{},
 			func(reflector.Event[*widget], error) bool { n++; return false })
-		if err != reflector.ErrStopped || n != 1 {
+		if err != reflector.ErrListStopped || n != 1 {
 			t.Errorf("%d yields, %v", n, err)
 		}
 	}

@@ -26,7 +26,7 @@ type listDecoder[T any] struct {
 	status bytes.Buffer
 }
 
-// run reads the whole body. It returns reflector.ErrStopped unchanged. Other errors name the
+// run reads the whole body. It returns reflector.ErrListStopped unchanged. Other errors name the
 // part that was being read.
 func (d *listDecoder[T]) run() error {
 	if err := d.read(); err != nil {
@@ -121,7 +121,7 @@ func (d *listDecoder[T]) readItems() error {
 			return err
 		}
 		if !d.add(d.objects.decode(raw, problem, d.want, d.work)) {
-			return reflector.ErrStopped
+			return reflector.ErrListStopped
 		}
 	}
 }

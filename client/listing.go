@@ -90,7 +90,7 @@ func (l *listing[T]) release() error {
 	l.held = nil
 	for _, obj := range held {
 		if !l.deliver(obj, nil) {
-			return reflector.ErrStopped
+			return reflector.ErrListStopped
 		}
 	}
 	return nil
@@ -106,7 +106,7 @@ func (l *listing[T]) withoutItems() error {
 func (l *listing[T]) explain(err error, at string, offset int64, foreign bool) error {
 	var st *apierrors.StatusError
 	switch {
-	case err == reflector.ErrStopped, errors.Is(err, ErrNotKubernetes), errors.Is(err, ErrTable), errors.As(err, &st):
+	case err == reflector.ErrListStopped, errors.Is(err, ErrNotKubernetes), errors.Is(err, ErrTable), errors.As(err, &st):
 		return err
 	case err == io.EOF: // an empty body: everywhere else an end is unexpected
 		return l.body.unlike(io.ErrUnexpectedEOF)

@@ -61,7 +61,7 @@ func (d *protobufList[T]) read() error {
 			return problem
 		}
 		if !d.deliver(d.objects.decodeMessage(message{raw: raw}, problem, d.want, d.work)) {
-			return reflector.ErrStopped
+			return reflector.ErrListStopped
 		}
 	}
 }

@@ -31,13 +31,13 @@ func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.S
 			key: types.NamespacedName{Namespace: r.options.Namespace},
 		}
 		err := r.watch(ctx, c, opts, yield)
-		if err != nil && err != reflector.ErrStopped {
+		if err != nil && err != reflector.ErrListStopped {
 			yield(reflector.Event[T]{}, err)
 		}
 	}
 }
 
-// watch returns reflector.ErrStopped if the loop was left, and nil if the server closed the
+// watch returns reflector.ErrListStopped if the loop was left, and nil if the server closed the
 // stream properly.
 func (r *Resource[T]) watch(ctx context.Context, c call, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) error {
 	query, err := r.selection(opts, true)
@@ -65,7 +65,7 @@ func (r *Resource[T]) watch(ctx context.Context, c call, opts metav1.ListOptions
 			return r.fail(c, r.sized(err))
 		}
 		if !yield(ev, err) {
-			return reflector.ErrStopped
+			return reflector.ErrListStopped
 		}
 	}
 }

@@ -14,10 +14,10 @@ const spareFactor = 2
 // DefaultLimit is the limit of a queue if Options.Limit is not set.
 const DefaultLimit = 1024
 
-// Known is the store of the queue's consumer. Delete, Replace and Resync read it under the queue's
+// KnownObjects is the store of the queue's consumer. Delete, Replace and Resync read it under the queue's
 // lock. If it also has the method GetMany of store.Reader, the queue uses that to look up many
 // keys. See also [Comparer].
-type Known[K comparable, T any] interface {
+type KnownObjects[K comparable, T any] interface {
 	// Get returns the object of key.
 	Get(key K) (T, bool)
 	// Len returns the number of objects.
@@ -26,10 +26,10 @@ type Known[K comparable, T any] interface {
 	All() iter.Seq2[K, T]
 }
 
-// Comparer is a [Known] that can tell which objects of a list it has already. Such objects get no
+// Comparer is a [KnownObjects] that can tell which objects of a list it has already. Such objects get no
 // delta from Replace, unless most of the list did change.
 type Comparer[K comparable, T any] interface {
-	Known[K, T]
+	KnownObjects[K, T]
 	// Compare returns a function that reports whether listed, at version, is as good as known.
 	// version is the one that the item was set with. Nil compares nothing. Replace calls Compare
 	// once for each list, under the queue's lock, while nothing is pending or in flight: then the
@@ -50,7 +50,7 @@ type Options struct {
 // documentation.
 type DeltaFIFO[K comparable, T any] struct {
 	// Set by New and never changed.
-	known   Known[K, T]
+	known   KnownObjects[K, T]
 	getMany func(keys []K, yield func(i int, obj T, ok bool) bool) // of known, or made of its Get
 	limit   int
 
@@ -74,7 +74,7 @@ type DeltaFIFO[K comparable, T any] struct {
 //
 // It panics if K cannot be a key: if K is a float, a complex number, an interface, or an array
 // or struct that holds one. Values of these may not equal themselves (NaN), or not compare.
-func New[K comparable, T any](known Known[K, T], opts Options) *DeltaFIFO[K, T] {
+func New[K comparable, T any](known KnownObjects[K, T], opts Options) *DeltaFIFO[K, T] {
 	mapkey.Must[K]()
 	if opts.Limit <= 0 {
 		opts.Limit = DefaultLimit

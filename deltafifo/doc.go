@@ -22,7 +22,7 @@
 // The list given to [DeltaFIFO.Replace] has only the objects that exist. If a known object is not in
 // it, the object was deleted unseen, and its key gets a Deleted delta whose final state is unknown.
 // Known means: in the newest state of the key, which is its last pending delta, else its last delta
-// in the batch being processed, else its object in the [Known] store. A batch is being processed
+// in the batch being processed, else its object in the [KnownObjects] store. A batch is being processed
 // until the next Pop, or until Process returns. Delete uses the same rule to find out whether there
 // is an object to delete.
 //
@@ -31,7 +31,7 @@
 //
 // # Concurrency
 //
-// Any number of goroutines may produce; one consumes. The queue calls [Known], [Comparer] and
+// Any number of goroutines may produce; one consumes. The queue calls [KnownObjects], [Comparer] and
 // [List.Keep] under its lock, and no other user code. So a store's lock is taken after the
 // queue's lock: a goroutine that holds the store's lock must not call the queue. Producers wait
 // while the queue is at its limit, in no particular order. The consumer waits while the queue is

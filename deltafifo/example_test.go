@@ -44,7 +44,7 @@ func Example() {
 // and the last state that was seen stands for the final one.
 func ExampleDeltaFIFO_Replace() {
 	ctx := context.Background()
-	queue := deltafifo.New(deltafifo.Known[string, int](known{"web": 1, "db": 1}), deltafifo.Options{})
+	queue := deltafifo.New(deltafifo.KnownObjects[string, int](known{"web": 1, "db": 1}), deltafifo.Options{})
 	_ = queue.Replace(ctx, deltafifo.List[string, int]{
 		Items:           deltafifo.ItemsOf(deltafifo.Item[string, int]{Key: "web", Object: 7}),
 		ResourceVersion: "200",
@@ -116,7 +116,7 @@ func ExampleDeltaFIFO_Requeue() {
 // for good. What is on its way anyway is left out.
 func ExampleDeltaFIFO_Resync() {
 	ctx := context.Background()
-	queue := deltafifo.New(deltafifo.Known[string, int](known{"web": 1, "db": 1}), deltafifo.Options{})
+	queue := deltafifo.New(deltafifo.KnownObjects[string, int](known{"web": 1, "db": 1}), deltafifo.Options{})
 	_ = queue.Update(ctx, "web", 2, "102")
 	_ = queue.Resync(ctx)
 	batch, _ := queue.Pop(ctx)

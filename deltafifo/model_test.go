@@ -230,7 +230,7 @@ func newScript(t *testing.T, choose chooser) *script {
 	s := &script{t: t, choose: choose, store: newShelf[int](), keys: 1 + choose.IntN(8)}
 	limit := []int{1, 2, 5, 20, 1000}[choose.IntN(5)]
 	s.model = &model{limit: limit}
-	var known Known[int, int]
+	var known KnownObjects[int, int]
 	if choose.IntN(4) > 0 {
 		known, s.model.store = s.store, s.store
 	}

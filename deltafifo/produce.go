@@ -142,8 +142,8 @@ func (f *DeltaFIFO[K, T]) changed(list List[K, T]) (numbers []int, all, ok bool)
 	return numbers, found == f.known.Len(), true
 }
 
-// getOneByOne is Known.Get for many keys.
-func getOneByOne[K comparable, T any](known Known[K, T]) func(keys []K, yield func(int, T, bool) bool) {
+// getOneByOne is KnownObjects.Get for many keys.
+func getOneByOne[K comparable, T any](known KnownObjects[K, T]) func(keys []K, yield func(int, T, bool) bool) {
 	return func(keys []K, yield func(int, T, bool) bool) {
 		for i, key := range keys {
 			if obj, ok := known.Get(key); !yield(i, obj, ok) {

@@ -113,7 +113,7 @@ func TestScenarios(t *testing.T) {
 			for _, key := range c.known {
 				store.m[key] = 10 * key
 			}
-			stores := []Known[int, int]{store}
+			stores := []KnownObjects[int, int]{store}
 			if len(c.known) == 0 {
 				stores = append(stores, nil)
 			}

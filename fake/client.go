@@ -57,7 +57,7 @@ func (c *Client[T]) Items(ctx context.Context, opts metav1.ListOptions) iter.Seq
 		page := opts
 		for {
 			meta, err := c.List(ctx, page, func(ev reflector.Event[T], err error) bool { return yield(ev.Object, err) })
-			if err == reflector.ErrStopped {
+			if err == reflector.ErrListStopped {
 				return
 			}
 			if err != nil {

@@ -192,7 +192,7 @@ func TestListStops(t *testing.T) {
 	src := must(fake.NewSource[*pod](fivePods(t), fake.Selection{}))(t)
 	n := 0
 	_, err := src.List(t.Context(), metav1.ListOptions{}, func(reflector.Event[*pod], error) bool { n++; return n < 2 })
-	if !errors.Is(err, reflector.ErrStopped) || n != 2 {
+	if !errors.Is(err, reflector.ErrListStopped) || n != 2 {
 		t.Errorf("stopped after %d with %v", n, err)
 	}
 }

@@ -69,7 +69,7 @@ func (s *Source[T]) List(ctx context.Context, opts metav1.ListOptions, yield fun
 			return metav1.ListMeta{}, err
 		}
 		if !yield(reflector.Event[T]{Type: reflector.Added, ResourceVersion: v.obj.GetResourceVersion(), Object: obj}, nil) {
-			return metav1.ListMeta{}, reflector.ErrStopped
+			return metav1.ListMeta{}, reflector.ErrListStopped
 		}
 	}
 	return p.meta, ctx.Err()

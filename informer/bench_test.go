@@ -41,7 +41,7 @@ func (f *feed) Resource() string { return "widgets" }
 func (f *feed) List(_ context.Context, _ metav1.ListOptions, yield func(reflector.Event[*widget], error) bool) (metav1.ListMeta, error) {
 	for _, w := range f.objects {
 		if !yield(reflector.Event[*widget]{Type: reflector.Added, ResourceVersion: w.ResourceVersion, Object: w}, nil) {
-			return metav1.ListMeta{}, reflector.ErrStopped
+			return metav1.ListMeta{}, reflector.ErrListStopped
 		}
 	}
 	return metav1.ListMeta{ResourceVersion: strconv.Itoa(len(f.objects))}, nil

@@ -49,7 +49,7 @@ func (b *broken) List(_ context.Context, opts metav1.ListOptions, yield func(ref
 	}
 	for _, o := range all {
 		if !yield(reflector.Event[*partial]{Type: reflector.Added, ResourceVersion: o.ResourceVersion, Object: o}, nil) {
-			return metav1.ListMeta{}, reflector.ErrStopped
+			return metav1.ListMeta{}, reflector.ErrListStopped
 		}
 	}
 	return metav1.ListMeta{ResourceVersion: rv}, nil

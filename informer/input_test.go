@@ -91,7 +91,7 @@ func (s *script) List(ctx context.Context, _ metav1.ListOptions, yield func(refl
 	}
 	for _, item := range list.items {
 		if !yield(item.ev, item.err) {
-			return metav1.ListMeta{}, reflector.ErrStopped
+			return metav1.ListMeta{}, reflector.ErrListStopped
 		}
 	}
 	return metav1.ListMeta{ResourceVersion: list.rv}, nil

@@ -26,7 +26,7 @@ type session[K comparable, T any] struct {
 // newSession returns a session that continues from the store's state.
 func (i *Informer[K, T]) newSession() (*session[K, T], error) {
 	s := &session[K, T]{
-		fifo: deltafifo.New(deltafifo.Known[K, T](cache[K, T]{i.store.Reader(), i}), deltafifo.Options{Limit: i.opts.Pending}),
+		fifo: deltafifo.New(deltafifo.KnownObjects[K, T](cache[K, T]{i.store.Reader(), i}), deltafifo.Options{Limit: i.opts.Pending}),
 	}
 	fetch := reflector.Options{Tuning: i.opts.Reflector, OnError: i.requestFailed, Logger: i.opts.Logger}
 	if rv := i.store.ResourceVersion(); rv != "" {

@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	// ErrStopped is returned by [Source.List] when its yield function returned false.
-	ErrStopped = errors.New("list stopped by its caller")
+	// ErrListStopped is returned by [Source.List] when its yield function returned false.
+	ErrListStopped = errors.New("list stopped by its caller")
 
 	// ErrNoSource and ErrNoSink are returned by [New] for a nil argument.
 	ErrNoSource = errors.New("reflector: source is nil")

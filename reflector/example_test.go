@@ -25,7 +25,7 @@ func (h history) Resource() string { return "fruits" }
 func (h history) List(_ context.Context, _ metav1.ListOptions, yield func(reflector.Event[string], error) bool) (metav1.ListMeta, error) {
 	for _, ev := range h.changes[:h.listed] {
 		if !yield(ev, nil) {
-			return metav1.ListMeta{}, reflector.ErrStopped
+			return metav1.ListMeta{}, reflector.ErrListStopped
 		}
 	}
 	return metav1.ListMeta{ResourceVersion: strconv.Itoa(h.listed)}, nil

@@ -75,7 +75,7 @@ func (s SourceFuncs[T]) List(ctx context.Context, opts metav1.ListOptions, yield
 	}
 	err = meta.EachListItemWithAlloc(list, func(object runtime.Object) error {
 		if !yield(s.event(Added, object)) {
-			return ErrStopped
+			return ErrListStopped
 		}
 		return nil
 	})

@@ -56,7 +56,7 @@ func TestFuncsList(t *testing.T) {
 		t.Errorf("%v, %+v, %v", got, about, err)
 	}
 	_, err = funcs(list).List(t.Context(), metav1.ListOptions{}, func(Event[*partial], error) bool { return false })
-	if !errors.Is(err, ErrStopped) {
+	if !errors.Is(err, ErrListStopped) {
 		t.Errorf("left: %v", err)
 	}
 }

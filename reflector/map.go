@@ -93,9 +93,9 @@ func (a *adapter[R, T]) omitted() uint64 {
 // Resource implements Source.
 func (a *adapter[R, T]) Resource() string { return a.source.Resource() }
 
-// Received implements Meter with the numbers of the other source.
+// Received implements ReadCounter with the numbers of the other source.
 func (a *adapter[R, T]) Received() (bytes uint64, decoding time.Duration) {
-	if m, ok := a.source.(Meter); ok {
+	if m, ok := a.source.(ReadCounter); ok {
 		return m.Received()
 	}
 	return 0, 0

@@ -39,7 +39,7 @@ func (c *canned[T]) List(_ context.Context, opts metav1.ListOptions, yield func(
 	c.asked = opts
 	for _, p := range c.pairs {
 		if !yield(p.ev, p.err) {
-			return metav1.ListMeta{}, reflector.ErrStopped
+			return metav1.ListMeta{}, reflector.ErrListStopped
 		}
 	}
 	return c.page, c.err
@@ -156,7 +156,7 @@ func TestMapReportsWhatItsSourceReceived(t *testing.T) {
 		source reflector.Source[partial]
 		want   uint64
 	}{{&metered{}, 17}, {&canned[partial]{}, 0}} {
-		meter := reflector.Filter(c.source, func(partial) bool { return true }).(reflector.Meter)
+		meter := reflector.Filter(c.source, func(partial) bool { return true }).(reflector.ReadCounter)
 		if got, _ := meter.Received(); got != c.want {
 			t.Errorf("Received() = %d, want %d", got, c.want)
 		}
@@ -197,7 +197,7 @@ func TestMapStopsWhenItsCallerDoes(t *testing.T) {
 	names := reflector.Map(source, func(p partial) (string, error) { return p.Name, nil })
 	calls := 0
 	_, err := names.List(context.Background(), metav1.ListOptions{}, func(reflector.Event[string], error) bool { calls++; return false })
-	if !errors.Is(err, reflector.ErrStopped) || calls != 1 {
+	if !errors.Is(err, reflector.ErrListStopped) || calls != 1 {
 		t.Errorf("List() = %v after %d calls", err, calls)
 	}
 	for range names.Watch(context.Background(), metav1.ListOptions{}) {

@@ -133,7 +133,7 @@ func (s *modelServer[T]) List(ctx context.Context, opts metav1.ListOptions, yiel
 		}
 		c.typ = Added
 		if !yield(s.event(c)) {
-			return metav1.ListMeta{}, ErrStopped
+			return metav1.ListMeta{}, ErrListStopped
 		}
 		after = c.obj.key
 		sent++

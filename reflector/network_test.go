@@ -187,10 +187,10 @@ func (l lineSource[T]) List(ctx context.Context, opts metav1.ListOptions, yield 
 	l.mu.Unlock()
 	page := metav1.ListMeta{ResourceVersion: strconv.Itoa(rv)}
 	if selects(opts, "ns/a") && !yield(l.event(Added, "ns/a", 1), nil) {
-		return page, ErrStopped
+		return page, ErrListStopped
 	}
 	if rv > 1 && selects(opts, "ns/b") && !yield(l.event(Added, "ns/b", rv), nil) {
-		return page, ErrStopped
+		return page, ErrListStopped
 	}
 	return page, nil
 }

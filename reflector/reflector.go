@@ -98,8 +98,8 @@ type Reflector[T any] struct {
 	sink   Sink[T]
 	opts   Options
 	log    logs.Log
-	meter  Meter     // source, if it is one
-	made   time.Time // by New
+	meter  ReadCounter // source, if it is one
+	made   time.Time   // by New
 
 	breaker *Breaker // the source's, or one of its own
 	server  bool     // source is a Server, which reports how far its requests have come
@@ -137,7 +137,7 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 	if opts.OnError == nil {
 		opts.OnError = log.Error
 	}
-	meter, _ := source.(Meter)
+	meter, _ := source.(ReadCounter)
 	first := start(opts.Tuning)
 	breaker, server := breakerOf(source)
 	first.versioned = first.versioned || server

@@ -57,7 +57,7 @@ func objects[T any](rv string, evs ...Event[T]) func(context.Context, metav1.Lis
 	return func(_ context.Context, _ metav1.ListOptions, yield func(Event[T], error) bool) (metav1.ListMeta, error) {
 		for _, ev := range evs {
 			if !yield(ev, nil) {
-				return metav1.ListMeta{}, ErrStopped
+				return metav1.ListMeta{}, ErrListStopped
 			}
 		}
 		return metav1.ListMeta{ResourceVersion: rv}, nil

@@ -182,7 +182,7 @@ func (p *player) List(ctx context.Context, opts metav1.ListOptions, yield func(E
 			continue
 		}
 		if !yield(ev, err) {
-			return metav1.ListMeta{}, ErrStopped
+			return metav1.ListMeta{}, ErrListStopped
 		}
 	}
 	p.t.Error("the script's list has no page, fail or hang at its end")

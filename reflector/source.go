@@ -25,7 +25,7 @@ type Source[T any] interface {
 	//
 	// List yields an object that cannot be decoded as an *ObjectError with a zero event, and
 	// continues with the page. When yield returns false, List stops reading and returns
-	// ErrStopped. Any other error ends the list: the objects yielded before it are not the
+	// ErrListStopped. Any other error ends the list: the objects yielded before it are not the
 	// whole collection. A refusal by the server is an *errors.StatusError of
 	// k8s.io/apimachinery/pkg/api/errors, wrapped or not.
 	//

@@ -40,7 +40,7 @@ type Stats struct {
 	// Zero before the first.
 	LastEvent time.Time
 	// Received is the number of bytes read from the server. Decoding is the time spent on
-	// making objects of them. Both are zero unless the source is a [Meter].
+	// making objects of them. Both are zero unless the source is a [ReadCounter].
 	Received uint64
 	Decoding time.Duration
 	// Failing says since when, and why, the reflector makes no progress. Zero while all is
@@ -83,9 +83,9 @@ type Relists struct {
 	Restored uint64
 }
 
-// Meter is an optional interface of a [Source] that counts what it reads, for [Stats]. It must
+// ReadCounter is an optional interface of a [Source] that counts what it reads, for [Stats]. It must
 // be safe from any goroutine.
-type Meter interface {
+type ReadCounter interface {
 	// Received returns the bytes of all response bodies so far, after decompression, and the
 	// time spent decoding them, without the waits for the network.
 	Received() (bytes uint64, decoding time.Duration)

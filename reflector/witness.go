@@ -193,7 +193,7 @@ func (q *question[T]) refutation() error {
 
 // end follows the end of the list.
 func (q *question[T]) end(page metav1.ListMeta, err error) (metav1.ListMeta, error) {
-	if errors.Is(err, ErrStopped) {
+	if errors.Is(err, ErrListStopped) {
 		q.answer = noAnswer
 		return metav1.ListMeta{ResourceVersion: q.seen}, nil
 	}

@@ -16,6 +16,6 @@
 // from that, keys come in the order of their changes.
 //
 // The next list finds a deletion that no watch saw, because the pipeline knows the objects
-// that the function has processed: the newest object of every key, or [Options.Known], the
+// that the function has processed: the newest object of every key, or [Options.KnownObjects], the
 // function's own store.
 package pipeline

@@ -29,7 +29,7 @@ var (
 	ErrKeyType = mapkey.ErrKeyType
 )
 
-// PanicError is informer.PanicError. Where is "source" (which includes Known and OnError in
+// PanicError is informer.PanicError. Where is "source" (which includes KnownObjects and OnError in
 // that goroutine), "key function", "known" in a resync, or "OnError" after the process
 // function failed.
 type PanicError = usercode.PanicError

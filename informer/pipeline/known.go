@@ -15,7 +15,7 @@ type known[K comparable, T any] struct {
 	objects map[K]T
 }
 
-// Get implements deltafifo.Known.
+// Get implements deltafifo.KnownObjects.
 func (k *known[K, T]) Get(key K) (T, bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -23,14 +23,14 @@ func (k *known[K, T]) Get(key K) (T, bool) {
 	return object, ok
 }
 
-// Len implements deltafifo.Known.
+// Len implements deltafifo.KnownObjects.
 func (k *known[K, T]) Len() int {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return len(k.objects)
 }
 
-// All implements deltafifo.Known.
+// All implements deltafifo.KnownObjects.
 func (k *known[K, T]) All() iter.Seq2[K, T] {
 	k.mu.RLock()
 	defer k.mu.RUnlock()

@@ -16,10 +16,10 @@ import (
 
 // Options configures a [Pipeline]. The zero value works.
 type Options[K comparable, T any] struct {
-	// Known holds the objects that the process function has processed. It is for a function
+	// KnownObjects holds the objects that the process function has processed. It is for a function
 	// that keeps a store: the store must have the object when the function returns. With nil
 	// the pipeline keeps the newest object of every key.
-	Known deltafifo.Known[K, T]
+	KnownObjects deltafifo.KnownObjects[K, T]
 
 	// Resync is the period after which the process function gets every known object again, as
 	// a Sync delta, unless the object has other deltas pending. Zero or less means never.
@@ -85,12 +85,12 @@ func New[K comparable, T any](source reflector.Source[T], key func(T) (K, error)
 	if opts.Retry == 0 {
 		opts.Retry = time.Second
 	}
-	if opts.Known == nil {
+	if opts.KnownObjects == nil {
 		kept := &known[K, T]{objects: map[K]T{}}
-		opts.Known, process = kept, kept.after(process)
+		opts.KnownObjects, process = kept, kept.after(process)
 	}
 	p := &Pipeline[K, T]{resource: source.Resource(), process: process, opts: opts, logger: log}
-	p.fifo = deltafifo.New(opts.Known, deltafifo.Options{Limit: opts.Limit})
+	p.fifo = deltafifo.New(opts.KnownObjects, deltafifo.Options{Limit: opts.Limit})
 	fetch := reflector.Options{Tuning: opts.Reflector, OnError: opts.OnError, Logger: opts.Logger}
 	var err error
 	p.reflector, err = reflector.New(source, deltafifo.NewSink(p.fifo, p.keys(key), p.badObject), fetch)
@@ -109,7 +109,7 @@ func (p *Pipeline[K, T]) Pending() int { return p.fifo.Len() }
 
 // Run lists, watches and processes until ctx is done. Then it drops the pending deltas and
 // returns nil. It returns [ErrStarted] when called twice, and a *[PanicError] if the source,
-// Known or OnError panicked. A panic of the process function reaches the caller of Run. In
+// KnownObjects or OnError panicked. A panic of the process function reaches the caller of Run. In
 // every case all goroutines that Run started have ended.
 func (p *Pipeline[K, T]) Run(ctx context.Context) error {
 	if !p.running.CompareAndSwap(false, true) {

@@ -159,7 +159,7 @@ func TestRandom(t *testing.T) {
 				opts.Limit, opts.Retry = 4, time.Millisecond
 				opts.Resync = time.Duration(seed%2) * time.Second
 				if seed%3 == 0 {
-					opts.Known = w.mirror.Reader()
+					opts.KnownObjects = w.mirror.Reader()
 				}
 				return opts
 			}())
@@ -427,7 +427,7 @@ func TestPanics(t *testing.T) {
 			w.create("one", 1)
 			opts := w.options()
 			opts.Resync = time.Second
-			opts.Known = &fragile{Store: w.mirror, value: boom}
+			opts.KnownObjects = &fragile{Store: w.mirror, value: boom}
 			p, err := pipeline.New[key](w.source, store.ObjectKey[*thing], w.take, opts)
 			w.must(err)
 			expectPanic(t, p.Run(context.Background()), "known", boom)

@@ -71,7 +71,7 @@ func (f *feed) List(_ context.Context, _ metav1.ListOptions, yield func(reflecto
 	meta := metav1.ListMeta{ResourceVersion: f.answer()}
 	for _, p := range f.pods {
 		if !yield(reflector.Event[*corev1.Pod]{Type: reflector.Added, ResourceVersion: p.ResourceVersion, Object: p}, nil) {
-			return meta, reflector.ErrStopped
+			return meta, reflector.ErrListStopped
 		}
 	}
 	return meta, nil
