@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +37,34 @@ func GrantReading(ctx context.Context, c *Client, user string) error {
 	}
 	_, err := Create(ctx, c, bindingsPath, binding)
 	return err
+}
+
+// ServiceAccount creates a service account with a role of its name and of rules, all in one namespace, and returns a token
+// of the account. The server takes a moment to apply the role, see [Client.Answers].
+func ServiceAccount(ctx context.Context, c *Client, namespace, name string, rules ...rbacv1.PolicyRule) (token string, err error) {
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
+	account := Path("serviceaccounts", namespace, "")
+	if _, err := Create(ctx, c, account, &corev1.ServiceAccount{ObjectMeta: meta}); err != nil {
+		return "", err
+	}
+	roles := "/apis/rbac.authorization.k8s.io/v1/namespaces/" + namespace + "/roles"
+	if _, err := Create(ctx, c, roles, &rbacv1.Role{ObjectMeta: meta, Rules: rules}); err != nil {
+		return "", err
+	}
+	bindings := "/apis/rbac.authorization.k8s.io/v1/namespaces/" + namespace + "/rolebindings"
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: meta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: name}},
+	}
+	if _, err := Create(ctx, c, bindings, binding); err != nil {
+		return "", err
+	}
+	request, err := Create(ctx, c, account+"/"+name+"/token", &authenticationv1.TokenRequest{})
+	if err != nil {
+		return "", err
+	}
+	return request.Status.Token, nil
 }
 
 // RevokeReading takes the right of GrantReading away. Watches that are open go on.

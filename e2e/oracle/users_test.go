@@ -37,6 +37,20 @@ func TestUsers(t *testing.T) {
 	}
 }
 
+func TestServiceAccount(t *testing.T) {
+	var got []string
+	api := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.URL.Path)
+		_, _ = w.Write([]byte(`{"status":{"token":"secret"}}`))
+	})
+	token, err := oracle.ServiceAccount(t.Context(), api, "ns", "me")
+	const rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/ns/"
+	want := []string{"/api/v1/namespaces/ns/serviceaccounts", rbac + "roles", rbac + "rolebindings", "/api/v1/namespaces/ns/serviceaccounts/me/token"}
+	if err != nil || token != "secret" || !slices.Equal(got, want) {
+		t.Errorf("%q, %v\n%q\nwant\n%q", token, err, got, want)
+	}
+}
+
 func TestAnswers(t *testing.T) {
 	codes := []int{500, 403, 200}
 	api := serve(t, func(w http.ResponseWriter, _ *http.Request) {
