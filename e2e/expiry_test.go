@@ -51,7 +51,6 @@ func TestEventsExpire(t *testing.T) {
 		newExpiringCache(t, "typed", expiring, typed, store.ObjectKey),
 		newExpiringCache(t, "metadata", expiring, resource[*metav1.PartialObjectMetadata](t, conn, events, opts), store.ObjectKey),
 		newExpiringCache(t, "every second", expiring/2, reflector.Filter(typed, func(ev *corev1.Event) bool { return ev.Count%2 == 1 }), store.ObjectKey),
-		newExpiringCache(t, "projection", expiring, reflector.Map(typed, nameOnly), func(k key) (key, error) { return k, nil }),
 	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -103,8 +102,6 @@ func newEvent(i int) *corev1.Event {
 		Count:          int32(i),
 	}
 }
-
-func nameOnly(ev *corev1.Event) (key, error) { return nameOf(ev), nil }
 
 // deletions watches the Events from rv until all are deleted, and returns the number of
 // deletions by resourceVersion.

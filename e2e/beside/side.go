@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/reflector"
 )
 
 // Key is the key of an object.
@@ -81,6 +83,19 @@ func (s *Side) Decoding() (sum time.Duration) {
 		}
 	}
 	return sum
+}
+
+// FalseAlarms joins what FalseAlarm says of the informers of Kinform.
+func (s *Side) FalseAlarms() error {
+	var errs []error
+	for _, c := range s.caches {
+		if k, ok := c.(interface{ falseAlarm() error }); ok {
+			if err := k.falseAlarm(); err != nil {
+				errs = append(errs, fmt.Errorf("%s in %q: %w", c.Kind(), c.Namespace(), err))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Requests returns the number of requests so far, 0 without Options.Count.
@@ -162,6 +177,7 @@ type Complaints struct {
 	last  error
 	at    time.Time
 	count int
+	alarm error // the first that says that the server was restored
 }
 
 // Note adds an error.
@@ -170,6 +186,20 @@ func (c *Complaints) Note(err error) {
 	defer c.mu.Unlock()
 	c.last, c.at = err, time.Now()
 	c.count++
+	if c.alarm == nil && errors.Is(err, reflector.ErrRestored) {
+		c.alarm = err
+	}
+}
+
+// FalseAlarm returns an error if the informer took the server for restored from a backup, by an
+// error or in its Stats.Restores. It is for informers of a server that never was.
+func (c *Complaints) FalseAlarm(restores uint64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.alarm == nil && restores == 0 {
+		return nil
+	}
+	return fmt.Errorf("a false alarm: %d restores, the first error: %v", restores, c.alarm)
 }
 
 // Why implements Cache.
