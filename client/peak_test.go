@@ -169,6 +169,9 @@ func relisted[T any](t *testing.T, c *collection, opts reflector.Tuning) *weighe
 	if err := ref.Run(ctx); err != nil || w.lists != 2 || len(w.current) != c.objects {
 		t.Fatalf("%d lists, the last of %d: %v", w.lists, len(w.current), err)
 	}
+	// The reflector holds the newest object of the list. A timer that was stopped holds the
+	// reflector until the clock moves.
+	time.Sleep(time.Hour)
 	return w
 }
 
