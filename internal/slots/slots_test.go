@@ -3,6 +3,7 @@ package slots
 import (
 	"errors"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -230,5 +231,18 @@ func TestLookup(t *testing.T) {
 	defer s.Done()
 	if st.Lookup("shadow") == nil || st.Lookup("other") != nil {
 		t.Error("lookup by name")
+	}
+}
+
+// More topics than maxTopics cost no memory, and are not reported. Those before them stay known.
+func TestReportIsBounded(t *testing.T) {
+	n := 0
+	s := newSlots(func(error) { n++ })
+	for topic := range 2 * maxTopics {
+		s.Report(strconv.Itoa(topic), errors.New("broken"))
+		s.Freeze(func() {}).Report(strconv.Itoa(topic), errors.New("again"))
+		if want := min(topic+1, maxTopics); n != want || len(s.reports.known) != want {
+			t.Fatalf("topic %d: %d reports, %d topics kept; want %d", topic, n, len(s.reports.known), want)
+		}
 	}
 }
