@@ -171,7 +171,7 @@ func (c *Cursor[E]) Lag() uint64 { return c.lagAt(c.read.at()) }
 func (c *Cursor[E]) lagAt(read uint64) uint64 {
 	end := c.log.position.Load()
 	if last := c.last.Load(); last != 0 {
-		end = min(end, last-1)
+		end = last - 1
 	}
 	return max(end, read) - read
 }

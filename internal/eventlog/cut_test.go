@@ -97,6 +97,9 @@ func TestLossyCursor(t *testing.T) {
 	if _, _, cut := l.Cut(c, 0); cut {
 		t.Error("cut twice")
 	}
+	if n := testing.AllocsPerRun(10, func() { l.Cut(c, 0) }); n > 0 {
+		t.Errorf("to cut a closed cursor costs %v allocations", n)
+	}
 	if _, err := nextUntil(t.Context(), c); !errors.Is(err, ErrClosed) {
 		t.Errorf("Next of a cut cursor returned %v", err)
 	}

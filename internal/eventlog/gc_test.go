@@ -152,6 +152,7 @@ func TestPassedEventsGoWhenAllWait(t *testing.T) {
 			c.Close()
 		}
 		wg.Wait()
+		cursors[0].Leave() // again
 		if busy := l.busy.Load(); busy != 0 {
 			t.Errorf("%d cursors counted that were left", busy)
 		}

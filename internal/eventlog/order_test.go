@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -159,6 +160,55 @@ func TestLookMeetsGrowth(t *testing.T) {
 	})
 }
 
+// A reader that looked at the events before a block was full, and at its successor after that, stays
+// for the rest of the block.
+func TestLookAcrossGrowth(t *testing.T) {
+	var l Log[int]
+	c := l.NewCursor()
+	defer c.Leave()
+	publish(&l, firstBlock-1)
+	if run, err := c.TryNext(); len(run) != firstBlock-1 || err != nil {
+		t.Fatalf("got %v, %v", run, err)
+	}
+	b := c.at()
+	publish(&l, 2)
+	b.published.Store(firstBlock - 1) // what the first look saw
+	if run, err := c.TryNext(); run != nil || err != nil {
+		t.Fatalf("got %v, %v", run, err)
+	}
+	b.published.Store(firstBlock)
+	if run, err := c.TryNext(); len(run) != 1 || err != nil || run[0] != 0 {
+		t.Fatalf("got %v, %v", run, err)
+	}
+}
+
+// A cursor that is closed while it moves to the next block stays closed. Blocks of one event make it
+// move all the time.
+func TestCloseMeetsMove(t *testing.T) {
+	m, stop := start()
+	defer stop()
+	blocks := make([]*block[int], 1000)
+	for n := range blocks {
+		blocks[n] = newBlock[int](uint64(n), 1)
+		blocks[n].published.Store(1)
+		if n > 0 {
+			blocks[n-1].next.Store(blocks[n])
+		}
+	}
+	for round := range longtest.N(2000, 20_000) {
+		var l Log[int]
+		c := l.NewCursor()
+		c.block.Store(blocks[0])
+		m.meet(func() { spin(20 * (round % 100)); c.Close() }, func() {
+			for run, err := c.TryNext(); run != nil && err == nil; run, err = c.TryNext() {
+			}
+		})
+		if _, err := c.TryNext(); !errors.Is(err, ErrClosed) {
+			t.Fatalf("round %d: error %v", round, err)
+		}
+	}
+}
+
 // A writer that waits looks again when a cursor is told to finish: what is published while that
 // is being said does not count as lag.
 func TestFinishAnswers(t *testing.T) {
@@ -238,4 +288,52 @@ func TestMovesAnswerOnce(t *testing.T) {
 		t.Error("the next move would answer again")
 	}
 	c.Leave()
+}
+
+// A cursor within the limit is not asked to answer its next move.
+func TestLaggingAsksOnlyThoseThatLag(t *testing.T) {
+	var l Log[int]
+	c := l.NewCursor()
+	defer c.Leave()
+	publish(&l, 2)
+	if l.Lagging(2) != nil {
+		t.Fatal("two events are no lag of more than two")
+	}
+	if c.read.advance(0) {
+		t.Error("the next move would answer")
+	}
+}
+
+// A reader can be done with an event that was published while Finish was under way.
+func TestLagPastTheEnd(t *testing.T) {
+	var l Log[int]
+	c := l.NewCursor()
+	defer c.Leave()
+	publish(&l, 2)
+	if run, err := c.TryNext(); len(run) != 2 || err != nil {
+		t.Fatalf("got %v, %v", run, err)
+	}
+	c.done()
+	c.last.Store(1 + 1) // Finish read the position after the first event
+	if lag := c.Lag(); lag != 0 {
+		t.Errorf("lag %d, want 0", lag)
+	}
+}
+
+// Of a Close and a Cut that meet, either the cut has all events, or it is none.
+func TestCloseMeetsCut(t *testing.T) {
+	const lag = 1000
+	m, stop := start()
+	defer stop()
+	var l Log[int]
+	for round := range 500 {
+		c := l.NewLossyCursor()
+		publish(&l, lag)
+		var rest []int
+		var cut bool
+		m.meet(func() { rest, _, cut = l.Cut(c, 0) }, func() { spin(round % 64); c.Leave() })
+		if cut && len(rest) != lag || !cut && rest != nil {
+			t.Fatalf("cut is %t with %d events", cut, len(rest))
+		}
+	}
 }
