@@ -140,7 +140,7 @@ func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts m
 	if err := c.begin(ctx, faults.VerbDelete); err != nil {
 		return err
 	}
-	if err := c.t.checkDeleteOptions(&opts); err != nil {
+	if err := checkDeleteOptions(&opts); err != nil {
 		return err
 	}
 	_, _, err := c.t.remove(c.keyOf(key), opts, write{request: true})
@@ -157,7 +157,7 @@ func (c *Client[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOpti
 	if err != nil {
 		return err
 	}
-	if err := c.t.checkDeleteOptions(&opts); err != nil {
+	if err := checkDeleteOptions(&opts); err != nil {
 		return err
 	}
 	_, err = c.t.removeAll(m, list, opts)

@@ -51,7 +51,7 @@ func (t *table[T]) remove(key types.NamespacedName, opts metav1.DeleteOptions, w
 // marked returns old with the marks of a deletion. It returns nil if nothing holds old, which a pod
 // needs no finalizer for in a request, and old itself if it is marked already.
 func (t *table[T]) marked(old *version[T], opts metav1.DeleteOptions, w write) (*version[T], error) {
-	finalizers := propagation(old.obj.GetFinalizers(), opts)
+	finalizers := propagation(old.obj.GetFinalizers(), opts, w.request && orphansDependents.hold(&t.res))
 	if t.ended(old.obj) || len(finalizers) == 0 && !t.keptByContent() && !t.graceful(w) {
 		return nil, nil
 	}
@@ -91,8 +91,8 @@ func (t *table[T]) marked(old *version[T], opts metav1.DeleteOptions, w write) (
 
 // propagation returns the finalizers of an object whose deletion opts ask for. A policy becomes a
 // finalizer, which tells the garbage collector how to treat the dependents. Without a policy the
-// present finalizers stay.
-func propagation(finalizers []string, opts metav1.DeleteOptions) []string {
+// present finalizers stay. If none of them is that of a policy, orphans adds one.
+func propagation(finalizers []string, opts metav1.DeleteOptions, orphans bool) []string {
 	var add string
 	//lint:ignore SA1019 clients still send it, and it is the same as a policy
 	orphan := opts.OrphanDependents
@@ -101,7 +101,10 @@ func propagation(finalizers []string, opts metav1.DeleteOptions) []string {
 		add = metav1.FinalizerOrphanDependents
 	case orphan != nil:
 	case opts.PropagationPolicy == nil:
-		return finalizers
+		if !orphans || slices.ContainsFunc(finalizers, isPolicy) {
+			return finalizers
+		}
+		add = metav1.FinalizerOrphanDependents
 	case *opts.PropagationPolicy == metav1.DeletePropagationOrphan:
 		add = metav1.FinalizerOrphanDependents
 	case *opts.PropagationPolicy == metav1.DeletePropagationForeground:
@@ -110,13 +113,16 @@ func propagation(finalizers []string, opts metav1.DeleteOptions) []string {
 	if add != "" && slices.Contains(finalizers, add) {
 		return finalizers
 	}
-	out := slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool {
-		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents
-	})
+	out := slices.DeleteFunc(slices.Clone(finalizers), isPolicy)
 	if add != "" {
 		out = append(out, add)
 	}
 	return out
+}
+
+// isPolicy reports whether a finalizer stands for a propagation policy.
+func isPolicy(finalizer string) bool {
+	return finalizer == metav1.FinalizerOrphanDependents || finalizer == metav1.FinalizerDeleteDependents
 }
 
 // removeAll deletes the objects of one list of the collection, which may be a page, and returns

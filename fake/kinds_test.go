@@ -2,6 +2,7 @@ package fake_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,28 +72,102 @@ func TestStatusWritesMetadata(t *testing.T) {
 	}
 }
 
-// TestGenerationsOfKinds writes annotations, and then the spec.
+// TestGenerationsOfKinds creates an object, and then writes annotations, labels and the spec.
 func TestGenerationsOfKinds(t *testing.T) {
 	for _, c := range []struct {
 		group, kind string
-		want        [3]int64
+		want        [4]int64
 	}{
-		{"", "Pod", [3]int64{1, 1, 2}},
-		{"", "Service", [3]int64{}},
-		{"coordination.k8s.io", "Lease", [3]int64{}},
-		{"apps", "Deployment", [3]int64{1, 2, 3}},
-		{"apps", "StatefulSet", [3]int64{1, 1, 2}},
-		{"example.com", "Service", [3]int64{1, 1, 2}},
+		{"", "Pod", [4]int64{1, 1, 1, 2}},
+		{"", "ConfigMap", [4]int64{}},
+		{"", "Service", [4]int64{}},
+		{"coordination.k8s.io", "Lease", [4]int64{}},
+		{"apps", "Deployment", [4]int64{1, 2, 2, 3}},
+		{"apps", "StatefulSet", [4]int64{1, 1, 1, 2}},
+		{"discovery.k8s.io", "EndpointSlice", [4]int64{1, 1, 2, 3}},
+		{"rbac.authorization.k8s.io", "Role", [4]int64{}},
+		{"scheduling.k8s.io", "PriorityClass", [4]int64{1, 1, 1, 1}},
+		{"storage.k8s.io", "CSIDriver", [4]int64{0, 0, 0, 1}},
+		{"example.com", "Service", [4]int64{1, 1, 1, 2}},
 	} {
 		client := kindServer(t, c.group, c.kind)
 		obj := must(client.Create(t.Context(), newKind(c.group, c.kind, "x"), metav1.CreateOptions{}))(t)
-		got := [3]int64{obj.GetGeneration()}
-		for i, patch := range []string{`{"metadata":{"annotations":{"a":"1"}}}`, `{"spec":{"n":2}}`} {
+		got := [4]int64{obj.GetGeneration()}
+		for i, patch := range []string{`{"metadata":{"annotations":{"a":"1"}}}`, `{"metadata":{"labels":{"l":"1"}}}`, `{"spec":{"n":2}}`} {
 			obj = must(client.Patch(t.Context(), key("a", "x"), types.MergePatchType, []byte(patch), metav1.PatchOptions{}))(t)
 			got[i+1] = obj.GetGeneration()
 		}
 		if got != c.want {
 			t.Errorf("%s %s: generations %v, want %v", c.group, c.kind, got, c.want)
+		}
+	}
+}
+
+// plain is a custom resource without a spec.
+type plain struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Data              int `json:"data"`
+	Status            int `json:"status"`
+}
+
+// TestGenerationOfCustomResources: all counts but the metadata and a status apart.
+func TestGenerationOfCustomResources(t *testing.T) {
+	s := fake.New(fake.Options{})
+	check(t, fake.Register[*plain](s, fake.Resource{Group: "example.com", Status: true}))
+	p := must(fake.Create(s, &plain{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "a"}}))(t)
+	got := []int64{p.Generation}
+	p.Labels, p.Status = map[string]string{"l": "1"}, 1
+	p = must(fake.Update(s, p))(t)
+	got = append(got, p.Generation)
+	p.Status = 2
+	p = must(fake.UpdateStatus(s, p))(t)
+	got = append(got, p.Generation)
+	p.Data = 3
+	p = must(fake.Update(s, p))(t)
+	if got = append(got, p.Generation); !slices.Equal(got, []int64{1, 1, 1, 2}) {
+		t.Errorf("generations %v", got)
+	}
+}
+
+// TestGenerationOfClients: a kind without a generation keeps that of its creation.
+func TestGenerationOfClients(t *testing.T) {
+	client := kindServer(t, "", "ConfigMap")
+	obj := newKind("", "ConfigMap", "x")
+	obj.SetGeneration(7)
+	obj = must(client.Create(t.Context(), obj, metav1.CreateOptions{}))(t)
+	obj.SetGeneration(9)
+	obj.SetLabels(map[string]string{"l": "1"})
+	if got := must(client.Update(t.Context(), obj, metav1.UpdateOptions{}))(t); got.GetGeneration() != 7 {
+		t.Errorf("generation %d", got.GetGeneration())
+	}
+}
+
+// TestOrphansByDefault: without a policy, a deletion of a Job leaves its dependents alone, unless its
+// finalizers say how.
+func TestOrphansByDefault(t *testing.T) {
+	for _, c := range []struct {
+		kind            string
+		finalizer, want string
+	}{
+		{"Job", "", "orphan"},
+		{"Job", "foregroundDeletion", "foregroundDeletion"},
+		{"Job", "orphan", "orphan"},
+		{"CronJob", "", ""},
+	} {
+		client := kindServer(t, "batch", c.kind)
+		obj := newKind("batch", c.kind, "x")
+		if c.finalizer != "" {
+			obj.SetFinalizers([]string{c.finalizer})
+		}
+		must(client.Create(t.Context(), obj, metav1.CreateOptions{}))(t)
+		check(t, client.Delete(t.Context(), key("a", "x"), metav1.DeleteOptions{}))
+		got, err := client.Get(t.Context(), key("a", "x"), metav1.GetOptions{})
+		if c.want == "" {
+			wantStatus(t, err, http.StatusNotFound, metav1.StatusReasonNotFound)
+			continue
+		}
+		if check(t, err); !slices.Equal(got.GetFinalizers(), []string{c.want}) {
+			t.Errorf("%s with %q: finalizers %v, want %s", c.kind, c.finalizer, got.GetFinalizers(), c.want)
 		}
 	}
 }

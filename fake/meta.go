@@ -43,8 +43,8 @@ func (t *table[T]) prepareCreate(obj T, w write) error {
 	if t.res.Status {
 		t.setStatus(obj, newObject[T]())
 	}
-	if t.generations() {
-		obj.SetGeneration(1)
+	if t.generations() && !generationFromZero.hold(&t.res) {
+		obj.SetGeneration(1) // other kinds keep what the client says
 	}
 	if obj.GetName() == "" && obj.GetGenerateName() != "" {
 		base := obj.GetGenerateName()

@@ -73,13 +73,6 @@ func invalidOptions(kind string, errs field.ErrorList) error {
 
 func isDryRun(values []string) bool { return slices.Contains(values, metav1.DryRunAll) }
 
-// checkDeleteOptions checks the options of a deletion, and completes them by the policy of the
-// resource.
-func (t *table[T]) checkDeleteOptions(opts *metav1.DeleteOptions) error {
-	//lint:ignore SA1019 clients still send it, and it is the same as a policy
-	if opts.PropagationPolicy == nil && opts.OrphanDependents == nil && orphansDependents.hold(&t.res) {
-		policy := metav1.DeletePropagationOrphan
-		opts.PropagationPolicy = &policy
-	}
+func checkDeleteOptions(opts *metav1.DeleteOptions) error {
 	return invalidOptions("DeleteOptions", metavalidation.ValidateDeleteOptions(opts))
 }

@@ -40,20 +40,35 @@ func (rs rules) hold(r *Resource) bool {
 // The deviations of Kubernetes' own resources from the usual rules. They are those of the API
 // server's strategies of these resources.
 var (
-	// withoutGeneration have a spec, and no generation.
+	// withoutGeneration have none, though some of them have a spec.
 	withoutGeneration = rules{
-		"":                          {"limitranges", "namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes", "resourcequotas", "services"},
+		"": {"configmaps", "endpoints", "events", "limitranges", "namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes",
+			"resourcequotas", "secrets", "serviceaccounts", "services"},
 		"apiregistration.k8s.io":    {"apiservices"},
+		"apps":                      {"controllerrevisions"},
 		"certificates.k8s.io":       {"certificatesigningrequests", "clustertrustbundles", "podcertificaterequests"},
 		"coordination.k8s.io":       {"leasecandidates", "leases"},
+		"events.k8s.io":             {"events"},
 		"internal.apiserver.k8s.io": {"storageversions"},
 		"networking.k8s.io":         {"ipaddresses", "servicecidrs"},
-		"resource.k8s.io":           {"resourceclaims", "resourceclaimtemplates"},
-		"storage.k8s.io":            {"csinodes", "volumeattachments"},
+		"node.k8s.io":               {"runtimeclasses"},
+		"rbac.authorization.k8s.io": nil,
+		"resource.k8s.io":           {"resourceclaims", "resourceclaimtemplates", "resourcepoolstatusrequests"},
+		"scheduling.k8s.io":         {"compositepodgroups", "podgroups", "workloads"},
+		"storage.k8s.io":            {"csinodes", "csistoragecapacities", "storageclasses", "volumeattachments", "volumeattributesclasses"},
 		"storagemigration.k8s.io":   {"storageversionmigrations"},
 	}
-	// withGeneration have a generation, and no spec.
-	withGeneration = rules{"": {"podtemplates"}}
+	// withGeneration have a generation, and no spec: all but the metadata counts.
+	withGeneration = rules{
+		"":                             {"podtemplates"},
+		"admissionregistration.k8s.io": {"mutatingwebhookconfigurations", "validatingwebhookconfigurations"},
+		"discovery.k8s.io":             {"endpointslices"},
+		"scheduling.k8s.io":            {"priorityclasses"},
+	}
+	// generationStays keep their first generation.
+	generationStays = rules{"scheduling.k8s.io": {"priorityclasses"}}
+	// generationFromZero get their first generation from the first change.
+	generationFromZero = rules{"storage.k8s.io": {"csidrivers"}}
 	// statusOnly have a status subresource that leaves the metadata alone.
 	statusOnly = rules{
 		"admissionregistration.k8s.io": {"validatingadmissionpolicies"},
@@ -91,16 +106,19 @@ var (
 	}
 	// answersDeleted answer a deletion with the last state of the object instead of a Status.
 	answersDeleted = rules{
-		"":               {"podtemplates", "pods", "resourcequotas", "serviceaccounts", "services"},
-		"storage.k8s.io": {"storageclasses"},
+		"": {"namespaces", "persistentvolumeclaims", "persistentvolumes", "podtemplates", "pods", "resourcequotas", "serviceaccounts",
+			"services"},
+		"resource.k8s.io": {"deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourcepoolstatusrequests", "resourceslices"},
+		"storage.k8s.io":  {"csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"},
 	}
 	// orphansDependents leave their dependents alone when a deletion states no policy.
 	orphansDependents = rules{
 		"":      {"replicationcontrollers"},
 		"batch": {"jobs"},
 	}
-	deployments = rules{"apps": {"deployments"}}
-	pods        = rules{"": {"pods"}}
+	deployments    = rules{"apps": {"deployments"}}
+	endpointSlices = rules{"discovery.k8s.io": {"endpointslices"}}
+	pods           = rules{"": {"pods"}}
 )
 
 // refusesBlind reports whether an update must state the version from which it was made.

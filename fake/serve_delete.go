@@ -78,5 +78,5 @@ func (t *table[T]) deleteOptions(r *http.Request, body []byte) (opts metav1.Dele
 	if err != nil {
 		return opts, err
 	}
-	return opts, t.checkDeleteOptions(&opts)
+	return opts, checkDeleteOptions(&opts)
 }

@@ -21,16 +21,24 @@ func (t *table[T]) setStatus(obj, from T) {
 	reflect.ValueOf(obj).Elem().FieldByIndex(t.status).Set(reflect.ValueOf(from).Elem().FieldByIndex(t.status))
 }
 
-// generations reports whether the server counts generations: of types with a Spec, and of
-// unstructured objects, as for custom resources. Some of Kubernetes' own kinds deviate.
+// generations reports whether the server counts generations: of custom resources, of types with a
+// Spec, and of unstructured objects. Some of Kubernetes' own kinds deviate.
 func (t *table[T]) generations() bool {
-	return (t.untyped() || t.spec != nil || withGeneration.hold(&t.res)) && !withoutGeneration.hold(&t.res)
+	custom := t.res.custom() && t.meta != nil
+	return (custom || t.untyped() || t.spec != nil || withGeneration.hold(&t.res)) && !withoutGeneration.hold(&t.res)
 }
 
 // sameGeneration reports whether an update of b to a leaves the generation as it is. Annotations
-// of a Deployment count, because its ReplicaSets get them.
+// of a Deployment count, because its ReplicaSets get them, and so do labels of an EndpointSlice.
 func (t *table[T]) sameGeneration(a, b T) bool {
-	return t.sameSpec(a, b) && (!deployments.hold(&t.res) || same(a.GetAnnotations(), b.GetAnnotations()))
+	switch {
+	case generationStays.hold(&t.res):
+		return true
+	case deployments.hold(&t.res) && !same(a.GetAnnotations(), b.GetAnnotations()),
+		endpointSlices.hold(&t.res) && !same(a.GetLabels(), b.GetLabels()):
+		return false
+	}
+	return t.sameSpec(a, b)
 }
 
 // statusOf returns old with the status of obj and, where a write of the status has them, with the
@@ -66,17 +74,22 @@ func (t *table[T]) sameSpec(a, b T) bool {
 	return same(t.specOf(a), t.specOf(b))
 }
 
-// specOf returns the Spec of an object or, if its type has none, the object without its metadata.
+// specOf returns the Spec of an object. Of a custom resource, and of a type that has no Spec, it
+// returns the object without its metadata and without a status that is a subresource.
 func (t *table[T]) specOf(obj T) any {
-	if t.spec == nil {
-		rest := reflect.New(t.typ).Elem()
-		rest.Set(reflect.ValueOf(obj).Elem())
-		if meta := rest.FieldByName("ObjectMeta"); meta.IsValid() {
-			meta.SetZero()
-		}
-		return rest.Interface()
+	whole := reflect.ValueOf(obj).Elem()
+	if t.spec != nil && (!t.res.custom() || t.meta == nil) {
+		return whole.FieldByIndex(t.spec).Interface()
 	}
-	return reflect.ValueOf(obj).Elem().FieldByIndex(t.spec).Interface()
+	rest := reflect.New(t.typ).Elem()
+	rest.Set(whole)
+	if t.meta != nil {
+		rest.FieldByIndex(t.meta).SetZero()
+	}
+	if t.res.Status && t.status != nil {
+		rest.FieldByIndex(t.status).SetZero()
+	}
+	return rest.Interface()
 }
 
 func (t *table[T]) desired(object map[string]any) map[string]any {

@@ -22,9 +22,9 @@ type table[T metav1.Object] struct {
 	upkeep   *upkeep.Collection // set by Register; nil if the options ask for none
 	typ      reflect.Type       // the struct of T; set once
 	protobuf bool               // T has a protobuf form; set once
-	// spec and status are the field indices of Spec and Status in typ, nil if it has none;
-	// set once.
-	spec, status []int
+	// spec, status and meta are the field indices of Spec, Status and ObjectMeta in typ, nil if
+	// it has none; set once.
+	spec, status, meta []int
 
 	// fieldManager keeps managedFields. It is made when first needed; set once.
 	fieldManager func() (*fieldmanager.Manager, error)
@@ -118,11 +118,12 @@ func (t *table[T]) bookmark() {
 	t.wakeAll()
 }
 
-// findHalves finds the spec and the status in T's struct. It fails if the resource has a status
+// findHalves finds the parts of T's struct. It fails if the resource has a status
 // subresource and T has no status.
 func (t *table[T]) findHalves() error {
 	t.spec = exportedField(t.typ, "Spec")
 	t.status = exportedField(t.typ, "Status")
+	t.meta = exportedField(t.typ, "ObjectMeta")
 	if t.res.Status && t.status == nil && !t.untyped() {
 		return fmt.Errorf("fake: %v: %w: a status subresource, but no field Status", t.typ, ErrResource)
 	}

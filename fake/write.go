@@ -16,7 +16,6 @@ import (
 // create stores obj under a new name.
 func (t *table[T]) create(obj T, w write) (*version[T], error) {
 	generated := obj.GetName() == "" && obj.GetGenerateName() != ""
-	obj.SetGeneration(0)
 	if err := t.prepareCreate(obj, w); err != nil {
 		return nil, err
 	}

@@ -14,11 +14,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -103,6 +106,17 @@ func newFake(t *testing.T) server {
 		fake.Register[*corev1.ServiceAccount](s, fake.Resource{}),
 		fake.Register[*corev1.ReplicationController](s, fake.Resource{Status: true}),
 		fake.Register[*corev1.PodTemplate](s, fake.Resource{}),
+		fake.Register[*corev1.Node](s, fake.Resource{ClusterScoped: true, Status: true}),
+		fake.Register[*corev1.PersistentVolume](s, fake.Resource{ClusterScoped: true, Status: true}),
+		fake.Register[*corev1.PersistentVolumeClaim](s, fake.Resource{Status: true}),
+		fake.Register[*corev1.LimitRange](s, fake.Resource{}),
+		fake.Register[*corev1.Endpoints](s, fake.Resource{Name: "endpoints", ListKind: "EndpointsList"}),
+		fake.Register[*corev1.Event](s, fake.Resource{}),
+		fake.Register[*discoveryv1.EndpointSlice](s, fake.Resource{Group: "discovery.k8s.io"}),
+		fake.Register[*schedulingv1.PriorityClass](s, fake.Resource{Group: "scheduling.k8s.io", ClusterScoped: true}),
+		fake.Register[*admissionregistrationv1.ValidatingWebhookConfiguration](s, fake.Resource{Group: "admissionregistration.k8s.io", ClusterScoped: true}),
+		fake.Register[*storagev1.CSIDriver](s, fake.Resource{Group: "storage.k8s.io", ClusterScoped: true}),
+		fake.Register[*rbacv1.ClusterRole](s, fake.Resource{Group: "rbac.authorization.k8s.io", ClusterScoped: true}),
 		fake.Register[*batchv1.Job](s, fake.Resource{Group: "batch", Status: true}),
 		fake.Register[*storagev1.StorageClass](s, fake.Resource{Group: "storage.k8s.io", ClusterScoped: true}),
 		fake.Register[*appsv1.Deployment](s, fake.Resource{Group: "apps", Status: true}),
@@ -149,7 +163,10 @@ func readDifferences(t *testing.T) map[string]*difference {
 
 // TestReal compares a real server with the files, or writes them.
 func TestReal(t *testing.T) {
-	c := cluster.Start(t, cluster.Options{ExtraAPIServerArgs: []string{"--watch-cache-sizes=secrets#0"}})
+	c := cluster.Start(t, cluster.Options{ExtraAPIServerArgs: []string{
+		"--watch-cache-sizes=secrets#0",
+		"--disable-admission-plugins=StorageObjectInUseProtection,TaintNodesByCondition", // the fake has no admission
+	}})
 	srv := server{url: c.URL(), http: c.HTTPClient()}
 	client := oracle.Client{URL: srv.url, HTTP: srv.http}
 	srv.compact = func(ctx context.Context) error {

@@ -46,6 +46,12 @@ var paths = strings.NewReplacer(
 	"svc:", "/api/v1/namespaces/NS/services", "sas:", "/api/v1/namespaces/NS/serviceaccounts",
 	"rcs:", "/api/v1/namespaces/NS/replicationcontrollers", "podtemplates:", "/api/v1/namespaces/NS/podtemplates",
 	"jobs:", "/apis/batch/v1/namespaces/NS/jobs", "classes:", "/apis/storage.k8s.io/v1/storageclasses",
+	"nodes:", "/api/v1/nodes", "pvs:", "/api/v1/persistentvolumes", "pvcs:", "/api/v1/namespaces/NS/persistentvolumeclaims",
+	"namespaces:", "/api/v1/namespaces", "limits:", "/api/v1/namespaces/NS/limitranges",
+	"endpoints:", "/api/v1/namespaces/NS/endpoints", "events:", "/api/v1/namespaces/NS/events",
+	"slices:", "/apis/discovery.k8s.io/v1/namespaces/NS/endpointslices", "prios:", "/apis/scheduling.k8s.io/v1/priorityclasses",
+	"hooks:", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+	"csidrivers:", "/apis/storage.k8s.io/v1/csidrivers", "clusterroles:", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
 	"widgets:", "/apis/example.com/v1/namespaces/NS/widgets", "secrets:", "/api/v1/namespaces/NS/secrets",
 )
 

@@ -41,10 +41,15 @@ func (r *run) status(st map[string]any) string {
 			}
 		}
 		causes, _ := d["causes"].([]any)
-		for _, c := range causes {
+		texts := make([]string, len(causes))
+		for i, c := range causes {
 			cause, _ := c.(map[string]any)
-			out += fmt.Sprintf(" cause=%v:%v", cause["field"], cause["reason"])
+			texts[i] = fmt.Sprintf(" cause=%v:%v", cause["field"], cause["reason"])
 		}
+		if strings.Contains(out, "Apply failed") {
+			slices.Sort(texts) // the order of conflicts is that of a map
+		}
+		out += strings.Join(texts, "")
 	}
 	if m, ok := st["metadata"].(map[string]any); ok && m["continue"] != nil {
 		out += " continue"
@@ -116,6 +121,10 @@ func (r *run) object(list string, obj map[string]any) string {
 
 // filledIn reports whether the server completes half of the object: a pod, a template of one, a service.
 func filledIn(obj map[string]any) bool {
+	switch obj["kind"] {
+	case "CSIDriver", "LimitRange", "Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim":
+		return true
+	}
 	spec, _ := obj["spec"].(map[string]any)
 	return spec["containers"] != nil || spec["template"] != nil || spec["ports"] != nil
 }
