@@ -140,8 +140,7 @@ func isUnanswered(err error) bool {
 // isBroken reports whether an answer broke off.
 func isBroken(err error) bool {
 	var op net.Error
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &op) ||
-		utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err) || isHTTP2(err)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &op) || isHTTP2(err)
 }
 
 // isHTTP2 reports whether err is one of HTTP/2: the server, or a proxy, ended a stream or a

@@ -56,7 +56,7 @@ func TestLasting(t *testing.T) {
 		"expired": false, "expired-without-code": false, "gone": false, "too-large": false, "too-large-1.17": false,
 		"timeout": false, "busy": false, "refused": false, "eof": false, "internal": false, "unavailable": false,
 		"forbidden": true, "unauthorized": true, "not-found": true, "method-not-allowed": true, "not-implemented": true,
-		"bad-request": true, "invalid": true, "unusable": true,
+		"bad-request": true, "invalid": true, "unusable": true, "untrusted": true, "no-version": true,
 	} {
 		e := RequestError{Verb: "list", ResourceVersion: "0", Err: failure(word, 0)}
 		if got := e.Lasting(); got != want {

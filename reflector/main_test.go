@@ -111,6 +111,10 @@ func failure(word string, retryAfter int) error {
 		err = ErrUnreadableDelete
 	case "out-of-order":
 		err = ErrOutOfOrder
+	case "unsupported":
+		err = errors.ErrUnsupported
+	case "no-version":
+		err = ErrNoResourceVersion
 	case "unusable":
 		err = ErrUnusable
 	default:

@@ -576,52 +576,6 @@ func TestFlaps(t *testing.T) {
 	}
 }
 
-func TestClassifyErrors(t *testing.T) {
-	type class struct {
-		Expired, TooLarge, Client, Version bool
-		Pause                              pause
-	}
-	want := map[string]class{
-		"expired":              {Expired: true, Client: true, Version: true, Pause: pauseBusy},
-		"gone":                 {Expired: true, Client: true, Version: true, Pause: pauseBusy},
-		"expired-without-code": {Expired: true, Version: true, Pause: pauseBusy},
-		"mentions-too-large":   {Version: true, Pause: pauseBusy},
-		"too-large":            {TooLarge: true, Version: true, Pause: pauseBusy},
-		"too-large-1.17":       {TooLarge: true, Version: true, Pause: pauseBusy},
-		"timeout":              {Version: true, Pause: pauseBusy},
-		"busy":                 {Pause: pauseBusy},
-		"unavailable":          {Pause: pauseBusy},
-		"refused":              {Pause: pauseAway},
-		"reset":                {Pause: pauseAway},
-		"no-name":              {Pause: pauseAway},
-		"dial-timeout":         {Pause: pauseAway},
-		"unanswered":           {Pause: pauseAway},
-		"eof":                  {Version: true, Pause: pauseResume},
-		"reset-later":          {Version: true, Pause: pauseResume},
-		"http2":                {Version: true, Pause: pauseResume},
-		"http2-lost":           {Version: true, Pause: pauseResume},
-		"unknown":              {Version: true, Pause: pauseBusy},
-		"internal":             {Version: true, Pause: pauseBusy},
-		"store-read":           {Version: true, Pause: pauseBusy},
-		"forbidden":            {Client: true, Pause: pauseDenied},
-		"unauthorized":         {Client: true, Pause: pauseDenied},
-		"not-found":            {Client: true, Version: true, Pause: pauseDenied},
-		"method-not-allowed":   {Client: true, Version: true, Pause: pauseDenied},
-		"not-implemented":      {Version: true, Pause: pauseDenied},
-		"bad-request":          {Client: true, Version: true, Pause: pauseDenied},
-		"untrusted":            {Pause: pauseDenied},
-		"unusable":             {Version: true, Pause: pauseBusy},
-		"out-of-order":         {Version: true, Pause: pauseBusy},
-	}
-	for word, want := range want {
-		err := failure(word, 0)
-		got := class{isExpired(err), isTooLarge(err), isClientError(err), judgesVersion(err), pauseFor(err)}
-		if got != want {
-			t.Errorf("%s: %+v, want %+v", word, got, want)
-		}
-	}
-}
-
 func TestOlder(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
