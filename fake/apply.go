@@ -19,6 +19,11 @@ func (t *table[T]) apply(key types.NamespacedName, data []byte, w write) (v *ver
 	if err != nil {
 		return nil, false, err
 	}
+	if w.strict {
+		if twice := wire.YAMLTwice(data); twice != nil {
+			w.twice = apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", twice))
+		}
+	}
 	for {
 		if t.get(key) == nil {
 			if w.status {

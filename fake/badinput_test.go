@@ -2,6 +2,7 @@ package fake_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -55,6 +56,35 @@ func TestBadBodies(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestStrictYAML: YAML and applies that state a member twice are refused by fieldValidation=Strict alone.
+func TestStrictYAML(t *testing.T) {
+	s := statusServer(t, fake.Options{})
+	const pods = "/api/v1/namespaces/a/pods"
+	const twice = "yaml: unmarshal errors:\n  line 1: key \"node\" already set in map"
+	for _, c := range []struct{ method, path, contentType, body, message string }{
+		{"POST", pods, "application/yaml", `{metadata: {name: q}, spec: {node: x, node: z}}`, `Pod in version "v1" cannot be handled as a Pod: strict decoding error: ` + twice},
+		{"POST", pods, "application/yaml", `{"metadata":{"name":"q"},"spec":{"node":"x","node":"z"}}`, `Pod in version "v1" cannot be handled as a Pod: strict decoding error: ` + twice},
+		{"POST", pods, "application/yaml", `{metadata: {name: q}, spec: {nod: x}}`, `Pod in version "v1" cannot be handled as a Pod: strict decoding error: unknown field "spec.nod"`},
+		{"POST", pods, "application/yaml", `{metadata: {name: q}, spec: {node: x}}`, ""},
+		{"PATCH", pods + "/q", "application/apply-patch+yaml", `{apiVersion: v1, kind: Pod, metadata: {name: q}, spec: {node: z, node: x}}`,
+			"error strict decoding patch: error converting YAML to JSON: " + twice},
+		{"PATCH", pods + "/new", "application/apply-patch+yaml", `{apiVersion: v1, kind: Pod, metadata: {name: new}, spec: {node: x, node: z}}`,
+			"error strict decoding patch: error converting YAML to JSON: " + twice},
+		{"PATCH", pods + "/q", "application/apply-patch+yaml", `{apiVersion: v1, kind: Pod, metadata: {name: q}, spec: {node: x}}`, ""},
+	} {
+		code, body, _ := call(t, s, c.method, c.path+"?fieldManager=m&fieldValidation=Strict", c.body, "Content-Type", c.contentType)
+		var st metav1.Status
+		check(t, json.Unmarshal([]byte(body), &st))
+		if (code == http.StatusBadRequest) != (c.message != "") || st.Message != c.message {
+			t.Errorf("%s: %d %q, want %q", c.body, code, st.Message, c.message)
+		}
+		if code, body, _ := call(t, s, c.method, c.path+"?fieldManager=m&dryRun=All", c.body, "Content-Type", c.contentType); code >= 300 && code != http.StatusConflict {
+			t.Errorf("%s is refused without Strict: %d %s", c.body, code, body)
+		}
+	}
+	wantStatus(t, second(fake.Get[*pod](s, key("a", "new"))), http.StatusNotFound, metav1.StatusReasonNotFound)
 }
 
 // TestNameRules: what names may be differs between resources.

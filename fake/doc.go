@@ -30,7 +30,8 @@
 // Patches are carried out by the libraries of the API server: JSON patches and merge
 // patches; strategic merge patches by the tags of T, not for custom resources; and
 // server-side apply, with owners, conflicts and force, by the same tags or, for
-// Unstructured, by the form of the object, in which lists are owned as a whole.
+// Unstructured, by the form of the object, in which lists outside the metadata are owned as
+// a whole.
 //
 // Selectors work on lists, watches and deletions of collections: by labels, by the fields
 // metadata.name and metadata.namespace and those of [AddField], and by shard (KEP-5866).

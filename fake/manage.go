@@ -27,6 +27,9 @@ func (t *table[T]) merge(live *unstructured.Unstructured, want map[string]any, w
 	if err != nil {
 		return obj, errApply(err)
 	}
+	if w.twice != nil {
+		return obj, w.twice
+	}
 	return t.retype(merged)
 }
 

@@ -39,6 +39,7 @@ type write struct {
 	named   bool   // the request itself names the manager
 	applies bool   // it is an apply, which keeps managedFields by itself
 	strict  bool   // a patch must not have members that are unknown or twice
+	twice   error  // the refusal of a strict apply that has a member twice
 	force   bool   // an apply takes over the fields of other owners
 	request bool   // it comes from code under test, not from a test that sets the stage
 }

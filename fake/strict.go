@@ -2,30 +2,58 @@ package fake
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/kinform/kinform/fake/internal/patch"
+	"github.com/kinform/kinform/fake/internal/wire"
 )
 
-// checkStrict refuses unknown members of T and duplicate members.
-func (t *table[T]) checkStrict(body []byte) error {
-	faults, err := t.strictFaults(body)
-	if err == nil && len(faults) > 0 {
+// checkStrict refuses unknown members of T and duplicate members. The body is JSON or YAML, and
+// has been decoded before.
+func (t *table[T]) checkStrict(format string, body []byte) error {
+	var faults []error
+	if format == wire.YAML {
+		if err := wire.YAMLTwice(body); err != nil {
+			faults = append(faults, errors.New(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")))
+		}
+		var err error
+		if body, err = withoutTwins(body); err != nil {
+			return badBody(&t.res, err)
+		}
+	}
+	more, err := t.strictFaults(body)
+	if faults = append(faults, more...); err == nil && len(faults) > 0 {
 		err = runtime.NewStrictDecodingError(faults)
 	}
 	if err != nil {
 		return badBody(&t.res, err)
 	}
 	return nil
+}
+
+// withoutTwins returns YAML as JSON that has no member twice.
+func withoutTwins(body []byte) ([]byte, error) {
+	b, err := wire.YAMLToJSON(body)
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]any
+	if err := utiljson.Unmarshal(b, &members); err != nil {
+		return nil, err
+	}
+	return json.Marshal(members)
 }
 
 // checkStrictPatch refuses a patch with duplicate members, or one whose result has members that T

@@ -21,18 +21,17 @@ const unnamed = "unknown"
 // with [New].
 type Manager struct {
 	kind           schema.GroupVersionKind
-	schema         *typed.ParseableType        // nil for Unstructured
+	schema         typed.ParseableType
 	object, status *managedfields.FieldManager // status is nil without a status subresource
 }
 
 // New returns a manager for objects of kind. typ is the struct that holds them; nil means
-// Unstructured, whose lists are owned as a whole. status says that the status is a
-// subresource. Cost: it walks the struct's type once.
+// Unstructured, whose lists are owned as a whole, but for those of the metadata. status says
+// that the status is a subresource. Cost: it walks the struct's type once.
 func New(kind schema.GroupVersionKind, typ reflect.Type, status bool) (*Manager, error) {
-	m := &Manager{kind: kind}
+	m := &Manager{kind: kind, schema: untypedSchema()}
 	if typ != nil {
-		s := schemaOf(typ)
-		m.schema = &s
+		m.schema = schemaOf(typ)
 	}
 	// A request does not come to own the fields that it cannot write.
 	version := fieldpath.APIVersion(kind.GroupVersion().String())
@@ -50,10 +49,7 @@ func New(kind schema.GroupVersionKind, typ reflect.Type, status bool) (*Manager,
 }
 
 func (m *Manager) newFieldManager(subresource string, reset map[fieldpath.APIVersion]fieldpath.Filter) (*managedfields.FieldManager, error) {
-	types := managedfields.NewDeducedTypeConverter()
-	if m.schema != nil {
-		types = goTypes{*m.schema}
-	}
+	types := goTypes{m.schema}
 	version := oneVersion{m.kind}
 	return managedfields.NewDefaultCRDFieldManager(types, version, version, version, m.kind, m.kind.GroupVersion(), subresource, reset)
 }
@@ -77,9 +73,6 @@ func (m *Manager) Apply(live *unstructured.Unstructured, want map[string]any, ma
 		return nil, err
 	}
 	merged := result.(*unstructured.Unstructured)
-	if m.schema == nil {
-		return merged, nil
-	}
 	if errs := fillKeys(m.schema.Schema, m.schema.TypeRef, merged.Object, nil); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(m.kind.GroupKind(), merged.GetName(), errs)
 	}

@@ -95,6 +95,33 @@ func TestApplyWithoutKey(t *testing.T) {
 	}
 }
 
+// TestUntypedMetadata: without a Go type, the lists of the metadata are owned item by item, other
+// lists as a whole, and unknown metadata is refused.
+func TestUntypedMetadata(t *testing.T) {
+	m := newManager(t, nil)
+	config := func(finalizer string, list ...any) map[string]any {
+		out := object(map[string]any{"spec": map[string]any{"list": list}})
+		out["metadata"].(map[string]any)["finalizers"] = []any{finalizer}
+		return out
+	}
+	one, err := m.Apply(&unstructured.Unstructured{Object: object(nil)}, config("x/one", "a"), "one", false, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := m.Apply(one, config("x/two", "a"), "two", false, false)
+	if err != nil || len(two.GetFinalizers()) != 2 {
+		t.Fatalf("%v, %v", two, err)
+	}
+	if _, err := m.Apply(two, config("x/two", "a", "b"), "two", false, false); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), ".spec.list") {
+		t.Errorf("conflict: %v", err)
+	}
+	unknown := object(nil)
+	unknown["metadata"].(map[string]any)["bogus"] = "x"
+	if _, err := m.Apply(two, unknown, "two", false, false); err == nil || !strings.Contains(err.Error(), ".metadata.bogus: field not declared in schema") {
+		t.Errorf("unknown metadata: %v", err)
+	}
+}
+
 // TestUpdate: a write to one half owns nothing of the other, and one without a name is called
 // unknown.
 func TestUpdate(t *testing.T) {

@@ -8,12 +8,17 @@ import (
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// anyType names the type of any JSON value. Such a value is owned as a whole.
-const anyType = "any"
+// The names of types of any JSON value. One of anyType is owned as a whole. Maps of formType are
+// owned member by member, at any depth.
+const (
+	anyType  = "any"
+	formType = "form"
+)
 
 // schemaOf describes how server-side apply merges objects of a Go struct. It goes by the tags
 // patchStrategy and patchMergeKey, which strategic merge patches use. The OpenAPI schema of the
@@ -21,7 +26,40 @@ const anyType = "any"
 // merged are owned one by one. Other lists are owned as a whole, and so are values of types that
 // encode themselves.
 func schemaOf(typ reflect.Type) typed.ParseableType {
-	b := schemaBuilder{names: map[reflect.Type]string{}}
+	b := newSchemaBuilder()
+	root := b.root(typ)
+	return b.of(root)
+}
+
+// untypedSchema describes objects without a Go type: their metadata is known, and the form of the
+// object decides about the rest.
+func untypedSchema() typed.ParseableType {
+	b := newSchemaBuilder()
+	free, form, whole := schema.Untyped, schema.TypeRef{NamedType: ptr(formType)}, schema.TypeRef{NamedType: ptr(anyType)}
+	b.types = append(b.types, schema.TypeDef{Name: formType, Atom: schema.Atom{
+		Scalar: &free,
+		List:   &schema.List{ElementType: whole, ElementRelationship: schema.Atomic},
+		Map:    &schema.Map{ElementType: form, ElementRelationship: schema.Separable},
+	}})
+	root := b.root(reflect.TypeFor[struct {
+		metav1.ObjectMeta `json:"metadata"`
+	}]())
+	for _, t := range b.types {
+		if t.Name == *root.NamedType {
+			t.Map.ElementType, t.Map.ElementRelationship = form, schema.Separable
+		}
+	}
+	return b.of(root)
+}
+
+// schemaBuilder collects the named types of a schema.
+type schemaBuilder struct {
+	types []schema.TypeDef
+	names map[reflect.Type]string
+}
+
+func newSchemaBuilder() *schemaBuilder {
+	b := &schemaBuilder{names: map[reflect.Type]string{}}
 	whole, free := schema.Atomic, schema.Untyped
 	self := schema.TypeRef{NamedType: ptr(anyType)}
 	b.types = append(b.types, schema.TypeDef{Name: anyType, Atom: schema.Atom{
@@ -29,14 +67,12 @@ func schemaOf(typ reflect.Type) typed.ParseableType {
 		List:   &schema.List{ElementType: self, ElementRelationship: whole},
 		Map:    &schema.Map{ElementType: self, ElementRelationship: whole},
 	}})
-	root := b.root(typ)
-	return typed.ParseableType{TypeRef: root, Schema: &schema.Schema{Types: b.types}}
+	return b
 }
 
-// schemaBuilder collects the named types of a schema.
-type schemaBuilder struct {
-	types []schema.TypeDef
-	names map[reflect.Type]string
+// of returns the type root of the schema.
+func (b *schemaBuilder) of(root schema.TypeRef) typed.ParseableType {
+	return typed.ParseableType{TypeRef: root, Schema: &schema.Schema{Types: b.types}}
 }
 
 func ptr[V any](v V) *V { return &v }

@@ -82,6 +82,10 @@ func YAMLToJSON(data []byte) ([]byte, error) {
 	return json.Marshal(v)
 }
 
+// YAMLTwice returns an error for YAML or JSON that has a member of a map twice. It is the error of
+// the API server's decoder.
+func YAMLTwice(data []byte) error { return yaml.UnmarshalStrict(data, &map[string]any{}) }
+
 // KindError says that a body is not an object that could state a kind.
 type KindError struct{ Err error }
 
