@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/e2e/beside"
 	"github.com/kinform/kinform/e2e/cluster"
 	"github.com/kinform/kinform/e2e/oracle"
 	"github.com/kinform/kinform/fake/faketest"
@@ -260,6 +261,9 @@ func (p *pipeline[O, T]) check(ctx context.Context, t *testing.T) {
 	}
 	if err := p.seen.Err(); err != nil {
 		t.Errorf("%s: the handler's history: %v", p.name, err)
+	}
+	if err := beside.FalseAlarm(p.inf.Stats()); err != nil {
+		t.Errorf("%s: %v", p.name, err)
 	}
 	checkIndex(t, p.byShard, shards[T], p.inf.Store(), want)
 	checkIndex(t, p.byAnnotation, annotations[T], p.inf.Store(), want)

@@ -176,7 +176,7 @@ func newExpiringCache[T any](t *testing.T, name string, n int, source reflector.
 				t.Errorf("%s: the handler of policy %d: %v", name, lag, err)
 			}
 		}
-		if err := said.FalseAlarm(inf.Stats().Restores); err != nil {
+		if err := beside.FalseAlarm(inf.Stats()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/e2e/beside"
 	"github.com/kinform/kinform/e2e/oracle"
 	"github.com/kinform/kinform/fake/faketest"
 	"github.com/kinform/kinform/informer"
@@ -171,7 +172,9 @@ func (w *watcher[T]) catchUp(ctx context.Context, rv string) error {
 	return nil
 }
 
-func (w *watcher[T]) illegal() error { return errors.Join(w.prompt.illegal(), w.loose.illegal()) }
+func (w *watcher[T]) illegal() error {
+	return errors.Join(w.prompt.illegal(), w.loose.illegal(), beside.FalseAlarm(w.inf.Stats()))
+}
 
 func (w *watcher[T]) compare(t *testing.T, truth map[key]metav1.Object) {
 	t.Helper()

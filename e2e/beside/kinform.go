@@ -82,7 +82,7 @@ func (c *kinformInformer[T]) Namespace() string { return c.namespace }
 
 func (c *kinformInformer[T]) Run(ctx context.Context) error { return c.inf.Run(ctx) }
 
-func (c *kinformInformer[T]) falseAlarm() error { return c.FalseAlarm(c.inf.Stats().Restores) }
+func (c *kinformInformer[T]) falseAlarm() error { return FalseAlarm(c.inf.Stats()) }
 
 func (c *kinformInformer[T]) decoding() time.Duration { return c.inf.Stats().Decoding }
 

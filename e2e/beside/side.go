@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/informer"
 )
 
 // Key is the key of an object.
@@ -177,7 +177,6 @@ type Complaints struct {
 	last  error
 	at    time.Time
 	count int
-	alarm error // the first that says that the server was restored
 }
 
 // Note adds an error.
@@ -186,20 +185,15 @@ func (c *Complaints) Note(err error) {
 	defer c.mu.Unlock()
 	c.last, c.at = err, time.Now()
 	c.count++
-	if c.alarm == nil && errors.Is(err, reflector.ErrRestored) {
-		c.alarm = err
-	}
 }
 
-// FalseAlarm returns an error if the informer took the server for restored from a backup, by an
-// error or in its Stats.Restores. It is for informers of a server that never was.
-func (c *Complaints) FalseAlarm(restores uint64) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.alarm == nil && restores == 0 {
+// FalseAlarm returns an error if an informer took a server that was never restored from a backup
+// for one that was.
+func FalseAlarm(stats informer.Stats) error {
+	if stats.Restores == 0 {
 		return nil
 	}
-	return fmt.Errorf("a false alarm: %d restores, the first error: %v", restores, c.alarm)
+	return fmt.Errorf("%d false alarms of a restored server: %+v", stats.Restores, stats)
 }
 
 // Why implements Cache.

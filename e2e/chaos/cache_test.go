@@ -107,7 +107,7 @@ func (c *checked[T]) Why() string {
 }
 
 func (c *checked[T]) illegal() error {
-	err := c.seen.Err()
+	err := errors.Join(c.seen.Err(), beside.FalseAlarm(c.inf.Stats()))
 	if n := c.stale.Load(); n > 0 {
 		err = errors.Join(err, fmt.Errorf("the store was older than %d events", n))
 	}

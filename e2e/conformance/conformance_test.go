@@ -110,6 +110,7 @@ func newFake(t *testing.T) server {
 		fake.Register[*corev1.PersistentVolume](s, fake.Resource{ClusterScoped: true, Status: true}),
 		fake.Register[*corev1.PersistentVolumeClaim](s, fake.Resource{Status: true}),
 		fake.Register[*corev1.LimitRange](s, fake.Resource{}),
+		//lint:ignore SA1019 the servers still have the deprecated kind
 		fake.Register[*corev1.Endpoints](s, fake.Resource{Name: "endpoints", ListKind: "EndpointsList"}),
 		fake.Register[*corev1.Event](s, fake.Resource{}),
 		fake.Register[*discoveryv1.EndpointSlice](s, fake.Resource{Group: "discovery.k8s.io"}),

@@ -55,14 +55,14 @@ func TestWrite(t *testing.T) {
 		{Event: "cut", Library: "client-go", Times: []time.Duration{500 * time.Millisecond}},
 		{Event: "away", Library: "Kinform", Times: []time.Duration{time.Second}, Requests: []float64{1.5}, Connections: []float64{1}},
 		{Event: "away", Library: "client-go"},
-		{Event: "410", Library: "Kinform", Times: []time.Duration{2 * time.Second}, Decoding: []time.Duration{1900 * time.Millisecond}},
+		{Event: "410", Library: "Kinform", Times: []time.Duration{2 * time.Second}, Decoding: []time.Duration{1900 * time.Millisecond}, Undecoded: []time.Duration{time.Second}},
 		{Event: "410", Library: "client-go", Times: []time.Duration{3 * time.Second}},
 	})
 	const want = `| event | rounds | Kinform | client-go |
 | --- | ---: | ---: | ---: |
 | cut | 3 | 2.00 s (1.00 s–3.00 s) | 0.50 s |
 | away | 1 | 1.00 s; 1.5 requests/s, 1.0 connections/s | – |
-| 410 | 1 | 2.00 s; decoding 1.90 s | 3.00 s |
+| 410 | 1 | 2.00 s; decoding 1.90 s; the list undecoded 1.00 s | 3.00 s |
 `
 	if err != nil || b.String() != want {
 		t.Errorf("%v\n%s", err, b.String())

@@ -19,6 +19,9 @@ type Result struct {
 	Requests, Connections []float64
 	// Decoding is the part of Times that Kinform spent on decoding, by round. It is empty where it was not counted.
 	Decoding []time.Duration
+	// Undecoded is how long the server takes to send the same list to a client that decodes nothing, by round. It is
+	// empty where it was not measured.
+	Undecoded []time.Duration
 }
 
 // Median returns the median of values, the lower one of two, and zero of none.
@@ -56,6 +59,9 @@ func (r Result) String() string {
 	}
 	if len(r.Decoding) > 0 {
 		text += fmt.Sprintf("; decoding %s", seconds(Median(r.Decoding)))
+	}
+	if len(r.Undecoded) > 0 {
+		text += fmt.Sprintf("; the list undecoded %s", seconds(Median(r.Undecoded)))
 	}
 	if len(r.Requests) > 0 {
 		text += fmt.Sprintf("; %.1f requests/s, %.1f connections/s", Median(r.Requests), Median(r.Connections))

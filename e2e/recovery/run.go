@@ -160,7 +160,7 @@ func (b *bench) start(ctx context.Context, e event, r *round, lib library) error
 func (r *round) stop() error {
 	var errs []error
 	for _, l := range r.lines {
-		errs = append(errs, l.side.Stop())
+		errs = append(errs, l.side.FalseAlarms(), l.side.Stop())
 		l.proxy.Close()
 	}
 	return errors.Join(errs...)
@@ -194,6 +194,13 @@ func (r *round) once(ctx context.Context, e event, results []Result) error {
 		})
 	}
 	wg.Wait()
+	if e.many && r.lines[0].side.Name() == beside.KinformName {
+		took, err := r.undecoded(ctx, r.kinds[0])
+		if err != nil {
+			return err
+		}
+		results[0].Undecoded = append(results[0].Undecoded, took)
+	}
 	for i, l := range r.lines {
 		if errs[i] == nil {
 			errs[i] = r.compare(ctx, l)
