@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"cmp"
 	"context"
 	"iter"
 
@@ -13,14 +14,21 @@ import (
 
 // Client reads and writes for the code under test. It is a [Source] with methods that write, of
 // the same shapes as those of client.Resource: the code can declare an interface of the few
-// methods it needs, which both satisfy. A Client answers as the HTTP form does, with faults,
+// methods it needs, which both satisfy. Only Subresource returns a type of its own, with the same
+// methods. A Client answers as the HTTP form does, with faults,
 // options and refusals, but has neither sockets nor JSON. The test itself writes with the typed
 // functions, which no fault strikes.
+//
+// A write whose options name no FieldManager has the manager "kinform", as those of a
+// client.Resource by default.
 //
 // It is safe for concurrent use and starts no goroutine. Make one with [NewClient].
 type Client[T metav1.Object] struct {
 	*Source[T]
 }
+
+// clientManager is the field manager of a [Client].
+const clientManager = "kinform"
 
 // NewClient returns a client of T's resource. sel is for List, Watch and Items, and its
 // namespace also for keys and objects that name none. Errors: those of [NewSource].
@@ -86,6 +94,7 @@ func (c *Client[T]) Create(ctx context.Context, object T, opts metav1.CreateOpti
 	if err != nil {
 		return own, err
 	}
+	w.manager = cmp.Or(w.manager, clientManager)
 	return c.t.handOut(c.t.create(own, w))
 }
 
@@ -98,7 +107,7 @@ func (c *Client[T]) Update(ctx context.Context, object T, opts metav1.UpdateOpti
 // UpdateStatus writes to the status subresource, as the function [UpdateStatus] does. Status
 // errors: those of Update; NotFound also for a resource without [Resource].Status.
 func (c *Client[T]) UpdateStatus(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
-	return c.put(ctx, object, opts, true)
+	return c.Subresource(statusField).Update(ctx, object, opts)
 }
 
 func (c *Client[T]) put(ctx context.Context, object T, opts metav1.UpdateOptions, status bool) (T, error) {
@@ -113,7 +122,7 @@ func (c *Client[T]) put(ctx context.Context, object T, opts metav1.UpdateOptions
 	if err != nil {
 		return own, err
 	}
-	w.status = status
+	w.status, w.manager = status, cmp.Or(w.manager, clientManager)
 	v, _, err := c.t.replace(own, w)
 	return c.t.handOut(v, err)
 }
@@ -122,15 +131,7 @@ func (c *Client[T]) put(ctx context.Context, object T, opts metav1.UpdateOptions
 // [Server.ServeHTTP] for the types. Status errors: NotFound, Conflict, Invalid,
 // BadRequest, UnsupportedMediaType.
 func (c *Client[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
-	if err := c.begin(ctx, faults.VerbPatch); err != nil {
-		return *new(T), err
-	}
-	w, err := patchOptions(pt, opts)
-	if err != nil {
-		return *new(T), err
-	}
-	v, _, err := c.t.patch(c.keyOf(key), pt, data, w)
-	return c.t.handOut(v, err)
+	return c.patch(ctx, key, pt, data, opts, false)
 }
 
 // Delete deletes the object at key, or marks it as being deleted while it has finalizers or, if it

@@ -3,11 +3,16 @@ package fake_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -27,6 +32,8 @@ type pods interface {
 	Update(context.Context, *pod, metav1.UpdateOptions) (*pod, error)
 	UpdateStatus(context.Context, *pod, metav1.UpdateOptions) (*pod, error)
 	Patch(context.Context, types.NamespacedName, types.PatchType, []byte, metav1.PatchOptions) (*pod, error)
+	Apply(context.Context, any, metav1.ApplyOptions) (*pod, error)
+	DeleteCollection(context.Context, metav1.DeleteOptions, metav1.ListOptions) error
 	Delete(context.Context, types.NamespacedName, metav1.DeleteOptions) error
 }
 
@@ -34,6 +41,22 @@ var (
 	_ pods = (*client.Resource[*pod])(nil)
 	_ pods = (*fake.Client[*pod])(nil)
 )
+
+// podPart is the part that both types of a subresource have.
+type podPart interface {
+	Get(context.Context, types.NamespacedName, metav1.GetOptions) (*pod, error)
+	Create(context.Context, *pod, metav1.CreateOptions) (*pod, error)
+	Update(context.Context, *pod, metav1.UpdateOptions) (*pod, error)
+	Patch(context.Context, types.NamespacedName, types.PatchType, []byte, metav1.PatchOptions) (*pod, error)
+	Apply(context.Context, any, metav1.ApplyOptions) (*pod, error)
+}
+
+func subresourceOf(c pods, name string, more ...string) podPart {
+	if f, ok := c.(*fake.Client[*pod]); ok {
+		return f.Subresource(name, more...)
+	}
+	return c.(*client.Resource[*pod]).Subresource(name, more...)
+}
 
 // bothClients runs f with each client on a server of its own, and expects f to see the
 // same.
@@ -69,6 +92,84 @@ func TestClientWrites(t *testing.T) {
 		_, err := c.Get(ctx, key("", "p"), metav1.GetOptions{})
 		seen = append(seen, wantStatus(t, err, 404, metav1.StatusReasonNotFound).Message)
 		if d := cmp.Diff("Running", seen[3]); d != "" || seen[4] != "" || seen[5] != "Running" || seen[6] != "n1" || seen[7] != "n2" {
+			t.Errorf("saw %q", seen)
+		}
+		return seen
+	})
+}
+
+// answer is what a call returned, in one line.
+func answer(p *pod, err error) string {
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &status):
+		st := status.Status()
+		return fmt.Sprint(st.Code, st.Reason, st.Message, " ", st.Details != nil && len(st.Details.Causes) > 0)
+	case err != nil:
+		return "no Status"
+	}
+	return fmt.Sprint(p.Namespace, p.Name, " ", p.ResourceVersion, p.Generation, p.Labels, p.Spec, p.Status, owners(p))
+}
+
+// applyOf is a config for an apply.
+func applyOf(name string, members map[string]any) map[string]any {
+	out := map[string]any{"metadata": map[string]any{"name": name}}
+	maps.Copy(out, members)
+	return out
+}
+
+func TestClientApplies(t *testing.T) {
+	bothClients(t, func(t *testing.T, _ *fake.Server, c pods) (seen []string) {
+		ctx, node := t.Context(), func(n string) map[string]any { return map[string]any{"spec": map[string]any{"node": n}} }
+		apply := func(config any, opts metav1.ApplyOptions) { seen = append(seen, answer(c.Apply(ctx, config, opts))) }
+		one, two := metav1.ApplyOptions{FieldManager: "one"}, metav1.ApplyOptions{FieldManager: "two"}
+		apply(applyOf("p", node("n1")), one)
+		apply(applyOf("p", node("n1")), one)
+		apply(applyOf("p", node("n2")), two)
+		apply(applyOf("p", node("n2")), metav1.ApplyOptions{FieldManager: "two", Force: true})
+		apply(applyOf("p", node("n3")), metav1.ApplyOptions{FieldManager: "one", Force: true, DryRun: []string{"All"}})
+		apply(applyOf("p", node("n2")), metav1.ApplyOptions{})
+		apply(applyOf("p", map[string]any{"bogus": 1}), one)
+		apply(applyOf("", node("n1")), one)
+		apply([]int{1}, one)
+		apply(nil, one)
+		apply(&unstructured.Unstructured{Object: applyOf("u", node("n1"))}, one)
+		apply(struct {
+			metav1.ObjectMeta `json:"metadata"`
+		}{metav1.ObjectMeta{Name: "far", Labels: map[string]string{"l": "1"}}}, two)
+		if len(seen) != 12 || !strings.Contains(seen[0], "ap 21 map[] {n1") || !strings.Contains(seen[2], `conflict with "one"`) || !strings.HasPrefix(seen[11], "afar ") {
+			t.Errorf("saw %q", seen)
+		}
+		return seen
+	})
+}
+
+func TestClientSubresources(t *testing.T) {
+	bothClients(t, func(t *testing.T, s *fake.Server, c pods) (seen []string) {
+		ctx, status, p := t.Context(), subresourceOf(c, "status"), newPod("a", "p")
+		phase := map[string]any{"status": map[string]any{"phase": "Running"}, "spec": map[string]any{"node": "n1"}}
+		opts := metav1.ApplyOptions{FieldManager: "m"}
+		note := func(p *pod, err error) { seen = append(seen, answer(p, err)) }
+		note(status.Get(ctx, key("", "p"), metav1.GetOptions{}))
+		note(status.Apply(ctx, applyOf("p", phase), opts))
+		note(status.Update(ctx, p, metav1.UpdateOptions{}))
+		must(fake.Create(s, p))(t)
+		note(status.Get(ctx, key("", "p"), metav1.GetOptions{}))
+		note(status.Create(ctx, p, metav1.CreateOptions{}))
+		note(status.Patch(ctx, key("", "p"), types.MergePatchType, []byte(`{"spec":{"node":"n1"},"status":{"phase":"Pending"}}`), metav1.PatchOptions{}))
+		note(status.Apply(ctx, applyOf("p", phase), metav1.ApplyOptions{FieldManager: "m", Force: true}))
+		p.Status.Phase, p.Spec.Node = "Failed", "n2"
+		note(status.Update(ctx, p, metav1.UpdateOptions{}))
+		check(t, s.Inject(faults.Fault{Status: faults.Refusal(503, "Busy", 0)}))
+		for _, other := range []podPart{subresourceOf(c, "scale"), subresourceOf(c, "status", "more")} {
+			note(other.Get(ctx, key("", "p"), metav1.GetOptions{}))
+			note(other.Create(ctx, p, metav1.CreateOptions{}))
+			note(other.Update(ctx, p, metav1.UpdateOptions{}))
+			note(other.Patch(ctx, key("", "p"), types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}))
+			note(other.Apply(ctx, applyOf("p", nil), opts))
+		}
+		note(status.Get(ctx, key("", "p"), metav1.GetOptions{})) // struck by the fault
+		if len(seen) != 19 || !strings.Contains(seen[7], "{Failed") || strings.Contains(seen[7], "n2") || !strings.HasPrefix(seen[4], "405") || !strings.HasPrefix(seen[18], "503") {
 			t.Errorf("saw %q", seen)
 		}
 		return seen

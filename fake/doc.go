@@ -10,8 +10,8 @@
 // A test sets the stage with the typed functions ([Create], [Update], [UpdateStatus],
 // [Patch], [Delete]). The code under test uses one of two surfaces that answer alike. One is a
 // [Client], or its reading half, a [Source], both without sockets. The other is HTTP, by
-// [Server.ServeHTTP] or [Server.Client]. A Client has most methods of client.Resource: code
-// that declares an interface of the methods it needs accepts either.
+// [Server.ServeHTTP] or [Server.Client]. A Client has the methods of client.Resource that send
+// requests: code that declares an interface of the methods it needs accepts either.
 //
 // # Similarities to the API server
 //
@@ -20,7 +20,7 @@
 // its selection once, in order. From an older resourceVersion it gets 410 Expired, as an ERROR
 // event. An object that leaves a selection is a DELETED event with the state before, at the
 // new resourceVersion; one that enters it is ADDED. All pages of a list show the same state.
-// and sendInitialEvents are those of
+// The rules of resourceVersion, resourceVersionMatch and sendInitialEvents are those of
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions. Refusals
 // are *errors.StatusError with the code, reason and wording of the real ones. uid,
 // creationTimestamp, generation, generateName, finalizers, preconditions, propagation

@@ -68,8 +68,8 @@ func (t *table[T]) verbOf(r *http.Request, req request) (opts metav1.ListOptions
 		return opts, faults.VerbUpdate, nil
 	case r.Method == http.MethodPatch && !collection:
 		return opts, faults.VerbPatch, nil
-	case r.Method == http.MethodPost && req.subresource != "" && t.res.custom():
-		return opts, "", apierrors.NewMethodNotSupported(t.res.groupResource(), "create")
+	case r.Method == http.MethodPost && req.subresource != "":
+		return opts, "", t.errSubresourceCreate()
 	case req.subresource != "":
 		return opts, "", refusal.Method()
 	case r.Method == http.MethodDelete && !collection:
@@ -78,6 +78,14 @@ func (t *table[T]) verbOf(r *http.Request, req request) (opts metav1.ListOptions
 		return opts, faults.VerbDeleteCollection, nil
 	}
 	return opts, "", refusal.Method()
+}
+
+// errSubresourceCreate is the 405 of a create at the path of a status.
+func (t *table[T]) errSubresourceCreate() error {
+	if t.res.custom() {
+		return apierrors.NewMethodNotSupported(t.res.groupResource(), "create")
+	}
+	return refusal.Method()
 }
 
 func (t *table[T]) serveGet(w *answer.Writer, req request, opts metav1.ListOptions, media wire.Media) error {
