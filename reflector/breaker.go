@@ -255,6 +255,12 @@ func (b *Breaker) close(now time.Time) abandoned {
 	all := len(woken) + len(b.streams)
 	wakeSpread(woken, all)
 	gone := abandoned{}
+	for a := range b.streams {
+		if long && !a.heard.Load() {
+			a.delay = wakeDelay(len(woken)+len(gone), all)
+			gone[a] = errSilent
+		}
+	}
 	for a := range b.unanswered {
 		switch left := overdue - now.Sub(a.began); {
 		case a.list && a.connected: // a large collection takes its time
@@ -265,18 +271,12 @@ func (b *Breaker) close(now time.Time) abandoned {
 			a.setLimit(left)
 		}
 	}
-	for a := range b.streams {
-		if long && a.began.Before(b.outage.since) && !a.heard.Load() {
-			a.delay = wakeDelay(len(woken)+len(gone), all)
-			gone[a] = errSilent
-		}
-	}
 	return gone
 }
 
 // wakeDelay is how long the n-th of all reflectors waits after an outage.
 func wakeDelay(n, all int) time.Duration {
-	return min(wakeWithin, time.Duration(all)*wakeSpacing) * time.Duration(n) / time.Duration(max(all, 1))
+	return min(wakeWithin, time.Duration(all)*wakeSpacing) * time.Duration(n) / time.Duration(all)
 }
 
 // wakeSpread wakes the waiters one after the other. The caller holds mu.

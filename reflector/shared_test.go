@@ -87,14 +87,19 @@ func TestAnsweredAfterEnd(t *testing.T) {
 	})
 }
 
-// Send after the end of an attempt starts no timer that later reports a hung connection.
+// Send after the end of an attempt starts no timer that later reports a hung connection. Nor does it
+// take the new connection that is meant for the next attempt.
 func TestSendAfterEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new(Breaker)
 		b.broke()
+		b.stale = true
 		_, a := b.begin(t.Context(), false, nil)
 		a.end()
-		a.Send()
+		if a.Send() || !b.stale {
+			t.Error("an attempt that ended takes a new connection")
+		}
+		b.stale = false
 		time.Sleep(time.Minute)
 		b.mu.Lock()
 		defer b.mu.Unlock()
