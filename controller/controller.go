@@ -6,30 +6,29 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/queue"
 )
 
-var (
-	// ErrNoKeys is returned by Watch if the function for keys is nil.
-	ErrNoKeys = errors.New("controller: the function for keys is nil")
-
-	// ErrNoInformer is returned by For and Watch for a nil informer.
-	ErrNoInformer = errors.New("controller: the informer is nil")
-
-	// ErrStarted is returned by a second call of Run, and by For and Watch after Run.
-	ErrStarted = errors.New("controller: Run was called before")
-)
-
 // Options configures a [Controller]. The zero value works: one worker, a plain queue.
 type Options[Q comparable] struct {
+	// Name identifies the controller in its log. Empty means no name.
+	Name string
+
 	// Queue configures the queue, and with it how failures are retried and reported.
 	Queue queue.Options[Q]
 
 	// Run configures how many keys are reconciled at once, and for how long each.
 	Run queue.RunOptions
+
+	// SyncTimeout is how long Run waits for the initial lists, and for the handlers to see
+	// them. Then it returns a [*SyncError]. Zero and negative mean as long as it takes: a list
+	// that is forbidden, or whose CustomResourceDefinition is missing, is tried again until it
+	// succeeds, and every failure goes to the informer's OnError.
+	SyncTimeout time.Duration
 
 	// InitialPriority is the priority of keys from initial events. If it is negative, later
 	// changes do not wait behind the objects that were there at the start. Zero is the
@@ -55,22 +54,13 @@ type Controller[Q comparable] struct {
 	inputs  []input
 }
 
-// input is an informer with the controller's handler on it.
-type input struct {
-	inf runner
-	reg *informer.Registration
-}
-
-// runner is an *informer.Informer of any type.
-type runner interface {
-	Run(context.Context) error
-	Done() <-chan struct{}
-}
-
 // New returns a controller without informers. It panics if Q cannot be a key, as queue.New
 // does.
 func New[Q comparable](opts Options[Q]) *Controller[Q] {
 	c := &Controller[Q]{opts: opts, logger: logs.Log{To: opts.Logger, Part: "controller"}}
+	if opts.Name != "" {
+		c.logger.Part += " " + opts.Name
+	}
 	if opts.Queue.OnError == nil {
 		opts.Queue.OnError = func(key Q, err error) { c.logger.KeyError(fmt.Sprint(key), err) }
 	}
@@ -81,72 +71,16 @@ func New[Q comparable](opts Options[Q]) *Controller[Q] {
 // Queue returns the queue. Use it to add keys from other places, and for its metrics.
 func (c *Controller[Q]) Queue() *queue.Queue[Q] { return c.queue }
 
-// For queues the key of every object of inf that is added, updated or deleted. If an object
-// was deleted and created again while no watch saw it, its key is queued once: where the
-// difference matters, reconcile must compare UIDs. It returns [ErrNoInformer], [ErrStarted],
-// or the errors of inf.AddHandler.
-func For[Q comparable, T any](c *Controller[Q], inf *informer.Informer[Q, T]) error {
-	return add(c, inf, func(ev informer.Event[Q, T]) { c.enqueue(ev.Key, ev.Initial) })
-}
-
-// Watch calls keys for the object of every event of inf, and in an update or a deletion also
-// for the old object, even if that was a different object (informer.Event.Replaced). It queues
-// all keys that keys appends. keys runs in the handler's goroutine, one call at a time. Watch
-// returns [ErrNoKeys], [ErrNoInformer], [ErrStarted], or the errors of inf.AddHandler.
-func Watch[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T], keys func(dst []Q, obj T) []Q) error {
-	if keys == nil {
-		return ErrNoKeys
-	}
-	var buf []Q // of the handler's goroutine
-	enqueue := func(obj T, initial bool) {
-		found := keys(buf[:0], obj)
-		for _, key := range found {
-			c.enqueue(key, initial)
-		}
-		// found may be a slice that keys owns, even a part of the object. It is not kept, and
-		// buf grows separately.
-		if len(found) > cap(buf) {
-			buf = make([]Q, 0, len(found))
-		}
-	}
-	return add(c, inf, func(ev informer.Event[K, T]) {
-		enqueue(ev.Object, ev.Initial)
-		if ev.Type != informer.Added {
-			enqueue(ev.Old, false)
-		}
-	})
-}
-
-func add[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T], handle func(informer.Event[K, T])) error {
-	if inf == nil {
-		return ErrNoInformer
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.started {
-		return ErrStarted
-	}
-	reg, err := inf.AddHandler(informer.HandlerFunc[K, T](handle), informer.HandlerOptions[T]{})
-	if err != nil {
-		return err
-	}
-	c.inputs = append(c.inputs, input{inf: inf, reg: reg})
-	return nil
-}
-
-func (c *Controller[Q]) enqueue(key Q, initial bool) {
-	if initial && c.opts.InitialPriority != 0 {
-		c.queue.AddWith(key, queue.AddOptions{Priority: c.opts.InitialPriority})
-		return
-	}
-	c.queue.Add(key)
-}
-
 // Run runs the informers, and calls reconcile for keys as queue.Run does, until ctx is done or
 // the queue is shut down. Then it returns nil. It returns the error of an informer that
-// failed, informer.ErrStopped if an informer with another runner has stopped,
-// queue.ErrNoHandler if reconcile is nil, and [ErrStarted] when called twice. If the queue is
-// shut down before all informers have synced, Run only notices after that.
+// failed, informer.ErrStopped if an informer with another runner has stopped, a [*SyncError]
+// after Options.SyncTimeout, queue.ErrNoHandler if reconcile is nil, and [ErrStarted] when
+// called twice. If the queue is shut down before all informers have synced, Run only notices
+// after that.
+//
+// The result of reconcile decides about its key: nil is success, [Again] asks for another call
+// after a time, [Terminal] gives the key up until it is queued again, and any other error and a
+// panic repeat the call with growing delays (queue.Run).
 func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context, Q) error) error {
 	if reconcile == nil {
 		return queue.ErrNoHandler
@@ -216,12 +150,8 @@ func (c *Controller[Q]) start() ([]input, error) {
 
 // work waits for the handlers to sync and then runs the workers.
 func (c *Controller[Q]) work(ctx context.Context, inputs []input, reconcile func(context.Context, Q) error) error {
-	for _, in := range inputs {
-		select {
-		case <-in.reg.Synced():
-		case <-ctx.Done():
-			return nil
-		}
+	if synced, err := c.sync(ctx, inputs); !synced {
+		return err
 	}
 	c.logger.Debug("caches are filled")
 	return queue.Run(ctx, c.queue, c.opts.Run, reconcile)

@@ -2,8 +2,9 @@
 //
 //	c := controller.New(controller.Options[types.NamespacedName]{})
 //	err := errors.Join(
-//		controller.For(c, deployments),                          // its own key
-//		controller.Watch(c, pods, ownerKeys),                    // the keys of what it belongs to
+//		controller.For(c, websites, controller.GenerationChanged), // its own key
+//		controller.Owns(c, websites, deployments),                 // the key of its owner
+//		controller.Watch(c, secrets, websitesOf),                  // the keys of what refers to it
 //	)
 //	...
 //	err = c.Run(ctx, func(ctx context.Context, key types.NamespacedName) error { ... })
@@ -11,13 +12,21 @@
 // [Controller.Run] runs the informers and waits until the handlers have seen the initial
 // lists. Only then does it call reconcile, so reconcile always finds complete caches.
 //
+// The result of reconcile decides about its key: nil is success, [Again] asks for another call
+// after a time, [Terminal] ends the retries, and any other error is retried with growing
+// delays.
+//
 // # Keys
 //
-// The function that maps an object to the keys it concerns has the form of an index function:
-// func(dst []Q, obj T) []Q. In an update or a deletion it is called for the new and for the
-// old object, so that both owners are reconciled when a reference moves. To find all objects
-// that refer to an object, look them up in an index of the other informer's store: see the
-// example of [Watch].
+// [For], [Owns] and [Watch] take filters: functions that return false for events which are not
+// to be queued, such as [GenerationChanged]. A filter gets the old and the new object and the
+// type of the event. Use one to leave out what the controller itself writes.
+//
+// The function of Watch that maps an object to the keys it concerns has the form of an index
+// function: func(dst []Q, obj T) []Q. In an update or a deletion it is called for the new and
+// for the old object, so that both owners are reconciled when a reference moves. To find all
+// objects that refer to an object, look them up in an index of the other informer's store: see
+// the example of [Watch].
 //
 // # Lifetime
 //
@@ -26,10 +35,10 @@
 // already, and does not stop them. When one of them stops, Run returns an error. If two
 // controllers share an informer, run it yourself (go inf.Run(ctx)), or get it from package
 // informer/factory, and start it before the controllers. Pass the Informer of a factory's
-// handle to For and Watch.
+// handle to For, Owns and Watch: the handle itself is no informer.
 //
 // Run waits for the initial lists as long as they take. If a list is forbidden, or a CRD is
 // missing, no key is reconciled: the informer reports the cause to its OnError, and retries.
-// To fail at start instead, call each informer's WaitForSync with a deadline in another
-// goroutine.
+// To fail at start instead, set Options.SyncTimeout: the error then names each resource and the
+// cause.
 package controller

@@ -17,14 +17,14 @@ import (
 func TestLog(t *testing.T) {
 	for level, want := range map[slog.Level]string{
 		slog.LevelInfo:  warning,
-		slog.LevelDebug: `level=DEBUG msg="controller: runs"` + "\n" + `level=DEBUG msg="controller: caches are filled"` + "\n" + warning + `level=DEBUG msg="controller: has stopped"` + "\n",
+		slog.LevelDebug: `level=DEBUG msg="controller of gadgets: runs"` + "\n" + `level=DEBUG msg="controller of gadgets: caches are filled"` + "\n" + warning + `level=DEBUG msg="controller of gadgets: has stopped"` + "\n",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			server, inf := setup(t)
 			create(t, server, newGadget("good", "x"))
 			create(t, server, newGadget("poor", "x"))
 			var out bytes.Buffer
-			c := controller.New(controller.Options[key]{Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level}))})
+			c := controller.New(controller.Options[key]{Name: "of gadgets", Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level}))})
 			if err := controller.For(c, inf); err != nil {
 				t.Fatal(err)
 			}
@@ -52,4 +52,4 @@ func TestLog(t *testing.T) {
 	}
 }
 
-const warning = `level=WARN msg="controller: error" key=a/poor error="not now"` + "\n"
+const warning = `level=WARN msg="controller of gadgets: error" key=a/poor error="not now"` + "\n"

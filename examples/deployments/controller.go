@@ -100,7 +100,7 @@ func (c *Controller) watch() error {
 	c.deployments, c.sets, c.pods = deployments.Store(), sets.Store(), pods.Store()
 	return errors.Join(
 		controller.For(c.run, deployments),
-		controller.Watch(c.run, sets, deploymentOfSet),
+		controller.Owns(c.run, deployments, sets),
 		controller.Watch(c.run, pods, c.deploymentOfPod),
 	)
 }

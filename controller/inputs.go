@@ -1,0 +1,128 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/queue"
+)
+
+// input is an informer with the controller's handler on it.
+type input struct {
+	inf runner
+	reg *informer.Registration
+}
+
+// runner is an *informer.Informer of any type.
+type runner interface {
+	Run(context.Context) error
+	Done() <-chan struct{}
+	WaitForSync(context.Context) error
+	Resource() string
+}
+
+// For queues the key of every object of inf that is added, updated or deleted, unless one of
+// the filters returns false for the event ([GenerationChanged]). If an object was deleted and
+// created again while no watch saw it, its key is queued once: where the difference matters,
+// reconcile must compare UIDs. The filters run in the handler's goroutine.
+//
+// It returns [ErrNoInformer], [ErrNoFilter], [ErrStarted], or the errors of inf.AddHandler.
+func For[Q comparable, T any](c *Controller[Q], inf *informer.Informer[Q, T], filters ...func(informer.Event[Q, T]) bool) error {
+	return add(c, inf, filters, func(ev informer.Event[Q, T]) { c.enqueue(ev.Key, ev.Initial) })
+}
+
+// Owns queues the owner of every object of owned that is added, updated or deleted, unless one
+// of the filters returns false for the event. The owner of an object is the object of owners
+// that its controller reference names
+// (https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/). The
+// reference's UID must be that of the owner in the cache: an object of another kind can have
+// the same name, and so can another object, once the first was deleted. An owner without a
+// namespace is found as well. If a reference moves, both owners are queued.
+//
+// An owner that is not in the cache is not queued. Its own event queues it when it arrives, so
+// add owners with [For], too. Owns returns the same errors as For.
+func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName], owners *informer.Informer[types.NamespacedName, O], owned *informer.Informer[K, T], filters ...func(informer.Event[K, T]) bool) error {
+	if owners == nil {
+		return ErrNoInformer
+	}
+	cache := owners.Store()
+	return watch(c, owned, filters, func(keys []types.NamespacedName, obj T) []types.NamespacedName {
+		ref := metav1.GetControllerOfNoCopy(obj)
+		if ref == nil {
+			return keys
+		}
+		for _, key := range [...]types.NamespacedName{{Namespace: obj.GetNamespace(), Name: ref.Name}, {Name: ref.Name}} {
+			if owner, ok := cache.Get(key); ok && owner.GetUID() == ref.UID {
+				return append(keys, key)
+			}
+		}
+		return keys
+	})
+}
+
+// Watch calls keys for the object of every event of inf, and in an update or a deletion also
+// for the old object, even if that was a different object (informer.Event.Replaced). It queues
+// all keys that keys appends. Events for which one of the filters returns false are left out.
+// keys and the filters run in the handler's goroutine, one call at a time. Watch returns
+// [ErrNoKeys], or the same errors as [For].
+func Watch[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T], keys func(dst []Q, obj T) []Q, filters ...func(informer.Event[K, T]) bool) error {
+	if keys == nil {
+		return ErrNoKeys
+	}
+	return watch(c, inf, filters, keys)
+}
+
+func watch[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T], filters []func(informer.Event[K, T]) bool, keys func(dst []Q, obj T) []Q) error {
+	var buf []Q // of the handler's goroutine
+	enqueue := func(obj T, initial bool) {
+		found := keys(buf[:0], obj)
+		for _, key := range found {
+			c.enqueue(key, initial)
+		}
+		// found may be a slice that keys owns, even a part of the object. It is not kept, and
+		// buf grows separately.
+		if len(found) > cap(buf) {
+			buf = make([]Q, 0, len(found))
+		}
+	}
+	return add(c, inf, filters, func(ev informer.Event[K, T]) {
+		enqueue(ev.Object, ev.Initial)
+		if ev.Type != informer.Added {
+			enqueue(ev.Old, false)
+		}
+	})
+}
+
+func add[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T], filters []func(informer.Event[K, T]) bool, handle func(informer.Event[K, T])) error {
+	if inf == nil {
+		return ErrNoInformer
+	}
+	for _, filter := range filters {
+		if filter == nil {
+			return fmt.Errorf("%s: %w", inf.Resource(), ErrNoFilter)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.started {
+		return ErrStarted
+	}
+	reg, err := inf.AddHandler(informer.HandlerFunc[K, T](filtered(filters, handle)), informer.HandlerOptions[T]{})
+	if err != nil {
+		return err
+	}
+	c.inputs = append(c.inputs, input{inf: inf, reg: reg})
+	return nil
+}
+
+func (c *Controller[Q]) enqueue(key Q, initial bool) {
+	if initial && c.opts.InitialPriority != 0 {
+		c.queue.AddWith(key, queue.AddOptions{Priority: c.opts.InitialPriority})
+		return
+	}
+	c.queue.Add(key)
+}

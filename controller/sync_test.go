@@ -1,0 +1,168 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/queue"
+	"github.com/kinform/kinform/store"
+)
+
+const patience = 2 * time.Minute
+
+// refused returns an informer whose requests all fail with a status.
+func refused(t *testing.T, code int, reason metav1.StatusReason) *informer.Informer[key, *gadget] {
+	t.Helper()
+	server, inf := setup(t)
+	for _, verb := range []faults.Verb{faults.VerbList, faults.VerbWatch} {
+		if err := server.Inject(faults.Fault{Verb: verb, Times: -1, Status: faults.Refusal(code, reason, 0)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return inf
+}
+
+// Run gives up after SyncTimeout, and says which caches are not filled and why.
+func TestSyncTimeout(t *testing.T) {
+	for name, test := range map[string]struct {
+		code   int
+		reason metav1.StatusReason
+		want   string
+		is     func(error) bool
+	}{
+		"not installed": {404, metav1.StatusReasonNotFound, "is the CustomResourceDefinition installed?", apierrors.IsNotFound},
+		"forbidden":     {403, metav1.StatusReasonForbidden, "gadgets", apierrors.IsForbidden},
+		"busy":          {500, metav1.StatusReasonInternalError, "requests fail since", func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, good := setup(t)
+				bad := refused(t, test.code, test.reason)
+				c := controller.New(controller.Options[key]{SyncTimeout: patience})
+				if err := errors.Join(controller.For(c, good), controller.For(c, bad), controller.For(c, bad)); err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				err := c.Run(t.Context(), new(calls[key]).reconcile)
+				var late *controller.SyncError
+				if !errors.As(err, &late) || len(late.Errs) != 1 || late.After != patience || time.Since(began) != patience {
+					t.Fatalf("after %v Run returned %v", time.Since(began), err)
+				}
+				if text := err.Error(); !test.is(err) || !strings.Contains(text, "gadgets") || !strings.Contains(text, test.want) {
+					t.Errorf("Run returned %v", err)
+				}
+			})
+		})
+	}
+}
+
+// A handler that has not seen its cache is named as such, and the end of the context is no
+// error, whatever the timeout.
+func TestSyncTimeoutOfHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, inf := setup(t)
+		create(t, server, newGadget("one", "x"))
+		release := make(chan struct{})
+		slow := func(event) bool { <-release; return true }
+		c := controller.New(controller.Options[key]{SyncTimeout: patience})
+		if err := controller.For(c, inf, slow); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(2*patience, func() { close(release) })
+		if err := c.Run(t.Context(), new(calls[key]).reconcile); !errors.Is(err, controller.ErrHandlerBehind) {
+			t.Errorf("Run returned %v", err)
+		}
+		c = controller.New(controller.Options[key]{SyncTimeout: patience})
+		if err := controller.For(c, refused(t, 404, metav1.StatusReasonNotFound)); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience-1)
+		defer cancel()
+		if err := c.Run(ctx, new(calls[key]).reconcile); err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+// Without a timeout, a resource that is installed late is no failure.
+func TestNoSyncTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := fake.New(fake.Options{})
+		if err := fake.Register[*gadget](server, fake.Resource{}); err != nil {
+			t.Fatal(err)
+		}
+		late := faults.Fault{Verb: faults.VerbList, Times: 20, Status: faults.Refusal(404, metav1.StatusReasonNotFound, 0)}
+		if err := server.Inject(late); err != nil {
+			t.Fatal(err)
+		}
+		create(t, server, newGadget("one", "x"))
+		source, err := fake.NewSource[*gadget](server, fake.Selection{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inf, err := informer.New(source, store.ObjectKey, informer.Options[*gadget]{OnError: func(error) {}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := controller.New(controller.Options[key]{})
+		if err := controller.For(c, inf); err != nil {
+			t.Fatal(err)
+		}
+		err = c.Run(t.Context(), func(context.Context, key) error {
+			c.Queue().ShutDown()
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What reconcile returns decides when its key comes back.
+func TestResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, inf := setup(t)
+		for _, name := range []string{"again", "terminal"} {
+			create(t, server, newGadget(name, ""))
+		}
+		var reported []string
+		c := controller.New(controller.Options[key]{Queue: queue.Options[key]{
+			OnError: func(k key, err error) { reported = append(reported, k.Name+": "+err.Error()) },
+		}})
+		if err := controller.For(c, inf); err != nil {
+			t.Fatal(err)
+		}
+		began, counts := time.Now(), map[string]int{}
+		err := c.Run(t.Context(), func(_ context.Context, k key) error {
+			counts[k.Name]++
+			if k.Name == "terminal" {
+				return controller.Terminal(errors.New("no such class"))
+			}
+			if counts[k.Name] == 3 {
+				c.Queue().ShutDown()
+				return nil
+			}
+			return controller.Again(time.Hour)
+		})
+		if took := time.Since(began); err != nil || took != 2*time.Hour {
+			t.Errorf("after %v Run returned %v", took, err)
+		}
+		if counts["again"] != 3 || counts["terminal"] != 1 || len(reported) != 1 || reported[0] != "terminal: terminal: no such class" {
+			t.Errorf("calls: %v, reported: %q", counts, reported)
+		}
+		if controller.Terminal(nil) != nil {
+			t.Error("Terminal(nil) is an error")
+		}
+	})
+}
