@@ -246,6 +246,8 @@ func (s *scriptSink) Replace(_ context.Context, rv string) error {
 
 func (s *scriptSink) Discard() { s.log("sink: discard") }
 
+func (s *scriptSink) Rewound(certain bool) { s.log("sink: rewound, certain=%v", certain) }
+
 func (s *scriptSink) Apply(_ context.Context, ev Event[any]) error {
 	s.log("sink: apply %s", eventText(ev))
 	return nil
