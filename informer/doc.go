@@ -28,6 +28,7 @@
 //
 // A slow handler delays nobody until it is [HandlerLag] events behind. Then the informer stops
 // taking events, and so does the watch, until the handler has caught up. No event is dropped.
+// If that takes long, OnError gets a [*SlowHandlerError] that names the handler.
 // The informer never waits for a handler with [LagCoalesce]: such a handler gets the
 // difference once it continues.
 //

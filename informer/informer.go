@@ -25,8 +25,8 @@ type Options[T any] struct {
 	Indexes []index.Definition[T]
 
 	// OnError gets every failure after which the informer continues: *reflector.RequestError,
-	// *reflector.ObjectError, *reflector.SlowListError, *MutationError, *LostWriteError, and
-	// the errors of store.Options.OnError. It also gets every *PanicError. Run then returns
+	// *reflector.ObjectError, *reflector.SlowListError, *SlowHandlerError, *MutationError,
+	// *LostWriteError, and the errors of store.Options.OnError. It also gets every *PanicError. Run then returns
 	// one of these. OnError runs in the goroutine of the failure and blocks it meanwhile.
 	// Several goroutines may call it at once. If it is nil, each failure is logged to Logger
 	// at level Warn, with resource, key, resourceVersion and the other attributes of the
@@ -80,6 +80,8 @@ type Informer[K comparable, T any] struct {
 	badObjects atomic.Uint64 // found by the informer itself; the reflector counts its own
 
 	detector *detector[K, T] // nil if disabled; set by New
+
+	waits waits // for handlers
 
 	written written[K, T] // writes of this process that are ahead of the store
 

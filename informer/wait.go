@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // WaitForRV returns nil once the store holds the server's changes up to resourceVersion rv,
@@ -48,32 +49,52 @@ const awaitedLag = 4
 // waitForHandlers waits until no handler is too far behind. It does not wait for a handler
 // that may itself be waiting for the next commit.
 func (i *Informer[K, T]) waitForHandlers(ctx context.Context) error {
-	for {
-		moved := i.log.Lagging(i.lag)
-		if moved == nil {
-			return nil
-		}
-		select {
-		case <-moved:
-		case <-i.store.Awaited():
-			return i.waitForNobody(ctx)
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if i.log.Lagging(i.lag) == nil {
+		return nil
 	}
+	slow := i.waits.begin(time.Now())
+	defer func() { i.waits.end(time.Now()) }()
+	awaited, err := i.waitForLag(ctx, i.lag, i.store.Awaited, slow)
+	if awaited {
+		err = i.waitForNobody(ctx, slow)
+	}
+	return err
 }
 
 // waitForNobody is waitForHandlers while somebody waits for the store. If a handler is too far
 // behind even for that, waitForNobody ends all waits, so the handler continues if it was among
 // the waiters.
-func (i *Informer[K, T]) waitForNobody(ctx context.Context) error {
+func (i *Informer[K, T]) waitForNobody(ctx context.Context, slow <-chan time.Time) error {
 	most := awaitedLag * i.lag
 	if i.log.Lagging(most) == nil {
 		return nil
 	}
 	i.store.EndWaits(i.behind(most))
 	defer i.store.EndWaits(nil)
-	return i.log.WaitLag(ctx, most)
+	_, err := i.waitForLag(ctx, most, func() <-chan struct{} { return nil }, slow)
+	return err
+}
+
+// waitForLag waits until no handler is more than limit events behind, or until awaited closes
+// its channel, which it then reports. It reports slow handlers when slow says so.
+func (i *Informer[K, T]) waitForLag(ctx context.Context, limit uint64, awaited func() <-chan struct{}, slow <-chan time.Time) (ended bool, err error) {
+	for {
+		moved := i.log.Lagging(limit)
+		if moved == nil {
+			return false, nil
+		}
+		select {
+		case <-moved:
+		case <-awaited():
+			return true, nil
+		case <-slow:
+			if i.waits.ring(time.Now()) {
+				i.tellSlow()
+			}
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
 }
 
 // behind returns the error that names a handler more than most events behind.

@@ -9,7 +9,7 @@ import (
 type Cursor[E any] struct {
 	// Set when it is made and never changed.
 	log   *Log[E]
-	lossy bool // WaitLag does not wait for it
+	lossy bool // Lagging leaves it out
 
 	// Owned by the reader.
 	from  int // first event of block that Next has not returned

@@ -62,7 +62,7 @@ type Log[E any] struct {
 // appended before.
 func (l *Log[E]) NewCursor() *Cursor[E] { return l.open(false) }
 
-// NewLossyCursor returns a cursor for which WaitLag does not wait. When it lags, the writer must
+// NewLossyCursor returns a cursor that [Log.Lagging] leaves out. When it lags, the writer must
 // [Log.Cut] it.
 func (l *Log[E]) NewLossyCursor() *Cursor[E] { return l.open(true) }
 

@@ -1,23 +1,5 @@
 package eventlog
 
-import "context"
-
-// WaitLag waits until no cursor has a lag of more than limit events; see [Cursor.Lag]. It ignores
-// lossy cursors. It returns ctx's error if ctx ends first.
-func (l *Log[E]) WaitLag(ctx context.Context, limit uint64) error {
-	for {
-		moved := l.Lagging(limit)
-		if moved == nil {
-			return nil
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
 // Lagging returns nil if no cursor has a lag of more than limit events, lossy cursors aside.
 // Otherwise it returns a channel that is closed when the caller should look again. Only the writer
 // may call it.

@@ -1,0 +1,108 @@
+package informer
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+const (
+	// slowAfter is how long the informer has waited for its handlers within slowPeriod when it
+	// reports the slowest one. It reports at most once in slowPeriod.
+	slowAfter  = 10 * time.Second
+	slowPeriod = time.Minute
+)
+
+// SlowHandlerError says that the informer waits for a handler, so that the cache and all other
+// handlers are as old as that handler allows. It is no failure of the informer, which continues
+// when the handler does. Options.OnError gets one if the waits for handlers reach 10 seconds
+// within a minute, and at most one a minute. Handlers with [LagCoalesce] are never waited for.
+type SlowHandlerError struct {
+	// Resource is the collection's name, Handler the name of the handler that is furthest
+	// behind.
+	Resource, Handler string
+	// Behind is the number of events that the handler has not finished.
+	Behind uint64
+	// Waited is how long the informer waited for handlers since Since.
+	Waited time.Duration
+	Since  time.Time
+}
+
+func (e *SlowHandlerError) Error() string {
+	return fmt.Sprintf("%s: the cache waits for %q, which is %d events behind: %v of waiting since %s",
+		e.Resource, e.Handler, e.Behind, e.Waited.Round(time.Millisecond), e.Since.Format(time.RFC3339))
+}
+
+// LogValue implements slog.LogValuer: a group of resource, handler, behind, waited and since.
+func (e *SlowHandlerError) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("resource", e.Resource), slog.String("handler", e.Handler), slog.Uint64("behind", e.Behind),
+		slog.Duration("waited", e.Waited), slog.Time("since", e.Since),
+	)
+}
+
+// waits counts the time that an informer waits for its handlers. Only the goroutine that commits
+// uses it. The zero value has waited for nobody.
+type waits struct {
+	since  time.Time     // when the present period began
+	waited time.Duration // since then, without the wait that goes on
+	told   bool          // in the present period
+	began  time.Time     // of the wait that goes on
+	alarm  *time.Timer   // fires when the waits are long enough to report; nil before the first wait
+}
+
+// begin starts a wait, and returns a channel that gets a value when report is due.
+func (w *waits) begin(now time.Time) <-chan time.Time {
+	if now.Sub(w.since) >= slowPeriod {
+		w.next(now)
+	}
+	w.began = now
+	if w.alarm == nil {
+		w.alarm = time.NewTimer(w.due(now))
+	} else {
+		w.alarm.Reset(w.due(now))
+	}
+	return w.alarm.C
+}
+
+func (w *waits) next(now time.Time) { w.since, w.waited, w.told = now, 0, false }
+
+// due returns how long the wait that goes on has to last until there is something to do.
+func (w *waits) due(now time.Time) time.Duration {
+	if w.told {
+		return w.since.Add(slowPeriod).Sub(now)
+	}
+	return slowAfter - w.waited
+}
+
+// ring follows the alarm. It reports whether the waits are to be reported.
+func (w *waits) ring(now time.Time) (tell bool) {
+	w.waited += now.Sub(w.began)
+	w.began = now
+	if w.told {
+		w.next(now)
+	} else {
+		tell, w.told = true, true
+	}
+	w.alarm.Reset(w.due(now))
+	return tell
+}
+
+// end ends the wait.
+func (w *waits) end(now time.Time) {
+	w.waited += now.Sub(w.began)
+	w.alarm.Stop()
+}
+
+// tellSlow reports the handler that is furthest behind.
+func (i *Informer[K, T]) tellSlow() {
+	e := &SlowHandlerError{Resource: i.Resource(), Waited: i.waits.waited, Since: i.waits.since}
+	i.mu.Lock()
+	for l := range i.listeners {
+		if lag := l.cursor.Lag(); lag >= e.Behind && l.opts.Lag == LagWait {
+			e.Handler, e.Behind = l.opts.Name, lag
+		}
+	}
+	i.mu.Unlock()
+	i.opts.OnError(e)
+}
