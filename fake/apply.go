@@ -76,7 +76,7 @@ func (t *table[T]) applyNew(key types.NamespacedName, want map[string]any, w wri
 
 // applied returns old as the apply changes it.
 func (t *table[T]) applied(old *version[T], want map[string]any, w write) (obj T, err error) {
-	live, err := t.untype(old)
+	live, err := t.owned(old)
 	if err != nil {
 		return obj, err
 	}

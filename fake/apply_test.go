@@ -250,3 +250,52 @@ func TestApplyFillsKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnersBeforeApply: the first apply names who wrote the fields, and does not name the test's
+// own functions.
+func TestOwnersBeforeApply(t *testing.T) {
+	s, c := appServer(t, fake.Options{})
+	update := func(manager, patch string) {
+		t.Helper()
+		must(c.Patch(t.Context(), key("", "p"), types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager}))(t)
+	}
+	must(fake.Create(s, &app{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}, Spec: appSpec{On: true}}))(t)
+	update("bob", `{"spec":{"replicas":2}}`)
+	update("carol", `{"spec":{"max":"5%"}}`)
+	update("bob", `{"spec":{"replicas":3}}`)
+	must(fake.Patch[*app](s, key("a", "p"), []byte(`{"metadata":{"labels":{"l":"1"}}}`)))(t)
+	_, err := applyApp(t, c, "zoe", "spec: {replicas: 4, max: 6%, 'on': false}", false)
+	want := "Apply failed with 3 conflicts: conflicts with \"before-first-apply\" using apps/v1:\n- .spec.on\n" +
+		"conflicts with \"bob\" using apps/v1:\n- .spec.replicas\nconflicts with \"carol\" using apps/v1:\n- .spec.max"
+	if err == nil || err.Error() != want {
+		t.Errorf("conflicts: %v", err)
+	}
+	if got := must(fake.Get[*app](s, key("a", "p")))(t); len(got.ManagedFields) > 0 {
+		t.Errorf("owners without an apply: %q", owners(got))
+	}
+	got := must(applyApp(t, c, "zoe", "spec: {replicas: 3}", false))(t)
+	if d := cmp.Diff([]string{
+		`zoe Apply  {"f:spec":{"f:replicas":{}}}`,
+		`before-first-apply Update  {"f:spec":{".":{},"f:on":{}}}`,
+		`bob Update  {"f:spec":{"f:replicas":{}}}`,
+		`carol Update  {"f:spec":{"f:max":{}}}`,
+		`unknown Update  {"f:metadata":{"f:labels":{".":{},"f:l":{}}}}`,
+	}, owners(got)); d != "" {
+		t.Errorf("owners (-want +got):\n%s", d)
+	}
+}
+
+// TestManyWriters: an object remembers a limited number of changes of writer.
+func TestManyWriters(t *testing.T) {
+	_, c := appServer(t, fake.Options{})
+	must(c.Create(t.Context(), &app{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, metav1.CreateOptions{}))(t)
+	for i := range 100 {
+		patch := fmt.Appendf(nil, `{"metadata":{"labels":{"m%d":"%d"}}}`, i%2, i)
+		must(c.Patch(t.Context(), key("", "p"), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fmt.Sprint("m", i%2)}))(t)
+	}
+	_, err := c.Apply(t.Context(), map[string]any{"metadata": map[string]any{"name": "p", "labels": map[string]any{"m0": "x", "m1": "x"}}}, metav1.ApplyOptions{FieldManager: "zoe"})
+	if want := "Apply failed with 2 conflicts: conflicts with \"m0\" using apps/v1:\n- .metadata.labels.m0\n" +
+		"conflicts with \"m1\" using apps/v1:\n- .metadata.labels.m1"; err == nil || err.Error() != want {
+		t.Errorf("conflicts: %v", err)
+	}
+}

@@ -86,7 +86,7 @@ func (t *table[T]) marked(old *version[T], opts metav1.DeleteOptions, w write) (
 			setPhase(obj, "Terminating")
 		}
 	}
-	return &version[T]{key: old.key, rv: old.rv, obj: obj}, nil
+	return &version[T]{key: old.key, rv: old.rv, obj: obj, by: old.by}, nil
 }
 
 // propagation returns the finalizers of an object whose deletion opts ask for. A policy becomes a

@@ -53,8 +53,10 @@
 //     does [Delete]. The test's own functions, the collection of garbage and the deletion of
 //     namespaces end pods at once, in one DELETED event.
 //   - managedFields begin with an object's first apply, or with a create that states a
-//     fieldManager. Only OpenAPI says that a struct is owned as a whole, so the fake owns its
-//     fields one by one.
+//     fieldManager. The first apply knows the owners of the fields, but for what the test's own
+//     functions wrote and what came before the last 32 changes of writer: that belongs to
+//     "before-first-apply" or "unknown". Only OpenAPI says that a struct is owned as a whole, so
+//     the fake owns its fields one by one.
 //   - Garbage collection and the deletion of namespaces are complete when the write that
 //     caused them returns, or a concurrent write of another goroutine.
 //   - Shard selectors work without a feature gate.

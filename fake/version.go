@@ -16,6 +16,7 @@ type version[T metav1.Object] struct {
 	key types.NamespacedName
 	rv  uint64
 	obj T
+	by  *writers[T] // nil if obj has managedFields
 	// encoded is obj as JSON, made when HTTP first asks for it.
 	encoded atomic.Pointer[[]byte]
 }

@@ -54,6 +54,9 @@ func (t *table[T]) insert(obj T, generated bool, w write) (*version[T], error) {
 	if w.dryRun {
 		return v, nil
 	}
+	if len(obj.GetManagedFields()) == 0 {
+		v.by = creator[T](w)
+	}
 	v.rv = s.advance(1)
 	obj.SetResourceVersion(formatRV(v.rv))
 	t.put(v.rv, nil, v)
@@ -96,6 +99,9 @@ func (t *table[T]) update(key types.NamespacedName, w write, change func(old *ve
 				return next, nil
 			}
 			continue
+		}
+		if len(obj.GetManagedFields()) == 0 {
+			next.by = old.by.then(old.obj, w)
 		}
 		if v, ok := t.commit(old, next); ok {
 			return v, nil

@@ -31,6 +31,9 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if in.Host == "" {
 		in.Host = r.URL.Host
 	}
+	if _, ok := in.Header["User-Agent"]; !ok { // net/http sends one, too
+		in.Header.Set("User-Agent", "Go-http-client/1.1")
+	}
 	pr, pw := io.Pipe()
 	w := &memoryResponse{header: http.Header{}, pipe: pw, ready: make(chan struct{}), done: make(chan struct{})}
 	go w.run(t.Handler, in)
