@@ -127,7 +127,7 @@ func (s *recentEvents[T]) has(ev Event[T]) bool {
 // of the first of them. The version is empty if there is none.
 func (s *recentEvents[T]) replayFrom() (from string, first int) {
 	for n := max(s.lost, s.oldest()); n < s.n; n++ {
-		if e := s.at(n); e.before != "0" && older(e.before, e.known.rv) {
+		if e := s.at(n); older(e.before, e.known.rv) {
 			return e.before, n
 		}
 	}
@@ -158,7 +158,7 @@ type replay struct {
 }
 
 // pending reports whether a known event is still to come.
-func (j replay) pending() bool { return j.active && j.next < j.known }
+func (j replay) pending() bool { return j.next < j.known }
 
 // verify compares an event of a watch with the known events. The newest version seen is seen.
 // It reports whether the event is news, and returns ErrRestored for an event of another
@@ -186,7 +186,7 @@ func (s *recentEvents[T]) verifyPending(j replay, ev Event[T]) (next replay, new
 	switch {
 	case again:
 		j.next++
-		j.differs = j.differs || differs
+		j.differs = differs // only the newest of them, which comes last, can differ
 		return j, false, nil
 	case ev.Type == Bookmark && older(ev.ResourceVersion, e.known.rv):
 		return j, false, nil

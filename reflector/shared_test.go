@@ -263,3 +263,76 @@ func TestHungStreamIsRepeated(t *testing.T) {
 		}
 	})
 }
+
+// repeats is closures whose first watch has an event before watch is called.
+type repeats struct {
+	closures
+	watches int
+}
+
+func (s *repeats) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[string], error] {
+	return func(yield func(Event[string], error) bool) {
+		if s.watches++; s.watches == 1 {
+			AttemptOf(ctx).Answered()
+			if !yield(Event[string]{Type: Modified, Object: "a", ResourceVersion: "6"}, nil) {
+				return
+			}
+		}
+		for ev, err := range s.closures.Watch(ctx, opts) {
+			if !yield(ev, err) {
+				return
+			}
+		}
+	}
+}
+
+// A watch that has to repeat events and has no answer within two seconds says that the server is away,
+// and one that was answered does not: the server may only be slow.
+func TestHungReplay(t *testing.T) {
+	for _, answers := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			b := new(Breaker)
+			s := &repeats{closures: closures{breaker: b}}
+			s.list = func(ctx context.Context, opts metav1.ListOptions) (metav1.ListMeta, error) {
+				AttemptOf(ctx).Answered()
+				if opts.ResourceVersionMatch == "" {
+					return metav1.ListMeta{ResourceVersion: "5"}, nil
+				}
+				return metav1.ListMeta{ResourceVersion: "6"}, nil
+			}
+			s.watch = func(ctx context.Context, _ metav1.ListOptions) error {
+				if s.watches == 1 {
+					return failure("eof", 0)
+				}
+				if answers {
+					AttemptOf(ctx).Answered()
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			var heard []error
+			r, err := New[string](s, &sink[string]{}, Options{
+				Tuning:  Tuning{DisableWatchList: true, Backoff: Backoff{Random: func() float64 { return 0 }}},
+				OnError: func(err error) { heard = append(heard, err) },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error)
+			go func() { ended <- r.Run(ctx) }()
+			time.Sleep(replayPatience + time.Millisecond)
+			synctest.Wait()
+			if b.away() == answers {
+				t.Errorf("answered %v: away %v", answers, b.away())
+			}
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if got := len(heard) == 2 && errors.Is(heard[1], ErrUnanswered); got == answers {
+				t.Errorf("answered %v: heard %v", answers, heard)
+			}
+		})
+	}
+}

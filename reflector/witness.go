@@ -43,7 +43,7 @@ func knownFrom[T any](ev Event[T]) (o knownObject[T]) {
 	o = knownObject[T]{rv: ev.ResourceVersion, object: ev.Object, whole: true}
 	defer func() {
 		if recover() != nil { // a nil pointer
-			o.key, o.uid = types.NamespacedName{}, ""
+			o.key = types.NamespacedName{}
 		}
 	}()
 	if object, ok := any(ev.Object).(metav1.Object); ok {

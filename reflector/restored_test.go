@@ -1,0 +1,234 @@
+package reflector
+
+import (
+	"errors"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// metaEvent is an event of an object that has its name as uid, too.
+func metaEvent(typ EventType, name, rv string) Event[*metav1.PartialObjectMetadata] {
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+	return Event[*metav1.PartialObjectMetadata]{Type: typ, Object: object, ResourceVersion: rv}
+}
+
+type knownEvents = recentEvents[*metav1.PartialObjectMetadata]
+
+// Only the newest event, or the newest object of the list before the first event, keeps its object:
+// the cache holds that, too.
+func TestRecentEventsKeepOneObject(t *testing.T) {
+	s := knownEvents{listed: knownFrom(metaEvent(Added, "a", "5"))}
+	kept := func() (n int) {
+		for _, o := range []knownObject[*metav1.PartialObjectMetadata]{s.listed, s.events[0].known, s.events[1].known, s.events[2].known} {
+			if o.whole != (o.object != nil) {
+				t.Errorf("%v: whole is %v", o, o.whole)
+			}
+			if o.whole {
+				n++
+			}
+		}
+		return n
+	}
+	if kept() != 1 {
+		t.Error("the newest of the list is not kept")
+	}
+	s.add("5", metaEvent(Modified, "a", "6"))
+	if kept() != 1 || !s.at(0).known.whole {
+		t.Error("the first event is kept besides others, or is not")
+	}
+	s.add("6", metaEvent(Modified, "b", "7"))
+	if kept() != 1 || !s.at(1).known.whole {
+		t.Error("the second event is kept besides others, or is not")
+	}
+	if s.add("7", metaEvent(Deleted, "b", "8")); kept() != 0 {
+		t.Error("an object is kept that was deleted")
+	}
+}
+
+// A watch begins before all the events of a version.
+func TestEventsOfOneVersion(t *testing.T) {
+	var s knownEvents
+	for n, c := range []struct {
+		name, rv, before string
+		several          bool
+	}{
+		{"a", "6", "5", false}, {"b", "7", "6", false}, {"c", "7", "6", true}, {"d", "7", "6", true}, {"e", "8", "7", false},
+	} {
+		before := "5"
+		if n > 0 {
+			before = s.at(n - 1).known.rv
+		}
+		s.add(before, metaEvent(Added, c.name, c.rv))
+		if got := s.at(n).before; got != c.before || s.severalAtOnce() != c.several {
+			t.Errorf("%s: a watch from %s brings it, want %s; several %v", c.name, got, c.before, s.severalAtOnce())
+		}
+	}
+}
+
+// A watch cannot begin at a version that does not compare with that of the event.
+func TestReplayFromNeedsVersions(t *testing.T) {
+	for _, before := range []string{"", "0", "x1"} {
+		var s knownEvents
+		s.add(before, metaEvent(Added, "a", "6"))
+		if from, first := s.replayFrom(); from != "" || first != 1 {
+			t.Errorf("from %q: begins at %q with event %d", before, from, first)
+		}
+		s.add("6", metaEvent(Added, "b", "7"))
+		if from, first := s.replayFrom(); from != "6" || first != 1 {
+			t.Errorf("from %q and 6: begins at %q with event %d", before, from, first)
+		}
+	}
+}
+
+func TestIsAgain(t *testing.T) {
+	var s recentEvents[string] // no metadata, so versions and types alone tell events apart
+	s.add("5", Event[string]{Type: Added, Object: "a", ResourceVersion: "6"})
+	for _, c := range []struct {
+		typ  EventType
+		rv   string
+		want bool
+	}{
+		{Added, "6", true}, {Modified, "6", true}, {Deleted, "6", false}, {Bookmark, "6", false}, {Added, "7", false},
+	} {
+		if got, _ := s.at(0).isAgain(Event[string]{Type: c.typ, Object: "a", ResourceVersion: c.rv}); got != c.want {
+			t.Errorf("%v at %s: %v, want %v", c.typ, c.rv, got, c.want)
+		}
+	}
+	e := knownEvent[*metav1.PartialObjectMetadata]{known: knownFrom(metaEvent(Added, "a", "6"))}
+	other := metaEvent(Added, "b", "6")
+	other.Object.UID = "a"
+	if again, _ := e.isAgain(other); again {
+		t.Error("an object of another name is the same")
+	}
+}
+
+// Verify tells the history seen from others. Known are a at 8, b at 9, and c and d at 10.
+func TestVerify(t *testing.T) {
+	var s knownEvents
+	s.add("7", metaEvent(Added, "a", "8"))
+	s.add("8", metaEvent(Added, "b", "9"))
+	s.add("9", metaEvent(Added, "c", "10"))
+	s.add("10", metaEvent(Added, "d", "10"))
+	pending := func(next int) replay { return replay{active: true, next: next, known: 4} }
+	bookmark := func(rv string) Event[*metav1.PartialObjectMetadata] {
+		return Event[*metav1.PartialObjectMetadata]{Type: Bookmark, ResourceVersion: rv}
+	}
+	for _, c := range []struct {
+		name string
+		from replay
+		ev   Event[*metav1.PartialObjectMetadata]
+		next int
+		news bool
+		bad  bool
+	}{
+		{"the first", pending(0), metaEvent(Added, "a", "8"), 1, false, false},
+		{"the second before the first", pending(0), metaEvent(Added, "b", "9"), 0, false, true},
+		{"a bookmark before the first", pending(0), bookmark("7"), 0, false, false},
+		{"a bookmark in place of the first", pending(0), bookmark("8"), 0, false, true},
+		{"another event of the version", pending(3), metaEvent(Added, "c", "10"), 3, false, false},
+		{"an unknown event of the version", pending(3), metaEvent(Added, "x", "10"), 3, false, true},
+		{"the last", pending(3), metaEvent(Added, "d", "10"), 4, false, false},
+		{"an old event after all", pending(4), metaEvent(Added, "b", "9"), 4, false, false},
+		{"an unknown old event after all", pending(4), metaEvent(Added, "x", "9"), 4, false, true},
+		{"a bookmark after all", pending(4), bookmark("10"), 4, false, false},
+		{"one more event of the version", pending(4), metaEvent(Added, "x", "10"), 4, true, false},
+		{"news", pending(4), metaEvent(Added, "x", "11"), 4, true, false},
+	} {
+		next, news, err := s.verify(c.from, c.ev, "10")
+		if next.next != c.next || news != c.news || errors.Is(err, ErrRestored) != c.bad || (err != nil) != c.bad {
+			t.Errorf("%s: next %d, news %v, error %v", c.name, next.next, news, err)
+		}
+		if want := c.name != "news"; next.active != want {
+			t.Errorf("%s: active %v, want %v", c.name, next.active, want)
+		}
+	}
+}
+
+// The ring holds fewer events than the version has. A bookmark at that version says that none is
+// left to come.
+func TestVerifyBeyondTheRing(t *testing.T) {
+	var s knownEvents
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		s.add("9", metaEvent(Deleted, name, "10"))
+	}
+	from := replay{active: true, next: 1, known: 5}
+	if next, _, err := s.verify(from, metaEvent(Deleted, "a", "10"), "10"); err != nil || next.next != 1 {
+		t.Errorf("an event that left the ring: next %d, %v", next.next, err)
+	}
+	if _, _, err := s.verify(from, Event[*metav1.PartialObjectMetadata]{Type: Bookmark, ResourceVersion: "10"}, "10"); !errors.Is(err, ErrRestored) {
+		t.Errorf("a bookmark in place of the rest: %v", err)
+	}
+}
+
+// The end of a watch that has to be verified.
+func TestVerifyFrom(t *testing.T) {
+	for end, want := range map[watchEnd]bool{{}: false, {idle: true}: true, {early: true}: true, {err: failure("eof", 0)}: true} {
+		if endedUnexpectedly(end) != want {
+			t.Errorf("%+v is unexpected: %v", end, !want)
+		}
+	}
+	s := state{phase: watching, rv: "10", confirmed: true, asked: 2, tried: 1}
+	if got := s.verifyFrom("9"); got.phase != watching || got.replayRV != "9" || got.confirmed {
+		t.Errorf("with events to repeat: %+v", got)
+	}
+	if got := s.verifyFrom(""); got.phase != checking || got.asked != 0 || got.tried != 0 || got.confirmed {
+		t.Errorf("without: %+v", got)
+	}
+	s.rv = "x1"
+	if got := s.verifyFrom(""); got.phase != watching {
+		t.Errorf("at a version that does not compare: %+v", got)
+	}
+	s = state{phase: listing, rv: "10"}
+	if got := s.verifyFrom("9"); got.phase != listing || got.replayRV != "" {
+		t.Errorf("before a list: %+v", got)
+	}
+}
+
+// A doubt takes nothing back from a proof.
+func TestDoubtAfterProof(t *testing.T) {
+	s, st := state{phase: watching, rv: "10"}.restored(ErrRestored)
+	if s.rewound != rewound || st.pause != noPause {
+		t.Errorf("a proof: %v, %s", s.rewound, st.text())
+	}
+	if s, st = s.doubted(becauseRestored); s.rewound != rewound || st.pause != pauseBusy {
+		t.Errorf("a doubt after it: %v, %s", s.rewound, st.text())
+	}
+	if _, st = s.restored(ErrRestored); st.pause != pauseBusy {
+		t.Errorf("a proof in a row: %s", st.text())
+	}
+}
+
+// badUID is an object whose uid cannot be read.
+type badUID struct{ metav1.ObjectMeta }
+
+func (*badUID) GetUID() types.UID { panic("no uid") }
+
+func TestKnownObjects(t *testing.T) {
+	for name, o := range map[string]metav1.Object{
+		"nil":     (*metav1.PartialObjectMetadata)(nil),
+		"panics":  &badUID{metav1.ObjectMeta{Namespace: "n", Name: "a"}},
+		"no uid":  &metav1.ObjectMeta{Name: "a"},
+		"no name": &metav1.ObjectMeta{UID: "1"},
+	} {
+		known := knownFrom(Event[metav1.Object]{Type: Added, Object: o, ResourceVersion: "6"})
+		if known.rv != "6" || known.isNamed() || name == "panics" && known.key != (types.NamespacedName{}) {
+			t.Errorf("%s: %+v", name, known)
+		}
+		var s recentEvents[metav1.Object]
+		if s.add("5", Event[metav1.Object]{Type: Added, Object: o, ResourceVersion: "6"}); s.witnesses("6") != nil {
+			t.Errorf("%s: can be asked for", name)
+		}
+	}
+}
+
+// A version that does not compare with the one seen proves nothing.
+func TestNothingAndAnOpaqueVersion(t *testing.T) {
+	for rv, want := range map[string]answer{"6": refuted, "7": refuted, "8": noAnswer, "x1": noAnswer} {
+		q := question[string]{seen: "7", empty: true}
+		if q.take(knownObject[string]{rv: rv}); q.answer != want {
+			t.Errorf("an object at %s where there was none at 7: answer %d, want %d", rv, q.answer, want)
+		}
+	}
+}
