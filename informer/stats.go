@@ -44,6 +44,10 @@ func sum(past, present reflector.Stats) reflector.Stats {
 	present.Restores += past.Restores
 	present.WatchLists += past.WatchLists
 	present.Watches += past.Watches
+	present.ListTime += past.ListTime
+	present.ListedInAll += past.ListedInAll
+	present.WatchTime += past.WatchTime
+	present.ShortWatches += past.ShortWatches
 	present.IdleWatches += past.IdleWatches
 	present.Events += past.Events
 	present.Added += past.Added

@@ -112,11 +112,12 @@ type Reflector[T any] struct {
 	recent recentEvents[T]
 	waits  waits
 
-	// Of the list in progress: the newest version, the object that has it, and whether there
-	// has been no object.
+	// Of the list in progress: the newest version, the object that has it, whether there has
+	// been no object, and when it began.
 	newest    string
 	listed    knownObject[T]
 	emptyList bool
+	listBegan time.Time
 
 	failing bool   // Stats.Failing is set
 	reason  pause  // of the last failure, until a request succeeds

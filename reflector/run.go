@@ -95,7 +95,7 @@ func (r *Reflector[T]) replace(ctx context.Context) error {
 	r.noteRewind()
 	r.recent = recentEvents[T]{listed: r.listed, empty: r.emptyList}
 	r.listed.forgetObject()
-	r.stats.lists.Add(1)
+	r.stats.listEnds(time.Since(r.listBegan))
 	r.stats.saw(r.state.rv, 0)
 	r.log.Debug("list is whole", slog.String("resourceVersion", r.state.rv), slog.Uint64("objects", r.stats.listed.Load()))
 	return r.sink.Replace(ctx, r.state.rv)
@@ -103,7 +103,7 @@ func (r *Reflector[T]) replace(ctx context.Context) error {
 
 // beginList records that a list begins, by LIST or as a stream.
 func (r *Reflector[T]) beginList(verb string) {
-	r.newest, r.listed, r.emptyList = "", knownObject[T]{}, true
+	r.newest, r.listed, r.emptyList, r.listBegan = "", knownObject[T]{}, true, time.Now()
 	r.stats.expectList()
 	r.log.Debug("list begins", slog.String("verb", verb), slog.String("resourceVersion", r.state.version()))
 }

@@ -18,6 +18,15 @@ type Stats struct {
 	// WatchLists counts the streaming lists begun. Watches counts the watches, including those
 	// that streaming lists went over into.
 	WatchLists, Watches uint64
+	// ListTime is how long the lists of Lists took, from the first request until the sink was
+	// given the last object. ListedInAll is the number of their objects.
+	ListTime    time.Duration
+	ListedInAll uint64
+	// WatchTime is how long the watches that have ended took, with the streaming lists that they
+	// began with. ShortWatches counts those that ended within a second and brought nothing: the
+	// server refused them, or something closed the connection.
+	WatchTime    time.Duration
+	ShortWatches uint64
 	// IdleWatches counts the watches ended after Tuning.IdleTimeout.
 	IdleWatches uint64
 	// Events counts the watch events handed to the sink, bookmarks included. The other four
@@ -93,7 +102,8 @@ type ReadCounter interface {
 
 // counters are written by the goroutine of Run and read by any.
 type counters struct {
-	lists, restores, watchLists, watches, idle, badObjects, failures, listed, expected atomic.Uint64
+	lists, restores, watchLists, watches, shortWatches, idle, badObjects, failures, listed, listedInAll, expected atomic.Uint64
+	listTime, watchTime                                                                                           atomic.Int64 // in nanoseconds
 
 	relists [relistReasons]atomic.Uint64
 	events  [Bookmark + 1]atomic.Uint64 // by type
@@ -117,6 +127,21 @@ func (c *counters) fails(err *RequestError, now time.Time, retryIn time.Duration
 		c.failing.Since = now
 	}
 	c.failing.Err, c.failing.Next = err, now.Add(retryIn)
+}
+
+// listEnds counts a complete list.
+func (c *counters) listEnds(took time.Duration) {
+	c.lists.Add(1)
+	c.listTime.Add(int64(took))
+	c.listedInAll.Add(c.listed.Load())
+}
+
+// watchEnds counts the end of a watch.
+func (c *counters) watchEnds(took time.Duration, brought bool) {
+	c.watchTime.Add(int64(took))
+	if took < time.Second && !brought {
+		c.shortWatches.Add(1)
+	}
 }
 
 // expectList records that a list of unknown length begins.
@@ -164,18 +189,22 @@ func (r *Reflector[T]) Stats() Stats {
 			NoVersion:  c.relists[becauseNoVersion].Load(),
 			Restored:   c.relists[becauseRestored].Load(),
 		},
-		Restores:    c.restores.Load(),
-		WatchLists:  c.watchLists.Load(),
-		Watches:     c.watches.Load(),
-		IdleWatches: c.idle.Load(),
-		Added:       c.events[Added].Load(),
-		Modified:    c.events[Modified].Load(),
-		Deleted:     c.events[Deleted].Load(),
-		Bookmarks:   c.events[Bookmark].Load(),
-		BadObjects:  c.badObjects.Load(),
-		Failures:    c.failures.Load(),
-		Listed:      c.listed.Load(),
-		Expected:    c.expected.Load(),
+		Restores:     c.restores.Load(),
+		WatchLists:   c.watchLists.Load(),
+		Watches:      c.watches.Load(),
+		IdleWatches:  c.idle.Load(),
+		ListTime:     time.Duration(c.listTime.Load()),
+		ListedInAll:  c.listedInAll.Load(),
+		WatchTime:    time.Duration(c.watchTime.Load()),
+		ShortWatches: c.shortWatches.Load(),
+		Added:        c.events[Added].Load(),
+		Modified:     c.events[Modified].Load(),
+		Deleted:      c.events[Deleted].Load(),
+		Bookmarks:    c.events[Bookmark].Load(),
+		BadObjects:   c.badObjects.Load(),
+		Failures:     c.failures.Load(),
+		Listed:       c.listed.Load(),
+		Expected:     c.expected.Load(),
 	}
 	s.Events = c.events[0].Load() + s.Added + s.Modified + s.Deleted + s.Bookmarks
 	if r.meter != nil {

@@ -100,6 +100,9 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 	r.log.Debug("watch ends", slog.String("resourceVersion", end.rv))
 	end.at = time.Now()
 	lived := end.at.Sub(w.began)
+	if r.state.phase != streaming {
+		r.stats.watchEnds(lived, end.heard)
+	}
 	end.short, end.steady = lived < time.Second, lived >= r.opts.Backoff.Max
 	end.early = lived < w.lasts-time.Second
 	if cut {
