@@ -30,7 +30,7 @@ func (o outage) failed(now, began time.Time, b Backoff, random float64) outage {
 	}
 	o.away, o.since = true, now
 	o.limit = min(b.Max, awayMax)
-	if initial := min(b.Initial, awayInitial, o.limit); o.wait == 0 || now.Sub(o.ended) >= settled {
+	if initial := min(b.Initial, awayInitial, o.limit); now.Sub(o.ended) >= settled {
 		o.wait = initial
 	}
 	return o.spaced(now, b, random)
@@ -44,10 +44,10 @@ func (o outage) answered(now time.Time) outage {
 	return o
 }
 
-// probe asks to send a request at now. It returns zero if the request may go, and else how
+// probe asks to send a request at now to a server that is away. It returns zero if the request may go, and else how
 // long to wait.
 func (o outage) probe(now time.Time, b Backoff, random float64) (outage, time.Duration) {
-	if wait := o.next.Sub(now); o.away && wait > 0 {
+	if wait := o.next.Sub(now); wait > 0 {
 		return o, wait
 	}
 	return o.spaced(now, b, random), 0

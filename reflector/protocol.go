@@ -246,9 +246,7 @@ func (s state) streamFailed(end watchEnd) (state, step) {
 		err = ErrNoInitialEventsEnd
 	}
 	st := failed(err)
-	if st.discard = true; st.pause.connectionLost() {
-		s = s.reconnected()
-	}
+	st.discard = true
 	atOnce := step{discard: true, err: err}
 	switch {
 	case (isExpired(err) || isTooLarge(err)) && s.version() != "":

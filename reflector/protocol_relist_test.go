@@ -43,3 +43,44 @@ func TestLongWatchesThatFail(t *testing.T) {
 		s = next
 	}
 }
+
+// A check keeps the version that the watch after it begins with, and asks for the newest one.
+func TestVersionOfRequests(t *testing.T) {
+	s := state{phase: watching, rv: "9", listRV: "1", replayRV: "6"}
+	if got := s.version(); got != "6" {
+		t.Errorf("a watch that has to repeat events begins at %s, want 6", got)
+	}
+	if s.phase = checking; s.version() != "9" {
+		t.Errorf("a check asks at %s, want 9", s.version())
+	}
+	if s.phase, s.replayRV = watching, ""; s.version() != "9" {
+		t.Errorf("a watch begins at %s, want 9", s.version())
+	}
+}
+
+// After a lost connection, a server that refused streaming lists is asked for one again.
+func TestListAfterReconnect(t *testing.T) {
+	for word, want := range map[string]streamSupport{"eof": streamUnknown, "refused": streamUnknown, "internal": streamUnsupported, "forbidden": streamUnsupported} {
+		s, _ := state{phase: listing, learned: learned{stream: streamUnsupported}}.listFailed(failure(word, 0))
+		if s.stream != want || (s.phase == streaming) != (want == streamUnknown) {
+			t.Errorf("%s: %s", word, s.text())
+		}
+	}
+}
+
+// An answer that is no watch, and began like one, is followed by LIST.
+func TestUnusableStream(t *testing.T) {
+	s := state{phase: streaming, learned: learned{stream: streamSupported}}
+	if s, st := s.streamFailed(watchEnd{heard: true, err: failure("unusable", 0)}); s.phase != listing || st.pause != noPause {
+		t.Errorf("%s | %s", s.text(), st.text())
+	}
+}
+
+// A list from a given version shows that the source has versions.
+func TestFirstVersionIsAVersion(t *testing.T) {
+	for first, want := range map[string]bool{"": false, "0": false, "7": true} {
+		if s := start(Tuning{FirstVersion: &first}); s.versioned != want || (s.rv != "") != want {
+			t.Errorf("%q: %s", first, s.text())
+		}
+	}
+}
