@@ -73,7 +73,7 @@ func newInformer(t testing.TB, src reflector.Source[*widget], opts informer.Opti
 
 // run starts inf, waits until nothing moves any more, and returns how to stop it, which
 // checks that Run returned nil. In a synctest bubble only.
-func run(t testing.TB, inf *informer.Informer[key, *widget]) (stop func()) {
+func run[T any](t testing.TB, inf *informer.Informer[key, T]) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

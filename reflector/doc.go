@@ -50,9 +50,11 @@
 //
 // A transaction of etcd gives all its changes one version: when the lease of many Events ends,
 // all of them are deleted at once. An event at the newest version seen goes to the sink unless
-// it repeats one of the four before it. A watch that ended amid such events is resumed before
-// them, because the server would leave out the rest. So the sink can get an event of such a
-// version twice.
+// it repeats one of the four before it. A watch may end amid such events, and a server asked for
+// what follows their version would leave out the rest. So a watch that ended, in whatever way, is
+// resumed before the events of the newest version, unless a bookmark of that version or of a later
+// one has come. If the server no longer has the version before, the collection is listed. The sink
+// can get an event twice if its version has more than four.
 //
 // # Failures and waits
 //

@@ -43,6 +43,11 @@ type Event[T any] struct {
 	// list (annotation k8s.io/initial-events-end, KEP-3157). False for every other event.
 	InitialEventsEnd bool
 
+	// Omitted marks a Bookmark in place of an event that the source left out, as [Filter] and
+	// [Shard] do. Unlike after other bookmarks, more events of its version may follow. False
+	// for every other event.
+	Omitted bool
+
 	// ResourceVersion is the object's own, or the bookmark's. It is opaque to all but
 	// k8s.io/apimachinery/pkg/util/resourceversion.
 	ResourceVersion string

@@ -61,7 +61,7 @@ func Filter[T any](source Source[T], keep func(T) bool) Source[T] {
 // Initial events get none: they come in any order, so the version of one says nothing about
 // the others.
 func omit[T any](ev Event[T], live bool) (Event[T], bool) {
-	return Event[T]{Type: Bookmark, ResourceVersion: ev.ResourceVersion}, live
+	return Event[T]{Type: Bookmark, Omitted: true, ResourceVersion: ev.ResourceVersion}, live
 }
 
 // adapter is a source that changes the events of another.
@@ -156,7 +156,7 @@ func (a *adapter[R, T]) convertPair(ev Event[R], live bool, err error) (out Even
 		return out, false, err
 	}
 	if ev.Type == Bookmark {
-		return Event[T]{Type: Bookmark, InitialEventsEnd: ev.InitialEventsEnd, ResourceVersion: ev.ResourceVersion}, true, nil
+		return Event[T]{Type: Bookmark, InitialEventsEnd: ev.InitialEventsEnd, Omitted: ev.Omitted, ResourceVersion: ev.ResourceVersion}, true, nil
 	}
 	defer func() {
 		if value := recover(); value != nil {

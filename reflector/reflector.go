@@ -69,7 +69,8 @@ type Tuning struct {
 	// check runs when a watch resumes after one that ended early. It costs the repetition of
 	// up to four events, or a list of one object, rarely of more. Turn it off for a source that
 	// is not a Kubernetes API and can do neither. A list that is older than what was seen
-	// counts as that of a restored server all the same.
+	// counts as that of a restored server all the same. A watch still resumes before the events
+	// of the newest version, because there may be more of them.
 	TrustVersions bool
 }
 

@@ -37,8 +37,12 @@ func (r *Reflector[T]) watchOptions() metav1.ListOptions {
 		timeout = min(timeout, unverifiedTimeout)
 	}
 	seconds := int64(timeout / time.Second)
+	version := r.state.version()
+	if r.state.phase == watching && r.state.replayRV == "" {
+		version = r.recent.resumeFrom(version)
+	}
 	opts := metav1.ListOptions{
-		ResourceVersion:     r.state.version(),
+		ResourceVersion:     version,
 		AllowWatchBookmarks: true,
 		TimeoutSeconds:      &seconds,
 	}

@@ -49,8 +49,18 @@ type recentEvents[T any] struct {
 	n      int                      // number of events so far; the newest is number n-1
 	lost   int                      // the server no longer has the events before this number
 	pushed string                   // version of the newest event that left the ring
+	open   openVersion              // of the newest event
 	listed knownObject[T]           // the newest of the list, until the first event
 	empty  bool                     // the list had no objects
+}
+
+// openVersion is a version that may have more events than those seen. A transaction of etcd gives
+// all its events one version, as when the lease of many Events ends
+// (https://etcd.io/docs/v3.6/learning/api_guarantees/). A watch cannot begin in their midst.
+type openVersion struct {
+	rv     string
+	before string // a watch from this version begins with the events of version rv
+	whole  bool   // a bookmark of version rv has come: the server has no more events
 }
 
 // knownEvent is an event that the server has to repeat.
@@ -60,23 +70,28 @@ type knownEvent[T any] struct {
 	known  knownObject[T]
 }
 
-// add makes ev the newest event. The newest version before it is before. A transaction of etcd
-// gives all its events one version, as when the lease of many Events ends
-// (https://etcd.io/docs/v3.6/learning/api_guarantees/). A watch cannot begin in their midst.
+// add makes ev the newest event. The newest version before it is before. Of an event that the
+// source left out, only the version counts.
 func (s *recentEvents[T]) add(before string, ev Event[T]) {
+	if ev.Type == Bookmark && !ev.Omitted {
+		s.open.whole = s.open.rv == ev.ResourceVersion
+		return
+	}
+	if s.open.whole = false; s.open.rv != ev.ResourceVersion {
+		s.open = openVersion{rv: ev.ResourceVersion, before: before}
+	}
+	if ev.Type == Bookmark {
+		return
+	}
 	s.listed.forgetObject()
 	if s.n > 0 {
-		last := s.at(s.n - 1)
-		last.known.forgetObject()
-		if last.known.rv == ev.ResourceVersion {
-			before = last.before
-		}
+		s.at(s.n - 1).known.forgetUnlessNeeded()
 	}
 	e := s.at(s.n)
 	s.pushed = e.known.rv
-	*e = knownEvent[T]{before: before, gone: ev.Type == Deleted, known: knownFrom(ev)}
+	*e = knownEvent[T]{before: s.open.before, gone: ev.Type == Deleted, known: knownFrom(ev)}
 	if e.gone {
-		e.known.forgetObject()
+		e.known.forgetUnlessNeeded()
 	}
 	s.n++
 }
@@ -98,29 +113,38 @@ func (s *recentEvents[T]) inOrder(ev Event[T], seen string) (fresh bool, err err
 		return false, ErrOutOfOrder
 	case ev.Type == Bookmark:
 		return true, nil
-	case s.endsAt(seen):
+	case s.open.rv == seen:
 		return !s.has(ev), nil
 	}
 	return false, nil // the list, or what came before a bookmark, has it
 }
 
-// endsAt reports whether the newest event has version rv.
-func (s *recentEvents[T]) endsAt(rv string) bool { return s.n > 0 && s.at(s.n-1).known.rv == rv }
-
-// severalAtOnce reports whether the newest version has more than one event. The server may have
-// more of them.
-func (s *recentEvents[T]) severalAtOnce() bool {
-	return s.n > 1 && s.at(s.n-2).known.rv == s.at(s.n-1).known.rv
-}
-
 // has reports whether ev repeats an event in the ring.
 func (s *recentEvents[T]) has(ev Event[T]) bool {
 	for n := s.oldest(); n < s.n; n++ {
-		if again, _ := s.at(n).isAgain(ev); again {
+		if s.at(n).isCertainlyAgain(ev) {
 			return true
 		}
 	}
 	return false
+}
+
+// resumeFrom is the version that a watch starts from to go on after version seen. If that may have
+// more events, the watch has to begin with them.
+func (s *recentEvents[T]) resumeFrom(seen string) string {
+	if o := s.open; o.rv == seen && !o.whole && o.before != "0" && older(o.before, o.rv) {
+		return o.before
+	}
+	return seen
+}
+
+// firstOpen is the number of the first event that has the open version.
+func (s *recentEvents[T]) firstOpen() int {
+	n := s.n
+	for n > s.oldest() && s.at(n-1).known.rv == s.open.rv {
+		n--
+	}
+	return n
 }
 
 // replayFrom returns the version from which a watch begins with known events, and the number
@@ -148,10 +172,18 @@ func (e *knownEvent[T]) isAgain(ev Event[T]) (again, differs bool) {
 	return e.known.is(found), e.known.differs(found)
 }
 
-// replay is the progress of a watch that has to repeat known events. The zero value has
-// nothing to repeat.
+// isCertainlyAgain is isAgain, except that objects without metadata must have equal contents:
+// otherwise they may be two objects of one version.
+func (e *knownEvent[T]) isCertainlyAgain(ev Event[T]) bool {
+	again, differs := e.isAgain(ev)
+	return again && (!differs || e.known.hasMetadata())
+}
+
+// replay is the progress of a watch that repeats known events. The zero value has nothing to
+// repeat.
 type replay struct {
 	active  bool // no event newer than the known ones has come yet
+	strict  bool // the server was restored if it does not repeat the known events
 	next    int  // number of the next event to come; known if all have come
 	known   int  // number of known events
 	differs bool // an event came again with other contents of its object
@@ -171,10 +203,12 @@ func (s *recentEvents[T]) verify(j replay, ev Event[T], seen string) (next repla
 	case older(seen, ev.ResourceVersion):
 		j.active = false
 		return j, true, nil
-	case ev.Type == Bookmark, s.has(ev):
-		return j, false, nil // the server lags, or repeats itself
-	case s.endsAt(seen) && ev.ResourceVersion == seen:
-		return j, true, nil // the watch before broke off amid the events of a version
+	case ev.Type == Bookmark:
+		return j, !ev.Omitted && ev.ResourceVersion == seen, nil // otherwise the server lags
+	case s.has(ev):
+		return j, false, nil // the server repeats itself
+	case s.open.rv == seen && ev.ResourceVersion == seen:
+		return j, true, nil // the watch before ended amid the events of a version
 	}
 	return j, false, otherHistory("the watch brings %s, which was not there before", describe(ev))
 }
@@ -183,15 +217,16 @@ func (s *recentEvents[T]) verify(j replay, ev Event[T], seen string) (next repla
 func (s *recentEvents[T]) verifyPending(j replay, ev Event[T]) (next replay, news bool, err error) {
 	e := s.at(j.next)
 	again, differs := e.isAgain(ev)
+	atOnce := ev.ResourceVersion == e.known.rv
 	switch {
+	case !e.isCertainlyAgain(ev) && ev.Type != Bookmark && atOnce && (ev.ResourceVersion == s.pushed || s.has(ev)):
+		return j, false, nil // an earlier event of the same version
 	case again:
 		j.next++
 		j.differs = differs // only the newest of them, which comes last, can differ
 		return j, false, nil
-	case ev.Type == Bookmark && older(ev.ResourceVersion, e.known.rv):
+	case ev.Type == Bookmark && (older(ev.ResourceVersion, e.known.rv) || ev.Omitted && atOnce):
 		return j, false, nil
-	case ev.Type != Bookmark && ev.ResourceVersion == e.known.rv && (ev.ResourceVersion == s.pushed || s.has(ev)):
-		return j, false, nil // an earlier event of the same version
 	}
 	return j, false, otherHistory("the watch brings %s in place of %s", describe(ev), e.known)
 }
@@ -245,15 +280,6 @@ func (s state) believed() state {
 	return s
 }
 
-// notReplayed follows a watch from s.replayRV that did not repeat the known events: the server
-// no longer has that version, or fell silent.
-func (s state) notReplayed(err error) state {
-	if isExpired(err) {
-		s.replayRV = ""
-	}
-	return s.check()
-}
-
 // restored follows a watch that showed another history. Only a list at "" does not depend on
 // the history seen.
 func (s state) restored(err error) (state, step) {
@@ -286,7 +312,16 @@ func comparable(rv string) bool {
 // whether the event is news.
 func (r *Reflector[T]) replayed(w *watch, ev Event[T]) (news bool, err error) {
 	awaited := w.replay.pending()
-	if w.replay, news, err = r.recent.verify(w.replay, ev, w.end.rv); awaited && !w.replay.pending() {
+	strict := w.replay.strict
+	w.replay, news, err = r.recent.verify(w.replay, ev, w.end.rv)
+	switch {
+	case err != nil && !strict:
+		w.replay = replay{}
+		return true, nil // the usual order decides
+	case err == nil:
+		r.succeeded()
+	}
+	if strict && awaited && !w.replay.pending() {
 		w.dog.stop()
 		w.dog = r.guardWatch(w)
 		r.state.unverified = false
@@ -297,26 +332,38 @@ func (r *Reflector[T]) replayed(w *watch, ev Event[T]) (news bool, err error) {
 	return news, err
 }
 
-// newReplay returns the replay that the next watch begins with.
-func (r *Reflector[T]) newReplay() replay {
-	_, first := r.recent.replayFrom()
-	return replay{active: true, next: first, known: r.recent.n}
-}
-
-// replayNewest makes the next watch begin with the newest known event, since the server no longer
-// has that with number n. It reports whether there is one after n.
-func (r *Reflector[T]) replayNewest(n int) bool {
-	r.recent.newestAfter(n)
-	from, _ := r.recent.replayFrom()
-	if from != "" {
-		r.state.replayRV = from
+// newReplay returns the replay that a watch from version asked begins with.
+func (r *Reflector[T]) newReplay(asked string) replay {
+	switch {
+	case r.state.replayRV != "":
+		_, first := r.recent.replayFrom()
+		return replay{active: true, strict: true, next: first, known: r.recent.n}
+	case asked != r.state.rv:
+		return replay{active: true, next: r.recent.firstOpen(), known: r.recent.n}
 	}
-	return from != ""
+	return replay{}
 }
 
-// guardReplay returns a watchdog for a watch that has to begin with a known event.
+// repeatLess follows a watch that had to repeat known events from a version that the server no longer
+// has. The next one begins with the newest event alone, or a list of one object checks the server. It
+// returns false if the collection has to be listed: nothing else shows what other events of the newest
+// version changed.
+func (r *Reflector[T]) repeatLess(w *watch) bool {
+	r.recent.newestAfter(w.replay.next)
+	if r.state.replayRV, _ = r.recent.replayFrom(); r.state.replayRV != "" {
+		return true
+	}
+	if o := r.recent.open; o.rv == r.state.rv && !o.whole {
+		r.state.rewound = max(r.state.rewound, perhapsRewound)
+		return false
+	}
+	r.state = r.state.check()
+	return true
+}
+
+// guardReplay returns a watchdog for a watch that begins with w.replay.
 func (r *Reflector[T]) guardReplay(w *watch) *watchdog {
-	if r.state.confirmed {
+	if !w.replay.strict || r.state.confirmed {
 		return r.guardWatch(w)
 	}
 	patience := replayPatience

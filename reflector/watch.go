@@ -56,11 +56,8 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	} else {
 		r.stats.watches.Add(1)
 		r.log.Debug("watch begins", slog.String("resourceVersion", w.asked))
-		if r.state.replayRV == "" {
-			w.dog = r.guardWatch(w)
-		} else {
-			w.replay, w.dog = r.newReplay(), r.guardReplay(w)
-		}
+		w.replay = r.newReplay(w.asked)
+		w.dog = r.guardReplay(w)
 	}
 	defer func() { w.dog.stop() }() // when the source or the sink panics
 	var sinkErr error
@@ -135,10 +132,10 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 	case errors.Is(end.err, errDiffers):
 		r.state, st = r.state.doubted(becauseRestored)
 		return st
-	case w.replay.pending() && isExpired(end.err) && r.replayNewest(w.replay.next):
+	case w.replay.strict && w.replay.pending() && isExpired(end.err) && r.repeatLess(w):
 		return st
-	case w.replay.pending() && (end.idle || isExpired(end.err)):
-		if r.state = r.state.notReplayed(end.err); w.attempt.pending() {
+	case w.replay.strict && w.replay.pending() && end.idle:
+		if r.state = r.state.check(); w.attempt.pending() {
 			return step{err: ErrUnanswered, pause: pauseAway}
 		}
 		return st
@@ -151,7 +148,7 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 	verify := (endedUnexpectedly(end) || w.silent || r.state.unverified) && !r.opts.TrustVersions && r.state.replayRV == ""
 	r.state, st = r.state.watchEnded(end)
 	switch from, _ := r.recent.replayFrom(); {
-	case from != "" && (verify || r.recent.severalAtOnce() && !r.opts.TrustVersions):
+	case verify && from != "":
 		r.state = r.state.verifyFrom(from)
 	case verify && st.pause != pauseDenied: // a second request would only be denied, too
 		r.state = r.state.verifyFrom("")
@@ -203,9 +200,7 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 	}
 	r.succeeded()
 	// The version moves only now: an event that the sink did not take must be asked for again.
-	if ev.Type != Bookmark {
-		r.recent.add(w.end.rv, ev)
-	}
+	r.recent.add(w.end.rv, ev)
 	w.end.rv = advance(w.end.rv, ev)
 	r.stats.applied(ev.Type, w.end.rv, time.Since(r.made))
 	return true, nil

@@ -32,8 +32,8 @@ type knownObject[T any] struct {
 	key types.NamespacedName
 	uid types.UID
 	rv  string
-	// object is kept only where a cache holds it as well: that of the newest event, or the
-	// newest of a list.
+	// object is kept where a cache holds it as well: that of the newest event, or the newest of
+	// a list. Without metadata, only its contents identify it, so it is kept while it is known.
 	object T
 	whole  bool // object is kept
 }
@@ -67,6 +67,16 @@ func (o knownObject[T]) differs(found knownObject[T]) bool {
 
 // forgetObject lets go of the object.
 func (o *knownObject[T]) forgetObject() { o.object, o.whole = *new(T), false }
+
+// forgetUnlessNeeded is forgetObject, unless nothing else identifies the object.
+func (o *knownObject[T]) forgetUnlessNeeded() {
+	if o.hasMetadata() {
+		o.forgetObject()
+	}
+}
+
+// hasMetadata reports whether the object has a name to know it by.
+func (o knownObject[T]) hasMetadata() bool { return o.key.Name != "" }
 
 func (o knownObject[T]) String() string {
 	name := o.key.Name
@@ -127,6 +137,7 @@ const (
 // question is a list of one object that has to show whether the server was restored.
 type question[T any] struct {
 	seen    string         // newest version seen
+	open    bool           // that version may have more events
 	object  knownObject[T] // to ask for; the zero value asks for any object
 	last    bool           // no other object can be asked for
 	empty   bool           // at version seen, the collection had no objects
@@ -137,7 +148,7 @@ type question[T any] struct {
 
 // question is the next question of a check.
 func (r *Reflector[T]) question() *question[T] {
-	q := &question[T]{seen: r.state.rv, last: true}
+	q := &question[T]{seen: r.state.rv, open: r.recent.open.rv == r.state.rv, last: true}
 	all := r.recent.witnesses(q.seen)
 	switch n := r.state.asked; {
 	case r.state.nameless:
@@ -166,7 +177,8 @@ func (q *question[T]) take(found knownObject[T]) bool {
 		return false
 	}
 	q.found = found
-	lost := !older(q.seen, found.rv) // unless the object is as it was
+	// Unless the object is as it was, its state would have been seen.
+	lost := !older(q.seen, found.rv) && !(q.open && q.seen == found.rv)
 	switch {
 	case q.empty && lost && comparable(found.rv):
 		q.answer = refuted
