@@ -132,7 +132,7 @@ func (s *recentEvents[T]) has(ev Event[T]) bool {
 // resumeFrom is the version that a watch starts from to go on after version seen. If that may have
 // more events, the watch has to begin with them.
 func (s *recentEvents[T]) resumeFrom(seen string) string {
-	if o := s.open; o.rv == seen && !o.whole && o.before != "0" && older(o.before, o.rv) {
+	if o := s.open; o.rv == seen && !o.whole && older(o.before, o.rv) {
 		return o.before
 	}
 	return seen
@@ -223,7 +223,7 @@ func (s *recentEvents[T]) verifyPending(j replay, ev Event[T]) (next replay, new
 		return j, false, nil // an earlier event of the same version
 	case again:
 		j.next++
-		j.differs = differs // only the newest of them, which comes last, can differ
+		j.differs = j.differs || differs
 		return j, false, nil
 	case ev.Type == Bookmark && (older(ev.ResourceVersion, e.known.rv) || ev.Omitted && atOnce):
 		return j, false, nil

@@ -47,23 +47,37 @@ func TestRecentEventsKeepOneObject(t *testing.T) {
 	}
 }
 
-// A watch begins before all the events of a version.
+// A watch begins before all the events of a version, unless a bookmark says that it has come to their
+// end. An event that the source left out is one of them.
 func TestEventsOfOneVersion(t *testing.T) {
 	var s knownEvents
 	for n, c := range []struct {
 		name, rv, before string
-		several          bool
 	}{
-		{"a", "6", "5", false}, {"b", "7", "6", false}, {"c", "7", "6", true}, {"d", "7", "6", true}, {"e", "8", "7", false},
+		{"a", "6", "5"}, {"b", "7", "6"}, {"c", "7", "6"}, {"d", "7", "6"}, {"e", "8", "7"},
 	} {
 		before := "5"
 		if n > 0 {
 			before = s.at(n - 1).known.rv
 		}
 		s.add(before, metaEvent(Added, c.name, c.rv))
-		if got := s.at(n).before; got != c.before || s.severalAtOnce() != c.several {
-			t.Errorf("%s: a watch from %s brings it, want %s; several %v", c.name, got, c.before, s.severalAtOnce())
+		if got := s.at(n).before; got != c.before || s.resumeFrom(c.rv) != c.before {
+			t.Errorf("%s: a watch from %s brings it, the next one begins at %s, want %s", c.name, got, s.resumeFrom(c.rv), c.before)
 		}
+	}
+	bookmark := func(omitted bool, rv string) Event[*metav1.PartialObjectMetadata] {
+		return Event[*metav1.PartialObjectMetadata]{Type: Bookmark, Omitted: omitted, ResourceVersion: rv}
+	}
+	s.add("8", bookmark(true, "9"))
+	s.add("9", metaEvent(Added, "f", "9"))
+	if got := s.at(s.n - 1).before; got != "8" || s.resumeFrom("9") != "8" || s.firstOpen() != s.n-1 {
+		t.Errorf("after an event that was left out: %s, %s, %d", got, s.resumeFrom("9"), s.firstOpen())
+	}
+	if s.add("9", bookmark(false, "9")); s.resumeFrom("9") != "9" || s.resumeFrom("10") != "10" {
+		t.Errorf("after a bookmark: %s and %s", s.resumeFrom("9"), s.resumeFrom("10"))
+	}
+	if s.add("9", metaEvent(Added, "g", "9")); s.resumeFrom("9") != "8" {
+		t.Errorf("after a bookmark that came too early: %s", s.resumeFrom("9"))
 	}
 }
 
@@ -132,7 +146,8 @@ func TestVerify(t *testing.T) {
 		{"the last", pending(3), metaEvent(Added, "d", "10"), 4, false, false},
 		{"an old event after all", pending(4), metaEvent(Added, "b", "9"), 4, false, false},
 		{"an unknown old event after all", pending(4), metaEvent(Added, "x", "9"), 4, false, true},
-		{"a bookmark after all", pending(4), bookmark("10"), 4, false, false},
+		{"a bookmark after all", pending(4), bookmark("10"), 4, true, false},
+		{"an older bookmark after all", pending(4), bookmark("9"), 4, false, false},
 		{"one more event of the version", pending(4), metaEvent(Added, "x", "10"), 4, true, false},
 		{"news", pending(4), metaEvent(Added, "x", "11"), 4, true, false},
 	} {
