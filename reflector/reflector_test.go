@@ -395,12 +395,14 @@ func TestStats(t *testing.T) {
 			}
 		}
 		check("before Run", Stats{})
+		began := time.Now()
 		done := make(chan error)
 		go func() { done <- r.Run(ctx) }()
 		check("in the second page", Stats{BadObjects: 1, Listed: 1, Expected: 6})
 		time.Sleep(time.Second)
 		more <- added("b", 2)
-		want := Stats{Lists: 1, Watches: 1, BadObjects: 1, Listed: 2, Expected: 2, SeenVersion: "7"}
+		want := Stats{Lists: 1, ListTime: time.Since(began), ListedInAll: 2, Watches: 1, BadObjects: 1, Listed: 2, Expected: 2, SeenVersion: "7"}
+		watchBegan := time.Now()
 		check("after the list", want)
 		for _, typ := range []EventType{Added, Modified, Modified, Deleted, Deleted, Deleted} {
 			time.Sleep(time.Second)
@@ -420,7 +422,7 @@ func TestStats(t *testing.T) {
 		more <- added("c", 20) // a duplicate
 		check("after a duplicate", want)
 		close(more)
-		want.Failures = 1
+		want.Failures, want.WatchTime = 1, time.Since(watchBegan)
 		synctest.Wait()
 		if got := r.Stats().Failing; !errors.Is(got.Err, io.ErrUnexpectedEOF) || !got.Since.Equal(time.Now()) {
 			t.Errorf("after a break: failing %+v", got)
