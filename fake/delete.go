@@ -48,15 +48,15 @@ func (t *table[T]) remove(key types.NamespacedName, opts metav1.DeleteOptions, w
 	}
 }
 
-// marked returns old with the marks of a deletion. It returns nil if nothing holds old, which a pod
-// needs no finalizer for in a request, and old itself if it is marked already.
+// marked returns old with the marks of a deletion. It returns nil if nothing holds old, and old itself
+// if it is marked already. A pod is always marked first.
 func (t *table[T]) marked(old *version[T], opts metav1.DeleteOptions, w write) (*version[T], error) {
 	finalizers := propagation(old.obj.GetFinalizers(), opts, w.request && orphansDependents.hold(&t.res))
-	if t.ended(old.obj) || len(finalizers) == 0 && !t.keptByContent() && !t.graceful(w) {
+	if t.ended(old.obj) || len(finalizers) == 0 && !t.keptByContent() && !t.graceful() {
 		return nil, nil
 	}
 	grace := int64(0)
-	if t.graceful(w) {
+	if t.graceful() {
 		var err error
 		if grace, err = t.grace(old, opts); err != nil {
 			return nil, err

@@ -8,7 +8,7 @@
 //	conn := client.Connection{URL: fake.URL, HTTP: server.Client()} // for code that takes a Connection
 //
 // A test sets the stage with the typed functions ([Create], [Update], [UpdateStatus],
-// [Patch], [Delete]). The code under test uses one of two surfaces that answer alike. One is a
+// [Patch], [Delete], [Expire]). The code under test uses one of two surfaces that answer alike. One is a
 // [Client], or its reading half, a [Source], both without sockets. The other is HTTP, by
 // [Server.ServeHTTP] or [Server.Client]. A Client has the methods of client.Resource that send
 // requests: code that declares an interface of the methods it needs accepts either.
@@ -48,10 +48,9 @@
 //   - The server neither validates specs nor sets defaults, and drops unknown fields without a
 //     warning. Only an apply refuses fields that T does not have, and completes the protocol of
 //     ports.
-//   - A deletion takes no time, but for a pod with a nodeName: a request leaves it terminating
-//     until one with a gracePeriodSeconds of zero. [Options].StopPods plays its kubelet, and so
-//     does [Delete]. The test's own functions, the collection of garbage and the deletion of
-//     namespaces end pods at once, in one DELETED event.
+//   - A deletion takes no time, but for a pod with a nodeName, which is terminating until a
+//     request with a gracePeriodSeconds of zero. [Options].StopPods plays its kubelet, and so
+//     does [Delete].
 //   - managedFields begin with an object's first apply, or with a create that states a
 //     fieldManager. The first apply knows the owners of the fields, but for what the test's own
 //     functions wrote and what came before the last 32 changes of writer: that belongs to

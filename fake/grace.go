@@ -22,13 +22,16 @@ type terminating struct {
 	} `json:"status"`
 }
 
-// graceful reports whether a deletion first marks the object and then deletes it, as requests for
-// pods do. The test itself, and the garbage collector, delete pods at once.
-func (t *table[T]) graceful(w write) bool { return w.request && pods.hold(&t.res) }
+// graceful reports whether a deletion first marks the object and then deletes it, as it does with
+// pods.
+func (t *table[T]) graceful() bool { return pods.hold(&t.res) }
 
 // grace returns the seconds that a graceful deletion leaves to old. Only a pod that a node runs has
 // any. A further deletion can shorten them, and never lengthens them.
 func (t *table[T]) grace(old *version[T], opts metav1.DeleteOptions) (int64, error) {
+	if t.server.stopPods || opts.GracePeriodSeconds != nil && *opts.GracePeriodSeconds == 0 {
+		return 0, nil
+	}
 	var pod terminating
 	b, err := old.json(&t.res)
 	if err == nil {
@@ -38,7 +41,7 @@ func (t *table[T]) grace(old *version[T], opts metav1.DeleteOptions) (int64, err
 		return 0, apierrors.NewInternalError(err)
 	}
 	stopped := pod.Spec.NodeName == "" || pod.Status.Phase == "Succeeded" || pod.Status.Phase == "Failed"
-	if stopped || t.server.stopPods {
+	if stopped {
 		return 0, nil
 	}
 	left := int64(defaultGrace)

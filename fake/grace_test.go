@@ -1,8 +1,11 @@
 package fake_test
 
 import (
+	"fmt"
 	"testing"
+	"testing/synctest"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -40,5 +43,64 @@ func TestKubelets(t *testing.T) {
 		}
 		must(fake.Delete[*nodePod](s, k))(t)
 		wantStatus(t, second(fake.Get[*nodePod](s, k)), 404, metav1.StatusReasonNotFound)
+	}
+}
+
+// TestPodsAreMarked: whoever deletes a pod, watches get a MODIFIED event first. A pod of a node stays
+// until its kubelet ends it, and with it its namespace.
+func TestPodsAreMarked(t *testing.T) {
+	ends := map[string]func(*testing.T, *fake.Server){
+		"function": func(t *testing.T, s *fake.Server) {
+			must(fake.Delete[*nodePod](s, key("a", "free")))(t)
+		},
+		"garbage": func(t *testing.T, s *fake.Server) {
+			must(fake.Delete[*metav1.PartialObjectMetadata](s, key("", "owner")))(t)
+		},
+		"namespace": func(t *testing.T, s *fake.Server) {
+			must(fake.Delete[*widget](s, key("", "a")))(t)
+			must(fake.Get[*widget](s, key("", "a")))(t) // the pod of the node is there
+		},
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := fake.New(fake.Options{CollectGarbage: true, KeepNamespaces: true})
+				check(t, fake.Register[*nodePod](s, fake.Resource{Kind: "Pod"}))
+				check(t, fake.Register[*widget](s, fake.Resource{Kind: "Namespace", ClusterScoped: true}))
+				check(t, fake.Register[*metav1.PartialObjectMetadata](s, fake.Resource{Kind: "Node", ClusterScoped: true}))
+				must(fake.Create(s, &widget{ObjectMeta: metav1.ObjectMeta{Name: "a"}}))(t)
+				owner := must(fake.Create(s, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}))(t)
+				for pod, node := range map[string]string{"free": "", "held": "n"} {
+					p := &nodePod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: pod}}
+					p.Spec.NodeName = node
+					p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "owner", UID: owner.UID}}
+					must(fake.Create(s, p))(t)
+				}
+				from := metav1.ListOptions{ResourceVersion: s.ResourceVersion(), TimeoutSeconds: new(int64)}
+				*from.TimeoutSeconds = 1
+				end(t, s)
+				if name != "function" {
+					if p := must(fake.Get[*nodePod](s, key("a", "held")))(t); p.DeletionTimestamp == nil || *p.DeletionGracePeriodSeconds != 30 {
+						t.Errorf("the pod of a node is left as %+v", p.ObjectMeta)
+					}
+				}
+				must(fake.Delete[*nodePod](s, key("a", "held")))(t)
+				events := map[string][]string{}
+				for ev, err := range must(fake.NewSource[*nodePod](s, fake.Selection{}))(t).Watch(t.Context(), from) {
+					check(t, err)
+					events[ev.Object.Name] = append(events[ev.Object.Name], fmt.Sprint(ev.Type, " ", *ev.Object.DeletionGracePeriodSeconds))
+				}
+				want := map[string][]string{"free": {"MODIFIED 0", "DELETED 0"}, "held": {"MODIFIED 30", "MODIFIED 0", "DELETED 0"}}
+				if name == "function" {
+					want["held"] = want["free"]
+				}
+				if d := cmp.Diff(want, events); d != "" {
+					t.Errorf("events (-want +got):\n%s", d)
+				}
+				if _, err := fake.Get[*widget](s, key("", "a")); (err == nil) == (name == "namespace") {
+					t.Errorf("the namespace: %v", err)
+				}
+			})
+		})
 	}
 }

@@ -96,8 +96,8 @@ func httpWatchFrames(t *testing.T) {
 	s := prepare(t, fake.Options{})
 	code, body, _ := call(t, s, "GET", "/api/v1/namespaces/b/pods?watch=1&resourceVersion=2&timeoutSeconds=1&allowWatchBookmarks=true", "")
 	lines := strings.Split(strings.TrimSpace(body), "\n")
-	want := []string{`{"type":"ADDED","object":{"kind":"Pod"`, `{"type":"DELETED","object":{"kind":"Pod"`,
-		`{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"5"}}}`}
+	want := []string{`{"type":"ADDED","object":{"kind":"Pod"`, `{"type":"MODIFIED","object":{"kind":"Pod"`, `{"type":"DELETED","object":{"kind":"Pod"`,
+		`{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"6"}}}`}
 	if code != 200 || len(lines) != len(want) {
 		t.Fatalf("%d\n%s", code, body)
 	}
@@ -179,7 +179,7 @@ func TestHTTPRefusals(t *testing.T) {
 			}
 		})
 	}
-	if s.ResourceVersion() != "5" {
+	if s.ResourceVersion() != "6" {
 		t.Error("a refused request wrote")
 	}
 }

@@ -113,7 +113,7 @@ func TestPagesAreOfOneVersion(t *testing.T) {
 	status := wantStatus(t, err, 410, metav1.StatusReasonExpired)
 	rest, meta3, err := list(t, s, fake.Selection{}, metav1.ListOptions{Continue: status.Continue})
 	check(t, err)
-	if d := cmp.Diff([]string{"p4 6"}, rest); d != "" || meta3.ResourceVersion != "9" {
+	if d := cmp.Diff([]string{"p4 6"}, rest); d != "" || meta3.ResourceVersion != "10" {
 		t.Fatalf("inconsistent page %v, meta %+v", rest, meta3)
 	}
 }

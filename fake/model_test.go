@@ -120,7 +120,9 @@ func (w *world) step() {
 	case old == nil:
 		w.set(k, must(fake.Create(w.s, p))(w.t))
 	case op < 7:
-		must(fake.Delete[*pod](w.s, k))(w.t)
+		marked := must(fake.Delete[*pod](w.s, k))(w.t)
+		marked.ResourceVersion = strconv.FormatUint(w.now()+1, 10) // a pod is marked first
+		w.set(k, marked)
 		w.set(k, nil)
 	case op < 10:
 		patch := fmt.Sprintf(`{"spec":{"node":"%d"},"metadata":{"labels":{"app":null}}}`, w.r.IntN(3))

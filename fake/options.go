@@ -26,12 +26,13 @@ type Options struct {
 	// KeepNamespaces gives namespaces a life of their own, if the resource namespaces of the
 	// core group is registered. Objects can then be created only in namespaces that exist and
 	// are not being deleted, and the deletion of a namespace deletes its objects before the
-	// write returns. Without it, namespaces are objects like any other and need not exist.
+	// write returns. It goes with the last of them. Without it, namespaces are objects like any other and need not exist.
 	KeepNamespaces bool
 
 	// StopPods makes the server act as kubelets that stop pods at once, so that the deletion of
 	// a pod that a node runs is complete when it returns. Without it, such a pod is terminating
-	// until it is deleted with a gracePeriodSeconds of zero or by the function [Delete].
+	// until it is deleted with a gracePeriodSeconds of zero or by the function [Delete], and so
+	// are the pods that CollectGarbage and KeepNamespaces delete.
 	StopPods bool
 
 	// The following options make the server an older one that lacks a feature.

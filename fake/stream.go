@@ -34,6 +34,7 @@ type stream[T metav1.Object] struct {
 	initial []*version[T] // still to be sent as ADDED
 	endMark bool          // a bookmark closes the initial events
 
+	from   uint64       // the records up to here lie before the start, which may be yet to come
 	pos    uint64       // number of the next record in the log
 	buffer []*record[T] // read, not yet sent
 	at     uint64       // everything up to here has been sent, or lies before the start
@@ -89,7 +90,7 @@ func (w *stream[T]) start(rv uint64, initial bool) error {
 	default:
 		w.at = rv // may be yet to come: then only later events are sent
 	}
-	w.pos = w.t.log.position(min(w.at, s.rv))
+	w.from, w.pos = w.at, w.t.log.position(min(w.at, s.rv))
 	return nil
 }
 
@@ -187,7 +188,7 @@ func (w *stream[T]) read() error {
 
 // translate turns a record into the event that this selection sees of it, if any.
 func (w *stream[T]) translate(r *record[T]) (c change[T], ok bool, err error) {
-	if r.rv < w.at || r.rv == w.at && !r.bookmark() {
+	if r.rv < w.at || r.rv == w.from && !r.bookmark() {
 		return c, false, nil // before a start that was yet to come
 	}
 	w.at = r.rv

@@ -79,7 +79,7 @@ func (r *recording) want(t *testing.T, lines ...string) {
 	}
 }
 
-// prepare writes: pods a/p (2, 4) and b/q (3), then deletes b/q (5).
+// prepare writes: pods a/p (2, 4) and b/q (3), then deletes b/q (5, 6).
 func prepare(t *testing.T, opts fake.Options) *fake.Server {
 	t.Helper()
 	s := newServer(t, opts)
@@ -100,9 +100,9 @@ var (
 func TestWatchStarts(t *testing.T) {
 	const (
 		state = "ADDED 4 a/p node=n1"
-		next  = "ADDED 6 c/r node="
+		next  = "ADDED 7 c/r node="
 	)
-	history := []string{"ADDED 2 a/p node=", "ADDED 3 b/q node=", "MODIFIED 4 a/p node=n1", "DELETED 5 b/q node="}
+	history := []string{"ADDED 2 a/p node=", "ADDED 3 b/q node=", "MODIFIED 4 a/p node=n1", "MODIFIED 5 b/q node=", "DELETED 6 b/q node="}
 	for _, c := range []struct {
 		name string
 		opts metav1.ListOptions
@@ -110,15 +110,15 @@ func TestWatchStarts(t *testing.T) {
 	}{
 		{"unset", metav1.ListOptions{}, []string{state, next}},
 		{"zero", metav1.ListOptions{ResourceVersion: "0"}, []string{state, next}},
-		{"zero with bookmarks", metav1.ListOptions{ResourceVersion: "0", AllowWatchBookmarks: true}, []string{state, "BOOKMARK 5" + initialEnd, next}},
-		{"first", metav1.ListOptions{ResourceVersion: "1"}, append(history[:4:4], next)},
-		{"middle", metav1.ListOptions{ResourceVersion: "3"}, append(history[2:4:4], next)},
-		{"now", metav1.ListOptions{ResourceVersion: "5"}, []string{next}},
-		{"yet to come", metav1.ListOptions{ResourceVersion: "6"}, nil},
-		{"initial", metav1.ListOptions{SendInitialEvents: &yes, ResourceVersionMatch: notOlder, AllowWatchBookmarks: true}, []string{state, "BOOKMARK 5" + initialEnd, next}},
+		{"zero with bookmarks", metav1.ListOptions{ResourceVersion: "0", AllowWatchBookmarks: true}, []string{state, "BOOKMARK 6" + initialEnd, next}},
+		{"first", metav1.ListOptions{ResourceVersion: "1"}, append(history[:5:5], next)},
+		{"middle", metav1.ListOptions{ResourceVersion: "3"}, append(history[2:5:5], next)},
+		{"now", metav1.ListOptions{ResourceVersion: "6"}, []string{next}},
+		{"yet to come", metav1.ListOptions{ResourceVersion: "7"}, nil},
+		{"initial", metav1.ListOptions{SendInitialEvents: &yes, ResourceVersionMatch: notOlder, AllowWatchBookmarks: true}, []string{state, "BOOKMARK 6" + initialEnd, next}},
 		{"initial without bookmarks", metav1.ListOptions{SendInitialEvents: &yes, ResourceVersionMatch: notOlder, ResourceVersion: "2"}, []string{state, next}},
 		{"no initial", metav1.ListOptions{SendInitialEvents: &no, ResourceVersionMatch: notOlder}, []string{next}},
-		{"no initial from middle", metav1.ListOptions{SendInitialEvents: &no, ResourceVersionMatch: notOlder, ResourceVersion: "4"}, []string{history[3], next}},
+		{"no initial from middle", metav1.ListOptions{SendInitialEvents: &no, ResourceVersionMatch: notOlder, ResourceVersion: "4"}, []string{history[3], history[4], next}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -186,9 +186,9 @@ func TestWatchSelections(t *testing.T) {
 		must(fake.Delete[*pod](s, key("a", "p")))(t)
 		must(fake.Create(s, newPod("b", "p")))(t)
 		must(fake.Create(s, newPod("b", "q")))(t)
-		label.want(t, "ADDED 3 a/p node=", "MODIFIED 4 a/p node=n1", "DELETED 5 a/p node=n1", "ADDED 7 a/p node=n2", "DELETED 8 a/p node=n2")
-		namespace.want(t, "ADDED 2 a/p node=", "MODIFIED 3 a/p node=", "MODIFIED 4 a/p node=n1", "MODIFIED 5 a/p node=n2", "MODIFIED 6 a/p node=n2", "MODIFIED 7 a/p node=n2", "DELETED 8 a/p node=n2")
-		field.want(t, "ADDED 9 b/p node=")
+		label.want(t, "ADDED 3 a/p node=", "MODIFIED 4 a/p node=n1", "DELETED 5 a/p node=n1", "ADDED 7 a/p node=n2", "MODIFIED 8 a/p node=n2", "DELETED 9 a/p node=n2")
+		namespace.want(t, "ADDED 2 a/p node=", "MODIFIED 3 a/p node=", "MODIFIED 4 a/p node=n1", "MODIFIED 5 a/p node=n2", "MODIFIED 6 a/p node=n2", "MODIFIED 7 a/p node=n2", "MODIFIED 8 a/p node=n2", "DELETED 9 a/p node=n2")
+		field.want(t, "ADDED 10 b/p node=")
 	})
 }
 

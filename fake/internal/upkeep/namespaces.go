@@ -27,11 +27,11 @@ func (k *Keeper) empty(at ref) {
 	if space == nil || space.GetDeletionTimestamp() == nil {
 		return
 	}
-	left := 0
+	left, policy := 0, metav1.DeletePropagationBackground
 	for _, c := range k.namespaced() {
 		for _, key := range c.Keys(at.key.Name) {
 			if obj := c.Peek(key); obj != nil && obj.GetDeletionTimestamp() == nil {
-				c.Remove(key, metav1.DeleteOptions{})
+				c.Remove(key, metav1.DeleteOptions{PropagationPolicy: &policy})
 			}
 		}
 		left += len(c.Keys(at.key.Name))
