@@ -8,8 +8,8 @@
 //	conn := client.Connection{URL: fake.URL, HTTP: server.Client()} // for code that takes a Connection
 //
 // A test sets the stage with the typed functions ([Create], [Update], [UpdateStatus],
-// [Patch], [Delete], [Expire]). The code under test uses one of two surfaces that answer alike. One is a
-// [Client], or its reading half, a [Source], both without sockets. The other is HTTP, by
+// [Patch], [Delete], [Expire]). The code under test uses one of two surfaces that answer alike.
+// One is a [Client], or its reading half, a [Source], both without sockets. The other is HTTP, by
 // [Server.ServeHTTP] or [Server.Client]. A Client has the methods of client.Resource that send
 // requests: code that declares an interface of the methods it needs accepts either.
 //

@@ -76,7 +76,7 @@ func TestClientsetWatch(t *testing.T) {
 		for i, want := range []struct {
 			typ      watch.EventType
 			rv, node string
-		}{{watch.Added, "2", "n1"}, {watch.Modified, "3", "n2"}, {watch.Deleted, "4", "n2"}} {
+		}{{watch.Added, "2", "n1"}, {watch.Modified, "3", "n2"}, {watch.Modified, "4", "n2"}, {watch.Deleted, "5", "n2"}} {
 			ev := <-w.ResultChan()
 			p, ok := ev.Object.(*corev1.Pod)
 			if !ok || ev.Type != want.typ || p.ResourceVersion != want.rv || p.Spec.NodeName != want.node {
