@@ -263,7 +263,7 @@ func checked[T any](s state, page metav1.ListMeta, err error, q *question[T]) (s
 	switch {
 	case isUnsupported(err):
 		return s.believed(), step{}
-	case st.pause.connectionLost(): // nor could a watch be asked for
+	case st.pause == pauseAway: // nor could a watch be asked for
 		return s, st
 	}
 	if s.tried++; s.tried < maxTries {
