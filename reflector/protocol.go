@@ -79,8 +79,8 @@ type learned struct {
 type streamSupport uint8
 
 const (
-	// The zero value: Tuning.DisableWatchList.
-	_ streamSupport = iota
+	// streamNever: Tuning.DisableWatchList, or the source itself cannot stream lists.
+	streamNever streamSupport = iota
 	// streamUnsupported: the server refused. The reflector asks again after a connection
 	// broke, because the next one may lead to another server.
 	streamUnsupported
@@ -259,7 +259,8 @@ func (s state) streamFailed(end watchEnd) (state, step) {
 		}
 		return s.pages(s.listRV), atOnce
 	case errors.Is(err, errors.ErrUnsupported):
-		return s.withoutStream(), step{discard: true}
+		s.stream = streamNever
+		return s.pages(s.listRV), step{discard: true}
 	case errors.Is(err, ErrUnreadableDelete):
 		return s.pages(s.listRV), atOnce // the list will not have it
 	case errors.Is(err, ErrUnusable):

@@ -46,7 +46,7 @@ type Source[T any] interface {
 	// With opts.SendInitialEvents the watch begins as a streaming list: the existing objects
 	// as Added, then a Bookmark with InitialEventsEnd. A source without streaming lists
 	// refuses as a server without them does, with a Status of code 400 or 422, or returns
-	// errors.ErrUnsupported.
+	// errors.ErrUnsupported: then it is never asked for one again.
 	Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[T], error]
 }
 
