@@ -14,9 +14,9 @@ const spareFactor = 2
 // DefaultLimit is the limit of a queue if Options.Limit is not set.
 const DefaultLimit = 1024
 
-// KnownObjects is the store of the queue's consumer. Delete, Replace and Resync read it under the queue's
-// lock. If it also has the method GetMany of store.Reader, the queue uses that to look up many
-// keys. See also [Comparer].
+// KnownObjects is the store of the queue's consumer. Delete, Replace and Resync read it under the
+// queue's lock. If it also has the method GetMany of store.Reader, the queue uses that to look up
+// many keys. See also [Comparer].
 type KnownObjects[K comparable, T any] interface {
 	// Get returns the object of key.
 	Get(key K) (T, bool)
@@ -26,8 +26,8 @@ type KnownObjects[K comparable, T any] interface {
 	All() iter.Seq2[K, T]
 }
 
-// Comparer is a [KnownObjects] that can tell which objects of a list it has already. Such objects get no
-// delta from Replace, unless most of the list did change.
+// Comparer is a [KnownObjects] that can tell which objects of a list it has already. Such objects
+// get no delta from Replace, unless most of the list did change.
 type Comparer[K comparable, T any] interface {
 	KnownObjects[K, T]
 	// Compare returns a function that reports whether listed, at version, is as good as known.

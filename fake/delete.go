@@ -48,8 +48,8 @@ func (t *table[T]) remove(key types.NamespacedName, opts metav1.DeleteOptions, w
 	}
 }
 
-// marked returns old with the marks of a deletion. It returns nil if nothing holds old, and old itself
-// if it is marked already. A pod is always marked first.
+// marked returns old with the marks of a deletion. It returns nil if nothing holds old, and old
+// itself if it is marked already. A pod is always marked first.
 func (t *table[T]) marked(old *version[T], opts metav1.DeleteOptions, w write) (*version[T], error) {
 	finalizers := propagation(old.obj.GetFinalizers(), opts, w.request && orphansDependents.hold(&t.res))
 	if t.ended(old.obj) || len(finalizers) == 0 && !t.keptByContent() && !t.graceful() {

@@ -23,10 +23,11 @@ type Options struct {
 	// a client removes them, as with an API server that runs alone.
 	CollectGarbage bool
 
-	// KeepNamespaces gives namespaces a life of their own, if the resource namespaces of the
-	// core group is registered. Objects can then be created only in namespaces that exist and
-	// are not being deleted, and the deletion of a namespace deletes its objects before the
-	// write returns. It goes with the last of them. Without it, namespaces are objects like any other and need not exist.
+	// KeepNamespaces gives namespaces a life of their own, if the resource namespaces of the core
+	// group is registered. Objects can then be created only in namespaces that exist and are not
+	// being deleted, and the deletion of a namespace deletes its objects before the write returns.
+	// It goes with the last of them. Without it, namespaces are objects like any other and need not
+	// exist.
 	KeepNamespaces bool
 
 	// StopPods makes the server act as kubelets that stop pods at once, so that the deletion of

@@ -44,8 +44,8 @@ func (o outage) answered(now time.Time) outage {
 	return o
 }
 
-// probe asks to send a request at now to a server that is away. It returns zero if the request may go, and else how
-// long to wait.
+// probe asks to send a request at now to a server that is away. It returns zero if the request may
+// go, and else how long to wait.
 func (o outage) probe(now time.Time, b Backoff, random float64) (outage, time.Duration) {
 	if wait := o.next.Sub(now); wait > 0 {
 		return o, wait

@@ -158,8 +158,8 @@ func (c *Cursor[E]) done() {
 	}
 }
 
-// Position returns the log's position up to which the reader is done, the last run included. Only the
-// reader may call it.
+// Position returns the log's position up to which the reader is done, the last run included. Only
+// the reader may call it.
 func (c *Cursor[E]) Position() uint64 { return c.read.at() + uint64(c.taken) }
 
 // Lag returns the number of published events that the reader is not done with. After Finish, later
