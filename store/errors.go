@@ -35,6 +35,9 @@ var (
 	// ErrNoName is returned by [ObjectKey] for an object without metadata.name.
 	ErrNoName = errors.New("object has no name")
 
+	// ErrKeyText is in the error of [ParseKey] for a text that is no key.
+	ErrKeyText = errors.New("no key of the form namespace/name")
+
 	// ErrRewound is returned by a wait for a resourceVersion that the store has not reached
 	// when its server goes back in time: the version may never come, or may belong to another
 	// change. See [Store.Rewind].

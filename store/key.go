@@ -1,7 +1,9 @@
 package store
 
 import (
+	"fmt"
 	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,6 +28,21 @@ func ObjectKey[T metav1.Object](obj T) (types.NamespacedName, error) {
 		return types.NamespacedName{}, ErrNoName
 	}
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: name}, nil
+}
+
+// ParseKey returns the key that text stands for: "namespace/name", or "name" or "/name" for an
+// object without a namespace. It is the inverse of Key.String, and takes the keys of client-go's
+// caches as well, for example from a command line. It does not check whether the names are valid
+// ones. Cost: no allocation. Errors: [ErrKeyText], with the text.
+func ParseKey(text string) (types.NamespacedName, error) {
+	namespace, name, found := strings.Cut(text, "/")
+	if !found {
+		namespace, name = "", text
+	}
+	if name == "" || strings.Contains(name, "/") {
+		return types.NamespacedName{}, fmt.Errorf("%w: %q", ErrKeyText, text)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
 func isNil(obj any) bool {
