@@ -134,8 +134,17 @@ func (e *RequestError) Error() string {
 	if e.RetryIn > 0 {
 		when = "in " + e.RetryIn.Round(time.Millisecond).String()
 	}
-	return fmt.Sprintf("%s: %s at resourceVersion %q failed, trying again %s: %v",
-		e.Resource, e.Verb, e.ResourceVersion, when, e.Err)
+	return fmt.Sprintf("%s: %s at resourceVersion %q failed, trying again %s: %s",
+		e.Resource, e.Verb, e.ResourceVersion, when, e.cause())
+}
+
+// cause is the text of Err, without the verb and the resource that errors of a client begin with.
+func (e *RequestError) cause() string {
+	verb := e.Verb
+	if verb == "watchlist" {
+		verb = "watch"
+	}
+	return strings.TrimPrefix(e.Err.Error(), verb+" "+e.Resource+": ")
 }
 
 // Unwrap returns the cause.

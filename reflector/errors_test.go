@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 	"time"
@@ -39,6 +40,13 @@ func TestRequestErrorText(t *testing.T) {
 			`pods: list at resourceVersion "0" failed, trying again at once: unexpected EOF`},
 		{RequestError{Verb: "watch", Resource: "pods", ResourceVersion: "12", RetryIn: 1234567 * time.Microsecond, Err: ErrShortWatch},
 			`pods: watch at resourceVersion "12" failed, trying again in 1.235s: watch ended within a second and brought no news`},
+		// A client's errors name verb and resource too, which is said once.
+		{RequestError{Verb: "watchlist", Resource: "pods", Err: fmt.Errorf("watch pods: %w", io.EOF)},
+			`pods: watchlist at resourceVersion "" failed, trying again at once: EOF`},
+		{RequestError{Verb: "list", Resource: "pods", Err: fmt.Errorf("list pods: %w", io.EOF)},
+			`pods: list at resourceVersion "" failed, trying again at once: EOF`},
+		{RequestError{Verb: "list", Resource: "pods", Err: fmt.Errorf("list nodes: %w", io.EOF)},
+			`pods: list at resourceVersion "" failed, trying again at once: list nodes: EOF`},
 	} {
 		if got := c.err.Error(); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
