@@ -3,6 +3,7 @@ package informer_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,9 +44,12 @@ func deletedTogether(t *testing.T, cut int, rng *rand.Rand) {
 	opts := informer.Options[*widget]{OnError: ignore}
 	opts.Reflector.DisableWatchList = true
 	inf := newInformer(t, source(t, server), opts)
+	var mu sync.Mutex // guards deleted
 	deleted := map[key]int{}
 	must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
 		if ev.Type == informer.Deleted {
+			mu.Lock()
+			defer mu.Unlock()
 			deleted[ev.Key]++
 		}
 	}), handlerOptions{}))(t)
@@ -56,6 +60,8 @@ func deletedTogether(t *testing.T, cut int, rng *rand.Rand) {
 	rv := must1(fake.Expire[*widget](server, gone...))(t)
 	time.Sleep(time.Minute)
 	compareWidgets(t, server, inf, func(w *widget) (*widget, error) { return w, nil })
+	mu.Lock()
+	defer mu.Unlock()
 	for _, k := range gone {
 		if deleted[k] != 1 {
 			t.Errorf("%d events for the deletion of %s at %s", deleted[k], k, rv)

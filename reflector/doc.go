@@ -53,8 +53,10 @@
 // it repeats one of the four before it. A watch may end amid such events, and a server asked for
 // what follows their version would leave out the rest. So a watch that ended, in whatever way, is
 // resumed before the events of the newest version, unless a bookmark of that version or of a later
-// one has come. If the server no longer has the version before, the collection is listed. The sink
-// can get an event twice if its version has more than four.
+// one has come. If the server no longer has the version before, the collection is listed, but only
+// after a deletion or several events of one version, and if the watch ended within a second after
+// them: otherwise there is no more of that version. The sink can get an event twice if its version
+// has more than four.
 //
 // # Failures and waits
 //

@@ -61,7 +61,14 @@ type openVersion struct {
 	rv     string
 	before string // a watch from this version begins with the events of version rv
 	whole  bool   // a bookmark of version rv has come: the server has no more events
+	// When the newest event was handled, and when the watch that brought it ended, since
+	// Reflector.made. The latter is zero while that watch goes on.
+	at, until time.Duration
 }
+
+// wholeAfter is how long a watch has to go on after an event to show that its version has no more:
+// the server sends the events of a transaction one right after the other.
+const wholeAfter = time.Second
 
 // knownEvent is an event that the server has to repeat.
 type knownEvent[T any] struct {
@@ -136,6 +143,17 @@ func (s *recentEvents[T]) resumeFrom(seen string) string {
 		return o.before
 	}
 	return seen
+}
+
+// mayLack reports whether version seen is likely to have events that have not come. Kubernetes
+// writes one object at a time, and only the end of a lease of etcd deletes several at once. So one
+// event that is no deletion counts as all of its version.
+func (s *recentEvents[T]) mayLack(seen string) bool {
+	if s.open.rv != seen || s.open.whole || s.open.until-s.open.at >= wholeAfter {
+		return false
+	}
+	first := s.firstOpen()
+	return first != s.n-1 || s.at(first).gone
 }
 
 // firstOpen is the number of the first event that has the open version.
@@ -344,21 +362,22 @@ func (r *Reflector[T]) newReplay(asked string) replay {
 	return replay{}
 }
 
-// repeatLess follows a watch that had to repeat known events from a version that the server no longer
-// has. The next one begins with the newest event alone, or a list of one object checks the server. It
-// returns false if the collection has to be listed: nothing else shows what other events of the newest
-// version changed.
-func (r *Reflector[T]) repeatLess(w *watch) bool {
+// repeatLess follows a watch that had to repeat known events from a version that the server no
+// longer has, as after its restart. The next one begins with the newest event alone, or a list of
+// one object checks the server. If the newest version may lack events, the collection is listed,
+// because nothing else shows what they changed.
+func (r *Reflector[T]) repeatLess(w *watch) (st step) {
 	r.recent.newestAfter(w.replay.next)
 	if r.state.replayRV, _ = r.recent.replayFrom(); r.state.replayRV != "" {
-		return true
+		return step{}
 	}
-	if o := r.recent.open; o.rv == r.state.rv && !o.whole {
-		r.state.rewound = max(r.state.rewound, perhapsRewound)
-		return false
+	if r.recent.mayLack(r.state.rv) {
+		r.state, st = r.state.doubted(becauseRestored)
+		return st
 	}
+	r.recent.open.whole = true
 	r.state = r.state.check()
-	return true
+	return step{}
 }
 
 // guardReplay returns a watchdog for a watch that begins with w.replay.

@@ -124,7 +124,9 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 
 // watchEnded decides the step after a watch, or after a streaming list that had become one.
 func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
-	end.idle = w.aborted.Load()
+	if end.idle = w.aborted.Load(); r.recent.open.until == 0 {
+		r.recent.open.until = end.at.Sub(r.made)
+	}
 	switch {
 	case errors.Is(end.err, ErrRestored):
 		r.state, st = r.state.restored(end.err)
@@ -132,8 +134,8 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 	case errors.Is(end.err, errDiffers):
 		r.state, st = r.state.doubted(becauseRestored)
 		return st
-	case w.replay.strict && w.replay.pending() && isExpired(end.err) && r.repeatLess(w):
-		return st
+	case w.replay.strict && w.replay.pending() && isExpired(end.err):
+		return r.repeatLess(w)
 	case w.replay.strict && w.replay.pending() && end.idle:
 		if r.state = r.state.check(); w.attempt.pending() {
 			return step{err: ErrUnanswered, pause: pauseAway}
@@ -202,7 +204,11 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 	// The version moves only now: an event that the sink did not take must be asked for again.
 	r.recent.add(w.end.rv, ev)
 	w.end.rv = advance(w.end.rv, ev)
-	r.stats.applied(ev.Type, w.end.rv, time.Since(r.made))
+	at := time.Since(r.made)
+	if ev.Type != Bookmark || ev.Omitted {
+		r.recent.open.at, r.recent.open.until = at, 0
+	}
+	r.stats.applied(ev.Type, w.end.rv, at)
 	return true, nil
 }
 
