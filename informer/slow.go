@@ -96,13 +96,8 @@ func (w *waits) end(now time.Time) {
 
 // tellSlow reports the handler that is furthest behind.
 func (i *Informer[K, T]) tellSlow() {
-	e := &SlowHandlerError{Resource: i.Resource(), Waited: i.waits.waited, Since: i.waits.since}
-	i.mu.Lock()
-	for l := range i.listeners {
-		if lag := l.cursor.Lag(); lag >= e.Behind && l.opts.Lag == LagWait {
-			e.Handler, e.Behind = l.opts.Name, lag
-		}
-	}
-	i.mu.Unlock()
-	i.opts.OnError(e)
+	name, lag := i.slowest()
+	i.opts.OnError(&SlowHandlerError{
+		Resource: i.Resource(), Handler: name, Behind: lag, Waited: i.waits.waited, Since: i.waits.since,
+	})
 }

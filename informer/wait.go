@@ -99,12 +99,21 @@ func (i *Informer[K, T]) waitForLag(ctx context.Context, limit uint64, awaited f
 
 // behind returns the error that names a handler more than most events behind.
 func (i *Informer[K, T]) behind(most uint64) error {
+	if name, lag := i.slowest(); lag > most {
+		return fmt.Errorf("%w: %s: %q has not been given %d events", ErrHandlerBehind, i.Resource(), name, lag)
+	}
+	return ErrHandlerBehind
+}
+
+// slowest returns the handler that is furthest behind, of those that the informer waits for, and by
+// how many events.
+func (i *Informer[K, T]) slowest() (name string, lag uint64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for l := range i.listeners {
-		if lag := l.cursor.Lag(); lag > most && l.opts.Lag == LagWait {
-			return fmt.Errorf("%w: %s: %q has not been given %d events", ErrHandlerBehind, i.Resource(), l.opts.Name, lag)
+		if n := l.cursor.Lag(); n >= lag && l.opts.Lag == LagWait {
+			name, lag = l.opts.Name, n
 		}
 	}
-	return ErrHandlerBehind
+	return name, lag
 }

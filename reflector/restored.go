@@ -77,9 +77,9 @@ type knownEvent[T any] struct {
 	known  knownObject[T]
 }
 
-// add makes ev the newest event. The newest version before it is before. Of an event that the
-// source left out, only the version counts.
-func (s *recentEvents[T]) add(before string, ev Event[T]) {
+// add makes ev, which was handled at the given time, the newest event. The newest version before
+// it is before. Of an event that the source left out, only the version counts.
+func (s *recentEvents[T]) add(at time.Duration, before string, ev Event[T]) {
 	if ev.Type == Bookmark && !ev.Omitted {
 		s.open.whole = s.open.rv == ev.ResourceVersion
 		return
@@ -87,6 +87,7 @@ func (s *recentEvents[T]) add(before string, ev Event[T]) {
 	if s.open.whole = false; s.open.rv != ev.ResourceVersion {
 		s.open = openVersion{rv: ev.ResourceVersion, before: before}
 	}
+	s.open.at, s.open.until = at, 0
 	if ev.Type == Bookmark {
 		return
 	}
@@ -143,6 +144,14 @@ func (s *recentEvents[T]) resumeFrom(seen string) string {
 		return o.before
 	}
 	return seen
+}
+
+// watchEnded records that a watch ended at the given time. Only the end of the one that brought the
+// newest event counts.
+func (s *recentEvents[T]) watchEnded(at time.Duration) {
+	if s.open.until == 0 {
+		s.open.until = at
+	}
 }
 
 // mayLack reports whether version seen is likely to have events that have not come. Kubernetes

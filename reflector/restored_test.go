@@ -34,15 +34,15 @@ func TestRecentEventsKeepOneObject(t *testing.T) {
 	if kept() != 1 {
 		t.Error("the newest of the list is not kept")
 	}
-	s.add("5", metaEvent(Modified, "a", "6"))
+	s.add(0, "5", metaEvent(Modified, "a", "6"))
 	if kept() != 1 || !s.at(0).known.whole {
 		t.Error("the first event is kept besides others, or is not")
 	}
-	s.add("6", metaEvent(Modified, "b", "7"))
+	s.add(0, "6", metaEvent(Modified, "b", "7"))
 	if kept() != 1 || !s.at(1).known.whole {
 		t.Error("the second event is kept besides others, or is not")
 	}
-	if s.add("7", metaEvent(Deleted, "b", "8")); kept() != 0 {
+	if s.add(0, "7", metaEvent(Deleted, "b", "8")); kept() != 0 {
 		t.Error("an object is kept that was deleted")
 	}
 }
@@ -60,7 +60,7 @@ func TestEventsOfOneVersion(t *testing.T) {
 		if n > 0 {
 			before = s.at(n - 1).known.rv
 		}
-		s.add(before, metaEvent(Added, c.name, c.rv))
+		s.add(0, before, metaEvent(Added, c.name, c.rv))
 		if got := s.at(n).before; got != c.before || s.resumeFrom(c.rv) != c.before {
 			t.Errorf("%s: a watch from %s brings it, the next one begins at %s, want %s", c.name, got, s.resumeFrom(c.rv), c.before)
 		}
@@ -68,15 +68,15 @@ func TestEventsOfOneVersion(t *testing.T) {
 	bookmark := func(omitted bool, rv string) Event[*metav1.PartialObjectMetadata] {
 		return Event[*metav1.PartialObjectMetadata]{Type: Bookmark, Omitted: omitted, ResourceVersion: rv}
 	}
-	s.add("8", bookmark(true, "9"))
-	s.add("9", metaEvent(Added, "f", "9"))
+	s.add(0, "8", bookmark(true, "9"))
+	s.add(0, "9", metaEvent(Added, "f", "9"))
 	if got := s.at(s.n - 1).before; got != "8" || s.resumeFrom("9") != "8" || s.firstOpen() != s.n-1 {
 		t.Errorf("after an event that was left out: %s, %s, %d", got, s.resumeFrom("9"), s.firstOpen())
 	}
-	if s.add("9", bookmark(false, "9")); s.resumeFrom("9") != "9" || s.resumeFrom("10") != "10" {
+	if s.add(0, "9", bookmark(false, "9")); s.resumeFrom("9") != "9" || s.resumeFrom("10") != "10" {
 		t.Errorf("after a bookmark: %s and %s", s.resumeFrom("9"), s.resumeFrom("10"))
 	}
-	if s.add("9", metaEvent(Added, "g", "9")); s.resumeFrom("9") != "8" {
+	if s.add(0, "9", metaEvent(Added, "g", "9")); s.resumeFrom("9") != "8" {
 		t.Errorf("after a bookmark that came too early: %s", s.resumeFrom("9"))
 	}
 }
@@ -85,11 +85,11 @@ func TestEventsOfOneVersion(t *testing.T) {
 func TestReplayFromNeedsVersions(t *testing.T) {
 	for _, before := range []string{"", "0", "x1"} {
 		var s knownEvents
-		s.add(before, metaEvent(Added, "a", "6"))
+		s.add(0, before, metaEvent(Added, "a", "6"))
 		if from, first := s.replayFrom(); from != "" || first != 1 {
 			t.Errorf("from %q: begins at %q with event %d", before, from, first)
 		}
-		s.add("6", metaEvent(Added, "b", "7"))
+		s.add(0, "6", metaEvent(Added, "b", "7"))
 		if from, first := s.replayFrom(); from != "6" || first != 1 {
 			t.Errorf("from %q and 6: begins at %q with event %d", before, from, first)
 		}
@@ -98,7 +98,7 @@ func TestReplayFromNeedsVersions(t *testing.T) {
 
 func TestIsAgain(t *testing.T) {
 	var s recentEvents[string] // no metadata, so versions and types alone tell events apart
-	s.add("5", Event[string]{Type: Added, Object: "a", ResourceVersion: "6"})
+	s.add(0, "5", Event[string]{Type: Added, Object: "a", ResourceVersion: "6"})
 	for _, c := range []struct {
 		typ  EventType
 		rv   string
@@ -121,10 +121,10 @@ func TestIsAgain(t *testing.T) {
 // Verify tells the history seen from others. Known are a at 8, b at 9, and c and d at 10.
 func TestVerify(t *testing.T) {
 	var s knownEvents
-	s.add("7", metaEvent(Added, "a", "8"))
-	s.add("8", metaEvent(Added, "b", "9"))
-	s.add("9", metaEvent(Added, "c", "10"))
-	s.add("10", metaEvent(Added, "d", "10"))
+	s.add(0, "7", metaEvent(Added, "a", "8"))
+	s.add(0, "8", metaEvent(Added, "b", "9"))
+	s.add(0, "9", metaEvent(Added, "c", "10"))
+	s.add(0, "10", metaEvent(Added, "d", "10"))
 	pending := func(next int) replay { return replay{active: true, next: next, known: 4} }
 	bookmark := func(rv string) Event[*metav1.PartialObjectMetadata] {
 		return Event[*metav1.PartialObjectMetadata]{Type: Bookmark, ResourceVersion: rv}
@@ -166,7 +166,7 @@ func TestVerify(t *testing.T) {
 func TestVerifyBeyondTheRing(t *testing.T) {
 	var s knownEvents
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		s.add("9", metaEvent(Deleted, name, "10"))
+		s.add(0, "9", metaEvent(Deleted, name, "10"))
 	}
 	from := replay{active: true, next: 1, known: 5}
 	if next, _, err := s.verify(from, metaEvent(Deleted, "a", "10"), "10"); err != nil || next.next != 1 {
@@ -232,7 +232,7 @@ func TestKnownObjects(t *testing.T) {
 			t.Errorf("%s: %+v", name, known)
 		}
 		var s recentEvents[metav1.Object]
-		if s.add("5", Event[metav1.Object]{Type: Added, Object: o, ResourceVersion: "6"}); s.witnesses("6") != nil {
+		if s.add(0, "5", Event[metav1.Object]{Type: Added, Object: o, ResourceVersion: "6"}); s.witnesses("6") != nil {
 			t.Errorf("%s: can be asked for", name)
 		}
 	}

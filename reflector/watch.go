@@ -124,9 +124,8 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 
 // watchEnded decides the step after a watch, or after a streaming list that had become one.
 func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
-	if end.idle = w.aborted.Load(); r.recent.open.until == 0 {
-		r.recent.open.until = end.at.Sub(r.made)
-	}
+	end.idle = w.aborted.Load()
+	r.recent.watchEnded(end.at.Sub(r.made))
 	switch {
 	case errors.Is(end.err, ErrRestored):
 		r.state, st = r.state.restored(end.err)
@@ -202,12 +201,9 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 	}
 	r.succeeded()
 	// The version moves only now: an event that the sink did not take must be asked for again.
-	r.recent.add(w.end.rv, ev)
-	w.end.rv = advance(w.end.rv, ev)
 	at := time.Since(r.made)
-	if ev.Type != Bookmark || ev.Omitted {
-		r.recent.open.at, r.recent.open.until = at, 0
-	}
+	r.recent.add(at, w.end.rv, ev)
+	w.end.rv = advance(w.end.rv, ev)
 	r.stats.applied(ev.Type, w.end.rv, at)
 	return true, nil
 }
