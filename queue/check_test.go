@@ -88,21 +88,21 @@ func (q *Queue[K]) verifyReady() error {
 		if i > 0 && levels[i-1].prio <= l.prio {
 			return fmt.Errorf("levels out of order: %d before %d", levels[i-1].prio, l.prio)
 		}
-		n, err := l.lane.verify(q, l.prio)
+		n, err := verifyLane(&l.lane, q, l.prio)
 		if err != nil {
 			return err
 		}
 		if l.fair != nil {
 			inLine := 0
-			for tl := l.fair.head; tl != nil; tl = tl.next {
+			for tl := l.fair.line.head; tl != nil; tl = tl.next {
 				inLine++
 				if l.fair.lanes[tl.class] != tl {
 					return fmt.Errorf("lane of class %q is in line but not known", tl.class.name)
 				}
-				if tl.head == nil || tl.next != nil && tl.next.prev != tl || tl.next == nil && l.fair.tail != tl {
+				if tl.head == nil || tl.next != nil && tl.next.prev != tl || tl.next == nil && l.fair.line.tail != tl {
 					return fmt.Errorf("lane of class %q is empty or ill linked", tl.class.name)
 				}
-				m, err := tl.verify(q, l.prio)
+				m, err := verifyLane(&tl.lane, q, l.prio)
 				if err != nil {
 					return err
 				}
@@ -123,7 +123,7 @@ func (q *Queue[K]) verifyReady() error {
 	return nil
 }
 
-func (l *lane[K]) verify(q *Queue[K], prio int32) (n int, err error) {
+func verifyLane[K comparable](l *lane[K], q *Queue[K], prio int32) (n int, err error) {
 	var prev *entry[K]
 	for e := l.head; e != nil; prev, e = e, e.next {
 		n++
@@ -175,10 +175,10 @@ func (q *Queue[K]) verifyWaiters() error {
 	if spares != int(q.parked.spares) || spares > keepSpare {
 		return fmt.Errorf("%d spare waiters, noted %d", spares, q.parked.spares)
 	}
-	if q.parked.top != nil && q.ready.n > 0 && q.parked.waking == 0 {
+	if q.parked.stack.head != nil && q.ready.n > 0 && q.parked.waking == 0 {
 		return fmt.Errorf("%d ready while a waiter sleeps", q.ready.n)
 	}
-	if q.parked.top != nil && q.down && q.ready.n == 0 && q.running == 0 && q.idle == nil { // Run's workers wait for its word
+	if q.parked.stack.head != nil && q.down && q.ready.n == 0 && q.running == 0 && q.idle == nil { // Run's workers wait for its word
 		return fmt.Errorf("a waiter sleeps after shutdown")
 	}
 	return nil

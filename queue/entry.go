@@ -28,12 +28,12 @@ const (
 // are recycled; gen tells an Item of an earlier use from one of the present use. Guarded by Queue.mu. With the usual key,
 // the first 64 bytes are enough for a key that is neither delayed nor timed.
 type entry[K comparable] struct {
-	key        K
-	next, prev *entry[K] // in a lane when ready, in the list of running ones when timed, in the free list when unused
-	hash       uint32    // of the key
-	gen        uint32    // counts hand-outs
-	prio       int32     // of the present or last hand-out
-	state      state
+	key             K
+	links[entry[K]]        // in a lane when ready, in the list of running ones when timed, in the free list when unused
+	hash            uint32 // of the key
+	gen             uint32 // counts hand-outs
+	prio            int32  // of the present or last hand-out
+	state           state
 
 	pos      [heaps]int32 // place in each heap plus one, zero: not in it
 	later    [heaps]int32 // priority with which it leaves the heap

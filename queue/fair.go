@@ -59,15 +59,15 @@ func shed[K comparable, V any](m map[K]V, key K, peak *int) map[K]V {
 
 // turns lets the lanes of several classes take turns within one level. Only classes with a ready key are in the line.
 type turns[K comparable] struct {
-	lanes      map[*class]*turnLane[K]
-	peak       int          // the most that lanes held since it was made
-	head, tail *turnLane[K] // next in turn, last in turn
+	lanes map[*class]*turnLane[K]
+	peak  int                             // the most that lanes held since it was made
+	line  list[turnLane[K], *turnLane[K]] // the head is next in turn
 }
 
 type turnLane[K comparable] struct {
+	links[turnLane[K]] // in the line
 	lane[K]
-	class      *class
-	next, prev *turnLane[K]
+	class *class
 }
 
 func (t *turns[K]) push(e *entry[K]) {
@@ -75,34 +75,9 @@ func (t *turns[K]) push(e *entry[K]) {
 	if l == nil {
 		l = &turnLane[K]{class: e.class}
 		t.lanes = put(t.lanes, e.class, l, &t.peak)
-		t.line(l)
+		t.line.push(l)
 	}
 	l.push(e)
-}
-
-// line puts a lane at the end of the line.
-func (t *turns[K]) line(l *turnLane[K]) {
-	l.prev, l.next = t.tail, nil
-	if t.tail == nil {
-		t.head = l
-	} else {
-		t.tail.next = l
-	}
-	t.tail = l
-}
-
-// unline removes a lane from the line.
-func (t *turns[K]) unline(l *turnLane[K]) {
-	if l.prev == nil {
-		t.head = l.next
-	} else {
-		l.prev.next = l.next
-	}
-	if l.next == nil {
-		t.tail = l.prev
-	} else {
-		l.next.prev = l.prev
-	}
 }
 
 // remove removes e from its lane. If that was the class's last key, the class loses its place in the line.
@@ -110,24 +85,24 @@ func (t *turns[K]) remove(e *entry[K]) {
 	l := t.lanes[e.class]
 	l.remove(e)
 	if l.head == nil {
-		t.unline(l)
+		t.line.remove(l)
 		t.lanes = shed(t.lanes, l.class, &t.peak)
 	}
 }
 
 // peek returns the next entry; there must be one.
-func (t *turns[K]) peek() *entry[K] { return t.head.head }
+func (t *turns[K]) peek() *entry[K] { return t.line.head.head }
 
 // pop removes and returns the next entry; there must be one. Its lane goes to the end of the line.
 func (t *turns[K]) pop() *entry[K] {
-	l := t.head
+	l := t.line.head
 	e := l.head
-	t.unline(l)
+	t.line.remove(l)
 	l.remove(e)
 	if l.head == nil {
 		t.lanes = shed(t.lanes, l.class, &t.peak)
 	} else {
-		t.line(l)
+		t.line.push(l)
 	}
 	return e
 }

@@ -5,37 +5,9 @@ import "slices"
 // keepLevels is the number of priorities that keep their level while no key has them.
 const keepLevels = 8
 
-// lane is a list of ready entries, first in first out, linked through the entries. It is a list and not a ring,
-// because an entry leaves from the middle when its priority is raised, and because an empty lane takes no memory.
-type lane[K comparable] struct {
-	head, tail *entry[K]
-}
-
-// push appends e. O(1).
-func (l *lane[K]) push(e *entry[K]) {
-	e.prev, e.next = l.tail, nil
-	if l.tail == nil {
-		l.head = e
-	} else {
-		l.tail.next = e
-	}
-	l.tail = e
-}
-
-// remove removes e, which must be in the lane. O(1).
-func (l *lane[K]) remove(e *entry[K]) {
-	if e.prev == nil {
-		l.head = e.next
-	} else {
-		e.prev.next = e.next
-	}
-	if e.next == nil {
-		l.tail = e.prev
-	} else {
-		e.next.prev = e.prev
-	}
-	e.next, e.prev = nil, nil
-}
+// lane is a list of ready entries, first in first out. It is a list and not a ring, because an entry leaves from the
+// middle when its priority is raised.
+type lane[K comparable] = list[entry[K], *entry[K]]
 
 // level holds the ready entries of one priority: in one lane, or with Options.Class in a lane per class.
 type level[K comparable] struct {
@@ -168,19 +140,9 @@ func (l *level[K]) all(yield func(*entry[K]) bool) {
 	if !l.lane.all(yield) || l.fair == nil {
 		return
 	}
-	for t := l.fair.head; t != nil; t = t.next {
+	for t := l.fair.line.head; t != nil; t = t.next {
 		if !t.all(yield) {
 			return
 		}
 	}
-}
-
-// all calls yield for each entry of the lane. It stops and returns false if yield does.
-func (l *lane[K]) all(yield func(*entry[K]) bool) bool {
-	for e := l.head; e != nil; e = e.next {
-		if !yield(e) {
-			return false
-		}
-	}
-	return true
 }

@@ -4,9 +4,9 @@ import "context"
 
 // waiter is a goroutine that waits for a key. Guarded by Queue.mu but for the channel.
 type waiter struct {
-	ch         chan struct{} // has one token from the moment the waiter is chosen until it has seen it
-	next, prev *waiter
-	listed     bool
+	links[waiter]               // on the stack, or among the spare ones
+	ch            chan struct{} // has one token from the moment the waiter is chosen until it has seen it
+	listed        bool
 }
 
 // signal wakes a waiter that was removed from the stack. It does nothing for nil. Called without the lock, so that the
@@ -23,11 +23,11 @@ const keepSpare = 64
 // waiters is the stack of waiting goroutines. The last one to come is woken first, because its memory is most likely
 // still in the processor's cache.
 type waiters struct {
-	top    *waiter
-	spare  *waiter // for reuse, linked by next
-	spares int32   // their number, at most keepSpare
-	waking int32   // waiters chosen that have not run yet
-	n      int     // waiters on the stack
+	stack  list[waiter, *waiter] // the tail is the top
+	spare  *waiter               // for reuse, linked by next
+	spares int32                 // their number, at most keepSpare
+	waking int32                 // waiters chosen that have not run yet
+	n      int                   // waiters on the stack
 }
 
 func (ws *waiters) push() *waiter {
@@ -38,25 +38,15 @@ func (ws *waiters) push() *waiter {
 		ws.spare = w.next
 		ws.spares--
 	}
-	w.prev, w.next, w.listed = nil, ws.top, true
-	if ws.top != nil {
-		ws.top.prev = w
-	}
-	ws.top = w
+	w.listed = true
+	ws.stack.push(w)
 	ws.n++
 	return w
 }
 
 func (ws *waiters) remove(w *waiter) {
-	if w.prev == nil {
-		ws.top = w.next
-	} else {
-		w.prev.next = w.next
-	}
-	if w.next != nil {
-		w.next.prev = w.prev
-	}
-	w.next, w.prev, w.listed = nil, nil, false
+	w.listed = false
+	ws.stack.remove(w)
 	ws.n--
 }
 
@@ -74,7 +64,7 @@ func (ws *waiters) recycle(w *waiter) {
 // chosen at a time: it takes a key and then chooses the next one, so that a stream of adds wakes no more goroutines than
 // there are keys. Called with the lock held.
 func (q *Queue[K]) wake() *waiter {
-	w := q.parked.top
+	w := q.parked.stack.tail
 	if w == nil || q.parked.waking > 0 || q.ready.n == 0 {
 		return nil
 	}
@@ -85,7 +75,7 @@ func (q *Queue[K]) wake() *waiter {
 
 // wakeAll wakes every waiter. Called with the lock held, for shutdown.
 func (q *Queue[K]) wakeAll() {
-	for w := q.parked.top; w != nil; w = q.parked.top {
+	for w := q.parked.stack.tail; w != nil; w = q.parked.stack.tail {
 		q.parked.remove(w)
 		q.parked.waking++
 		w.signal()
