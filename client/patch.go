@@ -16,6 +16,12 @@ func (r *Resource[T]) Patch(ctx context.Context, key types.NamespacedName, pt ty
 	return r.patch(ctx, call{key: key, contentType: string(pt), body: data}, opts)
 }
 
+// PatchStatus changes only the status of an object, if status is a subresource. It is the same as
+// Patch of Subresource("status").
+func (r *Resource[T]) PatchStatus(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
+	return r.Subresource("status").Patch(ctx, key, pt, data, opts)
+}
+
 func (r *Resource[T]) patch(ctx context.Context, c call, opts metav1.PatchOptions) (T, error) {
 	c.verb, c.method = "patch", http.MethodPatch
 	if c.contentType == "" || len(c.body) == 0 {

@@ -28,6 +28,30 @@
 // objects that refer to an object, look them up in an index of the other informer's store: see
 // the example of [Watch].
 //
+// # Writes
+//
+// What most controllers write themselves is here: [CreateOrUpdate] for objects that the controller
+// makes, [SetController] for their owner, [Finalize] for what lives outside the API server,
+// [PatchStatus] and [SetCondition] for the status, and [Delete]. They need a [Client], send nothing
+// if nothing changed, and never undo a change of another writer: on a conflict they look at the
+// object again.
+//
+//	site, done, err := controller.Finalize(ctx, websites, site, "example.com/dns", removeDNS)
+//	if done || err != nil {
+//		return err
+//	}
+//	deployment, _, err := controller.CreateOrUpdate(ctx, deployments, named(site), func(d *appsv1.Deployment) error {
+//		d.Spec.Replicas = &site.Spec.Replicas
+//		return controller.SetController(d, site, websiteKind)
+//	})
+//	if err != nil {
+//		return err
+//	}
+//	_, err = controller.PatchStatus(ctx, websites, site, func(s *Website) {
+//		s.Status.Ready = deployment.Status.ReadyReplicas
+//	})
+//	return err
+//
 // # Lifetime
 //
 // Run returns when its context is done, when the queue was shut down, or when an informer

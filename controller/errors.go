@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/queue"
 )
@@ -24,6 +25,32 @@ var (
 	// ErrStarted is returned by a second call of Run, and by For, Owns and Watch after Run.
 	ErrStarted = errors.New("controller: Run was called before")
 
+	// ErrNoEdit is returned by PatchStatus and CreateOrUpdate if edit is nil.
+	ErrNoEdit = errors.New("controller: the function that edits the object is nil")
+
+	// ErrNoName is returned by CreateOrUpdate for an object without a name.
+	ErrNoName = errors.New("controller: the object has no name")
+
+	// ErrNoVersion says that an object to change has no resourceVersion: it was not read from the
+	// server or a cache.
+	ErrNoVersion = errors.New("controller: the object has no resourceVersion: take it from the server or a cache")
+
+	// ErrRenamed says that edit changed the name, the namespace or the UID of the object.
+	ErrRenamed = errors.New("controller: the edit changed the object's name, namespace or UID")
+
+	// ErrNotStatus is returned by PatchStatus if edit changes another field than the status, which
+	// it names.
+	ErrNotStatus = errors.New("controller: the edit of a status changed another field")
+
+	// ErrNoCleanup is returned by Finalize if cleanup is nil.
+	ErrNoCleanup = errors.New("controller: the function for the cleanup is nil")
+
+	// ErrNoFinalizer is returned by Finalize for a finalizer without a name.
+	ErrNoFinalizer = errors.New("controller: the finalizer has no name")
+
+	// ErrOwner is returned by SetController for an owner that cannot own the object.
+	ErrOwner = errors.New("controller: not a possible owner")
+
 	// ErrHandlerBehind is the cause in a [*SyncError] if the cache is filled, and the
 	// controller's handler has not seen all of it.
 	ErrHandlerBehind = errors.New("the cache is filled, but the handler has not seen all of it")
@@ -39,6 +66,19 @@ func Again(d time.Duration) error { return queue.Again(d) }
 // the key is only called again if it is queued again. Terminal(nil) is nil. It is the same as
 // queue.Terminal.
 func Terminal(err error) error { return queue.Terminal(err) }
+
+// OwnedError is returned by [SetController] for an object that another controller owns. The name is
+// taken: somebody must rename one of the objects, or delete the other owner.
+type OwnedError struct {
+	// Object is the namespace and name of the object.
+	Object string
+	// Controller is the reference to its controller.
+	Controller metav1.OwnerReference
+}
+
+func (e *OwnedError) Error() string {
+	return fmt.Sprintf("controller: %s belongs to another controller: %s %q with UID %s", e.Object, e.Controller.Kind, e.Controller.Name, e.Controller.UID)
+}
 
 // SyncError is returned by Run if the initial lists took longer than Options.SyncTimeout.
 type SyncError struct {

@@ -1,0 +1,215 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// change is one change of an object, and how to carry it out.
+type change[T Object[T]] struct {
+	client Client[T]
+	// edit changes a copy of the object. It is called again for each state that is found.
+	edit func(T) error
+	// status says that edit only changes the status.
+	status bool
+}
+
+// to carries the change out, if it changes anything, and returns obj as stored. On an error it
+// returns the newest state that it knows; the error is errGone if the object is gone.
+//
+// The patch has only the fields that changed, so fields that T does not have survive. It states
+// the resourceVersion, so it never undoes a change of another writer that edit has not seen.
+func (c change[T]) to(ctx context.Context, obj T) (_ T, changed bool, err error) {
+	for range tries {
+		var patch []byte
+		if patch, err = c.patch(obj); err != nil || patch == nil {
+			return obj, false, err
+		}
+		var now T
+		if now, err = c.send(ctx, keyOf(obj), patch); err == nil {
+			return now, true, nil
+		}
+		if !apierrors.IsConflict(err) {
+			return obj, false, goneIf(apierrors.IsNotFound(err), err)
+		}
+		now, failed := c.client.Get(ctx, keyOf(obj), metav1.GetOptions{})
+		if failed != nil {
+			return obj, false, goneIf(apierrors.IsNotFound(failed), failed)
+		}
+		if now.GetUID() != obj.GetUID() {
+			return obj, false, errGone
+		}
+		obj = now
+	}
+	return obj, false, err
+}
+
+func goneIf(gone bool, err error) error {
+	if gone {
+		return errGone
+	}
+	return err
+}
+
+func (c change[T]) send(ctx context.Context, key types.NamespacedName, patch []byte) (T, error) {
+	if c.status {
+		return c.client.PatchStatus(ctx, key, types.MergePatchType, patch, metav1.PatchOptions{})
+	}
+	return c.client.Patch(ctx, key, types.MergePatchType, patch, metav1.PatchOptions{})
+}
+
+// patch returns the merge patch for what edit changes in a copy of obj, nil if that is nothing.
+func (c change[T]) patch(obj T) ([]byte, error) {
+	version := obj.GetResourceVersion()
+	if version == "" {
+		return nil, fmt.Errorf("%s: %w", keyOf(obj), ErrNoVersion)
+	}
+	next := obj.DeepCopy()
+	if err := c.edit(next); err != nil {
+		return nil, err
+	}
+	if keyOf(next) != keyOf(obj) || next.GetUID() != obj.GetUID() {
+		return nil, fmt.Errorf("%s: %w", keyOf(obj), ErrRenamed)
+	}
+	next.SetResourceVersion(version)
+	before, err := treeOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	after, err := treeOf(next)
+	if err != nil {
+		return nil, err
+	}
+	patch := mergePatch(before, after)
+	if len(patch) == 0 {
+		return nil, nil
+	}
+	if c.status {
+		for field := range patch {
+			if field != "status" {
+				return nil, fmt.Errorf("%s: %w: %s", keyOf(obj), ErrNotStatus, field)
+			}
+		}
+	}
+	meta, _ := patch["metadata"].(tree)
+	if meta == nil {
+		meta = tree{}
+		patch["metadata"] = meta
+	}
+	meta["resourceVersion"] = version
+	return json.Marshal(patch)
+}
+
+// PatchStatus calls edit for a copy of obj, and writes the status if edit changed it. It sends
+// nothing if edit changed nothing. It returns the object as stored, or obj if nothing was sent.
+// obj must come from the server or a cache; it is not changed.
+//
+// If the object was changed meanwhile, PatchStatus reads it from c and calls edit again for the
+// new state, so edit may be called several times. It should only set what reconcile found out:
+// take the generation that a condition was observed at from reconcile's own object, see
+// [SetCondition].
+//
+// If the object is gone, there is no status to write: the error is nil. Other errors: [ErrNoEdit],
+// [ErrNoVersion], [ErrRenamed]; [ErrNotStatus] if edit changes anything else, and those of c, a
+// Conflict only after five in a row.
+func PatchStatus[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T)) (T, error) {
+	if edit == nil {
+		return obj, ErrNoEdit
+	}
+	now, _, err := change[T]{client: c, status: true, edit: func(o T) error { edit(o); return nil }}.to(ctx, obj)
+	if errors.Is(err, errGone) {
+		err = nil
+	}
+	return now, err
+}
+
+// Outcome says what CreateOrUpdate did.
+type Outcome uint8
+
+// The outcomes of [CreateOrUpdate].
+const (
+	// Unchanged means that nothing was written.
+	Unchanged Outcome = iota
+	// Created means that the object was created.
+	Created
+	// Updated means that the object was changed.
+	Updated
+)
+
+// String returns the name in lower case.
+func (o Outcome) String() string {
+	switch o {
+	case Created:
+		return "created"
+	case Updated:
+		return "updated"
+	}
+	return "unchanged"
+}
+
+// CreateOrUpdate makes sure that an object is as edit wants it. It reads the object with the
+// namespace and name of obj from c, calls edit for a copy, and writes the fields that edit changed.
+// If there is no such object, edit is called for a copy of obj, which is then created. It returns
+// the object as stored.
+//
+// It sends no write if edit changes nothing, which is decided by JSON. So edit should set single
+// fields. A whole struct such as a PodSpec overwrites the defaults that the server has set, and
+// is written in every call. Edit must not set the status.
+//
+// If the object was changed, created or deleted meanwhile, CreateOrUpdate reads it again and calls
+// edit for the new state, so edit may be called several times. An error of edit ends it, without a
+// write; [SetController] returns one if the object belongs to another controller. Other errors:
+// [ErrNoEdit], [ErrNoName], [ErrRenamed], and those of c, a Conflict or AlreadyExists only after
+// five in a row.
+func CreateOrUpdate[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T) error) (T, Outcome, error) {
+	if edit == nil {
+		return obj, Unchanged, ErrNoEdit
+	}
+	if obj.GetName() == "" {
+		return obj, Unchanged, ErrNoName
+	}
+	var err error
+	for range tries {
+		var now T
+		now, err = c.Get(ctx, keyOf(obj), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			if now, err = create(ctx, c, obj, edit); err == nil {
+				return now, Created, nil
+			}
+			if !apierrors.IsAlreadyExists(err) {
+				return obj, Unchanged, err
+			}
+			continue
+		}
+		if err != nil {
+			return obj, Unchanged, err
+		}
+		now, changed, failed := change[T]{client: c, edit: edit}.to(ctx, now)
+		switch {
+		case failed == nil && changed:
+			return now, Updated, nil
+		case !errors.Is(failed, errGone):
+			return now, Unchanged, failed
+		}
+		err = failed
+	}
+	return obj, Unchanged, err
+}
+
+// create creates what edit makes of obj.
+func create[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T) error) (T, error) {
+	next := obj.DeepCopy()
+	if err := edit(next); err != nil {
+		return obj, err
+	}
+	if keyOf(next) != keyOf(obj) {
+		return obj, fmt.Errorf("%s: %w", keyOf(obj), ErrRenamed)
+	}
+	return c.Create(ctx, next, metav1.CreateOptions{})
+}

@@ -1,0 +1,76 @@
+package controller
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Object is a pointer to an object with metadata that can be copied: every type of k8s.io/api,
+// the types that controller-gen makes, *unstructured.Unstructured and
+// *metav1.PartialObjectMetadata.
+type Object[T any] interface {
+	metav1.Object
+	DeepCopy() T
+}
+
+// Client has the requests that the helpers of this package send. *client.Resource[T] and
+// *fake.Client[T] implement it. Its methods are safe for concurrent use, and refusals are
+// *errors.StatusError of k8s.io/apimachinery.
+type Client[T any] interface {
+	Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error)
+	Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error)
+	Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error)
+	PatchStatus(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error)
+	Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error
+}
+
+// tries is the number of requests to write after which a helper returns the conflict. Each try
+// after the first works on an object that was just read, so conflicts in a row are rare.
+const tries = 5
+
+// errGone says that an object was deleted, and perhaps created again under the same name.
+var errGone = errors.New("controller: the object is gone")
+
+// keyOf returns the namespace and the name of an object.
+func keyOf(obj metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+// IgnoreNotFound returns nil for a NotFound of an API server, and any other error unchanged. Use
+// it for the deletion of objects that may not exist, and for writes to objects that may be gone
+// by now: to repeat such a write would fail again.
+func IgnoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// Delete deletes obj, and no other object that got its name meanwhile. It returns nil if obj is
+// gone already, or was never there. If obj is being deleted already, Delete sends nothing. If obj
+// has no UID, whatever object has its name is deleted.
+func Delete[T Object[T]](ctx context.Context, c Client[T], obj T, opts metav1.DeleteOptions) error {
+	if obj.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	key, uid := keyOf(obj), obj.GetUID()
+	if uid != "" {
+		var just metav1.Preconditions
+		if opts.Preconditions != nil {
+			just = *opts.Preconditions
+		}
+		just.UID, opts.Preconditions = &uid, &just
+	}
+	err := c.Delete(ctx, key, opts)
+	if uid != "" && apierrors.IsConflict(err) {
+		// A precondition does not hold: if it is that of the UID, obj is gone.
+		if now, failed := c.Get(ctx, key, metav1.GetOptions{}); apierrors.IsNotFound(failed) || failed == nil && now.GetUID() != uid {
+			return nil
+		}
+	}
+	return IgnoreNotFound(err)
+}

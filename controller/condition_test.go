@@ -1,0 +1,51 @@
+package controller_test
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/controller"
+)
+
+func TestSetCondition(t *testing.T) {
+	early, late := metav1.NewTime(time.Unix(1, 0)), metav1.NewTime(time.Unix(2, 0))
+	ready := func(status metav1.ConditionStatus, reason string) metav1.Condition {
+		return metav1.Condition{Type: "Ready", Status: status, Reason: reason, LastTransitionTime: late}
+	}
+	with := func(c metav1.Condition, at metav1.Time, observed int64) metav1.Condition {
+		c.LastTransitionTime, c.ObservedGeneration = at, observed
+		return c
+	}
+	other := with(metav1.Condition{Type: "Other", Status: metav1.ConditionTrue}, early, 1)
+	was := with(ready(metav1.ConditionFalse, "Waits"), early, 3)
+	for name, test := range map[string]struct {
+		observed int64
+		set      metav1.Condition
+		want     metav1.Condition
+		changed  bool
+	}{
+		"same":                   {3, ready(metav1.ConditionFalse, "Waits"), was, false},
+		"status moves":           {3, ready(metav1.ConditionTrue, "Runs"), with(ready(metav1.ConditionTrue, "Runs"), late, 3), true},
+		"only the reason":        {3, ready(metav1.ConditionFalse, "Starts"), with(ready(metav1.ConditionFalse, "Starts"), early, 3), true},
+		"only the generation":    {4, ready(metav1.ConditionFalse, "Waits"), with(was, early, 4), true},
+		"of an older generation": {2, ready(metav1.ConditionTrue, "Runs"), was, false},
+	} {
+		conditions := []metav1.Condition{other, was}
+		changed := controller.SetCondition(&conditions, test.observed, test.set)
+		if changed != test.changed || len(conditions) != 2 || conditions[0] != other || conditions[1] != test.want {
+			t.Errorf("%s: changed %v, conditions %v", name, changed, conditions)
+		}
+	}
+	var conditions []metav1.Condition
+	before := time.Now()
+	c := ready(metav1.ConditionTrue, "Runs")
+	c.LastTransitionTime = metav1.Time{}
+	if !controller.SetCondition(&conditions, 1, c) || len(conditions) != 1 || conditions[0].LastTransitionTime.Time.Before(before) || conditions[0].ObservedGeneration != 1 {
+		t.Errorf("conditions %v", conditions)
+	}
+	if controller.SetCondition(&conditions, 1, c) {
+		t.Error("the same condition is a change")
+	}
+}

@@ -1,0 +1,59 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// SetController makes owner the controller of obj, by an owner reference
+// (https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/): the
+// garbage collector deletes obj after owner, and [Owns] queues owner for events of obj. Kind is
+// that of owner. An object that has no controller is taken over. If owner is the controller
+// already, at most the version in the reference changes.
+//
+// It returns an error, and does not change obj, if the reference would be wrong: a [*OwnedError]
+// if obj has another controller, and [ErrOwner] if owner has no name or UID, as before its
+// creation, if its TypeMeta names another kind, or if it lives in a namespace and obj does not live
+// in the same: the garbage collector would delete such an obj.
+func SetController(obj, owner metav1.Object, kind schema.GroupVersionKind) error {
+	if err := mayOwn(owner, obj, kind); err != nil {
+		return err
+	}
+	refs := slices.Clone(obj.GetOwnerReferences())
+	if old := metav1.GetControllerOfNoCopy(obj); old != nil && old.UID != owner.GetUID() {
+		return &OwnedError{Object: keyOf(obj).String(), Controller: *old}
+	}
+	ref := *metav1.NewControllerRef(owner, kind)
+	n := slices.IndexFunc(refs, func(r metav1.OwnerReference) bool { return r.UID == ref.UID })
+	if n < 0 {
+		refs = append(refs, ref)
+	} else {
+		refs[n] = ref
+	}
+	obj.SetOwnerReferences(refs)
+	return nil
+}
+
+// mayOwn returns why owner cannot own obj.
+func mayOwn(owner, obj metav1.Object, kind schema.GroupVersionKind) error {
+	name := fmt.Sprintf("%s %q", kind.Kind, keyOf(owner))
+	switch {
+	case kind.Kind == "" || kind.Version == "":
+		return fmt.Errorf("%w: the kind %q is not complete", ErrOwner, kind)
+	case owner.GetName() == "" || owner.GetUID() == "":
+		return fmt.Errorf("%w: %s has no name or UID: take it from the server or a cache", ErrOwner, name)
+	case owner.GetNamespace() != "" && obj.GetNamespace() == "":
+		return fmt.Errorf("%w: %s lives in a namespace, %q has none", ErrOwner, name, obj.GetName())
+	case owner.GetNamespace() != "" && owner.GetNamespace() != obj.GetNamespace():
+		return fmt.Errorf("%w: %s lives in another namespace than %q", ErrOwner, name, keyOf(obj))
+	}
+	if typed, ok := owner.(interface{ GetObjectKind() schema.ObjectKind }); ok {
+		if own := typed.GetObjectKind().GroupVersionKind(); own.Kind != "" && own.GroupKind() != kind.GroupKind() {
+			return fmt.Errorf("%w: %s is of kind %s", ErrOwner, name, own.GroupKind())
+		}
+	}
+	return nil
+}
