@@ -20,6 +20,7 @@ var allowed = map[string][]string{
 	".":                  {"deltafifo", "index", "informer", "informer/pipeline", "queue", "reflector", "store"},
 	"client":             {"reflector"},
 	"controller":         {"informer", "queue"},
+	"controller/manager": {"controller", "informer"},
 	"deltafifo":          {"reflector"},
 	"fake":               {"fake/faults", "reflector"},
 	"fake/faketest":      {"fake", "reflector"},

@@ -1,0 +1,202 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kinform/kinform/internal/logs"
+)
+
+// DefaultGrace is the time that a stop may take if Options.Grace is zero: that of Kubernetes for
+// the containers of a pod.
+const DefaultGrace = 30 * time.Second
+
+// Options configures a [Manager]. The zero value works.
+type Options struct {
+	// Elector decides when this process may run what [Manager.Add] added. Nil means always.
+	Elector Elector
+
+	// SyncTimeout is how long Run waits for the caches to fill. Then it returns a
+	// *controller.SyncError, which names those that are not filled, and why. Zero and negative
+	// mean as long as it takes: [Manager.Readyz] and the errors of the informers show what is missing.
+	SyncTimeout time.Duration
+
+	// Grace is how long a stop waits for the end of what was added. Then Run returns a
+	// [*GraceError], although something still runs: the process should end. Zero means
+	// [DefaultGrace]. Negative means as long as it takes.
+	Grace time.Duration
+
+	// Logger gets records at level Debug: when Run begins and ends, when the caches are filled,
+	// and when something that was added starts and ends. Nil means slog.Default().
+	Logger *slog.Logger
+}
+
+// Cache is an informer of any type, or a handle on one: *informer.Informer and *factory.Handle
+// implement it.
+type Cache interface {
+	Run(context.Context) error
+	Done() <-chan struct{}
+	WaitForSync(context.Context) error
+	Resource() string
+}
+
+// Elector decides which of several processes works.
+type Elector interface {
+	// Lead waits until this process leads, and then calls work. The context of work ends when ctx
+	// is done or the leadership is lost. Lead returns after work has returned, and gives the
+	// leadership up. It returns nil if ctx is done, and otherwise an error that says why this
+	// process does not lead any more. It calls work at most once.
+	Lead(ctx context.Context, work func(context.Context)) error
+}
+
+// phase is a stage of a manager's life.
+type phase uint8
+
+const (
+	notStarted phase = iota
+	filling          // the caches
+	ready
+	stopped
+)
+
+// Manager runs controllers and caches. Make one with [New]. Its methods may be called from any
+// goroutine.
+type Manager struct {
+	// Set by New and never changed.
+	opts   Options
+	logger logs.Log
+
+	mu      sync.Mutex
+	phase   phase
+	invalid []error // why Run will fail
+	caches  []Cache
+	parts   []part
+	running []string // names of parts
+	failed  []error
+	checks  [2][]check // by probe
+}
+
+// part is something that was added.
+type part struct {
+	name string
+	run  func(context.Context) error
+	all  bool // runs in every process
+}
+
+// New returns a manager without anything to run.
+func New(opts Options) *Manager {
+	return &Manager{opts: opts, logger: logs.Log{To: opts.Logger, Part: "manager"}}
+}
+
+// AddCaches adds caches that controllers share. Run starts them first and stops them last. A cache
+// that has another runner, such as a factory, is not started: Run waits until it is filled, and
+// fails if it stops. To add a cache again does nothing. Caches that only one controller uses
+// need not be added, since the controller runs them.
+//
+// It returns [ErrNoCache] with the place of the argument, or [ErrStarted]. Run returns the former
+// as well, so it need not be checked.
+func (m *Manager) AddCaches(caches ...Cache) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.phase != notStarted {
+		return ErrStarted
+	}
+	var failed error
+	for n, c := range caches {
+		switch {
+		case isNil(c):
+			failed = errors.Join(failed, m.refuse(fmt.Sprint("cache ", n+1), ErrNoCache))
+		case !reflect.TypeOf(c).Comparable() || !slices.Contains(m.caches, c):
+			m.caches = append(m.caches, c)
+		}
+	}
+	return failed
+}
+
+// isNil reports whether a cache is nil, or a nil pointer.
+func isNil(c Cache) bool {
+	v := reflect.ValueOf(c)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+// Add adds something to run under a name, mostly a controller:
+//
+//	m.Add("websites", func(ctx context.Context) error { return c.Run(ctx, reconcile) })
+//
+// Run calls it once, when the caches are filled and this process leads. It must return when its
+// context is done. If it returns an error, everything stops. If it returns nil, the others go on.
+//
+// It returns [ErrNoName], [ErrNoFunc], [ErrDuplicate] or [ErrStarted], with the name. Run returns
+// the first three as well, so they need not be checked before Run.
+func (m *Manager) Add(name string, run func(context.Context) error) error {
+	return m.add(part{name: name, run: run})
+}
+
+// AddToAll is Add for what runs in every process, also while another one leads: a server for
+// webhooks or metrics.
+func (m *Manager) AddToAll(name string, run func(context.Context) error) error {
+	return m.add(part{name: name, run: run, all: true})
+}
+
+func (m *Manager) add(p part) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var err error
+	switch {
+	case m.phase != notStarted:
+		err = ErrStarted
+	case p.name == "":
+		err = ErrNoName
+	case p.run == nil:
+		err = ErrNoFunc
+	case slices.ContainsFunc(m.parts, func(o part) bool { return o.name == p.name }):
+		err = ErrDuplicate
+	}
+	if err != nil {
+		return m.refuse(p.name, err)
+	}
+	m.parts = append(m.parts, p)
+	return nil
+}
+
+// refuse returns err with a name, and remembers it for Run. Called with mu held.
+func (m *Manager) refuse(name string, err error) error {
+	err = fmt.Errorf("%q: %w", name, err)
+	m.invalid = append(m.invalid, err)
+	return err
+}
+
+// begin returns what to run, and why that is wrong.
+func (m *Manager) begin() (caches []Cache, parts []part, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.phase != notStarted:
+		return nil, nil, ErrStarted
+	case len(m.invalid) > 0:
+		return nil, nil, errors.Join(m.invalid...)
+	case len(m.caches)+len(m.parts) == 0:
+		return nil, nil, ErrNothing
+	}
+	m.phase = filling
+	return m.caches, m.parts, nil
+}
+
+func (m *Manager) enter(p phase) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.phase = p
+}
+
+// fail records why Run ends.
+func (m *Manager) fail(name string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failed = append(m.failed, fmt.Errorf("%s: %w", name, err))
+}

@@ -1,0 +1,465 @@
+package manager_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/controller/manager"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/informer/factory"
+	"github.com/kinform/kinform/store"
+)
+
+// What controllers share can be added as it is.
+var (
+	_ manager.Cache = (*informer.Informer[key, *gadget])(nil)
+	_ manager.Cache = (*factory.Handle[key, *gadget])(nil)
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type key = types.NamespacedName
+
+type gadget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+// setup returns a server of gadgets and an informer of them.
+func setup(t testing.TB) (*fake.Server, *informer.Informer[key, *gadget]) {
+	t.Helper()
+	server := fake.New(fake.Options{})
+	if err := fake.Register[*gadget](server, fake.Resource{}); err != nil {
+		t.Fatal(err)
+	}
+	source, err := fake.NewSource[*gadget](server, fake.Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inf, err := informer.New(source, store.ObjectKey, informer.Options[*gadget]{OnError: func(error) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server, inf
+}
+
+// refuse makes a number of lists and watches fail; negative means all.
+func refuse(t testing.TB, server *fake.Server, times int) {
+	t.Helper()
+	for _, verb := range []faults.Verb{faults.VerbList, faults.VerbWatch} {
+		fault := faults.Fault{Verb: verb, Times: times, Status: faults.Refusal(404, metav1.StatusReasonNotFound, 0)}
+		if err := server.Inject(fault); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// journal is what happened, in order.
+type journal struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (j *journal) add(line string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, line)
+}
+
+func (j *journal) take() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	slices.Sort(j.lines)
+	text := strings.Join(j.lines, ", ")
+	j.lines = nil
+	return text
+}
+
+// part returns a function that runs until its context is done.
+func (j *journal) part(name string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		j.add(name + " starts")
+		<-ctx.Done()
+		j.add(name + " ends")
+		return ctx.Err()
+	}
+}
+
+// begin runs m. end ends it and returns Run's error.
+func begin(t *testing.T, m *manager.Manager) (end func() error) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+	return func() error {
+		cancel()
+		return <-ended
+	}
+}
+
+// get returns the answer of a handler.
+func get(h http.Handler) string {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	return fmt.Sprint(w.Code, " ", strings.TrimSpace(w.Body.String()))
+}
+
+// Two controllers share an informer, which outlives both.
+func TestSharedCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, inf := setup(t)
+		if _, err := fake.Create(server, &gadget{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "one"}}); err != nil {
+			t.Fatal(err)
+		}
+		m := manager.New(manager.Options{})
+		if err := m.AddCaches(inf, inf); err != nil {
+			t.Fatal(err)
+		}
+		var log journal
+		for _, name := range []string{"x", "y"} {
+			c := controller.New(controller.Options[key]{Name: name})
+			if err := controller.For(c, inf); err != nil {
+				t.Fatal(err)
+			}
+			err := m.Add(name, func(ctx context.Context) error {
+				err := c.Run(ctx, func(_ context.Context, k key) error { log.add(name + " " + k.Name); return nil })
+				select {
+				case <-inf.Done():
+					t.Error("the cache stopped before the controllers")
+				default:
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if text := get(m.Readyz()); text != "500 manager: Run was not called" {
+			t.Error(text)
+		}
+		end := begin(t, m)
+		synctest.Wait()
+		if text := log.take(); text != "x one, y one" {
+			t.Error(text)
+		}
+		if text := get(m.Readyz()); text != "200 ok" {
+			t.Error(text)
+		}
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+		if text := get(m.Readyz()); text != "500 manager: is stopping or has stopped" {
+			t.Error(text)
+		}
+		if err := m.Run(t.Context()); err != manager.ErrStarted {
+			t.Error(err)
+		}
+		for _, err := range []error{m.Add("late", log.part("late")), m.AddToAll("late", log.part("late")), m.AddCaches(inf)} {
+			if !errors.Is(err, manager.ErrStarted) {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// What fails is named, and ends the others.
+func TestFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("broken")
+		var log journal
+		m := manager.New(manager.Options{})
+		for name, run := range map[string]func(context.Context) error{
+			"good":  log.part("good"),
+			"short": func(context.Context) error { return nil },
+			"fails": func(context.Context) error { time.Sleep(time.Hour); return broken },
+			"late":  func(ctx context.Context) error { <-ctx.Done(); return errors.New("cannot close") },
+			"wild":  func(ctx context.Context) error { <-ctx.Done(); panic("oh") },
+		} {
+			if err := m.Add(name, run); err != nil {
+				t.Fatal(err)
+			}
+		}
+		began := time.Now()
+		err := m.Run(t.Context())
+		var panicked *informer.PanicError
+		if !errors.Is(err, broken) || !errors.As(err, &panicked) || panicked.Value != "oh" || time.Since(began) != time.Hour {
+			t.Fatalf("after %v: %v", time.Since(began), err)
+		}
+		for _, want := range []string{"fails: broken", "late: cannot close", "wild: "} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("no %q in %v", want, err)
+			}
+		}
+		if strings.Contains(err.Error(), "good") || strings.Contains(err.Error(), "short") || log.take() != "good ends, good starts" {
+			t.Error(err)
+		}
+	})
+}
+
+func TestMisuse(t *testing.T) {
+	run := func(context.Context) error { return nil }
+	ask := run
+	_, inf := setup(t)
+	for name, test := range map[string]struct {
+		add  func(*manager.Manager) error
+		want error
+	}{
+		"no name":     {func(m *manager.Manager) error { return m.Add("", run) }, manager.ErrNoName},
+		"no function": {func(m *manager.Manager) error { return m.AddToAll("one", nil) }, manager.ErrNoFunc},
+		"twice":       {func(m *manager.Manager) error { return errors.Join(m.Add("one", run), m.AddToAll("one", run)) }, manager.ErrDuplicate},
+		"no cache":    {func(m *manager.Manager) error { return m.AddCaches(inf, nil) }, manager.ErrNoCache},
+		"a nil cache": {func(m *manager.Manager) error { return m.AddCaches((*informer.Informer[key, *gadget])(nil)) }, manager.ErrNoCache},
+		"nothing":     {func(m *manager.Manager) error { return manager.ErrNothing }, manager.ErrNothing},
+	} {
+		m := manager.New(manager.Options{})
+		if err := test.add(m); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := m.Run(t.Context()); !errors.Is(err, test.want) {
+			t.Errorf("%s: Run returned %v", name, err)
+		}
+	}
+	m := manager.New(manager.Options{})
+	for _, add := range []func(string, func(context.Context) error) error{m.AddHealthCheck, m.AddReadyCheck} {
+		if err := add("", ask); !errors.Is(err, manager.ErrNoName) {
+			t.Error(err)
+		}
+		if err := add("one", nil); !errors.Is(err, manager.ErrNoFunc) {
+			t.Error(err)
+		}
+		if err := errors.Join(add("one", ask), add("one", ask)); !errors.Is(err, manager.ErrDuplicate) {
+			t.Error(err)
+		}
+	}
+}
+
+// Caches that cannot be filled are named by Run and by the readiness probe, with the reason.
+func TestSync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, inf := setup(t)
+		refuse(t, server, -1)
+		_, good := setup(t)
+		var log journal
+		m := manager.New(manager.Options{SyncTimeout: time.Hour})
+		if err := errors.Join(m.AddCaches(good, inf), m.Add("one", log.part("one"))); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error)
+		go func() { ended <- m.Run(t.Context()) }()
+		synctest.Wait()
+		if text := get(m.Readyz()); !strings.HasPrefix(text, "500 cache: ") || !strings.Contains(text, "gadgets") {
+			t.Error(text)
+		}
+		if text := get(m.Healthz()); text != "200 ok" {
+			t.Error(text)
+		}
+		began := time.Now()
+		var late *controller.SyncError
+		if err := <-ended; !errors.As(err, &late) || len(late.Errs) != 1 || late.After != time.Hour || time.Since(began) != time.Hour ||
+			!strings.Contains(err.Error(), "is the CustomResourceDefinition installed?") {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		if text := log.take(); text != "" {
+			t.Error(text)
+		}
+	})
+}
+
+// Without a timeout, a resource may be installed late, and a stop before that is no failure.
+func TestLateResource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log journal
+		for _, times := range []int{20, -1} {
+			server, inf := setup(t)
+			refuse(t, server, times)
+			m := manager.New(manager.Options{})
+			if err := errors.Join(m.AddCaches(inf), m.Add("one", log.part("one"))); err != nil {
+				t.Fatal(err)
+			}
+			end := begin(t, m)
+			time.Sleep(24 * time.Hour)
+			if err := end(); err != nil {
+				t.Error(err)
+			}
+			if text, ran := log.take(), times > 0; (text == "one ends, one starts") != ran {
+				t.Errorf("%d refusals: %q", times, text)
+			}
+		}
+	})
+}
+
+// A cache that another runner stops ends the manager.
+func TestCacheStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, inf := setup(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		go inf.Run(ctx)
+		synctest.Wait()
+		m := manager.New(manager.Options{})
+		if err := m.AddCaches(inf); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Minute, cancel)
+		if err := m.Run(t.Context()); !errors.Is(err, informer.ErrStopped) || !strings.Contains(err.Error(), "gadgets: ") {
+			t.Error(err)
+		}
+	})
+}
+
+// votes is an elector whose votes the test casts.
+type votes struct {
+	won  chan struct{}
+	lost chan error
+	log  *journal
+}
+
+func (v *votes) Lead(ctx context.Context, work func(context.Context)) error {
+	select {
+	case <-v.won:
+	case <-ctx.Done():
+		return nil
+	}
+	lead, lose := context.WithCancel(ctx)
+	defer lose()
+	over := make(chan struct{})
+	go func() { work(lead); close(over) }()
+	var err error
+	select {
+	case err = <-v.lost:
+	case <-ctx.Done():
+	}
+	lose()
+	<-over
+	v.log.add("gives up")
+	return err
+}
+
+func TestElection(t *testing.T) {
+	lost := errors.New("the lease has another holder")
+	for name, test := range map[string]struct {
+		lose func(v *votes, end func() error) error
+		want error
+	}{
+		"orderly stop":        {func(_ *votes, end func() error) error { return end() }, nil},
+		"lost":                {func(v *votes, end func() error) error { v.lost <- lost; synctest.Wait(); return end() }, lost},
+		"lost without reason": {func(v *votes, end func() error) error { v.lost <- nil; synctest.Wait(); return end() }, manager.ErrLeadership},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, inf := setup(t)
+				var log journal
+				v := &votes{won: make(chan struct{}), lost: make(chan error), log: &log}
+				m := manager.New(manager.Options{Elector: v})
+				err := errors.Join(m.AddCaches(inf), m.Add("led", log.part("led")), m.AddToAll("all", log.part("all")))
+				if err != nil {
+					t.Fatal(err)
+				}
+				end := begin(t, m)
+				time.Sleep(time.Hour)
+				if text := log.take(); text != "all starts" {
+					t.Error(text)
+				}
+				if text := get(m.Readyz()); text != "200 ok" {
+					t.Error(text)
+				}
+				close(v.won)
+				synctest.Wait()
+				if text := log.take(); text != "led starts" {
+					t.Error(text)
+				}
+				if err := test.lose(v, end); !errors.Is(err, test.want) || err != nil && !strings.HasPrefix(err.Error(), "leader election: ") {
+					t.Error(err)
+				}
+				if text := log.take(); text != "all ends, gives up, led ends" {
+					t.Error(text)
+				}
+			})
+		})
+	}
+}
+
+// A process that never led stops without an error.
+func TestStopBeforeElection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log journal
+		m := manager.New(manager.Options{Elector: &votes{won: make(chan struct{}), log: &log}})
+		if err := m.Add("led", log.part("led")); err != nil {
+			t.Fatal(err)
+		}
+		end := begin(t, m)
+		synctest.Wait()
+		if err := end(); err != nil || log.take() != "" {
+			t.Error(err)
+		}
+	})
+}
+
+// A stop waits for Grace, and no longer.
+func TestGrace(t *testing.T) {
+	for _, test := range []struct {
+		grace, takes, want time.Duration
+		late               bool
+	}{
+		{0, time.Minute, manager.DefaultGrace, true},
+		{0, time.Second, time.Second, false},
+		{time.Hour, 2 * time.Hour, time.Hour, true},
+		{-1, 2 * time.Hour, 2 * time.Hour, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var log journal
+			m := manager.New(manager.Options{Grace: test.grace})
+			err := errors.Join(m.Add("quick", log.part("quick")), m.Add("slow", func(ctx context.Context) error {
+				<-ctx.Done()
+				time.Sleep(test.takes)
+				return nil
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			end := begin(t, m)
+			synctest.Wait()
+			began := time.Now()
+			err = end()
+			took := time.Since(began)
+			var late *manager.GraceError
+			if errors.As(err, &late) != test.late || took != test.want || test.late && (late.After != test.want || !slices.Equal(late.Running, []string{"slow"})) {
+				t.Errorf("%+v: after %v: %v", test, took, err)
+			}
+			time.Sleep(test.takes) // the goroutines end
+		})
+	}
+}
+
+func TestChecks(t *testing.T) {
+	m := manager.New(manager.Options{})
+	err := errors.Join(
+		m.AddHealthCheck("good", func(context.Context) error { return nil }),
+		m.AddHealthCheck("bad", func(ctx context.Context) error { return fmt.Errorf("no disk: %v", ctx.Err()) }),
+		m.AddHealthCheck("wild", func(context.Context) error { panic("oh") }),
+		m.AddReadyCheck("soon", func(context.Context) error { return errors.New("not yet") }),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := get(m.Healthz()); text != "500 bad: no disk: <nil>\nwild: panic: oh" {
+		t.Error(text)
+	}
+	if text := get(m.Readyz()); text != "500 manager: Run was not called\nsoon: not yet" {
+		t.Error(text)
+	}
+}

@@ -1,0 +1,124 @@
+package manager
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/kinform/kinform/internal/usercode"
+)
+
+// probe is one of the two questions that a kubelet asks.
+type probe int
+
+const (
+	healthz probe = iota
+	readyz
+)
+
+// check is an answer of the user to a probe.
+type check struct {
+	name string
+	ask  func(context.Context) error
+}
+
+var (
+	errNotRunning = errors.New("Run was not called")
+	errStopped    = errors.New("is stopping or has stopped")
+)
+
+// AddHealthCheck adds a check to [Manager.Healthz]. The check returns nil or what is wrong. It is
+// called in the goroutine of the request, several calls at once, with the request's context. It
+// can be added at any time. AddHealthCheck returns [ErrNoName], [ErrNoFunc] or [ErrDuplicate].
+func (m *Manager) AddHealthCheck(name string, ask func(context.Context) error) error {
+	return m.addCheck(healthz, name, ask)
+}
+
+// AddReadyCheck adds a check to [Manager.Readyz], like AddHealthCheck.
+func (m *Manager) AddReadyCheck(name string, ask func(context.Context) error) error {
+	return m.addCheck(readyz, name, ask)
+}
+
+func (m *Manager) addCheck(p probe, name string, ask func(context.Context) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case name == "":
+		return fmt.Errorf("%q: %w", name, ErrNoName)
+	case ask == nil:
+		return fmt.Errorf("%q: %w", name, ErrNoFunc)
+	}
+	for _, c := range m.checks[p] {
+		if c.name == name {
+			return fmt.Errorf("%q: %w", name, ErrDuplicate)
+		}
+	}
+	m.checks[p] = append(m.checks[p], check{name, ask})
+	return nil
+}
+
+// Healthz returns the handler for a liveness probe. It answers 200 unless one of the checks fails
+// or panics: then 500, and the names and errors of all that fail. It does not depend on the
+// caches or on the API server, because a restart would not mend those.
+func (m *Manager) Healthz() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m.answer(w, r, healthz, nil)
+	})
+}
+
+// Readyz returns the handler for a readiness probe. It answers 200 while Run runs, all caches are
+// filled, and no check fails, and otherwise 500 with what is missing: for caches the resource
+// and the last error of its list. Leadership does not matter, because a process that waits for it
+// is ready to take over.
+func (m *Manager) Readyz() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m.mu.Lock()
+		now, caches := m.phase, m.caches
+		m.mu.Unlock()
+		var missing []error
+		switch now {
+		case notStarted:
+			missing = append(missing, fmt.Errorf("manager: %w", errNotRunning))
+		case stopped:
+			missing = append(missing, fmt.Errorf("manager: %w", errStopped))
+		default:
+			for _, c := range caches {
+				if err := unfilled(c); err != nil {
+					missing = append(missing, err)
+				}
+			}
+		}
+		m.answer(w, r, readyz, missing)
+	})
+}
+
+// answer writes the answer to a probe.
+func (m *Manager) answer(w http.ResponseWriter, r *http.Request, p probe, failed []error) {
+	m.mu.Lock()
+	checks := m.checks[p]
+	m.mu.Unlock()
+	for _, c := range checks {
+		usercode.Contain("check", func() {
+			if err := c.ask(r.Context()); err != nil {
+				failed = append(failed, fmt.Errorf("%s: %w", c.name, err))
+			}
+		}, func(err *usercode.PanicError) {
+			failed = append(failed, fmt.Errorf("%s: panic: %v", c.name, err.Value))
+		})
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	if len(failed) == 0 {
+		fmt.Fprintln(w, "ok")
+		return
+	}
+	var body bytes.Buffer
+	for _, err := range failed {
+		fmt.Fprintln(&body, err)
+	}
+	w.WriteHeader(http.StatusInternalServerError)
+	_, _ = w.Write(body.Bytes())
+}

@@ -1,0 +1,221 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/usercode"
+)
+
+// Run runs everything that was added, in the order that the package documentation describes,
+// until ctx is done. It returns nil after an orderly stop, also if the caches were not yet
+// filled. Otherwise it returns the joined errors of
+//
+//   - what was added and failed or panicked (a *informer.PanicError), with its name
+//   - caches, with the name of their resource: informer.ErrStopped if one with another runner stopped
+//   - the Elector, or [ErrLeadership]
+//   - a *controller.SyncError, see Options.SyncTimeout
+//   - a [*GraceError], see Options.Grace
+//
+// or, without running anything, of the calls that added something: [ErrNoName], [ErrNoFunc],
+// [ErrNoCache], [ErrDuplicate], [ErrNothing], [ErrStarted].
+//
+// Unless it returns a GraceError, everything that it started has ended.
+func (m *Manager) Run(ctx context.Context) error {
+	caches, parts, err := m.begin()
+	if err != nil {
+		return err
+	}
+	m.logger.Debug("runs")
+	defer m.logger.Debug("has stopped")
+	work, stop := context.WithCancel(ctx)
+	defer stop()
+	warm, chill := context.WithCancel(context.WithoutCancel(ctx))
+	defer chill()
+
+	var filled, busy sync.WaitGroup
+	for _, c := range caches {
+		filled.Go(func() {
+			defer stop()
+			if err := keep(warm, c); err != nil {
+				m.fail(c.Resource(), err)
+			}
+		})
+	}
+	if m.sync(work, caches) {
+		m.enter(ready)
+		m.logger.Debug("caches are filled")
+		m.start(work, stop, &busy, parts)
+		<-work.Done()
+	}
+	stop()
+	m.enter(stopped)
+	late := m.wait(&busy)
+	chill()
+	filled.Wait()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return errors.Join(append(slices.Clone(m.failed), late)...)
+}
+
+// keep runs a cache until ctx is done. If it has another runner, keep only waits for its end.
+func keep(ctx context.Context, c Cache) error {
+	// Not errors.Is: a handler may have panicked with an error from another Run.
+	if err := c.Run(ctx); err != informer.ErrRunning {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case <-c.Done():
+		if ctx.Err() == nil {
+			return informer.ErrStopped
+		}
+	}
+	return nil
+}
+
+// start starts the parts: those of the leader once this process leads.
+func (m *Manager) start(ctx context.Context, stop context.CancelFunc, busy *sync.WaitGroup, parts []part) {
+	var led []part
+	for _, p := range parts {
+		if p.all || m.opts.Elector == nil {
+			busy.Go(func() { m.work(ctx, stop, p) })
+		} else {
+			led = append(led, p)
+		}
+	}
+	if m.opts.Elector == nil {
+		return
+	}
+	elect := func(ctx context.Context) error {
+		err := m.opts.Elector.Lead(ctx, func(lead context.Context) {
+			m.logger.Debug("leads")
+			var all sync.WaitGroup
+			for _, p := range led {
+				all.Go(func() { m.work(lead, stop, p) })
+			}
+			<-lead.Done()
+			all.Wait()
+		})
+		if err == nil && ctx.Err() == nil {
+			err = ErrLeadership
+		}
+		return err
+	}
+	busy.Go(func() { m.work(ctx, stop, part{name: "leader election", run: elect}) })
+}
+
+// work runs a part to its end.
+func (m *Manager) work(ctx context.Context, stop context.CancelFunc, p part) {
+	m.mu.Lock()
+	m.running = append(m.running, p.name)
+	m.mu.Unlock()
+	m.logger.Debug("starts", slog.String("name", p.name))
+	defer func() {
+		m.mu.Lock()
+		n := slices.Index(m.running, p.name)
+		m.running = slices.Delete(m.running, n, n+1)
+		m.mu.Unlock()
+		m.logger.Debug("has ended", slog.String("name", p.name))
+	}()
+	failed := func(err error) {
+		m.fail(p.name, err)
+		stop()
+	}
+	usercode.Contain("function of Add", func() {
+		err := p.run(ctx)
+		// The end of the context is what the part was asked for.
+		if err != nil && !(ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))) {
+			failed(err)
+		}
+	}, func(err *usercode.PanicError) { failed(err) })
+}
+
+// wait waits until all parts have ended, and returns a *GraceError if that takes too long.
+func (m *Manager) wait(busy *sync.WaitGroup) error {
+	grace := m.opts.Grace
+	if grace == 0 {
+		grace = DefaultGrace
+	}
+	if grace < 0 {
+		busy.Wait()
+		return nil
+	}
+	over := make(chan struct{})
+	go func() { // it outlives Run only with the parts that do
+		busy.Wait()
+		close(over)
+	}()
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-over:
+		return nil
+	case <-timer.C:
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.running) == 0 {
+		return nil // in this instant
+	}
+	return &GraceError{After: grace, Running: slices.Clone(m.running)}
+}
+
+// sync waits until the caches are filled. It returns false if ctx ends before that, and after
+// Options.SyncTimeout.
+func (m *Manager) sync(ctx context.Context, caches []Cache) bool {
+	limit, cancel := ctx, context.CancelFunc(func() {})
+	if m.opts.SyncTimeout > 0 {
+		limit, cancel = context.WithTimeout(ctx, m.opts.SyncTimeout)
+	}
+	defer cancel()
+	missing := &controller.SyncError{After: m.opts.SyncTimeout}
+	for _, c := range caches {
+		if err := fill(limit, c); err != nil {
+			missing.Errs = append(missing.Errs, err)
+		}
+	}
+	if len(missing.Errs) == 0 {
+		return ctx.Err() == nil
+	}
+	if ctx.Err() == nil {
+		m.fail("caches", missing)
+	}
+	return false
+}
+
+// fill waits until a cache is filled. A cache that is refused goes on trying, and may succeed
+// once a permission is granted or a CustomResourceDefinition installed.
+func fill(ctx context.Context, c Cache) error {
+	for {
+		err := c.WaitForSync(ctx)
+		var refused *informer.NotSyncingError
+		if err == nil || ctx.Err() != nil || !errors.As(err, &refused) {
+			return err
+		}
+		retry := time.NewTimer(time.Second)
+		select {
+		case <-retry.C:
+		case <-ctx.Done():
+			retry.Stop()
+			return err
+		}
+	}
+}
+
+// unfilled returns why a cache is not filled, nil if it is.
+func unfilled(c Cache) error {
+	late, cancel := context.WithTimeout(context.Background(), -1)
+	defer cancel()
+	if err := c.WaitForSync(late); err != nil {
+		return fmt.Errorf("cache: %w", err)
+	}
+	return nil
+}
