@@ -58,8 +58,8 @@
 // failed. By then everything that it started has ended. Run does not start informers that run
 // already, and does not stop them. When one of them stops, Run returns an error. If two
 // controllers share an informer, run it yourself (go inf.Run(ctx)), or get it from package
-// informer/factory, and start it before the controllers. Pass the Informer of a factory's
-// handle to For, Owns and Watch: the handle itself is no informer.
+// informer/factory, and start it before the controllers. For, Owns and Watch take a factory's
+// handle like an informer.
 //
 // Run waits for the initial lists as long as they take. If a list is forbidden, or a CRD is
 // missing, no key is reconciled: the informer reports the cause to its OnError, and retries.

@@ -25,13 +25,13 @@ type runner interface {
 	Resource() string
 }
 
-// For queues the key of every object of inf that is added, updated or deleted, unless one of
+// For queues the key of every object of inf, which is an informer or a handle on one, that is added, updated or deleted, unless one of
 // the filters returns false for the event ([GenerationChanged]). If an object was deleted and
 // created again while no watch saw it, its key is queued once: where the difference matters,
 // reconcile must compare UIDs. The filters run in the handler's goroutine.
 //
 // It returns [ErrNoInformer], [ErrNoFilter], [ErrStarted], or the errors of inf.AddHandler.
-func For[Q comparable, T any](c *Controller[Q], inf *informer.Informer[Q, T], filters ...func(informer.Event[Q, T]) bool) error {
+func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], filters ...func(informer.Event[Q, T]) bool) error {
 	return add(c, inf, filters, func(ev informer.Event[Q, T]) { c.enqueue(ev.Key, ev.Initial) })
 }
 
@@ -45,11 +45,12 @@ func For[Q comparable, T any](c *Controller[Q], inf *informer.Informer[Q, T], fi
 //
 // An owner that is not in the cache is not queued. Its own event queues it when it arrives, so
 // add owners with [For], too. Owns returns the same errors as For.
-func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName], owners *informer.Informer[types.NamespacedName, O], owned *informer.Informer[K, T], filters ...func(informer.Event[K, T]) bool) error {
-	if owners == nil {
+func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName], owners informer.Informed[types.NamespacedName, O], owned informer.Informed[K, T], filters ...func(informer.Event[K, T]) bool) error {
+	inf := informerOf(owners)
+	if inf == nil {
 		return ErrNoInformer
 	}
-	cache := owners.Store()
+	cache := inf.Store()
 	return watch(c, owned, filters, func(keys []types.NamespacedName, obj T) []types.NamespacedName {
 		ref := metav1.GetControllerOfNoCopy(obj)
 		if ref == nil {
@@ -69,14 +70,14 @@ func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName],
 // all keys that keys appends. Events for which one of the filters returns false are left out.
 // keys and the filters run in the handler's goroutine, one call at a time. Watch returns
 // [ErrNoKeys], or the same errors as [For].
-func Watch[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T], keys func(dst []Q, obj T) []Q, filters ...func(informer.Event[K, T]) bool) error {
+func Watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T], keys func(dst []Q, obj T) []Q, filters ...func(informer.Event[K, T]) bool) error {
 	if keys == nil {
 		return ErrNoKeys
 	}
 	return watch(c, inf, filters, keys)
 }
 
-func watch[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T], filters []func(informer.Event[K, T]) bool, keys func(dst []Q, obj T) []Q) error {
+func watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T], filters []func(informer.Event[K, T]) bool, keys func(dst []Q, obj T) []Q) error {
 	var buf []Q // of the handler's goroutine
 	enqueue := func(obj T, initial bool) {
 		found := keys(buf[:0], obj)
@@ -97,7 +98,8 @@ func watch[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T
 	})
 }
 
-func add[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T], filters []func(informer.Event[K, T]) bool, handle func(informer.Event[K, T])) error {
+func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T], filters []func(informer.Event[K, T]) bool, handle func(informer.Event[K, T])) error {
+	inf := informerOf(from)
 	if inf == nil {
 		return ErrNoInformer
 	}
@@ -117,6 +119,14 @@ func add[Q, K comparable, T any](c *Controller[Q], inf *informer.Informer[K, T],
 	}
 	c.inputs = append(c.inputs, input{inf: inf, reg: reg})
 	return nil
+}
+
+// informerOf returns the informer of from, nil if there is none.
+func informerOf[K comparable, T any](from informer.Informed[K, T]) *informer.Informer[K, T] {
+	if from == nil {
+		return nil
+	}
+	return from.AsInformer()
 }
 
 func (c *Controller[Q]) enqueue(key Q, initial bool) {

@@ -150,5 +150,16 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 // Resource names the cached collection, as reflector.Source.Resource does.
 func (i *Informer[K, T]) Resource() string { return i.source.Resource() }
 
+// AsInformer returns i. With it an informer is an [Informed].
+func (i *Informer[K, T]) AsInformer() *Informer[K, T] { return i }
+
+// Informed is an informer, or a handle on one: an [*Informer], a *factory.Handle or a
+// *controller.Handle. Functions that need an informer take an Informed, so that callers pass
+// whichever they have.
+type Informed[K comparable, T any] interface {
+	// AsInformer returns the informer, and nil if the receiver is nil.
+	AsInformer() *Informer[K, T]
+}
+
 // Store returns the reading side of the cache. It is empty until the initial list is complete.
 func (i *Informer[K, T]) Store() *store.Reader[K, T] { return i.store.Reader() }

@@ -24,8 +24,8 @@ type Lister[K comparable, T metav1.Object] struct {
 }
 
 // NewLister returns a lister of all objects of inf.
-func NewLister[K comparable, T metav1.Object](inf *Informer[K, T]) Lister[K, T] {
-	return Lister[K, T]{inf: inf}
+func NewLister[K comparable, T metav1.Object](inf Informed[K, T]) Lister[K, T] {
+	return Lister[K, T]{inf: inf.AsInformer()}
 }
 
 // In returns a lister of one namespace, or of all namespaces if namespace is empty.

@@ -63,6 +63,15 @@ type Handle[K comparable, T any] struct {
 	release func()
 }
 
+// AsInformer returns the shared informer. With it a handle can be passed to controller.For and
+// everything else that takes an informer.Informed.
+func (h *Handle[K, T]) AsInformer() *informer.Informer[K, T] {
+	if h == nil {
+		return nil
+	}
+	return h.Informer
+}
+
 // Release gives the handle back. After the last release the informer stops soon; Release does
 // not wait for that and may be called from a handler. Waits for the informer then end with
 // informer.ErrStopped, even if it never ran. Handlers that were added through the handle stay
