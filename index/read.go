@@ -155,6 +155,19 @@ func (x *Index[T, V]) Index(from Reader[T], obj T) []T {
 	return objs
 }
 
+// Has reports whether obj has value. obj need not be in a store. Error: a [*PanicError] of the index
+// function.
+func (x *Index[T, V]) Has(obj T, value V) (has bool, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			panicked := usercode.Panicked("index function", r)
+			panicked.Name = x.name
+			has, err = false, panicked
+		}
+	}()
+	return slices.Contains(x.fn(nil, obj), value), nil
+}
+
 func (x *Index[T, V]) sharing(s *slots.Slots[T], obj T) (objs []T, err error) {
 	wanted, err := x.evaluate(obj)
 	if err != nil {

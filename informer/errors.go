@@ -18,6 +18,9 @@ var (
 	// ErrNoKeyFunc is returned by New if the key function is nil.
 	ErrNoKeyFunc = errors.New("informer: key function is nil")
 
+	// ErrNoInformer is returned by Bind for a nil informer.
+	ErrNoInformer = errors.New("informer: the informer is nil")
+
 	// ErrRunning is returned by Run while another call of Run is in progress.
 	ErrRunning = errors.New("informer: is running")
 

@@ -27,6 +27,9 @@ func (i *Informer[K, T]) badObject(bad *reflector.ObjectError) {
 	i.report(bad)
 }
 
+// about puts the name of the collection before an error.
+func (i *Informer[K, T]) about(err error) error { return fmt.Errorf("%s: %w", i.Resource(), err) }
+
 // keyString returns key as text for people.
 func keyString[K comparable](key K) string {
 	if name, ok := any(key).(types.NamespacedName); ok {

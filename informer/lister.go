@@ -58,18 +58,12 @@ func (l Lister[K, T]) notFound(key K) error {
 // selector matches everything. List uses the indexes of index.Namespace and index.Labels if
 // the store has them, see index.Select. Without them it is O(store).
 func (l Lister[K, T]) List(selector labels.Selector) []T {
-	w := &l.inf.written
-	for {
-		taken, ahead := w.copyOf()
-		objs := index.Select(l.inf.Store(), l.namespace, selector)
-		if ahead == nil {
-			return objs // writes removed earlier are in the store
-		}
-		if w.takenStill(taken) {
-			return l.overlay(objs, ahead, selector)
-		}
-		// The store has caught up with some writes, perhaps after List read it: read again.
-	}
+	return l.inf.overlaid(
+		func() []T { return index.Select(l.inf.Store(), l.namespace, selector) },
+		func(obj T) bool {
+			return (l.namespace == "" || l.namespace == obj.GetNamespace()) &&
+				(selector == nil || selector.Matches(labels.Set(obj.GetLabels())))
+		})
 }
 
 // All iterates over the objects that List returns. Without a namespace, a selector and writes
@@ -88,21 +82,34 @@ func (l Lister[K, T]) All(selector labels.Selector) iter.Seq[T] {
 	}
 }
 
-// overlay replaces objects read from the store by the writes that are ahead of it.
-func (l Lister[K, T]) overlay(objs []T, ahead map[K]ahead[T], selector labels.Selector) []T {
+// overlaid returns the objects that read returns from the store, with those replaced that have a
+// write ahead of the store. match reports whether read would return a written object.
+func (i *Informer[K, T]) overlaid(read func() []T, match func(T) bool) []T {
+	w := &i.written
+	for {
+		taken, ahead := w.copyOf()
+		objs := read()
+		if ahead == nil {
+			return objs // writes removed earlier are in the store
+		}
+		if w.takenStill(taken) {
+			return i.overlay(objs, ahead, match)
+		}
+		// The store has caught up with some writes, perhaps after read: read again.
+	}
+}
+
+func (i *Informer[K, T]) overlay(objs []T, ahead map[K]ahead[T], match func(T) bool) []T {
 	kept := objs[:0]
 	for _, obj := range objs {
-		key, err := l.inf.key(obj)
+		key, err := i.key(obj)
 		if _, ok := ahead[key]; err != nil || !ok {
 			kept = append(kept, obj)
 		}
 	}
 	clear(objs[len(kept):])
 	for _, a := range ahead {
-		if a.deleted || l.namespace != "" && l.namespace != a.obj.GetNamespace() {
-			continue
-		}
-		if selector == nil || selector.Matches(labels.Set(a.obj.GetLabels())) {
+		if !a.deleted && match(a.obj) {
 			kept = append(kept, a.obj)
 		}
 	}

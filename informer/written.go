@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kinform/kinform/deltafifo"
@@ -61,6 +62,25 @@ func (i *Informer[K, T]) RecordDelete(key K, rv string) error {
 	return i.wrote(key, ahead[T]{rv: rv, deleted: true})
 }
 
+// RecordGone records that the object with uid is gone from under key: this process deleted it, or
+// removed the last finalizer of an object that waits for it, or was told so by the server. Until
+// the watch has caught up, reads hide the object, whatever its version. They return another object
+// under key once the watch brings it. rv is any resourceVersion at which the object was seen.
+//
+// Without a uid, rv must be that of the deletion or a later one. Reads then have nothing under key
+// until the watch has reached rv. Otherwise see [Informer.RecordDelete].
+func (i *Informer[K, T]) RecordGone(key K, uid types.UID, rv string) error {
+	if err := usercode.CheckKey(key); err != nil {
+		return err
+	}
+	return i.wrote(key, ahead[T]{rv: rv, deleted: true, uid: uid, exact: uid == ""})
+}
+
+// LostWrites returns the number of recorded writes that the informer gave up before the watch
+// brought them: because of a [*LostWriteError], or at the end of Run. Since then reads may be
+// older than these writes. Cost: one atomic load.
+func (i *Informer[K, T]) LostWrites() uint64 { return i.written.lost.Load() }
+
 // Get returns the object under key and whether there is one. A write that [Informer.RecordWrite]
 // recorded comes before the store's object. While no write is ahead of the watch, Get costs the
 // same as the store's Get.
@@ -85,13 +105,16 @@ type ahead[T any] struct {
 	obj     T // zero for a deletion
 	rv      string
 	deleted bool
+	uid     types.UID // of a deletion: it hides this object only; empty if not known
+	exact   bool      // of a deletion: rv is not older than the deletion
 	until   time.Time
 }
 
 // written holds the writes of this process that are ahead of the store. Its lock is taken inside
 // the informer's mu.
 type written[K comparable, T any] struct {
-	count atomic.Int64 // of ahead
+	count atomic.Int64  // of ahead
+	lost  atomic.Uint64 // number of writes given up so far
 
 	mu    sync.RWMutex
 	ahead map[K]ahead[T] // nil for none
@@ -102,6 +125,12 @@ type written[K comparable, T any] struct {
 // supersedes reports whether a is newer than b. A deletion may carry the version of the deleted
 // object. Then it is newer than the write with that version, even if the write is recorded later.
 func (a ahead[T]) supersedes(b ahead[T]) bool {
+	if a.uid != "" && !b.deleted && uidOf(b.obj) == a.uid {
+		return true // a is the end of that object
+	}
+	if b.uid != "" && !a.deleted && uidOf(a.obj) == b.uid {
+		return false
+	}
 	return older(b.rv, a.rv) || a.deleted && !b.deleted && !older(a.rv, b.rv)
 }
 
@@ -142,10 +171,13 @@ func (i *Informer[K, T]) caughtUp(key K, a ahead[T]) bool {
 	if older(i.store.ResourceVersion(), a.rv) || i.store.ResourceVersion() == "" {
 		return false
 	}
-	if !a.deleted {
+	if !a.deleted || a.exact {
 		return true
 	}
 	obj, ok := i.store.Get(key)
+	if a.uid != "" {
+		return !ok || uidOf(obj) != a.uid
+	}
 	return !ok || older(a.rv, versionOf(obj))
 }
 
@@ -172,14 +204,23 @@ func (i *Informer[K, T]) settleRewound() (lost []*LostWriteError) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for key, a := range w.ahead {
-		obj, ok := i.store.Get(key)
-		if ok == a.deleted || ok && versionOf(obj) != a.rv && !i.versions.has(key, a.rv) {
+		if !i.holds(key, a) {
 			lost = append(lost, lostWrite(key, a))
 		}
 		w.take(key)
 	}
+	w.lost.Add(uint64(len(lost)))
 	sortLost(lost)
 	return lost
+}
+
+// holds reports whether the store has the very state that a wrote.
+func (i *Informer[K, T]) holds(key K, a ahead[T]) bool {
+	obj, ok := i.store.Get(key)
+	if a.deleted {
+		return !ok || a.uid != "" && uidOf(obj) != a.uid
+	}
+	return ok && (versionOf(obj) == a.rv || i.versions.has(key, a.rv))
 }
 
 // isNewer reports whether the stored object of key is newer than the deletion a. It is for objects
@@ -188,7 +229,7 @@ func (i *Informer[K, T]) settleRewound() (lost []*LostWriteError) {
 // object of the key and then added this one. A relist may repeat an older object, which is no newer
 // for that.
 func (i *Informer[K, T]) isNewer(batch deltafifo.Batch[K, T], key K, a ahead[T], before string) bool {
-	if before == "" || older(i.store.ResourceVersion(), a.rv) {
+	if before == "" || a.uid != "" || older(i.store.ResourceVersion(), a.rv) {
 		return false
 	}
 	if obj, _ := i.store.Get(key); versionOf(obj) != "" {
@@ -272,6 +313,7 @@ func (w *written[K, T]) expire(now time.Time, again func()) (lost []*LostWriteEr
 	if w.timer = nil; len(w.ahead) > 0 {
 		w.timer = time.AfterFunc(next.Sub(now), again)
 	}
+	w.lost.Add(uint64(len(lost)))
 	sortLost(lost)
 	return lost
 }
@@ -289,6 +331,7 @@ func (i *Informer[K, T]) forgetWritten() {
 	w := &i.written
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.lost.Add(uint64(len(w.ahead)))
 	for key := range w.ahead {
 		w.take(key)
 	}
@@ -298,6 +341,14 @@ func (i *Informer[K, T]) forgetWritten() {
 func versionOf[T any](obj T) string {
 	if o, ok := any(obj).(metav1.Object); ok {
 		return o.GetResourceVersion()
+	}
+	return ""
+}
+
+// uidOf returns obj's UID, empty if T has none.
+func uidOf[T any](obj T) types.UID {
+	if o, ok := any(obj).(metav1.Object); ok {
+		return o.GetUID()
 	}
 	return ""
 }

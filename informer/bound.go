@@ -1,0 +1,76 @@
+package informer
+
+import (
+	"errors"
+
+	"github.com/kinform/kinform/index"
+)
+
+// Index is an index of an informer's cache. Unlike reads of the store, its reads include the
+// writes of this process that [Informer.RecordWrite] and its like recorded. Make one with
+// [Bind]. All methods are safe from any goroutine. The objects are shared: treat them as
+// read-only.
+//
+// While no write is ahead of the watch, a read costs the same as that of the index.Index.
+// Otherwise it also takes O(writes ahead) and calls the index function for each of these. An
+// object in whose place a panic of the index function comes has no values.
+type Index[K comparable, T any, V comparable] struct {
+	inf *Informer[K, T]
+	of  *index.Index[T, V]
+}
+
+// Bind binds an index to the informer that holds it:
+//
+//	podsOf, err := informer.Bind(pods, byNode)
+//	...
+//	podsOf.Get("node-1")
+//
+// It returns index.ErrUnknownIndex, with the name of the resource and of the index, if the
+// informer does not have this *index.Index, and [ErrNoInformer].
+func Bind[K comparable, T any, V comparable](from Informed[K, T], of *index.Index[T, V]) (Index[K, T, V], error) {
+	var inf *Informer[K, T]
+	if from != nil {
+		inf = from.AsInformer()
+	}
+	if inf == nil {
+		return Index[K, T, V]{}, ErrNoInformer
+	}
+	if of == nil {
+		return Index[K, T, V]{}, inf.about(errors.New("the index is nil"))
+	}
+	if err := of.Check(inf.Store()); err != nil {
+		return Index[K, T, V]{}, inf.about(err)
+	}
+	return Index[K, T, V]{inf: inf, of: of}, nil
+}
+
+// Get returns the objects that have value, in no order, in a new slice.
+func (x Index[K, T, V]) Get(value V) []T {
+	return x.inf.overlaid(
+		func() []T { return x.of.Get(x.inf.store, value) },
+		func(obj T) bool {
+			has, err := x.of.Has(obj, value)
+			return has && err == nil
+		})
+}
+
+// Keys returns the keys of the objects that have value, in no order, in a new slice.
+func (x Index[K, T, V]) Keys(value V) []K {
+	objs := x.Get(value)
+	keys := make([]K, 0, len(objs))
+	for _, obj := range objs {
+		if key, err := x.inf.key(obj); err == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// Count returns the number of objects that have value. It is O(1) while no write is ahead of
+// the watch.
+func (x Index[K, T, V]) Count(value V) int {
+	if x.inf.written.count.Load() == 0 {
+		return x.of.Count(x.inf.store, value)
+	}
+	return len(x.Get(value))
+}

@@ -1,0 +1,212 @@
+package informer_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
+)
+
+func nodeOf(dst []string, w *widget) []string {
+	if w.Spec.Node == "bad" {
+		panic("bad node")
+	}
+	return append(dst, w.Spec.Node)
+}
+
+// withNodes runs an informer with an index of nodes that holds a/w at version 10.
+func withNodes(t *testing.T, test func(src *live[*widget], inf *informer.Informer[key, *widget], byNode informer.Index[key, *widget, string])) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &live[*widget]{object: at("w", 10), events: make(chan reflector.Event[*widget])}
+		nodes := index.New("node", nodeOf)
+		inf := newInformer(t, src, informer.Options[*widget]{
+			Indexes: index.Of(nodes), OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1},
+		})
+		byNode, err := informer.Bind(inf, nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := run(t, inf)
+		test(src, inf, byNode)
+		stop()
+	})
+}
+
+func on(node string, w *widget) *widget {
+	w.Spec.Node = node
+	return w
+}
+
+// versionsOf returns what an index read found, in order, with versions.
+func versionsOf(objs []*widget) string {
+	var all []string
+	for _, w := range objs {
+		all = append(all, w.Name+"@"+w.ResourceVersion)
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+func TestIndexSeesOwnWrites(t *testing.T) {
+	withNodes(t, func(src *live[*widget], inf *informer.Informer[key, *widget], byNode informer.Index[key, *widget, string]) {
+		expect := func(when, n, m string) {
+			t.Helper()
+			if got := versionsOf(byNode.Get("n")); got != n {
+				t.Errorf("%s: on n %q, want %q", when, got, n)
+			}
+			if got := versionsOf(byNode.Get("m")); got != m {
+				t.Errorf("%s: on m %q, want %q", when, got, m)
+			}
+			if got, keys := byNode.Count("n"), byNode.Keys("n"); got != len(strings.Fields(n)) || len(keys) != got {
+				t.Errorf("%s: %d on n, keys %v", when, got, keys)
+			}
+		}
+		record := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		w := key{Namespace: "a", Name: "w"}
+		expect("listed", "w@10", "")
+		record(inf.RecordWrite(at("new", 20), ""))
+		expect("created", "new@20 w@10", "")
+		record(inf.RecordWrite(on("m", at("w", 21)), ""))
+		expect("moved", "new@20", "w@21")
+		src.send(reflector.Modified, 15, at("w", 15))
+		expect("somebody's change from before", "new@20", "w@21")
+		src.send(reflector.Modified, 21, on("m", at("w", 21)))
+		expect("caught up", "", "w@21")
+		record(inf.RecordWrite(on("bad", at("w", 22)), ""))
+		expect("without values", "", "")
+		record(inf.RecordGone(w, "uid", "22"))
+		src.bookmark(30)
+		expect("gone", "", "")
+		src.send(reflector.Deleted, 31, on("m", at("w", 31)))
+		src.send(reflector.Added, 32, at("w", 32))
+		expect("made anew", "w@32", "")
+	})
+}
+
+// An index that the informer does not have is an error, and not an empty answer.
+func TestBindRefuses(t *testing.T) {
+	withNodes(t, func(_ *live[*widget], inf *informer.Informer[key, *widget], _ informer.Index[key, *widget, string]) {
+		if _, err := informer.Bind(inf, index.New("node", nodeOf)); !errors.Is(err, index.ErrUnknownIndex) || !strings.Contains(fmt.Sprint(err), "things.example.com") {
+			t.Errorf("another index of the same name: %v", err)
+		}
+		if _, err := informer.Bind[key, *widget, string](inf, nil); err == nil {
+			t.Error("no index: no error")
+		}
+		if _, err := informer.Bind((*informer.Informer[key, *widget])(nil), index.New("node", nodeOf)); !errors.Is(err, informer.ErrNoInformer) {
+			t.Errorf("no informer: %v", err)
+		}
+	})
+}
+
+// RecordGone hides one object, whatever its version, and no other.
+func TestRecordGone(t *testing.T) {
+	other := func(rv int) *widget {
+		w := at("w", rv)
+		w.UID = "other"
+		return w
+	}
+	w := key{Namespace: "a", Name: "w"}
+	for name, c := range map[string]struct {
+		do   func(t *testing.T, src *live[*widget], inf *informer.Informer[key, *widget]) error
+		want string
+	}{
+		"nothing comes": {func(_ *testing.T, src *live[*widget], inf *informer.Informer[key, *widget]) error {
+			return inf.RecordGone(w, "uid", "10")
+		}, ""},
+		"changes from before come": {func(_ *testing.T, src *live[*widget], inf *informer.Informer[key, *widget]) error {
+			err := inf.RecordGone(w, "uid", "10")
+			src.send(reflector.Modified, 20, at("w", 20))
+			return err
+		}, ""},
+		"another comes": {func(_ *testing.T, src *live[*widget], inf *informer.Informer[key, *widget]) error {
+			err := inf.RecordGone(w, "uid", "10")
+			src.send(reflector.Deleted, 20, at("w", 20))
+			src.send(reflector.Added, 21, other(21))
+			return err
+		}, "21"},
+		"another was there": {func(_ *testing.T, src *live[*widget], inf *informer.Informer[key, *widget]) error {
+			return inf.RecordGone(w, "earlier", "10")
+		}, "10"},
+		"a write of it is told late": {func(_ *testing.T, src *live[*widget], inf *informer.Informer[key, *widget]) error {
+			return errors.Join(inf.RecordGone(w, "uid", "10"), inf.RecordWrite(at("w", 20), ""))
+		}, ""},
+		"a newer write of it was told": {func(_ *testing.T, src *live[*widget], inf *informer.Informer[key, *widget]) error {
+			return errors.Join(inf.RecordWrite(at("w", 20), ""), inf.RecordGone(w, "uid", "10"))
+		}, ""},
+		"it was made anew": {func(_ *testing.T, src *live[*widget], inf *informer.Informer[key, *widget]) error {
+			return errors.Join(inf.RecordGone(w, "uid", "10"), inf.RecordWrite(other(20), ""))
+		}, "20"},
+		"it was made anew, told in the other order": {func(_ *testing.T, src *live[*widget], inf *informer.Informer[key, *widget]) error {
+			return errors.Join(inf.RecordWrite(other(20), ""), inf.RecordGone(w, "uid", "10"))
+		}, "20"},
+		"without a uid, not reached": {func(_ *testing.T, src *live[*widget], inf *informer.Informer[key, *widget]) error {
+			err := inf.RecordGone(w, "", "30")
+			src.send(reflector.Modified, 20, at("w", 20))
+			return err
+		}, ""},
+		"without a uid, reached": {func(_ *testing.T, src *live[*widget], inf *informer.Informer[key, *widget]) error {
+			err := inf.RecordGone(w, "", "30")
+			src.send(reflector.Modified, 20, at("w", 20))
+			src.bookmark(30)
+			return err
+		}, "20"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var heard errorsOf
+			withLive(t, &heard, func(src *live[*widget], inf *informer.Informer[key, *widget]) {
+				if err := c.do(t, src, inf); err != nil {
+					t.Error(err)
+				}
+				if got := version(inf, "w"); got != c.want {
+					t.Errorf("at %q, want %q", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// TestIndexReadsAreAtomic: while commits bring what was written, no read misses an object or
+// finds it twice.
+func TestIndexReadsAreAtomic(t *testing.T) {
+	src := &live[*widget]{object: at("w", 10), events: make(chan reflector.Event[*widget])}
+	nodes := index.New("node", nodeOf)
+	inf := newInformer(t, src, informer.Options[*widget]{
+		Indexes: index.Of(nodes), OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1},
+	})
+	byNode, err := informer.Bind(inf, nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- inf.Run(t.Context()) }()
+	<-inf.Synced()
+	for rv := 11; rv < 3000; rv++ {
+		if err := inf.RecordWrite(at("w", rv), ""); err != nil {
+			t.Fatal(err)
+		}
+		sent := make(chan struct{})
+		go func() {
+			src.events <- reflector.Event[*widget]{Type: reflector.Modified, ResourceVersion: strconv.Itoa(rv), Object: at("w", rv)}
+			close(sent)
+		}()
+		for range 1 + rand.IntN(20) {
+			if got, want := versionsOf(byNode.Get("n")), fmt.Sprint("w@", rv); got != want {
+				t.Fatalf("found %q, want %q", got, want)
+			}
+		}
+		<-sent
+	}
+}
