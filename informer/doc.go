@@ -69,11 +69,12 @@
 // # Reading, and reading your own writes
 //
 // Store() holds everything that the watch has delivered: Get, iteration, indexes, snapshots.
-// [Informer.Get] and a [Lister] also return the writes recorded by [Informer.RecordWrite] and
-// [Informer.RecordDelete]. Index reads and handlers do not. After a write, choose one:
+// [Informer.Get], a [Lister] and an [Index] of [Bind] also return the writes recorded by
+// [Informer.RecordWrite], [Informer.RecordDelete] and [Informer.RecordGone]. Reads of the store
+// and handlers do not. After a write, choose one:
 //
-//   - RecordWrite(answer, "") does not wait. From now on Informer.Get and Lister return the
-//     answer.
+//   - RecordWrite(answer, "") does not wait. From now on Informer.Get, Lister and Index return
+//     the answer.
 //   - WaitForRV(ctx, answer.GetResourceVersion()) returns once the store holds the write.
 //     Index reads see it too.
 //   - WaitFor(ctx, key, func(_ T, exists bool) bool { return !exists }) is for a deletion: a
