@@ -79,7 +79,9 @@ func NewInformer[T metav1.Object](source Source[T], opts informer.Options[T]) (*
 }
 
 // NewLister returns a lister of everything that inf holds.
-func NewLister[T metav1.Object](inf informer.Informed[Key, T]) Lister[T] { return informer.NewLister(inf) }
+func NewLister[T metav1.Object](inf informer.Informed[Key, T]) Lister[T] {
+	return informer.NewLister(inf)
+}
 
 // NewStore returns an empty store of objects by namespace and name. See store.New.
 func NewStore[T metav1.Object](opts store.Options[T]) (*Store[T], error) {
