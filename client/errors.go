@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 
+	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/reflector"
 )
@@ -93,9 +94,9 @@ func (e *CredentialError) Error() string {
 // Unwrap returns the cause.
 func (e *CredentialError) Unwrap() error { return e.Err }
 
-// LogValue implements slog.LogValuer: a group of file and error, where error is the cause.
+// LogValue implements slog.LogValuer: a group of message, file and error, where error is the cause.
 func (e *CredentialError) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("file", e.File), slog.Any("error", e.Err))
+	return slog.GroupValue(slog.String(logs.Message, "credentials cannot be used"), slog.String("file", e.File), slog.Any("error", e.Err))
 }
 
 // PanicError reports that the UnmarshalJSON method of a user's type panicked, or another of

@@ -62,7 +62,7 @@ func New[Q comparable](opts Options[Q]) *Controller[Q] {
 		c.logger.Part += " " + opts.Name
 	}
 	if opts.Queue.OnError == nil {
-		opts.Queue.OnError = func(key Q, err error) { c.logger.KeyError(fmt.Sprint(key), err) }
+		opts.Queue.OnError = func(key Q, err error) { c.logger.KeyError(fmt.Sprint(key), "reconcile failed", err) }
 	}
 	c.queue = queue.New(opts.Queue)
 	return c

@@ -52,4 +52,4 @@ func TestLog(t *testing.T) {
 	}
 }
 
-const warning = `level=WARN msg="controller of gadgets: error" key=a/poor error="not now"` + "\n"
+const warning = `level=WARN msg="controller of gadgets: reconcile failed" key=a/poor error="not now"` + "\n"

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+
+	"github.com/kinform/kinform/internal/logs"
 )
 
 var (
@@ -41,11 +43,12 @@ func (e *ProcessError[K]) Error() string {
 	return fmt.Sprintf("processing key %v: %v", first.Key, first.Err)
 }
 
-// LogValue implements slog.LogValuer: a group of key and error, those of the first key that
+// LogValue implements slog.LogValuer: a group of message, key and error, those of the first key that
 // failed, and failed, the number of keys.
 func (e *ProcessError[K]) LogValue() slog.Value {
 	first := e.Failed[0]
 	return slog.GroupValue(
+		slog.String(logs.Message, "processing failed"),
 		slog.String("key", fmt.Sprint(first.Key)),
 		slog.Int("failed", len(e.Failed)),
 		slog.Any("error", first.Err),

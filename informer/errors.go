@@ -111,10 +111,12 @@ func (e *UnsyncedError) Error() string {
 // like the timeout of the wait.
 func (e *UnsyncedError) Unwrap() error { return e.Err }
 
-// LogValue implements slog.LogValuer: a group of resource and error, and of since, next and
+// LogValue implements slog.LogValuer: a group of message, resource and error, and of since, next and
 // failure if requests fail.
 func (e *UnsyncedError) LogValue() slog.Value {
-	attrs := []slog.Attr{slog.String("resource", e.Resource), slog.Any("error", e.Err)}
+	attrs := []slog.Attr{
+		slog.String(logs.Message, "cache is not filled"), slog.String("resource", e.Resource), slog.Any("error", e.Err),
+	}
 	if f := e.Failing; f.Err != nil {
 		attrs = append(attrs, slog.Time("since", f.Since), slog.Time("next", f.Next), slog.Any("failure", f.Err))
 	}
@@ -143,9 +145,10 @@ func (e *MutationError) Error() string {
 	return fmt.Sprintf("%s: the shared object %q was written to; handlers that had it: %q; difference:\n%s", e.Resource, e.Key, e.Handlers, e.Diff)
 }
 
-// LogValue implements slog.LogValuer: a group of resource, key, handlers, diff, and error.
+// LogValue implements slog.LogValuer: a group of message, resource, key, handlers, diff, and error.
 func (e *MutationError) LogValue() slog.Value {
 	return slog.GroupValue(
+		slog.String(logs.Message, "shared object was written to"),
 		slog.String("resource", e.Resource),
 		slog.String("key", e.Key),
 		slog.Any("handlers", e.Handlers),
@@ -178,9 +181,10 @@ func (e *LostWriteError) what() string {
 	return "the watch did not bring the write"
 }
 
-// LogValue implements slog.LogValuer: a group of resource, key, resourceVersion, and error.
+// LogValue implements slog.LogValuer: a group of message, resource, key, resourceVersion, and error.
 func (e *LostWriteError) LogValue() slog.Value {
 	return slog.GroupValue(
+		slog.String(logs.Message, "recorded write is lost"),
 		slog.String("resource", e.Resource),
 		slog.String("key", e.Key),
 		slog.String("resourceVersion", e.ResourceVersion),

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/kinform/kinform/internal/logs"
 )
 
 const (
@@ -33,9 +35,11 @@ func (e *SlowHandlerError) Error() string {
 		e.Resource, e.Handler, e.Behind, e.Waited.Round(time.Millisecond), e.Since.Format(time.RFC3339))
 }
 
-// LogValue implements slog.LogValuer: a group of resource, handler, behind, waited and since.
+// LogValue implements slog.LogValuer: a group of message, resource, handler, behind, waited and
+// since.
 func (e *SlowHandlerError) LogValue() slog.Value {
 	return slog.GroupValue(
+		slog.String(logs.Message, "handler holds up the cache"),
 		slog.String("resource", e.Resource), slog.String("handler", e.Handler), slog.Uint64("behind", e.Behind),
 		slog.Duration("waited", e.Waited), slog.Time("since", e.Since),
 	)

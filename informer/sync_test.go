@@ -87,7 +87,7 @@ func TestWaitForSyncInTime(t *testing.T) {
 			return unsynced
 		}
 		const text = "widgets.example.com: the cache is not filled: context deadline exceeded"
-		if err := wait(); err.Failing.Err != nil || err.Error() != text || len(err.LogValue().Group()) != 2 {
+		if err := wait(); err.Failing.Err != nil || err.Error() != text || len(err.LogValue().Group()) != 3 {
 			t.Errorf("before Run WaitForSync returned %v, as log %v", err, err.LogValue())
 		}
 		began := time.Now()
@@ -102,7 +102,7 @@ func TestWaitForSyncInTime(t *testing.T) {
 		if want := text + "; requests fail since " + since + ", the next one follows by " + next + "; the last: " + f.Err.Error(); err.Error() != want {
 			t.Errorf("the error reads\n%v, want\n%s", err, want)
 		}
-		if attrs := err.LogValue().Group(); len(attrs) != 5 || attrs[4].Value.Any() != f.Err {
+		if attrs := err.LogValue().Group(); len(attrs) != 6 || attrs[5].Value.Any() != f.Err {
 			t.Errorf("as log %v", attrs)
 		}
 	})

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/kinform/kinform/internal/logs"
 )
 
 var (
@@ -99,10 +101,11 @@ func (e *ObjectError) Error() string {
 // Unwrap returns the cause.
 func (e *ObjectError) Unwrap() error { return e.Err }
 
-// LogValue implements slog.LogValuer. The group holds resource, key, resourceVersion and
-// error, which is the cause. The error of a watch event adds event, its type.
+// LogValue implements slog.LogValuer. The group holds message, resource, key, resourceVersion
+// and error, which is the cause. The error of a watch event adds event, its type.
 func (e *ObjectError) LogValue() slog.Value {
 	attrs := []slog.Attr{
+		slog.String(logs.Message, "object is skipped"),
 		slog.String("resource", e.Resource),
 		slog.String("key", e.Key),
 		slog.String("resourceVersion", e.ResourceVersion),
@@ -150,10 +153,11 @@ func (e *RequestError) cause() string {
 // Unwrap returns the cause.
 func (e *RequestError) Unwrap() error { return e.Err }
 
-// LogValue implements slog.LogValuer. The group holds resource, verb, resourceVersion, retryIn
+// LogValue implements slog.LogValuer. The group holds message, resource, verb, resourceVersion, retryIn
 // and error, which is the cause.
 func (e *RequestError) LogValue() slog.Value {
 	return slog.GroupValue(
+		slog.String(logs.Message, e.Verb+" failed"),
 		slog.String("resource", e.Resource),
 		slog.String("verb", e.Verb),
 		slog.String("resourceVersion", e.ResourceVersion),
@@ -197,10 +201,11 @@ func (e *SlowListError) Error() string {
 		e.Resource, e.ResourceVersion, e.Quiet.Round(time.Millisecond))
 }
 
-// LogValue implements slog.LogValuer. The group holds resource, verb, resourceVersion, quiet
+// LogValue implements slog.LogValuer. The group holds message, resource, verb, resourceVersion, quiet
 // and error.
 func (e *SlowListError) LogValue() slog.Value {
 	return slog.GroupValue(
+		slog.String(logs.Message, "watchlist is slow"),
 		slog.String("resource", e.Resource),
 		slog.String("verb", "watchlist"),
 		slog.String("resourceVersion", e.ResourceVersion),

@@ -46,7 +46,7 @@ func Example() {
 	cancel()
 	<-ended
 	// Output:
-	// "level"=0 "msg"="informer: error" "resource"="widgets.example.com" "key"="" "resourceVersion"="2" "error"="it has no label id" "event"="ADDED"
+	// "level"=0 "msg"="informer: object is skipped" "resource"="widgets.example.com" "key"="" "resourceVersion"="2" "error"="it has no label id" "event"="ADDED"
 }
 
 // idOf is a key function that does not know what to do with every object.

@@ -30,7 +30,7 @@ func TestLog(t *testing.T) {
 		}, pipeline.Options[key, *thing]{Logger: logger})
 		time.Sleep(time.Minute)
 		w.must(stop())
-		want := `time=2000-01-01T00:00:00.000Z level=WARN msg="pipeline: error" resource=things.example.com key=a/poor failed=1 error="not now"` + "\n"
+		want := `time=2000-01-01T00:00:00.000Z level=WARN msg="pipeline: processing failed" resource=things.example.com key=a/poor failed=1 error="not now"` + "\n"
 		if out.String() != want {
 			t.Errorf("got  %swant %s", out.String(), want)
 		}

@@ -1,5 +1,8 @@
 // Package logs writes the messages of the module's parts to a slog.Logger: errors at level
 // Warn with their attributes, and rare events at level Debug.
+//
+// The message of an error's record says what happened. It is the attribute "message" of the
+// error's LogValue, so that it is the same for all errors of a kind.
 package logs
 
 import (
@@ -8,6 +11,9 @@ import (
 	"log/slog"
 	"slices"
 )
+
+// Message is the key of the attribute that says what happened, without resource, key or cause.
+const Message = "message"
 
 // Log is the log of one part of the module. It is an immutable value.
 type Log struct {
@@ -29,15 +35,25 @@ func (l Log) Debug(what string, attrs ...slog.Attr) {
 	}
 }
 
-// Error writes err at level Warn, with its attributes.
-func (l Log) Error(err error) {
-	l.logger().LogAttrs(context.Background(), slog.LevelWarn, l.Part+": error", l.complete(Attrs(err))...)
+// Error writes err at level Warn, with its attributes. The message of an error that has none is
+// that something failed.
+func (l Log) Error(err error) { l.warn("something failed", Attrs(err)) }
+
+// KeyError is Error for a failed function that handles one key. what is the message for an error
+// that has none.
+func (l Log) KeyError(key, what string, err error) {
+	l.warn(what, slices.Insert(Attrs(err), 0, slog.String("key", key)))
 }
 
-// KeyError is Error with the key of the failed object in front.
-func (l Log) KeyError(key string, err error) {
-	attrs := slices.Insert(Attrs(err), 0, slog.String("key", key))
-	l.logger().LogAttrs(context.Background(), slog.LevelWarn, l.Part+": error", l.complete(attrs)...)
+// warn writes a record at level Warn. An attribute with the message becomes the message.
+func (l Log) warn(message string, attrs []slog.Attr) {
+	attrs = slices.DeleteFunc(attrs, func(a slog.Attr) bool {
+		if a.Key == Message {
+			message = a.Value.String()
+		}
+		return a.Key == Message
+	})
+	l.logger().LogAttrs(context.Background(), slog.LevelWarn, l.Part+": "+message, l.complete(attrs)...)
 }
 
 func (l Log) logger() *slog.Logger {

@@ -15,7 +15,7 @@ type known struct{ cause error }
 func (k known) Error() string { return "pods: " + k.cause.Error() }
 
 func (k known) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("resource", "pods"), slog.Any("error", k.cause))
+	return slog.GroupValue(slog.String(Message, "it broke"), slog.String("resource", "pods"), slog.Any("error", k.cause))
 }
 
 // plain is a LogValuer whose value is no group.
@@ -41,12 +41,13 @@ func TestRecords(t *testing.T) {
 		write func(l Log)
 		want  string
 	}{
-		{"an error", func(l Log) { l.Error(cause) }, `level=WARN msg="part: error" resource=widgets error=cause` + "\n"},
-		{"one with attributes", func(l Log) { l.Error(known{cause}) }, `level=WARN msg="part: error" resource=pods error=cause` + "\n"},
-		{"wrapped", func(l Log) { l.Error(fmt.Errorf("on: %w", known{cause})) }, `level=WARN msg="part: error" resource=pods error="on: pods: cause"` + "\n"},
-		{"another LogValuer", func(l Log) { l.Error(plain{cause}) }, `level=WARN msg="part: error" resource=widgets error=whatever` + "\n"},
-		{"one that cannot be compared", func(l Log) { l.Error(many{cause}) }, `level=WARN msg="part: error" resource=widgets n=1` + "\n"},
-		{"with a key", func(l Log) { l.KeyError("a/b", cause) }, `level=WARN msg="part: error" resource=widgets key=a/b error=cause` + "\n"},
+		{"an error", func(l Log) { l.Error(cause) }, `level=WARN msg="part: something failed" resource=widgets error=cause` + "\n"},
+		{"one with attributes", func(l Log) { l.Error(known{cause}) }, `level=WARN msg="part: it broke" resource=pods error=cause` + "\n"},
+		{"wrapped", func(l Log) { l.Error(fmt.Errorf("on: %w", known{cause})) }, `level=WARN msg="part: it broke" resource=pods error="on: pods: cause"` + "\n"},
+		{"another LogValuer", func(l Log) { l.Error(plain{cause}) }, `level=WARN msg="part: something failed" resource=widgets error=whatever` + "\n"},
+		{"one that cannot be compared", func(l Log) { l.Error(many{cause}) }, `level=WARN msg="part: something failed" resource=widgets n=1` + "\n"},
+		{"with a key", func(l Log) { l.KeyError("a/b", "work failed", cause) }, `level=WARN msg="part: work failed" resource=widgets key=a/b error=cause` + "\n"},
+		{"with a key and attributes", func(l Log) { l.KeyError("a/b", "work failed", known{cause}) }, `level=WARN msg="part: it broke" key=a/b resource=pods error=cause` + "\n"},
 		{"what happened", func(l Log) { l.Debug("runs", slog.Int("n", 1)) }, `level=DEBUG msg="part: runs" resource=widgets n=1` + "\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"strings"
+
+	"github.com/kinform/kinform/internal/logs"
 )
 
 var (
@@ -74,7 +76,7 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// LogValue implements slog.LogValuer. It returns a group of resource, key, where, name, error and
+// LogValue implements slog.LogValuer. It returns a group of message, resource, key, where, name, error and
 // stack without the empty ones.
 func (e *PanicError) LogValue() slog.Value {
 	if e == nil {
@@ -82,6 +84,7 @@ func (e *PanicError) LogValue() slog.Value {
 	}
 	var attrs []slog.Attr
 	for _, a := range []slog.Attr{
+		slog.String(logs.Message, e.Where+" panicked"),
 		slog.String("resource", e.Resource),
 		slog.String("key", e.Key),
 		slog.String("where", e.Where),

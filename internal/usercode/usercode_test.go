@@ -47,7 +47,7 @@ func TestLogValue(t *testing.T) {
 		t.Errorf("nil is logged as %v", got)
 	}
 	got := (&usercode.PanicError{Where: "handler", Key: "a/b", Value: "no", Stack: []byte("stack")}).LogValue().String()
-	if want := "[key=a/b where=handler error=panic: no stack=stack]"; got != want {
+	if want := "[message=handler panicked key=a/b where=handler error=panic: no stack=stack]"; got != want {
 		t.Errorf("LogValue = %s, want %s", got, want)
 	}
 }
