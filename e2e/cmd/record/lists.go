@@ -11,7 +11,8 @@ import (
 	"github.com/kinform/kinform/e2e/cluster"
 )
 
-// recordDefault records what a server with default settings says, with CBOR switched on, which is off in this release.
+// recordDefault records the answers of a server with default settings, except that CBOR is on. It is off by default in
+// this release.
 func recordDefault(ctx context.Context, t *tape, progress io.Writer) (err error) {
 	c, err := cluster.New(ctx, cluster.Options{
 		ExtraAPIServerArgs: []string{"--feature-gates=CBORServingAndStorage=true"},
@@ -83,8 +84,8 @@ func (s *session) pages(ctx context.Context) error {
 	return nil
 }
 
-// continueToken asks for a page again, as JSON, for the token of the next one. The server makes tokens from the version
-// and the last key alone, so it is the token of the page in any format.
+// continueToken asks for a page again, as JSON, and returns the token of the next one. The server makes tokens from the
+// version and the last key only, so the token is valid in every format.
 func (s *session) continueToken(ctx context.Context, path string, query url.Values) (string, error) {
 	_, body, err := s.send(ctx, request{path: path, query: query})
 	if err != nil {
@@ -101,7 +102,7 @@ func (s *session) continueToken(ctx context.Context, path string, query url.Valu
 	return page.Metadata.Continue, nil
 }
 
-// discovery records what a client may meet when it looks around, or asks the wrong thing.
+// discovery records the answers to discovery and to wrong requests.
 func (s *session) discovery(ctx context.Context) error {
 	table := jsonFormat()
 	table.accept += ";as=Table;g=meta.k8s.io;v=v1"

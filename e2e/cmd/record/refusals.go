@@ -11,7 +11,7 @@ import (
 	"github.com/kinform/kinform/e2e/oracle"
 )
 
-// refusals records the errors that a client has to tell apart, as JSON.
+// refusals records, as JSON, the errors that a client must distinguish.
 func (s *session) refusals(ctx context.Context) error {
 	stale := configMap(4)
 	stale.ResourceVersion = "1"
@@ -78,7 +78,7 @@ func (s *session) refusals(ctx context.Context) error {
 	)
 }
 
-// eviction records the 429 that is a Status, with its delay in the header and in the details.
+// eviction records the 429 with a Status, which has its delay in the header and in the details.
 func (s *session) eviction(ctx context.Context) error {
 	if err := s.guard(ctx); err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 // committed is the directory of the recordings in the repository.
 const committed = "../../../client/testdata"
 
-// checkRecordings checks the directory as a whole and the watches event by event.
+// checkRecordings checks the directory as a whole, and each event of the watches.
 func checkRecordings(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	index, err := readIndex(dir)
@@ -46,8 +46,8 @@ func checkRecordings(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// checkWatch compares the types of the events with those that the recording is there to show. Further bookmarks may
-// come, and neighbours of the same type count as one.
+// checkWatch compares the types of the events with the expected ones. More bookmarks may come, and neighbours of the
+// same type count as one.
 func checkWatch(t *testing.T, file string, body []byte) {
 	t.Helper()
 	want := map[string]string{

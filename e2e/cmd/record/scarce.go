@@ -17,8 +17,8 @@ import (
 	"github.com/kinform/kinform/e2e/oracle"
 )
 
-// recordScarce records what a server says that is short of history and of capacity: it has no watch cache for
-// ConfigMaps, forgets its past at a compaction, and serves one reading request at a time.
+// recordScarce records the answers of a server with little history and little capacity: it has no watch cache for
+// ConfigMaps, a compaction deletes its history, and it serves one reading request at a time.
 func recordScarce(ctx context.Context, t *tape, progress io.Writer) (err error) {
 	c, err := cluster.New(ctx, cluster.Options{
 		ExtraAPIServerArgs: []string{
@@ -49,7 +49,7 @@ func recordScarce(ctx context.Context, t *tape, progress io.Writer) (err error) 
 	return nil
 }
 
-// expiry records the three shapes of 410: of a page, of a list at a version, and in a watch.
+// expiry records the three forms of 410: for a page, for a list at a version, and in a watch.
 func (s *session) expiry(ctx context.Context) error {
 	page := url.Values{"limit": {pageLimit}}
 	token, err := s.continueToken(ctx, configMapPath(""), page)
@@ -88,8 +88,8 @@ func (s *session) expiry(ctx context.Context) error {
 	)...)
 }
 
-// overload records the 429 of a server that serves as many requests as it may. Administrators are never refused, and so
-// they keep it busy: while one reads the large OpenAPI document, a guest comes too many.
+// overload records the 429 of a server that has no free seats. The server never refuses administrators. So they keep it
+// busy: while one of them reads the large OpenAPI document, the server refuses a guest.
 func (s *session) overload(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -114,7 +114,7 @@ func (s *session) overload(ctx context.Context) error {
 	return errors.Join(err, group.Wait())
 }
 
-// untilRefused repeats r until the answer is 429, which it records.
+// untilRefused repeats r until the answer is 429, and records that answer.
 func (s *session) untilRefused(ctx context.Context, r request) error {
 	for {
 		e, body, err := s.send(ctx, r)

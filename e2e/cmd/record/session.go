@@ -14,7 +14,7 @@ import (
 	"github.com/kinform/kinform/e2e/oracle"
 )
 
-// userAgent becomes the manager in the managed fields of what is created.
+// userAgent becomes the manager in the managed fields of the created objects.
 const userAgent = "kinform-record"
 
 // session records from one cluster onto a tape.
@@ -30,7 +30,7 @@ func newSession(c *cluster.Cluster, t *tape) *session {
 	return &session{c: c, api: &oracle.Client{URL: c.URL(), HTTP: admin}, guest: c.HTTPClientAs(c.GuestToken()), tape: t}
 }
 
-// agent names the program in every request.
+// agent adds the program's name to every request.
 type agent struct{ next http.RoundTripper }
 
 func (a agent) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -48,7 +48,7 @@ func jsonFormat() format     { return format{"application/json"} }
 func protobufFormat() format { return format{"application/vnd.kubernetes.protobuf"} }
 func cborFormat() format     { return format{"application/cbor"} }
 
-// formats returns all that the server has of the formats that a client may want.
+// formats returns all formats of a resource that the server supports.
 func formats() []format {
 	return []format{jsonFormat(), protobufFormat(), cborFormat()}
 }
@@ -87,8 +87,8 @@ func (s *session) record(ctx context.Context, reqs ...request) error {
 	return nil
 }
 
-// recordTogether makes the requests at the same time and keeps the responses in the order of the requests. It is for
-// watches, which spend their time waiting.
+// recordTogether makes the requests at the same time and keeps the responses in the order of the requests. Use it for
+// watches, which mostly wait.
 func (s *session) recordTogether(ctx context.Context, reqs ...request) error {
 	entries, bodies := make([]entry, len(reqs)), make([][]byte, len(reqs))
 	err := oracle.Each(ctx, len(reqs), len(reqs), func(ctx context.Context, i int) (err error) {
@@ -120,7 +120,7 @@ func inFormats(reqs ...request) []request {
 	return all
 }
 
-// fetch makes a request and returns an error unless the response has the status that is wanted.
+// fetch makes a request and returns an error unless the response has the expected status.
 func (s *session) fetch(ctx context.Context, r request) (entry, []byte, error) {
 	e, body, err := s.send(ctx, r)
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *session) fetch(ctx context.Context, r request) (entry, []byte, error) {
 	return e, body, nil
 }
 
-// send makes a request and describes the response, of whatever status. A watch is read to its end.
+// send makes a request and describes the response, whatever its status is. It reads a watch to its end.
 func (s *session) send(ctx context.Context, r request) (entry, []byte, error) {
 	if r.format == (format{}) {
 		r.format = jsonFormat()
@@ -160,7 +160,8 @@ func (s *session) send(ctx context.Context, r request) (entry, []byte, error) {
 		return e, nil, err
 	}
 	req.Header.Set("Accept", e.Accept)
-	// Otherwise the transport asks for gzip and undoes it, and the bytes are not those on the wire.
+	// Otherwise the transport requests gzip and decompresses the answer, and the recorded bytes would not be those on
+	// the wire.
 	req.Header.Set("Accept-Encoding", "identity")
 	if e.RequestBody != "" {
 		req.Header.Set("Content-Type", "application/json")
@@ -183,7 +184,7 @@ func (s *session) send(ctx context.Context, r request) (entry, []byte, error) {
 	return e, body, nil
 }
 
-// keep returns the headers that a client may look at and that are not different in every response.
+// keep returns the headers that a client may read and that are the same in every run.
 func keep(h http.Header) http.Header {
 	kept := http.Header{}
 	for _, key := range []string{"Content-Type", "Retry-After", "Warning", "Www-Authenticate"} {
@@ -194,7 +195,7 @@ func keep(h http.Header) http.Header {
 	return kept
 }
 
-// extension tells what the body is, which need not be what was asked for.
+// extension names the format of the body, which may differ from the requested one.
 func extension(contentType string, body []byte) string {
 	switch {
 	case strings.HasPrefix(contentType, "application/vnd.kubernetes.protobuf"):

@@ -15,7 +15,7 @@ import (
 	"github.com/kinform/kinform/e2e/oracle"
 )
 
-// sessionWith returns a session on a server of its own.
+// sessionWith returns a session on its own server.
 func sessionWith(t *testing.T, handler http.HandlerFunc) *session {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -61,7 +61,7 @@ func TestRecordKeepsBytesAndRequest(t *testing.T) {
 	}
 }
 
-// The first request is answered only after the last has come, and still comes first on the tape.
+// The server answers the first request only after the last one has come. Nevertheless it is first on the tape.
 func TestRecordTogether(t *testing.T) {
 	last := make(chan struct{})
 	s := sessionWith(t, func(w http.ResponseWriter, r *http.Request) {

@@ -16,9 +16,9 @@ const indexName = "index.json"
 
 // entry describes one recording in the index. It is the file format that the tests read.
 type entry struct {
-	// File has the body of the response. Its extension is json, pb, cbor, or txt for what is none of them.
+	// File has the body of the response. Its extension is json, pb or cbor, or txt for all other formats.
 	File string `json:"file"`
-	// About says what the recording shows.
+	// About describes the recording.
 	About string `json:"about"`
 
 	Method      string `json:"method"`

@@ -11,11 +11,11 @@ import (
 	"github.com/kinform/kinform/e2e/oracle"
 )
 
-// watchSeconds is how long a recorded watch lasts. The server sends a bookmark two seconds before it ends a watch, if
-// it has heard from etcd by then that its version is newer than the last event, which takes a second.
+// watchSeconds is the length of a recorded watch. The server sends a bookmark two seconds before it ends a watch, if it
+// knows from etcd by then that its version is newer than the last event. That takes a second.
 const watchSeconds = "5"
 
-// watchFrom makes r a watch that the server ends by itself, after a bookmark.
+// watchFrom makes r a watch that the server ends after a bookmark.
 func watchFrom(version string, r request) request {
 	q := url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}, "timeoutSeconds": {watchSeconds}}
 	if version != "" {
@@ -28,7 +28,7 @@ func watchFrom(version string, r request) request {
 	return r
 }
 
-// watchList makes r a watch that begins with the objects there are, as added events, and a bookmark that ends them.
+// watchList makes r a watch that begins with the existing objects as added events, and a bookmark after them.
 func watchList(r request) request {
 	r = watchFrom("", r)
 	r.query.Set("sendInitialEvents", "true")
@@ -36,7 +36,7 @@ func watchList(r request) request {
 	return r
 }
 
-// watches changes objects and watches that several times over, from the version before.
+// watches changes objects and then watches these changes several times, each time from the version before them.
 func (s *session) watches(ctx context.Context) error {
 	_, version, err := oracle.List[corev1.ConfigMap](ctx, s.api, configMapPath(""), metav1.ListOptions{})
 	if err != nil {
@@ -45,8 +45,8 @@ func (s *session) watches(ctx context.Context) error {
 	if err := s.change(ctx); err != nil {
 		return err
 	}
-	// These lists wait until the watch cache has all changes. A watch from version 0 begins with what the cache has, and
-	// would have more events after its first bookmark if that was behind.
+	// These lists wait until the watch cache has all changes. A watch from version 0 begins with the contents of the
+	// cache. If the cache was behind, more events would come after the first bookmark.
 	for _, path := range []string{configMapPath(""), podPath("")} {
 		if _, _, err := oracle.List[metav1.PartialObjectMetadata](ctx, s.api, path, metav1.ListOptions{}); err != nil {
 			return err
@@ -95,7 +95,7 @@ func (s *session) watches(ctx context.Context) error {
 	return s.watchAfterRestart(ctx, version)
 }
 
-// watchAfterRestart records the 410 of a server whose watch cache has forgotten what etcd still knows.
+// watchAfterRestart records the 410 of a server whose watch cache no longer has the events that etcd still has.
 func (s *session) watchAfterRestart(ctx context.Context, version string) error {
 	s.c.APIServer.Kill()
 	if err := s.c.APIServer.Start(ctx); err != nil {

@@ -17,7 +17,7 @@ const (
 	widgetsPath     = "/apis/example.com/v1/namespaces/" + namespace + "/widgets"
 )
 
-// widgets defines a custom resource and records it. It is never served as protobuf.
+// widgets defines a custom resource and records it. The server never sends custom resources as protobuf.
 func (s *session) widgets(ctx context.Context) error {
 	object := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
 	definition := map[string]any{
@@ -80,7 +80,7 @@ func (s *session) widgets(ctx context.Context) error {
 	)
 }
 
-// untilServed waits until the server has taken up a new resource, which it has no event for.
+// untilServed waits until the server serves a new resource. There is no event for that.
 func (s *session) untilServed(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
