@@ -1,11 +1,11 @@
-// Package recovery measures how long informers take until they are right again after a fault, with Kinform and with
-// client-go in the same rounds on the same kube-apiserver.
+// Package recovery measures the time until informers are right again after a fault. It measures Kinform and client-go
+// in the same rounds on the same kube-apiserver.
 //
-// # What is measured
+// # The measurement
 //
-// Each library has ten informers of ten kinds, with the defaults of the library, and reaches the server through a proxy
-// of its own. An event breaks something. While it lasts, objects are written that no informer can see. The clock starts
-// when the server is reachable and right: it is ready, the proxies forward, and the objects that were written are
-// there. It stops when all caches of a library have those objects. Afterwards every cache is compared with a list that
-// neither library has made.
+// Each library has ten informers of ten kinds, with its defaults, and reaches the server through its own proxy. An
+// event breaks something. While it lasts, the test writes objects that no informer can see. The clock starts when the
+// server is reachable and right: it is ready, the proxies forward, and the written objects exist. The clock stops when
+// all caches of a library have these objects. Then the test compares every cache with a list that neither library has
+// made.
 package recovery

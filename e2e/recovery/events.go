@@ -14,9 +14,9 @@ import (
 // event is a row of the table.
 type event struct {
 	name string
-	// happen brings the event about and returns when the server is reachable and right. It writes the markers before.
+	// happen causes the event and returns when the server is reachable and right. It writes the markers before that.
 	happen func(ctx context.Context, r *round) error
-	custom bool // the informers are those of ten custom resources
+	custom bool // the informers are of ten custom resources
 	many   bool // there are Options.Objects ConfigMaps, and each library runs alone
 	crowd  bool // there are 100 informers and requests are counted
 }
@@ -37,7 +37,8 @@ func events(o Options) []event {
 	}
 }
 
-// cut ends the connections while the server is healthy. What is written right before does not come through them.
+// cut ends the connections while the server is healthy. Changes just before the cut do not come through these
+// connections.
 func cut(how proxy.End) func(context.Context, *round) error {
 	return func(ctx context.Context, r *round) error {
 		r.set(proxy.Fault{Swallow: true})
@@ -63,7 +64,7 @@ func hole(ctx context.Context, r *round) error {
 	return r.restartAfter(ctx, r.opts.Hole)
 }
 
-// restartAfter waits for the outage, has the proxies forward again, and restarts the API server.
+// restartAfter waits for the outage, makes the proxies forward again, and restarts the API server.
 func (r *round) restartAfter(ctx context.Context, outage time.Duration) error {
 	if err := r.mark(ctx); err != nil {
 		return err
@@ -90,7 +91,7 @@ func refused(ctx context.Context, r *round) error {
 	return r.listen()
 }
 
-// dying has a fault for the time of an outage.
+// dying sets a fault for the time of an outage.
 func dying(f proxy.Fault) func(context.Context, *round) error {
 	return func(ctx context.Context, r *round) error {
 		r.set(f)
@@ -106,7 +107,7 @@ func dying(f proxy.Fault) func(context.Context, *round) error {
 	}
 }
 
-// expired has the server forget what was written in a gap, and lose its own cache of it.
+// expired makes the server lose the history of a gap, both in etcd and in its own cache.
 func expired(ctx context.Context, r *round) error {
 	r.refuse()
 	const unseen = 300
@@ -129,7 +130,7 @@ func expired(ctx context.Context, r *round) error {
 	return r.listen()
 }
 
-// replacedUnseen deletes the custom resource and makes it anew, with other objects, while connections are refused.
+// replacedUnseen deletes the custom resource and creates it again, with other objects, while connections are refused.
 func replacedUnseen(ctx context.Context, r *round) error {
 	r.refuse()
 	if err := r.dropCustom(ctx); err != nil {
@@ -141,7 +142,7 @@ func replacedUnseen(ctx context.Context, r *round) error {
 	return r.listen()
 }
 
-// replaced is the same with informers that see it.
+// replaced does the same while the informers can see it.
 func replaced(ctx context.Context, r *round) error {
 	if err := r.dropCustom(ctx); err != nil {
 		return err
@@ -156,10 +157,10 @@ func replaced(ctx context.Context, r *round) error {
 	return nil
 }
 
-// anything is what the informers' user asks for to see whether it gets an answer.
+// anything is a path that the informers' user requests to see whether the server answers.
 const anything = "/api/v1/configmaps?limit=1"
 
-// rights takes the right to read from the informers' user, ends the watches, and gives it back.
+// rights takes away the right to read from the informers' user, ends the watches, and gives the right back.
 func rights(ctx context.Context, r *round) error {
 	r.set(proxy.Fault{Swallow: true})
 	if err := oracle.RevokeReading(ctx, r.server, user); err != nil {

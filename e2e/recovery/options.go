@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Options say how long the events are and how often they happen. The zero value of a field means the value of Short.
+// Options set the length and the number of the events. The zero value of a field means the value of Short.
 type Options struct {
-	// Outage is how long a server is away, Hole how long it is silent.
+	// Outage is the time for which a server is away, Hole the time for which it is silent.
 	Outage, Hole time.Duration
-	// Quiet is how old the watches are when an event begins.
+	// Quiet is the age of the watches when an event begins.
 	Quiet time.Duration
-	// Rounds is how often each event happens.
+	// Rounds is the number of times that each event happens.
 	Rounds int
 	// Objects is the number of ConfigMaps that are listed again after a 410.
 	Objects int
@@ -20,12 +20,12 @@ type Options struct {
 	Limit time.Duration
 	// Only selects events by name. Nil means all.
 	Only *regexp.Regexp
-	// Progress is told about each round. Nil means nobody.
+	// Progress gets a line about each round. Nil means no progress.
 	Progress io.Writer
 }
 
-// Short returns the form that takes about two minutes. Watches are so young in it that a library which tells old from
-// young ones treats them as young.
+// Short returns the form that takes about two minutes. Its watches are young, so a library that treats old and young
+// watches differently treats them as young.
 func Short() Options {
 	return Options{
 		Outage: 5 * time.Second, Hole: 5 * time.Second, Quiet: time.Second,

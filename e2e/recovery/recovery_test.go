@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestRecovery is the short form of the table. It holds Kinform to being right within Options.Limit, and to caches equal
-// to the server's lists afterwards. The command prints the times; here a busy machine decides them.
+// TestRecovery is the short form of the table. It checks that Kinform is right within Options.Limit, and that its
+// caches then equal the server's lists. The command prints the times. Here they depend on the load of the machine.
 func TestRecovery(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)

@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// Result is what one library did in the rounds of one event.
+// Result is the measurement of one library in the rounds of one event.
 type Result struct {
 	Event, Library string
-	// Times are how long it took to be right again, by round.
+	// Times are the times until the caches were right again, by round.
 	Times []time.Duration
-	// Requests and Connections are those per second, by round, from the beginning of the event until the server was
-	// right. They are empty where they were not counted.
+	// Requests and Connections are numbers per second, by round, from the beginning of the event until the server was
+	// right. They are empty if they were not counted.
 	Requests, Connections []float64
-	// Decoding is the part of Times that Kinform spent on decoding, by round. It is empty where it was not counted.
+	// Decoding is the part of Times that Kinform spent on decoding, by round. It is empty if it was not counted.
 	Decoding []time.Duration
-	// Undecoded is how long the server takes to send the same list to a client that decodes nothing, by round. It is
-	// empty where it was not measured.
+	// Undecoded is the time that the server takes to send the same list to a client that decodes nothing, by round. It
+	// is empty if it was not measured.
 	Undecoded []time.Duration
 }
 
-// Median returns the median of values, the lower one of two, and zero of none.
+// Median returns the median of values, or the lower one of two. Without values it is zero.
 func Median[T cmp.Ordered](values []T) T {
 	if len(values) == 0 {
 		return *new(T)
@@ -71,7 +71,7 @@ func (r Result) String() string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
 
-// byEvent groups results that follow each other.
+// byEvent groups neighbouring results of the same event.
 func byEvent(results []Result) [][]Result {
 	return slices.Collect(func(yield func([]Result) bool) {
 		for len(results) > 0 {

@@ -19,12 +19,12 @@ import (
 	"github.com/kinform/kinform/e2e/proxy"
 )
 
-// marker is the object of each kind that is written while no informer can see it.
+// marker is the object of each kind that the test writes while no informer can see it.
 var marker = beside.Key{Namespace: oracle.NamespaceName(0), Name: "marker"}
 
 func name(i int) string { return fmt.Sprintf("object-%06d", i) }
 
-// line is a library and its way to the server.
+// line is a library and its connection to the server.
 type line struct {
 	side  *beside.Side
 	proxy *proxy.Proxy
@@ -51,7 +51,7 @@ type round struct {
 // right starts the clock.
 func (r *round) right() { r.since = time.Now() }
 
-// set puts a fault in force for all libraries.
+// set sets a fault for all libraries.
 func (r *round) set(f proxy.Fault) {
 	for _, l := range r.lines {
 		l.proxy.Set(f)
@@ -82,7 +82,7 @@ func (r *round) mark(ctx context.Context) error {
 	})
 }
 
-// touch updates an object in the marker's namespace. If it is the marker, its version is what the caches have to reach.
+// touch updates an object in the marker's namespace. If it is the marker, the caches have to reach its new version.
 func (r *round) touch(ctx context.Context, k beside.Kind, name string) error {
 	patch := map[string]any{"metadata": map[string]any{"annotations": map[string]string{"touched": rand.Text()}}}
 	got, err := oracle.Patch[metav1.PartialObjectMetadata](ctx, r.server, k.Path(marker.Namespace, name), patch)

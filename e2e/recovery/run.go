@@ -18,15 +18,14 @@ import (
 	"github.com/kinform/kinform/e2e/proxy"
 )
 
-// library makes a side.
+// library starts the informers of one library.
 type library func([]beside.Kind, beside.Options) (*beside.Side, error)
 
 var libraries = []library{beside.Kinform, beside.ClientGo}
 
-// Run makes all events happen on c, a fresh cluster, and returns what was measured, by event and library. The error
-// joins what went wrong: Kinform was not right within Options.Limit (beside.ErrLate), one of its caches was not the
-// server's list afterwards, or a server did not do as it should, which ends the event. What client-go does wrong goes to
-// Options.Progress.
+// Run causes all events on c, a fresh cluster, and returns the measurements by event and library. The error joins all
+// failures: Kinform was not right within Options.Limit (beside.ErrLate), one of its caches differed from the server's
+// list, or a server did not do its part, which ends the event. Failures of client-go go to Options.Progress.
 func Run(ctx context.Context, c *cluster.Cluster, opts Options) ([]Result, error) {
 	opts = opts.withDefaults()
 	b := &bench{opts: opts, cluster: c}
@@ -68,7 +67,7 @@ func (b *bench) round(kinds []beside.Kind) *round {
 	}
 }
 
-// measure has an event happen to the libraries: to both at once, or to each alone.
+// measure causes an event for the libraries: for both at once, or for each alone.
 func (b *bench) measure(ctx context.Context, e event) ([]Result, error) {
 	r := b.round(e.kinds())
 	if e.custom {
@@ -97,7 +96,7 @@ func (b *bench) measure(ctx context.Context, e event) ([]Result, error) {
 	return results, errors.Join(errs...)
 }
 
-// beside starts libraries and has the event happen to them, Options.Rounds times.
+// beside starts libraries and causes the event Options.Rounds times.
 func (b *bench) beside(ctx context.Context, e event, r *round, libs []library) (results []Result, err error) {
 	r.lines = nil
 	defer func() { err = errors.Join(err, r.stop()) }()
@@ -166,7 +165,7 @@ func (r *round) stop() error {
 	return errors.Join(errs...)
 }
 
-// once is one round. It adds a time to each of the results, which belong to the lines.
+// once runs one round. It adds a time to each of the results, which belong to the lines.
 func (r *round) once(ctx context.Context, e event, results []Result) error {
 	for _, l := range r.lines {
 		l.requests, l.connections, l.decoding = l.side.Requests(), l.proxy.Accepted(), l.side.Decoding()
@@ -230,7 +229,7 @@ func (r *round) compare(ctx context.Context, l *line) error {
 	return errors.Join(errs...)
 }
 
-// differ returns an error if the cache has not what the server has. It looks at the namespaces of the test, because the
+// differ returns an error if the cache differs from the server. It checks the namespaces of the test only, because the
 // server itself writes to others.
 func differ(library string, c beside.Cache, items []metav1.PartialObjectMetadata) error {
 	cached := c.Versions()

@@ -27,8 +27,8 @@ const (
 	crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 )
 
-// prepare makes the namespaces, the user's right to read, and the objects of the built-in kinds. It returns the file of
-// the user's token.
+// prepare creates the namespaces, the user's right to read, and the objects of the built-in kinds. It returns the file
+// with the user's token.
 func (r *round) prepare(ctx context.Context, c *cluster.Cluster) (tokenFile string, err error) {
 	for i := range namespaces {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: oracle.NamespaceName(i)}}
@@ -48,7 +48,7 @@ func (r *round) prepare(ctx context.Context, c *cluster.Cluster) (tokenFile stri
 	return tokenFile, os.WriteFile(tokenFile, []byte(c.GuestToken()), 0o600)
 }
 
-// fill makes the marker of a kind and some objects beside it.
+// fill creates the marker of a kind and some more objects.
 func (r *round) fill(ctx context.Context, k beside.Kind) error {
 	return oracle.Each(ctx, perKind+1, 0, func(ctx context.Context, i int) error {
 		if i < perKind {
@@ -58,7 +58,7 @@ func (r *round) fill(ctx context.Context, k beside.Kind) error {
 	})
 }
 
-// create makes an object, unless there is one of the name.
+// create creates an object, unless one with its name exists.
 func (r *round) create(ctx context.Context, k beside.Kind, namespace string, obj map[string]any) error {
 	got, err := oracle.Create(ctx, r.server, k.Path(namespace, ""), &obj)
 	if apierrors.IsAlreadyExists(err) {
@@ -75,7 +75,7 @@ func (r *round) create(ctx context.Context, k beside.Kind, namespace string, obj
 	return nil
 }
 
-// crowd makes the many ConfigMaps, all in the marker's namespace.
+// crowd creates the many ConfigMaps, all in the marker's namespace.
 func (r *round) crowd(ctx context.Context) error {
 	return oracle.Each(ctx, r.opts.Objects, 0, func(ctx context.Context, i int) error {
 		return r.create(ctx, r.kinds[0], marker.Namespace, r.kinds[0].Object(name(i)))
@@ -92,14 +92,14 @@ func customKinds() []beside.Kind {
 	return kinds
 }
 
-// makeCustom defines the custom resources and returns when their objects are there.
+// makeCustom defines the custom resources and returns when their objects exist.
 func (r *round) makeCustom(ctx context.Context) error {
 	return oracle.Each(ctx, len(r.kinds), 0, func(ctx context.Context, i int) error {
 		k := r.kinds[i]
 		if _, err := oracle.Create(ctx, r.server, crdPath, definition(k)); err != nil {
 			return err
 		}
-		// A definition is called established before all parts of the server know of it.
+		// A definition becomes established before all parts of the server know it.
 		return oracle.Until(ctx, func() error {
 			if err := r.fill(ctx, k); err != nil {
 				return err
@@ -110,7 +110,7 @@ func (r *round) makeCustom(ctx context.Context) error {
 	})
 }
 
-// dropCustom deletes the custom resources with their objects and returns when the server does not serve them any more.
+// dropCustom deletes the custom resources with their objects and returns when the server no longer serves them.
 func (r *round) dropCustom(ctx context.Context) error {
 	return oracle.Each(ctx, len(r.kinds), 0, func(ctx context.Context, i int) error {
 		k := r.kinds[i]
