@@ -16,7 +16,7 @@ import (
 	"github.com/kinform/kinform/e2e/oracle"
 )
 
-// serve returns a client of a server that answers every request with handler's.
+// serve returns a client of a server that answers every request by handler.
 func serve(t *testing.T, handler http.HandlerFunc) *oracle.Client {
 	t.Helper()
 	server := httptest.NewServer(handler)

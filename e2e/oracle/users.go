@@ -21,7 +21,7 @@ const (
 )
 
 // GrantReading gives a user the right to get, list and watch everything. The server takes a moment to apply it, see
-// [Client.Answers]. It fails if the user has the right.
+// [Client.Answers]. GrantReading fails if the user has the right already.
 func GrantReading(ctx context.Context, c *Client, user string) error {
 	name := metav1.ObjectMeta{Name: user + "-reads"}
 	role := &rbacv1.ClusterRole{ObjectMeta: name, Rules: []rbacv1.PolicyRule{
@@ -39,8 +39,8 @@ func GrantReading(ctx context.Context, c *Client, user string) error {
 	return err
 }
 
-// ServiceAccount creates a service account with a role of its name and of rules, all in one namespace, and returns a token
-// of the account. The server takes a moment to apply the role, see [Client.Answers].
+// ServiceAccount creates a service account and a role with the same name and with the rules, both in one namespace. It
+// returns a token of the account. The server takes a moment to apply the role, see [Client.Answers].
 func ServiceAccount(ctx context.Context, c *Client, namespace, name string, rules ...rbacv1.PolicyRule) (token string, err error) {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	account := Path("serviceaccounts", namespace, "")
@@ -67,13 +67,14 @@ func ServiceAccount(ctx context.Context, c *Client, namespace, name string, rule
 	return request.Status.Token, nil
 }
 
-// RevokeReading takes the right of GrantReading away. Watches that are open go on.
+// RevokeReading takes away the right of GrantReading. Open watches go on.
 func RevokeReading(ctx context.Context, c *Client, user string) error {
 	return c.Delete(ctx, bindingsPath+"/"+user+"-reads")
 }
 
-// Throttle has the server's priority and fairness answer 429 to what a user asks for beyond a share of seats. A share of
-// 0 leaves so few that requests which come together are refused; one alone may pass. Watches that are open go on. The server takes a moment to apply it.
+// Throttle makes the server answer 429 to a user's requests beyond a share of its seats, by priority and fairness. With
+// a share of 0 the server refuses requests that come at the same time, but may serve a single one. Open watches go on.
+// The server takes a moment to apply it.
 func Throttle(ctx context.Context, c *Client, user string, share int) error {
 	all := []string{"*"}
 	name := map[string]any{"name": user}
@@ -102,7 +103,7 @@ func Unthrottle(ctx context.Context, c *Client, user string) error {
 	return c.Delete(ctx, levelsPath+"/"+user)
 }
 
-// Answers waits until a GET of path is answered with the status code.
+// Answers waits until the server answers a GET of path with the status code.
 func (c *Client) Answers(ctx context.Context, path string, code int) error {
 	return Until(ctx, func() error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL+path, nil)
@@ -121,7 +122,8 @@ func (c *Client) Answers(ctx context.Context, path string, code int) error {
 	})
 }
 
-// Until calls try every 5 ms until it returns nil. When ctx ends, the error is that of ctx joined with the last of try.
+// Until calls try every 5 ms until it returns nil. When ctx ends, Until returns the error of ctx joined with the last
+// one of try.
 func Until(ctx context.Context, try func() error) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

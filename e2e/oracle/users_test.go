@@ -15,7 +15,7 @@ func TestUsers(t *testing.T) {
 	api := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		got = append(got, r.Method+" "+r.URL.Path)
 		if r.URL.Path == "/apis/rbac.authorization.k8s.io/v1/clusterroles" {
-			w.WriteHeader(http.StatusConflict) // there is one from the last time
+			w.WriteHeader(http.StatusConflict) // it exists from the run before
 			_, _ = w.Write([]byte(`{"kind":"Status","reason":"AlreadyExists","code":409}`))
 			return
 		}
