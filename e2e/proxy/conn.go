@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// conn is a client's connection and the one to the server that belongs to it.
+// conn is a client's connection together with its connection to the server.
 type conn struct {
 	proxy    *Proxy
 	down, up net.Conn
 
-	lost       atomic.Bool // bytes were swallowed
+	lost       atomic.Bool // bytes were lost by Fault.Swallow
 	fromServer budget      // used by one of the two goroutines
 
 	once sync.Once
-	done chan struct{} // closed when the connection is over
+	done chan struct{} // closed when the connection has ended
 }
 
-// budget counts the bytes that came while a setting was in force.
+// budget counts the bytes that came while one setting was in force.
 type budget struct {
 	of   *setting
 	used int64
 }
 
-// take returns how many of n bytes may be forwarded, and whether the connection ends after them.
+// take returns the number of the n bytes to forward, and whether the connection ends after them.
 func (b *budget) take(s *setting, n int) (allowed int, over bool) {
 	if s.End == Open {
 		return n, false
@@ -42,7 +42,8 @@ func (b *budget) take(s *setting, n int) (allowed int, over bool) {
 	return n, false
 }
 
-// copy forwards from src to dst until one of them ends. limit is that of the server's direction, or nil.
+// copy forwards from src to dst until one of them ends. limit is the budget of the server's direction, and nil for the
+// other direction.
 func (c *conn) copy(dst, src net.Conn, limit *budget) {
 	buf := make([]byte, largestPiece)
 	for {
@@ -93,7 +94,7 @@ func (c *conn) pass(dst net.Conn, b []byte, s *setting) bool {
 	return true
 }
 
-// ended forwards the end of one side to the other, after the time in which everything is swallowed.
+// ended forwards the end of one side to the other. It first waits until bytes are no longer swallowed.
 func (c *conn) ended(err error) {
 	for s := c.proxy.setting(); s.Swallow; s = c.proxy.setting() {
 		select {

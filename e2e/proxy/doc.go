@@ -1,5 +1,5 @@
-// Package proxy forwards TCP connections to a server and damages them on request: the faults that networks, load
-// balancers and firewalls bring about. TLS passes through untouched, so the clients on both sides keep their own stacks.
+// Package proxy forwards TCP connections to a server and damages them on request, like faults of networks, load
+// balancers and firewalls. It does not change TLS, so client and server use their own stacks.
 //
 // # Concurrency
 //

@@ -2,34 +2,33 @@ package proxy
 
 import "time"
 
-// End says how a connection ends.
+// End is a way to end a connection.
 type End uint8
 
 const (
 	// Open keeps connections open.
 	Open End = iota
-	// FIN closes the connection in order, as a server that leaves.
+	// FIN closes the connection in order, like a server that shuts down.
 	FIN
-	// RST resets the connection, as a server that died, or a firewall.
+	// RST resets the connection, like a firewall or a server that crashed.
 	RST
 )
 
-// Fault says what happens to connections. The zero value forwards everything at once.
+// Fault describes the damage to connections. The zero value forwards everything at once.
 type Fault struct {
-	// Swallow takes the bytes of both directions and forwards none of them. New connections are accepted and stay
-	// silent. A connection that lost bytes stays silent for ever, because TLS cannot go on; its end is forwarded once
-	// nothing is swallowed any more.
+	// Swallow drops the bytes of both directions. New connections are accepted and stay silent. A connection that lost
+	// bytes stays silent for ever, because TLS cannot continue. Its end is forwarded once Swallow is off.
 	Swallow bool
 
-	// Delay is the wait before each piece that is forwarded.
+	// Delay is the wait before each forwarded piece.
 	Delay time.Duration
 
-	// Piece is the largest number of bytes that is forwarded at once. Zero means 32 KiB. Together with Delay it makes a
-	// trickle.
+	// Piece is the largest number of bytes that are forwarded at once. Zero means 32 KiB. A small Piece with a Delay
+	// makes a slow connection.
 	Piece int
 
-	// End is how connections end once After bytes came from the server: bytes that came while this Fault is set. With
-	// After zero, open connections end at once and new ones when they are accepted.
+	// End is the way in which connections end after the server has sent After bytes while this Fault is set. With After
+	// zero, open connections end at once, and new ones when they are accepted.
 	End   End
 	After int64
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Proxy forwards connections from a port of the loopback interface to one address. It must be closed.
+// Proxy forwards connections from a port of the loopback interface to one address. Close it in the end.
 type Proxy struct {
 	addr, target string // set once
 	wg           sync.WaitGroup
@@ -24,7 +24,7 @@ type Proxy struct {
 // setting is a Fault in force.
 type setting struct {
 	Fault
-	over chan struct{} // closed when another one is in force
+	over chan struct{} // closed when another setting is in force
 }
 
 // ErrClosed is returned by Listen after Close.
@@ -44,17 +44,17 @@ func New(target string) (*Proxy, error) {
 	return p, nil
 }
 
-// Addr returns the address that the proxy listens at. It stays the same.
+// Addr returns the address that the proxy listens at. It never changes.
 func (p *Proxy) Addr() string { return p.addr }
 
-// Accepted returns how many connections were accepted.
+// Accepted returns the number of accepted connections.
 func (p *Proxy) Accepted() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.accepted
 }
 
-// Set puts f in force for the connections that are open and for new ones.
+// Set applies f to open and new connections.
 func (p *Proxy) Set(f Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +65,7 @@ func (p *Proxy) Set(f Fault) {
 	}
 }
 
-// Cut ends the connections that are open. It does not concern new ones.
+// Cut ends the open connections. It does not affect new ones.
 func (p *Proxy) Cut(how End) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +83,7 @@ func (p *Proxy) Refuse() {
 	p.end(RST)
 }
 
-// Listen ends Refuse. It returns ErrClosed, or the error of net.Listen if somebody took the port meanwhile.
+// Listen ends Refuse. It returns ErrClosed, or the error of net.Listen if another program has taken the port.
 func (p *Proxy) Listen() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +115,7 @@ func (p *Proxy) accept(l net.Listener) {
 	for {
 		down, err := l.Accept()
 		if err != nil {
-			return // closed; nothing else ends a listener of the loopback interface
+			return // closed: a listener of the loopback interface ends for no other reason
 		}
 		p.mu.Lock()
 		p.accepted++
@@ -130,7 +130,7 @@ func (p *Proxy) accept(l net.Listener) {
 	}
 }
 
-// forward connects down to the target and returns when the connection is over.
+// forward connects down to the target and returns when the connection has ended.
 func (p *Proxy) forward(down net.Conn) {
 	up, err := net.DialTimeout("tcp", p.target, 5*time.Second)
 	if err != nil {

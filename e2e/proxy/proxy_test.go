@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// echo returns the address of a server that sends back what it gets.
+// echo returns the address of a server that sends back the bytes that it receives.
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -61,7 +61,7 @@ func dial(t *testing.T, p *proxy.Proxy) net.Conn {
 	return c
 }
 
-// say sends text and reads as much back.
+// say sends text and reads the same number of bytes.
 func say(t *testing.T, c net.Conn, text string) {
 	t.Helper()
 	if _, err := io.WriteString(c, text); err != nil {
@@ -127,8 +127,8 @@ func TestEndAfter(t *testing.T) {
 	say(t, dial(t, p), "as before")
 }
 
-// TestSwallow makes sure that nothing comes through, that connections which lost bytes stay silent, and that their end
-// is forwarded after the fault and not within it.
+// TestSwallow checks that nothing comes through, that connections which lost bytes stay silent, and that their end is
+// forwarded after the fault and not during it.
 func TestSwallow(t *testing.T) {
 	p := start(t)
 	idle, used := dial(t, p), dial(t, p)
@@ -156,7 +156,8 @@ func TestSwallow(t *testing.T) {
 	}
 }
 
-// silent fails the test if something is read within a moment. A slow machine can hide an error here, but not invent one.
+// silent fails the test if a byte arrives within a moment. On a slow machine it may miss an error, but it never reports
+// a wrong one.
 func silent(t *testing.T, c net.Conn) {
 	t.Helper()
 	_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
@@ -191,7 +192,7 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// TestTargetGone makes sure that a server which is away shows as a reset.
+// TestTargetGone checks that a missing server looks like a reset.
 func TestTargetGone(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
