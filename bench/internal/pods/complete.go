@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// List returns n pods as an API server lists them, in its order, with everything that one
-// has in a real cluster: 5.6 KB of JSON each. The same n gives the same list.
+// List returns n pods as an API server lists them, in its order, with all fields of a pod
+// in a real cluster: 5.6 KB of JSON each. The same n gives the same list.
 func List(n int) *corev1.PodList {
 	all := slices.Clone(New(n, 1).Pods())
 	slices.SortFunc(all, func(a, b *corev1.Pod) int {
@@ -27,8 +27,8 @@ func List(n int) *corev1.PodList {
 	return list
 }
 
-// complete adds what a pod has in a real cluster and a benchmark of caches does not need:
-// resources, probes, the volume of the service account, who manages which fields.
+// complete adds the fields that pods of a real cluster have and that a benchmark of caches
+// does not need: resources, probes, the volume of the service account, managedFields.
 func complete(p *corev1.Pod, i int) {
 	c := &p.Spec.Containers[0]
 	c.Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("250m"), "memory": resource.MustParse("256Mi")}

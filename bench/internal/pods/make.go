@@ -25,8 +25,8 @@ func makeAll(n int, seed uint64) []*corev1.Pod {
 	return all
 }
 
-// decoded returns p as a client gets it from a server: no string is shared with another
-// pod, and everything lies where a decoder puts it.
+// decoded returns p as a client gets it from a server: it shares no string with another
+// pod, and its memory is laid out as a decoder does it.
 func decoded(p *corev1.Pod) *corev1.Pod {
 	bytes, err := p.Marshal()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package pods makes the objects that all benchmarks work on: pods as a real cluster has
-// them, 3 to 5 KB each in memory, laid out as a decoder leaves them.
+// Package pods makes the objects of all benchmarks: pods as in a real cluster, 3 to 5 KB
+// each in memory, laid out as a decoder leaves them.
 package pods
 
 import (
@@ -25,15 +25,15 @@ const (
 // AppLabel is the label that names a pod's application.
 const AppLabel = "app.kubernetes.io/name"
 
-// Fleet is a cluster's pods in several states. All are made from a seed and must not be
-// written to; Copies gives some that may be. It may be used by many goroutines.
+// Fleet is the pods of a cluster in several states, made from a seed. They are read-only;
+// Copies returns pods that may be changed. A Fleet is safe for concurrent use.
 type Fleet struct {
 	base, updated, moved func() []*corev1.Pod
 	keys                 func() []types.NamespacedName
 }
 
-// New returns a fleet of n pods. Nothing is made until it is asked for, and each state
-// once. The same n and seed give the same pods.
+// New returns a fleet of n pods. It makes each state when that is first requested. The same
+// n and seed give the same pods.
 func New(n int, seed uint64) *Fleet {
 	f := &Fleet{}
 	f.base = sync.OnceValue(func() []*corev1.Pod { return makeAll(n, seed) })
@@ -50,24 +50,24 @@ func New(n int, seed uint64) *Fleet {
 	return f
 }
 
-// Pods returns the first state of all pods, in an order that says nothing about where
-// they are in memory: so it is in a program that has been running for a while.
+// Pods returns the first state of all pods. The order is independent of their places in
+// memory, as in a program that has been running for a while.
 func (f *Fleet) Pods() []*corev1.Pod { return f.base() }
 
-// Updated returns, for each of Pods, a newer state with another status: no index of the
-// benchmarks has another value for it.
+// Updated returns, for each of Pods, a newer state with another status. The values of the
+// benchmarks' indexes are the same.
 func (f *Fleet) Updated() []*corev1.Pod { return f.updated() }
 
 // Moved returns, for each of Pods, a newer state on another node and of another
 // application.
 func (f *Fleet) Moved() []*corev1.Pod { return f.moved() }
 
-// Keys returns the keys of Pods, in another order. Their strings are not those of the
-// pods: who looks a pod up does not have its memory at hand.
+// Keys returns the keys of Pods, in another order. Their strings are copies of those of the
+// pods, because a program that looks up a pod does not have the pod's memory in its cache.
 func (f *Fleet) Keys() []types.NamespacedName { return f.keys() }
 
-// Copies returns copies of the first n of Pods, as far as there are so many, whose
-// metadata's scalar fields the caller may write to.
+// Copies returns copies of the first n of Pods, or of all if there are fewer. The caller
+// may write to the scalar fields of their metadata.
 func (f *Fleet) Copies(n int) []*corev1.Pod {
 	all := f.base()
 	copies := make([]*corev1.Pod, min(n, len(all)))
@@ -90,7 +90,7 @@ func (f *Fleet) Nodes() []string {
 // App returns the name of an application that PerApp of the pods belong to.
 func (f *Fleet) App() string { return appName(count(len(f.base()), PerApp) / 2) }
 
-// count is how many groups of the given size n pods are in.
+// count returns the number of groups of the given size for n pods.
 func count(n, size int) int { return max(n/size, 1) }
 
 func nodeName(i int) string {
@@ -117,8 +117,8 @@ func makeKeys(all []*corev1.Pod, seed uint64) []types.NamespacedName {
 	return keys
 }
 
-// next returns a newer state of all pods. What change leaves alone is shared with the old
-// state, but for the status.
+// next returns a newer state of all pods. It shares the parts that change does not touch
+// with the old state, except the status.
 func next(all []*corev1.Pod, change func(*corev1.Pod)) []*corev1.Pod {
 	out := make([]*corev1.Pod, len(all))
 	for i, old := range all {

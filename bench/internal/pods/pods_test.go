@@ -18,7 +18,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const testPods = 2000
 
-// TestShape checks what the benchmarks rely on: sizes of groups, and keys without repetition.
+// TestShape checks the assumptions of the benchmarks: sizes of groups, and keys without
+// repetition.
 func TestShape(t *testing.T) {
 	f := New(testPods, 7)
 	namespaces, nodes, apps := map[string]int{}, map[string]int{}, map[string]int{}
@@ -120,7 +121,7 @@ func TestSameSeedSamePods(t *testing.T) {
 	}
 }
 
-// TestSize holds the pods to the size that the results claim.
+// TestSize checks that the pods have the size that the results name.
 func TestSize(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures the heap")
