@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// tick is how often the cluster changes a little.
+// tick is the interval between small groups of changes.
 const tick = 20 * time.Millisecond
 
-// Change keeps the pods changing, and breaks things, until ctx is done. Then nothing is
-// written any more and it returns nil; another error is the server's.
+// Change changes the pods, and breaks things, until ctx is done. Then it stops writing and
+// returns nil. Otherwise it returns the server's error.
 func (c *Cluster) Change(ctx context.Context) error {
 	if c.opts.Changes <= 0 {
 		<-ctx.Done()
@@ -26,7 +26,7 @@ func (c *Cluster) Change(ctx context.Context) error {
 			return nil
 		case now = <-ticker.C:
 		}
-		// What a machine that was busy or asleep did not get done is left undone.
+		// Changes that a busy or sleeping machine has missed are not made up for.
 		due += float64(c.opts.Changes) * min(now.Sub(last), 10*tick).Seconds()
 		last = now
 		for ; due >= 1; due-- {
@@ -53,24 +53,23 @@ func (c *Cluster) change() error {
 	case dice < 28:
 		return c.remove(c.random.IntN(n))
 	case dice < 50:
-		// New pods are at the end. They have more to do.
+		// New pods are at the end of the slice. They have more steps left.
 		return c.advance(n - 1 - c.random.IntN(min(n, 50)))
 	default:
 		return c.advance(c.random.IntN(n))
 	}
 }
 
-// disturbance is something that happens to the cluster as a whole, some time after the
-// start of a cycle.
+// disturbance is an event of the whole cluster, some time after the start of a cycle.
 type disturbance struct {
 	at time.Duration
 	do func(*Cluster) error
 }
 
-// missed is the number of changes that nobody sees.
+// missed is the number of changes that no watch sees.
 const missed = 5
 
-// cycle is after how long the disturbances come again, and they in their order.
+// cycle is the time after which the disturbances repeat, in the same order.
 const cycle = 12 * time.Second
 
 func disturbances() []disturbance {
@@ -83,7 +82,8 @@ func disturbances() []disturbance {
 	}
 }
 
-// disturb does what is due a time after the start: one thing at most.
+// disturb causes the disturbance that is due, at most one. The time is measured from the
+// start.
 func (c *Cluster) disturb(since time.Duration) error {
 	all := disturbances()
 	next := all[c.disturbed%len(all)]
@@ -100,7 +100,7 @@ func (c *Cluster) dropWatches() error {
 	return nil
 }
 
-// forget makes the changes that the watches miss at once: they come back within 50 ms.
+// forget makes all the missed changes at once, because the watches come back within 50 ms.
 func (c *Cluster) forget() error {
 	c.opts.Note("demo: all watches cut off, and the server forgets what they miss")
 	c.server.DropWatches()
@@ -118,7 +118,7 @@ func (c *Cluster) undrain() error {
 	return nil
 }
 
-// drain deletes all pods of a node, which gets no new ones.
+// drain deletes all pods of a node. The node gets no new pods.
 func (c *Cluster) drain() error {
 	c.down = c.random.IntN(nodes)
 	name := nodeName(c.down)

@@ -68,7 +68,7 @@ func TestPopulate(t *testing.T) {
 	}
 }
 
-// summary is what of pods follows from the seed.
+// summary has the properties of the pods that depend on the seed only.
 func summary(pods []*corev1.Pod) string {
 	var b strings.Builder
 	for _, pod := range pods {
@@ -77,7 +77,7 @@ func summary(pods []*corev1.Pod) string {
 	return b.String()
 }
 
-// TestChange lets a cluster live for two minutes of virtual time.
+// TestChange runs a cluster for two minutes of virtual time.
 func TestChange(t *testing.T) {
 	const rate, seconds = 200, 120
 	synctest.Test(t, func(t *testing.T) {
@@ -143,7 +143,7 @@ func countContaining(all []string, part string) (n int) {
 	return n
 }
 
-// checkTruth compares what the cluster believes with what the server has.
+// checkTruth compares the pods that the cluster remembers with the server's.
 func checkTruth(t *testing.T, c *Cluster, pods []*corev1.Pod) {
 	t.Helper()
 	mine := slices.Clone(c.pods)
@@ -171,7 +171,7 @@ func TestNoChanges(t *testing.T) {
 	})
 }
 
-// TestSmallest keeps a cluster of one pod going.
+// TestSmallest runs a cluster of one pod.
 func TestSmallest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, c := populated(t, Options{Pods: 1, Changes: 50})
@@ -184,8 +184,8 @@ func TestSmallest(t *testing.T) {
 	})
 }
 
-// TestForget holds the demo to its main point: a watch that was cut off by forget cannot
-// be resumed.
+// TestForget checks the main point of the demo: a watch that forget has cut off cannot be
+// resumed.
 func TestForget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, c := populated(t, Options{Pods: 100, Changes: 100})

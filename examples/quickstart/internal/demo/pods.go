@@ -12,7 +12,7 @@ import (
 	"github.com/kinform/kinform/fake"
 )
 
-// create makes a pod that is not scheduled.
+// create creates a pod that is not scheduled.
 func (c *Cluster) create() error {
 	apps := []string{"web", "api", "worker", "cache", "cron"}
 	app := apps[c.random.IntN(len(apps))]
@@ -44,7 +44,7 @@ func (c *Cluster) container(name string) corev1.Container {
 	}
 }
 
-// update stores what was done to the i-th pod.
+// update writes the new state of the i-th pod to the server.
 func (c *Cluster) update(i int) error {
 	pod, err := fake.Update(c.server, c.pods[i])
 	if err != nil {
@@ -64,8 +64,8 @@ func (c *Cluster) remove(i int) error {
 	return err
 }
 
-// schedule gives a pod a node that is not down. The lower of two makes some nodes busier than
-// others.
+// schedule gives a pod a node that is not drained. It takes the lower of two random
+// numbers, so that some nodes have more pods than others.
 func (c *Cluster) schedule(pod *corev1.Pod) {
 	n := c.random.IntN(nodes)
 	if other := c.random.IntN(nodes); c.random.IntN(3) == 0 {
@@ -86,7 +86,7 @@ func (c *Cluster) start(pod *corev1.Pod) {
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: pod.Spec.Containers[0].Name, Ready: true}}
 }
 
-// advance takes the i-th pod one step further in its life.
+// advance moves the i-th pod one step further in its life.
 func (c *Cluster) advance(i int) error {
 	pod := c.pods[i]
 	switch pod.Status.Phase {

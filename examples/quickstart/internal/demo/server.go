@@ -1,6 +1,6 @@
-// Package demo simulates a cluster that is worth watching: an API server in memory whose
-// pods are scheduled, run, end and are replaced, whose nodes are drained, and whose
-// connections break at times. All of it follows from a seed.
+// Package demo simulates a cluster that is interesting to watch: an API server in memory
+// whose pods are scheduled, run, end and are replaced, whose nodes are drained, and whose
+// connections break from time to time. Everything depends on a seed only.
 package demo
 
 import (
@@ -19,19 +19,19 @@ const (
 
 // Options configures a [Cluster].
 type Options struct {
-	// Pods is the number of pods, from which the cluster never strays by more than a tenth,
-	// drains aside. At least one.
+	// Pods is the number of pods, at least one. The number in the cluster differs from it
+	// by at most a tenth, except during a drain.
 	Pods int
-	// Changes is the number of changes in a second. Zero leaves the cluster as it is.
+	// Changes is the number of changes per second. Zero means no changes.
 	Changes int
-	// Seed is what the pods and their changes follow from.
+	// Seed determines the pods and their changes.
 	Seed uint64
-	// Note hears of what happens to the cluster as a whole, in the goroutine of Change.
-	// Nil means that nobody does.
+	// Note gets a text for each event of the whole cluster, in the goroutine of Change. Nil
+	// means no notes.
 	Note func(string)
 }
 
-// NewServer returns an API server that knows pods and config maps, and has none.
+// NewServer returns an empty API server for pods and config maps.
 func NewServer() (*fake.Server, error) {
 	server := fake.New(fake.Options{})
 	if err := fake.Register[*corev1.Pod](server, fake.Resource{}); err != nil {
@@ -45,14 +45,14 @@ type Cluster struct {
 	server *fake.Server
 	opts   Options
 	random *rand.Rand
-	pods   []*corev1.Pod // as the server has them
-	made   int           // pods ever made; part of their names
-	down   int           // the node that is drained, negative for none
+	pods   []*corev1.Pod // in the server's state
+	made   int           // number of pods created so far; part of their names
+	down   int           // the drained node, negative for none
 
-	disturbed int // disturbances ever
+	disturbed int // number of disturbances so far
 }
 
-// Populate creates the pods, on a server of [NewServer].
+// Populate creates the pods on a server from [NewServer].
 func Populate(server *fake.Server, opts Options) (*Cluster, error) {
 	if opts.Note == nil {
 		opts.Note = func(string) {}

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// SlowList returns a transport that delivers a first list of about the given number of
-// pods slowly enough to be watched, in some seconds, and everything else as it comes.
+// SlowList returns a transport that delivers the first list, of about the given number of
+// pods, within some seconds, so that people can watch it. It does not delay anything else.
 func SlowList(next http.RoundTripper, pods int) http.RoundTripper {
 	return slowList{next, max(512, pods)}
 }
 
 type slowList struct {
 	next  http.RoundTripper
-	chunk int // bytes that come at once
+	chunk int // number of bytes in one piece
 }
 
 func (t slowList) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -32,15 +32,16 @@ func (t slowList) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// slowChunks is how many chunks come slowly: a stream goes on after its list.
+// slowChunks is the number of delayed chunks. It is limited because a stream continues
+// after its list.
 const slowChunks = 300
 
 type slowBody struct {
 	io.ReadCloser
 	ctx   context.Context
 	chunk int
-	left  int // of the chunk that has come
-	slow  int // chunks that are still to come slowly
+	left  int // bytes of the present chunk
+	slow  int // chunks left to delay
 }
 
 func (b *slowBody) Read(p []byte) (int, error) {

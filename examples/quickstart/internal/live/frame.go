@@ -1,49 +1,50 @@
-// Package live shows what a running controller does: as a picture that is drawn again and
-// again on a terminal, or as one line at a time.
+// Package live shows the work of a running controller, either as a picture on a terminal
+// that is redrawn again and again, or as lines of text.
 //
 //	numbers ─▶ Frame ─┬─▶ Frame.Picture ─▶ Screen     a terminal
 //	                  └─▶ Frame.Line                   anything else
 //
-// A Frame is plain data and drawing it is a pure function. Only Screen knows of terminals,
-// and only Rate of time. Nothing here starts a goroutine.
+// A Frame is plain data, and drawing it is a pure function. Only Screen uses the terminal,
+// and only Rate uses time. The package starts no goroutine.
 package live
 
 import "time"
 
-// Frame is what is shown at one moment. The zero value can be drawn.
+// Frame has the numbers of one moment. The zero value can be drawn.
 type Frame struct {
-	// Title says what is being watched.
+	// Title names the watched server and objects.
 	Title string
-	// Elapsed is the time since the start, and Total how long it will be; zero Total
-	// means until interrupted.
+	// Elapsed is the time since the start, Total the time of the whole run. A zero Total
+	// means: until interrupted.
 	Elapsed, Total time.Duration
 
-	// SyncedIn is how long the initial list took, zero while it is not complete. Until
-	// then Listed of Expected objects are there, Expected being zero if it is unknown.
+	// SyncedIn is the time that the initial list took. It is zero until the list is
+	// complete. Until then the cache has Listed of Expected objects. Expected is zero if it
+	// is unknown.
 	SyncedIn         time.Duration
 	Listed, Expected uint64
-	// Objects is the number of objects in the cache, ResourceVersion the cache's.
+	// Objects is the number of objects in the cache, ResourceVersion the cache's version.
 	Objects         int
 	ResourceVersion string
 
-	// Events is what the watch brought so far, EventRate how much of it in a second.
+	// Events is the number of watch events so far, EventRate their number per second.
 	// History has earlier rates, the newest last.
 	Events    uint64
 	EventRate float64
 	History   []float64
 
-	// Queued is the number of keys that wait.
+	// Queued is the number of waiting keys.
 	Queued int
-	// Reconciles counts the calls, Writes those that changed something.
+	// Reconciles is the number of calls, Writes the number of those that changed an object.
 	Reconciles, Writes uint64
 	ReconcileRate      float64
 
-	// Lists, Watches and Errors count what the names say.
+	// Lists, Watches and Errors are their numbers so far.
 	Lists, Watches, Errors uint64
 
-	// Nodes is the table: the busiest nodes, the busiest first.
+	// Nodes is the table of the busiest nodes, the busiest first.
 	Nodes []Node
-	// Notes is what happened lately, the newest last.
+	// Notes are the latest events, the newest last.
 	Notes []Note
 }
 
@@ -54,7 +55,7 @@ type Node struct {
 	CPU, Memory                    string
 }
 
-// Note is something that happened at a moment after the start.
+// Note is an event at a time after the start.
 type Note struct {
 	At   time.Duration
 	Text string

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// How wide the parts of a picture are, in cells.
+// The widths of the parts of a picture, in cells.
 const (
 	labelWidth = 12
 	timeWidth  = 7
@@ -14,7 +14,7 @@ const (
 )
 
 // Picture draws f for a terminal of the given width, in lines without line ends. Colours
-// are escape sequences; without them the text is the same.
+// are escape sequences. Without colours the text is the same.
 func (f Frame) Picture(width int, color bool) []string {
 	lines := []line{f.title(min(width, titleWidth)), nil}
 	lines = append(lines, f.counters()...)
@@ -95,7 +95,7 @@ func row(name, number string) line {
 	return l
 }
 
-// listing is how far the initial list is.
+// listing describes the progress of the initial list.
 func (f Frame) listing() string {
 	switch {
 	case f.Expected > 0:
@@ -124,13 +124,13 @@ func (f Frame) table() []line {
 	return lines
 }
 
-// nodeWidth is how much of a node's name the table shows.
+// nodeWidth is the largest number of cells of a node's name in the table.
 const nodeWidth = 20
 
-// Line is n on one line, for a log.
+// Line returns n as one line of text, for a log.
 func (n Note) Line() string { return right(seconds(n.At), timeWidth) + "  " + printable(n.Text) }
 
-// Line is f on one line, for a log.
+// Line returns f as one line of text, for a log.
 func (f Frame) Line() string {
 	head := right(seconds(f.Elapsed), timeWidth) + "  "
 	if f.SyncedIn == 0 {

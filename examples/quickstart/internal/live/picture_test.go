@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// working is a frame with everything in it.
+// working returns a frame with all its parts.
 func working() Frame {
 	return Frame{
 		Title:           "kinform: a Kubernetes API server in memory",
@@ -63,8 +63,8 @@ func frames() map[string]Frame {
 	}
 }
 
-// TestPicture compares what is drawn with the files in testdata. go test -update writes
-// them.
+// TestPicture compares the pictures with the files in testdata. go test -update writes
+// these files.
 func TestPicture(t *testing.T) {
 	for name, f := range frames() {
 		golden(t, name+".txt", strings.Join(f.Picture(100, false), "\n")+"\n"+f.Line()+"\n")
@@ -90,7 +90,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// TestPictureFits holds every frame to every width, and colours to the same text.
+// TestPictureFits checks that every frame fits every width, and that colours do not change
+// the text.
 func TestPictureFits(t *testing.T) {
 	for name, f := range frames() {
 		for width := -1; width < 130; width++ {
@@ -107,7 +108,7 @@ func TestPictureFits(t *testing.T) {
 	}
 }
 
-// stripSGR takes colours out of s.
+// stripSGR removes colours from s.
 func stripSGR(s string) string {
 	var b strings.Builder
 	for {

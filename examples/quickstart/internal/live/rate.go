@@ -2,13 +2,13 @@ package live
 
 import "time"
 
-// rateWindow is what a rate is averaged over.
+// rateWindow is the time over which a rate is averaged.
 const rateWindow = time.Second
 
-// Rate turns a counter that only grows into how much it grew in the last second. The
-// zero value is ready. One goroutine at a time.
+// Rate computes the increase per second of a counter that only grows. The zero value is
+// ready. One goroutine at a time.
 type Rate struct {
-	samples []sample // the oldest first, none but the first older than rateWindow
+	samples []sample // the oldest first; only the first may be older than rateWindow
 }
 
 type sample struct {
@@ -16,8 +16,8 @@ type sample struct {
 	total uint64
 }
 
-// Sample takes the counter's value at a moment, which is not before the last one, and
-// returns the rate per second: zero for the first sample.
+// Sample records the counter's value at a time, which must not be before the last one. It
+// returns the rate per second, and zero for the first sample.
 func (r *Rate) Sample(at time.Time, total uint64) float64 {
 	r.samples = append(r.samples, sample{at, total})
 	old := 0

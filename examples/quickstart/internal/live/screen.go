@@ -16,29 +16,29 @@ const (
 	clearDown  = "\x1b[J"
 )
 
-// Screen draws pictures on a terminal, each over the one before, below what was there
-// already. Close it, or the cursor stays hidden. One goroutine at a time.
+// Screen draws pictures on a terminal, each in the place of the one before, below the text
+// that was there already. Close it, or the cursor stays hidden. One goroutine at a time.
 type Screen struct {
 	out   io.Writer
 	size  func() (width, height int)
-	lines int // of the picture that is drawn
+	lines int // of the present picture
 	began bool
 }
 
-// NewScreen returns a screen on the terminal out. size returns how large it is now, and
-// is called for every picture.
+// NewScreen returns a screen on the terminal out. It calls size for every picture, which
+// returns the terminal's present size.
 func NewScreen(out io.Writer, size func() (width, height int)) *Screen {
 	return &Screen{out: out, size: size}
 }
 
-// Draw draws f. What does not fit is left out, the oldest notes first. The error is the
-// terminal's.
+// Draw draws f. It leaves out the lines that do not fit, the oldest notes first. It returns
+// the terminal's error.
 func (s *Screen) Draw(f Frame, color bool) error {
 	width, height := s.size()
-	// With text in the last column, clearLine would clear that.
+	// If the last column has text, clearLine would clear that.
 	lines := f.Picture(width-1, color)
-	// The line below the picture has the cursor; without room for it the terminal would
-	// scroll, and the next picture would not meet this one.
+	// The cursor is on the line below the picture. Without room for it the terminal would
+	// scroll, and the next picture would not be in the same place.
 	room := max(1, height-1)
 	if over := len(lines) - room; over > 0 {
 		f.Notes = f.Notes[min(over, len(f.Notes)):]
@@ -62,8 +62,8 @@ func (s *Screen) Draw(f Frame, color bool) error {
 	return err
 }
 
-// Close leaves the last picture as it is and gives the cursor back, below it. Closing
-// again does nothing.
+// Close leaves the last picture unchanged and shows the cursor below it. Closing again does
+// nothing.
 func (s *Screen) Close() error {
 	if !s.began {
 		return nil

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// terminal is as much of a terminal as a Screen uses. Anything else it is sent is an
+// terminal implements the part of a terminal that a Screen uses. Any other input is an
 // error.
 type terminal struct {
 	t             *testing.T
 	width, height int
-	rows          [][]rune // with what has scrolled away on top
+	rows          [][]rune // the rows that have scrolled away come first
 	row, col      int
 	hidden        bool
 	wrapOff       bool
@@ -128,7 +128,7 @@ func TestScreen(t *testing.T) {
 	small := Frame{Title: "small"}
 	draw(small, 7)
 	draw(working(), 15) // grows
-	draw(small, 7)      // shrinks: nothing is left of the larger one
+	draw(small, 7)      // shrinks: the larger one leaves nothing behind
 	term.height = 15    // one line too few
 	f := working()
 	f.Notes = f.Notes[1:]

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// style is how a piece of a line looks where colours are allowed, as the parameter of an
-// SGR escape sequence.
+// style is the appearance of a piece of a line if colours are allowed. It is the parameter
+// of an SGR escape sequence.
 type style string
 
 const (
@@ -30,11 +30,11 @@ type piece struct {
 // line is one line of a picture.
 type line []piece
 
-// add appends text, which may come from a server: what would confuse a terminal is left
-// out.
+// add appends text. The text may come from a server, so add removes characters that would
+// confuse a terminal.
 func (l *line) add(s style, text string) { *l = append(*l, piece{s, printable(text)}) }
 
-// width is how many cells l has.
+// width returns the number of cells of l.
 func (l line) width() int {
 	n := 0
 	for _, p := range l {
@@ -56,7 +56,7 @@ func (l line) render(b *strings.Builder, width int, color bool) {
 	}
 }
 
-// cut returns the first width runes of s, the last one an ellipsis if any are left out.
+// cut returns the first width runes of s. If it removes any, the last rune is an ellipsis.
 func cut(s string, width int) string {
 	if width <= 0 {
 		return ""
@@ -89,7 +89,7 @@ func right(s string, width int) string {
 	return strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s))) + s
 }
 
-// Count is n with its thousands apart: 12,345.
+// Count formats n with separated thousands: 12,345.
 func Count[N int | uint64](n N) string {
 	s := strconv.FormatInt(int64(n), 10)
 	for at := len(s) - 3; at > 0; at -= 3 {
@@ -98,20 +98,19 @@ func Count[N int | uint64](n N) string {
 	return s
 }
 
-// perSecond is a rate.
+// perSecond formats a rate.
 func perSecond(rate float64) string { return Count(int(rate+0.5)) + "/s" }
 
-// seconds is d in seconds, with one decimal.
+// seconds formats d in seconds, with one decimal.
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s" }
 
-// bar is a bar of width cells, filled by part, which is between 0 and 1.
+// bar returns a bar of width cells. part, between 0 and 1, says how full it is.
 func bar(part float64, width int) (full, rest string) {
 	n := int(min(max(part, 0), 1)*float64(width) + 0.5)
 	return strings.Repeat("█", n), strings.Repeat("░", width-n)
 }
 
-// graph draws the last width of values, one cell each, the highest of them at full
-// height.
+// graph draws the last width of values, one cell each. The highest of them has full height.
 func graph(values []float64, width int) string {
 	if len(values) > width {
 		values = values[len(values)-width:]
