@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/queue"
 )
@@ -30,6 +29,11 @@ type Options[Q comparable] struct {
 	// succeeds, and every failure goes to the informer's OnError.
 	SyncTimeout time.Duration
 
+	// OnError gets the [*SyncError] of a watch that was added while Run runs, and is not ready
+	// SyncTimeout after that. The watch goes on trying; [Unwatch] removes it. OnError is called by
+	// a goroutine of its own. Nil logs the error to Logger at level Warn.
+	OnError func(error)
+
 	// InitialPriority is the priority of keys from initial events. If it is negative, later
 	// changes do not wait behind the objects that were there at the start. Zero is the
 	// priority of all other events.
@@ -50,9 +54,19 @@ type Controller[Q comparable] struct {
 	logger logs.Log
 
 	mu      sync.Mutex
-	started bool
+	phase   phase
 	inputs  []input
+	session *session // nil before Run
 }
+
+// phase is a stage of a controller's life.
+type phase uint8
+
+const (
+	notStarted phase = iota
+	running
+	stopped // Run ends or has ended
+)
 
 // New returns a controller without informers. It panics if Q cannot be a key, as queue.New
 // does.
@@ -85,67 +99,25 @@ func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context,
 	if reconcile == nil {
 		return queue.ErrNoHandler
 	}
-	inputs, err := c.start()
+	s, inputs, err := c.begin(ctx)
 	if err != nil {
 		return err
 	}
 	c.logger.Debug("runs")
 	defer c.logger.Debug("has stopped")
-	run, cancel := context.WithCancel(ctx)
-	defer cancel()
-	failed := make([]error, len(inputs))
-	var wg sync.WaitGroup
-	known := make(map[runner]bool, len(inputs)) // each runs once, no matter how many handlers it has
-	for n, in := range inputs {
-		if known[in.inf] {
-			continue // otherwise it would seem to have another runner
-		}
-		known[in.inf] = true
-		wg.Go(func() {
-			failed[n] = runOrFollow(ctx, run, in.inf)
-			cancel()
-		})
-	}
-	err = c.work(run, inputs, reconcile)
-	cancel()
-	wg.Wait()
+	err = c.work(s.ctx, inputs, reconcile)
+	inputs = c.finish()
+	s.end()
+	s.tasks.Wait()
 	c.queue.ShutDown()
 	for _, in := range inputs {
 		in.reg.Remove()
 		<-in.reg.Done()
 	}
-	if cause := errors.Join(failed...); cause != nil {
+	if cause := errors.Join(s.failed...); cause != nil {
 		return cause
 	}
 	return err
-}
-
-// runOrFollow runs inf until run is done, which ends with ctx. If inf has another runner, it
-// only waits for the end of inf, because a controller must not continue with a dead cache.
-func runOrFollow(ctx, run context.Context, inf runner) error {
-	// Not errors.Is: a handler may have panicked with an error from another Run.
-	if err := inf.Run(run); err != informer.ErrRunning {
-		return err
-	}
-	select {
-	case <-run.Done():
-	case <-inf.Done():
-		// If ctx ends both, the informer may be done first.
-		if run.Err() == nil && ctx.Err() == nil {
-			return informer.ErrStopped
-		}
-	}
-	return nil
-}
-
-func (c *Controller[Q]) start() ([]input, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.started {
-		return nil, ErrStarted
-	}
-	c.started = true
-	return c.inputs, nil
 }
 
 // work waits for the handlers to sync and then runs the workers.

@@ -408,7 +408,7 @@ func TestMisuse(t *testing.T) {
 		if err := c.Run(t.Context(), new(calls[string]).reconcile); !errors.Is(err, controller.ErrStarted) {
 			t.Errorf("a second Run returned %v", err)
 		}
-		if err := controller.Watch(c, inf, owner); !errors.Is(err, controller.ErrStarted) {
+		if err := controller.Watch(c, inf, owner); !errors.Is(err, controller.ErrStopped) {
 			t.Errorf("Watch after Run returned %v", err)
 		}
 	})

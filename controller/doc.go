@@ -28,6 +28,14 @@
 // objects that refer to an object, look them up in an index of the other informer's store: see
 // the example of [Watch].
 //
+// # Watches that come and go
+//
+// For, Owns and Watch may also be called while Run runs, and [Unwatch] removes what they added.
+// A late watch queues keys for all objects that are there, while its cache fills. Reconcile does not
+// wait for that, so a reconcile that reads the new cache has to: informer.Informer.WaitForSync.
+// If SyncTimeout is set and the new cache does not fill in time, Options.OnError gets the
+// [*SyncError], and Run goes on.
+//
 // # Writes
 //
 // What most controllers write themselves is here: [CreateOrUpdate] for objects that the controller

@@ -22,8 +22,14 @@ var (
 	// ErrNoFilter is returned by For, Owns and Watch if a filter is nil.
 	ErrNoFilter = errors.New("controller: the filter is nil")
 
-	// ErrStarted is returned by a second call of Run, and by For, Owns and Watch after Run.
+	// ErrStarted is returned by a second call of Run.
 	ErrStarted = errors.New("controller: Run was called before")
+
+	// ErrNotWatched is returned by Unwatch for an informer that the controller does not watch.
+	ErrNotWatched = errors.New("controller: the informer is not watched")
+
+	// ErrStopped is returned by For, Owns and Watch once Run ends.
+	ErrStopped = errors.New("controller: Run has ended")
 
 	// ErrNoEdit is returned by PatchStatus and CreateOrUpdate if edit is nil.
 	ErrNoEdit = errors.New("controller: the function that edits the object is nil")
@@ -80,7 +86,8 @@ func (e *OwnedError) Error() string {
 	return fmt.Sprintf("controller: %s belongs to another controller: %s %q with UID %s", e.Object, e.Controller.Kind, e.Controller.Name, e.Controller.UID)
 }
 
-// SyncError is returned by Run if the initial lists took longer than Options.SyncTimeout.
+// SyncError is returned by Run if the initial lists took longer than Options.SyncTimeout. For a watch
+// that was added later, Options.OnError gets it.
 type SyncError struct {
 	// After is the time that Run waited.
 	After time.Duration

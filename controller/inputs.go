@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"context"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,26 +10,14 @@ import (
 	"github.com/kinform/kinform/queue"
 )
 
-// input is an informer with the controller's handler on it.
-type input struct {
-	inf runner
-	reg *informer.Registration
-}
-
-// runner is an *informer.Informer of any type.
-type runner interface {
-	Run(context.Context) error
-	Done() <-chan struct{}
-	WaitForSync(context.Context) error
-	Resource() string
-}
-
 // For queues the key of every object of inf, which is an informer or a handle on one, that is added, updated or deleted, unless one of
 // the filters returns false for the event ([GenerationChanged]). If an object was deleted and
 // created again while no watch saw it, its key is queued once: where the difference matters,
 // reconcile must compare UIDs. The filters run in the handler's goroutine.
 //
-// It returns [ErrNoInformer], [ErrNoFilter], [ErrStarted], or the errors of inf.AddHandler.
+// For, Owns and Watch may be called at any time, also while Run runs: see the package
+// documentation. It returns [ErrNoInformer], [ErrNoFilter], [ErrStopped] once Run ends, or the
+// errors of inf.AddHandler.
 func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], filters ...func(informer.Event[Q, T]) bool) error {
 	return add(c, inf, filters, func(ev informer.Event[Q, T]) { c.enqueue(ev.Key, ev.Initial) })
 }
@@ -110,14 +97,18 @@ func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T],
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.started {
-		return ErrStarted
+	if c.phase == stopped {
+		return ErrStopped
 	}
 	reg, err := inf.AddHandler(informer.HandlerFunc[K, T](filtered(filters, handle)), informer.HandlerOptions[T]{})
 	if err != nil {
 		return err
 	}
-	c.inputs = append(c.inputs, input{inf: inf, reg: reg})
+	in := input{inf: inf, reg: reg, removed: make(chan struct{})}
+	c.inputs = append(c.inputs, in)
+	if c.phase == running {
+		c.join(in)
+	}
 	return nil
 }
 

@@ -18,10 +18,11 @@ func (c *Controller[Q]) sync(ctx context.Context, inputs []input) (synced bool, 
 	for _, in := range inputs {
 		select {
 		case <-in.reg.Synced():
+		case <-in.removed:
 		case <-ctx.Done():
 			return false, nil
 		case <-timeout:
-			if err := c.unsynced(inputs); err != nil {
+			if err := c.unsynced(inputs...); err != nil {
 				return false, err
 			}
 			return true, nil // in this instant
@@ -31,7 +32,7 @@ func (c *Controller[Q]) sync(ctx context.Context, inputs []input) (synced bool, 
 }
 
 // unsynced returns which informers are not ready, and why.
-func (c *Controller[Q]) unsynced(inputs []input) error {
+func (c *Controller[Q]) unsynced(inputs ...input) error {
 	late, cancel := context.WithTimeout(context.Background(), -1)
 	defer cancel()
 	e := &SyncError{After: c.opts.SyncTimeout}
@@ -39,6 +40,8 @@ func (c *Controller[Q]) unsynced(inputs []input) error {
 	for _, in := range inputs {
 		select {
 		case <-in.reg.Synced():
+			continue
+		case <-in.removed:
 			continue
 		default:
 		}

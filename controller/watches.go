@@ -1,0 +1,197 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kinform/kinform/informer"
+)
+
+// input is an informer with the controller's handler on it.
+type input struct {
+	inf     runner
+	reg     *informer.Registration
+	removed chan struct{} // closed by Unwatch
+}
+
+// runner is an *informer.Informer of any type.
+type runner interface {
+	Run(context.Context) error
+	Done() <-chan struct{}
+	WaitForSync(context.Context) error
+	Resource() string
+}
+
+// session is the call of Run.
+type session struct {
+	// Set by begin and never changed.
+	outer context.Context // Run's
+	ctx   context.Context // ends with outer, with the workers, or if an informer fails
+	end   context.CancelFunc
+
+	tasks sync.WaitGroup // none begins in phase stopped
+
+	// Guarded by the controller's mu, until the tasks have ended.
+	informers map[runner]*informerRun
+	failed    []error
+}
+
+// informerRun is a time in which the session runs one informer, or follows its run.
+type informerRun struct {
+	stop context.CancelFunc // nil if Unwatch has called it
+	over chan struct{}      // closed at the end
+}
+
+func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.phase != notStarted {
+		return nil, nil, ErrStarted
+	}
+	c.phase = running
+	s := &session{outer: ctx, informers: map[runner]*informerRun{}}
+	s.ctx, s.end = context.WithCancel(ctx)
+	c.session = s
+	for _, in := range c.inputs {
+		c.start(in.inf)
+	}
+	return s, slices.Clone(c.inputs), nil
+}
+
+// finish makes sure that no task begins any more, and returns the inputs.
+func (c *Controller[Q]) finish() []input {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.phase = stopped
+	return c.inputs
+}
+
+// join makes an input part of the session. Called with mu held.
+func (c *Controller[Q]) join(in input) {
+	c.start(in.inf)
+	if c.opts.SyncTimeout <= 0 {
+		return
+	}
+	done := c.session.ctx.Done()
+	c.session.tasks.Go(func() {
+		timer := time.NewTimer(c.opts.SyncTimeout)
+		defer timer.Stop()
+		select {
+		case <-in.reg.Synced():
+		case <-in.removed:
+		case <-done:
+		case <-timer.C:
+			if err := c.unsynced(in); err != nil {
+				c.tell(err)
+			}
+		}
+	})
+}
+
+func (c *Controller[Q]) tell(err error) {
+	if c.opts.OnError != nil {
+		c.opts.OnError(err)
+		return
+	}
+	c.logger.Error(err)
+}
+
+// start runs an informer, unless the session does so already. Called with mu held.
+func (c *Controller[Q]) start(inf runner) {
+	s := c.session
+	last := s.informers[inf]
+	if last != nil && last.stop != nil {
+		return
+	}
+	ctx, stop := context.WithCancel(s.ctx)
+	now := &informerRun{stop: stop, over: make(chan struct{})}
+	s.informers[inf] = now
+	s.tasks.Go(func() {
+		defer close(now.over)
+		defer stop()
+		if last != nil {
+			<-last.over // otherwise the informer would seem to have another runner
+		}
+		err := runOrFollow(s.outer, ctx, inf)
+		if err == nil && ctx.Err() != nil {
+			return // because of Unwatch, or with the session
+		}
+		c.mu.Lock()
+		s.failed = append(s.failed, err)
+		c.mu.Unlock()
+		s.end()
+	})
+}
+
+// runOrFollow runs inf until run is done, which ends with ctx. If inf has another runner, it
+// only waits for the end of inf, because a controller must not continue with a dead cache.
+func runOrFollow(ctx, run context.Context, inf runner) error {
+	// Not errors.Is: a handler may have panicked with an error from another Run.
+	if err := inf.Run(run); err != informer.ErrRunning {
+		return err
+	}
+	select {
+	case <-run.Done():
+	case <-inf.Done():
+		// If ctx ends both, the informer may be done first.
+		if run.Err() == nil && ctx.Err() == nil {
+			return informer.ErrStopped
+		}
+	}
+	return nil
+}
+
+// Unwatch removes what [For], [Owns] and [Watch] added for inf, before Run or while it runs. Their
+// functions are not called for any further event, except that a call which is under way goes on. Keys
+// that are queued stay queued. If Run runs the informer, Unwatch stops it; its store can
+// still be read, but does not change. An informer with another runner goes on, and Run no longer minds
+// its end: call Unwatch before you stop it or release a factory's handle.
+//
+// Unwatch does not wait, and may be called from reconcile, from handlers and filters. It returns
+// [ErrNoInformer], or [ErrNotWatched] if there is nothing to remove.
+func Unwatch[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T]) error {
+	inf := informerOf(from)
+	if inf == nil {
+		return ErrNoInformer
+	}
+	gone := c.forget(inf)
+	for _, in := range gone {
+		close(in.removed)
+		in.reg.Remove()
+	}
+	if len(gone) == 0 {
+		return fmt.Errorf("%s: %w", inf.Resource(), ErrNotWatched)
+	}
+	return nil
+}
+
+// forget takes the inputs of inf out of the controller, and stops the informer.
+func (c *Controller[Q]) forget(inf runner) (gone []input) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.phase == stopped {
+		return nil // Run removes all handlers
+	}
+	var kept []input
+	for _, in := range c.inputs {
+		if in.inf == inf {
+			gone = append(gone, in)
+		} else {
+			kept = append(kept, in)
+		}
+	}
+	c.inputs = kept
+	if c.phase != running || len(gone) == 0 {
+		return gone
+	}
+	for _, in := range gone {
+		c.session.tasks.Go(func() { <-in.reg.Done() })
+	}
+	now := c.session.informers[inf]
+	now.stop()
+	now.stop = nil
+	return gone
+}
