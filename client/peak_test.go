@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/internal/memtest"
 	"github.com/kinform/kinform/reflector"
 )
@@ -213,7 +214,8 @@ func excess[E any](t *testing.T, c *collection, opts reflector.Tuning) int64 {
 }
 
 // A relist takes as much memory as the new objects have, and a tenth more at most: neither
-// a body nor a page is held, and nothing of one is left in an object.
+// a body nor a page is held, and nothing of one is left in an object. The short form has one type
+// per encoding.
 func TestPeakOfRelist(t *testing.T) {
 	n := 800 // two pages
 	if raceEnabled {
@@ -226,9 +228,13 @@ func TestPeakOfRelist(t *testing.T) {
 		"pages":  {DisableWatchList: true, FirstVersion: new(""), ForcePages: true, PageSize: peakPage},
 	} {
 		for encoding, c := range all {
-			t.Run(how+" "+encoding+" metadata", func(t *testing.T) { peak[metav1.PartialObjectMetadata](t, c, opts) })
-			if encoding != "protobuf" {
+			if longtest.On() || encoding == "protobuf" {
+				t.Run(how+" "+encoding+" metadata", func(t *testing.T) { peak[metav1.PartialObjectMetadata](t, c, opts) })
+			}
+			if longtest.On() || encoding == "CBOR" {
 				t.Run(how+" "+encoding+" unstructured", func(t *testing.T) { peak[unstructured.Unstructured](t, c, opts) })
+			}
+			if longtest.On() || encoding == "JSON" {
 				t.Run(how+" "+encoding+" typed", func(t *testing.T) { peak[pod](t, c, opts) })
 			}
 		}
