@@ -40,7 +40,7 @@
 //
 // What most controllers write themselves is here: [CreateOrUpdate] for objects that the controller
 // makes, [SetController] for their owner, [Finalize] for what lives outside the API server,
-// [PatchStatus] and [SetCondition] for the status, and [Delete]. They need a [Client], send nothing
+// [PatchStatus] and [SetCondition] for the status, [Delete], and [Apply]. They need a [Client], send nothing
 // if nothing changed, and never undo a change of another writer: on a conflict they look at the
 // object again.
 //

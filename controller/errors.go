@@ -54,6 +54,9 @@ var (
 	// ErrNoFinalizer is returned by Finalize for a finalizer without a name.
 	ErrNoFinalizer = errors.New("controller: the finalizer has no name")
 
+	// ErrNoManager is returned by Apply without the name of a field manager.
+	ErrNoManager = errors.New("controller: the field manager has no name")
+
 	// ErrOwner is returned by SetController for an owner that cannot own the object.
 	ErrOwner = errors.New("controller: not a possible owner")
 
@@ -61,6 +64,9 @@ var (
 	// controller's handler has not seen all of it.
 	ErrHandlerBehind = errors.New("the cache is filled, but the handler has not seen all of it")
 )
+
+// errNoObject says that JSON of an object is something else.
+var errNoObject = errors.New("not a JSON object")
 
 // Again returns an error with which reconcile asks for its key again after d. It is not a
 // failure: nothing is reported, and the key's failures are forgotten. If d is zero or less, the

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"bytes"
 	"encoding/json"
 	"reflect"
 )
@@ -16,10 +15,8 @@ func treeOf(obj any) (tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	var t tree
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber() // a float64 does not hold every int64
-	if err := d.Decode(&t); err != nil {
+	t, err := decodeTree(raw)
+	if err != nil {
 		return nil, err
 	}
 	withoutNulls(t)

@@ -1,0 +1,236 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Applier sends server-side applies. *client.Resource[T] and *fake.Client[T] implement it.
+type Applier[T any] interface {
+	Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error)
+}
+
+// Apply makes the fields of config those of manager, by a server-side apply
+// (https://kubernetes.io/docs/reference/using-api/server-side-apply/) that takes them over from
+// other managers. Unlike [CreateOrUpdate], it leaves the server's defaults alone, and removes fields
+// that an earlier config had. It returns the object as stored, and whether a request was sent.
+//
+// Current is the object as a cache or the server has it, nil if there is none. Apply sends nothing
+// if current's managed fields show that the server has the fields and values of config, and no more
+// of this manager's. In doubt it sends: if current has no managed fields (client.Options.DropManagedFields),
+// if config has a null or an empty object, or states a resourceVersion, or if it states a value in another form than the
+// server, such as the quantity 1000m for 1. If current is behind the server, the next call
+// corrects what this one missed.
+//
+// Config is any value with the JSON form of a part of the object, including metadata.name: an apply
+// configuration of client-go, a map[string]any, an *unstructured.Unstructured, or T if it omits unset
+// fields. See client.Resource.Apply. Errors: [ErrNoManager], and those of c.
+func Apply[T interface {
+	comparable
+	metav1.Object
+}](ctx context.Context, c Applier[T], current T, config any, manager string) (_ T, sent bool, err error) {
+	if manager == "" {
+		return current, false, ErrNoManager
+	}
+	var none T
+	if current != none {
+		done, err := hasApplied(current, config, manager)
+		if err != nil || done {
+			return current, false, err
+		}
+	}
+	now, err := c.Apply(ctx, config, metav1.ApplyOptions{FieldManager: manager, Force: true})
+	return now, true, err
+}
+
+// hasApplied reports whether an apply of config by manager would change nothing in current.
+func hasApplied(current metav1.Object, config any, manager string) (bool, error) {
+	raw, err := json.Marshal(config)
+	if err != nil {
+		return false, fmt.Errorf("the config of an apply: %w", err)
+	}
+	want, err := decodeTree(raw)
+	if err != nil {
+		return false, fmt.Errorf("the config of an apply: %w", err)
+	}
+	version, plain := unname(want)
+	entry := managedBy(current, manager)
+	if !plain || hasNull(want) || entry == nil || version != "" && version != entry.APIVersion {
+		return false, nil
+	}
+	owned, err := decodeTree(entry.FieldsV1.Raw)
+	if err != nil {
+		return false, nil
+	}
+	have, err := treeOf(current)
+	if err != nil {
+		return false, err
+	}
+	return covered(owned, want, have), nil
+}
+
+// managedBy returns the fields that manager has applied, nil if there are none.
+func managedBy(obj metav1.Object, manager string) *metav1.ManagedFieldsEntry {
+	for _, e := range obj.GetManagedFields() {
+		if e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" && e.FieldsV1 != nil {
+			return &e
+		}
+	}
+	return nil
+}
+
+// unname removes from a config what names the object, which nobody owns, and returns the API
+// version. It reports false if the config states what the object must be like.
+func unname(config tree) (version string, plain bool) {
+	version, _ = config["apiVersion"].(string)
+	delete(config, "apiVersion")
+	delete(config, "kind")
+	meta, ok := config["metadata"].(tree)
+	if !ok {
+		return version, false
+	}
+	if meta["resourceVersion"] != nil || meta["uid"] != nil {
+		return version, false
+	}
+	for _, name := range []string{"name", "namespace", "creationTimestamp", "uid", "resourceVersion"} {
+		delete(meta, name)
+	}
+	if len(meta) == 0 {
+		delete(config, "metadata")
+	}
+	return version, true
+}
+
+func hasNull(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case tree:
+		for _, member := range v {
+			if hasNull(member) {
+				return true
+			}
+		}
+	case []any:
+		for _, element := range v {
+			if hasNull(element) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// covered reports whether owned, a part of managed fields
+// (https://pkg.go.dev/sigs.k8s.io/structured-merge-diff/v6/fieldpath), has exactly the fields of
+// want, and have the same values in them.
+func covered(owned tree, want, have any) bool {
+	parts := len(owned)
+	if _, self := owned["."]; self {
+		parts--
+	}
+	if parts == 0 { // owned as a whole
+		return reflect.DeepEqual(want, have)
+	}
+	switch want := want.(type) {
+	case tree:
+		have, ok := have.(tree)
+		return ok && len(want) == parts && coveredFields(owned, want, have)
+	case []any:
+		have, ok := have.([]any)
+		return ok && len(want) == parts && coveredElements(owned, want, have)
+	}
+	return false
+}
+
+func coveredFields(owned, want, have tree) bool {
+	for name, value := range want {
+		part, ok := owned["f:"+name].(tree)
+		if !ok || !covered(part, value, have[name]) {
+			return false
+		}
+	}
+	return true
+}
+
+// coveredElements compares a list whose elements have owners of their own: each element of want
+// must be one of the parts of owned, and the elements must be in have in the same order.
+func coveredElements(owned tree, want, have []any) bool {
+	at := 0
+	for _, element := range want {
+		name, part := partOf(owned, element)
+		if part == nil {
+			return false
+		}
+		for at < len(have) && !named(name, have[at], false) {
+			at++
+		}
+		if at == len(have) || !covered(part, element, have[at]) {
+			return false
+		}
+		at++
+	}
+	return true
+}
+
+// partOf returns the part of owned that an element of a config is, nil if there is none or if it
+// could be two.
+func partOf(owned tree, element any) (name string, part tree) {
+	for n, p := range owned {
+		if n == "." || !named(n, element, true) {
+			continue
+		}
+		if part != nil {
+			return "", nil
+		}
+		name = n
+		if part, _ = p.(tree); part == nil {
+			return "", nil
+		}
+	}
+	return name, part
+}
+
+// named reports whether a part of managed fields, such as v:"x" or k:{"name":"x"}, is that of
+// element. If loose is set, keys that element does not have count as equal, because the server may
+// have set them by default.
+func named(name string, element any, loose bool) bool {
+	if value, ok := strings.CutPrefix(name, "v:"); ok {
+		var v any
+		return decode([]byte(value), &v) == nil && reflect.DeepEqual(v, element)
+	}
+	text, ok := strings.CutPrefix(name, "k:")
+	members, isTree := element.(tree)
+	keys, err := decodeTree([]byte(text))
+	if !ok || !isTree || err != nil {
+		return false
+	}
+	for key, value := range keys {
+		if member, has := members[key]; (has || !loose) && !reflect.DeepEqual(member, value) {
+			return false
+		}
+	}
+	return true
+}
+
+func decodeTree(raw []byte) (tree, error) {
+	var t tree
+	err := decode(raw, &t)
+	if err == nil && t == nil {
+		err = errNoObject
+	}
+	return t, err
+}
+
+// decode reads JSON without losing digits: a float64 does not hold every int64.
+func decode(raw []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	return d.Decode(into)
+}
