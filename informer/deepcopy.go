@@ -21,11 +21,19 @@ func deepCopy[T any](v T) T {
 // copier maps the pointers, maps and slices met so far to their copies.
 type copier map[visit]reflect.Value
 
-// visit identifies a pointer, map or slice.
+// visit identifies the memory that a pointer, map or slice refers to.
 type visit struct {
 	at  unsafe.Pointer
-	len int
+	len int // of a slice
 	typ reflect.Type
+}
+
+func visitOf(v reflect.Value) visit {
+	met := visit{at: v.UnsafePointer(), typ: v.Type()}
+	if v.Kind() == reflect.Slice {
+		met.len = v.Len()
+	}
+	return met
 }
 
 // deepen replaces everything that v refers to by a copy. v itself is a shallow copy already.
@@ -34,19 +42,16 @@ func (c copier) deepen(v reflect.Value) {
 		return
 	}
 	switch v.Kind() {
-	case reflect.Pointer:
-		c.pointer(v)
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		if !v.IsNil() {
+			c.refer(v)
+		}
 	case reflect.Interface:
 		if !v.IsNil() {
-			own := reflect.New(v.Elem().Type()).Elem()
-			own.Set(v.Elem())
+			own := addressable(v.Elem())
 			c.deepen(own)
 			v.Set(own)
 		}
-	case reflect.Slice:
-		c.slice(v)
-	case reflect.Map:
-		c.mapping(v)
 	case reflect.Array:
 		c.elements(v)
 	case reflect.Struct:
@@ -56,53 +61,39 @@ func (c copier) deepen(v reflect.Value) {
 	}
 }
 
-func (c copier) pointer(v reflect.Value) {
-	if v.IsNil() {
-		return
+// refer lets a pointer, slice or map refer to the copy of its memory. The first call for that
+// memory makes the copy.
+func (c copier) refer(v reflect.Value) {
+	met := visitOf(v)
+	if _, ok := c[met]; !ok {
+		c.copy(v, met)
 	}
-	met := visit{v.UnsafePointer(), 0, v.Type()}
-	own, ok := c[met]
-	if !ok {
-		own = reflect.New(v.Type().Elem())
+	v.Set(c[met].Convert(v.Type()))
+}
+
+// copy makes the copy for refer. It is known before its contents are copied, because these may
+// refer to it.
+func (c copier) copy(v reflect.Value, met visit) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		own := reflect.New(v.Type().Elem())
 		c[met] = own
 		own.Elem().Set(v.Elem())
 		c.deepen(own.Elem())
-	}
-	v.Set(own.Convert(v.Type()))
-}
-
-func (c copier) slice(v reflect.Value) {
-	if v.IsNil() {
-		return
-	}
-	met := visit{v.UnsafePointer(), v.Len(), v.Type()}
-	own, ok := c[met]
-	if !ok {
-		own = reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+	case reflect.Slice:
+		own := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
 		c[met] = own
 		reflect.Copy(own, v)
 		c.elements(own)
-	}
-	v.Set(own)
-}
-
-func (c copier) mapping(v reflect.Value) {
-	if v.IsNil() {
-		return
-	}
-	met := visit{v.UnsafePointer(), 0, v.Type()}
-	own, ok := c[met]
-	if !ok {
-		own = reflect.MakeMapWithSize(v.Type(), v.Len())
+	case reflect.Map:
+		own := reflect.MakeMapWithSize(v.Type(), v.Len())
 		c[met] = own
 		for all := v.MapRange(); all.Next(); {
-			value := reflect.New(v.Type().Elem()).Elem()
-			value.Set(all.Value())
+			value := addressable(all.Value())
 			c.deepen(value)
 			own.SetMapIndex(all.Key(), value)
 		}
 	}
-	v.Set(own)
 }
 
 // elements deepens the elements of a slice or an array, unless their kind cannot refer to

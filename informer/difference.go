@@ -25,11 +25,13 @@ func difference[T any](before, after T) (diff string) {
 	was, is := leavesOf(&before), leavesOf(&after)
 	var out strings.Builder
 	places := 0
-	for _, path := range paths(was, is) {
+	for _, path := range slices.Concat(was.order, is.order) {
 		b, a := was.at[path], is.at[path]
 		if equal(b, a) {
 			continue
 		}
+		delete(is.at, path) // a path of both walks comes twice
+		delete(was.at, path)
 		if places++; places <= maxPlaces {
 			write(&out, path, b, a)
 		}
@@ -89,10 +91,7 @@ func (l *leaves) enter(path string, v reflect.Value) bool {
 	if k := v.Kind(); k != reflect.Pointer && k != reflect.Map && (k != reflect.Slice || v.Len() == 0) {
 		return true
 	}
-	here := visit{at: v.UnsafePointer(), typ: v.Type()}
-	if v.Kind() == reflect.Slice {
-		here.len = v.Len()
-	}
+	here := visitOf(v)
 	if first, ok := l.met[here]; ok {
 		l.addWord(path, word("the same as "+cmp.Or(first, "the object")))
 		return false
@@ -148,21 +147,13 @@ func (l *leaves) entries(path string, v reflect.Value) {
 // before.
 type word string
 
-// paths returns the paths of both walks: those of the first in its order, then the others.
-func paths(was, is leaves) []string {
-	all := slices.Clone(was.order)
-	for _, path := range is.order {
-		if _, ok := was.at[path]; !ok {
-			all = append(all, path)
-		}
-	}
-	return all
-}
-
-// equal reports whether two leaves are equal. NaNs are.
+// equal reports whether two leaves are equal. NaNs are, and so are two missing leaves.
 func equal(a, b reflect.Value) bool {
-	if !a.IsValid() || !b.IsValid() || a.Type() != b.Type() {
-		return a.IsValid() == b.IsValid() && !a.IsValid()
+	if !a.IsValid() || !b.IsValid() {
+		return a.IsValid() == b.IsValid()
+	}
+	if a.Type() != b.Type() {
+		return false
 	}
 	if n, ok := equalMethod(a.Type()); ok {
 		return a.Method(n).Call([]reflect.Value{b})[0].Bool()
@@ -184,13 +175,15 @@ func equalMethod(t reflect.Type) (n int, ok bool) {
 // write appends the lines for one place.
 func write(out *strings.Builder, path string, before, after reflect.Value) {
 	was, is := text(before), text(after)
-	if was == is {
+	if was == is && before.IsValid() && after.IsValid() {
 		was, is = was+" of type "+before.Type().String(), is+" of type "+after.Type().String()
 	}
-	for _, line := range []struct{ sign, text string }{{"-", was}, {"+", is}} {
-		if line.text != "" {
-			fmt.Fprintf(out, "%s %s: %s\n", line.sign, cmp.Or(strings.TrimPrefix(path, "."), "value"), line.text)
-		}
+	path = cmp.Or(strings.TrimPrefix(path, "."), "value")
+	if before.IsValid() {
+		fmt.Fprintf(out, "- %s: %s\n", path, was)
+	}
+	if after.IsValid() {
+		fmt.Fprintf(out, "+ %s: %s\n", path, is)
 	}
 }
 
