@@ -180,7 +180,7 @@ func (k knownObjects) All() iter.Seq2[name, *object] { return maps.All(k) }
 func BenchmarkReplace(b *testing.B) {
 	const n = 100_000
 	ctx, known := context.Background(), knownObjects{}
-	whole, half := &Items[name, *object]{}, &Items[name, *object]{}
+	whole, half := &Objects[name, *object]{}, &Objects[name, *object]{}
 	for i, key := range names(n) {
 		known[key] = &object{key}
 		whole.Set(key, known[key], "")
@@ -188,12 +188,12 @@ func BenchmarkReplace(b *testing.B) {
 			half.Set(key, known[key], "")
 		}
 	}
-	for missing, items := range map[string]*Items[name, *object]{"none": whole, "half": half} {
+	for missing, items := range map[string]*Objects[name, *object]{"none": whole, "half": half} {
 		b.Run("missing="+missing, func(b *testing.B) {
 			f := New[name, *object](known, Options{})
 			b.ReportAllocs()
 			for b.Loop() {
-				_ = f.Replace(ctx, List[name, *object]{Items: items})
+				_ = f.Replace(ctx, Replacement[name, *object]{Objects: items})
 				batch, _ := f.Pop(ctx)
 				if drain(batch) != n {
 					b.Fatal("deltas are missing")

@@ -26,13 +26,13 @@ func (e *entry[K, T]) last() *Delta[T] { return &e.deltas[len(e.deltas)-1] }
 // buffer collects a batch: entries in the order of their first deltas, and an index of them by key.
 //
 // If a list arrives when nothing is pending, the buffer keeps it without a copy, before the entries.
-// Each item then stands for one Replaced delta. When an item gets a second delta, all items become
+// Each object then stands for one Replaced delta. When an object gets a second delta, all objects become
 // entries. The consumer usually takes a large list at once, so the list costs no more memory. The
-// keys of a buffer are numbered: first the items of list, then the entries.
+// keys of a buffer are numbered: first the objects of list, then the entries.
 type buffer[K comparable, T any] struct {
-	list    *Items[K, T] // nil for none; no entry has one of its keys
-	number  uint64       // of the Replace that list came with
-	initial bool         // list is the initial one
+	list    *Objects[K, T] // nil for none; no entry has one of its keys
+	number  uint64         // of the Replace that list came with
+	initial bool           // list is the initial one
 
 	entries     []entry[K, T] // entries beyond the length are empty but keep room for deltas
 	at          map[K]int
@@ -56,12 +56,12 @@ func newBuffer[K comparable, T any]() *buffer[K, T] {
 func (b *buffer[K, T]) empty() bool { return b.deltas == 0 && !b.moved }
 
 // takeList makes list the first keys of an empty buffer.
-func (b *buffer[K, T]) takeList(list *Items[K, T], number uint64, initial bool) {
+func (b *buffer[K, T]) takeList(list *Objects[K, T], number uint64, initial bool) {
 	b.list, b.number, b.initial = list, number, initial
 	b.deltas = list.Len()
 }
 
-// expand turns the items of the list into entries.
+// expand turns the objects of the list into entries.
 func (b *buffer[K, T]) expand() {
 	if b.list == nil {
 		return
@@ -101,7 +101,7 @@ func (b *buffer[K, T]) last(n int) Delta[T] {
 	return b.listed(n)
 }
 
-// deltasOf returns all deltas of a number. For an item of the list it allocates.
+// deltasOf returns all deltas of a number. For an object of the list it allocates.
 func (b *buffer[K, T]) deltasOf(n int) []Delta[T] {
 	if listed := b.list.Len(); n >= listed {
 		return b.entries[n-listed].deltas
@@ -109,12 +109,12 @@ func (b *buffer[K, T]) deltasOf(n int) []Delta[T] {
 	return []Delta[T]{b.last(n)}
 }
 
-// listed returns the delta of an item of the list.
+// listed returns the delta of an object of the list.
 func (b *buffer[K, T]) listed(n int) Delta[T] {
 	return Delta[T]{Type: Replaced, Initial: b.initial, Object: b.list.item(n).Object, ResourceVersion: b.list.version(n)}
 }
 
-// eachListed calls yield for each item of the list. It stops and returns false if yield does.
+// eachListed calls yield for each object of the list. It stops and returns false if yield does.
 func (b *buffer[K, T]) eachListed(yield func(K, []Delta[T]) bool) bool {
 	one := make([]Delta[T], 1) // not a field of the buffer, because loops may be nested
 	for n := range b.list.Len() {

@@ -93,29 +93,29 @@ func TestBurstsAreRemembered(t *testing.T) {
 
 // A list makes its room at once; what grows by doubling needs three times the memory.
 func TestReplaceAllocatesAtOnce(t *testing.T) {
-	list := List[int, int]{Items: &Items[int, int]{}}
+	list := Replacement[int, int]{Objects: &Objects[int, int]{}}
 	for key := range 10000 {
-		list.Items.Set(key, 0, "")
+		list.Objects.Set(key, 0, "")
 	}
 	small := memtest.Allocs(5, func() { _ = New[int, int](nil, Options{}).pending.empty() })
 	n := memtest.Allocs(5, func() { must(t, New[int, int](nil, Options{}).Replace(never, list)) })
 	if n > small+40 { // the map's tables; growing makes about 150
-		t.Errorf("%g allocations for a list of %d", n, list.Items.Len())
+		t.Errorf("%g allocations for a list of %d", n, list.Objects.Len())
 	}
 }
 
 // A list that is far beyond the limit is not what comes every day.
 func TestLargeListIsForgottenAtOnce(t *testing.T) {
 	f := New[int, int](nil, Options{Limit: 100})
-	list := List[int, int]{Items: &Items[int, int]{}}
+	list := Replacement[int, int]{Objects: &Objects[int, int]{}}
 	for key := range 10 * 100 {
-		list.Items.Set(key, 0, "")
+		list.Objects.Set(key, 0, "")
 	}
 	if err := f.Replace(never, list); err != nil {
 		t.Fatal(err)
 	}
 	f.check(t)
-	if b, err := f.Pop(never); err != nil || b.Len() != list.Items.Len() {
+	if b, err := f.Pop(never); err != nil || b.Len() != list.Objects.Len() {
 		t.Fatalf("got %d deltas, error %v", b.Len(), err)
 	}
 	cycle(t, f, 1, 1)

@@ -81,7 +81,7 @@ func (b *buffer[K, T]) verify() error {
 	return b.verifyUnused()
 }
 
-func (l *Items[K, T]) verify() error {
+func (l *Objects[K, T]) verify() error {
 	if l == nil || l.n == 0 {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (l *Items[K, T]) verify() error {
 	}
 	n := 0
 	for i, chunk := range l.chunks {
-		if len(chunk) == 0 || len(chunk) != itemsLen && i < len(l.chunks)-1 {
+		if len(chunk) == 0 || len(chunk) != chunkLen && i < len(l.chunks)-1 {
 			return fmt.Errorf("%d items in chunk %d", len(chunk), i)
 		}
 		for i := range chunk {
@@ -177,25 +177,25 @@ func TestVerifyFindsDamage(t *testing.T) {
 			f.spare.push(1, Delta[int]{Type: Added})
 		},
 		"entry 0 is of a listed key": func(f *queue) {
-			f.pending.list = ItemsOf(Item[int, int]{Key: 1})
+			f.pending.list = ObjectsOf(KeyedObject[int, int]{Key: 1})
 			f.pending.deltas++
 		},
 		"list: item 0 is placed at": func(f *queue) {
-			f.pending.list = ItemsOf(Item[int, int]{Key: 7})
+			f.pending.list = ObjectsOf(KeyedObject[int, int]{Key: 7})
 			f.pending.list.chunks[0][0].Key = 8
 		},
 		"list: unused item 1 is not empty": func(f *queue) {
-			f.pending.list = ItemsOf(Item[int, int]{Key: 7})
-			f.pending.list.chunks[0] = append(f.pending.list.chunks[0], Item[int, int]{Key: 8})[:1]
+			f.pending.list = ObjectsOf(KeyedObject[int, int]{Key: 7})
+			f.pending.list.chunks[0] = append(f.pending.list.chunks[0], KeyedObject[int, int]{Key: 8})[:1]
 		},
 		"list: 1 items, noted as 2": func(f *queue) {
-			f.pending.list = ItemsOf(Item[int, int]{Key: 7})
+			f.pending.list = ObjectsOf(KeyedObject[int, int]{Key: 7})
 			f.pending.list.n++
 			f.pending.list.found++
 		},
 		"list: 1 of 2 items are settled": func(f *queue) {
-			f.pending.list = ItemsOf(Item[int, int]{Key: 7})
-			f.pending.list.push(Item[int, int]{Key: 8}, "")
+			f.pending.list = ObjectsOf(KeyedObject[int, int]{Key: 7})
+			f.pending.list.push(KeyedObject[int, int]{Key: 8}, "")
 		},
 		"places for":          func(f *queue) { delete(f.pending.at, 1) },
 		"is placed at":        func(f *queue) { f.pending.at[1], f.pending.at[2] = 1, 0 },

@@ -31,7 +31,7 @@ type KnownObjects[K comparable, T any] interface {
 type Comparer[K comparable, T any] interface {
 	KnownObjects[K, T]
 	// Compare returns a function that reports whether listed, at version, is as good as known.
-	// version is the one that the item was set with. Nil compares nothing. Replace calls Compare
+	// version is the one that the object was set with. Nil compares nothing. Replace calls Compare
 	// once for each list, under the queue's lock, while nothing is pending or in flight: then the
 	// store has everything that came before the list. Neither function may use the queue.
 	Compare(resourceVersion string) func(key K, known, listed T, version string) bool

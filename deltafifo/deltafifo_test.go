@@ -22,12 +22,12 @@ func next(t *testing.T, f *DeltaFIFO[int, int]) (Batch[int, int], map[int][]Delt
 // An initial list of nothing is news, though there is neither a delta nor a version.
 func TestEmptyInitialList(t *testing.T) {
 	f := New[int, int](nil, Options{})
-	must(t, f.Replace(never, List[int, int]{}))
+	must(t, f.Replace(never, Replacement[int, int]{}))
 	b, _ := next(t, f)
 	if b.Len() != 0 || b.ResourceVersion() != "" || !b.EndsInitialList() {
 		t.Errorf("got %d deltas at %q, end of the initial list: %t", b.Len(), b.ResourceVersion(), b.EndsInitialList())
 	}
-	must(t, f.Replace(never, List[int, int]{}))
+	must(t, f.Replace(never, Replacement[int, int]{}))
 	if b, err := f.Pop(never); err == nil {
 		t.Errorf("got %d deltas for a second list of nothing", b.Len())
 	}
@@ -41,7 +41,7 @@ func TestDeletedTwice(t *testing.T) {
 	f := New(store, Options{})
 	must(t,
 		f.Delete(never, 2, 21, ""),
-		f.Replace(never, List[int, int]{}),
+		f.Replace(never, Replacement[int, int]{}),
 		f.Delete(never, 1, 11, ""),
 		f.Delete(never, 1, 12, "5"),
 	)
@@ -51,7 +51,7 @@ func TestDeletedTwice(t *testing.T) {
 		t.Errorf("got %v at %q, want %v at 5", got, b.ResourceVersion(), want)
 	}
 	// Still not committed, so that the store has both.
-	must(t, f.Delete(never, 1, 13, ""), f.Delete(never, 2, 23, ""), f.Replace(never, List[int, int]{}))
+	must(t, f.Delete(never, 1, 13, ""), f.Delete(never, 2, 23, ""), f.Replace(never, Replacement[int, int]{}))
 	if f.Len() != 0 {
 		t.Errorf("%d deltas for what is deleted already", f.Len())
 	}
@@ -64,7 +64,7 @@ func TestReplaceSeesInFlight(t *testing.T) {
 	f := New(store, Options{})
 	must(t, f.Delete(never, 1, 10, ""), f.Update(never, 2, 21, ""), f.Add(never, 4, 40, ""))
 	_, _ = next(t, f)
-	must(t, f.Replace(never, List[int, int]{Keep: func(key, _ int) bool { return key == 3 }}))
+	must(t, f.Replace(never, Replacement[int, int]{Keep: func(key, _ int) bool { return key == 3 }}))
 	_, got := next(t, f)
 	gone := func(obj int) []Delta[int] {
 		return []Delta[int]{{Type: Deleted, FinalStateUnknown: true, Object: obj}}

@@ -32,7 +32,7 @@
 // # Concurrency
 //
 // Any number of goroutines may produce; one consumes. The queue calls [KnownObjects], [Comparer] and
-// [List.Keep] under its lock, and no other user code. So a store's lock is taken after the
+// [Replacement.Keep] under its lock, and no other user code. So a store's lock is taken after the
 // queue's lock: a goroutine that holds the store's lock must not call the queue. Producers wait
 // while the queue is at its limit, in no particular order. The consumer waits while the queue is
 // empty. Both wait until their context is done or the queue is closed. A context that is done stops

@@ -45,8 +45,8 @@ func Example() {
 func ExampleDeltaFIFO_Replace() {
 	ctx := context.Background()
 	queue := deltafifo.New(deltafifo.KnownObjects[string, int](known{"web": 1, "db": 1}), deltafifo.Options{})
-	_ = queue.Replace(ctx, deltafifo.List[string, int]{
-		Items:           deltafifo.ItemsOf(deltafifo.Item[string, int]{Key: "web", Object: 7}),
+	_ = queue.Replace(ctx, deltafifo.Replacement[string, int]{
+		Objects:         deltafifo.ObjectsOf(deltafifo.KeyedObject[string, int]{Key: "web", Object: 7}),
 		ResourceVersion: "200",
 	})
 

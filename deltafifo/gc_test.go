@@ -83,20 +83,20 @@ func TestDoneBatchPinsNothing(t *testing.T) {
 			return 10 * keys
 		},
 		"a list": func(f *DeltaFIFO[int, *blob], tr *tracker) int {
-			list := List[int, *blob]{Items: &Items[int, *blob]{}}
+			list := Replacement[int, *blob]{Objects: &Objects[int, *blob]{}}
 			for i := range 2 * keys {
-				list.Items.Set(i%keys, tr.object(), "")
+				list.Objects.Set(i%keys, tr.object(), "")
 			}
-			must(t, f.Replace(never, list), f.Replace(never, List[int, *blob]{}))
+			must(t, f.Replace(never, list), f.Replace(never, Replacement[int, *blob]{}))
 			return 2 * keys
 		},
 		"a list of many": func(f *DeltaFIFO[int, *blob], tr *tracker) int {
-			list := List[int, *blob]{Items: &Items[int, *blob]{}}
+			list := Replacement[int, *blob]{Objects: &Objects[int, *blob]{}}
 			for i := range 10000 {
-				list.Items.Set(i, tr.object(), "")
+				list.Objects.Set(i, tr.object(), "")
 			}
 			must(t, f.Replace(never, list))
-			return list.Items.Len()
+			return list.Objects.Len()
 		},
 	}
 	for name, fill := range fills {
@@ -124,8 +124,8 @@ func TestDoneBatchPinsNothing(t *testing.T) {
 func TestReplacedObjectsGo(t *testing.T) {
 	f := New[int, *blob](nil, Options{})
 	listed, gone := &tracker{}, &tracker{}
-	item := func(tr *tracker) Item[int, *blob] { return Item[int, *blob]{Key: 1, Object: tr.object()} }
-	must(t, f.Replace(never, List[int, *blob]{Items: ItemsOf(item(gone), item(gone), item(listed))}))
+	item := func(tr *tracker) KeyedObject[int, *blob] { return KeyedObject[int, *blob]{Key: 1, Object: tr.object()} }
+	must(t, f.Replace(never, Replacement[int, *blob]{Objects: ObjectsOf(item(gone), item(gone), item(listed))}))
 	if alive := gone.alive(); alive != 0 {
 		t.Errorf("%d objects are kept that a later item of the list replaced", alive)
 	}

@@ -44,13 +44,13 @@ func (f *DeltaFIFO[K, T]) Bookmark(ctx context.Context, resourceVersion string) 
 	return nil
 }
 
-// List is a whole collection, for Replace.
-type List[K comparable, T any] struct {
-	// Items has the objects; nil means none.
-	Items *Items[K, T]
+// Replacement is a whole collection, for Replace.
+type Replacement[K comparable, T any] struct {
+	// Objects has the objects; nil means none.
+	Objects *Objects[K, T]
 	// ResourceVersion is the list's.
 	ResourceVersion string
-	// Keep reports whether a key that Items lacks stays, for example because its object could
+	// Keep reports whether a key that Objects lacks stays, for example because its object could
 	// not be read. It gets the newest known object of the key, pending or not. Nil means that
 	// all missing keys are deleted. Keep runs under the queue's lock and must not use the queue.
 	Keep func(K, T) bool
@@ -60,13 +60,13 @@ type List[K comparable, T any] struct {
 	Rewound, Doubtful bool
 }
 
-// Replace adds a Replaced delta for every item of list that is not unchanged, and a Deleted delta
+// Replace adds a Replaced delta for every object of list that is not unchanged, and a Deleted delta
 // with an unknown final state for every existing key that is not in the list. If nothing is pending,
-// the list becomes a batch without a copy. O(items + known keys), under the lock. See
+// the list becomes a batch without a copy. O(objects + known keys), under the lock. See
 // [DeltaFIFO.Add].
-func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list List[K, T]) error {
-	if list.Items != nil {
-		list.Items.settle()
+func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list Replacement[K, T]) error {
+	if list.Objects != nil {
+		list.Objects.settle()
 	}
 	if err := f.admit(ctx); err != nil {
 		return err
@@ -75,17 +75,17 @@ func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list List[K, T]) error {
 	f.lists++
 	all := false
 	if f.pending.deltas > 0 {
-		f.putItems(list.Items)
+		f.putItems(list.Objects)
 	} else if changed, complete, ok := f.changed(list); ok {
 		for _, n := range changed {
-			f.listed(list.Items, n)
+			f.listed(list.Objects, n)
 		}
 		all = complete
 	} else {
-		f.pending.takeList(list.Items, f.lists, f.lists == 1)
+		f.pending.takeList(list.Objects, f.lists, f.lists == 1)
 	}
 	if !all {
-		f.deleteMissing(list.Items, list.Keep)
+		f.deleteMissing(list.Objects, list.Keep)
 	}
 	if f.lists == 1 {
 		f.pending.endsInitial = true
@@ -97,19 +97,19 @@ func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list List[K, T]) error {
 	return nil
 }
 
-// mostChanged is the largest share of changed items at which unchanged items are left out.
+// mostChanged is the largest share of changed objects at which unchanged objects are left out.
 const mostChanged = 1. / 8
 
-// changed returns the numbers of the changed items, and whether the list has all known keys. ok is
-// false if the items cannot be compared, or if too many have changed. Called with the lock held and
+// changed returns the numbers of the changed objects, and whether the list has all known keys. ok is
+// false if the objects cannot be compared, or if too many have changed. Called with the lock held and
 // nothing pending.
-func (f *DeltaFIFO[K, T]) changed(list List[K, T]) (numbers []int, all, ok bool) {
+func (f *DeltaFIFO[K, T]) changed(list Replacement[K, T]) (numbers []int, all, ok bool) {
 	known, ok := f.known.(Comparer[K, T])
 	if !ok || f.inFlight != nil || list.Rewound || list.Doubtful {
 		return nil, false, false
 	}
-	most := int(mostChanged * float64(list.Items.Len()))
-	if list.Items.Len()-f.known.Len() > most {
+	most := int(mostChanged * float64(list.Objects.Len()))
+	if list.Objects.Len()-f.known.Len() > most {
 		return nil, false, false
 	}
 	unchanged := known.Compare(list.ResourceVersion)
@@ -117,10 +117,10 @@ func (f *DeltaFIFO[K, T]) changed(list List[K, T]) (numbers []int, all, ok bool)
 		return nil, false, false
 	}
 	found, few, from := 0, true, 0
-	var block []Item[K, T]
+	var block []KeyedObject[K, T]
 	compare := func(i int, old T, had bool) bool {
 		if had {
-			if found++; unchanged(block[i].Key, old, block[i].Object, list.Items.version(from+i)) {
+			if found++; unchanged(block[i].Key, old, block[i].Object, list.Objects.version(from+i)) {
 				return true
 			}
 		}
@@ -129,8 +129,8 @@ func (f *DeltaFIFO[K, T]) changed(list List[K, T]) (numbers []int, all, ok bool)
 		return few
 	}
 	keys := make([]K, blockLen)
-	for ; from < list.Items.Len() && few; from += blockLen {
-		block = list.Items.block(from)
+	for ; from < list.Objects.Len() && few; from += blockLen {
+		block = list.Objects.block(from)
 		for i := range block {
 			keys[i] = block[i].Key
 		}
@@ -153,9 +153,9 @@ func getOneByOne[K comparable, T any](known KnownObjects[K, T]) func(keys []K, y
 	}
 }
 
-// putItems adds a Replaced delta for each item, when other deltas are pending. Called with the lock
+// putItems adds a Replaced delta for each object, when other deltas are pending. Called with the lock
 // held.
-func (f *DeltaFIFO[K, T]) putItems(items *Items[K, T]) {
+func (f *DeltaFIFO[K, T]) putItems(items *Objects[K, T]) {
 	f.pending.expand()
 	f.pending.reserve(items.Len())
 	for n := range items.Len() {
@@ -163,8 +163,8 @@ func (f *DeltaFIFO[K, T]) putItems(items *Items[K, T]) {
 	}
 }
 
-// listed adds the Replaced delta of item n. Called with the lock held.
-func (f *DeltaFIFO[K, T]) listed(items *Items[K, T], n int) {
+// listed adds the Replaced delta of object n. Called with the lock held.
+func (f *DeltaFIFO[K, T]) listed(items *Objects[K, T], n int) {
 	item := items.item(n)
 	e := f.pending.find(item.Key)
 	if e == nil {
@@ -176,7 +176,7 @@ func (f *DeltaFIFO[K, T]) listed(items *Items[K, T], n int) {
 
 // deleteMissing adds a Deleted delta for every existing key that is not among items, the current
 // list. Called with the lock held.
-func (f *DeltaFIFO[K, T]) deleteMissing(items *Items[K, T], keep func(K, T) bool) {
+func (f *DeltaFIFO[K, T]) deleteMissing(items *Objects[K, T], keep func(K, T) bool) {
 	gone := func(e *entry[K, T], key K, obj T) {
 		if keep != nil && keep(key, obj) {
 			return

@@ -23,7 +23,7 @@ func TestResync(t *testing.T) {
 	_, _ = next(t, f)
 	must(t, f.Requeue(2), f.Update(never, 3, 31, ""), f.Delete(never, 4, 40, ""))
 	must(t, f.Resync(never), f.Resync(never)) // the second one finds all pending
-	must(t, f.Update(never, 5, 51, ""), f.Replace(never, List[int, int]{Keep: func(key, _ int) bool { return key != 6 }}))
+	must(t, f.Update(never, 5, 51, ""), f.Replace(never, Replacement[int, int]{Keep: func(key, _ int) bool { return key != 6 }}))
 	b, got := next(t, f)
 	want := map[int][]Delta[int]{
 		2: {{Type: Deleted, Object: 20}},

@@ -18,8 +18,8 @@ func TestRewound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := deltafifo.New[string, int](nil, deltafifo.Options{})
 			defer f.Close()
-			list := deltafifo.List[string, int]{
-				Items:           deltafifo.ItemsOf(deltafifo.Item[string, int]{Key: "a", Object: 2}),
+			list := deltafifo.Replacement[string, int]{
+				Objects:         deltafifo.ObjectsOf(deltafifo.KeyedObject[string, int]{Key: "a", Object: 2}),
 				ResourceVersion: "12", Rewound: true, Doubtful: true,
 			}
 			for _, put := range []func() error{

@@ -22,10 +22,10 @@ func describe(b Batch[int, int]) (lines []string) {
 	return lines
 }
 
-func listOf(items ...int) List[int, int] {
-	list := List[int, int]{Items: &Items[int, int]{}}
+func listOf(items ...int) Replacement[int, int] {
+	list := Replacement[int, int]{Objects: &Objects[int, int]{}}
 	for _, obj := range items {
-		list.Items.Set(obj/10, obj, "")
+		list.Objects.Set(obj/10, obj, "")
 	}
 	return list
 }

@@ -21,7 +21,7 @@ type Sink[K comparable, T any] struct {
 	meta objmeta.Reader[T]
 
 	// The list in progress.
-	items             *Items[K, T] // nil for none
+	items             *Objects[K, T] // nil for none
 	skipped           []*reflector.ObjectError
 	rewound, doubtful bool
 }
@@ -40,7 +40,7 @@ func (s *Sink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
 		return ctx.Err()
 	}
 	if s.items == nil {
-		s.items = &Items[K, T]{}
+		s.items = &Objects[K, T]{}
 	}
 	if ev.Type == reflector.Deleted {
 		s.items.Delete(key)
@@ -58,8 +58,8 @@ func (s *Sink[K, T]) Skipped(bad *reflector.ObjectError) { s.skipped = append(s.
 // Replace implements reflector.Sink.
 func (s *Sink[K, T]) Replace(ctx context.Context, resourceVersion string) error {
 	defer s.Discard()
-	return s.fifo.Replace(ctx, List[K, T]{
-		Items:           s.items,
+	return s.fifo.Replace(ctx, Replacement[K, T]{
+		Objects:         s.items,
 		ResourceVersion: resourceVersion,
 		Keep:            keeper[K, T](s.skipped),
 		Rewound:         s.rewound,
@@ -100,7 +100,7 @@ func (s *Sink[K, T]) report(ev reflector.Event[T], cause error) {
 	s.bad(&reflector.ObjectError{ResourceVersion: ev.ResourceVersion, Type: ev.Type, Err: cause})
 }
 
-// keeper returns a List.Keep for a list with the given unusable objects, nil if no object needs to
+// keeper returns a Replacement.Keep for a list with the given unusable objects, nil if no object needs to
 // be kept. An unusable object is known by its name only: it may be any known object with that name
 // or without metadata. If its name is unknown too, it may be any object at all. An object that
 // certainly has no name is none of the known objects.

@@ -25,7 +25,7 @@ func TestSynced(t *testing.T) {
 	_, _ = next(t, f)
 	_, _ = f.Pop(never)
 	wantSynced(t, f, false)
-	must(t, f.Replace(never, List[int, int]{Items: ItemsOf(Item[int, int]{1, 11}, Item[int, int]{2, 20})}))
+	must(t, f.Replace(never, Replacement[int, int]{Objects: ObjectsOf(KeyedObject[int, int]{1, 11}, KeyedObject[int, int]{2, 20})}))
 	wantSynced(t, f, false)
 	if b, got := next(t, f); !b.EndsInitialList() || len(got) != 3 {
 		t.Errorf("got %v", got)
@@ -33,7 +33,7 @@ func TestSynced(t *testing.T) {
 	wantSynced(t, f, false)
 	_, _ = f.Pop(never)
 	wantSynced(t, f, true)
-	must(t, f.Replace(never, List[int, int]{}))
+	must(t, f.Replace(never, Replacement[int, int]{}))
 	if b, _ := next(t, f); b.EndsInitialList() {
 		t.Error("a second list ends the initial one")
 	}
@@ -43,7 +43,7 @@ func TestSynced(t *testing.T) {
 
 func TestSyncedWithEmptyList(t *testing.T) {
 	f := New[int, int](nil, Options{})
-	must(t, f.Replace(never, List[int, int]{}))
+	must(t, f.Replace(never, Replacement[int, int]{}))
 	wantSynced(t, f, false)
 	must(t, f.Process(t.Context(), func(int, []Delta[int]) error { return errFails }))
 	wantSynced(t, f, true)
@@ -52,7 +52,7 @@ func TestSyncedWithEmptyList(t *testing.T) {
 // One object that cannot be processed does not hold up the start of a program.
 func TestSyncedDespiteFailures(t *testing.T) {
 	f := New[int, int](nil, Options{})
-	must(t, f.Replace(never, List[int, int]{Items: ItemsOf(Item[int, int]{1, 10}, Item[int, int]{2, 20})}))
+	must(t, f.Replace(never, Replacement[int, int]{Objects: ObjectsOf(KeyedObject[int, int]{1, 10}, KeyedObject[int, int]{2, 20})}))
 	if err := f.Process(t.Context(), func(int, []Delta[int]) error { return errFails }); err == nil {
 		t.Error("no error")
 	}
@@ -66,7 +66,7 @@ func TestSyncedDespiteFailures(t *testing.T) {
 // After Close the initial list is still processed.
 func TestSyncedAfterClose(t *testing.T) {
 	f := New[int, int](nil, Options{})
-	must(t, f.Replace(never, List[int, int]{}))
+	must(t, f.Replace(never, Replacement[int, int]{}))
 	f.Close()
 	_, _ = next(t, f)
 	wantSynced(t, f, false)

@@ -37,7 +37,7 @@ func (q *waitQueue) producers(ctx context.Context) map[string]func() error {
 		"Update":   func() error { return q.Update(ctx, 100, 1, "100") },
 		"Delete":   func() error { return q.Delete(ctx, 100, 1, "100") },
 		"Bookmark": func() error { return q.Bookmark(ctx, "100") },
-		"Replace":  func() error { return q.Replace(ctx, List[int, int]{ResourceVersion: "100"}) },
+		"Replace":  func() error { return q.Replace(ctx, Replacement[int, int]{ResourceVersion: "100"}) },
 	}
 }
 
@@ -159,9 +159,9 @@ func TestBackPressure(t *testing.T) {
 func TestReplaceIsTakenWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWaitQueue(2)
-		list := List[int, int]{Items: &Items[int, int]{}}
+		list := Replacement[int, int]{Objects: &Objects[int, int]{}}
 		for key := range 10 {
-			list.Items.Set(key, 0, "")
+			list.Objects.Set(key, 0, "")
 		}
 		q.add(t.Context(), 0).Want(t, nil)
 		waittest.Start(func() error { return q.Replace(t.Context(), list) }).Want(t, nil)

@@ -26,8 +26,8 @@ func newStates(t *testing.T) *Informer[int, state] {
 func TestInitialListWithMore(t *testing.T) {
 	i := newStates(t)
 	fifo, cursor := i.session.Load().fifo, i.log.NewCursor()
-	list := deltafifo.ItemsOf(deltafifo.Item[int, state]{Key: 1, Object: state{1, 1}})
-	if err := fifo.Replace(t.Context(), deltafifo.List[int, state]{Items: list, ResourceVersion: "1"}); err != nil {
+	list := deltafifo.ObjectsOf(deltafifo.KeyedObject[int, state]{Key: 1, Object: state{1, 1}})
+	if err := fifo.Replace(t.Context(), deltafifo.Replacement[int, state]{Objects: list, ResourceVersion: "1"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := fifo.Update(t.Context(), 1, state{1, 2}, "2"); err != nil {

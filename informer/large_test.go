@@ -50,7 +50,7 @@ func TestLargeBatches(t *testing.T) {
 	var c changes[int, state]
 	has := map[int]state{}
 	for round, list := range []struct{ from, to, bad int }{{1, n, n / 2}, {10, n + 10, 700}, {1, n, -1}} {
-		items, want := &deltafifo.Items[int, state]{}, map[int]Event[int, state]{}
+		items, want := &deltafifo.Objects[int, state]{}, map[int]Event[int, state]{}
 		for id := list.from; id < list.to; id++ {
 			obj := state{id, round}
 			if old, had := has[id]; id == list.bad {
@@ -67,7 +67,7 @@ func TestLargeBatches(t *testing.T) {
 				want[id] = Event[int, state]{Type: Deleted, FinalStateUnknown: true, Key: id, Object: old, Old: old}
 			}
 		}
-		if err := fifo.Replace(t.Context(), deltafifo.List[int, state]{Items: items, ResourceVersion: fmt.Sprint(round + 1)}); err != nil {
+		if err := fifo.Replace(t.Context(), deltafifo.Replacement[int, state]{Objects: items, ResourceVersion: fmt.Sprint(round + 1)}); err != nil {
 			t.Fatal(err)
 		}
 		batch, err := fifo.Pop(t.Context())

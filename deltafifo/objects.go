@@ -1,0 +1,215 @@
+package deltafifo
+
+import (
+	"hash/maphash"
+	"math/bits"
+
+	"github.com/kinform/kinform/internal/keytable"
+)
+
+// KeyedObject is one object of a list.
+type KeyedObject[K comparable, T any] struct {
+	Key    K
+	Object T
+}
+
+// Objects holds the objects of a list, one per key, in the order in which their keys were first set.
+// The zero value is empty. Only one goroutine may use it. Once given to a queue it must not change,
+// because the queue uses it without a copy. Cost: 25 bytes per object beyond its KeyedObject, and 16
+// more if any object has a version.
+type Objects[K comparable, T any] struct {
+	chunks   [][]KeyedObject[K, T] // of chunkLen, but for the last
+	versions []string              // of the objects, by number; nil if all are empty
+	n        int
+	found    int // objects below this number are in at; later ones may repeat keys
+
+	at    keytable.Table // numbers of the objects, by hash of the key
+	seed  maphash.Seed   // set with the first object, as is parts
+	parts keytable.Parts[K]
+
+	touched uint32 // keeps reads ahead from being optimized away
+}
+
+const (
+	chunkShift = 10
+	chunkLen   = 1 << chunkShift
+
+	// blockLen is the number of objects that are looked up together. A lookup is mostly a wait for
+	// memory, and the processor can wait for many reads at a time if they are independent.
+	blockLen = 64
+)
+
+// ObjectsOf returns an Objects with the given objects. If several have one key, the last one counts.
+func ObjectsOf[K comparable, T any](items ...KeyedObject[K, T]) *Objects[K, T] {
+	l := &Objects[K, T]{}
+	for _, item := range items {
+		l.Set(item.Key, item.Object, "")
+	}
+	l.settle()
+	return l
+}
+
+// Len returns the number of objects. A nil *Objects has none.
+func (l *Objects[K, T]) Len() int {
+	if l == nil {
+		return 0
+	}
+	l.settle()
+	return l.n
+}
+
+// Set adds an object, or replaces the object with the same key. resourceVersion becomes
+// Delta.ResourceVersion; leave it empty to save memory if the object itself has it. Amortized O(1).
+func (l *Objects[K, T]) Set(key K, obj T, resourceVersion string) {
+	if l.seed == (maphash.Seed{}) {
+		l.seed, l.parts = maphash.MakeSeed(), keytable.PartsOf[K]()
+	}
+	l.push(KeyedObject[K, T]{key, obj}, resourceVersion)
+	if l.n-l.found == blockLen {
+		l.settle()
+	}
+}
+
+// settle adds the objects set since its last call to the table at. An object whose key is already there
+// replaces the earlier object.
+func (l *Objects[K, T]) settle() {
+	first, end := l.found, l.n
+	if first == end {
+		return
+	}
+	var hashes [blockLen]uint32
+	for n := first; n < end; n++ {
+		l.touched ^= l.parts.Touch(l.item(n).Key)
+	}
+	for n := first; n < end; n++ {
+		hashes[n-first] = l.hash(l.item(n).Key)
+	}
+	if end >= chunkLen && bits.Len(uint(first)) < bits.Len(uint(end)) {
+		l.at.Reserve(end)
+	}
+	for _, hash := range hashes[:end-first] {
+		var p keytable.Probe
+		n, _ := l.at.Next(hash, &p)
+		l.touched ^= n
+	}
+	for n := first; n < end; n++ {
+		item, hash := l.item(n), hashes[n-first]
+		if before, ok := l.find(hash, item.Key); ok {
+			l.put(before, n)
+			continue
+		}
+		l.put(l.found, n)
+		l.at.Insert(hash, uint32(l.found))
+		l.found++
+	}
+	for l.n > l.found {
+		l.pop()
+	}
+}
+
+// push adds an object to the last chunk. The first one grows with the list; a large list
+// that grew in one piece would be copied over and over.
+func (l *Objects[K, T]) push(item KeyedObject[K, T], version string) {
+	last := l.n >> chunkShift
+	if last == len(l.chunks) {
+		var chunk []KeyedObject[K, T]
+		if last > 0 {
+			chunk = make([]KeyedObject[K, T], 0, chunkLen)
+		}
+		l.chunks = append(l.chunks, chunk)
+	}
+	l.chunks[last] = append(l.chunks[last], item)
+	if version != "" && l.versions == nil {
+		l.versions = make([]string, l.n, l.n+1)
+	}
+	if l.versions != nil {
+		l.versions = append(l.versions, version)
+	}
+	l.n++
+}
+
+// put copies object n to the place of another object.
+func (l *Objects[K, T]) put(other, n int) {
+	if other == n {
+		return
+	}
+	*l.item(other) = *l.item(n)
+	if l.versions != nil {
+		l.versions[other] = l.versions[n]
+	}
+}
+
+// version returns the version of an object.
+func (l *Objects[K, T]) version(n int) string {
+	if l.versions == nil {
+		return ""
+	}
+	return l.versions[n]
+}
+
+// Delete removes the object with the key, if there is one. The last object takes its place. O(1).
+func (l *Objects[K, T]) Delete(key K) {
+	if l.Len() == 0 {
+		return
+	}
+	n, ok := l.find(l.hash(key), key)
+	if !ok {
+		return
+	}
+	last := l.n - 1
+	l.at.Remove(uint32(n))
+	if n != last {
+		l.put(n, last)
+		l.at.Move(uint32(last), uint32(n))
+	}
+	l.pop()
+	l.found = l.n
+}
+
+// pop removes the last object.
+func (l *Objects[K, T]) pop() {
+	l.n--
+	*l.item(l.n) = KeyedObject[K, T]{}
+	if l.versions != nil {
+		l.versions[l.n] = ""
+		l.versions = l.versions[:l.n]
+	}
+	chunk := &l.chunks[l.n>>chunkShift]
+	if *chunk = (*chunk)[:l.n&(chunkLen-1)]; len(*chunk) == 0 {
+		l.chunks = l.chunks[:l.n>>chunkShift]
+	}
+}
+
+func (l *Objects[K, T]) hash(key K) uint32 { return uint32(maphash.Comparable(l.seed, key) >> 32) }
+
+func (l *Objects[K, T]) item(n int) *KeyedObject[K, T] {
+	return &l.chunks[n>>chunkShift][n&(chunkLen-1)]
+}
+
+// block returns up to blockLen objects from number n on, a multiple of blockLen.
+func (l *Objects[K, T]) block(n int) []KeyedObject[K, T] {
+	chunk := l.chunks[n>>chunkShift][n&(chunkLen-1):]
+	return chunk[:min(len(chunk), blockLen)]
+}
+
+// find returns the number of the object with the key.
+func (l *Objects[K, T]) find(hash uint32, key K) (int, bool) {
+	var p keytable.Probe
+	for {
+		n, ok := l.at.Next(hash, &p)
+		if !ok {
+			return 0, false
+		}
+		if l.item(int(n)).Key == key {
+			return int(n), true
+		}
+	}
+}
+
+// number returns the number of the object with the key. All objects must be settled.
+func (l *Objects[K, T]) number(key K) (int, bool) {
+	if l == nil || l.n == 0 {
+		return 0, false
+	}
+	return l.find(l.hash(key), key)
+}
