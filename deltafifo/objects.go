@@ -70,8 +70,8 @@ func (l *Objects[K, T]) Set(key K, obj T, resourceVersion string) {
 	}
 }
 
-// settle adds the objects set since its last call to the table at. An object whose key is already there
-// replaces the earlier object.
+// settle adds the objects set since its last call to the table at. An object whose key is there
+// already replaces the earlier object.
 func (l *Objects[K, T]) settle() {
 	first, end := l.found, l.n
 	if first == end {

@@ -1,0 +1,167 @@
+package deltafifo
+
+import "context"
+
+// Replacement is a whole collection, for Replace.
+type Replacement[K comparable, T any] struct {
+	// Objects has the objects; nil means none.
+	Objects *Objects[K, T]
+	// ResourceVersion is the list's.
+	ResourceVersion string
+	// Keep reports whether a key that Objects lacks stays, for example because its object could
+	// not be read. It gets the newest known object of the key, pending or not. Nil means that
+	// all missing keys are deleted. Keep runs under the queue's lock and must not use the queue.
+	Keep func(K, T) bool
+	// Rewound says that the server was restored from a backup, so that earlier
+	// resourceVersions no longer compare. Doubtful says that this is possible, and most likely
+	// is not so. The consumer sees them in [Batch.Rewound] and [Batch.Doubtful].
+	Rewound, Doubtful bool
+}
+
+// Replace adds a Replaced delta for every object of list that is not unchanged, and a Deleted delta
+// with an unknown final state for every existing key that is not in the list. If nothing is pending,
+// the list becomes a batch without a copy. O(objects + known keys), under the lock. See
+// [DeltaFIFO.Add].
+func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list Replacement[K, T]) error {
+	if list.Objects != nil {
+		list.Objects.settle()
+	}
+	if err := f.admit(ctx); err != nil {
+		return err
+	}
+	defer f.mu.Unlock()
+	f.lists++
+	all := false
+	if f.pending.deltas > 0 {
+		f.putItems(list.Objects)
+	} else if changed, complete, ok := f.changed(list); ok {
+		for _, n := range changed {
+			f.listed(list.Objects, n)
+		}
+		all = complete
+	} else {
+		f.pending.takeList(list.Objects, f.lists, f.lists == 1)
+	}
+	if !all {
+		f.deleteMissing(list.Objects, list.Keep)
+	}
+	if f.lists == 1 {
+		f.pending.endsInitial = true
+		f.pending.moved = true // an empty list must reach the consumer too
+	}
+	f.pending.rewound = f.pending.rewound || list.Rewound
+	f.pending.doubtful = f.pending.doubtful || list.Doubtful
+	f.moved(list.ResourceVersion)
+	return nil
+}
+
+// mostChanged is the largest share of changed objects at which unchanged objects are left out.
+const mostChanged = 1. / 8
+
+// changed returns the numbers of the changed objects, and whether the list has all known keys. ok is
+// false if the objects cannot be compared, or if too many have changed. Called with the lock held and
+// nothing pending.
+func (f *DeltaFIFO[K, T]) changed(list Replacement[K, T]) (numbers []int, all, ok bool) {
+	known, ok := f.known.(Comparer[K, T])
+	if !ok || f.inFlight != nil || list.Rewound || list.Doubtful {
+		return nil, false, false
+	}
+	most := int(mostChanged * float64(list.Objects.Len()))
+	if list.Objects.Len()-f.known.Len() > most {
+		return nil, false, false
+	}
+	unchanged := known.Compare(list.ResourceVersion)
+	if unchanged == nil {
+		return nil, false, false
+	}
+	found, few, from := 0, true, 0
+	var block []KeyedObject[K, T]
+	compare := func(i int, old T, had bool) bool {
+		if had {
+			if found++; unchanged(block[i].Key, old, block[i].Object, list.Objects.version(from+i)) {
+				return true
+			}
+		}
+		few = len(numbers) < most
+		numbers = append(numbers, from+i)
+		return few
+	}
+	keys := make([]K, blockLen)
+	for ; from < list.Objects.Len() && few; from += blockLen {
+		block = list.Objects.block(from)
+		for i := range block {
+			keys[i] = block[i].Key
+		}
+		f.getMany(keys[:len(block)], compare)
+	}
+	if !few {
+		return nil, false, false
+	}
+	return numbers, found == f.known.Len(), true
+}
+
+// getOneByOne is KnownObjects.Get for many keys.
+func getOneByOne[K comparable, T any](known KnownObjects[K, T]) func(keys []K, yield func(int, T, bool) bool) {
+	return func(keys []K, yield func(int, T, bool) bool) {
+		for i, key := range keys {
+			if obj, ok := known.Get(key); !yield(i, obj, ok) {
+				return
+			}
+		}
+	}
+}
+
+// putItems adds a Replaced delta for each object, when other deltas are pending. Called with the lock
+// held.
+func (f *DeltaFIFO[K, T]) putItems(items *Objects[K, T]) {
+	f.pending.expand()
+	f.pending.reserve(items.Len())
+	for n := range items.Len() {
+		f.listed(items, n)
+	}
+}
+
+// listed adds the Replaced delta of object n. Called with the lock held.
+func (f *DeltaFIFO[K, T]) listed(items *Objects[K, T], n int) {
+	item := items.item(n)
+	e := f.pending.find(item.Key)
+	if e == nil {
+		e = f.pending.add(item.Key)
+	}
+	e.list = f.lists
+	f.pending.append(e, Delta[T]{Type: Replaced, Initial: f.lists == 1, Object: item.Object, ResourceVersion: items.version(n)})
+}
+
+// deleteMissing adds a Deleted delta for every existing key that is not among items, the current
+// list. Called with the lock held.
+func (f *DeltaFIFO[K, T]) deleteMissing(items *Objects[K, T], keep func(K, T) bool) {
+	gone := func(e *entry[K, T], key K, obj T) {
+		if keep != nil && keep(key, obj) {
+			return
+		}
+		if e == nil {
+			e = f.pending.add(key)
+		}
+		f.pending.append(e, Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
+	}
+	for i := range f.pending.entries { // gets no new ones here
+		if e := &f.pending.entries[i]; e.list != f.lists && e.last().Type != Deleted {
+			gone(e, e.key, e.last().Object)
+		}
+	}
+	if b := f.inFlight; b != nil {
+		for n := range b.keys() {
+			if last := b.last(n); last.Type != Deleted && !f.pending.has(b.key(n)) {
+				gone(nil, b.key(n), last.Object)
+			}
+		}
+	}
+	if f.known == nil {
+		return
+	}
+	for key, obj := range f.known.All() {
+		if _, ok := items.number(key); !ok && !f.pending.has(key) && !f.inFlight.has(key) {
+			gone(nil, key, obj)
+		}
+	}
+}
