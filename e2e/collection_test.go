@@ -30,7 +30,7 @@ import (
 
 type key = types.NamespacedName
 
-// collection is an informer of the pipeline under test, whatever its type of object.
+// collection is an informer of the pipeline under test, for any type of object.
 type collection interface {
 	// start runs the informer and its controller until stop is called.
 	start(t *testing.T)

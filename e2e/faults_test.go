@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// faults is a transport that spoils answers as long as it is told to.
+// faults is a transport that damages answers while that is switched on.
 type faults struct {
 	through http.RoundTripper
 	spoil   atomic.Pointer[spoiler]

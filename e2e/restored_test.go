@@ -24,7 +24,7 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// restoredCache is an informer of the test, whatever its T is.
+// restoredCache is an informer of the test, for any T.
 type restoredCache struct {
 	name   string
 	run    func(context.Context) error
@@ -85,7 +85,7 @@ type restoredEtcd struct {
 	backup string
 }
 
-// reader is what the informers may read.
+// reader has the rights of the informers' user.
 type reader int
 
 const (
@@ -96,7 +96,7 @@ const (
 
 const onlyName = "cm-00000"
 
-// selection is what informers of the reader ask for.
+// selection selects the objects of the reader's informers.
 func (r reader) selection() (opts client.Options) {
 	if r != readsAll {
 		opts.Namespace = "default"

@@ -42,7 +42,7 @@ func write(t *testing.T, path string, content []byte) {
 	}
 }
 
-// identities are what the API server and its clients identify themselves by, on disk.
+// identities are the certificates and keys of the API server and its clients, on disk.
 type identities struct {
 	server, clients string // directories
 	tokens          []byte // of the cluster itself

@@ -171,7 +171,7 @@ func (s *soak) forget(then func() error) error {
 	return then()
 }
 
-// sample is what was found when all had caught up.
+// sample is the state after all caches have caught up.
 type sample struct {
 	at                       time.Duration
 	heap                     uint64 // after garbage collection

@@ -185,7 +185,7 @@ func reached(cache beside.Cache, versions map[schema.GroupResource]string) bool 
 	return cache.Synced() && !older(cache.Version(markerKey(k)), versions[k.GVR.GroupResource()])
 }
 
-// compare holds Kinform's caches against the server's lists, while nobody writes.
+// compare compares Kinform's caches with the server's lists while there are no writes.
 func (c *chaos) compare(ctx context.Context) error {
 	if _, err := c.right(ctx, time.Now()); err != nil {
 		return err

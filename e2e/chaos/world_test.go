@@ -27,7 +27,7 @@ import (
 // user is that of the informers.
 const user = "informer"
 
-// world is the servers, what they know their clients by, and the objects.
+// world has the servers, their certificates and tokens, and the objects.
 type world struct {
 	cluster *cluster.Cluster
 	server  *oracle.Client // as administrator, past the proxies
@@ -120,7 +120,7 @@ func (w *world) allow() error {
 	return write(w.file("tokens.csv"), append(slices.Clone(w.tokens), line...))
 }
 
-// write replaces a file in one step, so that nobody reads half of it.
+// write replaces a file in one step, so that no reader sees half of it.
 func write(name string, content []byte) error {
 	if err := os.WriteFile(name+".new", content, 0o600); err != nil {
 		return err

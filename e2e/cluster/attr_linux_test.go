@@ -37,7 +37,7 @@ func TestChildDiesWithItsParent(t *testing.T) {
 	}
 	_ = parent.Process.Kill()
 	_ = parent.Wait()
-	// Its process id may stay for a while, until whoever adopted the child has asked for its end; its socket does not.
+	// Its process id may stay until the process that adopted the child has waited for it. Its socket does not stay.
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {

@@ -38,7 +38,7 @@ func fakeParent(addr, logPath string) {
 	time.Sleep(time.Hour)
 }
 
-// fakeServer answers at addr until it is told to end. In mode "fails" it ends at once, "deaf" ignores SIGTERM, "unready"
+// fakeServer answers at addr until it gets a signal. In mode "fails" it ends at once, "deaf" ignores SIGTERM, "unready"
 // does not listen.
 func fakeServer(mode, addr string) {
 	fmt.Fprintf(os.Stderr, "fake server in mode %s\n", mode)

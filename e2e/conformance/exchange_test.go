@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// server is what a script runs against.
+// server is the server under test of a script.
 type server struct {
 	url  string
 	http *http.Client

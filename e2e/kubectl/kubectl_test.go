@@ -86,14 +86,14 @@ func (p program) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// step is a command of the file, what it reads and what it says.
+// step is a command of the file, with its input and its output.
 type step struct {
 	args, want string
 	input      []string
 }
 
-// readSteps parses the file: "$ " begins a command, "< " a line of its input; the other
-// lines are what it prints, errors included, and its exit code unless that is 0.
+// readSteps parses the file: "$ " begins a command, "< " a line of its input. The other lines are its output with the
+// errors, and its exit code unless that is 0.
 func readSteps(t *testing.T, file string) (steps []step) {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -30,7 +30,7 @@ type queueOp struct {
 func without(s string, key byte) string { return strings.ReplaceAll(s, string(key), "") }
 func with(s string, key byte) string    { return without(s, key) + string(key) }
 
-// add is what an add does: a key that runs comes again once it is done, and one that is queued keeps its place.
+// add models an add: a running key comes again once it is done, and a queued key keeps its place.
 func (s *queueState) add(key byte) {
 	switch {
 	case strings.IndexByte(s.running, key) >= 0:

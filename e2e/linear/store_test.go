@@ -18,7 +18,7 @@ const keys = 4
 // registers is the state of the model: the value of each key, or 0 if there is none.
 type registers [keys]int
 
-// object is what the store holds. Keys begin at 1, since the zero key is refused.
+// object is the value of a key. Keys begin at 1, because the store refuses the zero key.
 type object struct{ key, value int }
 
 // The operations. Those that read return what they read.
