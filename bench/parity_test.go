@@ -267,8 +267,8 @@ func specNames(spec ast.Spec) (names []string) {
 	return names
 }
 
-// TestParityTests finds the tests that the pages name: a renamed one would be a claim that
-// nobody can check.
+// TestParityTests checks that the tests named by the pages exist. A claim with a renamed
+// test could not be checked.
 func TestParityTests(t *testing.T) {
 	exists := testNames(t, "..")
 	for _, pkg := range []string{"util/workqueue", "tools/cache"} {

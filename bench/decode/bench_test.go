@@ -52,8 +52,8 @@ func held() int64 {
 	return int64(with.HeapAlloc) - int64(without.HeapAlloc)
 }
 
-// cpuTime is what this process has used, garbage collection included. Wall-clock time says more
-// about what else the machine is doing.
+// cpuTime returns the CPU time of this process so far, including garbage collection.
+// Wall-clock time would also depend on other processes.
 func cpuTime() time.Duration {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
@@ -99,7 +99,7 @@ func BenchmarkWatch(b *testing.B) {
 	}
 }
 
-// clientGoList is what a typed client's List does with the body (rest.Result.Into).
+// clientGoList decodes the body like List of a typed client (rest.Result.Into).
 func clientGoList(t testing.TB, mediaType string) way {
 	decoder, err := negotiator(podKind).Decoder(mediaType, nil)
 	if err != nil {
@@ -118,7 +118,7 @@ func clientGoList(t testing.TB, mediaType string) way {
 	}
 }
 
-// clientGoWatch is what a typed client's Watch does with the body.
+// clientGoWatch decodes the body like Watch of a typed client.
 func clientGoWatch(mediaType string) way {
 	return func(t testing.TB, body []byte) []*corev1.Pod {
 		objects, err := clientGoEvents(podKind, mediaType, body)

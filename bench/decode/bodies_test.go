@@ -79,8 +79,8 @@ func eventsBody(t testing.TB, gvk schema.GroupVersionKind, mediaType string, obj
 	return body.Bytes()
 }
 
-// clientGoEvents is what a typed client's Watch does with a body (rest.Request.Watch),
-// without the goroutine and the channel.
+// clientGoEvents decodes a body like Watch of a typed client (rest.Request.Watch), without
+// the goroutine and the channel.
 func clientGoEvents(gvk schema.GroupVersionKind, mediaType string, body []byte) ([]runtime.Object, error) {
 	objects, events, framer, err := negotiator(gvk).StreamDecoder(mediaType, nil)
 	if err != nil {

@@ -52,7 +52,7 @@ func typedBoth(t testing.TB, object string) (got, want *corev1.Pod, err, wantErr
 	return got, want, err, wantErr
 }
 
-// values are what a field may be, in places of every type.
+// values are possible values of a field, for places of every type.
 var values = []string{
 	`null`, `true`, `0`, `-0`, `1`, `1.0`, `1.5`, `-1`, `1e2`, `1E400`, `1e-400`, `9223372036854775807`, `9223372036854775808`, `-9223372036854775808`,
 	`-9223372036854775809`, `18446744073709551616`, `0.1`, `100000000000000000000000`, `""`, `"x"`, `"1"`, `"a\u0000b"`, `"\ud83d\ude00"`, `"\ud800"`,

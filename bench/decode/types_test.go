@@ -13,7 +13,7 @@ import (
 	"github.com/kinform/kinform/internal/kubeproto"
 )
 
-// message is what go-to-protobuf generates for a type.
+// message has the methods that go-to-protobuf generates for a type.
 type message interface {
 	Marshal() ([]byte, error)
 	Unmarshal([]byte) error
@@ -68,7 +68,7 @@ func compare(a, b schema.GroupVersionKind) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Kind, b.Kind))
 }
 
-// TestListsHaveItemsAsField2 is what kubeproto.ListReader relies on.
+// TestListsHaveItemsAsField2 checks an assumption of kubeproto.ListReader.
 func TestListsHaveItemsAsField2(t *testing.T) {
 	lists := 0
 	for gvk, typ := range scheme.Scheme.AllKnownTypes() {
@@ -90,7 +90,7 @@ func TestListsHaveItemsAsField2(t *testing.T) {
 	}
 }
 
-// TestObjectsHaveMetadataAsField1 is what kubeproto.ParseMeta relies on.
+// TestObjectsHaveMetadataAsField1 checks an assumption of kubeproto.ParseMeta.
 func TestObjectsHaveMetadataAsField1(t *testing.T) {
 	objects := 0
 	for gvk, typ := range scheme.Scheme.AllKnownTypes() {

@@ -101,8 +101,8 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// eventually waits for what a client does in goroutines of its own, of whose progress it
-// tells nobody.
+// eventually waits for the work of a client's own goroutines, whose progress cannot be
+// observed.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

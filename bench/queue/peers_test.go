@@ -11,7 +11,8 @@ import (
 	"github.com/kinform/kinform/queue"
 )
 
-// peer is what the peers have in common. Ours is measured through its own methods.
+// peer has the methods that the peers have in common. Our queue is measured through its own
+// methods.
 type peer interface {
 	Add(key)
 	Get() (key, bool)

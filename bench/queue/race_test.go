@@ -20,7 +20,7 @@ type contender struct {
 	round func(n int)
 }
 
-// clock is what a race measures by.
+// clock is the time source of a race.
 type clock func() time.Duration
 
 // wall is elapsed time, for work whose latency matters.
@@ -52,7 +52,7 @@ func race(b *testing.B, n int, now clock, contenders ...contender) {
 	for b.Loop() {
 		rounds++
 		for i := range contenders {
-			c := (i + rounds) % len(contenders) // nobody always runs after the same other
+			c := (i + rounds) % len(contenders) // so that no contender always follows the same one
 			runtime.GC()
 			runtime.ReadMemStats(&before)
 			start := now()

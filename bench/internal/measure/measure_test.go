@@ -14,7 +14,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestTurns checks who is measured when: in turns, and not always in the same order.
+// TestTurns checks the order of the measurements: in turns, and not always in the same
+// order.
 func TestTurns(t *testing.T) {
 	var order string
 	closed := 0
