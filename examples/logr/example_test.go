@@ -21,7 +21,7 @@ type widget struct {
 }
 
 // The logger is any logr.Logger, such as klog.Background() or ctrl.Log. Errors come as Info
-// at level 0 (logr has no warnings), what is at slog's level Debug at V(4).
+// at level 0, because logr has no warnings. Records of slog's level Debug come at V(4).
 func Example() {
 	theirs := funcr.New(func(prefix, args string) { fmt.Println(args) }, funcr.Options{})
 

@@ -37,7 +37,7 @@ var (
 	listingLine = regexp.MustCompile(`(?m)^ +\d+\.\ds  pods [0-9,]+ of [0-9,]+ listed, errors 0$`)
 )
 
-// TestDemo is what a newcomer runs, in virtual time.
+// TestDemo runs the command of the README in virtual time.
 func TestDemo(t *testing.T) {
 	for _, tt := range []struct {
 		args           string
@@ -102,7 +102,7 @@ func TestTooShort(t *testing.T) {
 	})
 }
 
-// TestStdoutGone ends when nobody listens any more.
+// TestStdoutGone checks that the quickstart ends when its output is closed.
 func TestStdoutGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var stderr bytes.Buffer
@@ -157,7 +157,7 @@ func realCluster(t *testing.T) (*fake.Server, string) {
 		t.Fatal(err)
 	}
 	h := httptest.NewServer(server)
-	// What the quickstart left open would keep Close waiting.
+	// Close would wait for anything that the quickstart left open.
 	t.Cleanup(h.Close)
 	return server, h.URL
 }
@@ -281,7 +281,8 @@ func TestKubeconfig(t *testing.T) {
 	}
 }
 
-// TestBadServers: whatever is wrong is shown while it runs, and is the reason in the end.
+// TestBadServers: an error is shown while the quickstart runs, and is the reason given at
+// the end.
 func TestBadServers(t *testing.T) {
 	forbidden, url := realCluster(t)
 	for _, verb := range []faults.Verb{faults.VerbList, faults.VerbWatch} {
