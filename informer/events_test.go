@@ -141,8 +141,8 @@ func TestEventsHoldUpTheWatch(t *testing.T) {
 	})
 }
 
-// TestEventsPulled: a loop that nobody pulls any more, and nobody has stopped, holds up the
-// watch for no longer than its context lasts.
+// TestEventsPulled: a loop that is neither pulled nor stopped holds up the watch only until its
+// context ends.
 func TestEventsPulled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)

@@ -161,8 +161,8 @@ func TestRemoveWhileReplaying(t *testing.T) {
 	})
 }
 
-// TestSlowHandlerHoldsUpTheWatch makes sure that a handler which does not return costs
-// bounded memory, blocks nobody's reads, and misses nothing.
+// TestSlowHandlerHoldsUpTheWatch checks that a handler which does not return costs bounded
+// memory, blocks no reads, and misses nothing.
 func TestSlowHandlerHoldsUpTheWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
@@ -310,7 +310,7 @@ func TestLateHandlerHoldsUpTheWatch(t *testing.T) {
 	})
 }
 
-// TestNoPanicIsLost: Run returns one, OnError hears of all.
+// TestNoPanicIsLost: Run returns one panic, and OnError gets all of them.
 func TestNoPanicIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)

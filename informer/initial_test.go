@@ -51,8 +51,8 @@ func TestInitialListWithMore(t *testing.T) {
 	}
 }
 
-// TestOverrunOfInitialList: who is left behind before the initial list has seen nothing of
-// it, and who is left behind after it all.
+// TestOverrunOfInitialList: a handler that is left behind before the initial list has seen
+// nothing of the list. One that is left behind after it has seen all of it.
 func TestOverrunOfInitialList(t *testing.T) {
 	i := newStates(t)
 	var ops []store.Op[int, state]
@@ -86,8 +86,9 @@ func TestOverrunOfInitialList(t *testing.T) {
 	}
 }
 
-// TestOverrunOfAnything: whatever happened before and after a handler was left behind, what
-// it is told leads it from what it has seen to what is there, with one event per key.
+// TestOverrunOfAnything: after a handler was left behind, its events lead from the state that
+// it has seen to the present one, with one event per key. That holds for any events before and
+// after.
 func TestOverrunOfAnything(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))

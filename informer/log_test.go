@@ -19,7 +19,7 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// logbook is what a logger writes to, in JSON.
+// logbook collects the records of a logger, in JSON.
 type logbook struct {
 	mu  sync.Mutex
 	out bytes.Buffer
@@ -125,8 +125,8 @@ func TestErrorsAreLogged(t *testing.T) {
 	})
 }
 
-// TestLogOfALife: nothing at the default level where nothing is wrong; at level Debug what
-// happens seldom, however many events there are. What OnError hears is not logged.
+// TestLogOfALife: without failures there are no records at the default level. At level Debug
+// there are records of rare events only. Errors passed to OnError are not logged.
 func TestLogOfALife(t *testing.T) {
 	for _, level := range []slog.Level{slog.LevelInfo, slog.LevelDebug} {
 		for _, events := range []int{0, 100} {

@@ -79,8 +79,8 @@ func TestMutationByHandler(t *testing.T) {
 	}
 }
 
-// TestMutationLater: who had the object is named when it is written to between two calls,
-// by someone who kept it, and nobody where no handler had it; once each.
+// TestMutationLater: a write between two calls, by code that kept the object, names the
+// handlers that had it, or none if none had it. Each write is reported once.
 func TestMutationLater(t *testing.T) {
 	for _, handlers := range []int{0, 2} {
 		synctest.Test(t, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestMutationPanicOfOnError(t *testing.T) {
 	})
 }
 
-// TestNoMutation: an informer that lives on for long finds nothing where nobody writes.
+// TestNoMutation: without writes to objects, an informer that runs for long finds nothing.
 func TestNoMutation(t *testing.T) {
 	for _, mode := range []informer.Mutations{informer.MutationsSampled, informer.MutationsAll} {
 		synctest.Test(t, func(t *testing.T) {

@@ -173,8 +173,7 @@ func TestResyncOfAgesIsNever(t *testing.T) {
 	})
 }
 
-// TestUnchanged: the objects of a relist that did not change are told of to those who
-// asked for it, and to no other.
+// TestUnchanged: only handlers that ask for it get the unchanged objects of a relist.
 func TestUnchanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := scriptedList{"1", []scripted{ev(reflector.Added, "1", newWidget("a", "w", "n"))}}

@@ -11,8 +11,8 @@ import (
 	"github.com/kinform/kinform/informer"
 )
 
-// TestCoalesce: a handler that stands still holds up nobody, and when it goes on it is
-// told of the difference, once per key.
+// TestCoalesce: a handler that stops does not hold up the cache. When it goes on, it gets the
+// difference, one event per key.
 func TestCoalesce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
@@ -91,8 +91,8 @@ func TestCoalesce(t *testing.T) {
 	})
 }
 
-// TestCoalesceInitialList: a handler that is left behind while it is told of the initial
-// list is told of all of that, and then of what is different.
+// TestCoalesceInitialList: a handler that is left behind during the initial list gets all of
+// the list, and then the difference.
 func TestCoalesceInitialList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)

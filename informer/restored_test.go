@@ -65,7 +65,7 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// metadataOf is what a metadata source has of an object.
+// metadataOf returns an object as a metadata source has it.
 func metadataOf(w *widget) (*metav1.PartialObjectMetadata, error) {
 	return &metav1.PartialObjectMetadata{ObjectMeta: w.ObjectMeta}, nil
 }

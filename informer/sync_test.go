@@ -108,8 +108,8 @@ func TestWaitForSyncInTime(t *testing.T) {
 	})
 }
 
-// TestWaitForSyncNamesTheCause: what does not mend itself is told at once, and overcome
-// when somebody mends it.
+// TestWaitForSyncNamesTheCause: WaitForSync returns a lasting failure at once. A later call
+// succeeds when the cause is gone.
 func TestWaitForSyncNamesTheCause(t *testing.T) {
 	for _, c := range []struct {
 		code   int

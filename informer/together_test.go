@@ -13,8 +13,8 @@ import (
 	"github.com/kinform/kinform/informer"
 )
 
-// TestDeletedTogether has objects deleted at one resourceVersion, and the watch break off amid these
-// deletions. The cache loses all of them, and handlers hear of each once.
+// TestDeletedTogether deletes objects at one resourceVersion, and ends the watch amid these
+// deletions. The cache loses all of them, and handlers get each deletion once.
 func TestDeletedTogether(t *testing.T) {
 	for cut := range 8 {
 		for seed := range uint64(5) {

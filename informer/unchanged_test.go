@@ -118,8 +118,8 @@ func meta(o state) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: o.name, UID: types.UID(o.uid), ResourceVersion: o.rv}}
 }
 
-// TestUnchangedOfAnyT: a relist tells handlers of what changed, whatever T is: by the objects'
-// own versions, or by those of the events.
+// TestUnchangedOfAnyT: after a relist handlers get the changed objects only, for any T. The
+// objects' own versions decide, or those of the events.
 func TestUnchangedOfAnyT(t *testing.T) {
 	first := make([]state, 30)
 	for n := range first {

@@ -102,7 +102,7 @@ func must1[V any](v V, err error) func(testing.TB) V {
 // ignore makes OnError silent where a test expects errors that it does not look at.
 func ignore(error) {}
 
-// errorsOf collects what OnError hears, which can be called by several goroutines at once.
+// errorsOf collects the errors of OnError, which several goroutines may call at once.
 type errorsOf struct {
 	mu  sync.Mutex
 	all []error

@@ -264,8 +264,7 @@ func TestWrittenRefuses(t *testing.T) {
 	})
 }
 
-// TestWrittenProjection: objects without metadata, the versions of which are told beside
-// them.
+// TestWrittenProjection: objects without metadata, whose versions come with the events.
 func TestWrittenProjection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type projection struct{ name, node string }
@@ -432,7 +431,7 @@ func TestWrittenEndsWithRun(t *testing.T) {
 	})
 }
 
-// TestReadYourWrites: who writes and reads at once sees the write, or a later one, at any
+// TestReadYourWrites: a read directly after a write returns that write or a later one, at any
 // speed of the watch.
 func TestReadYourWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

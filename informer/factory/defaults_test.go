@@ -50,8 +50,8 @@ func TestDefaultOfFetching(t *testing.T) {
 	})
 }
 
-// Handlers are told of every object as often as the factory's options say, but where the
-// request or the handler says otherwise.
+// Handlers get every object at the intervals of the factory's options, unless the request or
+// the handler says otherwise.
 func TestDefaultOfResync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, factory.Options{Resync: time.Hour})

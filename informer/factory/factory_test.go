@@ -163,8 +163,7 @@ func recorded(seen *faketest.Histories[key, *gear], handle func(informer.Event[k
 	}
 }
 
-// Requests for the same objects share an informer; whatever else they differ in makes
-// another one.
+// Requests for the same objects share an informer. Any other difference makes another one.
 func TestWhatIsShared(t *testing.T) {
 	w := newWorld(t, factory.Options{Namespace: "prod"})
 	first := request(w, gears, factory.Request[*gear]{})
@@ -224,7 +223,7 @@ func TestWhatIsShared(t *testing.T) {
 	t.Errorf("no informer of three handles in %+v", w.Stats())
 }
 
-// tooth is what projections make of a gear.
+// tooth is a projection of a gear.
 type tooth struct {
 	name  string
 	count int
@@ -400,7 +399,7 @@ func TestWaitForSyncInTime(t *testing.T) {
 	})
 }
 
-// Whoever waits for an informer that was released before it could run is told.
+// A wait for an informer that was released before it could run ends with an error.
 func TestReleaseBeforeRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, factory.Options{})
@@ -427,7 +426,7 @@ func TestReleaseBeforeRun(t *testing.T) {
 	})
 }
 
-// A thousand informers come and go, and the heap is what it was: within 1%.
+// A thousand informers come and go, and the heap has its former size again, within 1%.
 func TestThousandLives(t *testing.T) {
 	lives := 1000
 	if testing.Short() {
@@ -528,7 +527,7 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// Users come and go at any time; whoever holds a handle has a cache that is right.
+// Users come and go at any time. As long as a user holds a handle, its cache is right.
 func TestUsersComeAndGo(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {

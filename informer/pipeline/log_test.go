@@ -11,8 +11,8 @@ import (
 	"github.com/kinform/kinform/informer/pipeline"
 )
 
-// TestLog: failures of the process function are logged with resource and key where OnError
-// does not hear of them, and no event is.
+// TestLog: without OnError, failures of the process function are logged with resource and key.
+// Events are not logged.
 func TestLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

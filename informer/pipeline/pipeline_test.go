@@ -219,7 +219,7 @@ func TestSyncedAfterTheInitialList(t *testing.T) {
 	})
 }
 
-// A failing key comes again after Retry, before what is newer, and holds up nobody.
+// A failing key comes again after Retry, before newer changes, and holds up no other key.
 func TestFailureComesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -281,7 +281,7 @@ func TestResyncRepeatsWhatIsKnown(t *testing.T) {
 	})
 }
 
-// What an object's key function cannot say something of is reported and costs that object.
+// An object whose key function fails is reported, and only this object is lost.
 func TestBadObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -494,8 +494,8 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// Example_deletesAll is a controller that deletes whatever it sees. Every key first comes
-// because it was listed, and then once more because it was deleted.
+// Example_deletesAll is a controller that deletes every object that it gets. Every key first
+// comes because it was listed, and then once more because it was deleted.
 func Example_deletesAll() {
 	server := fake.New(fake.Options{})
 	check := func(err error) {

@@ -125,7 +125,7 @@ func TestLazyKeepsNoFailure(t *testing.T) {
 	}
 }
 
-// A change during a computation: who asks after it must not get the old value.
+// A read that begins after a change during a computation must not get the old value.
 func TestLazyNotifiedWhileComputing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var state atomic.Int32
