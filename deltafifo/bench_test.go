@@ -123,8 +123,8 @@ func BenchmarkPingPong(b *testing.B) {
 	<-back
 }
 
-// BenchmarkProcess is one event in and out, key by key, with one key in so many that fails
-// the first time. Reported per event.
+// BenchmarkProcess is one event in and out, key by key. A fixed share of the keys fails the first
+// time. Reported per event.
 func BenchmarkProcess(b *testing.B) {
 	const size = 256
 	for _, failing := range []int{0, 16} {

@@ -430,7 +430,7 @@ func (s *script) process() {
 	p.leave(err)
 }
 
-// processing is what a script knows of a batch in Process.
+// processing is the state of a script within a batch in Process.
 type processing struct {
 	s      *script
 	want   model
@@ -523,7 +523,7 @@ func (s *script) commit() {
 	s.committed = len(s.want.pending)
 }
 
-// compare compares the batch in flight, which must stay as it was whatever is put after.
+// compare compares the batch in flight. Later deltas must not change it.
 func (s *script) compare() {
 	s.t.Helper()
 	want := &s.want

@@ -7,8 +7,8 @@ import (
 	"github.com/kinform/kinform/deltafifo"
 )
 
-// TestRewound: a list of a server that was restored, or perhaps was, marks the batch that it comes
-// in, and no other, whatever is pending before it or comes after it.
+// TestRewound: a list of a server that was restored, or perhaps was, marks its own batch and no
+// other. It does so with any deltas pending before it or added after it.
 func TestRewound(t *testing.T) {
 	ctx := t.Context()
 	for name, before := range map[string]func(*deltafifo.DeltaFIFO[string, int]) error{

@@ -209,7 +209,7 @@ func (c *client) committed() {
 	}
 }
 
-// Whatever the interleaving of the two sides, step by step and chosen at random.
+// Both sides run step by step, in an order chosen at random.
 func TestStoreFollowsServer(t *testing.T) {
 	runs, steps := 400, 500
 	if testing.Short() {

@@ -92,7 +92,7 @@ func TestPopEndsWithContext(t *testing.T) {
 	})
 }
 
-// A context that is over stops nobody who need not wait.
+// A context that has ended does not stop a call that need not wait.
 func TestNoWaitNoContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWaitQueue(1000)
@@ -251,7 +251,7 @@ func TestCloseInFlight(t *testing.T) {
 	})
 }
 
-// All who wait are woken, though only one should.
+// All waiting goroutines are woken, though there is room for one only.
 func TestCloseWakesAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWaitQueue(1)
