@@ -23,7 +23,7 @@ func applyApp(t testing.TB, c *fake.Client[*app], manager, yaml string, force bo
 	return c.Patch(t.Context(), key("", "p"), types.ApplyYAMLPatchType, []byte(appHead+yaml), metav1.PatchOptions{FieldManager: manager, Force: &force})
 }
 
-// owners tells who owns what: one line for each entry.
+// owners returns the owners of the fields, one line for each entry.
 func owners(obj metav1.Object) (out []string) {
 	for _, e := range obj.GetManagedFields() {
 		out = append(out, strings.TrimSpace(fmt.Sprintln(e.Manager, e.Operation, e.Subresource, string(e.FieldsV1.GetRawBytes()))))
@@ -251,8 +251,8 @@ func TestApplyFillsKeys(t *testing.T) {
 	}
 }
 
-// TestOwnersBeforeApply: the first apply names who wrote the fields, and does not name the test's
-// own functions.
+// TestOwnersBeforeApply: the first apply names the writers of the fields, except the test's own
+// functions.
 func TestOwnersBeforeApply(t *testing.T) {
 	s, c := appServer(t, fake.Options{})
 	update := func(manager, patch string) {

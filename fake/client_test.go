@@ -98,7 +98,7 @@ func TestClientWrites(t *testing.T) {
 	})
 }
 
-// answer is what a call returned, in one line.
+// answer returns the result of a call in one line.
 func answer(p *pod, err error) string {
 	var status apierrors.APIStatus
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/kinform/kinform/fake"
 )
 
-// TestConcurrentWriters has several goroutines write one object. Nobody's write may be
-// lost: blind patches all arrive, and of updates from one version one wins.
+// TestConcurrentWriters: several goroutines write one object, and no write is lost. All blind
+// patches arrive, and of updates from one version one wins.
 func TestConcurrentWriters(t *testing.T) {
 	const workers, rounds = 4, 100
 	s := newServer(t, fake.Options{})
@@ -84,8 +84,8 @@ func TestWatchUnderWriters(t *testing.T) {
 	}
 }
 
-// TestUpdateMeetsAnotherObject has the object replaced by another of its name while an
-// update is looked at. An update that names no uid is for whatever is there.
+// TestUpdateMeetsAnotherObject replaces the object by another one of its name during an update. An
+// update without a uid applies to any object with the name.
 func TestUpdateMeetsAnotherObject(t *testing.T) {
 	s, meddle := fake.New(fake.Options{}), false
 	check(t, fake.Register[*pod](s, fake.Resource{CheckName: func(string, bool) []string {

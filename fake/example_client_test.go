@@ -10,7 +10,7 @@ import (
 	"github.com/kinform/kinform/fake"
 )
 
-// topics is what a controller needs: client.Resource and fake.Client both have it.
+// topics has the methods that a controller needs. client.Resource and fake.Client both have them.
 type topics interface {
 	Get(context.Context, types.NamespacedName, metav1.GetOptions) (*Topic, error)
 	Patch(context.Context, types.NamespacedName, types.PatchType, []byte, metav1.PatchOptions) (*Topic, error)

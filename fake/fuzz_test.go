@@ -137,8 +137,8 @@ func mergesAsLibrary(t *testing.T, patch []byte) {
 	}
 }
 
-// FuzzPatchTypes: whatever a patch is, it is refused and writes nothing, or what is stored
-// is the same object, and a second apply of it by the same manager writes nothing.
+// FuzzPatchTypes: for any patch, either it is refused and writes nothing, or the stored object is
+// the same object and a second apply of it by the same manager writes nothing.
 func FuzzPatchTypes(f *testing.F) {
 	kinds := []types.PatchType{types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType, types.ApplyYAMLPatchType}
 	f.Add(uint8(0), []byte(`[{"op":"add","path":"/spec/args","value":["x"]}]`))

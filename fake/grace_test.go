@@ -46,8 +46,8 @@ func TestKubelets(t *testing.T) {
 	}
 }
 
-// TestPodsAreMarked: whoever deletes a pod, watches get a MODIFIED event first. A pod of a node stays
-// until its kubelet ends it, and with it its namespace.
+// TestPodsAreMarked: whichever way a pod is deleted, watches get a MODIFIED event first. A pod of a
+// node stays until its kubelet ends it, and its namespace stays with it.
 func TestPodsAreMarked(t *testing.T) {
 	ends := map[string]func(*testing.T, *fake.Server){
 		"function": func(t *testing.T, s *fake.Server) {

@@ -110,7 +110,7 @@ func TestProtobufWatch(t *testing.T) {
 	})
 }
 
-// TestBodiesThatAreNoProtobuf are 400 or 415, whatever they are.
+// TestBodiesThatAreNoProtobuf: all of these bodies get 400 or 415.
 func TestBodiesThatAreNoProtobuf(t *testing.T) {
 	s := newServer(t, fake.Options{})
 	for name, c := range map[string]struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// recording is what a watch has sent so far, one line per event.
+// recording has the events of a watch so far, one line per event.
 type recording struct {
 	mu    sync.Mutex
 	lines []string

@@ -73,7 +73,7 @@ func (w *world) write(clients []pods) {
 	}
 }
 
-// object is what a PUT or a POST sends; code is what it is refused with: 0 for not.
+// object is the body of a PUT or a POST. code is the status of its refusal, or 0.
 func (a *attempt) object() (p *pod, code int32) {
 	p = newPod(a.k.Namespace, a.k.Name)
 	p.Spec.Node, p.Status.Phase, p.Labels = a.node, a.phase, map[string]string{"app": a.app}
