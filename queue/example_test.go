@@ -77,7 +77,7 @@ func ExampleQueue_AddWith() {
 	// listed-1
 }
 
-// Several keys at a time, for those who can handle them together.
+// A worker can take several keys at a time and handle them together.
 func ExampleQueue_GetBatch() {
 	q := queue.New(queue.Options[int]{})
 	for i := range 5 {

@@ -209,7 +209,7 @@ func TestLimiterForget(t *testing.T) {
 	}
 }
 
-// Run calls the limiter's Forget for keys that worked or were given up, and survives whatever it does.
+// Run calls the limiter's Forget for keys that worked or were given up, and survives any fault of the limiter.
 func TestRunTellsForgetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &counting{}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// model is the queue as simple as it can be: slices and maps, searched from end to end. It is told the time.
+// model is the simplest possible queue: slices and maps, searched from end to end. Its caller passes the time.
 type model struct {
 	limiter  Limiter[string]
 	class    func(string) string

@@ -157,7 +157,7 @@ func TestShutDownDoesNotWait(t *testing.T) {
 	it.Done()
 }
 
-// client-go's drain returns although a key is queued that nobody has taken (and so does its dirty one, for a moment).
+// client-go's drain returns although a queued key has not been taken (and for a moment so does its dirty one).
 func TestDrainWaitsForQueuedAndDirty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options[int]{})

@@ -27,8 +27,8 @@ func newErrorList() errorList { return errorList{make(chan error, 100)} }
 
 func (l errorList) onError(key string, err error) { l.errs <- fmt.Errorf("%s: %w", key, err) }
 
-// TestRunResults checks what each kind of result does with its key: when it comes again, what Retries says, and what is
-// reported. Every call after the first returns nil.
+// TestRunResults checks the effect of each kind of result on its key: the time at which it comes again, the value of
+// Retries, and the report. Every call after the first returns nil.
 func TestRunResults(t *testing.T) {
 	boom := errors.New("boom")
 	for _, c := range []struct {

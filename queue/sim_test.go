@@ -46,7 +46,7 @@ type sim struct {
 	m     *model
 	out   []Item[string] // handed out
 	stale []Item[string] // given back
-	every int            // check the invariants after so many operations
+	every int            // number of operations between two checks of the invariants
 	ended bool
 }
 

@@ -36,7 +36,7 @@ func stressKeys(n int) []string {
 	return keys
 }
 
-// TestExactlyOnce hands out each of many keys that are added once exactly once, whatever 16 workers do.
+// TestExactlyOnce adds each of many keys once. 16 workers get each key exactly once, whatever they do.
 func TestExactlyOnce(t *testing.T) {
 	const n = 20_000
 	q := New(Options[string]{})

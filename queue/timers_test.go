@@ -34,7 +34,7 @@ func TestTimers(t *testing.T) {
 			h.remove(e)
 			delete(want, e)
 		default:
-			d := due{at: rand.Int64N(100), seq: uint64(step) + 1} // so that many are due at one time
+			d := due{at: rand.Int64N(100), seq: uint64(step) + 1} // many are due at the same time
 			h.set(e, d.at, d.seq)
 			if was, in := want[e]; !in || was.at != d.at {
 				want[e] = d

@@ -300,7 +300,7 @@ func TestComparePanics(t *testing.T) {
 	}
 }
 
-// The order holds whatever the number of producers, and nothing is lost.
+// The order holds for any number of producers, and nothing is lost.
 func TestHeapConcurrently(t *testing.T) {
 	const producers, each = 4, 1000
 	h := newHeap(t)

@@ -31,7 +31,7 @@ func TestAllocations(t *testing.T) {
 // blob is an object whose end can be seen: too large to share an allocation.
 type blob struct{ _ [64]byte }
 
-// Objects that left a queue, in whatever way, are let go of.
+// A queue keeps no reference to an object that has left it in any way.
 func TestQueuesPinNothing(t *testing.T) {
 	var made []weak.Pointer[blob]
 	object := func() *blob {
