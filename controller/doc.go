@@ -65,8 +65,8 @@
 // Run returns when its context is done, when the queue was shut down, or when an informer
 // failed. By then everything that it started has ended. Run does not start informers that run
 // already, and does not stop them. When one of them stops, Run returns an error. If two
-// controllers share an informer, run it yourself (go inf.Run(ctx)), or get it from package
-// informer/factory, and start it before the controllers. For, Owns and Watch take a factory's
+// controllers share an informer, let package controller/manager run it and the controllers. Or run
+// it yourself (go inf.Run(ctx)), or get it from package informer/factory, and start it first. For, Owns and Watch take a factory's
 // handle like an informer.
 //
 // Run waits for the initial lists as long as they take. If a list is forbidden, or a CRD is
