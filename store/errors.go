@@ -52,8 +52,8 @@ var (
 type KeyError struct {
 	// Key is the key as fmt prints it; empty when the key function gave none.
 	Key string
-	// Err is the cause: ErrZeroKey, ErrKeyMismatch, what the key function
-	// returned, or a *PanicError.
+	// Err is the cause: ErrZeroKey, ErrKeyMismatch, the error of the key function, or a
+	// *PanicError.
 	Err error
 }
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzOps reads a string of operations: two bytes each, what to do and with which key.
-// The model and the invariant checker judge.
+// FuzzOps reads a string of operations of two bytes each: the operation and its key. It
+// compares the store with the model and checks the invariants.
 func FuzzOps(f *testing.F) {
 	f.Add([]byte("a1b2c3d4e5f6"))
 	f.Add([]byte{0, 1, 0, 2, 7, 1, 1, 0, 2, 2, 3, 9, 5, 1, 6, 1, 4, 4, 0, 1, 8, 3})

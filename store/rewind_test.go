@@ -62,8 +62,8 @@ func TestRewindAndReplace(t *testing.T) {
 	}
 }
 
-// TestRewindEndsWaits: who waits for a version of the lost future learns that it is lost, and
-// who waits for one that came goes on.
+// TestRewindEndsWaits: a wait for a version that is lost ends with an error. A wait for one
+// that the store has reached goes on.
 func TestRewindEndsWaits(t *testing.T) {
 	for _, large := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -16,7 +16,7 @@ type waits[K comparable] struct {
 
 	mu       sync.Mutex
 	ended    error         // the error that ends all waits: ErrClosed or the one given to EndWaits; nil for none
-	begun    chan struct{} // result of awaited, closed when a wait begins; nil while nobody uses it
+	begun    chan struct{} // result of awaited, closed when a wait begins; nil while it is unused
 	rewinds  uint64        // commits after a Rewind
 	keys     map[K]map[chan struct{}]struct{}
 	versions map[chan struct{}]string

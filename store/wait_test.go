@@ -168,7 +168,7 @@ func TestCloseWakesAll(t *testing.T) {
 	}
 }
 
-// TestFrozenWaits checks that nobody waits for a state that never changes.
+// TestFrozenWaits checks that waits on a state that never changes return at once.
 func TestFrozenWaits(t *testing.T) {
 	s := newStore(t, ^uint32(0), Options[*item]{})
 	mustSet(t, s, newItem(1))

@@ -45,7 +45,7 @@ func (m *model) set(key, object int, ttl time.Duration) {
 	}
 }
 
-// Whatever is done, a cache holds what the model holds, with and without a janitor.
+// After any operations a cache has the same objects as the model, with and without a janitor.
 func TestAgainstModel(t *testing.T) {
 	for seed := range uint64(8) {
 		synctest.Test(t, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestJanitorSleepsWhenNothingIsToExpire(t *testing.T) {
 	})
 }
 
-// OnExpired may use the cache: it is told outside of the lock.
+// OnExpired may use the cache, because it runs outside of the lock.
 func TestOnExpiredMayUseTheCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c *expire.Cache[string, int]

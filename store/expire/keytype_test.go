@@ -12,7 +12,7 @@ func newOf[K comparable]() error {
 	return mapkeytest.Panic(func() { expire.New(expire.Options[K, int]{}) })()
 }
 
-// A cache whose entries nobody could get rid of cannot be made.
+// A cache whose entries could never be deleted cannot be made.
 func TestKeyTypes(t *testing.T) {
 	mapkeytest.Refused(t, mapkeytest.Constructors{
 		Float: newOf[float64], Complex: newOf[complex64], Interface: newOf[any],

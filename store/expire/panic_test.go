@@ -56,8 +56,8 @@ func TestPanicInTheJanitor(t *testing.T) {
 	})
 }
 
-// What has expired is told of although OnExpired leaves its goroutine, or the loop of Sweep by
-// a panic, with others still to be told of.
+// All expired objects are delivered, even if OnExpired ends its goroutine, or the loop of Sweep
+// by a panic, before the last of them.
 func TestOnExpiredThatDoesNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, janitor := range []bool{false, true} {

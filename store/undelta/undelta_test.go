@@ -27,7 +27,7 @@ func keyOf(o object) (int, error) {
 	return o.key, nil
 }
 
-// pushed is what a store has pushed.
+// pushed is the last push of a store.
 type pushed struct {
 	calls int
 	all   map[int]object
@@ -48,7 +48,7 @@ func newStore(t *testing.T, push func(store.Snapshot[int, object])) *Store[int, 
 	return u
 }
 
-// Whatever is written, the last push is what a map would have; a write that fails changes
+// After any writes the last push equals a map with the same writes. A write that fails changes
 // nothing and pushes nothing.
 func TestAgainstModel(t *testing.T) {
 	for seed := range 50 {
@@ -208,8 +208,7 @@ func TestNewRefusesMisuse(t *testing.T) {
 	}
 }
 
-// BenchmarkSet is one change of one of so many objects, with a push that only looks at
-// how many there are.
+// BenchmarkSet changes one object of many. Its push only counts the objects.
 func BenchmarkSet(b *testing.B) {
 	for _, size := range []int{100, 100_000} {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
