@@ -60,7 +60,7 @@ type sampleNested struct {
 	Nested []sampleNested `json:"nested,omitempty"`
 }
 
-// DeepCopyObject is what runtime.Object wants. Decoders do not call it.
+// DeepCopyObject is required by runtime.Object. Decoders do not call it.
 func (s *sample) DeepCopyObject() runtime.Object { panic("nobody copies") }
 
 // dice makes random parts of objects.
@@ -187,8 +187,8 @@ func listOf[T any](t *testing.T, r *client.Resource[T]) collected[T] {
 	return list(t.Context(), r, metav1.ListOptions{})
 }
 
-// The same object is the same in every encoding, and the one that apimachinery's own
-// serializers make of the same bytes. So is what a type keeps as raw JSON.
+// An object is the same in every encoding, and equal to the result of apimachinery's own
+// serializers for the same bytes. So is raw JSON that a type keeps.
 func TestAgreesWithApimachinery(t *testing.T) {
 	seed := time.Now().UnixNano()
 	d := dice{rand.New(rand.NewSource(seed))}

@@ -118,7 +118,7 @@ func BenchmarkListUnstructured(b *testing.B)  { benchmarkList[*unstructured.Unst
 func BenchmarkWatchTyped(b *testing.B)        { benchmarkWatch[*pod](b) }
 func BenchmarkWatchUnstructured(b *testing.B) { benchmarkWatch[*unstructured.Unstructured](b) }
 
-// A list that nobody keeps needs no more memory the longer it is, and keeping its objects
+// A list whose objects are not kept needs no more memory if it is longer. Keeping its objects
 // keeps nothing else of it.
 func TestListHoldsNoBody(t *testing.T) {
 	n := 4000 // 20 MB of JSON

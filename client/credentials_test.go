@@ -40,7 +40,7 @@ func inBubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, test)
 }
 
-// seen is what a server has been asked.
+// seen has the requests to a server.
 type seen struct {
 	mu       sync.Mutex
 	requests []string
@@ -249,8 +249,8 @@ func TestTokenRotatesBesideABrokenFile(t *testing.T) {
 	}
 }
 
-// A file that cannot be used any more is told, with its name and not with what is in it;
-// what it held before stays in use, and what is new in others is used.
+// A file that can no longer be used is reported with its name and without its contents. Its
+// former contents stay in use, and new contents of other files are used.
 func TestUnusableCredentialsAreReported(t *testing.T) {
 	ca := newAuthority(t)
 	cert, key := ca.issue(t, "api.test")
@@ -566,7 +566,7 @@ func TestHungConnection(t *testing.T) {
 	})
 }
 
-// Credentials go to no other server, whatever the server says.
+// Credentials go to no other server, whatever the server answers.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	ca := newAuthority(t)
 	cert, key := ca.issue(t, "api.test")

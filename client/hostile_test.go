@@ -40,7 +40,7 @@ func costs[T any](t *testing.T, contentType, begin, piece, end string, size int,
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// pieces reads as a piece so many times, and takes no memory.
+// pieces reads as many repetitions of a piece, without memory for them.
 type pieces struct {
 	piece string
 	at    int
@@ -77,8 +77,7 @@ var hostileCBOR = []hostile{
 	{"\xbf\x48selector\xbf", "\x41a\x41b", "\xff\xff"}, {"\xbf", "\x41a\x00", "\xff"},
 }
 
-// Whatever an object is made of, what it takes while it is read is bounded by MaxObjectBytes,
-// whatever that is.
+// The memory for reading any object is bounded by MaxObjectBytes, for any value of it.
 func TestHostileObjects(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates too")

@@ -197,8 +197,8 @@ func TestOversizedFailure(t *testing.T) {
 	}
 }
 
-// What has the size of the limit passes, and what has a byte more does not, however reads
-// are cut and whatever is around it.
+// An object of the size of the limit passes, and one with a byte more does not. That holds for
+// all splits of the reads and all neighbours.
 func TestExactLimit(t *testing.T) {
 	object := full(widgetJSON("a", 1, 1))
 	for name, body := range map[string]string{
@@ -220,8 +220,8 @@ func TestExactLimit(t *testing.T) {
 	}
 }
 
-// Whatever the limit and the way that reads are cut, objects over it are left out and the
-// others are as they are without it.
+// For any limit and any split of the reads, objects over the limit are left out and the others
+// are the same as without it.
 func TestRandomLimits(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	texts := []string{`\"`, `\\`, `\u0041`, `\ud83d\ude00`, "x", "é", " ", `\n`, "},{"}

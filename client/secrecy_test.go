@@ -76,7 +76,7 @@ func hidesBadly(text string) bool {
 		strings.Contains(text, "0x73, 0x33")
 }
 
-// What NewConnection made holds the token, and does not print it.
+// The http.Client from NewConnection holds the token, and does not print it.
 func TestTransportHidesSecrets(t *testing.T) {
 	conn := connect(t, "https://api.test", client.ConnectionOptions{Token: secret})
 	for _, v := range []any{conn, conn.HTTP, *conn.HTTP, conn.HTTP.Transport} {
@@ -137,7 +137,7 @@ func TestUserOfURL(t *testing.T) {
 	}
 }
 
-// The address of a proxy that does not parse is not shown, whoever made the http.Client.
+// The address of a proxy that does not parse is not shown, for any http.Client.
 func TestProxyErrorsHidePasswords(t *testing.T) {
 	address := "http://me:" + secret + "@proxy:port"
 	proxy := func(*http.Request) (*url.URL, error) {

@@ -26,7 +26,7 @@ type heldContext struct {
 
 func (c *heldContext) Done() <-chan struct{} { return c.done }
 
-// AfterFunc is what package context looks for in contexts that are not its own.
+// AfterFunc is a method that package context uses of contexts that are not its own.
 func (c *heldContext) AfterFunc(func()) (stop func() bool) {
 	c.held++
 	return func() bool { c.held--; return true }
@@ -83,7 +83,7 @@ func TestStalledServer(t *testing.T) {
 				if !errors.Is(err, client.ErrStalled) || errors.Is(err, context.Canceled) || took != 3*time.Minute || !strings.HasPrefix(err.Error(), subject(verb)) {
 					t.Errorf("%s: %v after %v", verb, err, took)
 				}
-				// The caller's own end is told as such.
+				// The error says that the caller's own context has ended.
 				ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
 				if err := calls(ctx, r)[verb](); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, client.ErrStalled) {
 					t.Errorf("%s: %v", verb, err)
@@ -94,8 +94,8 @@ func TestStalledServer(t *testing.T) {
 	}
 }
 
-// A server that sends a little now and then must not keep a list from ever ending, whatever the
-// little is: the time that a list has is bounded by its bytes.
+// A server that sends a few bytes now and then must not keep a list from ever ending. The time
+// of a list is bounded by its bytes, whatever these are.
 func TestTricklingServer(t *testing.T) {
 	for _, test := range []struct {
 		piece int // bytes

@@ -84,7 +84,7 @@ func refuses(code int, reason string) http.HandlerFunc {
 	return answers(code, "application/json", fmt.Sprintf(statusOf, reason, code))
 }
 
-// What trying again does not mend is what WaitForSync says.
+// WaitForSync returns the failures that do not end by trying again.
 func TestSyncThatCannotSucceed(t *testing.T) {
 	code := func(code int32) func(error) bool {
 		return func(err error) bool {
@@ -190,7 +190,7 @@ func TestSyncWithoutAgreementOnTLS(t *testing.T) {
 	})
 }
 
-// What may pass is waited out, as long as it takes.
+// WaitForSync waits for the end of all other failures, however long they last.
 func TestSyncThatMayYetSucceed(t *testing.T) {
 	cut := func(after string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

@@ -207,8 +207,8 @@ func TestCancelWithinList(t *testing.T) {
 	}
 }
 
-// Whatever a call's result, its connection is used again, other than that of a list or a
-// watch that is left early.
+// The connection of every call is used again, whatever the result. The exceptions are lists and
+// watches that end early.
 func TestConnectionReuse(t *testing.T) {
 	var opened atomic.Int32
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -113,7 +113,7 @@ func newResource[T any](t testing.TB, conn client.Connection, opts client.Option
 	return r
 }
 
-// collected is what a list or a watch passed to its consumer.
+// collected has everything that a list or a watch passed to its consumer.
 type collected[T any] struct {
 	events []reflector.Event[T]
 	errs   []*reflector.ObjectError

@@ -184,7 +184,7 @@ func TestGetBadBodies(t *testing.T) {
 	}
 }
 
-// A Status in a 2xx answer is what it says, and a page of HTML has deleted nothing.
+// A Status in a 2xx answer decides the result, and a page of HTML has deleted nothing.
 func TestUnexpectedSuccess(t *testing.T) {
 	key := types.NamespacedName{Namespace: "ns", Name: "a"}
 	for _, gvr := range []schema.GroupVersionResource{widgets, pods} {
