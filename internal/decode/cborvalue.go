@@ -370,7 +370,7 @@ func (r *cborReader) simple(h item) error {
 	return nil
 }
 
-// float writes a float in a form that nobody takes for an integer.
+// float writes a float in a form that is never read as an integer.
 func (r *cborReader) float(f float64) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		r.unfit("the number %v", f)

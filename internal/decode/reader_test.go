@@ -81,7 +81,7 @@ func TestValuesOfAStream(t *testing.T) {
 	}
 }
 
-// A value is what encoding/json says is one.
+// The reader finds the same values as encoding/json.
 func TestSyntaxOfValues(t *testing.T) {
 	for _, text := range []string{
 		`{}`, `{"a":1}`, `{"a" 1}`, `{"a"}`, `{"a":1,}`, `{,}`, `[1,]`, `[1 2]`, `[,]`, `[}`, `{]`, `[1}`, `]`, `}`, `,`, `:`, `tru`, `true`, `nul`, `-`, `01`,
@@ -112,7 +112,7 @@ func TestHeaderOfALargeObject(t *testing.T) {
 	}
 }
 
-// What is held grows with what has come, and no further than the limit needs.
+// The held memory grows with the received bytes, and no further than the limit needs.
 func TestBufferIsBounded(t *testing.T) {
 	const limit = 100_000
 	body := bytes.Repeat([]byte(`"`+strings.Repeat("x", 5*limit)+`" [1,2] `), 10)

@@ -14,8 +14,8 @@ type event struct {
 	Type            uint8
 }
 
-// BenchmarkFanOut is one event to all of so many readers, in batches of 64, with a writer
-// that waits for them. Reported per event.
+// BenchmarkFanOut passes each event to all readers, in batches of 64, with a writer that waits
+// for them. Reported per event.
 func BenchmarkFanOut(b *testing.B) {
 	for _, cursors := range []int{1, 4, 16} {
 		b.Run(fmt.Sprintf("cursors=%d", cursors), func(b *testing.B) { fanOut(b, cursors, 64) })

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 )
 
-// piece is what a cut took from a cursor.
+// piece is the part that a cut took from a cursor.
 type piece struct {
 	rest []int
 	from uint64
@@ -145,8 +145,8 @@ func TestFinish(t *testing.T) {
 	})
 }
 
-// TestPublishAfterCut: a reader is given nothing that was published after its cursor was
-// cut. Who has cut it believes that what it was left is all that it misses.
+// TestPublishAfterCut: a reader gets no event that was published after its cursor was cut.
+// Otherwise the part that the cut has left over would not be all that the reader misses.
 func TestPublishAfterCut(t *testing.T) {
 	rounds := 150_000 // without the check some ten of them fail
 	if testing.Short() {

@@ -126,7 +126,7 @@ func (l *Log[E]) Publish() {
 	}
 	l.tail.published.Store(int64(l.used))
 	if !l.notify() {
-		l.setTail(nil) // nobody is left to read it
+		l.setTail(nil) // no reader is left
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// verify checks every invariant of the log that can be seen while nobody moves.
+// verify checks every invariant of the log that can be checked while no goroutine uses it.
 func (l *Log[E]) verify() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +51,7 @@ type reader struct {
 
 func newReader(c *Cursor[int], next int) *reader { return &reader{Cursor: c, next: next, end: -1} }
 
-// lag is what WaitLag should see.
+// lag is the lag that WaitLag should find.
 func (r *reader) lag(published int) int {
 	if r.end >= 0 {
 		published = r.end
@@ -130,7 +130,7 @@ func (s *script) check() {
 	}
 }
 
-// checkRun checks that r's run is what comes before the event that it gets next.
+// checkRun checks that r's run ends just before the event that it gets next.
 func (s *script) checkRun(r *reader) {
 	s.t.Helper()
 	for i, event := range r.run {

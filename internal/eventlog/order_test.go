@@ -49,7 +49,7 @@ func (m *together) meet(f, other func()) bool {
 	return until(func() bool { return m.ended.Load() >= turn }, 10*time.Second)
 }
 
-// until spins, since a wait would shift who comes first by too much.
+// until spins, because a wait would change the order of goroutines too much.
 func until(done func() bool, limit time.Duration) bool {
 	var began time.Time
 	for spins := 1; !done(); spins++ {
@@ -77,8 +77,8 @@ func windows(t *testing.T, test func(one, other int)) {
 	}
 }
 
-// A reader that moves while the writer asks how far it is: either the writer finds it moved, or
-// is told.
+// A reader moves while the writer asks for its position. Then the writer either finds the new
+// position, or is woken.
 func TestMoveMeetsQuestion(t *testing.T) {
 	var l Log[int]
 	m, stop := start()
@@ -209,8 +209,8 @@ func TestCloseMeetsMove(t *testing.T) {
 	}
 }
 
-// A writer that waits looks again when a cursor is told to finish: what is published while that
-// is being said does not count as lag.
+// A waiting writer looks again when a cursor is finished. Events published at that moment do
+// not count as lag.
 func TestFinishAnswers(t *testing.T) {
 	var l Log[int]
 	c := l.NewCursor()
@@ -225,7 +225,7 @@ func TestFinishAnswers(t *testing.T) {
 	}
 }
 
-// A reader never is ahead of the log's position, whatever it meets Publish in the middle of.
+// A reader is never ahead of the log's position, at any point of a Publish.
 func TestReaderIsNotAhead(t *testing.T) {
 	rounds := 300_000
 	if testing.Short() {
@@ -254,7 +254,8 @@ func TestReaderIsNotAhead(t *testing.T) {
 	wg.Wait()
 }
 
-// What is published after Finish is not the cursor's, though it was told to finish while it looked for events.
+// A cursor does not get events published after Finish, even if Finish was called while the
+// cursor looked for events.
 func TestFinishWhileTaking(t *testing.T) {
 	var l Log[int]
 	c := l.NewCursor()

@@ -105,8 +105,8 @@ func follow(t *testing.T, c *Cursor[int], want, quits int, seed uint64) {
 	}
 }
 
-// spin passes a little time without letting go of the processor, to shift who comes first
-// by single instructions.
+// spin waits a little without giving up the processor, to change the order of goroutines by
+// single instructions.
 func spin(n int) {
 	var turns atomic.Int64
 	for range n / 4 {

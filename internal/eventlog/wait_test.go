@@ -62,7 +62,7 @@ func TestNextWaits(t *testing.T) {
 	})
 }
 
-// A Publish of nothing wakes nobody for good.
+// An empty Publish may wake a reader, but the reader then waits again.
 func TestNextWaitsOnWithoutEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Log[int]
@@ -236,7 +236,7 @@ func TestWaitLagEndsWithContext(t *testing.T) {
 	})
 }
 
-// Who waits for a lagging cursor is free when it leaves.
+// A wait for a lagging cursor ends when the cursor leaves.
 func TestWaitLagEndsWithClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Log[int]
@@ -266,7 +266,7 @@ func TestNewCursorBesideWaitLag(t *testing.T) {
 	})
 }
 
-// What happens between the look that found nothing and the wait must not be slept through.
+// An event between the look that found nothing and the wait must end the wait.
 func TestParkLooksOnceMore(t *testing.T) {
 	for name, happens := range map[string]func(l *Log[int], c *Cursor[int]){
 		"events in the block":   func(l *Log[int], _ *Cursor[int]) { publish(l, 1) },

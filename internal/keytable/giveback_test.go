@@ -56,7 +56,7 @@ func TestPartsAreTight(t *testing.T) {
 	}
 }
 
-// Reset keeps room for as many ids as it is told, not for many more.
+// Reset keeps room for the given number of ids, and not for many more.
 func TestResetKeepsLittle(t *testing.T) {
 	for keep, want := range map[int]bool{100: false, 6000: true} {
 		var tab Table

@@ -13,7 +13,7 @@ import (
 )
 
 type (
-	// widget is what a custom resource's type looks like: no protobuf anywhere.
+	// widget is like the type of a custom resource: without protobuf.
 	widget struct {
 		metav1.TypeMeta   `json:",inline"`
 		metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -13,7 +13,7 @@ import (
 	"github.com/kinform/kinform/internal/kubeproto"
 )
 
-// answer is what an API server sends for a list of two objects.
+// answer is the answer of an API server for a list of two objects.
 func answer() io.Reader {
 	list := metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "42"}}
 	for _, name := range []string{"first", "second"} {

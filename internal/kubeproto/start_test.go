@@ -14,8 +14,8 @@ func largeObject(n int) []byte {
 	return wrap("v1", "Pod", join(meta, textField(2, strings.Repeat("s", n/2))))
 }
 
-// Wherever a frame is cut off, what is read of it is right or missing, and what was there
-// before stays there.
+// For a frame cut off at any byte, each part is read correctly or is missing, and former
+// contents stay.
 func TestStartsCutAnywhere(t *testing.T) {
 	frame := frameOf("DELETED", largeObject(600))[4:]
 	fields := func(frame []byte) [6]string {
@@ -112,7 +112,7 @@ func TestReadersGiveTheStart(t *testing.T) {
 			}
 		}
 	}
-	// What is cut off before the limit is an end too early, not an object too large.
+	// A frame that is cut off before the limit ends too early. It is not too large.
 	frame := frameOf("DELETED", largeObject(5000))
 	for n := 5; n < len(frame); n += 100 {
 		r := NewFrameReader(bytes.NewReader(frame[:n]), 1000)

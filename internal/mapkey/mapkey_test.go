@@ -50,7 +50,7 @@ func TestCheckTexts(t *testing.T) {
 	}
 }
 
-// Types of which every value equals itself are taken, whatever they point to.
+// A type whose values all equal themselves is accepted, whatever its values point to.
 func TestCheckTakes(t *testing.T) {
 	for name, err := range map[string]error{
 		"names":       mapkey.Check[types.NamespacedName](),

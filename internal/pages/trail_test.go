@@ -9,8 +9,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestTrail: a list that ends never turns, whatever its length, and one whose pages go round
-// does so within some rounds, whatever came before the circle.
+// TestTrail: a list that ends never looks like a circle, for any length. Pages that go round
+// are found within some rounds, for any pages before the circle.
 func TestTrail(t *testing.T) {
 	for before := range 20 {
 		for circle := 1; circle <= 20; circle++ {

@@ -89,8 +89,8 @@ func randomAny(r *rand.Rand, depth int) any {
 	return map[string]any{"a": randomAny(r, depth-1), pick(r, "b", "c"): randomAny(r, depth-1)}
 }
 
-// TestShareChangesNothing: whatever was shared before, and however small the cache is, an
-// object stays what it was, now and after many others.
+// TestShareChangesNothing: sharing does not change an object, now or after many others, for any
+// former contents and any size of the cache.
 func TestShareChangesNothing(t *testing.T) {
 	plan := Compile(reflect.TypeFor[thing]())
 	for _, parts := range []int{0, 1, 7, 64, 4096} {

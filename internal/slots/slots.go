@@ -65,7 +65,7 @@ func (s *Slots[T]) Begin() *State[T] {
 		}
 		s.mu.Unlock()
 	}
-	return s.st.clone() // without the lock: nobody changes a frozen State
+	return s.st.clone() // without the lock: a frozen State never changes
 }
 
 // Freeze returns read-only slots that keep the present State for ever. It calls also before any

@@ -78,7 +78,7 @@ func find(st *State[int], obj int) (uint32, bool) {
 	return st.Keys().(*names).Find(hashOf(obj), obj)
 }
 
-// finder is what Check takes.
+// finder has the methods that Check needs.
 func finder(s *Slots[int]) func(int) (uint32, bool, error) {
 	return func(obj int) (uint32, bool, error) {
 		if obj < 0 {
