@@ -67,8 +67,8 @@ func TestSyncTimeout(t *testing.T) {
 	}
 }
 
-// A handler that has not seen its cache is named as such, and the end of the context is no
-// error, whatever the timeout.
+// An error names a handler that has not seen its cache. The end of the context is no error,
+// with any timeout.
 func TestSyncTimeoutOfHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, inf := setup(t)
@@ -129,7 +129,7 @@ func TestNoSyncTimeout(t *testing.T) {
 	})
 }
 
-// What reconcile returns decides when its key comes back.
+// The result of reconcile decides when its key comes back.
 func TestResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, inf := setup(t)
