@@ -152,6 +152,6 @@ func (t *table[T]) Remove(key types.NamespacedName, opts metav1.DeleteOptions) {
 // Dissolve is for package upkeep.
 func (t *table[T]) Dissolve(key types.NamespacedName) {
 	if old := t.get(key); old != nil && old.obj.GetDeletionTimestamp() != nil && len(old.obj.GetFinalizers()) == 0 {
-		t.commit(old, nil) // it fails if somebody else wrote, and upkeep hears of that write
+		t.commit(old, nil) // it fails after another write, which upkeep gets too
 	}
 }

@@ -44,7 +44,7 @@ func (s Subresource[T]) Get(ctx context.Context, key types.NamespacedName, opts 
 	return s.of.Get(ctx, key, opts)
 }
 
-// Create is always refused, because nobody can create a status. Status errors: NotFound,
+// Create is always refused, because a status cannot be created. Status errors: NotFound,
 // MethodNotAllowed.
 func (s Subresource[T]) Create(ctx context.Context, object T, _ metav1.CreateOptions) (T, error) {
 	if err := s.check(); err != nil {

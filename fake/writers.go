@@ -8,17 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// maxWriters limits the changes of writer that an object without managedFields remembers. What was
-// written before them belongs to nobody in particular.
+// maxWriters limits the changes of writer that an object without managedFields remembers. Earlier
+// writes belong to firstWriter.
 const maxWriters = 32
 
-// firstWriter owns the fields that nobody in particular wrote, under the API server's name.
+// firstWriter is the API server's name for the owner of fields whose writers are not known.
 const firstWriter = "before-first-apply"
 
-// writers says who wrote an object that has no managedFields yet, so that its first apply can name
-// the owners. The consecutive writes of one writer are one step: a field that it changes and then
-// changes back is not its own. A nil writers stands for writes without a manager, those of the
-// typed functions.
+// writers are the writers of an object that has no managedFields yet. Its first apply names them as
+// owners. The consecutive writes of one writer are one step: a field that it changes and then
+// changes back is not its own. A nil writers stands for writes without a manager, which are those
+// of the typed functions.
 type writers[T metav1.Object] struct {
 	manager string
 	status  bool // the writes went to the status subresource
