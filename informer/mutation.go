@@ -202,7 +202,7 @@ func (d *detector[K, T]) resample(all store.Snapshot[K, T]) {
 // isOf reports whether w is a state in an event with obj and old.
 func (w *watched[T]) isOf(obj, old T) bool { return same(w.obj, obj) || same(w.obj, old) }
 
-// intact reports whether nobody has written to the object.
+// intact reports whether the object is unchanged.
 func (w *watched[T]) intact() bool { return reflect.DeepEqual(w.obj, w.copied) }
 
 // tellMutations reports the errors whose difference is not empty.

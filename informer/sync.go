@@ -69,7 +69,7 @@ func (i *Informer[K, T]) requestFailed(err error) {
 type refusal struct {
 	mu      sync.Mutex
 	err     *NotSyncingError // nil if there is none
-	changed chan struct{}    // closed when err is set; nil while nobody waits
+	changed chan struct{}    // closed when err is set; nil while there is no wait
 }
 
 // last returns the refusal, or nil and a channel that is closed when there is one.
