@@ -64,7 +64,7 @@ type DeltaFIFO[K comparable, T any] struct {
 	retrying int           // number of deltas in flight that had been given back
 	lists    uint64        // number of calls of Replace
 	closed   bool
-	room     chan struct{} // closed when there may be room again; nil while nobody waits
+	room     chan struct{} // closed when there may be room again; nil while there is no wait
 
 	// A token in ready says that there may be a batch. Closed with the queue.
 	ready chan struct{}
