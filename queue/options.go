@@ -46,7 +46,7 @@ type Options[K comparable] struct {
 	OnError func(key K, err error)
 }
 
-// AddOptions says how [Queue.AddWith] adds a key. The zero value is what [Queue.Add] does.
+// AddOptions configures [Queue.AddWith]. The zero value does the same as [Queue.Add].
 type AddOptions struct {
 	// Priority of the key while it is queued: higher is handed out first. Zero is the middle. Adding a queued key
 	// again with a higher priority moves it to the end of that priority; a lower one changes nothing. Values are
