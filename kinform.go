@@ -38,7 +38,7 @@ type (
 	// Reader is the reading side of a store, which an informer hands out.
 	Reader[T any] = store.Reader[Key, T]
 
-	// Snapshot is what a store held at one moment.
+	// Snapshot is the state of a store at one moment.
 	Snapshot[T any] = store.Snapshot[Key, T]
 
 	// Informer keeps an indexed cache and tells handlers what changes.
@@ -53,7 +53,7 @@ type (
 	// Event is one change, as handlers get it.
 	Event[T any] = informer.Event[Key, T]
 
-	// Handler is told of changes.
+	// Handler gets the changes.
 	Handler[T any] = informer.Handler[Key, T]
 
 	// HandlerFunc is a function that is a Handler.
@@ -62,7 +62,7 @@ type (
 	// HandlerFuncs is a Handler with a function per type of event.
 	HandlerFuncs[T any] = informer.HandlerFuncs[Key, T]
 
-	// HandlerOptions are what a handler can ask for.
+	// HandlerOptions are the options of one handler.
 	HandlerOptions[T any] = informer.HandlerOptions[T]
 
 	// Pipeline passes what happens to a collection to a function.
