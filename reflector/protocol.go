@@ -326,23 +326,23 @@ type watchEnd struct {
 // its version moved. A server that sends the same events to every watch must not be asked
 // without a pause.
 func (s state) watchEnded(end watchEnd) (state, step) {
-	news := end.rv != s.rv
+	moved := end.rv != s.rv
 	s.rv = end.rv
-	if news || end.steady {
+	if moved || end.steady {
 		s.relisted = false
 	}
-	if news || !end.short {
+	if moved || !end.short {
 		s.flaps = 0
 	}
-	if news || end.steady || end.err == nil {
+	if moved || end.steady || end.err == nil {
 		s.internalSince = time.Time{}
 	}
-	if news {
+	if moved {
 		s.failures = 0
 	}
 	err := end.err
 	if err == nil {
-		if news || !end.short {
+		if moved || !end.short {
 			s.failures = 0
 			return s.resume(step{})
 		}
@@ -355,7 +355,7 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 	if st.pause.connectionLost() {
 		s = s.reconnected()
 	}
-	if st.pause == pauseResume && end.short && !news {
+	if st.pause == pauseResume && end.short && !moved {
 		st.pause = pauseFlap
 		if s.flaps++; s.flaps <= maxFlaps || s.relisted {
 			return s.resume(st) // the last list, if there was one, has not mended it

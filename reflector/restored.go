@@ -220,9 +220,9 @@ type replay struct {
 func (j replay) pending() bool { return j.next < j.known }
 
 // verify compares an event of a watch with the known events. The newest version seen is seen.
-// It reports whether the event is news, and returns ErrRestored for an event of another
+// It reports whether the event is new, and returns ErrRestored for an event of another
 // history.
-func (s *recentEvents[T]) verify(j replay, ev Event[T], seen string) (next replay, news bool, err error) {
+func (s *recentEvents[T]) verify(j replay, ev Event[T], seen string) (next replay, isNew bool, err error) {
 	if j.pending() {
 		return s.verifyPending(j, ev)
 	}
@@ -241,7 +241,7 @@ func (s *recentEvents[T]) verify(j replay, ev Event[T], seen string) (next repla
 }
 
 // verifyPending is verify while a known event is still to come.
-func (s *recentEvents[T]) verifyPending(j replay, ev Event[T]) (next replay, news bool, err error) {
+func (s *recentEvents[T]) verifyPending(j replay, ev Event[T]) (next replay, isNew bool, err error) {
 	e := s.at(j.next)
 	again, differs := e.isAgain(ev)
 	atOnce := ev.ResourceVersion == e.known.rv
@@ -336,11 +336,11 @@ func comparable(rv string) bool {
 }
 
 // replayed handles an event of a watch that has not yet repeated all known events. It reports
-// whether the event is news.
-func (r *Reflector[T]) replayed(w *watch, ev Event[T]) (news bool, err error) {
+// whether the event is new.
+func (r *Reflector[T]) replayed(w *watch, ev Event[T]) (isNew bool, err error) {
 	awaited := w.replay.pending()
 	strict := w.replay.strict
-	w.replay, news, err = r.recent.verify(w.replay, ev, w.end.rv)
+	w.replay, isNew, err = r.recent.verify(w.replay, ev, w.end.rv)
 	switch {
 	case err != nil && !strict:
 		w.replay = replay{}
@@ -356,7 +356,7 @@ func (r *Reflector[T]) replayed(w *watch, ev Event[T]) (news bool, err error) {
 			return false, errDiffers
 		}
 	}
-	return news, err
+	return isNew, err
 }
 
 // newReplay returns the replay that a watch from version asked begins with.

@@ -183,7 +183,7 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 		return w.badEvent(bad), nil
 	}
 	if w.replay.active {
-		if news, err := r.replayed(w, ev); !news {
+		if isNew, err := r.replayed(w, ev); !isNew {
 			w.end.err = err
 			return err == nil, nil
 		}
