@@ -7,11 +7,13 @@ import (
 
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,7 +43,7 @@ func (l lamps) in(room string) int { return l.byRoom.Count(l.cache.Store(), room
 // Types that name only the object have a namespace and a name as their key.
 func Example() {
 	server := fake.New(fake.Options{})
-	if err := fake.Register[*Lamp](server, fake.Resource{}); err != nil {
+	if err := fake.Register(server, kind.Of[*Lamp](schema.GroupVersion{Version: "v1"}, "lamps"), fake.Rules{}); err != nil {
 		panic(err)
 	}
 	source, err := fake.NewSource[*Lamp](server, fake.Selection{})

@@ -2,12 +2,14 @@ package kinform
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/informer/pipeline"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
@@ -17,6 +19,9 @@ import (
 type Key = types.NamespacedName
 
 type (
+	// Kind describes a kind of objects: its name, resource, scope and Go type.
+	Kind[T any] = kind.Kind[T]
+
 	// Source is a typed lister-watcher.
 	Source[T any] = reflector.Source[T]
 
@@ -71,6 +76,12 @@ type (
 	// Queue hands keys to workers. For keys of another type see queue.Queue.
 	Queue = queue.Queue[Key]
 )
+
+// KindOf describes a namespaced kind with T's name, such as
+// KindOf[*Website](version, "websites"). See kind.Of.
+func KindOf[T any](version schema.GroupVersion, resource string) Kind[T] {
+	return kind.Of[T](version, resource)
+}
 
 // NewInformer returns an informer that is not running, for objects by namespace and name. See
 // informer.New.

@@ -3,11 +3,14 @@ package kinform_test
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/informer/pipeline"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/store"
 )
@@ -21,7 +24,7 @@ func TestConstructors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(fake.Register[*Lamp](server, fake.Resource{}))
+	must(fake.Register(server, kind.Of[*Lamp](schema.GroupVersion{Version: "v1"}, "lamps"), fake.Rules{}))
 	source, err := fake.NewSource[*Lamp](server, fake.Selection{})
 	must(err)
 	lamp := &Lamp{Room: "hall"}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"math"
 	"math/rand"
 	"strings"
@@ -15,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 	cbordirect "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	kjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
@@ -25,6 +25,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/kind"
 )
 
 // sample has a field of every kind that API types have.
@@ -172,7 +173,7 @@ var sameRaw = cmp.Options{
 // through lists one object by the client and returns it.
 func through[T any](t *testing.T, contentType string, list []byte) T {
 	t.Helper()
-	r, err := client.New[T](bodiesOf(contentType, list), schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "samples"}, client.Options{Kind: "Sample"})
+	r, err := client.New(bodiesOf(contentType, list), kind.OfResource[T](schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "samples"}).Named("Sample"), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,8 +301,8 @@ func TestNumbers(t *testing.T) {
 		object := fmt.Sprintf(`{"kind":"Sample","apiVersion":"example.com/v1","metadata":{"name":"a"},"n":%s,"p":%[1]s,"m":{"k":%[1]s}}`, n)
 		var want numbered
 		wantErr := utiljson.Unmarshal([]byte(object), &want)
-		r, err := client.New[*numbered](bodies(`{"kind":"SampleList","apiVersion":"example.com/v1","metadata":{},"items":[`+object+`]}`),
-			schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "samples"}, client.Options{})
+		r, err := client.New(bodies(`{"kind":"SampleList","apiVersion":"example.com/v1","metadata":{},"items":[`+object+`]}`),
+			kind.OfResource[*numbered](schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "samples"}), client.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

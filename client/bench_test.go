@@ -12,6 +12,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/internal/memtest"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -69,7 +70,7 @@ func podBody(n int, watch bool) *repeated {
 
 func podResource[T any](t testing.TB, body io.Reader) *client.Resource[T] {
 	conn := transport(func(*http.Request) (*http.Response, error) { return response(body), nil }).connection()
-	r, err := client.New[T](conn, pods, client.Options{})
+	r, err := client.New(conn, kind.OfResource[T](pods), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,8 @@
 // reflector.Source, so a reflector or informer can use it directly.
 //
 //	conn := client.Connection{URL: "http://127.0.0.1:8001"} // kubectl proxy
-//	widgets, err := client.New[*Widget](conn,
-//		schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"},
+//	widgets, err := client.New(conn,
+//		kind.Of[*Widget](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets"),
 //		client.Options{Namespace: "prod", LabelSelector: "tier=web"})
 //
 // # Types for T

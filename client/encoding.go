@@ -25,7 +25,7 @@ const (
 	// Protobuf is the Kubernetes protobuf encoding, which API servers support for built-in
 	// resources. It takes about two thirds of the bytes of JSON and a third of the time. A
 	// list in it is recognized by a kind that ends in "List". If it has another name, as it
-	// may in an aggregated API, set Options.Kind.
+	// may in an aggregated API, name the kind.
 	Protobuf Encoding = "application/vnd.kubernetes.protobuf"
 
 	// CBOR is supported by servers whose feature gate CBORServingAndStorage is on (off by

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -160,10 +161,10 @@ func TestAccept(t *testing.T) {
 		}
 	}
 	conn := client.Connection{URL: "http://x"}
-	if _, err := client.New[*widget](conn, widgets, client.Options{Encoding: client.Protobuf}); err == nil || !strings.Contains(err.Error(), "widget") {
+	if _, err := client.New(conn, kind.OfResource[*widget](widgets), client.Options{Encoding: client.Protobuf}); err == nil || !strings.Contains(err.Error(), "widget") {
 		t.Error(err)
 	}
-	if _, err := client.New[*widget](conn, widgets, client.Options{Encoding: "text/xml"}); err == nil || !strings.Contains(err.Error(), "text/xml") {
+	if _, err := client.New(conn, kind.OfResource[*widget](widgets), client.Options{Encoding: "text/xml"}); err == nil || !strings.Contains(err.Error(), "text/xml") {
 		t.Error(err)
 	}
 }

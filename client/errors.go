@@ -25,6 +25,10 @@ var (
 	// its collection.
 	ErrWrongKind error = unusableError("wrong kind")
 
+	// ErrScope is the cause when a namespace is given though the kind is cluster-scoped, or
+	// none is given though the kind is namespaced. Nothing was sent.
+	ErrScope = errors.New("wrong scope")
+
 	// ErrStalled is the cause when a call other than a watch waits too long for its answer: 3
 	// minutes for the header, or for the body 3 minutes longer than it takes at 1 KiB per
 	// second. (The reader of a watch limits its silence.) A body of 2 GB at that rate or

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -59,7 +60,7 @@ func Example() {
 	defer srv.Close()
 
 	conn := client.Connection{URL: srv.URL, HTTP: srv.Client()}
-	r, err := client.New[*Database](conn, databases, client.Options{Namespace: "prod"})
+	r, err := client.New(conn, kind.OfResource[*Database](databases), client.Options{Namespace: "prod"})
 	if err != nil {
 		panic(err)
 	}
@@ -83,7 +84,7 @@ func Example() {
 func ExampleResource_List() {
 	srv := server()
 	defer srv.Close()
-	r, err := client.New[*Database](client.Connection{URL: srv.URL, HTTP: srv.Client()}, databases, client.Options{Namespace: "prod"})
+	r, err := client.New(client.Connection{URL: srv.URL, HTTP: srv.Client()}, kind.OfResource[*Database](databases), client.Options{Namespace: "prod"})
 	if err != nil {
 		panic(err)
 	}
@@ -106,7 +107,7 @@ func ExampleResource_List() {
 func ExampleResource_Watch() {
 	srv := server()
 	defer srv.Close()
-	r, err := client.New[*Database](client.Connection{URL: srv.URL, HTTP: srv.Client()}, databases, client.Options{Namespace: "prod"})
+	r, err := client.New(client.Connection{URL: srv.URL, HTTP: srv.Client()}, kind.OfResource[*Database](databases), client.Options{Namespace: "prod"})
 	if err != nil {
 		panic(err)
 	}
@@ -125,7 +126,7 @@ func ExampleResource_Watch() {
 func ExampleResource_Items() {
 	srv := server()
 	defer srv.Close()
-	r, err := client.New[*Database](client.Connection{URL: srv.URL, HTTP: srv.Client()}, databases, client.Options{Namespace: "prod"})
+	r, err := client.New(client.Connection{URL: srv.URL, HTTP: srv.Client()}, kind.OfResource[*Database](databases), client.Options{Namespace: "prod"})
 	if err != nil {
 		panic(err)
 	}
@@ -166,7 +167,7 @@ func ExampleInCluster() {
 		panic(err)
 	}
 	conn.Limiter = rate.NewLimiter(50, 100) // of all clients that are made of conn together
-	r, err := client.New[*Database](conn, databases, client.Options{})
+	r, err := client.New(conn, kind.OfResource[*Database](databases), client.Options{})
 	if err != nil {
 		panic(err)
 	}
@@ -181,7 +182,7 @@ func ExampleResource_Apply() {
 		fmt.Fprint(w, `{"kind":"Database","apiVersion":"example.com/v1","metadata":{"name":"orders"},"spec":{"replicas":5}}`)
 	}))
 	defer srv.Close()
-	r, err := client.New[*Database](client.Connection{URL: srv.URL, HTTP: srv.Client()}, databases, client.Options{Namespace: "prod", Kind: "Database"})
+	r, err := client.New(client.Connection{URL: srv.URL, HTTP: srv.Client()}, kind.OfResource[*Database](databases).Named("Database"), client.Options{Namespace: "prod"})
 	if err != nil {
 		panic(err)
 	}
@@ -201,7 +202,7 @@ func ExampleResource_Subresource() {
 		fmt.Fprint(w, `{"kind":"Database","apiVersion":"example.com/v1","metadata":{"name":"orders"}}`)
 	}))
 	defer srv.Close()
-	r, err := client.New[*Database](client.Connection{URL: srv.URL, HTTP: srv.Client()}, databases, client.Options{Namespace: "prod"})
+	r, err := client.New(client.Connection{URL: srv.URL, HTTP: srv.Client()}, kind.OfResource[*Database](databases), client.Options{Namespace: "prod"})
 	if err != nil {
 		panic(err)
 	}

@@ -15,6 +15,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -153,12 +154,12 @@ func fuzzEncodings(f *testing.F, ext, contentType string, watching bool) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, opts := range []client.Options{{}, {MaxObjectBytes: 100, DropManagedFields: true}} {
-			r, err := client.New[*metav1.PartialObjectMetadata](bodiesOf(contentType, body), pods, opts)
+			r, err := client.New(bodiesOf(contentType, body), kind.OfResource[*metav1.PartialObjectMetadata](pods), opts)
 			if err != nil {
 				t.Fatal(err)
 			}
 			opts.SharedParts = 16
-			sharing, err := client.New[*metav1.PartialObjectMetadata](bodiesOf(contentType, body), pods, opts)
+			sharing, err := client.New(bodiesOf(contentType, body), kind.OfResource[*metav1.PartialObjectMetadata](pods), opts)
 			if err != nil {
 				t.Fatal(err)
 			}

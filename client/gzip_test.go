@@ -16,6 +16,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/internal/memtest"
+	"github.com/kinform/kinform/kind"
 )
 
 // zipped serves what write writes, compressed once.
@@ -44,7 +45,7 @@ func TestGzipInEveryEncoding(t *testing.T) {
 		return strings.HasPrefix(rec.File, "list-configmaps.") || strings.HasPrefix(rec.File, "watchlist-configmaps.")
 	}, ".json", ".pb", ".cbor") {
 		plain := read[*metav1.PartialObjectMetadata](t, rec)
-		r, err := client.New[*metav1.PartialObjectMetadata](zipped(t, http.StatusOK, rec.Header.Get("Content-Type"), func(w io.Writer) { _, _ = w.Write(rec.body) }), pods, client.Options{})
+		r, err := client.New(zipped(t, http.StatusOK, rec.Header.Get("Content-Type"), func(w io.Writer) { _, _ = w.Write(rec.body) }), kind.OfResource[*metav1.PartialObjectMetadata](pods), client.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

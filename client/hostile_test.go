@@ -13,6 +13,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/internal/longtest"
+	"github.com/kinform/kinform/kind"
 )
 
 // costs lists one object, of which piece is repeated up to size bytes, and returns the bytes
@@ -24,7 +25,7 @@ func costs[T any](t *testing.T, contentType, begin, piece, end string, size int,
 		resp.Header.Set("Content-Type", contentType)
 		return resp, nil
 	}).connection()
-	r, err := client.New[T](conn, machines, opts)
+	r, err := client.New(conn, kind.OfResource[T](machines), opts)
 	if err != nil {
 		t.Fatal(err)
 	}

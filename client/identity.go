@@ -79,8 +79,7 @@ func (c *objectCodec[T]) scan(raw []byte) decode.Header {
 // expectation is the identity that a stream's objects must have. An empty kind is not known.
 type expectation struct {
 	apiVersion, kind string
-	// guess is the kind of objects without their own kind, if kind is empty: the list's kind
-	// without "List".
+	// guess is the kind of objects without their own kind: the list's kind without "List".
 	guess string
 	// partial says that the objects may also be metadata only. The Accept header requests
 	// that, but older and aggregated servers may not support it.
@@ -101,6 +100,9 @@ func (w expectation) check(id identity) error {
 	}
 	if id.apiVersion != "" && id.apiVersion != w.apiVersion || id.kind != "" && w.kind != "" && id.kind != w.kind {
 		return fmt.Errorf("%w: got %s, want %s", ErrWrongKind, kindName(id.apiVersion, id.kind), kindName(w.apiVersion, w.kind))
+	}
+	if id.kind == "" && w.kind != "" && w.guess != "" && w.guess != w.kind {
+		return fmt.Errorf("%w: in a %sList, want %s", ErrWrongKind, w.guess, kindName(w.apiVersion, w.kind))
 	}
 	return nil
 }

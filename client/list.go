@@ -22,7 +22,7 @@ import (
 // Objects of built-in types get their kind and apiVersion from the list, because the server
 // leaves them out of its items. If the list's kind is not known yet, List yields the decoded
 // objects at the end. This happens if a proxy has sorted the members, so that "kind" follows
-// "items", and Options.Kind is empty.
+// "items", and the name of the client's kind is unknown.
 //
 // The error is an *apierrors.StatusError if the server refused, and the context's error if ctx
 // is done. Otherwise it wraps ErrNotKubernetes, ErrTable, ErrWrongKind, io.ErrUnexpectedEOF or
@@ -57,7 +57,7 @@ func (r *Resource[T]) readList(a *answer, yield func(reflector.Event[T], error) 
 	work := r.objects.workspace(a.encoding())
 	defer work.close()
 	l := listing[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, yield: yield, work: work}
-	l.want.kind, l.want.guess = r.options.Kind, "" // a list is not judged by the previous list
+	l.want.kind, l.want.guess = r.kind.Kind, "" // a list is not judged by the previous list
 	encoding, in := a.encoding(), r.meter(a)
 	if encoding == Protobuf {
 		d := protobufList[T]{listing: l, in: kubeproto.NewListReader(in, r.protobufLimit())}

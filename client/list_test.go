@@ -241,7 +241,7 @@ func TestListBadBodies(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			status = nil
-			r := newResource[*widget](t, bodies(test.body), client.Options{Kind: test.kind})
+			r := newNamed[*widget](t, bodies(test.body), test.kind, client.Options{})
 			got := list(t.Context(), r, metav1.ListOptions{})
 			if got.err == nil {
 				t.Fatal("no error")
@@ -287,7 +287,7 @@ func TestListKinds(t *testing.T) {
 			t.Error(header, u.events, u.errs, u.err)
 		}
 		// Options.Kind helps.
-		u = list(t.Context(), newResource[*unstructured.Unstructured](t, bodies(`{`+header+`,"items":[`+item+`]}`), client.Options{Kind: "Widget"}), metav1.ListOptions{})
+		u = list(t.Context(), newNamed[*unstructured.Unstructured](t, bodies(`{`+header+`,"items":[`+item+`]}`), "Widget", client.Options{}), metav1.ListOptions{})
 		if u.err != nil || len(u.events) != 1 || u.events[0].Object.GetKind() != "Widget" {
 			t.Error(header, u.events, u.errs, u.err)
 		}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/kind"
 )
 
 // connectionOf serves a recording.
@@ -29,7 +30,7 @@ func TestDropManagedFields(t *testing.T) {
 			continue
 		}
 		lists := func(opts client.Options) collected[*metav1.PartialObjectMetadata] {
-			r, err := client.New[*metav1.PartialObjectMetadata](connectionOf(rec), pods, opts)
+			r, err := client.New(connectionOf(rec), kind.OfResource[*metav1.PartialObjectMetadata](pods), opts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,8 +53,8 @@ func TestDropManagedFields(t *testing.T) {
 	} {
 		for _, managed := range []string{``, `,"managedFields":null`, `,"managedFields":[]`, `, "managed\u0046ields" : [ {"a":"]}\""} ]`} {
 			body := listJSON(fmt.Sprintf(object, managed))
-			want := list(t.Context(), newResource[*unstructured.Unstructured](t, bodies(listJSON(fmt.Sprintf(object, ""))), client.Options{Kind: "K"}), metav1.ListOptions{})
-			got := list(t.Context(), newResource[*unstructured.Unstructured](t, bodies(body), client.Options{Kind: "K", DropManagedFields: true}), metav1.ListOptions{})
+			want := list(t.Context(), newNamed[*unstructured.Unstructured](t, bodies(listJSON(fmt.Sprintf(object, ""))), "K", client.Options{}), metav1.ListOptions{})
+			got := list(t.Context(), newNamed[*unstructured.Unstructured](t, bodies(body), "K", client.Options{DropManagedFields: true}), metav1.ListOptions{})
 			if d := cmp.Diff(want.events, got.events); d != "" || got.err != nil || len(got.events) != 1 {
 				t.Error(body, got.err, got.errs, d)
 			}
@@ -95,7 +96,7 @@ func TestMaxObjectBytes(t *testing.T) {
 	for _, rec := range recordings(t, func(rec recording) bool {
 		return strings.HasPrefix(rec.File, "list-configmaps.") || strings.HasPrefix(rec.File, "watchlist-configmaps.")
 	}, ".pb", ".cbor") {
-		r, err := client.New[*metav1.PartialObjectMetadata](connectionOf(rec), pods, client.Options{MaxObjectBytes: 350})
+		r, err := client.New(connectionOf(rec), kind.OfResource[*metav1.PartialObjectMetadata](pods), client.Options{MaxObjectBytes: 350})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -64,7 +65,7 @@ const oversizeLimit = 1000
 // checks what is said of it.
 func oversized[T any](t *testing.T, conn client.Connection, want reflector.EventType) {
 	t.Helper()
-	r, err := client.New[T](conn, widgets, client.Options{MaxObjectBytes: oversizeLimit})
+	r, err := client.New(conn, kind.OfResource[T](widgets), client.Options{MaxObjectBytes: oversizeLimit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +208,7 @@ func TestExactLimit(t *testing.T) {
 	} {
 		for _, conn := range []client.Connection{bodies(body), inPieces([]byte(body))} {
 			for _, more := range []int{0, 1} {
-				r := newResource[*widget](t, conn, client.Options{Kind: "Widget", MaxObjectBytes: int64(len(object) - more)})
+				r := newNamed[*widget](t, conn, "Widget", client.Options{MaxObjectBytes: int64(len(object) - more)})
 				read := list[*widget]
 				if name == "event" {
 					read = watch[*widget]

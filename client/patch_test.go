@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -52,7 +53,7 @@ func patchesAs[T any](t *testing.T, key types.NamespacedName, pt types.PatchType
 
 func TestApply(t *testing.T) {
 	var rec recorder
-	r := newResource[*widget](t, rec.connection("", full(widgetJSON("a", 1, 5))), client.Options{Namespace: "ns", Kind: "Widget"})
+	r := newNamed[*widget](t, rec.connection("", full(widgetJSON("a", 1, 5))), "Widget", client.Options{Namespace: "ns"})
 	meta := map[string]any{"name": "a"}
 	for _, test := range []struct {
 		config any
@@ -107,7 +108,7 @@ func TestSubresources(t *testing.T) {
 	ctx := t.Context()
 	key := types.NamespacedName{Namespace: "ns", Name: "a"}
 	var rec recorder
-	r := newResource[*scale](t, rec.connection("", scaleJSON), client.Options{Kind: "Widget"})
+	r := newNamed[*scale](t, rec.connection("", scaleJSON), "Widget", client.Options{})
 	s, err := r.Subresource("scale").Get(ctx, key, metav1.GetOptions{})
 	if err != nil || s.Kind != "Scale" || s.APIVersion != "autoscaling/v1" || s.Spec.Replicas != 3 {
 		t.Fatal(s, err)
@@ -149,7 +150,7 @@ func TestCreateAnsweredWithStatus(t *testing.T) {
 	eviction := &scale{TypeMeta: metav1.TypeMeta{Kind: "Eviction", APIVersion: "policy/v1"}, ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
 	var rec recorder
 	const success = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}`
-	r, err := client.New[*scale](rec.connection("", success), pods, client.Options{})
+	r, err := client.New(rec.connection("", success), kind.OfResource[*scale](pods), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +165,7 @@ func TestCreateAnsweredWithStatus(t *testing.T) {
 	if _, err := r.Subresource("eviction").Get(t.Context(), types.NamespacedName{Name: "a"}, metav1.GetOptions{}); err == nil {
 		t.Error("a Status is no object")
 	}
-	r, _ = client.New[*scale](bodies(goneJSON), pods, client.Options{})
+	r, _ = client.New(bodies(goneJSON), kind.OfResource[*scale](pods), client.Options{})
 	if _, err := r.Subresource("eviction").Create(t.Context(), eviction, metav1.CreateOptions{}); !apierrors.IsResourceExpired(err) {
 		t.Error(err)
 	}

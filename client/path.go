@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/kind"
 )
 
 // url returns the address of an object, or of the collection if no name is given. The caller
@@ -37,6 +39,12 @@ func (r *Resource[T]) complete(key types.NamespacedName) (types.NamespacedName, 
 	}
 	if r.options.Namespace != "" && key.Namespace != r.options.Namespace {
 		return key, fmt.Errorf("namespace %q is not the client's own", key.Namespace)
+	}
+	switch {
+	case r.kind.Scope == kind.ClusterScoped && key.Namespace != "":
+		return key, fmt.Errorf("%w: namespace %q, but the kind is cluster-scoped", ErrScope, key.Namespace)
+	case r.kind.Scope == kind.Namespaced && key.Namespace == "":
+		return key, fmt.Errorf("%w: no namespace, in the object, the key or Options.Namespace", ErrScope)
 	}
 	if err := checkSegment(key.Namespace); err != nil {
 		return key, err

@@ -20,6 +20,7 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/internal/memtest"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -157,7 +158,7 @@ func relisted[T any](t *testing.T, c *collection, opts reflector.Tuning) *weighe
 	defer cancel()
 	w := &weigher[T]{every: c.objects/16 + 1, done: cancel}
 	conn := client.Connection{URL: "http://test.invalid", HTTP: &http.Client{Transport: c}}
-	r, err := client.New[T](conn, pods, client.Options{Kind: "Pod"})
+	r, err := client.New(conn, kind.OfResource[T](pods).Named("Pod"), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

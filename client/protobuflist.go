@@ -67,7 +67,7 @@ func (d *protobufList[T]) read() error {
 }
 
 // head checks the envelope. In protobuf only the kind's name distinguishes a list from an
-// object, and all lists of built-in types end in "List". If Options.Kind gives the objects'
+// object, and all lists of built-in types end in "List". If the client's kind gives the objects'
 // kind, head accepts any other word as the kind of their list.
 func (d *protobufList[T]) head() error {
 	switch {

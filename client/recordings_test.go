@@ -23,6 +23,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -97,7 +98,7 @@ func recordedResource[T any](t testing.TB, rec recording, body []byte) *client.R
 		resp.StatusCode, resp.Header = rec.Status, rec.Header
 		return resp, nil
 	}).connection()
-	r, err := client.New[T](conn, gvr, client.Options{})
+	r, err := client.New(conn, kind.OfResource[T](gvr), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"sync/atomic"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -29,12 +29,6 @@ type Options struct {
 	// "spec.nodeName=n1". Empty selects everything. The server decides which fields of a
 	// resource can be selected.
 	FieldSelector string
-
-	// Kind is the objects' kind, such as "Pod". Objects of another kind are reported and not
-	// used. If it is empty, the kind comes from the last complete list, and before any list
-	// from the first object of a watch. Set it if you do not trust the server with that. It is
-	// also set in objects that are read or written without a kind.
-	Kind string
 
 	// Encoding is the encoding that the client requests first. JSON is always the second
 	// choice, and the encoding of writes. Empty means Protobuf if every field of T has a
@@ -91,7 +85,8 @@ type Options struct {
 // the idle ones of its http.Client.
 type Resource[T any] struct {
 	server  endpoint
-	gvr     schema.GroupVersionResource
+	kind    kind.Kind[T]
+	gvr     schema.GroupVersionResource // of kind
 	options Options
 	name    string // result of method Resource
 	objects objectCodec[T]
@@ -105,12 +100,18 @@ type Resource[T any] struct {
 	listed atomic.Pointer[expectation]
 }
 
-// New makes the client of the resource gvr. gvr must have a version and a resource; the core
-// group is "". T is a pointer to a struct for the object, such as *Widget,
+// New makes a client of the kind k. T is a pointer to a struct for the object, such as *Widget,
 // *unstructured.Unstructured or *metav1.PartialObjectMetadata, or a struct itself, with or
-// without metadata. New sends nothing. It returns an error if conn, gvr or opts is not usable,
-// or if T is an interface.
-func New[T any](conn Connection, gvr schema.GroupVersionResource, opts Options) (*Resource[T], error) {
+// without metadata. New sends nothing. It returns an error if conn, k or opts is not usable,
+// or if T is an interface: among others [kind.ErrInvalid], and [ErrScope] for a namespace of a
+// cluster-scoped kind.
+//
+// The kind's name and the API version are set in objects that are read or written without them.
+// Objects of another kind are reported and not used. If k has no name, it comes from the last
+// complete list, and before any list from the first object of a watch; API servers refuse writes
+// of custom resources without a kind.
+func New[T any](conn Connection, k kind.Kind[T], opts Options) (*Resource[T], error) {
+	gvr := k.GroupVersionResource()
 	fail := func(err error) (*Resource[T], error) {
 		return nil, fmt.Errorf("client for %s: %w", describe(gvr, opts.Namespace), err)
 	}
@@ -118,8 +119,14 @@ func New[T any](conn Connection, gvr schema.GroupVersionResource, opts Options) 
 	if err != nil {
 		return fail(err)
 	}
-	if err := checkNames(gvr, opts.Namespace); err != nil {
+	if err := k.Check(); err != nil {
 		return fail(err)
+	}
+	if err := checkSegment(opts.Namespace); err != nil {
+		return fail(err)
+	}
+	if k.Scope == kind.ClusterScoped && opts.Namespace != "" {
+		return fail(fmt.Errorf("%w: Options.Namespace is %q, but the kind is cluster-scoped", ErrScope, opts.Namespace))
 	}
 	if _, err := labels.Parse(opts.LabelSelector); err != nil {
 		return fail(fmt.Errorf("label selector %q: %w", opts.LabelSelector, err))
@@ -137,6 +144,7 @@ func New[T any](conn Connection, gvr schema.GroupVersionResource, opts Options) 
 	}
 	return &Resource[T]{
 		server:  server,
+		kind:    k,
 		gvr:     gvr,
 		options: opts,
 		name:    describe(gvr, opts.Namespace),
@@ -150,6 +158,9 @@ func New[T any](conn Connection, gvr schema.GroupVersionResource, opts Options) 
 // Resource names the collection in errors and logs, such as "pods" or "deployments.apps
 // in namespace prod".
 func (r *Resource[T]) Resource() string { return r.name }
+
+// Kind returns the kind that the client was made for.
+func (r *Resource[T]) Kind() kind.Kind[T] { return r.kind }
 
 // Breaker implements [reflector.Server].
 func (r *Resource[T]) Breaker() *reflector.Breaker { return r.server.breaker }
@@ -165,22 +176,7 @@ func describe(gvr schema.GroupVersionResource, namespace string) string {
 	return name
 }
 
-// checkNames checks that each name is one segment of a URL path.
-func checkNames(gvr schema.GroupVersionResource, namespace string) error {
-	if gvr.Resource == "" {
-		return errors.New("no resource")
-	}
-	if gvr.Version == "" {
-		return errors.New("no API version")
-	}
-	for _, s := range []string{gvr.Group, gvr.Version, gvr.Resource, namespace} {
-		if err := checkSegment(s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
+// checkSegment checks that a name is one segment of a URL path.
 func checkSegment(s string) error {
 	if faults := content.IsPathSegmentName(s); len(faults) > 0 {
 		return fmt.Errorf("name %q %s", s, faults[0])
@@ -190,7 +186,7 @@ func checkSegment(s string) error {
 
 // expected returns the identity of the collection's objects, as far as it is known.
 func (r *Resource[T]) expected() expectation {
-	want := expectation{apiVersion: r.gvr.GroupVersion().String(), kind: r.options.Kind}
+	want := expectation{apiVersion: r.gvr.GroupVersion().String(), kind: r.kind.Kind}
 	if listed := r.listed.Load(); want.kind == "" && listed != nil {
 		want.kind, want.guess = listed.kind, listed.guess
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/kind"
 )
 
 func TestNewRejectsMisuse(t *testing.T) {
@@ -37,7 +38,7 @@ func TestNewRejectsMisuse(t *testing.T) {
 		{name: "labels", conn: good, gvr: pods, opts: client.Options{LabelSelector: "a=("}, text: "label selector"},
 		{name: "fields", conn: good, gvr: pods, opts: client.Options{FieldSelector: "a"}, text: "field selector"},
 	} {
-		r, err := client.New[*widget](test.conn, test.gvr, test.opts)
+		r, err := client.New(test.conn, kind.OfResource[*widget](test.gvr), test.opts)
 		if err == nil || r != nil || !strings.Contains(err.Error(), test.text) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", test.name, err)
 		}
@@ -51,7 +52,7 @@ func TestNewRejectsMisuse(t *testing.T) {
 
 func rejects[T any](t *testing.T) {
 	t.Helper()
-	_, err := client.New[T](client.Connection{URL: "https://example.com"}, widgets, client.Options{})
+	_, err := client.New(client.Connection{URL: "https://example.com"}, kind.OfResource[T](widgets), client.Options{})
 	if err == nil || !strings.Contains(err.Error(), "must be a struct") {
 		t.Errorf("%T: %v", *new(T), err)
 	}
@@ -66,7 +67,7 @@ func TestResourceName(t *testing.T) {
 		{schema.GroupVersionResource{Version: "v1", Resource: "pods"}, client.Options{}, "pods"},
 		{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, client.Options{Namespace: "prod"}, "deployments.apps in namespace prod"},
 	} {
-		r, err := client.New[*widget](client.Connection{URL: "http://x"}, test.gvr, test.opts)
+		r, err := client.New(client.Connection{URL: "http://x"}, kind.OfResource[*widget](test.gvr), test.opts)
 		if err != nil || r.Resource() != test.want {
 			t.Errorf("%v, %v, want %s", r, err, test.want)
 		}
@@ -112,7 +113,7 @@ func TestPaths(t *testing.T) {
 		{"/k8s/clusters/c-1/", widgets, "", types.NamespacedName{Name: "a"}, "/k8s/clusters/c-1/apis/example.com/v1/widgets", "/k8s/clusters/c-1/apis/example.com/v1/widgets/a"},
 	} {
 		var rec recorder
-		r, err := client.New[*plain](rec.connection(test.prefix, `{"metadata":{"name":"a"}}`), test.gvr, client.Options{Namespace: test.namespace})
+		r, err := client.New(rec.connection(test.prefix, `{"metadata":{"name":"a"}}`), kind.OfResource[*plain](test.gvr), client.Options{Namespace: test.namespace})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +183,7 @@ func TestPartialObjectMetadata(t *testing.T) {
 		`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[` + meta + `]}`,
 		listJSON(`{"metadata":{"name":"a","resourceVersion":"3"},"spec":{"size":"whatever"}}`),
 	} {
-		r := newResource[*metav1.PartialObjectMetadata](t, rec.connection("", body), client.Options{Kind: "Widget"})
+		r := newNamed[*metav1.PartialObjectMetadata](t, rec.connection("", body), "Widget", client.Options{})
 		got := list(t.Context(), r, metav1.ListOptions{})
 		if got.err != nil || len(got.events) != 1 || rec.header.Get("Accept") != many {
 			t.Fatal(got, rec.header)

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/kind"
 )
 
 const secret = "s3cret"
@@ -104,7 +105,7 @@ func TestURLErrorsHidePasswords(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "s3c") || strings.Contains(err.Error(), "cret") {
 			t.Errorf("NewConnection %s: %v", u, err)
 		}
-		_, err = client.New[*widget](client.Connection{URL: u}, widgets, client.Options{})
+		_, err = client.New(client.Connection{URL: u}, kind.OfResource[*widget](widgets), client.Options{})
 		if err == nil || strings.Contains(err.Error(), "s3c") || strings.Contains(err.Error(), "cret") {
 			t.Errorf("New %s: %v", u, err)
 		}

@@ -28,8 +28,8 @@ func replicas(n int) []string {
 // sharing lists a body without and with shared parts. What is decoded is the same.
 func sharing[T any](t *testing.T, contentType string, body []byte) (*client.Resource[T], []T) {
 	t.Helper()
-	plain := newResource[T](t, bodiesOf(contentType, body), client.Options{Kind: "Widget"})
-	shared := newResource[T](t, bodiesOf(contentType, body), client.Options{Kind: "Widget", SharedParts: 8192, InternedStrings: -1})
+	plain := newNamed[T](t, bodiesOf(contentType, body), "Widget", client.Options{})
+	shared := newNamed[T](t, bodiesOf(contentType, body), "Widget", client.Options{SharedParts: 8192, InternedStrings: -1})
 	want, got := list(t.Context(), plain, metav1.ListOptions{}), list(t.Context(), shared, metav1.ListOptions{})
 	if d := cmp.Diff(want.events, got.events); d != "" || got.err != nil || len(got.events) < 20 {
 		t.Fatal(got.err, len(got.events), d)

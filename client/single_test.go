@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/kind"
 )
 
 var machines = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "machines"}
@@ -164,7 +165,7 @@ func TestTypedObjectsInEveryEncoding(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			open := func(contentType string, body []byte) *client.Resource[*machine] {
-				r, err := client.New[*machine](bodiesOf(contentType, body), machines, client.Options{Namespace: "ns"})
+				r, err := client.New(bodiesOf(contentType, body), kind.OfResource[*machine](machines), client.Options{Namespace: "ns"})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -203,7 +204,7 @@ func TestTypedObjectsInEveryEncoding(t *testing.T) {
 				}
 			}
 			other := bytes.ReplaceAll(answer.object, []byte("Machine"), []byte("Magpies"))
-			r, err = client.New[*machine](bodiesOf(answer.contentType, other), machines, client.Options{Kind: "Machine"})
+			r, err = client.New(bodiesOf(answer.contentType, other), kind.OfResource[*machine](machines).Named("Machine"), client.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -235,7 +236,7 @@ func TestListKindOfAnyWord(t *testing.T) {
 		"kind last":            {last, "Goose", []string{"Goose", "Goose"}, 0},
 	} {
 		for encoding, conn := range map[string]client.Connection{"json": bodies(test.body), "cbor": bodiesOf("application/cbor", toCBOR(t, test.body))} {
-			got := list(t.Context(), newResource[*unstructured.Unstructured](t, conn, client.Options{Kind: test.option}), metav1.ListOptions{})
+			got := list(t.Context(), newNamed[*unstructured.Unstructured](t, conn, test.option, client.Options{}), metav1.ListOptions{})
 			var kinds []string
 			for _, ev := range got.events {
 				kinds = append(kinds, ev.Object.GetKind())
@@ -248,7 +249,7 @@ func TestListKindOfAnyWord(t *testing.T) {
 	// In protobuf only the option tells that it is a list.
 	for option, ok := range map[string]bool{"Machine": true, "": false, "Machinery": false} {
 		answer := protobufObject(t, "example.com/v1", "Machinery", machineList{newMachine("a")})
-		r, err := client.New[*machine](bodiesOf("application/vnd.kubernetes.protobuf", answer), machines, client.Options{Kind: option})
+		r, err := client.New(bodiesOf("application/vnd.kubernetes.protobuf", answer), kind.OfResource[*machine](machines).Named(option), client.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

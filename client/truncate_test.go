@@ -62,7 +62,7 @@ func TestTruncatedAnywhere(t *testing.T) {
 func truncateAs[T any](t *testing.T, body string) {
 	t.Helper()
 	truncations(t, body, 1, recording{File: ".json", body: []byte(body)}.whole(), func(body string) collected[T] {
-		r := newResource[T](t, bodies(body), client.Options{Kind: "Widget"})
+		r := newNamed[T](t, bodies(body), "Widget", client.Options{})
 		if strings.HasPrefix(body, `{"type"`) || body == "" && name(t) == "watch" {
 			return watch(t.Context(), r, metav1.ListOptions{})
 		}

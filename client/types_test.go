@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -104,9 +105,16 @@ func bodies(body string) client.Connection {
 	}).connection()
 }
 
+// newResource makes a client that learns the kind from the server.
 func newResource[T any](t testing.TB, conn client.Connection, opts client.Options) *client.Resource[T] {
 	t.Helper()
-	r, err := client.New[T](conn, widgets, opts)
+	return newNamed[T](t, conn, "", opts)
+}
+
+// newNamed makes a client for a kind of this name.
+func newNamed[T any](t testing.TB, conn client.Connection, name string, opts client.Options) *client.Resource[T] {
+	t.Helper()
+	r, err := client.New(conn, kind.OfResource[T](widgets).Named(name), opts)
 	if err != nil {
 		t.Fatal(err)
 	}

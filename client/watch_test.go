@@ -197,7 +197,7 @@ func TestWatchKind(t *testing.T) {
 	if got := watch(t.Context(), r, metav1.ListOptions{}); len(got.events) != 1 || got.events[0].Object.Name != "a" || len(got.errs) != 1 {
 		t.Error("after a list:", got)
 	}
-	r = newResource[*widget](t, conn, client.Options{Kind: "Widget"})
+	r = newNamed[*widget](t, conn, "Widget", client.Options{})
 	if got := watch(t.Context(), r, metav1.ListOptions{}); len(got.events) != 1 || got.events[0].Object.Name != "a" || len(got.errs) != 1 {
 		t.Error("with Options.Kind:", got)
 	}

@@ -13,13 +13,14 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/internal/memtest"
+	"github.com/kinform/kinform/kind"
 )
 
 // expands lists an object between two others, which would take far more memory than its
 // encoding has bytes: it is left out, and next to nothing is allocated for it.
 func expands[T any](t *testing.T, contentType string, body []byte) {
 	t.Helper()
-	r, err := client.New[T](bodiesOf(contentType, body), machines, client.Options{MaxObjectBytes: 4 << 20})
+	r, err := client.New(bodiesOf(contentType, body), kind.OfResource[T](machines), client.Options{MaxObjectBytes: 4 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func TestExpansion(t *testing.T) {
 		"string":  fmt.Sprintf(`{"selector":{"a":%q}}`, strings.Repeat("{},", 1_000_000)),
 		"objects": `{"units":[` + strings.TrimSuffix(strings.Repeat(`{"name":"a unit","port":7},`, 60_000), ",") + `]}`,
 	} {
-		r, err := client.New[*machine](bodies(inList(spec)), machines, client.Options{})
+		r, err := client.New(bodies(inList(spec)), kind.OfResource[*machine](machines), client.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +153,7 @@ func passes[T any](t *testing.T, spec string) {
 	t.Helper()
 	body := `{"kind":"MachineList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"1"},"items":[` +
 		`{"kind":"Machine","apiVersion":"example.com/v1","metadata":{"name":"x"},"spec":` + spec + `}]}`
-	r, err := client.New[T](bodies(body), machines, client.Options{})
+	r, err := client.New(bodies(body), kind.OfResource[T](machines), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

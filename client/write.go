@@ -5,9 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
@@ -27,9 +24,8 @@ func (r *Resource[T]) Get(ctx context.Context, key types.NamespacedName, opts me
 }
 
 // Create writes a new object and returns it as stored. Its namespace comes from its metadata,
-// or from the Options. If the object lacks kind or apiVersion, it is sent with the resource's,
-// if known (from Options.Kind, the last list or, in a custom resource, the name of T): servers
-// require them in custom resources. The caller's object is not changed.
+// or from the Options. If the object lacks kind or apiVersion, it is sent with those of
+// the client's kind: servers require them in custom resources. The caller's object is not changed.
 //
 // A metav1.PartialObjectMetadata cannot be created or updated, only patched.
 func (r *Resource[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
@@ -116,9 +112,6 @@ func (r *Resource[T]) encode(c *call, object any) error {
 	if h.Metadata.Name == "" && h.Metadata.GenerateName == "" {
 		return reflector.ErrNoName
 	}
-	if want.kind == "" && want.guess == "" && strings.Contains(r.gvr.Group, ".") && !strings.HasSuffix(r.gvr.Group, ".k8s.io") {
-		want.guess = r.objects.typeKind()
-	}
 	if c.body, err = r.objects.named(raw, h, want); err != nil {
 		return err
 	}
@@ -131,19 +124,6 @@ func (r *Resource[T]) encode(c *call, object any) error {
 	c.creates = h.Metadata.Name
 	c.key, err = r.complete(c.key)
 	return err
-}
-
-// typeKind returns the kind that the name of the Go type suggests, empty if the type holds any kind.
-func (c *objectCodec[T]) typeKind() string {
-	if c.elem == nil || c.untyped || c.partial {
-		return ""
-	}
-	name, _, _ := strings.Cut(c.elem.Name(), "[") // of a generic type's arguments
-	first, size := utf8.DecodeRuneInString(name)
-	if size == 0 {
-		return ""
-	}
-	return string(unicode.ToUpper(first)) + name[size:]
 }
 
 // named adds apiVersion and kind to an object's JSON if they are missing and known: custom

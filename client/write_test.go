@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -84,7 +85,7 @@ func TestWrites(t *testing.T) {
 func TestWriteCompletes(t *testing.T) {
 	var rec recorder
 	ctx := t.Context()
-	r := newResource[*widget](t, rec.connection("", full(widgetJSON("a", 1, 1))), client.Options{Namespace: "ns", Kind: "Widget"})
+	r := newNamed[*widget](t, rec.connection("", full(widgetJSON("a", 1, 1))), "Widget", client.Options{Namespace: "ns"})
 	w := &widget{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	if _, err := r.Create(ctx, w, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -175,7 +176,7 @@ func TestGetBadBodies(t *testing.T) {
 		{"other kind", `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}`, client.ErrWrongKind, "Pod"},
 		{"other JSON", `{"metadata":{"name":7}}`, nil, "name"},
 	} {
-		r := newResource[*widget](t, bodies(test.body), client.Options{Kind: "Widget"})
+		r := newNamed[*widget](t, bodies(test.body), "Widget", client.Options{})
 		_, err := r.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "a"}, metav1.GetOptions{})
 		if err == nil || test.is != nil && !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.text) ||
 			!strings.HasPrefix(err.Error(), `get widgets.example.com "ns/a": `) {
@@ -188,7 +189,7 @@ func TestGetBadBodies(t *testing.T) {
 func TestUnexpectedSuccess(t *testing.T) {
 	key := types.NamespacedName{Namespace: "ns", Name: "a"}
 	for _, gvr := range []schema.GroupVersionResource{widgets, pods} {
-		r, err := client.New[*widget](bodies(goneJSON), gvr, client.Options{})
+		r, err := client.New(bodies(goneJSON), kind.OfResource[*widget](gvr), client.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/internal/longtest"
 )
 
@@ -60,7 +61,7 @@ func (a *applies) Apply(ctx context.Context, config any, opts metav1.ApplyOption
 func apps(t testing.TB) *applies {
 	t.Helper()
 	server := fake.New(fake.Options{})
-	if err := fake.Register[*app](server, fake.Resource{Group: "example.com"}); err != nil {
+	if err := fake.Register(server, kind.Of[*app](siteKind.GroupVersion(), "apps"), fake.Rules{}); err != nil {
 		t.Fatal(err)
 	}
 	return &applies{Client: must(fake.NewClient[*app](server, fake.Selection{}))(t)}

@@ -12,12 +12,14 @@ import (
 
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
@@ -34,6 +36,8 @@ type gadget struct {
 	Owner             string `json:"owner,omitempty"`
 }
 
+var gadgetKind = kind.Of[*gadget](schema.GroupVersion{Version: "v1"}, "gadgets")
+
 func owner(dst []string, g *gadget) []string { return append(dst, g.Owner) }
 
 func newGadget(name, owner string) *gadget {
@@ -43,7 +47,7 @@ func newGadget(name, owner string) *gadget {
 func setup(t testing.TB) (*fake.Server, *informer.Informer[key, *gadget]) {
 	t.Helper()
 	server := fake.New(fake.Options{})
-	if err := fake.Register[*gadget](server, fake.Resource{}); err != nil {
+	if err := fake.Register(server, gadgetKind, fake.Rules{}); err != nil {
 		t.Fatal(err)
 	}
 	source, err := fake.NewSource[*gadget](server, fake.Selection{})

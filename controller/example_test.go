@@ -10,6 +10,7 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/store"
 )
 
@@ -23,8 +24,8 @@ type setting struct {
 // to.
 func ExampleWatch() {
 	server := fake.New(fake.Options{})
-	gadgets := watch[*gadget](server, byOwner)
-	settings := watch[*setting](server)
+	gadgets := watch(server, gadgetKind, byOwner)
+	settings := watch(server, kind.Of[*setting](gadgetKind.GroupVersion(), "settings"))
 	fake.Create(server, newGadget("one", "blue"))
 	fake.Create(server, newGadget("two", "blue"))
 	fake.Create(server, newGadget("three", "red"))
@@ -60,9 +61,9 @@ func ExampleWatch() {
 
 var byOwner = index.New("owner", owner)
 
-// watch returns an informer of all T on server.
-func watch[T metav1.Object](server *fake.Server, indexes ...index.Definition[T]) *informer.Informer[key, T] {
-	if err := fake.Register[T](server, fake.Resource{}); err != nil {
+// watch returns an informer of all objects of a kind on server.
+func watch[T metav1.Object](server *fake.Server, k kind.Kind[T], indexes ...index.Definition[T]) *informer.Informer[key, T] {
+	if err := fake.Register(server, k, fake.Rules{}); err != nil {
 		panic(err)
 	}
 	source, err := fake.NewSource[T](server, fake.Selection{})

@@ -7,10 +7,12 @@ import (
 	"testing/synctest"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/store"
 )
 
@@ -119,11 +121,13 @@ type thing struct {
 	metav1.ObjectMeta `json:"metadata"`
 }
 
+var thingKind = kind.Of[*thing](schema.GroupVersion{Version: "v1"}, "things")
+
 // things returns a running controller of things that own gadgets, which it gets from server too.
 // newThing creates one.
-func things(t *testing.T, server *fake.Server, gadgets *informer.Informer[key, *gadget], r fake.Resource) (got *calls[key], newThing func(namespace, name string) *thing, stop func()) {
+func things(t *testing.T, server *fake.Server, gadgets *informer.Informer[key, *gadget], k kind.Kind[*thing]) (got *calls[key], newThing func(namespace, name string) *thing, stop func()) {
 	t.Helper()
-	if err := fake.Register[*thing](server, r); err != nil {
+	if err := fake.Register(server, k, fake.Rules{}); err != nil {
 		t.Fatal(err)
 	}
 	source, err := fake.NewSource[*thing](server, fake.Selection{})
@@ -158,7 +162,7 @@ func controls(o *thing, by bool) metav1.OwnerReference {
 func TestOwns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, gadgets := setup(t)
-		got, newThing, stop := things(t, server, gadgets, fake.Resource{})
+		got, newThing, stop := things(t, server, gadgets, thingKind)
 		one, two := newThing("a", "one"), newThing("a", "two")
 		newThing("b", "one")
 		synctest.Wait()
@@ -207,7 +211,7 @@ func TestOwns(t *testing.T) {
 func TestOwnerWithoutNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, gadgets := setup(t)
-		got, newThing, stop := things(t, server, gadgets, fake.Resource{ClusterScoped: true})
+		got, newThing, stop := things(t, server, gadgets, thingKind.Cluster())
 		wide := newThing("", "wide")
 		synctest.Wait()
 		got.take()

@@ -14,6 +14,7 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 // The clients of this module fit the helpers.
@@ -120,7 +121,7 @@ func (r *requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts
 func sites(t testing.TB) (*fake.Server, *requests[*site]) {
 	t.Helper()
 	server := fake.New(fake.Options{})
-	if err := fake.Register[*site](server, fake.Resource{Group: siteKind.Group, Version: siteKind.Version, Status: true}); err != nil {
+	if err := fake.Register(server, kind.Of[*site](siteKind.GroupVersion(), "sites").WithSubresources("status"), fake.Rules{}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := fake.NewClient[*site](server, fake.Selection{})

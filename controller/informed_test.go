@@ -6,8 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
@@ -20,8 +18,7 @@ func TestFactoryHandle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, _ := setup(t)
 		f := factory.New(client.Connection{URL: fake.URL, HTTP: server.Client()}, factory.Options{})
-		gadgets := schema.GroupVersionResource{Version: "v1", Resource: "gadgets"}
-		handle, err := factory.For(f, gadgets, factory.Request[*gadget]{})
+		handle, err := factory.For(f, gadgetKind, factory.Request[*gadget]{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -99,7 +99,7 @@ func TestSyncTimeoutOfHandler(t *testing.T) {
 func TestNoSyncTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := fake.New(fake.Options{})
-		if err := fake.Register[*gadget](server, fake.Resource{}); err != nil {
+		if err := fake.Register(server, gadgetKind, fake.Rules{}); err != nil {
 			t.Fatal(err)
 		}
 		late := faults.Fault{Verb: faults.VerbList, Times: 20, Status: faults.Refusal(404, metav1.StatusReasonNotFound, 0)}

@@ -14,18 +14,18 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/e2e/cluster"
 	"github.com/kinform/kinform/e2e/oracle"
+	"github.com/kinform/kinform/kind"
 )
 
 var (
-	configMaps  = corev1.SchemeGroupVersion.WithResource("configmaps")
-	allPods     = corev1.SchemeGroupVersion.WithResource("pods")
-	deployments = appsv1.SchemeGroupVersion.WithResource("deployments")
+	configMaps  = kind.Of[*corev1.ConfigMap](corev1.SchemeGroupVersion, "configmaps")
+	allPods     = kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods")
+	deployments = kind.Of[*appsv1.Deployment](appsv1.SchemeGroupVersion, "deployments")
 )
 
 // TestClient writes to a real API server in all the ways that there are.
@@ -52,9 +52,9 @@ func TestClient(t *testing.T) {
 	}
 }
 
-func resource[T any](t *testing.T, conn client.Connection, gvr schema.GroupVersionResource, opts client.Options) *client.Resource[T] {
+func resource[T any](t *testing.T, conn client.Connection, k kind.Kind[T], opts client.Options) *client.Resource[T] {
 	t.Helper()
-	r, err := client.New[T](conn, gvr, opts)
+	r, err := client.New(conn, k, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func resource[T any](t *testing.T, conn client.Connection, gvr schema.GroupVersi
 func inDefault(name string) key { return key{Namespace: "default", Name: name} }
 
 func testPatches(ctx context.Context, t *testing.T, conn client.Connection) {
-	r := resource[*corev1.Pod](t, conn, allPods, client.Options{Namespace: "default"})
+	r := resource(t, conn, allPods, client.Options{Namespace: "default"})
 	pod := oracle.NewPod("", 1)
 	pod.Name = "patched"
 	if _, err := r.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
@@ -103,7 +103,7 @@ func testPatches(ctx context.Context, t *testing.T, conn client.Connection) {
 }
 
 func testApply(ctx context.Context, t *testing.T, conn client.Connection) {
-	r := resource[*corev1.ConfigMap](t, conn, configMaps, client.Options{Namespace: "default", Kind: "ConfigMap"})
+	r := resource(t, conn, configMaps, client.Options{Namespace: "default"})
 	config := func(value string) map[string]any {
 		return map[string]any{"metadata": map[string]any{"name": "applied"}, "data": map[string]string{"value": value}}
 	}
@@ -121,7 +121,7 @@ func testApply(ctx context.Context, t *testing.T, conn client.Connection) {
 	if got, err = r.Apply(ctx, typed, metav1.ApplyOptions{FieldManager: "two", Force: true}); err != nil || got.Data["value"] != "3" {
 		t.Error(got, err)
 	}
-	u := resource[*unstructured.Unstructured](t, conn, configMaps, client.Options{Namespace: "default", Kind: "ConfigMap"})
+	u := resource(t, conn, kind.As[*unstructured.Unstructured](configMaps), client.Options{Namespace: "default"})
 	o, err := u.Apply(ctx, &unstructured.Unstructured{Object: config("4")}, metav1.ApplyOptions{FieldManager: "two", DryRun: []string{"All"}})
 	if err != nil || o.GetKind() != "ConfigMap" {
 		t.Error(o, err)
@@ -132,7 +132,7 @@ func testApply(ctx context.Context, t *testing.T, conn client.Connection) {
 }
 
 func testStatus(ctx context.Context, t *testing.T, conn client.Connection) {
-	r := resource[*corev1.Pod](t, conn, allPods, client.Options{Namespace: "default", Kind: "Pod"})
+	r := resource(t, conn, allPods, client.Options{Namespace: "default"})
 	pod := oracle.NewPod("", 1)
 	pod.Name = "with-status"
 	pod, err := r.Create(ctx, pod, metav1.CreateOptions{})
@@ -159,7 +159,7 @@ func testStatus(ctx context.Context, t *testing.T, conn client.Connection) {
 
 func testScale(ctx context.Context, t *testing.T, conn client.Connection) {
 	labels := map[string]string{"app": "scaled"}
-	_, err := resource[*appsv1.Deployment](t, conn, deployments, client.Options{Namespace: "default"}).Create(ctx, &appsv1.Deployment{
+	_, err := resource(t, conn, deployments, client.Options{Namespace: "default"}).Create(ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "scaled"},
 		Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
@@ -169,7 +169,7 @@ func testScale(ctx context.Context, t *testing.T, conn client.Connection) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scale := resource[*autoscalingv1.Scale](t, conn, deployments, client.Options{}).Subresource("scale")
+	scale := resource(t, conn, kind.As[*autoscalingv1.Scale](deployments), client.Options{}).Subresource("scale")
 	got, err := scale.Get(ctx, inDefault("scaled"), metav1.GetOptions{})
 	if err != nil || got.Kind != "Scale" || got.Spec.Replicas != 1 {
 		t.Fatal(got, err)
@@ -181,14 +181,14 @@ func testScale(ctx context.Context, t *testing.T, conn client.Connection) {
 	if got, err = scale.Patch(ctx, inDefault("scaled"), types.MergePatchType, []byte(`{"spec":{"replicas":5}}`), metav1.PatchOptions{}); err != nil || got.Spec.Replicas != 5 {
 		t.Error(got, err)
 	}
-	u, err := resource[*unstructured.Unstructured](t, conn, deployments, client.Options{}).Subresource("scale").Get(ctx, inDefault("scaled"), metav1.GetOptions{})
+	u, err := resource(t, conn, kind.As[*unstructured.Unstructured](deployments), client.Options{}).Subresource("scale").Get(ctx, inDefault("scaled"), metav1.GetOptions{})
 	if replicas, _, _ := unstructured.NestedInt64(u.Object, "spec", "replicas"); err != nil || replicas != 5 || u.GetKind() != "Scale" {
 		t.Error(u, err)
 	}
 }
 
 func testEviction(ctx context.Context, t *testing.T, conn client.Connection) {
-	pods := resource[*corev1.Pod](t, conn, allPods, client.Options{Namespace: "default"})
+	pods := resource(t, conn, allPods, client.Options{Namespace: "default"})
 	pod := oracle.NewPod("", 1)
 	pod.Name, pod.Spec.NodeName = "evicted", ""
 	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
@@ -198,7 +198,7 @@ func testEviction(ctx context.Context, t *testing.T, conn client.Connection) {
 		TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "Eviction"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "evicted"},
 	}
-	got, err := resource[*policyv1.Eviction](t, conn, allPods, client.Options{}).Subresource("eviction").Create(ctx, eviction, metav1.CreateOptions{})
+	got, err := resource(t, conn, kind.As[*policyv1.Eviction](allPods), client.Options{}).Subresource("eviction").Create(ctx, eviction, metav1.CreateOptions{})
 	if err != nil || got != nil {
 		t.Fatal(got, err)
 	}
@@ -208,7 +208,7 @@ func testEviction(ctx context.Context, t *testing.T, conn client.Connection) {
 }
 
 func testDeleteCollection(ctx context.Context, t *testing.T, conn client.Connection) {
-	all := resource[*corev1.ConfigMap](t, conn, configMaps, client.Options{Namespace: "default"})
+	all := resource(t, conn, configMaps, client.Options{Namespace: "default"})
 	for i := range 30 {
 		cm := oracle.NewConfigMap("", i)
 		cm.Labels["collected"] = "yes"
@@ -226,7 +226,7 @@ func testDeleteCollection(ctx context.Context, t *testing.T, conn client.Connect
 		}
 		return n
 	}
-	some := resource[*metav1.PartialObjectMetadata](t, conn, configMaps, client.Options{Namespace: "default", LabelSelector: "collected"})
+	some := resource(t, conn, kind.As[*metav1.PartialObjectMetadata](configMaps), client.Options{Namespace: "default", LabelSelector: "collected"})
 	dry := metav1.DeleteOptions{DryRun: []string{"All"}}
 	if err := some.DeleteCollection(ctx, dry, metav1.ListOptions{}); err != nil || left() != 30 {
 		t.Error(left(), err)
@@ -238,19 +238,19 @@ func testDeleteCollection(ctx context.Context, t *testing.T, conn client.Connect
 	if err := some.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil || left() != 0 {
 		t.Error(left(), err)
 	}
-	if err := resource[*corev1.ConfigMap](t, conn, configMaps, client.Options{}).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err == nil {
+	if err := resource(t, conn, configMaps, client.Options{}).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err == nil {
 		t.Error("all namespaces were emptied at once")
 	}
 }
 
 func testMetadata(ctx context.Context, t *testing.T, conn client.Connection) {
-	typed := resource[*corev1.ConfigMap](t, conn, configMaps, client.Options{Namespace: "default"})
+	typed := resource(t, conn, configMaps, client.Options{Namespace: "default"})
 	cm := oracle.NewConfigMap("", 1)
 	cm.Name = "metadata"
 	if _, err := typed.Create(ctx, cm, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r := resource[*metav1.PartialObjectMetadata](t, conn, configMaps, client.Options{Namespace: "default"})
+	r := resource(t, conn, kind.As[*metav1.PartialObjectMetadata](configMaps), client.Options{Namespace: "default"})
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]string{"new": "yes"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +276,7 @@ func testMetadata(ctx context.Context, t *testing.T, conn client.Connection) {
 }
 
 func testErrors(ctx context.Context, t *testing.T, conn client.Connection) {
-	r := resource[*corev1.ConfigMap](t, conn, configMaps, client.Options{Namespace: "default"})
+	r := resource(t, conn, configMaps, client.Options{Namespace: "default"})
 	cm := oracle.NewConfigMap("", 1)
 	cm.Name = "contended"
 	cm, err := r.Create(ctx, cm, metav1.CreateOptions{})

@@ -23,6 +23,7 @@ import (
 	"github.com/kinform/kinform/fake/faketest"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
@@ -99,8 +100,8 @@ func newPipeline[O any, T interface {
 	metav1.Object
 }](t *testing.T, c *cluster.Cluster, hc *http.Client, s selected) *pipeline[O, T] {
 	t.Helper()
-	source, err := client.New[T](client.Connection{URL: c.URL(), HTTP: hc},
-		schema.GroupVersionResource{Version: "v1", Resource: s.resource}, s.selection)
+	source, err := client.New(client.Connection{URL: c.URL(), HTTP: hc},
+		kind.OfResource[T](schema.GroupVersionResource{Version: "v1", Resource: s.resource}), s.selection)
 	if err != nil {
 		t.Fatal(err)
 	}

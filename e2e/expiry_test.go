@@ -17,11 +17,12 @@ import (
 	"github.com/kinform/kinform/e2e/oracle"
 	"github.com/kinform/kinform/fake/faketest"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
 
-var events = corev1.SchemeGroupVersion.WithResource("events")
+var events = kind.Of[*corev1.Event](corev1.SchemeGroupVersion, "events")
 
 const (
 	// expiring is the number of Events. The API server gives all that it stores within a
@@ -46,10 +47,10 @@ func TestEventsExpire(t *testing.T) {
 	defer cancel()
 	server := &oracle.Client{URL: c.URL(), HTTP: c.HTTPClient()}
 	opts := client.Options{Namespace: "default"}
-	typed := resource[*corev1.Event](t, conn, events, opts)
+	typed := resource(t, conn, events, opts)
 	caches := []expiringCache{
 		newExpiringCache(t, "typed", expiring, typed, store.ObjectKey),
-		newExpiringCache(t, "metadata", expiring, resource[*metav1.PartialObjectMetadata](t, conn, events, opts), store.ObjectKey),
+		newExpiringCache(t, "metadata", expiring, resource(t, conn, kind.As[*metav1.PartialObjectMetadata](events), opts), store.ObjectKey),
 		newExpiringCache(t, "every second", expiring/2, reflector.Filter(typed, func(ev *corev1.Event) bool { return ev.Count%2 == 1 }), store.ObjectKey),
 	}
 	running, stop := context.WithCancel(ctx)

@@ -21,6 +21,7 @@ import (
 	"github.com/kinform/kinform/e2e/oracle"
 	"github.com/kinform/kinform/fake/faketest"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/store"
 )
 
@@ -37,7 +38,7 @@ type restoredCache struct {
 type boxed[T any] struct{ object T }
 
 func newRestoredCache[T metav1.Object](t *testing.T, name string, conn client.Connection, opts client.Options) restoredCache {
-	inf, err := informer.New(resource[T](t, conn, configMaps, opts), store.ObjectKey, informer.Options[T]{OnError: func(err error) { t.Logf("%s: %v", name, err) }})
+	inf, err := informer.New(resource(t, conn, kind.As[T](configMaps), opts), store.ObjectKey, informer.Options[T]{OnError: func(err error) { t.Logf("%s: %v", name, err) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,15 +183,15 @@ func (r *restoredEtcd) run(t *testing.T, v restoredVariant) {
 	w.t = t
 	defer func() { r.writer.n = w.n }()
 	conn, g := r.connect(t, v.reader)
-	with := func(kind string, encoding client.Encoding) client.Options {
+	with := func(encoding client.Encoding) client.Options {
 		opts := v.reader.selection()
-		opts.Kind, opts.Encoding = kind, encoding
+		opts.Encoding = encoding
 		return opts
 	}
 	caches := []restoredCache{
-		newRestoredCache[*corev1.ConfigMap](t, "protobuf", conn, with("", client.Protobuf)),
-		newRestoredCache[*corev1.ConfigMap](t, "JSON", conn, with("", client.JSON)),
-		newRestoredCache[*unstructured.Unstructured](t, "unstructured", conn, with("ConfigMap", client.CBOR)),
+		newRestoredCache[*corev1.ConfigMap](t, "protobuf", conn, with(client.Protobuf)),
+		newRestoredCache[*corev1.ConfigMap](t, "JSON", conn, with(client.JSON)),
+		newRestoredCache[*unstructured.Unstructured](t, "unstructured", conn, with(client.CBOR)),
 		newRestoredCache[*metav1.PartialObjectMetadata](t, "metadata", conn, v.reader.selection()),
 	}
 	change := func() {

@@ -19,6 +19,7 @@ import (
 	"github.com/kinform/kinform/e2e/oracle"
 	"github.com/kinform/kinform/fake/faketest"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -120,7 +121,7 @@ func newWatcher[T metav1.Object](t *testing.T, conn client.Connection, gvr schem
 ) soakInformer {
 	t.Helper()
 	w := &watcher[T]{name: gvr.Resource + ", " + name, gvr: gvr, selects: selects, as: as, ended: make(chan error, 1)}
-	source, err := client.New[T](conn, gvr, opts)
+	source, err := client.New(conn, kind.OfResource[T](gvr), opts)
 	if err != nil {
 		t.Fatal(err)
 	}

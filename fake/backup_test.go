@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -95,7 +96,7 @@ func TestRestoreKeepsOwners(t *testing.T) {
 func TestRestoreEmptiesLaterResources(t *testing.T) {
 	s := fake.New(fake.Options{})
 	b := s.Backup()
-	check(t, fake.Register[*pod](s, fake.Resource{Version: "v1", Kind: "Pod"}))
+	check(t, fake.Register(s, kind.Of[*pod](v1, "pods"), fake.Rules{}))
 	must(fake.Create(s, newPod("a", "p")))(t)
 	check(t, s.Restore(b))
 	if objects, meta, err := list(t, s, fake.Selection{}, metav1.ListOptions{}); err != nil || len(objects) > 0 || meta.ResourceVersion != "1" {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 // TestBadBodies holds the refusals of bodies to the API server's words.
@@ -91,29 +92,30 @@ func TestStrictYAML(t *testing.T) {
 func TestNameRules(t *testing.T) {
 	type U = *unstructured.Unstructured
 	for _, c := range []struct {
-		resource  fake.Resource
+		kind      kind.Kind[U]
+		check     func(name string, prefix bool) []string
 		name      string
 		want      int32
 		generated bool
 	}{
-		{fake.Resource{Kind: "ConfigMap"}, "a.b", 0, false},
-		{fake.Resource{Kind: "ConfigMap"}, "a_b", 422, false},
-		{fake.Resource{Kind: "ConfigMap"}, "a.b-", 0, true},
-		{fake.Resource{Kind: "ConfigMap"}, "a_b-", 422, true},
-		{fake.Resource{Kind: "Namespace", ClusterScoped: true}, "a.b", 422, false},
-		{fake.Resource{Kind: "Service"}, "a.b", 422, false},
-		{fake.Resource{Kind: "Service"}, "1a", 0, false},
-		{fake.Resource{Group: "apps", Kind: "StatefulSet"}, "a.b", 422, false},
-		{fake.Resource{Group: "apps", Kind: "Deployment"}, "a.b", 0, false},
-		{fake.Resource{Group: "rbac.authorization.k8s.io", Kind: "Role"}, "System:Admin_1", 0, false},
-		{fake.Resource{Group: "rbac.authorization.k8s.io", Kind: "Role"}, "a/b", 422, false},
-		{fake.Resource{Group: "rbac.authorization.k8s.io", Kind: "Role"}, "System:", 0, true},
-		{fake.Resource{Group: "x.example.com", Kind: "Thing", CheckName: func(string, bool) []string { return []string{"is not wanted"} }}, "a", 422, false},
+		{kindOf("", "ConfigMap"), nil, "a.b", 0, false},
+		{kindOf("", "ConfigMap"), nil, "a_b", 422, false},
+		{kindOf("", "ConfigMap"), nil, "a.b-", 0, true},
+		{kindOf("", "ConfigMap"), nil, "a_b-", 422, true},
+		{kindOf("", "Namespace").Cluster(), nil, "a.b", 422, false},
+		{kindOf("", "Service"), nil, "a.b", 422, false},
+		{kindOf("", "Service"), nil, "1a", 0, false},
+		{kindOf("apps", "StatefulSet"), nil, "a.b", 422, false},
+		{kindOf("apps", "Deployment"), nil, "a.b", 0, false},
+		{kindOf("rbac.authorization.k8s.io", "Role"), nil, "System:Admin_1", 0, false},
+		{kindOf("rbac.authorization.k8s.io", "Role"), nil, "a/b", 422, false},
+		{kindOf("rbac.authorization.k8s.io", "Role"), nil, "System:", 0, true},
+		{kindOf("x.example.com", "Thing"), func(string, bool) []string { return []string{"is not wanted"} }, "a", 422, false},
 	} {
 		s := fake.New(fake.Options{})
-		check(t, fake.Register[U](s, c.resource))
+		check(t, fake.Register(s, c.kind, fake.Rules{CheckName: c.check}))
 		obj := &unstructured.Unstructured{Object: map[string]any{}}
-		if !c.resource.ClusterScoped {
+		if !(c.kind.Scope == kind.ClusterScoped) {
 			obj.SetNamespace("a")
 		}
 		if c.generated {
@@ -122,7 +124,7 @@ func TestNameRules(t *testing.T) {
 			obj.SetName(c.name)
 		}
 		if st := statusOf(second(fake.Create(s, obj))); st.Code != c.want {
-			t.Errorf("%s %q: %d %s, want %d", c.resource.Kind, c.name, st.Code, st.Message, c.want)
+			t.Errorf("%s %q: %d %s, want %d", c.kind.Kind, c.name, st.Code, st.Message, c.want)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func (c *Client[T]) Update(ctx context.Context, object T, opts metav1.UpdateOpti
 }
 
 // UpdateStatus writes to the status subresource, as the function [UpdateStatus] does. Status
-// errors: those of Update; NotFound also for a resource without [Resource].Status.
+// errors: those of Update; NotFound also for a resource without that subresource.
 func (c *Client[T]) UpdateStatus(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
 	return c.Subresource(statusField).Update(ctx, object, opts)
 }

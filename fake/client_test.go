@@ -19,6 +19,7 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -64,8 +65,8 @@ func bothClients(t *testing.T, f func(t *testing.T, s *fake.Server, c pods) []st
 	t.Helper()
 	direct, remote := statusServer(t, fake.Options{}), statusServer(t, fake.Options{})
 	a := f(t, direct, must(fake.NewClient[*pod](direct, fake.Selection{Namespace: "a"}))(t))
-	b := f(t, remote, must(client.New[*pod](client.Connection{URL: fake.URL, HTTP: remote.Client()},
-		schema.GroupVersionResource{Version: "v1", Resource: "pods"}, client.Options{Namespace: "a", Kind: "Pod"}))(t))
+	b := f(t, remote, must(client.New(client.Connection{URL: fake.URL, HTTP: remote.Client()},
+		kind.OfResource[*pod](schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Named("Pod"), client.Options{Namespace: "a"}))(t))
 	if d := cmp.Diff(a, b); d != "" {
 		t.Errorf("the clients differ (-fake.Client +client.Resource):\n%s", d)
 	}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 // TestConcurrentWriters: several goroutines write one object, and no write is lost. All blind
@@ -88,7 +89,7 @@ func TestWatchUnderWriters(t *testing.T) {
 // update without a uid applies to any object with the name.
 func TestUpdateMeetsAnotherObject(t *testing.T) {
 	s, meddle := fake.New(fake.Options{}), false
-	check(t, fake.Register[*pod](s, fake.Resource{CheckName: func(string, bool) []string {
+	check(t, fake.Register(s, kind.Of[*pod](v1, "pods"), fake.Rules{CheckName: func(string, bool) []string {
 		if meddle {
 			meddle = false
 			must(fake.Delete[*pod](s, key("a", "p")))(t)

@@ -12,6 +12,7 @@ import (
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/store"
 )
 
@@ -19,7 +20,7 @@ import (
 // a queue, and a reconcile function that makes each pod ready by the client.
 func runController(t testing.TB, n int) {
 	s := fake.New(fake.Options{})
-	check(t, fake.Register[*pod](s, fake.Resource{Status: true}))
+	check(t, fake.Register(s, kind.Of[*pod](v1, "pods").WithSubresources("status"), fake.Rules{}))
 	pods := must(fake.NewClient[*pod](s, fake.Selection{}))(t)
 	inf := must(informer.New(pods, store.ObjectKey, informer.Options[*pod]{}))(t)
 	c := controller.New(controller.Options[types.NamespacedName]{})

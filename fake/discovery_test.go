@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -14,7 +17,7 @@ const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisco
 // kinds from nothing else.
 func TestAggregatedDiscovery(t *testing.T) {
 	s := newServer(t, fake.Options{})
-	check(t, fake.Register[*pod](s, fake.Resource{Group: "apps", Kind: "Set", Status: true, ShortNames: []string{"s"}, Categories: []string{"all"}}))
+	check(t, fake.Register(s, kind.Of[*pod](schema.GroupVersion{Group: "apps", Version: "v1"}, "sets").Named("Set").WithSubresources("status").WithShortNames("s").WithCategories("all"), fake.Rules{}))
 	const verbs = `"verbs":["create","delete","deletecollection","get","list","patch","update","watch"]`
 	for path, want := range map[string]string{
 		"/api": `{"metadata":{},"versions":[{"version":"v1","resources":[` +

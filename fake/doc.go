@@ -2,7 +2,7 @@
 // cache and queue against it, because it behaves like the real server.
 //
 //	server := fake.New(fake.Options{})
-//	err := fake.Register[*corev1.Pod](server, fake.Resource{})
+//	err := fake.Register(server, core.Pods, fake.Rules{}) // package with/kubernetes/core
 //	pod, err := fake.Create(server, &corev1.Pod{...})
 //	source, err := fake.NewSource[*corev1.Pod](server, fake.Selection{Namespace: "prod"})
 //	conn := client.Connection{URL: fake.URL, HTTP: server.Client()} // for code that takes a Connection
@@ -25,7 +25,7 @@
 // are *errors.StatusError with the code, reason and wording of the real ones. uid,
 // creationTimestamp, generation, generateName, finalizers, preconditions, propagation
 // policies, dry runs and the deletion of collections work, and so does the status
-// subresource, where [Resource].Status says that there is one.
+// subresource, if the kind has one.
 //
 // Patches are carried out by the libraries of the API server: JSON patches and merge
 // patches; strategic merge patches by the tags of T, not for custom resources; and

@@ -25,7 +25,7 @@ var (
 	ErrDuplicate = errors.New("resource already registered")
 	// ErrType says that a Go type cannot hold the objects of a resource.
 	ErrType = errors.New("unusable object type")
-	// ErrResource says that a [Resource] is incomplete or malformed.
+	// ErrResource says that a kind cannot be served: it is incomplete or malformed.
 	ErrResource = errors.New("invalid resource")
 	// ErrManifest says that a manifest does not parse or is of an unknown kind.
 	ErrManifest = manifest.ErrInvalid

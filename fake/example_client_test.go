@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 // topics has the methods that a controller needs. client.Resource and fake.Client both have them.
@@ -31,7 +32,7 @@ func grow(ctx context.Context, c topics, key types.NamespacedName) error {
 // fault strikes.
 func ExampleNewClient() {
 	server := fake.New(fake.Options{})
-	if err := fake.Register[*Topic](server, fake.Resource{Group: "example.com"}); err != nil {
+	if err := fake.Register(server, kind.Of[*Topic](exampleV1, "topics"), fake.Rules{}); err != nil {
 		fmt.Println(err)
 		return
 	}

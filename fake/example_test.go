@@ -10,6 +10,7 @@ import (
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/kind"
 )
 
 // Topic is a custom resource as users write them.
@@ -25,7 +26,7 @@ type TopicSpec struct {
 
 func Example() {
 	server := fake.New(fake.Options{})
-	if err := fake.Register[*Topic](server, fake.Resource{Group: "example.com"}); err != nil {
+	if err := fake.Register(server, kind.Of[*Topic](exampleV1, "topics"), fake.Rules{}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -49,7 +50,7 @@ func Example() {
 // A source lists and watches without sockets. Here a watch resumes from the past.
 func ExampleNewSource() {
 	server := fake.New(fake.Options{})
-	if err := fake.Register[*Topic](server, fake.Resource{Group: "example.com"}); err != nil {
+	if err := fake.Register(server, kind.Of[*Topic](exampleV1, "topics"), fake.Rules{}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -84,7 +85,7 @@ func ExampleNewSource() {
 // The same server speaks HTTP, here without a socket.
 func ExampleServer_Client() {
 	server := fake.New(fake.Options{})
-	if err := fake.Register[*Topic](server, fake.Resource{Group: "example.com"}); err != nil {
+	if err := fake.Register(server, kind.Of[*Topic](exampleV1, "topics"), fake.Rules{}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -106,7 +107,7 @@ func ExampleServer_Client() {
 // script of those that did.
 func ExampleServer_Struck() {
 	server := fake.New(fake.Options{})
-	if err := fake.Register[*pod](server, fake.Resource{}); err != nil {
+	if err := fake.Register(server, kind.Of[*pod](v1, "pods"), fake.Rules{}); err != nil {
 		panic(err)
 	}
 	list, err := faults.Parse("refuse get pods code=429 retry-after=1 chance=0.4 seed=2 # flaky")

@@ -13,9 +13,11 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 // FuzzHTTP sends anything to the handler. It must answer with JSON, or a plain text
@@ -42,7 +44,7 @@ func FuzzHTTP(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, method, path, query, media, body string) {
 		s := newServer(t, fake.Options{History: 3})
-		check(t, fake.Register[*unstructured.Unstructured](s, fake.Resource{Group: "batch", Kind: "Job"}))
+		check(t, fake.Register(s, kind.Of[*unstructured.Unstructured](schema.GroupVersion{Group: "batch", Version: "v1"}, "jobs").Named("Job"), fake.Rules{}))
 		must(fake.Create(s, newPod("a", "p0")))(t)
 		must(fake.Create(s, newPod("a", "p1")))(t)
 		job := &unstructured.Unstructured{Object: map[string]any{"kind": "Job", "apiVersion": "batch/v1", "metadata": map[string]any{"namespace": "a", "name": "j0"}}}
@@ -117,7 +119,7 @@ func FuzzPatch(f *testing.F) {
 // of the API server does.
 func mergesAsLibrary(t *testing.T, patch []byte) {
 	s := fake.New(fake.Options{})
-	check(t, fake.Register[*unstructured.Unstructured](s, fake.Resource{Group: "example.com", Kind: "Thing"}))
+	check(t, fake.Register(s, kind.Of[*unstructured.Unstructured](exampleV1, "things").Named("Thing"), fake.Rules{}))
 	u := &unstructured.Unstructured{}
 	check(t, json.Unmarshal([]byte(`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"namespace":"a","name":"p"},
 		"spec":{"args":{"a":{"b":null,"c":[1,null,{"d":null}]}},"ports":[1],"node":"n","none":null}}`), u))

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 // nodePod has the members of a pod that its deletion looks at.
@@ -25,7 +26,7 @@ type nodePod struct {
 func TestKubelets(t *testing.T) {
 	for _, stop := range []bool{false, true} {
 		s := fake.New(fake.Options{StopPods: stop})
-		check(t, fake.Register[*nodePod](s, fake.Resource{Kind: "Pod"}))
+		check(t, fake.Register(s, kind.Of[*nodePod](v1, "pods").Named("Pod"), fake.Rules{}))
 		c := must(fake.NewClient[*nodePod](s, fake.Selection{Namespace: "a"}))(t)
 		p := &nodePod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}}
 		p.Spec.NodeName = "n"
@@ -65,9 +66,9 @@ func TestPodsAreMarked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := fake.New(fake.Options{CollectGarbage: true, KeepNamespaces: true})
-				check(t, fake.Register[*nodePod](s, fake.Resource{Kind: "Pod"}))
-				check(t, fake.Register[*widget](s, fake.Resource{Kind: "Namespace", ClusterScoped: true}))
-				check(t, fake.Register[*metav1.PartialObjectMetadata](s, fake.Resource{Kind: "Node", ClusterScoped: true}))
+				check(t, fake.Register(s, kind.Of[*nodePod](v1, "pods").Named("Pod"), fake.Rules{}))
+				check(t, fake.Register(s, kind.Of[*widget](v1, "namespaces").Named("Namespace").Cluster(), fake.Rules{}))
+				check(t, fake.Register(s, kind.Of[*metav1.PartialObjectMetadata](v1, "nodes").Named("Node").Cluster(), fake.Rules{}))
 				must(fake.Create(s, &widget{ObjectMeta: metav1.ObjectMeta{Name: "a"}}))(t)
 				owner := must(fake.Create(s, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}))(t)
 				for pod, node := range map[string]string{"free": "", "held": "n"} {

@@ -5,8 +5,10 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 // TestDeepBodies: what is nested deeper than JSON may be in the API server is refused with
@@ -29,8 +31,8 @@ func TestDeepBodies(t *testing.T) {
 		{"POST", things, "application/json", `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"q"},"spec":`, "}"},
 	} {
 		s := fake.New(fake.Options{})
-		check(t, fake.Register[*unstructured.Unstructured](s, fake.Resource{Group: "example.com", Kind: "Thing"}))
-		check(t, fake.Register[*app](s, fake.Resource{Group: "apps"}))
+		check(t, fake.Register(s, kind.Of[*unstructured.Unstructured](exampleV1, "things").Named("Thing"), fake.Rules{}))
+		check(t, fake.Register(s, kind.Of[*app](schema.GroupVersion{Group: "apps", Version: "v1"}, "apps"), fake.Rules{}))
 		call(t, s, "POST", apps, `{"apiVersion":"apps/v1","kind":"App","metadata":{"name":"p"}}`)
 		call(t, s, "POST", things, `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"p"}}`)
 		code, answer, _ := call(t, s, c.method, c.path, c.head+deep(100_000)+c.tail, "Content-Type", c.media)

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 // call sends one request in process and returns the answer. header holds pairs.
@@ -192,8 +193,8 @@ func TestLikeTheRecordings(t *testing.T) {
 		metav1.ObjectMeta `json:"metadata"`
 	}
 	s := fake.New(fake.Options{})
-	check(t, fake.Register[*configMap](s, fake.Resource{Name: "configmaps"}))
-	check(t, fake.Register[*metav1.PartialObjectMetadata](s, fake.Resource{Kind: "Namespace", ClusterScoped: true}))
+	check(t, fake.Register(s, kind.Of[*configMap](v1, "configmaps"), fake.Rules{}))
+	check(t, fake.Register(s, kind.Of[*metav1.PartialObjectMetadata](v1, "namespaces").Named("Namespace").Cluster(), fake.Rules{}))
 	for i := range 6 {
 		must(fake.Create(s, &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: fmt.Sprintf("cm-%05d", i)}}))(t)
 	}

@@ -7,19 +7,28 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
+// kindOf describes a kind by its name, as Unstructured.
+func kindOf(group, name string) kind.Kind[*unstructured.Unstructured] {
+	gvk := schema.GroupVersionKind{Group: group, Version: "v1", Kind: name}
+	plural, _ := meta.UnsafeGuessKindToResource(gvk)
+	return kind.Of[*unstructured.Unstructured](gvk.GroupVersion(), plural.Resource).Named(name)
+}
+
 // kindServer serves one resource of a group as Unstructured, with a status apart.
-func kindServer(t testing.TB, group, kind string) *fake.Client[*unstructured.Unstructured] {
+func kindServer(t testing.TB, group, name string) *fake.Client[*unstructured.Unstructured] {
 	t.Helper()
 	s := fake.New(fake.Options{})
-	check(t, fake.Register[*unstructured.Unstructured](s, fake.Resource{Group: group, Kind: kind, Status: true}))
+	check(t, fake.Register(s, kindOf(group, name).WithSubresources("status"), fake.Rules{}))
 	return must(fake.NewClient[*unstructured.Unstructured](s, fake.Selection{Namespace: "a"}))(t)
 }
 
@@ -113,7 +122,7 @@ type plain struct {
 // TestGenerationOfCustomResources: all counts but the metadata and a status apart.
 func TestGenerationOfCustomResources(t *testing.T) {
 	s := fake.New(fake.Options{})
-	check(t, fake.Register[*plain](s, fake.Resource{Group: "example.com", Status: true}))
+	check(t, fake.Register(s, kind.Of[*plain](exampleV1, "plains").WithSubresources("status"), fake.Rules{}))
 	p := must(fake.Create(s, &plain{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "a"}}))(t)
 	got := []int64{p.Generation}
 	p.Labels, p.Status = map[string]string{"l": "1"}, 1

@@ -12,14 +12,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 func fixtureServer(t testing.TB, opts fake.Options) *fake.Server {
 	t.Helper()
 	s := fake.New(opts)
-	check(t, fake.Register[*pod](s, fake.Resource{Status: true}))
-	check(t, fake.Register[*widget](s, fake.Resource{Group: "example.com"}))
-	check(t, fake.Register[*metav1.PartialObjectMetadata](s, fake.Resource{Kind: "Namespace", ClusterScoped: true}))
+	check(t, fake.Register(s, kind.Of[*pod](v1, "pods").WithSubresources("status"), fake.Rules{}))
+	check(t, fake.Register(s, kind.Of[*widget](exampleV1, "widgets"), fake.Rules{}))
+	check(t, fake.Register(s, kind.Of[*metav1.PartialObjectMetadata](v1, "namespaces").Named("Namespace").Cluster(), fake.Rules{}))
 	return s
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 func TestAccept(t *testing.T) {
@@ -66,11 +67,11 @@ type impostor struct{ pod }
 // list was sent, and a broken connection in the middle of a watch.
 func TestObjectsThatCannotBeEncoded(t *testing.T) {
 	s := fake.New(fake.Options{})
-	check(t, fake.Register[*impostor](s, fake.Resource{}))
+	check(t, fake.Register(s, kind.Of[*impostor](v1, "impostors"), fake.Rules{}))
 	_, err := fake.Create(s, &impostor{*newPod("a", "o")})
 	wantStatus(t, err, 400, metav1.StatusReasonBadRequest)
 
-	check(t, fake.Register[*locked](s, fake.Resource{Name: "locks"}))
+	check(t, fake.Register(s, kind.Of[*locked](v1, "locks"), fake.Rules{}))
 	must(fake.Create(s, &locked{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "l"}}))(t)
 	for _, path := range []string{"/api/v1/locks", "/api/v1/namespaces/a/locks/l"} {
 		if code, body, _ := call(t, s, "GET", path, ""); code != 500 || !strings.Contains(body, "no JSON today") {

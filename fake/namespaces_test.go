@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 type namespace struct {
@@ -26,7 +27,7 @@ func (n *namespace) DeepCopyObject() runtime.Object {
 func namespaceServer(t testing.TB) *fake.Server {
 	t.Helper()
 	s := newServer(t, fake.Options{KeepNamespaces: true})
-	check(t, fake.Register[*namespace](s, fake.Resource{ClusterScoped: true}))
+	check(t, fake.Register(s, kind.Of[*namespace](v1, "namespaces").Cluster(), fake.Rules{}))
 	return s
 }
 
@@ -88,7 +89,7 @@ func TestImmortalNamespaces(t *testing.T) {
 func TestNamespacesUntyped(t *testing.T) {
 	s := newServer(t, fake.Options{KeepNamespaces: true})
 	wantStatus(t, second(fake.Create(s, newPod("a", "p"))), 404, metav1.StatusReasonNotFound) // none are served
-	check(t, fake.Register[*unstructured.Unstructured](s, fake.Resource{Kind: "Namespace", ClusterScoped: true}))
+	check(t, fake.Register(s, kind.Of[*unstructured.Unstructured](v1, "namespaces").Named("Namespace").Cluster(), fake.Rules{}))
 	n := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}}}
 	made := must(fake.Create(s, n))(t)
 	if phase, _, _ := unstructured.NestedString(made.Object, "status", "phase"); phase != "Active" {

@@ -33,7 +33,7 @@ func kindOf(obj any) schema.GroupVersionKind {
 }
 
 // encode returns obj as JSON that states its kind, even if T has no field for it.
-func encode[T metav1.Object](obj T, r *Resource) (b []byte, err error) {
+func encode[T metav1.Object](obj T, r *resource) (b []byte, err error) {
 	defer refusal.Recover(&err)
 	b, err = json.Marshal(obj)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 // owned creates a pod that belongs to others.
@@ -134,7 +135,7 @@ func TestCollectKnot(t *testing.T) {
 func TestCollectAfterPanic(t *testing.T) {
 	s := fake.New(fake.Options{CollectGarbage: true})
 	panics := false
-	check(t, fake.Register[*pod](s, fake.Resource{CheckName: func(string, bool) []string {
+	check(t, fake.Register(s, kind.Of[*pod](v1, "pods"), fake.Rules{CheckName: func(string, bool) []string {
 		if panics {
 			panic("CheckName")
 		}

@@ -10,10 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 // app has lists that merge and lists that do not, as generated types have.
@@ -67,7 +69,7 @@ func (a *app) DeepCopyObject() runtime.Object {
 func appServer(t testing.TB, opts fake.Options) (*fake.Server, *fake.Client[*app]) {
 	t.Helper()
 	s := fake.New(opts)
-	check(t, fake.Register[*app](s, fake.Resource{Group: "apps", Status: true}))
+	check(t, fake.Register(s, kind.Of[*app](schema.GroupVersion{Group: "apps", Version: "v1"}, "apps").WithSubresources("status"), fake.Rules{}))
 	return s, must(fake.NewClient[*app](s, fake.Selection{Namespace: "a"}))(t)
 }
 
@@ -121,7 +123,7 @@ func TestPatchTypes(t *testing.T) {
 // for. The API server stops at three megabytes, however the copies are mixed with others.
 func TestPatchCopiesAreLimited(t *testing.T) {
 	s := fake.New(fake.Options{})
-	check(t, fake.Register[*unstructured.Unstructured](s, fake.Resource{Group: "example.com", Kind: "Widget"}))
+	check(t, fake.Register(s, kind.Of[*unstructured.Unstructured](exampleV1, "widgets").Named("Widget"), fake.Rules{}))
 	c := must(fake.NewClient[*unstructured.Unstructured](s, fake.Selection{Namespace: "a"}))(t)
 	w := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"x": strings.Repeat("x", 100_000)}}}
 	w.SetName("w")

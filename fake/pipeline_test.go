@@ -18,6 +18,7 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faketest"
 	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -103,8 +104,8 @@ func reflectUnderFaults(t *testing.T, surface string, seed uint64) {
 	w := &world{model: newModel(), t: t, r: rand.New(rand.NewPCG(seed, 4)), s: newServer(t, fake.Options{})}
 	var src reflector.Source[*pod] = must(fake.NewSource[*pod](w.s, fake.Selection{}))(t)
 	if surface == "client" {
-		src = must(client.New[*pod](client.Connection{URL: fake.URL, HTTP: w.s.Client()},
-			schema.GroupVersionResource{Version: "v1", Resource: "pods"}, client.Options{Kind: "Pod"}))(t)
+		src = must(client.New(client.Connection{URL: fake.URL, HTTP: w.s.Client()},
+			kind.OfResource[*pod](schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Named("Pod"), client.Options{}))(t)
 	}
 	sink := &mapSink{have: map[types.NamespacedName]*pod{}, listed: map[types.NamespacedName]*pod{}}
 	r := must(reflector.New[*pod](src, sink, reflector.Options{Tuning: reflector.Tuning{PageSize: 3}}))(t)

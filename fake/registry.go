@@ -8,17 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake/internal/upkeep"
+	"github.com/kinform/kinform/kind"
 )
 
-// Register adds a resource whose objects have the Go type T, a pointer to a struct. The
+// Register adds a kind whose objects have the Go type T, a pointer to a struct. The
 // server writes through T's metadata methods alone. It copies objects by DeepCopyObject
-// where T has it and by a JSON round trip otherwise.
+// where T has it and by a JSON round trip otherwise. A kind of unknown scope is namespaced.
 //
-// One T may be registered for many resources, as Unstructured will be. Errors:
-// [ErrType], [ErrResource], [ErrDuplicate].
-func Register[T metav1.Object](s *Server, r Resource) error {
-	typ := reflect.TypeFor[T]()
-	r, err := r.complete(typ)
+// One T may be registered for many resources, as Unstructured will be. A server has one version
+// of a resource. Errors: [ErrType], [ErrResource]; [ErrDuplicate] for a resource or a kind of
+// the group that is registered already.
+func Register[T metav1.Object](s *Server, k kind.Kind[T], rules Rules) error {
+	r, err := resourceOf(k, rules)
 	if err != nil {
 		return err
 	}
@@ -26,10 +27,16 @@ func Register[T metav1.Object](s *Server, r Resource) error {
 	if err != nil {
 		return err
 	}
+	typ := reflect.TypeFor[T]()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.tables[r.groupResource()]; ok {
-		return fmt.Errorf("fake: %s: %w", r.groupResource(), ErrDuplicate)
+	for _, c := range s.order {
+		switch other := c.info(); {
+		case other.groupResource() == r.groupResource():
+			return fmt.Errorf("fake: %s: %w", r.groupResource(), ErrDuplicate)
+		case other.Group == r.Group && other.Kind == r.Kind:
+			return fmt.Errorf("fake: %s: %w: %s is the kind of %s", r.groupResource(), ErrDuplicate, r.Kind, other.groupResource())
+		}
 	}
 	s.tables[r.groupResource()] = t
 	t.upkeep = s.upkeep.Add(upkeep.Resource{Name: r.groupResource(), Kind: r.Kind, Namespaced: !r.ClusterScoped}, t)

@@ -110,12 +110,12 @@ func readDeleteOptions(r *http.Request, body []byte, opts *metav1.DeleteOptions)
 }
 
 // badBody is the 400 of a body that does not fit its kind.
-func badBody(r *Resource, err error) error {
+func badBody(r *resource, err error) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", r.Kind, r.Version, r.Kind, err))
 }
 
 // errNoKind is the 400 of a body that is not an object at all.
-func errNoKind(r *Resource, err error, body []byte) error {
+func errNoKind(r *resource, err error, body []byte) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): couldn't get version/kind; json parse error: %v (%s)",
 		r.Kind, err, summary(body)))
 }

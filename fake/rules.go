@@ -10,7 +10,7 @@ import (
 )
 
 // nameRule returns the check for names of the resource.
-func (r *Resource) nameRule() validation.ValidateNameFunc {
+func (r *resource) nameRule() validation.ValidateNameFunc {
 	if r.CheckName != nil {
 		return r.CheckName
 	}
@@ -32,7 +32,7 @@ func (r *Resource) nameRule() validation.ValidateNameFunc {
 // rules maps Kubernetes' own groups to names of their resources; nil means all of the group.
 type rules map[string][]string
 
-func (rs rules) hold(r *Resource) bool {
+func (rs rules) hold(r *resource) bool {
 	names, ok := rs[r.Group]
 	return ok && (names == nil || slices.Contains(names, r.Name))
 }
@@ -122,15 +122,15 @@ var (
 )
 
 // refusesBlind reports whether an update must state the version from which it was made.
-func (r *Resource) refusesBlind() bool {
+func (r *resource) refusesBlind() bool {
 	return !r.BlindUpdates && (r.custom() || blindless.hold(r))
 }
 
 // statusHasMetadata reports whether a write of the status writes the metadata as well.
-func (r *Resource) statusHasMetadata() bool { return !r.custom() && !statusOnly.hold(r) }
+func (r *resource) statusHasMetadata() bool { return !r.custom() && !statusOnly.hold(r) }
 
 // describe returns the resource and its subresources.
-func (r *Resource) describe() []metav1.APIResource {
+func (r *resource) describe() []metav1.APIResource {
 	whole := metav1.APIResource{
 		Name: r.Name, SingularName: strings.ToLower(r.Kind), Namespaced: !r.ClusterScoped, Group: r.Group, Version: r.Version, Kind: r.Kind,
 		Verbs:      metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},

@@ -43,7 +43,7 @@ type Server struct {
 
 // collection is a table of any object type.
 type collection interface {
-	info() *Resource
+	info() *resource
 	// compact forgets records up to Server.compacted; bookmark appends a bookmark. The caller
 	// holds Server.mu.
 	compact()

@@ -13,15 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 // statusServer serves pods, and jobs of no Go type, whose status is apart.
 func statusServer(t testing.TB, opts fake.Options) *fake.Server {
 	t.Helper()
 	s := fake.New(opts)
-	check(t, fake.Register[*pod](s, fake.Resource{Status: true}))
-	check(t, fake.Register[*unstructured.Unstructured](s, fake.Resource{Group: "example.com", Kind: "Job", Status: true}))
-	check(t, fake.Register[*widget](s, fake.Resource{Group: "example.com"}))
+	check(t, fake.Register(s, kind.Of[*pod](v1, "pods").WithSubresources("status"), fake.Rules{}))
+	check(t, fake.Register(s, kind.Of[*unstructured.Unstructured](exampleV1, "jobs").Named("Job").WithSubresources("status"), fake.Rules{}))
+	check(t, fake.Register(s, kind.Of[*widget](exampleV1, "widgets"), fake.Rules{}))
 	return s
 }
 
@@ -91,7 +92,7 @@ func TestStatusOfUnstructured(t *testing.T) {
 // TestGenerationWithoutStatus: where no status is apart, it is part of what is desired.
 func TestGenerationWithoutStatus(t *testing.T) {
 	s := fake.New(fake.Options{})
-	check(t, fake.Register[*unstructured.Unstructured](s, fake.Resource{Group: "example.com", Kind: "Job"}))
+	check(t, fake.Register(s, kind.Of[*unstructured.Unstructured](exampleV1, "jobs").Named("Job"), fake.Rules{}))
 	must(fake.Create(s, &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "a", "name": "j"}}}))(t)
 	got := must(fake.Patch[*unstructured.Unstructured](s, key("a", "j"), []byte(`{"status":{"n":1}}`)))(t)
 	if got.GetGeneration() != 2 {
@@ -101,7 +102,7 @@ func TestGenerationWithoutStatus(t *testing.T) {
 
 func TestStatusNeedsAField(t *testing.T) {
 	s := fake.New(fake.Options{})
-	if err := fake.Register[*widget](s, fake.Resource{Status: true}); !errors.Is(err, fake.ErrResource) {
+	if err := fake.Register(s, kind.Of[*widget](v1, "widgets").WithSubresources("status"), fake.Rules{}); !errors.Is(err, fake.ErrResource) {
 		t.Errorf("error %v, want ErrResource", err)
 	}
 }

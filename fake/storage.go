@@ -18,7 +18,7 @@ import (
 // fields after fieldManager.
 type table[T metav1.Object] struct {
 	server   *Server
-	res      Resource           // set once
+	res      resource           // set once
 	upkeep   *upkeep.Collection // set by Register; nil if the options ask for none
 	typ      reflect.Type       // the struct of T; set once
 	protobuf bool               // T has a protobuf form; set once
@@ -50,7 +50,7 @@ type slot[T metav1.Object] struct {
 	cur *version[T]
 }
 
-func newTable[T metav1.Object](s *Server, r Resource) (*table[T], error) {
+func newTable[T metav1.Object](s *Server, r resource) (*table[T], error) {
 	t := &table[T]{
 		server:  s,
 		res:     r,
@@ -67,7 +67,7 @@ func newTable[T metav1.Object](s *Server, r Resource) (*table[T], error) {
 	return t, t.findHalves()
 }
 
-func (t *table[T]) info() *Resource { return &t.res }
+func (t *table[T]) info() *resource { return &t.res }
 
 // get returns the newest version of an object, nil if there is none.
 func (t *table[T]) get(key types.NamespacedName) *version[T] {

@@ -16,7 +16,7 @@ import (
 )
 
 // Subresource reads and writes a part of objects that has its own address. It has the methods of
-// client.Subresource. The fake has the subresource "status", of resources with [Resource].Status;
+// client.Subresource. The fake has the subresource "status", of kinds that have it;
 // the methods of others return the 404 that the HTTP form answers.
 type Subresource[T metav1.Object] struct {
 	of   *Client[T]

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -40,9 +41,9 @@ func surfacesAgree(t *testing.T, seed uint64) {
 			sel.FieldSelector = []string{"spec.node=1", "spec.node!=1", "spec.node=1,metadata.name!=p"}[w.r.IntN(3)]
 		}
 		direct := must(fake.NewSource[*pod](w.s, sel.Selection))(t)
-		overHTTP := must(client.New[*pod](client.Connection{URL: fake.URL, HTTP: w.s.Client()},
-			schema.GroupVersionResource{Version: "v1", Resource: "pods"},
-			client.Options{Namespace: sel.Namespace, LabelSelector: sel.LabelSelector, FieldSelector: sel.FieldSelector, Kind: "Pod"}))(t)
+		overHTTP := must(client.New(client.Connection{URL: fake.URL, HTTP: w.s.Client()},
+			kind.OfResource[*pod](schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Named("Pod"),
+			client.Options{Namespace: sel.Namespace, LabelSelector: sel.LabelSelector, FieldSelector: sel.FieldSelector}))(t)
 		opts := randomOptions(w)
 		if w.r.IntN(4) == 0 {
 			opts.ShardSelector = []string{shardZero, shardOne, "junk"}[w.r.IntN(3)]

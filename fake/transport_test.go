@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 func TestClientStreamsInABubble(t *testing.T) {
@@ -58,7 +59,7 @@ func (o *sluggish) GetObjectKind() schema.ObjectKind { return schema.EmptyObject
 func TestCloseWaitsForTheHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := fake.New(fake.Options{})
-		check(t, fake.Register[*sluggish](s, fake.Resource{Name: "snails"}))
+		check(t, fake.Register(s, kind.Of[*sluggish](v1, "snails"), fake.Rules{}))
 		obj := &sluggish{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "o"}, encoded: new(atomic.Bool)}
 		must(fake.Create(s, obj))(t)
 		resp := must(s.Client().Get(fake.URL + "/api/v1/snails?watch=true&resourceVersion=1"))(t)
@@ -83,7 +84,7 @@ func (b *bomb) GetLabels() map[string]string { panic("boom") }
 func TestUserCodeThatPanics(t *testing.T) {
 	s := newServer(t, fake.Options{})
 	type broken struct{ bomb }
-	check(t, fake.Register[*broken](s, fake.Resource{Group: "example.com"}))
+	check(t, fake.Register(s, kind.Of[*broken](exampleV1, "brokens"), fake.Rules{}))
 	code, body, _ := call(t, s, "POST", "/apis/example.com/v1/namespaces/a/brokens", `{"kind":"Broken","apiVersion":"example.com/v1","metadata":{"name":"b"}}`)
 	if code != 500 || !strings.Contains(body, "boom") {
 		t.Errorf("POST: %d %s", code, body)

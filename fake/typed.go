@@ -38,8 +38,8 @@ func Update[T metav1.Object](at Target, obj T) (T, error) {
 }
 
 // UpdateStatus is Update for the status subresource: of obj it takes the status and, in most of
-// Kubernetes' own kinds, metadata (see [Resource].Status). Status errors: those of Update;
-// NotFound also for a resource without [Resource].Status.
+// Kubernetes' own kinds, metadata (see [Rules]). Status errors: those of Update;
+// NotFound also for a resource without that subresource.
 func UpdateStatus[T metav1.Object](at Target, obj T) (T, error) {
 	t, own, err := accept(at, obj)
 	if err != nil {

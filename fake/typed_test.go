@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 func TestCreateFillsMetadata(t *testing.T) {
@@ -148,7 +149,7 @@ func TestUpdateAndGeneration(t *testing.T) {
 
 func TestGenerationOfUnstructured(t *testing.T) {
 	s := fake.New(fake.Options{})
-	check(t, fake.Register[*unstructured.Unstructured](s, fake.Resource{Group: "example.com", Kind: "Job", Status: true}))
+	check(t, fake.Register(s, kind.Of[*unstructured.Unstructured](exampleV1, "jobs").Named("Job").WithSubresources("status"), fake.Rules{}))
 	obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "a", "name": "j"}}}
 	for _, c := range []struct {
 		patch string
@@ -217,8 +218,8 @@ func TestFinalizers(t *testing.T) {
 func TestTargets(t *testing.T) {
 	s := newServer(t, fake.Options{})
 	type U = *unstructured.Unstructured
-	check(t, fake.Register[U](s, fake.Resource{Group: "apps", Kind: "Deployment"}))
-	check(t, fake.Register[U](s, fake.Resource{Group: "batch", Kind: "Job"}))
+	check(t, fake.Register(s, kind.Of[U](schema.GroupVersion{Group: "apps", Version: "v1"}, "deployments").Named("Deployment"), fake.Rules{}))
+	check(t, fake.Register(s, kind.Of[U](schema.GroupVersion{Group: "batch", Version: "v1"}, "jobs").Named("Job"), fake.Rules{}))
 	obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "batch/v1", "kind": "Job",
 		"metadata": map[string]any{"namespace": "a", "name": "j"}, "spec": map[string]any{"n": int64(1)}}}
 	got := must(fake.Create(s, obj))(t)
@@ -237,10 +238,11 @@ func TestTargets(t *testing.T) {
 		"type not there":     {second(fake.Get[*struct{ metav1.ObjectMeta }](s, key("a", "j"))), fake.ErrNotRegistered},
 		"resource not there": {second(fake.Get[U](s.Resource(schema.GroupResource{Resource: "x"}), key("a", "j"))), fake.ErrNotRegistered},
 		"another type":       {second(fake.Get[*pod](s.Resource(jobs), key("a", "j"))), fake.ErrType},
-		"twice":              {fake.Register[*pod](s, fake.Resource{}), fake.ErrDuplicate},
-		"no struct":          {fake.Register[metav1.Object](s, fake.Resource{}), fake.ErrType},
-		"no kind":            {fake.Register[U](s, fake.Resource{}), fake.ErrResource},
-		"bad name":           {fake.Register[*pod](s, fake.Resource{Name: "a/b", Group: "-"}), fake.ErrResource},
+		"twice":              {fake.Register(s, kind.Of[*pod](v1, "pods"), fake.Rules{}), fake.ErrDuplicate},
+		"kind twice":         {fake.Register(s, kind.Of[*pod](v1, "pods2"), fake.Rules{}), fake.ErrDuplicate},
+		"no struct":          {fake.Register(s, kind.Of[metav1.Object](v1, "objects"), fake.Rules{}), fake.ErrType},
+		"no kind":            {fake.Register(s, kind.Of[U](v1, "us"), fake.Rules{}), fake.ErrResource},
+		"bad name":           {fake.Register(s, kind.Of[*pod](schema.GroupVersion{Group: "-", Version: "v1"}, "a/b"), fake.Rules{}), fake.ErrResource},
 	} {
 		if !errors.Is(c.got, c.want) {
 			t.Errorf("%s: %v, want %v", name, c.got, c.want)

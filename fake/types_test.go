@@ -7,9 +7,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
+)
+
+// The group versions of the tests' kinds.
+var (
+	v1        = schema.GroupVersion{Version: "v1"}
+	exampleV1 = schema.GroupVersion{Group: "example.com", Version: "v1"}
 )
 
 // pod stands in for a generated type: it has metadata, a spec and a deep copy.
@@ -59,9 +67,9 @@ func key(namespace, name string) types.NamespacedName {
 func newServer(t testing.TB, opts fake.Options) *fake.Server {
 	t.Helper()
 	s := fake.New(opts)
-	check(t, fake.Register[*pod](s, fake.Resource{}))
-	check(t, fake.Register[*widget](s, fake.Resource{Group: "example.com"}))
-	check(t, fake.Register[*metav1.PartialObjectMetadata](s, fake.Resource{Kind: "Node", ClusterScoped: true}))
+	check(t, fake.Register(s, kind.Of[*pod](v1, "pods"), fake.Rules{}))
+	check(t, fake.Register(s, kind.Of[*widget](exampleV1, "widgets"), fake.Rules{}))
+	check(t, fake.Register(s, kind.Of[*metav1.PartialObjectMetadata](v1, "nodes").Named("Node").Cluster(), fake.Rules{}))
 	return s
 }
 

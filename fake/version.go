@@ -45,7 +45,7 @@ func (v *version[T]) stated() (*version[T], error) {
 }
 
 // json returns the object's JSON, which is read-only. Concurrent first calls may encode twice.
-func (v *version[T]) json(r *Resource) ([]byte, error) {
+func (v *version[T]) json(r *resource) ([]byte, error) {
 	if b := v.encoded.Load(); b != nil {
 		return *b, nil
 	}

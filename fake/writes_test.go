@@ -14,11 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 // attempt is one random write: what it asks for, and what the model says to it.
@@ -40,7 +42,7 @@ func writers(t testing.TB, s *fake.Server) []pods {
 	t.Helper()
 	return []pods{
 		must(fake.NewClient[*pod](s, fake.Selection{}))(t),
-		must(client.New[*pod](client.Connection{URL: fake.URL, HTTP: s.Client()}, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, client.Options{Kind: "Pod"}))(t),
+		must(client.New(client.Connection{URL: fake.URL, HTTP: s.Client()}, kind.OfResource[*pod](schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Named("Pod"), client.Options{}))(t),
 	}
 }
 
@@ -267,18 +269,19 @@ func TestWritesAgainstModel(t *testing.T) {
 // test itself does not.
 func TestBlindUpdates(t *testing.T) {
 	for _, c := range []struct {
-		resource fake.Resource
-		refused  bool
+		kind    kind.Kind[*unstructured.Unstructured]
+		rules   fake.Rules
+		refused bool
 	}{
-		{fake.Resource{Group: "example.com", Status: true}, true},
-		{fake.Resource{Group: "example.com", Status: true, BlindUpdates: true}, false},
-		{fake.Resource{Status: true}, false},
-		{fake.Resource{Group: "coordination.k8s.io", Kind: "Lease", Status: true}, true},
-		{fake.Resource{Group: "storage.k8s.io", Kind: "CSINode", Status: true}, true},
-		{fake.Resource{Group: "storage.k8s.io", Kind: "StorageClass", Status: true}, false},
+		{kindOf("example.com", "Pod"), fake.Rules{}, true},
+		{kindOf("example.com", "Pod"), fake.Rules{BlindUpdates: true}, false},
+		{kindOf("", "Pod"), fake.Rules{}, false},
+		{kindOf("coordination.k8s.io", "Lease"), fake.Rules{}, true},
+		{kindOf("storage.k8s.io", "CSINode"), fake.Rules{}, true},
+		{kindOf("storage.k8s.io", "StorageClass"), fake.Rules{}, false},
 	} {
 		s := fake.New(fake.Options{})
-		check(t, fake.Register[*pod](s, c.resource))
+		check(t, fake.Register(s, kind.As[*pod](c.kind.WithSubresources("status")), c.rules))
 		requests := must(fake.NewClient[*pod](s, fake.Selection{Namespace: "a"}))(t)
 		must(fake.Create(s, newPod("a", "p")))(t)
 		next := newPod("a", "p")
@@ -293,11 +296,11 @@ func TestBlindUpdates(t *testing.T) {
 			}
 			st := wantStatus(t, err, 422, metav1.StatusReasonInvalid)
 			if !strings.Contains(st.Message, ` "p" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`) {
-				t.Errorf("%s of %v: %q", what, c.resource, st.Message)
+				t.Errorf("%s of %v: %q", what, c.kind, st.Message)
 			}
 		}
 		if want := map[bool]string{true: "2", false: "5"}[c.refused]; s.ResourceVersion() != want {
-			t.Errorf("%v: written up to %s, want %s", c.resource, s.ResourceVersion(), want)
+			t.Errorf("%v: written up to %s, want %s", c.kind, s.ResourceVersion(), want)
 		}
 		must(requests.Patch(t.Context(), key("", "p"), types.MergePatchType, []byte(`{"spec":{"node":"k"}}`), metav1.PatchOptions{}))(t)
 		next.Spec.Node = "stage"

@@ -7,10 +7,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/store"
 )
 
@@ -18,7 +20,7 @@ import (
 // when Run has.
 func start(opts informer.Options[*widget], objs ...*widget) (server *fake.Server, widgets *informer.Informer[key, *widget], stop func()) {
 	server = fake.New(fake.Options{})
-	fake.Register[*widget](server, fake.Resource{Group: "example.com", Kind: "Widget"})
+	fake.Register(server, kind.Of[*widget](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets"), fake.Rules{})
 	for _, w := range objs {
 		fake.Create(server, w)
 	}

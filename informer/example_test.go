@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/store"
 )
@@ -14,7 +17,7 @@ import (
 // An informer with an index and a handler, on a server in memory.
 func Example() {
 	server := fake.New(fake.Options{})
-	fake.Register[*widget](server, fake.Resource{Group: "example.com", Kind: "Widget"})
+	fake.Register(server, kind.Of[*widget](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets"), fake.Rules{})
 	fake.Create(server, newWidget("prod", "one", "node-1"))
 	fake.Create(server, newWidget("prod", "two", "node-1"))
 

@@ -21,6 +21,7 @@ import (
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -389,8 +390,8 @@ func TestNamelessItemsOfAServer(t *testing.T) {
 					}
 					return fmt.Sprintf(`{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"9"},"items":[`+item+c.extra+`]}`, "one", "1")
 				}
-				src, err := client.New[*widget](client.Connection{URL: "http://x", HTTP: &http.Client{Transport: roundTrip(answer)}},
-					schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, client.Options{})
+				src, err := client.New(client.Connection{URL: "http://x", HTTP: &http.Client{Transport: roundTrip(answer)}},
+					kind.OfResource[*widget](schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}), client.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -8,11 +8,13 @@ import (
 	"testing/synctest"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -44,7 +46,7 @@ var byNode = index.New("node", func(dst []string, w *widget) []string { return a
 func newServer(t testing.TB) *fake.Server {
 	t.Helper()
 	server := fake.New(fake.Options{})
-	if err := fake.Register[*widget](server, fake.Resource{Group: "example.com", Kind: "Widget"}); err != nil {
+	if err := fake.Register(server, kind.Of[*widget](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets"), fake.Rules{}); err != nil {
 		t.Fatal(err)
 	}
 	return server

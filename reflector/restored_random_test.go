@@ -13,9 +13,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -48,7 +50,7 @@ func TestRandomRestores(t *testing.T) {
 // restoreAtRandom reports whether a known object told of the restore.
 func restoreAtRandom(t *testing.T, rng *rand.Rand, idle bool) bool {
 	server := fake.New(fake.Options{})
-	if err := fake.Register[*object](server, fake.Resource{Group: "example.com", Kind: "Widget"}); err != nil {
+	if err := fake.Register(server, kind.Of[*object](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets").Named("Widget"), fake.Rules{}); err != nil {
 		t.Fatal(err)
 	}
 	inner, err := fake.NewSource[*object](server, fake.Selection{})

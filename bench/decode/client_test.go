@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -42,9 +43,8 @@ func clientFor[T any](t testing.TB, gvk schema.GroupVersionKind, a answers) *cli
 // clientWith is clientFor with options.
 func clientWith[T any](t testing.TB, gvk schema.GroupVersionKind, a answers, o client.Options) *client.Resource[T] {
 	t.Helper()
-	o.Kind = gvk.Kind
-	c, err := client.New[T](client.Connection{URL: "http://server.invalid", HTTP: &http.Client{Transport: a}},
-		schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: "things"}, o)
+	c, err := client.New(client.Connection{URL: "http://server.invalid", HTTP: &http.Client{Transport: a}},
+		kind.OfResource[T](schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: "things"}).Named(gvk.Kind), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,9 +15,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 func TestMain(m *testing.M) {
@@ -30,12 +32,12 @@ func TestMain(m *testing.M) {
 func newServer(tb testing.TB) *fake.Server {
 	tb.Helper()
 	s := fake.New(fake.Options{})
-	check(tb, fake.Register[*corev1.Namespace](s, fake.Resource{ClusterScoped: true}))
-	check(tb, fake.Register[*corev1.Pod](s, fake.Resource{}))
-	check(tb, fake.Register[*corev1.ConfigMap](s, fake.Resource{}))
-	check(tb, fake.Register[*corev1.Event](s, fake.Resource{}))
-	check(tb, fake.Register[*appsv1.Deployment](s, fake.Resource{Group: "apps", Status: true}))
-	check(tb, fake.Register[*unstructured.Unstructured](s, fake.Resource{Group: "example.com", Kind: "Widget"}))
+	check(tb, fake.Register(s, kind.Of[*corev1.Namespace](corev1.SchemeGroupVersion, "namespaces").Cluster(), fake.Rules{}))
+	check(tb, fake.Register(s, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods"), fake.Rules{}))
+	check(tb, fake.Register(s, kind.Of[*corev1.ConfigMap](corev1.SchemeGroupVersion, "configmaps"), fake.Rules{}))
+	check(tb, fake.Register(s, kind.Of[*corev1.Event](corev1.SchemeGroupVersion, "events"), fake.Rules{}))
+	check(tb, fake.Register(s, kind.Of[*appsv1.Deployment](appsv1.SchemeGroupVersion, "deployments").WithSubresources("status"), fake.Rules{}))
+	check(tb, fake.Register(s, kind.Of[*unstructured.Unstructured](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets").Named("Widget"), fake.Rules{}))
 	return s
 }
 

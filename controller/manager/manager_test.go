@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/controller"
@@ -23,6 +24,7 @@ import (
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/informer/factory"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/store"
 )
 
@@ -45,7 +47,7 @@ type gadget struct {
 func setup(t testing.TB) (*fake.Server, *informer.Informer[key, *gadget]) {
 	t.Helper()
 	server := fake.New(fake.Options{})
-	if err := fake.Register[*gadget](server, fake.Resource{}); err != nil {
+	if err := fake.Register(server, kind.Of[*gadget](schema.GroupVersion{Version: "v1"}, "gadgets"), fake.Rules{}); err != nil {
 		t.Fatal(err)
 	}
 	source, err := fake.NewSource[*gadget](server, fake.Selection{})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/store"
 )
 
@@ -68,7 +69,7 @@ type kinformInformer[T metav1.Object] struct {
 }
 
 func newKinformCache[T metav1.Object](k Kind, conn client.Connection, namespace string) (kinformCache, error) {
-	source, err := client.New[T](conn, k.GVR, client.Options{Namespace: namespace})
+	source, err := client.New(conn, kind.OfResource[T](k.GVR), client.Options{Namespace: namespace})
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/e2e/beside"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -138,7 +139,7 @@ func kinformCaches(conn client.Connection) (all []checkedCache, err error) {
 
 // objects returns a cache of a type with metadata.
 func objects[T metav1.Object](conn client.Connection, k beside.Kind, name string, opts client.Options) (checkedCache, error) {
-	source, err := client.New[T](conn, k.GVR, opts)
+	source, err := client.New(conn, kind.OfResource[T](k.GVR), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +151,7 @@ func objects[T metav1.Object](conn client.Connection, k beside.Kind, name string
 }
 
 func projection(conn client.Connection) (checkedCache, error) {
-	source, err := client.New[*corev1.Node](conn, nodes.GVR, client.Options{})
+	source, err := client.New(conn, kind.OfResource[*corev1.Node](nodes.GVR), client.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -25,10 +25,12 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/e2e/cluster"
 	"github.com/kinform/kinform/e2e/oracle"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 var update = flag.Bool("update", false, "let the answers of the real server be those of the files; read them afterwards")
@@ -97,33 +99,33 @@ func checkStep(t *testing.T, known map[string]*difference, name string, st step,
 func newFake(t *testing.T) server {
 	s := fake.New(fake.Options{KeepNamespaces: true})
 	for _, err := range []error{
-		fake.Register[*corev1.Namespace](s, fake.Resource{ClusterScoped: true, Status: true}),
-		fake.Register[*corev1.ConfigMap](s, fake.Resource{}),
-		fake.Register[*corev1.Secret](s, fake.Resource{}),
-		fake.Register[*corev1.Pod](s, fake.Resource{Status: true}),
-		fake.Register[*corev1.ResourceQuota](s, fake.Resource{Status: true}),
-		fake.Register[*corev1.Service](s, fake.Resource{Status: true}),
-		fake.Register[*corev1.ServiceAccount](s, fake.Resource{}),
-		fake.Register[*corev1.ReplicationController](s, fake.Resource{Status: true}),
-		fake.Register[*corev1.PodTemplate](s, fake.Resource{}),
-		fake.Register[*corev1.Node](s, fake.Resource{ClusterScoped: true, Status: true}),
-		fake.Register[*corev1.PersistentVolume](s, fake.Resource{ClusterScoped: true, Status: true}),
-		fake.Register[*corev1.PersistentVolumeClaim](s, fake.Resource{Status: true}),
-		fake.Register[*corev1.LimitRange](s, fake.Resource{}),
+		fake.Register(s, kind.Of[*corev1.Namespace](corev1.SchemeGroupVersion, "namespaces").Cluster().WithSubresources("status"), fake.Rules{}),
+		fake.Register(s, kind.Of[*corev1.ConfigMap](corev1.SchemeGroupVersion, "configmaps"), fake.Rules{}),
+		fake.Register(s, kind.Of[*corev1.Secret](corev1.SchemeGroupVersion, "secrets"), fake.Rules{}),
+		fake.Register(s, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods").WithSubresources("status"), fake.Rules{}),
+		fake.Register(s, kind.Of[*corev1.ResourceQuota](corev1.SchemeGroupVersion, "resourcequotas").WithSubresources("status"), fake.Rules{}),
+		fake.Register(s, kind.Of[*corev1.Service](corev1.SchemeGroupVersion, "services").WithSubresources("status"), fake.Rules{}),
+		fake.Register(s, kind.Of[*corev1.ServiceAccount](corev1.SchemeGroupVersion, "serviceaccounts"), fake.Rules{}),
+		fake.Register(s, kind.Of[*corev1.ReplicationController](corev1.SchemeGroupVersion, "replicationcontrollers").WithSubresources("status"), fake.Rules{}),
+		fake.Register(s, kind.Of[*corev1.PodTemplate](corev1.SchemeGroupVersion, "podtemplates"), fake.Rules{}),
+		fake.Register(s, kind.Of[*corev1.Node](corev1.SchemeGroupVersion, "nodes").Cluster().WithSubresources("status"), fake.Rules{}),
+		fake.Register(s, kind.Of[*corev1.PersistentVolume](corev1.SchemeGroupVersion, "persistentvolumes").Cluster().WithSubresources("status"), fake.Rules{}),
+		fake.Register(s, kind.Of[*corev1.PersistentVolumeClaim](corev1.SchemeGroupVersion, "persistentvolumeclaims").WithSubresources("status"), fake.Rules{}),
+		fake.Register(s, kind.Of[*corev1.LimitRange](corev1.SchemeGroupVersion, "limitranges"), fake.Rules{}),
 		//lint:ignore SA1019 the servers still have the deprecated kind
-		fake.Register[*corev1.Endpoints](s, fake.Resource{Name: "endpoints", ListKind: "EndpointsList"}),
-		fake.Register[*corev1.Event](s, fake.Resource{}),
-		fake.Register[*discoveryv1.EndpointSlice](s, fake.Resource{Group: "discovery.k8s.io"}),
-		fake.Register[*schedulingv1.PriorityClass](s, fake.Resource{Group: "scheduling.k8s.io", ClusterScoped: true}),
-		fake.Register[*admissionregistrationv1.ValidatingWebhookConfiguration](s, fake.Resource{Group: "admissionregistration.k8s.io", ClusterScoped: true}),
-		fake.Register[*storagev1.CSIDriver](s, fake.Resource{Group: "storage.k8s.io", ClusterScoped: true}),
-		fake.Register[*rbacv1.ClusterRole](s, fake.Resource{Group: "rbac.authorization.k8s.io", ClusterScoped: true}),
-		fake.Register[*batchv1.Job](s, fake.Resource{Group: "batch", Status: true}),
-		fake.Register[*storagev1.StorageClass](s, fake.Resource{Group: "storage.k8s.io", ClusterScoped: true}),
-		fake.Register[*appsv1.Deployment](s, fake.Resource{Group: "apps", Status: true}),
-		fake.Register[*coordinationv1.Lease](s, fake.Resource{Group: "coordination.k8s.io"}),
-		fake.Register[*rbacv1.Role](s, fake.Resource{Group: "rbac.authorization.k8s.io"}),
-		fake.Register[*unstructured.Unstructured](s, fake.Resource{Group: "example.com", Kind: "Widget", Status: true}),
+		fake.Register(s, kind.Of[*corev1.Endpoints](corev1.SchemeGroupVersion, "endpoints"), fake.Rules{}),
+		fake.Register(s, kind.Of[*corev1.Event](corev1.SchemeGroupVersion, "events"), fake.Rules{}),
+		fake.Register(s, kind.Of[*discoveryv1.EndpointSlice](discoveryv1.SchemeGroupVersion, "endpointslices"), fake.Rules{}),
+		fake.Register(s, kind.Of[*schedulingv1.PriorityClass](schedulingv1.SchemeGroupVersion, "priorityclasses").Cluster(), fake.Rules{}),
+		fake.Register(s, kind.Of[*admissionregistrationv1.ValidatingWebhookConfiguration](admissionregistrationv1.SchemeGroupVersion, "validatingwebhookconfigurations").Cluster(), fake.Rules{}),
+		fake.Register(s, kind.Of[*storagev1.CSIDriver](storagev1.SchemeGroupVersion, "csidrivers").Cluster(), fake.Rules{}),
+		fake.Register(s, kind.Of[*rbacv1.ClusterRole](rbacv1.SchemeGroupVersion, "clusterroles").Cluster(), fake.Rules{}),
+		fake.Register(s, kind.Of[*batchv1.Job](batchv1.SchemeGroupVersion, "jobs").WithSubresources("status"), fake.Rules{}),
+		fake.Register(s, kind.Of[*storagev1.StorageClass](storagev1.SchemeGroupVersion, "storageclasses").Cluster(), fake.Rules{}),
+		fake.Register(s, kind.Of[*appsv1.Deployment](appsv1.SchemeGroupVersion, "deployments").WithSubresources("status"), fake.Rules{}),
+		fake.Register(s, kind.Of[*coordinationv1.Lease](coordinationv1.SchemeGroupVersion, "leases"), fake.Rules{}),
+		fake.Register(s, kind.Of[*rbacv1.Role](rbacv1.SchemeGroupVersion, "roles"), fake.Rules{}),
+		fake.Register(s, kind.Of[*unstructured.Unstructured](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets").Named("Widget").WithSubresources("status"), fake.Rules{}),
 	} {
 		if err != nil {
 			t.Fatal(err)

@@ -21,10 +21,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/e2e/cluster"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 var update = flag.Bool("update", false, "write what kubectl says into the file; read it afterwards")
@@ -38,12 +40,12 @@ func newServer(t *testing.T) *fake.Server {
 	s := fake.New(fake.Options{KeepNamespaces: true, CollectGarbage: true, Now: func() time.Time { return now }})
 	all := []string{"all"}
 	for _, err := range []error{
-		fake.Register[*corev1.Namespace](s, fake.Resource{ClusterScoped: true, Status: true, ShortNames: []string{"ns"}}),
-		fake.Register[*corev1.ConfigMap](s, fake.Resource{ShortNames: []string{"cm"}}),
-		fake.Register[*corev1.Event](s, fake.Resource{ShortNames: []string{"ev"}}),
-		fake.Register[*corev1.Pod](s, fake.Resource{Status: true, ShortNames: []string{"po"}, Categories: all}),
-		fake.Register[*appsv1.Deployment](s, fake.Resource{Group: "apps", Status: true, ShortNames: []string{"deploy"}, Categories: all}),
-		fake.Register[*unstructured.Unstructured](s, fake.Resource{Group: "example.com", Kind: "Widget", Status: true, ShortNames: []string{"wd"}}),
+		fake.Register(s, kind.Of[*corev1.Namespace](corev1.SchemeGroupVersion, "namespaces").Cluster().WithSubresources("status").WithShortNames("ns"), fake.Rules{}),
+		fake.Register(s, kind.Of[*corev1.ConfigMap](corev1.SchemeGroupVersion, "configmaps").WithShortNames("cm"), fake.Rules{}),
+		fake.Register(s, kind.Of[*corev1.Event](corev1.SchemeGroupVersion, "events").WithShortNames("ev"), fake.Rules{}),
+		fake.Register(s, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods").WithSubresources("status").WithShortNames("po").WithCategories(all...), fake.Rules{}),
+		fake.Register(s, kind.Of[*appsv1.Deployment](appsv1.SchemeGroupVersion, "deployments").WithSubresources("status").WithShortNames("deploy").WithCategories(all...), fake.Rules{}),
+		fake.Register(s, kind.Of[*unstructured.Unstructured](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets").Named("Widget").WithSubresources("status").WithShortNames("wd"), fake.Rules{}),
 	} {
 		if err != nil {
 			t.Fatal(err)

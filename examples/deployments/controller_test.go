@@ -16,6 +16,7 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/examples/deployments"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -97,9 +98,9 @@ func TestLeavesOthersAlone(t *testing.T) {
 
 func newServer() *fake.Server {
 	server := fake.New(fake.Options{})
-	must(fake.Register[*appsv1.Deployment](server, fake.Resource{Group: "apps", Status: true}))
-	must(fake.Register[*appsv1.ReplicaSet](server, fake.Resource{Group: "apps", Status: true}))
-	must(fake.Register[*corev1.Pod](server, fake.Resource{Status: true}))
+	must(fake.Register(server, kind.Of[*appsv1.Deployment](appsv1.SchemeGroupVersion, "deployments").WithSubresources("status"), fake.Rules{}))
+	must(fake.Register(server, kind.Of[*appsv1.ReplicaSet](appsv1.SchemeGroupVersion, "replicasets").WithSubresources("status"), fake.Rules{}))
+	must(fake.Register(server, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods").WithSubresources("status"), fake.Rules{}))
 	return server
 }
 

@@ -9,9 +9,11 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
 )
 
 // widget is a custom resource.
@@ -26,7 +28,7 @@ func Example() {
 	theirs := funcr.New(func(prefix, args string) { fmt.Println(args) }, funcr.Options{})
 
 	server := fake.New(fake.Options{})
-	fake.Register[*widget](server, fake.Resource{Group: "example.com", Kind: "Widget"})
+	fake.Register(server, kind.Of[*widget](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets"), fake.Rules{})
 	fake.Create(server, &widget{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "one"}})
 	source, err := fake.NewSource[*widget](server, fake.Selection{})
 	if err != nil {

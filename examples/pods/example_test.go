@@ -13,6 +13,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // client.InCluster's or has the address that kubectl proxy prints.
 func Example() {
 	server := fake.New(fake.Options{})
-	if err := fake.Register[*corev1.Pod](server, fake.Resource{Status: true}); err != nil {
+	if err := fake.Register(server, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods").WithSubresources("status"), fake.Rules{}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -38,7 +39,7 @@ func Example() {
 }
 
 func lifeOfAPod(ctx context.Context, conn client.Connection) error {
-	pods, err := client.New[*corev1.Pod](conn, corev1.SchemeGroupVersion.WithResource("pods"), client.Options{Namespace: "prod"})
+	pods, err := client.New(conn, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods"), client.Options{Namespace: "prod"})
 	if err != nil {
 		return err
 	}

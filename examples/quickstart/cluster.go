@@ -12,6 +12,7 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/examples/quickstart/internal/demo"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/with/kubeconfig"
 )
 
@@ -89,14 +90,13 @@ func inMemory(server *fake.Server) client.Connection {
 
 // open makes the clients.
 func (c *cluster) open(pods, summaries client.Connection) (err error) {
-	c.pods, err = client.New[*corev1.Pod](pods, corev1.SchemeGroupVersion.WithResource("pods"), client.Options{Kind: "Pod"})
+	c.pods, err = client.New(pods, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods"), client.Options{})
 	if err != nil {
 		return err
 	}
-	c.summaries, err = client.New[*corev1.ConfigMap](summaries, corev1.SchemeGroupVersion.WithResource("configmaps"), client.Options{
+	c.summaries, err = client.New(summaries, kind.Of[*corev1.ConfigMap](corev1.SchemeGroupVersion, "configmaps"), client.Options{
 		Namespace:     c.namespace,
 		LabelSelector: summaryLabel + "=" + summaryLabelValue,
-		Kind:          "ConfigMap",
 	})
 	return err
 }

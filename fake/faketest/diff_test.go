@@ -10,9 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faketest"
+	"github.com/kinform/kinform/kind"
 )
 
 func TestDiff(t *testing.T) {
@@ -67,7 +69,7 @@ func TestDiffOfManyAndOdd(t *testing.T) {
 		metav1.ObjectMeta `json:"metadata"`
 		hidden            int
 	}
-	check(t, fake.Register[*odd](s, fake.Resource{}))
+	check(t, fake.Register(s, kind.Of[*odd](schema.GroupVersion{Version: "v1"}, "odds"), fake.Rules{}))
 	var cached []*odd
 	for i := range 50 {
 		o := must(fake.Create(s, &odd{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: fmt.Sprintf("o%02d", i)}}))(t)

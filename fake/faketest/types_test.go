@@ -4,8 +4,10 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 // pod is the kind of the tests, as a user writes one.
@@ -26,7 +28,7 @@ func newPod(namespace, name string) *pod {
 func newServer(t testing.TB) *fake.Server {
 	t.Helper()
 	s := fake.New(fake.Options{})
-	check(t, fake.Register[*pod](s, fake.Resource{}))
+	check(t, fake.Register(s, kind.Of[*pod](schema.GroupVersion{Version: "v1"}, "pods"), fake.Rules{}))
 	return s
 }
 

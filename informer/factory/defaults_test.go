@@ -16,6 +16,7 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/informer/factory"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -117,8 +118,8 @@ func TestTransform(t *testing.T) {
 		})
 		w.create("prod", "one", 1)
 		pointers := request(w, gears, factory.Request[*gear]{})
-		loose := request(w, gears, factory.Request[*unstructured.Unstructured]{})
-		values, err := factory.Project(w.Factory, gears, factory.Projection[string, gear, string]{
+		loose := request(w, kind.As[*unstructured.Unstructured](gears), factory.Request[*unstructured.Unstructured]{})
+		values, err := factory.Project(w.Factory, kind.As[gear](gears), factory.Projection[string, gear, string]{
 			Name: "annotation",
 			Func: func(g gear) (string, error) { return g.Name + " " + g.Annotations["seen"], nil },
 			Key:  func(s string) (string, error) { return s, nil },

@@ -2,7 +2,7 @@
 // informer, with one watch and one cache.
 //
 //	f := factory.New(conn, factory.Options{})
-//	pods, err := factory.For(f, corev1.SchemeGroupVersion.WithResource("pods"), factory.Request[*corev1.Pod]{})
+//	pods, err := factory.For(f, core.Pods, factory.Request[*corev1.Pod]{})
 //	if err != nil {
 //		return err
 //	}

@@ -11,12 +11,17 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
 var (
 	// ErrStarted is returned by a second call of [Factory.Run].
 	ErrStarted = errors.New("factory: Run was called before")
+
+	// ErrKind is returned for a request that has another name or another scope for a kind than
+	// an earlier request for the same informer.
+	ErrKind = errors.New("factory: two kinds of one resource")
 
 	// ErrNoName is returned by Project for a projection without a name.
 	ErrNoName = errors.New("factory: projection has no name")
@@ -28,7 +33,7 @@ var (
 // Options are the defaults for Requests. The zero value works.
 type Options struct {
 	// Namespace, LabelSelector and FieldSelector apply to requests that leave the same field
-	// empty. See client.Options.
+	// empty, Namespace not to cluster-scoped kinds. See client.Options.
 	Namespace, LabelSelector, FieldSelector string
 
 	// Reflector applies to informers whose informer.Options.Reflector is the zero value: page
@@ -83,6 +88,7 @@ const (
 // shared is one informer with the number of its handles.
 type shared struct {
 	inf      any // the *informer.Informer
+	kind     kind.Kind[any]
 	resource string
 	run      func(context.Context) error
 	wait     func(context.Context) error

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,6 +30,7 @@ import (
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/informer/factory"
 	"github.com/kinform/kinform/internal/memtest"
+	"github.com/kinform/kinform/kind"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -45,8 +47,8 @@ type gear struct {
 type cog gear
 
 var (
-	gears = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gears"}
-	cogs  = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "cogs"}
+	gears = kind.Of[*gear](schema.GroupVersion{Group: "example.com", Version: "v1"}, "gears")
+	cogs  = kind.Of[*cog](schema.GroupVersion{Group: "example.com", Version: "v1"}, "cogs")
 )
 
 func newGear(namespace, name string, teeth int) *gear {
@@ -64,8 +66,8 @@ type world struct {
 func newWorld(t testing.TB, opts factory.Options) *world {
 	t.Helper()
 	w := &world{t: t, server: fake.New(fake.Options{})}
-	w.must(fake.Register[*gear](w.server, fake.Resource{Group: "example.com"}))
-	w.must(fake.Register[*cog](w.server, fake.Resource{Group: "example.com"}))
+	w.must(fake.Register(w.server, gears, fake.Rules{}))
+	w.must(fake.Register(w.server, cogs, fake.Rules{}))
 	if opts.OnError == nil {
 		opts.OnError = func(error) {}
 	}
@@ -129,9 +131,9 @@ func (w *world) run() (stop func()) {
 	}
 }
 
-func request[T metav1.Object](w *world, gvr schema.GroupVersionResource, req factory.Request[T]) *factory.Handle[key, T] {
+func request[T metav1.Object](w *world, k kind.Kind[T], req factory.Request[T]) *factory.Handle[key, T] {
 	w.t.Helper()
-	h, err := factory.For(w.Factory, gvr, req)
+	h, err := factory.For(w.Factory, k, req)
 	w.must(err)
 	return h
 }
@@ -200,9 +202,9 @@ func TestWhatIsShared(t *testing.T) {
 	} {
 		others[name] = request(w, gears, factory.Request[*gear]{Select: sel}).Informer
 	}
-	others["metadata"] = request(w, gears, factory.Request[*metav1.PartialObjectMetadata]{}).Informer
-	others["unstructured"] = request(w, gears, factory.Request[*unstructured.Unstructured]{}).Informer
-	others["a resource"] = request(w, cogs, factory.Request[*gear]{}).Informer
+	others["metadata"] = request(w, kind.As[*metav1.PartialObjectMetadata](gears), factory.Request[*metav1.PartialObjectMetadata]{}).Informer
+	others["unstructured"] = request(w, kind.As[*unstructured.Unstructured](gears), factory.Request[*unstructured.Unstructured]{}).Informer
+	others["a resource"] = request(w, kind.As[*gear](cogs), factory.Request[*gear]{}).Informer
 	others["a projection"] = project(w, "teeth").Informer
 	others["a projection of another name"] = project(w, "teeth of teeth").Informer
 	seen := map[any]string{}
@@ -249,8 +251,8 @@ func TestFillsCachesOfEveryType(t *testing.T) {
 		small := project(w, "teeth")
 		stop := w.run()
 		odd := request(w, gears, factory.Request[*gear]{Select: client.Options{LabelSelector: "size=1"}}) // while it runs
-		loose := request(w, gears, factory.Request[*unstructured.Unstructured]{Select: client.Options{Namespace: "test"}})
-		meta := request(w, gears, factory.Request[*metav1.PartialObjectMetadata]{})
+		loose := request(w, kind.As[*unstructured.Unstructured](gears), factory.Request[*unstructured.Unstructured]{Select: client.Options{Namespace: "test"}})
+		meta := request(w, kind.As[*metav1.PartialObjectMetadata](gears), factory.Request[*metav1.PartialObjectMetadata]{})
 		results, err := w.WaitForSync(context.Background())
 		if err != nil || len(results) != 5 {
 			t.Errorf("WaitForSync() = %v, %v", results, err)
@@ -358,7 +360,7 @@ func TestWaitForSyncSaysWhatIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, factory.Options{})
 		request(w, gears, factory.Request[*gear]{})
-		request(w, schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "wheels"}, factory.Request[*gear]{})
+		request(w, kind.Of[*gear](gears.GroupVersion(), "wheels"), factory.Request[*gear]{})
 		stop := w.run()
 		results, err := w.WaitForSync(context.Background())
 		var refused *informer.NotSyncingError
@@ -513,6 +515,9 @@ func TestMisuse(t *testing.T) {
 	if _, err := factory.For(factory.New(client.Connection{}, factory.Options{}), gears, factory.Request[*gear]{}); err == nil {
 		t.Error("a factory without a server handed out an informer")
 	}
+	if _, err := factory.For(w.Factory, gears.Cluster(), factory.Request[*gear]{Select: client.Options{Namespace: "a"}}); !errors.Is(err, client.ErrScope) {
+		t.Errorf("scope: %v", err)
+	}
 	if len(w.Stats()) != 0 {
 		t.Errorf("refused requests left %v", w.Stats())
 	}
@@ -574,7 +579,7 @@ func TestUsersComeAndGo(t *testing.T) {
 
 func ExampleFor() {
 	server := fake.New(fake.Options{})
-	if err := fake.Register[*gear](server, fake.Resource{Group: "example.com"}); err != nil {
+	if err := fake.Register(server, gears, fake.Rules{}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -604,7 +609,7 @@ func ExampleFor() {
 // Only what is needed of each object is kept.
 func ExampleProject() {
 	server := fake.New(fake.Options{})
-	if err := fake.Register[*gear](server, fake.Resource{Group: "example.com"}); err != nil {
+	if err := fake.Register(server, gears, fake.Rules{}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -700,4 +705,40 @@ func TestInformerThatSomebodyElseRuns(t *testing.T) {
 		<-reg.Done()
 		stop()
 	})
+}
+
+// TestTwoKinds: a resource has one kind. What a request does not know it takes from the others.
+func TestTwoKinds(t *testing.T) {
+	w := newWorld(t, factory.Options{})
+	h := request(w, gears, factory.Request[*gear]{})
+	if same := request(w, kind.OfResource[*gear](gears.GroupVersionResource()), factory.Request[*gear]{}); same.Informer != h.Informer {
+		t.Error("an unknown kind has an informer of its own")
+	}
+	for _, k := range []kind.Kind[*gear]{gears.Named("Cog"), gears.Cluster()} {
+		_, err := factory.For(w.Factory, k, factory.Request[*gear]{Select: client.Options{}})
+		if !errors.Is(err, factory.ErrKind) || !strings.Contains(err.Error(), k.Kind) || !strings.Contains(err.Error(), string(k.Scope)) {
+			t.Errorf("%s %s: %v", k.Scope, k.Kind, err)
+		}
+	}
+	if stats := w.Stats(); len(stats) != 1 || stats[0].Handles != 2 {
+		t.Error(stats)
+	}
+}
+
+// TestNamespaceAndScope: the factory's namespace does not apply to cluster-scoped kinds.
+func TestNamespaceAndScope(t *testing.T) {
+	f := factory.New(client.Connection{URL: "http://test.invalid"}, factory.Options{Namespace: "prod"})
+	for _, k := range []kind.Kind[*gear]{gears, kind.Of[*gear](gears.GroupVersion(), "wheels").Cluster()} {
+		if _, err := factory.For(f, k, factory.Request[*gear]{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var names []string
+	for _, s := range f.Stats() {
+		names = append(names, s.Resource)
+	}
+	slices.Sort(names)
+	if want := []string{"gears.example.com in namespace prod", "wheels.example.com"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
 }

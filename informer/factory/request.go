@@ -15,6 +15,7 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -56,6 +57,11 @@ type identity struct {
 	projectedName string
 }
 
+// identityOf returns the part of an identity that the kind decides.
+func identityOf[T any](k kind.Kind[T]) identity {
+	return identity{sent: reflect.TypeFor[T](), resource: k.GroupVersionResource()}
+}
+
 // Handle is one user's share in an informer. It has the informer's methods. Do not call Run:
 // the factory does.
 type Handle[K comparable, T any] struct {
@@ -78,27 +84,28 @@ func (h *Handle[K, T]) AsInformer() *informer.Informer[K, T] {
 // while others hold the informer: remove them first. Calling Release again does nothing.
 func (h *Handle[K, T]) Release() { h.release() }
 
-// For returns a handle on the informer of a resource, keyed by namespace and name. If the
+// For returns a handle on the informer of a kind, keyed by namespace and name. If the
 // factory runs, so does the informer at once. Errors: informer.ErrStopped after [Factory.Run],
-// and those of client.New, informer.New, and informer.Informer.AddIndexes.
-func For[T metav1.Object](f *Factory, resource schema.GroupVersionResource, req Request[T]) (*Handle[types.NamespacedName, T], error) {
-	return request(f, identity{sent: reflect.TypeFor[T](), resource: resource}, req,
-		func(opts client.Options) (reflector.Source[T], error) { return open[T](f, resource, opts) },
+// [ErrKind], and those of client.New, informer.New, and informer.Informer.AddIndexes.
+func For[T metav1.Object](f *Factory, k kind.Kind[T], req Request[T]) (*Handle[types.NamespacedName, T], error) {
+	return request(f, identityOf(k), kind.As[any](k), req,
+		func(opts client.Options) (reflector.Source[T], error) { return open(f, k, opts) },
 		store.ObjectKey[T])
 }
 
-// Project returns a handle on an informer that caches projections of a resource's objects.
+// Project returns a handle on an informer that caches projections of a kind's objects.
 // Errors: [ErrNoName], [ErrNoProjection], and those of For.
-func Project[K comparable, R, T any](f *Factory, resource schema.GroupVersionResource, project Projection[K, R, T], req Request[T]) (*Handle[K, T], error) {
+func Project[K comparable, R, T any](f *Factory, k kind.Kind[R], project Projection[K, R, T], req Request[T]) (*Handle[K, T], error) {
 	if project.Name == "" {
 		return nil, ErrNoName
 	}
 	if project.Func == nil {
 		return nil, ErrNoProjection
 	}
-	id := identity{sent: reflect.TypeFor[R](), resource: resource, projectedName: project.Name}
-	return request(f, id, req, func(opts client.Options) (reflector.Source[T], error) {
-		raw, err := open[R](f, resource, opts)
+	id := identityOf(k)
+	id.projectedName = project.Name
+	return request(f, id, kind.As[any](k), req, func(opts client.Options) (reflector.Source[T], error) {
+		raw, err := open(f, k, opts)
 		if err != nil {
 			return nil, err
 		}
@@ -107,8 +114,8 @@ func Project[K comparable, R, T any](f *Factory, resource schema.GroupVersionRes
 }
 
 // open returns a source for a resource, with the factory's Transform applied.
-func open[R any](f *Factory, resource schema.GroupVersionResource, opts client.Options) (reflector.Source[R], error) {
-	raw, err := client.New[R](f.conn, resource, opts)
+func open[R any](f *Factory, k kind.Kind[R], opts client.Options) (reflector.Source[R], error) {
+	raw, err := client.New(f.conn, k, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -128,11 +135,11 @@ func open[R any](f *Factory, resource schema.GroupVersionResource, opts client.O
 }
 
 // request returns a handle on the requested informer, and makes the informer if necessary.
-func request[K comparable, T any](f *Factory, id identity, req Request[T], open func(client.Options) (reflector.Source[T], error), key store.KeyFunc[K, T]) (*Handle[K, T], error) {
-	sel := f.selected(req.Select)
+func request[K comparable, T any](f *Factory, id identity, k kind.Kind[any], req Request[T], open func(client.Options) (reflector.Source[T], error), key store.KeyFunc[K, T]) (*Handle[K, T], error) {
+	sel := f.selected(k.Scope, req.Select)
 	id.cached, id.keyed = reflect.TypeFor[T](), reflect.TypeFor[K]()
 	id.namespace, id.labels, id.fields = sel.Namespace, sameLabels(sel.LabelSelector), sameFields(sel.FieldSelector)
-	s, err := f.hold(id, func() (*shared, error) {
+	s, err := f.hold(id, k, func() (*shared, error) {
 		source, err := open(sel)
 		if err != nil {
 			return nil, err
@@ -157,7 +164,7 @@ func request[K comparable, T any](f *Factory, id identity, req Request[T], open 
 }
 
 // hold returns the entry of id with one more handle. If there is none, open makes it.
-func (f *Factory) hold(id identity, open func() (*shared, error)) (*shared, error) {
+func (f *Factory) hold(id identity, k kind.Kind[any], open func() (*shared, error)) (*shared, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.phase == stopped || f.phase == running && f.ctx.Err() != nil {
@@ -169,13 +176,24 @@ func (f *Factory) hold(id identity, open func() (*shared, error)) (*shared, erro
 		if s, err = open(); err != nil {
 			return nil, err
 		}
+		s.kind = k
 		f.shared[id] = s
 		if f.phase == running {
 			f.start(s)
 		}
 	}
+	if differ(s.kind.Kind, k.Kind) || differ(s.kind.Scope, k.Scope) {
+		return nil, fmt.Errorf("%s: %w: %s and %s", s.resource, ErrKind, named(s.kind), named(k))
+	}
 	s.handles++
 	return s, nil
+}
+
+// differ reports whether two names that may be unknown are known to differ.
+func differ[S ~string](a, b S) bool { return a != "" && b != "" && a != b }
+
+func named(k kind.Kind[any]) string {
+	return fmt.Sprintf("%s %q", cmp.Or(k.Scope, "unknown scope"), k.Kind)
 }
 
 // giveBack releases one handle.
@@ -214,8 +232,10 @@ func addIndexes[K comparable, T any](inf *informer.Informer[K, T], defs []index.
 }
 
 // selected returns a request's selection, completed by the factory's Options.
-func (f *Factory) selected(sel client.Options) client.Options {
-	sel.Namespace = cmp.Or(sel.Namespace, f.opts.Namespace)
+func (f *Factory) selected(scope kind.Scope, sel client.Options) client.Options {
+	if scope != kind.ClusterScoped {
+		sel.Namespace = cmp.Or(sel.Namespace, f.opts.Namespace)
+	}
 	sel.LabelSelector = cmp.Or(sel.LabelSelector, f.opts.LabelSelector)
 	sel.FieldSelector = cmp.Or(sel.FieldSelector, f.opts.FieldSelector)
 	return sel

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/deltafifo"
@@ -22,6 +23,7 @@ import (
 	"github.com/kinform/kinform/fake/faketest"
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer/pipeline"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -56,7 +58,7 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, server: fake.New(fake.Options{})}
-	w.must(fake.Register[*thing](w.server, fake.Resource{Group: "example.com"}))
+	w.must(fake.Register(w.server, kind.Of[*thing](schema.GroupVersion{Group: "example.com", Version: "v1"}, "things"), fake.Rules{}))
 	var err error
 	w.source, err = fake.NewSource[*thing](w.server, fake.Selection{})
 	w.must(err)
@@ -503,7 +505,7 @@ func Example_deletesAll() {
 			fmt.Println(err)
 		}
 	}
-	check(fake.Register[*thing](server, fake.Resource{Group: "example.com"}))
+	check(fake.Register(server, kind.Of[*thing](schema.GroupVersion{Group: "example.com", Version: "v1"}, "things"), fake.Rules{}))
 	for _, name := range []string{"a-hello", "b-controller", "c-framework"} {
 		_, err := fake.Create(server, newThing(name, 0))
 		check(err)

@@ -4,7 +4,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	pods, err := client.New[*corev1.Pod](cluster.Connection, corev1.SchemeGroupVersion.WithResource("pods"), client.Options{})
+//	pods, err := client.New(cluster.Connection, core.Pods, client.Options{}) // package with/kubernetes/core
 //
 // For the namespace that kubectl would use, set client.Options.Namespace to cluster.Namespace.
 // Leave it empty for all namespaces, and for cluster-scoped resources.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/kind"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -102,7 +103,7 @@ func alone(t *testing.T) {
 func get(t *testing.T, conn client.Connection) error {
 	t.Helper()
 	t.Cleanup(conn.HTTP.CloseIdleConnections)
-	r, err := client.New[*metav1.PartialObjectMetadata](conn, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, client.Options{})
+	r, err := client.New(conn, kind.OfResource[*metav1.PartialObjectMetadata](schema.GroupVersionResource{Version: "v1", Resource: "pods"}), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

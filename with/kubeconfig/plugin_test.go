@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/kind"
 )
 
 // plugin is the status that a credential plugin prints.
@@ -64,7 +65,7 @@ func TestPluginHangs(t *testing.T) {
 	request := func(ctx context.Context, timeout time.Duration) error {
 		c := load(t, Options{Path: path, PluginTimeout: timeout})
 		t.Cleanup(c.Connection.HTTP.CloseIdleConnections)
-		r, err := client.New[*metav1.PartialObjectMetadata](c.Connection, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, client.Options{})
+		r, err := client.New(c.Connection, kind.OfResource[*metav1.PartialObjectMetadata](schema.GroupVersionResource{Version: "v1", Resource: "pods"}), client.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/kinform/kinform/bench/internal/measure"
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -186,7 +187,7 @@ func startWire[T metav1.Object](change func(*client.Options)) wireStarter {
 			change(&opts)
 		}
 		h := newTransport()
-		source, err := client.New[T](client.Connection{URL: s.URL, HTTP: h}, corev1.SchemeGroupVersion.WithResource("pods"), opts)
+		source, err := client.New(client.Connection{URL: s.URL, HTTP: h}, kind.Of[T](corev1.SchemeGroupVersion, "pods").Named("Pod"), opts)
 		if err != nil {
 			return nil, err
 		}
@@ -203,7 +204,7 @@ type podSummary struct {
 
 func startProjected(s *wireServer, _ string, n int) (func(), error) {
 	h := newTransport()
-	source, err := client.New[*corev1.Pod](client.Connection{URL: s.URL, HTTP: h}, corev1.SchemeGroupVersion.WithResource("pods"), client.Options{})
+	source, err := client.New(client.Connection{URL: s.URL, HTTP: h}, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods"), client.Options{})
 	if err != nil {
 		return nil, err
 	}

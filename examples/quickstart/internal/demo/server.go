@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 const (
@@ -34,10 +35,10 @@ type Options struct {
 // NewServer returns an empty API server for pods and config maps.
 func NewServer() (*fake.Server, error) {
 	server := fake.New(fake.Options{})
-	if err := fake.Register[*corev1.Pod](server, fake.Resource{}); err != nil {
+	if err := fake.Register(server, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods"), fake.Rules{}); err != nil {
 		return nil, err
 	}
-	return server, fake.Register[*corev1.ConfigMap](server, fake.Resource{})
+	return server, fake.Register(server, kind.Of[*corev1.ConfigMap](corev1.SchemeGroupVersion, "configmaps"), fake.Rules{})
 }
 
 // Cluster changes the pods of a server. One goroutine at a time.

@@ -1,0 +1,78 @@
+package kind
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// ErrInvalid is the cause of the errors of [Kind.Check].
+var ErrInvalid = errors.New("not a usable kind")
+
+// Check returns an error that wraps [ErrInvalid] and names every fault: no resource or no
+// version, a name that API servers do not allow, such as a resource with a capital letter, or
+// an undefined scope. An empty Kind and an unknown scope are allowed.
+func (k Kind[T]) Check() error {
+	faults := k.nameFaults()
+	switch k.Scope {
+	case UnknownScope, Namespaced, ClusterScoped:
+	default:
+		faults = append(faults, fmt.Sprintf("scope %q: want %q or %q", k.Scope, Namespaced, ClusterScoped))
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	name := k.Kind
+	if name == "" {
+		name = "a kind without a name"
+	}
+	return fmt.Errorf("%s of API version %q, resource %q: %w: %s", name, k.GroupVersion(), k.Resource, ErrInvalid, strings.Join(faults, "; "))
+}
+
+func (k Kind[T]) nameFaults() (faults []string) {
+	check := func(what, name string, rule func(string) []string) {
+		for _, fault := range rule(name) {
+			faults = append(faults, fmt.Sprintf("%s %q: %s", what, name, fault))
+		}
+	}
+	switch lower := strings.ToLower(k.Resource); {
+	case k.Resource == "":
+		faults = append(faults, "no resource, such as \"websites\"")
+	case lower != k.Resource:
+		faults = append(faults, fmt.Sprintf("resource %q: must be lower case, such as %q", k.Resource, lower))
+	default:
+		check("resource", k.Resource, validation.IsDNS1035Label)
+	}
+	if k.Version == "" {
+		faults = append(faults, "no API version, such as \"v1\"")
+	} else {
+		check("API version", k.Version, validation.IsDNS1035Label)
+	}
+	if k.Group != "" {
+		check("group", k.Group, validation.IsDNS1123Subdomain)
+	}
+	if k.Kind != "" {
+		check("kind", k.Kind, func(name string) []string { return validation.IsDNS1035Label(strings.ToLower(name)) })
+	}
+	for _, name := range k.Subresources {
+		check("subresource", name, pathSegment)
+	}
+	for _, name := range k.ShortNames {
+		check("short name", name, validation.IsDNS1035Label)
+	}
+	for _, name := range k.Categories {
+		check("category", name, validation.IsDNS1035Label)
+	}
+	return faults
+}
+
+// pathSegment allows the names of subresources. Those of aggregated servers may have any form
+// that fits into a path.
+func pathSegment(name string) []string {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/%") {
+		return []string{"not one segment of a URL path"}
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package kind
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Kind describes a kind whose objects are Go values of type T, such as *corev1.Pod. Make one
+// with [Of] or [OfResource], or as a literal. Whoever takes a Kind checks it with [Kind.Check].
+type Kind[T any] struct {
+	// GroupVersionKind names the kind. The group is empty for the core group. Kind, such as
+	// "Pod", is empty if it is not known: see [OfResource].
+	schema.GroupVersionKind
+
+	// Resource is the name in URLs, such as "pods".
+	Resource string
+
+	// Scope says whether objects have a namespace.
+	Scope Scope
+
+	// Subresources are the parts and aspects of an object with an address of their own, such
+	// as "status" and "scale". The fake server separates the status from the object only if
+	// "status" is one of them. A client sends requests for any subresource.
+	Subresources []string
+
+	// ShortNames are other names of the resource for command lines, such as "po".
+	ShortNames []string
+
+	// Categories are groups of resources for command lines, such as "all".
+	Categories []string
+}
+
+// Scope says whether the objects of a kind have a namespace. The values are those of the field
+// scope of a CustomResourceDefinition.
+type Scope string
+
+const (
+	// UnknownScope means that nothing is known. A client then does not check namespaces.
+	UnknownScope Scope = ""
+	// Namespaced means that each object is in a namespace.
+	Namespaced Scope = "Namespaced"
+	// ClusterScoped means that the objects have no namespace.
+	ClusterScoped Scope = "Cluster"
+)
+
+// Of describes a namespaced kind by its group and version and the name of its resource in URLs,
+// such as "websites". The kind's name is that of T's type, its first letter made a capital. It
+// stays empty for types that hold any kind: Unstructured, PartialObjectMetadata, and types
+// without a name.
+func Of[T any](version schema.GroupVersion, resource string) Kind[T] {
+	return Kind[T]{GroupVersionKind: version.WithKind(typeName(reflect.TypeFor[T]())), Resource: resource, Scope: Namespaced}
+}
+
+// OfResource describes a kind of which only the resource is known, for example from a flag.
+// Its name and scope are unknown. T may be any type that fits the objects.
+func OfResource[T any](resource schema.GroupVersionResource) Kind[T] {
+	return Kind[T]{GroupVersionKind: resource.GroupVersion().WithKind(""), Resource: resource.Resource}
+}
+
+// As describes the kind k for objects of another Go type.
+func As[U, T any](k Kind[T]) Kind[U] { return Kind[U](k) }
+
+// Named returns k with another name of the kind, such as "Website".
+func (k Kind[T]) Named(name string) Kind[T] {
+	k.Kind = name
+	return k
+}
+
+// Cluster returns k as a cluster-scoped kind.
+func (k Kind[T]) Cluster() Kind[T] {
+	k.Scope = ClusterScoped
+	return k
+}
+
+// WithSubresources returns k with more subresources, such as "status".
+func (k Kind[T]) WithSubresources(names ...string) Kind[T] {
+	k.Subresources = slices.Concat(k.Subresources, names)
+	return k
+}
+
+// WithShortNames returns k with more short names.
+func (k Kind[T]) WithShortNames(names ...string) Kind[T] {
+	k.ShortNames = slices.Concat(k.ShortNames, names)
+	return k
+}
+
+// WithCategories returns k with more categories.
+func (k Kind[T]) WithCategories(names ...string) Kind[T] {
+	k.Categories = slices.Concat(k.Categories, names)
+	return k
+}
+
+// GroupVersionResource returns the full name of the resource.
+func (k Kind[T]) GroupVersionResource() schema.GroupVersionResource {
+	return k.GroupVersion().WithResource(k.Resource)
+}
+
+// GroupResource returns the name of the resource without the version.
+func (k Kind[T]) GroupResource() schema.GroupResource {
+	return schema.GroupResource{Group: k.Group, Resource: k.Resource}
+}
+
+// HasSubresource reports whether name is one of the subresources.
+func (k Kind[T]) HasSubresource(name string) bool { return slices.Contains(k.Subresources, name) }
+
+// String returns the resource's name with the group, as errors and logs show it, such as
+// "deployments.apps".
+func (k Kind[T]) String() string { return k.GroupResource().String() }
+
+// typeName returns the kind that the name of t suggests, empty if t holds any kind.
+func typeName(t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t {
+	case reflect.TypeFor[unstructured.Unstructured](), reflect.TypeFor[metav1.PartialObjectMetadata]():
+		return ""
+	}
+	name, _, _ := strings.Cut(t.Name(), "[") // a generic type's arguments
+	first, size := utf8.DecodeRuneInString(name)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(first)) + name[size:]
+}
