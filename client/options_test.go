@@ -49,12 +49,12 @@ func TestDropManagedFields(t *testing.T) {
 		t.Error("the recordings have no managed fields")
 	}
 	for _, object := range []string{
-		`{"metadata":{"name":"a"%s}}`, `{ "metadata" : { "name" : "a" %s , "uid":"u"} , "x":1}`, `{"kind":"K","a":["\\\"",{"}":1}],"metadata":{"name":"a"%s}}`,
+		`{"metadata":{"name":"a"%s}}`, `{ "metadata" : { "name" : "a" %s , "uid":"u"} , "x":1}`, `{"kind":"Widget","a":["\\\"",{"}":1}],"metadata":{"name":"a"%s}}`,
 	} {
 		for _, managed := range []string{``, `,"managedFields":null`, `,"managedFields":[]`, `, "managed\u0046ields" : [ {"a":"]}\""} ]`} {
 			body := listJSON(fmt.Sprintf(object, managed))
-			want := list(t.Context(), newNamed[*unstructured.Unstructured](t, bodies(listJSON(fmt.Sprintf(object, ""))), "K", client.Options{}), metav1.ListOptions{})
-			got := list(t.Context(), newNamed[*unstructured.Unstructured](t, bodies(body), "K", client.Options{DropManagedFields: true}), metav1.ListOptions{})
+			want := list(t.Context(), newNamed[*unstructured.Unstructured](t, bodies(listJSON(fmt.Sprintf(object, ""))), "Widget", client.Options{}), metav1.ListOptions{})
+			got := list(t.Context(), newNamed[*unstructured.Unstructured](t, bodies(body), "Widget", client.Options{DropManagedFields: true}), metav1.ListOptions{})
 			if d := cmp.Diff(want.events, got.events); d != "" || got.err != nil || len(got.events) != 1 {
 				t.Error(body, got.err, got.errs, d)
 			}

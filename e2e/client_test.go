@@ -20,12 +20,14 @@ import (
 	"github.com/kinform/kinform/e2e/cluster"
 	"github.com/kinform/kinform/e2e/oracle"
 	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/with/kubernetes/apps"
+	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
 var (
-	configMaps  = kind.Of[*corev1.ConfigMap](corev1.SchemeGroupVersion, "configmaps")
-	allPods     = kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods")
-	deployments = kind.Of[*appsv1.Deployment](appsv1.SchemeGroupVersion, "deployments")
+	configMaps  = core.ConfigMaps
+	allPods     = core.Pods
+	deployments = apps.Deployments
 )
 
 // TestClient writes to a real API server in all the ways that there are.

@@ -20,9 +20,10 @@ import (
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
+	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
-var events = kind.Of[*corev1.Event](corev1.SchemeGroupVersion, "events")
+var events = core.Events
 
 const (
 	// expiring is the number of Events. The API server gives all that it stores within a

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,6 +19,8 @@ import (
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/with/kubernetes/apps"
+	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
 func TestMain(m *testing.M) {
@@ -32,11 +33,11 @@ func TestMain(m *testing.M) {
 func newServer(tb testing.TB) *fake.Server {
 	tb.Helper()
 	s := fake.New(fake.Options{})
-	check(tb, fake.Register(s, kind.Of[*corev1.Namespace](corev1.SchemeGroupVersion, "namespaces").Cluster(), fake.Rules{}))
-	check(tb, fake.Register(s, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods"), fake.Rules{}))
-	check(tb, fake.Register(s, kind.Of[*corev1.ConfigMap](corev1.SchemeGroupVersion, "configmaps"), fake.Rules{}))
-	check(tb, fake.Register(s, kind.Of[*corev1.Event](corev1.SchemeGroupVersion, "events"), fake.Rules{}))
-	check(tb, fake.Register(s, kind.Of[*appsv1.Deployment](appsv1.SchemeGroupVersion, "deployments").WithSubresources("status"), fake.Rules{}))
+	check(tb, fake.Register(s, core.Namespaces, fake.Rules{}))
+	check(tb, fake.Register(s, core.Pods, fake.Rules{}))
+	check(tb, fake.Register(s, core.ConfigMaps, fake.Rules{}))
+	check(tb, fake.Register(s, core.Events, fake.Rules{}))
+	check(tb, fake.Register(s, apps.Deployments, fake.Rules{}))
 	check(tb, fake.Register(s, kind.Of[*unstructured.Unstructured](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets").Named("Widget"), fake.Rules{}))
 	return s
 }

@@ -14,15 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,6 +23,15 @@ import (
 	"github.com/kinform/kinform/e2e/oracle"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/with/kubernetes/admissionregistration"
+	"github.com/kinform/kinform/with/kubernetes/apps"
+	"github.com/kinform/kinform/with/kubernetes/batch"
+	"github.com/kinform/kinform/with/kubernetes/coordination"
+	"github.com/kinform/kinform/with/kubernetes/core"
+	"github.com/kinform/kinform/with/kubernetes/discovery"
+	"github.com/kinform/kinform/with/kubernetes/rbac"
+	"github.com/kinform/kinform/with/kubernetes/scheduling"
+	"github.com/kinform/kinform/with/kubernetes/storage"
 )
 
 var update = flag.Bool("update", false, "let the answers of the real server be those of the files; read them afterwards")
@@ -99,32 +100,32 @@ func checkStep(t *testing.T, known map[string]*difference, name string, st step,
 func newFake(t *testing.T) server {
 	s := fake.New(fake.Options{KeepNamespaces: true})
 	for _, err := range []error{
-		fake.Register(s, kind.Of[*corev1.Namespace](corev1.SchemeGroupVersion, "namespaces").Cluster().WithSubresources("status"), fake.Rules{}),
-		fake.Register(s, kind.Of[*corev1.ConfigMap](corev1.SchemeGroupVersion, "configmaps"), fake.Rules{}),
-		fake.Register(s, kind.Of[*corev1.Secret](corev1.SchemeGroupVersion, "secrets"), fake.Rules{}),
-		fake.Register(s, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods").WithSubresources("status"), fake.Rules{}),
-		fake.Register(s, kind.Of[*corev1.ResourceQuota](corev1.SchemeGroupVersion, "resourcequotas").WithSubresources("status"), fake.Rules{}),
-		fake.Register(s, kind.Of[*corev1.Service](corev1.SchemeGroupVersion, "services").WithSubresources("status"), fake.Rules{}),
-		fake.Register(s, kind.Of[*corev1.ServiceAccount](corev1.SchemeGroupVersion, "serviceaccounts"), fake.Rules{}),
-		fake.Register(s, kind.Of[*corev1.ReplicationController](corev1.SchemeGroupVersion, "replicationcontrollers").WithSubresources("status"), fake.Rules{}),
-		fake.Register(s, kind.Of[*corev1.PodTemplate](corev1.SchemeGroupVersion, "podtemplates"), fake.Rules{}),
-		fake.Register(s, kind.Of[*corev1.Node](corev1.SchemeGroupVersion, "nodes").Cluster().WithSubresources("status"), fake.Rules{}),
-		fake.Register(s, kind.Of[*corev1.PersistentVolume](corev1.SchemeGroupVersion, "persistentvolumes").Cluster().WithSubresources("status"), fake.Rules{}),
-		fake.Register(s, kind.Of[*corev1.PersistentVolumeClaim](corev1.SchemeGroupVersion, "persistentvolumeclaims").WithSubresources("status"), fake.Rules{}),
-		fake.Register(s, kind.Of[*corev1.LimitRange](corev1.SchemeGroupVersion, "limitranges"), fake.Rules{}),
+		fake.Register(s, core.Namespaces, fake.Rules{}),
+		fake.Register(s, core.ConfigMaps, fake.Rules{}),
+		fake.Register(s, core.Secrets, fake.Rules{}),
+		fake.Register(s, core.Pods, fake.Rules{}),
+		fake.Register(s, core.ResourceQuotas, fake.Rules{}),
+		fake.Register(s, core.Services, fake.Rules{}),
+		fake.Register(s, core.ServiceAccounts, fake.Rules{}),
+		fake.Register(s, core.ReplicationControllers, fake.Rules{}),
+		fake.Register(s, core.PodTemplates, fake.Rules{}),
+		fake.Register(s, core.Nodes, fake.Rules{}),
+		fake.Register(s, core.PersistentVolumes, fake.Rules{}),
+		fake.Register(s, core.PersistentVolumeClaims, fake.Rules{}),
+		fake.Register(s, core.LimitRanges, fake.Rules{}),
 		//lint:ignore SA1019 the servers still have the deprecated kind
-		fake.Register(s, kind.Of[*corev1.Endpoints](corev1.SchemeGroupVersion, "endpoints"), fake.Rules{}),
-		fake.Register(s, kind.Of[*corev1.Event](corev1.SchemeGroupVersion, "events"), fake.Rules{}),
-		fake.Register(s, kind.Of[*discoveryv1.EndpointSlice](discoveryv1.SchemeGroupVersion, "endpointslices"), fake.Rules{}),
-		fake.Register(s, kind.Of[*schedulingv1.PriorityClass](schedulingv1.SchemeGroupVersion, "priorityclasses").Cluster(), fake.Rules{}),
-		fake.Register(s, kind.Of[*admissionregistrationv1.ValidatingWebhookConfiguration](admissionregistrationv1.SchemeGroupVersion, "validatingwebhookconfigurations").Cluster(), fake.Rules{}),
-		fake.Register(s, kind.Of[*storagev1.CSIDriver](storagev1.SchemeGroupVersion, "csidrivers").Cluster(), fake.Rules{}),
-		fake.Register(s, kind.Of[*rbacv1.ClusterRole](rbacv1.SchemeGroupVersion, "clusterroles").Cluster(), fake.Rules{}),
-		fake.Register(s, kind.Of[*batchv1.Job](batchv1.SchemeGroupVersion, "jobs").WithSubresources("status"), fake.Rules{}),
-		fake.Register(s, kind.Of[*storagev1.StorageClass](storagev1.SchemeGroupVersion, "storageclasses").Cluster(), fake.Rules{}),
-		fake.Register(s, kind.Of[*appsv1.Deployment](appsv1.SchemeGroupVersion, "deployments").WithSubresources("status"), fake.Rules{}),
-		fake.Register(s, kind.Of[*coordinationv1.Lease](coordinationv1.SchemeGroupVersion, "leases"), fake.Rules{}),
-		fake.Register(s, kind.Of[*rbacv1.Role](rbacv1.SchemeGroupVersion, "roles"), fake.Rules{}),
+		fake.Register(s, core.Endpoints, fake.Rules{}),
+		fake.Register(s, core.Events, fake.Rules{}),
+		fake.Register(s, discovery.EndpointSlices, fake.Rules{}),
+		fake.Register(s, scheduling.PriorityClasses, fake.Rules{}),
+		fake.Register(s, admissionregistration.ValidatingWebhookConfigurations, fake.Rules{}),
+		fake.Register(s, storage.CSIDrivers, fake.Rules{}),
+		fake.Register(s, rbac.ClusterRoles, fake.Rules{}),
+		fake.Register(s, batch.Jobs, fake.Rules{}),
+		fake.Register(s, storage.StorageClasses, fake.Rules{}),
+		fake.Register(s, apps.Deployments, fake.Rules{}),
+		fake.Register(s, coordination.Leases, fake.Rules{}),
+		fake.Register(s, rbac.Roles, fake.Rules{}),
 		fake.Register(s, kind.Of[*unstructured.Unstructured](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets").Named("Widget").WithSubresources("status"), fake.Rules{}),
 	} {
 		if err != nil {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,6 +26,8 @@ import (
 	"github.com/kinform/kinform/e2e/cluster"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/with/kubernetes/apps"
+	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
 var update = flag.Bool("update", false, "write what kubectl says into the file; read it afterwards")
@@ -38,13 +39,12 @@ func newServer(t *testing.T) *fake.Server {
 	t.Helper()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	s := fake.New(fake.Options{KeepNamespaces: true, CollectGarbage: true, Now: func() time.Time { return now }})
-	all := []string{"all"}
 	for _, err := range []error{
-		fake.Register(s, kind.Of[*corev1.Namespace](corev1.SchemeGroupVersion, "namespaces").Cluster().WithSubresources("status").WithShortNames("ns"), fake.Rules{}),
-		fake.Register(s, kind.Of[*corev1.ConfigMap](corev1.SchemeGroupVersion, "configmaps").WithShortNames("cm"), fake.Rules{}),
-		fake.Register(s, kind.Of[*corev1.Event](corev1.SchemeGroupVersion, "events").WithShortNames("ev"), fake.Rules{}),
-		fake.Register(s, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods").WithSubresources("status").WithShortNames("po").WithCategories(all...), fake.Rules{}),
-		fake.Register(s, kind.Of[*appsv1.Deployment](appsv1.SchemeGroupVersion, "deployments").WithSubresources("status").WithShortNames("deploy").WithCategories(all...), fake.Rules{}),
+		fake.Register(s, core.Namespaces, fake.Rules{}),
+		fake.Register(s, core.ConfigMaps, fake.Rules{}),
+		fake.Register(s, core.Events, fake.Rules{}),
+		fake.Register(s, core.Pods, fake.Rules{}),
+		fake.Register(s, apps.Deployments, fake.Rules{}),
 		fake.Register(s, kind.Of[*unstructured.Unstructured](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets").Named("Widget").WithSubresources("status").WithShortNames("wd"), fake.Rules{}),
 	} {
 		if err != nil {

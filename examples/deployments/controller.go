@@ -23,8 +23,9 @@ import (
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
-	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/store"
+	"github.com/kinform/kinform/with/kubernetes/apps"
+	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
 var (
@@ -75,9 +76,9 @@ func New(conn client.Connection) (*Controller, error) {
 		podsByOwner: index.New("owner", ownerUID[*corev1.Pod]),
 	}
 	var failed [3]error
-	c.writeDeployments, failed[0] = client.New(conn, kind.Of[*appsv1.Deployment](appsv1.SchemeGroupVersion, "deployments"), client.Options{})
-	c.writeSets, failed[1] = client.New(conn, kind.Of[*appsv1.ReplicaSet](appsv1.SchemeGroupVersion, "replicasets"), client.Options{})
-	c.writePods, failed[2] = client.New(conn, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods"), client.Options{})
+	c.writeDeployments, failed[0] = client.New(conn, apps.Deployments, client.Options{})
+	c.writeSets, failed[1] = client.New(conn, apps.ReplicaSets, client.Options{})
+	c.writePods, failed[2] = client.New(conn, core.Pods, client.Options{})
 	if err := errors.Join(failed[:]...); err != nil {
 		return nil, err
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/examples/deployments"
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/with/kubernetes/apps"
+	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -98,9 +99,9 @@ func TestLeavesOthersAlone(t *testing.T) {
 
 func newServer() *fake.Server {
 	server := fake.New(fake.Options{})
-	must(fake.Register(server, kind.Of[*appsv1.Deployment](appsv1.SchemeGroupVersion, "deployments").WithSubresources("status"), fake.Rules{}))
-	must(fake.Register(server, kind.Of[*appsv1.ReplicaSet](appsv1.SchemeGroupVersion, "replicasets").WithSubresources("status"), fake.Rules{}))
-	must(fake.Register(server, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods").WithSubresources("status"), fake.Rules{}))
+	must(fake.Register(server, apps.Deployments, fake.Rules{}))
+	must(fake.Register(server, apps.ReplicaSets, fake.Rules{}))
+	must(fake.Register(server, core.Pods, fake.Rules{}))
 	return server
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // client.InCluster's or has the address that kubectl proxy prints.
 func Example() {
 	server := fake.New(fake.Options{})
-	if err := fake.Register(server, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods").WithSubresources("status"), fake.Rules{}); err != nil {
+	if err := fake.Register(server, core.Pods, fake.Rules{}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -39,7 +39,7 @@ func Example() {
 }
 
 func lifeOfAPod(ctx context.Context, conn client.Connection) error {
-	pods, err := client.New(conn, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods"), client.Options{Namespace: "prod"})
+	pods, err := client.New(conn, core.Pods, client.Options{Namespace: "prod"})
 	if err != nil {
 		return err
 	}

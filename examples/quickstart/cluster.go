@@ -12,8 +12,8 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/examples/quickstart/internal/demo"
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/with/kubeconfig"
+	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
 // cluster holds the clients for the pods and for their summaries.
@@ -90,11 +90,11 @@ func inMemory(server *fake.Server) client.Connection {
 
 // open makes the clients.
 func (c *cluster) open(pods, summaries client.Connection) (err error) {
-	c.pods, err = client.New(pods, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods"), client.Options{})
+	c.pods, err = client.New(pods, core.Pods, client.Options{})
 	if err != nil {
 		return err
 	}
-	c.summaries, err = client.New(summaries, kind.Of[*corev1.ConfigMap](corev1.SchemeGroupVersion, "configmaps"), client.Options{
+	c.summaries, err = client.New(summaries, core.ConfigMaps, client.Options{
 		Namespace:     c.namespace,
 		LabelSelector: summaryLabel + "=" + summaryLabelValue,
 	})

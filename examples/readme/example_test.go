@@ -19,16 +19,16 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
-	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
 // countPods annotates every node with the number of its pods.
 func countPods(ctx context.Context, server client.Connection) error {
-	podClient, err := client.New(server, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods"), client.Options{})
+	podClient, err := client.New(server, core.Pods, client.Options{})
 	if err != nil {
 		return err
 	}
-	nodeClient, err := client.New(server, kind.Of[*corev1.Node](corev1.SchemeGroupVersion, "nodes").Cluster(), client.Options{})
+	nodeClient, err := client.New(server, core.Nodes, client.Options{})
 	if err != nil {
 		return err
 	}
@@ -101,8 +101,8 @@ func Example() {
 
 func newServer(nodes ...string) *fake.Server {
 	server := fake.New(fake.Options{})
-	must(fake.Register(server, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods"), fake.Rules{}))
-	must(fake.Register(server, kind.Of[*corev1.Node](corev1.SchemeGroupVersion, "nodes").Cluster(), fake.Rules{}))
+	must(fake.Register(server, core.Pods, fake.Rules{}))
+	must(fake.Register(server, core.Nodes, fake.Rules{}))
 	for _, name := range nodes {
 		_, err := fake.Create(server, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		must(err)

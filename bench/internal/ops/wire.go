@@ -25,6 +25,7 @@ import (
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
+	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
 // wirePods is the largest number of pods in a sync from the wire: a tenth of the others, since
@@ -204,7 +205,7 @@ type podSummary struct {
 
 func startProjected(s *wireServer, _ string, n int) (func(), error) {
 	h := newTransport()
-	source, err := client.New(client.Connection{URL: s.URL, HTTP: h}, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods"), client.Options{})
+	source, err := client.New(client.Connection{URL: s.URL, HTTP: h}, core.Pods, client.Options{})
 	if err != nil {
 		return nil, err
 	}
