@@ -14,8 +14,8 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/internal/longtest"
+	"github.com/kinform/kinform/kind"
 )
 
 var (
