@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,8 @@ import (
 
 // Options configures a [Controller]. The zero value works: one worker, a plain queue.
 type Options[Q comparable] struct {
-	// Name identifies the controller in its log. Empty means no name.
+	// Name identifies the controller in its log, and its queue if Queue.Name is empty. Empty
+	// means no name.
 	Name string
 
 	// Queue configures the queue, and with it how failures are retried and reported.
@@ -78,6 +80,7 @@ func New[Q comparable](opts Options[Q]) *Controller[Q] {
 	if opts.Queue.OnError == nil {
 		opts.Queue.OnError = func(key Q, err error) { c.logger.KeyError(fmt.Sprint(key), "reconcile failed", err) }
 	}
+	opts.Queue.Name = cmp.Or(opts.Queue.Name, opts.Name)
 	c.queue = queue.New(opts.Queue)
 	return c
 }

@@ -95,7 +95,7 @@ func New[K comparable, T any](known KnownObjects[K, T], opts Options) *DeltaFIFO
 	}
 }
 
-// Len returns the number of pending deltas.
+// Len returns the number of pending deltas. See [DeltaFIFO.Get] and [DeltaFIFO.All] for the deltas.
 func (f *DeltaFIFO[K, T]) Len() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

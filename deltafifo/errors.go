@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/kinform/kinform/internal/logs"
 )
@@ -52,5 +53,31 @@ func (e *ProcessError[K]) LogValue() slog.Value {
 		slog.String("key", fmt.Sprint(first.Key)),
 		slog.Int("failed", len(e.Failed)),
 		slog.Any("error", first.Err),
+	)
+}
+
+// SlowError says that the consumer does not keep up: a batch took more than 100 ms and 1 ms for each
+// of its deltas, and more than 10 deltas came meanwhile. It is no failure. An informer.Informer and
+// a pipeline.Pipeline pass one to OnError, at most once a minute. The time for which an informer
+// waits for its handlers does not count: see informer.SlowHandlerError.
+type SlowError struct {
+	// Resource is the collection's name.
+	Resource string
+	// Deltas is the number of deltas in the batch, Took the time that they took.
+	Deltas int
+	Took   time.Duration
+	// Pending is the number of deltas that waited when the batch was done.
+	Pending int
+}
+
+func (e *SlowError) Error() string {
+	return fmt.Sprintf("%s: %d changes took %v to process, and %d others wait", e.Resource, e.Deltas, e.Took.Round(time.Millisecond), e.Pending)
+}
+
+// LogValue implements slog.LogValuer: a group of resource, deltas, took and pending.
+func (e *SlowError) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("resource", e.Resource), slog.Int("deltas", e.Deltas),
+		slog.Duration("took", e.Took), slog.Int("pending", e.Pending),
 	)
 }

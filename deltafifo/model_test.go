@@ -543,6 +543,7 @@ func (s *script) compare() {
 			s.t.Fatal("not synced")
 		}
 	}
+	s.comparePending()
 	total, time := 0, 0
 	for key, got := range s.batch.All() {
 		puts := of(want.pending, key)

@@ -12,7 +12,7 @@
 // into a lookup.
 //
 // An [Indexer] finds a store's indexes by name, for programs that know the index only at run
-// time.
+// time. [Funcs] defines such indexes.
 //
 // # What reads see
 //

@@ -10,11 +10,15 @@ const NamespaceIndex = "namespace"
 // Namespace defines an index of objects by their namespace, called [NamespaceIndex].
 // [Select] uses it.
 func Namespace[T metav1.Object]() *Index[T, string] {
-	x := New(NamespaceIndex, func(dst []string, obj T) []string {
-		return append(dst, obj.GetNamespace())
-	})
+	x := New(NamespaceIndex, NamespaceOf[T])
 	x.role.namespace = true
 	return x
+}
+
+// NamespaceOf is the [IndexFunc] of [Namespace], for [Funcs]. An object without a namespace has the
+// value "".
+func NamespaceOf[T metav1.Object](dst []string, obj T) []string {
+	return append(dst, obj.GetNamespace())
 }
 
 // Label is one label of an object, the value of the indexes that [Labels] defines.

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/objmeta"
@@ -42,10 +43,15 @@ func (i *Informer[K, T]) process(s *session[K, T]) error {
 		if err := i.waitForHandlers(s.Ctx); err != nil {
 			return err
 		}
+		began := time.Now()
 		if err := i.commit(&c, batch); err != nil {
 			return err
 		}
 		c.reset()
+		pending := s.fifo.Len()
+		if took, slow := i.pace.Slow(began, batch.Len(), pending); slow {
+			i.report(&deltafifo.SlowError{Resource: i.Resource(), Deltas: batch.Len(), Took: took, Pending: pending})
+		}
 	}
 }
 

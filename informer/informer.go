@@ -9,6 +9,7 @@ import (
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/pace"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -25,8 +26,8 @@ type Options[T any] struct {
 	Indexes []index.Definition[T]
 
 	// OnError gets every failure after which the informer continues: *reflector.RequestError,
-	// *reflector.ObjectError, *reflector.SlowListError, *SlowHandlerError, *MutationError,
-	// *LostWriteError, and the errors of store.Options.OnError. It also gets every *PanicError. Run
+	// *reflector.ObjectError, *reflector.SlowListError, *SlowHandlerError, *deltafifo.SlowError,
+	// *MutationError, *LostWriteError, and the errors of store.Options.OnError. It also gets every *PanicError. Run
 	// then returns one of these. OnError runs in the goroutine of the failure and blocks it
 	// meanwhile. Several goroutines may call it at once. If it is nil, each failure is logged to
 	// Logger at level Warn, with resource, key, resourceVersion and the other attributes of the
@@ -81,7 +82,8 @@ type Informer[K comparable, T any] struct {
 
 	detector *detector[K, T] // nil if disabled; set by New
 
-	waits waits // for handlers
+	waits waits      // for handlers
+	pace  pace.Meter // of commits
 
 	written written[K, T] // writes of this process that are ahead of the store
 

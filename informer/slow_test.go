@@ -9,7 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 )
 
@@ -115,4 +117,56 @@ func TestSlowHandlerIsReported(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A commit that takes over 100 ms while more than 10 changes come is reported. The wait for a handler
+// does not count.
+func TestSlowCommitIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		var errs errorsOf
+		slow := make(chan time.Duration, 1)
+		sleepy := index.New("sleepy", func(dst []string, _ *widget) []string {
+			select {
+			case d := <-slow:
+				time.Sleep(d)
+			default:
+			}
+			return dst
+		})
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: errs.add, Indexes: index.Of(sleepy)})
+		informer.SetLag(inf, 1)
+		wait := make(chan time.Duration, 1)
+		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {
+			select {
+			case d := <-wait:
+				time.Sleep(d)
+			default:
+			}
+		}), handlerOptions{}))(t)
+		stop := run(t, inf)
+		burst := func(name string) {
+			for n := range 15 {
+				must1(fake.Create(server, newWidget("a", fmt.Sprint(name, n), "n")))(t)
+				synctest.Wait()
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+		}
+		wait <- time.Second
+		burst("handler")
+		if got, ok := find[*deltafifo.SlowError](&errs); ok {
+			t.Errorf("a wait for a handler is reported: %v", got)
+		}
+		slow <- time.Second
+		burst("index")
+		got, ok := find[*deltafifo.SlowError](&errs)
+		if !ok || got.Resource != "widgets.example.com" || got.Deltas != 1 || got.Pending != 14 || got.Took != time.Second {
+			t.Errorf("got %+v", got)
+		}
+		if want := "widgets.example.com: 1 changes took 1s to process, and 14 others wait"; ok && got.Error() != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		stop()
+	})
 }

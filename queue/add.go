@@ -3,8 +3,6 @@ package queue
 import (
 	"math"
 	"time"
-
-	"github.com/kinform/kinform/internal/usercode"
 )
 
 // Add queues a key, to be handed out once however often it is added before that. A key added while it runs comes back
@@ -188,7 +186,7 @@ func (q *Queue[K]) className(key K) string {
 // askClass is the slow part of className. It is a function of its own so that className is inlined.
 func (q *Queue[K]) askClass(key K) string {
 	var name string
-	if err := usercode.Call("Options.Class", func() { name = q.classOf(key) }); err != nil {
+	if err := q.call("Options.Class", func() { name = q.classOf(key) }); err != nil {
 		q.report(key, err)
 	}
 	return name

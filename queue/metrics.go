@@ -11,6 +11,8 @@ type counters struct {
 
 // Metrics is the state of a queue in numbers, with the meaning that client-go's workqueue metrics have.
 type Metrics struct {
+	// Name is [Options.Name] (the label "name" of client-go's metrics).
+	Name string
 	// Depth is the number of keys to be handed out, including keys added again while they run (workqueue_depth).
 	Depth int
 	// DepthByPriority splits Depth by priority. Priorities that have no key are left out.
@@ -46,6 +48,7 @@ func (q *Queue[K]) Metrics() Metrics {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	m := Metrics{
+		Name:            q.Name(),
 		Depth:           q.ready.n + q.dirties,
 		DepthByPriority: q.depths(),
 		Running:         q.running,

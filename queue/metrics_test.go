@@ -31,7 +31,7 @@ func TestHistogram(t *testing.T) {
 // TestDurations follows one key through all durations that Metrics and Snapshot show.
 func TestDurations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Options[string]{Timing: true})
+		q := New(Options[string]{Name: "pods", Timing: true})
 		q.Add("k")
 		time.Sleep(time.Second)
 		if s := q.Snapshot(); len(s.Queued) != 1 || s.Queued[0] != (QueuedKey[string]{"k", 0, time.Second, 0}) {
@@ -51,7 +51,7 @@ func TestDurations(t *testing.T) {
 			t.Errorf("Snapshot = %+v, want %+v", s, want)
 		}
 		m := q.Metrics()
-		if m.Unfinished != 2*time.Second+time.Millisecond || m.LongestRunning != m.Unfinished || m.Latency.Sum != time.Second {
+		if m.Name != "pods" || q.Name() != "pods" || m.Unfinished != 2*time.Second+time.Millisecond || m.LongestRunning != m.Unfinished || m.Latency.Sum != time.Second {
 			t.Errorf("Metrics = %+v", m)
 		}
 		time.Sleep(time.Second - time.Millisecond)

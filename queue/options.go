@@ -11,6 +11,10 @@ const debounceSpan = 10
 // Options configures a [Queue]. The zero value is a plain queue: first in first out, exponential backoff for retries.
 // No value is an error. Functions are called with no lock held and may call the queue.
 type Options[K comparable] struct {
+	// Name identifies the queue in [Metrics] and in the text of a [PanicError]. A controller.Controller gives its queue
+	// the controller's name if this is empty. Empty means no name.
+	Name string
+
 	// Limiter decides how long AddRateLimited delays a key. Nil means [Exponential] with its zero value: 5 ms,
 	// doubled per failure up to 1000 s.
 	Limiter Limiter[K]

@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 	"time"
-
-	"github.com/kinform/kinform/internal/usercode"
 )
 
 // pool holds the workers of one Run. The first fields are set once; workers, live and want belong to the goroutine that
@@ -114,10 +112,10 @@ func (p *pool[K]) call(key K) verdict {
 		defer cancel()
 	}
 	var err error
-	if panicked := usercode.Call("function of Run", func() { err = p.fn(ctx, key) }); panicked != nil {
+	if panicked := p.q.call("function of Run", func() { err = p.fn(ctx, key) }); panicked != nil {
 		return verdict{outcome: failed, err: panicked}
 	}
-	return judge(p.calls, err)
+	return p.judge(err)
 }
 
 // settle gives a key back as the result of its call says. It gives the key back before it reports an error, because

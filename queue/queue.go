@@ -18,9 +18,9 @@ type Queue[K comparable] struct {
 	limiter     Limiter[K]
 	backoff     Exponential[K] // used if limiter is nil
 	classOf     func(K) string
-	onError     func(K, error)
-	ageAfter    int64 // negative: never
-	debounce    int64 // zero: none
+	reports     *reports[K] // nil for a queue without a name whose errors are dropped
+	ageAfter    int64       // negative: never
+	debounce    int64       // zero: none
 	debounceMax int64
 
 	mu sync.Mutex // guards what follows; no user code runs and nothing waits while it is held
@@ -53,7 +53,7 @@ func New[K comparable](opts Options[K]) *Queue[K] {
 		base:     time.Now().Add(-1), // so that no stamp is zero, which means none
 		seed:     maphash.MakeSeed(),
 		classOf:  opts.Class,
-		onError:  opts.OnError,
+		reports:  reportsOf(opts),
 		ageAfter: int64(opts.AgeAfter),
 		debounce: max(0, int64(opts.Debounce)),
 	}
@@ -82,6 +82,14 @@ func New[K comparable](opts Options[K]) *Queue[K] {
 		q.timing = new(timing[K])
 	}
 	return q
+}
+
+// Name returns [Options.Name].
+func (q *Queue[K]) Name() string {
+	if q.reports == nil {
+		return ""
+	}
+	return q.reports.name
 }
 
 // Len returns the number of queued keys: added and not yet handed out. It does not include delayed and held keys, and keys

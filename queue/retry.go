@@ -2,8 +2,6 @@ package queue
 
 import (
 	"time"
-
-	"github.com/kinform/kinform/internal/usercode"
 )
 
 // AddRateLimited counts a failure of the key and queues it after the delay of the limiter. In everything else it is like
@@ -30,7 +28,7 @@ func (q *Queue[K]) tellForgetter(key K) {
 	if !ok {
 		return
 	}
-	if err := usercode.Call("Limiter", func() { forgetter.Forget(key) }); err != nil {
+	if err := q.call("Limiter", func() { forgetter.Forget(key) }); err != nil {
 		q.report(key, err)
 	}
 }
@@ -93,7 +91,7 @@ func (q *Queue[K]) addRateLimited(key K, prio int32, opts AddOptions) {
 // askLimiter calls the limiter. Called without the lock.
 func (q *Queue[K]) askLimiter(key K, failures int) time.Duration {
 	var d time.Duration
-	if err := usercode.Call("Limiter", func() { d = q.limiter.Delay(key, failures) }); err != nil {
+	if err := q.call("Limiter", func() { d = q.limiter.Delay(key, failures) }); err != nil {
 		q.report(key, err)
 		return Exponential[K]{}.Delay(key, failures)
 	}

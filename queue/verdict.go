@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/kinform/kinform/internal/usercode"
 )
 
 // outcome decides about a key after its call.
@@ -28,11 +26,11 @@ type verdict struct {
 
 // judge returns the verdict on the result of a call. errors.As and the like run the error's own methods. If one of them
 // panics, as methods of nil pointers do, the call has failed.
-func judge(calls context.Context, err error) (v verdict) {
+func (p *pool[K]) judge(err error) (v verdict) {
 	if err == nil {
 		return verdict{}
 	}
-	if panicked := usercode.Call("Error method", func() { v = classify(calls, err) }); panicked != nil {
+	if panicked := p.q.call("Error method", func() { v = classify(p.calls, err) }); panicked != nil {
 		return verdict{outcome: failed, err: panicked}
 	}
 	return v

@@ -17,8 +17,7 @@
 // cache: the Go type, the resource, the namespace and the selectors, no matter how these are
 // written. For [Project] they must also agree on the decoded type and the name of the
 // projection. *unstructured.Unstructured and *metav1.PartialObjectMetadata are types like any
-// other.
-// *metav1.PartialObjectMetadata are types like any other.
+// other. For [ForSource] they must also agree on the name of the source.
 //
 // # Lifetime
 //

@@ -23,8 +23,12 @@ var (
 	// an earlier request for the same informer.
 	ErrKind = errors.New("factory: two kinds of one resource")
 
-	// ErrNoName is returned by Project for a projection without a name.
-	ErrNoName = errors.New("factory: projection has no name")
+	// ErrNoName is returned by Project for a projection without a name, and by ForSource for a
+	// Custom without one.
+	ErrNoName = errors.New("factory: projection or source has no name")
+
+	// ErrNoOpen is returned by ForSource for a Custom without Open.
+	ErrNoOpen = errors.New("factory: source has no function that opens it")
 
 	// ErrNoProjection is returned by Project for a projection without a function.
 	ErrNoProjection = errors.New("factory: projection has no function")
@@ -35,6 +39,11 @@ type Options struct {
 	// Namespace, LabelSelector and FieldSelector apply to requests that leave the same field
 	// empty, Namespace not to cluster-scoped kinds. See client.Options.
 	Namespace, LabelSelector, FieldSelector string
+
+	// TweakListOptions sets selectors of every list and watch, in addition to those of the
+	// request: see reflector.Tweak. The reflectors of all informers call it, several at once.
+	// Nil sets none.
+	TweakListOptions func(*metav1.ListOptions)
 
 	// Reflector applies to informers whose informer.Options.Reflector is the zero value: page
 	// size, streaming lists, duration of watches.

@@ -55,6 +55,7 @@ type identity struct {
 	labels        string // see sameLabels
 	fields        string // see sameFields
 	projectedName string
+	customName    string
 }
 
 // identityOf returns the part of an identity that the kind decides.
@@ -113,16 +114,54 @@ func Project[K comparable, R, T any](f *Factory, k kind.Kind[R], project Project
 	}, project.Key)
 }
 
-// open returns a source for a resource, with the factory's Transform applied.
+// Custom describes an informer of a source that is not a resource of the factory's connection: of a
+// clientset, another cluster, or no cluster at all.
+type Custom[K comparable, T any] struct {
+	// Name tells sources apart, because functions cannot be compared. Requests share an
+	// informer if they agree on it and on everything else that the package documentation names.
+	Name string
+	// Open returns the source of a selection: the request's Select, completed by the factory's
+	// Options. It runs with the factory's lock held and must not use the factory.
+	Open func(client.Options) (reflector.Source[T], error)
+	// Key returns the key of an object.
+	Key store.KeyFunc[K, T]
+}
+
+// ForSource returns a handle on an informer of a source of the program's own. The factory's Transform
+// and TweakListOptions apply to it. Errors: [ErrNoName], [ErrNoOpen], and those of Open and For.
+func ForSource[K comparable, T any](f *Factory, custom Custom[K, T], req Request[T]) (*Handle[K, T], error) {
+	if custom.Name == "" {
+		return nil, ErrNoName
+	}
+	if custom.Open == nil {
+		return nil, ErrNoOpen
+	}
+	id := identity{sent: reflect.TypeFor[T](), customName: custom.Name}
+	return request(f, id, kind.Kind[any]{}, req, func(opts client.Options) (reflector.Source[T], error) {
+		source, err := custom.Open(opts)
+		if err != nil {
+			return nil, err
+		}
+		return adapted(f, source), nil
+	}, custom.Key)
+}
+
+// open returns a source for a kind.
 func open[R any](f *Factory, k kind.Kind[R], opts client.Options) (reflector.Source[R], error) {
-	raw, err := client.New(f.conn, k, opts)
+	source, err := client.New(f.conn, k, opts)
 	if err != nil {
 		return nil, err
 	}
+	return adapted(f, source), nil
+}
+
+// adapted returns source with the factory's TweakListOptions and Transform applied.
+func adapted[R any](f *Factory, source reflector.Source[R]) reflector.Source[R] {
+	source = reflector.Tweak(source, f.opts.TweakListOptions)
 	if f.opts.Transform == nil {
-		return raw, nil
+		return source
 	}
-	return reflector.Map(raw, func(obj R) (R, error) {
+	return reflector.Map(source, func(obj R) (R, error) {
 		object, ok := any(obj).(metav1.Object)
 		if !ok {
 			object, ok = any(&obj).(metav1.Object)
@@ -131,7 +170,7 @@ func open[R any](f *Factory, k kind.Kind[R], opts client.Options) (reflector.Sou
 			return obj, nil
 		}
 		return obj, f.opts.Transform(object)
-	}), nil
+	})
 }
 
 // request returns a handle on the requested informer, and makes the informer if necessary.

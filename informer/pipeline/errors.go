@@ -31,5 +31,5 @@ var (
 
 // PanicError is informer.PanicError. Where is "source" (which includes KnownObjects and OnError in
 // that goroutine), "key function", "known" in a resync, or "OnError" after the process
-// function failed.
+// function failed or was slow.
 type PanicError = usercode.PanicError

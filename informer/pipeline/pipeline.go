@@ -10,6 +10,7 @@ import (
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/internal/mapkey"
+	"github.com/kinform/kinform/internal/pace"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/reflector"
 )
@@ -37,8 +38,8 @@ type Options[K comparable, T any] struct {
 	Reflector reflector.Tuning
 
 	// OnError gets every failure after which the pipeline continues: *reflector.RequestError,
-	// *reflector.ObjectError, *deltafifo.ProcessError. It is called from two goroutines, and
-	// for a *reflector.SlowListError from a third. Nil logs each to Logger at level Warn, with
+	// *reflector.ObjectError, *deltafifo.ProcessError, *deltafifo.SlowError. It is called from
+	// two goroutines, and for a *reflector.SlowListError from a third. Nil logs each to Logger at level Warn, with
 	// the attributes of the error's LogValue.
 	OnError func(error)
 
@@ -59,6 +60,11 @@ type Pipeline[K comparable, T any] struct {
 	reflector *reflector.Reflector[T]
 
 	running atomic.Bool
+
+	// The batch in progress. Run's goroutine owns these.
+	began time.Time // of the first call of the process function
+	taken int       // number of deltas it got
+	pace  pace.Meter
 }
 
 // New returns a pipeline that is not running. key returns an object's key, as store.KeyFunc
@@ -166,12 +172,32 @@ func (p *Pipeline[K, T]) resync(ctx context.Context) {
 // consume calls the process function until the run ends.
 func (p *Pipeline[K, T]) consume(run *usercode.Run) {
 	for run.Ctx.Err() == nil {
-		err := p.fifo.Process(run.Ctx, p.process)
+		p.began, p.taken = time.Time{}, 0
+		err := p.fifo.Process(run.Ctx, p.timed)
+		p.tellSlow(run)
 		var failed *deltafifo.ProcessError[K]
 		if errors.As(err, &failed) {
 			p.contain(run, "OnError", func() { p.opts.OnError(failed) })
 			wait(run.Ctx, p.opts.Retry)
 		}
+	}
+}
+
+// timed calls the process function, and notes when the first call of a batch began.
+func (p *Pipeline[K, T]) timed(key K, deltas []deltafifo.Delta[T]) error {
+	if p.taken == 0 {
+		p.began = time.Now()
+	}
+	p.taken += len(deltas)
+	return p.process(key, deltas)
+}
+
+// tellSlow reports a batch that took too long while others came.
+func (p *Pipeline[K, T]) tellSlow(run *usercode.Run) {
+	pending := p.fifo.Len()
+	if took, slow := p.pace.Slow(p.began, p.taken, pending); slow && p.taken > 0 {
+		err := &deltafifo.SlowError{Resource: p.resource, Deltas: p.taken, Took: took, Pending: pending}
+		p.contain(run, "OnError", func() { p.opts.OnError(err) })
 	}
 }
 

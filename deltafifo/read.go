@@ -1,0 +1,44 @@
+package deltafifo
+
+import (
+	"iter"
+	"slices"
+)
+
+// Get returns a copy of the pending deltas of key, oldest first, and nil if there are none. It does
+// not return the deltas of a batch that the consumer has taken. The objects are shared: treat them
+// as read-only. O(deltas of the key), under the lock.
+func (f *DeltaFIFO[K, T]) Get(key K) []Delta[T] {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, ok := f.pending.numberOf(key)
+	if !ok {
+		return nil
+	}
+	return slices.Clone(f.pending.deltasOf(n))
+}
+
+// All iterates over the pending keys with their deltas, in the order in which the consumer will get
+// them. Each loop makes a copy when it begins, and holds no lock while it goes on. So the loop body
+// may use the queue, and sees the state of one moment. All is for a debug page or a log: it holds the
+// lock for O(pending deltas), and producers and consumer wait meanwhile.
+func (f *DeltaFIFO[K, T]) All() iter.Seq2[K, []Delta[T]] {
+	return func(yield func(K, []Delta[T]) bool) {
+		for _, e := range f.copyOf() {
+			if !yield(e.key, e.deltas) {
+				return
+			}
+		}
+	}
+}
+
+// copyOf returns copies of the pending entries, those of an untouched list included.
+func (f *DeltaFIFO[K, T]) copyOf() []entry[K, T] {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := make([]entry[K, T], f.pending.keys())
+	for n := range all {
+		all[n] = entry[K, T]{key: f.pending.key(n), deltas: slices.Clone(f.pending.deltasOf(n))}
+	}
+	return all
+}
