@@ -49,6 +49,9 @@ type (
 	// Informer keeps an indexed cache and tells handlers what changes.
 	Informer[T any] = informer.Informer[Key, T]
 
+	// Union is an informer of several sources, such as namespaces, which come and go.
+	Union[T any] = informer.Union[Key, T]
+
 	// Registration is a handler's place at an informer.
 	Registration = informer.Registration
 
@@ -87,6 +90,12 @@ func KindOf[T any](version schema.GroupVersion, resource string) Kind[T] {
 // informer.New.
 func NewInformer[T metav1.Object](source Source[T], opts informer.Options[T]) (*Informer[T], error) {
 	return informer.New(source, store.ObjectKey[T], opts)
+}
+
+// NewUnion returns an informer without sources that is not running, for objects by namespace and name.
+// See informer.NewUnion.
+func NewUnion[T metav1.Object](name string, opts informer.Options[T]) (*Union[T], error) {
+	return informer.NewUnion(name, store.ObjectKey[T], opts)
 }
 
 // NewLister returns a lister of everything that inf holds.

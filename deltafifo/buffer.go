@@ -47,6 +47,8 @@ type buffer[K comparable, T any] struct {
 	rewound     bool // it has a list of a server that was restored
 	doubtful    bool // it has a list of a server that was perhaps restored
 	tooLarge    int  // see littleRoom
+
+	batch uint64 // number of the batch, once it is popped
 }
 
 func newBuffer[K comparable, T any]() *buffer[K, T] {

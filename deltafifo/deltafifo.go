@@ -63,6 +63,7 @@ type DeltaFIFO[K comparable, T any] struct {
 	spare    *buffer[K, T] // empty, for reuse; or nil
 	retrying int           // number of deltas in flight that had been given back
 	lists    uint64        // number of calls of Replace
+	batches  uint64        // number of batches popped so far
 	closed   bool
 	room     chan struct{} // closed when there may be room again; nil while there is no wait
 
@@ -137,7 +138,9 @@ func (f *DeltaFIFO[K, T]) Pop(ctx context.Context) (Batch[K, T], error) {
 			return Batch[K, T]{}, err
 		}
 	}
+	f.batches++
 	f.inFlight, f.retrying = f.pending, f.pending.returned
+	f.inFlight.batch = f.batches
 	if f.pending, f.spare = f.spare, nil; f.pending == nil {
 		f.pending = newBuffer[K, T]()
 	}

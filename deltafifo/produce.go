@@ -22,16 +22,20 @@ func (f *DeltaFIFO[K, T]) Delete(ctx context.Context, key K, obj T, resourceVers
 		return err
 	}
 	defer f.mu.Unlock()
-	d := Delta[T]{Type: Deleted, Object: obj, ResourceVersion: resourceVersion}
+	f.delete(key, Delta[T]{Type: Deleted, Object: obj, ResourceVersion: resourceVersion})
+	f.moved(resourceVersion)
+	return nil
+}
+
+// delete adds the Deleted delta d. Called with the lock held.
+func (f *DeltaFIFO[K, T]) delete(key K, d Delta[T]) {
 	if e := f.pending.find(key); e != nil && e.last().Type == Deleted {
 		if e.last().FinalStateUnknown {
 			*e.last() = d
 		}
-	} else if f.exists(key) {
+	} else if _, ok := f.newest(key); ok {
 		f.pending.push(key, d)
 	}
-	f.moved(resourceVersion)
-	return nil
 }
 
 // Bookmark says that all changes up to resourceVersion have been added. See [DeltaFIFO.Add].
@@ -44,21 +48,21 @@ func (f *DeltaFIFO[K, T]) Bookmark(ctx context.Context, resourceVersion string) 
 	return nil
 }
 
-// exists reports whether key has an object in its newest known state. Called with the lock held.
-func (f *DeltaFIFO[K, T]) exists(key K) bool {
+// newest returns the object of key in its newest known state. Called with the lock held.
+func (f *DeltaFIFO[K, T]) newest(key K) (obj T, ok bool) {
 	for _, b := range []*buffer[K, T]{f.pending, f.inFlight} {
 		if b == nil {
 			continue
 		}
 		if n, ok := b.numberOf(key); ok {
-			return b.last(n).Type != Deleted
+			last := b.last(n)
+			return last.Object, last.Type != Deleted
 		}
 	}
 	if f.known == nil {
-		return false
+		return obj, false
 	}
-	_, ok := f.known.Get(key)
-	return ok
+	return f.known.Get(key)
 }
 
 func (f *DeltaFIFO[K, T]) put(ctx context.Context, key K, d Delta[T]) error {

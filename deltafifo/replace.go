@@ -30,6 +30,12 @@ func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list Replacement[K, T]) e
 		return err
 	}
 	defer f.mu.Unlock()
+	f.replace(list)
+	return nil
+}
+
+// replace is Replace with the lock held.
+func (f *DeltaFIFO[K, T]) replace(list Replacement[K, T]) {
 	f.lists++
 	all := false
 	if f.pending.deltas > 0 {
@@ -52,7 +58,6 @@ func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list Replacement[K, T]) e
 	f.pending.rewound = f.pending.rewound || list.Rewound
 	f.pending.doubtful = f.pending.doubtful || list.Doubtful
 	f.moved(list.ResourceVersion)
-	return nil
 }
 
 // mostChanged is the largest share of changed objects at which unchanged objects are left out.

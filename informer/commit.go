@@ -170,6 +170,9 @@ func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K,
 	if i.versions.contents = false; err != nil {
 		return err
 	}
+	if i.union != nil {
+		i.union.merge.Committed(batch)
+	}
 	if batch.Rewound() {
 		c.lost = i.settleRewound()
 	} else {

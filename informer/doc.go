@@ -66,6 +66,10 @@
 // that it panicked on. If its filter panicked, it does. Waits on the store outlast the stop.
 // Waits on the informer ([Informer.WaitForRV], [Informer.WaitFor]) end with it.
 //
+// # Several namespaces
+//
+// A [Union] is an informer of several sources, such as namespaces, which can come and go.
+//
 // # Reading, and reading your own writes
 //
 // Store() holds everything that the watch has delivered: Get, iteration, indexes, snapshots.

@@ -69,7 +69,9 @@ const (
 // documentation.
 type Informer[K comparable, T any] struct {
 	// Set by New and never changed.
-	source reflector.Source[T]
+	name   string              // of the collection
+	source reflector.Source[T] // nil in a Union
+	union  *members[K, T]      // nil but in a Union
 	key    store.KeyFunc[K, T]
 	opts   Options[T]
 	logger logs.Log
@@ -121,12 +123,22 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 	if source == nil {
 		return nil, reflector.ErrNoSource
 	}
-	log := logs.Log{To: opts.Logger, Part: "informer", Resource: source.Resource()}
+	i, err := newInformer(source.Resource(), key, opts)
+	if err != nil {
+		return nil, err
+	}
+	i.source = source
+	return i, i.firstSession()
+}
+
+// newInformer returns an informer without a source and a session.
+func newInformer[K comparable, T any](name string, key store.KeyFunc[K, T], opts Options[T]) (*Informer[K, T], error) {
+	log := logs.Log{To: opts.Logger, Part: "informer", Resource: name}
 	if opts.OnError == nil {
 		opts.OnError = log.Error
 	}
 	i := &Informer[K, T]{
-		source:    source,
+		name:      name,
 		key:       key,
 		opts:      opts,
 		logger:    log,
@@ -138,19 +150,20 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 	}
 	var err error
 	i.store, err = store.New(key, store.Options[T]{Indexes: opts.Indexes, Unchanged: i.versions.unchanged(), OnError: opts.OnError})
-	if err != nil {
-		return nil, err
-	}
+	return i, err
+}
+
+func (i *Informer[K, T]) firstSession() error {
 	next, err := i.newSession()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	i.session.Store(next)
-	return i, nil
+	return nil
 }
 
 // Resource names the cached collection, as reflector.Source.Resource does.
-func (i *Informer[K, T]) Resource() string { return i.source.Resource() }
+func (i *Informer[K, T]) Resource() string { return i.name }
 
 // AsInformer returns i. With it an informer is an [Informed].
 func (i *Informer[K, T]) AsInformer() *Informer[K, T] { return i }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/internal/usercode"
+	"github.com/kinform/kinform/reflector"
 )
 
 // Run lists, watches, and calls the handlers until ctx is done, and then returns nil. It
@@ -21,13 +22,11 @@ func (i *Informer[K, T]) Run(ctx context.Context) (err error) {
 	}
 	defer func() { err = i.finish(s) }() // also if OnError ends this goroutine
 	i.logger.Debug("runs")
-	s.Go(func() {
-		i.contain(s, "source", noKey, func() {
-			if err := s.reflector.Run(s.Ctx); err != nil {
-				s.Fail(err)
-			}
-		})
-	})
+	if i.union != nil {
+		i.union.merge.Check()
+	} else {
+		s.Go(func() { i.reflect(s, s.Ctx, s.reflector) })
+	}
 	if i.detector != nil {
 		s.Go(func() { i.contain(s, "OnError", noKey, func() { i.detect(s.Ctx) }) })
 	}
@@ -37,6 +36,15 @@ func (i *Informer[K, T]) Run(ctx context.Context) (err error) {
 		}
 	})
 	return nil
+}
+
+// reflect runs a reflector until ctx is done, which ends with the session.
+func (i *Informer[K, T]) reflect(s *session[K, T], ctx context.Context, r *reflector.Reflector[T]) {
+	i.contain(s, "source", noKey, func() {
+		if err := r.Run(ctx); err != nil {
+			s.Fail(err)
+		}
+	})
 }
 
 // Done is closed when Run has ended: no handler is being called, and Run can be called again.
@@ -64,6 +72,9 @@ func (i *Informer[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 	for l := range i.listeners {
 		i.start(s, l)
 	}
+	if i.union != nil {
+		i.startMembers(s)
+	}
 	return s, nil
 }
 
@@ -73,7 +84,7 @@ func (i *Informer[K, T]) renew() error {
 	if err != nil {
 		return err
 	}
-	i.past = sum(i.past, i.session.Load().reflector.Stats())
+	i.past = sum(i.past, i.fetched(i.session.Load()))
 	i.session.Store(next)
 	i.refusal.set(nil)
 	return nil

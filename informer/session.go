@@ -12,7 +12,7 @@ import (
 type session[K comparable, T any] struct {
 	// Set when it is made and never changed.
 	fifo      *deltafifo.DeltaFIFO[K, T]
-	reflector *reflector.Reflector[T]
+	reflector *reflector.Reflector[T] // nil in a Union
 
 	// life ends, with ErrStopped, when the session stops.
 	life context.Context
@@ -28,18 +28,18 @@ func (i *Informer[K, T]) newSession() (*session[K, T], error) {
 	s := &session[K, T]{
 		fifo: deltafifo.New(deltafifo.KnownObjects[K, T](cache[K, T]{i.store.Reader(), i}), deltafifo.Options{Limit: i.opts.Pending}),
 	}
+	s.life, s.die = context.WithCancelCause(context.Background())
+	s.done = make(chan struct{})
+	if i.union != nil {
+		return s, nil
+	}
 	fetch := reflector.Options{Tuning: i.opts.Reflector, OnError: i.requestFailed, Logger: i.opts.Logger}
 	if rv := i.store.ResourceVersion(); rv != "" {
 		fetch.FirstVersion = &rv // otherwise a lagging server cache would take the store back in time
 	}
 	var err error
 	s.reflector, err = reflector.New(i.source, &sink[K, T]{Sink: deltafifo.NewSink(s.fifo, i.keyOf, i.badObject), inf: i}, fetch)
-	if err != nil {
-		return nil, err
-	}
-	s.life, s.die = context.WithCancelCause(context.Background())
-	s.done = make(chan struct{})
-	return s, nil
+	return s, err
 }
 
 // contain calls user code. It reports a panic or a call of runtime.Goexit there, and ends Run.

@@ -23,9 +23,9 @@ type Stats struct {
 // and may be of different moments.
 func (i *Informer[K, T]) Stats() Stats {
 	i.mu.Lock()
-	current, past := i.session.Load(), i.past
+	current := i.session.Load()
+	fetched := sum(i.past, i.fetched(current))
 	i.mu.Unlock()
-	fetched := sum(past, current.reflector.Stats())
 	fetched.BadObjects += i.badObjects.Load()
 	return Stats{
 		Stats:           fetched,
@@ -33,6 +33,14 @@ func (i *Informer[K, T]) Stats() Stats {
 		Pending:         current.fifo.Len(),
 		ResourceVersion: i.store.ResourceVersion(),
 	}
+}
+
+// fetched returns the counters of a session's reflectors. Called with mu held.
+func (i *Informer[K, T]) fetched(s *session[K, T]) reflector.Stats {
+	if i.union != nil {
+		return i.union.stats()
+	}
+	return s.reflector.Stats()
 }
 
 // sum adds the counters of past runs to those of the present one. Received and Decoding belong

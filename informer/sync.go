@@ -33,7 +33,7 @@ func (i *Informer[K, T]) WaitForSync(ctx context.Context) error {
 		case <-i.session.Load().life.Done():
 			return ErrStopped
 		case <-ctx.Done():
-			failing := i.session.Load().reflector.Stats().Failing
+			failing := i.Stats().Failing
 			return &UnsyncedError{Resource: i.Resource(), Failing: failing, Err: ctx.Err()}
 		}
 	}

@@ -89,6 +89,12 @@ func (v *versions[K, T]) has(key K, rv string) bool {
 	return ok && number == parse(rv)
 }
 
+// reached reports whether the version noted for key is rv or newer.
+func (v *versions[K, T]) reached(key K, rv string) bool {
+	number, ok := v.noted[maphash.Comparable(v.seed, key)]
+	return ok && number >= parse(rv)
+}
+
 // committed notes the outcome of an op whose event was at version rv.
 func (v *versions[K, T]) committed(op *store.Op[K, T], rv string) {
 	if op.Err != nil || op.Unchanged {

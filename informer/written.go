@@ -168,6 +168,11 @@ func (i *Informer[K, T]) wrote(key K, a ahead[T]) error {
 
 // caughtUp reports whether the store is at least as new as a.
 func (i *Informer[K, T]) caughtUp(key K, a ahead[T]) bool {
+	if i.union != nil {
+		if known, caughtUp := i.caughtUpBy(key, a); known {
+			return caughtUp
+		}
+	}
 	if older(i.store.ResourceVersion(), a.rv) || i.store.ResourceVersion() == "" {
 		return false
 	}
@@ -232,8 +237,8 @@ func (i *Informer[K, T]) isNewer(batch deltafifo.Batch[K, T], key K, a ahead[T],
 	if before == "" || a.uid != "" || older(i.store.ResourceVersion(), a.rv) {
 		return false
 	}
-	if obj, _ := i.store.Get(key); versionOf(obj) != "" {
-		return false
+	if obj, ok := i.store.Get(key); !ok || versionOf(obj) != "" {
+		return false // caughtUp decides
 	}
 	return !older(before, a.rv) && touches(batch, key) || remakes(batch, key)
 }

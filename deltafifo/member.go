@@ -1,0 +1,271 @@
+package deltafifo
+
+import (
+	"context"
+
+	"github.com/kinform/kinform/reflector"
+)
+
+// Member is the sink of one reflector of a [Merge]. Its methods Listed, Skipped, Discard, Replace,
+// Apply and Rewound belong to the goroutine of the reflector's Run.
+type Member[K comparable, T any] struct {
+	*Sink[K, T] // the list in progress
+
+	// Set when it is made and never changed.
+	merge  *Merge[K, T]
+	covers func(K) bool // nil for every key
+
+	// Guarded by the Merge's mu.
+	keys    map[K]struct{} // of the objects that the member has
+	at      uint64         // its version; zero if not known
+	listed  bool           // in this session
+	refused bool
+	counted bool   // its version counts
+	since   uint64 // number of the batch that has its state of the moment from which it counts
+}
+
+// Join adds a member. covers reports whether the member can have a key; it runs with a lock held,
+// and nil means that it can have any.
+func (g *Merge[K, T]) Join(covers func(K) bool) *Member[K, T] {
+	m := &Member[K, T]{Sink: NewSink[K, T](nil, g.key, g.bad), merge: g, covers: covers, keys: map[K]struct{}{}}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.members[m] = struct{}{}
+	return m
+}
+
+// Replace implements reflector.Sink for the objects of this member.
+func (m *Member[K, T]) Replace(ctx context.Context, resourceVersion string) error {
+	defer m.Discard()
+	f := m.merge.queue()
+	known, ok := f.known.(Comparer[K, T])
+	repeat := ok && known.Compare(resourceVersion) == nil // the consumer wants unchanged objects too
+	if m.items == nil {
+		m.items = &Objects[K, T]{}
+	}
+	m.items.settle()
+	return m.change(ctx, func() bool { m.replace(f, number(resourceVersion), repeat); return true })
+}
+
+// replace is Replace with all locks held.
+func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
+	g := m.merge
+	if m.rewound {
+		g.at = 0 // versions from before no longer compare
+	}
+	if fresh := m.rewound || m.doubtful; fresh && g.initial != nil {
+		g.rewound, g.doubtful = g.rewound || m.rewound, g.doubtful || m.doubtful
+	} else if fresh {
+		f.pending.rewound, f.pending.doubtful = f.pending.rewound || m.rewound, f.pending.doubtful || m.doubtful
+		f.pending.moved = true
+	}
+	for n := range m.items.Len() {
+		item, version := m.items.item(n), m.items.version(n)
+		d := Delta[T]{Type: Replaced, Object: item.Object, ResourceVersion: version}
+		if version == "" {
+			version = m.meta.Version(item.Object)
+		}
+		m.take(f, item.Key, d, number(version), repeat)
+	}
+	m.dropMissing(f)
+	m.listed, m.refused, m.at = true, false, at
+}
+
+// dropMissing drops the keys that the list lacks.
+func (m *Member[K, T]) dropMissing(f *DeltaFIFO[K, T]) {
+	keep := keeper[K, T](m.skipped)
+	for key := range m.keys {
+		if _, ok := m.items.number(key); ok {
+			continue
+		}
+		obj, ok := m.merge.newest(f, key)
+		if keep != nil && ok && keep(key, obj) {
+			continue
+		}
+		h := m.lose(key)
+		if h.members > 0 {
+			continue
+		}
+		m.merge.remove(f, key, h, Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
+		if m.rewound {
+			delete(m.merge.held, key)
+		} else {
+			m.merge.bury(key, holding{at: h.at + 1, gone: true}) // no state up to the last one seen comes again
+		}
+	}
+}
+
+// Apply implements reflector.Sink.
+func (m *Member[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
+	var key K
+	if ev.Type != reflector.Bookmark {
+		var err error
+		if key, err = m.key(ev.Object); err != nil {
+			m.report(ev, err)
+			ev.Type = reflector.Bookmark
+		}
+	}
+	f, at := m.merge.queue(), number(ev.ResourceVersion)
+	return m.change(ctx, func() (recount bool) {
+		recount = !m.counted || m.at <= m.merge.at
+		switch ev.Type {
+		case reflector.Bookmark:
+		case reflector.Deleted:
+			m.drop(f, key, Delta[T]{Type: Deleted, Object: ev.Object, ResourceVersion: ev.ResourceVersion}, at)
+		case reflector.Added:
+			m.take(f, key, Delta[T]{Type: Added, Object: ev.Object, ResourceVersion: ev.ResourceVersion}, at, false)
+		default:
+			m.take(f, key, Delta[T]{Type: Updated, Object: ev.Object, ResourceVersion: ev.ResourceVersion}, at, false)
+		}
+		m.refused, m.at = false, at
+		return recount
+	})
+}
+
+// Refuse says that the member's requests fail in a way that a retry cannot mend. It counts again when
+// something comes. Meanwhile its objects stay.
+func (m *Member[K, T]) Refuse(ctx context.Context) error {
+	return m.change(ctx, func() bool { m.refused = true; return true })
+}
+
+// Leave removes the member, whose reflector must have ended. The objects that no other member has are
+// deleted. After an error, which is ctx's or [ErrClosed], that is left to the next session.
+func (m *Member[K, T]) Leave(ctx context.Context) error {
+	f := m.merge.queue()
+	err := m.change(ctx, func() bool {
+		for key := range m.keys {
+			obj, _ := m.merge.newest(f, key)
+			if h := m.lose(key); h.members == 0 {
+				m.merge.remove(f, key, h, Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
+				delete(m.merge.held, key) // another member may bring the same state at once
+			}
+		}
+		delete(m.merge.members, m)
+		return true
+	})
+	if err != nil {
+		m.Forget()
+	}
+	return err
+}
+
+// Forget removes the member while no session goes on. The next one deletes the objects that no other
+// member has.
+func (m *Member[K, T]) Forget() {
+	m.merge.mu.Lock()
+	defer m.merge.mu.Unlock()
+	for key := range m.keys {
+		if h := m.lose(key); h.members == 0 {
+			delete(m.merge.held, key)
+		}
+	}
+	delete(m.merge.members, m)
+}
+
+// Len returns the number of objects that the member has.
+func (m *Member[K, T]) Len() int {
+	m.merge.mu.Lock()
+	defer m.merge.mu.Unlock()
+	return len(m.keys)
+}
+
+// HasListed reports whether the member has listed in this session.
+func (m *Member[K, T]) HasListed() bool {
+	m.merge.mu.Lock()
+	defer m.merge.mu.Unlock()
+	return m.listed
+}
+
+// FirstVersion returns the version that the first list of a session must have at least, and "" for
+// any: the member must not take the queue back in time.
+func (m *Member[K, T]) FirstVersion() string {
+	m.merge.mu.Lock()
+	defer m.merge.mu.Unlock()
+	return m.merge.version()
+}
+
+// change waits for room in the queue, and makes a change of table and queue.
+func (m *Member[K, T]) change(ctx context.Context, change func() (recount bool)) error {
+	f := m.merge.queue()
+	if err := f.admit(ctx); err != nil {
+		return err
+	}
+	defer f.mu.Unlock()
+	m.merge.apply(f, change)
+	return nil
+}
+
+// take notes that the member has an object at a version, and passes it on if it is newer than what
+// the queue has got. With repeat, it also passes on what the queue has got. Called with all locks
+// held, as are the methods below.
+func (m *Member[K, T]) take(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64, repeat bool) {
+	g := m.merge
+	h := g.held[key]
+	if _, mine := m.keys[key]; !mine {
+		m.keys[key] = struct{}{}
+		h.members++
+	}
+	known := at < h.at || at == h.at && !h.gone && !repeat && !m.doubtful
+	stale := known && at != 0 && !m.rewound
+	if !stale {
+		h.at, h.gone = at, false
+	}
+	g.held[key] = h
+	switch {
+	case stale:
+	case g.initial != nil:
+		version := d.ResourceVersion
+		if m.meta.Version(d.Object) != "" {
+			version = ""
+		}
+		g.initial.Set(key, d.Object, version)
+	default:
+		f.pending.push(key, d)
+	}
+}
+
+// drop notes that the member has lost an object at a version, and passes that on if no other member
+// has it.
+func (m *Member[K, T]) drop(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64) {
+	if _, mine := m.keys[key]; !mine {
+		return
+	}
+	h := m.lose(key)
+	if h.members > 0 {
+		return
+	}
+	m.merge.remove(f, key, h, d)
+	m.merge.bury(key, holding{at: max(h.at, at), gone: true})
+}
+
+// lose notes that the member has no object of key.
+func (m *Member[K, T]) lose(key K) holding {
+	delete(m.keys, key)
+	h := m.merge.held[key]
+	h.members--
+	m.merge.held[key] = h
+	return h
+}
+
+// remove passes a deletion on, unless the queue has got it already.
+func (g *Merge[K, T]) remove(f *DeltaFIFO[K, T], key K, h holding, d Delta[T]) {
+	switch {
+	case h.gone:
+	case g.initial != nil:
+		g.initial.settle()
+		g.initial.Delete(key)
+	default:
+		f.delete(key, d)
+	}
+}
+
+// newest returns the newest object of key.
+func (g *Merge[K, T]) newest(f *DeltaFIFO[K, T], key K) (obj T, ok bool) {
+	if g.initial != nil {
+		g.initial.settle()
+		if n, ok := g.initial.number(key); ok {
+			return g.initial.item(n).Object, true
+		}
+	}
+	return f.newest(key)
+}

@@ -1,0 +1,244 @@
+package deltafifo
+
+import (
+	"strconv"
+	"sync"
+
+	"github.com/kinform/kinform/reflector"
+)
+
+// Merge feeds one [DeltaFIFO] from several reflectors, its members, which watch parts of one resource
+// on one server: namespaces, or selectors that may overlap. Each [Member] is the sink of one
+// reflector. informer.Union uses it; all methods may be called by any goroutine.
+//
+// An object is there while at least one member has it. Of the states that members send for a key the
+// queue gets each newer one once, in the order of their resourceVersions, so the members need not be
+// equally fast. The version of a batch is the lowest of all counted members: everything up to it is
+// in the queue. A member counts once it has listed, while it is not refused, and if it has
+// reached the version that the queue has already. So the version never goes back, unless a server
+// was restored.
+//
+// Until each member has listed or is refused, the queue gets nothing. Then it gets one list of all
+// their objects, by a Replace. If all of them are refused, that waits for the first one that is not.
+//
+// Cost: about 150 bytes for each object, and O(members) for each event of a member that is the
+// furthest behind.
+type Merge[K comparable, T any] struct {
+	// Set by NewMerge and never changed.
+	key func(T) (K, error)
+	bad func(*reflector.ObjectError)
+
+	// mu is locked inside the lock of a queue. While members feed the queue, they hold both, so
+	// that table and queue always agree.
+	mu      sync.Mutex
+	fifo    *DeltaFIFO[K, T] // of the session; nil before the first
+	members map[*Member[K, T]]struct{}
+	held    map[K]holding
+	buried  []burial[K]
+	at      uint64 // the version of the queue; zero if none is known
+
+	initial           *Objects[K, T] // the objects so far, until the first Replace of a session; then nil
+	rewound, doubtful bool           // of the initial lists
+	committed         uint64         // number of the last batch that is in the store
+}
+
+// holding is what is known about a key.
+type holding struct {
+	members int    // number of members that have it
+	at      uint64 // version of the newest state that the queue has got; zero if not known
+	gone    bool   // this state is the deletion
+}
+
+// burial is a key whose deletion must be remembered until no member can send an older state.
+type burial[K comparable] struct {
+	key K
+	at  uint64
+}
+
+// maxBuried is the largest number of deletions that are remembered.
+const maxBuried = 10_000
+
+// NewMerge returns a Merge without members. key and bad are as for [NewSink].
+func NewMerge[K comparable, T any](key func(T) (K, error), bad func(*reflector.ObjectError)) *Merge[K, T] {
+	return &Merge[K, T]{key: key, bad: bad, members: map[*Member[K, T]]struct{}{}, held: map[K]holding{}}
+}
+
+// Begin lets the members feed f from now on, which must be empty. No reflector may run. Objects in
+// f's known store stay until all members have listed, and those of refused members longer. Call
+// [Merge.Check] next.
+func (g *Merge[K, T]) Begin(f *DeltaFIFO[K, T]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.fifo, g.initial, g.buried, g.committed = f, &Objects[K, T]{}, nil, 0
+	for m := range g.members {
+		m.listed, m.refused, m.counted = false, false, false
+	}
+	for key, h := range g.held {
+		// Deltas of the session before may not have reached the store.
+		if h.members == 0 {
+			delete(g.held, key)
+		} else {
+			g.held[key] = holding{members: h.members}
+		}
+	}
+}
+
+// Check passes on an empty list if there are no members. It must not be called with a lock held that
+// the queue's known store needs.
+func (g *Merge[K, T]) Check() {
+	f := g.queue()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.closed {
+		g.apply(f, func() bool { return true })
+	}
+}
+
+// Committed says that the store has batch. Members that listed in it count in [Merge.Covers] from now
+// on.
+func (g *Merge[K, T]) Committed(batch Batch[K, T]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if batch.buf != nil {
+		g.committed = batch.buf.batch
+	}
+}
+
+// Covers reports whether the version of the store tells how new its state of key is: whether each
+// member that may have the key counts, and its list is in the store. O(members).
+func (g *Merge[K, T]) Covers(key K) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for m := range g.members {
+		if (!m.counted || m.since > g.committed) && (m.covers == nil || m.covers(key)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *Merge[K, T]) queue() *DeltaFIFO[K, T] {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.fifo
+}
+
+// apply makes a change of the table and of f, and everything that follows from it. Called with f's
+// lock held.
+func (g *Merge[K, T]) apply(f *DeltaFIFO[K, T], change func() (recount bool)) {
+	version, list := g.change(f, change)
+	if list != nil {
+		f.replace(*list) // not with mu held: it calls methods of the known store
+	} else {
+		f.moved(version)
+	}
+}
+
+// change is the part of apply that needs mu. It returns the version if it moved, and the initial list
+// if that is complete.
+func (g *Merge[K, T]) change(f *DeltaFIFO[K, T], change func() (recount bool)) (version string, list *Replacement[K, T]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	moved := change() && g.advance(f)
+	if g.initial != nil && g.complete() {
+		list = &Replacement[K, T]{Objects: g.initial, ResourceVersion: g.version(), Keep: g.isHeld, Rewound: g.rewound, Doubtful: g.doubtful}
+		list.Objects.settle()
+		g.initial, g.rewound, g.doubtful = nil, false, false
+		return "", list
+	}
+	if moved && g.initial == nil {
+		version = g.version()
+	}
+	return version, nil
+}
+
+// advance counts the members, and moves the version to the lowest one that counts.
+func (g *Merge[K, T]) advance(f *DeltaFIFO[K, T]) (moved bool) {
+	lowest := uint64(0)
+	for m := range g.members {
+		counts := m.listed && !m.refused && m.at >= g.at
+		if counts && !m.counted {
+			m.since = f.batches + 1
+		}
+		if m.counted = counts; counts && (lowest == 0 || m.at < lowest) {
+			lowest = m.at
+		}
+	}
+	if lowest <= g.at {
+		return false
+	}
+	g.at = lowest
+	g.forget()
+	return true
+}
+
+// complete reports whether the initial list is complete.
+func (g *Merge[K, T]) complete() bool {
+	listed := 0
+	for m := range g.members {
+		if m.listed {
+			listed++
+		} else if !m.refused {
+			return false
+		}
+	}
+	return listed > 0 || len(g.members) == 0
+}
+
+// isHeld is the Replacement.Keep of the initial list. It keeps the objects of members that are refused, and
+// those that other lists skipped.
+func (g *Merge[K, T]) isHeld(key K, _ T) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.held[key].members > 0
+}
+
+// bury remembers the deletion h of key, so that a member which is behind does not bring the object
+// back.
+func (g *Merge[K, T]) bury(key K, h holding) {
+	if len(g.members) < 2 || h.at <= g.at {
+		delete(g.held, key)
+		return
+	}
+	g.held[key] = h
+	if g.buried = append(g.buried, burial[K]{key, h.at}); len(g.buried) > maxBuried {
+		g.exhume()
+	}
+}
+
+// forget drops the deletions that every member has passed. They are roughly in the order of their
+// versions.
+func (g *Merge[K, T]) forget() {
+	for len(g.buried) > 0 && g.buried[0].at <= g.at {
+		g.exhume()
+	}
+	if len(g.buried) == 0 {
+		g.buried = nil
+	}
+}
+
+// exhume drops the oldest deletion.
+func (g *Merge[K, T]) exhume() {
+	first := g.buried[0]
+	g.buried = g.buried[1:]
+	if h := g.held[first.key]; h.members == 0 && h.at <= first.at {
+		delete(g.held, first.key)
+	}
+}
+
+// version returns the version of the queue.
+func (g *Merge[K, T]) version() string {
+	if g.at == 0 {
+		return ""
+	}
+	return strconv.FormatUint(g.at, 10)
+}
+
+// number returns a version as a number, and zero if it is none.
+func number(version string) uint64 {
+	n, err := strconv.ParseUint(version, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

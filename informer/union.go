@@ -1,0 +1,383 @@
+package informer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
+)
+
+// ErrMemberExists is returned by [Union.Add] for a name that a member has.
+var ErrMemberExists = errors.New("informer: the union has a member of that name")
+
+// Union is an informer of several sources of one resource on one server: of a set of namespaces, or of
+// selectors of which an object must match one. Sources can be added and removed while it runs.
+//
+//	pods, err := informer.NewUnion("pods", store.ObjectKey, informer.Options[*corev1.Pod]{})
+//	err = pods.Add("prod", inProd, informer.InNamespace("prod"))
+//
+// An object is in the store while at least one member has it: if two members select an object, it
+// stays until both have lost it. Handlers get each state once, no matter how many members bring it. An
+// object that one change moves from one member to another may be deleted and added again.
+//
+// Each member lists, watches and fails on its own. If one is not permitted to list, only its own
+// objects are missing or as old as its last answer. Options.OnError gets its errors, [Union.Members]
+// says how each is, and it is tried again until it succeeds. A panic in a source ends Run for all.
+//
+// # Synced
+//
+// The store is empty until each member has listed or was refused in a way that a retry cannot mend
+// (reflector.RequestError.Lasting). Then it has synced, with one list of all objects. If all members
+// are refused, that waits for the first one that succeeds, and [Informer.WaitForSync] returns the
+// refusals. A union without members has synced with an empty store. Members that are added later, or
+// are refused until later, bring their objects as new ones: see [Member.Synced].
+//
+// # Versions
+//
+// resourceVersions of one resource compare in all namespaces, but the members are not equally far. The
+// store's version is that of the member that is the furthest behind. So [Informer.WaitForRV] waits for
+// all members, for up to a minute if one is idle, since only a bookmark then shows how far it is.
+// Members that are refused, or that have not listed yet, do not hold the version up, so WaitForRV tells
+// nothing about their objects. To wait for one object use [Informer.WaitFor]. Writes that were recorded
+// ([Informer.RecordWrite]) do not wait for other members: they count as seen once the store has that
+// state of the object or a newer one, or if the version was reached by each member that can have the
+// key.
+//
+// Sources of several servers cannot be in one union, since their versions do not compare. Give each its
+// own informer.
+//
+// The informer's methods have the contracts that they have for one source. Costs: two goroutines and a
+// watch for each member, and about 150 bytes for each object.
+type Union[K comparable, T any] struct {
+	*Informer[K, T]
+}
+
+// members are the sources of a Union.
+type members[K comparable, T any] struct {
+	merge *deltafifo.Merge[K, T]
+
+	// Guarded by the informer's mu.
+	byName map[string]*Member[K, T]
+}
+
+// Member is a source of a [Union]. All methods may be called by any goroutine.
+type Member[K comparable, T any] struct {
+	// Set by Add and never changed.
+	name   string
+	source reflector.Source[T]
+	sink   *deltafifo.Member[K, T]
+	synced chan struct{} // closed when the first list has been handed over
+	gone   chan struct{} // closed when the member is removed and has no objects in the queue
+
+	// Guarded by the informer's mu.
+	reflector *reflector.Reflector[T] // of the session; nil before the first
+	cancel    context.CancelFunc      // ends the reflector; nil while there is none
+	removed   bool
+
+	refusal refusal // of its last list or watch
+}
+
+// NewUnion returns a Union without members that is not running. name names the collection in errors and
+// logs, such as "pods". Errors: those of [New] except for reflector.ErrNoSource.
+func NewUnion[K comparable, T any](name string, key store.KeyFunc[K, T], opts Options[T]) (*Union[K, T], error) {
+	if key == nil {
+		return nil, ErrNoKeyFunc
+	}
+	i, err := newInformer(name, key, opts)
+	if err != nil {
+		return nil, err
+	}
+	i.union = &members[K, T]{merge: deltafifo.NewMerge(i.keyOf, i.badObject), byName: map[string]*Member[K, T]{}}
+	return &Union[K, T]{i}, i.firstSession()
+}
+
+// AsInformer implements [Informed].
+func (u *Union[K, T]) AsInformer() *Informer[K, T] {
+	if u == nil {
+		return nil
+	}
+	return u.Informer
+}
+
+// Add adds a source, before Run or while it runs. covers reports whether the source can have the object
+// of a key: [InNamespace] for one namespace. It must be quick and not use the union. Nil means that it
+// can have any: then a member that is refused holds up RecordWrite's deletions of all keys. Errors:
+// [ErrMemberExists], reflector.ErrNoSource.
+func (u *Union[K, T]) Add(name string, source reflector.Source[T], covers func(K) bool) (*Member[K, T], error) {
+	if source == nil {
+		return nil, reflector.ErrNoSource
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.union.byName[name] != nil {
+		return nil, ErrMemberExists
+	}
+	m := &Member[K, T]{
+		name: name, source: source, sink: u.union.merge.Join(covers),
+		synced: make(chan struct{}), gone: make(chan struct{}),
+	}
+	u.union.byName[name] = m
+	if u.phase == running {
+		u.startMember(u.session.Load(), m)
+	}
+	return m, nil
+}
+
+// Remove removes a source, and reports whether there was one of that name. It does not wait: handlers
+// get a deletion, with FinalStateUnknown, for each object that no other member has. They come soon, or
+// in the next Run if the union does not run. A source may be added under the name at once: what it
+// brings in time is not deleted before.
+func (u *Union[K, T]) Remove(name string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	m := u.union.byName[name]
+	if m == nil {
+		return false
+	}
+	delete(u.union.byName, name)
+	m.removed = true
+	if m.reflector != nil {
+		u.past = sum(u.past, m.stats())
+	}
+	if m.cancel != nil {
+		m.cancel() // its goroutine does the rest
+	} else {
+		m.sink.Forget()
+		close(m.gone)
+	}
+	return true
+}
+
+// InNamespace returns a function for [Union.Add]: whether a key is in a namespace.
+func InNamespace(namespace string) func(types.NamespacedName) bool {
+	return func(key types.NamespacedName) bool { return key.Namespace == namespace }
+}
+
+// Name returns the name given to Add.
+func (m *Member[K, T]) Name() string { return m.name }
+
+// Synced is closed once the member has handed over its first list. The list is in the store very soon
+// after, or once the union has synced if that is later.
+func (m *Member[K, T]) Synced() <-chan struct{} { return m.synced }
+
+// Gone is closed once the member was removed, its last request has ended, and the deletions are on their
+// way to the store. If the union does not run, the next Run brings them.
+func (m *Member[K, T]) Gone() <-chan struct{} { return m.gone }
+
+// MemberStats says how a member of a [Union] is.
+type MemberStats struct {
+	// Stats are the counters of its reflector in the present run or the last one. Failing says
+	// since when and why it fails.
+	reflector.Stats
+	// Name is the member's, Resource the name of its source.
+	Name, Resource string
+	// Synced says that it has listed in this run. Objects is the number of objects that it has.
+	Synced  bool
+	Objects int
+	// Refused is the last failure if a retry cannot mend it, such as a missing permission. It is
+	// nil again when a list or a watch has brought something.
+	Refused error
+}
+
+// Members returns how each member is, sorted by name. O(members).
+func (u *Union[K, T]) Members() []MemberStats {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	all := make([]MemberStats, 0, len(u.union.byName))
+	for _, m := range u.union.byName {
+		s := MemberStats{Stats: m.stats(), Name: m.name, Resource: m.source.Resource(), Synced: m.sink.HasListed(), Objects: m.sink.Len()}
+		if refused, _ := m.refusal.last(); refused != nil {
+			s.Refused = refused.Err
+		}
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b MemberStats) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// stats is called with the informer's mu held.
+func (m *Member[K, T]) stats() reflector.Stats {
+	if m.reflector == nil {
+		return reflector.Stats{}
+	}
+	return m.reflector.Stats()
+}
+
+// stats adds up the counters of all members. Failing is that of the member that has failed longest.
+// Called with the informer's mu held.
+func (u *members[K, T]) stats() (all reflector.Stats) {
+	for _, name := range slices.Sorted(maps.Keys(u.byName)) {
+		s := u.byName[name].stats()
+		failing, last, seen := all.Failing, all.LastEvent, all.SeenVersion
+		if failing.Err == nil || s.Failing.Err != nil && s.Failing.Since.Before(failing.Since) {
+			failing = s.Failing
+		}
+		s.Received, s.Decoding = s.Received+all.Received, s.Decoding+all.Decoding
+		s.Listed, s.Expected = s.Listed+all.Listed, s.Expected+all.Expected
+		if s.LastEvent.Before(last) {
+			s.LastEvent = last
+		}
+		if older(s.SeenVersion, seen) {
+			s.SeenVersion = seen
+		}
+		all = sum(all, s)
+		all.Failing = failing
+	}
+	return all
+}
+
+// startMembers starts the reflectors of a session. Called with mu held.
+func (i *Informer[K, T]) startMembers(s *session[K, T]) {
+	i.union.merge.Begin(s.fifo)
+	for _, m := range i.union.byName {
+		i.startMember(s, m)
+	}
+}
+
+// startMember starts the reflector of a member. Called with mu held, while the informer runs.
+func (i *Informer[K, T]) startMember(s *session[K, T], m *Member[K, T]) {
+	ctx, cancel := context.WithCancel(s.Ctx)
+	fetch := reflector.Options{Tuning: i.opts.Reflector, Logger: i.opts.Logger, OnError: func(err error) { i.memberFailed(ctx, m, err) }}
+	if rv := m.sink.FirstVersion(); rv != "" {
+		fetch.FirstVersion = &rv
+	}
+	r, err := reflector.New(m.source, &memberSink[K, T]{Member: m.sink, inf: i, member: m}, fetch)
+	if err != nil {
+		cancel()
+		s.Fail(err) // not possible: Add has checked the source
+		return
+	}
+	m.reflector, m.cancel = r, cancel
+	s.Go(func() {
+		defer cancel()
+		i.reflect(s, ctx, r)
+		i.endMember(s, m)
+	})
+}
+
+// endMember follows the end of a member's reflector.
+func (i *Informer[K, T]) endMember(s *session[K, T], m *Member[K, T]) {
+	i.mu.Lock()
+	m.cancel = nil
+	removed := m.removed
+	i.mu.Unlock()
+	if removed {
+		_ = m.sink.Leave(s.Ctx) // after an error the next session does it
+		close(m.gone)
+		i.allRefused()
+	}
+}
+
+// memberFailed gets every error that a member's reflector reports.
+func (i *Informer[K, T]) memberFailed(ctx context.Context, m *Member[K, T], err error) {
+	var failed *reflector.RequestError
+	if errors.As(err, &failed) {
+		if failed.Lasting() {
+			m.refusal.set(&NotSyncingError{Resource: failed.Resource, Err: failed})
+			_ = m.sink.Refuse(ctx) // fails only if the session ends
+		} else {
+			m.refusal.set(nil)
+		}
+		i.allRefused()
+	}
+	i.report(err)
+}
+
+// allRefused notes whether all members are refused: then the union does not sync without help.
+func (i *Informer[K, T]) allRefused() {
+	i.mu.Lock()
+	all := make([]*Member[K, T], 0, len(i.union.byName))
+	for _, name := range slices.Sorted(maps.Keys(i.union.byName)) {
+		all = append(all, i.union.byName[name])
+	}
+	i.mu.Unlock()
+	var refusals []error
+	for _, m := range all {
+		refused, _ := m.refusal.last()
+		if refused == nil {
+			i.refusal.set(nil)
+			return
+		}
+		refusals = append(refusals, refused.Err)
+	}
+	if len(refusals) == 0 {
+		i.refusal.set(nil)
+		return
+	}
+	i.refusal.set(&NotSyncingError{Resource: i.Resource(), Err: errors.Join(refusals...)})
+}
+
+// memberSink also notices when the server answers. The member's reflector owns it.
+type memberSink[K comparable, T any] struct {
+	*deltafifo.Member[K, T]
+	inf      *Informer[K, T]
+	member   *Member[K, T]
+	answered bool // the list in progress has delivered something
+}
+
+func (s *memberSink[K, T]) answer() {
+	if refused, _ := s.member.refusal.last(); refused != nil {
+		s.member.refusal.set(nil)
+		s.inf.allRefused()
+	}
+}
+
+// Listed implements reflector.Sink.
+func (s *memberSink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
+	if !s.answered {
+		s.answered = true
+		s.answer()
+	}
+	return s.Member.Listed(ctx, ev)
+}
+
+// Replace implements reflector.Sink.
+func (s *memberSink[K, T]) Replace(ctx context.Context, resourceVersion string) error {
+	s.answered = false
+	s.answer()
+	if err := s.Member.Replace(ctx, resourceVersion); err != nil {
+		return err
+	}
+	select {
+	case <-s.member.synced:
+	default:
+		close(s.member.synced)
+	}
+	return nil
+}
+
+// Discard implements reflector.Sink.
+func (s *memberSink[K, T]) Discard() {
+	s.answered = false
+	s.Member.Discard()
+}
+
+// Apply implements reflector.Sink.
+func (s *memberSink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
+	s.answer()
+	return s.Member.Apply(ctx, ev)
+}
+
+// caughtUpBy is caughtUp for the store's own state of the key, which can be newer than the store's
+// version. It is known if that state has a version, or if the store's version tells nothing about the
+// key. Called with mu held.
+func (i *Informer[K, T]) caughtUpBy(key K, a ahead[T]) (known, caughtUp bool) {
+	if obj, ok := i.store.Get(key); ok {
+		if rv := versionOf(obj); rv != "" {
+			another := a.uid == "" || uidOf(obj) != a.uid
+			if a.deleted && another && older(a.rv, rv) || !a.deleted && !older(rv, a.rv) {
+				return true, true
+			}
+		} else if !a.deleted && i.versions.reached(key, a.rv) {
+			return true, true
+		}
+	}
+	return !i.union.merge.Covers(key), false
+}

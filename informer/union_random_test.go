@@ -1,0 +1,265 @@
+package informer_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/longtest"
+	"github.com/kinform/kinform/reflector"
+)
+
+// TestRandomUnions runs many short lives of a union in virtual time: random writes, faults, members that
+// come, go, and lose their permission, stops and restarts. At any time a read shows this process's own
+// writes, and in the end the store has exactly what the members select.
+func TestRandomUnions(t *testing.T) {
+	n := longtest.N[uint64](150, 5_000)
+	if testing.Short() {
+		n = 50
+	}
+	for seed := *firstSeed; seed < *firstSeed+n; seed++ {
+		if !t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { newUnionLife(t, seed).run() })
+		}) {
+			return
+		}
+	}
+}
+
+// unionLife is one random schedule. It borrows the writes and faults of life.
+type unionLife struct {
+	life
+	union   *informer.Union[key, *widget]
+	members map[string]*part
+	seen    *history
+	floor   map[key]string // versions of this process's own writes that must not be read back
+}
+
+// parts are the selections of members, by name. They overlap.
+var parts = map[string]fake.Selection{
+	"a": {Namespace: "a"}, "b": {Namespace: "b"}, "c": {Namespace: "c"},
+	"x": {LabelSelector: "part=x"}, "not y": {LabelSelector: "part!=y"}, "y in a": {Namespace: "a", LabelSelector: "part=y"},
+}
+
+func newUnionLife(t *testing.T, seed uint64) *unionLife {
+	r := rand.New(rand.NewPCG(seed, 11))
+	l := &unionLife{life: life{t: t, rand: r, server: newServer(t)}, members: map[string]*part{}, floor: map[key]string{}}
+	l.union = newUnion(t, informer.Options[*widget]{
+		OnError: ignore,
+		Pending: 1 + r.IntN(20),
+		Reflector: reflector.Tuning{
+			PageSize:         int64(r.IntN(5)) - 1,
+			WatchTimeout:     time.Duration(1+r.IntN(60)) * time.Second,
+			DisableWatchList: r.IntN(2) == 0,
+		},
+	})
+	l.inf = l.union.Informer
+	informer.SetLag(l.inf, uint64(1+r.IntN(20)))
+	l.seen = newHistory(t, l.inf)
+	must1(l.inf.AddHandler(l.seen, handlerOptions{Unchanged: r.IntN(3) == 0}))(t)
+	return l
+}
+
+func (l *unionLife) run() {
+	for range l.rand.IntN(20) {
+		l.write()
+	}
+	for range l.rand.IntN(5) {
+		l.join()
+	}
+	l.stop = run(l.t, l.inf)
+	for range 120 {
+		l.step()
+		l.checkOwn()
+	}
+	for _, p := range l.members {
+		p.denied.Store(false)
+	}
+	l.quiet()
+	l.check()
+	l.stop()
+}
+
+func (l *unionLife) step() {
+	switch n := l.rand.IntN(100); {
+	case n < 50:
+		l.write()
+	case n < 54:
+		l.server.DropWatches()
+	case n < 57:
+		if err := l.server.Compact(l.server.ResourceVersion()); err != nil {
+			l.t.Fatal(err)
+		}
+	case n < 62:
+		l.fault()
+	case n < 65:
+		l.server.Bookmark()
+	case n < 70:
+		l.join()
+	case n < 75:
+		l.leave()
+	case n < 80:
+		l.permit()
+	case n < 83:
+		l.floor = map[key]string{} // a stop forgets writes
+		l.stop()
+		for range l.rand.IntN(4) {
+			[]func(){l.write, l.join, l.leave, l.permit}[l.rand.IntN(4)]()
+		}
+		l.floor = map[key]string{}
+		l.stop = run(l.t, l.inf)
+	case n < 95:
+		time.Sleep(time.Duration(l.rand.IntN(5000)) * time.Millisecond)
+	default:
+		synctest.Wait()
+	}
+}
+
+// join adds a member that is not there, or replaces it.
+func (l *unionLife) join() {
+	all := slices.Sorted(maps.Keys(parts))
+	name := all[l.rand.IntN(len(all))]
+	if l.members[name] != nil {
+		l.remove(name)
+		if l.rand.IntN(2) == 0 {
+			synctest.Wait()
+		}
+	}
+	p := newPart(l.t, l.server, parts[name])
+	p.denied.Store(l.rand.IntN(4) == 0)
+	l.members[name] = p
+	add(l.t, l.union, name, p)
+}
+
+func (l *unionLife) leave() {
+	for name := range l.members {
+		l.remove(name)
+		return
+	}
+}
+
+func (l *unionLife) remove(name string) {
+	if !l.union.Remove(name) {
+		l.t.Errorf("%q was not there", name)
+	}
+	delete(l.members, name)
+	l.floor = map[key]string{} // its objects go at some time
+}
+
+// permit gives or takes a permission.
+func (l *unionLife) permit() {
+	for _, p := range l.members {
+		p.denied.Store(!p.denied.Load())
+		if p.denied.Load() {
+			l.server.DropWatches()
+		}
+		l.floor = map[key]string{} // writes expire if nothing brings them for two minutes
+		return
+	}
+}
+
+// write creates, updates or deletes one of a few objects, and records that at times.
+func (l *unionLife) write() {
+	k := key{Namespace: string(rune('a' + l.rand.IntN(4))), Name: fmt.Sprint("w", l.rand.IntN(4))}
+	w, err := fake.Get[*widget](l.server, k)
+	deleted := false
+	switch {
+	case err != nil:
+		w, err = fake.Create(l.server, partOf(k.Namespace, k.Name, string(rune('x'+l.rand.IntN(3)))))
+	case l.rand.IntN(4) == 0:
+		w, err = fake.Delete[*widget](l.server, k)
+		deleted = true
+	default:
+		w.Labels["part"], w.Spec.Size = string(rune('x'+l.rand.IntN(3))), w.Spec.Size+1
+		w, err = fake.Update(l.server, w)
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	delete(l.floor, k)
+	if !l.selects(w) || l.rand.IntN(2) == 0 {
+		return
+	}
+	if deleted {
+		err = l.inf.RecordDelete(k, w.ResourceVersion)
+	} else {
+		err = l.inf.RecordWrite(w, "")
+	}
+	if err == nil {
+		l.floor[k] = w.ResourceVersion
+	}
+}
+
+// selects reports whether a member that has its permission selects w.
+func (l *unionLife) selects(w *widget) bool {
+	for _, p := range l.members {
+		selector, err := labels.Parse(p.sel.LabelSelector)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		if !p.denied.Load() && (p.sel.Namespace == "" || p.sel.Namespace == w.Namespace) && selector.Matches(labels.Set(w.Labels)) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkOwn makes sure that no read is older than the newest write of this process.
+func (l *unionLife) checkOwn() {
+	l.t.Helper()
+	for k, rv := range l.floor {
+		truth, err := fake.Get[*widget](l.server, k)
+		got, ok := l.inf.Get(k)
+		switch {
+		case ok && older(got.ResourceVersion, rv):
+			l.t.Errorf("%v: read %s after the write %s", k, got.ResourceVersion, rv)
+		case ok && err != nil:
+			l.t.Errorf("%v: read %s after its deletion", k, got.ResourceVersion)
+		case !ok && err == nil && truth.ResourceVersion == rv:
+			l.t.Errorf("%v: read nothing after the write %s", k, rv)
+		}
+	}
+}
+
+func (l *unionLife) check() {
+	l.t.Helper()
+	want := map[key]string{}
+	list := must1(fake.List[*widget](l.server, fake.Selection{}))(l.t)
+	for _, w := range list {
+		if l.selects(w) {
+			want[key{Namespace: w.Namespace, Name: w.Name}] = w.ResourceVersion
+		}
+	}
+	got := map[key]string{}
+	for k, w := range l.inf.Store().All() {
+		got[k] = w.ResourceVersion
+	}
+	if !maps.Equal(got, want) {
+		l.t.Errorf("the store has %v, the members select %v", got, want)
+	}
+	l.checkIndex()
+	l.seen.check(l.t, "the handler")
+	objects := 0
+	for _, m := range l.union.Members() {
+		objects += m.Objects
+		if m.Refused != nil || !m.Synced || m.Failing.Err != nil {
+			l.t.Errorf("a member is not well: %+v", m)
+		}
+	}
+	if objects < len(want) {
+		l.t.Errorf("members have %d objects of %d", objects, len(want))
+	}
+	if len(l.members) > 0 {
+		if rv := l.inf.Store().ResourceVersion(); rv != l.server.ResourceVersion() {
+			l.t.Errorf("the store is at %s, the server at %s", rv, l.server.ResourceVersion())
+		}
+	}
+}
