@@ -6,15 +6,18 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
 // A projection of the widgets of three namespaces in one cache. One of them is left out later.
 func ExampleUnion() {
 	server := fake.New(fake.Options{})
-	_ = fake.Register[*widget](server, fake.Resource{Group: "example.com", Kind: "Widget"})
+	fake.Register(server, kind.Of[*widget](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets"), fake.Rules{})
 	for _, ns := range []string{"dev", "prod", "test", "other"} {
 		_, _ = fake.Create(server, newWidget(ns, "w", "node of "+ns))
 	}
