@@ -234,6 +234,11 @@ func (m *Member[K, T]) drop(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64) {
 	if h.members > 0 {
 		return
 	}
+	if at < h.at {
+		// The object left this member before the newest state, and left the other members later.
+		d = Delta[T]{Type: Deleted, FinalStateUnknown: true}
+		d.Object, _ = m.merge.newest(f, key)
+	}
 	m.merge.remove(f, key, h, d)
 	m.merge.bury(key, holding{at: max(h.at, at), gone: true})
 }
