@@ -52,6 +52,7 @@ func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 	g := m.merge
 	if m.rewound {
 		g.at = 0 // versions from before no longer compare
+		g.unversion()
 	}
 	if fresh := m.rewound || m.doubtful; fresh && g.initial != nil {
 		g.rewound, g.doubtful = g.rewound || m.rewound, g.doubtful || m.doubtful
@@ -206,7 +207,7 @@ func (m *Member[K, T]) take(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64, re
 		h.members++
 	}
 	known := at < h.at || at == h.at && !h.gone && !repeat && !m.doubtful
-	stale := known && at != 0 && !m.rewound
+	stale := known && at != 0
 	if !stale {
 		h.at, h.gone = at, false
 	}

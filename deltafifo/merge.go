@@ -69,18 +69,11 @@ func NewMerge[K comparable, T any](key func(T) (K, error), bad func(*reflector.O
 func (g *Merge[K, T]) Begin(f *DeltaFIFO[K, T]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.fifo, g.initial, g.buried, g.committed = f, &Objects[K, T]{}, nil, 0
+	g.fifo, g.initial, g.committed = f, &Objects[K, T]{}, 0
 	for m := range g.members {
 		m.listed, m.refused, m.counted = false, false, false
 	}
-	for key, h := range g.held {
-		// Deltas of the session before may not have reached the store.
-		if h.members == 0 {
-			delete(g.held, key)
-		} else {
-			g.held[key] = holding{members: h.members}
-		}
-	}
+	g.unversion() // deltas of the session before may not have reached the store
 }
 
 // Check passes on an empty list if there are no members. It must not be called with a lock held that
@@ -223,6 +216,18 @@ func (g *Merge[K, T]) exhume() {
 	g.buried = g.buried[1:]
 	if h := g.held[first.key]; h.members == 0 && h.at <= first.at {
 		delete(g.held, first.key)
+	}
+}
+
+// unversion forgets the versions of all states and deletions that the queue has got. O(keys).
+func (g *Merge[K, T]) unversion() {
+	g.buried = nil
+	for key, h := range g.held {
+		if h.members == 0 {
+			delete(g.held, key)
+		} else {
+			g.held[key] = holding{members: h.members}
+		}
 	}
 }
 

@@ -1,0 +1,197 @@
+package deltafifo
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kinform/kinform/reflector"
+)
+
+// A merger feeds a Merge, and keeps what the queue gives. Objects are texts such as "a5": the key, and the
+// version.
+type merger struct {
+	t     *testing.T
+	fifo  *DeltaFIFO[string, string]
+	merge *Merge[string, string]
+	store texts
+}
+
+// texts is the store of a merger.
+type texts map[string]string
+
+func (s texts) Get(key string) (string, bool)  { obj, ok := s[key]; return obj, ok }
+func (s texts) Len() int                       { return len(s) }
+func (s texts) All() iter.Seq2[string, string] { return maps.All(s) }
+
+func newMerger(t *testing.T) *merger {
+	m := &merger{t: t, store: texts{}}
+	m.fifo = New[string, string](m.store, Options{})
+	t.Cleanup(m.fifo.Close)
+	m.merge = NewMerge[string, string](func(obj string) (string, error) { return obj[:1], nil }, func(*reflector.ObjectError) {})
+	m.merge.Begin(m.fifo)
+	return m
+}
+
+// list gives to a list at a version.
+func (m *merger) list(to *Member[string, string], at string, objects ...string) {
+	m.t.Helper()
+	for _, obj := range objects {
+		must(m.t, to.Listed(m.t.Context(), reflector.Event[string]{Type: reflector.Added, Object: obj, ResourceVersion: obj[1:]}))
+	}
+	must(m.t, to.Replace(m.t.Context(), at))
+}
+
+// event gives to an event. at is empty for the object's version.
+func (m *merger) event(to *Member[string, string], typ reflector.EventType, obj, at string) {
+	m.t.Helper()
+	if at == "" {
+		at = obj[1:]
+	}
+	must(m.t, to.Apply(m.t.Context(), reflector.Event[string]{Type: typ, Object: obj, ResourceVersion: at}))
+}
+
+// want takes a batch, and fails the test unless it is this one. No text means that nothing is pending.
+func (m *merger) want(text string) {
+	m.t.Helper()
+	if !m.fifo.pending.moved && m.fifo.Len() == 0 {
+		if text != "" {
+			m.t.Errorf("nothing is pending, want %s", text)
+		}
+		return
+	}
+	b, err := m.fifo.Pop(m.t.Context())
+	must(m.t, err)
+	var got []string
+	for key, deltas := range b.All() {
+		for _, d := range deltas {
+			if m.store[key] = d.Object; d.Type == Deleted {
+				delete(m.store, key)
+			}
+			line := fmt.Sprint(d.Type, " ", d.Object)
+			if d.FinalStateUnknown {
+				line += "?"
+			}
+			got = append(got, line)
+		}
+	}
+	slices.Sort(got)
+	got = append(got, "at "+b.ResourceVersion())
+	if b.Rewound() {
+		got = append(got, "rewound")
+	}
+	m.merge.Committed(b)
+	if s := strings.Join(got, ", "); s != text {
+		m.t.Errorf("got %s, want %s", s, text)
+	}
+}
+
+// two returns a merger with two members, which have listed these objects at version 10.
+func two(t *testing.T, first, second []string, want string) (m *merger, a, b *Member[string, string]) {
+	t.Helper()
+	m = newMerger(t)
+	a, b = m.merge.Join(nil), m.merge.Join(nil)
+	m.list(a, "10", first...)
+	m.want("") // until b has listed too
+	m.list(b, "10", second...)
+	m.want(want)
+	return m, a, b
+}
+
+func TestMergeTakesEachStateOnce(t *testing.T) {
+	m, a, b := two(t, []string{"x5", "y3"}, []string{"x7"}, "Replaced x7, Replaced y3, at 10")
+	m.event(a, reflector.Modified, "x12", "")
+	m.want("Updated x12, at ")
+	m.event(b, reflector.Modified, "x11", "")
+	m.want("at 11")
+	m.event(b, reflector.Modified, "x12", "")
+	m.want("at 12")
+	m.event(b, reflector.Deleted, "x12", "13")
+	m.want("") // a still has it
+	m.event(a, reflector.Deleted, "x12", "13")
+	m.want("Deleted x12, at 13")
+}
+
+// A member that is behind sees late that an object left it, when the other one has lost it already.
+func TestMergeDeletesNewestState(t *testing.T) {
+	m, a, b := two(t, []string{"x5"}, []string{"x5"}, "Replaced x5, at 10")
+	m.event(a, reflector.Modified, "x20", "")
+	m.want("Updated x20, at ")
+	m.event(a, reflector.Deleted, "x20", "21")
+	m.want("")
+	m.event(b, reflector.Deleted, "x5", "15")
+	m.want("Deleted x20?, at 15")
+}
+
+func TestMergeRemembersDeletions(t *testing.T) {
+	m, a, b := two(t, []string{"x5"}, nil, "Replaced x5, at 10")
+	m.event(a, reflector.Deleted, "x5", "20")
+	m.want("Deleted x5, at ")
+	m.event(b, reflector.Added, "x15", "") // from before the deletion
+	m.want("at 15")
+	m.event(b, reflector.Deleted, "x15", "20")
+	m.want("at 20")
+	m.event(b, reflector.Added, "x22", "")
+	m.want("Added x22, at ")
+}
+
+func TestMergeWithoutRefusedMember(t *testing.T) {
+	m, a, b := two(t, []string{"x5"}, []string{"y5"}, "Replaced x5, Replaced y5, at 10")
+	m.event(a, reflector.Bookmark, "", "20")
+	m.want("")
+	must(t, b.Refuse(t.Context()))
+	m.want("at 20")
+	if m.merge.Covers("x") {
+		t.Error("the version covers the keys of a member that does not count")
+	}
+	m.event(b, reflector.Modified, "y15", "")
+	m.want("Updated y15, at ") // b is behind and does not count yet
+	m.event(b, reflector.Bookmark, "", "20")
+	must(t, b.Leave(t.Context()))
+	m.want("Deleted y15?, at ")
+	if !m.merge.Covers("x") {
+		t.Error("the version covers nothing after the other member left")
+	}
+}
+
+// After a restore, states with old versions are new, and neither states nor deletions from before hide
+// them.
+func TestMergeOfRestoredServer(t *testing.T) {
+	m, a, b := two(t, []string{"x5", "y6"}, []string{"y6", "z8"}, "Replaced x5, Replaced y6, Replaced z8, at 10")
+	m.event(a, reflector.Modified, "y30", "")
+	m.event(a, reflector.Deleted, "x5", "31")
+	m.want("Deleted x5, Updated y30, at ")
+
+	a.Rewound(true)
+	m.list(a, "7", "y4")
+	m.want("Replaced y4, at 7, rewound")
+	m.event(a, reflector.Added, "x8", "") // older than the deletion from before
+	m.want("Added x8, at 8")
+	m.event(a, reflector.Added, "z9", "")
+	m.want("Added z9, at 9")
+
+	b.Rewound(true)
+	m.list(b, "9", "z9")
+	m.want("Replaced z9, at 9, rewound")
+	m.event(b, reflector.Modified, "z12", "")
+	m.want("Updated z12, at ")
+	m.event(a, reflector.Modified, "z12", "")
+	m.want("at 12")
+	if want := (texts{"x": "x8", "y": "y4", "z": "z12"}); !maps.Equal(m.store, want) {
+		t.Errorf("got %v, want %v", m.store, want)
+	}
+}
+
+// The mark of a restored server goes with the initial list if that is not complete yet.
+func TestMergeOfServerRestoredBefore(t *testing.T) {
+	m := newMerger(t)
+	a, b := m.merge.Join(nil), m.merge.Join(nil)
+	a.Rewound(true)
+	m.list(a, "7", "x4")
+	m.want("")
+	m.list(b, "8", "y4")
+	m.want("Replaced x4, Replaced y4, at 7, rewound")
+}
