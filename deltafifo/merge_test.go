@@ -138,6 +138,14 @@ func TestMergeRemembersDeletions(t *testing.T) {
 	m.want("Added x22, at ")
 }
 
+// A change moves an object from one selector to another: the deletion and the new state have one version.
+func TestMergeMovedObject(t *testing.T) {
+	m, a, b := two(t, []string{"x5"}, nil, "Replaced x5, at 10")
+	m.event(a, reflector.Deleted, "x5", "20")
+	m.event(b, reflector.Added, "x20", "")
+	m.want("Added x20, Deleted x5, at 20")
+}
+
 func TestMergeWithoutRefusedMember(t *testing.T) {
 	m, a, b := two(t, []string{"x5"}, []string{"y5"}, "Replaced x5, Replaced y5, at 10")
 	m.event(a, reflector.Bookmark, "", "20")
