@@ -21,6 +21,7 @@ type model struct {
 	failures map[string]int
 	adds     uint64
 	retries  uint64
+	sets     int
 	down     bool
 }
 
@@ -31,8 +32,14 @@ type modelKey struct {
 
 type modelWait struct {
 	at    time.Time
+	set   int       // which of all settings of a time this was
 	first time.Time // of the adds, when held
 	prio  int
+}
+
+// before is the order of wake-ups: by time, and at the same time by the order of the adds.
+func (w modelWait) before(other modelWait) bool {
+	return w.at.Before(other.at) || w.at.Equal(other.at) && w.set < other.set
 }
 
 func newModel(opts Options[string]) *model {
@@ -126,6 +133,8 @@ func (m *model) add(now time.Time, key string, prio int) {
 	if last := w.first.Add(m.longest); w.at.After(last) {
 		w.at = last
 	}
+	m.sets++
+	w.set = m.sets
 	m.held[key] = w
 }
 
@@ -142,7 +151,8 @@ func (m *model) addAfter(now time.Time, key string, prio int, d time.Duration, r
 			at = w.at
 		}
 	}
-	m.delayed[key] = modelWait{at: at, prio: prio}
+	m.sets++
+	m.delayed[key] = modelWait{at: at, set: m.sets, prio: prio}
 }
 
 func (m *model) addRateLimited(now time.Time, key string, prio int, after time.Duration, replace bool) {
@@ -180,7 +190,7 @@ func (m *model) cancel(key string) bool {
 	return ok
 }
 
-// pass lets everything happen that is due, first the earliest, delays before holds.
+// pass lets everything happen that is due, first the earliest.
 func (m *model) pass(now time.Time) {
 	for {
 		var key string
@@ -188,7 +198,7 @@ func (m *model) pass(now time.Time) {
 		var from map[string]modelWait
 		for _, waits := range []map[string]modelWait{m.delayed, m.held} {
 			for k, w := range waits {
-				if !w.at.After(now) && (from == nil || w.at.Before(first.at)) {
+				if !w.at.After(now) && (from == nil || w.before(first)) {
 					key, first, from = k, w, waits
 				}
 			}
@@ -205,7 +215,7 @@ func (m *model) shutDown() {
 	for len(m.held) > 0 && !m.down {
 		var key string
 		for k, w := range m.held {
-			if key == "" || w.at.Before(m.held[key].at) {
+			if key == "" || w.before(m.held[key]) {
 				key = k
 			}
 		}

@@ -50,8 +50,7 @@ type sim struct {
 	ended bool
 }
 
-// simOptions are the configurations that are simulated. Times are chosen so that a hold never ends at the time of
-// another one: operations happen at even nanoseconds, holds are even when they restart and odd when they are cut.
+// simOptions are the configurations that are simulated.
 func simOptions() []Options[string] {
 	class := func(k string) string { return string('A' + k[0]%3) }
 	return []Options[string]{
@@ -106,19 +105,9 @@ func (s *sim) prio() int {
 	return [...]int{0, 0, 0, 5}[s.choose(4)]
 }
 
-// delay is never one that would end at the time of another.
+// delay is often one that ends at the time of another.
 func (s *sim) delay() time.Duration {
-	d := time.Duration(1+s.choose(200)) * time.Duration(1+s.choose(200)) * 10
-	for taken := true; taken; {
-		taken = false
-		for _, w := range s.m.delayed {
-			if w.at.Equal(time.Now().Add(d)) {
-				taken = true
-				d += 2
-			}
-		}
-	}
-	return d
+	return time.Duration(1+s.choose(200)) * time.Duration(1+s.choose(200)) * 10
 }
 
 func (s *sim) step() {
@@ -173,15 +162,9 @@ func (s *sim) step() {
 	}
 }
 
-// rateLimited makes sure that the delay is not one that is taken: the model picks the order of equal times at random.
 func (s *sim) rateLimited(now time.Time) {
 	k, p := s.key(), s.prio()
 	d := min(s.delay(), 4*time.Millisecond+time.Duration(s.choose(256)))
-	for _, w := range s.m.delayed {
-		if w.at.Equal(now.Add(d)) || w.at.Equal(now.Add(s.m.limiter.Delay(k, s.m.failures[k]))) {
-			return
-		}
-	}
 	s.q.AddWith(k, AddOptions{Priority: p, RateLimited: true, After: d})
 	s.m.addRateLimited(now, k, p, d, false)
 }
