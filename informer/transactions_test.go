@@ -26,7 +26,8 @@ import (
 )
 
 // bundles is a source whose server makes transactions: one version for changes of several objects.
-// Its watches break off, or end in order, after any event.
+// Its watches break off, or end in order, after any event. If it forgets its history now and then, it
+// makes only the transactions of Kubernetes: one change, or several deletions.
 type bundles struct {
 	mu      sync.Mutex
 	rng     *rand.Rand
@@ -34,6 +35,7 @@ type bundles struct {
 	rv      int
 	gone    int           // the server has no history up to this version
 	faulty  bool          // watches end early
+	forgets bool          // gone grows
 	changed chan struct{} // closed by a transaction
 	asked   int           // requests
 }
@@ -44,9 +46,12 @@ func (b *bundles) write() {
 	defer b.mu.Unlock()
 	b.rv += 1 + b.rng.IntN(2)
 	now, deletes, rv := b.contents(), b.rng.IntN(3) == 0, strconv.Itoa(b.rv)
-	for _, n := range b.rng.Perm(12)[:1+b.rng.IntN(6)] {
+	for i, n := range b.rng.Perm(12)[:1+b.rng.IntN(6)] {
 		name := string(rune('a' + n))
 		old, had := now[name]
+		if b.forgets && i > 0 && !(had && deletes) {
+			break
+		}
 		ev := reflector.Event[*partial]{Type: reflector.Modified, ResourceVersion: rv}
 		switch {
 		case !had:
@@ -57,8 +62,11 @@ func (b *bundles) write() {
 			ev.Object = metaOf(name, string(old.UID), rv, strconv.Itoa(b.rng.Int()))
 		}
 		b.changes = append(b.changes, ev)
+		if b.forgets && ev.Type != reflector.Deleted {
+			break
+		}
 	}
-	if b.rng.IntN(8) == 0 {
+	if b.forgets && b.rng.IntN(8) == 0 {
 		b.gone = b.rv - b.rng.IntN(4)
 	}
 	close(b.changed)
@@ -171,7 +179,7 @@ func TestTransactions(t *testing.T) {
 			bubble := func(name string, test func(t *testing.T, b *bundles)) {
 				t.Run(fmt.Sprintf("%s/trust=%v/%d", name, trust, seed), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
-						test(t, &bundles{rng: rand.New(rand.NewPCG(seed, 15)), rv: 1, changed: make(chan struct{})})
+						test(t, &bundles{rng: rand.New(rand.NewPCG(seed, 15)), rv: 1, forgets: seed%2 == 0, changed: make(chan struct{})})
 					})
 				})
 			}

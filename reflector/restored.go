@@ -60,6 +60,7 @@ type recentEvents[T any] struct {
 type openVersion struct {
 	rv     string
 	before string // a watch from this version begins with the events of version rv
+	alone  bool   // one event has come, and it was no deletion and not left out
 	whole  bool   // a bookmark of version rv has come: the server has no more events
 	// When the newest event was handled, and when the watch that brought it ended, since
 	// Reflector.made. The latter is zero while that watch goes on.
@@ -84,8 +85,9 @@ func (s *recentEvents[T]) add(at time.Duration, before string, ev Event[T]) {
 		s.open.whole = s.open.rv == ev.ResourceVersion
 		return
 	}
-	if s.open.whole = false; s.open.rv != ev.ResourceVersion {
-		s.open = openVersion{rv: ev.ResourceVersion, before: before}
+	s.open.whole, s.open.alone = false, false
+	if s.open.rv != ev.ResourceVersion {
+		s.open = openVersion{rv: ev.ResourceVersion, before: before, alone: ev.Type != Bookmark && ev.Type != Deleted}
 	}
 	s.open.at, s.open.until = at, 0
 	if ev.Type == Bookmark {
@@ -158,11 +160,8 @@ func (s *recentEvents[T]) watchEnded(at time.Duration) {
 // writes one object at a time, and only the end of a lease of etcd deletes several at once. So one
 // event that is no deletion counts as all of its version.
 func (s *recentEvents[T]) mayLack(seen string) bool {
-	if s.open.rv != seen || s.open.whole || s.open.until-s.open.at >= wholeAfter {
-		return false
-	}
-	first := s.firstOpen()
-	return first != s.n-1 || s.at(first).gone
+	o := s.open
+	return o.rv == seen && !o.alone && !o.whole && o.until-o.at < wholeAfter
 }
 
 // firstOpen is the number of the first event that has the open version.
