@@ -55,6 +55,8 @@
 //   - A panic in your code is reported with its stack and the object's key. In a key or index
 //     function it costs one object. In a handler it ends Run with a *PanicError; the process goes
 //     on.
+//   - Reads through a controller.Handle have every write that was made through it, in lists and
+//     indexes too.
 //   - Objects returned from the cache are shared: treat them as read-only.
 //   - Run returns after its context is done and every goroutine that it started has ended.
 package kinform

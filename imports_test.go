@@ -17,9 +17,9 @@ const module = "github.com/kinform/kinform"
 // a folder internal/ is not in it: such packages import only each other, and the compiler
 // says who may import them.
 var allowed = map[string][]string{
-	".":                  {"deltafifo", "index", "informer", "informer/pipeline", "kind", "queue", "reflector", "store"},
+	".":                  {"client", "controller", "deltafifo", "index", "informer", "informer/pipeline", "kind", "queue", "reflector", "store"},
 	"client":             {"kind", "reflector"},
-	"controller":         {"informer", "queue"},
+	"controller":         {"client", "informer", "kind", "queue", "reflector", "store"},
 	"controller/manager": {"controller", "informer"},
 	"deltafifo":          {"reflector"},
 	"fake":               {"fake/faults", "kind", "reflector"},

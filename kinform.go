@@ -5,6 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
@@ -58,6 +60,9 @@ type (
 	// Lister reads an informer's cache by namespace and label selector.
 	Lister[T metav1.Object] = informer.Lister[Key, T]
 
+	// Handle is the cache and the requests of one kind, for controllers.
+	Handle[T metav1.Object] = controller.Handle[T]
+
 	// Event is one change, as handlers get it.
 	Event[T any] = informer.Event[Key, T]
 
@@ -84,6 +89,12 @@ type (
 // KindOf[*Website](version, "websites"). See kind.Of.
 func KindOf[T any](version schema.GroupVersion, resource string) Kind[T] {
 	return kind.Of[T](version, resource)
+}
+
+// Open returns a handle on the objects of a kind, whose informer is not running. See
+// controller.Open.
+func Open[T metav1.Object](server client.Connection, of Kind[T], opts controller.OpenOptions[T]) (*Handle[T], error) {
+	return controller.Open(server, of, opts)
 }
 
 // NewInformer returns an informer that is not running, for objects by namespace and name. See

@@ -22,12 +22,38 @@ const consentLimit = 4 << 20
 // Delete asks the server to delete an object. It returns when the server accepts, which
 // may be before the object is gone.
 func (r *Resource[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
+	_, err := r.Remove(ctx, key, opts)
+	return err
+}
+
+// Removal is what the answer to a deletion says of the object. It is zero if the answer cannot
+// be read.
+type Removal[T any] struct {
+	// UID is the object's UID.
+	UID types.UID
+	// Object is the object in the answer, if Answered is true. Servers answer with the object
+	// while something holds it, such as a finalizer, and for some resources also when it is
+	// gone.
+	Object   T
+	Answered bool
+}
+
+// Remove is Delete for callers that need the answer.
+func (r *Resource[T]) Remove(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) (Removal[T], error) {
 	c := call{verb: "delete", key: key, accept: jsonType}
 	var err error
 	if c.key, err = r.objectKey(key); err != nil {
-		return r.fail(c, err)
+		return Removal[T]{}, r.fail(c, err)
 	}
-	return r.remove(ctx, c, opts)
+	said, err := r.remove(ctx, c, opts)
+	if err != nil || said.kind == statusKind {
+		return Removal[T]{UID: said.uid}, err
+	}
+	d, err := r.objects.decodeSingle(single{encoding: JSON, body: said.body}, r.expected())
+	if err != nil {
+		return Removal[T]{}, nil // the server accepted all the same
+	}
+	return Removal[T]{UID: uidOf(d.object), Object: d.object, Answered: true}, nil
 }
 
 // DeleteCollection asks the server to delete all objects that match the selectors of both the
@@ -45,69 +71,83 @@ func (r *Resource[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOp
 	if c.query, err = r.selection(list, false); err != nil {
 		return r.fail(c, err)
 	}
-	return r.remove(ctx, c, opts)
+	_, err = r.remove(ctx, c, opts)
+	return err
 }
 
-func (r *Resource[T]) remove(ctx context.Context, c call, opts metav1.DeleteOptions) (err error) {
+// accepted is the answer to a deletion.
+type accepted struct {
+	kind string
+	uid  types.UID // in a Status
+	body []byte    // JSON; nil if it is too long
+}
+
+func (r *Resource[T]) remove(ctx context.Context, c call, opts metav1.DeleteOptions) (said accepted, err error) {
 	c.method, c.contentType, c.retry = http.MethodDelete, jsonType, true
 	opts.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
 	if c.body, err = r.objects.json.Marshal(&opts); err != nil {
-		return r.fail(c, err)
+		return said, r.fail(c, err)
 	}
 	a, err := r.send(ctx, c)
 	if err != nil {
-		return err
+		return said, err
 	}
 	defer a.abandon()
-	if err := r.objects.accepted(a); err != nil {
-		return r.fail(c, err)
+	if said, err = r.objects.accepted(a); err != nil {
+		return said, r.fail(c, err)
 	}
-	return nil
+	return said, nil
 }
 
 // accepted checks the answer to a deletion: a Status, the object, or a list. The deletion is
 // accepted when the header arrives, so the rest of a long answer does not matter. Only its
 // kind does, which Status and list have.
-func (c *objectCodec[T]) accepted(a *answer) error {
+func (c *objectCodec[T]) accepted(a *answer) (said accepted, err error) {
 	body, err := io.ReadAll(io.LimitReader(a, consentLimit))
 	if err != nil {
-		return fmt.Errorf("reading the answer: %w", err)
+		return said, fmt.Errorf("reading the answer: %w", err)
 	}
-	kind, err := "", error(nil)
 	if len(body) == consentLimit {
-		kind, err = longKind(a, body)
+		said.kind, err = longKind(a, body)
 	} else {
 		var st metav1.Status
-		if st, kind, err = c.consent(a.encoding(), body); err == nil && kind == statusKind && st.Status != metav1.StatusSuccess {
-			return &apierrors.StatusError{ErrStatus: st}
+		if st, said, err = c.consent(a.encoding(), body); err == nil && said.kind == statusKind && st.Status != metav1.StatusSuccess {
+			return said, &apierrors.StatusError{ErrStatus: st}
 		}
 	}
-	if err == nil && kind == "" {
+	if err == nil && said.kind == "" {
 		err = errors.New(`no "kind"`)
 	}
 	if err != nil {
-		return a.unlike(err)
+		return said, a.unlike(err)
 	}
-	return nil
+	return said, nil
 }
 
-// consent reads a whole answer: its kind, and the Status if it is one.
-func (c *objectCodec[T]) consent(e Encoding, body []byte) (st metav1.Status, kind string, err error) {
+// consent reads a whole answer, and the Status if it is one.
+func (c *objectCodec[T]) consent(e Encoding, body []byte) (st metav1.Status, said accepted, err error) {
 	switch e {
 	case Protobuf:
-		m, err := openEnvelope(body)
+		var m message
+		m, err = openEnvelope(body)
+		said.kind = m.kind
 		st, _ = m.status()
-		return st, m.kind, err
 	case CBOR:
-		body, err = decode.CBORToJSON(body, decode.Unlimited)
+		said.body, err = decode.CBORToJSON(body, decode.Unlimited)
 	default:
-		body, err = decode.Delimit(body)
+		said.body, err = decode.Delimit(body)
 	}
 	if err != nil {
-		return st, "", err
+		return st, said, err
 	}
-	st, _ = c.status(body)
-	return st, c.scan(body).Kind, nil
+	if said.body != nil {
+		st, _ = c.status(said.body)
+		said.kind = c.scan(said.body).Kind
+	}
+	if st.Details != nil {
+		said.uid = st.Details.UID
+	}
+	return st, said, nil
 }
 
 // longKind finds the kind in a long answer, whose beginning is start. It holds no more of the
@@ -141,4 +181,12 @@ func kindIn(r decode.Reader) (kind string, err error) {
 		err = nil
 	}
 	return kind, err
+}
+
+// uidOf returns the UID of an object, empty if its type has none.
+func uidOf[T any](object T) types.UID {
+	if o, ok := any(object).(metav1.Object); ok {
+		return o.GetUID()
+	}
+	return ""
 }

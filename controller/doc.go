@@ -16,6 +16,31 @@
 // after a time, [Terminal] ends the retries, and any other error is retried with growing
 // delays.
 //
+// # Handles
+//
+// A [Handle] is what a controller needs of one kind: a cache with its indexes, and requests.
+//
+//	websites, err := controller.Open(server, Websites, controller.OpenOptions[*Website]{})
+//	...
+//	site, ok := websites.Cached(key)             // from the cache
+//	all := websites.List("prod", nil)
+//	site, err = websites.Update(ctx, site, ...)  // to the server, and seen by all reads from now on
+//	controller.CreateOrUpdate(ctx, websites, ...)
+//
+// Every read through the handle has every write made through it: by key, in lists and in indexes
+// that informer.Bind binds, until the watch has caught up. That includes deletions, and the update
+// that removes the last finalizer. There is no call to remember. Reads of the store itself, and
+// handlers, show what the watch has brought.
+//
+// Some writes cannot be told at once: the answer was lost, there was a conflict, or the informer
+// did not run. Then Run puts the next reconciles off until the handle has caught up
+// ([Requests.CatchUp]), for the handles that For, Owns and Watch got. If that takes 10 seconds, the
+// key is queued again with an error, as after any failure. If you read a handle elsewhere, call
+// CatchUp there.
+//
+// [Projected.NotOwn] is a filter for the events of one's own writes. [OpenProjected] makes a handle
+// whose cache holds a part of each object.
+//
 // # Keys
 //
 // [For], [Owns] and [Watch] take filters: functions that return false for events which are not
@@ -66,8 +91,8 @@
 // failed. By then everything that it started has ended. Run does not start informers that run
 // already, and does not stop them. When one of them stops, Run returns an error. If two
 // controllers share an informer, let package controller/manager run it and the controllers. Or run
-// it yourself (go inf.Run(ctx)), or get it from package informer/factory, and start it first. For, Owns and Watch take a factory's
-// handle like an informer.
+// it yourself (go inf.Run(ctx)), or get it from package informer/factory, and start it first. For,
+// Owns and Watch take a factory's handle like an informer, and so a [Handle].
 //
 // Run waits for the initial lists as long as they take. If a list is forbidden, or a CRD is
 // missing, no key is reconciled: the informer reports the cause to its OnError, and retries.

@@ -45,6 +45,8 @@ func TestNilHandle(t *testing.T) {
 	for what, err := range map[string]error{
 		"an interface":     controller.For(c, none),
 		"a factory handle": controller.For(c, (*factory.Handle[key, *gadget])(nil)),
+		"a handle":         controller.For(c, (*controller.Handle[*gadget])(nil)),
+		"a projected one":  controller.For(c, (*controller.Projected[*gadget, small])(nil)),
 	} {
 		if !errors.Is(err, controller.ErrNoInformer) {
 			t.Errorf("For of %s that is nil returned %v", what, err)

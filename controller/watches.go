@@ -14,6 +14,7 @@ import (
 type input struct {
 	inf     runner
 	reg     *informer.Registration
+	handle  catcher       // nil if it is no handle
 	removed chan struct{} // closed by Unwatch
 }
 

@@ -37,8 +37,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Cache is an informer of any type, or a handle on one: *informer.Informer and *factory.Handle
-// implement it.
+// Cache is an informer of any type, or a handle on one: *informer.Informer, *factory.Handle and
+// *controller.Handle implement it.
 type Cache interface {
 	Run(context.Context) error
 	Done() <-chan struct{}

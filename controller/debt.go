@@ -1,0 +1,99 @@
+package controller
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// debt is what a handle must learn before its reads have all its writes. The zero value is none.
+type debt struct {
+	// all counts writes of unknown objects or versions, and paid how many of them reads have,
+	// both including the writes that the informer lost.
+	all, paid atomic.Uint64
+
+	some atomic.Bool // objects or rv are not empty
+
+	mu      sync.Mutex
+	objects map[types.NamespacedName]uint64 // objects in doubt, with the number of their last doubt
+	doubted uint64                          // number of doubts so far
+	rv      string                          // the version that the cache must reach
+}
+
+// doubt notes that the state of an object is not known.
+func (d *debt) doubt(key types.NamespacedName) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.objects == nil {
+		d.objects = map[types.NamespacedName]uint64{}
+	}
+	d.doubted++
+	d.objects[key] = d.doubted
+	d.some.Store(true)
+}
+
+// since returns the number of the last doubt of an object.
+func (d *debt) since(key types.NamespacedName) uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.objects[key]
+}
+
+// settled ends a doubt unless there is a newer one.
+func (d *debt) settled(key types.NamespacedName, since uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.objects[key] == since {
+		delete(d.objects, key)
+	}
+	d.some.Store(len(d.objects) > 0 || d.rv != "")
+}
+
+// doubts returns the objects in doubt.
+func (d *debt) doubts() []types.NamespacedName {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Keys(d.objects))
+}
+
+// until notes that the cache must reach rv.
+func (d *debt) until(rv string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	order, err := resourceversion.CompareResourceVersion(d.rv, rv)
+	if d.rv == "" || err == nil && order < 0 {
+		d.rv = rv
+	}
+	d.some.Store(true)
+}
+
+// version returns the version that the cache must reach, empty for none.
+func (d *debt) version() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.rv
+}
+
+// reached ends the wait for rv.
+func (d *debt) reached(rv string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.rv == rv {
+		d.rv = ""
+	}
+	d.some.Store(len(d.objects) > 0 || d.rv != "")
+}
+
+// pay notes that reads have the first due of the unknown writes.
+func (d *debt) pay(due uint64) {
+	for {
+		paid := d.paid.Load()
+		if paid >= due || d.paid.CompareAndSwap(paid, due) {
+			return
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
+)
+
+// OpenOptions configures a [Handle] whose cache holds objects P. The zero value works: all
+// objects in all namespaces.
+type OpenOptions[P any] struct {
+	// Client selects the objects and configures requests. With a namespace, keys and objects
+	// may leave it out.
+	Client client.Options
+
+	// Informer configures the cache: its indexes, OnError, Logger and so on.
+	Informer informer.Options[P]
+}
+
+// Handle is what a controller needs of one kind: a cache, and requests whose results every read
+// of the cache sees at once. See the package documentation. A Handle is an informer.Informed, so
+// [For], [Owns], [Watch] and informer.Bind take it. It is also a [Client] for the helpers, and a
+// Cache for package controller/manager. Cached and List read the cache; Get and the writes
+// are requests to the server.
+type Handle[T metav1.Object] struct {
+	*Projected[T, T]
+	lister informer.Lister[types.NamespacedName, T]
+}
+
+// Open returns a handle on the objects of a kind. Nothing is sent before the informer runs: a
+// [Controller] does that for the handles that it is given. Errors: those of client.New and
+// informer.New.
+func Open[T metav1.Object](server client.Connection, of kind.Kind[T], opts OpenOptions[T]) (*Handle[T], error) {
+	requests, err := newRequests(server, of, opts.Client)
+	if err != nil {
+		return nil, err
+	}
+	inf, err := informer.New(requests.client, store.ObjectKey[T], opts.Informer)
+	if err != nil {
+		return nil, err
+	}
+	h := project(requests, inf, func(obj T) (T, error) { return obj, nil })
+	return &Handle[T]{h, informer.NewLister(inf)}, nil
+}
+
+// List returns the objects in namespace, or in all namespaces if it is empty, whose labels match
+// selector; nil matches everything. See informer.Lister.List.
+func (h *Handle[T]) List(namespace string, selector labels.Selector) []T {
+	return h.lister.In(namespace).List(selector)
+}
+
+// AsInformer implements informer.Informed.
+func (h *Handle[T]) AsInformer() *informer.Informer[types.NamespacedName, T] {
+	if h == nil {
+		return nil
+	}
+	return h.Projected.AsInformer()
+}
+
+// Projected is a handle whose cache holds a P for each T, for example only the fields that the
+// controller reads. Its requests are about T. Make one with [OpenProjected].
+type Projected[T metav1.Object, P any] struct {
+	*Requests[T]
+	inf *informer.Informer[types.NamespacedName, P]
+}
+
+// OpenProjected returns a handle whose cache holds what part makes of each object, see
+// reflector.Map. key returns the key of a P, which must be the namespace and the name of its
+// object. If P has no UID of its own, a deletion costs a second request, see [Requests.CatchUp].
+// Errors: those of [Open], and reflector.ErrNoSource if part is nil.
+func OpenProjected[T metav1.Object, P any](server client.Connection, of kind.Kind[T], part func(T) (P, error), key store.KeyFunc[types.NamespacedName, P], opts OpenOptions[P]) (*Projected[T, P], error) {
+	if part == nil {
+		return nil, fmt.Errorf("%s: %w: no projection", of, reflector.ErrNoSource)
+	}
+	requests, err := newRequests(server, of, opts.Client)
+	if err != nil {
+		return nil, err
+	}
+	inf, err := informer.New(reflector.Map(requests.client, part), key, opts.Informer)
+	if err != nil {
+		return nil, err
+	}
+	return project(requests, inf, part), nil
+}
+
+func project[T metav1.Object, P any](requests *Requests[T], inf *informer.Informer[types.NamespacedName, P], part func(T) (P, error)) *Projected[T, P] {
+	requests.cache = cached[T, P]{inf, part}
+	return &Projected[T, P]{requests, inf}
+}
+
+// AsInformer implements informer.Informed.
+func (h *Projected[T, P]) AsInformer() *informer.Informer[types.NamespacedName, P] {
+	if h == nil {
+		return nil
+	}
+	return h.inf
+}
+
+// Cached returns what the cache has under key, and whether there is anything. It includes the writes
+// through the handle. Cost: see informer.Informer.Get. [Requests.Get] asks the server.
+func (h *Projected[T, P]) Cached(key types.NamespacedName) (P, bool) {
+	return h.inf.Get(h.complete(key))
+}
+
+// NotOwn is a filter that leaves out updates and additions which a write through this handle
+// caused: the reconcile that wrote knows them. An event that contains somebody else's change as
+// well passes, and so does everything in doubt: deletions, a patch or an apply without a
+// resourceVersion in it, and an event that was faster than the answer to its write. The filter
+// knows the last 4,096 writes.
+//
+// It knows the handle and not the writer. So do not use it if two controllers write through one
+// handle, or if a reconcile of one key writes to the object of another.
+func (h *Projected[T, P]) NotOwn(ev informer.Event[types.NamespacedName, P]) bool {
+	if ev.Type == informer.Deleted || ev.Sync || ev.Replaced {
+		return true
+	}
+	now, old := versionOf(ev.Object), ""
+	if ev.Type == informer.Updated {
+		if old = versionOf(ev.Old); old == "" {
+			return true
+		}
+	}
+	return now == "" || !h.own.leads(ev.Key, old, now)
+}
+
+// Run runs the informer, see informer.Informer.Run. A [Controller] runs its handles itself. This
+// method and the next three make a handle a Cache of package controller/manager.
+func (h *Projected[T, P]) Run(ctx context.Context) error { return h.inf.Run(ctx) }
+
+// Done is closed when the informer's current call of Run ends, see informer.Informer.Done.
+func (h *Projected[T, P]) Done() <-chan struct{} { return h.inf.Done() }
+
+// WaitForSync waits until the cache is filled, see informer.Informer.WaitForSync.
+func (h *Projected[T, P]) WaitForSync(ctx context.Context) error { return h.inf.WaitForSync(ctx) }
+
+// Resource returns the resource's name with its group, such as "deployments.apps".
+func (h *Projected[T, P]) Resource() string { return h.inf.Resource() }
+
+// cached is the cache of a handle as its requests see it.
+type cached[T metav1.Object, P any] struct {
+	inf  *informer.Informer[types.NamespacedName, P]
+	part func(T) (P, error)
+}
+
+func (c cached[T, P]) record(obj T) error {
+	p, err := c.part(obj)
+	if err != nil {
+		return err // the informer skips such an object, too
+	}
+	return c.inf.RecordWrite(p, obj.GetResourceVersion())
+}
+
+func (c cached[T, P]) recordGone(key types.NamespacedName, uid types.UID, rv string) error {
+	return c.inf.RecordGone(key, uid, rv)
+}
+
+func (c cached[T, P]) hasUID(obj T) bool {
+	p, err := c.part(obj)
+	seen, ok := any(p).(metav1.Object)
+	return err == nil && ok && seen.GetUID() == obj.GetUID()
+}
+
+func (c cached[T, P]) shown(key types.NamespacedName) (uid types.UID, rv string, ok bool) {
+	p, ok := c.inf.Get(key)
+	if obj, has := any(p).(metav1.Object); ok && has {
+		return obj.GetUID(), obj.GetResourceVersion(), true
+	}
+	return "", "", ok
+}
+
+func (c cached[T, P]) lost() uint64 { return c.inf.LostWrites() }
+
+func (c cached[T, P]) waitFor(ctx context.Context, rv string) error { return c.inf.WaitForRV(ctx, rv) }
+
+func versionOf[T any](obj T) string {
+	if o, ok := any(obj).(metav1.Object); ok {
+		return o.GetResourceVersion()
+	}
+	return ""
+}

@@ -1,0 +1,559 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/controller/manager"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
+)
+
+// A handle is taken wherever a client, a cache or an informer is.
+var (
+	_ controller.Client[*gadget]      = (*controller.Handle[*gadget])(nil)
+	_ controller.Client[*gadget]      = (*controller.Projected[*gadget, small])(nil)
+	_ controller.Applier[*gadget]     = (*controller.Handle[*gadget])(nil)
+	_ manager.Cache                   = (*controller.Handle[*gadget])(nil)
+	_ informer.Informed[key, *gadget] = (*controller.Handle[*gadget])(nil)
+	_ informer.Informed[key, small]   = (*controller.Projected[*gadget, small])(nil)
+)
+
+var ownedBy = index.New("owner", owner)
+
+// wire is a transport that can lose answers to writes.
+type wire struct {
+	next  http.RoundTripper
+	lose  atomic.Bool            // the next write's answer
+	delay atomic.Pointer[func()] // called before the answer to the next GET of an object is passed on
+}
+
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := w.next.RoundTrip(r)
+	switch {
+	case err != nil:
+	case r.Method != http.MethodGet:
+		if w.lose.Swap(false) {
+			_ = answer.Body.Close()
+			return nil, errors.New("connection reset by peer")
+		}
+	case !strings.HasSuffix(r.URL.Path, "/gadgets"):
+		if wait := w.delay.Swap(nil); wait != nil {
+			(*wait)()
+		}
+	}
+	return answer, err
+}
+
+// scene is a server, a handle whose informer runs, and the means to hold its watch up.
+type scene struct {
+	t      *testing.T
+	server *fake.Server
+	wire   *wire
+	handle *controller.Handle[*gadget]
+	owned  informer.Index[key, *gadget, string]
+}
+
+// stale is how long the watch brings nothing. It is less than the informer's patience with writes.
+const stale = time.Minute
+
+func newScene(t *testing.T, opts controller.OpenOptions[*gadget]) *scene {
+	server, _ := setup(t)
+	w := &scene{t: t, server: server, wire: &wire{next: server.Client().Transport}}
+	conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: w.wire}}
+	opts.Informer.Indexes = index.Of(ownedBy)
+	opts.Informer.OnError = func(error) {}
+	opts.Informer.Reflector = reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}
+	var err error
+	if w.handle, err = controller.Open(conn, gadgetKind, opts); err != nil {
+		t.Fatal(err)
+	}
+	if w.owned, err = informer.Bind(w.handle, ownedBy); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// run runs the informer with a watch that brings nothing for a time. stop ends it.
+func (w *scene) run() (stop func()) {
+	w.t.Helper()
+	if err := w.server.Inject(faults.Fault{Verb: faults.VerbWatch, Delay: stale, After: 1, Times: -1}); err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(w.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.handle.AsInformer().Run(ctx) }()
+	synctest.Wait()
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.t.Error(err)
+		}
+	}
+}
+
+// expect compares all reads of one object with want: the version, or "".
+func (w *scene) expect(when, name, want string) {
+	w.t.Helper()
+	k, got := key{Namespace: "a", Name: name}, ""
+	if g, ok := w.handle.Cached(k); ok {
+		got = g.ResourceVersion
+	}
+	if got != want {
+		w.t.Errorf("%s: Get has %s at %q, want %q", when, name, got, want)
+	}
+	for read, objs := range map[string][]*gadget{"List": w.handle.List("a", nil), "the index": w.owned.Get("x")} {
+		got := ""
+		for _, g := range objs {
+			if g.Name == name {
+				got += g.ResourceVersion
+			}
+		}
+		if got != want {
+			w.t.Errorf("%s: %s has %s at %q, want %q", when, read, name, got, want)
+		}
+	}
+}
+
+func done[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+func finalized(g *gadget) *gadget {
+	g.Finalizers = []string{"example.com/cleanup"}
+	return g
+}
+
+// Every read sees every write, while the watch brings nothing.
+func TestHandleReadsItsWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		w := newScene(t, controller.OpenOptions[*gadget]{})
+		old := create(t, w.server, newGadget("old", "x"))
+		stop := w.run()
+		h := w.handle
+		w.expect("listed", "old", old.ResourceVersion)
+		g := done(h.Create(ctx, finalized(newGadget("one", "x")), metav1.CreateOptions{}))
+		w.expect("created", "one", g.ResourceVersion)
+		g.Labels = map[string]string{"a": "b"}
+		g = done(h.Update(ctx, g, metav1.UpdateOptions{}))
+		w.expect("updated", "one", g.ResourceVersion)
+		g = done(h.Patch(ctx, key{Namespace: "a", Name: "one"}, types.MergePatchType, []byte(`{"metadata":{"labels":{"c":"d"}}}`), metav1.PatchOptions{}))
+		w.expect("patched", "one", g.ResourceVersion)
+		done(h.Create(ctx, newGadget("dry", "x"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))
+		w.expect("a dry run", "dry", "")
+		if err := h.Delete(ctx, key{Namespace: "a", Name: "one"}, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		g, _ = h.Cached(key{Namespace: "a", Name: "one"})
+		if g == nil || g.DeletionTimestamp == nil {
+			t.Fatalf("an object that waits for its finalizer reads as %v", g)
+		}
+		g.Finalizers = nil
+		done(h.Update(ctx, g, metav1.UpdateOptions{}))
+		w.expect("the last finalizer is removed", "one", "")
+		if err := h.Delete(ctx, key{Namespace: "a", Name: "old"}, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.expect("deleted", "old", "")
+		g = done(h.Create(ctx, newGadget("old", "x"), metav1.CreateOptions{}))
+		w.expect("made anew", "old", g.ResourceVersion)
+		time.Sleep(20 * stale)
+		w.server.Bookmark()
+		synctest.Wait()
+		w.expect("caught up", "old", g.ResourceVersion)
+		w.expect("caught up", "one", "")
+		stop()
+	})
+}
+
+// Changes of others that the watch has not brought do not bring a deleted object back, and an
+// object that reads never had stays away.
+func TestHandleDeletesWhatOthersChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newScene(t, controller.OpenOptions[*gadget]{})
+		old := create(t, w.server, newGadget("old", "x"))
+		stop := w.run()
+		old.Labels = map[string]string{"a": "b"}
+		done(fake.Update(w.server, old))
+		create(t, w.server, newGadget("unseen", "x"))
+		for _, name := range []string{"old", "unseen"} {
+			if err := w.handle.Delete(t.Context(), key{Namespace: "a", Name: name}, metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			w.expect("deleted", name, "")
+		}
+		for range 10 {
+			time.Sleep(stale + time.Second)
+			w.expect("later", "old", "")
+			w.expect("later", "unseen", "")
+		}
+		anew := create(t, w.server, newGadget("old", "x"))
+		time.Sleep(2 * stale)
+		w.expect("made anew by another", "old", anew.ResourceVersion)
+		stop()
+	})
+}
+
+// A write whose answer is lost, and a write that a conflict refuses, leave reads behind until
+// CatchUp has asked the server.
+func TestHandleCatchesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		w := newScene(t, controller.OpenOptions[*gadget]{})
+		old := create(t, w.server, finalized(newGadget("old", "x")))
+		stop := w.run()
+		catchUp := func() {
+			t.Helper()
+			if err := w.handle.CatchUp(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.wire.lose.Store(true)
+		if _, err := w.handle.Create(ctx, newGadget("one", "x"), metav1.CreateOptions{}); err == nil {
+			t.Fatal("no answer, no error")
+		}
+		catchUp()
+		one := done(fake.Get[*gadget](w.server, key{Namespace: "a", Name: "one"}))
+		w.expect("the answer to a creation was lost", "one", one.ResourceVersion)
+		w.wire.lose.Store(true)
+		_ = w.handle.Delete(ctx, key{Namespace: "a", Name: "one"}, metav1.DeleteOptions{})
+		catchUp()
+		w.expect("the answer to a deletion was lost", "one", "")
+		now := old.DeepCopy()
+		now.Labels = map[string]string{"a": "b"}
+		now = done(fake.Update(w.server, now))
+		if _, err := w.handle.Update(ctx, old, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+			t.Fatalf("Update of an old version: %v", err)
+		}
+		catchUp()
+		w.expect("after a conflict", "old", now.ResourceVersion)
+		if err := w.handle.Delete(ctx, key{Namespace: "a", Name: "old"}, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		now = done(fake.Get[*gadget](w.server, key{Namespace: "a", Name: "old"}))
+		now.Finalizers = nil
+		done(fake.Update(w.server, now))
+		if _, err := w.handle.Update(ctx, now, metav1.UpdateOptions{}); !apierrors.IsNotFound(err) {
+			t.Fatalf("Update of what is gone: %v", err)
+		}
+		w.expect("the server has no such object", "old", "")
+		stop()
+	})
+}
+
+// A write that is lost while CatchUp asks for its object is not taken for settled.
+func TestHandleIsBehindAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		w := newScene(t, controller.OpenOptions[*gadget]{})
+		stop := w.run()
+		k := key{Namespace: "a", Name: "one"}
+		w.wire.lose.Store(true)
+		if _, err := w.handle.Create(ctx, newGadget("one", "x"), metav1.CreateOptions{}); err == nil {
+			t.Fatal("no answer, no error")
+		}
+		w.wire.delay.Store(new(func() {
+			w.wire.lose.Store(true)
+			g := done(fake.Get[*gadget](w.server, k)).DeepCopy()
+			g.Labels = map[string]string{"a": "b"}
+			if _, err := w.handle.Update(ctx, g, metav1.UpdateOptions{}); err == nil {
+				t.Error("no answer, no error")
+			}
+		}))
+		for range 2 {
+			if err := w.handle.CatchUp(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now := done(fake.Get[*gadget](w.server, k))
+		if len(now.Labels) == 0 {
+			t.Fatal("nothing was written while CatchUp asked")
+		}
+		w.expect("written during CatchUp", "one", now.ResourceVersion)
+		stop()
+	})
+}
+
+// Writes before the informer runs, and before a restart, are waited for.
+func TestHandleCatchesUpAfterStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newScene(t, controller.OpenOptions[*gadget]{})
+		w.handle.CatchUp(t.Context()) // nothing to do
+		g := done(w.handle.Create(t.Context(), newGadget("one", "x"), metav1.CreateOptions{}))
+		late, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := w.handle.CatchUp(late); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("before Run: %v", err)
+		}
+		stop := w.run()
+		if err := w.handle.CatchUp(t.Context()); err != nil {
+			t.Error(err)
+		}
+		w.expect("started", "one", g.ResourceVersion)
+		g.Labels = map[string]string{"a": "b"}
+		g = done(w.handle.Update(t.Context(), g, metav1.UpdateOptions{}))
+		w.expect("updated", "one", g.ResourceVersion)
+		stop()
+		w.server.ClearFaults()
+		stop = w.run()
+		w.server.ClearFaults()
+		if err := w.handle.CatchUp(t.Context()); err != nil {
+			t.Error(err)
+		}
+		w.expect("started again", "one", g.ResourceVersion)
+		stop()
+	})
+}
+
+// A handle of one namespace completes keys, and one of some labels has no objects of others,
+// although its requests reach them.
+func TestHandleOfSelection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		w := newScene(t, controller.OpenOptions[*gadget]{Client: client.Options{Namespace: "a", LabelSelector: "app=web"}})
+		stop := w.run()
+		web := newGadget("web", "x")
+		web.Labels = map[string]string{"app": "web"}
+		web.Namespace = ""
+		g := done(w.handle.Create(ctx, web, metav1.CreateOptions{}))
+		w.expect("created", "web", g.ResourceVersion)
+		if _, ok := w.handle.Cached(key{Name: "web"}); !ok {
+			t.Error("a key without a namespace does not find it")
+		}
+		done(w.handle.Create(ctx, newGadget("other", "x"), metav1.CreateOptions{}))
+		w.expect("of other labels", "other", "")
+		g.Labels = nil
+		g = done(w.handle.Update(ctx, g, metav1.UpdateOptions{}))
+		w.expect("its labels changed", "web", "")
+		g.Labels = map[string]string{"app": "web"}
+		g = done(w.handle.Update(ctx, g, metav1.UpdateOptions{}))
+		w.expect("and changed back", "web", g.ResourceVersion)
+		stop()
+	})
+}
+
+// Own events do not come back, unless somebody else's change is in them.
+func TestNotOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newScene(t, controller.OpenOptions[*gadget]{})
+		event := func(typ informer.EventType, old, now *gadget) bool {
+			return w.handle.NotOwn(informer.Event[key, *gadget]{Type: typ, Key: key{Namespace: "a", Name: now.Name}, Old: old, Object: now})
+		}
+		h, ctx := w.handle, t.Context()
+		v1 := done(h.Create(ctx, newGadget("one", "x"), metav1.CreateOptions{}))
+		changed := func(g *gadget, label string) *gadget {
+			g = g.DeepCopy()
+			g.Labels = map[string]string{"a": label}
+			return g
+		}
+		v2 := done(h.Update(ctx, changed(v1, "2"), metav1.UpdateOptions{}))
+		v3 := done(fake.Update(w.server, changed(v2, "3")))
+		v4 := done(h.Patch(ctx, key{Namespace: "a", Name: "one"}, types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"labels":{"a":"4"}}}`, v3.ResourceVersion), metav1.PatchOptions{}))
+		v5 := done(h.Patch(ctx, key{Namespace: "a", Name: "one"}, types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"5"}}}`), metav1.PatchOptions{}))
+		for _, c := range []struct {
+			name     string
+			typ      informer.EventType
+			old, now *gadget
+			want     bool
+		}{
+			{"own creation", informer.Added, nil, v1, false},
+			{"own update", informer.Updated, v1, v2, false},
+			{"own creation and update", informer.Added, nil, v2, false},
+			{"a foreign update", informer.Updated, v2, v3, true},
+			{"own patch of a version", informer.Updated, v3, v4, false},
+			{"a foreign update, then an own patch", informer.Updated, v2, v4, true},
+			{"creation with a foreign update", informer.Added, nil, v4, true},
+			{"own patch of whatever there is", informer.Updated, v4, v5, true},
+			{"a deletion", informer.Deleted, v2, v2, true},
+		} {
+			if got := event(c.typ, c.old, c.now); got != c.want {
+				t.Errorf("%s: %v, want %v", c.name, got, c.want)
+			}
+		}
+	})
+}
+
+// small is a projection without metadata.
+type small struct {
+	key   key
+	owner string
+}
+
+// A projection without metadata sees writes and deletions as well.
+func TestProjectedHandle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		server, _ := setup(t)
+		old := create(t, server, newGadget("old", "x"))
+		conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
+		of := func(g *gadget) (small, error) { return small{key{Namespace: g.Namespace, Name: g.Name}, g.Owner}, nil }
+		h, err := controller.OpenProjected(conn, gadgetKind, of, func(s small) (key, error) { return s.key, nil },
+			controller.OpenOptions[small]{Informer: informer.Options[small]{Reflector: reflector.Tuning{DisableWatchList: true}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Inject(faults.Fault{Verb: faults.VerbWatch, Delay: stale, After: 1, Times: -1}); err != nil {
+			t.Fatal(err)
+		}
+		c := controller.New(controller.Options[key]{})
+		if err := controller.For(c, h); err != nil {
+			t.Fatal(err)
+		}
+		_, stop := reconciling(t, c)
+		synctest.Wait()
+		expect := func(when, name, want string) {
+			t.Helper()
+			if s, _ := h.Cached(key{Namespace: "a", Name: name}); s.owner != want {
+				t.Errorf("%s: %q, want %q", when, s.owner, want)
+			}
+		}
+		expect("listed", "old", "x")
+		done(h.Create(ctx, newGadget("one", "y"), metav1.CreateOptions{}))
+		expect("created", "one", "y")
+		old.Owner = "z"
+		done(fake.Update(server, old))
+		if err := h.Delete(ctx, key{Namespace: "a", Name: "old"}, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		expect("deleted", "old", "")
+		time.Sleep(stale + time.Minute)
+		expect("a change from before has come", "old", "")
+		create(t, server, newGadget("old", "new"))
+		time.Sleep(10 * stale)
+		expect("made anew", "old", "new")
+		stop()
+	})
+}
+
+// A reconcile waits while its handle cannot tell what the writes were, also if the handle was
+// given to the controller while it ran.
+func TestReconcileWaitsForItsWrites(t *testing.T) {
+	for name, late := range map[string]bool{"before Run": false, "while it runs": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testWaits(t, late) })
+		})
+	}
+}
+
+func testWaits(t *testing.T, late bool) {
+	w := newScene(t, controller.OpenOptions[*gadget]{})
+	create(t, w.server, newGadget("one", "x"))
+	var seen []string
+	c := controller.New(controller.Options[key]{})
+	add := func() {
+		if err := controller.For(c, w.handle); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !late {
+		add()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- c.Run(ctx, func(ctx context.Context, k key) error {
+			g, _ := w.handle.Cached(k)
+			if seen = append(seen, fmt.Sprint(len(g.Labels))); len(seen) > 1 {
+				return nil
+			}
+			return w.writeInTheDark(ctx, g)
+		})
+	}()
+	if late {
+		synctest.Wait()
+		add()
+	}
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	if len(seen) < 2 || seen[0] != "0" || slices.Contains(seen[1:], "0") {
+		t.Errorf("reconciles saw %q labels, want 0 and then their own", seen)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// writeInTheDark sets a label, and loses the answer, the watch, and for a time the server.
+func (w *scene) writeInTheDark(ctx context.Context, g *gadget) error {
+	g = g.DeepCopy()
+	g.Labels = map[string]string{"a": "b"}
+	w.wire.lose.Store(true)
+	_, err := w.handle.Update(ctx, g, metav1.UpdateOptions{})
+	refusal := faults.Refusal(500, metav1.StatusReasonInternalError, 0)
+	for _, fault := range []faults.Fault{{Verb: faults.VerbGet, Status: refusal, Times: 3}, {Verb: faults.VerbWatch, Delay: stale, Times: -1}} {
+		if err := w.server.Inject(fault); err != nil {
+			w.t.Error(err)
+		}
+	}
+	w.server.DropWatches()
+	return err
+}
+
+// The helpers write through a handle, so that the next read sees it. A manager runs its cache.
+func TestHandleIsClientAndCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newScene(t, controller.OpenOptions[*gadget]{})
+		if err := w.server.Inject(faults.Fault{Verb: faults.VerbWatch, Delay: stale, After: 1, Times: -1}); err != nil {
+			t.Fatal(err)
+		}
+		m := manager.New(manager.Options{})
+		if err := m.AddCaches(w.handle); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- m.Run(ctx) }()
+		if err := w.handle.WaitForSync(ctx); err != nil {
+			t.Fatal(err)
+		}
+		for _, label := range []string{"made", "changed"} {
+			edit := func(g *gadget) error {
+				g.Labels = map[string]string{"a": label}
+				return nil
+			}
+			g, _, err := controller.CreateOrUpdate(ctx, w.handle, newGadget("one", "x"), edit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.expect(label, "one", g.ResourceVersion)
+		}
+		g, _ := w.handle.Cached(key{Namespace: "a", Name: "one"})
+		if err := controller.Delete(ctx, w.handle, g, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.expect("deleted", "one", "")
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// DeepCopy returns a copy.
+func (g *gadget) DeepCopy() *gadget {
+	c := *g
+	c.ObjectMeta = *g.ObjectMeta.DeepCopy()
+	return &c
+}

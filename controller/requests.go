@@ -1,0 +1,422 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/reflector"
+)
+
+// Requests are the requests of a [Handle]. They are those of client.Resource, with the same
+// errors. What an answer says is recorded, so that the handle's reads are never older. A handle
+// has them as its own methods. So it is a [Client] and an [Applier], which [CreateOrUpdate],
+// [Apply] and their like take.
+//
+// A dry run is not recorded. If the object in an answer does not match the handle's label
+// selector, reads have no such object. Field selectors are left to the server: until the watch
+// has caught up, reads may have an object that such a selector leaves out.
+type Requests[T metav1.Object] struct {
+	client    *client.Resource[T]
+	namespace string          // of keys that have none
+	labels    labels.Selector // of the handle's objects
+	cache     cache[T]
+	own       ownWrites
+	debt      debt
+}
+
+// cache is what Requests need of the informer.
+type cache[T any] interface {
+	// record and recordGone are RecordWrite and RecordGone of the informer.
+	record(obj T) error
+	recordGone(key types.NamespacedName, uid types.UID, rv string) error
+	// hasUID reports whether reads of obj have its UID.
+	hasUID(obj T) bool
+	// shown returns what reads have under key; without metadata, uid and rv are empty.
+	shown(key types.NamespacedName) (uid types.UID, rv string, ok bool)
+	// lost is LostWrites of the informer.
+	lost() uint64
+	waitFor(ctx context.Context, rv string) error
+}
+
+func newRequests[T metav1.Object](server client.Connection, of kind.Kind[T], opts client.Options) (*Requests[T], error) {
+	c, err := client.New(server, of, opts)
+	if err != nil {
+		return nil, err
+	}
+	selector, err := labels.Parse(opts.LabelSelector)
+	if err != nil {
+		return nil, err // client.New has parsed it
+	}
+	return &Requests[T]{client: c, namespace: opts.Namespace, labels: selector}, nil
+}
+
+// Get asks the server for an object.
+func (r *Requests[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
+	seen := r.look(key)
+	obj, err := r.client.Get(ctx, key, opts)
+	switch {
+	case err == nil:
+		r.learn(ctx, obj)
+	case opts.ResourceVersion == "" && seen.has && isGone(err, key):
+		r.gone(ctx, seen)
+	}
+	return obj, err
+}
+
+// Create writes a new object.
+func (r *Requests[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error) {
+	made, err := r.client.Create(ctx, obj, opts)
+	return r.wrote(ctx, write{key: keyOf(obj), dry: opts.DryRun, known: true}, made, err)
+}
+
+// Update replaces an object.
+func (r *Requests[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
+	w := r.updates(obj, opts)
+	now, err := r.client.Update(ctx, obj, opts)
+	return r.wrote(ctx, w, now, err)
+}
+
+// UpdateStatus replaces the status of an object.
+func (r *Requests[T]) UpdateStatus(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
+	w := r.updates(obj, opts)
+	now, err := r.client.UpdateStatus(ctx, obj, opts)
+	return r.wrote(ctx, w, now, err)
+}
+
+func (r *Requests[T]) updates(obj T, opts metav1.UpdateOptions) write {
+	base := obj.GetResourceVersion()
+	return write{key: keyOf(obj), seen: r.look(keyOf(obj)), dry: opts.DryRun, base: base, known: base != ""}
+}
+
+// Patch changes an object.
+func (r *Requests[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
+	w := r.patches(key, data, opts)
+	now, err := r.client.Patch(ctx, key, pt, data, opts)
+	return r.wrote(ctx, w, now, err)
+}
+
+// PatchStatus changes the status of an object.
+func (r *Requests[T]) PatchStatus(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
+	w := r.patches(key, data, opts)
+	now, err := r.client.PatchStatus(ctx, key, pt, data, opts)
+	return r.wrote(ctx, w, now, err)
+}
+
+func (r *Requests[T]) patches(key types.NamespacedName, data []byte, opts metav1.PatchOptions) write {
+	var based struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+	}
+	_ = json.Unmarshal(data, &based) // a JSON patch states no version
+	base := based.Metadata.ResourceVersion
+	return write{key: key, seen: r.look(key), dry: opts.DryRun, base: base, known: base != ""}
+}
+
+// Apply is a server-side apply.
+func (r *Requests[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
+	now, err := r.client.Apply(ctx, config, opts)
+	w := write{dry: opts.DryRun}
+	if obj, ok := config.(metav1.Object); ok {
+		w.key = keyOf(obj)
+	} else if text, failed := json.Marshal(config); failed == nil {
+		var named metav1.PartialObjectMetadata
+		_ = json.Unmarshal(text, &named) // otherwise the client has refused it
+		w.key = keyOf(&named)
+	}
+	return r.wrote(ctx, w, now, err)
+}
+
+// Delete asks the server to delete an object. If the object waits for its finalizers, reads have
+// it with a deletionTimestamp, and otherwise they do not have it any more.
+func (r *Requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
+	seen := r.look(key)
+	said, err := r.client.Remove(ctx, key, opts)
+	switch {
+	case len(opts.DryRun) > 0:
+	case err == nil && said.Answered && said.Object.GetDeletionTimestamp() != nil:
+		r.learn(ctx, said.Object)
+	case err == nil && said.Answered:
+		r.end(ctx, said.Object)
+	case err == nil:
+		if said.UID != seen.uid {
+			seen.uid = ""
+		}
+		r.gone(ctx, seen)
+	default:
+		r.failed(ctx, seen, key, err)
+	}
+	return err
+}
+
+// DeleteCollection asks the server to delete all objects of the handle that match list. If it
+// succeeds, it also waits until the cache has caught up. That may take until the server's next
+// bookmark, a minute, if there are no other changes.
+func (r *Requests[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
+	err := r.client.DeleteCollection(ctx, opts, list)
+	if len(opts.DryRun) > 0 {
+		return err
+	}
+	r.debt.all.Add(1) // on an error, some may be deleted
+	if err != nil {
+		return err
+	}
+	return r.CatchUp(ctx)
+}
+
+// Subresource returns the requests of a subresource, such as "scale" or "eviction". What their
+// answers say of the object is not known. So after a write the object is asked for.
+func (r *Requests[T]) Subresource(name string, more ...string) Subresource[T] {
+	return Subresource[T]{r, r.client.Subresource(name, more...)}
+}
+
+// Subresource has the requests of a part or an aspect of objects. See client.Subresource.
+type Subresource[T metav1.Object] struct {
+	of     *Requests[T]
+	client client.Subresource[T]
+}
+
+// Get reads the subresource of an object.
+func (s Subresource[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
+	return s.client.Get(ctx, key, opts)
+}
+
+// Create creates the subresource of an existing object, such as the eviction of a pod.
+func (s Subresource[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error) {
+	made, err := s.client.Create(ctx, obj, opts)
+	return s.wrote(ctx, keyOf(obj), made, err)
+}
+
+// Update replaces the subresource of an object.
+func (s Subresource[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
+	now, err := s.client.Update(ctx, obj, opts)
+	return s.wrote(ctx, keyOf(obj), now, err)
+}
+
+// Patch changes the subresource of an object.
+func (s Subresource[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
+	now, err := s.client.Patch(ctx, key, pt, data, opts)
+	return s.wrote(ctx, key, now, err)
+}
+
+func (s Subresource[T]) wrote(ctx context.Context, key types.NamespacedName, obj T, err error) (T, error) {
+	s.of.doubt(ctx, s.of.complete(key))
+	return obj, err
+}
+
+// write is one request that writes, before its answer.
+type write struct {
+	key  types.NamespacedName
+	seen sight
+	dry  []string
+	// base is the version that the write replaces, empty for a creation; known says that no
+	// other version can be between base and the answer's.
+	base  string
+	known bool
+}
+
+// sight is what reads had under a key before a request.
+type sight struct {
+	key types.NamespacedName
+	uid types.UID
+	rv  string
+	has bool
+}
+
+func (r *Requests[T]) look(key types.NamespacedName) (s sight) {
+	s.key = r.complete(key)
+	s.uid, s.rv, s.has = r.cache.shown(s.key)
+	return s
+}
+
+// complete adds the handle's namespace to a key without one.
+func (r *Requests[T]) complete(key types.NamespacedName) types.NamespacedName {
+	if key.Namespace == "" {
+		key.Namespace = r.namespace
+	}
+	return key
+}
+
+// wrote records the answer to a write.
+func (r *Requests[T]) wrote(ctx context.Context, w write, now T, err error) (T, error) {
+	switch {
+	case len(w.dry) > 0:
+	case err != nil:
+		r.failed(ctx, w.seen, w.key, err)
+	default:
+		if w.known {
+			r.own.add(keyOf(now), w.base, now.GetResourceVersion())
+		}
+		r.learn(ctx, now)
+	}
+	return now, err
+}
+
+// learn records a state of an object that the server sent.
+func (r *Requests[T]) learn(ctx context.Context, obj T) {
+	if finished(obj) {
+		r.end(ctx, obj)
+		return
+	}
+	err := error(nil)
+	if r.labels.Matches(labels.Set(obj.GetLabels())) {
+		err = r.cache.record(obj)
+	} else if _, _, has := r.cache.shown(keyOf(obj)); has {
+		err = r.cache.recordGone(keyOf(obj), "", obj.GetResourceVersion())
+	}
+	if err != nil {
+		r.debt.until(obj.GetResourceVersion())
+	}
+}
+
+// finished reports whether the server has deleted obj although it answered with it: it was being
+// deleted, and nothing holds it up any more. A namespace, which its contents hold, has no grace
+// period.
+func finished(obj metav1.Object) bool {
+	grace := obj.GetDeletionGracePeriodSeconds()
+	return obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 && grace != nil && *grace == 0
+}
+
+// end records that obj, which the server sent, is gone.
+func (r *Requests[T]) end(ctx context.Context, obj T) {
+	s := sight{key: keyOf(obj), rv: obj.GetResourceVersion()}
+	if r.cache.hasUID(obj) {
+		s.uid = obj.GetUID()
+	}
+	r.gone(ctx, s)
+}
+
+// gone records that what was seen is gone from the server. Without its UID, only a version of the
+// server's from after the deletion tells it apart from what comes later.
+func (r *Requests[T]) gone(ctx context.Context, seen sight) {
+	var err error
+	if seen.uid == "" || seen.rv == "" {
+		seen.uid = ""
+		seen.rv, err = r.now(ctx)
+	}
+	if err == nil {
+		err = r.cache.recordGone(seen.key, seen.uid, seen.rv)
+	}
+	if err != nil {
+		r.debt.all.Add(1)
+	}
+}
+
+// now returns a resourceVersion that is not older than any change so far.
+func (r *Requests[T]) now(ctx context.Context) (string, error) {
+	meta, err := r.client.List(ctx, metav1.ListOptions{Limit: 1}, func(reflector.Event[T], error) bool { return true })
+	return meta.ResourceVersion, err
+}
+
+// failed notes a write that failed, if the server may have carried it out, or if it shows that
+// reads are behind.
+func (r *Requests[T]) failed(ctx context.Context, seen sight, key types.NamespacedName, err error) {
+	switch {
+	case isGone(err, key):
+		if seen.has {
+			r.gone(ctx, seen)
+		}
+	case isRefusal(err):
+	case key.Name == "": // the server makes the name
+		r.debt.all.Add(1)
+	default:
+		r.debt.doubt(r.complete(key))
+	}
+}
+
+// isGone reports whether err says that there is no object under key.
+func isGone(err error, key types.NamespacedName) bool {
+	var st apierrors.APIStatus
+	return apierrors.IsNotFound(err) && errors.As(err, &st) && st.Status().Details != nil && st.Status().Details.Name == key.Name
+}
+
+// isRefusal reports whether err says that the server did nothing. A conflict does not count: the
+// client may have repeated a write that was carried out, and reads are behind anyway.
+func isRefusal(err error) bool {
+	var st apierrors.APIStatus
+	if !errors.As(err, &st) {
+		return false
+	}
+	code := st.Status().Code
+	return code >= 400 && code < 500 && code != 408 && code != 409
+}
+
+// doubt asks for the object of key, or has CatchUp do so if that fails.
+func (r *Requests[T]) doubt(ctx context.Context, key types.NamespacedName) {
+	r.debt.doubt(key)
+	_ = r.settle(ctx, key)
+}
+
+// settle asks the server for an object in doubt.
+func (r *Requests[T]) settle(ctx context.Context, key types.NamespacedName) error {
+	since := r.debt.since(key)
+	if _, err := r.Get(ctx, key, metav1.GetOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	r.debt.settled(key, since)
+	return nil
+}
+
+// CatchUp returns at once if reads through the handle have every write made through it, which is
+// the usual case. [Controller.Run] calls it before each reconcile for the handles that it was
+// given, so reconcile need not. Otherwise CatchUp asks the server, or waits for the cache:
+//
+//   - after a write whose answer was lost, and after a conflict, it asks for the object; if the
+//     server was to make the name, it waits as below
+//   - after writes that could not be recorded, because the informer does not run, was stopped
+//     since, or is 10,000 writes behind, and after an informer.LostWriteError, it waits until the
+//     watch has brought them
+//   - after a deletion of an object that reads did not have, if the request that fixes its
+//     version failed, it waits, too
+//
+// A write whose answer was lost may still be carried out later, while the server works on it.
+// Nothing can tell. Errors: those of Get and List of client.Resource and of
+// informer.Informer.WaitForRV, with the name of the resource.
+func (r *Requests[T]) CatchUp(ctx context.Context) error {
+	if !r.behind() {
+		return nil
+	}
+	if err := r.catchUp(ctx); err != nil {
+		return fmt.Errorf("%s: reads may be older than writes of this process: %w", r.client.Resource(), err)
+	}
+	return nil
+}
+
+// behind reports whether CatchUp has something to do.
+func (r *Requests[T]) behind() bool { return r.debt.some.Load() || r.due() > r.debt.paid.Load() }
+
+// due returns the number of writes so far of which neither the object nor the version is known.
+func (r *Requests[T]) due() uint64 { return r.debt.all.Load() + r.cache.lost() }
+
+func (r *Requests[T]) catchUp(ctx context.Context) error {
+	for _, key := range r.debt.doubts() {
+		if err := r.settle(ctx, key); err != nil {
+			return err
+		}
+	}
+	if rv := r.debt.version(); rv != "" {
+		if err := r.cache.waitFor(ctx, rv); err != nil {
+			return err
+		}
+		r.debt.reached(rv)
+	}
+	due := r.due()
+	if due <= r.debt.paid.Load() {
+		return nil
+	}
+	rv, err := r.now(ctx)
+	if err == nil {
+		err = r.cache.waitFor(ctx, rv)
+	}
+	if err == nil {
+		r.debt.pay(due)
+	}
+	return err
+}
