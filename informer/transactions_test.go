@@ -45,7 +45,7 @@ func (b *bundles) write() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.rv += 1 + b.rng.IntN(2)
-	now, deletes, rv := b.contents(), b.rng.IntN(3) == 0, strconv.Itoa(b.rv)
+	now, deletes, rv := b.contents(), b.rng.IntN(2) == 0, strconv.Itoa(b.rv)
 	for i, n := range b.rng.Perm(12)[:1+b.rng.IntN(6)] {
 		name := string(rune('a' + n))
 		old, had := now[name]
@@ -66,8 +66,8 @@ func (b *bundles) write() {
 			break
 		}
 	}
-	if b.forgets && b.rng.IntN(8) == 0 {
-		b.gone = b.rv - b.rng.IntN(4)
+	if b.forgets && b.rng.IntN(2) == 0 {
+		b.gone = b.rv - b.rng.IntN(2)
 	}
 	close(b.changed)
 	b.changed = make(chan struct{})
