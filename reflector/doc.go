@@ -103,5 +103,6 @@
 // only when the sink failed. It reports every other failure to [Options.OnError] and retries:
 // a failed request as a [*RequestError], an object that could not be used as an
 // [*ObjectError]. The timer's goroutine reports a streaming list that has stalled as a
-// [*SlowListError]. Every wait ends when the context does.
+// [*SlowListError], and a source that does not return after the end of its context with
+// [ErrNotReturning]: Run waits for it. Every other wait ends when the context does.
 package reflector

@@ -63,6 +63,11 @@ var (
 	// that the next one can try another connection.
 	ErrUnanswered = errors.New("the server is away and does not answer")
 
+	// ErrNotReturning reports a List or Watch of a source that goes on 30 seconds, or somewhat
+	// longer, after its context was done. The reflector sends no other request until it
+	// returns, because it uses the source from one goroutine at a time.
+	ErrNotReturning = errors.New("the source does not return although its context is done")
+
 	// ErrShortWatch reports a watch that ended within a second and brought no news.
 	ErrShortWatch = errors.New("watch ended within a second and brought no news")
 )
@@ -126,7 +131,8 @@ type RequestError struct {
 	// ResourceVersion is what the list or watch asked for. The later pages of a list do
 	// not ask by themselves; it stands for them too.
 	ResourceVersion string
-	// RetryIn is how long the reflector waits before it continues. Zero means at once.
+	// RetryIn is how long the reflector waits before it continues. Zero means at once or, after
+	// ErrNotReturning, once the source has returned.
 	RetryIn time.Duration
 	// Err is the cause, never nil.
 	Err error
@@ -134,8 +140,11 @@ type RequestError struct {
 
 func (e *RequestError) Error() string {
 	when := "at once"
-	if e.RetryIn > 0 {
+	switch {
+	case e.RetryIn > 0:
 		when = "in " + e.RetryIn.Round(time.Millisecond).String()
+	case errors.Is(e.Err, ErrNotReturning):
+		when = "once it has returned"
 	}
 	return fmt.Sprintf("%s: %s at resourceVersion %q failed, trying again %s: %s",
 		e.Resource, e.Verb, e.ResourceVersion, when, e.cause())

@@ -13,9 +13,10 @@ type Options struct {
 	Tuning
 
 	// OnError receives every *RequestError and *ObjectError, in the goroutine of Run, and
-	// holds up the protocol while it runs. It receives a *SlowListError in another goroutine,
-	// possibly during another call; Run waits for that call too. Nil logs each error to Logger
-	// at level Warn, with the attributes of its LogValue.
+	// holds up the protocol while it runs. It receives a *SlowListError, and a *RequestError
+	// with ErrNotReturning, in another goroutine, possibly during another call; Run waits for
+	// that call too. Nil logs each error to Logger at level Warn, with the attributes of its
+	// LogValue.
 	OnError func(error)
 
 	// Logger records at level Debug when lists and watches begin and end, and why a collection

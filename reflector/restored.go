@@ -397,11 +397,7 @@ func (r *Reflector[T]) guardReplay(w *watch) *watchdog {
 	if r.opts.IdleTimeout > 0 {
 		patience = min(patience, r.opts.IdleTimeout)
 	}
-	return newWatchdog(patience/4, r.omitted(), func(quiet time.Duration) {
-		if quiet >= patience {
-			w.abort()
-		}
-	})
+	return r.guardFor(w, patience)
 }
 
 // rewind says whether the sink may compare the next list with its contents by versions.

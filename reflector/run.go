@@ -46,7 +46,12 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 	asked, began := r.state.version(), time.Now()
 	request, attempt := r.begin(ctx, true)
 	defer attempt.end() // when the source or the sink panics
-	page, sinkErr, err := r.listPage(request)
+	failed := RequestError{Verb: "list", ResourceVersion: asked}
+	g := &guard{request: request, asked: failed}
+	dog := r.guardCall(g)
+	defer dog.stop()
+	page, sinkErr, err := r.listPage(request, dog)
+	r.returned(g, dog)
 	err = causeOf(request, err)
 	attempt.end()
 	if sinkErr != nil || ctx.Err() != nil {
@@ -65,7 +70,7 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 	if st.replace {
 		return r.replace(ctx)
 	}
-	r.carryOut(ctx, st, RequestError{Verb: "list", ResourceVersion: asked}, began)
+	r.carryOut(ctx, st, failed, began)
 	return nil
 }
 
@@ -109,11 +114,13 @@ func (r *Reflector[T]) beginList(verb string) {
 }
 
 // listPage passes the objects of one page to the sink.
-func (r *Reflector[T]) listPage(ctx context.Context) (page metav1.ListMeta, sinkErr, err error) {
+func (r *Reflector[T]) listPage(ctx context.Context, dog *watchdog) (page metav1.ListMeta, sinkErr, err error) {
 	if r.state.token == "" {
 		r.beginList("list")
 	}
 	page, err = r.source.List(ctx, r.listOptions(), func(ev Event[T], err error) bool {
+		dog.received()
+		defer dog.handled()
 		if err != nil {
 			bad := r.badObject(err)
 			if bad == nil {
@@ -181,7 +188,8 @@ func (r *Reflector[T]) carryOut(ctx context.Context, st step, failed RequestErro
 	wait, queue := r.wait(st, began)
 	r.stats.failures.Add(1)
 	failed.Resource, failed.RetryIn, failed.Err = r.source.Resource(), wait+queue, st.err
-	r.stats.fails(&failed, time.Now(), failed.RetryIn)
+	now := time.Now()
+	r.stats.fails(&failed, now, now.Add(failed.RetryIn))
 	r.failing = true
 	r.opts.OnError(&failed)
 	why := st.pause
@@ -238,7 +246,7 @@ func (r *Reflector[T]) succeeded() {
 func (r *Reflector[T]) stopped() pause {
 	if r.failing {
 		r.failing = false
-		r.stats.fails(nil, time.Time{}, 0)
+		r.stats.fails(nil, time.Time{}, time.Time{})
 	}
 	r.leaveDenied()
 	why := r.reason

@@ -336,3 +336,93 @@ func TestHungReplay(t *testing.T) {
 		})
 	}
 }
+
+// Watches that may be half open after a long outage begin again one after the other, without a
+// report.
+func TestSilentWatchesBeginAgainInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		b := new(Breaker)
+		s := &closures{breaker: b, list: func(ctx context.Context, _ metav1.ListOptions) (metav1.ListMeta, error) {
+			AttemptOf(ctx).Answered()
+			return metav1.ListMeta{ResourceVersion: "5"}, nil
+		}}
+		var begun []time.Duration // watches, since the server is back
+		var back time.Time
+		s.watch = func(ctx context.Context, _ metav1.ListOptions) error {
+			AttemptOf(ctx).Answered()
+			if !back.IsZero() {
+				s.mu.Lock()
+				begun = append(begun, time.Since(back))
+				s.mu.Unlock()
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		var running sync.WaitGroup
+		var all []*Reflector[string]
+		for range 3 {
+			r, err := New[string](s, &sink[string]{}, Options{
+				Tuning: Tuning{DisableWatchList: true, TrustVersions: true}, OnError: func(err error) { t.Error(err) },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, r)
+			running.Go(func() { _ = r.Run(ctx) })
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		b.failed(time.Now(), Backoff{}.withDefaults()) // of another reflector
+		time.Sleep(longOutage)
+		back = time.Now()
+		b.answered()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if want := []time.Duration{0, wakeSpacing, 2 * wakeSpacing}; !slices.Equal(begun, want) {
+			t.Errorf("watches began after %v, want %v", begun, want)
+		}
+		cancel()
+		running.Wait()
+		for _, r := range all {
+			if got := r.Stats(); got.Failures != 0 || got.IdleWatches != 0 {
+				t.Errorf("%+v", got)
+			}
+		}
+	})
+}
+
+// A watch that hung until another request was answered failed for the breaker's reason, whatever
+// its source returns.
+func TestHungWatchIsUnanswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		b := new(Breaker)
+		s := &closures{breaker: b, list: func(context.Context, metav1.ListOptions) (metav1.ListMeta, error) {
+			return metav1.ListMeta{ResourceVersion: "5"}, nil
+		}}
+		s.watch = func(ctx context.Context, _ metav1.ListOptions) error { // no answer
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		var heard []error
+		r, err := New[string](s, &sink[string]{}, Options{Tuning: Tuning{DisableWatchList: true}, OnError: func(err error) { heard = append(heard, err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error)
+		go func() { ended <- r.Run(ctx) }()
+		time.Sleep(time.Second)
+		b.failed(time.Now(), Backoff{}.withDefaults()) // of another reflector
+		time.Sleep(4 * time.Second)
+		b.answered()
+		synctest.Wait()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if len(heard) != 1 || !errors.Is(heard[0], ErrUnanswered) {
+			t.Errorf("reported %v", heard)
+		}
+	})
+}

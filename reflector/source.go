@@ -13,6 +13,9 @@ import (
 //
 // A Reflector uses a Source from one goroutine at a time. A Source that is shared by
 // several reflectors must be safe for concurrent use.
+//
+// List and Watch return soon after ctx is done. The reflector ends requests that take too long
+// in this way, and nothing else ends a call that ignores its context: see [ErrNotReturning].
 type Source[T any] interface {
 	// Resource names the collection in errors and logs, such as "pods" or "deployments.apps in
 	// namespace prod". It never changes.

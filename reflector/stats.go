@@ -65,7 +65,8 @@ type Failing struct {
 	Since time.Time
 	// Err is the last failure, a *RequestError; nil if there is none.
 	Err error
-	// Next is the latest time of the next request, which may already be under way.
+	// Next is the latest time of the next request, which may already be under way. It is zero
+	// if Err is [ErrNotReturning].
 	Next time.Time
 }
 
@@ -115,8 +116,9 @@ type counters struct {
 	failing Failing
 }
 
-// fails records a failure at now; a nil error records that the failure is over.
-func (c *counters) fails(err *RequestError, now time.Time, retryIn time.Duration) {
+// fails records a failure at now; a nil error records that the failure is over. The next
+// request follows at next at the latest.
+func (c *counters) fails(err *RequestError, now, next time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil {
@@ -126,7 +128,7 @@ func (c *counters) fails(err *RequestError, now time.Time, retryIn time.Duration
 	if c.failing.Err == nil {
 		c.failing.Since = now
 	}
-	c.failing.Err, c.failing.Next = err, now.Add(retryIn)
+	c.failing.Err, c.failing.Next = err, next
 }
 
 // listEnds counts a complete list.

@@ -35,7 +35,7 @@ type watch struct {
 	dog     *watchdog          // nil for none
 	aborted atomic.Bool        // the watchdog ended the request
 	silent  bool               // the breaker ended the request
-	panic   any                // of OnError, in the watchdog's goroutine; read after dog.stop
+	guard
 }
 
 // watch carries out one watch and the step that follows its end. The error is the sink's.
@@ -49,7 +49,9 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	request, attempt := r.begin(limited, false)
 	defer attempt.end()
 	w := &watch{asked: opts.ResourceVersion, began: time.Now(), end: watchEnd{rv: r.state.rv}, giveUp: cancel, attempt: attempt, lasts: limit - grace}
+	w.guard = guard{request: request, asked: RequestError{Verb: "watch", ResourceVersion: w.asked}}
 	if r.state.phase == streaming {
+		w.guard.asked.Verb = "watchlist"
 		r.stats.watchLists.Add(1)
 		r.beginList("watchlist")
 		w.dog = r.guardStream(w)
@@ -62,15 +64,15 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	defer func() { w.dog.stop() }() // when the source or the sink panics
 	var sinkErr error
 	for ev, err := range r.source.Watch(request, opts) {
+		if limited.Err() != nil {
+			break // the source goes on regardless
+		}
 		var more bool
 		if more, sinkErr = r.received(ctx, w, ev, err); !more {
 			break
 		}
 	}
-	w.dog.stop()
-	if w.panic != nil {
-		panic(w.panic)
-	}
+	r.returned(&w.guard, w.dog)
 	if sinkErr != nil || ctx.Err() != nil {
 		if r.state.phase == streaming {
 			r.sink.Discard()
@@ -253,6 +255,7 @@ func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T]
 	r.stats.watches.Add(1)
 	w.asked, w.end.rv = r.state.rv, r.state.rv
 	w.dog.stop()
+	w.guard.asked = RequestError{Verb: "watch", ResourceVersion: w.asked}
 	w.dog = r.guardWatch(w)
 	if d := w.dog; d != nil {
 		d.received() // the sink may take its time
@@ -262,15 +265,21 @@ func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T]
 	return sinkErr == nil, sinkErr
 }
 
-// guardWatch returns a watchdog for a watch, or nil if IdleTimeout is off.
+// guardWatch returns a watchdog for a watch.
 func (r *Reflector[T]) guardWatch(w *watch) *watchdog {
 	if r.opts.IdleTimeout < 0 {
-		return nil
+		return r.guardCall(&w.guard)
 	}
-	return newWatchdog(r.opts.IdleTimeout/4, r.omitted(), func(quiet time.Duration) {
-		if quiet >= r.opts.IdleTimeout {
+	return r.guardFor(w, r.opts.IdleTimeout)
+}
+
+// guardFor returns a watchdog that ends the request once nothing has come for so long.
+func (r *Reflector[T]) guardFor(w *watch, patience time.Duration) *watchdog {
+	return newWatchdog(patience/4, r.omitted(), func(quiet time.Duration) {
+		if quiet >= patience {
 			w.abort()
 		}
+		r.checkLate(&w.guard, quiet)
 	})
 }
 
@@ -288,8 +297,11 @@ func (r *Reflector[T]) guardStream(w *watch) *watchdog {
 		} else if quiet >= slowAfter && !warned {
 			warned = true
 			slow.Quiet = quiet
-			r.warn(w, slow)
+			if r.warn(&w.guard, slow); w.panic != nil {
+				w.abort()
+			}
 		}
+		r.checkLate(&w.guard, quiet)
 	})
 }
 
@@ -306,15 +318,4 @@ func (r *Reflector[T]) omitted() func() uint64 {
 func (w *watch) abort() {
 	w.aborted.Store(true)
 	w.giveUp()
-}
-
-// warn calls OnError in the watchdog's goroutine. A panic continues in the goroutine of Run,
-// where the caller can handle it.
-func (r *Reflector[T]) warn(w *watch, err error) {
-	defer func() {
-		if w.panic = recover(); w.panic != nil {
-			w.abort()
-		}
-	}()
-	r.opts.OnError(err)
 }

@@ -222,10 +222,15 @@ func (r *Reflector[T]) check(ctx context.Context) {
 	defer cancel()
 	request, attempt := r.begin(limited, false) // a list of one object is answered as fast as a watch
 	defer attempt.end()                         // when the source panics
+	failed := RequestError{Verb: "list", ResourceVersion: q.seen}
+	g := &guard{request: request, asked: failed}
+	dog := r.guardCall(g)
+	defer dog.stop()
 	r.log.Debug("asks whether the server was restored", slog.String("resourceVersion", q.seen), slog.String("name", q.object.key.Name))
 	page, err := r.source.List(request, q.options(), func(ev Event[T], err error) bool {
 		return err != nil || q.take(knownFrom(ev))
 	})
+	r.returned(g, dog)
 	page, err = q.end(page, causeOf(request, err))
 	attempt.end()
 	if ctx.Err() != nil {
@@ -238,7 +243,7 @@ func (r *Reflector[T]) check(ctx context.Context) {
 	if r.state, st = checked(r.state, page, err, q); err == nil {
 		r.breaker.answered()
 	}
-	r.carryOut(ctx, st, RequestError{Verb: "list", ResourceVersion: q.seen}, began)
+	r.carryOut(ctx, st, failed, began)
 }
 
 // checked follows the answer to q.

@@ -39,8 +39,8 @@ type Options[K comparable, T any] struct {
 
 	// OnError gets every failure after which the pipeline continues: *reflector.RequestError,
 	// *reflector.ObjectError, *deltafifo.ProcessError, *deltafifo.SlowError. It is called from
-	// two goroutines, and for a *reflector.SlowListError from a third. Nil logs each to Logger at level Warn, with
-	// the attributes of the error's LogValue.
+	// two goroutines, and for a *reflector.SlowListError or reflector.ErrNotReturning from a
+	// third. Nil logs each to Logger at level Warn, with the attributes of the error's LogValue.
 	OnError func(error)
 
 	// Logger gets a record at level Debug when Run begins and ends, and for everything that
