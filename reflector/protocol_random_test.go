@@ -182,7 +182,7 @@ func (w *walk) check(before state, what string, next state, st step) {
 	if next.phase == streaming && next.stream < streamUnknown || next.stream < before.stream && before.stream == streamSupported {
 		bad("what the server can do was forgotten")
 	}
-	if next.phase == checking && next.tried >= maxTries {
+	if next.phase == checking && next.tried >= maxHung {
 		bad("asks in vain for ever")
 	}
 	if next.unverified && next.phase == watching && before.phase == watching && next.replayRV == "" && !before.unverified {

@@ -24,18 +24,23 @@ const (
 	// replayPatience is how long a server may take to repeat events. After that, a list checks
 	// whether the server has come that far.
 	replayPatience = 2 * time.Second
-	// checkTimeout bounds that list.
-	checkTimeout = 30 * time.Second
+	// checkTimeout bounds that list. One that follows a watch without an answer has
+	// recheckTimeout, because there is no watch meanwhile.
+	checkTimeout   = 30 * time.Second
+	recheckTimeout = 5 * time.Second
 	// maxTries is how often in a row a server may refuse that list, or not end it, before the
 	// watch goes on without it. The list is then asked for again after each watch, and such a
 	// watch lasts unverifiedTimeout.
 	maxTries          = 3
 	unverifiedTimeout = time.Minute
+	// maxHung is maxTries for a list without an answer that a watch might get. It is higher,
+	// because after an outage the list should come first.
+	maxHung = 8
 )
 
 // errSlowCheck is the failure of a list of one object that took too long. It says nothing about
 // the connection, which other requests may use.
-var errSlowCheck = fmt.Errorf("the list of one object did not end within %v", checkTimeout)
+var errSlowCheck = errors.New("the list of one object did not end in time")
 
 // maxRecent is the number of events that the server has to repeat. One event would not be
 // enough: if T holds only metadata, a restored server that wrote to the same object at the
@@ -295,7 +300,7 @@ func (s state) verifyFrom(from string) state {
 func (s state) check() state {
 	s.phase, s.asked, s.tried = checking, 0, 0
 	if s.unverified {
-		s.tried = maxTries - 1 // the watch should not wait for long each time
+		s.tried = maxHung - 1 // the watch should not wait for long each time
 	}
 	return s
 }

@@ -149,7 +149,9 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 		r.stats.idle.Add(1)
 	}
 	verify := (endedUnexpectedly(end) || w.silent || r.state.unverified) && !r.opts.TrustVersions && r.state.replayRV == ""
-	r.state, st = r.state.watchEnded(end)
+	if r.state, st = r.state.watchEnded(end); st.pause == pauseAway || st.pause == pauseBusy {
+		r.state.unverified = false // the list of one object was not to blame
+	}
 	switch from, _ := r.recent.replayFrom(); {
 	case verify && from != "":
 		r.state = r.state.verifyFrom(from)

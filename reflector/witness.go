@@ -218,7 +218,11 @@ func (q *question[T]) end(page metav1.ListMeta, err error) (metav1.ListMeta, err
 // check asks the server for one object.
 func (r *Reflector[T]) check(ctx context.Context) {
 	q, began := r.question(), time.Now()
-	limited, cancel := context.WithTimeout(ctx, checkTimeout)
+	limit := checkTimeout
+	if r.state.unverified {
+		limit = recheckTimeout
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	request, attempt := r.begin(limited, false) // a list of one object is answered as fast as a watch
 	defer attempt.end()                         // when the source panics
@@ -268,14 +272,21 @@ func checked[T any](s state, page metav1.ListMeta, err error, q *question[T]) (s
 	switch {
 	case isUnsupported(err):
 		return s.believed(), step{}
-	case st.pause == pauseAway: // nor could a watch be asked for
+	case isUnreachable(err): // nor could a watch be asked for
 		return s, st
 	}
-	if s.tried++; s.tried < maxTries {
+	most := maxTries
+	if st.pause == pauseAway {
+		most = maxHung
+	}
+	if s.tried++; s.tried < most {
 		return s, st
 	}
-	if s.unverified && st.pause == pauseDenied {
+	switch {
+	case s.unverified && st.pause == pauseDenied:
 		st.pause = noPause // the watch before was allowed
+	case s.unverified:
+		st.resetBackoff = true // and was answered
 	}
 	s = s.believed()
 	s.unverified = true
