@@ -32,9 +32,9 @@ type watch struct {
 	skipped bool               // the streaming list has an object that could not be used
 	giveUp  context.CancelFunc // ends the request
 	attempt *Attempt           // nil if the source is not a Server
-	dog     *watchdog          // nil for none
-	aborted atomic.Bool        // the watchdog ended the request
-	silent  bool               // the breaker ended the request
+	dog     *watchdog
+	aborted atomic.Bool // the watchdog ended the request
+	silent  bool        // the breaker ended the request
 	guard
 }
 
@@ -164,10 +164,9 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 // received handles one pair of a watch. It reports whether the watch continues. The error is
 // the sink's.
 func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err error) (more bool, sinkErr error) {
-	if dog := w.dog; dog != nil {
-		dog.received()
-		defer dog.handled()
-	}
+	dog := w.dog // the handling may replace it
+	dog.received()
+	defer dog.handled()
 	w.attempt.received()
 	var bad *ObjectError
 	if err != nil {
@@ -227,7 +226,7 @@ func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T]
 	switch {
 	case bad != nil && bad.Type == Bookmark:
 		return true, nil
-	case bad != nil && bad.Type == Deleted, bad == nil && ev.Type == Deleted && w.skipped:
+	case bad != nil && bad.Type == Deleted, ev.Type == Deleted && w.skipped:
 		// The deletion may be that of the unreadable object, which would otherwise be kept for
 		// ever.
 		w.end.err = ErrUnreadableDelete
@@ -259,10 +258,8 @@ func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T]
 	w.dog.stop()
 	w.guard.asked = RequestError{Verb: "watch", ResourceVersion: w.asked}
 	w.dog = r.guardWatch(w)
-	if d := w.dog; d != nil {
-		d.received() // the sink may take its time
-		defer d.handled()
-	}
+	w.dog.received() // the sink may take its time
+	defer w.dog.handled()
 	sinkErr = r.replace(ctx)
 	return sinkErr == nil, sinkErr
 }
