@@ -64,7 +64,7 @@ func hasApplied(current metav1.Object, config any, manager string) (bool, error)
 	if !plain || hasNull(want) || entry == nil || version != "" && version != entry.APIVersion {
 		return false, nil
 	}
-	owned, err := decodeTree(entry.FieldsV1.Raw)
+	owned, err := decodeTree(entry.FieldsV1.GetRawBytes())
 	if err != nil {
 		return false, nil
 	}

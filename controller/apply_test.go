@@ -137,7 +137,7 @@ func TestApplyInDoubt(t *testing.T) {
 	bare := full.DeepCopy()
 	bare.ManagedFields = nil
 	broken := full.DeepCopy()
-	broken.ManagedFields[0].FieldsV1 = &metav1.FieldsV1{Raw: []byte("?")}
+	broken.ManagedFields[0].FieldsV1.SetRawBytes([]byte("?"))
 	versioned := config(spec)
 	versioned["metadata"].(object)["resourceVersion"] = full.ResourceVersion
 	older := config(spec)

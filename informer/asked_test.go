@@ -15,6 +15,7 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -91,11 +92,11 @@ func TestQuestionIsNotAnswered(t *testing.T) {
 					Transport: g, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 				}, Breaker: new(reflector.Breaker)}
 				var heard errorsOf
-				inf := newInformer(t, must1(client.New[*widget](conn, widgetsResource, opts))(t), informer.Options[*widget]{OnError: heard.add})
+				inf := newInformer(t, must1(client.New(conn, kind.OfResource[*widget](widgetsResource).Named("Widget"), opts))(t), informer.Options[*widget]{OnError: heard.add})
 				defer run(t, inf)()
 				sane := conn
 				sane.HTTP = inner
-				beside := newInformer(t, must1(client.New[*widget](sane, widgetsResource, client.Options{}))(t), informer.Options[*widget]{OnError: ignore})
+				beside := newInformer(t, must1(client.New(sane, kind.OfResource[*widget](widgetsResource).Named("Widget"), client.Options{}))(t), informer.Options[*widget]{OnError: ignore})
 				defer run(t, beside)()
 				time.Sleep(time.Minute)
 				g.closed.Store(true)
