@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -24,14 +23,6 @@ import (
 
 // countPods annotates every node with the number of its pods.
 func countPods(ctx context.Context, server client.Connection) error {
-	podClient, err := client.New(server, core.Pods, client.Options{})
-	if err != nil {
-		return err
-	}
-	nodeClient, err := client.New(server, core.Nodes, client.Options{})
-	if err != nil {
-		return err
-	}
 	nodeOf := func(nodes []string, pod *corev1.Pod) []string {
 		if pod.Spec.NodeName == "" {
 			return nodes // not scheduled yet
@@ -39,11 +30,17 @@ func countPods(ctx context.Context, server client.Connection) error {
 		return append(nodes, pod.Spec.NodeName)
 	}
 	byNode := index.New("node", nodeOf)
-	pods, err := kinform.NewInformer(podClient, informer.Options[*corev1.Pod]{Indexes: index.Of(byNode)})
+	pods, err := kinform.Open(server, core.Pods, controller.OpenOptions[*corev1.Pod]{
+		Informer: informer.Options[*corev1.Pod]{Indexes: index.Of(byNode)},
+	})
 	if err != nil {
 		return err
 	}
-	nodes, err := kinform.NewInformer(nodeClient, informer.Options[*corev1.Node]{})
+	nodes, err := kinform.Open(server, core.Nodes, controller.OpenOptions[*corev1.Node]{})
+	if err != nil {
+		return err
+	}
+	podsOf, err := informer.Bind(pods, byNode)
 	if err != nil {
 		return err
 	}
@@ -58,17 +55,14 @@ func countPods(ctx context.Context, server client.Connection) error {
 		return err
 	}
 	return c.Run(ctx, func(ctx context.Context, key kinform.Key) error {
-		node, ok := nodes.Store().Get(key)
-		count := strconv.Itoa(byNode.Count(pods.Store(), key.Name))
+		node, ok := nodes.Cached(key)
+		count := strconv.Itoa(podsOf.Count(key.Name))
 		if !ok || node.Annotations["pods"] == count {
 			return nil // the node is gone, or its annotation is right already
 		}
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"pods":%q}}}`, count)
-		_, err := nodeClient.Patch(ctx, key, types.MergePatchType, patch, metav1.PatchOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil // deleted meanwhile: a retry would fail again
-		}
-		return err // on an error the queue retries the node, with growing delays
+		_, err := nodes.Patch(ctx, key, types.MergePatchType, patch, metav1.PatchOptions{})
+		return controller.IgnoreNotFound(err) // on other errors the queue retries the node, with growing delays
 	})
 }
 
