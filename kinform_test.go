@@ -6,11 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform"
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/informer/pipeline"
-	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/store"
 )
@@ -24,7 +25,8 @@ func TestConstructors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(fake.Register(server, kind.Of[*Lamp](schema.GroupVersion{Version: "v1"}, "lamps"), fake.Rules{}))
+	lamps := kinform.KindOf[*Lamp](schema.GroupVersion{Version: "v1"}, "lamps")
+	must(fake.Register(server, lamps, fake.Rules{}))
 	source, err := fake.NewSource[*Lamp](server, fake.Selection{})
 	must(err)
 	lamp := &Lamp{Room: "hall"}
@@ -42,6 +44,13 @@ func TestConstructors(t *testing.T) {
 	if got, err := kinform.NewLister(inf).Get(key); err == nil {
 		t.Errorf("the lister of an informer that has not run has %v", got)
 	}
+	handle, err := kinform.Open(client.Connection{URL: fake.URL, HTTP: server.Client()}, lamps, controller.OpenOptions[*Lamp]{})
+	must(err)
+	union, err := kinform.NewUnion("lamps", informer.Options[*Lamp]{})
+	must(err)
+	c := controller.New(controller.Options[kinform.Key]{})
+	must(controller.For(c, handle))
+	must(controller.For(c, union))
 	fifo := kinform.NewDeltaFIFO(lights.Reader(), deltafifo.Options{})
 	must(fifo.Delete(t.Context(), key, lamp, ""))
 	if fifo.Len() != 1 {

@@ -113,7 +113,6 @@ func newFake(t *testing.T) server {
 		fake.Register(s, core.PersistentVolumes, fake.Rules{}),
 		fake.Register(s, core.PersistentVolumeClaims, fake.Rules{}),
 		fake.Register(s, core.LimitRanges, fake.Rules{}),
-		//lint:ignore SA1019 the servers still have the deprecated kind
 		fake.Register(s, core.Endpoints, fake.Rules{}),
 		fake.Register(s, core.Events, fake.Rules{}),
 		fake.Register(s, discovery.EndpointSlices, fake.Rules{}),
