@@ -39,7 +39,8 @@
 // A server that refuses the list of one object three times in a row, or does not end it, is
 // watched for a minute at a time, and asked again after each watch. So is a server that leaves
 // that list without an answer eight times, although there is a connection: something between
-// may let watches alone pass.
+// may let watches alone pass. The first of these watches lasts five seconds, because the server
+// may have come back meanwhile.
 //
 // The check has limits where the server has overtaken the newest version seen and cannot
 // repeat events, or there were none. An object that is as it was proves the history only up to

@@ -33,7 +33,10 @@ func (r *Reflector[T]) listOptions() metav1.ListOptions {
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists).
 func (r *Reflector[T]) watchOptions() metav1.ListOptions {
 	timeout := scale(r.opts.WatchTimeout, 1+r.opts.Backoff.Random())
-	if r.state.unverified {
+	switch {
+	case r.state.brief:
+		timeout = min(timeout, briefTimeout)
+	case r.state.unverified:
 		timeout = min(timeout, unverifiedTimeout)
 	}
 	seconds := int64(timeout / time.Second)

@@ -34,8 +34,10 @@ const (
 	maxTries          = 3
 	unverifiedTimeout = time.Minute
 	// maxHung is maxTries for a list without an answer that a watch might get. It is higher,
-	// because after an outage the list should come first.
-	maxHung = 8
+	// because after an outage the list should come first. The first watch after it lasts
+	// briefTimeout, because a server that has come back meanwhile answers the list, too.
+	maxHung      = 8
+	briefTimeout = 5 * time.Second
 )
 
 // errSlowCheck is the failure of a list of one object that took too long. It says nothing about
@@ -307,7 +309,7 @@ func (s state) check() state {
 
 // believed goes on with the watch after a check.
 func (s state) believed() state {
-	s.phase, s.confirmed, s.unverified = watching, true, false
+	s.phase, s.confirmed, s.unverified, s.brief = watching, true, false, false
 	return s
 }
 

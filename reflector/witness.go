@@ -288,8 +288,9 @@ func checked[T any](s state, page metav1.ListMeta, err error, q *question[T]) (s
 	case s.unverified:
 		st.resetBackoff = true // and was answered
 	}
+	again := s.unverified
 	s = s.believed()
-	s.unverified = true
+	s.unverified, s.brief = true, most == maxHung && !again
 	return s, st
 }
 
