@@ -1,0 +1,89 @@
+// Package website is a controller for a CRD. A Website gets a Deployment, which it owns, and a record
+// in a DNS outside the cluster, which a finalizer removes. Its condition Ready says how it is.
+//
+// The controller reads through handles, which have its own writes at once. So it needs no code for
+// caches that are behind. If nothing changed, it sends nothing.
+package website
+
+import (
+	"context"
+	"errors"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform"
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/with/kubernetes/apps"
+)
+
+var errTaken = errors.New("another owner has the Deployment of this name")
+
+// DNS is outside the API server. It keeps a record per UID of a Website, because another Website can
+// get the name later, and the host can change. Both methods can be called again for the same Website.
+type DNS interface {
+	Set(ctx context.Context, site *Website) error
+	Remove(ctx context.Context, site *Website) error
+}
+
+// Run works on all Websites of a server until ctx is done.
+func Run(ctx context.Context, server client.Connection, dns DNS) error {
+	sites, err := kinform.Open(server, Websites, controller.OpenOptions[*Website]{})
+	deployments, failed := kinform.Open(server, apps.Deployments, controller.OpenOptions[*appsv1.Deployment]{})
+	if err := errors.Join(err, failed); err != nil {
+		return err
+	}
+	c := controller.New(controller.Options[kinform.Key]{Name: "website"})
+	if err := errors.Join(controller.For(c, sites, sites.NotOwn), controller.Owns(c, sites, deployments, deployments.NotOwn)); err != nil {
+		return err
+	}
+	return c.Run(ctx, func(ctx context.Context, key kinform.Key) error {
+		site, ok := sites.Cached(key)
+		if !ok {
+			return nil
+		}
+		site, done, err := controller.Finalize(ctx, sites, site, "example.com/dns", dns.Remove)
+		if done || err != nil {
+			return err
+		}
+		if err := dns.Set(ctx, site); err != nil {
+			return err
+		}
+		first, edit := wanted(site)
+		deployment, _ := deployments.Cached(key)
+		if next := deployment.DeepCopy(); next == nil || edit(next) != nil || !equality.Semantic.DeepEqual(next, deployment) {
+			deployment, _, err = controller.CreateOrUpdate(ctx, deployments, first, edit) // asks the server in any case
+		}
+		ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Starting"}
+		switch {
+		case errors.Is(err, errTaken):
+			ready.Reason, ready.Message = "NameTaken", err.Error()
+		case err != nil:
+			return err
+		case deployment.Status.ObservedGeneration == deployment.Generation && deployment.Status.AvailableReplicas >= site.Spec.Replicas:
+			ready.Status, ready.Reason = metav1.ConditionTrue, "Available"
+		}
+		_, failed := controller.PatchStatus(ctx, sites, site, func(s *Website) {
+			controller.SetCondition(&s.Status.Conditions, site.Generation, ready)
+		})
+		return errors.Join(err, failed) // a taken name is tried again, with growing delays
+	})
+}
+
+// wanted returns the Deployment to create for a Website, and a function that edits the one that is
+// there. It sets single fields, so that the defaults of the server stay.
+func wanted(site *Website) (first *appsv1.Deployment, edit func(*appsv1.Deployment) error) {
+	first = &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: site.Namespace, Name: site.Name}}
+	first.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"website": site.Name}}
+	first.Spec.Template.Labels, first.Spec.Template.Spec.Containers = first.Spec.Selector.MatchLabels, []corev1.Container{{Name: "web"}}
+	return first, func(d *appsv1.Deployment) error {
+		if d.UID != "" && !metav1.IsControlledBy(d, site) {
+			return errTaken // SetController would take over a Deployment without a controller
+		}
+		d.Spec.Replicas, d.Spec.Template.Spec.Containers[0].Image = &site.Spec.Replicas, site.Spec.Image
+		return controller.SetController(d, site, Websites.GroupVersionKind)
+	}
+}

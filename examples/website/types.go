@@ -1,0 +1,57 @@
+package website
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform"
+)
+
+// Websites is the kind of the CRD. A program names its group, version and resource only here.
+var Websites = kinform.KindOf[*Website](schema.GroupVersion{Group: "example.com", Version: "v1"}, "websites").WithSubresources("status")
+
+// Website asks for an image that answers at a host.
+type Website struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              WebsiteSpec   `json:"spec"`
+	Status            WebsiteStatus `json:"status,omitzero"`
+}
+
+// WebsiteSpec is what the user wants.
+type WebsiteSpec struct {
+	Host     string `json:"host"`
+	Image    string `json:"image"`
+	Replicas int32  `json:"replicas"`
+}
+
+// WebsiteStatus is what the controller found. It has one condition, Ready.
+type WebsiteStatus struct {
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// DeepCopyInto copies w into out. controller-gen writes these methods in a real project.
+func (w *Website) DeepCopyInto(out *Website) {
+	*out = *w
+	w.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	if w.Status.Conditions != nil {
+		out.Status.Conditions = make([]metav1.Condition, len(w.Status.Conditions))
+		for i := range w.Status.Conditions {
+			w.Status.Conditions[i].DeepCopyInto(&out.Status.Conditions[i])
+		}
+	}
+}
+
+// DeepCopy returns a copy that shares nothing with w.
+func (w *Website) DeepCopy() *Website {
+	if w == nil {
+		return nil
+	}
+	out := new(Website)
+	w.DeepCopyInto(out)
+	return out
+}
+
+// DeepCopyObject implements runtime.Object.
+func (w *Website) DeepCopyObject() runtime.Object { return w.DeepCopy() }
