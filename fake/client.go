@@ -135,7 +135,8 @@ func (c *Client[T]) Patch(ctx context.Context, key types.NamespacedName, pt type
 }
 
 // PatchStatus patches the status subresource of the object at key, as [Client.Patch] patches an
-// object. Status errors: those of Patch; NotFound also for a resource without [Resource].Status.
+// object. Status errors: those of Patch; NotFound also for a kind
+// without the subresource (kind.Kind.WithSubresources).
 func (c *Client[T]) PatchStatus(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
 	return c.Subresource(statusField).Patch(ctx, key, pt, data, opts)
 }
