@@ -54,13 +54,12 @@ type state struct {
 	// events. It is empty if no events need to be repeated. confirmed: a list has shown that
 	// the server has come as far as rv, or cannot be asked. asked counts the known objects that
 	// this check has asked for so far, and that proved nothing; tried counts the refusals in a
-	// row. unverified: the watch goes on without an answer, and asks again after it. brief: it
-	// does so soon, because the server may have come back.
+	// row. unverified is how long a watch goes on without an answer before the server is asked
+	// again; zero if there was an answer.
 	replayRV     string
 	confirmed    bool
 	asked, tried int
-	unverified   bool
-	brief        bool
+	unverified   time.Duration
 	learned
 }
 

@@ -185,7 +185,7 @@ func (w *walk) check(before state, what string, next state, st step) {
 	if next.phase == checking && next.tried >= maxHung {
 		bad("asks in vain for ever")
 	}
-	if next.unverified && next.phase == watching && before.phase == watching && next.replayRV == "" && !before.unverified {
+	if next.unverified > 0 && next.phase == watching && before.phase == watching && next.replayRV == "" && before.unverified == 0 {
 		bad("an answer is forgotten")
 	}
 	if before.phase == watching && failed && st.pause == noPause {

@@ -33,11 +33,8 @@ func (r *Reflector[T]) listOptions() metav1.ListOptions {
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists).
 func (r *Reflector[T]) watchOptions() metav1.ListOptions {
 	timeout := scale(r.opts.WatchTimeout, 1+r.opts.Backoff.Random())
-	switch {
-	case r.state.brief:
-		timeout = min(timeout, briefTimeout)
-	case r.state.unverified:
-		timeout = min(timeout, unverifiedTimeout)
+	if r.state.unverified > 0 {
+		timeout = min(timeout, r.state.unverified)
 	}
 	seconds := int64(timeout / time.Second)
 	version := r.state.version()

@@ -301,7 +301,7 @@ func (s state) verifyFrom(from string) state {
 // check asks the server for known objects.
 func (s state) check() state {
 	s.phase, s.asked, s.tried = checking, 0, 0
-	if s.unverified {
+	if s.unverified > 0 {
 		s.tried = maxHung - 1 // the watch should not wait for long each time
 	}
 	return s
@@ -309,7 +309,7 @@ func (s state) check() state {
 
 // believed goes on with the watch after a check.
 func (s state) believed() state {
-	s.phase, s.confirmed, s.unverified, s.brief = watching, true, false, false
+	s.phase, s.confirmed, s.unverified = watching, true, 0
 	return s
 }
 
@@ -357,7 +357,7 @@ func (r *Reflector[T]) replayed(w *watch, ev Event[T]) (isNew bool, err error) {
 	if strict && awaited && !w.replay.pending() {
 		w.dog.stop()
 		w.dog = r.guardWatch(w)
-		r.state.unverified = false
+		r.state.unverified = 0
 		if w.replay.differs && !r.state.relisted {
 			return false, errDiffers
 		}

@@ -148,9 +148,9 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 	if end.idle {
 		r.stats.idle.Add(1)
 	}
-	verify := (endedUnexpectedly(end) || w.silent || r.state.unverified) && !r.opts.TrustVersions && r.state.replayRV == ""
+	verify := (endedUnexpectedly(end) || w.silent || r.state.unverified > 0) && !r.opts.TrustVersions && r.state.replayRV == ""
 	if r.state, st = r.state.watchEnded(end); st.pause == pauseAway || st.pause == pauseBusy {
-		r.state.unverified = false // the list of one object was not to blame
+		r.state.unverified = 0 // the list of one object was not to blame
 	}
 	switch from, _ := r.recent.replayFrom(); {
 	case verify && from != "":

@@ -219,7 +219,7 @@ func (q *question[T]) end(page metav1.ListMeta, err error) (metav1.ListMeta, err
 func (r *Reflector[T]) check(ctx context.Context) {
 	q, began := r.question(), time.Now()
 	limit := checkTimeout
-	if r.state.unverified {
+	if r.state.unverified > 0 {
 		limit = recheckTimeout
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
@@ -282,15 +282,17 @@ func checked[T any](s state, page metav1.ListMeta, err error, q *question[T]) (s
 	if s.tried++; s.tried < most {
 		return s, st
 	}
+	again := s.unverified > 0
 	switch {
-	case s.unverified && st.pause == pauseDenied:
+	case again && st.pause == pauseDenied:
 		st.pause = noPause // the watch before was allowed
-	case s.unverified:
+	case again:
 		st.resetBackoff = true // and was answered
 	}
-	again := s.unverified
 	s = s.believed()
-	s.unverified, s.brief = true, most == maxHung && !again
+	if s.unverified = unverifiedTimeout; most == maxHung && !again {
+		s.unverified = briefTimeout
+	}
 	return s, st
 }
 
