@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/internal/decode"
+	"github.com/kinform/kinform/internal/objmeta"
 )
 
 // consentLimit limits the part of a deletion's answer that is held in memory. One object is
@@ -53,7 +54,7 @@ func (r *Resource[T]) Remove(ctx context.Context, key types.NamespacedName, opts
 	if err != nil {
 		return Removal[T]{}, nil // the server accepted all the same
 	}
-	return Removal[T]{UID: uidOf(d.object), Object: d.object, Answered: true}, nil
+	return Removal[T]{UID: objmeta.UIDOf(d.object), Object: d.object, Answered: true}, nil
 }
 
 // DeleteCollection asks the server to delete all objects that match the selectors of both the
@@ -181,12 +182,4 @@ func kindIn(r decode.Reader) (kind string, err error) {
 		err = nil
 	}
 	return kind, err
-}
-
-// uidOf returns the UID of an object, empty if its type has none.
-func uidOf[T any](object T) types.UID {
-	if o, ok := any(object).(metav1.Object); ok {
-		return o.GetUID()
-	}
-	return ""
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
@@ -123,9 +124,9 @@ func (h *Projected[T, P]) NotOwn(ev informer.Event[types.NamespacedName, P]) boo
 	if ev.Type == informer.Deleted || ev.Sync || ev.Replaced {
 		return true
 	}
-	now, old := versionOf(ev.Object), ""
+	now, old := objmeta.VersionOf(ev.Object), ""
 	if ev.Type == informer.Updated {
-		if old = versionOf(ev.Old); old == "" {
+		if old = objmeta.VersionOf(ev.Old); old == "" {
 			return true
 		}
 	}
@@ -180,10 +181,3 @@ func (c cached[T, P]) shown(key types.NamespacedName) (uid types.UID, rv string,
 func (c cached[T, P]) lost() uint64 { return c.inf.LostWrites() }
 
 func (c cached[T, P]) waitFor(ctx context.Context, rv string) error { return c.inf.WaitForRV(ctx, rv) }
-
-func versionOf[T any](obj T) string {
-	if o, ok := any(obj).(metav1.Object); ok {
-		return o.GetResourceVersion()
-	}
-	return ""
-}

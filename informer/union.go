@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -370,8 +371,8 @@ func (s *memberSink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) err
 // key. Called with mu held.
 func (i *Informer[K, T]) caughtUpBy(key K, a ahead[T]) (known, caughtUp bool) {
 	if obj, ok := i.store.Get(key); ok {
-		if rv := versionOf(obj); rv != "" {
-			another := a.uid == "" || uidOf(obj) != a.uid
+		if rv := objmeta.VersionOf(obj); rv != "" {
+			another := a.uid == "" || objmeta.UIDOf(obj) != a.uid
 			if a.deleted && another && older(a.rv, rv) || !a.deleted && !older(rv, a.rv) {
 				return true, true
 			}

@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/internal/usercode"
 )
 
@@ -44,7 +44,7 @@ func (i *Informer[K, T]) RecordWrite(obj T, rv string) error {
 		return err
 	}
 	if rv == "" {
-		rv = versionOf(obj)
+		rv = objmeta.VersionOf(obj)
 	}
 	return i.wrote(key, ahead[T]{obj: obj, rv: rv})
 }
@@ -125,10 +125,10 @@ type written[K comparable, T any] struct {
 // supersedes reports whether a is newer than b. A deletion may carry the version of the deleted
 // object. Then it is newer than the write with that version, even if the write is recorded later.
 func (a ahead[T]) supersedes(b ahead[T]) bool {
-	if a.uid != "" && !b.deleted && uidOf(b.obj) == a.uid {
+	if a.uid != "" && !b.deleted && objmeta.UIDOf(b.obj) == a.uid {
 		return true // a is the end of that object
 	}
-	if b.uid != "" && !a.deleted && uidOf(a.obj) == b.uid {
+	if b.uid != "" && !a.deleted && objmeta.UIDOf(a.obj) == b.uid {
 		return false
 	}
 	return older(b.rv, a.rv) || a.deleted && !b.deleted && !older(a.rv, b.rv)
@@ -181,9 +181,9 @@ func (i *Informer[K, T]) caughtUp(key K, a ahead[T]) bool {
 	}
 	obj, ok := i.store.Get(key)
 	if a.uid != "" {
-		return !ok || uidOf(obj) != a.uid
+		return !ok || objmeta.UIDOf(obj) != a.uid
 	}
-	return !ok || older(a.rv, versionOf(obj))
+	return !ok || older(a.rv, objmeta.VersionOf(obj))
 }
 
 // settle removes the writes that the store has caught up with. It follows every commit; before is
@@ -223,9 +223,9 @@ func (i *Informer[K, T]) settleRewound() (lost []*LostWriteError) {
 func (i *Informer[K, T]) holds(key K, a ahead[T]) bool {
 	obj, ok := i.store.Get(key)
 	if a.deleted {
-		return !ok || a.uid != "" && uidOf(obj) != a.uid
+		return !ok || a.uid != "" && objmeta.UIDOf(obj) != a.uid
 	}
-	return ok && (versionOf(obj) == a.rv || i.versions.has(key, a.rv))
+	return ok && (objmeta.VersionOf(obj) == a.rv || i.versions.has(key, a.rv))
 }
 
 // isNewer reports whether the stored object of key is newer than the deletion a. It is for objects
@@ -237,7 +237,7 @@ func (i *Informer[K, T]) isNewer(batch deltafifo.Batch[K, T], key K, a ahead[T],
 	if before == "" || a.uid != "" || older(i.store.ResourceVersion(), a.rv) {
 		return false
 	}
-	if obj, ok := i.store.Get(key); !ok || versionOf(obj) != "" {
+	if obj, ok := i.store.Get(key); !ok || objmeta.VersionOf(obj) != "" {
 		return false // caughtUp decides
 	}
 	return !older(before, a.rv) && touches(batch, key) || remakes(batch, key)
@@ -340,20 +340,4 @@ func (i *Informer[K, T]) forgetWritten() {
 	for key := range w.ahead {
 		w.take(key)
 	}
-}
-
-// versionOf returns obj's resourceVersion, empty if T has none.
-func versionOf[T any](obj T) string {
-	if o, ok := any(obj).(metav1.Object); ok {
-		return o.GetResourceVersion()
-	}
-	return ""
-}
-
-// uidOf returns obj's UID, empty if T has none.
-func uidOf[T any](obj T) types.UID {
-	if o, ok := any(obj).(metav1.Object); ok {
-		return o.GetUID()
-	}
-	return ""
 }

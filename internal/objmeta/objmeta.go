@@ -26,19 +26,11 @@ func (r Reader[T]) Some() bool { return r.some }
 // Version returns obj's resourceVersion: empty if it has none or no metadata, or if its
 // methods panic, as a nil pointer's do. Cost: no allocation if T is a pointer, an interface
 // or without metadata.
-func (r Reader[T]) Version(obj T) (version string) {
+func (r Reader[T]) Version(obj T) string {
 	if !r.some {
 		return ""
 	}
-	defer func() {
-		if recover() != nil {
-			version = ""
-		}
-	}()
-	if object, ok := any(obj).(metav1.Object); ok {
-		version = object.GetResourceVersion()
-	}
-	return version
+	return VersionOf(obj)
 }
 
 // UID returns obj's UID, under the same rules as Version.
@@ -54,6 +46,19 @@ func (r Reader[T]) UID(obj T) types.UID {
 func (r Reader[T]) Differ(a, b T) bool {
 	before, after := r.UID(a), r.UID(b)
 	return before != after && before != "" && after != ""
+}
+
+// VersionOf is Version for an object that may be of any type.
+func VersionOf(obj any) (version string) {
+	defer func() {
+		if recover() != nil {
+			version = ""
+		}
+	}()
+	if object, ok := obj.(metav1.Object); ok {
+		version = object.GetResourceVersion()
+	}
+	return version
 }
 
 // UIDOf is UID for an object that may be of any type.
