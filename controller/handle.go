@@ -30,7 +30,7 @@ type OpenOptions[P any] struct {
 // Handle is what a controller needs of one kind: a cache, and requests whose results every read
 // of the cache sees at once. See the package documentation. A Handle is an informer.Informed, so
 // [For], [Owns], [Watch] and informer.Bind take it. It is also a [Client] for the helpers, and a
-// Cache for package controller/manager. Cached and List read the cache; Get and the writes
+// [Cache] for package controller/manager. Cached and List read the cache; Get and the writes
 // are requests to the server.
 type Handle[T metav1.Object] struct {
 	*Projected[T, T]
@@ -134,7 +134,7 @@ func (h *Projected[T, P]) NotOwn(ev informer.Event[types.NamespacedName, P]) boo
 }
 
 // Run runs the informer, see informer.Informer.Run. A [Controller] runs its handles itself. This
-// method and the next three make a handle a Cache of package controller/manager.
+// method and the next three make a handle a [Cache].
 func (h *Projected[T, P]) Run(ctx context.Context) error { return h.inf.Run(ctx) }
 
 // Done is closed when the informer's current call of Run ends, see informer.Informer.Done.

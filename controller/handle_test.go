@@ -31,7 +31,7 @@ var (
 	_ controller.Client[*gadget]      = (*controller.Handle[*gadget])(nil)
 	_ controller.Client[*gadget]      = (*controller.Projected[*gadget, small])(nil)
 	_ controller.Applier[*gadget]     = (*controller.Handle[*gadget])(nil)
-	_ manager.Cache                   = (*controller.Handle[*gadget])(nil)
+	_ controller.Cache                = (*controller.Handle[*gadget])(nil)
 	_ informer.Informed[key, *gadget] = (*controller.Handle[*gadget])(nil)
 	_ informer.Informed[key, small]   = (*controller.Projected[*gadget, small])(nil)
 )

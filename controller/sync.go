@@ -36,7 +36,7 @@ func (c *Controller[Q]) unsynced(inputs ...input) error {
 	late, cancel := context.WithTimeout(context.Background(), -1)
 	defer cancel()
 	e := &SyncError{After: c.opts.SyncTimeout}
-	seen := map[runner]bool{}
+	seen := map[Cache]bool{}
 	for _, in := range inputs {
 		select {
 		case <-in.reg.Synced():

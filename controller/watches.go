@@ -7,19 +7,21 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kinform/kinform/controller/internal/follow"
 	"github.com/kinform/kinform/informer"
 )
 
 // input is an informer with the controller's handler on it.
 type input struct {
-	inf     runner
+	inf     Cache
 	reg     *informer.Registration
 	handle  catcher       // nil if it is no handle
 	removed chan struct{} // closed by Unwatch
 }
 
-// runner is an *informer.Informer of any type.
-type runner interface {
+// Cache is an informer of any type, or a handle on one: *informer.Informer, *factory.Handle and
+// [*Handle] implement it. Package controller/manager runs caches that controllers share.
+type Cache interface {
 	Run(context.Context) error
 	Done() <-chan struct{}
 	WaitForSync(context.Context) error
@@ -36,7 +38,7 @@ type session struct {
 	tasks sync.WaitGroup // none begins in phase stopped
 
 	// Guarded by the controller's mu, until the tasks have ended.
-	informers map[runner]*informerRun
+	informers map[Cache]*informerRun
 	failed    []error
 }
 
@@ -53,7 +55,7 @@ func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {
 		return nil, nil, ErrStarted
 	}
 	c.phase = running
-	s := &session{outer: ctx, informers: map[runner]*informerRun{}}
+	s := &session{outer: ctx, informers: map[Cache]*informerRun{}}
 	s.ctx, s.end = context.WithCancel(ctx)
 	c.session = s
 	for _, in := range c.inputs {
@@ -101,7 +103,7 @@ func (c *Controller[Q]) tell(err error) {
 }
 
 // start runs an informer, unless the session does so already. Called with mu held.
-func (c *Controller[Q]) start(inf runner) {
+func (c *Controller[Q]) start(inf Cache) {
 	s := c.session
 	last := s.informers[inf]
 	if last != nil && last.stop != nil {
@@ -116,7 +118,7 @@ func (c *Controller[Q]) start(inf runner) {
 		if last != nil {
 			<-last.over // otherwise the informer would seem to have another runner
 		}
-		err := runOrFollow(s.outer, ctx, inf)
+		err := follow.Run(s.outer, ctx, inf)
 		if err == nil && ctx.Err() != nil {
 			return // because of Unwatch, or with the session
 		}
@@ -125,24 +127,6 @@ func (c *Controller[Q]) start(inf runner) {
 		c.mu.Unlock()
 		s.end()
 	})
-}
-
-// runOrFollow runs inf until run is done, which ends with ctx. If inf has another runner, it
-// only waits for the end of inf, because a controller must not continue with a dead cache.
-func runOrFollow(ctx, run context.Context, inf runner) error {
-	// Not errors.Is: a handler may have panicked with an error from another Run.
-	if err := inf.Run(run); err != informer.ErrRunning {
-		return err
-	}
-	select {
-	case <-run.Done():
-	case <-inf.Done():
-		// If ctx ends both, the informer may be done first.
-		if run.Err() == nil && ctx.Err() == nil {
-			return informer.ErrStopped
-		}
-	}
-	return nil
 }
 
 // Unwatch removes what [For], [Owns] and [Watch] added for inf, before Run or while it runs. Their
@@ -170,7 +154,7 @@ func Unwatch[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K,
 }
 
 // forget takes the inputs of inf out of the controller, and stops the informer.
-func (c *Controller[Q]) forget(inf runner) (gone []input) {
+func (c *Controller[Q]) forget(inf Cache) (gone []input) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.phase == stopped {

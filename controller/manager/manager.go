@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/internal/logs"
 )
 
@@ -35,15 +36,6 @@ type Options struct {
 	// Logger gets records at level Debug: when Run begins and ends, when the caches are filled,
 	// and when something that was added starts and ends. Nil means slog.Default().
 	Logger *slog.Logger
-}
-
-// Cache is an informer of any type, or a handle on one: *informer.Informer, *factory.Handle and
-// *controller.Handle implement it.
-type Cache interface {
-	Run(context.Context) error
-	Done() <-chan struct{}
-	WaitForSync(context.Context) error
-	Resource() string
 }
 
 // Elector decides which of several processes works.
@@ -75,7 +67,7 @@ type Manager struct {
 	mu      sync.Mutex
 	phase   phase
 	invalid []error // why Run will fail
-	caches  []Cache
+	caches  []controller.Cache
 	parts   []part
 	running []string // names of parts
 	failed  []error
@@ -101,7 +93,7 @@ func New(opts Options) *Manager {
 //
 // It returns [ErrNoCache] with the place of the argument, or [ErrStarted]. Run returns the former
 // as well, so it need not be checked.
-func (m *Manager) AddCaches(caches ...Cache) error {
+func (m *Manager) AddCaches(caches ...controller.Cache) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.phase != notStarted {
@@ -120,7 +112,7 @@ func (m *Manager) AddCaches(caches ...Cache) error {
 }
 
 // isNil reports whether a cache is nil, or a nil pointer.
-func isNil(c Cache) bool {
+func isNil(c controller.Cache) bool {
 	v := reflect.ValueOf(c)
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
@@ -173,7 +165,7 @@ func (m *Manager) refuse(name string, err error) error {
 }
 
 // begin returns what to run, and why that is wrong.
-func (m *Manager) begin() (caches []Cache, parts []part, err error) {
+func (m *Manager) begin() (caches []controller.Cache, parts []part, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {

@@ -30,8 +30,8 @@ import (
 
 // What controllers share can be added as it is.
 var (
-	_ manager.Cache = (*informer.Informer[key, *gadget])(nil)
-	_ manager.Cache = (*factory.Handle[key, *gadget])(nil)
+	_ controller.Cache = (*informer.Informer[key, *gadget])(nil)
+	_ controller.Cache = (*factory.Handle[key, *gadget])(nil)
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -318,6 +318,26 @@ func TestCacheStops(t *testing.T) {
 		}
 		time.AfterFunc(time.Minute, cancel)
 		if err := m.Run(t.Context()); !errors.Is(err, informer.ErrStopped) || !strings.Contains(err.Error(), "gadgets: ") {
+			t.Error(err)
+		}
+	})
+}
+
+// A program stops its factory and its manager by one context. So the caches may end while reconciles
+// are still under way, which is no failure.
+func TestCacheStopsWithManager(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, inf := setup(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		go inf.Run(ctx)
+		synctest.Wait()
+		m := manager.New(manager.Options{})
+		slow := func(ctx context.Context) error { <-ctx.Done(); <-inf.Done(); time.Sleep(time.Second); return nil }
+		if err := errors.Join(m.AddCaches(inf), m.Add("slow", slow)); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Minute, cancel)
+		if err := m.Run(ctx); err != nil {
 			t.Error(err)
 		}
 	})

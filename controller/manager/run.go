@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/controller/internal/follow"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/usercode"
 )
@@ -44,7 +45,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	for _, c := range caches {
 		filled.Go(func() {
 			defer stop()
-			if err := keep(warm, c); err != nil {
+			if err := follow.Run(ctx, warm, c); err != nil {
 				m.fail(c.Resource(), err)
 			}
 		})
@@ -63,22 +64,6 @@ func (m *Manager) Run(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return errors.Join(append(slices.Clone(m.failed), late)...)
-}
-
-// keep runs a cache until ctx is done. If it has another runner, keep only waits for its end.
-func keep(ctx context.Context, c Cache) error {
-	// Not errors.Is: a handler may have panicked with an error from another Run.
-	if err := c.Run(ctx); err != informer.ErrRunning {
-		return err
-	}
-	select {
-	case <-ctx.Done():
-	case <-c.Done():
-		if ctx.Err() == nil {
-			return informer.ErrStopped
-		}
-	}
-	return nil
 }
 
 // start starts the parts: those of the leader once this process leads.
@@ -170,7 +155,7 @@ func (m *Manager) wait(busy *sync.WaitGroup) error {
 
 // sync waits until the caches are filled. It returns false if ctx ends before that, and after
 // Options.SyncTimeout.
-func (m *Manager) sync(ctx context.Context, caches []Cache) bool {
+func (m *Manager) sync(ctx context.Context, caches []controller.Cache) bool {
 	limit, cancel := ctx, context.CancelFunc(func() {})
 	if m.opts.SyncTimeout > 0 {
 		limit, cancel = context.WithTimeout(ctx, m.opts.SyncTimeout)
@@ -193,7 +178,7 @@ func (m *Manager) sync(ctx context.Context, caches []Cache) bool {
 
 // fill waits until a cache is filled. A cache that is refused goes on trying, and may succeed
 // once a permission is granted or a CustomResourceDefinition installed.
-func fill(ctx context.Context, c Cache) error {
+func fill(ctx context.Context, c controller.Cache) error {
 	for {
 		err := c.WaitForSync(ctx)
 		var refused *informer.NotSyncingError
@@ -211,7 +196,7 @@ func fill(ctx context.Context, c Cache) error {
 }
 
 // unfilled returns why a cache is not filled, nil if it is.
-func unfilled(c Cache) error {
+func unfilled(c controller.Cache) error {
 	late, cancel := context.WithTimeout(context.Background(), -1)
 	defer cancel()
 	if err := c.WaitForSync(late); err != nil {
