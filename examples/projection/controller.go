@@ -42,7 +42,7 @@ func Run(ctx context.Context, server client.Connection, report func(context.Cont
 		}
 	}
 	c := controller.New(controller.Options[kinform.Key]{Name: "restarts"})
-	changed := func(ev informer.Event[kinform.Key, Pod]) bool { return ev.Type == informer.Deleted || ev.Object != ev.Old }
+	changed := func(e kinform.Event[Pod]) bool { return e.Type == informer.Deleted || e.Object != e.Old }
 	if err := errors.Join(err, controller.For(c, pods, changed)); err != nil {
 		return err
 	}

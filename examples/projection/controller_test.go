@@ -87,7 +87,7 @@ func TestReports(t *testing.T) {
 		calls := r.calls
 		for n := range 100 {
 			stage.Patch[*corev1.Pod](s, kinform.Key{Namespace: "a", Name: "web"}, fmt.Sprintf(`{"metadata":{"labels":{"n":"%d"}}}`, n))
-			s.Settle()
+			s.Breathe()
 		}
 		if r.calls != calls {
 			t.Errorf("%d reports of 100 changes of labels", r.calls-calls)

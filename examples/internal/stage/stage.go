@@ -92,6 +92,12 @@ func (s *Stage) Start() {
 // Stop stops the program and waits for its end.
 func (s *Stage) Stop() { s.stop() }
 
+// Breathe gives the program time for what is not to be tried again: ten seconds.
+func (s *Stage) Breathe() {
+	time.Sleep(10 * time.Second)
+	synctest.Wait()
+}
+
 // Settle waits until nothing is left to do.
 func (s *Stage) Settle() {
 	time.Sleep(time.Hour)
