@@ -1,11 +1,12 @@
 package deployments_test
 
 import (
-	"context"
 	"fmt"
-	"log"
+	"log/slog"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,139 +14,143 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform"
-	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/examples/deployments"
+	"github.com/kinform/kinform/examples/internal/stage"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/with/kubernetes/apps"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	slog.SetLogLoggerLevel(slog.LevelError + 1) // failed reconciles are wanted here
+	goleak.VerifyTestMain(m)
+}
 
-// A Deployment is created, scaled, and loses a Pod.
-func Example() {
-	server := newServer()
-	c, err := deployments.New(client.Connection{URL: fake.URL, HTTP: server.Client()})
-	must(err)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
-	go func() { ended <- c.Run(ctx) }()
+var web = kinform.Key{Namespace: "prod", Name: "web"}
 
-	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web"}}
-	web.Spec.Replicas = replicas(3)
-	web, err = fake.Create(server, web)
-	must(err)
-	fmt.Println(waitForPods(server, "web-1-0", "web-1-1", "web-1-2"))
+func newStage(t *testing.T, opts fake.Options) *stage.Stage {
+	return stage.New(t, opts, deployments.Run, stage.Kind(apps.Deployments), stage.Kind(apps.ReplicaSets), stage.Kind(core.Pods))
+}
 
-	web.Spec.Replicas, web.ResourceVersion = replicas(1), ""
-	_, err = fake.Update(server, web)
-	must(err)
-	fmt.Println(waitForPods(server, "web-1-0"))
+func newDeployment(s *stage.Stage, replicas int32) {
+	d := fake.Object(&appsv1.Deployment{}, web.Namespace, web.Name)
+	d.Spec.Replicas, d.Spec.Template.Labels = &replicas, map[string]string{"app": "web"}
+	stage.Create(s, d)
+}
 
-	pod, err := fake.Delete[*corev1.Pod](server, kinform.Key{Namespace: "prod", Name: "web-1-0"})
-	must(err)
-	waitFor(server, func(now *corev1.Pod) bool { return now.Name == pod.Name && now.UID != pod.UID })
-	fmt.Println("the deleted pod was replaced")
+func scale(s *stage.Stage, replicas int) {
+	stage.Patch[*appsv1.Deployment](s, web, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
+}
 
-	waitFor(server, func(d *appsv1.Deployment) bool { return d.Status.Replicas == 1 })
-	fmt.Println("the status says 1")
-	cancel()
-	fmt.Println("stopped:", <-ended)
-	// Output:
-	// [web-1-0 web-1-1 web-1-2]
-	// [web-1-0]
-	// the deleted pod was replaced
-	// the status says 1
-	// stopped: <nil>
+// want checks the names of all pods, and the status.
+func want(t *testing.T, s *stage.Stage, replicas int32, names ...string) {
+	t.Helper()
+	s.Settle()
+	pods, err := fake.List[*corev1.Pod](s.Server, fake.Selection{})
+	s.Check(err)
+	var got []string
+	for _, pod := range pods {
+		got = append(got, pod.Name)
+	}
+	if !slices.Equal(got, names) {
+		t.Errorf("the pods are %v, want %v", got, names)
+	}
+	if n := stage.Get[*appsv1.Deployment](s, web).Status.Replicas; n != replicas {
+		t.Errorf("the status says %d, want %d", n, replicas)
+	}
+}
+
+func TestScales(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, fake.Options{CollectGarbage: true})
+		newDeployment(s, 3)
+		want(t, s, 3, "web-1-0", "web-1-1", "web-1-2")
+		s.WantWrites("the start", 5) // a ReplicaSet, three Pods, and the status
+		scale(s, 1)
+		want(t, s, 1, "web-1-0")
+		s.WantWrites("scaling down", 3)
+
+		before := stage.Get[*corev1.Pod](s, kinform.Key{Namespace: "prod", Name: "web-1-0"})
+		stage.Delete[*corev1.Pod](s, kinform.Key{Namespace: "prod", Name: "web-1-0"})
+		want(t, s, 1, "web-1-0")
+		if after := stage.Get[*corev1.Pod](s, kinform.Key{Namespace: "prod", Name: "web-1-0"}); after.UID == before.UID || after.Labels["app"] != "web" {
+			t.Errorf("the new pod is %+v", after)
+		}
+		s.Writes()
+		for n := range 100 {
+			patch := fmt.Sprintf(`{"metadata":{"annotations":{"n":"%d"}}}`, n)
+			stage.Patch[*corev1.Pod](s, kinform.Key{Namespace: "prod", Name: "web-1-0"}, patch)
+			stage.Patch[*appsv1.Deployment](s, web, patch)
+			s.Breathe()
+		}
+		s.WantWrites("200 unrelated updates", 0)
+
+		stage.Delete[*appsv1.Deployment](s, web)
+		s.Settle()
+		if pods, err := fake.List[*corev1.Pod](s.Server, fake.Selection{}); err != nil || len(pods) > 0 {
+			t.Errorf("%d pods are left, %v", len(pods), err)
+		}
+	})
 }
 
 // Pods of owners that only share a name are not counted and not deleted.
 func TestLeavesOthersAlone(t *testing.T) {
-	server := newServer()
-	c, err := deployments.New(client.Connection{URL: fake.URL, HTTP: server.Client()})
-	must(err)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- c.Run(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, fake.Options{}) // a garbage collector would delete what has no owner that exists
+		yes := true
+		for name, owner := range map[string]metav1.OwnerReference{
+			"other-kind":  {APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web-1", UID: "1", Controller: &yes},
+			"other-group": {APIVersion: "example.com/v1", Kind: "ReplicaSet", Name: "web-1", UID: "2", Controller: &yes},
+			"other-uid":   {APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-1", UID: "3", Controller: &yes},
+		} {
+			pod := fake.Object(&corev1.Pod{}, "prod", name)
+			pod.OwnerReferences = []metav1.OwnerReference{owner}
+			stage.Create(s, pod)
 		}
-	}()
-
-	yes := true
-	for name, owner := range map[string]metav1.OwnerReference{
-		"other-kind":  {APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web-1", UID: "1", Controller: &yes},
-		"other-group": {APIVersion: "example.com/v1", Kind: "ReplicaSet", Name: "web-1", UID: "2", Controller: &yes},
-		"other-uid":   {APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-1", UID: "3", Controller: &yes},
-	} {
-		_, err := fake.Create(server, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "prod", Name: name, OwnerReferences: []metav1.OwnerReference{owner},
-		}})
-		must(err)
-	}
-	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web"}}
-	web.Spec.Replicas = replicas(2)
-	web, err = fake.Create(server, web)
-	must(err)
-	waitForPods(server, "other-group", "other-kind", "other-uid", "web-1-0", "web-1-1")
-	web.Spec.Replicas, web.ResourceVersion = replicas(1), ""
-	_, err = fake.Update(server, web)
-	must(err)
-	waitFor(server, func(d *appsv1.Deployment) bool { return d.Status.Replicas == 1 })
-	waitForPods(server, "other-group", "other-kind", "other-uid", "web-1-0")
+		newDeployment(s, 2)
+		want(t, s, 2, "other-group", "other-kind", "other-uid", "web-1-0", "web-1-1")
+		scale(s, 1)
+		want(t, s, 1, "other-group", "other-kind", "other-uid", "web-1-0")
+	})
 }
 
-func newServer() *fake.Server {
-	server := fake.New(fake.Options{})
-	must(fake.Register(server, apps.Deployments, fake.Rules{}))
-	must(fake.Register(server, apps.ReplicaSets, fake.Rules{}))
-	must(fake.Register(server, core.Pods, fake.Rules{}))
-	return server
+// A ReplicaSet of another owner that has the name is not touched, and nothing is made for it.
+func TestNameTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, fake.Options{})
+		theirs := stage.Create(s, fake.Object(&appsv1.ReplicaSet{}, "prod", "web-1"))
+		newDeployment(s, 2)
+		want(t, s, 0)
+		key := kinform.Key{Namespace: "prod", Name: "web-1"}
+		if now := stage.Get[*appsv1.ReplicaSet](s, key); now.ResourceVersion != theirs.ResourceVersion {
+			t.Errorf("the ReplicaSet was changed: %+v", now)
+		}
+		stage.Delete[*appsv1.ReplicaSet](s, key)
+		want(t, s, 2, "web-1-0", "web-1-1")
+	})
 }
 
-// waitForPods waits until just the pods of these names exist.
-func waitForPods(server *fake.Server, names ...string) (found []string) {
-	source, err := fake.NewSource[*corev1.Pod](server, fake.Selection{})
-	must(err)
-	there := map[string]bool{}
-	yes := true
-	opts := metav1.ListOptions{SendInitialEvents: &yes, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true}
-	for ev, err := range source.Watch(context.Background(), opts) {
-		must(err)
-		if ev.Object != nil {
-			there[ev.Object.Name] = ev.Type.String() != "DELETED"
-		}
-		found = found[:0]
-		for name, is := range there {
-			if is {
-				found = append(found, name)
-			}
-		}
-		if slices.Sort(found); slices.Equal(found, names) {
-			break
-		}
-	}
-	return found
-}
-
-// waitFor waits for an object as it should be.
-func waitFor[T metav1.Object](server *fake.Server, ok func(T) bool) {
-	source, err := fake.NewSource[T](server, fake.Selection{})
-	must(err)
-	for ev, err := range source.Watch(context.Background(), metav1.ListOptions{ResourceVersion: "0"}) {
-		must(err)
-		if ev.Type.String() != "DELETED" && ok(ev.Object) {
-			return
-		}
-	}
-}
-
-func replicas(n int32) *int32 { return &n }
-
-func must(err error) {
-	if err != nil {
-		log.Fatal(err)
+func TestBadDays(t *testing.T) {
+	for seed := range uint64(30) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(t, fake.Options{CollectGarbage: true})
+				s.BadDay(seed * 100)
+				newDeployment(s, 3)
+				for n, replicas := range []int{5, 1, 4, 2} {
+					time.Sleep(time.Duration(n*int(seed%7)) * time.Second)
+					scale(s, replicas)
+					if n == int(seed%4) {
+						s.Stop()
+						s.Start()
+					}
+				}
+				s.GoodDay()
+				want(t, s, 2, "web-1-0", "web-1-1")
+				if sets, err := fake.List[*appsv1.ReplicaSet](s.Server, fake.Selection{}); err != nil || len(sets) != 1 {
+					t.Errorf("%d sets, %v", len(sets), err)
+				}
+			})
+		})
 	}
 }

@@ -1,0 +1,141 @@
+// Package clusters copies ConfigMaps from one cluster, the hub, to several others. It has one cache per cluster,
+// and one queue whose keys name the cluster and the object. So a key of one cluster cannot be used for another by
+// mistake, and an error names the cluster.
+//
+// A cluster that cannot be reached does not hold up the others. When it is back, it gets what it missed.
+package clusters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform"
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/with/kubernetes/core"
+)
+
+// Label marks what is copied in the hub, and the copies. A ConfigMap without it is left alone.
+const Label = "example.com/copy"
+
+// ErrForeign says that a cluster has a ConfigMap of the name which is not a copy.
+var ErrForeign = errors.New("a ConfigMap of this name exists and is not a copy")
+
+// Key is a ConfigMap in one of the clusters.
+type Key struct {
+	Cluster string
+	kinform.Key
+}
+
+type handle = *kinform.Handle[*corev1.ConfigMap]
+
+type copier struct {
+	run      *controller.Controller[Key]
+	hub      handle
+	clusters map[string]handle
+}
+
+// Run copies from the hub to the clusters, which have names, until ctx is done.
+func Run(ctx context.Context, hub client.Connection, clusters map[string]client.Connection) error {
+	c, err := open(hub, clusters)
+	if err != nil {
+		return err
+	}
+	toAll := func(keys []Key, config *corev1.ConfigMap) []Key {
+		for name := range c.clusters {
+			keys = append(keys, Key{name, kinform.Key{Namespace: config.Namespace, Name: config.Name}})
+		}
+		return keys
+	}
+	if err := controller.Watch(c.run, c.hub, toAll); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for name, cluster := range c.clusters {
+		g.Go(func() error { return cluster.Run(ctx) })
+		g.Go(func() error { return c.join(ctx, name, cluster) })
+	}
+	g.Go(func() error { return c.run.Run(ctx, c.reconcile) })
+	return g.Wait()
+}
+
+// open makes the handles, which hold only ConfigMaps with the label.
+func open(hub client.Connection, clusters map[string]client.Connection) (c copier, err error) {
+	c.run = controller.New(controller.Options[Key]{Name: "copies"})
+	c.clusters = map[string]handle{}
+	opts := controller.OpenOptions[*corev1.ConfigMap]{Client: client.Options{LabelSelector: Label}}
+	c.hub, err = kinform.Open(hub, core.ConfigMaps, opts)
+	for name, server := range clusters {
+		var failed error
+		c.clusters[name], failed = kinform.Open(server, core.ConfigMaps, opts)
+		err = errors.Join(err, failed)
+	}
+	return c, err
+}
+
+// join adds a cluster to the controller once its cache is filled. Added before, it would hold up the start of all.
+func (c copier) join(ctx context.Context, name string, cluster handle) error {
+	select {
+	case <-cluster.AsInformer().Synced():
+	case <-ctx.Done():
+		return nil
+	}
+	keyed := func(keys []Key, config *corev1.ConfigMap) []Key {
+		return append(keys, Key{name, kinform.Key{Namespace: config.Namespace, Name: config.Name}})
+	}
+	err := controller.Watch(c.run, cluster, keyed) // queues the copies that are there
+	for key := range maps.Keys(maps.Collect(c.hub.AsInformer().Store().All())) {
+		c.run.Queue().Add(Key{name, key}) // and what must be copied
+	}
+	if errors.Is(err, controller.ErrStopped) {
+		return nil
+	}
+	return err
+}
+
+// reconcile makes a cluster's copy equal to the hub's ConfigMap.
+func (c copier) reconcile(ctx context.Context, key Key) error {
+	cluster := c.clusters[key.Cluster]
+	select {
+	case <-cluster.AsInformer().Synced():
+	default:
+		return nil // join queues the key again
+	}
+	from, wanted := c.hub.Cached(key.Key)
+	now, there := cluster.Cached(key.Key)
+	var err error
+	switch {
+	case wanted:
+		err = copyTo(ctx, cluster, from, now)
+	case there:
+		err = controller.Delete(ctx, cluster, now, metav1.DeleteOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w", key.Cluster, err)
+	}
+	return nil
+}
+
+// copyTo creates or updates a copy. It asks the server only if the cache says that something is to do.
+func copyTo(ctx context.Context, cluster handle, from, now *corev1.ConfigMap) error {
+	if now != nil && maps.Equal(now.Data, from.Data) {
+		return nil
+	}
+	first := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: from.Namespace, Name: from.Name, Labels: map[string]string{Label: from.Labels[Label]},
+	}}
+	_, _, err := controller.CreateOrUpdate(ctx, cluster, first, func(config *corev1.ConfigMap) error {
+		if _, ours := config.Labels[Label]; !ours {
+			return ErrForeign
+		}
+		config.Data = maps.Clone(from.Data)
+		return nil
+	})
+	return err
+}

@@ -1,0 +1,175 @@
+package clusters_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform"
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/examples/clusters"
+	"github.com/kinform/kinform/examples/internal/stage"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/with/kubernetes/core"
+)
+
+func TestMain(m *testing.M) {
+	slog.SetLogLoggerLevel(slog.LevelError + 1) // failed reconciles are wanted here
+	goleak.VerifyTestMain(m)
+}
+
+// fleet is a hub, on which the controller runs, and two other clusters.
+type fleet struct {
+	hub, east, west *stage.Stage
+}
+
+func newFleet(t *testing.T) fleet {
+	idle := func(ctx context.Context, _ client.Connection) error { <-ctx.Done(); return nil }
+	f := fleet{
+		east: stage.New(t, fake.Options{}, idle, stage.Kind(core.ConfigMaps)),
+		west: stage.New(t, fake.Options{}, idle, stage.Kind(core.ConfigMaps)),
+	}
+	f.hub = stage.New(t, fake.Options{}, func(ctx context.Context, hub client.Connection) error {
+		return clusters.Run(ctx, hub, map[string]client.Connection{"east": f.east.Connection(), "west": f.west.Connection()})
+	}, stage.Kind(core.ConfigMaps))
+	return f
+}
+
+func newConfig(s *stage.Stage, name, value string, change ...func(metav1.Object)) {
+	stage.Create(s, fake.Object(&corev1.ConfigMap{Data: map[string]string{"a": value}}, "prod", name, change...))
+}
+
+func key(name string) kinform.Key { return kinform.Key{Namespace: "prod", Name: name} }
+
+var marked = fake.Labels(clusters.Label, "yes")
+
+// want checks the ConfigMaps of a cluster.
+func want(t *testing.T, s *stage.Stage, after string, want map[string]string) {
+	t.Helper()
+	s.Settle()
+	all, err := fake.List[*corev1.ConfigMap](s.Server, fake.Selection{})
+	s.Check(err)
+	got := map[string]string{}
+	for _, config := range all {
+		got[config.Name] = config.Data["a"]
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("the cluster has %v after %s, want %v", got, after, want)
+	}
+}
+
+func TestCopies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		newConfig(f.hub, "one", "1", marked)
+		newConfig(f.hub, "private", "2")
+		newConfig(f.east, "own", "3")
+		newConfig(f.west, "old", "4", marked)
+		want(t, f.east, "the start", map[string]string{"one": "1", "own": "3"})
+		want(t, f.west, "the start", map[string]string{"one": "1"})
+
+		stage.Patch[*corev1.ConfigMap](f.hub, key("one"), `{"data":{"a":"5"}}`)
+		want(t, f.east, "a change", map[string]string{"one": "5", "own": "3"})
+		stage.Patch[*corev1.ConfigMap](f.east, key("one"), `{"data":{"a":"6"}}`)
+		want(t, f.east, "a change of a copy", map[string]string{"one": "5", "own": "3"})
+		stage.Delete[*corev1.ConfigMap](f.west, key("one"))
+		want(t, f.west, "the deletion of a copy", map[string]string{"one": "5"})
+
+		f.east.Writes()
+		f.west.Writes()
+		for n := range 100 {
+			stage.Patch[*corev1.ConfigMap](f.hub, key("one"), fmt.Sprintf(`{"metadata":{"annotations":{"n":"%d"}}}`, n))
+			f.hub.Breathe()
+		}
+		f.east.WantWrites("100 unrelated updates", 0)
+		f.west.WantWrites("100 unrelated updates", 0)
+
+		stage.Patch[*corev1.ConfigMap](f.hub, key("one"), `{"metadata":{"labels":null}}`)
+		want(t, f.east, "the end of the label", map[string]string{"own": "3"})
+		want(t, f.west, "the end of the label", map[string]string{})
+		f.hub.WantWrites("all that", 0)
+	})
+}
+
+// A ConfigMap that is not a copy is left alone. When it is gone, the copy comes.
+func TestForeign(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		newConfig(f.east, "one", "theirs")
+		newConfig(f.hub, "one", "1", marked)
+		want(t, f.east, "the start", map[string]string{"one": "theirs"})
+		want(t, f.west, "the start", map[string]string{"one": "1"})
+		stage.Delete[*corev1.ConfigMap](f.east, key("one"))
+		want(t, f.east, "the end of the other", map[string]string{"one": "1"})
+	})
+}
+
+// A cluster that refuses everything holds up no other, and gets its copies when it is back.
+func TestOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		f.hub.Stop()
+		down := faults.Fault{Times: -1, Status: faults.Refusal(http.StatusInternalServerError, metav1.StatusReasonInternalError, 0)}
+		f.east.Check(f.east.Server.Inject(down))
+		newConfig(f.east, "old", "2", marked)
+		f.hub.Start()
+		newConfig(f.hub, "one", "1", marked)
+		want(t, f.west, "the outage of the other", map[string]string{"one": "1"})
+		want(t, f.east, "an outage", map[string]string{"old": "2"})
+		f.east.Server.ClearFaults()
+		want(t, f.east, "the outage", map[string]string{"one": "1"})
+	})
+}
+
+// An outage of the hub deletes nothing.
+func TestHubOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		f.hub.Stop()
+		f.hub.Check(f.hub.Server.Inject(faults.Fault{Times: -1, Status: faults.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, 0)}))
+		newConfig(f.east, "one", "1", marked)
+		f.hub.Start()
+		want(t, f.east, "the outage of the hub", map[string]string{"one": "1"})
+	})
+}
+
+func TestBadDays(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFleet(t)
+				for n, s := range []*stage.Stage{f.hub, f.east, f.west} {
+					s.BadDay(seed*100 + 20*uint64(n))
+				}
+				for n := range 5 {
+					newConfig(f.hub, fmt.Sprint(n), "1", marked)
+					time.Sleep(time.Duration(seed%5) * time.Second)
+				}
+				stage.Patch[*corev1.ConfigMap](f.hub, key("0"), `{"data":{"a":"2"}}`)
+				stage.Delete[*corev1.ConfigMap](f.hub, key("1"))
+				f.hub.Stop()
+				f.hub.Start()
+				if _, err := fake.Delete[*corev1.ConfigMap](f.east.Server, key("2")); err != nil && !apierrors.IsNotFound(err) {
+					t.Error(err)
+				}
+				for _, s := range []*stage.Stage{f.hub, f.east, f.west} {
+					s.GoodDay()
+				}
+				all := map[string]string{"0": "2", "2": "1", "3": "1", "4": "1"}
+				want(t, f.east, "a bad day", all)
+				want(t, f.west, "a bad day", all)
+			})
+		})
+	}
+}
