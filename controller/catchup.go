@@ -2,8 +2,13 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
+
+// askAfter is how long CatchUp waits for the watch before it asks the server for single objects. Most
+// watches bring a write in milliseconds.
+const askAfter = 2 * time.Second
 
 // catchUpTime is how long a reconcile waits for its handles. After that its key is queued again,
 // with the error, so that the delay is reported and other keys get a turn.
@@ -43,4 +48,112 @@ func catchUp(ctx context.Context, handle catcher) error {
 	ctx, cancel := context.WithTimeout(ctx, catchUpTime)
 	defer cancel()
 	return handle.CatchUp(ctx)
+}
+
+// CatchUp returns at once if reads through the handle have every write made through it, which is
+// the usual case. [Controller.Run] calls it before each reconcile for the handles that it was
+// given, so reconcile need not. Otherwise CatchUp asks the server, or waits for the cache:
+//
+//   - after a write whose answer was lost, after a conflict, and after an informer.LostWriteError,
+//     it asks for the object
+//   - after a write that could not be recorded, because the informer did not run or is 10,000
+//     writes behind, it waits two seconds for the watch, and then asks for the object
+//   - if the object is not known, it waits for the watch: after a deletion of a collection that
+//     failed, after a creation whose answer was lost and whose name the server was to make, and
+//     after a deletion of an object that reads did not have, if the request that fixes its version
+//     failed; also if more than 100 objects are to be asked for, or if a GET is forbidden
+//
+// So a watch that brings nothing holds reconciles up only in the last case. CatchUp asks for one
+// object at a time, also if several goroutines call it, and for an object again only after another
+// such write or after two minutes without a sign from the watch.
+//
+// A write whose answer was lost may still be carried out later, while the server works on it.
+// Nothing can tell. Errors: those of Get and List of client.Resource and of
+// informer.Informer.WaitForRV, with the name of the resource.
+func (r *Requests[T]) CatchUp(ctx context.Context) error {
+	if !r.behind() {
+		return nil
+	}
+	if err := r.catchUp(ctx); err != nil {
+		return fmt.Errorf("%s: reads may be older than writes of this process: %w", r.client.Resource(), err)
+	}
+	return nil
+}
+
+// behind reports whether CatchUp has something to do.
+func (r *Requests[T]) behind() bool {
+	d := &r.debt
+	return d.some.Load() || d.all.Load() > d.paid.Load() || r.cache.lost() > d.lost.Load()
+}
+
+func (r *Requests[T]) catchUp(ctx context.Context) error {
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if seen := r.debt.lost.Load(); r.cache.lost() > seen {
+		r.debt.take(r.cache.lostKeys(seen))
+	}
+	if err := r.settleAll(ctx); err != nil {
+		return err
+	}
+	if err := r.reach(ctx); err != nil {
+		return err
+	}
+	return r.payAll(ctx)
+}
+
+// settleAll asks for the objects in doubt.
+func (r *Requests[T]) settleAll(ctx context.Context) error {
+	for _, key := range r.debt.doubts() {
+		if err := r.settle(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reach waits until the cache has the writes that could not be recorded. If that takes long, it
+// asks for the objects: mostly they can be recorded by now.
+func (r *Requests[T]) reach(ctx context.Context) error {
+	rv := r.debt.version()
+	if rv == "" {
+		return nil
+	}
+	brief, cancel := context.WithTimeout(ctx, askAfter)
+	err := r.cache.waitFor(brief, rv)
+	late := brief.Err() != nil
+	cancel()
+	if err != nil && late && ctx.Err() == nil {
+		r.debt.ask()
+		if err := r.settleAll(ctx); err != nil {
+			return err
+		}
+		if rv = r.debt.version(); rv == "" {
+			return nil
+		}
+		err = r.cache.waitFor(ctx, rv)
+	}
+	if err == nil {
+		r.debt.reached(rv)
+	}
+	return err
+}
+
+// payAll waits until the cache has the writes of unknown objects.
+func (r *Requests[T]) payAll(ctx context.Context) error {
+	due := r.debt.all.Load()
+	if due <= r.debt.paid.Load() {
+		return nil
+	}
+	rv, err := r.now(ctx)
+	if err == nil {
+		err = r.cache.waitFor(ctx, rv)
+	}
+	if err == nil {
+		r.debt.pay(due)
+	}
+	return err
 }

@@ -12,22 +12,32 @@ import (
 
 // debt is what a handle must learn before its reads have all its writes. The zero value is none.
 type debt struct {
-	// all counts writes of unknown objects or versions, and paid how many of them reads have,
-	// both including the writes that the informer lost.
+	// all counts writes of unknown objects or versions, and paid how many of them reads have.
 	all, paid atomic.Uint64
 
-	some atomic.Bool // objects or rv are not empty
+	lost atomic.Uint64 // number of the informer's lost writes that are in objects or all
+	some atomic.Bool   // objects or rv are not empty
 
-	mu      sync.Mutex
-	objects map[types.NamespacedName]uint64 // objects in doubt, with the number of their last doubt
-	doubted uint64                          // number of doubts so far
-	rv      string                          // the version that the cache must reach
+	mu         sync.Mutex
+	objects    map[types.NamespacedName]uint64 // objects in doubt, with the number of their last doubt
+	doubted    uint64                          // number of doubts so far
+	rv         string                          // the version that the cache must reach
+	unrecorded []types.NamespacedName          // what was written up to rv, at most maxAsked+1
 }
+
+// maxAsked is the number of objects up to which the server is asked for each of them, because the
+// watch takes long.
+const maxAsked = 100
 
 // doubt notes that the state of an object is not known.
 func (d *debt) doubt(key types.NamespacedName) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.add(key)
+}
+
+// add is doubt with mu held.
+func (d *debt) add(key types.NamespacedName) {
 	if d.objects == nil {
 		d.objects = map[types.NamespacedName]uint64{}
 	}
@@ -60,13 +70,16 @@ func (d *debt) doubts() []types.NamespacedName {
 	return slices.Collect(maps.Keys(d.objects))
 }
 
-// until notes that the cache must reach rv.
-func (d *debt) until(rv string) {
+// until notes that the cache must reach rv, because what it has of key is older.
+func (d *debt) until(key types.NamespacedName, rv string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	order, err := resourceversion.CompareResourceVersion(d.rv, rv)
 	if d.rv == "" || err == nil && order < 0 {
 		d.rv = rv
+	}
+	if len(d.unrecorded) <= maxAsked && !slices.Contains(d.unrecorded, key) {
+		d.unrecorded = append(d.unrecorded, key)
 	}
 	d.some.Store(true)
 }
@@ -83,9 +96,35 @@ func (d *debt) reached(rv string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.rv == rv {
-		d.rv = ""
+		d.rv, d.unrecorded = "", nil
 	}
 	d.some.Store(len(d.objects) > 0 || d.rv != "")
+}
+
+// ask puts the objects in doubt for which the cache must reach a version, instead of that. It does
+// nothing if they are too many.
+func (d *debt) ask() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.unrecorded) > maxAsked {
+		return
+	}
+	for _, key := range d.unrecorded {
+		d.add(key)
+	}
+	d.rv, d.unrecorded = "", nil
+}
+
+// take moves the informer's lost writes, up to now, to the debt. complete says that keys are all of them.
+func (d *debt) take(keys []types.NamespacedName, now uint64, complete bool) {
+	if complete && len(keys) <= maxAsked {
+		for _, key := range keys {
+			d.doubt(key)
+		}
+	} else {
+		d.all.Add(1)
+	}
+	d.lost.Store(now)
 }
 
 // pay notes that reads have the first due of the unknown writes.

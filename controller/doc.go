@@ -32,11 +32,14 @@
 // that removes the last finalizer. There is no call to remember. Reads of the store itself, and
 // handlers, show what the watch has brought.
 //
-// Some writes cannot be told at once: the answer was lost, there was a conflict, or the informer
-// did not run. Then Run puts the next reconciles off until the handle has caught up
-// ([Requests.CatchUp]), for the handles that For, Owns and Watch got. If that takes 10 seconds, the
-// key is queued again with an error, as after any failure. If you read a handle elsewhere, call
-// CatchUp there.
+// Some writes cannot be told at once: the answer was lost, there was a conflict, the informer
+// did not run, or the watch has brought nothing for two minutes. Then Run first catches up
+// ([Requests.CatchUp]), for the handles that For, Owns and Watch got: mostly by one GET of the
+// object, so a watch that brings nothing does not hold reconciles up. A few writes name no object:
+// a DeleteCollection, or a creation with generateName whose answer was lost. After one of these,
+// and if GET is forbidden, all reconciles wait for the watch. If that takes 10 seconds, the key is
+// queued again with an error, as after any failure. If you read a handle elsewhere, call CatchUp
+// there.
 //
 // [Projected.NotOwn] is a filter for the events of one's own writes. [OpenProjected] makes a handle
 // whose cache holds a part of each object.

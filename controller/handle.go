@@ -180,4 +180,8 @@ func (c cached[T, P]) shown(key types.NamespacedName) (uid types.UID, rv string,
 
 func (c cached[T, P]) lost() uint64 { return c.inf.LostWrites() }
 
+func (c cached[T, P]) lostKeys(since uint64) ([]types.NamespacedName, uint64, bool) {
+	return c.inf.LostKeys(since)
+}
+
 func (c cached[T, P]) waitFor(ctx context.Context, rv string) error { return c.inf.WaitForRV(ctx, rv) }

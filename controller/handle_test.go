@@ -23,6 +23,7 @@ import (
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -43,9 +44,13 @@ type wire struct {
 	next  http.RoundTripper
 	lose  atomic.Bool            // the next write's answer
 	delay atomic.Pointer[func()] // called before the answer to the next GET of an object is passed on
+	seen  atomic.Pointer[func(*http.Request)]
 }
 
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	if see := w.seen.Load(); see != nil {
+		(*see)(r)
+	}
 	answer, err := w.next.RoundTrip(r)
 	switch {
 	case err != nil:
@@ -556,4 +561,97 @@ func (g *gadget) DeepCopy() *gadget {
 	c := *g
 	c.ObjectMeta = *g.ObjectMeta.DeepCopy()
 	return &c
+}
+
+// silence has the watch bring nothing, and returns the number of GETs and LISTs.
+func (w *scene) silence() (gets *atomic.Int64) {
+	gets = new(atomic.Int64)
+	w.wire.seen.Store(new(func(r *http.Request) {
+		if r.Method == http.MethodGet && r.URL.Query().Get("watch") == "" {
+			gets.Add(1)
+		}
+	}))
+	w.inject(faults.Fault{Verb: faults.VerbWatch, Silent: true, Times: -1})
+	return gets
+}
+
+func (w *scene) inject(f faults.Fault) {
+	w.t.Helper()
+	if err := w.server.Inject(f); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// A watch that brings nothing after a write holds no reconcile up, and reads still have the write. Each
+// written object costs one request in two minutes.
+func TestSilentWatchHoldsNothingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newScene(t, controller.OpenOptions[*gadget]{})
+		create(t, w.server, newGadget("old", "x"))
+		c := controller.New(controller.Options[key]{Run: queue.RunOptions{Workers: 4}})
+		if err := controller.For(c, w.handle); err != nil {
+			t.Fatal(err)
+		}
+		gets := w.silence()
+		got, stop := reconciling(t, c)
+		synctest.Wait()
+		one := done(w.handle.Create(t.Context(), newGadget("one", "x"), metav1.CreateOptions{}))
+		if err := w.handle.Delete(t.Context(), key{Namespace: "a", Name: "old"}, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		gets.Store(0)
+		for round := range int64(10) {
+			time.Sleep(2*time.Minute + time.Second)
+			got.take()
+			for _, name := range []string{"one", "two", "three"} {
+				c.Queue().Add(key{Namespace: "a", Name: name})
+			}
+			synctest.Wait()
+			if keys := got.take(); !slices.Equal(keys, []string{"a/one", "a/three", "a/two"}) {
+				t.Fatalf("round %d: reconciled %q at once", round, keys)
+			}
+			w.expect("silent", "one", one.ResourceVersion)
+			w.expect("silent", "old", "")
+			if n := gets.Load(); n != 2*(round+1) {
+				t.Fatalf("round %d: %d requests, %d lost", round, n, w.handle.AsInformer().LostWrites())
+			}
+			one.Labels = map[string]string{"round": fmt.Sprint(round)}
+			one = done(fake.Update(w.server, one))
+		}
+		stop()
+	})
+}
+
+// What was written before the informer ran is asked for if the list takes long.
+func TestSlowListHoldsNothingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newScene(t, controller.OpenOptions[*gadget]{})
+		one := done(w.handle.Create(t.Context(), newGadget("one", "x"), metav1.CreateOptions{}))
+		w.inject(faults.Fault{Verb: faults.VerbList, Delay: time.Hour, Times: 1})
+		stop := w.run()
+		began := time.Now()
+		if err := w.handle.CatchUp(t.Context()); err != nil || time.Since(began) > 5*time.Second {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		w.expect("recorded", "one", one.ResourceVersion)
+		stop()
+	})
+}
+
+// If GET is forbidden, the watch has to bring what is in doubt.
+func TestDoubtWithoutGet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newScene(t, controller.OpenOptions[*gadget]{})
+		stop := w.run()
+		w.inject(faults.Fault{Verb: faults.VerbGet, Status: faults.Refusal(403, metav1.StatusReasonForbidden, 0), Times: -1})
+		w.wire.lose.Store(true)
+		if _, err := w.handle.Create(t.Context(), newGadget("one", "x"), metav1.CreateOptions{}); err == nil {
+			t.Fatal("no answer, no error")
+		}
+		if err := w.handle.CatchUp(t.Context()); err != nil {
+			t.Error(err)
+		}
+		w.expect("brought by the watch", "one", done(fake.Get[*gadget](w.server, key{Namespace: "a", Name: "one"})).ResourceVersion)
+		stop()
+	})
 }

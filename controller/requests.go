@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +30,7 @@ type Requests[T metav1.Object] struct {
 	cache     cache[T]
 	own       ownWrites
 	debt      debt
+	turn      chan struct{} // holds a value while CatchUp works
 }
 
 // cache is what Requests need of the informer.
@@ -42,8 +42,9 @@ type cache[T any] interface {
 	hasUID(obj T) bool
 	// shown returns what reads have under key; without metadata, uid and rv are empty.
 	shown(key types.NamespacedName) (uid types.UID, rv string, ok bool)
-	// lost is LostWrites of the informer.
+	// lost and lostKeys are LostWrites and LostKeys of the informer.
 	lost() uint64
+	lostKeys(since uint64) ([]types.NamespacedName, uint64, bool)
 	waitFor(ctx context.Context, rv string) error
 }
 
@@ -56,7 +57,7 @@ func newRequests[T metav1.Object](server client.Connection, of kind.Kind[T], opt
 	if err != nil {
 		return nil, err // client.New has parsed it
 	}
-	return &Requests[T]{client: c, namespace: opts.Namespace, labels: selector}, nil
+	return &Requests[T]{client: c, namespace: opts.Namespace, labels: selector, turn: make(chan struct{}, 1)}, nil
 }
 
 // Get asks the server for an object.
@@ -272,7 +273,7 @@ func (r *Requests[T]) learn(ctx context.Context, obj T) {
 		err = r.cache.recordGone(keyOf(obj), "", obj.GetResourceVersion())
 	}
 	if err != nil {
-		r.debt.until(obj.GetResourceVersion())
+		r.debt.until(keyOf(obj), obj.GetResourceVersion())
 	}
 }
 
@@ -354,69 +355,17 @@ func (r *Requests[T]) doubt(ctx context.Context, key types.NamespacedName) {
 	_ = r.settle(ctx, key)
 }
 
-// settle asks the server for an object in doubt.
+// settle asks the server for an object in doubt. If that is forbidden, the watch has to bring it.
 func (r *Requests[T]) settle(ctx context.Context, key types.NamespacedName) error {
 	since := r.debt.since(key)
-	if _, err := r.Get(ctx, key, metav1.GetOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	_, err := r.Get(ctx, key, metav1.GetOptions{})
+	switch {
+	case err == nil || apierrors.IsNotFound(err):
+	case apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err):
+		r.debt.all.Add(1)
+	default:
 		return err
 	}
 	r.debt.settled(key, since)
 	return nil
-}
-
-// CatchUp returns at once if reads through the handle have every write made through it, which is
-// the usual case. [Controller.Run] calls it before each reconcile for the handles that it was
-// given, so reconcile need not. Otherwise CatchUp asks the server, or waits for the cache:
-//
-//   - after a write whose answer was lost, and after a conflict, it asks for the object; if the
-//     server was to make the name, it waits as below
-//   - after writes that could not be recorded, because the informer does not run, was stopped
-//     since, or is 10,000 writes behind, and after an informer.LostWriteError, it waits until the
-//     watch has brought them
-//   - after a deletion of an object that reads did not have, if the request that fixes its
-//     version failed, it waits, too
-//
-// A write whose answer was lost may still be carried out later, while the server works on it.
-// Nothing can tell. Errors: those of Get and List of client.Resource and of
-// informer.Informer.WaitForRV, with the name of the resource.
-func (r *Requests[T]) CatchUp(ctx context.Context) error {
-	if !r.behind() {
-		return nil
-	}
-	if err := r.catchUp(ctx); err != nil {
-		return fmt.Errorf("%s: reads may be older than writes of this process: %w", r.client.Resource(), err)
-	}
-	return nil
-}
-
-// behind reports whether CatchUp has something to do.
-func (r *Requests[T]) behind() bool { return r.debt.some.Load() || r.due() > r.debt.paid.Load() }
-
-// due returns the number of writes so far of which neither the object nor the version is known.
-func (r *Requests[T]) due() uint64 { return r.debt.all.Load() + r.cache.lost() }
-
-func (r *Requests[T]) catchUp(ctx context.Context) error {
-	for _, key := range r.debt.doubts() {
-		if err := r.settle(ctx, key); err != nil {
-			return err
-		}
-	}
-	if rv := r.debt.version(); rv != "" {
-		if err := r.cache.waitFor(ctx, rv); err != nil {
-			return err
-		}
-		r.debt.reached(rv)
-	}
-	due := r.due()
-	if due <= r.debt.paid.Load() {
-		return nil
-	}
-	rv, err := r.now(ctx)
-	if err == nil {
-		err = r.cache.waitFor(ctx, rv)
-	}
-	if err == nil {
-		r.debt.pay(due)
-	}
-	return err
 }

@@ -81,6 +81,20 @@ func (i *Informer[K, T]) RecordGone(key K, uid types.UID, rv string) error {
 // older than these writes. Cost: one atomic load.
 func (i *Informer[K, T]) LostWrites() uint64 { return i.written.lost.Load() }
 
+// LostKeys returns the keys of the writes that were lost after the first since ones, a number that
+// LostWrites or LostKeys returned before, and the number of lost writes by now. A key may be there
+// twice. complete is false if some keys are not known any more: the informer knows the last 5,000
+// or more.
+func (i *Informer[K, T]) LostKeys(since uint64) (keys []K, now uint64, complete bool) {
+	w := &i.written
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	now = w.lost.Load()
+	since = min(since, now)
+	first := max(since, now-uint64(len(w.lostKeys)))
+	return slices.Clone(w.lostKeys[len(w.lostKeys)-int(now-first):]), now, first == since
+}
+
 // Get returns the object under key and whether there is one. A write that [Informer.RecordWrite]
 // recorded comes before the store's object. While no write is ahead of the watch, Get costs the
 // same as the store's Get.
@@ -116,10 +130,11 @@ type written[K comparable, T any] struct {
 	count atomic.Int64  // of ahead
 	lost  atomic.Uint64 // number of writes given up so far
 
-	mu    sync.RWMutex
-	ahead map[K]ahead[T] // nil for none
-	taken uint64         // number of writes removed so far
-	timer *time.Timer    // for the next expiry; nil if none is set
+	mu       sync.RWMutex
+	ahead    map[K]ahead[T] // nil for none
+	taken    uint64         // number of writes removed so far
+	lostKeys []K            // of the last lost ones, the newest last
+	timer    *time.Timer    // for the next expiry; nil if none is set
 }
 
 // supersedes reports whether a is newer than b. A deletion may carry the version of the deleted
@@ -211,10 +226,10 @@ func (i *Informer[K, T]) settleRewound() (lost []*LostWriteError) {
 	for key, a := range w.ahead {
 		if !i.holds(key, a) {
 			lost = append(lost, lostWrite(key, a))
+			w.lose(key)
 		}
 		w.take(key)
 	}
-	w.lost.Add(uint64(len(lost)))
 	sortLost(lost)
 	return lost
 }
@@ -279,6 +294,15 @@ func (w *written[K, T]) take(key K) {
 	w.count.Store(int64(len(w.ahead)))
 }
 
+// lose notes that the write of key is lost. Called with w.mu held.
+func (w *written[K, T]) lose(key K) {
+	if len(w.lostKeys) == maxWritten {
+		w.lostKeys = slices.Clone(w.lostKeys[maxWritten/2:])
+	}
+	w.lostKeys = append(w.lostKeys, key)
+	w.lost.Add(1)
+}
+
 // expireWritten removes the writes that have expired, and reports them.
 func (i *Informer[K, T]) expireWritten(now time.Time) {
 	i.mu.Lock()
@@ -313,12 +337,12 @@ func (w *written[K, T]) expire(now time.Time, again func()) (lost []*LostWriteEr
 			continue
 		}
 		lost = append(lost, lostWrite(key, a))
+		w.lose(key)
 		w.take(key)
 	}
 	if w.timer = nil; len(w.ahead) > 0 {
 		w.timer = time.AfterFunc(next.Sub(now), again)
 	}
-	w.lost.Add(uint64(len(lost)))
 	sortLost(lost)
 	return lost
 }
@@ -336,8 +360,8 @@ func (i *Informer[K, T]) forgetWritten() {
 	w := &i.written
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.lost.Add(uint64(len(w.ahead)))
 	for key := range w.ahead {
+		w.lose(key)
 		w.take(key)
 	}
 }

@@ -226,6 +226,49 @@ func TestWrittenExpires(t *testing.T) {
 	}
 }
 
+// TestLostKeys: lost writes are named, the last thousands of them, also those that the end of Run gave up.
+func TestLostKeys(t *testing.T) {
+	var heard errorsOf
+	var inf *informer.Informer[key, *widget]
+	expect := func(when string, since uint64, first string, count int, total uint64, complete bool) {
+		t.Helper()
+		keys, now, all := inf.LostKeys(since)
+		if len(keys) != count || now != total || now != inf.LostWrites() || all != complete || count > 0 && keys[0].Name != first {
+			t.Errorf("%s: %d keys, the first %v, of %d lost, all: %v", when, len(keys), keys[:min(count, 1)], now, all)
+		}
+	}
+	withLive(t, &heard, func(_ *live[*widget], i *informer.Informer[key, *widget]) {
+		inf = i
+		lose := func(n int) {
+			for range n {
+				if err := inf.RecordWrite(at("w", 20), ""); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(2*time.Minute + time.Second)
+			}
+		}
+		expect("at first", 0, "", 0, 0, true)
+		lose(1)
+		expect("one lost", 0, "w", 1, 1, true)
+		expect("of later ones", 1, "", 0, 1, true)
+		expect("of what is not lost yet", 9, "", 0, 1, true)
+		for n := range 9_999 {
+			if err := inf.RecordDelete(key{Name: fmt.Sprint(n)}, "20"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(2*time.Minute + time.Second)
+		expect("as many as are known", 0, "w", 10_000, 10_000, true)
+		if err := inf.RecordWrite(at("last", 20), ""); err != nil {
+			t.Fatal(err)
+		}
+	})
+	expect("after Run", 10_000, "last", 1, 10_001, true)
+	if keys, _, all := inf.LostKeys(0); all || len(keys) < 5_000 || len(keys) > 10_000 {
+		t.Errorf("all: %v, %d keys", all, len(keys))
+	}
+}
+
 // TestWrittenRefuses what it could not be right about.
 func TestWrittenRefuses(t *testing.T) {
 	var heard errorsOf
