@@ -1,0 +1,44 @@
+// Package events records events of the API group events.k8s.io about objects, for people: they
+// see them with kubectl describe and kubectl events.
+//
+//	recorder, err := events.New(server, events.Options{Controller: "websites.example.com"})
+//	sites, err := events.For(recorder, Websites)
+//	go recorder.Run(ctx)
+//	...
+//	sites.Normal(site, "Deployed", "Deploy", "the deployment has %d replicas", n)
+//	sites.Warning(site, "NoDNS", "UpdateDNS", "%v", err)
+//
+// # Recording
+//
+// [Reporter.Normal] and [Reporter.Warning] format the note and count the event. They never wait
+// for a request, and keep nothing of the object but its names and its UID. They may be called
+// from any goroutine, before Run too.
+//
+// Equal events are a series: the same object, type, reason, action and note. The first one is
+// written at once. The others are counted, and the count is written at growing intervals, from 10
+// seconds to 5 minutes. A series ends 6 minutes after its last write, if nothing came since; then
+// the next event is a new object. So put what changes with each call, such as a time, into the log
+// and not into the note.
+//
+// # Limits
+//
+// A recorder keeps at most Options.MaxSeries series, and Options.MaxPerObject of one object. If
+// all of them wait to be written, further ones are dropped. It sends one request at a time,
+// 20 per second in the long run and 100 at once.
+//
+// A request that fails is repeated, first after half a second and then with delays that double
+// up to 30 seconds, or when the server says. After 12 failures in a row its events are dropped.
+// They are dropped at once if the server refuses them, as it does without permission to create
+// and patch events, or in a namespace that is being deleted. An event that somebody has deleted
+// is written again with the next count.
+//
+// Every lost event is counted ([Recorder.Stats]): the events recorded are those written, those
+// that wait, and those dropped. If the answer to a request was lost, the events may be there
+// although they count as dropped. Nothing is written twice.
+//
+// # Lifetime
+//
+// [Recorder.Run] writes until its context is done, and then what waits, for Options.FlushTimeout at
+// most. Events that are recorded after that are dropped. So end it after the controllers that
+// use it.
+package events
