@@ -20,6 +20,7 @@ var allowed = map[string][]string{
 	".":                  {"client", "controller", "deltafifo", "index", "informer", "informer/pipeline", "kind", "queue", "reflector", "store"},
 	"client":             {"kind", "reflector"},
 	"controller":         {"client", "informer", "kind", "queue", "reflector", "store"},
+	"controller/events":  {"client", "kind"},
 	"controller/manager": {"controller", "informer"},
 	"deltafifo":          {"reflector"},
 	"fake":               {"fake/faults", "kind", "reflector"},

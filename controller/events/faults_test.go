@@ -98,6 +98,102 @@ func TestRetries(t *testing.T) {
 	}
 }
 
+// The failures that count are those in a row, of the server and of a series.
+func TestFailuresInARow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, events.Options{})
+		s.run()
+		s.sites.Normal(site("a"), "R", "A", "n")
+		settle()
+		for range 2 {
+			s.refuse(faults.VerbPatch, 8, http.StatusInternalServerError, metav1.StatusReasonInternalError, 0)
+			began := time.Now()
+			for range 2 {
+				s.sites.Normal(site("a"), "R", "A", "n")
+			}
+			sleep(5 * time.Minute)
+			s.wire.mu.Lock()
+			pause := s.wire.at[len(s.wire.at)-8].Sub(s.wire.at[len(s.wire.at)-9])
+			s.wire.mu.Unlock()
+			if pause != 500*time.Millisecond {
+				t.Errorf("since %v the first pause is %v", began, pause)
+			}
+			s.sites.Normal(site("a"), "R", "A", "n") // before the end of the series
+			sleep(time.Minute)
+		}
+		if stats := s.stats(); stats.Written != 7 || stats.Dropped.Total() != 0 || stats.Failures != 16 || len(s.stored()) != 1 {
+			t.Errorf("wrong counts: %+v", stats)
+		}
+	})
+}
+
+// A server that refuses an event for good can be reached: the next failure is the first in a row.
+func TestRefusalEndsPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, events.Options{})
+		s.refuse(faults.VerbCreate, 5, http.StatusInternalServerError, metav1.StatusReasonInternalError, 0)
+		s.refuse(faults.VerbCreate, 6, http.StatusForbidden, metav1.StatusReasonForbidden, 0)
+		s.refuse(faults.VerbCreate, 7, http.StatusInternalServerError, metav1.StatusReasonInternalError, 0)
+		s.run()
+		s.sites.Normal(site("a"), "R", "A", "n")
+		sleep(time.Minute)
+		s.sites.Normal(site("b"), "R", "A", "n")
+		sleep(time.Minute)
+		if n := len(s.wire.at); s.stats().Dropped.Refused != 1 || s.stats().Written != 1 || n != 8 || s.wire.at[7].Sub(s.wire.at[6]) != 500*time.Millisecond {
+			t.Errorf("%+v; requests at %v", s.stats(), s.wire.at)
+		}
+	})
+}
+
+// No server can ask for an hour.
+func TestLongDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, events.Options{})
+		s.refuse(faults.VerbCreate, 1, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, 3600)
+		s.run()
+		s.sites.Normal(site("a"), "R", "A", "n")
+		sleep(5 * time.Minute)
+		if s.stats().Written != 1 {
+			t.Errorf("wrong counts: %+v", s.stats())
+		}
+	})
+}
+
+// A request without an answer ends, and the others go on.
+func TestHangingRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, events.Options{})
+		must(t, s.server.Inject(faults.Fault{Delay: time.Hour, Times: 1}))
+		s.run()
+		s.sites.Normal(site("a"), "R", "A", "n")
+		settle()
+		s.sites.Normal(site("b"), "R", "A", "n")
+		sleep(31 * time.Second)
+		if stats := s.stats(); stats.Written != 2 || stats.Failures != 1 {
+			t.Errorf("wrong counts: %+v", stats)
+		}
+	})
+}
+
+// A flood is written at a bounded rate, and the next burst has to be saved up.
+func TestPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, events.Options{})
+		s.run()
+		sleep(time.Hour) // nothing is saved up beyond the burst
+		for n := range 400 {
+			s.sites.Normal(site(fmt.Sprint("a", n)), "R", "A", "n")
+		}
+		for _, want := range []uint64{101, 201, 301} {
+			settle()
+			if got := s.stats().Written; got != want {
+				t.Errorf("%d written, want %d", got, want)
+			}
+			time.Sleep(5 * time.Second)
+		}
+	})
+}
+
 // A server that is away costs few requests. The events are given up after a while, one by one.
 func TestServerAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -148,8 +244,8 @@ func TestLostCreate(t *testing.T) {
 			if stats := s.stats(); stats.Written != uint64(before+1) {
 				t.Errorf("wrong counts: %+v", stats)
 			}
-			if got := s.wire.requests(); got != "POST POST PATCH" {
-				t.Errorf("requests: %s", got)
+			if got := s.wire.requests(); got != "POST POST PATCH" || !s.wire.at[2].Equal(s.wire.at[1]) {
+				t.Errorf("requests: %s at %v", got, s.wire.at)
 			}
 		})
 	}
