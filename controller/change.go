@@ -154,16 +154,22 @@ func (o Outcome) String() string {
 }
 
 // CreateOrUpdate makes sure that an object is as edit wants it. It reads the object with the
-// namespace and name of obj from c, calls edit for a copy, and writes the fields that edit changed.
+// namespace and name of obj, calls edit for a copy, and writes the fields that edit changed.
 // If there is no such object, edit is called for a copy of obj, which is then created. It returns
-// the object as stored.
+// the object as stored. Treat it as read-only: it may be that of a cache.
+//
+// If c is a [Handle], the object is read from its cache, which has the handle's own writes. So
+// nothing is sent if nothing changes. The cache may be behind other writers. Their events queue the
+// key again if the controller watches the handle ([Owns]). An
+// object that the cache does not have is asked for first if the handle has a label or field selector,
+// which may hide it, or has not listed yet. Any other c is asked for the object in each call.
 //
 // It sends no write if edit changes nothing, which is decided by JSON. So edit should set single
 // fields. A whole struct such as a PodSpec overwrites the defaults that the server has set, and
 // is written in every call: where that happens, use [Apply]. Edit must not set the status.
 //
-// If the object was changed, created or deleted meanwhile, CreateOrUpdate reads it again and calls
-// edit for the new state, so edit may be called several times. An error of edit ends it, without a
+// If the object was changed, created or deleted meanwhile, CreateOrUpdate reads it from the server and
+// calls edit for the new state, so edit may be called several times. An error of edit ends it, without a
 // write; [SetController] returns one if the object belongs to another controller. Other errors:
 // [ErrNoEdit], [ErrNoName], [ErrRenamed], and those of c, a Conflict or AlreadyExists only after
 // five in a row.
@@ -174,11 +180,12 @@ func CreateOrUpdate[T Object[T]](ctx context.Context, c Client[T], obj T, edit f
 	if obj.GetName() == "" {
 		return obj, Unchanged, ErrNoName
 	}
-	var err error
-	for range tries {
-		var now T
-		now, err = c.Get(ctx, keyOf(obj), metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
+	now, found, err := first(ctx, c, keyOf(obj))
+	for try := range tries {
+		if try > 0 {
+			now, found, err = ask(ctx, c, keyOf(obj))
+		}
+		if err == nil && !found {
 			if now, err = create(ctx, c, obj, edit); err == nil {
 				return now, Created, nil
 			}
@@ -200,6 +207,24 @@ func CreateOrUpdate[T Object[T]](ctx context.Context, c Client[T], obj T, edit f
 		err = failed
 	}
 	return obj, Unchanged, err
+}
+
+// first reads an object where that is cheapest. It may be older than what the server has.
+func first[T Object[T]](ctx context.Context, c Client[T], key types.NamespacedName) (obj T, found bool, err error) {
+	if h, ok := c.(interface {
+		current(key types.NamespacedName) (obj T, found, sure bool)
+	}); ok {
+		if obj, found, sure := h.current(key); found || sure {
+			return obj, found, nil
+		}
+	}
+	return ask(ctx, c, key)
+}
+
+// ask reads an object from the server.
+func ask[T Object[T]](ctx context.Context, c Client[T], key types.NamespacedName) (obj T, found bool, err error) {
+	obj, err = c.Get(ctx, key, metav1.GetOptions{})
+	return obj, err == nil, IgnoreNotFound(err)
 }
 
 // create creates what edit makes of obj.

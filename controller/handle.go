@@ -59,6 +59,13 @@ func (h *Handle[T]) List(namespace string, selector labels.Selector) []T {
 	return h.lister.In(namespace).List(selector)
 }
 
+// current is Cached for [CreateOrUpdate]. sure says that the cache is filled, and with all objects, so
+// that an object which it does not have most likely does not exist.
+func (h *Handle[T]) current(key types.NamespacedName) (obj T, found, sure bool) {
+	obj, found = h.Cached(key)
+	return obj, found, !h.selects && h.inf.Store().ResourceVersion() != ""
+}
+
 // AsInformer implements informer.Informed.
 func (h *Handle[T]) AsInformer() *informer.Informer[types.NamespacedName, T] {
 	if h == nil {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -654,4 +655,86 @@ func TestDoubtWithoutGet(t *testing.T) {
 		w.expect("brought by the watch", "one", done(fake.Get[*gadget](w.server, key{Namespace: "a", Name: "one"})).ResourceVersion)
 		stop()
 	})
+}
+
+// CreateOrUpdate on a handle starts from its cache, and asks the server only if it was wrong.
+func TestCreateOrUpdateFromCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		w := newScene(t, controller.OpenOptions[*gadget]{})
+		edit := func(label string) func(*gadget) error {
+			return func(g *gadget) error { g.Labels = map[string]string{"a": label}; return nil }
+		}
+		call := func(when, label, want string) {
+			t.Helper()
+			sent := w.requests()
+			g, _, err := controller.CreateOrUpdate(ctx, w.handle, newGadget("one", "x"), edit(label))
+			if err != nil || sent() != want {
+				t.Errorf("%s: sent %q, want %q: %v", when, sent(), want, err)
+			}
+			now := done(fake.Get[*gadget](w.server, key{Namespace: "a", Name: "one"}))
+			w.expect(when, "one", now.ResourceVersion)
+			if g.ResourceVersion != now.ResourceVersion || now.Labels["a"] != label {
+				t.Errorf("%s: returned %v, stored %v", when, g, now)
+			}
+			sent = w.requests()
+			if err := w.handle.CatchUp(ctx); err != nil || sent() != "" {
+				t.Errorf("%s: then sent %q: %v", when, sent(), err)
+			}
+		}
+		foreign := func(do func(*gadget)) {
+			do(done(fake.Get[*gadget](w.server, key{Namespace: "a", Name: "one"})).DeepCopy())
+		}
+		remove := func(g *gadget) { done(fake.Delete[*gadget](w.server, key{Namespace: "a", Name: g.Name})) }
+		stop := w.run()
+		call("missing", "1", "POST")
+		call("there", "1", "")
+		call("different", "2", "PATCH")
+		foreign(func(g *gadget) { g.Labels["b"] = "x"; done(fake.Update(w.server, g)) })
+		call("changed unseen", "3", "PATCH GET PATCH")
+		foreign(remove)
+		call("deleted unseen", "4", "PATCH GET POST")
+		if err := w.handle.Delete(ctx, key{Namespace: "a", Name: "one"}, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		create(t, w.server, newGadget("one", "x"))
+		call("created unseen", "5", "POST GET PATCH")
+		stop()
+	})
+}
+
+// An object that the handle's selector hides, or that was not listed yet, is not created in each call.
+func TestCreateOrUpdateHidden(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, opts := range []client.Options{{}, {LabelSelector: "app=web"}, {FieldSelector: "metadata.name=two"}} {
+			w := newScene(t, controller.OpenOptions[*gadget]{Client: opts})
+			create(t, w.server, newGadget("one", "x"))
+			if opts != (client.Options{}) {
+				defer w.run()()
+			}
+			sent := w.requests()
+			_, outcome, err := controller.CreateOrUpdate(t.Context(), w.handle, newGadget("one", "x"), func(*gadget) error { return nil })
+			if err != nil || outcome != controller.Unchanged || sent() != "GET" {
+				t.Errorf("%+v: %v by %q: %v", opts, outcome, sent(), err)
+			}
+		}
+	})
+}
+
+// requests returns a function that returns the methods of the requests from now on, without watches.
+func (w *scene) requests() func() string {
+	var mu sync.Mutex
+	var sent []string
+	w.wire.seen.Store(new(func(r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.URL.Query().Get("watch") == "" {
+			sent = append(sent, r.Method)
+		}
+	}))
+	return func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Join(sent, " ")
+	}
 }

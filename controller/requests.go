@@ -27,6 +27,7 @@ type Requests[T metav1.Object] struct {
 	client    *client.Resource[T]
 	namespace string          // of keys that have none
 	labels    labels.Selector // of the handle's objects
+	selects   bool            // by labels or fields
 	cache     cache[T]
 	own       ownWrites
 	debt      debt
@@ -57,18 +58,24 @@ func newRequests[T metav1.Object](server client.Connection, of kind.Kind[T], opt
 	if err != nil {
 		return nil, err // client.New has parsed it
 	}
-	return &Requests[T]{client: c, namespace: opts.Namespace, labels: selector, turn: make(chan struct{}, 1)}, nil
+	selects := opts.LabelSelector != "" || opts.FieldSelector != ""
+	return &Requests[T]{client: c, namespace: opts.Namespace, labels: selector, selects: selects, turn: make(chan struct{}, 1)}, nil
 }
 
 // Get asks the server for an object.
 func (r *Requests[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
 	seen := r.look(key)
+	since := r.debt.since(seen.key)
 	obj, err := r.client.Get(ctx, key, opts)
+	newest := opts.ResourceVersion == ""
 	switch {
 	case err == nil:
 		r.learn(ctx, obj)
-	case opts.ResourceVersion == "" && seen.has && isGone(err, key):
+	case newest && seen.has && isGone(err, key):
 		r.gone(ctx, seen)
+	}
+	if newest && since > 0 && (err == nil || apierrors.IsNotFound(err)) {
+		r.debt.settled(seen.key, since)
 	}
 	return obj, err
 }
@@ -359,13 +366,10 @@ func (r *Requests[T]) doubt(ctx context.Context, key types.NamespacedName) {
 func (r *Requests[T]) settle(ctx context.Context, key types.NamespacedName) error {
 	since := r.debt.since(key)
 	_, err := r.Get(ctx, key, metav1.GetOptions{})
-	switch {
-	case err == nil || apierrors.IsNotFound(err):
-	case apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err):
+	if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) {
 		r.debt.all.Add(1)
-	default:
-		return err
+		r.debt.settled(key, since)
+		return nil
 	}
-	r.debt.settled(key, since)
-	return nil
+	return IgnoreNotFound(err)
 }
