@@ -170,7 +170,7 @@ func (o Outcome) String() string {
 //
 // If the object was changed, created or deleted meanwhile, CreateOrUpdate reads it from the server and
 // calls edit for the new state, so edit may be called several times. An error of edit ends it, without a
-// write; [SetController] returns one if the object belongs to another controller. Other errors:
+// write; [SetController] returns one if somebody else has made the object. Other errors:
 // [ErrNoEdit], [ErrNoName], [ErrRenamed], and those of c, a Conflict or AlreadyExists only after
 // five in a row.
 func CreateOrUpdate[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T) error) (T, Outcome, error) {

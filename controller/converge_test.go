@@ -130,7 +130,7 @@ func (w *world) reconcile(ctx context.Context) error {
 	w.external[site.UID] = true
 	child, _, err := controller.CreateOrUpdate(ctx, w.client, newSite("child"), func(c siteObject) error {
 		c.Spec.Size = site.Spec.Size
-		return controller.SetController(c, site, siteKind)
+		return controller.SetController(c, site, siteKinds)
 	})
 	if err != nil {
 		return err

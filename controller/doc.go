@@ -67,7 +67,7 @@
 // # Writes
 //
 // What most controllers write themselves is here: [CreateOrUpdate] for objects that the controller
-// makes, [SetController] for their owner, [Finalize] for what lives outside the API server,
+// makes, [SetController] and [Adopt] for their owner, [Finalize] for what lives outside the API server,
 // [PatchStatus] and [SetCondition] for the status, [Delete], and [Apply]. They need a [Client], send nothing
 // if nothing changed, and never undo a change of another writer: on a conflict they look at the
 // object again.
@@ -77,8 +77,11 @@
 //		return err
 //	}
 //	deployment, _, err := controller.CreateOrUpdate(ctx, deployments, named(site), func(d *appsv1.Deployment) error {
+//		if err := controller.SetController(d, site, Websites); err != nil {
+//			return err // the name is taken by somebody else
+//		}
 //		d.Spec.Replicas = &site.Spec.Replicas
-//		return controller.SetController(d, site, websiteKind)
+//		return nil
 //	})
 //	if err != nil {
 //		return err

@@ -79,16 +79,20 @@ func Again(d time.Duration) error { return queue.Again(d) }
 // queue.Terminal.
 func Terminal(err error) error { return queue.Terminal(err) }
 
-// OwnedError is returned by [SetController] for an object that another controller owns. The name is
-// taken: somebody must rename one of the objects, or delete the other owner.
+// OwnedError is returned by [SetController] for an object that somebody else has made. The name is
+// taken: somebody must rename one of the objects, or delete that one or its owner.
 type OwnedError struct {
 	// Object is the namespace and name of the object.
 	Object string
-	// Controller is the reference to its controller.
+	// Controller is the reference to its controller. If the object has none, it is zero: then
+	// [Adopt] can take the object over.
 	Controller metav1.OwnerReference
 }
 
 func (e *OwnedError) Error() string {
+	if e.Controller.UID == "" {
+		return fmt.Sprintf("controller: %s was made by somebody else and has no controller: delete it, or use another name or Adopt", e.Object)
+	}
 	return fmt.Sprintf("controller: %s belongs to another controller: %s %q with UID %s", e.Object, e.Controller.Kind, e.Controller.Name, e.Controller.UID)
 }
 

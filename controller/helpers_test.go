@@ -56,6 +56,8 @@ func (s *site) DeepCopy() *site {
 
 var siteKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Site"}
 
+var siteKinds = kind.Of[*site](siteKind.GroupVersion(), "sites").WithSubresources("status")
+
 func newSite(name string) *site {
 	return &site{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}}
 }
@@ -121,7 +123,7 @@ func (r *requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts
 func sites(t testing.TB) (*fake.Server, *requests[*site]) {
 	t.Helper()
 	server := fake.New(fake.Options{})
-	if err := fake.Register(server, kind.Of[*site](siteKind.GroupVersion(), "sites").WithSubresources("status"), fake.Rules{}); err != nil {
+	if err := fake.Register(server, siteKinds, fake.Rules{}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := fake.NewClient[*site](server, fake.Selection{})

@@ -6,25 +6,43 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform/kind"
 )
 
 // SetController makes owner the controller of obj, by an owner reference
 // (https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/): the
-// garbage collector deletes obj after owner, and [Owns] queues owner for events of obj. Kind is
-// that of owner. An object that has no controller is taken over. If owner is the controller
-// already, at most the version in the reference changes.
+// garbage collector deletes obj after owner, and [Owns] queues owner for events of obj. Of is the
+// kind of owner. Call it first in the edit of [CreateOrUpdate], which it ends for an object of somebody else:
+// an object that exists (it has a UID) and does not have owner as its controller is refused. To take
+// over an object that has no controller, call [Adopt] instead. If owner is the controller already,
+// at most the version in the reference changes.
 //
 // It returns an error, and does not change obj, if the reference would be wrong: a [*OwnedError]
-// if obj has another controller, and [ErrOwner] if owner has no name or UID, as before its
+// if obj belongs to somebody else, and [ErrOwner] if owner has no name or UID, as before its
 // creation, if its TypeMeta names another kind, or if it lives in a namespace and obj does not live
 // in the same: the garbage collector would delete such an obj.
-func SetController(obj, owner metav1.Object, kind schema.GroupVersionKind) error {
+func SetController[O metav1.Object](obj metav1.Object, owner O, of kind.Kind[O]) error {
+	return setController(obj, owner, of.GroupVersionKind, false)
+}
+
+// Adopt is [SetController], but also takes over an object that exists and has no controller: one that
+// a user has made, or that lost its controller. The garbage collector then deletes it after owner. An
+// object with another controller is refused with an [*OwnedError] all the same.
+func Adopt[O metav1.Object](obj metav1.Object, owner O, of kind.Kind[O]) error {
+	return setController(obj, owner, of.GroupVersionKind, true)
+}
+
+func setController(obj, owner metav1.Object, kind schema.GroupVersionKind, adopt bool) error {
 	if err := mayOwn(owner, obj, kind); err != nil {
 		return err
 	}
 	refs := slices.Clone(obj.GetOwnerReferences())
-	if old := metav1.GetControllerOfNoCopy(obj); old != nil && old.UID != owner.GetUID() {
+	switch old := metav1.GetControllerOfNoCopy(obj); {
+	case old != nil && old.UID != owner.GetUID():
 		return &OwnedError{Object: keyOf(obj).String(), Controller: *old}
+	case old == nil && obj.GetUID() != "" && !adopt:
+		return &OwnedError{Object: keyOf(obj).String()}
 	}
 	ref := *metav1.NewControllerRef(owner, kind)
 	n := slices.IndexFunc(refs, func(r metav1.OwnerReference) bool { return r.UID == ref.UID })

@@ -128,7 +128,7 @@ func (k kinds) set(ctx context.Context, deployment *appsv1.Deployment) (*appsv1.
 	}
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: deployment.Namespace, Name: deployment.Name + "-1"}}
 	set.Spec.Template = *deployment.Spec.Template.DeepCopy() // what a cache returns is read-only
-	if err := controller.SetController(set, deployment, apps.Deployments.GroupVersionKind); err != nil {
+	if err := controller.SetController(set, deployment, apps.Deployments); err != nil {
 		return nil, err
 	}
 	return k.sets.Create(ctx, set, metav1.CreateOptions{}) // AlreadyExists: the name belongs to somebody else
@@ -148,7 +148,7 @@ func (k kinds) scale(ctx context.Context, set *appsv1.ReplicaSet, want int) erro
 		}
 		pod := &corev1.Pod{ObjectMeta: *set.Spec.Template.ObjectMeta.DeepCopy(), Spec: *set.Spec.Template.Spec.DeepCopy()}
 		pod.Namespace, pod.Name = set.Namespace, name
-		if err := controller.SetController(pod, set, apps.ReplicaSets.GroupVersionKind); err != nil {
+		if err := controller.SetController(pod, set, apps.ReplicaSets); err != nil {
 			return err
 		}
 		if _, err := k.pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {

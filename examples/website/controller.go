@@ -11,7 +11,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform"
@@ -19,8 +18,6 @@ import (
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/with/kubernetes/apps"
 )
-
-var errTaken = errors.New("another owner has the Deployment of this name")
 
 // DNS is outside the API server. It keeps a record per UID of a Website, because another Website can
 // get the name later, and the host can change. Both methods can be called again for the same Website.
@@ -53,13 +50,11 @@ func Run(ctx context.Context, server client.Connection, dns DNS) error {
 			return err
 		}
 		first, edit := wanted(site)
-		deployment, _ := deployments.Cached(key)
-		if next := deployment.DeepCopy(); next == nil || edit(next) != nil || !equality.Semantic.DeepEqual(next, deployment) {
-			deployment, _, err = controller.CreateOrUpdate(ctx, deployments, first, edit) // asks the server in any case
-		}
+		deployment, _, err := controller.CreateOrUpdate(ctx, deployments, first, edit)
+		taken := new(controller.OwnedError)
 		ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Starting"}
 		switch {
-		case errors.Is(err, errTaken):
+		case errors.As(err, &taken):
 			ready.Reason, ready.Message = "NameTaken", err.Error()
 		case err != nil:
 			return err
@@ -80,10 +75,10 @@ func wanted(site *Website) (first *appsv1.Deployment, edit func(*appsv1.Deployme
 	first.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"website": site.Name}}
 	first.Spec.Template.Labels, first.Spec.Template.Spec.Containers = first.Spec.Selector.MatchLabels, []corev1.Container{{Name: "web"}}
 	return first, func(d *appsv1.Deployment) error {
-		if d.UID != "" && !metav1.IsControlledBy(d, site) {
-			return errTaken // SetController would take over a Deployment without a controller
+		if err := controller.SetController(d, site, Websites); err != nil {
+			return err // somebody else's Deployment may not even have a container
 		}
 		d.Spec.Replicas, d.Spec.Template.Spec.Containers[0].Image = &site.Spec.Replicas, site.Spec.Image
-		return controller.SetController(d, site, Websites.GroupVersionKind)
+		return nil
 	}
 }
