@@ -1,70 +1,18 @@
-package readme_test
+package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
-	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/index"
-	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
-
-// countPods annotates every node with the number of its pods.
-func countPods(ctx context.Context, server client.Connection) error {
-	nodeOf := func(nodes []string, pod *corev1.Pod) []string {
-		if pod.Spec.NodeName == "" {
-			return nodes // not scheduled yet
-		}
-		return append(nodes, pod.Spec.NodeName)
-	}
-	byNode := index.New("node", nodeOf)
-	pods, err := kinform.Open(server, core.Pods, controller.OpenOptions[*corev1.Pod]{
-		Informer: informer.Options[*corev1.Pod]{Indexes: index.Of(byNode)},
-	})
-	if err != nil {
-		return err
-	}
-	nodes, err := kinform.Open(server, core.Nodes, controller.OpenOptions[*corev1.Node]{})
-	if err != nil {
-		return err
-	}
-	podsOf, err := informer.Bind(pods, byNode)
-	if err != nil {
-		return err
-	}
-	c := controller.New(controller.Options[kinform.Key]{})
-	podNode := func(keys []kinform.Key, pod *corev1.Pod) []kinform.Key {
-		for _, node := range nodeOf(nil, pod) {
-			keys = append(keys, kinform.Key{Name: node})
-		}
-		return keys
-	}
-	if err := errors.Join(controller.For(c, nodes), controller.Watch(c, pods, podNode)); err != nil {
-		return err
-	}
-	return c.Run(ctx, func(ctx context.Context, key kinform.Key) error {
-		node, ok := nodes.Cached(key)
-		count := strconv.Itoa(podsOf.Count(key.Name))
-		if !ok || node.Annotations["pods"] == count {
-			return nil // the node is gone, or its annotation is right already
-		}
-		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"pods":%q}}}`, count)
-		_, err := nodes.Patch(ctx, key, types.MergePatchType, patch, metav1.PatchOptions{})
-		return controller.IgnoreNotFound(err) // on other errors the queue retries the node, with growing delays
-	})
-}
 
 // The controller of the README, at work on a server in memory.
 func Example() {

@@ -1,0 +1,38 @@
+package twins
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/kinform/kinform/internal/codelines"
+)
+
+// TestLines compares what an author writes: without imports, comments and blank lines. The Go type of a CRD is in
+// files of its own on both sides, and does not count.
+func TestLines(t *testing.T) {
+	for _, c := range []struct {
+		name, file string
+		most       int // the goal
+	}{
+		{"website", "controller.go", 60},
+		{"join", "controller.go", 50},
+		{"projection", "controller.go", 30},
+		{"readme", "main.go", 35},
+	} {
+		ours, err := codelines.InFile(filepath.Join("..", "..", "examples", c.name, c.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := codelines.InFile(filepath.Join(c.name, c.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%-12s %d lines, with controller-runtime %d", c.name, ours, theirs)
+		if ours > c.most {
+			t.Errorf("%s has %d lines, want at most %d", c.name, ours, c.most)
+		}
+		if ours > theirs {
+			t.Errorf("%s has %d lines, %d more than with controller-runtime", c.name, ours, ours-theirs)
+		}
+	}
+}
