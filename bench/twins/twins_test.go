@@ -1,7 +1,10 @@
 package twins
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/kinform/kinform/internal/codelines"
@@ -10,6 +13,10 @@ import (
 // TestLines compares what an author writes: without imports, comments and blank lines. The Go type of a CRD is in
 // files of its own on both sides, and does not count.
 func TestLines(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name, file string
 		most       int // the goal
@@ -30,6 +37,9 @@ func TestLines(t *testing.T) {
 		t.Logf("%-12s %d lines, with controller-runtime %d", c.name, ours, theirs)
 		if ours > c.most {
 			t.Errorf("%s has %d lines, want at most %d", c.name, ours, c.most)
+		}
+		if row := fmt.Sprintf("| %d | [%d](bench/twins/%s/%s) |", ours, theirs, c.name, c.file); !strings.Contains(string(readme), row) {
+			t.Errorf("README.md does not say %q", row)
 		}
 		if ours > theirs {
 			t.Errorf("%s has %d lines, %d more than with controller-runtime", c.name, ours, ours-theirs)
