@@ -34,7 +34,7 @@ type Options struct {
 	// means Controller and the name of the host.
 	Instance string
 
-	// MaxSeries limits the series that the recorder keeps. A series takes 500 bytes and its texts.
+	// MaxSeries limits the series that the recorder keeps. A series takes less than 1 KiB and its texts.
 	// Zero means [DefaultMaxSeries].
 	MaxSeries int
 
