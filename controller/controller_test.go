@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -439,4 +440,43 @@ func TestKeysReturnsOwnSlice(t *testing.T) {
 		}
 		stop()
 	})
+}
+
+// An update queues a key once, although the old object has it, too, and a worker is faster than the
+// handler.
+func TestWatchQueuesOnce(t *testing.T) {
+	for _, size := range []int{1, 2, 100} {
+		synctest.Test(t, func(t *testing.T) {
+			server, inf := setup(t)
+			one := newGadget("one", "1")
+			one = create(t, server, one)
+			c := controller.New(controller.Options[string]{})
+			keys := func(dst []string, g *gadget) []string {
+				time.Sleep(time.Minute)
+				first, _ := strconv.Atoi(g.Owner)
+				for n := range size {
+					dst = append(dst, strconv.Itoa(first+n))
+				}
+				return dst
+			}
+			if err := controller.Watch(c, inf, keys); err != nil {
+				t.Fatal(err)
+			}
+			got, stop := reconciling(t, c)
+			for _, step := range []struct {
+				owner string
+				want  int
+			}{{"1", size}, {"1", size}, {"2", size + 1}} {
+				one.Owner, one.Labels = step.owner, map[string]string{"at": one.ResourceVersion}
+				time.Sleep(time.Hour)
+				got.take()
+				one = must(fake.Update(server, one))(t)
+				time.Sleep(time.Hour)
+				if keys := got.take(); len(keys) != step.want {
+					t.Errorf("%d keys per object, owner %s: reconciled %v, want %d", size, step.owner, keys, step.want)
+				}
+			}
+			stop()
+		})
+	}
 }

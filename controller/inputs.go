@@ -2,6 +2,8 @@ package controller
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -54,7 +56,7 @@ func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName],
 
 // Watch calls keys for the object of every event of inf, and in an update or a deletion also
 // for the old object, even if that was a different object (informer.Event.Replaced). It queues
-// all keys that keys appends. Events for which one of the filters returns false are left out.
+// all keys that keys appends, each once per event. Events for which one of the filters returns false are left out.
 // keys and the filters run in the handler's goroutine, one call at a time. Watch returns
 // [ErrNoKeys], or the same errors as [For].
 func Watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T], keys func(dst []Q, obj T) []Q, filters ...func(informer.Event[K, T]) bool) error {
@@ -65,24 +67,43 @@ func Watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T]
 }
 
 func watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T], filters []func(informer.Event[K, T]) bool, keys func(dst []Q, obj T) []Q) error {
-	var buf []Q // of the handler's goroutine
-	enqueue := func(obj T, initial bool) {
-		found := keys(buf[:0], obj)
-		for _, key := range found {
-			c.enqueue(key, initial)
-		}
-		// found may be a slice that keys owns, even a part of the object. It is not kept, and
-		// buf grows separately.
-		if len(found) > cap(buf) {
-			buf = make([]Q, 0, len(found))
-		}
-	}
+	var now, old []Q // of the handler's goroutine
 	return add(c, inf, filters, func(ev informer.Event[K, T]) {
-		enqueue(ev.Object, ev.Initial)
-		if ev.Type != informer.Added {
-			enqueue(ev.Old, false)
+		// The result of keys is copied, because keys may own it. It may even be a part of the object.
+		now = append(now[:0], keys(now[:0], ev.Object)...)
+		for _, key := range now {
+			c.enqueue(key, ev.Initial)
+		}
+		if ev.Type == informer.Added {
+			return
+		}
+		old = append(old[:0], keys(old[:0], ev.Old)...)
+		for key := range without(old, now) {
+			c.enqueue(key, false)
 		}
 	})
+}
+
+// without iterates over the keys that are not among others, which mostly are the same.
+func without[Q comparable](keys, others []Q) iter.Seq[Q] {
+	return func(yield func(Q) bool) {
+		if slices.Equal(keys, others) {
+			return
+		}
+		has := func(key Q) bool { return slices.Contains(others, key) }
+		if len(others) > 16 {
+			set := make(map[Q]struct{}, len(others))
+			for _, key := range others {
+				set[key] = struct{}{}
+			}
+			has = func(key Q) bool { _, ok := set[key]; return ok }
+		}
+		for _, key := range keys {
+			if !has(key) && !yield(key) {
+				return
+			}
+		}
+	}
 }
 
 func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T], filters []func(informer.Event[K, T]) bool, handle func(informer.Event[K, T])) error {
