@@ -92,25 +92,25 @@ type objectType struct {
 	sharing func(testing.TB, schema.GroupVersionKind, answers) ([]runtime.Object, error)
 }
 
-// of makes the objectType of the struct S.
-func of[S any]() objectType {
-	general := func(all []*S, err error) ([]runtime.Object, error) {
+// of makes the objectType of T, a pointer to a struct. All pointers share the same compiled code.
+func of[T runtime.Object]() objectType {
+	general := func(all []T, err error) ([]runtime.Object, error) {
 		var out []runtime.Object
 		for _, one := range all {
-			out = append(out, any(one).(runtime.Object))
+			out = append(out, one)
 		}
 		return out, err
 	}
 	return objectType{
-		typ: reflect.TypeFor[S](),
+		typ: reflect.TypeFor[T]().Elem(),
 		list: func(t testing.TB, gvk schema.GroupVersionKind, a answers) ([]runtime.Object, error) {
-			return general(list[*S](t, gvk, a))
+			return general(list[T](t, gvk, a))
 		},
 		watch: func(t testing.TB, gvk schema.GroupVersionKind, a answers) ([]runtime.Object, error) {
-			return general(watch[*S](t, gvk, a))
+			return general(watch[T](t, gvk, a))
 		},
 		sharing: func(t testing.TB, gvk schema.GroupVersionKind, a answers) ([]runtime.Object, error) {
-			return general(watched(t, clientWith[*S](t, gvk, a, client.Options{SharedParts: 4096})))
+			return general(watched(t, clientWith[T](t, gvk, a, client.Options{SharedParts: 4096})))
 		},
 	}
 }

@@ -15,8 +15,5 @@ func startOf[K comparable]() error {
 
 // A tracker whose keys could not be finished takes none.
 func TestKeyTypes(t *testing.T) {
-	mapkeytest.Refused(t, mapkeytest.Constructors{
-		Float: startOf[float64], Complex: startOf[complex64], Interface: startOf[any],
-		Array: startOf[[2]float32], Struct: startOf[mapkeytest.Struct],
-	}, mapkey.ErrKeyType)
+	mapkeytest.Refused(t, startOf[float64], mapkey.ErrKeyType)
 }
