@@ -215,28 +215,29 @@ func excess[E any](t *testing.T, c *collection, opts reflector.Tuning) int64 {
 }
 
 // A relist takes as much memory as the new objects have, and a tenth more at most: neither
-// a body nor a page is held, and nothing of one is left in an object. The short form has one type
-// per encoding.
+// a body nor a page is held, and nothing of one is left in an object. The short form has each way,
+// each encoding and each type once.
 func TestPeakOfRelist(t *testing.T) {
 	n := 800 // two pages
 	if raceEnabled {
 		n = 100
 	}
 	all := collections(t, n)
-	for how, opts := range map[string]reflector.Tuning{
-		"stream": {},
-		"whole":  {DisableWatchList: true, PageSize: -1},
-		"pages":  {DisableWatchList: true, FirstVersion: new(""), ForcePages: true, PageSize: peakPage},
+	for _, way := range []struct {
+		name, short string // the short form's encoding and type
+		opts        reflector.Tuning
+	}{
+		{"stream", "protobuf metadata", reflector.Tuning{}},
+		{"whole", "CBOR unstructured", reflector.Tuning{DisableWatchList: true, PageSize: -1}},
+		{"pages", "JSON typed", reflector.Tuning{DisableWatchList: true, FirstVersion: new(""), ForcePages: true, PageSize: peakPage}},
 	} {
 		for encoding, c := range all {
-			if longtest.On() || encoding == "protobuf" {
-				t.Run(how+" "+encoding+" metadata", func(t *testing.T) { peak[metav1.PartialObjectMetadata](t, c, opts) })
-			}
-			if longtest.On() || encoding == "CBOR" {
-				t.Run(how+" "+encoding+" unstructured", func(t *testing.T) { peak[unstructured.Unstructured](t, c, opts) })
-			}
-			if longtest.On() || encoding == "JSON" {
-				t.Run(how+" "+encoding+" typed", func(t *testing.T) { peak[pod](t, c, opts) })
+			for typ, test := range map[string]func(*testing.T, *collection, reflector.Tuning){
+				"metadata": peak[metav1.PartialObjectMetadata], "unstructured": peak[unstructured.Unstructured], "typed": peak[pod],
+			} {
+				if name := encoding + " " + typ; longtest.On() || name == way.short {
+					t.Run(way.name+" "+name, func(t *testing.T) { test(t, c, way.opts) })
+				}
 			}
 		}
 	}

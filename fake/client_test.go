@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -59,10 +60,14 @@ func subresourceOf(c pods, name string, more ...string) podPart {
 	return c.(*client.Resource[*pod]).Subresource(name, more...)
 }
 
-// bothClients runs f with each client on a server of its own, and expects f to see the
-// same.
+// bothClients runs f with each client on a server of its own in virtual time, and expects f to
+// see the same.
 func bothClients(t *testing.T, f func(t *testing.T, s *fake.Server, c pods) []string) {
 	t.Helper()
+	synctest.Test(t, func(t *testing.T) { compareClients(t, f) })
+}
+
+func compareClients(t *testing.T, f func(t *testing.T, s *fake.Server, c pods) []string) {
 	direct, remote := statusServer(t, fake.Options{}), statusServer(t, fake.Options{})
 	a := f(t, direct, must(fake.NewClient[*pod](direct, fake.Selection{Namespace: "a"}))(t))
 	b := f(t, remote, must(client.New(client.Connection{URL: fake.URL, HTTP: remote.Client()},

@@ -9,7 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	clientfake "k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
+	fakecore "k8s.io/client-go/kubernetes/typed/core/v1/fake"
+	clientgotesting "k8s.io/client-go/testing"
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/reflector"
@@ -47,20 +51,41 @@ func BenchmarkCreateAndWatch(b *testing.B) {
 	})
 	b.Run("client-go", func(b *testing.B) {
 		for b.Loop() {
-			client := clientfake.NewClientset()
-			createAndWatch(b, client.CoreV1().Pods("a").Create, func() watch.Interface {
-				return must(client.CoreV1().Pods("a").Watch(b.Context(), metav1.ListOptions{}))(b)
+			client := clientset(b, clientgotesting.NewFieldManagedObjectTracker(
+				scheme.Scheme, scheme.Codecs.UniversalDecoder(), applyconfigurations.NewTypeConverter(scheme.Scheme)))
+			createAndWatch(b, client.Pods("a").Create, func() watch.Interface {
+				return must(client.Pods("a").Watch(b.Context(), metav1.ListOptions{}))(b)
 			})
 		}
 	})
 	b.Run("client-go simple", func(b *testing.B) {
 		for b.Loop() {
-			client := clientfake.NewSimpleClientset() //nolint:staticcheck // the one without managed fields, to be fair
-			createAndWatch(b, client.CoreV1().Pods("a").Create, func() watch.Interface {
-				return must(client.CoreV1().Pods("a").Watch(b.Context(), metav1.ListOptions{}))(b)
+			client := clientset(b, simpleTracker()) // the one without managed fields, to be fair
+			createAndWatch(b, client.Pods("a").Create, func() watch.Interface {
+				return must(client.Pods("a").Watch(b.Context(), metav1.ListOptions{}))(b)
 			})
 		}
 	})
+}
+
+// clientset returns what client-go's fake clientset has for the core group, made as NewClientset and
+// NewSimpleClientset make it. Their package would compile the fakes of all groups.
+func clientset(b *testing.B, tracker clientgotesting.ObjectTracker, objects ...runtime.Object) typedcore.CoreV1Interface {
+	b.Helper()
+	for _, o := range objects {
+		check(b, tracker.Add(o))
+	}
+	f := &clientgotesting.Fake{}
+	f.AddReactor("*", "*", clientgotesting.ObjectReaction(tracker))
+	f.AddWatchReactor("*", func(a clientgotesting.Action) (bool, watch.Interface, error) {
+		w, err := tracker.Watch(a.GetResource(), a.GetNamespace(), a.(clientgotesting.WatchActionImpl).ListOptions)
+		return err == nil, w, err
+	})
+	return &fakecore.FakeCoreV1{Fake: f}
+}
+
+func simpleTracker() clientgotesting.ObjectTracker {
+	return clientgotesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder())
 }
 
 func createAndWatch(b *testing.B, create func(context.Context, *corev1.Pod, metav1.CreateOptions) (*corev1.Pod, error), open func() watch.Interface) {
@@ -100,9 +125,9 @@ func BenchmarkList(b *testing.B) {
 		}
 	})
 	b.Run("client-go", func(b *testing.B) {
-		client := clientfake.NewSimpleClientset(objects...) //nolint:staticcheck // as above
+		client := clientset(b, simpleTracker(), objects...)
 		for b.Loop() {
-			if n := len(must(client.CoreV1().Pods("").List(b.Context(), metav1.ListOptions{}))(b).Items); n != manyPods {
+			if n := len(must(client.Pods("").List(b.Context(), metav1.ListOptions{}))(b).Items); n != manyPods {
 				b.Fatal(n)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kinform/kinform/bench/internal/measure"
+	"github.com/kinform/kinform/internal/longtest"
 )
 
 func TestMain(m *testing.M) {
@@ -30,7 +31,7 @@ func TestEveryOperation(t *testing.T) {
 			if op.Missing != "" {
 				t.Skip(op.Missing)
 			}
-			rounds := 2
+			rounds := longtest.N(1, 3)
 			if op.Rounds > 0 {
 				rounds = min(rounds, op.Rounds)
 			}
