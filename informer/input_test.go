@@ -262,7 +262,7 @@ func TestPanicInMetadata(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var heard errorsOf
 		src := &holders{}
-		inf, err := informer.New[string, *holder](src, func(h *holder) (string, error) { return h.name, nil },
+		inf, err := informer.New(src, func(h *holder) (key, error) { return key{Name: h.name}, nil },
 			informer.Options[*holder]{OnError: heard.add, Reflector: reflector.Tuning{Backoff: reflector.Backoff{Jitter: -1}}})
 		if err != nil {
 			t.Fatal(err)

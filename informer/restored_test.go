@@ -20,14 +20,8 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// size is a projection without metadata.
-type size struct {
-	Key  key
-	Size int
-}
-
-func sizeOf(w *widget) (size, error) {
-	return size{key{Namespace: w.Namespace, Name: w.Name}, w.Spec.Size}, nil
+func sizeOf(w *widget) (projection, error) {
+	return projection{Key: key{Namespace: w.Namespace, Name: w.Name}, Size: w.Spec.Size}, nil
 }
 
 // TestRestored puts the server back to a backup under an informer, and lets it write on: not
@@ -50,7 +44,7 @@ func TestRestored(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						server := newServer(t)
 						src := reflector.Map(source(t, server), sizeOf)
-						restoreUnder(t, server, seed, overtaken, src, func(s size) (key, error) { return s.Key, nil }, opts, sizeOf)
+						restoreUnder(t, server, seed, overtaken, src, projection.key, opts, sizeOf)
 					})
 				})
 				t.Run(name+"/metadata", func(t *testing.T) {

@@ -173,7 +173,9 @@ func TestTransactions(t *testing.T) {
 	shard := must1(reflector.EvenShard(0, 2))(t)
 	inShard := func(p *partial) bool { return must1(shard.Matches(p))(t) }
 	same := func(p *partial) (*partial, error) { return p, nil }
-	label := func(p *partial) (labelled, error) { return labelled{p.Name, p.Labels["l"]}, nil }
+	label := func(p *partial) (projection, error) {
+		return projection{Key: key{Namespace: "n", Name: p.Name}, Text: p.Labels["l"]}, nil
+	}
 	for seed := range uint64(40) {
 		for _, trust := range []bool{false, true} {
 			bubble := func(name string, test func(t *testing.T, b *bundles)) {
@@ -191,16 +193,11 @@ func TestTransactions(t *testing.T) {
 				transactions(t, b, trust, must1(reflector.Shard(b, shard))(t), store.ObjectKey, inShard, same)
 			})
 			bubble("projection", func(t *testing.T, b *bundles) {
-				transactions(t, b, trust, reflector.Map(b, label), labelled.key, all, label)
+				transactions(t, b, trust, reflector.Map(b, label), projection.key, all, label)
 			})
 		}
 	}
 }
-
-// labelled is a projection without metadata.
-type labelled struct{ name, label string }
-
-func (l labelled) key() (key, error) { return key{Namespace: "n", Name: l.name}, nil }
 
 func transactions[T any](t *testing.T, b *bundles, trust bool, src reflector.Source[T], keyOf store.KeyFunc[key, T],
 	keep func(*partial) bool, project func(*partial) (T, error)) {

@@ -15,15 +15,13 @@ import (
 
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
 )
 
 // state is an object as a test thinks of it.
 type state struct {
 	name, uid, rv string
 }
-
-// named is a projection without metadata.
-type named struct{ name string }
 
 // relists is a source whose watch ends with 410 after each list but the last. It makes
 // objects by mk.
@@ -66,15 +64,15 @@ func (s *relists[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Se
 
 // relisted runs an informer of T over the lists and returns what its handlers were told of
 // after the first list: a plain one, one that wants unchanged objects, and a loop.
-func relisted[T any](t *testing.T, mk func(state) T, key func(T) (string, error), lists [][]state, watch []state) (plain, all, loop []string) {
+func relisted[T any](t *testing.T, mk func(state) T, keyOf store.KeyFunc[key, T], lists [][]state, watch []state) (plain, all, loop []string) {
 	src := &relists[T]{mk: mk, lists: lists, watch: watch}
-	inf := must1(informer.New(src, key, informer.Options[T]{OnError: ignore, Reflector: reflector.Tuning{TrustVersions: true}}))(t)
-	note := func(to *[]string) informer.HandlerFunc[string, T] {
-		return func(ev informer.Event[string, T]) {
+	inf := must1(informer.New(src, keyOf, informer.Options[T]{OnError: ignore, Reflector: reflector.Tuning{TrustVersions: true}}))(t)
+	note := func(to *[]string) informer.HandlerFunc[key, T] {
+		return func(ev informer.Event[key, T]) {
 			if ev.Initial {
 				return
 			}
-			what := fmt.Sprint(ev.Type, " ", ev.Key)
+			what := fmt.Sprint(ev.Type, " ", ev.Key.Name)
 			if ev.Sync {
 				what += " sync"
 			}
@@ -135,36 +133,36 @@ func TestUnchangedOfAnyT(t *testing.T) {
 		uids bool
 		run  func(t *testing.T, lists [][]state) (plain, all, loop []string)
 	}
-	byMeta := func(o metav1.Object) (string, error) { return o.GetName(), nil }
+	byMeta := func(o metav1.Object) (key, error) { return key{Name: o.GetName()}, nil }
 	for _, k := range []kind{
 		{"pointer", true, func(t *testing.T, lists [][]state) (plain, all, loop []string) {
-			return relisted(t, meta, func(o *metav1.PartialObjectMetadata) (string, error) { return o.Name, nil }, lists, watch)
+			return relisted(t, meta, store.ObjectKey, lists, watch)
 		}},
 		{"interface", true, func(t *testing.T, lists [][]state) (plain, all, loop []string) {
 			return relisted(t, func(o state) metav1.Object { return meta(o) }, byMeta, lists, watch)
 		}},
 		{"any", true, func(t *testing.T, lists [][]state) (plain, all, loop []string) {
-			return relisted(t, func(o state) any { return meta(o) }, func(o any) (string, error) { return byMeta(o.(metav1.Object)) }, lists, watch)
+			return relisted(t, func(o state) any { return meta(o) }, func(o any) (key, error) { return byMeta(o.(metav1.Object)) }, lists, watch)
 		}},
 		{"any of both", false, func(t *testing.T, lists [][]state) (plain, all, loop []string) {
 			mk := func(o state) any {
 				if o.name == "o0" || o.name == "o4" {
-					return named{name: o.name}
+					return projection{Key: key{Name: o.name}}
 				}
 				return meta(o)
 			}
-			return relisted(t, mk, func(o any) (string, error) {
-				if p, ok := o.(named); ok {
-					return p.name, nil
+			return relisted(t, mk, func(o any) (key, error) {
+				if p, ok := o.(projection); ok {
+					return p.Key, nil
 				}
 				return byMeta(o.(metav1.Object))
 			}, lists, watch)
 		}},
 		{"projection", false, func(t *testing.T, lists [][]state) (plain, all, loop []string) {
-			return relisted(t, func(o state) named { return named{name: o.name} }, func(p named) (string, error) { return p.name, nil }, lists, watch)
+			return relisted(t, func(o state) projection { return projection{Key: key{Name: o.name}} }, projection.key, lists, watch)
 		}},
 		{"metadata without a version", false, func(t *testing.T, lists [][]state) (plain, all, loop []string) {
-			return relisted(t, func(o state) *metav1.PartialObjectMetadata { return meta(state{name: o.name}) }, func(o *metav1.PartialObjectMetadata) (string, error) { return o.Name, nil }, lists, watch)
+			return relisted(t, func(o state) *metav1.PartialObjectMetadata { return meta(state{name: o.name}) }, store.ObjectKey, lists, watch)
 		}},
 	} {
 		for _, lists := range [][][]state{{first, second}, {first, second, second}} {

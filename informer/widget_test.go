@@ -33,6 +33,16 @@ type widgetSpec struct {
 
 type key = types.NamespacedName
 
+// projection is an object without metadata. All tests use this one, since each further type with
+// another memory layout is compiled with the whole informer, which takes seconds.
+type projection struct {
+	Key  key
+	Text string
+	Size int
+}
+
+func (p projection) key() (key, error) { return p.Key, nil }
+
 func newWidget(namespace, name, node string) *widget {
 	return &widget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},

@@ -310,9 +310,10 @@ func TestWrittenRefuses(t *testing.T) {
 // TestWrittenProjection: objects without metadata, whose versions come with the events.
 func TestWrittenProjection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		type projection struct{ name, node string }
-		src := &live[projection]{object: projection{"w", "n10"}, events: make(chan reflector.Event[projection])}
-		inf, err := informer.New(src, func(p projection) (string, error) { return p.name, nil }, informer.Options[projection]{Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}})
+		w := key{Name: "w"}
+		at := func(node string) projection { return projection{Key: w, Text: node} }
+		src := &live[projection]{object: at("n10"), events: make(chan reflector.Event[projection])}
+		inf, err := informer.New(src, projection.key, informer.Options[projection]{Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -322,28 +323,28 @@ func TestWrittenProjection(t *testing.T) {
 		synctest.Wait()
 		expect := func(when, want string) {
 			t.Helper()
-			if p, _ := inf.Get("w"); p.node != want {
-				t.Errorf("%s: %q, want %q", when, p.node, want)
+			if p, _ := inf.Get(w); p.Text != want {
+				t.Errorf("%s: %q, want %q", when, p.Text, want)
 			}
 		}
-		if err := inf.RecordWrite(projection{"w", "n20"}, ""); !errors.Is(err, informer.ErrNoVersion) {
+		if err := inf.RecordWrite(at("n20"), ""); !errors.Is(err, informer.ErrNoVersion) {
 			t.Errorf("without a version: %v", err)
 		}
-		if err := inf.RecordWrite(projection{"w", "n20"}, "20"); err != nil {
+		if err := inf.RecordWrite(at("n20"), "20"); err != nil {
 			t.Error(err)
 		}
 		expect("written", "n20")
-		src.send(reflector.Modified, 15, projection{"w", "n15"})
+		src.send(reflector.Modified, 15, at("n15"))
 		expect("a change from before", "n20")
-		src.send(reflector.Modified, 25, projection{"w", "n25"})
+		src.send(reflector.Modified, 25, at("n25"))
 		expect("a change from after", "n25")
-		if err := inf.RecordDelete("w", "25"); err != nil {
+		if err := inf.RecordDelete(w, "25"); err != nil {
 			t.Error(err)
 		}
 		expect("deleted", "")
 		src.bookmark(26)
 		expect("a bookmark later", "")
-		src.send(reflector.Modified, 27, projection{"w", "n27"})
+		src.send(reflector.Modified, 27, at("n27"))
 		expect("it waits for finalizers", "n27")
 		cancel()
 		if err := <-ended; err != nil {
@@ -358,14 +359,10 @@ func TestDeletedAndRemade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
 		must1(fake.Create(server, newWidget("a", "w", "old")))(t)
-		type projection struct {
-			key  key
-			node string
-		}
 		src := reflector.Map(source(t, server), func(w *widget) (projection, error) {
-			return projection{key{Namespace: w.Namespace, Name: w.Name}, w.Spec.Node}, nil
+			return projection{Key: key{Namespace: w.Namespace, Name: w.Name}, Text: w.Spec.Node}, nil
 		})
-		inf, err := informer.New(src, func(p projection) (key, error) { return p.key, nil }, informer.Options[projection]{})
+		inf, err := informer.New(src, projection.key, informer.Options[projection]{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -397,8 +394,8 @@ func TestDeletedAndRemade(t *testing.T) {
 		}
 		close(goOn)
 		synctest.Wait()
-		if p, _ := inf.Get(k); p.node != "new" {
-			t.Errorf("%q is there, want the new one", p.node)
+		if p, _ := inf.Get(k); p.Text != "new" {
+			t.Errorf("%q is there, want the new one", p.Text)
 		}
 		cancel()
 		if err := errors.Join(<-ended, seen.Err()); err != nil {

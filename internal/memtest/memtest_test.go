@@ -50,13 +50,14 @@ func TestLeast(t *testing.T) {
 }
 
 func TestHeap(t *testing.T) {
+	const slack = 4 << 10 // what something else may have let go meanwhile
 	got := Least(2<<20, func() int64 {
 		kept = nil
 		before := Heap()
 		kept = make([]byte, 1<<20)
 		return Heap() - before
 	})
-	if got < 1<<20 || got > 2<<20 {
+	if got < 1<<20-slack || got > 2<<20 {
 		t.Errorf("1 MiB is measured as %d bytes", got)
 	}
 	runtime.KeepAlive(kept)
