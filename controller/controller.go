@@ -55,6 +55,8 @@ type Controller[Q comparable] struct {
 	queue  *queue.Queue[Q]
 	logger logs.Log
 
+	taken takenNames[Q]
+
 	mu      sync.Mutex
 	phase   phase
 	inputs  []input
@@ -129,5 +131,5 @@ func (c *Controller[Q]) work(ctx context.Context, inputs []input, reconcile func
 		return err
 	}
 	c.logger.Debug("caches are filled")
-	return queue.Run(ctx, c.queue, c.opts.Run, c.caughtUp(reconcile))
+	return queue.Run(ctx, c.queue, c.opts.Run, c.caughtUp(c.taken.noted(reconcile)))
 }

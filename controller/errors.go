@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/queue"
 )
@@ -80,13 +81,16 @@ func Again(d time.Duration) error { return queue.Again(d) }
 func Terminal(err error) error { return queue.Terminal(err) }
 
 // OwnedError is returned by [SetController] for an object that somebody else has made. The name is
-// taken: somebody must rename one of the objects, or delete that one or its owner.
+// taken: somebody must rename one of the objects, or delete that one or its owner. Return it from
+// reconcile, so that [Owns] queues the key when that object is gone.
 type OwnedError struct {
 	// Object is the namespace and name of the object.
 	Object string
 	// Controller is the reference to its controller. If the object has none, it is zero: then
 	// [Adopt] can take the object over.
 	Controller metav1.OwnerReference
+
+	key types.NamespacedName // of the object
 }
 
 func (e *OwnedError) Error() string {

@@ -23,6 +23,17 @@ func filtered[K comparable, T any](filters []func(informer.Event[K, T]) bool, ha
 	}
 }
 
+// both calls first, unless it is nil, and then second.
+func both[K comparable, T any](first, second func(informer.Event[K, T])) func(informer.Event[K, T]) {
+	if first == nil {
+		return second
+	}
+	return func(ev informer.Event[K, T]) {
+		first(ev)
+		second(ev)
+	}
+}
+
 // GenerationChanged is a filter that leaves out updates which only changed the status or the
 // metadata. The API server counts the changes of a spec in metadata.generation, and the request
 // to delete an object with finalizers is one of them

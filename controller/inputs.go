@@ -21,7 +21,7 @@ import (
 // documentation. It returns [ErrNoInformer], [ErrNoFilter], [ErrStopped] once Run ends, or the
 // errors of inf.AddHandler.
 func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], filters ...func(informer.Event[Q, T]) bool) error {
-	return add(c, inf, filters, func(ev informer.Event[Q, T]) { c.enqueue(ev.Key, ev.Initial) })
+	return add(c, inf, filters, nil, func(ev informer.Event[Q, T]) { c.enqueue(ev.Key, ev.Initial) })
 }
 
 // Owns queues the owner of every object of owned that is added, updated or deleted, unless one
@@ -32,6 +32,10 @@ func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], fil
 // the same name, and so can another object, once the first was deleted. An owner without a
 // namespace is found as well. If a reference moves, both owners are queued.
 //
+// If reconcile returns an [*OwnedError], also one among joined errors or in [Terminal], its key is queued
+// when an object of owned with that name goes or gets another controller, whatever the filters say. The
+// handle or informer must see that object: a label selector may hide it.
+//
 // An owner that is not in the cache is not queued. Its own event queues it when it arrives, so
 // add owners with [For], too. Owns returns the same errors as For.
 func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName], owners informer.Informed[types.NamespacedName, O], owned informer.Informed[K, T], filters ...func(informer.Event[K, T]) bool) error {
@@ -40,7 +44,7 @@ func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName],
 		return ErrNoInformer
 	}
 	cache := inf.Store()
-	return watch(c, owned, filters, func(keys []types.NamespacedName, obj T) []types.NamespacedName {
+	return watch(c, owned, filters, released[K, types.NamespacedName, T](c), func(keys []types.NamespacedName, obj T) []types.NamespacedName {
 		ref := metav1.GetControllerOfNoCopy(obj)
 		if ref == nil {
 			return keys
@@ -63,12 +67,13 @@ func Watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T]
 	if keys == nil {
 		return ErrNoKeys
 	}
-	return watch(c, inf, filters, keys)
+	return watch(c, inf, filters, nil, keys)
 }
 
-func watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T], filters []func(informer.Event[K, T]) bool, keys func(dst []Q, obj T) []Q) error {
+// watch is Watch. always gets every event, also what the filters leave out; it may be nil.
+func watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T], filters []func(informer.Event[K, T]) bool, always func(informer.Event[K, T]), keys func(dst []Q, obj T) []Q) error {
 	var now, old []Q // of the handler's goroutine
-	return add(c, inf, filters, func(ev informer.Event[K, T]) {
+	return add(c, inf, filters, always, func(ev informer.Event[K, T]) {
 		// The result of keys is copied, because keys may own it. It may even be a part of the object.
 		now = append(now[:0], keys(now[:0], ev.Object)...)
 		for _, key := range now {
@@ -106,7 +111,7 @@ func without[Q comparable](keys, others []Q) iter.Seq[Q] {
 	}
 }
 
-func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T], filters []func(informer.Event[K, T]) bool, handle func(informer.Event[K, T])) error {
+func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T], filters []func(informer.Event[K, T]) bool, always, handle func(informer.Event[K, T])) error {
 	inf := informerOf(from)
 	if inf == nil {
 		return ErrNoInformer
@@ -121,7 +126,7 @@ func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T],
 	if c.phase == stopped {
 		return ErrStopped
 	}
-	reg, err := inf.AddHandler(informer.HandlerFunc[K, T](filtered(filters, handle)), informer.HandlerOptions[T]{})
+	reg, err := inf.AddHandler(informer.HandlerFunc[K, T](both(always, filtered(filters, handle))), informer.HandlerOptions[T]{})
 	if err != nil {
 		return err
 	}

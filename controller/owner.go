@@ -40,9 +40,9 @@ func setController(obj, owner metav1.Object, kind schema.GroupVersionKind, adopt
 	refs := slices.Clone(obj.GetOwnerReferences())
 	switch old := metav1.GetControllerOfNoCopy(obj); {
 	case old != nil && old.UID != owner.GetUID():
-		return &OwnedError{Object: keyOf(obj).String(), Controller: *old}
+		return &OwnedError{Object: keyOf(obj).String(), Controller: *old, key: keyOf(obj)}
 	case old == nil && obj.GetUID() != "" && !adopt:
-		return &OwnedError{Object: keyOf(obj).String()}
+		return &OwnedError{Object: keyOf(obj).String(), key: keyOf(obj)}
 	}
 	ref := *metav1.NewControllerRef(owner, kind)
 	n := slices.IndexFunc(refs, func(r metav1.OwnerReference) bool { return r.UID == ref.UID })

@@ -64,7 +64,7 @@ func Run(ctx context.Context, server client.Connection, dns DNS) error {
 		_, failed := controller.PatchStatus(ctx, sites, site, func(s *Website) {
 			controller.SetCondition(&s.Status.Conditions, site.Generation, ready)
 		})
-		return errors.Join(err, failed) // a taken name is tried again, with growing delays
+		return errors.Join(err, failed) // after an OwnedError, the site is reconciled when the name is free
 	})
 }
 

@@ -312,7 +312,8 @@ func TestNameTaken(t *testing.T) {
 				w.wantReady(metav1.ConditionFalse, "NameTaken")
 				_, err = fake.Delete[*appsv1.Deployment](w.server, shop)
 				w.check(err)
-				w.settle()
+				time.Sleep(time.Second) // the retries are minutes apart by now
+				synctest.Wait()
 				w.wantDeployment()
 				w.wantReady(metav1.ConditionFalse, "Starting")
 			})

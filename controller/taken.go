@@ -1,0 +1,94 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/informer"
+)
+
+// takenNames knows which keys found the name of an object taken. The zero value knows none.
+type takenNames[Q comparable] struct {
+	some atomic.Bool // of is not empty
+
+	mu sync.Mutex
+	of map[Q]types.NamespacedName // at most one name per key: a reconcile mostly ends at the first
+	by map[types.NamespacedName]map[Q]struct{}
+}
+
+// noted notes the result of each reconcile: if it is an [*OwnedError], its key waits for the name.
+func (n *takenNames[Q]) noted(reconcile func(context.Context, Q) error) func(context.Context, Q) error {
+	return func(ctx context.Context, key Q) error {
+		err := reconcile(ctx, key)
+		var taken *OwnedError
+		if errors.As(err, &taken) && taken.key.Name != "" {
+			n.set(key, taken.key)
+		} else if n.some.Load() {
+			n.set(key, types.NamespacedName{})
+		}
+		return err
+	}
+}
+
+// set notes that key waits for a name; the empty one is none.
+func (n *takenNames[Q]) set(key Q, name types.NamespacedName) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if old, ok := n.of[key]; ok {
+		delete(n.of, key)
+		delete(n.by[old], key)
+		if len(n.by[old]) == 0 {
+			delete(n.by, old)
+		}
+	}
+	if name.Name != "" {
+		if n.of == nil {
+			n.of, n.by = map[Q]types.NamespacedName{}, map[types.NamespacedName]map[Q]struct{}{}
+		}
+		if n.by[name] == nil {
+			n.by[name] = map[Q]struct{}{}
+		}
+		n.of[key] = name
+		n.by[name][key] = struct{}{}
+	}
+	n.some.Store(len(n.of) > 0)
+}
+
+// waiting returns the keys that wait for a name.
+func (n *takenNames[Q]) waiting(name types.NamespacedName) (keys []Q) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for key := range n.by[name] {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// released returns a handler that queues the keys which wait for the name of an object, when the object
+// goes or gets another controller.
+func released[K, Q comparable, T metav1.Object](c *Controller[Q]) func(informer.Event[K, T]) {
+	return func(ev informer.Event[K, T]) {
+		if !c.taken.some.Load() || ev.Type == informer.Added {
+			return
+		}
+		if ev.Type == informer.Updated && !ev.Replaced && controllerOf(ev.Old) == controllerOf(ev.Object) {
+			return
+		}
+		for _, key := range c.taken.waiting(keyOf(ev.Object)) {
+			c.enqueue(key, false)
+		}
+	}
+}
+
+// controllerOf returns the UID of an object's controller, empty for none.
+func controllerOf(obj metav1.Object) types.UID {
+	if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
+		return ref.UID
+	}
+	return ""
+}
