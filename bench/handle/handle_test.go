@@ -1,0 +1,182 @@
+package handle
+
+import (
+	"context"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type key = types.NamespacedName
+
+var byGroup = index.New("group", func(groups []string, i *Item) []string { return append(groups, i.Group) })
+
+func options() informer.Options[*Item] {
+	return informer.Options[*Item]{Indexes: index.Of(byGroup), Reflector: reflector.Tuning{DisableWatchList: true}}
+}
+
+// running is an informer at work, perhaps that of a handle. Its handler counts.
+type running struct {
+	server *server
+	inf    *informer.Informer[key, *Item]
+	handle *controller.Handle[*Item] // nil for a plain informer
+	seen   int                       // owned by the handler until it has told
+	want   chan int                  // the number of events at which the handler tells
+	told   chan struct{}
+}
+
+// start starts an informer. With ahead, the handle has made as many writes that the watch never brings.
+func start(tb testing.TB, handle, filter bool, ahead int) *running {
+	tb.Helper()
+	r := &running{server: newServer(), want: make(chan int, 1), told: make(chan struct{})}
+	var err error
+	if handle {
+		r.handle, err = controller.Open(r.server.connection(), items, controller.OpenOptions[*Item]{Informer: options()})
+		must(tb, err)
+		r.inf = r.handle.AsInformer()
+	} else {
+		source, failed := client.New(r.server.connection(), items, client.Options{})
+		must(tb, failed)
+		r.inf, err = informer.New(source, store.ObjectKey, options())
+		must(tb, err)
+	}
+	until := 0
+	reg, err := r.inf.AddHandler(informer.HandlerFunc[key, *Item](func(ev informer.Event[key, *Item]) {
+		if ev.Type != informer.Updated || filter && !r.handle.NotOwn(ev) {
+			return
+		}
+		if until == 0 {
+			until = <-r.want
+		}
+		if r.seen++; r.seen == until {
+			r.seen, until = 0, 0
+			r.told <- struct{}{}
+		}
+	}), informer.HandlerOptions[*Item]{})
+	must(tb, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- r.inf.Run(ctx) }()
+	tb.Cleanup(func() {
+		cancel()
+		must(tb, <-ended)
+	})
+	<-reg.Synced()
+	for n := range ahead {
+		obj, ok := r.inf.Get(key{Namespace: "prod", Name: name(n)})
+		if !ok {
+			tb.Fatal(name(n), " is missing")
+		}
+		next := *obj
+		next.ResourceVersion = strconv.Itoa(2 * firstRV)
+		must(tb, r.inf.RecordWrite(&next, next.ResourceVersion))
+	}
+	return r
+}
+
+// events sends updates until the handler has seen n.
+func (r *running) events(n int) {
+	r.want <- n
+	r.server.next <- n
+	<-r.told
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+var sides = []struct {
+	name           string
+	handle, filter bool
+	ahead          int
+}{
+	{"of=informer", false, false, 0},
+	{"of=handle", true, false, 0},
+	{"of=handle-filtered", true, true, 0},
+	{"of=handle-1000-ahead", true, false, 1000},
+}
+
+// BenchmarkEvents is an event from the bytes of a watch to a handler.
+func BenchmarkEvents(b *testing.B) {
+	for _, side := range sides {
+		b.Run(side.name, func(b *testing.B) {
+			r := start(b, side.handle, side.filter, side.ahead)
+			b.ReportAllocs()
+			b.ResetTimer()
+			r.events(b.N)
+		})
+	}
+}
+
+// TestNoAllocations counts what an event allocates. A handle adds nothing.
+func TestNoAllocations(t *testing.T) {
+	const n = 20_000
+	measure := func(handle, filter bool, ahead int) float64 {
+		r := start(t, handle, filter, ahead)
+		r.events(n)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r.events(n)
+		runtime.ReadMemStats(&after)
+		return float64(after.Mallocs-before.Mallocs) / n
+	}
+	plain := measure(false, false, 0)
+	for _, side := range sides[1:] {
+		if got := measure(side.handle, side.filter, side.ahead); got > plain+0.1 {
+			t.Errorf("%s: %.2f allocations per event, a plain informer has %.2f", side.name, got, plain)
+		}
+	}
+}
+
+// BenchmarkReads compares the reads of the store with those that include the process's own writes.
+func BenchmarkReads(b *testing.B) {
+	keys := make([]key, population)
+	groups := make([]string, population/groupSize)
+	for n := range keys {
+		keys[n] = key{Namespace: "prod", Name: name(n * 7919)}
+		groups[n/groupSize] = group(n)
+	}
+	for _, side := range []struct {
+		name  string
+		ahead int
+	}{{"of=handle", 0}, {"of=handle-1-ahead", 1}, {"of=handle-1000-ahead", 1000}} {
+		r := start(b, true, false, side.ahead)
+		bound, err := informer.Bind(r.handle, byGroup)
+		must(b, err)
+		read(b, "get/"+side.name, func(i int) bool { _, ok := r.handle.Cached(keys[i%population]); return ok })
+		read(b, "list/"+side.name, func(int) bool { return len(r.handle.List("", nil)) == population })
+		read(b, "index/"+side.name, func(i int) bool { return len(bound.Get(groups[i%len(groups)])) == groupSize })
+		read(b, "count/"+side.name, func(i int) bool { return bound.Count(groups[i%len(groups)]) == groupSize })
+	}
+	s := start(b, true, false, 0).inf.Store()
+	read(b, "get/of=store", func(i int) bool { _, ok := s.Get(keys[i%population]); return ok })
+	read(b, "list/of=store", func(int) bool { return len(s.List()) == population })
+	read(b, "index/of=store", func(i int) bool { return len(byGroup.Get(s, groups[i%len(groups)])) == groupSize })
+	read(b, "count/of=store", func(i int) bool { return byGroup.Count(s, groups[i%len(groups)]) == groupSize })
+}
+
+func read(b *testing.B, name string, f func(i int) bool) {
+	b.Run(name, func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			if !f(i) {
+				b.Fatal("not what was stored")
+			}
+		}
+	})
+}
