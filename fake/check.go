@@ -24,6 +24,14 @@ func checkName(obj metav1.Object, name string) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), name))
 }
 
+// checkScope refuses a namespace of a cluster-scoped resource.
+func (t *table[T]) checkScope(namespace string) error {
+	if namespace == "" || !t.res.ClusterScoped {
+		return nil
+	}
+	return fmt.Errorf("fake: %s: %w: namespace %q, but the resource is cluster-scoped", t.res.groupResource(), ErrScope, namespace)
+}
+
 // checkRV refuses an object that was made from an older version than old.
 func (t *table[T]) checkRV(rv string, old *version[T]) error {
 	if rv != "" && rv != "0" && rv != old.obj.GetResourceVersion() {

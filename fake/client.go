@@ -16,8 +16,9 @@ import (
 // the same shapes as those of client.Resource: the code can declare an interface of the few
 // methods it needs, which both satisfy. Only Subresource returns a type of its own, with the same
 // methods. A Client answers as the HTTP form does, with faults,
-// options and refusals, but has neither sockets nor JSON. The test itself writes with the typed
-// functions, which no fault strikes.
+// options and refusals, but has neither sockets nor JSON. Like a client.Resource, it refuses a namespace
+// for a cluster-scoped resource ([ErrScope]). The test itself writes with the typed functions, which no
+// fault strikes.
 //
 // A write whose options name no FieldManager has the manager "kinform", as those of a
 // client.Resource by default.
@@ -52,10 +53,14 @@ func (c *Client[T]) begin(ctx context.Context, verb faults.Verb) error {
 // Get returns a copy of the object at key. Status errors: NotFound; Timeout for a
 // resourceVersion that is yet to come.
 func (c *Client[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
+	key, err := c.keyOf(key)
+	if err != nil {
+		return *new(T), err
+	}
 	if err := c.begin(ctx, faults.VerbGet); err != nil {
 		return *new(T), err
 	}
-	return c.t.handOut(c.t.read(c.keyOf(key), opts.ResourceVersion))
+	return c.t.handOut(c.t.read(key, opts.ResourceVersion))
 }
 
 // Items reads the selection, all pages of it if opts.Limit is set. An error is the last
@@ -83,16 +88,16 @@ func (c *Client[T]) Items(ctx context.Context, opts metav1.ListOptions) iter.Seq
 // Create stores a copy of object and returns it as stored. Status errors: AlreadyExists,
 // Invalid, BadRequest.
 func (c *Client[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
+	own, err := c.take(object)
+	if err != nil {
+		return own, err
+	}
 	if err := c.begin(ctx, faults.VerbCreate); err != nil {
 		return *new(T), err
 	}
 	w, err := createOptions(opts)
 	if err != nil {
 		return *new(T), err
-	}
-	own, err := c.take(object)
-	if err != nil {
-		return own, err
 	}
 	w.manager = cmp.Or(w.manager, clientManager)
 	return c.t.handOut(c.t.create(own, w))
@@ -111,16 +116,16 @@ func (c *Client[T]) UpdateStatus(ctx context.Context, object T, opts metav1.Upda
 }
 
 func (c *Client[T]) put(ctx context.Context, object T, opts metav1.UpdateOptions, status bool) (T, error) {
+	own, err := c.take(object)
+	if err != nil {
+		return own, err
+	}
 	if err := c.begin(ctx, faults.VerbUpdate); err != nil {
 		return *new(T), err
 	}
 	w, err := updateOptions(opts)
 	if err != nil {
 		return *new(T), err
-	}
-	own, err := c.take(object)
-	if err != nil {
-		return own, err
 	}
 	w.status, w.manager = status, cmp.Or(w.manager, clientManager)
 	v, _, err := c.t.replace(own, w)
@@ -145,13 +150,17 @@ func (c *Client[T]) PatchStatus(ctx context.Context, key types.NamespacedName, p
 // is a pod of a node, until it is deleted without a grace period (see [Options].StopPods).
 // Status errors: NotFound, Invalid; Conflict for preconditions that do not hold.
 func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
+	key, err := c.keyOf(key)
+	if err != nil {
+		return err
+	}
 	if err := c.begin(ctx, faults.VerbDelete); err != nil {
 		return err
 	}
 	if err := checkDeleteOptions(&opts); err != nil {
 		return err
 	}
-	_, _, err := c.t.remove(c.keyOf(key), opts, write{request: true})
+	_, _, err = c.t.remove(key, opts, write{request: true})
 	return err
 }
 
@@ -172,19 +181,20 @@ func (c *Client[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOpti
 	return err
 }
 
-func (c *Client[T]) keyOf(key types.NamespacedName) types.NamespacedName {
-	switch {
-	case c.t.res.ClusterScoped:
-		key.Namespace = ""
-	case key.Namespace == "":
+// keyOf returns key with the namespace of the selection if it has none.
+func (c *Client[T]) keyOf(key types.NamespacedName) (types.NamespacedName, error) {
+	if key.Namespace == "" {
 		key.Namespace = c.sel.Namespace
 	}
-	return key
+	return key, c.t.checkScope(key.Namespace)
 }
 
 // take copies an object that comes in.
 func (c *Client[T]) take(object T) (T, error) {
 	own, err := c.t.own(object)
+	if err == nil {
+		err = c.t.checkScope(own.GetNamespace())
+	}
 	if err == nil && own.GetNamespace() == "" && !c.t.res.ClusterScoped {
 		own.SetNamespace(c.sel.Namespace)
 	}

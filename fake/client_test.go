@@ -279,3 +279,32 @@ func TestItemsStops(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// A namespace for a cluster-scoped resource is a mistake of the code under test: a client.Resource refuses it as well.
+func TestClientScope(t *testing.T) {
+	s := fake.New(fake.Options{})
+	check(t, fake.Register(s, kind.Of[*pod](v1, "nodes").Named("Node").Cluster().WithSubresources("status"), fake.Rules{}))
+	must(fake.Create(s, newPod("", "p")))(t)
+	c := must(fake.NewClient[*pod](s, fake.Selection{}))(t)
+	ctx, version := t.Context(), s.ResourceVersion()
+	wrong := newPod("a", "p")
+	for name, err := range map[string]error{
+		"create":        second(c.Create(ctx, newPod("a", "q"), metav1.CreateOptions{})),
+		"get":           second(c.Get(ctx, key("a", "p"), metav1.GetOptions{})),
+		"update":        second(c.Update(ctx, wrong, metav1.UpdateOptions{})),
+		"update status": second(c.UpdateStatus(ctx, wrong, metav1.UpdateOptions{})),
+		"patch":         second(c.Patch(ctx, key("a", "p"), types.MergePatchType, []byte("{}"), metav1.PatchOptions{})),
+		"delete":        c.Delete(ctx, key("a", "p"), metav1.DeleteOptions{}),
+		"client":        second(fake.NewClient[*pod](s, fake.Selection{Namespace: "a"})),
+		"source":        second(fake.NewSource[*pod](s, fake.Selection{Namespace: "a"})),
+	} {
+		if !errors.Is(err, fake.ErrScope) || !strings.Contains(err.Error(), `nodes: wrong scope: namespace "a"`) {
+			t.Errorf("%s: error %v, want ErrScope", name, err)
+		}
+	}
+	if s.ResourceVersion() != version {
+		t.Error("something was written")
+	}
+	must(c.Get(ctx, key("", "p"), metav1.GetOptions{}))(t)
+	check(t, c.Delete(ctx, key("", "p"), metav1.DeleteOptions{}))
+}

@@ -27,6 +27,9 @@ var (
 	ErrType = errors.New("unusable object type")
 	// ErrResource says that a kind cannot be served: it is incomplete or malformed.
 	ErrResource = errors.New("invalid resource")
+	// ErrScope says that a namespace is given though the resource is cluster-scoped. A client.Resource
+	// refuses that, too.
+	ErrScope = errors.New("wrong scope")
 	// ErrManifest says that a manifest does not parse or is of an unknown kind.
 	ErrManifest = manifest.ErrInvalid
 	// ErrBackup says that a [Backup] is nil or of another server.

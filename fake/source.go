@@ -26,10 +26,14 @@ type Source[T metav1.Object] struct {
 }
 
 // NewSource returns a source of a selection of T's resource. Errors: [ErrNotRegistered],
-// [ErrAmbiguous], [ErrType]; a BadRequest Status for a selector that does not parse.
+// [ErrAmbiguous], [ErrType]; [ErrScope] for a namespace of a cluster-scoped resource; a BadRequest
+// Status for a selector that does not parse.
 func NewSource[T metav1.Object](at Target, sel Selection) (*Source[T], error) {
 	t, err := lookup[T](at, schema.GroupVersionKind{})
 	if err != nil {
+		return nil, err
+	}
+	if err := t.checkScope(sel.Namespace); err != nil {
 		return nil, err
 	}
 	if _, err := t.matcher(sel, metav1.ListOptions{}); err != nil {

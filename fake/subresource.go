@@ -126,6 +126,10 @@ func (c *Client[T]) readConfig(config any) (key types.NamespacedName, data []byt
 
 // patch is Patch, of the status subresource if status is set.
 func (c *Client[T]) patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions, status bool) (T, error) {
+	key, err := c.keyOf(key)
+	if err != nil {
+		return *new(T), err
+	}
 	if err := c.begin(ctx, faults.VerbPatch); err != nil {
 		return *new(T), err
 	}
@@ -134,6 +138,6 @@ func (c *Client[T]) patch(ctx context.Context, key types.NamespacedName, pt type
 		return *new(T), err
 	}
 	w.status, w.manager = status, cmp.Or(w.manager, clientManager)
-	v, _, err := c.t.patch(c.keyOf(key), pt, data, w)
+	v, _, err := c.t.patch(key, pt, data, w)
 	return c.t.handOut(v, err)
 }
