@@ -91,10 +91,10 @@ func KindOf[T any](version schema.GroupVersion, resource string) Kind[T] {
 	return kind.Of[T](version, resource)
 }
 
-// Open returns a handle on the objects of a kind, whose informer is not running. See
-// controller.Open.
-func Open[T metav1.Object](server client.Connection, of Kind[T], opts controller.OpenOptions[T]) (*Handle[T], error) {
-	return controller.Open(server, of, opts)
+// Open returns a handle on the objects of a kind, whose informer is not running. The options may be
+// left out. See controller.Open.
+func Open[T metav1.Object](server client.Connection, of Kind[T], options ...controller.OpenOptions[T]) (*Handle[T], error) {
+	return controller.Open(server, of, options...)
 }
 
 // NewInformer returns an informer that is not running, for objects by namespace and name. See

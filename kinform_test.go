@@ -44,7 +44,7 @@ func TestConstructors(t *testing.T) {
 	if got, err := kinform.NewLister(inf).Get(key); err == nil {
 		t.Errorf("the lister of an informer that has not run has %v", got)
 	}
-	handle, err := kinform.Open(client.Connection{URL: fake.URL, HTTP: server.Client()}, lamps, controller.OpenOptions[*Lamp]{})
+	handle, err := kinform.Open(client.Connection{URL: fake.URL, HTTP: server.Client()}, lamps)
 	must(err)
 	union, err := kinform.NewUnion("lamps", informer.Options[*Lamp]{})
 	must(err)

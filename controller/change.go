@@ -166,7 +166,8 @@ func (o Outcome) String() string {
 //
 // It sends no write if edit changes nothing, which is decided by JSON. So edit should set single
 // fields. A whole struct such as a PodSpec overwrites the defaults that the server has set, and
-// is written in every call: where that happens, use [Apply]. Edit must not set the status.
+// is written in every call: where that happens, use [Apply]. The same is true of a list: edit the
+// element in it, see the package documentation. Edit must not set the status.
 //
 // If the object was changed, created or deleted meanwhile, CreateOrUpdate reads it from the server and
 // calls edit for the new state, so edit may be called several times. An error of edit ends it, without a

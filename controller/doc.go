@@ -20,7 +20,7 @@
 //
 // A [Handle] is what a controller needs of one kind: a cache with its indexes, and requests.
 //
-//	websites, err := controller.Open(server, Websites, controller.OpenOptions[*Website]{})
+//	websites, err := controller.Open(server, Websites)
 //	...
 //	site, ok := websites.Cached(key)             // from the cache
 //	all := websites.List("prod", nil)
@@ -41,14 +41,24 @@
 // queued again with an error, as after any failure. If you read a handle elsewhere, call CatchUp
 // there.
 //
-// [Projected.NotOwn] is a filter for the events of one's own writes. [OpenProjected] makes a handle
-// whose cache holds a part of each object.
+// [OpenProjected] makes a handle whose cache holds a part of each object.
 //
-// # Keys
+// # Filters
 //
 // [For], [Owns] and [Watch] take filters: functions that return false for events which are not
-// to be queued, such as [GenerationChanged]. A filter gets the old and the new object and the
-// type of the event. Use one to leave out what the controller itself writes.
+// to be queued. A filter gets the old and the new object and the type of the event. Two of them
+// leave out what the controller itself writes:
+//
+//   - [Projected.NotOwn] leaves out the events of writes through the handle, and nothing else. Use it
+//     wherever the controller writes through a handle and nobody else does: controller.For(c,
+//     websites, websites.NotOwn). Changes of others come, also those of the status. Reconcile is not
+//     called again for its own writes, so it must do all its work in one call, or return [Again].
+//   - [GenerationChanged] leaves out updates in which the spec is the same, whoever made them. Use
+//     it for objects of which reconcile only reads the spec, if there is no handle, or if others
+//     write the status often. It also leaves out changes of labels, annotations and finalizers. Do
+//     not use it for objects whose status reconcile waits for, such as an owned Deployment.
+//
+// # Keys
 //
 // The function of Watch that maps an object to the keys it concerns has the form of an index
 // function: func(dst []Q, obj T) []Q. In an update or a deletion it is called for the new and
@@ -72,6 +82,14 @@
 // if nothing changed, and never undo a change of another writer: on a conflict they look at the
 // object again.
 //
+// The cleanup of Finalize may run again after a crash, and also for an object whose name another
+// object has by now. So name what lives outside the API server by the UID of its object, and let a
+// second cleanup succeed.
+//
+// A merge patch replaces a list as a whole. So in the edit of CreateOrUpdate, find the element by its
+// name and set its fields; append it if it is not there. To set the whole list drops the elements
+// and defaults that others put in, and writes in every call. To own some elements of a list, use Apply.
+//
 //	site, done, err := controller.Finalize(ctx, websites, site, "example.com/dns", removeDNS)
 //	if done || err != nil {
 //		return err
@@ -90,6 +108,18 @@
 //		s.Status.Ready = deployment.Status.ReadyReplicas
 //	})
 //	return err
+//
+// # Errors and conditions
+//
+// A condition tells a user what to do, or what the controller waits for. Put these errors into one:
+// a name that is taken ([OwnedError]), a spec that the server refuses (Invalid, Forbidden), an object
+// that is referred to and is not there. Also return the error, so that it is reported and tried
+// again, or [Terminal] if only a change of what the controller watches can help.
+//
+// Just return all others: conflicts, timeouts, errors of a server, a context that ended. The next try
+// mostly mends them, and to write them down would be one more request to a server in trouble. The
+// message of a condition must stay the same while its cause does: with a time, a count or a
+// resourceVersion in it, each reconcile writes.
 //
 // # Lifetime
 //

@@ -32,6 +32,9 @@ var (
 	// ErrStopped is returned by For, Owns and Watch once Run ends.
 	ErrStopped = errors.New("controller: Run has ended")
 
+	// ErrOptions is returned by Open and OpenProjected if there are several OpenOptions.
+	ErrOptions = errors.New("controller: more than one OpenOptions")
+
 	// ErrNoEdit is returned by PatchStatus and CreateOrUpdate if edit is nil.
 	ErrNoEdit = errors.New("controller: the function that edits the object is nil")
 

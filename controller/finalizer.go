@@ -26,7 +26,8 @@ import (
 // object from c, so that a cache that is behind does not lead to a second cleanup. If it still
 // has the finalizer, Finalize calls cleanup, and removes the finalizer once cleanup returns nil.
 // An error of cleanup, such as [Again], is returned unchanged and the finalizer stays. A process
-// may end between cleanup and the removal, so cleanup must be able to run twice.
+// may end between cleanup and the removal, so cleanup may run again for the same UID, and must then
+// succeed. Key what it removes by the UID: by then another object may have the name.
 //
 // If the object is gone, or another one has its name, done is true and err is nil. Errors:
 // [ErrNoCleanup], [ErrNoFinalizer], [ErrNoVersion], and those of c, a Conflict only after five in

@@ -37,10 +37,14 @@ type Handle[T metav1.Object] struct {
 	lister informer.Lister[types.NamespacedName, T]
 }
 
-// Open returns a handle on the objects of a kind. Nothing is sent before the informer runs: a
-// [Controller] does that for the handles that it is given. Errors: those of client.New and
-// informer.New.
-func Open[T metav1.Object](server client.Connection, of kind.Kind[T], opts OpenOptions[T]) (*Handle[T], error) {
+// Open returns a handle on the objects of a kind. There may be one OpenOptions; none is the zero
+// value. Nothing is sent before the informer runs: a [Controller] does that for the handles that it is
+// given. Errors: those of client.New and informer.New, and [ErrOptions].
+func Open[T metav1.Object](server client.Connection, of kind.Kind[T], options ...OpenOptions[T]) (*Handle[T], error) {
+	opts, err := oneOf(of.String(), options)
+	if err != nil {
+		return nil, err
+	}
 	requests, err := newRequests(server, of, opts.Client)
 	if err != nil {
 		return nil, err
@@ -84,8 +88,12 @@ type Projected[T metav1.Object, P any] struct {
 // OpenProjected returns a handle whose cache holds what part makes of each object, see
 // reflector.Map. key returns the key of a P, which must be the namespace and the name of its
 // object. If P has no UID of its own, a deletion costs a second request, see [Requests.CatchUp].
-// Errors: those of [Open], and reflector.ErrNoSource if part is nil.
-func OpenProjected[T metav1.Object, P any](server client.Connection, of kind.Kind[T], part func(T) (P, error), key store.KeyFunc[types.NamespacedName, P], opts OpenOptions[P]) (*Projected[T, P], error) {
+// Errors: those of [Open], which also says what options are, and reflector.ErrNoSource if part is nil.
+func OpenProjected[T metav1.Object, P any](server client.Connection, of kind.Kind[T], part func(T) (P, error), key store.KeyFunc[types.NamespacedName, P], options ...OpenOptions[P]) (*Projected[T, P], error) {
+	opts, err := oneOf(of.String(), options)
+	if err != nil {
+		return nil, err
+	}
 	if part == nil {
 		return nil, fmt.Errorf("%s: %w: no projection", of, reflector.ErrNoSource)
 	}
@@ -98,6 +106,17 @@ func OpenProjected[T metav1.Object, P any](server client.Connection, of kind.Kin
 		return nil, err
 	}
 	return project(requests, inf, part), nil
+}
+
+// oneOf returns the only one of options, or the zero value.
+func oneOf[P any](kind string, options []OpenOptions[P]) (opts OpenOptions[P], err error) {
+	switch len(options) {
+	case 0:
+		return opts, nil
+	case 1:
+		return options[0], nil
+	}
+	return opts, fmt.Errorf("%s: %w: %d", kind, ErrOptions, len(options))
 }
 
 func project[T metav1.Object, P any](requests *Requests[T], inf *informer.Informer[types.NamespacedName, P], part func(T) (P, error)) *Projected[T, P] {

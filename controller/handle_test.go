@@ -26,6 +26,7 @@ import (
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
 )
 
 // A handle is taken wherever a client, a cache or an informer is.
@@ -736,5 +737,22 @@ func (w *scene) requests() func() string {
 		mu.Lock()
 		defer mu.Unlock()
 		return strings.Join(sent, " ")
+	}
+}
+
+// Options may be left out, but there cannot be two.
+func TestOpenOptions(t *testing.T) {
+	conn := client.Connection{URL: fake.URL}
+	opts := controller.OpenOptions[*gadget]{Client: client.Options{Namespace: "a"}}
+	if _, err := controller.Open(conn, gadgetKind); err != nil {
+		t.Error(err)
+	}
+	same := func(g *gadget) (*gadget, error) { return g, nil }
+	_, err := controller.Open(conn, gadgetKind, opts, opts)
+	_, failed := controller.OpenProjected(conn, gadgetKind, same, store.ObjectKey, opts, opts)
+	for _, err := range []error{err, failed} {
+		if !errors.Is(err, controller.ErrOptions) || !strings.Contains(err.Error(), "gadgets") {
+			t.Error(err)
+		}
 	}
 }

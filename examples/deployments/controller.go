@@ -69,7 +69,7 @@ func open(server client.Connection) (k kinds, err error) {
 	var failed [4]error
 	setsByOwner := index.New("owner", ownerUID[*appsv1.ReplicaSet])
 	podsByOwner := index.New("owner", ownerUID[*corev1.Pod])
-	k.deployments, err = kinform.Open(server, apps.Deployments, controller.OpenOptions[*appsv1.Deployment]{})
+	k.deployments, err = kinform.Open(server, apps.Deployments)
 	k.sets, failed[0] = kinform.Open(server, apps.ReplicaSets, controller.OpenOptions[*appsv1.ReplicaSet]{
 		Informer: informer.Options[*appsv1.ReplicaSet]{Indexes: index.Of(setsByOwner)},
 	})

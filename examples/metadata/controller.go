@@ -26,7 +26,7 @@ type object = *metav1.PartialObjectMetadata
 
 // Run works on all Secrets of a server until ctx is done.
 func Run(ctx context.Context, server client.Connection) error {
-	namespaces, err := kinform.Open(server, kind.As[object](core.Namespaces), controller.OpenOptions[object]{})
+	namespaces, err := kinform.Open(server, kind.As[object](core.Namespaces))
 	secrets, failed := kinform.Open(server, kind.As[object](core.Secrets), controller.OpenOptions[object]{
 		Client:   client.Options{DropManagedFields: true}, // they would be most of what is left
 		Informer: informer.Options[object]{Indexes: index.Of(index.Namespace[object]())},

@@ -28,8 +28,8 @@ type DNS interface {
 
 // Run works on all Websites of a server until ctx is done.
 func Run(ctx context.Context, server client.Connection, dns DNS) error {
-	sites, err := kinform.Open(server, Websites, controller.OpenOptions[*Website]{})
-	deployments, failed := kinform.Open(server, apps.Deployments, controller.OpenOptions[*appsv1.Deployment]{})
+	sites, err := kinform.Open(server, Websites)
+	deployments, failed := kinform.Open(server, apps.Deployments)
 	if err := errors.Join(err, failed); err != nil {
 		return err
 	}
