@@ -41,23 +41,32 @@ func NewClient[T metav1.Object](at Target, sel Selection) (*Client[T], error) {
 	return &Client[T]{s}, nil
 }
 
-// begin returns the error of a call that a fault or a done context ends.
-func (c *Client[T]) begin(ctx context.Context, verb faults.Verb) error {
+// begin returns the error of a call that a fault or a done context ends. status says that the call
+// is for the status subresource.
+func (c *Client[T]) begin(ctx context.Context, verb faults.Verb, status bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	_, err := c.t.server.receive(ctx, verb, c.t.res.groupResource(), false)
+	r := Request{Verb: verb, Resource: c.t.res.groupResource()}
+	if status {
+		r.Subresource = statusField
+	}
+	_, err := c.t.server.receive(ctx, r, false)
 	return broken(err)
 }
 
 // Get returns a copy of the object at key. Status errors: NotFound; Timeout for a
 // resourceVersion that is yet to come.
 func (c *Client[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
+	return c.get(ctx, key, opts, false)
+}
+
+func (c *Client[T]) get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions, status bool) (T, error) {
 	key, err := c.keyOf(key)
 	if err != nil {
 		return *new(T), err
 	}
-	if err := c.begin(ctx, faults.VerbGet); err != nil {
+	if err := c.begin(ctx, faults.VerbGet, status); err != nil {
 		return *new(T), err
 	}
 	return c.t.handOut(c.t.read(key, opts.ResourceVersion))
@@ -92,7 +101,7 @@ func (c *Client[T]) Create(ctx context.Context, object T, opts metav1.CreateOpti
 	if err != nil {
 		return own, err
 	}
-	if err := c.begin(ctx, faults.VerbCreate); err != nil {
+	if err := c.begin(ctx, faults.VerbCreate, false); err != nil {
 		return *new(T), err
 	}
 	w, err := createOptions(opts)
@@ -120,7 +129,7 @@ func (c *Client[T]) put(ctx context.Context, object T, opts metav1.UpdateOptions
 	if err != nil {
 		return own, err
 	}
-	if err := c.begin(ctx, faults.VerbUpdate); err != nil {
+	if err := c.begin(ctx, faults.VerbUpdate, status); err != nil {
 		return *new(T), err
 	}
 	w, err := updateOptions(opts)
@@ -154,7 +163,7 @@ func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts m
 	if err != nil {
 		return err
 	}
-	if err := c.begin(ctx, faults.VerbDelete); err != nil {
+	if err := c.begin(ctx, faults.VerbDelete, false); err != nil {
 		return err
 	}
 	if err := checkDeleteOptions(&opts); err != nil {
@@ -167,7 +176,7 @@ func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts m
 // DeleteCollection deletes the objects that List would list. Status errors: those of List
 // and Delete.
 func (c *Client[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
-	if err := c.begin(ctx, faults.VerbDeleteCollection); err != nil {
+	if err := c.begin(ctx, faults.VerbDeleteCollection, false); err != nil {
 		return err
 	}
 	m, err := c.t.matcher(c.sel, list)

@@ -80,6 +80,8 @@
 // of the network, of operators and of time. No fault strikes the typed functions, so a test can
 // go on writing.
 //
+// [Server.Requests] counts requests by verb and resource, so a test can show that nothing was written.
+//
 // [Server.Load] and [Object] set the stage. Package faketest checks the result: it waits for
 // the events of a handler, checks their order, compares a cache with the server, and finds
 // goroutines left behind.

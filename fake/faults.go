@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/kinform/kinform/fake/faults"
 )
 
@@ -25,8 +23,9 @@ func (s *Server) Struck() []faults.Fault { return s.faults.Struck() }
 // receive lets a call in. It returns the fault that goes on to change the answer, or the error
 // that is the answer; errDropped is a broken connection. http says that the answer is sent as
 // bytes.
-func (s *Server) receive(ctx context.Context, verb faults.Verb, gr schema.GroupResource, http bool) (*faults.Fault, error) {
-	f := s.faults.Strike(faults.Call{Verb: verb, Resource: gr, HTTP: http})
+func (s *Server) receive(ctx context.Context, r Request, http bool) (*faults.Fault, error) {
+	s.requests.add(r)
+	f := s.faults.Strike(faults.Call{Verb: r.Verb, Resource: r.Resource, HTTP: http})
 	switch {
 	case f == nil:
 		return nil, nil

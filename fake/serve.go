@@ -18,7 +18,7 @@ func (t *table[T]) serve(w *answer.Writer, r *http.Request, req request) error {
 	if err != nil {
 		return err
 	}
-	f, err := t.server.receive(r.Context(), verb, t.res.groupResource(), true)
+	f, err := t.server.receive(r.Context(), Request{verb, t.res.groupResource(), req.subresource}, true)
 	if err != nil {
 		return err
 	}

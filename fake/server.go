@@ -27,6 +27,7 @@ type Server struct {
 	stopPods bool
 	upkeep   *upkeep.Keeper // nil if the options ask for none
 	faults   faults.Injector
+	requests tally
 
 	// mu guards everything below and the state of every table. It is held for a few
 	// pointer operations at a time; no object is copied, encoded or matched under it,

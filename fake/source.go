@@ -52,7 +52,7 @@ func (s *Source[T]) Resource() string { return s.name }
 // List implements [reflector.Source]. Objects are copies, unless the selection is
 // ReadOnly. The selectors of opts narrow the source's own.
 func (s *Source[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
-	f, err := s.t.server.receive(ctx, faults.VerbList, s.t.res.groupResource(), false)
+	f, err := s.t.server.receive(ctx, Request{Verb: faults.VerbList, Resource: s.t.res.groupResource()}, false)
 	if err != nil {
 		return metav1.ListMeta{}, broken(err)
 	}
@@ -121,7 +121,7 @@ func (s *Source[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq
 
 // open starts a stream.
 func (s *Source[T]) open(ctx context.Context, opts metav1.ListOptions) (*tampered[T], error) {
-	f, err := s.t.server.receive(ctx, faults.VerbWatch, s.t.res.groupResource(), false)
+	f, err := s.t.server.receive(ctx, Request{Verb: faults.VerbWatch, Resource: s.t.res.groupResource()}, false)
 	if err != nil {
 		return nil, err
 	}

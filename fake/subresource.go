@@ -41,7 +41,7 @@ func (s Subresource[T]) Get(ctx context.Context, key types.NamespacedName, opts 
 	if err := s.check(); err != nil {
 		return *new(T), err
 	}
-	return s.of.Get(ctx, key, opts)
+	return s.of.get(ctx, key, opts, true)
 }
 
 // Create is always refused, because a status cannot be created. Status errors: NotFound,
@@ -130,7 +130,7 @@ func (c *Client[T]) patch(ctx context.Context, key types.NamespacedName, pt type
 	if err != nil {
 		return *new(T), err
 	}
-	if err := c.begin(ctx, faults.VerbPatch); err != nil {
+	if err := c.begin(ctx, faults.VerbPatch, status); err != nil {
 		return *new(T), err
 	}
 	w, err := patchOptions(pt, opts)

@@ -9,6 +9,17 @@
 // write faults as lines of text. [Shrink] finds the few faults that make a test fail. An
 // [Injector] decides for each call whether a fault strikes it; every fake.Server has one.
 //
+// # Lost answers
+//
+// To lose the answer to a write, cut it off: the server has done the write, and the client has an error
+// that does not say so. Only answers by HTTP have bytes, so this strikes a client.Resource and a handle,
+// and not a fake.Client.
+//
+//	truncate patch websites.example.com bytes=1 chance=0.2 seed=7
+//
+// A refusal (500, 503, 504) is the opposite: the server has done nothing. A program that cannot tell them apart
+// must do right after both.
+//
 // # Determinism
 //
 // The order of the calls alone decides which calls are struck: a fault counts them, or throws
