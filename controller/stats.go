@@ -1,0 +1,29 @@
+package controller
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
+)
+
+// Stats are the numbers of a [Handle], with the names to export them under.
+type Stats struct {
+	// Kind is the kind of the objects. Its name is empty for a kind of kind.OfResource.
+	Kind schema.GroupVersionKind
+	// Resource names the objects that the handle is for, such as "deployments.apps in namespace prod".
+	Resource string
+	// Cache are the numbers of the informer, and Client those of all requests, its own included.
+	Cache  informer.Stats
+	Client client.Stats
+}
+
+// Kind returns the kind that the handle was opened for.
+func (r *Requests[T]) Kind() kind.Kind[T] { return r.client.Kind() }
+
+// Stats returns the current numbers. They are read one by one and may be of different moments. It is
+// safe from any goroutine.
+func (h *Projected[T, P]) Stats() Stats {
+	return Stats{Kind: h.Kind().GroupVersionKind, Resource: h.Resource(), Cache: h.inf.Stats(), Client: h.client.Stats()}
+}
