@@ -93,7 +93,7 @@ func (c *Controller[Q]) Queue() *queue.Queue[Q] { return c.queue }
 // Run runs the informers, and calls reconcile for keys as queue.Run does, until ctx is done or
 // the queue is shut down. Then it returns nil. It returns the error of an informer that
 // failed, informer.ErrStopped if an informer with another runner has stopped, a [*SyncError]
-// after Options.SyncTimeout, queue.ErrNoHandler if reconcile is nil, and [ErrStarted] when
+// after Options.SyncTimeout, queue.ErrNoFunc if reconcile is nil, and [ErrStarted] when
 // called twice. If the queue is shut down before all informers have synced, Run only notices
 // after that.
 //
@@ -102,7 +102,7 @@ func (c *Controller[Q]) Queue() *queue.Queue[Q] { return c.queue }
 // panic repeat the call with growing delays (queue.Run).
 func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context, Q) error) error {
 	if reconcile == nil {
-		return queue.ErrNoHandler
+		return queue.ErrNoFunc
 	}
 	s, inputs, err := c.begin(ctx)
 	if err != nil {

@@ -398,7 +398,7 @@ func TestMisuse(t *testing.T) {
 		if err := controller.Watch(c, (*informer.Informer[key, *gadget])(nil), owner); !errors.Is(err, controller.ErrNoInformer) {
 			t.Errorf("Watch without an informer returned %v", err)
 		}
-		if err := c.Run(t.Context(), nil); !errors.Is(err, queue.ErrNoHandler) {
+		if err := c.Run(t.Context(), nil); !errors.Is(err, queue.ErrNoFunc) {
 			t.Errorf("Run without a function returned %v", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -413,7 +413,7 @@ func TestMisuse(t *testing.T) {
 		if err := c.Run(t.Context(), new(calls[string]).reconcile); !errors.Is(err, controller.ErrStarted) {
 			t.Errorf("a second Run returned %v", err)
 		}
-		if err := controller.Watch(c, inf, owner); !errors.Is(err, controller.ErrStopped) {
+		if err := controller.Watch(c, inf, owner); !errors.Is(err, controller.ErrEnded) {
 			t.Errorf("Watch after Run returned %v", err)
 		}
 	})

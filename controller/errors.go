@@ -29,8 +29,8 @@ var (
 	// ErrNotWatched is returned by Unwatch for an informer that the controller does not watch.
 	ErrNotWatched = errors.New("controller: the informer is not watched")
 
-	// ErrStopped is returned by For, Owns and Watch once Run ends.
-	ErrStopped = errors.New("controller: Run has ended")
+	// ErrEnded is returned by For, Owns and Watch once Run ends.
+	ErrEnded = errors.New("controller: Run has ended")
 
 	// ErrOptions is returned by Open and OpenProjected if there are several OpenOptions.
 	ErrOptions = errors.New("controller: more than one OpenOptions")

@@ -18,7 +18,7 @@ import (
 // reconcile must compare UIDs. The filters run in the handler's goroutine.
 //
 // For, Owns and Watch may be called at any time, also while Run runs: see the package
-// documentation. It returns [ErrNoInformer], [ErrNoFilter], [ErrStopped] once Run ends, or the
+// documentation. It returns [ErrNoInformer], [ErrNoFilter], [ErrEnded] once Run ends, or the
 // errors of inf.AddHandler.
 func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], filters ...func(informer.Event[Q, T]) bool) error {
 	return add(c, inf, filters, nil, func(ev informer.Event[Q, T]) { c.enqueue(ev.Key, ev.Initial) })
@@ -124,7 +124,7 @@ func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T],
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.phase == stopped {
-		return ErrStopped
+		return ErrEnded
 	}
 	reg, err := inf.AddHandler(informer.HandlerFunc[K, T](both(always, filtered(filters, handle))), informer.HandlerOptions[T]{})
 	if err != nil {

@@ -99,7 +99,7 @@ func TestWatchesChange(t *testing.T) {
 		if !hasEnded(first) {
 			t.Error("the informer runs on")
 		}
-		if err := controller.For(c, first); err != controller.ErrStopped {
+		if err := controller.For(c, first); err != controller.ErrEnded {
 			t.Errorf("For after Run: %v", err)
 		}
 		if err := controller.Unwatch(c, first); !errors.Is(err, controller.ErrNotWatched) {

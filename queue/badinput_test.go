@@ -20,8 +20,8 @@ func TestBadInput(t *testing.T) {
 		do   func(t *testing.T, q queue)
 	}{
 		{"Run without a function", Options[string]{}, func(t *testing.T, q queue) {
-			if err := Run(t.Context(), q, RunOptions{}, nil); err != ErrNoHandler {
-				t.Errorf("Run = %v, want ErrNoHandler", err)
+			if err := Run(t.Context(), q, RunOptions{}, nil); err != ErrNoFunc {
+				t.Errorf("Run = %v, want ErrNoFunc", err)
 			}
 		}},
 		{"Run without a queue", Options[string]{}, func(t *testing.T, q queue) {

@@ -14,8 +14,8 @@ var ErrShutDown = errors.New("queue: shut down")
 // ErrNoQueue is returned by [Run] when it was given no queue.
 var ErrNoQueue = errors.New("queue: Run needs a queue")
 
-// ErrNoHandler is returned by [Run] when it was given no function to call.
-var ErrNoHandler = errors.New("queue: Run needs a function to call")
+// ErrNoFunc is returned by [Run] when it was given no function to call.
+var ErrNoFunc = errors.New("queue: Run needs a function to call")
 
 // ErrGoexit is reported to [Options.OnError] when a call made by [Run] left its goroutine with runtime.Goexit. The key
 // is retried like after any failure and another worker takes the place of the lost one.

@@ -26,7 +26,7 @@ type RunOptions struct {
 
 // Run passes the keys of q to fn, in RunOptions.Workers goroutines, until ctx ends, or until q is shut down and all its
 // keys are done. It then returns nil, after all its goroutines have ended: stopping is not an error. Keys still queued
-// when ctx ends stay in the queue. [ErrNoQueue] and [ErrNoHandler] are returned at once for a nil q and fn.
+// when ctx ends stay in the queue. [ErrNoQueue] and [ErrNoFunc] are returned at once for a nil q and fn.
 //
 // The result of fn decides about the key: nil clears its failures; [Again] brings it back after a delay; [Terminal] gives
 // it up; any other error, a panic and runtime.Goexit bring it back rate limited. An error whose own methods panic counts
@@ -38,7 +38,7 @@ func Run[K comparable](ctx context.Context, q *Queue[K], opts RunOptions, fn fun
 		return ErrNoQueue
 	}
 	if fn == nil {
-		return ErrNoHandler
+		return ErrNoFunc
 	}
 	calls, cancel := ctx, func() {}
 	if opts.Grace != 0 {

@@ -93,7 +93,7 @@ func (c copier) join(ctx context.Context, name string, cluster handle) error {
 	for key := range maps.Keys(maps.Collect(c.hub.AsInformer().Store().All())) {
 		c.run.Queue().Add(Key{name, key}) // and what must be copied
 	}
-	if errors.Is(err, controller.ErrStopped) {
+	if errors.Is(err, controller.ErrEnded) {
 		return nil
 	}
 	return err
