@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/kinform/kinform/internal/memtest"
 	"github.com/kinform/kinform/store"
 )
 
@@ -55,7 +56,7 @@ func TestVersionsAllocateNothing(t *testing.T) {
 	v := newVersions[int, state]()
 	op := store.Op[int, state]{Key: 1}
 	v.committed(&op, "1")
-	if n := testing.AllocsPerRun(100, func() {
+	if n := memtest.Allocs(100, func() {
 		v.committed(&op, "2")
 		_ = v.same(1, op.Object, op.Object, "2")
 		v.committed(&op, "")

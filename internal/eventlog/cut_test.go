@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+
+	"github.com/kinform/kinform/internal/memtest"
 )
 
 // piece is the part that a cut took from a cursor.
@@ -97,7 +99,7 @@ func TestLossyCursor(t *testing.T) {
 	if _, _, cut := l.Cut(c, 0); cut {
 		t.Error("cut twice")
 	}
-	if n := testing.AllocsPerRun(10, func() { l.Cut(c, 0) }); n > 0 {
+	if n := memtest.Allocs(10, func() { l.Cut(c, 0) }); n > 0 {
 		t.Errorf("to cut a closed cursor costs %v allocations", n)
 	}
 	if _, err := nextUntil(t.Context(), c); !errors.Is(err, ErrClosed) {

@@ -41,12 +41,12 @@ func (m *together) run() {
 	}
 }
 
-// meet reports whether other has returned within ten seconds, too.
+// meet reports whether other has returned, too. If it has not after a minute, it never will.
 func (m *together) meet(f, other func()) bool {
 	m.other = other
 	turn := m.turn.Add(1)
 	f()
-	return until(func() bool { return m.ended.Load() >= turn }, 10*time.Second)
+	return until(func() bool { return m.ended.Load() >= turn }, time.Minute)
 }
 
 // until spins, because a wait would change the order of goroutines too much.

@@ -5,6 +5,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/internal/memtest"
 )
 
 type object = metav1.PartialObjectMetadata
@@ -37,7 +39,7 @@ func TestReaderAllocatesNothing(t *testing.T) {
 	full := &object{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "7", UID: "u"}}
 	small := struct{ a, b string }{"x", "y"}
 	pointers, values := Of[*object](), Of[struct{ a, b string }]()
-	if n := testing.AllocsPerRun(100, func() {
+	if n := memtest.Allocs(100, func() {
 		_, _ = pointers.Version(full), pointers.UID(full)
 		_, _ = values.Version(small), values.UID(small)
 	}); n != 0 {
