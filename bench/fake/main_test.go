@@ -83,6 +83,7 @@ func (sf surface) config(t *testing.T, s *fake.Server) *rest.Config {
 func everywhere(t *testing.T, test func(t *testing.T, s *fake.Server, c *rest.Config)) {
 	for _, sf := range surfaces() {
 		t.Run(sf.name, func(t *testing.T) {
+			t.Parallel() // client-go waits in real time
 			s := newServer(t)
 			test(t, s, sf.config(t, s))
 		})

@@ -175,6 +175,7 @@ func until(t *testing.T, pattern string, args ...string) (status int, stdout, st
 }
 
 func TestServerIsOnlyRead(t *testing.T) {
+	t.Parallel()
 	server, url := realCluster(t)
 	before := server.ResourceVersion()
 	status, stdout, stderr := until(t, workingLine.String(), "-server", url)
@@ -188,6 +189,7 @@ func TestServerIsOnlyRead(t *testing.T) {
 }
 
 func TestWrite(t *testing.T) {
+	t.Parallel()
 	server, url := realCluster(t)
 	status, stdout, stderr := until(t, workingLine.String(), "-server", url, "-write", "prod")
 	equal := equalLine.FindStringSubmatch(stdout)
@@ -202,6 +204,7 @@ func TestWrite(t *testing.T) {
 
 // TestCannotWrite: pods are there, but the summaries are refused.
 func TestCannotWrite(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server, cl := testCluster(t)
 		mustCreate(t, server, newTestPod("a", "n1", corev1.PodRunning))
@@ -284,6 +287,7 @@ func TestKubeconfig(t *testing.T) {
 // TestBadServers: an error is shown while the quickstart runs, and is the reason given at
 // the end.
 func TestBadServers(t *testing.T) {
+	t.Parallel()
 	forbidden, url := realCluster(t)
 	for _, verb := range []faults.Verb{faults.VerbList, faults.VerbWatch} {
 		err := forbidden.Inject(faults.Fault{Verb: verb, Resource: schema.GroupResource{Resource: "pods"}, Times: -1,
@@ -308,6 +312,7 @@ func TestBadServers(t *testing.T) {
 		"a URL of space": {"http://a b", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			status, stdout, stderr := until(t, "again in .*: .*"+tt.want, "-server", tt.url)
 			if status != 1 || !regexp.MustCompile(tt.want).MatchString(stderr) {
 				t.Errorf("status %d, stderr %q, want %q; stdout\n%s", status, stderr, tt.want, stdout)
