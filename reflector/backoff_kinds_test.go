@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -43,6 +44,17 @@ func TestRetriesAtOnceAreFew(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("retry %d waits for %v, want %v", n, got, want)
+		}
+	}
+}
+
+// Limits that are shorter than those of a kind of failure hold for that kind, too.
+func TestShortLimitsHoldForAllKinds(t *testing.T) {
+	for _, p := range []pause{pauseBusy, pauseDenied, pauseFlap} {
+		w := newWaits(Backoff{Initial: time.Millisecond, Max: 3 * time.Millisecond, Jitter: -1})
+		got := []time.Duration{w.after(noon, p, 0), w.after(noon, p, 0), w.after(noon, p, 0)}
+		if want := []time.Duration{time.Millisecond, 2 * time.Millisecond, 3 * time.Millisecond}; !slices.Equal(got, want) {
+			t.Errorf("%s: waits of %v, want %v", pauses[p], got, want)
 		}
 	}
 }

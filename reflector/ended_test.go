@@ -99,6 +99,32 @@ func TestEventIsASuccess(t *testing.T) {
 	})
 }
 
+// A whole list is a success, also if nothing follows.
+func TestListIsASuccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := endedReflector(t)
+		r.carryOut(t.Context(), failed(failure("internal", 0)), RequestError{Verb: "list"}, time.Now())
+		if r.Stats().Failing.Err == nil {
+			t.Fatal("a refused list is no failure")
+		}
+		if err := r.replace(t.Context()); err != nil || r.Stats().Failing.Err != nil {
+			t.Errorf("%v, %+v", err, r.Stats().Failing)
+		}
+	})
+}
+
+// A status is an answer of the server, whatever it says.
+func TestStatusIsAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := endedReflector(t)
+		r.breaker.failed(time.Now(), r.opts.Backoff)
+		r.carryOut(t.Context(), failed(failure("internal", 0)), RequestError{Verb: "list"}, time.Now())
+		if r.breaker.away() {
+			t.Error("a server that refuses is away")
+		}
+	})
+}
+
 // A streaming list with an object that cannot be used is not empty.
 func TestSkippedIsNotEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

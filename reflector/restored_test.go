@@ -118,6 +118,21 @@ func TestIsAgain(t *testing.T) {
 	}
 }
 
+// One event that is no deletion counts as all of its version, until another one of the version comes.
+func TestMayLack(t *testing.T) {
+	var s knownEvents
+	s.add(0, "7", metaEvent(Added, "a", "8"))
+	s.watchEnded(0)
+	if s.mayLack("8") {
+		t.Error("one event is not all of its version")
+	}
+	s.add(0, "8", metaEvent(Deleted, "b", "8"))
+	s.watchEnded(0)
+	if !s.mayLack("8") {
+		t.Error("two events of a version are taken for all of them")
+	}
+}
+
 // Verify tells the history seen from others. Known are a at 8, b at 9, and c and d at 10.
 func TestVerify(t *testing.T) {
 	var s knownEvents
