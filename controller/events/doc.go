@@ -2,7 +2,7 @@
 // see them with kubectl describe and kubectl events.
 //
 //	recorder, err := events.New(server, events.Options{Controller: "websites.example.com"})
-//	sites, err := events.For(recorder, Websites)
+//	sites, err := events.For(recorder, Websites) // or the Kind of a handle
 //	go recorder.Run(ctx)
 //	...
 //	sites.Normal(site, "Deployed", "Deploy", "the deployment has %d replicas", n)
@@ -40,5 +40,13 @@
 //
 // [Recorder.Run] writes until its context is done, and then what waits, for Options.FlushTimeout at
 // most. Events that are recorded after that are dropped. So end it after the controllers that
-// use it.
+// use it. A manager (package controller/manager) stops everything that it runs at the same time, so run
+// the recorder beside it:
+//
+//	writing, stop := context.WithCancel(context.Background())
+//	ended := make(chan error)
+//	go func() { ended <- recorder.Run(writing) }()
+//	err := m.Run(ctx)
+//	stop()
+//	<-ended
 package events

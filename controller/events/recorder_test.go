@@ -331,6 +331,7 @@ func TestInvalid(t *testing.T) {
 			{site("a"), long, "A", "has 129 bytes, more than 128"},
 			{site("a"), "R", long, "has 129 bytes, more than 128"},
 			{site("a"), "\xff", "A", "not UTF-8"},
+			{site("a"), strings.Repeat("\x80", 200), "A", "has 200 bytes"},
 			{site("a"), "", "", "reason is empty; action is empty"},
 		} {
 			before := len(s.reported())
@@ -341,7 +342,7 @@ func TestInvalid(t *testing.T) {
 			}
 		}
 		settle()
-		if stats := s.stats(); stats.Dropped.Invalid != 8 || stats.Recorded != 8 || stats.Requests != 0 {
+		if stats := s.stats(); stats.Dropped.Invalid != 9 || stats.Recorded != 9 || stats.Requests != 0 {
 			t.Errorf("wrong counts: %+v", stats)
 		}
 		var none events.Reporter[*Website]
@@ -400,6 +401,7 @@ func TestMisuse(t *testing.T) {
 	for name, opts := range map[string]events.Options{
 		"no controller":  {},
 		"odd controller": {Controller: "a b"},
+		"not UTF-8":      {Controller: strings.Repeat("\x80", 200)},
 		"long instance":  {Controller: "c", Instance: strings.Repeat("x", 129)},
 		"negative":       {Controller: "c", MaxSeries: -1},
 		"negative too":   {Controller: "c", MaxPerObject: -1},

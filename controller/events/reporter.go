@@ -109,15 +109,15 @@ func wordFault(what, word string) []string {
 	return nil
 }
 
-// cut returns the beginning of text, at most limit bytes of whole runes. The last rune tells if
-// something is left out.
+// cut returns the beginning of text, at most limit bytes and, if it is UTF-8, of whole runes. The last
+// rune tells if something is left out.
 func cut(text string, limit int) string {
 	const more = "…"
 	if len(text) <= limit {
 		return text
 	}
 	end := limit - len(more)
-	for !utf8.RuneStart(text[end]) {
+	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
 	return text[:end] + more
