@@ -11,10 +11,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/kinform/kinform/bench/twins/clientgo"
 	"github.com/kinform/kinform/bench/twins/join"
 	"github.com/kinform/kinform/bench/twins/projection"
 	"github.com/kinform/kinform/bench/twins/website"
@@ -104,6 +106,21 @@ func TestProjection(t *testing.T) {
 		}
 	case <-ctx.Done():
 	}
+}
+
+func TestClientGo(t *testing.T) {
+	ctx, s := start(t, func(ctx context.Context, server *rest.Config) error {
+		set, err := kubernetes.NewForConfig(server)
+		if err != nil {
+			return err
+		}
+		return clientgo.CountPods(ctx, set)
+	}, register(core.Nodes), register(core.Pods))
+	_, err := fake.Create(s, fake.Object(&corev1.Node{}, "", "node-1"))
+	check(t, err)
+	_, err = fake.Create(s, fake.Object(&corev1.Pod{Spec: corev1.PodSpec{NodeName: "node-1"}}, "prod", "web"))
+	check(t, err)
+	await(ctx, t, s, "0", func(node *corev1.Node) bool { return node.Annotations["pods"] == "1" })
 }
 
 // noDNS does nothing.

@@ -112,7 +112,7 @@ func (c copier) reconcile(ctx context.Context, key Key) error {
 	var err error
 	switch {
 	case wanted:
-		err = copyTo(ctx, cluster, from, now)
+		err = copyTo(ctx, cluster, from)
 	case there:
 		err = controller.Delete(ctx, cluster, now, metav1.DeleteOptions{})
 	}
@@ -122,11 +122,8 @@ func (c copier) reconcile(ctx context.Context, key Key) error {
 	return nil
 }
 
-// copyTo creates or updates a copy. It asks the server only if the cache says that something is to do.
-func copyTo(ctx context.Context, cluster handle, from, now *corev1.ConfigMap) error {
-	if now != nil && maps.Equal(now.Data, from.Data) {
-		return nil
-	}
+// copyTo creates or updates a copy, and sends nothing if the copy is right.
+func copyTo(ctx context.Context, cluster handle, from *corev1.ConfigMap) error {
 	first := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: from.Namespace, Name: from.Name, Labels: map[string]string{Label: from.Labels[Label]},
 	}}

@@ -12,6 +12,9 @@ import (
 var Websites = kinform.KindOf[*Website](schema.GroupVersion{Group: "example.com", Version: "v1"}, "websites").WithSubresources("status")
 
 // Website asks for an image that answers at a host.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 type Website struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`

@@ -1,0 +1,314 @@
+package docs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform"
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/controller/events"
+	"github.com/kinform/kinform/controller/manager"
+	"github.com/kinform/kinform/examples/website"
+	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/store"
+	"github.com/kinform/kinform/with/kubeconfig"
+	"github.com/kinform/kinform/with/kubernetes/apps"
+	"github.com/kinform/kinform/with/kubernetes/core"
+)
+
+// What the recipes have around them.
+var (
+	ctx        context.Context
+	server     client.Connection
+	key        kinform.Key
+	c          *controller.Controller[kinform.Key]
+	site       *website.Website
+	sites      *kinform.Handle[*website.Website]
+	pods       *kinform.Handle[*corev1.Pod]
+	secrets    *kinform.Handle[*corev1.Secret]
+	configMaps *kinform.Handle[*corev1.ConfigMap]
+	checkQuota func(context.Context, *website.Website) error
+	removeDNS  func(context.Context, *website.Website) error
+	reconcile  func(context.Context, kinform.Key) error
+	elector    manager.Elector
+	namespaces []string
+	err        error
+)
+
+func Example_createOrUpdate() {
+	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: site.Namespace, Name: site.Name}}
+	config, outcome, err := controller.CreateOrUpdate(ctx, configMaps, config, func(config *corev1.ConfigMap) error {
+		config.Data = map[string]string{"host": site.Spec.Host}
+		return controller.SetController(config, site, website.Websites)
+	})
+	fmt.Println(config.Name, outcome, err) // outcome is Created, Updated or Unchanged
+}
+
+func Example_apply() {
+	config := map[string]any{
+		"metadata": map[string]any{"name": site.Name, "namespace": site.Namespace},
+		"data":     map[string]any{"host": site.Spec.Host},
+	}
+	current, _ := configMaps.Cached(key) // nil if there is none
+	_, sent, err := controller.Apply(ctx, configMaps, current, config, "website-controller")
+	fmt.Println(sent, err)
+}
+
+func Example_finalize() {
+	reconcile = func(ctx context.Context, key kinform.Key) error {
+		site, ok := sites.Cached(key)
+		if !ok {
+			return nil
+		}
+		site, done, err := controller.Finalize(ctx, sites, site, "example.com/dns", removeDNS)
+		if done || err != nil {
+			return err
+		}
+		fmt.Println("from here on the finalizer is there:", site.Finalizers)
+		return nil
+	}
+}
+
+func Example_status() {
+	site, err = controller.PatchStatus(ctx, sites, site, func(s *website.Website) {
+		controller.SetCondition(&s.Status.Conditions, site.Generation, metav1.Condition{
+			Type: "Ready", Status: metav1.ConditionTrue, Reason: "Available",
+		})
+	})
+}
+
+func Example_again() {
+	reconcile = func(ctx context.Context, key kinform.Key) error {
+		site, ok := sites.Cached(key)
+		if !ok {
+			return nil
+		}
+		if site.Spec.Host == "" {
+			return controller.Terminal(errors.New("spec.host is empty")) // until somebody changes it
+		}
+		if err := checkQuota(ctx, site); err != nil {
+			return err // again, with growing delays
+		}
+		return controller.Again(10 * time.Minute) // no failure
+	}
+}
+
+func Example_references() {
+	// websites whose annotation names a Secret
+	secretOf := func(keys []kinform.Key, site *website.Website) []kinform.Key {
+		if name := site.Annotations["example.com/secret"]; name != "" {
+			keys = append(keys, kinform.Key{Namespace: site.Namespace, Name: name})
+		}
+		return keys
+	}
+	bySecret := index.New("secret", secretOf)
+	sites, err = kinform.Open(server, website.Websites, controller.OpenOptions[*website.Website]{
+		Informer: informer.Options[*website.Website]{Indexes: index.Of(bySecret)},
+	})
+	sitesOf, unbound := informer.Bind(sites, bySecret)
+	err = errors.Join(err, unbound, controller.For(c, sites), controller.Watch(c, secrets,
+		func(keys []kinform.Key, secret *corev1.Secret) []kinform.Key {
+			return append(keys, sitesOf.Keys(kinform.Key{Namespace: secret.Namespace, Name: secret.Name})...)
+		}))
+}
+
+func Example_filters() {
+	err = errors.Join(
+		controller.For(c, sites, controller.GenerationChanged), // no changes of the status
+		controller.Owns(c, sites, configMaps, configMaps.NotOwn),
+		controller.Watch(c, pods, siteOf, func(ev kinform.Event[*corev1.Pod]) bool {
+			return ev.Type != informer.Updated || ev.Old.Status.Phase != ev.Object.Status.Phase
+		}),
+	)
+}
+
+func siteOf(keys []kinform.Key, pod *corev1.Pod) []kinform.Key {
+	return append(keys, kinform.Key{Namespace: pod.Namespace, Name: pod.Labels["website"]})
+}
+
+func Example_namespaces() {
+	pods, err := kinform.NewUnion("pods", informer.Options[*corev1.Pod]{})
+	for _, namespace := range namespaces {
+		source, failed := client.New(server, core.Pods, client.Options{Namespace: namespace})
+		if err = errors.Join(err, failed); err == nil {
+			_, err = pods.Add(namespace, source, informer.InNamespace(namespace))
+		}
+	}
+	if err == nil {
+		pods.Remove("old") // also while it runs
+	}
+}
+
+func Example_projection() {
+	type pod struct {
+		key  kinform.Key
+		node string
+	}
+	small := func(p *corev1.Pod) (pod, error) {
+		return pod{kinform.Key{Namespace: p.Namespace, Name: p.Name}, p.Spec.NodeName}, nil
+	}
+	keyOf := func(p pod) (kinform.Key, error) { return p.key, nil }
+	pods, err := controller.OpenProjected(server, core.Pods, small, keyOf, controller.OpenOptions[pod]{})
+	if err == nil {
+		p, ok := pods.Cached(key) // a pod of yours; pods.Get asks the server for a whole one
+		fmt.Println(p.node, ok)
+	}
+}
+
+func Example_metadata() {
+	secrets, err := kinform.Open(server, kind.As[*metav1.PartialObjectMetadata](core.Secrets),
+		controller.OpenOptions[*metav1.PartialObjectMetadata]{Client: client.Options{DropManagedFields: true}})
+	if err == nil {
+		_, err = secrets.Patch(ctx, key, types.MergePatchType, []byte(`{"metadata":{"labels":{"seen":"yes"}}}`), metav1.PatchOptions{})
+	}
+	fmt.Println(err)
+}
+
+func Example_unstructured() {
+	gvr := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "websites"} // from a flag
+	objects, err := kinform.Open(server, kind.OfResource[*unstructured.Unstructured](gvr), controller.OpenOptions[*unstructured.Unstructured]{})
+	if err == nil {
+		err = controller.For(c, objects)
+	}
+	fmt.Println(err)
+}
+
+func Example_waitFor() {
+	until, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	err = pods.AsInformer().WaitFor(until, key, func(pod *corev1.Pod, exists bool) bool {
+		return !exists || pod.Status.Phase == corev1.PodSucceeded
+	})
+}
+
+func Example_manager() {
+	cluster, err := kubeconfig.Load(kubeconfig.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	sites, err := kinform.Open(cluster.Connection, website.Websites, controller.OpenOptions[*website.Website]{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	c := controller.New(controller.Options[kinform.Key]{Name: "websites"})
+	if err := controller.For(c, sites); err != nil {
+		log.Fatal(err)
+	}
+	m := manager.New(manager.Options{Elector: elector}) // nil: no election
+	err = errors.Join(
+		m.AddCaches(sites), // any number of controllers can use it
+		m.Add("websites", func(ctx context.Context) error { return c.Run(ctx, reconcile) }),
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	http.Handle("/healthz", m.Healthz())
+	http.Handle("/readyz", m.Readyz())
+	go func() { log.Fatal(http.ListenAndServe(":8081", nil)) }()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := m.Run(ctx); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func Example_lateWatch() {
+	extra, err := kinform.Open(server, core.ConfigMaps, controller.OpenOptions[*corev1.ConfigMap]{})
+	if err == nil {
+		err = controller.For(c, extra) // while c runs: it runs the informer
+	}
+	if err == nil {
+		err = controller.Unwatch(c, extra) // and stops it
+	}
+	fmt.Println(err)
+}
+
+func Example_tick() {
+	c.Queue().Add(key)                         // now
+	c.Queue().AddAfter(key, 30*time.Second)    // later
+	for _, site := range sites.List("", nil) { // all
+		c.Queue().Add(kinform.Key{Namespace: site.Namespace, Name: site.Name})
+	}
+}
+
+func Example_events() {
+	recorder, err := events.New(server, events.Options{Controller: "websites.example.com"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	reporter, err := events.For(recorder, website.Websites)
+	if err != nil {
+		log.Fatal(err)
+	}
+	go recorder.Run(ctx) // or m.Add("events", recorder.Run)
+	reporter.Warning(site, "NoDNS", "UpdateDNS", "no zone for %s", site.Spec.Host)
+}
+
+func Example_scale() {
+	scales, err := client.New(server, kind.As[*autoscalingv1.Scale](apps.Deployments), client.Options{})
+	if err == nil {
+		_, err = scales.Subresource("scale").Patch(ctx, key, types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{})
+	}
+	fmt.Println(err)
+}
+
+func Example_copy() {
+	cached, ok := pods.Cached(key)
+	if !ok {
+		return
+	}
+	pod := cached.DeepCopy() // cached objects are shared, and read-only
+	pod.Labels["seen"] = "yes"
+	pod, err = pods.Update(ctx, pod, metav1.UpdateOptions{})
+}
+
+func Example_mutations() {
+	pods, err = kinform.Open(server, core.Pods, controller.OpenOptions[*corev1.Pod]{
+		Informer: informer.Options[*corev1.Pod]{Mutations: informer.MutationsAll}, // in tests
+	})
+}
+
+func Example_memory() {
+	pods, err = kinform.Open(server, core.Pods, controller.OpenOptions[*corev1.Pod]{
+		Client: client.Options{DropManagedFields: true, SharedParts: 1 << 16},
+	})
+}
+
+func Example_informer() {
+	source, err := client.New(server, core.Pods, client.Options{Namespace: "prod"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	pods, err := informer.New(source, store.ObjectKey, informer.Options[*corev1.Pod]{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = pods.AddHandler(kinform.HandlerFuncs[*corev1.Pod]{
+		Added:   func(ev kinform.Event[*corev1.Pod]) { fmt.Println(ev.Key, "was added") },
+		Updated: func(ev kinform.Event[*corev1.Pod]) { fmt.Println(ev.Key, "has", ev.Object.Status.Phase) },
+		Deleted: func(ev kinform.Event[*corev1.Pod]) { fmt.Println(ev.Key, "is gone") },
+	}, kinform.HandlerOptions[*corev1.Pod]{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := pods.Run(ctx); err != nil { // until ctx is done
+		log.Fatal(err)
+	}
+}
