@@ -165,7 +165,7 @@ func Example_projection() {
 		return pod{kinform.Key{Namespace: p.Namespace, Name: p.Name}, p.Spec.NodeName}, nil
 	}
 	keyOf := func(p pod) (kinform.Key, error) { return p.key, nil }
-	pods, err := controller.OpenProjected(server, core.Pods, small, keyOf, controller.OpenOptions[pod]{})
+	pods, err := controller.OpenProjected(server, core.Pods, small, keyOf)
 	if err == nil {
 		p, ok := pods.Cached(key) // a pod of yours; pods.Get asks the server for a whole one
 		fmt.Println(p.node, ok)
@@ -183,7 +183,7 @@ func Example_metadata() {
 
 func Example_unstructured() {
 	gvr := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "websites"} // from a flag
-	objects, err := kinform.Open(server, kind.OfResource[*unstructured.Unstructured](gvr), controller.OpenOptions[*unstructured.Unstructured]{})
+	objects, err := kinform.Open(server, kind.OfResource[*unstructured.Unstructured](gvr))
 	if err == nil {
 		err = controller.For(c, objects)
 	}
@@ -203,7 +203,7 @@ func Example_manager() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	sites, err := kinform.Open(cluster.Connection, website.Websites, controller.OpenOptions[*website.Website]{})
+	sites, err := kinform.Open(cluster.Connection, website.Websites)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func Example_manager() {
 }
 
 func Example_lateWatch() {
-	extra, err := kinform.Open(server, core.ConfigMaps, controller.OpenOptions[*corev1.ConfigMap]{})
+	extra, err := kinform.Open(server, core.ConfigMaps)
 	if err == nil {
 		err = controller.For(c, extra) // while c runs: it runs the informer
 	}
