@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,12 +29,13 @@ func TestTakenName(t *testing.T) {
 		if err := controller.Owns(c, inf, inf, func(event) bool { return false }); err != nil {
 			t.Fatal(err)
 		}
-		calls, taken := 0, new(controller.OwnedError)
+		var calls atomic.Int64
+		taken := new(controller.OwnedError)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {
 			ended <- c.Run(ctx, func(_ context.Context, k key) error {
-				calls++
+				calls.Add(1)
 				g, ok := inf.Store().Get(key{Namespace: "a", Name: "child"})
 				if !ok || k.Name != "waits" {
 					return nil
@@ -45,13 +47,12 @@ func TestTakenName(t *testing.T) {
 				return controller.Terminal(errors.Join(errors.New("something else"), err))
 			})
 		}()
-		expect := func(when string, want int) {
+		expect := func(when string, want int64) {
 			t.Helper()
 			time.Sleep(time.Hour)
-			if calls != want {
-				t.Errorf("%s: %d calls, want %d", when, calls, want)
+			if n := calls.Swap(0); n != want {
+				t.Errorf("%s: %d calls, want %d", when, n, want)
 			}
-			calls = 0
 		}
 		update := func(change func()) { t.Helper(); change(); child = must(fake.Update(server, child))(t) }
 		remove := func() { t.Helper(); must(fake.Delete[*gadget](server, key{Namespace: "a", Name: "child"}))(t) }
