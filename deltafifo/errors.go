@@ -74,10 +74,10 @@ func (e *SlowError) Error() string {
 	return fmt.Sprintf("%s: %d changes took %v to process, and %d others wait", e.Resource, e.Deltas, e.Took.Round(time.Millisecond), e.Pending)
 }
 
-// LogValue implements slog.LogValuer: a group of resource, deltas, took and pending.
+// LogValue implements slog.LogValuer: a group of message, resource, deltas, took and pending.
 func (e *SlowError) LogValue() slog.Value {
 	return slog.GroupValue(
-		slog.String("resource", e.Resource), slog.Int("deltas", e.Deltas),
+		slog.String(logs.Message, "changes are slow to process"), slog.String("resource", e.Resource), slog.Int("deltas", e.Deltas),
 		slog.Duration("took", e.Took), slog.Int("pending", e.Pending),
 	)
 }

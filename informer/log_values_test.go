@@ -20,6 +20,7 @@ func TestMessages(t *testing.T) {
 		"recorded write is lost":       &informer.LostWriteError{},
 		"handler panicked":             &informer.PanicError{Where: "handler"},
 		"processing failed":            &failed,
+		"changes are slow to process":  &deltafifo.SlowError{},
 		"credentials cannot be used":   &client.CredentialError{},
 	} {
 		if first := err.LogValue().Group()[0]; first.Key != "message" || first.Value.String() != want {
