@@ -130,6 +130,9 @@ func Example_references() {
 }
 
 func Example_filters() {
+	siteOf := func(keys []kinform.Key, pod *corev1.Pod) []kinform.Key {
+		return append(keys, kinform.Key{Namespace: pod.Namespace, Name: pod.Labels["website"]})
+	}
 	err = errors.Join(
 		controller.For(c, sites, controller.GenerationChanged), // no changes of the status
 		controller.Owns(c, sites, configMaps, configMaps.NotOwn),
@@ -137,10 +140,6 @@ func Example_filters() {
 			return ev.Type != informer.Updated || ev.Old.Status.Phase != ev.Object.Status.Phase
 		}),
 	)
-}
-
-func siteOf(keys []kinform.Key, pod *corev1.Pod) []kinform.Key {
-	return append(keys, kinform.Key{Namespace: pod.Namespace, Name: pod.Labels["website"]})
 }
 
 func Example_namespaces() {
