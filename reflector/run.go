@@ -88,7 +88,7 @@ func (r *Reflector[T]) begin(ctx context.Context, list bool) (context.Context, *
 // causeOf returns the reason why a request failed that returned err. The breaker's reason for
 // giving the request up goes before the source's error.
 func causeOf(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); err != nil && (errors.Is(cause, ErrUnanswered) || errors.Is(cause, errSilent)) {
+	if err != nil && errors.Is(context.Cause(ctx), ErrUnanswered) {
 		return ErrUnanswered
 	}
 	return err
