@@ -190,6 +190,10 @@ func TestVerifyBeyondTheRing(t *testing.T) {
 	if _, _, err := s.verify(from, Event[*metav1.PartialObjectMetadata]{Type: Bookmark, ResourceVersion: "10"}, "10"); !errors.Is(err, ErrRestored) {
 		t.Errorf("a bookmark in place of the rest: %v", err)
 	}
+	omitted := Event[*metav1.PartialObjectMetadata]{Type: Bookmark, ResourceVersion: "10", Omitted: true}
+	if next, news, err := s.verify(from, omitted, "10"); err != nil || news || next.next != 1 {
+		t.Errorf("an event that the source left out: next %d, news %v, %v", next.next, news, err)
+	}
 }
 
 // The end of a watch that has to be verified.

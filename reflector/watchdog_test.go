@@ -50,6 +50,23 @@ func TestWatchdogReacts(t *testing.T) {
 	(*watchdog)(nil).stop()
 }
 
+// A patience too short to divide does not make the watchdog look without a pause.
+func TestWatchdogPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		looks := 0
+		d := newWatchdog(0, nil, func(time.Duration) {
+			if looks++; looks > 1000 {
+				panic("looks without a pause")
+			}
+		})
+		time.Sleep(100 * time.Millisecond)
+		d.stop()
+		if looks < 10 || looks > 100 {
+			t.Errorf("%d looks in 100 ms", looks)
+		}
+	})
+}
+
 // TestWatchdogKnowsHowLong plays random events. The silence that the watchdog reports is never
 // longer than the real one, and shorter by one look at most.
 func TestWatchdogKnowsHowLong(t *testing.T) {
