@@ -21,6 +21,7 @@ import (
 	"github.com/kinform/kinform/examples/internal/stage"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
@@ -145,7 +146,7 @@ func TestHubOutage(t *testing.T) {
 }
 
 func TestBadDays(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range longtest.N[uint64](20, 1000) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFleet(t)

@@ -19,6 +19,7 @@ import (
 	"github.com/kinform/kinform/examples/internal/stage"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/with/kubeconfig"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
@@ -112,7 +113,7 @@ func TestOutage(t *testing.T) {
 }
 
 func TestBadDays(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range longtest.N[uint64](20, 1000) {
 		synctest.Test(t, func(t *testing.T) {
 			p := &page{}
 			s := stage.New(t, fake.Options{}, p.run, stage.Kind(core.Pods))

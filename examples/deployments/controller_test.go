@@ -17,6 +17,7 @@ import (
 	"github.com/kinform/kinform/examples/deployments"
 	"github.com/kinform/kinform/examples/internal/stage"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/with/kubernetes/apps"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
@@ -131,7 +132,7 @@ func TestNameTaken(t *testing.T) {
 }
 
 func TestBadDays(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range longtest.N[uint64](30, 1000) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newStage(t, fake.Options{CollectGarbage: true})

@@ -21,6 +21,7 @@ import (
 	"github.com/kinform/kinform/examples/internal/stage"
 	"github.com/kinform/kinform/examples/projection"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
@@ -133,7 +134,7 @@ func TestBadName(t *testing.T) {
 }
 
 func TestBadDays(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range longtest.N[uint64](20, 1000) {
 		synctest.Test(t, func(t *testing.T) {
 			s, r := newStage(t)
 			s.BadDay(seed * 100)

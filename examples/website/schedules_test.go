@@ -17,6 +17,7 @@ import (
 	"github.com/kinform/kinform/examples/website"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/internal/longtest"
 )
 
 // badDay lets requests fail, before or after the server has carried them out, and watches break and lag.
@@ -46,7 +47,7 @@ func badDay(seed uint64) []faults.Fault {
 // user wants: one Deployment, and one removal of the record.
 func TestSchedules(t *testing.T) {
 	var failed, conflicts, lost int
-	for seed := range uint64(50) {
+	for seed := range longtest.N[uint64](50, 1000) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for _, f := range schedule(t, seed) {
