@@ -127,7 +127,7 @@ func (k kinds) set(ctx context.Context, deployment *appsv1.Deployment) (*appsv1.
 		return sets[0], nil
 	}
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: deployment.Namespace, Name: deployment.Name + "-1"}}
-	set.Spec.Template = *deployment.Spec.Template.DeepCopy() // what a cache returns is read-only
+	set.Spec.Selector, set.Spec.Template = deployment.Spec.Selector.DeepCopy(), *deployment.Spec.Template.DeepCopy() // what a cache returns is read-only
 	if err := controller.SetController(set, deployment, apps.Deployments); err != nil {
 		return nil, err
 	}
