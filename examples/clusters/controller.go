@@ -2,7 +2,8 @@
 // and one queue whose keys name the cluster and the object. So a key of one cluster cannot be used for another by
 // mistake, and an error names the cluster.
 //
-// A cluster that cannot be reached does not hold up the others. When it is back, it gets what it missed.
+// A cluster that cannot be reached does not hold up the others. When it is back, it gets what it missed. If it does
+// not even refuse, a try ends after ten seconds, and the queue gives each cluster its turn.
 package clusters
 
 import (
@@ -10,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +20,7 @@ import (
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
@@ -32,6 +35,9 @@ type Key struct {
 	Cluster string
 	kinform.Key
 }
+
+// String is the text of the key in logs. Without it, that of kinform.Key would be used, which names no cluster.
+func (k Key) String() string { return k.Cluster + ": " + k.Key.String() }
 
 type handle = *kinform.Handle[*corev1.ConfigMap]
 
@@ -67,7 +73,11 @@ func Run(ctx context.Context, hub client.Connection, clusters map[string]client.
 
 // open makes the handles, which hold only ConfigMaps with the label.
 func open(hub client.Connection, clusters map[string]client.Connection) (c copier, err error) {
-	c.run = controller.New(controller.Options[Key]{Name: "copies"})
+	c.run = controller.New(controller.Options[Key]{
+		Name:  "copies",
+		Queue: queue.Options[Key]{Class: func(key Key) string { return key.Cluster }},
+		Run:   queue.RunOptions{Workers: 4, Timeout: 10 * time.Second},
+	})
 	c.clusters = map[string]handle{}
 	opts := controller.OpenOptions[*corev1.ConfigMap]{Client: client.Options{LabelSelector: Label}}
 	c.hub, err = kinform.Open(hub, core.ConfigMaps, opts)
@@ -80,6 +90,8 @@ func open(hub client.Connection, clusters map[string]client.Connection) (c copie
 }
 
 // join adds a cluster to the controller once its cache is filled. Added before, it would hold up the start of all.
+// It adds the informer and not the handle: a controller lets every key wait until all its handles have caught up with
+// their writes, and here a key waits only for its own cluster (reconcile).
 func (c copier) join(ctx context.Context, name string, cluster handle) error {
 	select {
 	case <-cluster.AsInformer().Synced():
@@ -89,7 +101,7 @@ func (c copier) join(ctx context.Context, name string, cluster handle) error {
 	keyed := func(keys []Key, config *corev1.ConfigMap) []Key {
 		return append(keys, Key{name, kinform.Key{Namespace: config.Namespace, Name: config.Name}})
 	}
-	err := controller.Watch(c.run, cluster, keyed) // queues the copies that are there
+	err := controller.Watch(c.run, cluster.AsInformer(), keyed) // queues the copies that are there
 	for key := range maps.Keys(maps.Collect(c.hub.AsInformer().Store().All())) {
 		c.run.Queue().Add(Key{name, key}) // and what must be copied
 	}
@@ -107,17 +119,24 @@ func (c copier) reconcile(ctx context.Context, key Key) error {
 	default:
 		return nil // join queues the key again
 	}
-	from, wanted := c.hub.Cached(key.Key)
-	now, there := cluster.Cached(key.Key)
-	var err error
+	if err := c.copy(ctx, cluster, key.Key); err != nil {
+		return fmt.Errorf("cluster %s: %w", key.Cluster, err)
+	}
+	return nil
+}
+
+// copy creates, updates or deletes the copy in a cluster.
+func (c copier) copy(ctx context.Context, cluster handle, key kinform.Key) error {
+	if err := cluster.CatchUp(ctx); err != nil { // returns at once, unless a write had no clear answer
+		return err
+	}
+	from, wanted := c.hub.Cached(key)
+	now, there := cluster.Cached(key)
 	switch {
 	case wanted:
-		err = copyTo(ctx, cluster, from)
+		return copyTo(ctx, cluster, from)
 	case there:
-		err = controller.Delete(ctx, cluster, now, metav1.DeleteOptions{})
-	}
-	if err != nil {
-		return fmt.Errorf("cluster %s: %w", key.Cluster, err)
+		return controller.Delete(ctx, cluster, now, metav1.DeleteOptions{})
 	}
 	return nil
 }
@@ -131,7 +150,8 @@ func copyTo(ctx context.Context, cluster handle, from *corev1.ConfigMap) error {
 		if _, ours := config.Labels[Label]; !ours {
 			return ErrForeign
 		}
-		config.Data = maps.Clone(from.Data)
+		config.Labels[Label] = from.Labels[Label]
+		config.Data, config.BinaryData = maps.Clone(from.Data), maps.Clone(from.BinaryData) // the values are read-only
 		return nil
 	})
 	return err

@@ -133,6 +133,60 @@ func TestOutage(t *testing.T) {
 	})
 }
 
+// A cluster that fails after it has a copy holds up no other, although what was written to it is not known. That
+// includes one that does not answer at all.
+func TestLateOutage(t *testing.T) {
+	for name, down := range map[string]faults.Fault{
+		"refuses": {Times: -1, Status: faults.Refusal(http.StatusInternalServerError, metav1.StatusReasonInternalError, 0)},
+		"is mute": {Times: -1, Delay: 1000 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFleet(t)
+				newConfig(f.hub, "one", "1", marked)
+				want(t, f.east, "the start", map[string]string{"one": "1"})
+				f.east.Check(f.east.Server.Inject(down))
+				stage.Patch[*corev1.ConfigMap](f.hub, key("one"), `{"data":{"a":"2"}}`)
+				f.hub.Breathe()
+				for n := range 9 {
+					newConfig(f.hub, fmt.Sprint(n), "3", marked)
+				}
+				all := map[string]string{"one": "2"}
+				for n := range 9 {
+					all[fmt.Sprint(n)] = "3"
+				}
+				want(t, f.west, "the outage of the other", all)
+				want(t, f.east, "an outage", map[string]string{"one": "1"})
+				f.east.Server.ClearFaults()
+				f.east.Server.DropWatches()
+				want(t, f.east, "the outage", all)
+			})
+		})
+	}
+}
+
+// A copy has all that a ConfigMap holds, and the label as it is in the hub.
+func TestContents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		newConfig(f.hub, "one", "1", marked)
+		f.hub.Settle()
+		stage.Patch[*corev1.ConfigMap](f.hub, key("one"), `{"binaryData":{"b":"AQI="},"metadata":{"labels":{"example.com/copy":"too"}}}`)
+		f.hub.Settle()
+		copied := stage.Get[*corev1.ConfigMap](f.west, key("one"))
+		if string(copied.BinaryData["b"]) != "\x01\x02" || copied.Labels[clusters.Label] != "too" {
+			t.Errorf("the copy is %+v", copied)
+		}
+	})
+}
+
+// The text of a key, which logs show, names the cluster.
+func TestKeyText(t *testing.T) {
+	if text := fmt.Sprint(clusters.Key{Cluster: "east", Key: key("one")}); text != "east: prod/one" {
+		t.Errorf("the text of the key is %q", text)
+	}
+}
+
 // An outage of the hub deletes nothing.
 func TestHubOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
