@@ -165,6 +165,35 @@ func TestLateOutage(t *testing.T) {
 	}
 }
 
+// The answer of an update is lost, the watch brings nothing, and the hub changes back. So the cache and the hub are
+// equal, but the copy is not.
+func TestLostAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		newConfig(f.hub, "one", "1", marked)
+		want(t, f.east, "the start", map[string]string{"one": "1"})
+		f.east.Check(f.east.Server.Inject(
+			faults.Fault{Verb: faults.VerbWatch, Silent: true, Times: -1},
+			faults.Fault{Verb: faults.VerbPatch, CutBytes: 1},
+			faults.Fault{Verb: faults.VerbGet, Times: -1, Status: faults.Refusal(http.StatusInternalServerError, metav1.StatusReasonInternalError, 0)},
+		))
+		f.east.Server.DropWatches()
+		f.hub.Breathe()
+		stage.Patch[*corev1.ConfigMap](f.hub, key("one"), `{"data":{"a":"2"}}`)
+		f.hub.Breathe()
+		stage.Patch[*corev1.ConfigMap](f.hub, key("one"), `{"data":{"a":"1"}}`)
+		f.hub.Breathe()
+		if value := stage.Get[*corev1.ConfigMap](f.east, key("one")).Data["a"]; value != "2" {
+			t.Errorf("the copy has %q while the cluster fails, want 2", value)
+		}
+		f.east.Server.ClearFaults()
+		time.Sleep(time.Minute) // the watch is silent for longer
+		if value := stage.Get[*corev1.ConfigMap](f.east, key("one")).Data["a"]; value != "1" {
+			t.Errorf("the copy has %q after the outage, want 1", value)
+		}
+	})
+}
+
 // A copy has all that a ConfigMap holds, and the label as it is in the hub.
 func TestContents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
