@@ -48,6 +48,7 @@ var (
 	removeDNS  func(context.Context, *website.Website) error
 	reconcile  func(context.Context, kinform.Key) error
 	elector    manager.Elector
+	m          *manager.Manager
 	namespaces []string
 	err        error
 )
@@ -55,8 +56,11 @@ var (
 func Example_createOrUpdate() {
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: site.Namespace, Name: site.Name}}
 	config, outcome, err := controller.CreateOrUpdate(ctx, configMaps, config, func(config *corev1.ConfigMap) error {
+		if err := controller.SetController(config, site, website.Websites); err != nil {
+			return err // somebody else's
+		}
 		config.Data = map[string]string{"host": site.Spec.Host}
-		return controller.SetController(config, site, website.Websites)
+		return nil
 	})
 	fmt.Println(config.Name, outcome, err) // outcome is Created, Updated or Unchanged
 }
@@ -256,8 +260,19 @@ func Example_events() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	go recorder.Run(ctx) // or m.Add("events", recorder.Run)
-	reporter.Warning(site, "NoDNS", "UpdateDNS", "no zone for %s", site.Spec.Host)
+	reconcile = func(ctx context.Context, key kinform.Key) error {
+		site, ok := sites.Cached(key)
+		if ok && site.Spec.Host == "" {
+			reporter.Warning(site, "NoHost", "UpdateDNS", "spec.host is empty")
+		}
+		return nil
+	}
+	writing, stop := context.WithCancel(context.Background()) // not ctx: the recorder ends last
+	ended := make(chan error)
+	go func() { ended <- recorder.Run(writing) }()
+	err = m.Run(ctx) // or c.Run(ctx, reconcile)
+	stop()
+	err = errors.Join(err, <-ended) // the last events are written by now
 }
 
 func Example_scale() {
@@ -274,7 +289,7 @@ func Example_copy() {
 		return
 	}
 	pod := cached.DeepCopy() // cached objects are shared, and read-only
-	pod.Labels["seen"] = "yes"
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, "seen", "yes")
 	pod, err = pods.Update(ctx, pod, metav1.UpdateOptions{})
 }
 

@@ -1,0 +1,74 @@
+package docs_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kinform/kinform"
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/controller/events"
+	"github.com/kinform/kinform/controller/manager"
+	"github.com/kinform/kinform/examples/website"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/with/kubernetes/core"
+)
+
+// The recipe of a copy works for a pod without labels.
+func TestCopyRecipe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := fake.New(fake.Options{})
+		check(t, fake.Register(s, core.Pods, fake.Rules{}))
+		_, err := fake.Create(s, fake.Object(&corev1.Pod{}, "prod", "web"))
+		check(t, err)
+		pods, err = kinform.Open(client.Connection{URL: fake.URL, HTTP: s.Client()}, core.Pods)
+		check(t, err)
+		var stop func()
+		ctx, stop = context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- pods.Run(ctx) }()
+		check(t, pods.WaitForSync(ctx))
+		key = kinform.Key{Namespace: "prod", Name: "web"}
+		Example_copy()
+		pod, err := fake.Get[*corev1.Pod](s, key)
+		check(t, err)
+		if pod.Labels["seen"] != "yes" {
+			t.Errorf("the labels are %v", pod.Labels)
+		}
+		stop()
+		check(t, <-ended)
+	})
+}
+
+// The recipe of events writes what is recorded just before the end.
+func TestEventsRecipe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := fake.New(fake.Options{})
+		check(t, fake.Register(s, website.Websites, fake.Rules{}))
+		check(t, fake.Register(s, events.Kind, fake.Rules{}))
+		_, err := fake.Create(s, fake.Object(&website.Website{}, "prod", "shop"))
+		check(t, err)
+		server = client.Connection{URL: fake.URL, HTTP: s.Client()}
+		sites, err = kinform.Open(server, website.Websites)
+		check(t, err)
+		c = controller.New(controller.Options[kinform.Key]{})
+		check(t, controller.For(c, sites))
+		m = manager.New(manager.Options{})
+		check(t, m.AddCaches(sites))
+		var stop func()
+		ctx, stop = context.WithCancel(t.Context())
+		check(t, m.Add("websites", func(ctx context.Context) error {
+			return c.Run(ctx, func(ctx context.Context, key kinform.Key) error {
+				defer stop()
+				return reconcile(ctx, key)
+			})
+		}))
+		Example_events()
+		if n := s.Requests().Writes(); n != 1 {
+			t.Errorf("%d requests wrote, want 1 for the event", n)
+		}
+	})
+}
