@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -121,17 +123,19 @@ func (k kinds) reconcile(ctx context.Context, key kinform.Key) error {
 	return err
 }
 
-// set returns the ReplicaSet of a Deployment. It creates it if there is none.
+// set returns the ReplicaSet of a Deployment. It creates it if there is none but one that is being deleted.
 func (k kinds) set(ctx context.Context, deployment *appsv1.Deployment) (*appsv1.ReplicaSet, error) {
-	if sets := k.setsOf.Get(deployment.UID); len(sets) > 0 {
-		return sets[0], nil
+	for _, set := range k.setsOf.Get(deployment.UID) {
+		if set.DeletionTimestamp == nil {
+			return set, nil
+		}
 	}
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: deployment.Namespace, Name: deployment.Name + "-1"}}
 	set.Spec.Selector, set.Spec.Template = deployment.Spec.Selector.DeepCopy(), *deployment.Spec.Template.DeepCopy() // what a cache returns is read-only
 	if err := controller.SetController(set, deployment, apps.Deployments); err != nil {
 		return nil, err
 	}
-	return k.sets.Create(ctx, set, metav1.CreateOptions{}) // AlreadyExists: the name belongs to somebody else
+	return k.sets.Create(ctx, set, metav1.CreateOptions{}) // AlreadyExists: the name belongs to somebody else, or to a set that is being deleted
 }
 
 // scale creates the missing Pods, by number, and deletes surplus Pods from the highest number
@@ -155,7 +159,7 @@ func (k kinds) scale(ctx context.Context, set *appsv1.ReplicaSet, want int) erro
 			return err
 		}
 	}
-	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(b.Name, a.Name) })
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(number(b), number(a)) })
 	for _, pod := range pods {
 		if slices.Contains(names, pod.Name) {
 			continue
@@ -166,4 +170,13 @@ func (k kinds) scale(ctx context.Context, set *appsv1.ReplicaSet, want int) erro
 		}
 	}
 	return nil
+}
+
+// number returns the number at the end of a Pod's name, or -1: scale has not made such a Pod.
+func number(pod *corev1.Pod) int {
+	n, err := strconv.Atoi(pod.Name[strings.LastIndexByte(pod.Name, '-')+1:])
+	if err != nil {
+		return -1
+	}
+	return n
 }

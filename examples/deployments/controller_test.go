@@ -94,6 +94,39 @@ func TestScales(t *testing.T) {
 	})
 }
 
+// Pods are deleted from the highest number down, so 11 before 9.
+func TestOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, fake.Options{})
+		newDeployment(s, 12)
+		s.Settle()
+		s.Writes()
+		scale(s, 8)
+		s.Settle()
+		pods := "DELETE /api/v1/namespaces/prod/pods/web-1-"
+		if sent := s.Writes(); len(sent) != 5 || !slices.Equal(sent[:4], []string{pods + "11", pods + "10", pods + "9", pods + "8"}) {
+			t.Errorf("the requests are %v", sent)
+		}
+	})
+}
+
+// A ReplicaSet that is being deleted gets no Pods. When it is gone, there is another one.
+func TestDeletedSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, fake.Options{CollectGarbage: true})
+		newDeployment(s, 2)
+		want(t, s, 2, "web-1-0", "web-1-1")
+		set := kinform.Key{Namespace: "prod", Name: "web-1"}
+		stage.Patch[*appsv1.ReplicaSet](s, set, `{"metadata":{"finalizers":["example.com/slow"]}}`)
+		stage.Delete[*appsv1.ReplicaSet](s, set)
+		s.Settle() // the watches of sets and Pods are independent
+		stage.Delete[*corev1.Pod](s, kinform.Key{Namespace: "prod", Name: "web-1-0"})
+		want(t, s, 2, "web-1-1") // the status is as before
+		stage.Patch[*appsv1.ReplicaSet](s, set, `{"metadata":{"finalizers":null}}`)
+		want(t, s, 2, "web-1-0", "web-1-1")
+	})
+}
+
 // Pods of owners that only share a name are not counted and not deleted.
 func TestLeavesOthersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
