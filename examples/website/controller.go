@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform"
@@ -56,6 +57,8 @@ func Run(ctx context.Context, server client.Connection, dns DNS) error {
 		switch {
 		case errors.As(err, &taken):
 			ready.Reason, ready.Message = "NameTaken", err.Error()
+		case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
+			ready.Reason, ready.Message = string(apierrors.ReasonForError(err)), err.Error()
 		case err != nil:
 			return err
 		case deployment.Status.ObservedGeneration == deployment.Generation && deployment.Status.AvailableReplicas >= site.Spec.Replicas:

@@ -288,6 +288,39 @@ func TestReadsItsOwnWrites(t *testing.T) {
 	})
 }
 
+// The condition says that the server refuses the Deployment, and says so once.
+func TestRefused(t *testing.T) {
+	for _, verb := range []faults.Verb{faults.VerbCreate, faults.VerbPatch} {
+		for reason, code := range map[metav1.StatusReason]int{
+			metav1.StatusReasonInvalid: http.StatusUnprocessableEntity, metav1.StatusReasonForbidden: http.StatusForbidden,
+		} {
+			t.Run(fmt.Sprint(verb, reason), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newWorld(t, fake.Options{})
+					w.check(w.server.Inject(faults.Fault{
+						Verb: verb, Resource: apps.Deployments.GroupResource(), Times: -1, Status: faults.Refusal(code, reason, 0),
+					}))
+					w.create()
+					w.settle()
+					_, err := fake.Patch[*website.Website](w.server, shop, []byte(`{"spec":{"image":"shop:2"}}`))
+					w.check(err)
+					w.settle()
+					w.wantReady(metav1.ConditionFalse, string(reason))
+					before := w.site().ResourceVersion
+					w.settle()
+					if now := w.site().ResourceVersion; now != before {
+						t.Error("the site was written again, with nothing new to say")
+					}
+					w.server.ClearFaults()
+					w.settle()
+					w.wantDeployment()
+					w.wantReady(metav1.ConditionFalse, "Starting")
+				})
+			})
+		}
+	}
+}
+
 // A Deployment of another owner, or of none, is left alone. When it is gone, the site gets its own.
 func TestNameTaken(t *testing.T) {
 	yes := true

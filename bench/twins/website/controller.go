@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -73,6 +74,8 @@ func (r reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	switch {
 	case errors.Is(err, errTaken):
 		ready.Reason, ready.Message = "NameTaken", err.Error()
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
+		ready.Reason, ready.Message = string(apierrors.ReasonForError(err)), err.Error()
 	case err != nil:
 		return ctrl.Result{}, err
 	case d.Status.ObservedGeneration == d.Generation && d.Status.AvailableReplicas >= site.Spec.Replicas:
