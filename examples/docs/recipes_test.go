@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/examples/website"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
@@ -49,6 +51,7 @@ func TestEventsRecipe(t *testing.T) {
 		s := fake.New(fake.Options{})
 		check(t, fake.Register(s, website.Websites, fake.Rules{}))
 		check(t, fake.Register(s, events.Kind, fake.Rules{}))
+		check(t, s.Inject(faults.Fault{Verb: faults.VerbCreate, Delay: time.Second})) // so the end does not wait by chance
 		_, err := fake.Create(s, fake.Object(&website.Website{}, "prod", "shop"))
 		check(t, err)
 		server = client.Connection{URL: fake.URL, HTTP: s.Client()}
