@@ -3,8 +3,6 @@ package docs_test
 import (
 	"context"
 	"log/slog"
-	"net/http"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,22 +23,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// requests passes requests on and notes those that write.
-type requests struct {
-	to     http.RoundTripper
-	mu     sync.Mutex
-	writes []string
-}
-
-func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method != http.MethodGet {
-		r.mu.Lock()
-		r.writes = append(r.writes, request.Method+" "+request.URL.Path)
-		r.mu.Unlock()
-	}
-	return r.to.RoundTrip(request)
-}
-
 type noDNS struct{}
 
 func (noDNS) Set(context.Context, *website.Website) error    { return nil }
@@ -58,8 +40,7 @@ func TestWebsite(t *testing.T) {
 		check(t, err)
 		check(t, server.Inject(bad...))
 
-		sent := &requests{to: server.Client().Transport}
-		conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: sent}}
+		conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- website.Run(ctx, conn, noDNS{}) }()
@@ -76,13 +57,13 @@ func TestWebsite(t *testing.T) {
 			t.Errorf("%d replicas", *deployment.Spec.Replicas)
 		}
 
-		before := len(sent.writes)
+		before := server.Requests()
 		_, err = fake.Patch[*website.Website](server, kinform.Key{Namespace: "prod", Name: "shop"}, []byte(`{"metadata":{"labels":{"a":"b"}}}`))
 		check(t, err)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if more := sent.writes[before:]; len(more) > 0 {
-			t.Errorf("a label made the controller send %v", more)
+		if sent := server.Requests().Since(before); sent.Writes() > 0 {
+			t.Errorf("a label made the controller send %v", sent)
 		}
 
 		stop()
