@@ -44,7 +44,7 @@ func (r *Resource[T]) Remove(ctx context.Context, key types.NamespacedName, opts
 	c := call{verb: "delete", key: key, accept: jsonType}
 	var err error
 	if c.key, err = r.objectKey(key); err != nil {
-		return Removal[T]{}, r.fail(c, err)
+		return Removal[T]{}, r.refuse(c, err)
 	}
 	said, err := r.remove(ctx, c, opts)
 	if err != nil || said.kind == statusKind {
@@ -70,7 +70,7 @@ func (r *Resource[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOp
 	}
 	var err error
 	if c.query, err = r.selection(list, false); err != nil {
-		return r.fail(c, err)
+		return r.refuse(c, err)
 	}
 	_, err = r.remove(ctx, c, opts)
 	return err
@@ -87,7 +87,7 @@ func (r *Resource[T]) remove(ctx context.Context, c call, opts metav1.DeleteOpti
 	c.method, c.contentType, c.retry = http.MethodDelete, jsonType, true
 	opts.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
 	if c.body, err = r.objects.json.Marshal(&opts); err != nil {
-		return said, r.fail(c, err)
+		return said, r.refuse(c, err)
 	}
 	a, err := r.send(ctx, c)
 	if err != nil {

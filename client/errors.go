@@ -29,6 +29,16 @@ var (
 	// none is given though the kind is namespaced. Nothing was sent.
 	ErrScope = errors.New("wrong scope")
 
+	// ErrNotSent is matched by the errors of all requests that were refused in this process, because
+	// of their key, object or options. The server cannot have carried them out. Such an error has
+	// its own text and cause; ErrNotSent adds nothing to them.
+	ErrNotSent = errors.New("nothing was sent")
+
+	// ErrAccepted is matched by the errors of all requests that the server accepted with a 2xx status,
+	// but whose answer cannot be read or used, for example because the object does not fit T. It
+	// adds nothing to their text and cause.
+	ErrAccepted = errors.New("accepted, but the answer cannot be used")
+
 	// ErrStalled is the cause when a call other than a watch waits too long for its answer: 3
 	// minutes for the header, or for the body 3 minutes longer than it takes at 1 KiB per
 	// second. (The reader of a watch limits its silence.) A body of 2 GB at that rate or
@@ -44,6 +54,17 @@ var (
 	// reflector.ErrNoName.
 	ErrNotAnObject = errors.New("not a JSON object")
 )
+
+// remark is an error that matches mark as well.
+type remark struct {
+	error
+	mark error
+}
+
+func (e remark) Unwrap() error { return e.error }
+
+// Is implements the interface that errors.Is looks for.
+func (e remark) Is(target error) bool { return target == e.mark }
 
 // unusableError is the type of the errors above that match reflector.ErrUnusable: a retry
 // would get the same answer.

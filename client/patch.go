@@ -25,7 +25,7 @@ func (r *Resource[T]) PatchStatus(ctx context.Context, key types.NamespacedName,
 func (r *Resource[T]) patch(ctx context.Context, c call, opts metav1.PatchOptions) (T, error) {
 	c.verb, c.method = "patch", http.MethodPatch
 	if c.contentType == "" || len(c.body) == 0 {
-		return *new(T), r.fail(c, errors.New("no patch, or no patch type"))
+		return *new(T), r.refuse(c, errors.New("no patch, or no patch type"))
 	}
 	return r.one(ctx, c, &opts)
 }

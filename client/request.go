@@ -51,6 +51,9 @@ func (r *Resource[T]) fail(c call, err error) error {
 	return fmt.Errorf("%s %s: %w", c.verb, subject, err)
 }
 
+// refuse is fail for a call that is not sent because of err.
+func (r *Resource[T]) refuse(c call, err error) error { return r.fail(c, remark{err, ErrNotSent}) }
+
 // send sends the call and returns an answer of status 2xx, whose body the caller closes. Any
 // other status is an *apierrors.StatusError. Errors are complete: they name verb and resource.
 func (r *Resource[T]) send(ctx context.Context, c call) (*answer, error) {

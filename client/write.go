@@ -47,7 +47,7 @@ func (r *Resource[T]) UpdateStatus(ctx context.Context, object T, opts metav1.Up
 // put sends a call with an object, or a part of one, and returns the object in the answer.
 func (r *Resource[T]) put(ctx context.Context, c call, object any, opts any) (T, error) {
 	if err := r.encode(&c, object); err != nil {
-		return *new(T), r.fail(c, err)
+		return *new(T), r.refuse(c, err)
 	}
 	if c.method == http.MethodPatch {
 		c.contentType = string(types.ApplyYAMLPatchType)
@@ -63,14 +63,14 @@ func (r *Resource[T]) one(ctx context.Context, c call, opts any) (T, error) {
 	c.accept, c.retry = r.accept(""), true
 	if c.method != http.MethodPost || len(c.subresource) > 0 {
 		if c.key, err = r.objectKey(c.key); err != nil {
-			return none, r.fail(c, err)
+			return none, r.refuse(c, err)
 		}
 	}
 	if err := checkSubresource(c.subresource); err != nil {
-		return none, r.fail(c, err)
+		return none, r.refuse(c, err)
 	}
 	if c.query, err = queryparams.Convert(opts); err != nil {
-		return none, r.fail(c, err)
+		return none, r.refuse(c, err)
 	}
 	a, err := r.ask(ctx, c, "")
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *Resource[T]) one(ctx context.Context, c call, opts any) (T, error) {
 	defer a.abandon()
 	object, err := r.readObject(c, a)
 	if err != nil {
-		return none, r.fail(c, r.sized(err))
+		return none, r.fail(c, remark{r.sized(err), ErrAccepted})
 	}
 	return object, nil
 }

@@ -61,7 +61,8 @@ func catchUp(ctx context.Context, handle catcher) error {
 //   - if the object is not known, it waits for the watch: after a deletion of a collection that
 //     failed, after a creation whose answer was lost and whose name the server was to make, and
 //     after a deletion of an object that reads did not have, if the request that fixes its version
-//     failed; also if more than 100 objects are to be asked for, or if a GET is forbidden
+//     failed; also if more than 100 objects are to be asked for, or if a GET is forbidden or brings
+//     an object that does not fit T
 //
 // So a watch that brings nothing holds reconciles up only in the last case. CatchUp asks for one
 // object at a time, also if several goroutines call it, and for an object again only after another

@@ -131,5 +131,5 @@ func (c *Controller[Q]) work(ctx context.Context, inputs []input, reconcile func
 		return err
 	}
 	c.logger.Debug("caches are filled")
-	return queue.Run(ctx, c.queue, c.opts.Run, c.caughtUp(c.taken.noted(reconcile)))
+	return queue.Run(ctx, c.queue, c.opts.Run, c.caughtUp(c.taken.noted(reconcile, c.queue.Add)))
 }

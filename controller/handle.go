@@ -57,6 +57,11 @@ func Open[T metav1.Object](server client.Connection, of kind.Kind[T], options ..
 	return &Handle[T]{h, informer.NewLister(inf)}, nil
 }
 
+// NotOwn is [Projected.NotOwn]. It may be named as a filter before the error of Open is looked at.
+func (h *Handle[T]) NotOwn(ev informer.Event[types.NamespacedName, T]) bool {
+	return h == nil || h.Projected.NotOwn(ev)
+}
+
 // List returns the objects in namespace, or in all namespaces if it is empty, whose labels match
 // selector; nil matches everything. See informer.Lister.List.
 func (h *Handle[T]) List(namespace string, selector labels.Selector) []T {
@@ -147,6 +152,9 @@ func (h *Projected[T, P]) Cached(key types.NamespacedName) (P, bool) {
 // It knows the handle and not the writer. So do not use it if two controllers write through one
 // handle, or if a reconcile of one key writes to the object of another.
 func (h *Projected[T, P]) NotOwn(ev informer.Event[types.NamespacedName, P]) bool {
+	if h == nil { // Open failed: For and Watch refuse the handle itself
+		return true
+	}
 	if ev.Type == informer.Deleted || ev.Sync || ev.Replaced {
 		return true
 	}

@@ -327,6 +327,7 @@ func (r *Requests[T]) now(ctx context.Context) (string, error) {
 // reads are behind.
 func (r *Requests[T]) failed(ctx context.Context, seen sight, key types.NamespacedName, err error) {
 	switch {
+	case errors.Is(err, client.ErrNotSent):
 	case isGone(err, key):
 		if seen.has {
 			r.gone(ctx, seen)
@@ -362,11 +363,12 @@ func (r *Requests[T]) doubt(ctx context.Context, key types.NamespacedName) {
 	_ = r.settle(ctx, key)
 }
 
-// settle asks the server for an object in doubt. If that is forbidden, the watch has to bring it.
+// settle asks the server for an object in doubt. If that is forbidden, or if the object does not fit its
+// type, the watch has to come as far.
 func (r *Requests[T]) settle(ctx context.Context, key types.NamespacedName) error {
 	since := r.debt.since(key)
 	_, err := r.Get(ctx, key, metav1.GetOptions{})
-	if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) {
+	if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || errors.Is(err, client.ErrAccepted) {
 		r.debt.all.Add(1)
 		r.debt.settled(key, since)
 		return nil

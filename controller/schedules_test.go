@@ -19,11 +19,12 @@ import (
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/reflector"
 )
 
 var (
-	schedules = flag.Int("schedules", 200, "number of random schedules of TestSchedules")
+	schedules = flag.Int("schedules", longtest.N(200, 10_000), "number of random schedules of TestSchedules")
 	firstSeed = flag.Uint64("first-seed", 1, "seed of the first of them")
 )
 

@@ -14,20 +14,25 @@ import (
 
 // takenNames knows which keys found the name of an object taken. The zero value knows none.
 type takenNames[Q comparable] struct {
-	some atomic.Bool // of is not empty
+	some atomic.Bool   // of is not empty
+	gone atomic.Uint64 // number of objects that went or changed hands
 
 	mu sync.Mutex
 	of map[Q]types.NamespacedName // at most one name per key: a reconcile mostly ends at the first
 	by map[types.NamespacedName]map[Q]struct{}
 }
 
-// noted notes the result of each reconcile: if it is an [*OwnedError], its key waits for the name.
-func (n *takenNames[Q]) noted(reconcile func(context.Context, Q) error) func(context.Context, Q) error {
+// noted notes the result of each reconcile: if it is an [*OwnedError], its key waits for the name. If
+// any object went while reconcile ran, it may have been the one: then enqueue is called at once.
+func (n *takenNames[Q]) noted(reconcile func(context.Context, Q) error, enqueue func(Q)) func(context.Context, Q) error {
 	return func(ctx context.Context, key Q) error {
+		gone := n.gone.Load()
 		err := reconcile(ctx, key)
 		var taken *OwnedError
 		if errors.As(err, &taken) && taken.key.Name != "" {
-			n.set(key, taken.key)
+			if n.set(key, taken.key); n.gone.Load() != gone {
+				enqueue(key)
+			}
 		} else if n.some.Load() {
 			n.set(key, types.NamespacedName{})
 		}
@@ -73,10 +78,14 @@ func (n *takenNames[Q]) waiting(name types.NamespacedName) (keys []Q) {
 // goes or gets another controller.
 func released[K, Q comparable, T metav1.Object](c *Controller[Q]) func(informer.Event[K, T]) {
 	return func(ev informer.Event[K, T]) {
-		if !c.taken.some.Load() || ev.Type == informer.Added {
+		if ev.Type == informer.Added {
 			return
 		}
 		if ev.Type == informer.Updated && !ev.Replaced && controllerOf(ev.Old) == controllerOf(ev.Object) {
+			return
+		}
+		c.taken.gone.Add(1) // before some is read: noted sets some before it reads gone
+		if !c.taken.some.Load() {
 			return
 		}
 		for _, key := range c.taken.waiting(keyOf(ev.Object)) {

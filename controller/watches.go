@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/kinform/kinform/controller/internal/follow"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/usercode"
 )
 
 // input is an informer with the controller's handler on it.
@@ -94,12 +96,15 @@ func (c *Controller[Q]) join(in input) {
 	})
 }
 
+// tell calls OnError, or logs. It runs in a goroutine of its own.
 func (c *Controller[Q]) tell(err error) {
-	if c.opts.OnError != nil {
-		c.opts.OnError(err)
+	if c.opts.OnError == nil {
+		c.logger.Error(err)
 		return
 	}
-	c.logger.Error(err)
+	if panicked := usercode.Call("OnError", func() { c.opts.OnError(err) }); panicked != nil {
+		c.logger.Error(errors.Join(panicked, err))
+	}
 }
 
 // start runs an informer, unless the session does so already. Called with mu held.
@@ -119,6 +124,11 @@ func (c *Controller[Q]) start(inf Cache) {
 			<-last.over // otherwise the informer would seem to have another runner
 		}
 		err := follow.Run(s.outer, ctx, inf)
+		c.mu.Lock()
+		if now.stop == nil && s.informers[inf] == now {
+			delete(s.informers, inf) // with its store, if nothing else has it
+		}
+		c.mu.Unlock()
 		if err == nil && ctx.Err() != nil {
 			return // because of Unwatch, or with the session
 		}
