@@ -155,6 +155,10 @@ func TestLateOutage(t *testing.T) {
 				for n := range 9 {
 					all[fmt.Sprint(n)] = "3"
 				}
+				time.Sleep(time.Minute) // a try ends after ten seconds
+				if now, err := fake.List[*corev1.ConfigMap](f.west.Server, fake.Selection{}); err != nil || len(now) != len(all) {
+					t.Errorf("%d copies after a minute, want %d: %v", len(now), len(all), err)
+				}
 				want(t, f.west, "the outage of the other", all)
 				want(t, f.east, "an outage", map[string]string{"one": "1"})
 				f.east.Server.ClearFaults()
