@@ -133,9 +133,17 @@ func (m *model) add(now time.Time, key string, prio int) {
 	if last := w.first.Add(m.longest); w.at.After(last) {
 		w.at = last
 	}
+	m.held[key] = m.place(m.held, key, w)
+}
+
+// place gives a wait of a key its turn among those of the same time: the last, or the one that it has already.
+func (m *model) place(waits map[string]modelWait, key string, w modelWait) modelWait {
 	m.sets++
 	w.set = m.sets
-	m.held[key] = w
+	if old, ok := waits[key]; ok && old.at.Equal(w.at) {
+		w.set = old.set
+	}
+	return w
 }
 
 func (m *model) addAfter(now time.Time, key string, prio int, d time.Duration, replace bool) {
@@ -151,8 +159,7 @@ func (m *model) addAfter(now time.Time, key string, prio int, d time.Duration, r
 			at = w.at
 		}
 	}
-	m.sets++
-	m.delayed[key] = modelWait{at: at, set: m.sets, prio: prio}
+	m.delayed[key] = m.place(m.delayed, key, modelWait{at: at, prio: prio})
 }
 
 func (m *model) addRateLimited(now time.Time, key string, prio int, after time.Duration, replace bool) {
