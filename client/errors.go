@@ -75,15 +75,6 @@ func (e unusableError) Error() string { return string(e) }
 // Is implements the interface that errors.Is looks for.
 func (e unusableError) Is(target error) bool { return target == reflector.ErrUnusable }
 
-// malformedBody is the error of a body that begins correctly and is malformed later, not just
-// truncated.
-type malformedBody struct{ error }
-
-func (e malformedBody) Unwrap() error { return e.error }
-
-// Is implements the interface that errors.Is looks for.
-func (e malformedBody) Is(target error) bool { return target == reflector.ErrUnusable }
-
 // TooLargeError is the cause when an object is larger than Options.MaxObjectBytes, or would
 // take more memory than that limit allows.
 type TooLargeError struct {
