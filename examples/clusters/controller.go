@@ -102,7 +102,7 @@ func (c copier) join(ctx context.Context, name string, cluster handle) error {
 		return append(keys, Key{name, kinform.Key{Namespace: config.Namespace, Name: config.Name}})
 	}
 	err := controller.Watch(c.run, cluster.AsInformer(), keyed) // queues the copies that are there
-	for key := range maps.Keys(maps.Collect(c.hub.AsInformer().Store().All())) {
+	for key := range c.hub.AsInformer().Store().Keys() {
 		c.run.Queue().Add(Key{name, key}) // and what must be copied
 	}
 	if errors.Is(err, controller.ErrEnded) {
