@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -90,21 +89,10 @@ func (c *Controller[Q]) join(in input) {
 		case <-done:
 		case <-timer.C:
 			if err := c.unsynced(in); err != nil {
-				c.tell(err)
+				usercode.Tell(c.logger, c.opts.OnError, err)
 			}
 		}
 	})
-}
-
-// tell calls OnError, or logs. It runs in a goroutine of its own.
-func (c *Controller[Q]) tell(err error) {
-	if c.opts.OnError == nil {
-		c.logger.Error(err)
-		return
-	}
-	if panicked := usercode.Call("OnError", func() { c.opts.OnError(err) }); panicked != nil {
-		c.logger.Error(errors.Join(panicked, err))
-	}
 }
 
 // start runs an informer, unless the session does so already. Called with mu held.
@@ -125,16 +113,14 @@ func (c *Controller[Q]) start(inf Cache) {
 		}
 		err := follow.Run(s.outer, ctx, inf)
 		c.mu.Lock()
+		defer c.mu.Unlock()
 		if now.stop == nil && s.informers[inf] == now {
 			delete(s.informers, inf) // with its store, if nothing else has it
 		}
-		c.mu.Unlock()
 		if err == nil && ctx.Err() != nil {
 			return // because of Unwatch, or with the session
 		}
-		c.mu.Lock()
 		s.failed = append(s.failed, err)
-		c.mu.Unlock()
 		s.end()
 	})
 }

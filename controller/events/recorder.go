@@ -2,7 +2,6 @@ package events
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -176,12 +175,4 @@ func (r *Recorder) refuse(k key, err error) {
 }
 
 // report calls OnError, or logs.
-func (r *Recorder) report(err *Error) {
-	if r.opts.OnError == nil {
-		r.log.Error(err)
-		return
-	}
-	if panicked := usercode.Call("OnError", func() { r.opts.OnError(err) }); panicked != nil {
-		r.log.Error(errors.Join(panicked, err))
-	}
-}
+func (r *Recorder) report(err *Error) { usercode.Tell(r.log, r.opts.OnError, err) }

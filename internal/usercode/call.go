@@ -1,5 +1,11 @@
 package usercode
 
+import (
+	"errors"
+
+	"github.com/kinform/kinform/internal/logs"
+)
+
 // Call calls f and returns an error if f panics. A call of runtime.Goexit ends the goroutine.
 func Call(where string, f func()) (err error) {
 	defer func() {
@@ -9,6 +15,17 @@ func Call(where string, f func()) (err error) {
 	}()
 	f()
 	return nil
+}
+
+// Tell gives err to onError, or writes it to log if onError is nil. If onError panics, log gets both errors.
+func Tell(log logs.Log, onError func(error), err error) {
+	if onError == nil {
+		log.Error(err)
+		return
+	}
+	if panicked := Call("OnError", func() { onError(err) }); panicked != nil {
+		log.Error(errors.Join(panicked, err))
+	}
 }
 
 // Contain calls f. If f panics or ends its goroutine, Contain calls failed in the same goroutine.
