@@ -1,10 +1,8 @@
 package fake_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,13 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
-	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
 
-	"github.com/kinform/kinform/bench/internal/clientgo"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faketest"
 	"github.com/kinform/kinform/fake/faults"
@@ -29,7 +26,7 @@ import (
 func TestClientset(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *fake.Server, c *rest.Config) {
 		ctx := t.Context()
-		pods := typedcore.NewForConfigOrDie(c).Pods("prod")
+		pods := kubernetes.NewForConfigOrDie(c).CoreV1().Pods("prod")
 		made := must(pods.Create(ctx, pod("prod", "web-0"), metav1.CreateOptions{}))(t)
 		if made.UID == "" || made.ResourceVersion != "2" || made.Spec.Containers[0].Image != "registry/web:1" {
 			t.Errorf("created %+v", made)
@@ -74,7 +71,7 @@ func TestClientsetWatch(t *testing.T) {
 		must(fake.Create(s, pod("a", "p")))(t)
 		must(fake.Patch[*corev1.Pod](s, types.NamespacedName{Namespace: "a", Name: "p"}, []byte(`{"spec":{"nodeName":"n2"}}`)))(t)
 		must(fake.Delete[*corev1.Pod](s, types.NamespacedName{Namespace: "a", Name: "p"}))(t)
-		w := must(typedcore.NewForConfigOrDie(c).Pods("").Watch(ctx, metav1.ListOptions{ResourceVersion: start}))(t)
+		w := must(kubernetes.NewForConfigOrDie(c).CoreV1().Pods("").Watch(ctx, metav1.ListOptions{ResourceVersion: start}))(t)
 		defer w.Stop()
 		for i, want := range []struct {
 			typ      watch.EventType
@@ -88,7 +85,7 @@ func TestClientsetWatch(t *testing.T) {
 		}
 		w.Stop()
 		check(t, s.Compact(s.ResourceVersion()))
-		w = must(typedcore.NewForConfigOrDie(c).Pods("").Watch(ctx, metav1.ListOptions{ResourceVersion: start}))(t)
+		w = must(kubernetes.NewForConfigOrDie(c).CoreV1().Pods("").Watch(ctx, metav1.ListOptions{ResourceVersion: start}))(t)
 		defer w.Stop()
 		if ev := <-w.ResultChan(); ev.Type != watch.Error || !apierrors.IsResourceExpired(apierrors.FromObject(ev.Object)) {
 			t.Errorf("after a compaction: %s %+v", ev.Type, ev.Object)
@@ -102,7 +99,7 @@ func TestPager(t *testing.T) {
 		for i := range 25 {
 			must(fake.Create(s, pod("a", fmt.Sprintf("p%02d", i))))(t)
 		}
-		pods := typedcore.NewForConfigOrDie(c).Pods("a")
+		pods := kubernetes.NewForConfigOrDie(c).CoreV1().Pods("a")
 		calls := 0
 		p := pager.New(pager.SimplePageFunc(func(opts metav1.ListOptions) (runtime.Object, error) {
 			if calls++; calls == 2 {
@@ -125,9 +122,10 @@ func TestPager(t *testing.T) {
 // what the server holds.
 func TestInformers(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *fake.Server, c *rest.Config) {
-		inf := clientgo.PodInformer(typedcore.NewForConfigOrDie(c))
+		factory := informers.NewSharedInformerFactory(kubernetes.NewForConfigOrDie(c), 0)
+		inf := factory.Core().V1().Pods()
 		var seen faketest.Histories[string, *corev1.Pod]
-		reg := must(inf.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		reg := must(inf.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(obj any) { p := obj.(*corev1.Pod); seen.Added(p.Name, p) },
 			UpdateFunc: func(old, obj any) { p := obj.(*corev1.Pod); seen.Updated(p.Name, old.(*corev1.Pod), p) },
 			DeleteFunc: func(obj any) {
@@ -142,11 +140,8 @@ func TestInformers(t *testing.T) {
 			must(fake.Create(s, pod("a", fmt.Sprintf("p%d", i))))(t)
 		}
 		check(t, s.Inject(faults.Fault{Verb: faults.VerbWatch, CutEvents: 3}))
-		var running sync.WaitGroup
-		ctx, stop := context.WithCancel(t.Context())
-		running.Go(func() { inf.RunWithContext(ctx) })
-		defer running.Wait()
-		defer stop()
+		factory.StartWithContext(t.Context())
+		t.Cleanup(factory.Shutdown)
 		if !cache.WaitForCacheSync(t.Context().Done(), reg.HasSynced) {
 			t.Fatal("no sync")
 		}
@@ -170,7 +165,7 @@ func TestInformers(t *testing.T) {
 		})
 		check(t, seen.Err())
 		var cached []*corev1.Pod
-		for _, p := range must(corelisters.NewPodLister(inf.GetIndexer()).List(everything()))(t) {
+		for _, p := range must(inf.Lister().List(everything()))(t) {
 			p = p.DeepCopy()
 			p.TypeMeta = metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"} // which client-go leaves out
 			cached = append(cached, p)
@@ -183,7 +178,7 @@ func TestInformers(t *testing.T) {
 
 func TestForbiddenAndBusy(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *fake.Server, c *rest.Config) {
-		pods := typedcore.NewForConfigOrDie(c).Pods("a")
+		pods := kubernetes.NewForConfigOrDie(c).CoreV1().Pods("a")
 		check(t, s.Inject(faults.Fault{Verb: faults.VerbGet, Status: faults.Refusal(403, metav1.StatusReasonForbidden, 0)}))
 		if _, err := pods.Get(t.Context(), "p", metav1.GetOptions{}); !apierrors.IsForbidden(err) {
 			t.Errorf("refused with %v", err)

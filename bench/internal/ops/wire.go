@@ -14,11 +14,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kinform/kinform/bench/internal/clientgo"
 	"github.com/kinform/kinform/bench/internal/measure"
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/informer"
@@ -245,22 +245,21 @@ func runWire[T any](h *http.Client, source reflector.Source[T], keyOf store.KeyF
 func startWireClientGo(s *wireServer, accept string, n int) (func(), error) {
 	h := newTransport()
 	config := &rest.Config{Host: s.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: accept, AcceptContentTypes: accept}}
-	clients, err := typedcore.NewForConfigAndClient(config, h)
+	clients, err := kubernetes.NewForConfigAndClient(config, h)
 	if err != nil {
 		return nil, err
 	}
-	inf := clientgo.PodInformer(clients)
+	factory := informers.NewSharedInformerFactory(clients, 0)
 	seen := 0
-	reg, err := inf.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { seen++ }})
+	reg, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { seen++ }})
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { inf.RunWithContext(ctx) })
+	factory.StartWithContext(ctx)
 	stop := func() {
 		cancel()
-		running.Wait()
+		factory.Shutdown()
 		h.CloseIdleConnections()
 	}
 	<-reg.HasSyncedChecker().Done()
