@@ -16,15 +16,18 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
-// cluster holds the clients for the pods and for their summaries.
+// cluster has the pods and their summaries.
 type cluster struct {
 	title string // the cluster's description for people
 
-	pods       *client.Resource[*corev1.Pod]
-	summaries  *client.Resource[*corev1.ConfigMap]
-	namespace  string // namespace of the summaries
-	inMemory   bool   // the summaries are not in a real cluster
-	disconnect func() // closes idle connections
+	forPods, forSummaries client.Connection
+	namespace             string // namespace of the summaries
+	inMemory              bool   // the summaries are not in a real cluster
+	disconnect            func() // closes idle connections
+
+	// Clients that read the servers, to compare them with the caches.
+	pods      *client.Resource[*corev1.Pod]
+	summaries *client.Resource[*corev1.ConfigMap]
 
 	// change keeps the pods changing until its context is done. It is nil for a real cluster,
 	// which changes without help.
@@ -88,16 +91,14 @@ func inMemory(server *fake.Server) client.Connection {
 	return client.Connection{URL: fake.URL, HTTP: server.Client()}
 }
 
-// open makes the clients.
+// open sets the connections and makes the clients.
 func (c *cluster) open(pods, summaries client.Connection) (err error) {
+	c.forPods, c.forSummaries = pods, summaries
 	c.pods, err = client.New(pods, core.Pods, client.Options{})
 	if err != nil {
 		return err
 	}
-	c.summaries, err = client.New(summaries, core.ConfigMaps, client.Options{
-		Namespace:     c.namespace,
-		LabelSelector: summaryLabel + "=" + summaryLabelValue,
-	})
+	c.summaries, err = client.New(summaries, core.ConfigMaps, summaryOptions(c.namespace))
 	return err
 }
 

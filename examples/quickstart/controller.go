@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"maps"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +17,7 @@ import (
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/reflector"
-	"github.com/kinform/kinform/store"
+	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
 // nodesOf appends the node that a pod runs on. It is the index function, and it maps a change
@@ -30,82 +30,79 @@ func nodesOf(nodes []string, pod *corev1.Pod) []string {
 }
 
 // summarizer keeps one ConfigMap per node that says how many pods run there and what they
-// request.
+// request. Its reads, by index too, have its own writes at once.
 type summarizer struct {
 	nodes     *controller.Controller[string] // its keys are names of nodes
-	pods      *kinform.Informer[*corev1.Pod]
-	byNode    *index.Index[*corev1.Pod, string]
-	summaries *kinform.Informer[*corev1.ConfigMap]
-
-	writer    *client.Resource[*corev1.ConfigMap]
+	pods      *kinform.Handle[*corev1.Pod]
+	podsOn    informer.Index[kinform.Key, *corev1.Pod, string]
+	summaries *kinform.Handle[*corev1.ConfigMap]
 	namespace string // of the summaries
 
 	reconciles, writes atomic.Uint64
 }
 
-// newSummarizer watches pods and summaries. It watches the summaries in order to correct them
-// if somebody else changes one.
-func newSummarizer(pods kinform.Source[*corev1.Pod], summaries *client.Resource[*corev1.ConfigMap], namespace string, onError func(error)) (*summarizer, error) {
-	s := &summarizer{byNode: index.New("node", nodesOf), writer: summaries, namespace: namespace}
+// newSummarizer watches the pods of one server and the summaries in a namespace of another, which
+// may be the same. It watches the summaries in order to correct them if somebody else changes one.
+func newSummarizer(pods, summaries client.Connection, namespace string, onError func(error)) (*summarizer, error) {
 	// Short waits make the demo livelier. Leave them out in a real program.
 	often := reflector.Tuning{Backoff: reflector.Backoff{Initial: 200 * time.Millisecond, Max: time.Second}}
-	var err error
-	s.pods, err = informer.New(pods, store.ObjectKey, informer.Options[*corev1.Pod]{
-		Indexes:   index.Of(s.byNode),
-		Reflector: often,
-		OnError:   onError,
+	s := &summarizer{namespace: namespace}
+	byNode := index.New("node", nodesOf)
+	var err, failed, unbound error
+	s.pods, err = kinform.Open(pods, core.Pods, controller.OpenOptions[*corev1.Pod]{
+		Informer: informer.Options[*corev1.Pod]{Indexes: index.Of(byNode), Reflector: often, OnError: onError},
 	})
-	if err != nil {
-		return nil, err
-	}
-	s.summaries, err = informer.New(summaries, store.ObjectKey, informer.Options[*corev1.ConfigMap]{
-		Reflector: often,
-		OnError:   onError,
+	s.summaries, failed = kinform.Open(summaries, core.ConfigMaps, controller.OpenOptions[*corev1.ConfigMap]{
+		Client:   summaryOptions(namespace),
+		Informer: informer.Options[*corev1.ConfigMap]{Reflector: often, OnError: onError},
 	})
-	if err != nil {
-		return nil, err
-	}
+	s.podsOn, unbound = informer.Bind(s.pods, byNode)
 	s.nodes = controller.New(controller.Options[string]{
+		Name:  "summaries",
 		Queue: queue.Options[string]{OnError: func(_ string, err error) { onError(err) }},
 		Run:   queue.RunOptions{Workers: 4, Timeout: 30 * time.Second},
 	})
-	return s, errors.Join(
+	return s, errors.Join(err, failed, unbound,
 		controller.Watch(s.nodes, s.pods, nodesOf),
-		controller.Watch(s.nodes, s.summaries, summarizedNodes),
+		controller.Watch(s.nodes, s.summaries, summarizedNodes, s.summaries.NotOwn),
 	)
 }
 
 // Run works until ctx is done, and returns nil then.
 func (s *summarizer) Run(ctx context.Context) error { return s.nodes.Run(ctx, s.reconcile) }
 
-// reconcile writes a node's summary. After an error, such as a conflict with another writer,
-// the queue retries the node later.
+// reconcile creates, updates or deletes a node's summary, and sends nothing if the summary is right. After an
+// error the queue retries the node later.
 func (s *summarizer) reconcile(ctx context.Context, node string) error {
 	s.reconciles.Add(1)
 	key := s.summaryKey(node)
-	summary, exists := s.summaries.Store().Get(key)
-	data := summarize(s.byNode.All(s.pods.Store(), node))
-
-	var err error
-	switch {
-	case data == nil && !exists, exists && maps.Equal(summary.Data, data):
-		return nil
-	case data == nil:
-		err = ignoreNotFound(s.writer.Delete(ctx, key, metav1.DeleteOptions{}))
-	case !exists:
-		summary, err = s.writer.Create(ctx, newSummary(key, data), metav1.CreateOptions{})
-	default:
-		summary = summary.DeepCopy() // objects in the cache are shared
-		summary.Data = data
-		summary, err = s.writer.Update(ctx, summary, metav1.UpdateOptions{})
-	}
-	if err != nil {
-		return err
-	}
-	s.writes.Add(1)
-	// The next reconcile of this node must find this write in the cache.
+	data := summarize(s.podsOn.Get(node))
 	if data == nil {
-		return s.summaries.WaitFor(ctx, key, func(_ *corev1.ConfigMap, exists bool) bool { return !exists })
+		return s.remove(ctx, key)
 	}
-	return s.summaries.WaitForRV(ctx, summary.ResourceVersion)
+	_, outcome, err := controller.CreateOrUpdate(ctx, s.summaries, newSummary(key, nil), func(summary *corev1.ConfigMap) error {
+		if summary.Labels[summaryLabel] != summaryLabelValue {
+			return fmt.Errorf("%s: %w", key, errForeign) // left alone, and tried again later
+		}
+		summary.Data = data
+		return nil
+	})
+	if outcome != controller.Unchanged {
+		s.writes.Add(1)
+	}
+	return err
+}
+
+// remove deletes a summary if there is one.
+func (s *summarizer) remove(ctx context.Context, key kinform.Key) error {
+	summary, exists := s.summaries.Cached(key)
+	if !exists {
+		return nil
+	}
+	// Delete names the UID, so it spares another ConfigMap that got the name meanwhile.
+	err := controller.Delete(ctx, s.summaries, summary, metav1.DeleteOptions{})
+	if err == nil {
+		s.writes.Add(1)
+	}
+	return err
 }

@@ -47,7 +47,7 @@ func start(t *testing.T, server *fake.Server) *started {
 		t.Fatal(err)
 	}
 	var err error
-	s.summarizer, err = newSummarizer(cl.pods, cl.summaries, summaryNamespace, s.failed)
+	s.summarizer, err = newSummarizer(cl.forPods, cl.forSummaries, summaryNamespace, s.failed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func (s *started) check() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if diff, err := faketest.Diff(s.server, fake.Selection{}, s.pods.Store().Values()); err != nil || diff != "" {
+	if diff, err := faketest.Diff(s.server, fake.Selection{}, s.pods.AsInformer().Store().Values()); err != nil || diff != "" {
 		s.t.Errorf("cache and server differ: %v\n%s", err, diff)
 	}
 	got := map[string]map[string]string{}
@@ -171,7 +171,7 @@ func TestControllerUnderChange(t *testing.T) {
 				}
 				s.settle()
 				s.check()
-				if stats := s.pods.Stats(); stats.Lists < 3 {
+				if stats := s.pods.AsInformer().Stats(); stats.Lists < 3 {
 					t.Errorf("%d lists: the cluster did not forget what a watch had missed", stats.Lists)
 				}
 			})
@@ -290,15 +290,15 @@ func TestControllerStepByStep(t *testing.T) {
 
 // TestControllerRetries refuses some writes of each kind.
 func TestControllerRetries(t *testing.T) {
-	conflict := faults.Refusal(http.StatusConflict, metav1.StatusReasonConflict, 0)
-	for _, verb := range []faults.Verb{faults.VerbCreate, faults.VerbUpdate, faults.VerbDelete} {
+	refusal := faults.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, 0)
+	for _, verb := range []faults.Verb{faults.VerbCreate, faults.VerbPatch, faults.VerbDelete} {
 		t.Run(string(verb), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, err := demo.NewServer()
 				if err != nil {
 					t.Fatal(err)
 				}
-				err = server.Inject(faults.Fault{Verb: verb, Resource: schema.GroupResource{Resource: "configmaps"}, Times: 5, Status: conflict})
+				err = server.Inject(faults.Fault{Verb: verb, Resource: schema.GroupResource{Resource: "configmaps"}, Times: 5, Status: refusal})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -319,8 +319,8 @@ func TestControllerRetries(t *testing.T) {
 					t.Errorf("%d errors, want 5", len(s.errors))
 				}
 				for _, err := range s.errors {
-					if !apierrors.IsConflict(err) || !strings.HasPrefix(err.Error(), string(verb)+" configmaps") {
-						t.Errorf("error %v, want a conflict of %s", err, verb)
+					if !apierrors.IsForbidden(err) || !strings.HasPrefix(err.Error(), string(verb)+" configmaps") {
+						t.Errorf("error %v, want a refusal of %s", err, verb)
 					}
 				}
 			})
@@ -350,19 +350,9 @@ func TestControllerLeavesOthersAlone(t *testing.T) {
 			t.Error("nobody was told")
 		}
 		for _, err := range s.errors {
-			if !apierrors.IsAlreadyExists(err) {
-				t.Errorf("error %v, want AlreadyExists", err)
+			if !errors.Is(err, errForeign) {
+				t.Errorf("error %v, want errForeign", err)
 			}
 		}
 	})
-}
-
-func TestIgnoreNotFound(t *testing.T) {
-	other := errors.New("other")
-	if err := ignoreNotFound(other); !errors.Is(err, other) {
-		t.Errorf("got %v", err)
-	}
-	if err := ignoreNotFound(fmt.Errorf("delete: %w", apierrors.NewNotFound(schema.GroupResource{}, "a"))); err != nil {
-		t.Errorf("got %v", err)
-	}
 }

@@ -1,7 +1,7 @@
 // Command quickstart runs a small controller on a cluster and shows it at work. Where to
 // look:
 //
-//	controller.go   the controller: two informers, an index, reconcile
+//	controller.go   the controller: two handles, an index, reconcile
 //	summary.go      what it writes: one ConfigMap per node
 //	cluster.go      where the pods come from: a server in memory, or a real cluster
 //	run.go          starts all of it, shows it, stops it

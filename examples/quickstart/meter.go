@@ -62,7 +62,7 @@ func (m *meter) waitForSync(ctx context.Context) {
 
 // frame returns the current frame. Only one goroutine may call it at a time.
 func (m *meter) frame(now time.Time) live.Frame {
-	stats := m.controller.pods.Stats()
+	stats := m.controller.pods.AsInformer().Stats()
 	f := live.Frame{
 		Title:           "kinform: " + m.cluster.title,
 		Elapsed:         now.Sub(m.log.start),
@@ -78,7 +78,7 @@ func (m *meter) frame(now time.Time) live.Frame {
 		Writes:          m.controller.writes.Load(),
 		Lists:           stats.Lists,
 		Watches:         stats.Watches,
-		Nodes:           busiest(m.controller.summaries.Store().List()),
+		Nodes:           busiest(m.controller.summaries.List("", nil)),
 	}
 	f.Errors, _ = m.log.failures()
 	f.EventRate = m.events.Sample(now, f.Events)

@@ -24,7 +24,7 @@ func run(ctx context.Context, o options, stdout io.Writer) error {
 
 // work runs the controller on a cluster, and compares the caches with the server at the end.
 func work(ctx context.Context, cl *cluster, log *journal, o options, stdout io.Writer) error {
-	ctl, err := newSummarizer(cl.pods, cl.summaries, cl.namespace, log.failed)
+	ctl, err := newSummarizer(cl.forPods, cl.forSummaries, cl.namespace, log.failed)
 	if err != nil {
 		return err
 	}

@@ -1,16 +1,16 @@
 package main
 
 import (
-	"iter"
+	"errors"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform"
+	"github.com/kinform/kinform/client"
 )
 
 const (
@@ -22,6 +22,14 @@ const (
 	summaryLabel      = "app.kubernetes.io/managed-by"
 	summaryLabelValue = "kinform-quickstart"
 )
+
+// errForeign says that the name of a summary is taken.
+var errForeign = errors.New("a ConfigMap of this name exists without the label of the quickstart")
+
+// summaryOptions select the summaries in a namespace.
+func summaryOptions(namespace string) client.Options {
+	return client.Options{Namespace: namespace, LabelSelector: summaryLabel + "=" + summaryLabelValue}
+}
 
 // summaryKey returns the key of a node's summary. Its namespace is the client's.
 func (s *summarizer) summaryKey(node string) kinform.Key {
@@ -49,10 +57,10 @@ func newSummary(key kinform.Key, data map[string]string) *corev1.ConfigMap {
 
 // summarize counts pods by phase, and adds up the requests of those that still run. It returns
 // nil if there are no pods.
-func summarize(pods iter.Seq[*corev1.Pod]) map[string]string {
+func summarize(pods []*corev1.Pod) map[string]string {
 	var cpu, memory resource.Quantity
 	total, phases := 0, map[corev1.PodPhase]int{}
-	for pod := range pods {
+	for _, pod := range pods {
 		total++
 		phases[pod.Status.Phase]++
 		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
@@ -71,11 +79,4 @@ func summarize(pods iter.Seq[*corev1.Pod]) map[string]string {
 		data["phase."+string(phase)] = strconv.Itoa(n)
 	}
 	return data
-}
-
-func ignoreNotFound(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

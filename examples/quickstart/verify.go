@@ -92,7 +92,7 @@ func (m *meter) compare(ctx context.Context) (verdict, error) {
 	waiting, stop := context.WithTimeout(ctx, catchUp)
 	defer stop()
 	// If the cache does not get there, the comparison shows how far it is.
-	_ = c.pods.Store().WaitForRV(waiting, rv)
+	_ = c.pods.AsInformer().WaitForRV(waiting, rv)
 	v := verdict{
 		pods:            len(pods),
 		resourceVersion: rv,
@@ -100,14 +100,14 @@ func (m *meter) compare(ctx context.Context) (verdict, error) {
 		namespace:       m.cluster.namespace,
 		different:       map[string]string{},
 	}
-	differences(v.different, pods, maps.Collect(c.pods.Store().All()))
+	differences(v.different, pods, maps.Collect(c.pods.AsInformer().Store().All()))
 
 	summaries, _, err := list(ctx, m.cluster.summaries)
 	if err != nil {
 		return v, err
 	}
 	v.summaries = len(summaries)
-	differences(v.different, summaries, maps.Collect(c.summaries.Store().All()))
+	differences(v.different, summaries, maps.Collect(c.summaries.AsInformer().Store().All()))
 	c.wrong(v.different, pods, summaries)
 	return v, nil
 }
@@ -157,7 +157,7 @@ func (s *summarizer) wrong(found map[string]string, pods map[kinform.Key]*corev1
 		}
 	}
 	for node, pods := range onNode {
-		want := summarize(slices.Values(pods))
+		want := summarize(pods)
 		have, ok := summaries[s.summaryKey(node)]
 		switch {
 		case !ok:
@@ -201,7 +201,7 @@ func (v verdict) print(w io.Writer) error {
 
 // unsynced returns the reason why nothing can be compared, or nil.
 func (m *meter) unsynced() error {
-	if isClosed(m.controller.pods.Synced()) {
+	if isClosed(m.controller.pods.AsInformer().Synced()) {
 		return nil
 	}
 	_, last := m.log.failures()

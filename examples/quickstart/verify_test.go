@@ -59,7 +59,7 @@ func TestWrongSummaries(t *testing.T) {
 	summaries := map[kinform.Key]*corev1.ConfigMap{}
 	for node, phase := range map[string]corev1.PodPhase{"right": corev1.PodRunning, "wrong": corev1.PodPending, "empty": corev1.PodRunning} {
 		key := c.summaryKey(node)
-		summaries[key] = newSummary(key, summarize(slices.Values([]*corev1.Pod{newTestPod("x", node, phase)})))
+		summaries[key] = newSummary(key, summarize([]*corev1.Pod{newTestPod("x", node, phase)}))
 	}
 	got := map[string]string{}
 	c.wrong(got, pods, summaries)
