@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -40,8 +41,10 @@ func TestExamples(t *testing.T) {
 	conn := connect(t, c)
 	for name, test := range map[string]func(context.Context, *testing.T, client.Connection){
 		"join": testJoin, "metadata": testTeamLabels, "projection": testProjection, "deployments": testDeployments, "clusters": testClusters,
-		"readme":    func(ctx context.Context, t *testing.T, conn client.Connection) { testReadme(ctx, t, c, conn) },
-		"dashboard": func(ctx context.Context, t *testing.T, conn client.Connection) { testDashboard(ctx, t, c, conn) },
+		"readme":     func(ctx context.Context, t *testing.T, conn client.Connection) { testReadme(ctx, t, c, conn) },
+		"dashboard":  func(ctx context.Context, t *testing.T, conn client.Connection) { testDashboard(ctx, t, c, conn) },
+		"quickstart": func(ctx context.Context, t *testing.T, conn client.Connection) { testQuickstart(ctx, t, c, conn) },
+		"memory":     func(ctx context.Context, t *testing.T, conn client.Connection) { testMemory(ctx, t, c, conn) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -233,8 +236,8 @@ func testClusters(ctx context.Context, t *testing.T, hub client.Connection) {
 	}))
 }
 
-// program builds an example that is a program and runs it with a kubeconfig of the cluster, until the test ends.
-func program(ctx context.Context, t *testing.T, c *cluster.Cluster, name string, args ...string) {
+// example builds an example that is a program, for a kubeconfig of the cluster.
+func example(ctx context.Context, t *testing.T, c *cluster.Cluster, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	dir := t.TempDir()
 	config := filepath.Join(dir, "config")
@@ -251,6 +254,13 @@ users: [{name: e2e, user: {token: %q}}]
 	}
 	cmd := exec.Command(built, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+config)
+	return cmd
+}
+
+// program runs an example until the test ends.
+func program(ctx context.Context, t *testing.T, c *cluster.Cluster, name string, args ...string) {
+	t.Helper()
+	cmd := example(ctx, t, c, name, args...)
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	must(t, cmd.Start())
@@ -260,6 +270,52 @@ users: [{name: e2e, user: {token: %q}}]
 			t.Errorf("%v, %v: %s", err, waited, out.String())
 		}
 	})
+}
+
+// testQuickstart also fails if the cache differs from the server when the program ends: its exit status says so.
+func testQuickstart(ctx context.Context, t *testing.T, c *cluster.Cluster, conn client.Connection) {
+	pods := within(ctx, t, conn, "quickstart", nil)
+	for n := range 3 {
+		pod := newPod("quickstart", fmt.Sprint("p-", n), nil)
+		pod.Spec.NodeName = "quick-1"
+		_, err := pods.Create(ctx, pod, metav1.CreateOptions{})
+		must(t, err)
+	}
+	program(ctx, t, c, "quickstart", "-plain", "-for", "0", "-context", "e2e", "-write", "quickstart")
+	summaries := resource(t, conn, core.ConfigMaps, client.Options{Namespace: "quickstart"})
+	want := func(n string) {
+		t.Helper()
+		must(t, eventually(ctx, func() bool {
+			s, err := summaries.Get(ctx, kinform.Key{Namespace: "quickstart", Name: "node-summary-quick-1"}, metav1.GetOptions{})
+			return err == nil && s.Data["pods"] == n
+		}))
+	}
+	want("3")
+	must(t, pods.Delete(ctx, kinform.Key{Namespace: "quickstart", Name: "p-0"}, *metav1.NewDeleteOptions(0)))
+	want("2")
+}
+
+// testMemory runs the calculator for its usual kinds.
+func testMemory(ctx context.Context, t *testing.T, c *cluster.Cluster, conn client.Connection) {
+	_, err := within(ctx, t, conn, "memory", nil).Create(ctx, newPod("memory", "p", nil), metav1.CreateOptions{})
+	must(t, err)
+	out, err := example(ctx, t, c, "memory", "-sample", "100").CombinedOutput()
+	must(t, err)
+	rows, some := 0, map[string]bool{}
+	for line := range strings.Lines(string(out)) {
+		if line == "\n" {
+			break // the notes
+		}
+		cells := strings.Fields(line)
+		if rows++; rows > 1 {
+			n, err := strconv.Atoi(cells[1])
+			must(t, err) // an error stands in place of the number
+			some[cells[0]] = n > 0
+		}
+	}
+	if rows < 12 || !some["pods"] || !some["namespaces"] || !some["all"] {
+		t.Errorf("the report is\n%s", out)
+	}
 }
 
 func testReadme(ctx context.Context, t *testing.T, c *cluster.Cluster, conn client.Connection) {
