@@ -19,7 +19,7 @@ const module = "github.com/kinform/kinform"
 var allowed = map[string][]string{
 	".":                  {"client", "controller", "deltafifo", "index", "informer", "informer/pipeline", "kind", "queue", "reflector", "store"},
 	"client":             {"kind", "reflector"},
-	"controller":         {"client", "informer", "kind", "queue", "reflector", "store"},
+	"controller":         {"client", "index", "informer", "kind", "queue", "reflector", "store"},
 	"controller/events":  {"client", "kind"},
 	"controller/manager": {"controller", "informer"},
 	"deltafifo":          {"reflector"},

@@ -149,7 +149,7 @@ func (r *Requests[T]) payAll(ctx context.Context) error {
 	if due <= r.debt.paid.Load() {
 		return nil
 	}
-	rv, err := r.now(ctx)
+	rv, err := r.now(ctx, "")
 	if err == nil {
 		err = r.cache.waitFor(ctx, rv)
 	}

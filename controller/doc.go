@@ -43,6 +43,19 @@
 //
 // [OpenProjected] makes a handle whose cache holds a part of each object.
 //
+// # Several namespaces
+//
+//	namespaces := informer.NewNamespaces("dev", "prod")
+//	websites, err := controller.Open(server, Websites, controller.OpenOptions[*Website]{Namespaces: namespaces})
+//	deployments, err := controller.Open(server, apps.Deployments, controller.OpenOptions[*appsv1.Deployment]{Namespaces: namespaces})
+//	...
+//	err = namespaces.Add("test") // at any time: both handles begin to list and watch it
+//
+// Such handles need no permission for the whole cluster. A namespace that is refused only lacks its own
+// objects; [Projected.Members] says so, and the informer's OnError gets the refusals. A write to a namespace
+// that is not in the set is [ErrOutside] and is not sent. To be safe, take a namespace out of the set only
+// after the controller has finished its work there: finalizers of its objects would not be removed.
+//
 // # Filters
 //
 // [For], [Owns] and [Watch] take filters: functions that return false for events which are not

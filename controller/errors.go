@@ -32,8 +32,13 @@ var (
 	// ErrEnded is returned by For, Owns and Watch once Run ends.
 	ErrEnded = errors.New("controller: Run has ended")
 
-	// ErrOptions is returned by Open and OpenProjected if there are several OpenOptions.
-	ErrOptions = errors.New("controller: more than one OpenOptions")
+	// ErrOptions is returned by Open and OpenProjected if there are several OpenOptions, or two of
+	// their fields contradict each other.
+	ErrOptions = errors.New("controller: bad OpenOptions")
+
+	// ErrOutside is the cause if a request of a handle over a set of namespaces is for an object in
+	// another namespace. Nothing was sent.
+	ErrOutside = errors.New("outside of the handle's namespaces")
 
 	// ErrNoEdit is returned by PatchStatus and CreateOrUpdate if edit is nil.
 	ErrNoEdit = errors.New("controller: the function that edits the object is nil")

@@ -3,12 +3,14 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/kind"
@@ -19,11 +21,22 @@ import (
 // OpenOptions configures a [Handle] whose cache holds objects P. The zero value works: all
 // objects in all namespaces.
 type OpenOptions[P any] struct {
+	// Namespaces limits the handle to a set of namespaces, which may change at any time. Each
+	// namespace lists, watches and fails on its own: see informer.Union. So one without permission
+	// only lacks its own objects, OnError gets its errors, and [Projected.Members] says how each
+	// is. Reads have the writes through the handle as with one source. A request for an object in
+	// another namespace is not sent and returns [ErrOutside], a Get too. Several handles may share
+	// a set. Nil means the one in Client or, if that has none, all namespaces.
+	Namespaces *informer.Namespaces
+
+	// Indexes are the indexes of the cache, in addition to those in Informer.
+	Indexes []index.Definition[P]
+
 	// Client selects the objects and configures requests. With a namespace, keys and objects
 	// may leave it out.
 	Client client.Options
 
-	// Informer configures the cache: its indexes, OnError, Logger and so on.
+	// Informer configures the cache: OnError, Logger and so on.
 	Informer informer.Options[P]
 }
 
@@ -39,22 +52,21 @@ type Handle[T metav1.Object] struct {
 
 // Open returns a handle on the objects of a kind. There may be one OpenOptions; none is the zero
 // value. Nothing is sent before the informer runs: a [Controller] does that for the handles that it is
-// given. Errors: those of client.New and informer.New, and [ErrOptions].
+// given. Errors: those of client.New, informer.New and informer.Union.Follow, and [ErrOptions].
 func Open[T metav1.Object](server client.Connection, of kind.Kind[T], options ...OpenOptions[T]) (*Handle[T], error) {
 	opts, err := oneOf(of.String(), options)
 	if err != nil {
 		return nil, err
 	}
-	requests, err := newRequests(server, of, opts.Client)
+	h, err := open(server, of, view[T, T]{
+		key:    store.ObjectKey[T],
+		part:   func(obj T) (T, error) { return obj, nil },
+		source: func(from *client.Resource[T]) reflector.Source[T] { return from },
+	}, opts)
 	if err != nil {
 		return nil, err
 	}
-	inf, err := informer.New(requests.client, store.ObjectKey[T], opts.Informer)
-	if err != nil {
-		return nil, err
-	}
-	h := project(requests, inf, func(obj T) (T, error) { return obj, nil })
-	return &Handle[T]{h, informer.NewLister(inf)}, nil
+	return &Handle[T]{h, informer.NewLister(h.inf)}, nil
 }
 
 // NotOwn is [Projected.NotOwn]. It may be named as a filter before the error of Open is looked at.
@@ -72,7 +84,7 @@ func (h *Handle[T]) List(namespace string, selector labels.Selector) []T {
 // that an object which it does not have most likely does not exist.
 func (h *Handle[T]) current(key types.NamespacedName) (obj T, found, sure bool) {
 	obj, found = h.Cached(key)
-	return obj, found, !h.selects && h.inf.Store().ResourceVersion() != ""
+	return obj, found, !h.selects && h.inf.Store().ResourceVersion() != "" && (h.union == nil || h.union.Covers(key))
 }
 
 // AsInformer implements informer.Informed.
@@ -87,7 +99,8 @@ func (h *Handle[T]) AsInformer() *informer.Informer[types.NamespacedName, T] {
 // controller reads. Its requests are about T. Make one with [OpenProjected].
 type Projected[T metav1.Object, P any] struct {
 	*Requests[T]
-	inf *informer.Informer[types.NamespacedName, P]
+	inf   *informer.Informer[types.NamespacedName, P]
+	union *informer.Union[types.NamespacedName, P] // nil without OpenOptions.Namespaces
 }
 
 // OpenProjected returns a handle whose cache holds what part makes of each object, see
@@ -102,15 +115,59 @@ func OpenProjected[T metav1.Object, P any](server client.Connection, of kind.Kin
 	if part == nil {
 		return nil, fmt.Errorf("%s: %w: no projection", of, reflector.ErrNoSource)
 	}
+	return open(server, of, view[T, P]{
+		key:    key,
+		part:   part,
+		source: func(from *client.Resource[T]) reflector.Source[P] { return reflector.Map(from, part) },
+	}, opts)
+}
+
+// view is what the cache of a handle has of each object.
+type view[T, P any] struct {
+	key    store.KeyFunc[types.NamespacedName, P]
+	part   func(T) (P, error)
+	source func(*client.Resource[T]) reflector.Source[P]
+}
+
+// open makes a handle.
+func open[T metav1.Object, P any](server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (*Projected[T, P], error) {
+	opts.Informer.Indexes = slices.Concat(opts.Informer.Indexes, opts.Indexes)
+	if opts.Namespaces != nil && server.Breaker == nil {
+		server.Breaker = new(reflector.Breaker) // of all namespaces
+	}
 	requests, err := newRequests(server, of, opts.Client)
 	if err != nil {
 		return nil, err
 	}
-	inf, err := informer.New(reflector.Map(requests.client, part), key, opts.Informer)
+	h := &Projected[T, P]{Requests: requests}
+	if opts.Namespaces == nil {
+		h.inf, err = informer.New(v.source(requests.client), v.key, opts.Informer)
+	} else {
+		err = h.follow(server, of, v, opts)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return project(requests, inf, part), nil
+	requests.cache = cached[T, P]{h.inf, v.part}
+	return h, nil
+}
+
+// follow makes the cache of a handle over a set of namespaces.
+func (h *Projected[T, P]) follow(server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (err error) {
+	if h.members, err = newMembers(server, of, opts.Client, opts.Namespaces); err != nil {
+		return err
+	}
+	if h.union, err = informer.NewUnion(h.client.Resource(), v.key, opts.Informer); err != nil {
+		return err
+	}
+	h.inf = h.union.Informer
+	return h.union.Follow(opts.Namespaces, func(namespace string) (reflector.Source[P], error) {
+		from, err := h.members.source(namespace)
+		if err != nil {
+			return nil, err
+		}
+		return v.source(from), nil
+	}, informer.InNamespace)
 }
 
 // oneOf returns the only one of options, or the zero value.
@@ -121,12 +178,7 @@ func oneOf[P any](kind string, options []OpenOptions[P]) (opts OpenOptions[P], e
 	case 1:
 		return options[0], nil
 	}
-	return opts, fmt.Errorf("%s: %w: %d", kind, ErrOptions, len(options))
-}
-
-func project[T metav1.Object, P any](requests *Requests[T], inf *informer.Informer[types.NamespacedName, P], part func(T) (P, error)) *Projected[T, P] {
-	requests.cache = cached[T, P]{inf, part}
-	return &Projected[T, P]{requests, inf}
+	return opts, fmt.Errorf("%s: %w: there are %d, give one at most", kind, ErrOptions, len(options))
 }
 
 // AsInformer implements informer.Informed.

@@ -98,6 +98,18 @@ func newScene(t *testing.T, opts controller.OpenOptions[*gadget]) *scene {
 	return w
 }
 
+// everySource runs a test with one source and with a set of namespaces.
+func everySource(t *testing.T, test func(t *testing.T, opts controller.OpenOptions[*gadget])) {
+	t.Run("one source", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { test(t, controller.OpenOptions[*gadget]{}) })
+	})
+	t.Run("namespaces", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			test(t, controller.OpenOptions[*gadget]{Namespaces: informer.NewNamespaces("a", "b")})
+		})
+	})
+}
+
 // run runs the informer with a watch that brings nothing for a time. stop ends it.
 func (w *scene) run() (stop func()) {
 	w.t.Helper()
@@ -153,9 +165,9 @@ func finalized(g *gadget) *gadget {
 
 // Every read sees every write, while the watch brings nothing.
 func TestHandleReadsItsWrites(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	everySource(t, func(t *testing.T, opts controller.OpenOptions[*gadget]) {
 		ctx := t.Context()
-		w := newScene(t, controller.OpenOptions[*gadget]{})
+		w := newScene(t, opts)
 		old := create(t, w.server, newGadget("old", "x"))
 		stop := w.run()
 		h := w.handle
@@ -197,8 +209,8 @@ func TestHandleReadsItsWrites(t *testing.T) {
 // Changes of others that the watch has not brought do not bring a deleted object back, and an
 // object that reads never had stays away.
 func TestHandleDeletesWhatOthersChange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newScene(t, controller.OpenOptions[*gadget]{})
+	everySource(t, func(t *testing.T, opts controller.OpenOptions[*gadget]) {
+		w := newScene(t, opts)
 		old := create(t, w.server, newGadget("old", "x"))
 		stop := w.run()
 		old.Labels = map[string]string{"a": "b"}
@@ -225,9 +237,9 @@ func TestHandleDeletesWhatOthersChange(t *testing.T) {
 // A write whose answer is lost, and a write that a conflict refuses, leave reads behind until
 // CatchUp has asked the server.
 func TestHandleCatchesUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	everySource(t, func(t *testing.T, opts controller.OpenOptions[*gadget]) {
 		ctx := t.Context()
-		w := newScene(t, controller.OpenOptions[*gadget]{})
+		w := newScene(t, opts)
 		old := create(t, w.server, finalized(newGadget("old", "x")))
 		stop := w.run()
 		catchUp := func() {
@@ -271,9 +283,9 @@ func TestHandleCatchesUp(t *testing.T) {
 
 // A write that is lost while CatchUp asks for its object is not taken for settled.
 func TestHandleIsBehindAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	everySource(t, func(t *testing.T, opts controller.OpenOptions[*gadget]) {
 		ctx := t.Context()
-		w := newScene(t, controller.OpenOptions[*gadget]{})
+		w := newScene(t, opts)
 		stop := w.run()
 		k := key{Namespace: "a", Name: "one"}
 		w.wire.lose.Store(true)
@@ -304,8 +316,8 @@ func TestHandleIsBehindAgain(t *testing.T) {
 
 // Writes before the informer runs, and before a restart, are waited for.
 func TestHandleCatchesUpAfterStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newScene(t, controller.OpenOptions[*gadget]{})
+	everySource(t, func(t *testing.T, opts controller.OpenOptions[*gadget]) {
+		w := newScene(t, opts)
 		w.handle.CatchUp(t.Context()) // nothing to do
 		g := done(w.handle.Create(t.Context(), newGadget("one", "x"), metav1.CreateOptions{}))
 		late, cancel := context.WithTimeout(t.Context(), time.Second)

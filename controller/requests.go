@@ -12,7 +12,6 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/kind"
-	"github.com/kinform/kinform/reflector"
 )
 
 // Requests are the requests of a [Handle]. They are those of client.Resource, with the same
@@ -20,11 +19,15 @@ import (
 // has them as its own methods. So it is a [Client] and an [Applier], which [CreateOrUpdate],
 // [Apply] and their like take.
 //
+// If the handle is for a set of namespaces, each of them returns [ErrOutside] for an object in another
+// one, and sends nothing.
+//
 // A dry run is not recorded. If the object in an answer does not match the handle's label
 // selector, reads have no such object. Field selectors are left to the server: until the watch
 // has caught up, reads may have an object that such a selector leaves out.
 type Requests[T metav1.Object] struct {
 	client    *client.Resource[T]
+	members   *members[T]     // nil without OpenOptions.Namespaces
 	namespace string          // of keys that have none
 	labels    labels.Selector // of the handle's objects
 	selects   bool            // by labels or fields
@@ -64,6 +67,9 @@ func newRequests[T metav1.Object](server client.Connection, of kind.Kind[T], opt
 
 // Get asks the server for an object.
 func (r *Requests[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
+	if err := r.check(key); err != nil {
+		return *new(T), err
+	}
 	seen := r.look(key)
 	since := r.debt.since(seen.key)
 	obj, err := r.client.Get(ctx, key, opts)
@@ -82,12 +88,18 @@ func (r *Requests[T]) Get(ctx context.Context, key types.NamespacedName, opts me
 
 // Create writes a new object.
 func (r *Requests[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error) {
+	if err := r.check(keyOf(obj)); err != nil {
+		return *new(T), err
+	}
 	made, err := r.client.Create(ctx, obj, opts)
 	return r.wrote(ctx, write{key: keyOf(obj), dry: opts.DryRun, known: true}, made, err)
 }
 
 // Update replaces an object.
 func (r *Requests[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
+	if err := r.check(keyOf(obj)); err != nil {
+		return *new(T), err
+	}
 	w := r.updates(obj, opts)
 	now, err := r.client.Update(ctx, obj, opts)
 	return r.wrote(ctx, w, now, err)
@@ -95,6 +107,9 @@ func (r *Requests[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptio
 
 // UpdateStatus replaces the status of an object.
 func (r *Requests[T]) UpdateStatus(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
+	if err := r.check(keyOf(obj)); err != nil {
+		return *new(T), err
+	}
 	w := r.updates(obj, opts)
 	now, err := r.client.UpdateStatus(ctx, obj, opts)
 	return r.wrote(ctx, w, now, err)
@@ -107,6 +122,9 @@ func (r *Requests[T]) updates(obj T, opts metav1.UpdateOptions) write {
 
 // Patch changes an object.
 func (r *Requests[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
+	if err := r.check(key); err != nil {
+		return *new(T), err
+	}
 	w := r.patches(key, data, opts)
 	now, err := r.client.Patch(ctx, key, pt, data, opts)
 	return r.wrote(ctx, w, now, err)
@@ -114,6 +132,9 @@ func (r *Requests[T]) Patch(ctx context.Context, key types.NamespacedName, pt ty
 
 // PatchStatus changes the status of an object.
 func (r *Requests[T]) PatchStatus(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
+	if err := r.check(key); err != nil {
+		return *new(T), err
+	}
 	w := r.patches(key, data, opts)
 	now, err := r.client.PatchStatus(ctx, key, pt, data, opts)
 	return r.wrote(ctx, w, now, err)
@@ -130,21 +151,32 @@ func (r *Requests[T]) patches(key types.NamespacedName, data []byte, opts metav1
 
 // Apply is a server-side apply.
 func (r *Requests[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
-	now, err := r.client.Apply(ctx, config, opts)
-	w := write{dry: opts.DryRun}
-	if obj, ok := config.(metav1.Object); ok {
-		w.key = keyOf(obj)
-	} else if text, failed := json.Marshal(config); failed == nil {
-		var named metav1.PartialObjectMetadata
-		_ = json.Unmarshal(text, &named) // otherwise the client has refused it
-		w.key = keyOf(&named)
+	key := appliedKey(config)
+	if err := r.check(key); err != nil {
+		return *new(T), err
 	}
-	return r.wrote(ctx, w, now, err)
+	now, err := r.client.Apply(ctx, config, opts)
+	return r.wrote(ctx, write{key: key, dry: opts.DryRun}, now, err)
+}
+
+// appliedKey returns the namespace and the name in a config.
+func appliedKey(config any) types.NamespacedName {
+	if obj, ok := config.(metav1.Object); ok {
+		return keyOf(obj)
+	}
+	var named metav1.PartialObjectMetadata
+	if text, err := json.Marshal(config); err == nil {
+		_ = json.Unmarshal(text, &named) // otherwise the client refuses it
+	}
+	return keyOf(&named)
 }
 
 // Delete asks the server to delete an object. If the object waits for its finalizers, reads have
 // it with a deletionTimestamp, and otherwise they do not have it any more.
 func (r *Requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
+	if err := r.check(key); err != nil {
+		return err
+	}
 	seen := r.look(key)
 	said, err := r.client.Remove(ctx, key, opts)
 	switch {
@@ -168,7 +200,7 @@ func (r *Requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts
 // succeeds, it also waits until the cache has caught up. That may take until the server's next
 // bookmark, a minute, if there are no other changes.
 func (r *Requests[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
-	err := r.client.DeleteCollection(ctx, opts, list)
+	err := r.deleteCollection(ctx, opts, list)
 	if len(opts.DryRun) > 0 {
 		return err
 	}
@@ -193,23 +225,35 @@ type Subresource[T metav1.Object] struct {
 
 // Get reads the subresource of an object.
 func (s Subresource[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
+	if err := s.of.check(key); err != nil {
+		return *new(T), err
+	}
 	return s.client.Get(ctx, key, opts)
 }
 
 // Create creates the subresource of an existing object, such as the eviction of a pod.
 func (s Subresource[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error) {
+	if err := s.of.check(keyOf(obj)); err != nil {
+		return *new(T), err
+	}
 	made, err := s.client.Create(ctx, obj, opts)
 	return s.wrote(ctx, keyOf(obj), made, err)
 }
 
 // Update replaces the subresource of an object.
 func (s Subresource[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
+	if err := s.of.check(keyOf(obj)); err != nil {
+		return *new(T), err
+	}
 	now, err := s.client.Update(ctx, obj, opts)
 	return s.wrote(ctx, keyOf(obj), now, err)
 }
 
 // Patch changes the subresource of an object.
 func (s Subresource[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
+	if err := s.of.check(key); err != nil {
+		return *new(T), err
+	}
 	now, err := s.client.Patch(ctx, key, pt, data, opts)
 	return s.wrote(ctx, key, now, err)
 }
@@ -307,7 +351,7 @@ func (r *Requests[T]) gone(ctx context.Context, seen sight) {
 	var err error
 	if seen.uid == "" || seen.rv == "" {
 		seen.uid = ""
-		seen.rv, err = r.now(ctx)
+		seen.rv, err = r.now(ctx, seen.key.Namespace)
 	}
 	if err == nil {
 		err = r.cache.recordGone(seen.key, seen.uid, seen.rv)
@@ -315,12 +359,6 @@ func (r *Requests[T]) gone(ctx context.Context, seen sight) {
 	if err != nil {
 		r.debt.all.Add(1)
 	}
-}
-
-// now returns a resourceVersion that is not older than any change so far.
-func (r *Requests[T]) now(ctx context.Context) (string, error) {
-	meta, err := r.client.List(ctx, metav1.ListOptions{Limit: 1}, func(reflector.Event[T], error) bool { return true })
-	return meta.ResourceVersion, err
 }
 
 // failed notes a write that failed, if the server may have carried it out, or if it shows that
@@ -364,10 +402,14 @@ func (r *Requests[T]) doubt(ctx context.Context, key types.NamespacedName) {
 }
 
 // settle asks the server for an object in doubt. If that is forbidden, or if the object does not fit its
-// type, the watch has to come as far.
+// type, the watch has to come as far. An object outside of the handle's namespaces is in doubt no more.
 func (r *Requests[T]) settle(ctx context.Context, key types.NamespacedName) error {
 	since := r.debt.since(key)
 	_, err := r.Get(ctx, key, metav1.GetOptions{})
+	if errors.Is(err, ErrOutside) {
+		r.debt.settled(key, since)
+		return nil
+	}
 	if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || errors.Is(err, client.ErrAccepted) {
 		r.debt.all.Add(1)
 		r.debt.settled(key, since)

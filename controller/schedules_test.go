@@ -54,7 +54,8 @@ type schedule struct {
 	h      reads
 	stop   func()
 	ended  chan error
-	waits  int // reconciles that were put off
+	waits  int                  // reconciles that were put off
+	set    *informer.Namespaces // of every second seed, otherwise nil: its namespace b comes and goes
 }
 
 func TestSchedules(t *testing.T) {
@@ -84,6 +85,9 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 	server, _ := setup(t)
 	s := &schedule{t: t, seed: seed, dice: rand.New(rand.NewPCG(seed, 0)), server: server, wire: &wire{next: server.Client().Transport}}
 	conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: s.wire}}
+	if seed%2 == 0 {
+		s.set = informer.NewNamespaces("a", "b")
+	}
 	if seed%3 == 0 {
 		s.h = s.projected(conn)
 	} else {
@@ -93,13 +97,13 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 	return s
 }
 
-func quiet[T any](indexes ...index.Definition[T]) informer.Options[T] {
-	return informer.Options[T]{Indexes: indexes, OnError: func(error) {}, Reflector: reflector.Tuning{DisableWatchList: true}}
+func quiet[T any]() informer.Options[T] {
+	return informer.Options[T]{OnError: func(error) {}, Reflector: reflector.Tuning{DisableWatchList: true}}
 }
 
 func (s *schedule) whole(conn client.Connection) reads {
 	byUID := index.New("owner", owner)
-	h := done(controller.Open(conn, gadgetKind, controller.OpenOptions[*gadget]{Informer: quiet[*gadget](byUID)}))
+	h := done(controller.Open(conn, gadgetKind, controller.OpenOptions[*gadget]{Namespaces: s.set, Indexes: index.Of(byUID), Informer: quiet[*gadget]()}))
 	owned := done(informer.Bind(h, byUID))
 	return reads{h.Cached, owned.Get, func() []*gadget { return h.List("", nil) }, h.AsInformer().Run, h.Requests}
 }
@@ -108,7 +112,7 @@ func (s *schedule) projected(conn client.Connection) reads {
 	byUID := index.New("owner", func(dst []string, b bare) []string { return owner(dst, b.g) })
 	of := func(g *gadget) (bare, error) { return bare{g}, nil }
 	keyOf := func(b bare) (key, error) { return key{Namespace: b.g.Namespace, Name: b.g.Name}, nil }
-	h := done(controller.OpenProjected(conn, gadgetKind, of, keyOf, controller.OpenOptions[bare]{Informer: quiet[bare](byUID)}))
+	h := done(controller.OpenProjected(conn, gadgetKind, of, keyOf, controller.OpenOptions[bare]{Namespaces: s.set, Indexes: index.Of(byUID), Informer: quiet[bare]()}))
 	owned := done(informer.Bind(h, byUID))
 	all := func() (all []*gadget) {
 		for k := range h.AsInformer().Store().All() {
@@ -143,6 +147,10 @@ func (s *schedule) start() {
 
 // step does one random thing.
 func (s *schedule) step() {
+	if s.set != nil && s.dice.IntN(12) == 0 {
+		s.comeOrGo()
+		return
+	}
 	switch s.dice.IntN(12) {
 	case 0:
 		s.inject(faults.Fault{Verb: faults.VerbWatch, After: s.dice.IntN(3), Delay: time.Duration(1+s.dice.IntN(200)) * time.Second, Times: 1 + s.dice.IntN(3)})
@@ -161,6 +169,18 @@ func (s *schedule) step() {
 		s.foreign(s.parent())
 	default:
 		s.reconcile(s.parent())
+	}
+}
+
+// comeOrGo adds or removes the namespace b, perhaps amid what follows.
+func (s *schedule) comeOrGo() {
+	if s.set.Has("b") {
+		s.set.Remove("b")
+	} else if err := s.set.Add("b"); err != nil {
+		s.t.Error(err)
+	}
+	if s.dice.IntN(2) == 0 {
+		synctest.Wait()
 	}
 }
 
@@ -295,6 +315,9 @@ func (s *schedule) settle() {
 	synctest.Wait()
 	want := map[string]string{}
 	for _, g := range done(fake.List[*gadget](s.server, fake.Selection{})) {
+		if s.set != nil && !s.set.Has(g.Namespace) {
+			continue
+		}
 		want[g.Namespace+"/"+g.Name] = g.ResourceVersion
 		seen, ok := s.h.get(key{Namespace: g.Namespace, Name: g.Name})
 		if !ok || seen.ResourceVersion != g.ResourceVersion {

@@ -25,5 +25,9 @@ func (r *Requests[T]) Kind() kind.Kind[T] { return r.client.Kind() }
 // Stats returns the current numbers. They are read one by one and may be of different moments. It is
 // safe from any goroutine.
 func (h *Projected[T, P]) Stats() Stats {
-	return Stats{Kind: h.Kind().GroupVersionKind, Resource: h.Resource(), Cache: h.inf.Stats(), Client: h.client.Stats()}
+	all := h.client.Stats()
+	if h.members != nil {
+		all = plus(all, h.members.stats())
+	}
+	return Stats{Kind: h.Kind().GroupVersionKind, Resource: h.Resource(), Cache: h.inf.Stats(), Client: all}
 }

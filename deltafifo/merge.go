@@ -110,6 +110,18 @@ func (g *Merge[K, T]) Covers(key K) bool {
 	return true
 }
 
+// MayHave reports whether there is a member that may have the key. O(members).
+func (g *Merge[K, T]) MayHave(key K) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for m := range g.members {
+		if m.covers == nil || m.covers(key) {
+			return true
+		}
+	}
+	return false
+}
+
 func (g *Merge[K, T]) queue() *DeltaFIFO[K, T] {
 	g.mu.Lock()
 	defer g.mu.Unlock()

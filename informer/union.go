@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -15,14 +16,18 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// ErrMemberExists is returned by [Union.Add] for a name that a member has.
-var ErrMemberExists = errors.New("informer: the union has a member of that name")
+// ErrMemberExists is returned by [Union.Add], with the name of the resource and of the member, for a name
+// that a member has.
+var ErrMemberExists = errors.New("the union has a member of that name: remove it first, or use another name")
 
 // Union is an informer of several sources of one resource on one server: of a set of namespaces, or of
 // selectors of which an object must match one. Sources can be added and removed while it runs.
 //
 //	pods, err := informer.NewUnion("pods", store.ObjectKey, informer.Options[*corev1.Pod]{})
 //	err = pods.Add("prod", inProd, informer.InNamespace("prod"))
+//
+// For namespaces, [Union.Follow] does that for each in a set. A controller.Handle over several namespaces
+// is made by controller.Open alone.
 //
 // An object is in the store while at least one member has it: if two members select an object, it
 // stays until both have lost it. Handlers get each state once, no matter how many members bring it. An
@@ -38,7 +43,8 @@ var ErrMemberExists = errors.New("informer: the union has a member of that name"
 // (reflector.RequestError.Lasting). Then it has synced, with one list of all objects. If all members
 // are refused, that waits for the first one that succeeds, and [Informer.WaitForSync] returns the
 // refusals. A union without members has synced with an empty store. Members that are added later, or
-// are refused until later, bring their objects as new ones: see [Member.Synced].
+// are refused until later, bring their objects as new ones: see [Member.Synced]. The first list of a
+// member that is added after the first call of Run has everything that was written before.
 //
 // # Versions
 //
@@ -65,7 +71,9 @@ type members[K comparable, T any] struct {
 	merge *deltafifo.Merge[K, T]
 
 	// Guarded by the informer's mu.
-	byName map[string]*Member[K, T]
+	byName  map[string]*Member[K, T]
+	begun   bool        // there was a call of Run
+	follows []*follower // kept alive here
 }
 
 // Member is a source of a [Union]. All methods may be called by any goroutine.
@@ -113,12 +121,12 @@ func (u *Union[K, T]) AsInformer() *Informer[K, T] {
 // [ErrMemberExists], reflector.ErrNoSource.
 func (u *Union[K, T]) Add(name string, source reflector.Source[T], covers func(K) bool) (*Member[K, T], error) {
 	if source == nil {
-		return nil, reflector.ErrNoSource
+		return nil, u.about(fmt.Errorf("member %q: %w", name, reflector.ErrNoSource))
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.union.byName[name] != nil {
-		return nil, ErrMemberExists
+		return nil, u.about(fmt.Errorf("member %q: %w", name, ErrMemberExists))
 	}
 	m := &Member[K, T]{
 		name: name, source: source, sink: u.union.merge.Join(covers),
@@ -154,6 +162,13 @@ func (u *Union[K, T]) Remove(name string) bool {
 		close(m.gone)
 	}
 	return true
+}
+
+// Covers reports whether the store has what the members have of a key: some member can have it, and each
+// that can has listed and is not refused. Otherwise an object that the store lacks may exist all the
+// same. O(members).
+func (u *Union[K, T]) Covers(key K) bool {
+	return u.union.merge.MayHave(key) && u.union.merge.Covers(key)
 }
 
 // InNamespace returns a function for [Union.Add]: whether a key is in a namespace.
@@ -240,13 +255,17 @@ func (i *Informer[K, T]) startMembers(s *session[K, T]) {
 	for _, m := range i.union.byName {
 		i.startMember(s, m)
 	}
+	i.union.begun = true
 }
 
 // startMember starts the reflector of a member. Called with mu held, while the informer runs.
 func (i *Informer[K, T]) startMember(s *session[K, T], m *Member[K, T]) {
 	ctx, cancel := context.WithCancel(s.Ctx)
 	fetch := reflector.Options{Tuning: i.opts.Reflector, Logger: i.opts.Logger, OnError: func(err error) { i.memberFailed(ctx, m, err) }}
-	if rv := m.sink.FirstVersion(); rv != "" {
+	switch rv := m.sink.FirstVersion(); {
+	case m.reflector == nil && i.union.begun:
+		fetch.FirstVersion = new(string) // the newest: writes of this process may be newer than rv
+	case rv != "":
 		fetch.FirstVersion = &rv
 	}
 	r, err := reflector.New(m.source, &memberSink[K, T]{Member: m.sink, inf: i, member: m}, fetch)
@@ -273,6 +292,9 @@ func (i *Informer[K, T]) endMember(s *session[K, T], m *Member[K, T]) {
 		_ = m.sink.Leave(s.Ctx) // after an error the next session does it
 		close(m.gone)
 		i.allRefused()
+		i.mu.Lock()
+		i.settle(deltafifo.Batch[K, T]{}, "") // what no member can have any more
+		i.mu.Unlock()
 	}
 }
 
@@ -368,7 +390,8 @@ func (s *memberSink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) err
 
 // caughtUpBy is caughtUp for the store's own state of the key, which can be newer than the store's
 // version. It is known if that state has a version, or if the store's version tells nothing about the
-// key. Called with mu held.
+// key. A write to what no member can have any more counts as seen once the store has no such object.
+// Called with mu held.
 func (i *Informer[K, T]) caughtUpBy(key K, a ahead[T]) (known, caughtUp bool) {
 	if obj, ok := i.store.Get(key); ok {
 		if rv := objmeta.VersionOf(obj); rv != "" {
@@ -379,6 +402,8 @@ func (i *Informer[K, T]) caughtUpBy(key K, a ahead[T]) (known, caughtUp bool) {
 		} else if !a.deleted && i.versions.reached(key, a.rv) {
 			return true, true
 		}
+	} else if !i.union.merge.MayHave(key) {
+		return true, true
 	}
 	return !i.union.merge.Covers(key), false
 }

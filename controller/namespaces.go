@@ -1,0 +1,177 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/reflector"
+)
+
+// members are the sources of a handle over a set of namespaces.
+type members[T metav1.Object] struct {
+	// Set once.
+	set  *informer.Namespaces
+	open func(namespace string) (*client.Resource[T], error)
+
+	mu     sync.Mutex
+	byName map[string]*client.Resource[T]
+	past   client.Stats // of namespaces that are no members any more
+}
+
+// newMembers returns the sources for opts, which says what to select in each namespace.
+func newMembers[T metav1.Object](server client.Connection, of kind.Kind[T], opts client.Options, set *informer.Namespaces) (*members[T], error) {
+	if opts.Namespace != "" {
+		return nil, fmt.Errorf("%s: %w: Client.Namespace is %q and Namespaces is set: leave one of them out", of, ErrOptions, opts.Namespace)
+	}
+	if of.Scope == kind.ClusterScoped {
+		return nil, fmt.Errorf("%s: %w: Namespaces is set, but the kind is cluster-scoped: leave it out", of, client.ErrScope)
+	}
+	open := func(namespace string) (*client.Resource[T], error) {
+		opts := opts
+		opts.Namespace = namespace
+		return client.New(server, of, opts)
+	}
+	return &members[T]{set: set, open: open, byName: map[string]*client.Resource[T]{}}, nil
+}
+
+// source returns a new source of a namespace.
+func (m *members[T]) source(namespace string) (*client.Resource[T], error) {
+	source, err := m.open(namespace)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.prune(namespace)
+	m.byName[namespace] = source
+	return source, nil
+}
+
+// prune drops the sources of namespaces that have left the set, and of one that is new in it. Called with
+// mu held.
+func (m *members[T]) prune(renewed string) {
+	for name, source := range m.byName {
+		if name == renewed || !m.set.Has(name) {
+			m.past = plus(m.past, source.Stats())
+			delete(m.byName, name)
+		}
+	}
+}
+
+// all returns the sources of the namespaces in the set, in the order of their names, with that of first
+// before the others.
+func (m *members[T]) all(first string) []*client.Resource[T] {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []*client.Resource[T]
+	for _, name := range slices.Sorted(maps.Keys(m.byName)) {
+		switch {
+		case !m.set.Has(name):
+		case name == first:
+			all = slices.Insert(all, 0, m.byName[name])
+		default:
+			all = append(all, m.byName[name])
+		}
+	}
+	return all
+}
+
+// stats returns the numbers of all sources so far.
+func (m *members[T]) stats() client.Stats {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := m.past
+	for _, source := range m.byName {
+		all = plus(all, source.Stats())
+	}
+	return all
+}
+
+func plus(a, b client.Stats) client.Stats {
+	return client.Stats{
+		Bytes: a.Bytes + b.Bytes, Objects: a.Objects + b.Objects,
+		ObjectErrors: a.ObjectErrors + b.ObjectErrors, DecodeTime: a.DecodeTime + b.DecodeTime,
+	}
+}
+
+// outside says that a key is in no namespace of the handle.
+func (m *members[T]) outside(resource string, key types.NamespacedName) error {
+	const most = 5
+	names := m.set.Names()
+	list := strings.Join(names[:min(len(names), most)], ", ")
+	switch {
+	case len(names) == 0:
+		list = "none"
+	case len(names) > most:
+		list += fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	in := fmt.Sprintf("namespace %q", key.Namespace)
+	if key.Namespace == "" {
+		in = "no namespace"
+	}
+	return fmt.Errorf("%s: %w: %s of object %q; the handle is for %s: %w; add the namespace to OpenOptions.Namespaces, or use a client.Resource",
+		resource, ErrOutside, in, key.Name, list, client.ErrNotSent)
+}
+
+// check returns an [ErrOutside] if the handle is not for the namespace of a key.
+func (r *Requests[T]) check(key types.NamespacedName) error {
+	if r.members == nil || r.members.set.Has(key.Namespace) {
+		return nil
+	}
+	return r.members.outside(r.client.Resource(), key)
+}
+
+// sources returns where the handle's objects come from, that of namespace first.
+func (r *Requests[T]) sources(namespace string) []*client.Resource[T] {
+	if r.members == nil {
+		return []*client.Resource[T]{r.client}
+	}
+	return r.members.all(namespace)
+}
+
+// now returns a resourceVersion that is not older than any change so far in a namespace or, if it is
+// empty, in all. Versions compare across namespaces, so any of them can answer. It is empty if the handle
+// is for none.
+func (r *Requests[T]) now(ctx context.Context, namespace string) (rv string, err error) {
+	for _, source := range r.sources(namespace) {
+		var meta metav1.ListMeta
+		meta, err = source.List(ctx, metav1.ListOptions{Limit: 1}, func(reflector.Event[T], error) bool { return true })
+		if err == nil || !apierrors.IsForbidden(err) {
+			return meta.ResourceVersion, err
+		}
+	}
+	return "", err
+}
+
+// deleteCollection deletes in every namespace of the handle.
+func (r *Requests[T]) deleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
+	var failed []error
+	for _, source := range r.sources("") {
+		failed = append(failed, source.DeleteCollection(ctx, opts, list))
+	}
+	if len(failed) == 1 {
+		return failed[0] // as it is
+	}
+	return errors.Join(failed...)
+}
+
+// Members says how each namespace of a handle over a set of namespaces ([OpenOptions]) is: whether it has
+// listed, how many objects it has, and what refuses it. Nil for any other handle. O(namespaces).
+func (h *Projected[T, P]) Members() []informer.MemberStats {
+	if h.union == nil {
+		return nil
+	}
+	return h.union.Members()
+}

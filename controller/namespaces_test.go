@@ -1,0 +1,356 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
+)
+
+// sentBy lists the requests of a scene as "GET /namespaces/a/gadgets?resourceVersion=0", from now on.
+func sentBy(w *scene) (take func() []string) {
+	var mu sync.Mutex
+	var all []string
+	w.wire.seen.Store(new(func(r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		q := url.Values{}
+		for _, name := range []string{"resourceVersion", "watch"} {
+			if v := r.URL.Query().Get(name); v != "" {
+				q.Set(name, v)
+			}
+		}
+		line := r.Method + " " + strings.TrimPrefix(r.URL.Path, "/api/v1")
+		if len(q) > 0 {
+			line += "?" + q.Encode()
+		}
+		all = append(all, line)
+	}))
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		taken := all
+		all = nil
+		return taken
+	}
+}
+
+// without is a transport that answers requests for a namespace with 403, except for single objects.
+type without struct {
+	next      http.RoundTripper
+	namespace string
+}
+
+func (w without) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/namespaces/"+w.namespace+"/gadgets") && r.Method == http.MethodGet {
+		return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	}
+	return w.next.RoundTrip(r)
+}
+
+// A request for an object of another namespace has an error that says so, and is not sent.
+func TestHandleRefusesOtherNamespaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		set := informer.NewNamespaces("a", "b")
+		w := newScene(t, controller.OpenOptions[*gadget]{Namespaces: set})
+		defer w.run()()
+		sent := sentBy(w)
+		h, k := w.handle, key{Namespace: "c", Name: "one"}
+		other := newGadget("one", "x")
+		other.Namespace = "c"
+		patch := []byte(`{}`)
+		scale := h.Subresource("scale")
+		failures := map[string]error{"Delete": h.Delete(ctx, k, metav1.DeleteOptions{})}
+		note := func(verb string, _ *gadget, err error) { failures[verb] = err }
+		try := func(verb string) func(*gadget, error) { return func(g *gadget, err error) { note(verb, g, err) } }
+		try("Get")(h.Get(ctx, k, metav1.GetOptions{}))
+		try("Create")(h.Create(ctx, other, metav1.CreateOptions{}))
+		try("Update")(h.Update(ctx, other, metav1.UpdateOptions{}))
+		try("UpdateStatus")(h.UpdateStatus(ctx, other, metav1.UpdateOptions{}))
+		try("Patch")(h.Patch(ctx, k, types.MergePatchType, patch, metav1.PatchOptions{}))
+		try("PatchStatus")(h.PatchStatus(ctx, k, types.MergePatchType, patch, metav1.PatchOptions{}))
+		try("Apply")(h.Apply(ctx, other, metav1.ApplyOptions{FieldManager: "me"}))
+		try("Apply of a map")(h.Apply(ctx, map[string]any{"metadata": map[string]any{"namespace": "c", "name": "one"}}, metav1.ApplyOptions{FieldManager: "me"}))
+		try("Get of a subresource")(scale.Get(ctx, k, metav1.GetOptions{}))
+		try("Create of a subresource")(scale.Create(ctx, other, metav1.CreateOptions{}))
+		try("Update of a subresource")(scale.Update(ctx, other, metav1.UpdateOptions{}))
+		try("Patch of a subresource")(scale.Patch(ctx, k, types.MergePatchType, patch, metav1.PatchOptions{}))
+		for verb, err := range failures {
+			if !errors.Is(err, controller.ErrOutside) || !errors.Is(err, client.ErrNotSent) {
+				t.Errorf("%s: %v", verb, err)
+			}
+		}
+		if got, want := failures["Get"].Error(), `gadgets: outside of the handle's namespaces: namespace "c" of object "one"; the handle is for a, b: nothing was sent; add the namespace to OpenOptions.Namespaces, or use a client.Resource`; got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		_, err := h.Get(ctx, key{Name: "one"}, metav1.GetOptions{})
+		if !errors.Is(err, controller.ErrOutside) || !strings.Contains(err.Error(), "no namespace") {
+			t.Errorf("a key without a namespace: %v", err)
+		}
+		for n := range 9 {
+			ok(t, set.Add(fmt.Sprint("n", n)))
+		}
+		if _, err = h.Get(ctx, k, metav1.GetOptions{}); !strings.Contains(err.Error(), "a, b, n0, n1, n2 and 6 more") {
+			t.Errorf("many namespaces: %v", err)
+		}
+		synctest.Wait()
+		if all := slices.DeleteFunc(sent(), func(line string) bool { return strings.Contains(line, "/namespaces/n") }); len(all) > 0 {
+			t.Errorf("sent %q", all)
+		}
+		if err := h.CatchUp(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A namespace without permission lacks its own objects, is tried again, and says so. Nothing asks for other
+// namespaces, and the first list of a new one has all earlier writes.
+func TestHandleOfSomeNamespaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		set := informer.NewNamespaces("a", "b")
+		w := newScene(t, controller.OpenOptions[*gadget]{Namespaces: set})
+		w.wire.next = without{w.wire.next, "b"}
+		sent := sentBy(w)
+		inB := newGadget("two", "x")
+		inB.Namespace = "b"
+		create(t, w.server, inB)
+		create(t, w.server, newGadget("one", "x"))
+		defer w.run()()
+		members := w.handle.Members()
+		if len(members) != 2 || !members[0].Synced || members[0].Objects != 1 || members[0].Resource != "gadgets in namespace a" ||
+			members[1].Synced || !apierrors.IsForbidden(members[1].Refused) || members[1].Failing.Err == nil {
+			t.Errorf("the members are %+v", members)
+		}
+		ok(t, w.handle.WaitForSync(ctx))
+		if got := len(w.handle.List("", nil)); got != 1 {
+			t.Errorf("%d objects", got)
+		}
+		for _, line := range sent() {
+			if !strings.HasPrefix(line, "GET /namespaces/a/") && !strings.HasPrefix(line, "GET /namespaces/b/") {
+				t.Errorf("sent %q", line)
+			}
+		}
+		set.Remove("a")
+		synctest.Wait()
+		ok(t, set.Add("a"))
+		synctest.Wait()
+		if all := sent(); !slices.Contains(all, "GET /namespaces/a/gadgets") {
+			t.Errorf("the first list is one of %q", all)
+		}
+		ok(t, w.handle.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+		if all := sent(); !slices.Contains(all, "DELETE /namespaces/a/gadgets") || !slices.Contains(all, "DELETE /namespaces/b/gadgets") {
+			t.Errorf("DeleteCollection sent %q", all)
+		}
+		if left := done(fake.List[*gadget](w.server, fake.Selection{})); len(left) > 0 || len(w.handle.List("", nil)) > 0 {
+			t.Errorf("left: %v and %v", left, w.handle.List("", nil))
+		}
+	})
+}
+
+// An object of a namespace that is refused is asked for before it is created.
+func TestCreateOrUpdateInRefusedNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newSitesIn(t, "b")
+		old := newSite("one")
+		old.Namespace = "b"
+		done(fake.Create(w.server, old))
+		for _, namespace := range []string{"a", "b"} {
+			next := newSite("one")
+			next.Namespace = namespace
+			before := w.server.Requests()
+			_, what, err := controller.CreateOrUpdate(t.Context(), w.sites, next, func(*site) error { return nil })
+			if sent := w.server.Requests().Since(before); err != nil || (sent.Writes() == 1) != (namespace == "a") || (what == controller.Created) != (namespace == "a") {
+				t.Errorf("in %s: %v, %v, sent %v", namespace, what, err, sent)
+			}
+		}
+	})
+}
+
+type sitesScene struct {
+	server *fake.Server
+	sites  *controller.Handle[*site]
+}
+
+// newSitesIn runs a handle for the namespaces a and b, of which one is refused.
+func newSitesIn(t *testing.T, refused string) sitesScene {
+	server := fake.New(fake.Options{})
+	ok(t, fake.Register(server, siteKinds, fake.Rules{}))
+	conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: withoutSites{server.Client().Transport, refused}}}
+	sites, err := controller.Open(conn, siteKinds, controller.OpenOptions[*site]{
+		Namespaces: informer.NewNamespaces("a", "b"), Informer: informer.Options[*site]{OnError: func(error) {}},
+	})
+	ok(t, err)
+	ended := make(chan error)
+	go func() { ended <- sites.Run(t.Context()) }()
+	t.Cleanup(func() { <-ended })
+	synctest.Wait()
+	return sitesScene{server, sites}
+}
+
+type withoutSites without
+
+func (w withoutSites) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/namespaces/"+w.namespace+"/sites") && r.Method == http.MethodGet {
+		return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	}
+	return w.next.RoundTrip(r)
+}
+
+// What was in doubt in a namespace that is gone holds nothing up, and a handle for no namespace neither.
+func TestHandleOfNamespaceThatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		set := informer.NewNamespaces("a", "b")
+		w := newScene(t, controller.OpenOptions[*gadget]{Namespaces: set})
+		for n := range 10 {
+			create(t, w.server, newGadget(fmt.Sprint("old", n), "y"))
+		}
+		defer w.run()()
+		w.wire.lose.Store(true)
+		if _, err := w.handle.Create(ctx, newGadget("one", "x"), metav1.CreateOptions{}); err == nil {
+			t.Fatal("no answer, no error")
+		}
+		before := w.handle.Stats().Client
+		set.Remove("a")
+		ok(t, w.handle.CatchUp(ctx))
+		ok(t, set.Add("a"))
+		synctest.Wait()
+		w.expect("again", "one", done(fake.Get[*gadget](w.server, key{Namespace: "a", Name: "one"})).ResourceVersion)
+		if s := w.handle.Stats(); s.Resource != "gadgets" || before.Objects < 10 || s.Client.Objects < before.Objects+11 || s.Client.Bytes <= before.Bytes {
+			t.Errorf("the numbers are %+v after %+v", s, before)
+		}
+		generated := newGadget("", "x")
+		generated.GenerateName = "g-"
+		w.wire.lose.Store(true)
+		if _, err := w.handle.Create(ctx, generated, metav1.CreateOptions{}); err == nil {
+			t.Fatal("no answer, no error")
+		}
+		set.Remove("a", "b")
+		limited, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		ok(t, w.handle.CatchUp(limited))
+		synctest.Wait()
+		if len(w.handle.Members()) > 0 || len(w.handle.List("", nil)) > 0 {
+			t.Errorf("a handle for no namespace has %v", w.handle.List("", nil))
+		}
+	})
+}
+
+// The version of a deletion comes from a namespace that may be listed.
+func TestHandleDeletesWithoutList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newScene(t, controller.OpenOptions[*gadget]{Namespaces: informer.NewNamespaces("a", "b")})
+		w.wire.next = without{w.wire.next, "b"}
+		defer w.run()()
+		unseen := newGadget("unseen", "x")
+		unseen.Namespace = "b"
+		create(t, w.server, unseen)
+		sent := sentBy(w)
+		ok(t, w.handle.Delete(t.Context(), key{Namespace: "b", Name: "unseen"}, metav1.DeleteOptions{}))
+		want := []string{"DELETE /namespaces/b/gadgets/unseen", "GET /namespaces/b/gadgets", "GET /namespaces/a/gadgets"}
+		if got := sent(); !slices.Equal(got, want) {
+			t.Errorf("sent %q, want %q", got, want)
+		}
+		ok(t, w.handle.CatchUp(t.Context()))
+	})
+}
+
+// outage is a transport to a server that is down at times.
+type outage struct {
+	next http.RoundTripper
+	down atomic.Bool
+	sent atomic.Int64
+}
+
+func (o *outage) RoundTrip(r *http.Request) (*http.Response, error) {
+	o.sent.Add(1)
+	if o.down.Load() {
+		return nil, syscall.ECONNREFUSED
+	}
+	return o.next.RoundTrip(r)
+}
+
+// All namespaces together ask a server that is down a few times a second, and are back as soon as it is.
+func TestNamespacesShareTheirServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set := informer.NewNamespaces()
+		for n := range 20 {
+			ok(t, set.Add(fmt.Sprint("n", n)))
+		}
+		w := newScene(t, controller.OpenOptions[*gadget]{Namespaces: set})
+		server := &outage{next: w.wire.next}
+		w.wire.next = server
+		server.down.Store(true)
+		defer w.run()()
+		time.Sleep(10 * time.Minute)
+		if n := server.sent.Load(); n > 10*60*3 {
+			t.Errorf("%d requests in 10 minutes", n)
+		}
+		server.down.Store(false)
+		time.Sleep(3 * time.Second)
+		for _, m := range w.handle.Members() {
+			if !m.Synced {
+				t.Errorf("not synced: %s", m.Name)
+			}
+		}
+	})
+}
+
+func TestOpenOverNamespacesErrors(t *testing.T) {
+	conn := client.Connection{URL: fake.URL}
+	set := informer.NewNamespaces("a")
+	open := func(of kind.Kind[*gadget], opts controller.OpenOptions[*gadget]) error {
+		_, err := controller.Open(conn, of, opts)
+		return err
+	}
+	cluster := kind.Of[*gadget](schema.GroupVersion{Version: "v1"}, "gadgets").Cluster()
+	twice := index.New("owner", owner)
+	for name, c := range map[string]struct {
+		err  error
+		want error
+		text string
+	}{
+		"two settings": {open(gadgetKind, controller.OpenOptions[*gadget]{Namespaces: set, Client: client.Options{Namespace: "a"}}), controller.ErrOptions, "gadgets"},
+		"scope":        {open(cluster, controller.OpenOptions[*gadget]{Namespaces: set}), client.ErrScope, "cluster-scoped"},
+		"a bad name":   {open(gadgetKind, controller.OpenOptions[*gadget]{Namespaces: informer.NewNamespaces("a", "not/a name")}), informer.ErrNamespace, `"not/a name"`},
+		"index": {open(gadgetKind, controller.OpenOptions[*gadget]{Namespaces: set, Indexes: index.Of(twice), Informer: informer.Options[*gadget]{Indexes: index.Of(index.New("owner", owner))}}),
+			index.ErrExists, "owner"},
+	} {
+		if !errors.Is(c.err, c.want) || !strings.Contains(c.err.Error(), c.text) {
+			t.Errorf("%s: %v", name, c.err)
+		}
+	}
+	if h := done(controller.Open(conn, gadgetKind)); h.Members() != nil {
+		t.Error("a handle of one source has members")
+	}
+}

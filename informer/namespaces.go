@@ -1,0 +1,206 @@
+package informer
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"weak"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+
+	"github.com/kinform/kinform/reflector"
+)
+
+// ErrNamespace is the cause when text cannot be the name of a namespace.
+var ErrNamespace = errors.New("not the name of a namespace")
+
+// Namespaces is a set of namespaces that changes while informers follow it. One set may serve the
+// informers of many resources: see controller.OpenOptions and [Union.Follow]. The zero value is an
+// empty set, and works. Do not copy a set. All methods may be called by any goroutine, also by
+// handlers and reconciles.
+//
+// The set does not keep its informers alive.
+type Namespaces struct {
+	// changes is held during each change, so that all followers see the changes in one order.
+	changes   sync.Mutex
+	followers []weak.Pointer[follower] // guarded by changes
+
+	mu    sync.RWMutex
+	names map[string]struct{}
+}
+
+// follower is a union that follows a set. The union keeps it alive.
+type follower struct {
+	join  func(namespace string) error
+	leave func(namespace string)
+}
+
+// NewNamespaces returns a set of these namespaces. Those who follow it check the names.
+func NewNamespaces(names ...string) *Namespaces {
+	n := &Namespaces{names: map[string]struct{}{}}
+	for _, name := range names {
+		n.names[name] = struct{}{}
+	}
+	return n
+}
+
+// Add adds namespaces, each of which may be in the set already. All informers that follow the set begin
+// to list and watch them. Add does not wait for that: see [Union.Members]. A namespace that does not
+// exist on the server counts as empty.
+//
+// An error says which namespaces were not added, to any informer: [ErrNamespace], and those of the
+// function given to [Union.Follow].
+func (n *Namespaces) Add(names ...string) error {
+	n.changes.Lock()
+	defer n.changes.Unlock()
+	var failed []error
+	for _, name := range names {
+		if n.Has(name) {
+			continue
+		}
+		if err := n.join(name); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		n.mu.Lock() // only now: what is in the set has all informers behind it
+		if n.names == nil {
+			n.names = map[string]struct{}{}
+		}
+		n.names[name] = struct{}{}
+		n.mu.Unlock()
+	}
+	return errors.Join(failed...)
+}
+
+// join adds a namespace to all followers, or to none. Called with changes held.
+func (n *Namespaces) join(name string) error {
+	if err := checkNamespace(name); err != nil {
+		return err
+	}
+	var joined []*follower
+	for _, f := range n.living() {
+		if err := f.join(name); err != nil {
+			for _, f := range joined {
+				f.leave(name)
+			}
+			return err
+		}
+		joined = append(joined, f)
+	}
+	return nil
+}
+
+// Remove removes namespaces, each of which may be absent. The informers that follow the set end their
+// requests there and delete the objects from their caches soon: see [Union.Remove].
+func (n *Namespaces) Remove(names ...string) {
+	n.changes.Lock()
+	defer n.changes.Unlock()
+	for _, name := range names {
+		if !n.Has(name) {
+			continue
+		}
+		n.mu.Lock()
+		delete(n.names, name)
+		n.mu.Unlock()
+		for _, f := range n.living() {
+			f.leave(name)
+		}
+	}
+}
+
+// Has reports whether a namespace is in the set.
+func (n *Namespaces) Has(name string) bool {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	_, ok := n.names[name]
+	return ok
+}
+
+// Names returns the namespaces in the set, sorted.
+func (n *Namespaces) Names() []string {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return slices.Sorted(maps.Keys(n.names))
+}
+
+// follow lets f follow the set. f has no member of the set after an error.
+func (n *Namespaces) follow(f *follower) error {
+	n.changes.Lock()
+	defer n.changes.Unlock()
+	names := n.Names()
+	for at, name := range names {
+		err := checkNamespace(name)
+		if err == nil {
+			err = f.join(name)
+		}
+		if err != nil {
+			for _, name := range names[:at] {
+				f.leave(name)
+			}
+			return err
+		}
+	}
+	n.living()
+	n.followers = append(n.followers, weak.Make(f))
+	return nil
+}
+
+// living returns the followers that are still in use, and forgets the others. Called with changes held.
+func (n *Namespaces) living() (all []*follower) {
+	n.followers = slices.DeleteFunc(n.followers, func(w weak.Pointer[follower]) bool {
+		f := w.Value()
+		if f != nil {
+			all = append(all, f)
+		}
+		return f == nil
+	})
+	return all
+}
+
+func checkNamespace(name string) error {
+	if faults := content.IsDNS1123Label(name); len(faults) > 0 {
+		return fmt.Errorf("%w: %q: %s", ErrNamespace, name, strings.Join(faults, "; "))
+	}
+	return nil
+}
+
+// Follow makes each namespace of a set a member, with the namespace's name, now and whenever the set
+// changes. It may be called before Run or while it runs. The union may have other members, too.
+//
+//	err := pods.Follow(namespaces, func(namespace string) (reflector.Source[*corev1.Pod], error) {
+//		return client.New(server, core.Pods, client.Options{Namespace: namespace})
+//	}, informer.InNamespace)
+//
+// source makes the source of a namespace. It is called once for each, one call at a time, and must not
+// change the set. covers returns the covers of [Union.Add]: mostly [InNamespace]; it may be nil. After
+// an error, which may be [ErrNamespace] or one of source and [Union.Add], the union does not follow the set.
+func (u *Union[K, T]) Follow(set *Namespaces, source func(namespace string) (reflector.Source[T], error), covers func(namespace string) func(K) bool) error {
+	if set == nil || source == nil {
+		return u.about(fmt.Errorf("%w: Follow needs a set of namespaces and a function for their sources", reflector.ErrNoSource))
+	}
+	f := &follower{
+		join: func(namespace string) error {
+			from, err := source(namespace)
+			if err != nil {
+				return err
+			}
+			var covered func(K) bool
+			if covers != nil {
+				covered = covers(namespace)
+			}
+			_, err = u.Add(namespace, from, covered)
+			return err
+		},
+		leave: func(namespace string) { u.Remove(namespace) },
+	}
+	if err := set.follow(f); err != nil {
+		return err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.union.follows = append(u.union.follows, f)
+	return nil
+}
