@@ -78,7 +78,7 @@ func (l *leaves) walk(path string, v reflect.Value) {
 	if !l.enter(path, v) {
 		return
 	}
-	if _, ok := equalMethod(v.Type()); ok {
+	if hasEqual(v.Type()) {
 		l.add(path, v)
 		return
 	}
@@ -155,21 +155,21 @@ func equal(a, b reflect.Value) bool {
 	if a.Type() != b.Type() {
 		return false
 	}
-	if n, ok := equalMethod(a.Type()); ok {
-		return a.Method(n).Call([]reflect.Value{b})[0].Bool()
+	if hasEqual(a.Type()) {
+		// By its name: Method(n) would make the linker keep every exported method of the whole program.
+		return a.MethodByName("Equal").Call([]reflect.Value{b})[0].Bool()
 	}
 	return a.Equal(b) || !a.Equal(a) && !b.Equal(b)
 }
 
-// equalMethod returns the index of the method Equal of a type that compares with a value of
-// its own type.
-func equalMethod(t reflect.Type) (n int, ok bool) {
+// hasEqual reports whether a type has a method Equal that compares with a value of its own type.
+func hasEqual(t reflect.Type) bool {
 	m, ok := t.MethodByName("Equal")
 	if !ok {
-		return 0, false
+		return false
 	}
 	f := m.Type
-	return m.Index, f.NumIn() == 2 && !f.IsVariadic() && t.AssignableTo(f.In(1)) && f.NumOut() == 1 && f.Out(0).Kind() == reflect.Bool
+	return f.NumIn() == 2 && !f.IsVariadic() && t.AssignableTo(f.In(1)) && f.NumOut() == 1 && f.Out(0).Kind() == reflect.Bool
 }
 
 // write appends the lines for one place.

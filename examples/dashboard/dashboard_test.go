@@ -19,7 +19,6 @@ import (
 	"github.com/kinform/kinform/examples/internal/stage"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
-	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/with/kubeconfig"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
@@ -113,20 +112,19 @@ func TestOutage(t *testing.T) {
 }
 
 func TestBadDays(t *testing.T) {
-	for seed := range longtest.N[uint64](20, 1000) {
-		synctest.Test(t, func(t *testing.T) {
-			p := &page{}
-			s := stage.New(t, fake.Options{}, p.run, stage.Kind(core.Pods))
-			s.BadDay(seed * 100)
-			for _, name := range []string{"1", "2", "3", "4", "5", "6"} {
-				newPod(s, "a", name, corev1.PodRunning, corev1.ConditionTrue)
-				time.Sleep(5 * time.Second)
-			}
-			stage.Delete[*corev1.Pod](s, kinform.Key{Namespace: "a", Name: "3"})
-			s.GoodDay()
-			want(t, p, http.StatusOK, header, "a          5     5      0          0     0")
-		})
-	}
+	stage.BadDays(t, 20, 1000, func(t *testing.T, seed uint64) *stage.Stage {
+		p := &page{}
+		s := stage.New(t, fake.Options{}, p.run, stage.Kind(core.Pods))
+		s.BadDay(seed * 100)
+		for _, name := range []string{"1", "2", "3", "4", "5", "6"} {
+			newPod(s, "a", name, corev1.PodRunning, corev1.ConditionTrue)
+			time.Sleep(5 * time.Second)
+		}
+		stage.Delete[*corev1.Pod](s, kinform.Key{Namespace: "a", Name: "3"})
+		s.GoodDay()
+		want(t, p, http.StatusOK, header, "a          5     5      0          0     0")
+		return s
+	})
 }
 
 // If the kubeconfig is not there, the program says which.

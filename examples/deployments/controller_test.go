@@ -17,7 +17,6 @@ import (
 	"github.com/kinform/kinform/examples/deployments"
 	"github.com/kinform/kinform/examples/internal/stage"
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/with/kubernetes/apps"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
@@ -165,26 +164,23 @@ func TestNameTaken(t *testing.T) {
 }
 
 func TestBadDays(t *testing.T) {
-	for seed := range longtest.N[uint64](30, 1000) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStage(t, fake.Options{CollectGarbage: true})
-				s.BadDay(seed * 100)
-				newDeployment(s, 3)
-				for n, replicas := range []int{5, 1, 4, 2} {
-					time.Sleep(time.Duration(n*int(seed%7)) * time.Second)
-					scale(s, replicas)
-					if n == int(seed%4) {
-						s.Stop()
-						s.Start()
-					}
-				}
-				s.GoodDay()
-				want(t, s, 2, "web-1-0", "web-1-1")
-				if sets, err := fake.List[*appsv1.ReplicaSet](s.Server, fake.Selection{}); err != nil || len(sets) != 1 {
-					t.Errorf("%d sets, %v", len(sets), err)
-				}
-			})
-		})
-	}
+	stage.BadDays(t, 30, 1000, func(t *testing.T, seed uint64) *stage.Stage {
+		s := newStage(t, fake.Options{CollectGarbage: true})
+		s.BadDay(seed * 100)
+		newDeployment(s, 3)
+		for n, replicas := range []int{5, 1, 4, 2} {
+			time.Sleep(time.Duration(n*int(seed%7)) * time.Second)
+			scale(s, replicas)
+			if n == int(seed%4) {
+				s.Stop()
+				s.Start()
+			}
+		}
+		s.GoodDay()
+		want(t, s, 2, "web-1-0", "web-1-1")
+		if sets, err := fake.List[*appsv1.ReplicaSet](s.Server, fake.Selection{}); err != nil || len(sets) != 1 {
+			t.Errorf("%d sets, %v", len(sets), err)
+		}
+		return s
+	})
 }

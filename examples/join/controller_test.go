@@ -15,7 +15,6 @@ import (
 	"github.com/kinform/kinform/examples/internal/stage"
 	"github.com/kinform/kinform/examples/join"
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/with/kubernetes/core"
 	"github.com/kinform/kinform/with/kubernetes/discovery"
 )
@@ -105,23 +104,22 @@ func TestLeavesOthersAlone(t *testing.T) {
 }
 
 func TestBadDays(t *testing.T) {
-	for seed := range longtest.N[uint64](20, 1000) {
-		synctest.Test(t, func(t *testing.T) {
-			s := newStage(t)
-			s.BadDay(seed * 100)
-			newService(s, shop)
-			a := newPod(s, "prod", "shop", 1)
-			newSlice(s, "v4", shop, map[*corev1.Pod]bool{a: true})
-			for n := range 10 {
-				newPod(s, "prod", "shop", 2+n)
-				time.Sleep(time.Duration(n) * time.Second)
-				if n == 5 {
-					s.Stop()
-					s.Start()
-				}
+	stage.BadDays(t, 20, 1000, func(t *testing.T, seed uint64) *stage.Stage {
+		s := newStage(t)
+		s.BadDay(seed * 100)
+		newService(s, shop)
+		a := newPod(s, "prod", "shop", 1)
+		newSlice(s, "v4", shop, map[*corev1.Pod]bool{a: true})
+		for n := range 10 {
+			newPod(s, "prod", "shop", 2+n)
+			time.Sleep(time.Duration(n) * time.Second)
+			if n == 5 {
+				s.Stop()
+				s.Start()
 			}
-			s.GoodDay()
-			want(t, s, fmt.Sprintf("bad day %d", seed), "1/11")
-		})
-	}
+		}
+		s.GoodDay()
+		want(t, s, fmt.Sprintf("bad day %d", seed), "1/11")
+		return s
+	})
 }

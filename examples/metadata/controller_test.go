@@ -18,7 +18,6 @@ import (
 	"github.com/kinform/kinform/examples/internal/stage"
 	"github.com/kinform/kinform/examples/metadata"
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
@@ -98,23 +97,22 @@ func TestLabels(t *testing.T) {
 }
 
 func TestBadDays(t *testing.T) {
-	for seed := range longtest.N[uint64](20, 1000) {
-		synctest.Test(t, func(t *testing.T) {
-			s := newStage(t)
-			s.BadDay(seed * 100)
-			stage.Create(s, fake.Object(&corev1.Namespace{}, "", "prod", fake.Labels(metadata.Label, "red")))
-			for n := range 5 {
-				newSecret(s, "prod", fmt.Sprint(n))
-				time.Sleep(time.Duration(n) * time.Second)
-			}
-			stage.Patch[*corev1.Namespace](s, kinform.Key{Name: "prod"}, `{"metadata":{"labels":{"example.com/team":"green"}}}`)
-			time.Sleep(time.Second)
-			s.Stop()
-			s.Start()
-			s.GoodDay()
-			for n := range 5 {
-				want(t, s, "prod", fmt.Sprint(n), "green")
-			}
-		})
-	}
+	stage.BadDays(t, 20, 1000, func(t *testing.T, seed uint64) *stage.Stage {
+		s := newStage(t)
+		s.BadDay(seed * 100)
+		stage.Create(s, fake.Object(&corev1.Namespace{}, "", "prod", fake.Labels(metadata.Label, "red")))
+		for n := range 5 {
+			newSecret(s, "prod", fmt.Sprint(n))
+			time.Sleep(time.Duration(n) * time.Second)
+		}
+		stage.Patch[*corev1.Namespace](s, kinform.Key{Name: "prod"}, `{"metadata":{"labels":{"example.com/team":"green"}}}`)
+		time.Sleep(time.Second)
+		s.Stop()
+		s.Start()
+		s.GoodDay()
+		for n := range 5 {
+			want(t, s, "prod", fmt.Sprint(n), "green")
+		}
+		return s
+	})
 }

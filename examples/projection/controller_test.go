@@ -21,7 +21,6 @@ import (
 	"github.com/kinform/kinform/examples/internal/stage"
 	"github.com/kinform/kinform/examples/projection"
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
@@ -134,18 +133,17 @@ func TestBadName(t *testing.T) {
 }
 
 func TestBadDays(t *testing.T) {
-	for seed := range longtest.N[uint64](20, 1000) {
-		synctest.Test(t, func(t *testing.T) {
-			s, r := newStage(t)
-			s.BadDay(seed * 100)
-			for n, namespace := range []string{"a", "b", "c"} {
-				newPod(s, namespace, int32(n))
-				time.Sleep(time.Duration(n) * time.Second)
-			}
-			s.Stop()
-			s.Start()
-			s.GoodDay()
-			want(t, s, r, "a bad day", map[string]int32{"a/web": 0, "b/web": 1, "c/web": 2})
-		})
-	}
+	stage.BadDays(t, 20, 1000, func(t *testing.T, seed uint64) *stage.Stage {
+		s, r := newStage(t)
+		s.BadDay(seed * 100)
+		for n, namespace := range []string{"a", "b", "c"} {
+			newPod(s, namespace, int32(n))
+			time.Sleep(time.Duration(n) * time.Second)
+		}
+		s.Stop()
+		s.Start()
+		s.GoodDay()
+		want(t, s, r, "a bad day", map[string]int32{"a/web": 0, "b/web": 1, "c/web": 2})
+		return s
+	})
 }

@@ -2,7 +2,6 @@ package website_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/examples/internal/stage"
 	"github.com/kinform/kinform/examples/website"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
@@ -74,95 +74,54 @@ func (r *records) Remove(_ context.Context, site *website.Website) error {
 
 // world is a server in memory, a DNS, and a controller at work.
 type world struct {
-	t      *testing.T
-	server *fake.Server
-	dns    *records
-	// stop ends the controller.
-	stop func()
-
-	mu       sync.Mutex
-	requests []string // method and path of what the controller sent, without lists and watches
-	// before runs ahead of each write, outside the lock.
-	before func()
+	*stage.Stage
+	t   *testing.T
+	dns *records
+	// seen are the requests up to the last call of sent.
+	seen fake.Requests
 }
 
 func newWorld(t *testing.T, opts fake.Options) *world {
-	w := &world{t: t, server: fake.New(opts)}
-	w.dns = &records{hosts: map[types.UID]string{}, removed: map[types.UID]int{}}
-	w.check(errors.Join(fake.Register(w.server, website.Websites, fake.Rules{}), fake.Register(w.server, apps.Deployments, fake.Rules{})))
-	w.start()
-	t.Cleanup(func() { w.stop() })
+	w := &world{t: t, dns: &records{hosts: map[types.UID]string{}, removed: map[types.UID]int{}}}
+	w.Stage = stage.New(t, opts, func(ctx context.Context, server client.Connection) error {
+		return website.Run(ctx, server, w.dns)
+	}, stage.Kind(website.Websites), stage.Kind(apps.Deployments))
 	return w
 }
 
-func (w *world) check(err error) {
-	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-// RoundTrip notes each request of the controller.
-func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
-	if resource := r.URL.Path[len(r.URL.Path)-1]; r.Method != http.MethodGet || resource != 's' {
-		w.mu.Lock()
-		w.requests = append(w.requests, r.Method+" "+r.URL.Path)
-		w.mu.Unlock()
-	}
-	if r.Method != http.MethodGet && w.before != nil {
-		w.before()
-	}
-	return w.server.Client().Transport.RoundTrip(r)
-}
-
-func (w *world) start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- website.Run(ctx, client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: w}}, w.dns)
-	}()
-	w.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			w.t.Error(err)
+// sent returns the requests since the last call, without lists and watches.
+func (w *world) sent() fake.Requests {
+	now := w.Server.Requests()
+	sent := now.Since(w.seen)
+	w.seen = now
+	for request := range sent {
+		if request.Verb == faults.VerbList || request.Verb == faults.VerbWatch {
+			delete(sent, request)
 		}
-	})
-}
-
-// settle waits until nothing is left to do.
-func (w *world) settle() {
-	time.Sleep(time.Hour)
-	synctest.Wait()
-}
-
-// sent returns the requests since the last call.
-func (w *world) sent() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	defer func() { w.requests = nil }()
-	return w.requests
+	}
+	return sent
 }
 
 func (w *world) create() *website.Website {
 	w.t.Helper()
-	site, err := fake.Create(w.server, fake.Object(&website.Website{
+	site, err := fake.Create(w.Server, fake.Object(&website.Website{
 		Spec: website.WebsiteSpec{Host: "shop.example.com", Image: "shop:1", Replicas: 2},
 	}, shop.Namespace, shop.Name))
-	w.check(err)
+	w.Check(err)
 	return site
 }
 
 func (w *world) site() *website.Website {
 	w.t.Helper()
-	site, err := fake.Get[*website.Website](w.server, shop)
-	w.check(err)
+	site, err := fake.Get[*website.Website](w.Server, shop)
+	w.Check(err)
 	return site
 }
 
 func (w *world) deployment() *appsv1.Deployment {
 	w.t.Helper()
-	deployment, err := fake.Get[*appsv1.Deployment](w.server, shop)
-	w.check(err)
+	deployment, err := fake.Get[*appsv1.Deployment](w.Server, shop)
+	w.Check(err)
 	return deployment
 }
 
@@ -171,8 +130,8 @@ func (w *world) run() {
 	w.t.Helper()
 	d := w.deployment()
 	d.Status.ObservedGeneration, d.Status.AvailableReplicas = d.Generation, *d.Spec.Replicas
-	_, err := fake.UpdateStatus(w.server, d)
-	w.check(err)
+	_, err := fake.UpdateStatus(w.Server, d)
+	w.Check(err)
 }
 
 // wantReady checks the condition of the site.
@@ -201,29 +160,29 @@ func TestLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, fake.Options{CollectGarbage: true})
 		site := w.create()
-		w.settle()
+		w.Settle()
 		w.wantDeployment()
 		w.wantReady(metav1.ConditionFalse, "Starting")
 		if !slices.Equal(w.site().Finalizers, []string{"example.com/dns"}) || w.dns.hosts[site.UID] != "shop.example.com" {
 			t.Errorf("finalizers %v, records %v", w.site().Finalizers, w.dns.hosts)
 		}
 		w.run()
-		w.settle()
+		w.Settle()
 		w.wantReady(metav1.ConditionTrue, "Available")
 
-		_, err := fake.Patch[*website.Website](w.server, shop, []byte(`{"spec":{"replicas":3,"image":"shop:2"}}`))
-		w.check(err)
-		w.settle()
+		_, err := fake.Patch[*website.Website](w.Server, shop, []byte(`{"spec":{"replicas":3,"image":"shop:2"}}`))
+		w.Check(err)
+		w.Settle()
 		w.wantDeployment()
 		w.wantReady(metav1.ConditionFalse, "Starting")
 
-		_, err = fake.Delete[*website.Website](w.server, shop)
-		w.check(err)
-		w.settle()
-		if _, err := fake.Get[*website.Website](w.server, shop); !apierrors.IsNotFound(err) {
+		_, err = fake.Delete[*website.Website](w.Server, shop)
+		w.Check(err)
+		w.Settle()
+		if _, err := fake.Get[*website.Website](w.Server, shop); !apierrors.IsNotFound(err) {
 			t.Errorf("the site is there: %v", err)
 		}
-		if _, err := fake.Get[*appsv1.Deployment](w.server, shop); !apierrors.IsNotFound(err) {
+		if _, err := fake.Get[*appsv1.Deployment](w.Server, shop); !apierrors.IsNotFound(err) {
 			t.Errorf("the Deployment is there: %v", err)
 		}
 		if len(w.dns.hosts) > 0 || w.dns.removed[site.UID] != 1 || w.dns.removes != 1 {
@@ -237,25 +196,25 @@ func TestSendsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, fake.Options{CollectGarbage: true})
 		w.create()
-		w.settle()
+		w.Settle()
 		if sent := w.sent(); len(sent) == 0 {
 			t.Error("no request at all was seen")
 		}
 		sets := w.dns.setCalls()
 		for n := range 100 {
 			label := fmt.Appendf(nil, `{"metadata":{"labels":{"n":"%d"}}}`, n)
-			_, err := fake.Patch[*website.Website](w.server, shop, label)
-			w.check(err)
-			w.settle()
-			_, err = fake.Patch[*appsv1.Deployment](w.server, shop, label)
-			w.check(err)
-			w.settle()
+			_, err := fake.Patch[*website.Website](w.Server, shop, label)
+			w.Check(err)
+			w.Settle()
+			_, err = fake.Patch[*appsv1.Deployment](w.Server, shop, label)
+			w.Check(err)
+			w.Settle()
 		}
 		if n := w.dns.setCalls() - sets; n < 200 {
 			t.Errorf("%d reconciles after 200 events", n)
 		}
 		if sent := w.sent(); len(sent) > 0 {
-			t.Errorf("%d requests were sent, such as %s", len(sent), sent[0])
+			t.Errorf("the requests are %v", sent)
 		}
 	})
 }
@@ -265,23 +224,23 @@ func TestSendsNothing(t *testing.T) {
 func TestReadsItsOwnWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, fake.Options{})
-		w.stop()
+		w.Stop()
 		silent := faults.Fault{Silent: true, After: 1, Times: -1} // after the end of the initial list
 		silent.Verb, silent.Resource = faults.VerbWatch, apps.Deployments.GroupResource()
-		w.check(w.server.Inject(silent))
-		w.start()
+		w.Check(w.Server.Inject(silent))
+		w.Start()
 		w.create()
 		time.Sleep(10 * time.Second)
 		w.sent()
 		sets := w.dns.setCalls()
-		_, err := fake.Patch[*website.Website](w.server, shop, []byte(`{"metadata":{"labels":{"a":"b"}}}`))
-		w.check(err)
+		_, err := fake.Patch[*website.Website](w.Server, shop, []byte(`{"metadata":{"labels":{"a":"b"}}}`))
+		w.Check(err)
 		time.Sleep(10 * time.Second)
 		if n, sent := w.dns.setCalls()-sets, w.sent(); n == 0 || len(sent) > 0 {
 			t.Errorf("%d reconciles sent %v", n, sent)
 		}
-		_, err = fake.Patch[*website.Website](w.server, shop, []byte(`{"spec":{"replicas":5}}`))
-		w.check(err)
+		_, err = fake.Patch[*website.Website](w.Server, shop, []byte(`{"spec":{"replicas":5}}`))
+		w.Check(err)
 		time.Sleep(10 * time.Second)
 		w.wantDeployment()
 		w.wantReady(metav1.ConditionFalse, "Starting")
@@ -297,22 +256,22 @@ func TestRefused(t *testing.T) {
 			t.Run(fmt.Sprint(verb, reason), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := newWorld(t, fake.Options{})
-					w.check(w.server.Inject(faults.Fault{
+					w.Check(w.Server.Inject(faults.Fault{
 						Verb: verb, Resource: apps.Deployments.GroupResource(), Times: -1, Status: faults.Refusal(code, reason, 0),
 					}))
 					w.create()
-					w.settle()
-					_, err := fake.Patch[*website.Website](w.server, shop, []byte(`{"spec":{"image":"shop:2"}}`))
-					w.check(err)
-					w.settle()
+					w.Settle()
+					_, err := fake.Patch[*website.Website](w.Server, shop, []byte(`{"spec":{"image":"shop:2"}}`))
+					w.Check(err)
+					w.Settle()
 					w.wantReady(metav1.ConditionFalse, string(reason))
 					before := w.site().ResourceVersion
-					w.settle()
+					w.Settle()
 					if now := w.site().ResourceVersion; now != before {
 						t.Error("the site was written again, with nothing new to say")
 					}
-					w.server.ClearFaults()
-					w.settle()
+					w.Server.ClearFaults()
+					w.Settle()
 					w.wantDeployment()
 					w.wantReady(metav1.ConditionFalse, "Starting")
 				})
@@ -335,16 +294,16 @@ func TestNameTaken(t *testing.T) {
 				w := newWorld(t, fake.Options{}) // a garbage collector would delete what has no owner that exists
 				theirs := fake.Object(&appsv1.Deployment{}, shop.Namespace, shop.Name)
 				theirs.OwnerReferences = owners
-				theirs, err := fake.Create(w.server, theirs)
-				w.check(err)
+				theirs, err := fake.Create(w.Server, theirs)
+				w.Check(err)
 				w.create()
-				w.settle()
+				w.Settle()
 				if now := w.deployment(); now.ResourceVersion != theirs.ResourceVersion {
 					t.Errorf("the Deployment was changed: %+v", now)
 				}
 				w.wantReady(metav1.ConditionFalse, "NameTaken")
-				_, err = fake.Delete[*appsv1.Deployment](w.server, shop)
-				w.check(err)
+				_, err = fake.Delete[*appsv1.Deployment](w.Server, shop)
+				w.Check(err)
 				time.Sleep(time.Second) // the retries are minutes apart by now
 				synctest.Wait()
 				w.wantDeployment()

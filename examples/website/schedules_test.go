@@ -3,74 +3,28 @@ package website_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinform/kinform/examples/internal/stage"
 	"github.com/kinform/kinform/examples/website"
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/fake/faults"
-	"github.com/kinform/kinform/internal/longtest"
 )
-
-// badDay lets requests fail, before or after the server has carried them out, and watches break and lag.
-func badDay(seed uint64) []faults.Fault {
-	chance := func(p float64, f faults.Fault) faults.Fault {
-		seed++
-		f.Chance, f.Seed = p, seed
-		return f
-	}
-	day := []faults.Fault{
-		chance(0.1, faults.Fault{Verb: faults.VerbGet, Status: faults.Refusal(http.StatusInternalServerError, metav1.StatusReasonInternalError, 0)}),
-		chance(0.2, faults.Fault{Verb: faults.VerbWatch, CutEvents: 3}),
-		chance(0.4, faults.Fault{Verb: faults.VerbWatch, Delay: 20 * time.Second, After: 1}),
-		chance(0.1, faults.Fault{Verb: faults.VerbList, CutBytes: 20}),
-	}
-	for _, verb := range []faults.Verb{faults.VerbCreate, faults.VerbPatch} {
-		day = append(day,
-			chance(0.15, faults.Fault{Verb: verb, Status: faults.Refusal(http.StatusInternalServerError, metav1.StatusReasonInternalError, 0)}),
-			chance(0.1, faults.Fault{Verb: verb, Status: faults.Refusal(http.StatusConflict, metav1.StatusReasonConflict, 0)}),
-			chance(0.2, faults.Fault{Verb: verb, CutBytes: 1}), // carried out, and the answer is lost
-		)
-	}
-	return day
-}
 
 // TestSchedules runs the controller on bad days, with other writers and restarts. It then has what the
 // user wants: one Deployment, and one removal of the record.
 func TestSchedules(t *testing.T) {
-	var failed, conflicts, lost int
-	for seed := range longtest.N[uint64](50, 1000) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				for _, f := range schedule(t, seed) {
-					switch read := f.Verb == faults.VerbList || f.Verb == faults.VerbWatch; {
-					case f.Status != nil && apierrors.IsConflict(f.Status):
-						conflicts++
-					case f.Status != nil:
-						failed++
-					case f.CutBytes > 0 && !read:
-						lost++
-					}
-				}
-			})
-		})
-	}
-	t.Logf("%d requests failed, %d had a conflict, %d answers to writes were lost", failed, conflicts, lost)
-	if failed < 50 || conflicts < 20 || lost < 20 {
-		t.Error("the days were not bad enough")
-	}
+	stage.BadDays(t, 50, 1000, func(t *testing.T, seed uint64) *stage.Stage { return schedule(t, seed).Stage })
 }
 
-// schedule is one bad day. It returns the faults that struck.
-func schedule(t *testing.T, seed uint64) []faults.Fault {
+// schedule is one bad day.
+func schedule(t *testing.T, seed uint64) *world {
 	w := newWorld(t, fake.Options{CollectGarbage: true})
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -88,30 +42,28 @@ func schedule(t *testing.T, seed uint64) []faults.Fault {
 		label := fmt.Appendf(nil, `{"metadata":{"labels":{"others":"%d"}}}`, n(1000))
 		switch n(8) {
 		case 0:
-			_, _ = fake.Patch[*website.Website](w.server, shop, label) // if it is there
+			_, _ = fake.Patch[*website.Website](w.Server, shop, label) // if it is there
 		case 1:
-			_, _ = fake.Patch[*appsv1.Deployment](w.server, shop, label)
+			_, _ = fake.Patch[*appsv1.Deployment](w.Server, shop, label)
 		case 2:
-			_, _ = fake.Patch[*appsv1.Deployment](w.server, shop, []byte(`{"spec":{"replicas":7}}`))
+			_, _ = fake.Patch[*appsv1.Deployment](w.Server, shop, []byte(`{"spec":{"replicas":7}}`))
 		case 3:
-			_, _ = fake.Patch[*website.Website](w.server, shop, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, 1+n(5)))
+			_, _ = fake.Patch[*website.Website](w.Server, shop, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, 1+n(5)))
 		}
 	}
 	restart := func() {
-		w.stop()
-		w.start()
+		w.Stop()
+		w.Start()
 	}
 	quiet := func() {
 		calm.Store(true)
-		w.server.ClearFaults()
-		w.server.DropWatches()
-		w.settle()
+		w.GoodDay()
 	}
 
-	w.stop()
-	w.before = others
-	w.check(w.server.Inject(badDay(seed * 1000)...))
-	w.start()
+	w.Stop()
+	w.Before = others
+	w.BadDay(seed * 1000)
+	w.Start()
 	first := w.create()
 	for range 10 {
 		time.Sleep(time.Duration(n(30_000)) * time.Millisecond)
@@ -119,15 +71,15 @@ func schedule(t *testing.T, seed uint64) []faults.Fault {
 		case 0:
 			restart()
 		case 1:
-			_, _ = fake.Delete[*appsv1.Deployment](w.server, shop) // if it is there
+			_, _ = fake.Delete[*appsv1.Deployment](w.Server, shop) // if it is there
 		case 2:
-			w.server.DropWatches()
+			w.Server.DropWatches()
 		}
 	}
 	quiet()
 	w.wantDeployment()
 	w.wantReady(metav1.ConditionFalse, "Starting")
-	if all, err := fake.List[*appsv1.Deployment](w.server, fake.Selection{}); err != nil || len(all) != 1 {
+	if all, err := fake.List[*appsv1.Deployment](w.Server, fake.Selection{}); err != nil || len(all) != 1 {
 		t.Errorf("%d Deployments, %v", len(all), err)
 	}
 	if len(w.dns.hosts) != 1 || w.dns.hosts[first.UID] != first.Spec.Host {
@@ -136,9 +88,9 @@ func schedule(t *testing.T, seed uint64) []faults.Fault {
 
 	// The user deletes the site, and perhaps makes a new one of the same name.
 	calm.Store(false)
-	w.check(w.server.Inject(badDay(seed*1000 + 500)...))
-	_, err := fake.Delete[*website.Website](w.server, shop)
-	w.check(err)
+	w.BadDay(seed*1000 + 500)
+	_, err := fake.Delete[*website.Website](w.Server, shop)
+	w.Check(err)
 	if n(2) == 0 {
 		time.Sleep(time.Duration(n(5000)) * time.Millisecond)
 		restart()
@@ -147,7 +99,7 @@ func schedule(t *testing.T, seed uint64) []faults.Fault {
 		time.Sleep(time.Duration(n(20_000)) * time.Millisecond)
 	}
 	var second *website.Website
-	if _, err := fake.Get[*website.Website](w.server, shop); apierrors.IsNotFound(err) && n(2) == 0 {
+	if _, err := fake.Get[*website.Website](w.Server, shop); apierrors.IsNotFound(err) && n(2) == 0 {
 		second = w.create()
 	}
 	quiet()
@@ -156,13 +108,13 @@ func schedule(t *testing.T, seed uint64) []faults.Fault {
 	}
 	if second != nil {
 		w.wantDeployment()
-		return w.server.Struck()
+		return w
 	}
-	if _, err := fake.Get[*website.Website](w.server, shop); !apierrors.IsNotFound(err) {
+	if _, err := fake.Get[*website.Website](w.Server, shop); !apierrors.IsNotFound(err) {
 		t.Errorf("the site is there: %v", err)
 	}
-	if _, err := fake.Get[*appsv1.Deployment](w.server, shop); !apierrors.IsNotFound(err) {
+	if _, err := fake.Get[*appsv1.Deployment](w.Server, shop); !apierrors.IsNotFound(err) {
 		t.Errorf("the Deployment is there: %v", err)
 	}
-	return w.server.Struck()
+	return w
 }

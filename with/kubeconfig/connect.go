@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	_ "k8s.io/client-go/plugin/pkg/client/auth/oidc" // the only auth provider left
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
@@ -80,6 +81,7 @@ func connectByFiles(rc *rest.Config, server *url.URL, opts Options) (client.Conn
 
 // connectByPlugin is for credentials that only client-go's transport can get.
 func connectByPlugin(rc *rest.Config, server *url.URL, plugin string, timeout time.Duration) (client.Connection, error) {
+	rc.Wrap(func(base http.RoundTripper) http.RoundTripper { return sending{base} })
 	base, err := rest.TransportFor(rc)
 	if err != nil {
 		return client.Connection{}, err
@@ -100,5 +102,15 @@ func impersonate(conn *client.Connection, who rest.ImpersonationConfig) {
 	if reflect.ValueOf(who).IsZero() {
 		return
 	}
-	conn.HTTP.Transport = transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig(who), conn.HTTP.Transport)
+	base := conn.HTTP.Transport
+	conn.HTTP.Transport = impersonating{transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig(who), base), base}
 }
+
+// impersonating is client-go's transport for that, which does not close idle connections.
+type impersonating struct {
+	http.RoundTripper
+	base http.RoundTripper
+}
+
+func (t impersonating) CloseIdleConnections()                  { utilnet.CloseIdleConnectionsFor(t.base) }
+func (t impersonating) WrappedRoundTripper() http.RoundTripper { return t.base }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -58,7 +59,7 @@ type Cluster struct {
 
 // Load finds the kubeconfig and makes a connection from it. It sends nothing and runs no
 // plugin. Its error wraps [ErrNoConfig], or is a *[ContextError], or names the file or the
-// context and the cause.
+// context and the cause. It does not show the password of a URL.
 func Load(opts Options) (Cluster, error) {
 	c, err := find(opts)
 	if err != nil {
@@ -83,7 +84,9 @@ func find(opts Options) (Cluster, error) {
 		return Cluster{}, &ContextError{Context: name, Contexts: slices.Sorted(maps.Keys(config.Contexts))}
 	}
 	chosen := clientcmd.NewNonInteractiveClientConfig(*config, name, &clientcmd.ConfigOverrides{}, rules)
-	fail := func(err error) (Cluster, error) { return Cluster{}, fmt.Errorf("context %q: %w", name, err) }
+	fail := func(err error) (Cluster, error) {
+		return Cluster{}, fmt.Errorf("context %q: %w", name, withoutAddresses(err, config.Clusters[one.Cluster]))
+	}
 	// clientcmd would send requests without credentials.
 	if _, ok := config.AuthInfos[one.AuthInfo]; !ok && one.AuthInfo != "" {
 		return fail(fmt.Errorf("no user %q", one.AuthInfo))
@@ -101,6 +104,25 @@ func find(opts Options) (Cluster, error) {
 		return fail(err)
 	}
 	return Cluster{Connection: conn, Namespace: namespace, Context: name}, nil
+}
+
+// withoutAddresses hides the addresses of a cluster in an error if they may have a password.
+// clientcmd shows an address that does not parse.
+func withoutAddresses(err error, cluster *api.Cluster) error {
+	if cluster == nil {
+		return err
+	}
+	text := err.Error()
+	for _, address := range []string{cluster.Server, cluster.ProxyURL} {
+		if strings.Contains(address, "@") {
+			quoted := strconv.Quote(address)
+			text = strings.NewReplacer(address, "hidden", quoted[1:len(quoted)-1], "hidden").Replace(text)
+		}
+	}
+	if text == err.Error() {
+		return err
+	}
+	return errors.New(text)
 }
 
 // namespaceFile holds the namespace of every pod.

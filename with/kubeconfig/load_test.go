@@ -12,6 +12,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kinform/kinform/client"
 )
 
 // What is named comes first, then the files of KUBECONFIG together, then that in the home.
@@ -117,6 +119,41 @@ func TestImpersonate(t *testing.T) {
 		if groups := h.Values("Impersonate-Group"); (who == "") != slices.Equal(groups, []string{"g"}) {
 			t.Errorf("as %q: groups %q", who, groups)
 		}
+	}
+}
+
+// An address with a password is not shown if it does not parse.
+func TestErrorsWithoutPasswords(t *testing.T) {
+	alone(t)
+	s := newServer(t)
+	good := s.config(t, "{token: abc}")
+	for _, bad := range []string{
+		strings.Replace(good, s.URL, "https://user:secret%zz@here.test", 1),
+		strings.Replace(good, s.URL, `https://user:secret\"%zz@here.test`, 1),
+		strings.Replace(good, "certificate-authority", `proxy-url: "http://user:secret%zz@proxy.test", certificate-authority`, 1),
+		strings.Replace(good, "certificate-authority", `proxy-url: "gopher://user:secret@proxy.test", certificate-authority`, 1),
+	} {
+		_, err := Load(Options{Path: write(t, "config", bad)})
+		if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "hidden") {
+			t.Errorf("%v, want an error without the address", err)
+		}
+	}
+}
+
+// closes counts how often its idle connections are closed.
+type closes struct {
+	http.RoundTripper
+	n int
+}
+
+func (c *closes) CloseIdleConnections() { c.n++ }
+
+func TestImpersonationClosesIdleConnections(t *testing.T) {
+	base := &closes{}
+	conn := client.Connection{HTTP: &http.Client{Transport: base}}
+	impersonate(&conn, rest.ImpersonationConfig{UserName: "somebody"})
+	if conn.HTTP.CloseIdleConnections(); base.n != 1 {
+		t.Errorf("closed %d times, want 1", base.n)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -28,6 +29,8 @@ type server struct {
 	*httptest.Server
 	mu   sync.Mutex
 	last http.Header
+
+	refuses atomic.Bool // with 401
 }
 
 func newServer(t *testing.T) *server {
@@ -36,6 +39,10 @@ func newServer(t *testing.T) *server {
 		s.mu.Lock()
 		s.last = r.Header.Clone()
 		s.mu.Unlock()
+		if s.refuses.Load() {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprint(w, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"one","namespace":"prod"}}`)
 	}))

@@ -4,17 +4,15 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/http/httptrace"
-	"sync"
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
 // patient limits the time that a request waits for a credential plugin. client-go runs the
-// plugin before it asks for a connection, and cannot stop it.
+// plugin before it sends a request, and once more after an answer of 401, and cannot stop it.
 type patient struct {
-	base   http.RoundTripper
+	base   http.RoundTripper // the plugin's, above a sending
 	plugin string
 	limit  time.Duration // negative for no limit
 }
@@ -28,45 +26,50 @@ type outcome struct {
 // RoundTrip sends the request in a goroutine, which outlasts the call only if the plugin hangs.
 func (p *patient) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
-	connecting, left, done := make(chan struct{}), make(chan struct{}), make(chan outcome)
-	var once sync.Once
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GetConn: func(string) { once.Do(func() { close(connecting) }) }})
+	s := steps{sending: make(chan bool), left: make(chan struct{})}
+	done := make(chan outcome)
 	go func() {
-		response, err := p.base.RoundTrip(req.WithContext(traced))
+		response, err := p.base.RoundTrip(req.WithContext(context.WithValue(ctx, stepsKey{}, s)))
 		select {
 		case done <- outcome{response, err}:
-		case <-left:
+		case <-s.left:
 			if err == nil {
 				_ = response.Body.Close()
 			}
 		}
 	}()
-	response, err := p.wait(ctx, connecting, done)
+	response, err := p.wait(ctx, s, done)
 	if err != nil {
 		cancel() // if the plugin hangs, the request must not be sent later
-		close(left)
+		close(s.left)
 		return nil, err
 	}
 	response.Body = body{response.Body, cancel}
 	return response, nil
 }
 
-// wait returns the outcome of a request. It only gives up before the request connects: after
-// that, the transport ends the request with its context.
-func (p *patient) wait(ctx context.Context, connecting <-chan struct{}, done <-chan outcome) (*http.Response, error) {
-	var due <-chan time.Time
-	if p.limit > 0 {
-		timer := time.NewTimer(p.limit)
-		defer timer.Stop()
-		due = timer.C
+// wait returns the outcome of a request. It only gives up while the plugin may be running. The
+// transport itself ends the request with its context.
+func (p *patient) wait(ctx context.Context, s steps, done <-chan outcome) (*http.Response, error) {
+	timer := time.NewTimer(max(p.limit, 0))
+	defer timer.Stop()
+	due, over := timer.C, ctx.Done()
+	if p.limit < 0 {
+		due = nil
 	}
-	over := ctx.Done()
 	for {
 		select {
 		case o := <-done:
 			return o.response, o.err
-		case <-connecting:
-			connecting, due, over = nil, nil, nil
+		case sending := <-s.sending:
+			if due, over = nil, nil; sending {
+				continue
+			}
+			over = ctx.Done()
+			if p.limit >= 0 {
+				timer.Reset(p.limit)
+				due = timer.C
+			}
 		case <-due:
 			return nil, &PluginError{Plugin: p.plugin, After: p.limit}
 		case <-over:
@@ -74,6 +77,38 @@ func (p *patient) wait(ctx context.Context, connecting <-chan struct{}, done <-c
 		}
 	}
 }
+
+// steps say how far a request is.
+type steps struct {
+	sending chan bool     // true when the transport gets the request, false when it has returned
+	left    chan struct{} // closed when nobody waits for the request
+}
+
+type stepsKey struct{}
+
+func (s steps) tell(sending bool) {
+	select {
+	case s.sending <- sending:
+	case <-s.left:
+	}
+}
+
+// sending is the transport below the plugin. It tells a patient about each request.
+type sending struct{ base http.RoundTripper }
+
+func (t sending) RoundTrip(req *http.Request) (*http.Response, error) {
+	s, ok := req.Context().Value(stepsKey{}).(steps)
+	if !ok {
+		return t.base.RoundTrip(req)
+	}
+	s.tell(true)
+	defer s.tell(false)
+	return t.base.RoundTrip(req)
+}
+
+// CloseIdleConnections and WrappedRoundTripper are those of patient.
+func (t sending) CloseIdleConnections()                  { utilnet.CloseIdleConnectionsFor(t.base) }
+func (t sending) WrappedRoundTripper() http.RoundTripper { return t.base }
 
 // CloseIdleConnections closes the idle connections of the transport below, for http.Client.
 func (p *patient) CloseIdleConnections() { utilnet.CloseIdleConnectionsFor(p.base) }

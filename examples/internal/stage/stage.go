@@ -30,8 +30,11 @@ type Stage struct {
 	run  func(context.Context, client.Connection) error
 	stop func()
 
-	mu     sync.Mutex
-	writes []string // method and path, in order
+	chaos chaos
+
+	mu      sync.Mutex
+	writes  []string // method and path, in order
+	lenders []*Stage // other servers that the program uses
 }
 
 // New starts a program on an empty server. It is stopped at the end of the test.
@@ -58,29 +61,21 @@ func (s *Stage) Check(err error) {
 	}
 }
 
-// Connection leads to the server. Its writes are noted.
-func (s *Stage) Connection() client.Connection {
-	return client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: s}}
-}
-
-// RoundTrip implements http.RoundTripper.
-func (s *Stage) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method != http.MethodGet {
-		s.mu.Lock()
-		s.writes = append(s.writes, r.Method+" "+r.URL.Path)
-		s.mu.Unlock()
-		if s.Before != nil {
-			s.Before()
-		}
+// note notes a request that writes.
+func (s *Stage) note(r *http.Request) {
+	s.mu.Lock()
+	s.writes = append(s.writes, r.Method+" "+r.URL.Path)
+	s.mu.Unlock()
+	if s.Before != nil {
+		s.Before()
 	}
-	return s.Server.Client().Transport.RoundTrip(r)
 }
 
-// Start starts the program, which must be stopped.
+// Start starts the program, which must be stopped. After a crash it is started again.
 func (s *Stage) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- s.run(ctx, s.Connection()) }()
+	go func() { ended <- s.live(ctx) }()
 	s.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -121,7 +116,9 @@ func (s *Stage) WantWrites(after string, n int) {
 	}
 }
 
-// BadDay lets requests fail, before or after the server has carried them out, and watches break and lag.
+// BadDay lets requests fail, before or after the server has carried them out, and watches break and lag. It also
+// lets the program crash, between two writes of one call of reconcile, or after the server has carried a write out
+// and before the program knows. The program is started again.
 func (s *Stage) BadDay(seed uint64) {
 	s.t.Helper()
 	chance := func(p float64, f faults.Fault) faults.Fault {
@@ -145,10 +142,12 @@ func (s *Stage) BadDay(seed uint64) {
 		)
 	}
 	s.Check(s.Server.Inject(day...))
+	s.chaos.begin(seed)
 }
 
-// GoodDay ends the faults and waits until nothing is left to do.
+// GoodDay ends the faults and crashes, and waits until nothing is left to do.
 func (s *Stage) GoodDay() {
+	s.chaos.end()
 	s.Server.ClearFaults()
 	s.Server.DropWatches()
 	s.Settle()
