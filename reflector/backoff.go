@@ -22,7 +22,10 @@ import (
 //     at first and within 5 s at last. The waits are longer if requests of more than twenty
 //     reflectors of a [Breaker] are denied.
 //   - A version that the server no longer has, or does not have yet, leads to a list at once.
-//     A wait precedes the list only if the list before it led to no news either.
+//     A wait precedes the list if the list before it led to no news either.
+//   - Whatever a server sends, after five times in a row a watch leads to a list only once in 2
+//     seconds. Watches that the server ends in order within a second, with news, begin again
+//     as often.
 //
 // The zero value means the defaults, which are those of client-go's reflector.
 type Backoff struct {
@@ -49,7 +52,8 @@ const (
 	deniedInitial = 400 * time.Millisecond
 	deniedMax     = 2500 * time.Millisecond
 	// resumeJitter bounds the wait after a watch or list that broke off. Watches may resume
-	// once in every resumeEvery, and resumeBurst of them in a row. Lists have retryEvery and
+	// once in every resumeEvery, and resumeBurst of them in a row. So may watches that ended in
+	// order within a second, and watches that lead to a list. Lists have retryEvery and
 	// retryBurst.
 	resumeJitter = 50 * time.Millisecond
 	resumeEvery  = 2 * time.Second
@@ -92,6 +96,7 @@ type waits struct {
 	Backoff                        // with defaults
 	busy, denied, flap exponential // separate: a failure of one kind says nothing about another
 	resume, retry      bucket
+	end, relist        bucket
 }
 
 func newWaits(b Backoff) waits {
@@ -102,6 +107,7 @@ func newWaits(b Backoff) waits {
 	return waits{
 		Backoff: b, busy: exponential{Backoff: b}, denied: exponential{Backoff: denied}, flap: exponential{Backoff: flap},
 		resume: bucket{every: resumeEvery, burst: resumeBurst}, retry: bucket{every: retryEvery, burst: retryBurst},
+		end: bucket{every: resumeEvery, burst: resumeBurst}, relist: bucket{every: resumeEvery, burst: resumeBurst},
 	}
 }
 
@@ -111,6 +117,8 @@ func (w *waits) after(now time.Time, p pause, atLeast time.Duration) time.Durati
 	switch p {
 	case noPause, pauseAway: // the Breaker keeps these waits
 		return 0
+	case pauseEnd:
+		return w.end.take(now)
 	case pauseDenied:
 		return w.denied.after(now, atLeast)
 	case pauseFlap:

@@ -80,6 +80,8 @@ type pause uint8
 
 const (
 	noPause pause = iota
+	// pauseEnd: a watch ended in order within a second, with news.
+	pauseEnd
 	// pauseResume: a watch broke off. The server may be well.
 	pauseResume
 	// pauseFlap: a watch broke off within a second and without news.

@@ -343,9 +343,12 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 	}
 	err := end.err
 	if err == nil {
-		if moved || !end.short {
+		if !end.short {
 			s.failures = 0
 			return s.resume(step{})
+		}
+		if moved {
+			return s.resume(step{pause: pauseEnd})
 		}
 		err = ErrShortWatch
 	}

@@ -173,7 +173,7 @@ func (w *walk) check(before state, what string, next state, st step) {
 	}
 	// What is wrong with a request for a streaming list may be the streaming.
 	quiet := before.phase == streaming && next.phase == listing
-	if (st.pause != noPause || st.atLeast != 0 || st.discard && !quiet) && !failed {
+	if (st.pause != noPause && st.pause != pauseEnd || st.atLeast != 0 || st.discard && !quiet) && !failed {
 		bad("something went wrong and is not reported")
 	}
 	if (st.relist != noRelist) != (then && !now) {

@@ -66,7 +66,7 @@ func (s state) text() string {
 
 var reasons = [relistReasons]string{"", "expired", "too-large", "order", "unreadable", "refused", "failing", "no-version"}
 
-var pauses = map[pause]string{noPause: "", pauseResume: "resume", pauseFlap: "flap", pauseRetry: "retry", pauseAway: "away", pauseDenied: "denied", pauseBusy: "busy"}
+var pauses = map[pause]string{noPause: "", pauseEnd: "end", pauseResume: "resume", pauseFlap: "flap", pauseRetry: "retry", pauseAway: "away", pauseDenied: "denied", pauseBusy: "busy"}
 
 func (st step) text() string {
 	var words []string
@@ -350,7 +350,7 @@ var watchSteps = []struct {
 }{
 	{"watch", state{phase: watching, rv: "7", learned: learned{internalRetry: time.Minute, versioned: true}}, `
 		closed after events         => watch 9 |
-		closed at once after events => watch 9 |
+		closed at once after events => watch 9 | end
 		closed without events       => watch 7 |
 		closed at once              => watch 7 failures 1 | report busy
 		expired        => list "7" seen 7 relisted | expired report
@@ -403,7 +403,7 @@ var watchSteps = []struct {
 		unavailable after events => watch 9 | report busy 5s`},
 	{"watch after four failures", state{phase: watching, rv: "7", failures: maxWatchFailures - 1, learned: learned{internalRetry: time.Minute, versioned: true}}, `
 		closed after events         => watch 9 |
-		closed at once after events => watch 9 |
+		closed at once after events => watch 9 | end
 		closed without events       => watch 7 |
 		closed at once              => list "7" seen 7 relisted | failing report busy
 		expired        => list "7" seen 7 relisted | expired report
@@ -456,7 +456,7 @@ var watchSteps = []struct {
 		unavailable after events => watch 9 | report busy 5s`},
 	{"watch after a minute of internal errors", state{phase: watching, rv: "7", internalSince: noon.Add(-time.Minute), learned: learned{internalRetry: time.Minute, versioned: true}}, `
 		closed after events         => watch 9 |
-		closed at once after events => watch 9 |
+		closed at once after events => watch 9 | end
 		closed without events       => watch 7 |
 		closed at once              => watch 7 failures 1 | report busy
 		expired        => list "7" seen 7 relisted | expired report

@@ -178,14 +178,18 @@ func (r *Reflector[T]) carryOut(ctx context.Context, st step, failed RequestErro
 		r.stats.listed.Store(0)
 		r.sink.Discard()
 	}
+	var hold time.Duration // so that no server can ask for lists without end
 	if st.relist != noRelist {
+		hold = r.waits.relist.take(time.Now())
 		r.stats.relists[st.relist].Add(1)
 		r.log.Debug("lists again", slog.String("reason", st.relist.String()), slog.String("resourceVersion", r.state.rv))
 	}
 	if st.err == nil {
+		r.breaker.sleep(ctx, max(hold, r.waits.after(time.Now(), st.pause, 0)), noPause)
 		return
 	}
 	wait, queue := r.wait(st, began)
+	wait = max(wait, hold)
 	r.stats.failures.Add(1)
 	failed.Resource, failed.RetryIn, failed.Err = r.source.Resource(), wait+queue, st.err
 	now := time.Now()
