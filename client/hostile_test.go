@@ -99,7 +99,7 @@ func TestHostileObjects(t *testing.T) {
 			t.Errorf("%s, %d bytes of %.20q: %d and %d bytes allocated", contentType, size, shape.piece, typed, untyped)
 		}
 	}
-	limit := longtest.N(160<<10, 512<<10)
+	limit := longtest.N(64<<10, 512<<10)
 	for _, size := range []int{limit - 1000, limit / 7, 4 * limit} {
 		for _, shape := range hostileJSON {
 			check(int64(limit), size, "application/json", beginJSON, "}]}", shape)

@@ -83,7 +83,7 @@ func TestTruncatedRecordings(t *testing.T) {
 			if len(bytes.TrimSpace(rec.body)) == 0 || strings.Contains(rec.File, "list-configmaps-empty") {
 				t.Skip("nothing to yield")
 			}
-			cuts := 400
+			cuts := 100
 			if testing.Short() || raceEnabled {
 				cuts = 50
 			}

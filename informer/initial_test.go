@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/store"
 )
 
@@ -90,7 +91,7 @@ func TestOverrunOfInitialList(t *testing.T) {
 // it has seen to the present one, with one event per key. That holds for any events before and
 // after.
 func TestOverrunOfAnything(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range longtest.N[uint64](80, 1000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		i, version, states := newStates(t), 0, []map[int]state{{}}
 		change := func() Event[int, state] {

@@ -108,8 +108,12 @@ func (i *Informer[K, T]) Handlers() []HandlerStats {
 	for l := range i.listeners {
 		all = append(all, l.stats())
 	}
-	slices.SortFunc(all, func(a, b HandlerStats) int { return cmp.Compare(a.Name, b.Name) })
+	sortHandlers(all)
 	return all
+}
+
+func sortHandlers(all []HandlerStats) {
+	slices.SortFunc(all, func(a, b HandlerStats) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // stats is called with the informer's mu held.

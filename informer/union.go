@@ -214,8 +214,12 @@ func (u *Union[K, T]) Members() []MemberStats {
 		}
 		all = append(all, s)
 	}
-	slices.SortFunc(all, func(a, b MemberStats) int { return cmp.Compare(a.Name, b.Name) })
+	sortMembers(all)
 	return all
+}
+
+func sortMembers(all []MemberStats) {
+	slices.SortFunc(all, func(a, b MemberStats) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // stats is called with the informer's mu held.

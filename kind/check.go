@@ -14,8 +14,11 @@ var ErrInvalid = errors.New("not a usable kind")
 // Check returns an error that wraps [ErrInvalid] and names every fault: no resource or no
 // version, a name that API servers do not allow, such as a resource with a capital letter, or
 // an undefined scope. An empty Kind and an unknown scope are allowed.
-func (k Kind[T]) Check() error {
-	faults := k.nameFaults()
+func (k Kind[T]) Check() error { return check(Kind[any](k)) }
+
+// check has no type parameter, so it is compiled once.
+func check(k Kind[any]) error {
+	faults := nameFaults(k)
 	switch k.Scope {
 	case UnknownScope, Namespaced, ClusterScoped:
 	default:
@@ -31,8 +34,8 @@ func (k Kind[T]) Check() error {
 	return fmt.Errorf("%s of API version %q, resource %q: %w: %s", name, k.GroupVersion(), k.Resource, ErrInvalid, strings.Join(faults, "; "))
 }
 
-func (k Kind[T]) nameFaults() (faults []string) {
-	check := func(what, name string, rule func(string) []string) {
+func nameFaults(k Kind[any]) (faults []string) {
+	say := func(what, name string, rule func(string) []string) {
 		for _, fault := range rule(name) {
 			faults = append(faults, fmt.Sprintf("%s %q: %s", what, name, fault))
 		}
@@ -43,27 +46,27 @@ func (k Kind[T]) nameFaults() (faults []string) {
 	case lower != k.Resource:
 		faults = append(faults, fmt.Sprintf("resource %q: must be lower case, such as %q", k.Resource, lower))
 	default:
-		check("resource", k.Resource, validation.IsDNS1035Label)
+		say("resource", k.Resource, validation.IsDNS1035Label)
 	}
 	if k.Version == "" {
 		faults = append(faults, "no API version, such as \"v1\"")
 	} else {
-		check("API version", k.Version, validation.IsDNS1035Label)
+		say("API version", k.Version, validation.IsDNS1035Label)
 	}
 	if k.Group != "" {
-		check("group", k.Group, validation.IsDNS1123Subdomain)
+		say("group", k.Group, validation.IsDNS1123Subdomain)
 	}
 	if k.Kind != "" {
-		check("kind", k.Kind, func(name string) []string { return validation.IsDNS1035Label(strings.ToLower(name)) })
+		say("kind", k.Kind, func(name string) []string { return validation.IsDNS1035Label(strings.ToLower(name)) })
 	}
 	for _, name := range k.Subresources {
-		check("subresource", name, pathSegment)
+		say("subresource", name, pathSegment)
 	}
 	for _, name := range k.ShortNames {
-		check("short name", name, validation.IsDNS1035Label)
+		say("short name", name, validation.IsDNS1035Label)
 	}
 	for _, name := range k.Categories {
-		check("category", name, validation.IsDNS1035Label)
+		say("category", name, validation.IsDNS1035Label)
 	}
 	return faults
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/internal/memtest"
 )
 
@@ -190,14 +191,14 @@ func TestMillionDelays(t *testing.T) {
 		t.Skip("slow")
 	}
 	needHeap(t)
-	const n = 1_000_000
+	n := longtest.N(200_000, 1_000_000)
 	left := memtest.Least(odds, func() int64 {
 		before := memtest.Heap()
 		q := New(Options[[2]int]{})
 		for i := range n {
 			q.AddAfter([2]int{i}, time.Hour+time.Duration(i*7919%n))
 		}
-		per := (memtest.Heap() - before) / n
+		per := (memtest.Heap() - before) / int64(n)
 		t.Logf("%d bytes per delayed key of 16 bytes", per)
 		if per > 250 {
 			t.Errorf("%d bytes per delayed key", per)

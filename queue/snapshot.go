@@ -1,8 +1,7 @@
 package queue
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 	"time"
 )
 
@@ -56,8 +55,9 @@ type RunningKey[K comparable] struct {
 // afterwards: do not use it in a hot path.
 func (q *Queue[K]) Snapshot() Snapshot[K] {
 	s := q.copyOut()
-	slices.SortStableFunc(s.Delayed, func(a, b DelayedKey[K]) int { return cmp.Compare(a.In, b.In) })
-	slices.SortStableFunc(s.Running, func(a, b RunningKey[K]) int { return cmp.Compare(b.For, a.For) })
+	// Package slices would be compiled anew for each K, which is 20 KB of code.
+	sort.SliceStable(s.Delayed, func(i, j int) bool { return s.Delayed[i].In < s.Delayed[j].In })
+	sort.SliceStable(s.Running, func(i, j int) bool { return s.Running[i].For > s.Running[j].For })
 	return s
 }
 

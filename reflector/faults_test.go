@@ -19,7 +19,7 @@ import (
 	"github.com/kinform/kinform/internal/longtest"
 )
 
-var manySeeds = flag.Uint64("seeds", longtest.N[uint64](1000, 10_000), "how many histories TestFaults plays")
+var manySeeds = flag.Uint64("seeds", longtest.N[uint64](500, 10_000), "how many histories TestFaults plays")
 
 // TestFaults plays thousands of random histories on random bad servers. Once the servers
 // are quiet the sink must have what they have. Play one again with

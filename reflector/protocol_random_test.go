@@ -8,6 +8,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/internal/longtest"
 )
 
 var anyListFailure = []string{"reset", "unauthorized", "store-read", "unknown", "expired", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "internal", "forbidden", "not-found", "unusable"}
@@ -19,7 +21,7 @@ var anyWatchFailure = append([]string{"out-of-order"}, anyListFailure...)
 // TestRandomSteps walks the protocol through random outcomes, whatever a server may
 // answer, and checks what must hold after every step.
 func TestRandomSteps(t *testing.T) {
-	for seed := range uint64(2000) {
+	for seed := range longtest.N[uint64](800, 10_000) {
 		w := walk{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 1)), now: noon}
 		opts := Tuning{DisableWatchList: seed%4 == 0, InternalErrorRetry: time.Minute}
 		if seed%8 > 4 {

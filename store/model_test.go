@@ -410,10 +410,10 @@ func steps(n int) int {
 	if testing.Short() {
 		return n / 50
 	}
-	return longtest.N(n/20, n)
+	return longtest.N(n/40, n)
 }
 
-// TestModel makes 50,000 random steps in all (20,000 with -short, a million in the long form), with the invariants checked
+// TestModel makes 25,000 random steps in all (20,000 with -short, a million in the long form), with the invariants checked
 // after every commit.
 func TestModel(t *testing.T) {
 	for _, c := range []struct {

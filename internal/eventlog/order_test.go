@@ -70,7 +70,7 @@ func until(done func() bool, limit time.Duration) bool {
 // windows calls test with pairs of delays for the two sides, many times or for some seconds: the
 // windows that it looks for are an instruction wide.
 func windows(t *testing.T, test func(one, other int)) {
-	rounds, limit := longtest.N(60_000, 600_000), time.Duration(longtest.N(4, 60))*time.Second
+	rounds, limit := longtest.N(30_000, 600_000), time.Duration(longtest.N(2, 60))*time.Second
 	began := time.Now()
 	for round := 0; round < rounds && time.Since(began) < limit && !t.Failed(); round++ {
 		test(round%64, round/64%64)

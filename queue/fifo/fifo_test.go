@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/internal/waittest"
 )
 
@@ -263,7 +264,7 @@ func (s *script) compare() {
 }
 
 func TestFIFOAgainstModel(t *testing.T) {
-	runs, steps := 400, 500
+	runs, steps := longtest.N(150, 2000), 500
 	if testing.Short() {
 		runs = 100
 	}

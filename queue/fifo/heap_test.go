@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/internal/waittest"
 )
 
@@ -137,7 +138,7 @@ func (s *heapScript) compare() {
 }
 
 func TestHeapAgainstModel(t *testing.T) {
-	runs, steps := 200, 500
+	runs, steps := longtest.N(80, 1000), 500
 	if testing.Short() {
 		runs = 40
 	}

@@ -1,4 +1,4 @@
-package ops
+package ops_test
 
 import (
 	"io"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kinform/kinform/bench/internal/measure"
+	"github.com/kinform/kinform/bench/internal/ops"
 	"github.com/kinform/kinform/internal/longtest"
 )
 
@@ -20,14 +21,16 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func smallWorld() *World { return NewWorld(1000, 5*time.Millisecond) }
+func smallWorld() *ops.World { return ops.NewWorld(1000, 5*time.Millisecond) }
 
 // TestEveryOperation does each operation on both sides and finds every measure that its
 // lines name.
 func TestEveryOperation(t *testing.T) {
-	w := smallWorld()
-	for _, op := range append(All(w), Growing(1000)...) {
+	all := func() []measure.Op { return append(ops.All(smallWorld()), ops.Growing(1000)...) }
+	for i := range all() {
+		op := all()[i] // of a world of its own
 		t.Run(op.Name, func(t *testing.T) {
+			t.Parallel() // most of them wait
 			if op.Missing != "" {
 				t.Skip(op.Missing)
 			}
@@ -68,7 +71,7 @@ func checkValues(t *testing.T, unit string, rounds int, values []float64) {
 // TestNames holds to what benchstat and report -run rely on.
 func TestNames(t *testing.T) {
 	seen, titles := map[string]bool{}, map[string]bool{}
-	for _, op := range All(smallWorld()) {
+	for _, op := range ops.All(smallWorld()) {
 		if seen[op.Name] || !regexp.MustCompile(`^[a-z0-9/=-]+$`).MatchString(op.Name) {
 			t.Errorf("bad name %q", op.Name)
 		}
