@@ -3,7 +3,10 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // askAfter is how long CatchUp waits for the watch before it asks the server for single objects. Most
@@ -17,10 +20,15 @@ const catchUpTime = 10 * time.Second
 // catcher is a handle whose reads may be behind its writes.
 type catcher interface {
 	behind() bool
+	listing(namespace string) bool
 	CatchUp(context.Context) error
 }
 
-// caughtUp puts a reconcile off while the reads of a handle are older than the writes through it.
+// listingDelay is how long a key waits for the first list of its namespace before it is tried again.
+const listingDelay = time.Second
+
+// caughtUp puts a reconcile off while the reads of a handle are older than the writes through it, and
+// while a handle has not listed the key's namespace, which is new.
 func (c *Controller[Q]) caughtUp(reconcile func(context.Context, Q) error) func(context.Context, Q) error {
 	return func(ctx context.Context, key Q) error {
 		for _, handle := range c.behind() {
@@ -28,8 +36,18 @@ func (c *Controller[Q]) caughtUp(reconcile func(context.Context, Q) error) func(
 				return err
 			}
 		}
+		if name, ok := any(key).(types.NamespacedName); ok && c.listing(name.Namespace) {
+			return Again(listingDelay)
+		}
 		return reconcile(ctx, key)
 	}
+}
+
+// listing reports whether a handle waits for the first list of a namespace.
+func (c *Controller[Q]) listing(namespace string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(c.inputs, func(in input) bool { return in.handle != nil && in.handle.listing(namespace) })
 }
 
 // behind returns the handles that have to catch up, nil for none.
@@ -61,8 +79,8 @@ func catchUp(ctx context.Context, handle catcher) error {
 //   - if the object is not known, it waits for the watch: after a deletion of a collection that
 //     failed, after a creation whose answer was lost and whose name the server was to make, and
 //     after a deletion of an object that reads did not have, if the request that fixes its version
-//     failed; also if more than 100 objects are to be asked for, or if a GET is forbidden or brings
-//     an object that does not fit T
+//     failed; also if more than 100 objects are to be asked for, or if a GET is forbidden, has failed
+//     for 10 seconds, or brings an object that does not fit T
 //
 // So a watch that brings nothing holds reconciles up only in the last case. CatchUp asks for one
 // object at a time, also if several goroutines call it, and for an object again only after another

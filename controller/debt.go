@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -19,10 +20,11 @@ type debt struct {
 	some atomic.Bool   // objects or rv are not empty
 
 	mu         sync.Mutex
-	objects    map[types.NamespacedName]uint64 // objects in doubt, with the number of their last doubt
-	doubted    uint64                          // number of doubts so far
-	rv         string                          // the version that the cache must reach
-	unrecorded []types.NamespacedName          // what was written up to rv, at most maxAsked+1
+	objects    map[types.NamespacedName]uint64    // objects in doubt, with the number of their last doubt
+	failing    map[types.NamespacedName]time.Time // since when it fails to ask for an object in doubt
+	doubted    uint64                             // number of doubts so far
+	rv         string                             // the version that the cache must reach
+	unrecorded []types.NamespacedName             // what was written up to rv, at most maxAsked+1
 }
 
 // maxAsked is the number of objects up to which the server is asked for each of them, because the
@@ -59,8 +61,24 @@ func (d *debt) settled(key types.NamespacedName, since uint64) {
 	defer d.mu.Unlock()
 	if d.objects[key] == since {
 		delete(d.objects, key)
+		delete(d.failing, key)
 	}
 	d.some.Store(len(d.objects) > 0 || d.rv != "")
+}
+
+// failed notes that it failed to ask for an object in doubt, and returns for how long it has been failing.
+func (d *debt) failed(key types.NamespacedName, now time.Time) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	since, known := d.failing[key]
+	if !known {
+		since = now
+		if d.failing == nil {
+			d.failing = map[types.NamespacedName]time.Time{}
+		}
+		d.failing[key] = now
+	}
+	return now.Sub(since)
 }
 
 // doubts returns the objects in doubt.

@@ -52,7 +52,8 @@
 //	err = namespaces.Add("test") // at any time: both handles begin to list and watch it
 //
 // Such handles need no permission for the whole cluster. A namespace that is refused only lacks its own
-// objects; [Projected.Members] says so, and the informer's OnError gets the refusals. A write to a namespace
+// objects; [Projected.Members] says so, and the informer's OnError gets the refusals. The keys of a
+// namespace are only reconciled when all handles have listed it, or were refused. A write to a namespace
 // that is not in the set is [ErrOutside] and is not sent. To be safe, take a namespace out of the set only
 // after the controller has finished its work there: finalizers of its objects would not be removed.
 //

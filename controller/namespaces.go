@@ -167,6 +167,11 @@ func (r *Requests[T]) deleteCollection(ctx context.Context, opts metav1.DeleteOp
 	return errors.Join(failed...)
 }
 
+// listing reports whether the first list of a namespace is under way.
+func (h *Projected[T, P]) listing(namespace string) bool {
+	return h.union != nil && h.union.Listing(types.NamespacedName{Namespace: namespace})
+}
+
 // Members says how each namespace of a handle over a set of namespaces ([OpenOptions]) is: whether it has
 // listed, how many objects it has, and what refuses it. Nil for any other handle. O(namespaces).
 func (h *Projected[T, P]) Members() []informer.MemberStats {

@@ -354,3 +354,62 @@ func TestOpenOverNamespacesErrors(t *testing.T) {
 		t.Error("a handle of one source has members")
 	}
 }
+
+// late is a transport that holds up the first list of children in the namespace b.
+type late struct {
+	next http.RoundTripper
+	by   time.Duration
+}
+
+func (l late) RoundTrip(r *http.Request) (*http.Response, error) {
+	if q := r.URL.Query(); strings.HasSuffix(r.URL.Path, "/namespaces/b/gadgets") && q.Has("labelSelector") && !q.Has("watch") {
+		time.Sleep(l.by)
+	}
+	return l.next.RoundTrip(r)
+}
+
+// The keys of a new namespace wait until every handle has listed it, and those of others do not.
+func TestKeysOfNewNamespaceWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, _ := setup(t)
+		conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: late{server.Client().Transport, 30 * time.Second}}}
+		set := informer.NewNamespaces("a")
+		opts := controller.OpenOptions[*gadget]{Namespaces: set, Informer: quiet[*gadget]()}
+		parents := done(controller.Open(conn, gadgetKind, opts))
+		opts.Client.LabelSelector = "child=yes"
+		children := done(controller.Open(conn, gadgetKind, opts))
+		for _, namespace := range []string{"a", "b"} {
+			child := newGadget("child", "")
+			child.Namespace, child.Labels = namespace, map[string]string{"child": "yes"}
+			create(t, server, child)
+		}
+		c := controller.New(controller.Options[key]{})
+		ok(t, errors.Join(controller.For(c, parents), controller.Watch(c, children, func(keys []key, g *gadget) []key { return keys })))
+		began := time.Now()
+		after := map[string]time.Duration{}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			ended <- c.Run(ctx, func(_ context.Context, k key) error {
+				after[k.Namespace] = time.Since(began)
+				if _, found := children.Cached(k); !found {
+					t.Errorf("%v is reconciled before it is listed", k)
+				}
+				return nil
+			})
+		}()
+		synctest.Wait()
+		began = time.Now()
+		ok(t, set.Add("b"))
+		time.Sleep(10 * time.Second)
+		again := newGadget("child", "other")
+		again.Labels = map[string]string{"child": "yes"}
+		done(fake.Update(server, again))
+		time.Sleep(time.Minute)
+		cancel()
+		ok(t, <-ended)
+		if after["a"] != 10*time.Second || after["b"] < 30*time.Second || after["b"] > 32*time.Second {
+			t.Errorf("reconciled after %v", after)
+		}
+	})
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/queue"
 )
 
 // A write that the client itself refuses leaves nothing to catch up with.
@@ -195,4 +196,52 @@ func TestFilterOfNoHandle(t *testing.T) {
 	if err := controller.For(c, h, h.NotOwn); !errors.Is(err, controller.ErrNoInformer) {
 		t.Errorf("error %v, want %v", err, controller.ErrNoInformer)
 	}
+}
+
+// broken is a transport behind which one object cannot be read.
+type broken struct{ next http.RoundTripper }
+
+func (b broken) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/gadgets/odd") {
+		return &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	}
+	return b.next.RoundTrip(r)
+}
+
+// An object in doubt whose GET fails for ever holds the reconciles up until the watch has come as far.
+func TestObjectInDoubtCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, _ := setup(t)
+		create(t, server, newGadget("odd", ""))
+		conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: broken{server.Client().Transport}}}
+		h := done(controller.Open(conn, gadgetKind))
+		reported := 0
+		c := controller.New(controller.Options[key]{Queue: queue.Options[key]{OnError: func(key, error) { reported++ }}})
+		if err := controller.For(c, h); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended, calls := make(chan error), 0
+		go func() { ended <- c.Run(ctx, func(context.Context, key) error { calls++; return nil }) }()
+		synctest.Wait()
+		before := calls
+		if _, err := h.Create(ctx, newGadget("odd", ""), metav1.CreateOptions{}); err == nil {
+			t.Error("the name was free")
+		}
+		create(t, server, newGadget("other", ""))
+		time.Sleep(time.Second)
+		if calls > before || reported == 0 {
+			t.Errorf("%d reconciles after a write in doubt, %d reports", calls-before, reported)
+		}
+		time.Sleep(time.Minute)
+		server.Bookmark()
+		time.Sleep(time.Minute)
+		if calls == before {
+			t.Error("no reconcile within two minutes")
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }

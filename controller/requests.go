@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -401,19 +402,22 @@ func (r *Requests[T]) doubt(ctx context.Context, key types.NamespacedName) {
 	_ = r.settle(ctx, key)
 }
 
-// settle asks the server for an object in doubt. If that is forbidden, or if the object does not fit its
-// type, the watch has to come as far. An object outside of the handle's namespaces is in doubt no more.
+// settle asks the server for an object in doubt. If that is forbidden, fails for a time, or if the object
+// does not fit its type, the watch has to come as far. An object outside of the handle's namespaces is in
+// doubt no more.
 func (r *Requests[T]) settle(ctx context.Context, key types.NamespacedName) error {
 	since := r.debt.since(key)
 	_, err := r.Get(ctx, key, metav1.GetOptions{})
-	if errors.Is(err, ErrOutside) {
-		r.debt.settled(key, since)
+	switch {
+	case err == nil || apierrors.IsNotFound(err):
 		return nil
-	}
-	if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || errors.Is(err, client.ErrAccepted) {
+	case errors.Is(err, ErrOutside):
+	case apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || errors.Is(err, client.ErrAccepted),
+		r.debt.failed(key, time.Now()) >= catchUpTime:
 		r.debt.all.Add(1)
-		r.debt.settled(key, since)
-		return nil
+	default:
+		return err
 	}
-	return IgnoreNotFound(err)
+	r.debt.settled(key, since)
+	return nil
 }

@@ -22,6 +22,7 @@ type Member[K comparable, T any] struct {
 	refused bool
 	counted bool   // its version counts
 	since   uint64 // number of the batch that has its state of the moment from which it counts
+	first   uint64 // number of the batch that has its first list of the session
 }
 
 // Join adds a member. covers reports whether the member can have a key; it runs with a lock held,
@@ -69,6 +70,12 @@ func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 		m.take(f, item.Key, d, number(version), repeat)
 	}
 	m.dropMissing(f)
+	if !m.listed {
+		m.first = f.batches
+		if g.initial != nil || !f.pending.empty() {
+			m.first++
+		}
+	}
 	m.listed, m.refused, m.at = true, false, at
 }
 

@@ -122,6 +122,20 @@ func (g *Merge[K, T]) MayHave(key K) bool {
 	return false
 }
 
+// Listing reports whether a first list that may have the key is not in the store yet, though its member is
+// not refused. O(members).
+func (g *Merge[K, T]) Listing(key K) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for m := range g.members {
+		waits := !m.listed && !m.refused || m.listed && m.first > g.committed
+		if waits && (m.covers == nil || m.covers(key)) {
+			return true
+		}
+	}
+	return false
+}
+
 func (g *Merge[K, T]) queue() *DeltaFIFO[K, T] {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -203,3 +203,30 @@ func TestMergeOfServerRestoredBefore(t *testing.T) {
 	m.list(b, "8", "y4")
 	m.want("Replaced x4, Replaced y4, at 7, rewound")
 }
+
+// The list of a new member is on its way until the store has it, also if it brings nothing.
+func TestMergeListing(t *testing.T) {
+	m, a, _ := two(t, []string{"x5"}, nil, "Replaced x5, at 10")
+	listing := func(key string, want bool) {
+		t.Helper()
+		if got := m.merge.Listing(key); got != want {
+			t.Errorf("Listing(%s) is %v", key, got)
+		}
+	}
+	listing("x", false)
+	only := func(name string) func(string) bool { return func(key string) bool { return key == name } }
+	c, d := m.merge.Join(only("c")), m.merge.Join(only("d"))
+	listing("x", false)
+	listing("c", true)
+	m.list(c, "10")
+	m.want("")
+	listing("c", false)
+	must(t, d.Refuse(t.Context()))
+	listing("d", false)
+	m.list(d, "11", "d11")
+	listing("d", true)
+	m.want("Replaced d11, at ")
+	listing("d", false)
+	m.event(a, reflector.Modified, "x12", "")
+	listing("d", false)
+}

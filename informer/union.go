@@ -171,6 +171,10 @@ func (u *Union[K, T]) Covers(key K) bool {
 	return u.union.merge.MayHave(key) && u.union.merge.Covers(key)
 }
 
+// Listing reports whether a member that can have the key has no list in the store yet, and is not refused:
+// its objects are on their way. O(members).
+func (u *Union[K, T]) Listing(key K) bool { return u.union.merge.Listing(key) }
+
 // InNamespace returns a function for [Union.Add]: whether a key is in a namespace.
 func InNamespace(namespace string) func(types.NamespacedName) bool {
 	return func(key types.NamespacedName) bool { return key.Namespace == namespace }
