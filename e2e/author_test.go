@@ -163,7 +163,7 @@ func testHandle(ctx context.Context, t *testing.T, conn client.Connection, api *
 	conn, wire := through(conn)
 	byHost := index.New("host", func(hosts []string, site *website.Website) []string { return append(hosts, site.Spec.Host) })
 	sites, err := kinform.Open(conn, website.Websites, controller.OpenOptions[*website.Website]{
-		Informer: informer.Options[*website.Website]{Indexes: index.Of(byHost)},
+		Indexes: index.Of(byHost),
 	})
 	must(t, err)
 	bound, err := informer.Bind(sites, byHost)

@@ -72,12 +72,8 @@ func open(server client.Connection) (k kinds, err error) {
 	setsByOwner := index.New("owner", ownerUID[*appsv1.ReplicaSet])
 	podsByOwner := index.New("owner", ownerUID[*corev1.Pod])
 	k.deployments, err = kinform.Open(server, apps.Deployments)
-	k.sets, failed[0] = kinform.Open(server, apps.ReplicaSets, controller.OpenOptions[*appsv1.ReplicaSet]{
-		Informer: informer.Options[*appsv1.ReplicaSet]{Indexes: index.Of(setsByOwner)},
-	})
-	k.pods, failed[1] = kinform.Open(server, core.Pods, controller.OpenOptions[*corev1.Pod]{
-		Informer: informer.Options[*corev1.Pod]{Indexes: index.Of(podsByOwner)},
-	})
+	k.sets, failed[0] = kinform.Open(server, apps.ReplicaSets, controller.OpenOptions[*appsv1.ReplicaSet]{Indexes: index.Of(setsByOwner)})
+	k.pods, failed[1] = kinform.Open(server, core.Pods, controller.OpenOptions[*corev1.Pod]{Indexes: index.Of(podsByOwner)})
 	k.setsOf, failed[2] = informer.Bind(k.sets, setsByOwner)
 	k.podsOf, failed[3] = informer.Bind(k.pods, podsByOwner)
 	return k, errors.Join(err, errors.Join(failed[:]...))

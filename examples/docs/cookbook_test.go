@@ -49,7 +49,6 @@ var (
 	reconcile  func(context.Context, kinform.Key) error
 	elector    manager.Elector
 	m          *manager.Manager
-	namespaces []string
 	err        error
 )
 
@@ -124,7 +123,7 @@ func Example_references() {
 	}
 	bySecret := index.New("secret", secretOf)
 	sites, err = kinform.Open(server, website.Websites, controller.OpenOptions[*website.Website]{
-		Informer: informer.Options[*website.Website]{Indexes: index.Of(bySecret)},
+		Indexes: index.Of(bySecret),
 	})
 	sitesOf, unbound := informer.Bind(sites, bySecret)
 	err = errors.Join(err, unbound, controller.For(c, sites), controller.Watch(c, secrets,
@@ -147,16 +146,13 @@ func Example_filters() {
 }
 
 func Example_namespaces() {
-	pods, err := kinform.NewUnion("pods", informer.Options[*corev1.Pod]{})
-	for _, namespace := range namespaces {
-		source, failed := client.New(server, core.Pods, client.Options{Namespace: namespace})
-		if err = errors.Join(err, failed); err == nil {
-			_, err = pods.Add(namespace, source, informer.InNamespace(namespace))
-		}
+	allowed := informer.NewNamespaces("shop", "blog")
+	pods, err = kinform.Open(server, core.Pods, controller.OpenOptions[*corev1.Pod]{Namespaces: allowed})
+	if err != nil {
+		log.Fatal(err)
 	}
-	if err == nil {
-		pods.Remove("old") // also while it runs
-	}
+	err = allowed.Add("news") // also while the handle is in use
+	allowed.Remove("blog")
 }
 
 func Example_projection() {

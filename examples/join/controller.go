@@ -32,7 +32,7 @@ func serviceOf(keys []kinform.Key, slice *discoveryv1.EndpointSlice) []kinform.K
 }
 
 func open[T metav1.Object](server client.Connection, k kinform.Kind[T], indexes ...index.Definition[T]) (*kinform.Handle[T], error) {
-	return kinform.Open(server, k, controller.OpenOptions[T]{Informer: informer.Options[T]{Indexes: indexes}})
+	return kinform.Open(server, k, controller.OpenOptions[T]{Indexes: indexes})
 }
 
 // Run works on all Services of a server until ctx is done.

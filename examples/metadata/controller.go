@@ -14,7 +14,6 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/index"
-	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
@@ -28,8 +27,8 @@ type object = *metav1.PartialObjectMetadata
 func Run(ctx context.Context, server client.Connection) error {
 	namespaces, err := kinform.Open(server, kind.As[object](core.Namespaces))
 	secrets, failed := kinform.Open(server, kind.As[object](core.Secrets), controller.OpenOptions[object]{
-		Client:   client.Options{DropManagedFields: true}, // they would be most of what is left
-		Informer: informer.Options[object]{Indexes: index.Of(index.Namespace[object]())},
+		Client:  client.Options{DropManagedFields: true}, // they would be most of what is left
+		Indexes: index.Of(index.Namespace[object]()),
 	})
 	if err := errors.Join(err, failed); err != nil {
 		return err

@@ -12,7 +12,6 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/informer"
-	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
@@ -34,20 +33,15 @@ func project(pod *corev1.Pod) (Pod, error) {
 // number changes. A pod that is gone has zero. If report fails, it is called again later. Without permission for one
 // namespace, the others still work. Run returns when ctx is done.
 func Run(ctx context.Context, server client.Connection, report func(context.Context, kinform.Key, int32) error, namespaces ...string) error {
-	pods, err := informer.NewUnion("pods", func(pod Pod) (kinform.Key, error) { return pod.Key, nil }, informer.Options[Pod]{})
-	for _, namespace := range namespaces {
-		all, failed := client.New(server, core.Pods, client.Options{Namespace: namespace})
-		if err = errors.Join(err, failed); err == nil {
-			_, err = pods.Add(namespace, reflector.Map(all, project), informer.InNamespace(namespace))
-		}
-	}
+	key := func(pod Pod) (kinform.Key, error) { return pod.Key, nil }
+	pods, err := controller.OpenProjected(server, core.Pods, project, key, controller.OpenOptions[Pod]{Namespaces: informer.NewNamespaces(namespaces...)})
 	c := controller.New(controller.Options[kinform.Key]{Name: "restarts"})
 	changed := func(e kinform.Event[Pod]) bool { return e.Type == informer.Deleted || e.Object != e.Old }
 	if err := errors.Join(err, controller.For(c, pods, changed)); err != nil {
 		return err
 	}
 	return c.Run(ctx, func(ctx context.Context, key kinform.Key) error {
-		pod, _ := pods.Get(key)
+		pod, _ := pods.Cached(key)
 		return report(ctx, key, pod.Restarts)
 	})
 }

@@ -50,7 +50,8 @@ func newSummarizer(pods, summaries client.Connection, namespace string, onError 
 	byNode := index.New("node", nodesOf)
 	var err, failed, unbound error
 	s.pods, err = kinform.Open(pods, core.Pods, controller.OpenOptions[*corev1.Pod]{
-		Informer: informer.Options[*corev1.Pod]{Indexes: index.Of(byNode), Reflector: often, OnError: onError},
+		Indexes:  index.Of(byNode),
+		Informer: informer.Options[*corev1.Pod]{Reflector: often, OnError: onError},
 	})
 	s.summaries, failed = kinform.Open(summaries, core.ConfigMaps, controller.OpenOptions[*corev1.ConfigMap]{
 		Client:   summaryOptions(namespace),

@@ -33,7 +33,7 @@ func nodeOf(keys []kinform.Key, pod *corev1.Pod) []kinform.Key {
 // countPods annotates every node with the number of its pods.
 func countPods(ctx context.Context, server client.Connection) error {
 	byNode := index.New("node", nodeOf)
-	pods, err := kinform.Open(server, core.Pods, controller.OpenOptions[*corev1.Pod]{Informer: informer.Options[*corev1.Pod]{Indexes: index.Of(byNode)}})
+	pods, err := kinform.Open(server, core.Pods, controller.OpenOptions[*corev1.Pod]{Indexes: index.Of(byNode)})
 	nodes, failed := kinform.Open(server, core.Nodes)
 	podsOf, unbound := informer.Bind(pods, byNode)
 	c := controller.New(controller.Options[kinform.Key]{})
