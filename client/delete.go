@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -113,7 +112,7 @@ func (c *objectCodec[T]) accepted(a *answer) (said accepted, err error) {
 	} else {
 		var st metav1.Status
 		if st, said, err = c.consent(a.encoding(), body); err == nil && said.kind == statusKind && st.Status != metav1.StatusSuccess {
-			return said, &apierrors.StatusError{ErrStatus: st}
+			return said, failed(st)
 		}
 	}
 	if err == nil && said.kind == "" {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/internal/decode"
@@ -144,7 +143,7 @@ func (d *listDecoder[T]) complete() error {
 		var st metav1.Status
 		_ = d.objects.json.UnmarshalExact([]byte(`{"kind":"Status","apiVersion":"v1"`+d.status.String()+"}"), &st)
 		if st.Status != metav1.StatusSuccess {
-			return &apierrors.StatusError{ErrStatus: st}
+			return failed(st)
 		}
 	}
 	switch {

@@ -49,7 +49,7 @@ func (m message) status() (st metav1.Status, ok bool) {
 	if p, _ := kubeproto.DecodeStatus(m.raw); p != nil {
 		st = *p
 	}
-	return spoken(st), true
+	return st, true
 }
 
 // decodeMessage is decode for protobuf. problem is an error known in advance, or nil.

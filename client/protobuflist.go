@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/internal/decode"
@@ -79,7 +78,7 @@ func (d *protobufList[T]) head() error {
 			return wireError(err)
 		}
 		if st, ok := (message{d.apiVersion, d.kind, raw}).status(); ok && st.Status != metav1.StatusSuccess {
-			return &apierrors.StatusError{ErrStatus: st}
+			return failed(st)
 		}
 		return d.withoutItems()
 	case d.kind == "List":

@@ -22,6 +22,8 @@ const (
 	// drainLimit is the number of bytes of an unread answer that are read to reuse its
 	// connection. Closing the connection is cheaper than reading more.
 	drainLimit = 64 << 10
+	// excerptLimit is the number of bytes of an answer that an error shows.
+	excerptLimit = 160
 )
 
 // call is one request, of any kind.
@@ -99,7 +101,7 @@ func (r *Resource[T]) attempt(ctx context.Context, c call) (*answer, error) {
 	a.guard.end(stallWhole)
 	if err != nil {
 		a.guard.release()
-		return nil, withContext(ctx, a.guard.explain(privateError(err)))
+		return nil, withContext(ctx, a.guard.explain(privateError(err, req.URL)))
 	}
 	attempt.Answered()
 	a.header, a.body = resp.Header, resp.Body
@@ -144,7 +146,7 @@ type answer struct {
 	guard  guard
 	header http.Header
 	body   io.ReadCloser
-	start  [160]byte
+	start  [excerptLimit]byte
 	read   int64
 	ended  bool
 }
@@ -193,14 +195,23 @@ func (a *answer) excerpt() string {
 	if a.read == 0 {
 		return contentType + ", empty body"
 	}
-	begin, dots := a.start[:min(a.read, int64(len(a.start)))], ""
+	return contentType + ", " + beginning(a.start[:min(a.read, int64(len(a.start)))], a.read)
+}
+
+// beginning describes a body, or a part of one, of n bytes by those at its beginning. It does not
+// show the data of a Secret, which some servers send before the kind.
+func beginning(begin []byte, n int64) string {
 	if bytes.ContainsFunc(begin, binary) {
-		return fmt.Sprintf("%s, binary", contentType)
+		return "binary"
 	}
-	if a.read > int64(len(begin)) {
+	for _, field := range []string{`"data"`, `"stringData"`} {
+		begin, _, _ = bytes.Cut(begin, []byte(field))
+	}
+	dots := ""
+	if n > int64(len(begin)) {
 		dots = "..."
 	}
-	return fmt.Sprintf("%s, beginning with %q%s", contentType, begin, dots)
+	return fmt.Sprintf("beginning with %q%s", begin, dots)
 }
 
 // binary reports whether c cannot occur in text.

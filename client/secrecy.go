@@ -137,14 +137,22 @@ func privateProxy(proxy func(*http.Request) (*url.URL, error)) func(*http.Reques
 	}
 }
 
-// privateError hides the address of a proxy in an error of an http.Client. The request's URL
-// needs no care: http.Client hides its password.
-func privateError(err error) error {
+// privateError hides the address of a proxy in an error of an http.Client that was asked for a
+// URL. That URL needs no care, because http.Client hides its password. If the client followed a
+// redirect, the error has another URL, whose query may be secret.
+func privateError(err error, asked *url.URL) error {
 	sent, ok := err.(*url.Error)
 	if !ok {
 		return err
 	}
-	return &url.Error{Op: sent.Op, URL: sent.URL, Err: withoutAddress(sent.Err)}
+	shown, cause := sent.URL, withoutAddress(sent.Err)
+	if u, err := url.Parse(shown); err != nil || u.Host != asked.Host || u.Path != asked.Path {
+		shown = publicURL(shown)
+	}
+	if cause != nil && strings.Contains(cause.Error(), "Location header") {
+		cause = errors.New("a redirect to an address that does not parse")
+	}
+	return &url.Error{Op: sent.Op, URL: shown, Err: cause}
 }
 
 // withoutAddress replaces an error that may show an address with a password:

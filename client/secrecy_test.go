@@ -199,6 +199,14 @@ func TestExcerptsHideData(t *testing.T) {
 			}
 		}
 	}
+	text := `{"apiVersion":"v1","data":{"password":"` + secret + `"},"kind":"Secret","metadata":{"name":"a"}}`
+	for _, body := range []string{text[:len(text)-1], text, `{"type":"ERROR","object":` + text + "}"} {
+		for verb, call := range calls(t.Context(), newResource[*widget](t, bodies(body), client.Options{})) {
+			if err := call(); err != nil && hidesBadly(err.Error()) {
+				t.Errorf("%s of %s: %v", verb, body, err)
+			}
+		}
+	}
 	moved := transport(func(*http.Request) (*http.Response, error) {
 		resp := response(strings.NewReader(""))
 		resp.StatusCode = http.StatusFound
@@ -209,5 +217,28 @@ func TestExcerptsHideData(t *testing.T) {
 	got := list(t.Context(), newResource[*widget](t, moved, client.Options{}), metav1.ListOptions{})
 	if got.err == nil || hidesBadly(got.err.Error()) || !strings.Contains(got.err.Error(), "login.test/in") {
 		t.Error(got.err)
+	}
+}
+
+// An http.Client that follows redirects has errors with the address of the last one.
+func TestRedirectErrorsHideQueries(t *testing.T) {
+	for to, shown := range map[string]string{
+		"https://me:" + secret + "@login.test/in?code=" + secret: "login.test/in",
+		"https://login.test/%zz?code=" + secret:                  "api.test",
+	} {
+		conn := transport(func(req *http.Request) (*http.Response, error) {
+			if req.URL.Host == "login.test" {
+				return nil, errors.New("broken")
+			}
+			resp := response(strings.NewReader(""))
+			resp.StatusCode = http.StatusFound
+			resp.Header.Set("Location", to)
+			return resp, nil
+		}).connection()
+		conn.URL = "https://api.test"
+		got := list(t.Context(), newResource[*widget](t, conn, client.Options{}), metav1.ListOptions{})
+		if got.err == nil || hidesBadly(got.err.Error()) || !strings.Contains(got.err.Error(), shown) {
+			t.Error(got.err)
+		}
 	}
 }

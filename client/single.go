@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/internal/decode"
@@ -91,7 +90,7 @@ func (r *Resource[T]) readObject(c call, a *answer) (T, error) {
 		return d.object, nil
 	}
 	if st, ok := r.objects.singleStatus(s); ok && st.Status != metav1.StatusSuccess {
-		err = &apierrors.StatusError{ErrStatus: st}
+		err = failed(st)
 	} else if ok && c.method == http.MethodPost && c.foreign() {
 		return none, nil
 	} else if errors.Is(err, ErrWrongKind) {

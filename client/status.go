@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -27,8 +28,8 @@ func (r *Resource[T]) refusal(c call, code int, a *answer) error {
 	}
 	retry := retryAfter(a.header)
 	if st, ok := r.objects.statusIn(a.encoding(), body); ok && st.Status != metav1.StatusSuccess {
-		if st.Code == 0 {
-			st.Code = int32(code)
+		if st.Code < 300 || st.Code > 599 {
+			st.Code = int32(code) // that is what the server meant
 		}
 		if retry > 0 && (st.Details == nil || st.Details.RetryAfterSeconds == 0) {
 			if st.Details == nil {
@@ -36,7 +37,7 @@ func (r *Resource[T]) refusal(c call, code int, a *answer) error {
 			}
 			st.Details.RetryAfterSeconds = int32(retry)
 		}
-		return &apierrors.StatusError{ErrStatus: st}
+		return failed(st)
 	}
 	text := a.excerpt()
 	if strings.HasPrefix(a.header.Get("Content-Type"), "text/plain") && len(body) > 0 {
@@ -62,15 +63,17 @@ func (c *objectCodec[T]) status(raw []byte) (st metav1.Status, ok bool) {
 	}
 	// A field that does not fit is no reason to drop the others.
 	_ = c.json.UnmarshalExact(raw, &st)
-	return spoken(st), true
+	return st, true
 }
 
-// spoken adds a message to a failure without one, because an error shows nothing else.
-func spoken(st metav1.Status) metav1.Status {
-	if st.Message == "" && st.Status != metav1.StatusSuccess {
-		st.Message = strings.TrimSpace(fmt.Sprintf("%s %s without a message (code %d)", st.Status, st.Reason, st.Code))
+// failed returns the error for a Status of a failure. It adds a message to a Status without one,
+// because the error shows nothing else.
+func failed(st metav1.Status) error {
+	if st.Message == "" {
+		what := strings.Fields(cmp.Or(st.Status, metav1.StatusFailure) + " " + string(st.Reason))
+		st.Message = fmt.Sprintf("%s without a message (code %d)", strings.Join(what, " "), st.Code)
 	}
-	return st
+	return &apierrors.StatusError{ErrStatus: st}
 }
 
 // retryAfter reads the Retry-After header in whole seconds, rounded up; 0 if there is none. A

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/internal/decode"
@@ -99,9 +98,9 @@ func (w *watching[T]) bookmark(h decode.Header) (reflector.Event[T], error) {
 // failure returns the error for an ERROR event, which ends the stream.
 func failure(st metav1.Status, ok bool, raw []byte) error {
 	if !ok {
-		return fmt.Errorf("ERROR event: %w: it carries no Status but %q", ErrNotKubernetes, raw[:min(len(raw), 160)])
+		return fmt.Errorf("ERROR event: %w: it carries no Status (%s)", ErrNotKubernetes, beginning(raw[:min(len(raw), excerptLimit)], int64(len(raw))))
 	}
-	return &apierrors.StatusError{ErrStatus: st}
+	return failed(st)
 }
 
 // explain adds the part that was being read to an error without it.
