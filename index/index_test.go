@@ -358,6 +358,53 @@ func TestSelectRepeatedValues(t *testing.T) {
 	}
 }
 
+// seen is a pod that counts how often its namespace and its labels are read.
+type seen struct {
+	*pod
+	reads *int
+}
+
+func (s seen) GetNamespace() string         { *s.reads++; return s.pod.GetNamespace() }
+func (s seen) GetLabels() map[string]string { *s.reads++; return s.pod.GetLabels() }
+
+// What an index answers is not read again from the objects.
+func TestSelectReadsNothingTwice(t *testing.T) {
+	s, err := store.New(func(s seen) (types.NamespacedName, error) {
+		return types.NamespacedName{Namespace: s.pod.Namespace, Name: s.pod.Name}, nil
+	}, store.Options[seen]{Indexes: []index.Definition[seen]{index.Namespace[seen](), index.Labels[seen]("app", "app")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := 0
+	for i := range 30 {
+		p := newPod([]string{"a", "b", "c"}[i%3], fmt.Sprint(i), "", map[string]string{"app": []string{"web", "db"}[i%2], "tier": "x"})
+		if err := s.Set(seen{p, &reads}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		namespace, selector string
+		found, reads        int
+	}{
+		{"a", "", 10, 0},
+		{"", "app=web", 15, 0},
+		{"", "app in (web,db)", 30, 0},
+		{"", "app in (web,db),app=db", 15, 15}, // the labels of those under app=db
+		{"a", "app=web", 5, 10},                // the labels of those in the namespace
+		{"a", "tier=x", 10, 10},
+		{"elsewhere", "app=web", 0, 0},
+	} {
+		sel, err := labels.Parse(test.selector)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reads = 0
+		if got := len(index.Select(s, test.namespace, sel)); got != test.found || reads != test.reads {
+			t.Errorf("%q in %q: %d objects after %d reads, want %d after %d", test.selector, test.namespace, got, reads, test.found, test.reads)
+		}
+	}
+}
+
 // A panic of an index function is reported once per index, however often and wherever it is called, and
 // what is kept of it does not grow.
 func TestPanicReportedOnce(t *testing.T) {

@@ -27,14 +27,14 @@ type scan[T metav1.Object] struct {
 	maps [scanBlock]map[string]string // their labels
 }
 
-func newScan[T metav1.Object](namespace string, selector labels.Selector, reqs labels.Requirements, wanted [][]Label) *scan[T] {
+func newScan[T metav1.Object](namespace string, selector labels.Selector, reqs labels.Requirements, wanted []wantedLabels) *scan[T] {
 	s := &scan[T]{namespace: namespace}
 	if len(reqs) > 0 {
 		s.selector = selector
 	}
-	for _, one := range wanted {
-		if s.exact == nil || len(one) < len(s.exact) {
-			s.exact = one
+	for _, w := range wanted {
+		if s.exact == nil || len(w.any) < len(s.exact) {
+			s.exact = w.any
 		}
 	}
 	return s

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
+	"github.com/kinform/kinform/internal/cowvec"
 	"github.com/kinform/kinform/internal/posting"
 	"github.com/kinform/kinform/internal/slots"
 )
@@ -15,8 +16,9 @@ import (
 // labels match selector, each once, in no order. A nil selector matches everything.
 //
 // If the store has indexes made by [Namespace] or [Labels] for the namespace, or for a requirement
-// of the form key=value or key in (…), Select reads only the objects under the rarest of them.
-// Otherwise it reads every object: O(store).
+// of the form key=value or key in (…), Select takes the objects under the rarest of them, and matches
+// them only against what is left of the selection. If nothing is left, no object is read: O(result).
+// Without such an index it reads every object: O(store).
 func Select[T metav1.Object](from Reader[T], namespace string, selector labels.Selector) []T {
 	var reqs labels.Requirements
 	if selector != nil {
@@ -31,20 +33,30 @@ func Select[T metav1.Object](from Reader[T], namespace string, selector labels.S
 	best := candidates(st, namespace, wanted)
 	view := st.View()
 	s.Done()
-	match := func(obj T) bool {
-		return (namespace == "" || obj.GetNamespace() == namespace) &&
-			(len(reqs) == 0 || selector.Matches(labels.Set(obj.GetLabels())))
+	if best.found {
+		return pick(view, best, namespace, reqs)
 	}
-	if !best.found && namespace == "" && len(reqs) == 0 {
+	if namespace == "" && len(reqs) == 0 {
 		return view.AppendTo(make([]T, 0, view.Live()))
 	}
-	if !best.found {
-		return newScan[T](namespace, selector, reqs, wanted).of(view)
+	return newScan[T](namespace, selector, reqs, wanted).of(view)
+}
+
+// pick returns the objects in the postings of a choice that match what the choice does not answer.
+func pick[T metav1.Object](view cowvec.View[T], from choice, namespace string, reqs labels.Requirements) []T {
+	if from.answers == byNamespace {
+		namespace = ""
+	} else {
+		reqs = slices.Delete(slices.Clone(reqs), from.answers, from.answers+1)
 	}
-	out := make([]T, 0, best.n)
-	for _, ids := range best.ids {
+	out := make([]T, 0, from.n)
+	for _, ids := range from.ids {
 		for id := range ids.All {
-			if obj := view.At(id); match(obj) {
+			obj := view.At(id)
+			if namespace != "" && obj.GetNamespace() != namespace {
+				continue
+			}
+			if len(reqs) == 0 || matchesAll(reqs, obj.GetLabels()) {
 				out = append(out, obj)
 			}
 		}
@@ -52,12 +64,28 @@ func Select[T metav1.Object](from Reader[T], namespace string, selector labels.S
 	return out
 }
 
-// labelsWanted returns a list of labels for each requirement that an index can answer: an object
-// must have one label of the list. A list has no duplicates, so that the postings of its labels
-// have no object in common. The lists are built before the lock is taken.
-func labelsWanted(reqs labels.Requirements) [][]Label {
-	var out [][]Label
-	for _, r := range reqs {
+func matchesAll(reqs labels.Requirements, of map[string]string) bool {
+	for i := range reqs {
+		if !reqs[i].Matches(labels.Set(of)) {
+			return false
+		}
+	}
+	return true
+}
+
+// wantedLabels are the labels of one requirement: an object must have one of them, and an object
+// that has one of them fulfills it.
+type wantedLabels struct {
+	req int // its place among the requirements
+	any []Label
+}
+
+// labelsWanted returns the labels of each requirement that an index can answer. They have no
+// duplicates, so that their postings have no object in common. The lists are built before the lock
+// is taken.
+func labelsWanted(reqs labels.Requirements) []wantedLabels {
+	var out []wantedLabels
+	for at, r := range reqs {
 		switch r.Operator() {
 		case selection.Equals, selection.DoubleEquals, selection.In:
 			values := r.ValuesUnsorted() // a copy
@@ -67,7 +95,7 @@ func labelsWanted(reqs labels.Requirements) [][]Label {
 			for i, v := range values {
 				one[i] = Label{r.Key(), v}
 			}
-			out = append(out, one)
+			out = append(out, wantedLabels{at, one})
 		}
 	}
 	return out
@@ -78,21 +106,26 @@ type choice struct {
 	found bool
 	n     int
 	ids   []posting.IDs
+	// answers is the one part of the selection that all their objects fulfill: the place of a
+	// requirement, or byNamespace.
+	answers int
 }
 
-func (c *choice) offer(n int, freeze func() []posting.IDs) {
+const byNamespace = -1
+
+func (c *choice) offer(n, answers int, freeze func() []posting.IDs) {
 	if !c.found || n < c.n {
-		*c = choice{found: true, n: n, ids: freeze()}
+		*c = choice{true, n, freeze(), answers}
 	}
 }
 
-func candidates[T any](st *slots.State[T], namespace string, wanted [][]Label) (best choice) {
+func candidates[T any](st *slots.State[T], namespace string, wanted []wantedLabels) (best choice) {
 	for _, ix := range st.Indexes() {
 		switch l := ix.(type) {
 		case *live[T, string]:
 			if l.def.role.namespace && namespace != "" {
 				v := posting.Value[string]{V: namespace, Hash: l.def.hash(namespace)}
-				best.offer(l.lists.Count(v), func() []posting.IDs { return []posting.IDs{l.lists.Freeze(v)} })
+				best.offer(l.lists.Count(v), byNamespace, func() []posting.IDs { return []posting.IDs{l.lists.Freeze(v)} })
 			}
 		case *live[T, Label]:
 			if l.def.role.labels {
@@ -103,8 +136,9 @@ func candidates[T any](st *slots.State[T], namespace string, wanted [][]Label) (
 	return best
 }
 
-func offerLabels[T any](l *live[T, Label], best *choice, wanted [][]Label) {
-	for _, one := range wanted {
+func offerLabels[T any](l *live[T, Label], best *choice, wanted []wantedLabels) {
+	for _, w := range wanted {
+		one := w.any
 		if keys := l.def.role.keys; keys != nil && !keys[one[0].Key] {
 			continue
 		}
@@ -114,7 +148,7 @@ func offerLabels[T any](l *live[T, Label], best *choice, wanted [][]Label) {
 			values[i] = posting.Value[Label]{V: label, Hash: l.def.hash(label)}
 			n += l.lists.Count(values[i])
 		}
-		best.offer(n, func() (ids []posting.IDs) {
+		best.offer(n, w.req, func() (ids []posting.IDs) {
 			for _, v := range values {
 				ids = append(ids, l.lists.Freeze(v))
 			}

@@ -1,6 +1,9 @@
 package ops
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
@@ -22,6 +25,7 @@ func lookups(w *World) []measure.Op {
 		{Name: "list", Lines: line("list all as typed slice (lister)", measure.Nanoseconds, 8), Setup: w.list},
 		{Name: "walk", Lines: line("walk all, reading a field", measure.Nanoseconds, 1.2, noAllocs()), Setup: w.walk},
 		{Name: "select/index", Lines: line("lister, selector matching 100, label index", measure.Nanoseconds, 5000), Setup: w.selectBy(byApp)},
+		{Name: "select/namespace", Lines: line("lister of one namespace, namespace index", measure.Nanoseconds, 20), Setup: w.selectNamespace},
 		{Name: "select/scan", Lines: line("lister, selector matching 100, scan", measure.Nanoseconds, 1.5), Setup: w.selectBy()},
 	}
 }
@@ -183,6 +187,33 @@ func (w *World) walk() (measure.Sides, error) {
 				}
 			}
 			return found(n, w.Pods)
+		})},
+	}, nil
+}
+
+// selectNamespace lists the namespaces in turns. Both sides have an index of them.
+func (w *World) selectNamespace() (measure.Sides, error) {
+	s, ix, err := w.both(3)
+	if err != nil {
+		return measure.Sides{}, err
+	}
+	all := map[string]int{}
+	for _, key := range w.Fleet.Keys() {
+		all[key.Namespace]++
+	}
+	names, lister := slices.Sorted(maps.Keys(all)), podLister(ix)
+	return measure.Sides{
+		Kinform: measure.Side{Run: loop(func(i int) error {
+			ns := names[i%len(names)]
+			return found(len(index.Select(s, ns, nil)), all[ns])
+		})},
+		ClientGo: measure.Side{Run: loop(func(i int) error {
+			ns := names[i%len(names)]
+			some, err := lister.Pods(ns).List(labels.Everything())
+			if err != nil {
+				return err
+			}
+			return found(len(some), all[ns])
 		})},
 	}, nil
 }
