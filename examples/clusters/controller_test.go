@@ -115,6 +115,25 @@ func TestForeign(t *testing.T) {
 	})
 }
 
+// A ConfigMap that gets the name of a copy just before the copy's deletion is not deleted.
+func TestDeletesOnlyCopies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		newConfig(f.hub, "one", "1", marked)
+		want(t, f.east, "the start", map[string]string{"one": "1"})
+		f.hub.Stop()
+		f.east.Before = func() { // the deletion is the first write from here on
+			f.east.Before = nil
+			stage.Delete[*corev1.ConfigMap](f.east, key("one"))
+			newConfig(f.east, "one", "theirs")
+		}
+		f.hub.Start()
+		stage.Delete[*corev1.ConfigMap](f.hub, key("one"))
+		want(t, f.east, "the deletion", map[string]string{"one": "theirs"})
+		want(t, f.west, "the deletion", map[string]string{})
+	})
+}
+
 // A cluster that refuses everything holds up no other, and gets its copies when it is back.
 func TestOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -61,6 +61,7 @@ func want(t *testing.T, s *stage.Stage, replicas int32, names ...string) {
 }
 
 func TestScales(t *testing.T) {
+	stage.NoWarnings(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t, fake.Options{CollectGarbage: true})
 		newDeployment(s, 3)
@@ -123,6 +124,41 @@ func TestDeletedSet(t *testing.T) {
 		want(t, s, 2, "web-1-1") // the status is as before
 		stage.Patch[*appsv1.ReplicaSet](s, set, `{"metadata":{"finalizers":null}}`)
 		want(t, s, 2, "web-1-0", "web-1-1")
+	})
+}
+
+// A Deployment that is being deleted gets no Pods.
+func TestDeletedDeployment(t *testing.T) {
+	stage.NoWarnings(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, fake.Options{})
+		newDeployment(s, 2)
+		want(t, s, 2, "web-1-0", "web-1-1")
+		stage.Patch[*appsv1.Deployment](s, web, `{"metadata":{"finalizers":["example.com/slow"]}}`)
+		stage.Delete[*appsv1.Deployment](s, web)
+		s.Settle() // the watches are independent
+		stage.Delete[*corev1.Pod](s, kinform.Key{Namespace: "prod", Name: "web-1-0"})
+		want(t, s, 2, "web-1-1") // the status is as before
+	})
+}
+
+// A Pod that gets the name of another just before that one's deletion is not deleted.
+func TestDeletesOnlyItsOwn(t *testing.T) {
+	stage.NoWarnings(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, fake.Options{})
+		newDeployment(s, 2)
+		s.Settle()
+		s.Stop()
+		surplus := kinform.Key{Namespace: "prod", Name: "web-1-1"}
+		s.Before = func() { // the deletion is the first write from here on
+			s.Before = nil
+			stage.Delete[*corev1.Pod](s, surplus)
+			stage.Create(s, fake.Object(&corev1.Pod{}, surplus.Namespace, surplus.Name))
+		}
+		s.Start()
+		scale(s, 1)
+		want(t, s, 1, "web-1-0", "web-1-1")
 	})
 }
 

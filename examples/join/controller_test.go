@@ -61,6 +61,7 @@ func want(t *testing.T, s *stage.Stage, after, text string) {
 }
 
 func TestCounts(t *testing.T) {
+	stage.NoWarnings(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		newService(s, shop)
@@ -72,6 +73,10 @@ func TestCounts(t *testing.T) {
 		newSlice(s, "v4", shop, map[*corev1.Pod]bool{a: true, b: false})
 		newSlice(s, "v6", shop, map[*corev1.Pod]bool{a: true})
 		want(t, s, "two slices", "1/2")
+		newSlice(s, "other", shop, map[*corev1.Pod]bool{b: true})
+		want(t, s, "a third slice", "2/2")
+		stage.Delete[*discoveryv1.EndpointSlice](s, kinform.Key{Namespace: "prod", Name: "other"})
+		want(t, s, "the end of the third slice", "1/2")
 		stage.Delete[*corev1.Pod](s, kinform.Key{Namespace: "prod", Name: "shop-2"})
 		want(t, s, "the end of a pod", "1/1")
 		stage.Patch[*corev1.Pod](s, kinform.Key{Namespace: "prod", Name: "shop-1"}, `{"metadata":{"labels":{"app":"other"}}}`)
@@ -89,6 +94,34 @@ func TestCounts(t *testing.T) {
 		}
 		s.Settle()
 		s.WantWrites("100 unrelated updates of a pod", 0)
+	})
+}
+
+// An endpoint without a word about it is ready. One without a pod does not count.
+func TestEndpoints(t *testing.T) {
+	stage.NoWarnings(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		newService(s, shop)
+		pod := newPod(s, "prod", "shop", 1)
+		slice := fake.Object(&discoveryv1.EndpointSlice{}, "prod", "v4", fake.Labels(discoveryv1.LabelServiceName, "shop"))
+		slice.Endpoints = []discoveryv1.Endpoint{{TargetRef: &corev1.ObjectReference{Kind: "Pod", UID: pod.UID}}, {}}
+		stage.Create(s, slice)
+		want(t, s, "two endpoints", "1/1")
+	})
+}
+
+// A Service that is gone when the annotation is to be written is no failure.
+func TestGone(t *testing.T) {
+	stage.NoWarnings(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.Stop()
+		s.Before = func() { stage.Delete[*corev1.Service](s, shop) }
+		s.Start()
+		newService(s, shop)
+		s.Settle()
+		s.WantWrites("the end of the Service", 1)
 	})
 }
 

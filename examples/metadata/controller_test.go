@@ -65,6 +65,7 @@ func want(t *testing.T, s *stage.Stage, namespace, name, team string) {
 }
 
 func TestLabels(t *testing.T) {
+	stage.NoWarnings(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		stage.Create(s, fake.Object(&corev1.Namespace{}, "", "prod", fake.Labels(metadata.Label, "red")))
@@ -93,6 +94,25 @@ func TestLabels(t *testing.T) {
 			s.Breathe()
 		}
 		s.WantWrites("200 unrelated updates", 0)
+	})
+}
+
+// A Secret that is gone when the label is to be written is no failure. One that is being deleted is left alone.
+func TestGone(t *testing.T) {
+	stage.NoWarnings(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.Stop()
+		stage.Create(s, fake.Object(&corev1.Namespace{}, "", "prod", fake.Labels(metadata.Label, "red")))
+		secret := fake.Object(&corev1.Secret{}, "prod", "going")
+		secret.Finalizers = []string{"example.com/slow"}
+		stage.Create(s, secret)
+		stage.Delete[*corev1.Secret](s, kinform.Key{Namespace: "prod", Name: "going"})
+		newSecret(s, "prod", "gone")
+		s.Before = func() { stage.Delete[*corev1.Secret](s, kinform.Key{Namespace: "prod", Name: "gone"}) }
+		s.Start()
+		s.Settle()
+		s.WantWrites("the end of the Secrets", 1)
 	})
 }
 

@@ -2,6 +2,7 @@ package website_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -39,6 +40,7 @@ type records struct {
 	mu      sync.Mutex
 	hosts   map[types.UID]string
 	sets    int               // calls of Set
+	fail    int               // so many calls of Set fail
 	removes int               // calls of Remove
 	removed map[types.UID]int // records that a call of Remove took away
 	late    []types.UID       // records that were set after their removal
@@ -47,6 +49,10 @@ type records struct {
 func (r *records) Set(_ context.Context, site *website.Website) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.fail > 0 {
+		r.fail--
+		return errors.New("no")
+	}
 	if r.removed[site.UID] > 0 {
 		r.late = append(r.late, site.UID)
 	}
@@ -125,11 +131,11 @@ func (w *world) deployment() *appsv1.Deployment {
 	return deployment
 }
 
-// run plays the controller of Deployments: all replicas are there.
-func (w *world) run() {
+// run plays the controller of Deployments: it is so many generations behind, and so many replicas are missing.
+func (w *world) run(behind int64, missing int32) {
 	w.t.Helper()
 	d := w.deployment()
-	d.Status.ObservedGeneration, d.Status.AvailableReplicas = d.Generation, *d.Spec.Replicas
+	d.Status.ObservedGeneration, d.Status.AvailableReplicas = d.Generation-behind, *d.Spec.Replicas-missing
 	_, err := fake.UpdateStatus(w.Server, d)
 	w.Check(err)
 }
@@ -157,6 +163,7 @@ func (w *world) wantDeployment() {
 }
 
 func TestLife(t *testing.T) {
+	stage.NoWarnings(t)
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, fake.Options{CollectGarbage: true})
 		site := w.create()
@@ -166,7 +173,16 @@ func TestLife(t *testing.T) {
 		if !slices.Equal(w.site().Finalizers, []string{"example.com/dns"}) || w.dns.hosts[site.UID] != "shop.example.com" {
 			t.Errorf("finalizers %v, records %v", w.site().Finalizers, w.dns.hosts)
 		}
-		w.run()
+		w.run(0, 1) // one replica is missing
+		w.Settle()
+		w.wantReady(metav1.ConditionFalse, "Starting")
+		w.run(0, 0)
+		w.Settle()
+		w.wantReady(metav1.ConditionTrue, "Available")
+		w.run(1, 0) // the numbers are of an older spec
+		w.Settle()
+		w.wantReady(metav1.ConditionFalse, "Starting")
+		w.run(0, 0)
 		w.Settle()
 		w.wantReady(metav1.ConditionTrue, "Available")
 
@@ -219,6 +235,24 @@ func TestSendsNothing(t *testing.T) {
 	})
 }
 
+// As long as there is no record, there is no Deployment.
+func TestNoRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, fake.Options{})
+		w.dns.fail = 10
+		site := w.create()
+		synctest.Wait()
+		if all, err := fake.List[*appsv1.Deployment](w.Server, fake.Selection{}); err != nil || len(all) > 0 {
+			t.Errorf("%d Deployments without a record, %v", len(all), err)
+		}
+		w.Settle()
+		w.wantDeployment()
+		if w.dns.hosts[site.UID] != "shop.example.com" {
+			t.Errorf("the records are %v", w.dns.hosts)
+		}
+	})
+}
+
 // The watch of Deployments brings nothing, so the cache has only what the controller itself wrote. That is
 // enough to see that nothing is to do. It is for two minutes, then the write counts as lost.
 func TestReadsItsOwnWrites(t *testing.T) {
@@ -244,6 +278,22 @@ func TestReadsItsOwnWrites(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		w.wantDeployment()
 		w.wantReady(metav1.ConditionFalse, "Starting")
+	})
+}
+
+// A status that the server does not take is written again.
+func TestStatusRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, fake.Options{})
+		w.create()
+		w.Settle()
+		w.Check(w.Server.Inject(faults.Fault{
+			Verb: faults.VerbPatch, Resource: website.Websites.GroupResource(), Times: 3,
+			Status: faults.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, 0),
+		}))
+		w.run(0, 0) // only the status of the site must change
+		w.Settle()
+		w.wantReady(metav1.ConditionTrue, "Available")
 	})
 }
 
