@@ -202,9 +202,9 @@ func TestLostAnswer(t *testing.T) {
 		f.east.Server.DropWatches()
 		f.hub.Breathe()
 		stage.Patch[*corev1.ConfigMap](f.hub, key("one"), `{"data":{"a":"2"}}`)
-		f.hub.Breathe()
+		time.Sleep(2 * time.Second) // after ten seconds without a GET, the controller would wait for the watch
 		stage.Patch[*corev1.ConfigMap](f.hub, key("one"), `{"data":{"a":"1"}}`)
-		f.hub.Breathe()
+		time.Sleep(2 * time.Second)
 		if value := stage.Get[*corev1.ConfigMap](f.east, key("one")).Data["a"]; value != "2" {
 			t.Errorf("the copy has %q while the cluster fails, want 2", value)
 		}
