@@ -43,8 +43,8 @@ type OpenOptions[P any] struct {
 // Handle is what a controller needs of one kind: a cache, and requests whose results every read
 // of the cache sees at once. See the package documentation. A Handle is an informer.Informed, so
 // [For], [Owns], [Watch] and informer.Bind take it. It is also a [Client] for the helpers, and a
-// [Cache] for package controller/manager. Cached and List read the cache; Get and the writes
-// are requests to the server.
+// [Cache] for package controller/manager. [Projected.Cached] and List read the cache; Get and the
+// writes, which are those of [Requests], are requests to the server.
 type Handle[T metav1.Object] struct {
 	*Projected[T, T]
 	lister informer.Lister[types.NamespacedName, T]
