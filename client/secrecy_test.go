@@ -208,8 +208,9 @@ func TestExcerptsHideData(t *testing.T) {
 		}
 	}
 	moved := transport(func(*http.Request) (*http.Response, error) {
-		resp := response(strings.NewReader(""))
+		resp := response(strings.NewReader("<a href=\"/in?code=" + secret + "\">Found</a>"))
 		resp.StatusCode = http.StatusFound
+		resp.Header.Set("Content-Type", "text/html")
 		resp.Header.Set("Location", "https://me:"+secret+"@login.test/in?code="+secret)
 		return resp, nil
 	}).connection()

@@ -44,7 +44,7 @@ func (r *Resource[T]) refusal(c call, code int, a *answer) error {
 		text = strings.TrimSpace(string(body[:min(len(body), 1024)]))
 	}
 	if to := a.header.Get("Location"); code/100 == 3 && to != "" {
-		text += fmt.Sprintf("; redirecting to %q", publicURL(to))
+		text = fmt.Sprintf("redirecting to %q", publicURL(to)) // the body has the query, too
 	}
 	if readErr != nil {
 		text += "; reading it failed: " + readErr.Error()

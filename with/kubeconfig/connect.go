@@ -76,7 +76,22 @@ func connectByFiles(rc *rest.Config, server *url.URL, opts Options) (client.Conn
 	if o.Key = tls.KeyData; len(o.Key) == 0 {
 		o.KeyFile = tls.KeyFile
 	}
-	return client.NewConnection(server.String(), o)
+	conn, err := client.NewConnection(server.String(), o)
+	if err == nil && rc.DisableCompression {
+		base := conn.HTTP.Transport
+		conn.HTTP.Transport = wrapper{uncompressed{base}, base}
+	}
+	return conn, err
+}
+
+// uncompressed asks for answers without compression, as disable-compression of a kubeconfig says.
+// A transport does not ask for gzip if a request has the header.
+type uncompressed struct{ base http.RoundTripper }
+
+func (t uncompressed) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Set("Accept-Encoding", "identity")
+	return t.base.RoundTrip(req)
 }
 
 // connectByPlugin is for credentials that only client-go's transport can get.
@@ -103,14 +118,14 @@ func impersonate(conn *client.Connection, who rest.ImpersonationConfig) {
 		return
 	}
 	base := conn.HTTP.Transport
-	conn.HTTP.Transport = impersonating{transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig(who), base), base}
+	conn.HTTP.Transport = wrapper{transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig(who), base), base}
 }
 
-// impersonating is client-go's transport for that, which does not close idle connections.
-type impersonating struct {
+// wrapper is a transport around base that leaves the idle connections to base.
+type wrapper struct {
 	http.RoundTripper
 	base http.RoundTripper
 }
 
-func (t impersonating) CloseIdleConnections()                  { utilnet.CloseIdleConnectionsFor(t.base) }
-func (t impersonating) WrappedRoundTripper() http.RoundTripper { return t.base }
+func (t wrapper) CloseIdleConnections()                  { utilnet.CloseIdleConnectionsFor(t.base) }
+func (t wrapper) WrappedRoundTripper() http.RoundTripper { return t.base }
