@@ -102,7 +102,7 @@ func (c *Controller[Q]) Queue() *queue.Queue[Q] { return c.queue }
 // panic repeat the call with growing delays (queue.Run).
 func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context, Q) error) error {
 	if reconcile == nil {
-		return queue.ErrNoFunc
+		return c.named(queue.ErrNoFunc)
 	}
 	s, inputs, err := c.begin(ctx)
 	if err != nil {
@@ -123,6 +123,14 @@ func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context,
 		return cause
 	}
 	return err
+}
+
+// named adds the controller's name to an error, if it has one.
+func (c *Controller[Q]) named(err error) error {
+	if c.opts.Name == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", c.opts.Name, err)
 }
 
 // work waits for the handlers to sync and then runs the workers.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -391,14 +392,14 @@ func TestPanicInKeysEndsRun(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, inf := setup(t)
-		c := controller.New(controller.Options[string]{})
-		if err := controller.Watch[string](c, inf, nil); !errors.Is(err, controller.ErrNoKeys) {
+		c := controller.New(controller.Options[string]{Name: "mine"})
+		if err := controller.Watch[string](c, inf, nil); !errors.Is(err, controller.ErrNoKeys) || !strings.Contains(err.Error(), "gadgets") {
 			t.Errorf("Watch without a function returned %v", err)
 		}
-		if err := controller.Watch(c, (*informer.Informer[key, *gadget])(nil), owner); !errors.Is(err, controller.ErrNoInformer) {
+		if err := controller.Watch(c, (*informer.Informer[key, *gadget])(nil), owner); !errors.Is(err, controller.ErrNoInformer) || !strings.Contains(err.Error(), "*controller_test.gadget: ") {
 			t.Errorf("Watch without an informer returned %v", err)
 		}
-		if err := c.Run(t.Context(), nil); !errors.Is(err, queue.ErrNoFunc) {
+		if err := c.Run(t.Context(), nil); !errors.Is(err, queue.ErrNoFunc) || !strings.HasPrefix(err.Error(), "mine: ") {
 			t.Errorf("Run without a function returned %v", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -410,10 +411,10 @@ func TestMisuse(t *testing.T) {
 		if c.Queue().Len() != 0 || len(c.Queue().Snapshot().Delayed) != 0 {
 			t.Error("the queue still takes keys after Run")
 		}
-		if err := c.Run(t.Context(), new(calls[string]).reconcile); !errors.Is(err, controller.ErrStarted) {
+		if err := c.Run(t.Context(), new(calls[string]).reconcile); !errors.Is(err, controller.ErrStarted) || !strings.HasPrefix(err.Error(), "mine: ") {
 			t.Errorf("a second Run returned %v", err)
 		}
-		if err := controller.Watch(c, inf, owner); !errors.Is(err, controller.ErrEnded) {
+		if err := controller.Watch(c, inf, owner); !errors.Is(err, controller.ErrEnded) || !strings.Contains(err.Error(), "gadgets") {
 			t.Errorf("Watch after Run returned %v", err)
 		}
 	})

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -14,23 +13,24 @@ import (
 )
 
 var (
-	// ErrNoKeys is returned by Watch if the function for keys is nil.
+	// ErrNoKeys is returned by Watch, with the name of the resource, if the function for keys is nil.
 	ErrNoKeys = errors.New("controller: the function for keys is nil")
 
-	// ErrNoInformer is returned by For, Owns and Watch for a nil informer.
-	ErrNoInformer = errors.New("controller: the informer is nil")
+	// ErrNoInformer is returned by For, Owns, Watch and Unwatch, with the type of the objects, for a
+	// nil informer or handle.
+	ErrNoInformer = errors.New("controller: the informer or handle is nil: look at the error of the call that made it")
 
 	// ErrNoFilter is returned by For, Owns and Watch if a filter is nil.
 	ErrNoFilter = errors.New("controller: the filter is nil")
 
-	// ErrStarted is returned by a second call of Run.
-	ErrStarted = errors.New("controller: Run was called before")
+	// ErrStarted is returned, with the controller's name, by a second call of Run.
+	ErrStarted = errors.New("controller: Run was called before: a controller runs once, so make another one")
 
 	// ErrNotWatched is returned by Unwatch for an informer that the controller does not watch.
 	ErrNotWatched = errors.New("controller: the informer is not watched")
 
-	// ErrEnded is returned by For, Owns and Watch once Run ends.
-	ErrEnded = errors.New("controller: Run has ended")
+	// ErrEnded is returned by For, Owns and Watch, with the name of the resource, once Run ends.
+	ErrEnded = errors.New("controller: Run has ended, so nothing can be watched any more")
 
 	// ErrOptions is returned by Open and OpenProjected if there are several OpenOptions, or two of
 	// their fields contradict each other.
@@ -127,9 +127,6 @@ func (e *SyncError) Error() string {
 			b.WriteString("; ")
 		}
 		b.WriteString(err.Error())
-		if apierrors.IsNotFound(err) {
-			b.WriteString(" (is the CustomResourceDefinition installed?)")
-		}
 	}
 	return b.String()
 }

@@ -41,7 +41,7 @@ func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], fil
 func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName], owners informer.Informed[types.NamespacedName, O], owned informer.Informed[K, T], filters ...func(informer.Event[K, T]) bool) error {
 	inf := informerOf(owners)
 	if inf == nil {
-		return ErrNoInformer
+		return noInformer[O]()
 	}
 	cache := inf.Store()
 	return watch(c, owned, filters, released[K, types.NamespacedName, T](c), func(keys []types.NamespacedName, obj T) []types.NamespacedName {
@@ -65,7 +65,10 @@ func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName],
 // [ErrNoKeys], or the same errors as [For].
 func Watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T], keys func(dst []Q, obj T) []Q, filters ...func(informer.Event[K, T]) bool) error {
 	if keys == nil {
-		return ErrNoKeys
+		if inf := informerOf(inf); inf != nil {
+			return fmt.Errorf("%s: %w", inf.Resource(), ErrNoKeys)
+		}
+		return noInformer[T]()
 	}
 	return watch(c, inf, filters, nil, keys)
 }
@@ -114,7 +117,7 @@ func without[Q comparable](keys, others []Q) iter.Seq[Q] {
 func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T], filters []func(informer.Event[K, T]) bool, always, handle func(informer.Event[K, T])) error {
 	inf := informerOf(from)
 	if inf == nil {
-		return ErrNoInformer
+		return noInformer[T]()
 	}
 	for _, filter := range filters {
 		if filter == nil {
@@ -124,7 +127,7 @@ func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T],
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.phase == stopped {
-		return ErrEnded
+		return fmt.Errorf("%s: %w", inf.Resource(), ErrEnded)
 	}
 	reg, err := inf.AddHandler(informer.HandlerFunc[K, T](both(always, filtered(filters, handle))), informer.HandlerOptions[T]{})
 	if err != nil {
@@ -146,6 +149,9 @@ func informerOf[K comparable, T any](from informer.Informed[K, T]) *informer.Inf
 	}
 	return from.AsInformer()
 }
+
+// noInformer says that the informer of objects T is nil.
+func noInformer[T any]() error { return fmt.Errorf("%T: %w", *new(T), ErrNoInformer) }
 
 func (c *Controller[Q]) enqueue(key Q, initial bool) {
 	if initial && c.opts.InitialPriority != 0 {

@@ -16,6 +16,7 @@ import (
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/queue"
+	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
 
@@ -59,7 +60,7 @@ func TestSyncTimeout(t *testing.T) {
 				if !errors.As(err, &late) || len(late.Errs) != 1 || late.After != patience || time.Since(began) != patience {
 					t.Fatalf("after %v Run returned %v", time.Since(began), err)
 				}
-				if text := err.Error(); !test.is(err) || !strings.Contains(text, "gadgets") || !strings.Contains(text, test.want) {
+				if text := err.Error(); !test.is(err) || !strings.Contains(text, "gadgets") || strings.Count(text, test.want) < 1 || strings.Count(text, "installed?") > 1 {
 					t.Errorf("Run returned %v", err)
 				}
 			})
@@ -163,6 +164,33 @@ func TestResults(t *testing.T) {
 		}
 		if controller.Terminal(nil) != nil {
 			t.Error("Terminal(nil) is an error")
+		}
+	})
+}
+
+// The informer's own state and its log say what a 404 may mean.
+func TestNotInstalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bad := refused(t, 404, metav1.StatusReasonNotFound)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- bad.Run(ctx) }()
+		synctest.Wait()
+		const hint = "is the CustomResourceDefinition installed?"
+		failing := bad.Stats().Failing
+		if failing.Err == nil || !strings.Contains(failing.Err.Error(), hint) {
+			t.Errorf("Failing: %v", failing.Err)
+		}
+		var request *reflector.RequestError
+		if !errors.As(failing.Err, &request) || !strings.Contains(request.LogValue().String(), hint) {
+			t.Errorf("the log has %v", request)
+		}
+		if err := bad.WaitForSync(ctx); err == nil || strings.Count(err.Error(), hint) != 1 {
+			t.Errorf("WaitForSync: %v", err)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
 		}
 	})
 }

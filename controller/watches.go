@@ -53,7 +53,7 @@ func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.phase != notStarted {
-		return nil, nil, ErrStarted
+		return nil, nil, c.named(ErrStarted)
 	}
 	c.phase = running
 	s := &session{outer: ctx, informers: map[Cache]*informerRun{}}
@@ -136,7 +136,7 @@ func (c *Controller[Q]) start(inf Cache) {
 func Unwatch[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T]) error {
 	inf := informerOf(from)
 	if inf == nil {
-		return ErrNoInformer
+		return noInformer[T]()
 	}
 	gone := c.forget(inf)
 	for _, in := range gone {

@@ -99,14 +99,14 @@ func TestWatchesChange(t *testing.T) {
 		if !hasEnded(first) {
 			t.Error("the informer runs on")
 		}
-		if err := controller.For(c, first); err != controller.ErrEnded {
+		if err := controller.For(c, first); !errors.Is(err, controller.ErrEnded) || !strings.Contains(err.Error(), "gadgets") {
 			t.Errorf("For after Run: %v", err)
 		}
 		if err := controller.Unwatch(c, first); !errors.Is(err, controller.ErrNotWatched) {
 			t.Errorf("Unwatch after Run: %v", err)
 		}
 		var none *informer.Informer[key, *gadget]
-		if err := controller.Unwatch(c, none); err != controller.ErrNoInformer {
+		if err := controller.Unwatch(c, none); !errors.Is(err, controller.ErrNoInformer) || !strings.Contains(err.Error(), "*controller_test.gadget: ") {
 			t.Errorf("Unwatch of nil: %v", err)
 		}
 	})

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/kinform/kinform/index"
 )
@@ -32,10 +33,12 @@ func Bind[K comparable, T any, V comparable](from Informed[K, T], of *index.Inde
 	if from != nil {
 		inf = from.AsInformer()
 	}
-	if inf == nil {
-		return Index[K, T, V]{}, ErrNoInformer
-	}
-	if of == nil {
+	switch {
+	case inf == nil && of == nil:
+		return Index[K, T, V]{}, fmt.Errorf("an index of %T: %w", *new(T), ErrNoInformer)
+	case inf == nil:
+		return Index[K, T, V]{}, fmt.Errorf("index %q of %T: %w", of.Name(), *new(T), ErrNoInformer)
+	case of == nil:
 		return Index[K, T, V]{}, inf.about(errors.New("the index is nil"))
 	}
 	if err := of.Check(inf.Store()); err != nil {

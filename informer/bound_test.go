@@ -105,7 +105,7 @@ func TestBindRefuses(t *testing.T) {
 		if _, err := informer.Bind[key, *widget, string](inf, nil); err == nil {
 			t.Error("no index: no error")
 		}
-		if _, err := informer.Bind((*informer.Informer[key, *widget])(nil), index.New("node", nodeOf)); !errors.Is(err, informer.ErrNoInformer) {
+		if _, err := informer.Bind((*informer.Informer[key, *widget])(nil), index.New("node", nodeOf)); !errors.Is(err, informer.ErrNoInformer) || !strings.Contains(err.Error(), `index "node" of *informer_test.widget`) {
 			t.Errorf("no informer: %v", err)
 		}
 	})

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/kinform/kinform/internal/logs"
 )
 
@@ -146,8 +148,20 @@ func (e *RequestError) Error() string {
 	case errors.Is(e.Err, ErrNotReturning):
 		when = "once it has returned"
 	}
-	return fmt.Sprintf("%s: %s at resourceVersion %q failed, trying again %s: %s",
+	text := fmt.Sprintf("%s: %s at resourceVersion %q failed, trying again %s: %s",
 		e.Resource, e.Verb, e.ResourceVersion, when, e.cause())
+	if hint := e.hint(); hint != "" {
+		text += " (" + hint + ")"
+	}
+	return text
+}
+
+// hint says what to look at, empty for nothing.
+func (e *RequestError) hint() string {
+	if apierrors.IsNotFound(e.Err) {
+		return "is the CustomResourceDefinition installed?"
+	}
+	return ""
 }
 
 // cause is the text of Err, without the verb and the resource that errors of a client begin with.
@@ -163,16 +177,20 @@ func (e *RequestError) cause() string {
 func (e *RequestError) Unwrap() error { return e.Err }
 
 // LogValue implements slog.LogValuer. The group holds message, resource, verb, resourceVersion, retryIn
-// and error, which is the cause.
+// and error, which is the cause. A 404 adds hint.
 func (e *RequestError) LogValue() slog.Value {
-	return slog.GroupValue(
+	attrs := []slog.Attr{
 		slog.String(logs.Message, e.Verb+" failed"),
 		slog.String("resource", e.Resource),
 		slog.String("verb", e.Verb),
 		slog.String("resourceVersion", e.ResourceVersion),
 		slog.Duration("retryIn", e.RetryIn),
 		slog.Any("error", e.Err),
-	)
+	}
+	if hint := e.hint(); hint != "" {
+		attrs = append(attrs, slog.String("hint", hint))
+	}
+	return slog.GroupValue(attrs...)
 }
 
 // Lasting reports whether the same request will fail in the same way until somebody changes
