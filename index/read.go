@@ -158,14 +158,21 @@ func (x *Index[T, V]) Index(from Reader[T], obj T) []T {
 // Has reports whether obj has value. obj need not be in a store. Error: a [*PanicError] of the index
 // function.
 func (x *Index[T, V]) Has(obj T, value V) (has bool, err error) {
+	values, err := x.ValuesOf(obj)
+	return slices.Contains(values, value), err
+}
+
+// ValuesOf returns the values of obj, which need not be in a store. Treat them as read-only: they may be a
+// part of obj. Error: a [*PanicError] of the index function.
+func (x *Index[T, V]) ValuesOf(obj T) (values []V, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			panicked := usercode.Panicked("index function", r)
 			panicked.Name = x.name
-			has, err = false, panicked
+			values, err = nil, panicked
 		}
 	}()
-	return slices.Contains(x.fn(nil, obj), value), nil
+	return x.fn(nil, obj), nil
 }
 
 func (x *Index[T, V]) sharing(s *slots.Slots[T], obj T) (objs []T, err error) {

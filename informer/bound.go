@@ -13,11 +13,12 @@ import (
 // read-only.
 //
 // While no write is ahead of the watch, a read costs the same as that of the index.Index.
-// Otherwise it also takes O(writes ahead) and calls the index function for each of these. An
-// object in whose place a panic of the index function comes has no values.
+// Otherwise it also takes O(objects found), since the values of a write are remembered when it is
+// recorded. An object in whose place a panic of the index function comes has no values.
 type Index[K comparable, T any, V comparable] struct {
-	inf *Informer[K, T]
-	of  *index.Index[T, V]
+	inf   *Informer[K, T]
+	of    *index.Index[T, V]
+	ahead *aheadBy[K, T, V]
 }
 
 // Bind binds an index to the informer that holds it:
@@ -44,17 +45,51 @@ func Bind[K comparable, T any, V comparable](from Informed[K, T], of *index.Inde
 	if err := of.Check(inf.Store()); err != nil {
 		return Index[K, T, V]{}, inf.about(err)
 	}
-	return Index[K, T, V]{inf: inf, of: of}, nil
+	return Index[K, T, V]{inf: inf, of: of, ahead: aheadOf(&inf.written, of)}, nil
 }
 
 // Get returns the objects that have value, in no order, in a new slice.
 func (x Index[K, T, V]) Get(value V) []T {
-	return x.inf.overlaid(
-		func() []T { return x.of.Get(x.inf.store, value) },
-		func(obj T) bool {
-			has, err := x.of.Has(obj, value)
-			return has && err == nil
-		})
+	w := &x.inf.written
+	for {
+		taken, some := w.takenSoFar()
+		objs := x.of.Get(x.inf.store, value)
+		if !some {
+			return objs // writes removed earlier are in the store
+		}
+		if objs, ok := x.overlay(objs, value, taken); ok {
+			return objs
+		}
+		// The store has caught up with some writes, perhaps after the read: read again.
+	}
+}
+
+// overlay replaces the objects in what the store found for value that have a write ahead of the store. It
+// reports false if a write was removed since the first taken ones were.
+func (x Index[K, T, V]) overlay(objs []T, value V, taken uint64) ([]T, bool) {
+	keys := make([]K, len(objs)) // first, since the key function is the user's
+	known := make([]bool, len(objs))
+	for n, obj := range objs {
+		key, err := x.inf.key(obj)
+		keys[n], known[n] = key, err == nil
+	}
+	w := &x.inf.written
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.taken != taken {
+		return nil, false
+	}
+	kept := objs[:0]
+	for n, obj := range objs {
+		if _, ahead := w.ahead[keys[n]]; known[n] && !ahead {
+			kept = append(kept, obj)
+		}
+	}
+	clear(objs[len(kept):])
+	for key := range x.ahead.keys[value] {
+		kept = append(kept, w.ahead[key].obj)
+	}
+	return kept, true
 }
 
 // Keys returns the keys of the objects that have value, in no order, in a new slice.

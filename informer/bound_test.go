@@ -210,3 +210,51 @@ func TestIndexReadsAreAtomic(t *testing.T) {
 		<-sent
 	}
 }
+
+// A read does not call the index function for the writes that are ahead, which are found by their values. An index that
+// is bound later finds them as well.
+func TestIndexRemembersOwnWrites(t *testing.T) {
+	calls := 0
+	nodes := index.New("node", func(dst []string, w *widget) []string { calls++; return append(dst, w.Spec.Node, w.Spec.Node) })
+	synctest.Test(t, func(t *testing.T) {
+		src := &live[*widget]{object: at("w", 10), events: make(chan reflector.Event[*widget])}
+		inf := newInformer(t, src, informer.Options[*widget]{
+			Indexes: index.Of(nodes), OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1},
+		})
+		early := must1(informer.Bind(inf, nodes))(t)
+		stop := run(t, inf)
+		synctest.Wait()
+		for n := range 100 {
+			if err := inf.RecordWrite(on("m", at(fmt.Sprint("new", n), 20)), ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := calls
+		again := must1(informer.Bind(inf, nodes))(t)
+		for range 10 {
+			if early.Count("m") != 100 || again.Count("m") != 100 || early.Count("n") != 1 {
+				t.Fatalf("%d and %d objects on m, %d on n", early.Count("m"), again.Count("m"), early.Count("n"))
+			}
+		}
+		if calls != before {
+			t.Errorf("%d calls of the index function by reads", calls-before)
+		}
+		late := index.New("late", nodeOf)
+		if err := inf.AddIndexes(late); err != nil {
+			t.Fatal(err)
+		}
+		if got := must1(informer.Bind(inf, late))(t).Count("m"); got != 100 {
+			t.Errorf("an index that was bound late finds %d", got)
+		}
+		if err := inf.RecordWrite(on("n", at("new0", 21)), ""); err != nil {
+			t.Fatal(err)
+		}
+		if got, moved := early.Count("m"), early.Count("n"); got != 99 || moved != 2 {
+			t.Errorf("after a move %d are on m and %d on n", got, moved)
+		}
+		stop()
+		if got := early.Count("m") + early.Count("n"); got != 1 {
+			t.Errorf("%d objects after the end of Run", got)
+		}
+	})
+}

@@ -127,6 +127,16 @@ func (w *written[K, T]) copyOf() (taken uint64, copied map[K]ahead[T]) {
 	return w.taken, maps.Clone(w.ahead)
 }
 
+// takenSoFar returns the number of writes removed so far, and whether some are ahead of the store.
+func (w *written[K, T]) takenSoFar() (taken uint64, some bool) {
+	if w.count.Load() == 0 {
+		return 0, false
+	}
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.taken, len(w.ahead) > 0
+}
+
 // takenStill reports whether no write was removed since.
 func (w *written[K, T]) takenStill(taken uint64) bool {
 	w.mu.RLock()

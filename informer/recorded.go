@@ -2,6 +2,7 @@ package informer
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -36,7 +37,7 @@ const (
 //
 // Errors: those of the key function; [ErrNoVersion] without a resourceVersion that can be compared;
 // [ErrStopped] while the informer does not run; [ErrTooManyWrites] if the watch is 10,000 writes
-// behind. After an error, reads return what the store has. Cost: O(1) and one allocation, and
+// behind. After an error, reads return what the store has. Cost: O(1) and one call of each bound index, and
 // O(writes ahead of the watch) for every commit.
 func (i *Informer[K, T]) RecordWrite(obj T, rv string) error {
 	key, err := i.keyOf(obj)
@@ -122,6 +123,7 @@ type ahead[T any] struct {
 	uid     types.UID // of a deletion: it hides this object only; empty if not known
 	exact   bool      // of a deletion: rv is not older than the deletion
 	until   time.Time
+	values  []any // of obj, for each of written.indexes
 }
 
 // written holds the writes of this process that are ahead of the store. Its lock is taken inside
@@ -132,9 +134,11 @@ type written[K comparable, T any] struct {
 
 	mu       sync.RWMutex
 	ahead    map[K]ahead[T] // nil for none
-	taken    uint64         // number of writes removed so far
-	lostKeys []K            // of the last lost ones, the newest last
-	timer    *time.Timer    // for the next expiry; nil if none is set
+	changed  uint64         // number of changes of ahead so far
+	indexes  []aheadIndex[K, T]
+	taken    uint64      // number of writes removed so far
+	lostKeys []K         // of the last lost ones, the newest last
+	timer    *time.Timer // for the next expiry; nil if none is set
 }
 
 // supersedes reports whether a is newer than b. A deletion may carry the version of the deleted
@@ -149,10 +153,23 @@ func (a ahead[T]) supersedes(b ahead[T]) bool {
 	return older(b.rv, a.rv) || a.deleted && !b.deleted && !older(a.rv, b.rv)
 }
 
+// errLateIndex says that an index was bound meanwhile.
+var errLateIndex = errors.New("an index was bound meanwhile")
+
 func (i *Informer[K, T]) wrote(key K, a ahead[T]) error {
+	for {
+		if err := i.tryWrote(key, a); err != errLateIndex {
+			return err
+		}
+	}
+}
+
+func (i *Informer[K, T]) tryWrote(key K, a ahead[T]) error {
 	if _, err := resourceversion.CompareResourceVersion(a.rv, a.rv); err != nil {
 		return ErrNoVersion
 	}
+	indexes := i.written.known()
+	a.values = evaluate(a, indexes)
 	i.mu.Lock() // no commit may come between the check of the store and the new entry
 	defer i.mu.Unlock()
 	if i.phase != running {
@@ -169,11 +186,14 @@ func (i *Informer[K, T]) wrote(key K, a ahead[T]) error {
 	} else if !ok && len(w.ahead) >= maxWritten {
 		return ErrTooManyWrites
 	}
+	if !a.deleted && len(w.indexes) > len(indexes) {
+		return errLateIndex
+	}
 	if w.ahead == nil {
 		w.ahead = map[K]ahead[T]{}
 	}
 	a.until = time.Now().Add(writtenFor)
-	w.ahead[key] = a
+	w.put(key, a)
 	w.count.Store(int64(len(w.ahead)))
 	if w.timer == nil {
 		w.timer = time.AfterFunc(writtenFor, func() { i.expireWritten(time.Now()) })
@@ -282,8 +302,10 @@ func remakes[K comparable, T any](batch deltafifo.Batch[K, T], key K) bool {
 
 // take removes the write of key. Called with w.mu held.
 func (w *written[K, T]) take(key K) {
+	w.unindex(key)
 	delete(w.ahead, key)
 	w.taken++
+	w.changed++
 	if len(w.ahead) == 0 {
 		w.ahead = nil // maps never shrink
 		if w.timer != nil {
