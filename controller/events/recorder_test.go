@@ -456,6 +456,28 @@ func TestPerObject(t *testing.T) {
 	})
 }
 
+// What limits dropped since the last report is reported at the end.
+func TestLimitsAreReportedAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, events.Options{MaxPerObject: 5})
+		s.run()
+		for n := range 20 {
+			s.sites.Normal(site("a"), "R", "A", "%d", n)
+			settle()
+		}
+		s.stop()
+		lost := uint64(0)
+		for _, err := range s.reported() {
+			if errors.Is(err, events.ErrLimit) {
+				lost += err.Lost
+			}
+		}
+		if lost != 15 {
+			t.Errorf("%d lost events were reported, want 15", lost)
+		}
+	})
+}
+
 // A full recorder forgets series that are written, and drops events if there are none.
 func TestFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

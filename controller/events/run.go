@@ -35,8 +35,9 @@ func (r *Recorder) Run(ctx context.Context) error {
 	for r.step(ctx, send) {
 	}
 	r.mu.Lock()
-	lost := r.table.stop()
+	lost, limited := r.table.stop()
 	r.mu.Unlock()
+	r.reportLimited(limited)
 	if lost > 0 {
 		r.report(&Error{Lost: lost, Err: ErrStopped})
 	}
@@ -83,9 +84,7 @@ func (r *Recorder) step(ctx, send context.Context) bool {
 		return false
 	}
 	s, request, at, lost := r.take(flush)
-	if lost > 0 {
-		r.report(&Error{Lost: lost, Err: fmt.Errorf("%w: more than %d series, or %d of one object", ErrLimit, r.opts.MaxSeries, r.opts.MaxPerObject)})
-	}
+	r.reportLimited(lost)
 	switch {
 	case s != nil:
 		r.finish(s, request, r.send(send, request))
@@ -101,6 +100,13 @@ func (r *Recorder) step(ctx, send context.Context) bool {
 	}
 	wait(ctx, r.wake, sleep)
 	return true
+}
+
+// reportLimited reports events that limits have dropped, if there are some.
+func (r *Recorder) reportLimited(lost uint64) {
+	if lost > 0 {
+		r.report(&Error{Lost: lost, Err: fmt.Errorf("%w: more than %d series, or %d of one object", ErrLimit, r.opts.MaxSeries, r.opts.MaxPerObject)})
+	}
 }
 
 // take returns what to send, or when to ask again: the zero time if only an event changes that, and

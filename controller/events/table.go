@@ -251,8 +251,9 @@ func (t *table) forget(s *series) {
 	}
 }
 
-// stop drops what waits, and everything from now on.
-func (t *table) stop() (lost uint64) {
+// stop drops what waits, and everything from now on. It returns the number of events that it dropped, and
+// of those that limits have dropped since the last report.
+func (t *table) stop() (lost, limited uint64) {
 	t.stopped = true
 	for _, s := range t.all {
 		lost += s.count - s.written
@@ -262,7 +263,8 @@ func (t *table) stop() (lost uint64) {
 	clear(t.objects)
 	t.waiting = nil
 	t.idle.Init()
-	return lost
+	limited, t.untold = t.untold, 0
+	return lost, limited
 }
 
 // tell returns the number of events to report that limits have dropped, or when to ask again.
