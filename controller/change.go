@@ -35,6 +35,9 @@ func (c change[T]) to(ctx context.Context, obj T) (_ T, changed bool, err error)
 		if now, err = c.send(ctx, keyOf(obj), patch); err == nil {
 			return now, true, nil
 		}
+		if c.status && apierrors.IsNotFound(err) {
+			return obj, false, c.withoutStatus(ctx, obj, err)
+		}
 		if !apierrors.IsConflict(err) {
 			return obj, false, goneIf(apierrors.IsNotFound(err), err)
 		}
@@ -48,6 +51,19 @@ func (c change[T]) to(ctx context.Context, obj T) (_ T, changed bool, err error)
 		obj = now
 	}
 	return obj, false, err
+}
+
+// withoutStatus returns the error of a status that was not found. API servers give the same answer for
+// an object that is gone and for a kind that has no status subresource.
+func (c change[T]) withoutStatus(ctx context.Context, obj T, err error) error {
+	now, failed := c.client.Get(ctx, keyOf(obj), metav1.GetOptions{})
+	switch {
+	case failed != nil:
+		return goneIf(apierrors.IsNotFound(failed), failed)
+	case now.GetUID() != obj.GetUID():
+		return errGone
+	}
+	return fmt.Errorf("%s: %w: %w", keyOf(obj), ErrNoStatus, err)
 }
 
 func goneIf(gone bool, err error) error {
@@ -116,7 +132,7 @@ func (c change[T]) patch(obj T) ([]byte, error) {
 // [SetCondition].
 //
 // If the object is gone, there is no status to write: the error is nil. Other errors: [ErrNoEdit],
-// [ErrNoVersion], [ErrRenamed]; [ErrNotStatus] if edit changes anything else, and those of c, a
+// [ErrNoVersion], [ErrRenamed], [ErrNoStatus]; [ErrNotStatus] if edit changes anything else, and those of c, a
 // Conflict only after five in a row.
 func PatchStatus[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T)) (T, error) {
 	if edit == nil {

@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 )
 
 // want is an edit as a controller writes it: it sets what it cares about.
@@ -223,9 +227,40 @@ func TestPatchStatus(t *testing.T) {
 		t.Errorf("replaced: %v", err)
 	}
 	remove(t, server, "one")
-	if _, err := controller.PatchStatus(t.Context(), c, old, set(9)); err != nil || c.take() != "status" {
+	if _, err := controller.PatchStatus(t.Context(), c, old, set(9)); err != nil || c.take() != "status get" {
 		t.Errorf("gone: %v", err)
 	}
+}
+
+// An API server answers a status write alike for an object that is gone and for a kind without a status.
+func TestKindWithoutStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := fake.New(fake.Options{})
+		plain := kind.Of[*site](siteKinds.GroupVersion(), "sites")
+		if err := fake.Register(server, plain, fake.Rules{}); err != nil {
+			t.Fatal(err)
+		}
+		h := must(controller.Open(client.Connection{URL: fake.URL, HTTP: server.Client()}, plain))(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- h.Run(ctx) }()
+		one := must(h.Create(ctx, newSite("one"), metav1.CreateOptions{}))(t)
+		synctest.Wait()
+		check := func(what string, err error) {
+			t.Helper()
+			if _, ok := h.Cached(key{Namespace: one.Namespace, Name: one.Name}); err == nil || !ok || len(h.List("", nil)) != 1 {
+				t.Errorf("%s: %v; the object is in reads: %t", what, err, ok)
+			}
+		}
+		_, err := controller.PatchStatus(ctx, h, one, func(s *site) { s.Status.Ready = 5 })
+		if check("PatchStatus", err); !errors.Is(err, controller.ErrNoStatus) || !strings.Contains(err.Error(), "sites") {
+			t.Errorf("PatchStatus: %v", err)
+		}
+		_, err = h.UpdateStatus(ctx, one, metav1.UpdateOptions{})
+		check("UpdateStatus", err)
+		cancel()
+		<-done
+	})
 }
 
 func TestDelete(t *testing.T) {

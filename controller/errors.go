@@ -40,6 +40,10 @@ var (
 	// another namespace. Nothing was sent.
 	ErrOutside = errors.New("outside of the handle's namespaces")
 
+	// ErrNoStatus is returned by PatchStatus if the object exists but its kind has no status
+	// subresource.
+	ErrNoStatus = errors.New("controller: the kind has no status subresource: add subresources.status to its CustomResourceDefinition")
+
 	// ErrNoEdit is returned by PatchStatus and CreateOrUpdate if edit is nil.
 	ErrNoEdit = errors.New("controller: the function that edits the object is nil")
 

@@ -112,6 +112,7 @@ func (r *Requests[T]) UpdateStatus(ctx context.Context, obj T, opts metav1.Updat
 		return *new(T), err
 	}
 	w := r.updates(obj, opts)
+	w.status = true
 	now, err := r.client.UpdateStatus(ctx, obj, opts)
 	return r.wrote(ctx, w, now, err)
 }
@@ -137,6 +138,7 @@ func (r *Requests[T]) PatchStatus(ctx context.Context, key types.NamespacedName,
 		return *new(T), err
 	}
 	w := r.patches(key, data, opts)
+	w.status = true
 	now, err := r.client.PatchStatus(ctx, key, pt, data, opts)
 	return r.wrote(ctx, w, now, err)
 }
@@ -273,6 +275,8 @@ type write struct {
 	// other version can be between base and the answer's.
 	base  string
 	known bool
+	// status says that only the status is written. A server that does not find it may have the object.
+	status bool
 }
 
 // sight is what reads had under a key before a request.
@@ -301,6 +305,8 @@ func (r *Requests[T]) complete(key types.NamespacedName) types.NamespacedName {
 func (r *Requests[T]) wrote(ctx context.Context, w write, now T, err error) (T, error) {
 	switch {
 	case len(w.dry) > 0:
+	case w.status && isGone(err, w.key):
+		r.debt.doubt(r.complete(w.key))
 	case err != nil:
 		r.failed(ctx, w.seen, w.key, err)
 	default:

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake/internal/answer"
@@ -84,6 +85,9 @@ func (s *Server) serveResource(w *answer.Writer, r *http.Request, gv schema.Grou
 		// Only collections of namespaced resources have a cluster-wide path as well.
 		return refusal.NoResource()
 	case req.subresource != "" && (req.subresource != statusField || !c.info().Status):
+		if c.info().custom() {
+			return apierrors.NewNotFound(req.resource.GroupResource(), req.name) // as if the object were missing
+		}
 		return refusal.NoResource()
 	}
 	return c.serve(w, r, req)

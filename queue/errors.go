@@ -37,6 +37,7 @@ func (e *AgainError) Error() string {
 
 // Again returns an error with which a function called by [Run] asks for its key again after d. It is not a failure: the
 // key's failure count is cleared and nothing is reported. A d of zero or less means at once, after all queued keys.
+// If the result also has another cause, as one of errors.Join may, that is reported, and the key comes back after d.
 func Again(d time.Duration) error { return &AgainError{After: d} }
 
 // TerminalError is a failure that no retry can fix: see [Terminal].

@@ -43,6 +43,8 @@ func TestRunResults(t *testing.T) {
 		{"again", func() error { return Again(time.Minute) }, time.Minute, 0, nil},
 		{"again at once", func() error { return Again(0) }, 0, 0, nil},
 		{"again, wrapped", func() error { return fmt.Errorf("wait: %w", Again(time.Hour)) }, time.Hour, 0, nil},
+		{"again, joined", func() error { return errors.Join(Again(time.Hour), Again(time.Minute)) }, time.Hour, 0, nil},
+		{"again beside a failure", func() error { return fmt.Errorf("all: %w", errors.Join(boom, Again(time.Hour))) }, time.Hour, 0, boom},
 		{"terminal", func() error { return Terminal(boom) }, -1, 0, boom},
 		{"terminal, wrapped", func() error { return fmt.Errorf("no: %w", Terminal(boom)) }, -1, 0, boom},
 		{"terminal nil", func() error { return Terminal(nil) }, -1, 0, nil},

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -42,14 +43,31 @@ func classify(calls context.Context, err error) verdict {
 	var terminal *TerminalError
 	switch {
 	case errors.As(err, &later):
-		if later == nil {
-			return verdict{outcome: again}
+		v := verdict{outcome: again}
+		if later != nil {
+			v.after = later.After
 		}
-		return verdict{outcome: again, after: later.After}
+		if !onlyAgain(err) {
+			v.err = err
+		}
+		return v
 	case errors.As(err, &terminal):
 		return verdict{outcome: gaveUp, err: err}
 	case calls.Err() != nil && (errors.Is(err, calls.Err()) || errors.Is(err, context.Cause(calls))):
 		return verdict{outcome: cutShort}
 	}
 	return verdict{outcome: failed, err: err}
+}
+
+// onlyAgain reports whether err has no other cause than Again, as one made by errors.Join may have.
+func onlyAgain(err error) bool {
+	switch e := err.(type) {
+	case *AgainError:
+		return true
+	case interface{ Unwrap() error }:
+		return onlyAgain(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		return !slices.ContainsFunc(e.Unwrap(), func(one error) bool { return !onlyAgain(one) })
+	}
+	return false
 }

@@ -415,6 +415,39 @@ func TestElection(t *testing.T) {
 	}
 }
 
+// A part that goes on after the leadership is lost holds Run up for Grace only, and is named.
+func TestGraceAfterLostLeadership(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log journal
+		v := &votes{won: make(chan struct{}), lost: make(chan error), log: &log}
+		m := manager.New(manager.Options{Elector: v, Grace: 5 * time.Second})
+		release := make(chan struct{})
+		err := errors.Join(m.Add("stuck", func(context.Context) error { <-release; return nil }), m.AddToAll("all", log.part("all")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		done, start := make(chan error), time.Now()
+		go func() { done <- m.Run(t.Context()) }()
+		close(v.won)
+		time.Sleep(time.Minute)
+		lost := errors.New("the lease has another holder")
+		v.lost <- lost
+		err = <-done
+		var grace *manager.GraceError
+		if !errors.As(err, &grace) || !slices.Contains(grace.Running, "stuck") || !errors.Is(err, manager.ErrLeadership) {
+			t.Error(err)
+		}
+		if d := time.Since(start); d != time.Minute+5*time.Second {
+			t.Errorf("Run took %v", d)
+		}
+		if text := log.take(); text != "all ends, all starts" {
+			t.Error(text)
+		}
+		close(release)
+		synctest.Wait()
+	})
+}
+
 // A process that never led stops without an error.
 func TestStopBeforeElection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

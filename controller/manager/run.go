@@ -87,6 +87,10 @@ func (m *Manager) start(ctx context.Context, stop context.CancelFunc, busy *sync
 				all.Go(func() { m.work(lead, stop, p) })
 			}
 			<-lead.Done()
+			if ctx.Err() == nil {
+				m.fail("leader election", ErrLeadership) // at once: who works on delays the end of Lead
+				stop()
+			}
 			all.Wait()
 		})
 		if err == nil && ctx.Err() == nil {
