@@ -61,6 +61,31 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// A series that is refused, such as for a permission that is missing, is tried once in six minutes and
+// not for each of its events.
+func TestRefusedForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, events.Options{})
+		s.refuse(faults.VerbCreate, 3, http.StatusForbidden, metav1.StatusReasonForbidden, 0)
+		s.run()
+		const each = 100 * time.Millisecond
+		for range 17 * time.Minute / each {
+			s.sites.Normal(site("a"), "Deployed", "A", "n")
+			time.Sleep(each)
+		}
+		stats := s.stats()
+		if stats.Dropped.Refused != uint64(17*time.Minute/each) || stats.Requests != 3 || len(s.reported()) != 3 {
+			t.Errorf("%+v, %d reports", stats, len(s.reported()))
+		}
+		time.Sleep(2 * time.Minute)
+		s.sites.Normal(site("a"), "Deployed", "A", "n")
+		settle()
+		if now := s.stats(); now.Written != 1 || now.Requests != 4 {
+			t.Errorf("after the permission came: %+v", now)
+		}
+	})
+}
+
 // What may succeed later is tried again: less and less often, and not before the server allows it.
 func TestRetries(t *testing.T) {
 	for _, test := range []struct {

@@ -78,7 +78,8 @@ type Dropped struct {
 	Invalid uint64
 	// PerObject is for Options.MaxPerObject, and Full for Options.MaxSeries.
 	PerObject, Full uint64
-	// Refused are those that the server refused.
+	// Refused are those that the server refused, and those of the same series in the six minutes after
+	// that, which are not sent.
 	Refused uint64
 	// GaveUp are those whose requests failed too often.
 	GaveUp uint64

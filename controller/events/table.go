@@ -35,6 +35,7 @@ type series struct {
 	written     uint64    // the count that the server has acknowledged
 	exists      bool      // the server has the Event
 	doubtful    bool      // a create failed that may have been done
+	refused     bool      // the server refused it: nothing is sent until it is over
 	tries       int       // failures in a row
 	due, end    time.Time // when it may be written, and when it is over without news
 	gap         time.Duration
@@ -72,9 +73,16 @@ func newTable(maxSeries, perObject int) *table {
 func (t *table) add(k key, now time.Time) {
 	t.stats.Recorded++
 	s := t.all[k]
+	if s != nil && s.refused && !now.Before(s.end) {
+		t.forget(s)
+		s = nil
+	}
 	switch {
 	case t.stopped:
 		t.stats.Dropped.Stopped++
+		return
+	case s != nil && s.refused:
+		t.stats.Dropped.Refused++
 		return
 	case s != nil:
 	case t.objects[k.about] >= t.perObject:
@@ -205,7 +213,9 @@ func (t *table) settle(s *series, what outcome, after time.Duration, now time.Ti
 		t.failures = 0
 		lost = s.count - s.written
 		t.stats.Dropped.Refused += lost
-		t.forget(s)
+		// To send each event of a series that is not permitted would be a request per event.
+		s.refused, s.count, s.end = true, s.written, now.Add(finish)
+		s.idle = t.idle.PushBack(s)
 	}
 	return lost
 }
