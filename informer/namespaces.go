@@ -28,8 +28,9 @@ type Namespaces struct {
 	changes   sync.Mutex
 	followers []weak.Pointer[follower] // guarded by changes
 
-	mu    sync.RWMutex
-	names map[string]struct{}
+	mu     sync.RWMutex
+	names  map[string]struct{}
+	coming string // some followers have it and others do not yet; empty for none
 }
 
 // follower is a union that follows a set. The union keeps it alive.
@@ -61,18 +62,40 @@ func (n *Namespaces) Add(names ...string) error {
 		if n.Has(name) {
 			continue
 		}
-		if err := n.join(name); err != nil {
+		n.begin(name)
+		err := n.join(name)
+		if n.finish(name, err == nil); err != nil {
 			failed = append(failed, err)
-			continue
 		}
-		n.mu.Lock() // only now: what is in the set has all informers behind it
-		if n.names == nil {
-			n.names = map[string]struct{}{}
-		}
-		n.names[name] = struct{}{}
-		n.mu.Unlock()
 	}
 	return errors.Join(failed...)
+}
+
+func (n *Namespaces) begin(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.coming = name
+}
+
+// finish puts a namespace into the set only when all informers are behind it.
+func (n *Namespaces) finish(name string, joined bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.coming = ""
+	if !joined {
+		return
+	}
+	if n.names == nil {
+		n.names = map[string]struct{}{}
+	}
+	n.names[name] = struct{}{}
+}
+
+// isComing returns the namespace that some followers may have and others not.
+func (n *Namespaces) isComing() (name string, ok bool) {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.coming, n.coming != ""
 }
 
 // join adds a namespace to all followers, or to none. Called with changes held.
@@ -201,6 +224,16 @@ func (u *Union[K, T]) Follow(set *Namespaces, source func(namespace string) (ref
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.union.follows = append(u.union.follows, f)
+	u.union.follows = append(u.union.follows, following[K]{f, func(key K) bool {
+		name, ok := set.isComing()
+		return ok && (covers == nil || covers(name)(key))
+	}})
 	return nil
+}
+
+// following is a set that a union follows.
+type following[K comparable] struct {
+	*follower // kept alive here
+	// coming reports whether a key may be in a namespace that some unions have and others not.
+	coming func(K) bool
 }

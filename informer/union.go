@@ -72,8 +72,8 @@ type members[K comparable, T any] struct {
 
 	// Guarded by the informer's mu.
 	byName  map[string]*Member[K, T]
-	begun   bool        // there was a call of Run
-	follows []*follower // kept alive here
+	begun   bool // there was a call of Run
+	follows []following[K]
 }
 
 // Member is a source of a [Union]. All methods may be called by any goroutine.
@@ -172,8 +172,14 @@ func (u *Union[K, T]) Covers(key K) bool {
 }
 
 // Listing reports whether a member that can have the key has no list in the store yet, and is not refused:
-// its objects are on their way. O(members).
-func (u *Union[K, T]) Listing(key K) bool { return u.union.merge.Listing(key) }
+// its objects are on their way. A namespace that is just being added to a set that the union follows counts
+// as one. O(members).
+func (u *Union[K, T]) Listing(key K) bool {
+	u.mu.Lock()
+	follows := u.union.follows
+	u.mu.Unlock()
+	return slices.ContainsFunc(follows, func(f following[K]) bool { return f.coming(key) }) || u.union.merge.Listing(key)
+}
 
 // InNamespace returns a function for [Union.Add]: whether a key is in a namespace.
 func InNamespace(namespace string) func(types.NamespacedName) bool {
