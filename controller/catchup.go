@@ -17,11 +17,10 @@ const askAfter = 2 * time.Second
 // with the error, so that the delay is reported and other keys get a turn.
 const catchUpTime = 10 * time.Second
 
-// catcher is a handle whose reads may be behind its writes.
+// catcher is a handle that may be an input of a controller.
 type catcher interface {
-	behind() bool
+	writer
 	listing(namespace string) bool
-	CatchUp(context.Context) error
 }
 
 // listingDelay is how long a key waits for the first list of its namespace before it is tried again.
@@ -50,8 +49,10 @@ func (c *Controller[Q]) listing(namespace string) bool {
 	return slices.ContainsFunc(c.inputs, func(in input) bool { return in.handle != nil && in.handle.listing(namespace) })
 }
 
-// behind returns the handles that have to catch up, nil for none.
-func (c *Controller[Q]) behind() (all []catcher) {
+// behind returns the handles that have to catch up, nil for none. A handle may come twice: its second
+// CatchUp has nothing to do.
+func (c *Controller[Q]) behind() []writer {
+	all := c.writers.behind()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, in := range c.inputs {
@@ -62,7 +63,7 @@ func (c *Controller[Q]) behind() (all []catcher) {
 	return all
 }
 
-func catchUp(ctx context.Context, handle catcher) error {
+func catchUp(ctx context.Context, handle writer) error {
 	ctx, cancel := context.WithTimeout(ctx, catchUpTime)
 	defer cancel()
 	return handle.CatchUp(ctx)
@@ -70,7 +71,7 @@ func catchUp(ctx context.Context, handle catcher) error {
 
 // CatchUp returns at once if reads through the handle have every write made through it, which is
 // the usual case. [Controller.Run] calls it before each reconcile for the handles that it was
-// given, so reconcile need not. Otherwise CatchUp asks the server, or waits for the cache:
+// given, and for those that a reconcile has written through with its context. Otherwise CatchUp asks the server, or waits for the cache:
 //
 //   - after a write whose answer was lost, after a conflict, and after an informer.LostWriteError,
 //     it asks for the object

@@ -55,7 +55,8 @@ type Controller[Q comparable] struct {
 	queue  *queue.Queue[Q]
 	logger logs.Log
 
-	taken takenNames[Q]
+	taken   takenNames[Q]
+	writers writers
 
 	mu      sync.Mutex
 	phase   phase
@@ -139,5 +140,5 @@ func (c *Controller[Q]) work(ctx context.Context, inputs []input, reconcile func
 		return err
 	}
 	c.logger.Debug("caches are filled")
-	return queue.Run(ctx, c.queue, c.opts.Run, c.caughtUp(c.taken.noted(reconcile, c.queue.Add)))
+	return queue.Run(c.writers.inContext(ctx), c.queue, c.opts.Run, c.caughtUp(c.taken.noted(reconcile, c.queue.Add)))
 }

@@ -34,12 +34,12 @@
 //
 // Some writes cannot be told at once: the answer was lost, there was a conflict, the informer
 // did not run, or the watch has brought nothing for two minutes. Then Run first catches up
-// ([Requests.CatchUp]), for the handles that For, Owns and Watch got: mostly by one GET of the
-// object, so a watch that brings nothing does not hold reconciles up. A few writes name no object:
-// a DeleteCollection, or a creation with generateName whose answer was lost. After one of these,
-// and if GET is forbidden, all reconciles wait for the watch. If that takes 10 seconds, the key is
-// queued again with an error, as after any failure. If you read a handle elsewhere, call CatchUp
-// there.
+// ([Requests.CatchUp]), for the handles that For, Owns and Watch got, and for those that reconcile has
+// written through with the context that it was given: mostly by one GET of the object, so a watch that
+// brings nothing does not hold reconciles up. A few writes name no object: a DeleteCollection, or a
+// creation with generateName whose answer was lost. After one of these, and if GET is forbidden, all
+// reconciles wait for the watch. If that takes 10 seconds, the key is queued again with an error, as
+// after any failure. If you read a handle elsewhere, or write with another context, call CatchUp there.
 //
 // [OpenProjected] makes a handle whose cache holds a part of each object.
 //

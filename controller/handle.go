@@ -270,4 +270,18 @@ func (c cached[T, P]) lostKeys(since uint64) ([]types.NamespacedName, uint64, bo
 	return c.inf.LostKeys(since)
 }
 
+func (c cached[T, P]) live() bool {
+	select {
+	case <-c.inf.Done():
+		return false
+	default:
+	}
+	select {
+	case <-c.inf.Synced():
+		return true
+	default:
+		return false
+	}
+}
+
 func (c cached[T, P]) waitFor(ctx context.Context, rv string) error { return c.inf.WaitForRV(ctx, rv) }

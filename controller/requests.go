@@ -51,6 +51,8 @@ type cache[T any] interface {
 	lost() uint64
 	lostKeys(since uint64) ([]types.NamespacedName, uint64, bool)
 	waitFor(ctx context.Context, rv string) error
+	// live reports whether the informer runs and has its first list.
+	live() bool
 }
 
 func newRequests[T metav1.Object](server client.Connection, of kind.Kind[T], opts client.Options) (*Requests[T], error) {
@@ -180,6 +182,7 @@ func (r *Requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts
 	if err := r.check(key); err != nil {
 		return err
 	}
+	noteWriter(ctx, r)
 	seen := r.look(key)
 	said, err := r.client.Remove(ctx, key, opts)
 	switch {
@@ -203,6 +206,7 @@ func (r *Requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts
 // succeeds, it also waits until the cache has caught up. That may take until the server's next
 // bookmark, a minute, if there are no other changes.
 func (r *Requests[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
+	noteWriter(ctx, r)
 	err := r.deleteCollection(ctx, opts, list)
 	if len(opts.DryRun) > 0 {
 		return err
@@ -262,6 +266,7 @@ func (s Subresource[T]) Patch(ctx context.Context, key types.NamespacedName, pt 
 }
 
 func (s Subresource[T]) wrote(ctx context.Context, key types.NamespacedName, obj T, err error) (T, error) {
+	noteWriter(ctx, s.of)
 	s.of.doubt(ctx, s.of.complete(key))
 	return obj, err
 }
@@ -303,6 +308,7 @@ func (r *Requests[T]) complete(key types.NamespacedName) types.NamespacedName {
 
 // wrote records the answer to a write.
 func (r *Requests[T]) wrote(ctx context.Context, w write, now T, err error) (T, error) {
+	noteWriter(ctx, r)
 	switch {
 	case len(w.dry) > 0:
 	case w.status && isGone(err, w.key):

@@ -1,0 +1,68 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"weak"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// writer is a handle whose reads may be behind its writes.
+type writer interface {
+	behind() bool
+	CatchUp(context.Context) error
+}
+
+// writers are the handles that the reconciles of a controller have written through. So those that it
+// does not watch catch up before a reconcile, too. They are not kept alive: a handle may serve one
+// member of a cluster for a while.
+type writers struct {
+	mu  sync.Mutex
+	all map[any]func() (w writer, reads bool) // by weak pointer; nil once the handle is not in use
+}
+
+type writersKey struct{}
+
+// inContext returns a context for reconciles, which says where to note handles.
+func (w *writers) inContext(ctx context.Context) context.Context {
+	return context.WithValue(ctx, writersKey{}, w)
+}
+
+// noteWriter notes a handle if ctx is that of a reconcile.
+func noteWriter[T metav1.Object](ctx context.Context, r *Requests[T]) {
+	w, ok := ctx.Value(writersKey{}).(*writers)
+	if !ok {
+		return
+	}
+	pointer := weak.Make(r)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all == nil {
+		w.all = map[any]func() (writer, bool){}
+	}
+	if _, known := w.all[pointer]; !known {
+		w.all[pointer] = func() (writer, bool) {
+			if r := pointer.Value(); r != nil {
+				return r, r.cache.live()
+			}
+			return nil, false
+		}
+	}
+}
+
+// behind returns the handles that have to catch up, nil for none. A handle without a cache, which only
+// sends requests, never has to.
+func (w *writers) behind() (all []writer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for pointer, get := range w.all {
+		switch r, reads := get(); {
+		case r == nil:
+			delete(w.all, pointer)
+		case reads && r.behind():
+			all = append(all, r)
+		}
+	}
+	return all
+}

@@ -1,0 +1,91 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/fake"
+)
+
+// slowWatches is a transport whose watches begin late and that loses the answer to the first POST.
+type slowWatches struct {
+	next http.RoundTripper
+	lost *bool
+}
+
+func (s slowWatches) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Query().Has("watch") {
+		select {
+		case <-time.After(8 * time.Second):
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+	resp, err := s.next.RoundTrip(r)
+	if r.Method == http.MethodPost && !*s.lost {
+		*s.lost = true
+		return nil, errors.New("connection reset")
+	}
+	return resp, err
+}
+
+// A handle that the controller does not watch catches up with what reconcile has written through it, whether its
+// cache runs elsewhere or not at all.
+func TestUnwatchedHandle(t *testing.T) {
+	for name, cached := range map[string]bool{"with a cache": true, "for requests only": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, _ := sites(t)
+				ok(t, fake.Register(server, gadgetKind, fake.Rules{}))
+				watched := done(controller.Open(client.Connection{URL: fake.URL, HTTP: server.Client()}, siteKinds))
+				lost := new(bool)
+				opts := quiet[*gadget]()
+				opts.Reflector.DisableWatchList = true
+				others := done(controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: slowWatches{server.Client().Transport, lost}}},
+					gadgetKind, controller.OpenOptions[*gadget]{Informer: opts}))
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 2)
+				if cached {
+					go func() { ended <- others.Run(ctx) }()
+					synctest.Wait()
+				}
+				c := controller.New(controller.Options[key]{})
+				ok(t, controller.For(c, watched))
+				calls := 0
+				go func() {
+					ended <- c.Run(ctx, func(ctx context.Context, k key) error {
+						calls++
+						if len(others.List("", nil)) > 0 || !cached && calls > 1 {
+							return nil
+						}
+						made := newGadget("", "")
+						made.Name, made.GenerateName = "", "g-"
+						_, err := others.Create(ctx, made, metav1.CreateOptions{})
+						return err
+					})
+				}()
+				done(fake.Create(server, newSite("one")))
+				time.Sleep(5 * time.Minute)
+				all := done(fake.List[*gadget](server, fake.Selection{}))
+				if len(all) != 1 || !*lost || calls < 2 || calls > 5 {
+					t.Errorf("%d objects, after %d calls", len(all), calls)
+				}
+				cancel()
+				ok(t, <-ended)
+				if cached {
+					ok(t, <-ended)
+				}
+				runtime.KeepAlive(others)
+			})
+		})
+	}
+}
