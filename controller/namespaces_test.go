@@ -97,6 +97,7 @@ func TestHandleRefusesOtherNamespaces(t *testing.T) {
 		try("Create of a subresource")(scale.Create(ctx, other, metav1.CreateOptions{}))
 		try("Update of a subresource")(scale.Update(ctx, other, metav1.UpdateOptions{}))
 		try("Patch of a subresource")(scale.Patch(ctx, k, types.MergePatchType, patch, metav1.PatchOptions{}))
+		try("Apply of a subresource")(scale.Apply(ctx, other, metav1.ApplyOptions{FieldManager: "me"}))
 		for verb, err := range failures {
 			if !errors.Is(err, controller.ErrOutside) || !errors.Is(err, client.ErrNotSent) {
 				t.Errorf("%s: %v", verb, err)

@@ -218,8 +218,10 @@ func (r *Requests[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOp
 	return r.CatchUp(ctx)
 }
 
-// Subresource returns the requests of a subresource, such as "scale" or "eviction". What their
-// answers say of the object is not known. So after a write the object is asked for.
+// Subresource returns the requests of a subresource whose body is a T, such as "status" or
+// "ephemeralcontainers". What their answers say of the object is not known. So after a write the
+// object is asked for. Scale, Eviction and the like have Go types of their own: use a client.Resource
+// of these types. Reads see its writes when the watch brings them.
 func (r *Requests[T]) Subresource(name string, more ...string) Subresource[T] {
 	return Subresource[T]{r, r.client.Subresource(name, more...)}
 }
@@ -262,6 +264,16 @@ func (s Subresource[T]) Patch(ctx context.Context, key types.NamespacedName, pt 
 		return *new(T), err
 	}
 	now, err := s.client.Patch(ctx, key, pt, data, opts)
+	return s.wrote(ctx, key, now, err)
+}
+
+// Apply is a server-side apply of the subresource.
+func (s Subresource[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
+	key := appliedKey(config)
+	if err := s.of.check(key); err != nil {
+		return *new(T), err
+	}
+	now, err := s.client.Apply(ctx, config, opts)
 	return s.wrote(ctx, key, now, err)
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
@@ -88,4 +89,41 @@ func TestUnwatchedHandle(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Reads see the writes of a subresource at once, though their answers say nothing certain of the object.
+func TestSubresourceWritesAreSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, _ := sites(t)
+		late := slowWatches{server.Client().Transport, new(true)} // loses nothing
+		opts := quiet[*site]()
+		opts.Reflector.DisableWatchList = true
+		h := done(controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: late}}, siteKinds, controller.OpenOptions[*site]{Informer: opts}))
+		one := done(fake.Create(server, newSite("one")))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- h.Run(ctx) }()
+		ok(t, h.WaitForSync(ctx))
+		k, status := key{Namespace: one.Namespace, Name: one.Name}, h.Subresource("status")
+		check := func(verb string, ready int64, err error) {
+			t.Helper()
+			if seen, _ := h.Cached(k); err != nil || seen.Status.Ready != ready {
+				t.Errorf("%s: %v, %d ready, want %d", verb, err, seen.Status.Ready, ready)
+			}
+		}
+		one = one.DeepCopy()
+		one.Status.Ready = 1
+		_, err := status.Update(ctx, one, metav1.UpdateOptions{})
+		check("Update", 1, err)
+		_, err = status.Patch(ctx, k, types.MergePatchType, []byte(`{"status":{"ready":2}}`), metav1.PatchOptions{})
+		check("Patch", 2, err)
+		config := map[string]any{
+			"apiVersion": siteKinds.GroupVersion().String(), "kind": siteKinds.Kind,
+			"metadata": map[string]any{"namespace": one.Namespace, "name": one.Name}, "status": map[string]any{"ready": 3},
+		}
+		_, err = status.Apply(ctx, config, metav1.ApplyOptions{FieldManager: "me", Force: true})
+		check("Apply", 3, err)
+		cancel()
+		ok(t, <-ended)
+	})
 }
