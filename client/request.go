@@ -204,7 +204,7 @@ func beginning(begin []byte, n int64) string {
 	if bytes.ContainsFunc(begin, binary) {
 		return "binary"
 	}
-	for _, field := range []string{`"data"`, `"stringData"`} {
+	for _, field := range []string{`"data"`, `"stringData"`, `\"data\"`, `\"stringData\"`} { // the latter two in an annotation
 		begin, _, _ = bytes.Cut(begin, []byte(field))
 	}
 	dots := ""

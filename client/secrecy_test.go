@@ -200,7 +200,8 @@ func TestExcerptsHideData(t *testing.T) {
 		}
 	}
 	text := `{"apiVersion":"v1","data":{"password":"` + secret + `"},"kind":"Secret","metadata":{"name":"a"}}`
-	for _, body := range []string{text[:len(text)-1], text, `{"type":"ERROR","object":` + text + "}"} {
+	applied := `{"annotations":{"a":"{\"data\":{\"p\":\"` + secret + `\"}}"},`
+	for _, body := range []string{text[:len(text)-1], text, `{"type":"ERROR","object":` + text + "}", applied} {
 		for verb, call := range calls(t.Context(), newResource[*widget](t, bodies(body), client.Options{})) {
 			if err := call(); err != nil && hidesBadly(err.Error()) {
 				t.Errorf("%s of %s: %v", verb, body, err)

@@ -27,7 +27,7 @@ type catcher interface {
 const listingDelay = time.Second
 
 // caughtUp puts a reconcile off while the reads of a handle are older than the writes through it, and
-// while a handle has not listed the key's namespace, which is new.
+// while a handle has not listed the namespace of a kinform.Key, which is new.
 func (c *Controller[Q]) caughtUp(reconcile func(context.Context, Q) error) func(context.Context, Q) error {
 	return func(ctx context.Context, key Q) error {
 		for _, handle := range c.behind() {
@@ -50,11 +50,17 @@ func (c *Controller[Q]) listing(namespace string) bool {
 }
 
 // behind returns the handles that have to catch up, nil for none. A handle may come twice: its second
-// CatchUp has nothing to do.
-func (c *Controller[Q]) behind() []writer {
-	all := c.writers.behind()
+// CatchUp has nothing to do. One whose informer is an input instead of the handle itself is left out:
+// its author wants no other keys to wait.
+func (c *Controller[Q]) behind() (all []writer) {
+	wrote := c.writers.behind()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for _, w := range wrote {
+		if !slices.ContainsFunc(c.inputs, func(in input) bool { return in.handle == nil && any(in.inf) == w.reads() }) {
+			all = append(all, w)
+		}
+	}
 	for _, in := range c.inputs {
 		if in.handle != nil && in.handle.behind() {
 			all = append(all, in.handle)
@@ -71,10 +77,12 @@ func catchUp(ctx context.Context, handle writer) error {
 
 // CatchUp returns at once if reads through the handle have every write made through it, which is
 // the usual case. [Controller.Run] calls it before each reconcile for the handles that it was
-// given, and for those that a reconcile has written through with its context. Otherwise CatchUp asks the server, or waits for the cache:
+// given, and for those that a reconcile has written through with its context. Otherwise CatchUp
+// asks the server, or waits for the cache:
 //
-//   - after a write whose answer was lost, after a conflict, and after an informer.LostWriteError,
-//     it asks for the object
+//   - after a write whose answer was lost, after a conflict, after a write of a status that was not
+//     found, and after an informer.LostWriteError, it asks for the object; after a write of a
+//     [Subresource], which asks at once, if that failed
 //   - after a write that could not be recorded, because the informer did not run or is 10,000
 //     writes behind, it waits two seconds for the watch, and then asks for the object
 //   - if the object is not known, it waits for the watch: after a deletion of a collection that
@@ -99,6 +107,8 @@ func (r *Requests[T]) CatchUp(ctx context.Context) error {
 	}
 	return nil
 }
+
+func (r *Requests[T]) reads() any { return r.cache.informer() }
 
 // behind reports whether CatchUp has something to do.
 func (r *Requests[T]) behind() bool {

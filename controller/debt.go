@@ -59,9 +59,9 @@ func (d *debt) since(key types.NamespacedName) uint64 {
 func (d *debt) settled(key types.NamespacedName, since uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	delete(d.failing, key)
 	if d.objects[key] == since {
 		delete(d.objects, key)
-		delete(d.failing, key)
 	}
 	d.some.Store(len(d.objects) > 0 || d.rv != "")
 }
@@ -70,6 +70,9 @@ func (d *debt) settled(key types.NamespacedName, since uint64) {
 func (d *debt) failed(key types.NamespacedName, now time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.objects[key] == 0 {
+		return 0 // another goroutine has got it meanwhile
+	}
 	since, known := d.failing[key]
 	if !known {
 		since = now

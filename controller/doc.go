@@ -35,11 +35,12 @@
 // Some writes cannot be told at once: the answer was lost, there was a conflict, the informer
 // did not run, or the watch has brought nothing for two minutes. Then Run first catches up
 // ([Requests.CatchUp]), for the handles that For, Owns and Watch got, and for those that reconcile has
-// written through with the context that it was given: mostly by one GET of the object, so a watch that
-// brings nothing does not hold reconciles up. A few writes name no object: a DeleteCollection, or a
-// creation with generateName whose answer was lost. After one of these, and if GET is forbidden, all
-// reconciles wait for the watch. If that takes 10 seconds, the key is queued again with an error, as
-// after any failure. If you read a handle elsewhere, or write with another context, call CatchUp there.
+// written through with the context that it was given, unless For, Owns or Watch got only the informer
+// of such a handle: mostly by one GET of the object, so a watch that brings nothing does not hold
+// reconciles up. A few writes name no object: a DeleteCollection, or a creation with generateName whose
+// answer was lost. After one of these, and if GET is forbidden, all reconciles wait for the watch. If that
+// takes 10 seconds, the key is queued again with an error, as after any failure. If you read a handle
+// elsewhere, or write with another context, call CatchUp there.
 //
 // [OpenProjected] makes a handle whose cache holds a part of each object.
 //
@@ -53,9 +54,10 @@
 //
 // Such handles need no permission for the whole cluster. A namespace that is refused only lacks its own
 // objects; [Projected.Members] says so, and the informer's OnError gets the refusals. The keys of a
-// namespace are only reconciled when all handles have listed it, or were refused. A write to a namespace
-// that is not in the set is [ErrOutside] and is not sent. To be safe, take a namespace out of the set only
-// after the controller has finished its work there: finalizers of its objects would not be removed.
+// namespace, if they are of type kinform.Key, are only reconciled when all handles have listed it, or were
+// refused. A write to a namespace that is not in the set is [ErrOutside] and is not sent. To be safe, take a
+// namespace out of the set only after the controller has finished its work there: finalizers of its objects
+// would not be removed.
 //
 // # Filters
 //

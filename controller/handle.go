@@ -270,6 +270,13 @@ func (c cached[T, P]) lostKeys(since uint64) ([]types.NamespacedName, uint64, bo
 	return c.inf.LostKeys(since)
 }
 
+func (c cached[T, P]) informer() any { return c.inf }
+
+// waitGone waits until the store has no object under key.
+func (c cached[T, P]) waitGone(ctx context.Context, key types.NamespacedName) error {
+	return c.inf.WaitFor(ctx, key, func(_ P, exists bool) bool { return !exists })
+}
+
 func (c cached[T, P]) live() bool {
 	select {
 	case <-c.inf.Done():

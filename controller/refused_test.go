@@ -230,12 +230,14 @@ func TestObjectInDoubtCannotBeRead(t *testing.T) {
 		}
 		create(t, server, newGadget("other", ""))
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if calls > before || reported == 0 {
 			t.Errorf("%d reconciles after a write in doubt, %d reports", calls-before, reported)
 		}
 		time.Sleep(time.Minute)
 		server.Bookmark()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if calls == before {
 			t.Error("no reconcile within two minutes")
 		}

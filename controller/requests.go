@@ -51,8 +51,10 @@ type cache[T any] interface {
 	lost() uint64
 	lostKeys(since uint64) ([]types.NamespacedName, uint64, bool)
 	waitFor(ctx context.Context, rv string) error
+	waitGone(ctx context.Context, key types.NamespacedName) error
 	// live reports whether the informer runs and has its first list.
 	live() bool
+	informer() any
 }
 
 func newRequests[T metav1.Object](server client.Connection, of kind.Kind[T], opts client.Options) (*Requests[T], error) {
@@ -221,7 +223,7 @@ func (r *Requests[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOp
 // Subresource returns the requests of a subresource whose body is a T, such as "status" or
 // "ephemeralcontainers". What their answers say of the object is not known. So after a write the
 // object is asked for. Scale, Eviction and the like have Go types of their own: use a client.Resource
-// of these types. Reads see its writes when the watch brings them.
+// of these types. Reads of the handle see the writes of such a Resource when the watch brings them.
 func (r *Requests[T]) Subresource(name string, more ...string) Subresource[T] {
 	return Subresource[T]{r, r.client.Subresource(name, more...)}
 }
@@ -240,7 +242,7 @@ func (s Subresource[T]) Get(ctx context.Context, key types.NamespacedName, opts 
 	return s.client.Get(ctx, key, opts)
 }
 
-// Create creates the subresource of an existing object, such as the eviction of a pod.
+// Create creates the subresource of an existing object.
 func (s Subresource[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error) {
 	if err := s.of.check(keyOf(obj)); err != nil {
 		return *new(T), err
@@ -279,7 +281,9 @@ func (s Subresource[T]) Apply(ctx context.Context, config any, opts metav1.Apply
 
 func (s Subresource[T]) wrote(ctx context.Context, key types.NamespacedName, obj T, err error) (T, error) {
 	noteWriter(ctx, s.of)
-	s.of.doubt(ctx, s.of.complete(key))
+	if !errors.Is(err, client.ErrNotSent) && (!isRefusal(err) || apierrors.IsNotFound(err)) {
+		s.of.doubt(ctx, s.of.complete(key))
+	}
 	return obj, err
 }
 
@@ -436,6 +440,10 @@ func (r *Requests[T]) settle(ctx context.Context, key types.NamespacedName) erro
 	case err == nil || apierrors.IsNotFound(err):
 		return nil
 	case errors.Is(err, ErrOutside):
+		// The cache drops the namespace soon. Until then reads are as old as before the write.
+		if err := r.cache.waitGone(ctx, key); err != nil {
+			return err
+		}
 	case apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || errors.Is(err, client.ErrAccepted),
 		r.debt.failed(key, time.Now()) >= catchUpTime:
 		r.debt.all.Add(1)

@@ -12,6 +12,8 @@ import (
 type writer interface {
 	behind() bool
 	CatchUp(context.Context) error
+	// reads returns the informer of the reads, a *informer.Informer.
+	reads() any
 }
 
 // writers are the handles that the reconciles of a controller have written through. So those that it
@@ -19,7 +21,7 @@ type writer interface {
 // member of a cluster for a while.
 type writers struct {
 	mu  sync.Mutex
-	all map[any]func() (w writer, reads bool) // by weak pointer; nil once the handle is not in use
+	all map[any]func() (w writer, live bool) // by weak pointer; nil once the handle is not in use
 }
 
 type writersKey struct{}
@@ -57,10 +59,10 @@ func (w *writers) behind() (all []writer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for pointer, get := range w.all {
-		switch r, reads := get(); {
+		switch r, live := get(); {
 		case r == nil:
 			delete(w.all, pointer)
-		case reads && r.behind():
+		case live && r.behind():
 			all = append(all, r)
 		}
 	}

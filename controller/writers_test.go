@@ -76,6 +76,7 @@ func TestUnwatchedHandle(t *testing.T) {
 				}()
 				done(fake.Create(server, newSite("one")))
 				time.Sleep(5 * time.Minute)
+				synctest.Wait()
 				all := done(fake.List[*gadget](server, fake.Selection{}))
 				if len(all) != 1 || !*lost || calls < 2 || calls > 5 {
 					t.Errorf("%d objects, after %d calls", len(all), calls)
@@ -123,6 +124,15 @@ func TestSubresourceWritesAreSeen(t *testing.T) {
 		}
 		_, err = status.Apply(ctx, config, metav1.ApplyOptions{FieldManager: "me", Force: true})
 		check("Apply", 3, err)
+		before := server.Requests()
+		nameless := newSite("")
+		if _, err = status.Update(ctx, nameless, metav1.UpdateOptions{}); !errors.Is(err, client.ErrNotSent) {
+			t.Errorf("without a name: %v", err)
+		}
+		ok(t, h.CatchUp(ctx)) // there is no such object to ask for
+		if sent := server.Requests().Since(before); len(sent) > 0 {
+			t.Errorf("sent %v", sent)
+		}
 		cancel()
 		ok(t, <-ended)
 	})

@@ -81,7 +81,7 @@ func (x Index[K, T, V]) overlay(objs []T, value V, taken uint64) ([]T, bool) {
 	}
 	kept := objs[:0]
 	for n, obj := range objs {
-		if _, ahead := w.ahead[keys[n]]; known[n] && !ahead {
+		if _, ahead := w.ahead[keys[n]]; !known[n] || !ahead {
 			kept = append(kept, obj)
 		}
 	}

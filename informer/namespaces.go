@@ -62,13 +62,21 @@ func (n *Namespaces) Add(names ...string) error {
 		if n.Has(name) {
 			continue
 		}
-		n.begin(name)
-		err := n.join(name)
-		if n.finish(name, err == nil); err != nil {
+		if err := n.add(name); err != nil {
 			failed = append(failed, err)
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// add adds one namespace. Called with changes held.
+func (n *Namespaces) add(name string) (err error) {
+	joined := false
+	n.begin(name)
+	defer func() { n.finish(name, joined) }() // also if the user's function panics
+	err = n.join(name)
+	joined = err == nil
+	return err
 }
 
 func (n *Namespaces) begin(name string) {
@@ -104,15 +112,21 @@ func (n *Namespaces) join(name string) error {
 		return err
 	}
 	var joined []*follower
-	for _, f := range n.living() {
-		if err := f.join(name); err != nil {
+	whole := false
+	defer func() {
+		if !whole {
 			for _, f := range joined {
 				f.leave(name)
 			}
+		}
+	}()
+	for _, f := range n.living() {
+		if err := f.join(name); err != nil {
 			return err
 		}
 		joined = append(joined, f)
 	}
+	whole = true
 	return nil
 }
 
@@ -226,7 +240,11 @@ func (u *Union[K, T]) Follow(set *Namespaces, source func(namespace string) (ref
 	defer u.mu.Unlock()
 	u.union.follows = append(u.union.follows, following[K]{f, func(key K) bool {
 		name, ok := set.isComing()
-		return ok && (covers == nil || covers(name)(key))
+		if !ok || covers == nil {
+			return ok
+		}
+		covered := covers(name)
+		return covered == nil || covered(key)
 	}})
 	return nil
 }

@@ -73,6 +73,49 @@ func TestNamespaces(t *testing.T) {
 	})
 }
 
+// A source function that panics leaves no member behind, and the namespace can be added later.
+func TestNamespacesPanic(t *testing.T) {
+	server := newServer(t)
+	bad := true
+	moody := func(namespace string) (reflector.Source[*widget], error) {
+		if bad && namespace == "b" {
+			panic("moody")
+		}
+		return inNamespaces(server)(namespace)
+	}
+	nobody := func(string) func(key) bool { return nil } // nil covers every key
+	set := informer.NewNamespaces("a")
+	first, second := newUnion(t, informer.Options[*widget]{}), newUnion(t, informer.Options[*widget]{})
+	var during []bool
+	watching := func(namespace string) (reflector.Source[*widget], error) {
+		if namespace == "b" {
+			during = append(during, first.Listing(key{Namespace: "c"}), second.Listing(key{Namespace: "c"}), second.Listing(key{Namespace: "b"}))
+		}
+		return moody(namespace)
+	}
+	if err := errors.Join(first.Follow(set, watching, nobody), second.Follow(set, moody, informer.InNamespace)); err != nil {
+		t.Fatal(err)
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		_ = set.Add("b")
+	}()
+	if n := len(first.Members()) + len(second.Members()); n != 2 || set.Has("b") || second.Listing(key{Namespace: "b"}) {
+		t.Errorf("%d members after the panic; in the set: %t", n, set.Has("b"))
+	}
+	bad = false
+	if err := set.Add("b"); err != nil || len(first.Members()) != 2 || len(second.Members()) != 2 {
+		t.Errorf("Add: %v", err)
+	}
+	if !slices.Equal(during, []bool{true, false, true, true, false, true}) {
+		t.Errorf("Listing of c by both, and of b, while b was added: %v", during)
+	}
+}
+
 // A namespace that one union refuses is in none, and a union that refuses one follows no set.
 func TestNamespacesRefused(t *testing.T) {
 	server := newServer(t)

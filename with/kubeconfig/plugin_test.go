@@ -62,7 +62,7 @@ func hanging(t *testing.T, s *server, before ...string) (path string, goOn func(
 	}
 	path = write(t, "config", s.config(t, plugin(`{"token":"late"}`).user(t, append(before, "read -r line <'"+pipe+"'")...)))
 	return path, func() {
-		f, err := os.OpenFile(pipe, os.O_WRONLY, 0)
+		f, err := os.OpenFile(pipe, os.O_RDWR, 0) // does not wait for the plugin, which may not have come so far
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -149,7 +149,7 @@ func (c *chaos) draw(writes bool) moment {
 
 // BadDays runs a schedule for each of short seeds, or of long ones with KINFORM_LONG=1, each in a bubble of its own.
 // The test fails if the programs never crashed. Programs that write must have crashed before a write and after one,
-// and answers to their writes must have been lost.
+// and answers to their writes must have been lost. A seed repeats the faults, but not the order of the programs' goroutines.
 func BadDays(t *testing.T, short, long uint64, day func(t *testing.T, seed uint64) *Stage) {
 	t.Helper()
 	var sum crashes
