@@ -17,12 +17,6 @@ const askAfter = 2 * time.Second
 // with the error, so that the delay is reported and other keys get a turn.
 const catchUpTime = 10 * time.Second
 
-// catcher is a handle that may be an input of a controller.
-type catcher interface {
-	writer
-	listing(namespace string) bool
-}
-
 // listingDelay is how long a key waits for the first list of its namespace before it is tried again.
 const listingDelay = time.Second
 
@@ -43,30 +37,38 @@ func (c *Controller[Q]) caughtUp(reconcile func(context.Context, Q) error) func(
 }
 
 // listing reports whether a handle waits for the first list of a namespace.
-func (c *Controller[Q]) listing(namespace string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.ContainsFunc(c.inputs, func(in input) bool { return in.handle != nil && in.handle.listing(namespace) })
+func (c *Controller[Q]) listing(namespace string) (waits bool) {
+	c.eachHandle(func(w writer) { waits = waits || w.listing(namespace) })
+	return waits
 }
 
-// behind returns the handles that have to catch up, nil for none. A handle may come twice: its second
-// CatchUp has nothing to do. One whose informer is an input instead of the handle itself is left out:
-// its author wants no other keys to wait.
+// behind returns the handles that have to catch up, nil for none. One may come twice: its second CatchUp
+// has nothing to do.
 func (c *Controller[Q]) behind() (all []writer) {
-	wrote := c.writers.behind()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, w := range wrote {
-		if !slices.ContainsFunc(c.inputs, func(in input) bool { return in.handle == nil && any(in.inf) == w.reads() }) {
+	c.eachHandle(func(w writer) {
+		if w.behind() {
 			all = append(all, w)
 		}
-	}
+	})
+	return all
+}
+
+// eachHandle calls f for the handles whose reads reconcile relies on: the inputs, and those that it has written
+// through. One whose informer is an input instead of the handle itself is left out: its author wants no
+// other keys to wait.
+func (c *Controller[Q]) eachHandle(f func(writer)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, in := range c.inputs {
-		if in.handle != nil && in.handle.behind() {
-			all = append(all, in.handle)
+		if in.handle != nil {
+			f(in.handle)
 		}
 	}
-	return all
+	c.writers.each(func(w writer) {
+		if !slices.ContainsFunc(c.inputs, func(in input) bool { return in.handle == nil && any(in.inf) == w.reads() }) {
+			f(w)
+		}
+	})
 }
 
 func catchUp(ctx context.Context, handle writer) error {

@@ -38,8 +38,14 @@ func (d *debt) doubt(key types.NamespacedName) {
 	d.add(key)
 }
 
-// add is doubt with mu held.
+// add is doubt with mu held. Too many objects count as unknown ones.
 func (d *debt) add(key types.NamespacedName) {
+	if _, known := d.objects[key]; !known && len(d.objects) >= maxAsked {
+		d.objects, d.failing = nil, nil
+		d.all.Add(1)
+		d.some.Store(d.rv != "")
+		return
+	}
 	if d.objects == nil {
 		d.objects = map[types.NamespacedName]uint64{}
 	}

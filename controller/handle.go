@@ -148,7 +148,7 @@ func open[T metav1.Object, P any](server client.Connection, of kind.Kind[T], v v
 	if err != nil {
 		return nil, err
 	}
-	requests.cache = cached[T, P]{h.inf, v.part}
+	requests.cache = cached[T, P]{h.inf, h.union, v.part}
 	return h, nil
 }
 
@@ -234,8 +234,9 @@ func (h *Projected[T, P]) Resource() string { return h.inf.Resource() }
 
 // cached is the cache of a handle as its requests see it.
 type cached[T metav1.Object, P any] struct {
-	inf  *informer.Informer[types.NamespacedName, P]
-	part func(T) (P, error)
+	inf   *informer.Informer[types.NamespacedName, P]
+	union *informer.Union[types.NamespacedName, P] // nil without OpenOptions.Namespaces
+	part  func(T) (P, error)
 }
 
 func (c cached[T, P]) record(obj T) error {
@@ -268,6 +269,10 @@ func (c cached[T, P]) lost() uint64 { return c.inf.LostWrites() }
 
 func (c cached[T, P]) lostKeys(since uint64) ([]types.NamespacedName, uint64, bool) {
 	return c.inf.LostKeys(since)
+}
+
+func (c cached[T, P]) listing(namespace string) bool {
+	return c.union != nil && c.union.Listing(types.NamespacedName{Namespace: namespace})
 }
 
 func (c cached[T, P]) informer() any { return c.inf }

@@ -134,7 +134,7 @@ func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T],
 		return err
 	}
 	in := input{inf: inf, reg: reg, removed: make(chan struct{})}
-	in.handle, _ = from.(catcher)
+	in.handle, _ = from.(writer)
 	c.inputs = append(c.inputs, in)
 	if c.phase == running {
 		c.join(in)

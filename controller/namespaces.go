@@ -168,9 +168,7 @@ func (r *Requests[T]) deleteCollection(ctx context.Context, opts metav1.DeleteOp
 }
 
 // listing reports whether the first list of a namespace is under way.
-func (h *Projected[T, P]) listing(namespace string) bool {
-	return h.union != nil && h.union.Listing(types.NamespacedName{Namespace: namespace})
-}
+func (r *Requests[T]) listing(namespace string) bool { return r.cache.listing(namespace) }
 
 // Members says how each namespace of a handle over a set of namespaces ([OpenOptions]) is: whether it has
 // listed, how many objects it has, and what refuses it. Nil for any other handle. O(namespaces).

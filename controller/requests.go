@@ -55,6 +55,7 @@ type cache[T any] interface {
 	// live reports whether the informer runs and has its first list.
 	live() bool
 	informer() any
+	listing(namespace string) bool
 }
 
 func newRequests[T metav1.Object](server client.Connection, of kind.Kind[T], opts client.Options) (*Requests[T], error) {

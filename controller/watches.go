@@ -16,7 +16,7 @@ import (
 type input struct {
 	inf     Cache
 	reg     *informer.Registration
-	handle  catcher       // nil if it is no handle
+	handle  writer        // nil if it is no handle
 	removed chan struct{} // closed by Unwatch
 }
 

@@ -11,6 +11,8 @@ import (
 // writer is a handle whose reads may be behind its writes.
 type writer interface {
 	behind() bool
+	// listing reports whether the first list of a namespace is under way.
+	listing(namespace string) bool
 	CatchUp(context.Context) error
 	// reads returns the informer of the reads, a *informer.Informer.
 	reads() any
@@ -53,18 +55,16 @@ func noteWriter[T metav1.Object](ctx context.Context, r *Requests[T]) {
 	}
 }
 
-// behind returns the handles that have to catch up, nil for none. A handle without a cache, which only
-// sends requests, never has to.
-func (w *writers) behind() (all []writer) {
+// each calls f for the handles that have a cache. One without, which only sends requests, has no reads.
+func (w *writers) each(f func(writer)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for pointer, get := range w.all {
 		switch r, live := get(); {
 		case r == nil:
 			delete(w.all, pointer)
-		case live && r.behind():
-			all = append(all, r)
+		case live:
+			f(r)
 		}
 	}
-	return all
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/informer"
 )
 
 // slowWatches is a transport whose watches begin late and that loses the answer to the first POST.
@@ -135,5 +137,52 @@ func TestSubresourceWritesAreSeen(t *testing.T) {
 		}
 		cancel()
 		ok(t, <-ended)
+	})
+}
+
+// A handle that reconcile writes through holds the keys of a new namespace up like one that is watched.
+func TestUnwatchedHandleLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, _ := sites(t)
+		ok(t, fake.Register(server, gadgetKind, fake.Rules{}))
+		wire := &hooks{next: server.Client().Transport}
+		conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: wire}}
+		set := informer.NewNamespaces("a", "b")
+		parents := done(controller.Open(conn, siteKinds, controller.OpenOptions[*site]{Namespaces: set, Informer: quiet[*site]()}))
+		children := done(controller.Open(conn, gadgetKind, controller.OpenOptions[*gadget]{Namespaces: set, Informer: quiet[*gadget]()}))
+		c := controller.New(controller.Options[key]{})
+		ok(t, controller.For(c, parents))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 2)
+		go func() { ended <- children.Run(ctx) }()
+		go func() {
+			ended <- c.Run(ctx, func(ctx context.Context, k key) error {
+				if _, has := parents.Cached(k); !has || len(children.List(k.Namespace, nil)) > 0 {
+					return nil
+				}
+				child := newGadget("", "")
+				child.Namespace, child.GenerateName = k.Namespace, "g-"
+				_, err := children.Create(ctx, child, metav1.CreateOptions{})
+				return err
+			})
+		}()
+		parent := newSite("one")
+		parent.Namespace = "b"
+		done(fake.Create(server, parent))
+		time.Sleep(time.Minute)
+		set.Remove("b")
+		time.Sleep(time.Minute)
+		wire.set(nil, func(r *http.Request) {
+			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/namespaces/b/gadgets") {
+				time.Sleep(5 * time.Second)
+			}
+		})
+		ok(t, set.Add("b"))
+		time.Sleep(time.Minute)
+		if n := len(done(fake.List[*gadget](server, fake.Selection{Namespace: "b"}))); n != 1 {
+			t.Errorf("%d children", n)
+		}
+		cancel()
+		ok(t, errors.Join(<-ended, <-ended))
 	})
 }

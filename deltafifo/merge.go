@@ -136,6 +136,23 @@ func (g *Merge[K, T]) Listing(key K) bool {
 	return false
 }
 
+// Lacks reports whether no member has an object of key, though each that may have it counts and has
+// reached version. O(members).
+func (g *Merge[K, T]) Lacks(key K, version string) bool {
+	at := number(version)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.held[key].members > 0 {
+		return false
+	}
+	for m := range g.members {
+		if (m.covers == nil || m.covers(key)) && (!m.counted || m.at < at) {
+			return false
+		}
+	}
+	return true
+}
+
 func (g *Merge[K, T]) queue() *DeltaFIFO[K, T] {
 	g.mu.Lock()
 	defer g.mu.Unlock()

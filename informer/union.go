@@ -416,7 +416,7 @@ func (i *Informer[K, T]) caughtUpBy(key K, a ahead[T]) (known, caughtUp bool) {
 		} else if !a.deleted && i.versions.reached(key, a.rv) {
 			return true, true
 		}
-	} else if !i.union.merge.MayHave(key) {
+	} else if !i.union.merge.MayHave(key) || i.union.merge.Lacks(key, a.rv) {
 		return true, true
 	}
 	return !i.union.merge.Covers(key), false

@@ -448,6 +448,56 @@ func TestGraceAfterLostLeadership(t *testing.T) {
 	})
 }
 
+// eager is an Elector that calls work in a goroutine of its own, which it does not wait for.
+type eager struct{ early, late time.Duration }
+
+func (e eager) Lead(ctx context.Context, work func(context.Context)) error {
+	lead, lose := context.WithCancel(ctx)
+	defer lose()
+	go func() { time.Sleep(e.early); work(lead); work(lead) }()
+	time.Sleep(e.late)
+	return errors.New("lost")
+}
+
+// Run waits for what it started also if the Elector does not, and starts nothing for one that is late.
+func TestEagerElector(t *testing.T) {
+	for name, test := range map[string]struct {
+		elector eager
+		want    string
+	}{
+		"returns early": {eager{0, time.Second}, "led ends, led starts"},
+		"calls late":    {eager{time.Second, 0}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log journal
+				m := manager.New(manager.Options{Elector: test.elector})
+				slow := func(ctx context.Context) error {
+					defer time.Sleep(time.Second) // after the journal has its end
+					return log.part("led")(ctx)
+				}
+				if err := m.Add("led", slow); err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "lost") {
+					t.Error(err)
+				}
+				if text := log.take(); text != test.want {
+					t.Errorf("%q, want %q", text, test.want)
+				}
+				if took := time.Since(start); test.want != "" && took != 2*time.Second {
+					t.Errorf("Run took %v, and did not wait for the part", took)
+				}
+				time.Sleep(time.Minute)
+				if text := log.take(); text != "" {
+					t.Errorf("after Run: %q", text)
+				}
+			})
+		})
+	}
+}
+
 // A process that never led stops without an error.
 func TestStopBeforeElection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

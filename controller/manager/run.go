@@ -80,7 +80,13 @@ func (m *Manager) start(ctx context.Context, stop context.CancelFunc, busy *sync
 		return
 	}
 	elect := func(ctx context.Context) error {
+		var turn once
+		defer turn.end()
 		err := m.opts.Elector.Lead(ctx, func(lead context.Context) {
+			if !turn.begin(busy) {
+				return // Lead has returned, or called this before
+			}
+			defer busy.Done()
 			m.logger.Debug("leads")
 			var all sync.WaitGroup
 			for _, p := range led {
@@ -99,6 +105,30 @@ func (m *Manager) start(ctx context.Context, stop context.CancelFunc, busy *sync
 		return err
 	}
 	busy.Go(func() { m.work(ctx, stop, part{name: "leader election", run: elect}) })
+}
+
+// once is the one call of what an Elector was given, which some electors make in a goroutine of its own.
+type once struct {
+	mu   sync.Mutex
+	over bool
+}
+
+// begin reports whether the call may go on, and then adds it to what Run waits for.
+func (o *once) begin(busy *sync.WaitGroup) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over {
+		return false
+	}
+	o.over = true
+	busy.Add(1)
+	return true
+}
+
+func (o *once) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.over = true
 }
 
 // work runs a part to its end.

@@ -1,0 +1,150 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/informer"
+)
+
+// hooks is a transport with two functions, which may be nil and may change at any time.
+type hooks struct {
+	next http.RoundTripper
+
+	mu     sync.Mutex
+	refuse func(*http.Request) bool // with 503
+	after  func(*http.Request)      // before the answer arrives
+}
+
+func (h *hooks) set(refuse func(*http.Request) bool, after func(*http.Request)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.refuse, h.after = refuse, after
+}
+
+func (h *hooks) RoundTrip(r *http.Request) (*http.Response, error) {
+	h.mu.Lock()
+	refuse, after := h.refuse, h.after
+	h.mu.Unlock()
+	if refuse != nil && refuse(r) {
+		return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	}
+	resp, err := h.next.RoundTrip(r)
+	if after != nil {
+		after(r)
+	}
+	return resp, err
+}
+
+// Two namespaces, of which one is quiet: nothing moves its version.
+var twoNamespaces = map[string]func() *informer.Namespaces{
+	"one source":     func() *informer.Namespaces { return nil },
+	"two namespaces": func() *informer.Namespaces { return informer.NewNamespaces("a", "b") },
+}
+
+// The watch brings the deletion of an object before the answer to a write of it arrives.
+func TestDeletionOvertakesAnswer(t *testing.T) {
+	for name, set := range twoNamespaces {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, _ := sites(t)
+				wire := &hooks{next: server.Client().Transport}
+				h := done(controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: wire}}, siteKinds,
+					controller.OpenOptions[*site]{Namespaces: set(), Informer: quiet[*site]()}))
+				one := done(fake.Create(server, newSite("one")))
+				k := key{Namespace: one.Namespace, Name: one.Name}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- h.Run(ctx) }()
+				synctest.Wait()
+				wire.set(nil, func(r *http.Request) {
+					if r.Method == http.MethodPatch {
+						done(fake.Delete[*site](server, k))
+						time.Sleep(time.Millisecond) // the watch is faster
+					}
+				})
+				done(h.Patch(ctx, k, types.MergePatchType, []byte(`{"spec":{"size":7}}`), metav1.PatchOptions{}))
+				if got, has := h.Cached(k); has {
+					t.Errorf("reads have the deleted object at %s", got.ResourceVersion)
+				}
+				cancel()
+				ok(t, <-ended)
+			})
+		})
+	}
+}
+
+// A namespace whose server fails does not make writes in another one count as lost.
+func TestFailingNamespaceLosesNoWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, _ := sites(t)
+		wire := &hooks{next: server.Client().Transport}
+		var mu sync.Mutex
+		var lost []error
+		opts := controller.OpenOptions[*site]{Namespaces: informer.NewNamespaces("a", "b")}
+		opts.Informer.OnError = func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if errors.As(err, new(*informer.LostWriteError)) {
+				lost = append(lost, err)
+			}
+		}
+		h := done(controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: wire}}, siteKinds, opts))
+		one := done(fake.Create(server, newSite("one")))
+		k := key{Namespace: one.Namespace, Name: one.Name}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- h.Run(ctx) }()
+		synctest.Wait()
+		wire.set(func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/namespaces/b/") }, nil)
+		server.DropWatches()
+		time.Sleep(time.Second)
+		done(h.Patch(ctx, k, types.MergePatchType, []byte(`{"spec":{"size":7}}`), metav1.PatchOptions{}))
+		synctest.Wait()
+		ok(t, h.Delete(ctx, k, metav1.DeleteOptions{}))
+		time.Sleep(5 * time.Minute)
+		cancel()
+		ok(t, <-ended)
+		if len(lost) > 0 {
+			t.Errorf("reported %v", lost)
+		}
+	})
+}
+
+// Objects in doubt are limited in number: a handle without a cache never settles them.
+func TestManyDoubts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, _ := sites(t)
+		h := done(controller.Open(client.Connection{URL: fake.URL, HTTP: server.Client()}, siteKinds, controller.OpenOptions[*site]{Informer: quiet[*site]()}))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		for n := range 250 {
+			name := "site-" + string(rune('a'+n/26)) + string(rune('a'+n%26))
+			done(fake.Create(server, newSite(name)))
+			if _, err := h.Create(ctx, newSite(name), metav1.CreateOptions{}); err == nil {
+				t.Fatal("the name was free")
+			}
+		}
+		go func() { ended <- h.Run(ctx) }()
+		ok(t, h.WaitForSync(ctx))
+		before := server.Requests()
+		ok(t, h.CatchUp(ctx))
+		if sent := server.Requests().Since(before); sent.Count("get", siteKinds.GroupVersionResource().GroupResource()) > 100 {
+			t.Errorf("sent %v", sent)
+		}
+		cancel()
+		ok(t, <-ended)
+	})
+}
