@@ -39,6 +39,11 @@ var (
 	// adds nothing to their text and cause.
 	ErrAccepted = errors.New("accepted, but the answer cannot be used")
 
+	// ErrUnclear is matched by the error of a request whose earlier try failed in a way that leaves open
+	// whether the server carried it out, such as a 504 with Retry-After. It adds nothing to the text and
+	// the cause, which are those of the last try, and may be a refusal.
+	ErrUnclear = errors.New("an earlier try may have been carried out")
+
 	// ErrStalled is the cause when a call other than a watch waits too long for its answer: 3
 	// minutes for the header, or for the body 3 minutes longer than it takes at 1 KiB per
 	// second. (The reader of a watch limits its silence.) A body of 2 GB at that rate or

@@ -59,11 +59,16 @@ func (r *Resource[T]) refuse(c call, err error) error { return r.fail(c, remark{
 // send sends the call and returns an answer of status 2xx, whose body the caller closes. Any
 // other status is an *apierrors.StatusError. Errors are complete: they name verb and resource.
 func (r *Resource[T]) send(ctx context.Context, c call) (*answer, error) {
+	unclear := false // whether the server may have carried out an earlier try
 	for tries := 1; ; tries++ {
 		a, err := r.attempt(ctx, c)
 		if err == nil {
 			return a, nil
 		}
+		if unclear {
+			err = remark{err, ErrUnclear}
+		}
+		unclear = unclear || c.mayBeDone(err)
 		wait, again := r.server.again(c, tries, err)
 		if !again || !worthwhile(ctx, wait) {
 			return nil, r.fail(c, counted(tries, err))

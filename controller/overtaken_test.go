@@ -6,10 +6,12 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -147,4 +149,65 @@ func TestManyDoubts(t *testing.T) {
 		cancel()
 		ok(t, <-ended)
 	})
+}
+
+// A write that was carried out without an answer, and then refused when the client repeated it, is seen by reads.
+func TestRefusedRepetition(t *testing.T) {
+	for _, code := range []int{http.StatusForbidden, http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests} {
+		synctest.Test(t, func(t *testing.T) {
+			server, _ := sites(t)
+			late := slowWatches{&twice{next: server.Client().Transport, code: code}, new(true)} // which loses nothing
+			opts := quiet[*site]()
+			opts.Reflector.DisableWatchList = true
+			h := done(controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: late}}, siteKinds, controller.OpenOptions[*site]{Informer: opts}))
+			one := done(fake.Create(server, newSite("one")))
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- h.Run(ctx) }()
+			ok(t, h.WaitForSync(ctx))
+			k := key{Namespace: one.Namespace, Name: one.Name}
+			_, err := h.Patch(ctx, k, types.MergePatchType, []byte(`{"spec":{"size":7}}`), metav1.PatchOptions{})
+			if !errors.Is(err, client.ErrUnclear) || codeOf(err) != code {
+				t.Errorf("%d: %v", code, err)
+			}
+			ok(t, h.CatchUp(ctx))
+			if seen, _ := h.Cached(k); seen.Spec.Size != 7 {
+				t.Errorf("%d: reads have size %d", code, seen.Spec.Size)
+			}
+			cancel()
+			ok(t, <-ended)
+		})
+	}
+}
+
+// twice is a transport that answers a PATCH with 504 after it was carried out, and the next ones with code.
+type twice struct {
+	next  http.RoundTripper
+	code  int
+	tries atomic.Int32
+}
+
+func (w *twice) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer := &http.Response{StatusCode: w.code, Header: http.Header{}, Body: http.NoBody, Request: r}
+	switch {
+	case r.Method != http.MethodPatch:
+		return w.next.RoundTrip(r)
+	case w.tries.Add(1) == 1:
+		resp, err := w.next.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		answer.StatusCode = http.StatusGatewayTimeout
+		answer.Header.Set("Retry-After", "1")
+		return answer, resp.Body.Close()
+	}
+	return answer, nil
+}
+
+func codeOf(err error) int {
+	var st apierrors.APIStatus
+	if !errors.As(err, &st) {
+		return 0
+	}
+	return int(st.Status().Code)
 }

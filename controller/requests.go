@@ -400,7 +400,7 @@ func (r *Requests[T]) failed(ctx context.Context, seen sight, key types.Namespac
 		if seen.has {
 			r.gone(ctx, seen)
 		}
-	case isRefusal(err):
+	case isRefusal(err) && !errors.Is(err, client.ErrUnclear):
 	case key.Name == "": // the server makes the name
 		r.debt.all.Add(1)
 	default:
