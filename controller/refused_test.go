@@ -215,30 +215,30 @@ func TestObjectInDoubtCannotBeRead(t *testing.T) {
 		create(t, server, newGadget("odd", ""))
 		conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: broken{server.Client().Transport}}}
 		h := done(controller.Open(conn, gadgetKind))
-		reported := 0
-		c := controller.New(controller.Options[key]{Queue: queue.Options[key]{OnError: func(key, error) { reported++ }}})
+		var reported, calls atomic.Int32
+		c := controller.New(controller.Options[key]{Queue: queue.Options[key]{OnError: func(key, error) { reported.Add(1) }}})
 		if err := controller.For(c, h); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		ended, calls := make(chan error), 0
-		go func() { ended <- c.Run(ctx, func(context.Context, key) error { calls++; return nil }) }()
+		ended := make(chan error)
+		go func() { ended <- c.Run(ctx, func(context.Context, key) error { calls.Add(1); return nil }) }()
 		synctest.Wait()
-		before := calls
+		before := calls.Load()
 		if _, err := h.Create(ctx, newGadget("odd", ""), metav1.CreateOptions{}); err == nil {
 			t.Error("the name was free")
 		}
 		create(t, server, newGadget("other", ""))
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if calls > before || reported == 0 {
-			t.Errorf("%d reconciles after a write in doubt, %d reports", calls-before, reported)
+		if calls.Load() > before || reported.Load() == 0 {
+			t.Errorf("%d reconciles after a write in doubt, %d reports", calls.Load()-before, reported.Load())
 		}
 		time.Sleep(time.Minute)
 		server.Bookmark()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if calls == before {
+		if calls.Load() == before {
 			t.Error("no reconcile within two minutes")
 		}
 		cancel()
