@@ -39,38 +39,37 @@ func (c change[T]) to(ctx context.Context, obj T) (_ T, changed bool, err error)
 			return obj, false, c.withoutStatus(ctx, obj, err)
 		}
 		if !apierrors.IsConflict(err) {
-			return obj, false, goneIf(apierrors.IsNotFound(err), err)
+			if apierrors.IsNotFound(err) {
+				err = errGone
+			}
+			return obj, false, err
 		}
-		now, failed := c.client.Get(ctx, keyOf(obj), metav1.GetOptions{})
+		now, failed := newest(ctx, c.client, obj)
 		if failed != nil {
-			return obj, false, goneIf(apierrors.IsNotFound(failed), failed)
-		}
-		if now.GetUID() != obj.GetUID() {
-			return obj, false, errGone
+			return obj, false, failed
 		}
 		obj = now
 	}
 	return obj, false, err
 }
 
+// newest asks the server for obj. The error is errGone if obj is gone, also if another object has its name
+// now.
+func newest[T Object[T]](ctx context.Context, c Client[T], obj T) (T, error) {
+	now, err := c.Get(ctx, keyOf(obj), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && now.GetUID() != obj.GetUID() {
+		return obj, errGone
+	}
+	return now, err
+}
+
 // withoutStatus returns the error of a status that was not found. API servers give the same answer for
 // an object that is gone and for a kind that has no status subresource.
 func (c change[T]) withoutStatus(ctx context.Context, obj T, err error) error {
-	now, failed := c.client.Get(ctx, keyOf(obj), metav1.GetOptions{})
-	switch {
-	case failed != nil:
-		return goneIf(apierrors.IsNotFound(failed), failed)
-	case now.GetUID() != obj.GetUID():
-		return errGone
+	if _, failed := newest(ctx, c.client, obj); failed != nil {
+		return failed
 	}
 	return fmt.Errorf("%s: %w: %w", keyOf(obj), ErrNoStatus, err)
-}
-
-func goneIf(gone bool, err error) error {
-	if gone {
-		return errGone
-	}
-	return err
 }
 
 func (c change[T]) send(ctx context.Context, key types.NamespacedName, patch []byte) (T, error) {

@@ -68,7 +68,7 @@ func Delete[T Object[T]](ctx context.Context, c Client[T], obj T, opts metav1.De
 	err := c.Delete(ctx, key, opts)
 	if uid != "" && apierrors.IsConflict(err) {
 		// A precondition does not hold: if it is that of the UID, obj is gone.
-		if now, failed := c.Get(ctx, key, metav1.GetOptions{}); apierrors.IsNotFound(failed) || failed == nil && now.GetUID() != uid {
+		if _, failed := newest(ctx, c, obj); errors.Is(failed, errGone) {
 			return nil
 		}
 	}
