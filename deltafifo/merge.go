@@ -102,24 +102,14 @@ func (g *Merge[K, T]) Committed(batch Batch[K, T]) {
 func (g *Merge[K, T]) Covers(key K) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for m := range g.members {
-		if (!m.counted || m.since > g.committed) && (m.covers == nil || m.covers(key)) {
-			return false
-		}
-	}
-	return true
+	return !g.some(key, func(m *Member[K, T]) bool { return !m.counted || m.since > g.committed })
 }
 
 // MayHave reports whether there is a member that may have the key. O(members).
 func (g *Merge[K, T]) MayHave(key K) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for m := range g.members {
-		if m.covers == nil || m.covers(key) {
-			return true
-		}
-	}
-	return false
+	return g.some(key, func(*Member[K, T]) bool { return true })
 }
 
 // Listing reports whether a first list that may have the key is not in the store yet, though its member is
@@ -127,13 +117,9 @@ func (g *Merge[K, T]) MayHave(key K) bool {
 func (g *Merge[K, T]) Listing(key K) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for m := range g.members {
-		waits := !m.listed && !m.refused || m.listed && m.first > g.committed
-		if waits && (m.covers == nil || m.covers(key)) {
-			return true
-		}
-	}
-	return false
+	return g.some(key, func(m *Member[K, T]) bool {
+		return !m.listed && !m.refused || m.listed && m.first > g.committed
+	})
 }
 
 // Lacks reports whether no member has an object of key, though each that may have it counts and has
@@ -142,15 +128,17 @@ func (g *Merge[K, T]) Lacks(key K, version string) bool {
 	at := number(version)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.held[key].members > 0 {
-		return false
-	}
+	return g.held[key].members == 0 && !g.some(key, func(m *Member[K, T]) bool { return !m.counted || m.at < at })
+}
+
+// some reports whether is holds for a member that may have key. Called with mu held.
+func (g *Merge[K, T]) some(key K, is func(*Member[K, T]) bool) bool {
 	for m := range g.members {
-		if (m.covers == nil || m.covers(key)) && (!m.counted || m.at < at) {
-			return false
+		if is(m) && (m.covers == nil || m.covers(key)) {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 func (g *Merge[K, T]) queue() *DeltaFIFO[K, T] {
