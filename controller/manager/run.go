@@ -80,10 +80,15 @@ func (m *Manager) start(ctx context.Context, stop context.CancelFunc, busy *sync
 		return
 	}
 	elect := func(ctx context.Context) error {
-		var turn once
-		defer turn.end()
+		var turn sync.Once // some electors call the function in a goroutine of its own
+		defer turn.Do(func() {})
 		err := m.opts.Elector.Lead(ctx, func(lead context.Context) {
-			if !turn.begin(busy) {
+			first := false
+			turn.Do(func() {
+				first = true
+				busy.Add(1)
+			})
+			if !first {
 				return // Lead has returned, or called this before
 			}
 			defer busy.Done()
@@ -105,30 +110,6 @@ func (m *Manager) start(ctx context.Context, stop context.CancelFunc, busy *sync
 		return err
 	}
 	busy.Go(func() { m.work(ctx, stop, part{name: "leader election", run: elect}) })
-}
-
-// once is the one call of what an Elector was given, which some electors make in a goroutine of its own.
-type once struct {
-	mu   sync.Mutex
-	over bool
-}
-
-// begin reports whether the call may go on, and then adds it to what Run waits for.
-func (o *once) begin(busy *sync.WaitGroup) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.over {
-		return false
-	}
-	o.over = true
-	busy.Add(1)
-	return true
-}
-
-func (o *once) end() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.over = true
 }
 
 // work runs a part to its end.
