@@ -111,22 +111,26 @@ func (n *Namespaces) join(name string) error {
 	if err := checkNamespace(name); err != nil {
 		return err
 	}
-	var joined []*follower
-	whole := false
+	followers := n.living()
+	return allOrNone(followers, func(f *follower) error { return f.join(name) }, func(f *follower) { f.leave(name) })
+}
+
+// allOrNone calls do for each element. If one call fails or panics, undo is called for those before it.
+func allOrNone[E any](all []E, do func(E) error, undo func(E)) error {
+	done := 0
 	defer func() {
-		if !whole {
-			for _, f := range joined {
-				f.leave(name)
+		if done < len(all) {
+			for _, e := range all[:done] {
+				undo(e)
 			}
 		}
 	}()
-	for _, f := range n.living() {
-		if err := f.join(name); err != nil {
+	for _, e := range all {
+		if err := do(e); err != nil {
 			return err
 		}
-		joined = append(joined, f)
+		done++
 	}
-	whole = true
 	return nil
 }
 
@@ -167,18 +171,14 @@ func (n *Namespaces) Names() []string {
 func (n *Namespaces) follow(f *follower) error {
 	n.changes.Lock()
 	defer n.changes.Unlock()
-	names := n.Names()
-	for at, name := range names {
-		err := checkNamespace(name)
-		if err == nil {
-			err = f.join(name)
-		}
-		if err != nil {
-			for _, name := range names[:at] {
-				f.leave(name)
-			}
+	join := func(name string) error {
+		if err := checkNamespace(name); err != nil {
 			return err
 		}
+		return f.join(name)
+	}
+	if err := allOrNone(n.Names(), join, f.leave); err != nil {
+		return err
 	}
 	n.living()
 	n.followers = append(n.followers, weak.Make(f))
@@ -218,17 +218,19 @@ func (u *Union[K, T]) Follow(set *Namespaces, source func(namespace string) (ref
 	if set == nil || source == nil {
 		return u.about(fmt.Errorf("%w: Follow needs a set of namespaces and a function for their sources", reflector.ErrNoSource))
 	}
+	covering := func(namespace string) func(K) bool {
+		if covers == nil {
+			return nil
+		}
+		return covers(namespace)
+	}
 	f := &follower{
 		join: func(namespace string) error {
 			from, err := source(namespace)
 			if err != nil {
 				return err
 			}
-			var covered func(K) bool
-			if covers != nil {
-				covered = covers(namespace)
-			}
-			_, err = u.Add(namespace, from, covered)
+			_, err = u.Add(namespace, from, covering(namespace))
 			return err
 		},
 		leave: func(namespace string) { u.Remove(namespace) },
@@ -236,16 +238,17 @@ func (u *Union[K, T]) Follow(set *Namespaces, source func(namespace string) (ref
 	if err := set.follow(f); err != nil {
 		return err
 	}
+	coming := func(key K) bool {
+		name, ok := set.isComing()
+		if !ok {
+			return false
+		}
+		covered := covering(name)
+		return covered == nil || covered(key)
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.union.follows = append(u.union.follows, following[K]{f, func(key K) bool {
-		name, ok := set.isComing()
-		if !ok || covers == nil {
-			return ok
-		}
-		covered := covers(name)
-		return covered == nil || covered(key)
-	}})
+	u.union.follows = append(u.union.follows, following[K]{f, coming})
 	return nil
 }
 
