@@ -29,9 +29,9 @@
 // A request that fails is repeated, first after half a second and then with delays that double
 // up to 30 seconds, or when the server says. After 12 failures in a row its events are dropped.
 // They are dropped at once if the server refuses them, as it does without permission to create
-// and patch events, or in a namespace that is being deleted; those of the same series are then dropped
-// unsent for six minutes. An event that somebody has deleted
-// is written again with the next count.
+// and patch events, or in a namespace that is being deleted; those of the same series are then
+// dropped unsent for six minutes. An event that somebody has deleted is written again with the
+// next count.
 //
 // Every lost event is counted ([Recorder.Stats]): the events recorded are those written, those
 // that wait, and those dropped. If the answer to a request was lost, the events may be there
