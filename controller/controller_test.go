@@ -99,11 +99,16 @@ func (c *calls[Q]) take() (texts []string) {
 
 // reconciling runs c. stop ends it, without an error.
 func reconciling[Q comparable](t *testing.T, c *controller.Controller[Q]) (got *calls[Q], stop func()) {
-	ctx, cancel := context.WithCancel(t.Context())
 	got = new(calls[Q])
+	return got, started(t, func(ctx context.Context) error { return c.Run(ctx, got.reconcile) })
+}
+
+// started calls run in a goroutine. stop ends it, without an error.
+func started(t *testing.T, run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx, got.reconcile) }()
-	return got, func() {
+	go func() { ended <- run(ctx) }()
+	return func() {
 		t.Helper()
 		cancel()
 		if err := <-ended; err != nil {

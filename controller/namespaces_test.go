@@ -56,19 +56,6 @@ func sentBy(w *scene) (take func() []string) {
 	}
 }
 
-// without is a transport that answers requests for a namespace with 403, except for single objects.
-type without struct {
-	next      http.RoundTripper
-	namespace string
-}
-
-func (w without) RoundTrip(r *http.Request) (*http.Response, error) {
-	if strings.HasSuffix(r.URL.Path, "/namespaces/"+w.namespace+"/gadgets") && r.Method == http.MethodGet {
-		return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
-	}
-	return w.next.RoundTrip(r)
-}
-
 // A request for an object of another namespace has an error that says so, and is not sent.
 func TestHandleRefusesOtherNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -140,7 +127,7 @@ func TestHandleOfSomeNamespaces(t *testing.T) {
 		ctx := t.Context()
 		set := informer.NewNamespaces("a", "b")
 		w := newScene(t, controller.OpenOptions[*gadget]{Namespaces: set})
-		w.wire.next = without{w.wire.next, "b"}
+		w.wire.next = refusing{w.wire.next, "/namespaces/b/gadgets", http.StatusForbidden}
 		sent := sentBy(w)
 		inB := newGadget("two", "x")
 		inB.Namespace = "b"
@@ -206,7 +193,7 @@ type sitesScene struct {
 func newSitesIn(t *testing.T, refused string) sitesScene {
 	server := fake.New(fake.Options{})
 	ok(t, fake.Register(server, siteKinds, fake.Rules{}))
-	conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: withoutSites{server.Client().Transport, refused}}}
+	conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: refusing{server.Client().Transport, "/namespaces/" + refused + "/sites", http.StatusForbidden}}}
 	sites, err := controller.Open(conn, siteKinds, controller.OpenOptions[*site]{
 		Namespaces: informer.NewNamespaces("a", "b"), Informer: informer.Options[*site]{OnError: func(error) {}},
 	})
@@ -216,15 +203,6 @@ func newSitesIn(t *testing.T, refused string) sitesScene {
 	t.Cleanup(func() { <-ended })
 	synctest.Wait()
 	return sitesScene{server, sites}
-}
-
-type withoutSites without
-
-func (w withoutSites) RoundTrip(r *http.Request) (*http.Response, error) {
-	if strings.HasSuffix(r.URL.Path, "/namespaces/"+w.namespace+"/sites") && r.Method == http.MethodGet {
-		return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
-	}
-	return w.next.RoundTrip(r)
 }
 
 // What was in doubt in a namespace that is gone holds nothing up, and a handle for no namespace neither.
@@ -271,7 +249,7 @@ func TestHandleOfNamespaceThatIsGone(t *testing.T) {
 func TestHandleDeletesWithoutList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newScene(t, controller.OpenOptions[*gadget]{Namespaces: informer.NewNamespaces("a", "b")})
-		w.wire.next = without{w.wire.next, "b"}
+		w.wire.next = refusing{w.wire.next, "/namespaces/b/gadgets", http.StatusForbidden}
 		defer w.run()()
 		unseen := newGadget("unseen", "x")
 		unseen.Namespace = "b"
@@ -354,19 +332,6 @@ func TestOpenOverNamespacesErrors(t *testing.T) {
 	if h := done(controller.Open(conn, gadgetKind)); h.Members() != nil {
 		t.Error("a handle of one source has members")
 	}
-}
-
-// late is a transport that holds up the first list of children in the namespace b.
-type late struct {
-	next http.RoundTripper
-	by   time.Duration
-}
-
-func (l late) RoundTrip(r *http.Request) (*http.Response, error) {
-	if q := r.URL.Query(); strings.HasSuffix(r.URL.Path, "/namespaces/b/gadgets") && q.Has("labelSelector") && !q.Has("watch") {
-		time.Sleep(l.by)
-	}
-	return l.next.RoundTrip(r)
 }
 
 // The keys of a new namespace wait until every handle has listed it, and those of others do not.

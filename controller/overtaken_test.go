@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,35 +19,6 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
 )
-
-// hooks is a transport with two functions, which may be nil and may change at any time.
-type hooks struct {
-	next http.RoundTripper
-
-	mu     sync.Mutex
-	refuse func(*http.Request) bool // with 503
-	after  func(*http.Request)      // before the answer arrives
-}
-
-func (h *hooks) set(refuse func(*http.Request) bool, after func(*http.Request)) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.refuse, h.after = refuse, after
-}
-
-func (h *hooks) RoundTrip(r *http.Request) (*http.Response, error) {
-	h.mu.Lock()
-	refuse, after := h.refuse, h.after
-	h.mu.Unlock()
-	if refuse != nil && refuse(r) {
-		return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
-	}
-	resp, err := h.next.RoundTrip(r)
-	if after != nil {
-		after(r)
-	}
-	return resp, err
-}
 
 // Two namespaces, of which one is quiet: nothing moves its version.
 var twoNamespaces = map[string]func() *informer.Namespaces{
@@ -67,9 +37,8 @@ func TestDeletionOvertakesAnswer(t *testing.T) {
 					controller.OpenOptions[*site]{Namespaces: set(), Informer: quiet[*site]()}))
 				one := done(fake.Create(server, newSite("one")))
 				k := key{Namespace: one.Namespace, Name: one.Name}
-				ctx, cancel := context.WithCancel(t.Context())
-				ended := make(chan error, 1)
-				go func() { ended <- h.Run(ctx) }()
+				ctx := t.Context()
+				stop := started(t, h.Run)
 				synctest.Wait()
 				wire.set(nil, func(r *http.Request) {
 					if r.Method == http.MethodPatch {
@@ -81,8 +50,7 @@ func TestDeletionOvertakesAnswer(t *testing.T) {
 				if got, has := h.Cached(k); has {
 					t.Errorf("reads have the deleted object at %s", got.ResourceVersion)
 				}
-				cancel()
-				ok(t, <-ended)
+				stop()
 			})
 		})
 	}
@@ -106,9 +74,8 @@ func TestFailingNamespaceLosesNoWrites(t *testing.T) {
 		h := done(controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: wire}}, siteKinds, opts))
 		one := done(fake.Create(server, newSite("one")))
 		k := key{Namespace: one.Namespace, Name: one.Name}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- h.Run(ctx) }()
+		ctx := t.Context()
+		stop := started(t, h.Run)
 		synctest.Wait()
 		wire.set(func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/namespaces/b/") }, nil)
 		server.DropWatches()
@@ -117,8 +84,7 @@ func TestFailingNamespaceLosesNoWrites(t *testing.T) {
 		synctest.Wait()
 		ok(t, h.Delete(ctx, k, metav1.DeleteOptions{}))
 		time.Sleep(5 * time.Minute)
-		cancel()
-		ok(t, <-ended)
+		stop()
 		if len(lost) > 0 {
 			t.Errorf("reported %v", lost)
 		}
@@ -161,9 +127,8 @@ func TestRefusedRepetition(t *testing.T) {
 			opts.Reflector.DisableWatchList = true
 			h := done(controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: late}}, siteKinds, controller.OpenOptions[*site]{Informer: opts}))
 			one := done(fake.Create(server, newSite("one")))
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() { ended <- h.Run(ctx) }()
+			ctx := t.Context()
+			stop := started(t, h.Run)
 			ok(t, h.WaitForSync(ctx))
 			k := key{Namespace: one.Namespace, Name: one.Name}
 			_, err := h.Patch(ctx, k, types.MergePatchType, []byte(`{"spec":{"size":7}}`), metav1.PatchOptions{})
@@ -174,34 +139,9 @@ func TestRefusedRepetition(t *testing.T) {
 			if seen, _ := h.Cached(k); seen.Spec.Size != 7 {
 				t.Errorf("%d: reads have size %d", code, seen.Spec.Size)
 			}
-			cancel()
-			ok(t, <-ended)
+			stop()
 		})
 	}
-}
-
-// twice is a transport that answers a PATCH with 504 after it was carried out, and the next ones with code.
-type twice struct {
-	next  http.RoundTripper
-	code  int
-	tries atomic.Int32
-}
-
-func (w *twice) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer := &http.Response{StatusCode: w.code, Header: http.Header{}, Body: http.NoBody, Request: r}
-	switch {
-	case r.Method != http.MethodPatch:
-		return w.next.RoundTrip(r)
-	case w.tries.Add(1) == 1:
-		resp, err := w.next.RoundTrip(r)
-		if err != nil {
-			return nil, err
-		}
-		answer.StatusCode = http.StatusGatewayTimeout
-		answer.Header.Set("Retry-After", "1")
-		return answer, resp.Body.Close()
-	}
-	return answer, nil
 }
 
 func codeOf(err error) int {

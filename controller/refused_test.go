@@ -198,22 +198,12 @@ func TestFilterOfNoHandle(t *testing.T) {
 	}
 }
 
-// broken is a transport behind which one object cannot be read.
-type broken struct{ next http.RoundTripper }
-
-func (b broken) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/gadgets/odd") {
-		return &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
-	}
-	return b.next.RoundTrip(r)
-}
-
 // An object in doubt whose GET fails for ever holds the reconciles up until the watch has come as far.
 func TestObjectInDoubtCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, _ := setup(t)
 		create(t, server, newGadget("odd", ""))
-		conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: broken{server.Client().Transport}}}
+		conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: refusing{server.Client().Transport, "/gadgets/odd", http.StatusInternalServerError}}}
 		h := done(controller.Open(conn, gadgetKind))
 		var reported, calls atomic.Int32
 		c := controller.New(controller.Options[key]{Queue: queue.Options[key]{OnError: func(key, error) { reported.Add(1) }}})

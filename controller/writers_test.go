@@ -19,28 +19,6 @@ import (
 	"github.com/kinform/kinform/informer"
 )
 
-// slowWatches is a transport whose watches begin late and that loses the answer to the first POST.
-type slowWatches struct {
-	next http.RoundTripper
-	lost *bool
-}
-
-func (s slowWatches) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Query().Has("watch") {
-		select {
-		case <-time.After(8 * time.Second):
-		case <-r.Context().Done():
-			return nil, r.Context().Err()
-		}
-	}
-	resp, err := s.next.RoundTrip(r)
-	if r.Method == http.MethodPost && !*s.lost {
-		*s.lost = true
-		return nil, errors.New("connection reset")
-	}
-	return resp, err
-}
-
 // A handle that the controller does not watch catches up with what reconcile has written through it, whether its
 // cache runs elsewhere or not at all.
 func TestUnwatchedHandle(t *testing.T) {
@@ -103,9 +81,8 @@ func TestSubresourceWritesAreSeen(t *testing.T) {
 		opts.Reflector.DisableWatchList = true
 		h := done(controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: late}}, siteKinds, controller.OpenOptions[*site]{Informer: opts}))
 		one := done(fake.Create(server, newSite("one")))
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- h.Run(ctx) }()
+		ctx := t.Context()
+		stop := started(t, h.Run)
 		ok(t, h.WaitForSync(ctx))
 		k, status := key{Namespace: one.Namespace, Name: one.Name}, h.Subresource("status")
 		check := func(verb string, ready int64, err error) {
@@ -135,8 +112,7 @@ func TestSubresourceWritesAreSeen(t *testing.T) {
 		if sent := server.Requests().Since(before); len(sent) > 0 {
 			t.Errorf("sent %v", sent)
 		}
-		cancel()
-		ok(t, <-ended)
+		stop()
 	})
 }
 
