@@ -151,3 +151,56 @@ func codeOf(err error) int {
 	}
 	return int(st.Status().Code)
 }
+
+// Reconcile makes an object, and is content. Somebody deletes the object before the cache has seen it, and the
+// watch cannot bring that: the cache lists again. Then reconcile is called once more.
+func TestMadeAndGone(t *testing.T) {
+	for name, set := range twoNamespaces {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, _ := sites(t)
+				ok(t, fake.Register(server, gadgetKind, fake.Rules{}))
+				wire := &hooks{next: server.Client().Transport}
+				conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: wire}}
+				parents := done(controller.Open(conn, siteKinds, controller.OpenOptions[*site]{Namespaces: set(), Informer: quiet[*site]()}))
+				children := done(controller.Open(conn, gadgetKind, controller.OpenOptions[*gadget]{Namespaces: set(), Informer: quiet[*gadget]()}))
+				c := controller.New(controller.Options[key]{})
+				ok(t, controller.For(c, parents))
+				ok(t, controller.Owns(c, parents, children))
+				stop := started(t, func(ctx context.Context) error {
+					return c.Run(ctx, func(ctx context.Context, k key) error {
+						parent, has := parents.Cached(k)
+						if !has || len(children.List(k.Namespace, nil)) > 0 {
+							return nil
+						}
+						child := newGadget("", "")
+						child.Namespace, child.GenerateName = k.Namespace, "g-"
+						ok(t, controller.SetController(child, parent, siteKinds))
+						_, err := children.Create(ctx, child, metav1.CreateOptions{})
+						return err
+					})
+				})
+				synctest.Wait()
+				wire.set(func(r *http.Request) bool {
+					return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/gadgets")
+				}, nil)
+				server.DropWatches()
+				time.Sleep(time.Second)
+				done(fake.Create(server, newSite("one")))
+				time.Sleep(time.Second)
+				made := done(fake.List[*gadget](server, fake.Selection{}))
+				if len(made) != 1 {
+					t.Fatalf("%d children", len(made))
+				}
+				done(fake.Delete[*gadget](server, key{Namespace: made[0].Namespace, Name: made[0].Name}))
+				ok(t, server.Compact(server.ResourceVersion())) // the watch of the cache gets 410
+				wire.set(nil, nil)
+				time.Sleep(5 * time.Minute)
+				if n := len(done(fake.List[*gadget](server, fake.Selection{}))); n != 1 {
+					t.Errorf("%d children in the end; reads have %d", n, len(children.List("", nil)))
+				}
+				stop()
+			})
+		})
+	}
+}

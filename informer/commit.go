@@ -191,6 +191,7 @@ func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K,
 	if ends {
 		close(i.synced)
 	}
+	i.tellUnseen(batch)
 	i.log.Publish()
 	return nil
 }

@@ -137,6 +137,7 @@ func doubt(t *testing.T, certain bool) {
 	}{events: []string{"Added d", "Updated b", "Updated c"}, ahead: true}
 	if certain {
 		want.lost, want.ahead, want.restores = []string{"n/e"}, false, 1
+		want.events = []string{"Added d", "Added e", "Deleted e", "Updated b", "Updated c"} // reads have had e
 		if err := <-waited; !errors.Is(err, store.ErrRewound) {
 			t.Errorf("the wait for a version that the server lost: %v", err)
 		}

@@ -37,7 +37,9 @@ func (t EventType) String() string {
 	return "EventType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// Event is one change of the store. Its objects are shared: treat them as read-only.
+// Event is one change of the store. Its objects are shared: treat them as read-only. An object that
+// only reads have had ([Informer.RecordWrite]) and that was deleted unseen comes as Added and then
+// Deleted, although the store never had it.
 type Event[K comparable, T any] struct {
 	Type EventType
 

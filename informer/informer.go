@@ -88,6 +88,7 @@ type Informer[K comparable, T any] struct {
 	pace  pace.Meter // of commits
 
 	written written[K, T] // writes of this process that are ahead of the store
+	unseen  unseen[K, T]  // guarded by mu
 
 	versions versions[K, T] // of stored objects that do not carry their version
 

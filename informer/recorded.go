@@ -27,7 +27,8 @@ const (
 
 // RecordWrite records a write of this process: obj is the object in the server's answer. Until the
 // watch has caught up, [Informer.Get] and listers return obj, so the process reads its own writes.
-// The store and the handlers do not get it. rv is the resourceVersion of the answer. It may be
+// The store and the handlers do not get it, with one exception: if the object was deleted and a list
+// shows neither, handlers get Added and then Deleted with FinalStateUnknown. rv is the resourceVersion of the answer. It may be
 // empty if T has metadata; a projection without metadata needs it. obj must belong to the
 // informer's collection. A write that is older than one already recorded changes nothing.
 //
@@ -194,6 +195,7 @@ func (i *Informer[K, T]) tryWrote(key K, a ahead[T]) error {
 	}
 	a.until = time.Now().Add(writtenFor)
 	w.put(key, a)
+	i.showUnseen(key, a)
 	w.count.Store(int64(len(w.ahead)))
 	if w.timer == nil {
 		w.timer = time.AfterFunc(writtenFor, func() { i.expireWritten(time.Now()) })
