@@ -10,53 +10,51 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-var (
-	// MutatingAdmissionPolicies are described by [types.MutatingAdmissionPolicy].
-	MutatingAdmissionPolicies = kind.Kind[*types.MutatingAdmissionPolicy]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicy"},
-		Resource:         "mutatingadmissionpolicies",
-		Scope:            kind.ClusterScoped,
-		Categories:       []string{"api-extensions"},
-	}
+// MutatingAdmissionPolicies are described by [types.MutatingAdmissionPolicy].
+var MutatingAdmissionPolicies = kind.Kind[*types.MutatingAdmissionPolicy]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicy"},
+	Resource:         "mutatingadmissionpolicies",
+	Scope:            kind.ClusterScoped,
+	Categories:       []string{"api-extensions"},
+}
 
-	// MutatingAdmissionPolicyBindings are described by [types.MutatingAdmissionPolicyBinding].
-	MutatingAdmissionPolicyBindings = kind.Kind[*types.MutatingAdmissionPolicyBinding]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicyBinding"},
-		Resource:         "mutatingadmissionpolicybindings",
-		Scope:            kind.ClusterScoped,
-		Categories:       []string{"api-extensions"},
-	}
+// MutatingAdmissionPolicyBindings are described by [types.MutatingAdmissionPolicyBinding].
+var MutatingAdmissionPolicyBindings = kind.Kind[*types.MutatingAdmissionPolicyBinding]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicyBinding"},
+	Resource:         "mutatingadmissionpolicybindings",
+	Scope:            kind.ClusterScoped,
+	Categories:       []string{"api-extensions"},
+}
 
-	// MutatingWebhookConfigurations are described by [types.MutatingWebhookConfiguration].
-	MutatingWebhookConfigurations = kind.Kind[*types.MutatingWebhookConfiguration]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"},
-		Resource:         "mutatingwebhookconfigurations",
-		Scope:            kind.ClusterScoped,
-		Categories:       []string{"api-extensions"},
-	}
+// MutatingWebhookConfigurations are described by [types.MutatingWebhookConfiguration].
+var MutatingWebhookConfigurations = kind.Kind[*types.MutatingWebhookConfiguration]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"},
+	Resource:         "mutatingwebhookconfigurations",
+	Scope:            kind.ClusterScoped,
+	Categories:       []string{"api-extensions"},
+}
 
-	// ValidatingAdmissionPolicies are described by [types.ValidatingAdmissionPolicy].
-	ValidatingAdmissionPolicies = kind.Kind[*types.ValidatingAdmissionPolicy]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicy"},
-		Resource:         "validatingadmissionpolicies",
-		Scope:            kind.ClusterScoped,
-		Subresources:     []string{"status"},
-		Categories:       []string{"api-extensions"},
-	}
+// ValidatingAdmissionPolicies are described by [types.ValidatingAdmissionPolicy].
+var ValidatingAdmissionPolicies = kind.Kind[*types.ValidatingAdmissionPolicy]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicy"},
+	Resource:         "validatingadmissionpolicies",
+	Scope:            kind.ClusterScoped,
+	Subresources:     []string{"status"},
+	Categories:       []string{"api-extensions"},
+}
 
-	// ValidatingAdmissionPolicyBindings are described by [types.ValidatingAdmissionPolicyBinding].
-	ValidatingAdmissionPolicyBindings = kind.Kind[*types.ValidatingAdmissionPolicyBinding]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicyBinding"},
-		Resource:         "validatingadmissionpolicybindings",
-		Scope:            kind.ClusterScoped,
-		Categories:       []string{"api-extensions"},
-	}
+// ValidatingAdmissionPolicyBindings are described by [types.ValidatingAdmissionPolicyBinding].
+var ValidatingAdmissionPolicyBindings = kind.Kind[*types.ValidatingAdmissionPolicyBinding]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicyBinding"},
+	Resource:         "validatingadmissionpolicybindings",
+	Scope:            kind.ClusterScoped,
+	Categories:       []string{"api-extensions"},
+}
 
-	// ValidatingWebhookConfigurations are described by [types.ValidatingWebhookConfiguration].
-	ValidatingWebhookConfigurations = kind.Kind[*types.ValidatingWebhookConfiguration]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
-		Resource:         "validatingwebhookconfigurations",
-		Scope:            kind.ClusterScoped,
-		Categories:       []string{"api-extensions"},
-	}
-)
+// ValidatingWebhookConfigurations are described by [types.ValidatingWebhookConfiguration].
+var ValidatingWebhookConfigurations = kind.Kind[*types.ValidatingWebhookConfiguration]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
+	Resource:         "validatingwebhookconfigurations",
+	Scope:            kind.ClusterScoped,
+	Categories:       []string{"api-extensions"},
+}

@@ -10,51 +10,49 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-var (
-	// ControllerRevisions are described by [types.ControllerRevision].
-	ControllerRevisions = kind.Kind[*types.ControllerRevision]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ControllerRevision"},
-		Resource:         "controllerrevisions",
-		Scope:            kind.Namespaced,
-	}
+// ControllerRevisions are described by [types.ControllerRevision].
+var ControllerRevisions = kind.Kind[*types.ControllerRevision]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ControllerRevision"},
+	Resource:         "controllerrevisions",
+	Scope:            kind.Namespaced,
+}
 
-	// DaemonSets are described by [types.DaemonSet].
-	DaemonSets = kind.Kind[*types.DaemonSet]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"},
-		Resource:         "daemonsets",
-		Scope:            kind.Namespaced,
-		Subresources:     []string{"status"},
-		ShortNames:       []string{"ds"},
-		Categories:       []string{"all"},
-	}
+// DaemonSets are described by [types.DaemonSet].
+var DaemonSets = kind.Kind[*types.DaemonSet]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"},
+	Resource:         "daemonsets",
+	Scope:            kind.Namespaced,
+	Subresources:     []string{"status"},
+	ShortNames:       []string{"ds"},
+	Categories:       []string{"all"},
+}
 
-	// Deployments are described by [types.Deployment].
-	Deployments = kind.Kind[*types.Deployment]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},
-		Resource:         "deployments",
-		Scope:            kind.Namespaced,
-		Subresources:     []string{"scale", "status"},
-		ShortNames:       []string{"deploy"},
-		Categories:       []string{"all"},
-	}
+// Deployments are described by [types.Deployment].
+var Deployments = kind.Kind[*types.Deployment]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},
+	Resource:         "deployments",
+	Scope:            kind.Namespaced,
+	Subresources:     []string{"scale", "status"},
+	ShortNames:       []string{"deploy"},
+	Categories:       []string{"all"},
+}
 
-	// ReplicaSets are described by [types.ReplicaSet].
-	ReplicaSets = kind.Kind[*types.ReplicaSet]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"},
-		Resource:         "replicasets",
-		Scope:            kind.Namespaced,
-		Subresources:     []string{"scale", "status"},
-		ShortNames:       []string{"rs"},
-		Categories:       []string{"all"},
-	}
+// ReplicaSets are described by [types.ReplicaSet].
+var ReplicaSets = kind.Kind[*types.ReplicaSet]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"},
+	Resource:         "replicasets",
+	Scope:            kind.Namespaced,
+	Subresources:     []string{"scale", "status"},
+	ShortNames:       []string{"rs"},
+	Categories:       []string{"all"},
+}
 
-	// StatefulSets are described by [types.StatefulSet].
-	StatefulSets = kind.Kind[*types.StatefulSet]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"},
-		Resource:         "statefulsets",
-		Scope:            kind.Namespaced,
-		Subresources:     []string{"scale", "status"},
-		ShortNames:       []string{"sts"},
-		Categories:       []string{"all"},
-	}
-)
+// StatefulSets are described by [types.StatefulSet].
+var StatefulSets = kind.Kind[*types.StatefulSet]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"},
+	Resource:         "statefulsets",
+	Scope:            kind.Namespaced,
+	Subresources:     []string{"scale", "status"},
+	ShortNames:       []string{"sts"},
+	Categories:       []string{"all"},
+}

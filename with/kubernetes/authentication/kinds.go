@@ -10,18 +10,16 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-var (
-	// SelfSubjectReviews are described by [types.SelfSubjectReview].
-	SelfSubjectReviews = kind.Kind[*types.SelfSubjectReview]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "SelfSubjectReview"},
-		Resource:         "selfsubjectreviews",
-		Scope:            kind.ClusterScoped,
-	}
+// SelfSubjectReviews are described by [types.SelfSubjectReview].
+var SelfSubjectReviews = kind.Kind[*types.SelfSubjectReview]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "SelfSubjectReview"},
+	Resource:         "selfsubjectreviews",
+	Scope:            kind.ClusterScoped,
+}
 
-	// TokenReviews are described by [types.TokenReview].
-	TokenReviews = kind.Kind[*types.TokenReview]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenReview"},
-		Resource:         "tokenreviews",
-		Scope:            kind.ClusterScoped,
-	}
-)
+// TokenReviews are described by [types.TokenReview].
+var TokenReviews = kind.Kind[*types.TokenReview]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenReview"},
+	Resource:         "tokenreviews",
+	Scope:            kind.ClusterScoped,
+}

@@ -10,32 +10,30 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-var (
-	// LocalSubjectAccessReviews are described by [types.LocalSubjectAccessReview].
-	LocalSubjectAccessReviews = kind.Kind[*types.LocalSubjectAccessReview]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "LocalSubjectAccessReview"},
-		Resource:         "localsubjectaccessreviews",
-		Scope:            kind.Namespaced,
-	}
+// LocalSubjectAccessReviews are described by [types.LocalSubjectAccessReview].
+var LocalSubjectAccessReviews = kind.Kind[*types.LocalSubjectAccessReview]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "LocalSubjectAccessReview"},
+	Resource:         "localsubjectaccessreviews",
+	Scope:            kind.Namespaced,
+}
 
-	// SelfSubjectAccessReviews are described by [types.SelfSubjectAccessReview].
-	SelfSubjectAccessReviews = kind.Kind[*types.SelfSubjectAccessReview]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "SelfSubjectAccessReview"},
-		Resource:         "selfsubjectaccessreviews",
-		Scope:            kind.ClusterScoped,
-	}
+// SelfSubjectAccessReviews are described by [types.SelfSubjectAccessReview].
+var SelfSubjectAccessReviews = kind.Kind[*types.SelfSubjectAccessReview]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "SelfSubjectAccessReview"},
+	Resource:         "selfsubjectaccessreviews",
+	Scope:            kind.ClusterScoped,
+}
 
-	// SelfSubjectRulesReviews are described by [types.SelfSubjectRulesReview].
-	SelfSubjectRulesReviews = kind.Kind[*types.SelfSubjectRulesReview]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "SelfSubjectRulesReview"},
-		Resource:         "selfsubjectrulesreviews",
-		Scope:            kind.ClusterScoped,
-	}
+// SelfSubjectRulesReviews are described by [types.SelfSubjectRulesReview].
+var SelfSubjectRulesReviews = kind.Kind[*types.SelfSubjectRulesReview]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "SelfSubjectRulesReview"},
+	Resource:         "selfsubjectrulesreviews",
+	Scope:            kind.ClusterScoped,
+}
 
-	// SubjectAccessReviews are described by [types.SubjectAccessReview].
-	SubjectAccessReviews = kind.Kind[*types.SubjectAccessReview]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "SubjectAccessReview"},
-		Resource:         "subjectaccessreviews",
-		Scope:            kind.ClusterScoped,
-	}
-)
+// SubjectAccessReviews are described by [types.SubjectAccessReview].
+var SubjectAccessReviews = kind.Kind[*types.SubjectAccessReview]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "SubjectAccessReview"},
+	Resource:         "subjectaccessreviews",
+	Scope:            kind.ClusterScoped,
+}

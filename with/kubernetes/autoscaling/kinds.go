@@ -10,14 +10,12 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-var (
-	// HorizontalPodAutoscalers are described by [types.HorizontalPodAutoscaler].
-	HorizontalPodAutoscalers = kind.Kind[*types.HorizontalPodAutoscaler]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
-		Resource:         "horizontalpodautoscalers",
-		Scope:            kind.Namespaced,
-		Subresources:     []string{"status"},
-		ShortNames:       []string{"hpa"},
-		Categories:       []string{"all"},
-	}
-)
+// HorizontalPodAutoscalers are described by [types.HorizontalPodAutoscaler].
+var HorizontalPodAutoscalers = kind.Kind[*types.HorizontalPodAutoscaler]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
+	Resource:         "horizontalpodautoscalers",
+	Scope:            kind.Namespaced,
+	Subresources:     []string{"status"},
+	ShortNames:       []string{"hpa"},
+	Categories:       []string{"all"},
+}

@@ -10,23 +10,21 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-var (
-	// CronJobs are described by [types.CronJob].
-	CronJobs = kind.Kind[*types.CronJob]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"},
-		Resource:         "cronjobs",
-		Scope:            kind.Namespaced,
-		Subresources:     []string{"status"},
-		ShortNames:       []string{"cj"},
-		Categories:       []string{"all"},
-	}
+// CronJobs are described by [types.CronJob].
+var CronJobs = kind.Kind[*types.CronJob]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"},
+	Resource:         "cronjobs",
+	Scope:            kind.Namespaced,
+	Subresources:     []string{"status"},
+	ShortNames:       []string{"cj"},
+	Categories:       []string{"all"},
+}
 
-	// Jobs are described by [types.Job].
-	Jobs = kind.Kind[*types.Job]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"},
-		Resource:         "jobs",
-		Scope:            kind.Namespaced,
-		Subresources:     []string{"status"},
-		Categories:       []string{"all"},
-	}
-)
+// Jobs are described by [types.Job].
+var Jobs = kind.Kind[*types.Job]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"},
+	Resource:         "jobs",
+	Scope:            kind.Namespaced,
+	Subresources:     []string{"status"},
+	Categories:       []string{"all"},
+}

@@ -10,28 +10,26 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-var (
-	// CertificateSigningRequests are described by [types.CertificateSigningRequest].
-	CertificateSigningRequests = kind.Kind[*types.CertificateSigningRequest]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "certificates.k8s.io", Version: "v1", Kind: "CertificateSigningRequest"},
-		Resource:         "certificatesigningrequests",
-		Scope:            kind.ClusterScoped,
-		Subresources:     []string{"approval", "status"},
-		ShortNames:       []string{"csr"},
-	}
+// CertificateSigningRequests are described by [types.CertificateSigningRequest].
+var CertificateSigningRequests = kind.Kind[*types.CertificateSigningRequest]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "certificates.k8s.io", Version: "v1", Kind: "CertificateSigningRequest"},
+	Resource:         "certificatesigningrequests",
+	Scope:            kind.ClusterScoped,
+	Subresources:     []string{"approval", "status"},
+	ShortNames:       []string{"csr"},
+}
 
-	// ClusterTrustBundles are described by [types.ClusterTrustBundle].
-	ClusterTrustBundles = kind.Kind[*types.ClusterTrustBundle]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "certificates.k8s.io", Version: "v1", Kind: "ClusterTrustBundle"},
-		Resource:         "clustertrustbundles",
-		Scope:            kind.ClusterScoped,
-	}
+// ClusterTrustBundles are described by [types.ClusterTrustBundle].
+var ClusterTrustBundles = kind.Kind[*types.ClusterTrustBundle]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "certificates.k8s.io", Version: "v1", Kind: "ClusterTrustBundle"},
+	Resource:         "clustertrustbundles",
+	Scope:            kind.ClusterScoped,
+}
 
-	// PodCertificateRequests are described by [types.PodCertificateRequest].
-	PodCertificateRequests = kind.Kind[*types.PodCertificateRequest]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "certificates.k8s.io", Version: "v1", Kind: "PodCertificateRequest"},
-		Resource:         "podcertificaterequests",
-		Scope:            kind.Namespaced,
-		Subresources:     []string{"status"},
-	}
-)
+// PodCertificateRequests are described by [types.PodCertificateRequest].
+var PodCertificateRequests = kind.Kind[*types.PodCertificateRequest]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "certificates.k8s.io", Version: "v1", Kind: "PodCertificateRequest"},
+	Resource:         "podcertificaterequests",
+	Scope:            kind.Namespaced,
+	Subresources:     []string{"status"},
+}

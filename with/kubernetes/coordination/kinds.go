@@ -10,11 +10,9 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-var (
-	// Leases are described by [types.Lease].
-	Leases = kind.Kind[*types.Lease]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"},
-		Resource:         "leases",
-		Scope:            kind.Namespaced,
-	}
-)
+// Leases are described by [types.Lease].
+var Leases = kind.Kind[*types.Lease]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"},
+	Resource:         "leases",
+	Scope:            kind.Namespaced,
+}

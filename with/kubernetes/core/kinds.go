@@ -10,149 +10,147 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-var (
-	// Bindings are described by [types.Binding].
-	Bindings = kind.Kind[*types.Binding]{
-		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Binding"},
-		Resource:         "bindings",
-		Scope:            kind.Namespaced,
-	}
+// Bindings are described by [types.Binding].
+var Bindings = kind.Kind[*types.Binding]{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Binding"},
+	Resource:         "bindings",
+	Scope:            kind.Namespaced,
+}
 
-	// ComponentStatuses are described by [types.ComponentStatus].
-	ComponentStatuses = kind.Kind[*types.ComponentStatus]{
-		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ComponentStatus"},
-		Resource:         "componentstatuses",
-		Scope:            kind.ClusterScoped,
-		ShortNames:       []string{"cs"},
-	}
+// ComponentStatuses are described by [types.ComponentStatus].
+var ComponentStatuses = kind.Kind[*types.ComponentStatus]{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ComponentStatus"},
+	Resource:         "componentstatuses",
+	Scope:            kind.ClusterScoped,
+	ShortNames:       []string{"cs"},
+}
 
-	// ConfigMaps are described by [types.ConfigMap].
-	ConfigMaps = kind.Kind[*types.ConfigMap]{
-		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
-		Resource:         "configmaps",
-		Scope:            kind.Namespaced,
-		ShortNames:       []string{"cm"},
-	}
+// ConfigMaps are described by [types.ConfigMap].
+var ConfigMaps = kind.Kind[*types.ConfigMap]{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
+	Resource:         "configmaps",
+	Scope:            kind.Namespaced,
+	ShortNames:       []string{"cm"},
+}
 
-	// Endpoints are described by [types.Endpoints].
-	Endpoints = kind.Kind[*types.Endpoints]{
-		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Endpoints"},
-		Resource:         "endpoints",
-		Scope:            kind.Namespaced,
-		ShortNames:       []string{"ep"},
-	}
+// Endpoints are described by [types.Endpoints].
+var Endpoints = kind.Kind[*types.Endpoints]{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Endpoints"},
+	Resource:         "endpoints",
+	Scope:            kind.Namespaced,
+	ShortNames:       []string{"ep"},
+}
 
-	// Events are described by [types.Event].
-	Events = kind.Kind[*types.Event]{
-		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Event"},
-		Resource:         "events",
-		Scope:            kind.Namespaced,
-		ShortNames:       []string{"ev"},
-	}
+// Events are described by [types.Event].
+var Events = kind.Kind[*types.Event]{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Event"},
+	Resource:         "events",
+	Scope:            kind.Namespaced,
+	ShortNames:       []string{"ev"},
+}
 
-	// LimitRanges are described by [types.LimitRange].
-	LimitRanges = kind.Kind[*types.LimitRange]{
-		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "LimitRange"},
-		Resource:         "limitranges",
-		Scope:            kind.Namespaced,
-		ShortNames:       []string{"limits"},
-	}
+// LimitRanges are described by [types.LimitRange].
+var LimitRanges = kind.Kind[*types.LimitRange]{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "LimitRange"},
+	Resource:         "limitranges",
+	Scope:            kind.Namespaced,
+	ShortNames:       []string{"limits"},
+}
 
-	// Namespaces are described by [types.Namespace].
-	Namespaces = kind.Kind[*types.Namespace]{
-		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"},
-		Resource:         "namespaces",
-		Scope:            kind.ClusterScoped,
-		Subresources:     []string{"finalize", "status"},
-		ShortNames:       []string{"ns"},
-	}
+// Namespaces are described by [types.Namespace].
+var Namespaces = kind.Kind[*types.Namespace]{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"},
+	Resource:         "namespaces",
+	Scope:            kind.ClusterScoped,
+	Subresources:     []string{"finalize", "status"},
+	ShortNames:       []string{"ns"},
+}
 
-	// Nodes are described by [types.Node].
-	Nodes = kind.Kind[*types.Node]{
-		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Node"},
-		Resource:         "nodes",
-		Scope:            kind.ClusterScoped,
-		Subresources:     []string{"proxy", "status"},
-		ShortNames:       []string{"no"},
-	}
+// Nodes are described by [types.Node].
+var Nodes = kind.Kind[*types.Node]{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Node"},
+	Resource:         "nodes",
+	Scope:            kind.ClusterScoped,
+	Subresources:     []string{"proxy", "status"},
+	ShortNames:       []string{"no"},
+}
 
-	// PersistentVolumeClaims are described by [types.PersistentVolumeClaim].
-	PersistentVolumeClaims = kind.Kind[*types.PersistentVolumeClaim]{
-		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"},
-		Resource:         "persistentvolumeclaims",
-		Scope:            kind.Namespaced,
-		Subresources:     []string{"status"},
-		ShortNames:       []string{"pvc"},
-	}
+// PersistentVolumeClaims are described by [types.PersistentVolumeClaim].
+var PersistentVolumeClaims = kind.Kind[*types.PersistentVolumeClaim]{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"},
+	Resource:         "persistentvolumeclaims",
+	Scope:            kind.Namespaced,
+	Subresources:     []string{"status"},
+	ShortNames:       []string{"pvc"},
+}
 
-	// PersistentVolumes are described by [types.PersistentVolume].
-	PersistentVolumes = kind.Kind[*types.PersistentVolume]{
-		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolume"},
-		Resource:         "persistentvolumes",
-		Scope:            kind.ClusterScoped,
-		Subresources:     []string{"status"},
-		ShortNames:       []string{"pv"},
-	}
+// PersistentVolumes are described by [types.PersistentVolume].
+var PersistentVolumes = kind.Kind[*types.PersistentVolume]{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolume"},
+	Resource:         "persistentvolumes",
+	Scope:            kind.ClusterScoped,
+	Subresources:     []string{"status"},
+	ShortNames:       []string{"pv"},
+}
 
-	// Pods are described by [types.Pod].
-	Pods = kind.Kind[*types.Pod]{
-		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"},
-		Resource:         "pods",
-		Scope:            kind.Namespaced,
-		Subresources:     []string{"attach", "binding", "ephemeralcontainers", "eviction", "exec", "log", "portforward", "proxy", "resize", "status"},
-		ShortNames:       []string{"po"},
-		Categories:       []string{"all"},
-	}
+// Pods are described by [types.Pod].
+var Pods = kind.Kind[*types.Pod]{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"},
+	Resource:         "pods",
+	Scope:            kind.Namespaced,
+	Subresources:     []string{"attach", "binding", "ephemeralcontainers", "eviction", "exec", "log", "portforward", "proxy", "resize", "status"},
+	ShortNames:       []string{"po"},
+	Categories:       []string{"all"},
+}
 
-	// PodTemplates are described by [types.PodTemplate].
-	PodTemplates = kind.Kind[*types.PodTemplate]{
-		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "PodTemplate"},
-		Resource:         "podtemplates",
-		Scope:            kind.Namespaced,
-	}
+// PodTemplates are described by [types.PodTemplate].
+var PodTemplates = kind.Kind[*types.PodTemplate]{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "PodTemplate"},
+	Resource:         "podtemplates",
+	Scope:            kind.Namespaced,
+}
 
-	// ReplicationControllers are described by [types.ReplicationController].
-	ReplicationControllers = kind.Kind[*types.ReplicationController]{
-		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ReplicationController"},
-		Resource:         "replicationcontrollers",
-		Scope:            kind.Namespaced,
-		Subresources:     []string{"scale", "status"},
-		ShortNames:       []string{"rc"},
-		Categories:       []string{"all"},
-	}
+// ReplicationControllers are described by [types.ReplicationController].
+var ReplicationControllers = kind.Kind[*types.ReplicationController]{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ReplicationController"},
+	Resource:         "replicationcontrollers",
+	Scope:            kind.Namespaced,
+	Subresources:     []string{"scale", "status"},
+	ShortNames:       []string{"rc"},
+	Categories:       []string{"all"},
+}
 
-	// ResourceQuotas are described by [types.ResourceQuota].
-	ResourceQuotas = kind.Kind[*types.ResourceQuota]{
-		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ResourceQuota"},
-		Resource:         "resourcequotas",
-		Scope:            kind.Namespaced,
-		Subresources:     []string{"status"},
-		ShortNames:       []string{"quota"},
-	}
+// ResourceQuotas are described by [types.ResourceQuota].
+var ResourceQuotas = kind.Kind[*types.ResourceQuota]{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ResourceQuota"},
+	Resource:         "resourcequotas",
+	Scope:            kind.Namespaced,
+	Subresources:     []string{"status"},
+	ShortNames:       []string{"quota"},
+}
 
-	// Secrets are described by [types.Secret].
-	Secrets = kind.Kind[*types.Secret]{
-		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
-		Resource:         "secrets",
-		Scope:            kind.Namespaced,
-	}
+// Secrets are described by [types.Secret].
+var Secrets = kind.Kind[*types.Secret]{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
+	Resource:         "secrets",
+	Scope:            kind.Namespaced,
+}
 
-	// ServiceAccounts are described by [types.ServiceAccount].
-	ServiceAccounts = kind.Kind[*types.ServiceAccount]{
-		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"},
-		Resource:         "serviceaccounts",
-		Scope:            kind.Namespaced,
-		Subresources:     []string{"token"},
-		ShortNames:       []string{"sa"},
-	}
+// ServiceAccounts are described by [types.ServiceAccount].
+var ServiceAccounts = kind.Kind[*types.ServiceAccount]{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"},
+	Resource:         "serviceaccounts",
+	Scope:            kind.Namespaced,
+	Subresources:     []string{"token"},
+	ShortNames:       []string{"sa"},
+}
 
-	// Services are described by [types.Service].
-	Services = kind.Kind[*types.Service]{
-		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Service"},
-		Resource:         "services",
-		Scope:            kind.Namespaced,
-		Subresources:     []string{"proxy", "status"},
-		ShortNames:       []string{"svc"},
-		Categories:       []string{"all"},
-	}
-)
+// Services are described by [types.Service].
+var Services = kind.Kind[*types.Service]{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Service"},
+	Resource:         "services",
+	Scope:            kind.Namespaced,
+	Subresources:     []string{"proxy", "status"},
+	ShortNames:       []string{"svc"},
+	Categories:       []string{"all"},
+}

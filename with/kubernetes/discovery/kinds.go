@@ -10,11 +10,9 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-var (
-	// EndpointSlices are described by [types.EndpointSlice].
-	EndpointSlices = kind.Kind[*types.EndpointSlice]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"},
-		Resource:         "endpointslices",
-		Scope:            kind.Namespaced,
-	}
-)
+// EndpointSlices are described by [types.EndpointSlice].
+var EndpointSlices = kind.Kind[*types.EndpointSlice]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"},
+	Resource:         "endpointslices",
+	Scope:            kind.Namespaced,
+}

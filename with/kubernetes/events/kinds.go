@@ -10,12 +10,10 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-var (
-	// Events are described by [types.Event].
-	Events = kind.Kind[*types.Event]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"},
-		Resource:         "events",
-		Scope:            kind.Namespaced,
-		ShortNames:       []string{"ev"},
-	}
-)
+// Events are described by [types.Event].
+var Events = kind.Kind[*types.Event]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"},
+	Resource:         "events",
+	Scope:            kind.Namespaced,
+	ShortNames:       []string{"ev"},
+}

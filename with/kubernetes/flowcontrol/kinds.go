@@ -10,20 +10,18 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-var (
-	// FlowSchemas are described by [types.FlowSchema].
-	FlowSchemas = kind.Kind[*types.FlowSchema]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Kind: "FlowSchema"},
-		Resource:         "flowschemas",
-		Scope:            kind.ClusterScoped,
-		Subresources:     []string{"status"},
-	}
+// FlowSchemas are described by [types.FlowSchema].
+var FlowSchemas = kind.Kind[*types.FlowSchema]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Kind: "FlowSchema"},
+	Resource:         "flowschemas",
+	Scope:            kind.ClusterScoped,
+	Subresources:     []string{"status"},
+}
 
-	// PriorityLevelConfigurations are described by [types.PriorityLevelConfiguration].
-	PriorityLevelConfigurations = kind.Kind[*types.PriorityLevelConfiguration]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Kind: "PriorityLevelConfiguration"},
-		Resource:         "prioritylevelconfigurations",
-		Scope:            kind.ClusterScoped,
-		Subresources:     []string{"status"},
-	}
-)
+// PriorityLevelConfigurations are described by [types.PriorityLevelConfiguration].
+var PriorityLevelConfigurations = kind.Kind[*types.PriorityLevelConfiguration]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Kind: "PriorityLevelConfiguration"},
+	Resource:         "prioritylevelconfigurations",
+	Scope:            kind.ClusterScoped,
+	Subresources:     []string{"status"},
+}

@@ -10,44 +10,42 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-var (
-	// IngressClasses are described by [types.IngressClass].
-	IngressClasses = kind.Kind[*types.IngressClass]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "IngressClass"},
-		Resource:         "ingressclasses",
-		Scope:            kind.ClusterScoped,
-	}
+// IngressClasses are described by [types.IngressClass].
+var IngressClasses = kind.Kind[*types.IngressClass]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "IngressClass"},
+	Resource:         "ingressclasses",
+	Scope:            kind.ClusterScoped,
+}
 
-	// Ingresses are described by [types.Ingress].
-	Ingresses = kind.Kind[*types.Ingress]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"},
-		Resource:         "ingresses",
-		Scope:            kind.Namespaced,
-		Subresources:     []string{"status"},
-		ShortNames:       []string{"ing"},
-	}
+// Ingresses are described by [types.Ingress].
+var Ingresses = kind.Kind[*types.Ingress]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"},
+	Resource:         "ingresses",
+	Scope:            kind.Namespaced,
+	Subresources:     []string{"status"},
+	ShortNames:       []string{"ing"},
+}
 
-	// IPAddresses are described by [types.IPAddress].
-	IPAddresses = kind.Kind[*types.IPAddress]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "IPAddress"},
-		Resource:         "ipaddresses",
-		Scope:            kind.ClusterScoped,
-		ShortNames:       []string{"ip"},
-	}
+// IPAddresses are described by [types.IPAddress].
+var IPAddresses = kind.Kind[*types.IPAddress]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "IPAddress"},
+	Resource:         "ipaddresses",
+	Scope:            kind.ClusterScoped,
+	ShortNames:       []string{"ip"},
+}
 
-	// NetworkPolicies are described by [types.NetworkPolicy].
-	NetworkPolicies = kind.Kind[*types.NetworkPolicy]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
-		Resource:         "networkpolicies",
-		Scope:            kind.Namespaced,
-		ShortNames:       []string{"netpol"},
-	}
+// NetworkPolicies are described by [types.NetworkPolicy].
+var NetworkPolicies = kind.Kind[*types.NetworkPolicy]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
+	Resource:         "networkpolicies",
+	Scope:            kind.Namespaced,
+	ShortNames:       []string{"netpol"},
+}
 
-	// ServiceCIDRs are described by [types.ServiceCIDR].
-	ServiceCIDRs = kind.Kind[*types.ServiceCIDR]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "ServiceCIDR"},
-		Resource:         "servicecidrs",
-		Scope:            kind.ClusterScoped,
-		Subresources:     []string{"status"},
-	}
-)
+// ServiceCIDRs are described by [types.ServiceCIDR].
+var ServiceCIDRs = kind.Kind[*types.ServiceCIDR]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "ServiceCIDR"},
+	Resource:         "servicecidrs",
+	Scope:            kind.ClusterScoped,
+	Subresources:     []string{"status"},
+}

@@ -10,11 +10,9 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-var (
-	// RuntimeClasses are described by [types.RuntimeClass].
-	RuntimeClasses = kind.Kind[*types.RuntimeClass]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "node.k8s.io", Version: "v1", Kind: "RuntimeClass"},
-		Resource:         "runtimeclasses",
-		Scope:            kind.ClusterScoped,
-	}
-)
+// RuntimeClasses are described by [types.RuntimeClass].
+var RuntimeClasses = kind.Kind[*types.RuntimeClass]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "node.k8s.io", Version: "v1", Kind: "RuntimeClass"},
+	Resource:         "runtimeclasses",
+	Scope:            kind.ClusterScoped,
+}

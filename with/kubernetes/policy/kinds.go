@@ -10,13 +10,11 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-var (
-	// PodDisruptionBudgets are described by [types.PodDisruptionBudget].
-	PodDisruptionBudgets = kind.Kind[*types.PodDisruptionBudget]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"},
-		Resource:         "poddisruptionbudgets",
-		Scope:            kind.Namespaced,
-		Subresources:     []string{"status"},
-		ShortNames:       []string{"pdb"},
-	}
-)
+// PodDisruptionBudgets are described by [types.PodDisruptionBudget].
+var PodDisruptionBudgets = kind.Kind[*types.PodDisruptionBudget]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"},
+	Resource:         "poddisruptionbudgets",
+	Scope:            kind.Namespaced,
+	Subresources:     []string{"status"},
+	ShortNames:       []string{"pdb"},
+}

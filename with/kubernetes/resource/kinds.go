@@ -10,41 +10,39 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-var (
-	// DeviceClasses are described by [types.DeviceClass].
-	DeviceClasses = kind.Kind[*types.DeviceClass]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "DeviceClass"},
-		Resource:         "deviceclasses",
-		Scope:            kind.ClusterScoped,
-	}
+// DeviceClasses are described by [types.DeviceClass].
+var DeviceClasses = kind.Kind[*types.DeviceClass]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "DeviceClass"},
+	Resource:         "deviceclasses",
+	Scope:            kind.ClusterScoped,
+}
 
-	// DeviceTaintRules are described by [types.DeviceTaintRule].
-	DeviceTaintRules = kind.Kind[*types.DeviceTaintRule]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "DeviceTaintRule"},
-		Resource:         "devicetaintrules",
-		Scope:            kind.ClusterScoped,
-		Subresources:     []string{"status"},
-	}
+// DeviceTaintRules are described by [types.DeviceTaintRule].
+var DeviceTaintRules = kind.Kind[*types.DeviceTaintRule]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "DeviceTaintRule"},
+	Resource:         "devicetaintrules",
+	Scope:            kind.ClusterScoped,
+	Subresources:     []string{"status"},
+}
 
-	// ResourceClaims are described by [types.ResourceClaim].
-	ResourceClaims = kind.Kind[*types.ResourceClaim]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "ResourceClaim"},
-		Resource:         "resourceclaims",
-		Scope:            kind.Namespaced,
-		Subresources:     []string{"status"},
-	}
+// ResourceClaims are described by [types.ResourceClaim].
+var ResourceClaims = kind.Kind[*types.ResourceClaim]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "ResourceClaim"},
+	Resource:         "resourceclaims",
+	Scope:            kind.Namespaced,
+	Subresources:     []string{"status"},
+}
 
-	// ResourceClaimTemplates are described by [types.ResourceClaimTemplate].
-	ResourceClaimTemplates = kind.Kind[*types.ResourceClaimTemplate]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "ResourceClaimTemplate"},
-		Resource:         "resourceclaimtemplates",
-		Scope:            kind.Namespaced,
-	}
+// ResourceClaimTemplates are described by [types.ResourceClaimTemplate].
+var ResourceClaimTemplates = kind.Kind[*types.ResourceClaimTemplate]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "ResourceClaimTemplate"},
+	Resource:         "resourceclaimtemplates",
+	Scope:            kind.Namespaced,
+}
 
-	// ResourceSlices are described by [types.ResourceSlice].
-	ResourceSlices = kind.Kind[*types.ResourceSlice]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "ResourceSlice"},
-		Resource:         "resourceslices",
-		Scope:            kind.ClusterScoped,
-	}
-)
+// ResourceSlices are described by [types.ResourceSlice].
+var ResourceSlices = kind.Kind[*types.ResourceSlice]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "ResourceSlice"},
+	Resource:         "resourceslices",
+	Scope:            kind.ClusterScoped,
+}

@@ -10,12 +10,10 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-var (
-	// PriorityClasses are described by [types.PriorityClass].
-	PriorityClasses = kind.Kind[*types.PriorityClass]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"},
-		Resource:         "priorityclasses",
-		Scope:            kind.ClusterScoped,
-		ShortNames:       []string{"pc"},
-	}
-)
+// PriorityClasses are described by [types.PriorityClass].
+var PriorityClasses = kind.Kind[*types.PriorityClass]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"},
+	Resource:         "priorityclasses",
+	Scope:            kind.ClusterScoped,
+	ShortNames:       []string{"pc"},
+}

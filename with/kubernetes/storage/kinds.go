@@ -10,50 +10,48 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-var (
-	// CSIDrivers are described by [types.CSIDriver].
-	CSIDrivers = kind.Kind[*types.CSIDriver]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "CSIDriver"},
-		Resource:         "csidrivers",
-		Scope:            kind.ClusterScoped,
-	}
+// CSIDrivers are described by [types.CSIDriver].
+var CSIDrivers = kind.Kind[*types.CSIDriver]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "CSIDriver"},
+	Resource:         "csidrivers",
+	Scope:            kind.ClusterScoped,
+}
 
-	// CSINodes are described by [types.CSINode].
-	CSINodes = kind.Kind[*types.CSINode]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "CSINode"},
-		Resource:         "csinodes",
-		Scope:            kind.ClusterScoped,
-		Subresources:     []string{"status"},
-	}
+// CSINodes are described by [types.CSINode].
+var CSINodes = kind.Kind[*types.CSINode]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "CSINode"},
+	Resource:         "csinodes",
+	Scope:            kind.ClusterScoped,
+	Subresources:     []string{"status"},
+}
 
-	// CSIStorageCapacities are described by [types.CSIStorageCapacity].
-	CSIStorageCapacities = kind.Kind[*types.CSIStorageCapacity]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "CSIStorageCapacity"},
-		Resource:         "csistoragecapacities",
-		Scope:            kind.Namespaced,
-	}
+// CSIStorageCapacities are described by [types.CSIStorageCapacity].
+var CSIStorageCapacities = kind.Kind[*types.CSIStorageCapacity]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "CSIStorageCapacity"},
+	Resource:         "csistoragecapacities",
+	Scope:            kind.Namespaced,
+}
 
-	// StorageClasses are described by [types.StorageClass].
-	StorageClasses = kind.Kind[*types.StorageClass]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"},
-		Resource:         "storageclasses",
-		Scope:            kind.ClusterScoped,
-		ShortNames:       []string{"sc"},
-	}
+// StorageClasses are described by [types.StorageClass].
+var StorageClasses = kind.Kind[*types.StorageClass]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"},
+	Resource:         "storageclasses",
+	Scope:            kind.ClusterScoped,
+	ShortNames:       []string{"sc"},
+}
 
-	// VolumeAttachments are described by [types.VolumeAttachment].
-	VolumeAttachments = kind.Kind[*types.VolumeAttachment]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "VolumeAttachment"},
-		Resource:         "volumeattachments",
-		Scope:            kind.ClusterScoped,
-		Subresources:     []string{"status"},
-	}
+// VolumeAttachments are described by [types.VolumeAttachment].
+var VolumeAttachments = kind.Kind[*types.VolumeAttachment]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "VolumeAttachment"},
+	Resource:         "volumeattachments",
+	Scope:            kind.ClusterScoped,
+	Subresources:     []string{"status"},
+}
 
-	// VolumeAttributesClasses are described by [types.VolumeAttributesClass].
-	VolumeAttributesClasses = kind.Kind[*types.VolumeAttributesClass]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "VolumeAttributesClass"},
-		Resource:         "volumeattributesclasses",
-		Scope:            kind.ClusterScoped,
-		ShortNames:       []string{"vac"},
-	}
-)
+// VolumeAttributesClasses are described by [types.VolumeAttributesClass].
+var VolumeAttributesClasses = kind.Kind[*types.VolumeAttributesClass]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "VolumeAttributesClass"},
+	Resource:         "volumeattributesclasses",
+	Scope:            kind.ClusterScoped,
+	ShortNames:       []string{"vac"},
+}

@@ -10,12 +10,10 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-var (
-	// StorageVersionMigrations are described by [types.StorageVersionMigration].
-	StorageVersionMigrations = kind.Kind[*types.StorageVersionMigration]{
-		GroupVersionKind: schema.GroupVersionKind{Group: "storagemigration.k8s.io", Version: "v1", Kind: "StorageVersionMigration"},
-		Resource:         "storageversionmigrations",
-		Scope:            kind.ClusterScoped,
-		Subresources:     []string{"status"},
-	}
-)
+// StorageVersionMigrations are described by [types.StorageVersionMigration].
+var StorageVersionMigrations = kind.Kind[*types.StorageVersionMigration]{
+	GroupVersionKind: schema.GroupVersionKind{Group: "storagemigration.k8s.io", Version: "v1", Kind: "StorageVersionMigration"},
+	Resource:         "storageversionmigrations",
+	Scope:            kind.ClusterScoped,
+	Subresources:     []string{"status"},
+}

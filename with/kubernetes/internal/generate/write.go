@@ -41,13 +41,10 @@ func (p pkg) text() string {
 	var b bytes.Buffer
 	name := path.Base(p.folder)
 	fmt.Fprintf(&b, "%s// Package %s has the kinds of the API group %s, version %s.\npackage %s\n\n", notice, name, cmp.Or(p.group, "core"), p.version, name)
-	fmt.Fprintf(&b, "import (\n\ttypes %q\n\t\"k8s.io/apimachinery/pkg/runtime/schema\"\n\n\t\"%s/kind\"\n)\n\nvar (\n", p.types, module)
-	for i, r := range p.resources {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		fmt.Fprintf(&b, "\t// %s are described by [types.%s].\n", r.name(), r.ResponseKind.Kind)
-		fmt.Fprintf(&b, "\t%s = kind.Kind[*types.%s]{\n", r.name(), r.ResponseKind.Kind)
+	fmt.Fprintf(&b, "import (\n\ttypes %q\n\t\"k8s.io/apimachinery/pkg/runtime/schema\"\n\n\t\"%s/kind\"\n)\n", p.types, module)
+	for _, r := range p.resources { // each a var of its own: go doc shows only the first name of a group
+		fmt.Fprintf(&b, "\n// %s are described by [types.%s].\n", r.name(), r.ResponseKind.Kind)
+		fmt.Fprintf(&b, "var %s = kind.Kind[*types.%s]{\n", r.name(), r.ResponseKind.Kind)
 		fmt.Fprintf(&b, "\t\tGroupVersionKind: schema.GroupVersionKind{%sVersion: %q, Kind: %q},\n", groupField(p.group), p.version, r.ResponseKind.Kind)
 		scope := map[string]string{"Namespaced": "kind.Namespaced", "Cluster": "kind.ClusterScoped"}[r.Scope]
 		fmt.Fprintf(&b, "\t\tResource: %q,\n\t\tScope: %s,\n", r.Resource, scope)
@@ -58,9 +55,8 @@ func (p pkg) text() string {
 		names(&b, "Subresources", subresources)
 		names(&b, "ShortNames", r.ShortNames)
 		names(&b, "Categories", r.Categories)
-		b.WriteString("\t}\n")
+		b.WriteString("}\n")
 	}
-	b.WriteString(")\n")
 	return b.String()
 }
 
