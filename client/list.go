@@ -70,14 +70,16 @@ func (r *Resource[T]) readList(a *answer, yield func(reflector.Event[T], error) 
 // Items reads the collection like List, including all further pages if opts.Limit is set. An
 // object that cannot be used is yielded as a *reflector.ObjectError with a zero T, and the
 // sequence continues. Any other error is the last pair, for example one that wraps
-// reflector.ErrBadPage because the pages go round in a circle. Each use of the sequence sends
+// reflector.ErrBadPage because the pages go round in a circle or stay empty. Each use of the sequence sends
 // new requests.
 func (r *Resource[T]) Items(ctx context.Context, opts metav1.ListOptions) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		page := opts
 		var trail pages.Trail
 		for {
+			empty := true
 			meta, err := r.List(ctx, page, func(ev reflector.Event[T], err error) bool {
+				empty = false
 				return yield(ev.Object, err)
 			})
 			if err == reflector.ErrListStopped {
@@ -90,11 +92,11 @@ func (r *Resource[T]) Items(ctx context.Context, opts metav1.ListOptions) iter.S
 			if meta.Continue == "" {
 				return
 			}
-			if trail.Turns(page.Continue, meta.Continue) {
-				yield(*new(T), fmt.Errorf("list %s: %w", r.name, reflector.ErrBadPage))
+			if trail, err = trail.Next(page.Continue, meta.Continue, empty); err != nil {
+				yield(*new(T), fmt.Errorf("list %s: %w: %w", r.name, reflector.ErrBadPage, err))
 				return
 			}
-			page.Continue, trail = meta.Continue, trail.Add(meta.Continue)
+			page.Continue = meta.Continue
 			// A continue token carries the version of its list.
 			page.ResourceVersion, page.ResourceVersionMatch = "", ""
 		}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/internal/pages"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -363,6 +364,35 @@ func TestItemsOfCirclingPages(t *testing.T) {
 		if !errors.Is(last, reflector.ErrBadPage) || pages <= loop {
 			t.Error(loop, pages, last)
 		}
+	}
+}
+
+// Empty pages that lead on do not keep Items for ever. As many pages with objects are a long list.
+func TestItemsOfEmptyPages(t *testing.T) {
+	var items []string
+	n := 0
+	conn := transport(func(*http.Request) (*http.Response, error) {
+		n++
+		return response(strings.NewReader(strings.Replace(listJSON(items...), `"tok"`, strconv.Quote(fmt.Sprint("t", n)), 1))), nil
+	}).connection()
+	r := newResource[*widget](t, conn, client.Options{})
+	items = []string{widgetJSON("a", 1, 1)}
+	for _, err := range r.Items(t.Context(), metav1.ListOptions{Limit: 1}) {
+		if err != nil {
+			t.Fatal(n, err)
+		}
+		if n > pages.EmptyLimit+1 {
+			break
+		}
+	}
+	items, n = nil, 0
+	for w, err := range r.Items(t.Context(), metav1.ListOptions{Limit: 1}) {
+		if w != nil || !errors.Is(err, reflector.ErrBadPage) || !strings.Contains(err.Error(), r.Resource()) || !strings.Contains(err.Error(), "empty pages") {
+			t.Error(w, err)
+		}
+	}
+	if n != pages.EmptyLimit+1 {
+		t.Errorf("%d requests", n)
 	}
 }
 

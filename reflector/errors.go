@@ -45,7 +45,8 @@ var (
 	ErrListTooOld = errors.New("list is older than what was already seen")
 
 	// ErrBadPage discards a list with a page that does not continue it: a page without a
-	// resourceVersion, with one older than the first page's, or with a token that came before.
+	// resourceVersion, with one older than the first page's, with a token that came before, or
+	// after a thousand pages in a row without an object.
 	ErrBadPage = errors.New("page does not continue the list")
 
 	// ErrNoResourceVersion discards a list without a version from a source that had versions

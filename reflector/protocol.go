@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -165,10 +166,10 @@ type step struct {
 // failed is the step after a request that failed with err.
 func failed(err error) step { return step{err: err, pause: pauseFor(err), atLeast: retryAfter(err)} }
 
-// pageListed follows a complete page of a list. newest is the newest version of this list's
+// pageListed follows a complete page of a list. empty: it had no objects. newest is the newest version of this list's
 // objects so far. It stands in for the list's version if the source, which is then no server,
 // gives none. Once a source has shown versions, a list without a version is invalid.
-func (s state) pageListed(page metav1.ListMeta, newest string) (state, step) {
+func (s state) pageListed(page metav1.ListMeta, empty bool, newest string) (state, step) {
 	if s.pageRV == "" {
 		if page.ResourceVersion == "" {
 			if page.Continue != "" || s.versioned {
@@ -185,16 +186,20 @@ func (s state) pageListed(page metav1.ListMeta, newest string) (state, step) {
 		// The watch starts at the first page's version: if a later page is newer, the watch
 		// brings the changes in between.
 		s.pageRV = page.ResourceVersion
-	} else if page.ResourceVersion == "" || older(page.ResourceVersion, s.pageRV) || s.trail.Turns(s.token, page.Continue) {
+	} else if page.ResourceVersion == "" || older(page.ResourceVersion, s.pageRV) {
 		// Not the next page of this list, whatever it is.
 		return s.relist(s.listRV), step{discard: true, err: ErrBadPage, pause: pauseBusy}
 	}
-	if page.Continue != "" {
-		s.token, s.trail = page.Continue, s.trail.Add(page.Continue)
-		s.paged = s.paged || s.listRV == "0"
-		return s, step{}
+	if page.Continue == "" {
+		return s.watch(s.pageRV), step{replace: true}
 	}
-	return s.watch(s.pageRV), step{replace: true}
+	trail, err := s.trail.Next(s.token, page.Continue, empty)
+	if err != nil {
+		return s.relist(s.listRV), step{discard: true, err: fmt.Errorf("%w: %w", ErrBadPage, err), pause: pauseBusy}
+	}
+	s.token, s.trail = page.Continue, trail
+	s.paged = s.paged || s.listRV == "0"
+	return s, step{}
 }
 
 // listFailed follows a page that was refused or broke off.

@@ -89,7 +89,7 @@ func (w *walk) listOutcome() (state, step, string) {
 	if w.rand.IntN(2) == 0 {
 		page.Continue = "token"
 	}
-	next, st := w.state.pageListed(page, "")
+	next, st := w.state.pageListed(page, w.rand.IntN(2) == 0, "")
 	return next, st, "page of " + page.ResourceVersion + " " + page.Continue
 }
 
@@ -278,7 +278,7 @@ func (s state) honest(rv string, streams bool) state {
 	case ahead:
 		s, _ = s.listFailed(failure("too-large", 0))
 	default:
-		s, _ = s.pageListed(metav1.ListMeta{ResourceVersion: rv}, "")
+		s, _ = s.pageListed(metav1.ListMeta{ResourceVersion: rv}, false, "")
 	}
 	return s
 }

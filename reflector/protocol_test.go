@@ -90,7 +90,7 @@ func (st step) text() string {
 func listOutcomes() map[string]func(state) (state, step, error) {
 	page := func(rv, token string, want error) func(state) (state, step, error) {
 		return func(s state) (state, step, error) {
-			next, st := s.pageListed(metav1.ListMeta{ResourceVersion: rv, Continue: token}, "")
+			next, st := s.pageListed(metav1.ListMeta{ResourceVersion: rv, Continue: token}, false, "")
 			return next, st, want
 		}
 	}
@@ -98,7 +98,7 @@ func listOutcomes() map[string]func(state) (state, step, error) {
 		"last page":  page("8", "", nil),
 		"more pages": page("8", "t2", nil),
 		"page again": func(s state) (state, step, error) {
-			next, st := s.pageListed(metav1.ListMeta{ResourceVersion: "8", Continue: s.token}, "")
+			next, st := s.pageListed(metav1.ListMeta{ResourceVersion: "8", Continue: s.token}, false, "")
 			return next, st, nil
 		},
 		"opaque page":   page("x1", "", nil),
@@ -106,7 +106,7 @@ func listOutcomes() map[string]func(state) (state, step, error) {
 		"page with no":  page("", "", ErrNoResourceVersion),
 		"pages with no": page("", "t2", ErrNoResourceVersion),
 		"page with objects' alone": func(s state) (state, step, error) {
-			next, st := s.pageListed(metav1.ListMeta{}, "8")
+			next, st := s.pageListed(metav1.ListMeta{}, true, "8")
 			return next, st, ErrNoResourceVersion
 		},
 	}

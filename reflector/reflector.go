@@ -115,10 +115,11 @@ type Reflector[T any] struct {
 	waits  waits
 
 	// Of the list in progress: the newest version, the object that has it, whether there has
-	// been no object, and when it began.
+	// been no object, none in its newest page, and when it began.
 	newest    string
 	listed    knownObject[T]
 	emptyList bool
+	emptyPage bool
 	listBegan time.Time
 
 	failing bool   // Stats.Failing is set

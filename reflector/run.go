@@ -65,7 +65,7 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 	} else {
 		r.breaker.answered()
 		r.countExpected(page)
-		r.state, st = r.state.pageListed(page, r.newest)
+		r.state, st = r.state.pageListed(page, r.emptyPage, r.newest)
 	}
 	if st.replace {
 		return r.replace(ctx)
@@ -118,9 +118,11 @@ func (r *Reflector[T]) listPage(ctx context.Context, dog *watchdog) (page metav1
 	if r.state.token == "" {
 		r.beginList("list")
 	}
+	r.emptyPage = true
 	page, err = r.source.List(ctx, r.listOptions(), func(ev Event[T], err error) bool {
 		dog.received()
 		defer dog.handled()
+		r.emptyPage = false
 		if err != nil {
 			bad := r.badObject(err)
 			if bad == nil {
