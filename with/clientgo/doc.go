@@ -1,0 +1,27 @@
+// Package clientgo lets a program that uses client-go's informers use Kinform's, by one changed line:
+//
+//	informer := clientgo.NewSharedIndexInformer(listerWatcher, &corev1.Pod{}, resync, indexers) // was cache.
+//
+// The result is a cache.SharedIndexInformer. Below it are Kinform's reflector, FIFO, store and handlers. Generated
+// listers, cache.WaitForCacheSync, cache.NewTypedSharedIndexInformer and cache.ShutDownEventHandler work with it.
+//
+// [Source] is the other way in: it makes a reflector.Source of any ListerWatcher, so that a typed informer can
+// use a clientset, or client-go's fakes of one.
+//
+// # What differs
+//
+//   - An informer waits for a handler that is informer.HandlerLag events behind. client-go keeps all events in memory.
+//   - The first resync of a handler comes after 0.5 to 1.5 periods, so that handlers which began together do not
+//     resync together. Each handler has its own period; the informer has no period of its own that bounds it.
+//   - Objects of another type than the example object are left out and logged, in lists too. So is an object that
+//     the transform function refuses.
+//   - An index function that returns an error is logged, and the object has no values in this index. client-go
+//     panics.
+//   - Messages go to slog's default logger and not to klog.
+//   - Failed requests are repeated as reflector.Backoff describes.
+//   - Handlers hear nothing of what a program writes to the indexer, as in client-go. But the reads of the indexer see
+//     whole commits: a relist is one.
+//   - Options for metrics are not used.
+//
+// It is a separate module because it needs client-go, which the rest of Kinform does not.
+package clientgo
