@@ -4,12 +4,14 @@ import (
 	"context"
 	"strconv"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,13 +19,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kinform/kinform/fake"
-	kinform "github.com/kinform/kinform/with/clientgo"
+	"github.com/kinform/kinform/with/clientgo"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
 // podCounter writes the number of a node's pods into its annotation. It reads them by a field index, as objects, as
 // metadata and untyped: three informers.
-type podCounter struct{ client.Client }
+type podCounter struct {
+	client.Client
+	cache client.Reader
+}
 
 func (c podCounter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var node corev1.Node
@@ -37,7 +42,7 @@ func (c podCounter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		return ctrl.Result{}, err
 	}
 	for _, list := range []client.ObjectList{&about, &untyped} {
-		if err := c.List(ctx, list); err != nil {
+		if err := c.cache.List(ctx, list); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
@@ -52,11 +57,8 @@ func (c podCounter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 
 // TestOneLine: a program of controller-runtime works on Kinform's informers by one line.
 func TestOneLine(t *testing.T) {
-	ctx, s := start(t, func(ctx context.Context, server *rest.Config) error {
-		m, err := ctrl.NewManager(server, ctrl.Options{
-			Cache:  cache.Options{NewInformer: kinform.NewSharedIndexInformer}, // this one
-			Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
-		})
+	ctx, s := start(t, func(ctx context.Context, config *rest.Config) error {
+		m, err := ctrl.NewManager(config, ctrl.Options{Cache: cache.Options{NewInformer: clientgo.NewSharedIndexInformer}})
 		if err != nil {
 			return err
 		}
@@ -67,7 +69,7 @@ func TestOneLine(t *testing.T) {
 		nodes := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 			return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: nodeOf(o)[0]}}}
 		})
-		err = ctrl.NewControllerManagedBy(m).Named("oneline").For(&corev1.Node{}).Watches(&corev1.Pod{}, nodes).Complete(podCounter{m.GetClient()})
+		err = ctrl.NewControllerManagedBy(m).Named("oneline").For(&corev1.Node{}).Watches(&corev1.Pod{}, nodes).Complete(podCounter{m.GetClient(), m.GetCache()})
 		if err != nil {
 			return err
 		}
@@ -91,4 +93,13 @@ func TestOneLine(t *testing.T) {
 		_, err = fake.Patch[*corev1.Pod](s, types.NamespacedName{Namespace: "prod", Name: "web-1"}, []byte(`{"metadata":{"labels":{"again":"`+node.ResourceVersion+`"}}}`))
 		check(t, err)
 	}
+}
+
+// An informer of client-go becomes one of Kinform.
+func Example_sharedIndexInformer() {
+	var listerWatcher toolscache.ListerWatcher
+	var resync time.Duration
+	var indexers toolscache.Indexers
+	informer := clientgo.NewSharedIndexInformer(listerWatcher, &corev1.Pod{}, resync, indexers)
+	informer.Run(nil)
 }
