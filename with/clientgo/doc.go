@@ -5,8 +5,9 @@
 // The result is a cache.SharedIndexInformer. Below it are Kinform's reflector, FIFO, store and handlers. Generated
 // listers, cache.WaitForCacheSync, cache.NewTypedSharedIndexInformer and cache.ShutDownEventHandler work with it.
 //
-// [Source] is the other way in: it makes a reflector.Source of any ListerWatcher, so that a typed informer can
-// use a clientset, or client-go's fakes of one.
+// The others join what is typed here to what a program has: [Source] makes a reflector.Source of any ListerWatcher, so
+// that a typed informer can use a clientset, or client-go's fakes of one. [Connection] takes a rest.Config, and [Queue]
+// is a work queue for code that expects client-go's.
 //
 // # What differs
 //
