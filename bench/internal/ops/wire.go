@@ -58,7 +58,7 @@ func wires(w *World) []measure.Op {
 		}
 		all = append(all, measure.Op{
 			Name: "wire/" + c.name, Whole: true, Rounds: 6, Lines: lines,
-			Setup: func() (measure.Sides, error) { return w.wire(c.accept, c.streams) },
+			Setup: func() (measure.Sides, error) { return w.wire(startWire[*corev1.Pod](nil), c.accept, c.streams) },
 		})
 	}
 	for _, c := range []struct {
@@ -90,7 +90,7 @@ const protobufType = "application/vnd.kubernetes.protobuf"
 // stop ends all that it started.
 type wireStarter func(s *wireServer, accept string, n int) (stop func(), err error)
 
-func (w *World) wire(accept string, streams bool) (measure.Sides, error) {
+func (w *World) wire(kinform wireStarter, accept string, streams bool) (measure.Sides, error) {
 	server, err := newWireServer(min(w.Pods, wirePods), streams)
 	if err != nil {
 		return measure.Sides{}, err
@@ -116,7 +116,7 @@ func (w *World) wire(accept string, streams bool) (measure.Sides, error) {
 			return nil
 		}}
 	}
-	sides := measure.Sides{Kinform: sync(startWire[*corev1.Pod](nil)), ClientGo: sync(startWireClientGo)}
+	sides := measure.Sides{Kinform: sync(kinform), ClientGo: sync(startWireClientGo)}
 	sides.Kinform.Close = server.Close
 	return sides, nil
 }
