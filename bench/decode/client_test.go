@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kinform/kinform/client"
@@ -152,11 +153,25 @@ func TestObjectTypesAreAll(t *testing.T) {
 	for _, o := range objectTypes {
 		here[o.typ] = true
 	}
+	newest := map[schema.GroupKind]schema.GroupVersionKind{}
 	for gvk, typ := range scheme.Scheme.AllKnownTypes() {
 		_, object := reflect.New(typ).Interface().(metav1.Object)
-		if _, list := typ.FieldByName("Items"); object && !list && !here[typ] {
+		if _, list := typ.FieldByName("Items"); !object || list {
+			continue
+		}
+		if than, seen := newest[gvk.GroupKind()]; !seen || version.CompareKubeAwareVersionStrings(gvk.Version, than.Version) > 0 {
+			newest[gvk.GroupKind()] = gvk
+		}
+	}
+	for _, gvk := range newest {
+		typ := scheme.Scheme.AllKnownTypes()[gvk]
+		if !here[typ] {
 			t.Errorf("%v is missing in objectTypes", gvk)
 		}
+		delete(here, typ)
+	}
+	for typ := range here {
+		t.Errorf("%s.%s in objectTypes has a newer version", typ.PkgPath(), typ.Name())
 	}
 }
 
