@@ -23,11 +23,11 @@ func TestKeyString(t *testing.T) {
 }
 
 func TestChangesAreEmptiedAndLetGo(t *testing.T) {
-	var c changes[string, string]
+	var c changes[int, state]
 	fill := func(n int) {
 		for range n {
-			c.ops = append(c.ops, store.Op[string, string]{Object: "x"})
-			c.outcomes = append(c.outcomes, outcome[string]{old: "x"})
+			c.ops = append(c.ops, store.Op[int, state]{Object: state{id: 1}})
+			c.outcomes = append(c.outcomes, outcome[state]{old: state{id: 1}})
 			c.failed = append(c.failed, nil)
 		}
 	}
@@ -36,7 +36,7 @@ func TestChangesAreEmptiedAndLetGo(t *testing.T) {
 	if len(c.ops) != 0 || cap(c.ops) == 0 {
 		t.Errorf("%d of %d ops kept, want none of some", len(c.ops), cap(c.ops))
 	}
-	if c.ops[:1][0].Object != "" || c.outcomes[:1][0].old != "" || c.failed != nil {
+	if c.ops[:1][0].Object.id != 0 || c.outcomes[:1][0].old.id != 0 || c.failed != nil {
 		t.Error("reset keeps an object alive")
 	}
 	fill(keepChanges + 1)

@@ -348,7 +348,7 @@ func TestZeroKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var heard errorsOf
 		src := &script{lists: []scriptedList{{"1", []scripted{ev(reflector.Added, "1", newWidget("a", "b", "n"))}}}}
-		inf, err := informer.New(src, func(*widget) (int, error) { return 0, nil }, informer.Options[*widget]{OnError: heard.add})
+		inf, err := informer.New(src, func(*widget) (key, error) { return key{}, nil }, informer.Options[*widget]{OnError: heard.add})
 		if err != nil {
 			t.Fatal(err)
 		}

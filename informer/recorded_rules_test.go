@@ -43,18 +43,18 @@ func TestRemakes(t *testing.T) {
 
 // A store that has no version yet has not caught up with a write.
 func TestEmptyStoreIsBehind(t *testing.T) {
-	s, err := store.New(func(o string) (string, error) { return o, nil }, store.Options[string]{})
+	s, err := store.New(func(o state) (int, error) { return o.id, nil }, store.Options[state]{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := &Informer[string, string]{store: s}
-	if i.caughtUp("a", ahead[string]{obj: "a", rv: "5"}) {
+	i := &Informer[int, state]{store: s}
+	if i.caughtUp(1, ahead[state]{obj: state{id: 1}, rv: "5"}) {
 		t.Error("a store without a version counts as newer than a write at 5")
 	}
 	if err := s.Commit("5", nil); err != nil {
 		t.Fatal(err)
 	}
-	if !i.caughtUp("a", ahead[string]{obj: "a", rv: "5"}) {
+	if !i.caughtUp(1, ahead[state]{obj: state{id: 1}, rv: "5"}) {
 		t.Error("a store at 5 counts as older than a write at 5")
 	}
 }
