@@ -5,6 +5,10 @@
 // The result is a cache.SharedIndexInformer. Below it are Kinform's reflector, FIFO, store and handlers. Generated
 // listers, cache.WaitForCacheSync, cache.NewTypedSharedIndexInformer and cache.ShutDownEventHandler work with it.
 //
+// A program with a factory changes an import instead: packages informers, dynamicinformer and metadatainformer below this
+// one have client-go's factories. [Factory] is for the generated informers of other types, and [InsteadOf] for a single
+// informer that generated code has made.
+//
 // The others join what is typed here to what a program has: [Source] makes a reflector.Source of any ListerWatcher, so
 // that a typed informer can use a clientset, or client-go's fakes of one. [Connection] takes a rest.Config, and [Queue]
 // is a work queue for code that expects client-go's.
