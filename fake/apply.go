@@ -25,7 +25,11 @@ func (t *table[T]) apply(key types.NamespacedName, data []byte, w write) (v *ver
 		}
 	}
 	for {
-		if t.get(key) == nil {
+		old, err := t.get(key)
+		if err != nil {
+			return nil, false, err
+		}
+		if old == nil {
 			if w.status {
 				return nil, false, apierrors.NewNotFound(t.res.groupResource(), key.Name)
 			}

@@ -1,6 +1,10 @@
 package fake
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // Backup is the state of a [Server] at one moment, as a snapshot of etcd is. It can be
 // restored any number of times, and holds on to its objects.
@@ -35,6 +39,14 @@ func (s *Server) Restore(b *Backup) error {
 	if b == nil || b.server != s {
 		return ErrBackup
 	}
+	for _, c := range s.restore(b) {
+		c.changed()
+	}
+	return nil
+}
+
+// restore is Restore without what follows, and returns all resources.
+func (s *Server) restore(b *Backup) []collection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.compacted = max(b.compacted, min(s.compacted, b.rv)) // compacted history stays compacted
@@ -49,7 +61,7 @@ func (s *Server) Restore(b *Backup) error {
 		}
 	}
 	s.dropWatches()
-	return nil
+	return slices.Clone(s.order)
 }
 
 // backup returns a function that puts the present objects back. The caller holds Server.mu, and

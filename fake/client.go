@@ -47,11 +47,11 @@ func (c *Client[T]) begin(ctx context.Context, verb faults.Verb, status bool) er
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	r := Request{Verb: verb, Resource: c.t.res.groupResource()}
+	r := Request{Verb: verb, Resource: c.table().res.groupResource()}
 	if status {
 		r.Subresource = statusField
 	}
-	_, err := c.t.server.receive(ctx, r, false)
+	_, err := c.table().server.receive(ctx, r, false)
 	return broken(err)
 }
 
@@ -69,7 +69,7 @@ func (c *Client[T]) get(ctx context.Context, key types.NamespacedName, opts meta
 	if err := c.begin(ctx, faults.VerbGet, status); err != nil {
 		return *new(T), err
 	}
-	return c.t.handOut(c.t.read(key, opts.ResourceVersion))
+	return c.table().handOut(c.table().read(key, opts.ResourceVersion))
 }
 
 // Items reads the selection, all pages of it if opts.Limit is set. An error is the last
@@ -109,7 +109,7 @@ func (c *Client[T]) Create(ctx context.Context, object T, opts metav1.CreateOpti
 		return *new(T), err
 	}
 	w.manager = cmp.Or(w.manager, clientManager)
-	return c.t.handOut(c.t.create(own, w))
+	return c.table().handOut(c.table().create(own, w))
 }
 
 // Update replaces the object of object's name and returns it as stored, as the function
@@ -137,8 +137,8 @@ func (c *Client[T]) put(ctx context.Context, object T, opts metav1.UpdateOptions
 		return *new(T), err
 	}
 	w.status, w.manager = status, cmp.Or(w.manager, clientManager)
-	v, _, err := c.t.replace(own, w)
-	return c.t.handOut(v, err)
+	v, _, err := c.table().replace(own, w)
+	return c.table().handOut(v, err)
 }
 
 // Patch changes the object at key by a patch of type pt and returns it as stored; see
@@ -169,7 +169,7 @@ func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts m
 	if err := checkDeleteOptions(&opts); err != nil {
 		return err
 	}
-	_, _, err = c.t.remove(key, opts, write{request: true})
+	_, _, err = c.table().remove(key, opts, write{request: true})
 	return err
 }
 
@@ -179,14 +179,14 @@ func (c *Client[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOpti
 	if err := c.begin(ctx, faults.VerbDeleteCollection, false); err != nil {
 		return err
 	}
-	m, err := c.t.matcher(c.sel, list)
+	m, err := c.table().matcher(c.sel, list)
 	if err != nil {
 		return err
 	}
 	if err := checkDeleteOptions(&opts); err != nil {
 		return err
 	}
-	_, err = c.t.removeAll(m, list, opts)
+	_, err = c.table().removeAll(m, list, opts)
 	return err
 }
 
@@ -195,16 +195,16 @@ func (c *Client[T]) keyOf(key types.NamespacedName) (types.NamespacedName, error
 	if key.Namespace == "" {
 		key.Namespace = c.sel.Namespace
 	}
-	return key, c.t.checkScope(key.Namespace)
+	return key, c.table().checkScope(key.Namespace)
 }
 
 // take copies an object that comes in.
 func (c *Client[T]) take(object T) (T, error) {
-	own, err := c.t.own(object)
+	own, err := c.table().own(object)
 	if err == nil {
-		err = c.t.checkScope(own.GetNamespace())
+		err = c.table().checkScope(own.GetNamespace())
 	}
-	if err == nil && own.GetNamespace() == "" && !c.t.res.ClusterScoped {
+	if err == nil && own.GetNamespace() == "" && !c.table().res.ClusterScoped {
 		own.SetNamespace(c.sel.Namespace)
 	}
 	return own, err

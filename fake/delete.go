@@ -12,7 +12,10 @@ import (
 // it. The result is its last state; final says that it is gone. opts have been checked.
 func (t *table[T]) remove(key types.NamespacedName, opts metav1.DeleteOptions, w write) (last *version[T], final bool, err error) {
 	for {
-		old := t.get(key)
+		old, err := t.get(key)
+		if err != nil {
+			return nil, false, err
+		}
 		if old == nil {
 			return nil, false, apierrors.NewNotFound(t.res.groupResource(), key.Name)
 		}
@@ -34,7 +37,8 @@ func (t *table[T]) remove(key types.NamespacedName, opts metav1.DeleteOptions, w
 			if next == nil {
 				return old, true, nil
 			}
-			return next, false, nil
+			next, err = t.view(next)
+			return next, false, err
 		}
 		v, ok := t.commit(old, next)
 		if ok && next != nil && t.ended(next.obj) {
@@ -43,7 +47,8 @@ func (t *table[T]) remove(key types.NamespacedName, opts metav1.DeleteOptions, w
 			next = nil
 		}
 		if ok {
-			return v, next == nil, nil
+			v, err = t.view(v)
+			return v, next == nil, err
 		}
 	}
 }
@@ -86,7 +91,7 @@ func (t *table[T]) marked(old *version[T], opts metav1.DeleteOptions, w write) (
 			setPhase(obj, "Terminating")
 		}
 	}
-	return &version[T]{key: old.key, rv: old.rv, obj: obj, by: old.by}, nil
+	return t.stored(&version[T]{key: old.key, rv: old.rv, obj: obj, by: old.by, of: t})
 }
 
 // propagation returns the finalizers of an object whose deletion opts ask for. A policy becomes a
@@ -145,13 +150,19 @@ func (t *table[T]) removeAll(m *matcher[T], list metav1.ListOptions, opts metav1
 }
 
 // Remove is for package upkeep.
-func (t *table[T]) Remove(key types.NamespacedName, opts metav1.DeleteOptions) {
-	_, _, _ = t.remove(key, opts, write{})
+func (l latest[T]) Remove(key types.NamespacedName, opts metav1.DeleteOptions) {
+	if t := l.of.current.Load(); t != nil {
+		_, _, _ = t.remove(key, opts, write{})
+	}
 }
 
 // Dissolve is for package upkeep.
-func (t *table[T]) Dissolve(key types.NamespacedName) {
-	if old := t.get(key); old != nil && old.obj.GetDeletionTimestamp() != nil && len(old.obj.GetFinalizers()) == 0 {
+func (l latest[T]) Dissolve(key types.NamespacedName) {
+	t := l.of.current.Load()
+	if t == nil {
+		return
+	}
+	if old, err := t.get(key); err == nil && old != nil && old.obj.GetDeletionTimestamp() != nil && len(old.obj.GetFinalizers()) == 0 {
 		t.commit(old, nil) // it fails after another write, which upkeep gets too
 	}
 }

@@ -17,7 +17,7 @@ import (
 func (s *Server) discover(w *answer.Writer, r *http.Request, path []string) error {
 	var doc *discovery.Document
 	if path[0] == "openapi" {
-		doc = openapi.Find(s.apiResources(), r, path[1:])
+		doc = openapi.Find(s.apiResources(), s.schemas(), r, path[1:])
 	} else {
 		doc = discovery.Find(s.apiResources(), r, path)
 	}
@@ -41,7 +41,24 @@ func (s *Server) apiResources() (all []metav1.APIResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.order {
-		all = append(all, c.info().describe()...)
+		for _, v := range c.served() {
+			all = append(all, v.info().describe()...)
+		}
+	}
+	return all
+}
+
+// schemas returns the OpenAPI schemas of the kinds that have one.
+func (s *Server) schemas() map[schema.GroupVersionKind]map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[schema.GroupVersionKind]map[string]any{}
+	for _, c := range s.order {
+		for _, v := range c.served() {
+			if doc := v.info().OpenAPI; doc != nil {
+				all[v.info().GroupVersionKind()] = doc
+			}
+		}
 	}
 	return all
 }

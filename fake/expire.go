@@ -21,7 +21,7 @@ func Expire[T metav1.Object](at Target, keys ...types.NamespacedName) (resourceV
 		return "", err
 	}
 	resourceVersion, err = t.expire(keys)
-	t.server.upkeep.Run()
+	t.after()
 	return resourceVersion, err
 }
 

@@ -67,16 +67,30 @@ func (s *Server) route(w *answer.Writer, r *http.Request) error {
 	return s.discover(w, r, parts)
 }
 
+// served returns the collection of a resource in one version, nil if it is not served.
+func (s *Server) served(name schema.GroupVersionResource) collection {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.tables[name.GroupResource()]
+	if c == nil {
+		return nil
+	}
+	for _, v := range c.served() {
+		if v.info().Version == name.Version {
+			return v
+		}
+	}
+	return nil
+}
+
 func (s *Server) serveResource(w *answer.Writer, r *http.Request, gv schema.GroupVersion, parts []string) error {
 	req, err := parseRequest(gv, parts)
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	c := s.tables[req.resource.GroupResource()]
-	s.mu.Unlock()
+	c := s.served(req.resource)
 	switch {
-	case c == nil || c.info().Version != gv.Version:
+	case c == nil:
 		if gv.Group != "" && !s.hasVersion(gv) {
 			return answer.ErrNoPath
 		}

@@ -64,6 +64,9 @@ func (t *table[T]) list(m *matcher[T], q listRequest) (page[T], error) {
 	if m.shards != nil {
 		p.meta.ShardInfo = &metav1.ShardInfo{Selector: m.shards.String()}
 	}
+	if found, err = t.views(found); err != nil {
+		return page[T]{}, err
+	}
 	if m.all() && (q.limit == 0 || int64(len(found)) <= q.limit) {
 		p.items = found
 		return p, nil
@@ -89,6 +92,9 @@ func (t *table[T]) snapshot(m *matcher[T], q listRequest) ([]*version[T], uint64
 	s := t.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := t.checkServed(); err != nil {
+		return nil, 0, err
+	}
 	if want := max(q.exact, q.atLeast); want > s.rv {
 		return nil, 0, errTooLarge(want, s.rv)
 	}
@@ -123,13 +129,15 @@ func (t *table[T]) read(key types.NamespacedName, notOlderThan string) (*version
 		return nil, err
 	}
 	t.server.mu.Lock()
-	v, current := t.live(key), t.server.rv
+	v, current, err := t.live(key), t.server.rv, t.checkServed()
 	t.server.mu.Unlock()
 	switch {
+	case err != nil:
+		return nil, err
 	case rv > current:
 		return nil, errTooLarge(rv, current)
 	case v == nil:
 		return nil, apierrors.NewNotFound(t.res.groupResource(), key.Name)
 	}
-	return v, nil
+	return t.view(v)
 }

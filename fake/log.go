@@ -36,7 +36,7 @@ func (r *record[T]) gone() (*version[T], error) {
 		return nil, err
 	}
 	obj.SetResourceVersion(formatRV(r.rv))
-	v := &version[T]{key: r.old.key, rv: r.rv, obj: obj}
+	v := &version[T]{key: r.old.key, rv: r.rv, obj: obj, of: r.old.of}
 	if !r.left.CompareAndSwap(nil, v) {
 		v = r.left.Load()
 	}

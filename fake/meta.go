@@ -43,6 +43,9 @@ func (t *table[T]) prepareCreate(obj T, w write) error {
 	if t.res.Status {
 		t.setStatus(obj, newObject[T]())
 	}
+	if _, err := t.complete(obj); err != nil {
+		return err
+	}
 	if t.generations() && !generationFromZero.hold(&t.res) {
 		obj.SetGeneration(1) // other kinds keep what the client says
 	}
@@ -50,7 +53,24 @@ func (t *table[T]) prepareCreate(obj T, w write) error {
 		base := obj.GetGenerateName()
 		obj.SetName(base[:min(len(base), maxGeneratedBase)] + "xxxxx")
 	}
-	return t.invalid(obj, validation.ValidateObjectMetaAccessor(obj, !t.res.ClusterScoped, t.res.nameRule(), field.NewPath("metadata")))
+	own := t.validate(obj, *new(T), w)
+	if len(own) > 0 && t.res.custom() { // the API server has not looked at the metadata then
+		return t.invalid(obj, own)
+	}
+	meta := validation.ValidateObjectMetaAccessor(obj, !t.res.ClusterScoped, t.res.nameRule(), field.NewPath("metadata"))
+	return t.invalid(obj, append(meta, own...))
+}
+
+// validate asks the resource's own checks.
+func (t *table[T]) validate(obj, old T, w write) field.ErrorList {
+	check := t.hooks.Validate
+	if w.status && t.hooks.ValidateStatus != nil {
+		check = t.hooks.ValidateStatus
+	}
+	if check == nil {
+		return nil
+	}
+	return check(obj, old)
 }
 
 // freeName puts a suffix into a prepared name, so that no object has the name. The suffix depends
@@ -68,15 +88,17 @@ func (t *table[T]) freeName(namespace, prepared string) string {
 	}
 }
 
-// prepareUpdate copies the metadata that a client cannot change from old, and checks the rest.
-func (t *table[T]) prepareUpdate(obj T, old *version[T], w write) error {
+// prepareUpdate copies the metadata that a client cannot change from was, and checks the rest.
+func (t *table[T]) prepareUpdate(obj, was T, w write) error {
 	if err := t.setKind(obj); err != nil {
 		return err
 	}
 	if err := normalize(obj); err != nil {
 		return err
 	}
-	was := old.obj
+	if _, err := t.complete(obj); err != nil {
+		return err
+	}
 	if t.res.ClusterScoped {
 		obj.SetNamespace("")
 	}
@@ -97,7 +119,8 @@ func (t *table[T]) prepareUpdate(obj T, old *version[T], w write) error {
 	}
 	path := field.NewPath("metadata")
 	// The second check repeats a part of the first.
-	if errs := validation.ValidateObjectMetaAccessorUpdate(obj, was, path); len(errs) > 0 {
+	errs := validation.ValidateObjectMetaAccessorUpdate(obj, was, path)
+	if errs = append(errs, t.validate(obj, was, w)...); len(errs) > 0 {
 		return t.invalid(obj, errs)
 	}
 	return t.invalid(obj, validation.ValidateObjectMetaAccessor(obj, !t.res.ClusterScoped, t.res.nameRule(), path))

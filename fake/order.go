@@ -105,7 +105,11 @@ func (t *table[T]) gatherAt(rv uint64, namespace string, from types.NamespacedNa
 }
 
 // Keys is for package upkeep.
-func (t *table[T]) Keys(namespace string) []types.NamespacedName {
+func (l latest[T]) Keys(namespace string) []types.NamespacedName {
+	t := l.of.current.Load()
+	if t == nil {
+		return nil
+	}
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
 	found := t.gather(namespace, types.NamespacedName{Namespace: namespace})

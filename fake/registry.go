@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kinform/kinform/fake/internal/upkeep"
 	"github.com/kinform/kinform/kind"
 )
 
@@ -15,34 +14,17 @@ import (
 // server writes through T's metadata methods alone. It copies objects by DeepCopyObject
 // where T has it and by a JSON round trip otherwise. A kind of unknown scope is namespaced.
 //
-// One T may be registered for many resources, as Unstructured will be. A server has one version
-// of a resource. Errors: [ErrType], [ErrResource]; [ErrDuplicate] for a resource or a kind of
+// One T may be registered for many resources, as Unstructured will be. [Define] is Register for
+// several versions of a resource, and for its defaults and checks. Errors: [ErrType], [ErrResource]; [ErrDuplicate] for a resource or a kind of
 // the group that is registered already.
 func Register[T metav1.Object](s *Server, k kind.Kind[T], rules Rules) error {
-	r, err := resourceOf(k, rules)
+	t, err := tableOf(s, Definition[T]{Kind: k, Rules: rules})
 	if err != nil {
 		return err
 	}
-	t, err := newTable[T](s, r)
-	if err != nil {
-		return err
-	}
-	typ := reflect.TypeFor[T]()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.order {
-		switch other := c.info(); {
-		case other.groupResource() == r.groupResource():
-			return fmt.Errorf("fake: %s: %w", r.groupResource(), ErrDuplicate)
-		case other.Group == r.Group && other.Kind == r.Kind:
-			return fmt.Errorf("fake: %s: %w: %s is the kind of %s", r.groupResource(), ErrDuplicate, r.Kind, other.groupResource())
-		}
-	}
-	s.tables[r.groupResource()] = t
-	t.upkeep = s.upkeep.Add(upkeep.Resource{Name: r.groupResource(), Kind: r.Kind, Namespaced: !r.ClusterScoped}, t)
-	s.order = append(s.order, t)
-	s.byType[typ] = append(s.byType[typ], t)
-	return nil
+	return t.define(false)
 }
 
 // Target says where a typed call goes: a *[Server], which finds the resource by the Go
@@ -106,8 +88,10 @@ func (s *Server) ofKind(kind schema.GroupVersionKind) collection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.order {
-		if c.info().GroupVersionKind() == kind {
-			return c
+		for _, v := range c.served() {
+			if v.info().GroupVersionKind() == kind {
+				return v
+			}
 		}
 	}
 	return nil

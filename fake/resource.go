@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 
 	"github.com/kinform/kinform/kind"
 )
@@ -26,6 +27,17 @@ import (
 type Rules struct {
 	// ListKind is the kind of a list; empty means the kind + "List".
 	ListKind string
+	// Custom gives the resource the rules of custom resources, which groups with a dot have unless
+	// they end in k8s.io.
+	Custom bool
+	// Singular is the name of one object for command lines; empty means the kind in lower case.
+	Singular string
+	// TypeConverter says how a server-side apply merges objects, and refuses those that do not
+	// fit; nil means by the tags of T. Its methods are called without a lock, concurrently.
+	TypeConverter managedfields.TypeConverter
+	// OpenAPI is the schema of the kind in the documents below /openapi/v3, which kubectl explain
+	// reads, as OpenAPI v3 has it in JSON; nil means an object with any fields. It is read-only.
+	OpenAPI map[string]any
 	// BlindUpdates lets requests overwrite an object without stating a resourceVersion
 	// where the API server refuses that: in custom resources and in some of Kubernetes'
 	// own, such as leases. In the others they always can, and so can [Update].
@@ -44,6 +56,7 @@ type resource struct {
 	Name                 string // the plural in URLs
 	ClusterScoped        bool
 	Status               bool // the status is a subresource
+	hidden               bool // the version is not served
 	ShortNames           []string
 	Categories           []string
 	Rules
@@ -77,7 +90,7 @@ func (r *resource) typeMeta() metav1.TypeMeta {
 // custom reports whether the group is that of a custom resource: Kubernetes' own have no
 // dot, or end in k8s.io.
 func (r *resource) custom() bool {
-	return strings.Contains(r.Group, ".") && !strings.HasSuffix(r.Group, ".k8s.io")
+	return r.Custom || strings.Contains(r.Group, ".") && !strings.HasSuffix(r.Group, ".k8s.io")
 }
 
 // namespaces reports whether this is the resource of the namespaces themselves, which the
@@ -92,6 +105,7 @@ func resourceOf[T any](k kind.Kind[T], rules Rules) (resource, error) {
 		ShortNames: slices.Clone(k.ShortNames), Categories: slices.Clone(k.Categories), Rules: rules,
 	}
 	r.ListKind = cmp.Or(r.ListKind, k.Kind+"List")
+	r.Singular = cmp.Or(r.Singular, strings.ToLower(k.Kind))
 	typ := reflect.TypeFor[T]()
 	if typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct {
 		return r, fmt.Errorf("fake: %v: %w: want a pointer to a struct", typ, ErrType)

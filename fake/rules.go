@@ -2,7 +2,6 @@ package fake
 
 import (
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -132,7 +131,7 @@ func (r *resource) statusHasMetadata() bool { return !r.custom() && !statusOnly.
 // describe returns the resource and its subresources.
 func (r *resource) describe() []metav1.APIResource {
 	whole := metav1.APIResource{
-		Name: r.Name, SingularName: strings.ToLower(r.Kind), Namespaced: !r.ClusterScoped, Group: r.Group, Version: r.Version, Kind: r.Kind,
+		Name: r.Name, SingularName: r.Singular, Namespaced: !r.ClusterScoped, Group: r.Group, Version: r.Version, Kind: r.Kind,
 		Verbs:      metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ShortNames: r.ShortNames, Categories: r.Categories,
 	}

@@ -45,6 +45,13 @@ type Server struct {
 // collection is a table of any object type.
 type collection interface {
 	info() *resource
+	// served returns the versions of the resource that requests can name, each as a collection
+	// of the same objects.
+	served() []collection
+	// end deletes all objects and unregisters the resource. The caller holds Server.mu.
+	end()
+	// changed calls the hook Stored, without a lock.
+	changed()
 	// compact forgets records up to Server.compacted; bookmark appends a bookmark. The caller
 	// holds Server.mu.
 	compact()

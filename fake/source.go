@@ -20,9 +20,9 @@ var _ reflector.Source[*metav1.PartialObjectMetadata] = (*Source[*metav1.Partial
 // goroutine. It answers as the HTTP form does, faults included, and is safe for
 // concurrent use. Make one with [NewSource].
 type Source[T metav1.Object] struct {
-	t    *table[T]
-	sel  Selection
-	name string
+	first *table[T] // of the definition at the time of NewSource
+	sel   Selection
+	name  string
 }
 
 // NewSource returns a source of a selection of T's resource. Errors: [ErrNotRegistered],
@@ -43,8 +43,11 @@ func NewSource[T metav1.Object](at Target, sel Selection) (*Source[T], error) {
 	if sel.Namespace != "" {
 		name += " in namespace " + sel.Namespace
 	}
-	return &Source[T]{t: t, sel: sel, name: name}, nil
+	return &Source[T]{first: t, sel: sel, name: name}, nil
 }
+
+// table returns the table of the newest definition.
+func (s *Source[T]) table() *table[T] { return s.first.newest() }
 
 // Resource names the collection, such as "deployments.apps in namespace prod".
 func (s *Source[T]) Resource() string { return s.name }
@@ -52,7 +55,7 @@ func (s *Source[T]) Resource() string { return s.name }
 // List implements [reflector.Source]. Objects are copies, unless the selection is
 // ReadOnly. The selectors of opts narrow the source's own.
 func (s *Source[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
-	f, err := s.t.server.receive(ctx, Request{Verb: faults.VerbList, Resource: s.t.res.groupResource()}, false)
+	f, err := s.table().server.receive(ctx, Request{Verb: faults.VerbList, Resource: s.table().res.groupResource()}, false)
 	if err != nil {
 		return metav1.ListMeta{}, broken(err)
 	}
@@ -68,7 +71,7 @@ func (s *Source[T]) List(ctx context.Context, opts metav1.ListOptions, yield fun
 		if i == cut {
 			return metav1.ListMeta{}, fmt.Errorf("fake: list cut: %w", io.ErrUnexpectedEOF)
 		}
-		obj, err := s.t.share(v, s.sel.ReadOnly)
+		obj, err := s.table().share(v, s.sel.ReadOnly)
 		if err != nil {
 			return metav1.ListMeta{}, err
 		}
@@ -80,15 +83,15 @@ func (s *Source[T]) List(ctx context.Context, opts metav1.ListOptions, yield fun
 }
 
 func (s *Source[T]) page(opts metav1.ListOptions) (page[T], error) {
-	m, err := s.t.matcher(s.sel, opts)
+	m, err := s.table().matcher(s.sel, opts)
 	if err != nil {
 		return page[T]{}, err
 	}
-	q, err := s.t.listRequest(opts)
+	q, err := s.table().listRequest(opts)
 	if err != nil {
 		return page[T]{}, err
 	}
-	return s.t.list(m, q)
+	return s.table().list(m, q)
 }
 
 // Watch implements [reflector.Source]. The caller's goroutine pulls the events; between
@@ -121,15 +124,15 @@ func (s *Source[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq
 
 // open starts a stream.
 func (s *Source[T]) open(ctx context.Context, opts metav1.ListOptions) (*tampered[T], error) {
-	f, err := s.t.server.receive(ctx, Request{Verb: faults.VerbWatch, Resource: s.t.res.groupResource()}, false)
+	f, err := s.table().server.receive(ctx, Request{Verb: faults.VerbWatch, Resource: s.table().res.groupResource()}, false)
 	if err != nil {
 		return nil, err
 	}
-	m, err := s.t.matcher(s.sel, opts)
+	m, err := s.table().matcher(s.sel, opts)
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.t.watch(m, opts)
+	w, err := s.table().watch(m, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -162,6 +165,6 @@ func (s *Source[T]) next(ctx context.Context, w *tampered[T]) (ev reflector.Even
 		return ev, true, nil
 	}
 	ev.ResourceVersion = c.obj.obj.GetResourceVersion()
-	ev.Object, err = s.t.share(c.obj, s.sel.ReadOnly)
+	ev.Object, err = s.table().share(c.obj, s.sel.ReadOnly)
 	return ev, err == nil, err
 }

@@ -2,8 +2,10 @@ package fake
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"sync"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,20 +16,34 @@ import (
 	"github.com/kinform/kinform/fake/internal/wire"
 )
 
-// table holds the objects of one resource and the history of its writes. Server.mu guards the
-// fields after fieldManager.
+// table serves one definition of a resource. Another [Define] makes another table, on the same
+// state.
 type table[T metav1.Object] struct {
 	server   *Server
-	res      resource           // set once
-	upkeep   *upkeep.Collection // set by Register; nil if the options ask for none
-	typ      reflect.Type       // the struct of T; set once
-	protobuf bool               // T has a protobuf form; set once
+	res      resource     // set once
+	hooks    Hooks[T]     // set once
+	typ      reflect.Type // the struct of T; set once
+	protobuf bool         // T has a protobuf form; set once
 	// spec, status and meta are the field indices of Spec, Status and ObjectMeta in typ, nil if
 	// it has none; set once.
 	spec, status, meta []int
 
 	// fieldManager keeps managedFields. It is made when first needed; set once.
 	fieldManager func() (*fieldmanager.Manager, error)
+
+	fields map[string]func(T) string // selectable ones; replaced under Server.mu, never changed
+
+	// versions are the further versions of the resource, of which each has this table as its
+	// storage; set by Define.
+	versions []*table[T]
+	storage  *table[T]
+
+	*state[T]
+}
+
+// state holds the objects of one resource and the history of its writes. Server.mu guards it.
+type state[T metav1.Object] struct {
+	upkeep *upkeep.Collection // set by Define; nil if the options ask for none
 
 	objects map[types.NamespacedName]*slot[T]
 	// sorted and recent hold all slots, live or not: sorted in list order, recent as
@@ -36,11 +52,15 @@ type table[T metav1.Object] struct {
 	recent []*slot[T]
 	dead   int // deleted slots in sorted and recent
 
-	fields map[string]func(T) string // selectable ones; replaced, never changed
-
 	log log[T]
 	// wake is closed by the next append to log; nil while no watch waits.
 	wake chan struct{}
+
+	// mixed says that there may be objects of several definitions.
+	mixed atomic.Bool
+	// current is the table of the newest definition; nil once the resource is unregistered. It
+	// changes under Server.mu.
+	current atomic.Pointer[table[T]]
 }
 
 // slot is the place of one object in list order. A slot whose cur is nil is dead: a later
@@ -50,16 +70,21 @@ type slot[T metav1.Object] struct {
 	cur *version[T]
 }
 
-func newTable[T metav1.Object](s *Server, r resource) (*table[T], error) {
+func newTable[T metav1.Object](s *Server, r resource, hooks Hooks[T]) (*table[T], error) {
 	t := &table[T]{
-		server:  s,
-		res:     r,
-		typ:     reflect.TypeFor[T]().Elem(),
-		objects: map[types.NamespacedName]*slot[T]{},
+		server: s,
+		res:    r,
+		hooks:  hooks,
+		typ:    reflect.TypeFor[T]().Elem(),
+		fields: maps.Clone(hooks.Fields),
+		state:  &state[T]{objects: map[types.NamespacedName]*slot[T]{}},
 	}
 	t.protobuf = wire.HasProtobuf(newObject[T])
 	t.fieldManager = sync.OnceValues(func() (*fieldmanager.Manager, error) {
-		if t.untyped() {
+		switch {
+		case r.TypeConverter != nil:
+			return fieldmanager.NewWith(r.GroupVersionKind(), r.TypeConverter, r.Status)
+		case t.untyped():
 			return fieldmanager.New(r.GroupVersionKind(), nil, r.Status)
 		}
 		return fieldmanager.New(r.GroupVersionKind(), t.typ, r.Status)
@@ -70,10 +95,14 @@ func newTable[T metav1.Object](s *Server, r resource) (*table[T], error) {
 func (t *table[T]) info() *resource { return &t.res }
 
 // get returns the newest version of an object, nil if there is none.
-func (t *table[T]) get(key types.NamespacedName) *version[T] {
+func (t *table[T]) get(key types.NamespacedName) (*version[T], error) {
 	t.server.mu.Lock()
-	defer t.server.mu.Unlock()
-	return t.live(key)
+	err, v := t.checkServed(), t.live(key)
+	t.server.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return t.view(v)
 }
 
 func (t *table[T]) live(key types.NamespacedName) *version[T] {
@@ -141,8 +170,28 @@ func exportedField(typ reflect.Type, name string) []int {
 // untyped reports whether T is Unstructured, whose members are those of a map.
 func (t *table[T]) untyped() bool { return t.typ == reflect.TypeFor[unstructured.Unstructured]() }
 
-// liveObject is Peek for callers that hold Server.mu.
+// after does what follows a write, without a lock.
+func (t *table[T]) after() {
+	t.server.upkeep.Run()
+	t.changed()
+}
+
+func (t *table[T]) changed() {
+	if now := t.current.Load(); now != nil && now.hooks.Stored != nil {
+		now.hooks.Stored()
+	}
+}
+
+// liveObject is for callers that hold Server.mu.
 func (t *table[T]) liveObject(key types.NamespacedName) metav1.Object { return t.live(key).object() }
 
 // Peek is for package upkeep.
-func (t *table[T]) Peek(key types.NamespacedName) metav1.Object { return t.get(key).object() }
+func (l latest[T]) Peek(key types.NamespacedName) metav1.Object {
+	t := l.of.current.Load()
+	if t == nil {
+		return nil
+	}
+	t.server.mu.Lock()
+	defer t.server.mu.Unlock()
+	return t.live(key).object()
+}

@@ -76,6 +76,9 @@ func (w *stream[T]) start(rv uint64, initial bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.drops = s.drops
+	if err := w.t.checkServed(); err != nil {
+		return err
+	}
 	switch {
 	case initial:
 		if rv > s.rv {
@@ -115,7 +118,10 @@ func (w *stream[T]) poll() (c change[T], ok bool, err error) {
 		return c, false, w.checkTime()
 	}
 	for {
-		if c, ok := w.pollInitial(); ok {
+		switch c, ok, err := w.pollInitial(); {
+		case err != nil:
+			return c, false, w.end(err)
+		case ok:
 			return c, true, nil
 		}
 		for len(w.buffer) > 0 {
@@ -149,20 +155,23 @@ func (w *stream[T]) end(err error) error {
 	return err
 }
 
-func (w *stream[T]) pollInitial() (c change[T], ok bool) {
+func (w *stream[T]) pollInitial() (c change[T], ok bool, err error) {
 	for len(w.initial) > 0 {
-		v := w.initial[0]
+		v, err := w.t.view(w.initial[0])
+		if err != nil {
+			return c, false, err
+		}
 		w.initial = w.initial[1:]
 		if w.m.match(v.obj) {
-			return change[T]{typ: reflector.Added, obj: v, rv: v.rv}, true
+			return change[T]{typ: reflector.Added, obj: v, rv: v.rv}, true, nil
 		}
 	}
 	w.initial = nil
 	if w.endMark {
 		w.endMark = false
-		return change[T]{typ: reflector.Bookmark, rv: w.at, initialEnd: true}, true
+		return change[T]{typ: reflector.Bookmark, rv: w.at, initialEnd: true}, true, nil
 	}
-	return c, false
+	return c, false, nil
 }
 
 // read takes the next records. If there are none, it notes the channel to wait for.
@@ -176,6 +185,9 @@ func (w *stream[T]) read() error {
 		return errWatchStale(w.at, s.compacted)
 	}
 	w.pos += uint64(len(w.buffer))
+	if len(w.buffer) == 0 && w.t.current.Load() != w.t.main() {
+		return io.EOF // the resource has another definition, or none
+	}
 	if len(w.buffer) == 0 {
 		w.at = max(w.at, s.rv)
 		if w.t.wake == nil {
@@ -195,9 +207,17 @@ func (w *stream[T]) translate(r *record[T]) (c change[T], ok bool, err error) {
 	if r.bookmark() {
 		return change[T]{typ: reflector.Bookmark, rv: r.rv}, w.bookmarks, nil
 	}
-	was := r.old != nil && w.m.match(r.old.obj)
-	is := r.cur != nil && w.m.match(r.cur.obj)
-	c = change[T]{obj: r.cur, rv: r.rv}
+	old, err := w.t.view(r.old)
+	if err != nil {
+		return c, false, err
+	}
+	cur, err := w.t.view(r.cur)
+	if err != nil {
+		return c, false, err
+	}
+	was := old != nil && w.m.match(old.obj)
+	is := cur != nil && w.m.match(cur.obj)
+	c = change[T]{obj: cur, rv: r.rv}
 	switch {
 	case is && was:
 		c.typ = reflector.Modified
@@ -205,7 +225,9 @@ func (w *stream[T]) translate(r *record[T]) (c change[T], ok bool, err error) {
 		c.typ = reflector.Added
 	case was:
 		c.typ = reflector.Deleted
-		c.obj, err = r.gone()
+		if c.obj, err = r.gone(); err == nil {
+			c.obj, err = w.t.view(c.obj)
+		}
 	default:
 		return c, false, nil
 	}

@@ -82,6 +82,23 @@ func (t *table[T]) checkStrictPatch(kind types.PatchType, data, result []byte) e
 
 // strictFaults returns the duplicate members of an object's JSON and those that T has not.
 func (t *table[T]) strictFaults(body []byte) ([]error, error) {
+	faults, err := t.typeFaults(body)
+	if err != nil || t.hooks.Prune == nil {
+		return faults, err
+	}
+	obj := newObject[T]()
+	if err := wire.UnmarshalJSON(body, obj); err != nil {
+		return faults, err
+	}
+	removed, err := t.prune(obj)
+	for _, path := range removed {
+		faults = append(faults, fmt.Errorf("unknown field %q", path))
+	}
+	return faults, err
+}
+
+// typeFaults is strictFaults without those that the hooks know.
+func (t *table[T]) typeFaults(body []byte) ([]error, error) {
 	if t.untyped() {
 		return untypedFaults(body)
 	}

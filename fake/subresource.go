@@ -30,7 +30,7 @@ func (c *Client[T]) Subresource(name string, more ...string) Subresource[T] {
 
 // check refuses a subresource that the resource does not have. As over HTTP, no fault strikes it.
 func (s Subresource[T]) check() error {
-	if len(s.path) != 1 || s.path[0] != statusField || !s.of.t.res.Status {
+	if len(s.path) != 1 || s.path[0] != statusField || !s.of.table().res.Status {
 		return refusal.NoResource()
 	}
 	return nil
@@ -53,7 +53,7 @@ func (s Subresource[T]) Create(ctx context.Context, object T, _ metav1.CreateOpt
 	if ctx.Err() != nil {
 		return *new(T), context.Cause(ctx)
 	}
-	return *new(T), s.of.t.errSubresourceCreate()
+	return *new(T), s.of.table().errSubresourceCreate()
 }
 
 // Update writes to the subresource, as [Client.UpdateStatus] does.
@@ -109,7 +109,7 @@ func (c *Client[T]) readConfig(config any) (key types.NamespacedName, data []byt
 	if err := utiljson.Unmarshal(data, &members); err != nil || members == nil {
 		return key, nil, fmt.Errorf("fake: the config of an apply is no object, but a %T", config)
 	}
-	kind := c.t.res.typeMeta()
+	kind := c.table().res.typeMeta()
 	for name, value := range map[string]string{"apiVersion": kind.APIVersion, "kind": kind.Kind} {
 		if members[name] == nil || members[name] == "" {
 			members[name] = value
@@ -138,6 +138,6 @@ func (c *Client[T]) patch(ctx context.Context, key types.NamespacedName, pt type
 		return *new(T), err
 	}
 	w.status, w.manager = status, cmp.Or(w.manager, clientManager)
-	v, _, err := c.t.patch(key, pt, data, w)
-	return c.t.handOut(v, err)
+	v, _, err := c.table().patch(key, pt, data, w)
+	return c.table().handOut(v, err)
 }

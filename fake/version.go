@@ -17,8 +17,19 @@ type version[T metav1.Object] struct {
 	rv  uint64
 	obj T
 	by  *writers[T] // nil if obj has managedFields
+	of  *table[T]   // whose definition obj is of
+	// stored is the version in the table of which this one is a view; nil for itself.
+	stored *version[T]
 	// encoded is obj as JSON, made when HTTP first asks for it.
 	encoded atomic.Pointer[[]byte]
+}
+
+// origin returns the version that the table holds.
+func (v *version[T]) origin() *version[T] {
+	if v.stored != nil {
+		return v.stored
+	}
+	return v
 }
 
 // object returns the object, or nil for no version.
@@ -41,7 +52,7 @@ func (v *version[T]) stated() (*version[T], error) {
 		return nil, apierrors.NewInternalError(err)
 	}
 	obj.SetResourceVersion(rv)
-	return &version[T]{key: v.key, rv: v.rv, obj: obj}, nil
+	return &version[T]{key: v.key, rv: v.rv, obj: obj, of: v.of}, nil
 }
 
 // json returns the object's JSON, which is read-only. Concurrent first calls may encode twice.

@@ -26,33 +26,47 @@ func (t *table[T]) create(obj T, w write) (*version[T], error) {
 		}
 		obj = tracked
 	}
-	v, err := t.insert(obj, generated, w)
-	t.server.upkeep.Run()
-	return v, err
+	v, err := t.stored(&version[T]{obj: obj, of: t})
+	if err != nil {
+		return nil, err
+	}
+	err = t.insert(v, generated, w)
+	if err != nil {
+		t.server.upkeep.Run()
+		return nil, err
+	}
+	if !w.dryRun {
+		t.after()
+	}
+	return t.view(v)
 }
 
 // insert names a prepared object and stores it.
-func (t *table[T]) insert(obj T, generated bool, w write) (*version[T], error) {
+func (t *table[T]) insert(v *version[T], generated bool, w write) error {
+	obj := v.obj
 	now := metav1.NewTime(t.server.now()).Rfc3339Copy()
 	s := t.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := t.checkServed(); err != nil {
+		return err
+	}
 	if generated {
 		obj.SetName(t.freeName(obj.GetNamespace(), obj.GetName()))
 	}
 	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	if err := t.admit(key); err != nil {
-		return nil, err
+		return err
 	}
 	if t.live(key) != nil {
-		return nil, errExists(t.res.groupResource(), key.Name, t.live(key).obj)
+		return errExists(t.res.groupResource(), key.Name, t.live(key).obj)
 	}
+	v.key = key
 	t.begin(obj)
 	obj.SetUID(uidOf(s.restores<<48 | (s.rv + 1)))
 	obj.SetCreationTimestamp(now)
-	v := &version[T]{key: key, obj: obj}
 	if w.dryRun {
-		return v, nil
+		return nil
 	}
 	if len(obj.GetManagedFields()) == 0 {
 		v.by = creator[T](w)
@@ -60,14 +74,17 @@ func (t *table[T]) insert(obj T, generated bool, w write) (*version[T], error) {
 	v.rv = s.advance(1)
 	obj.SetResourceVersion(formatRV(v.rv))
 	t.put(v.rv, nil, v)
-	return v, nil
+	return nil
 }
 
 // update replaces the object at key. change makes the new object from the newest version; it may
 // run several times, and the table may keep its result.
 func (t *table[T]) update(key types.NamespacedName, w write, change func(old *version[T]) (T, error)) (*version[T], error) {
 	for {
-		old := t.get(key)
+		old, err := t.get(key)
+		if err != nil {
+			return nil, err
+		}
 		if old == nil {
 			return nil, apierrors.NewNotFound(t.res.groupResource(), key.Name)
 		}
@@ -78,7 +95,7 @@ func (t *table[T]) update(key types.NamespacedName, w write, change func(old *ve
 		if obj, err = t.confine(obj, old, w); err != nil {
 			return nil, err
 		}
-		if err := t.prepareUpdate(obj, old, w); err != nil {
+		if err := t.prepareUpdate(obj, old.obj, w); err != nil {
 			return nil, err
 		}
 		if !w.applies && len(old.obj.GetManagedFields()) > 0 {
@@ -89,7 +106,7 @@ func (t *table[T]) update(key types.NamespacedName, w write, change func(old *ve
 		if same(obj, old.obj) {
 			return old, nil // the API server writes nothing either
 		}
-		next := &version[T]{key: key, rv: old.rv, obj: obj}
+		next := &version[T]{key: key, rv: old.rv, obj: obj, of: t}
 		if w.dryRun {
 			return next, nil
 		}
@@ -103,8 +120,11 @@ func (t *table[T]) update(key types.NamespacedName, w write, change func(old *ve
 		if len(obj.GetManagedFields()) == 0 {
 			next.by = old.by.then(old.obj, w)
 		}
+		if next, err = t.stored(next); err != nil {
+			return nil, err
+		}
 		if v, ok := t.commit(old, next); ok {
-			return v, nil
+			return t.view(v)
 		}
 	}
 }
@@ -115,8 +135,15 @@ func (t *table[T]) confine(obj T, old *version[T], w write) (T, error) {
 		return obj, nil
 	}
 	if !w.status {
-		// Both versions share the status, and neither changes any more.
-		t.setStatus(obj, old.obj)
+		from := old.obj
+		if t.hooks.Prune != nil || t.hooks.Default != nil {
+			var err error
+			if from, err = clone(old.obj); err != nil {
+				return obj, apierrors.NewInternalError(err)
+			}
+		}
+		// Else both versions share the status, and neither changes any more.
+		t.setStatus(obj, from)
 		return obj, nil
 	}
 	whole, err := t.statusOf(obj, old.obj)
@@ -132,7 +159,7 @@ func (t *table[T]) confine(obj T, old *version[T], w write) (T, error) {
 func (t *table[T]) commit(old, next *version[T]) (*version[T], bool) {
 	v, ok := t.swap(old, next)
 	if ok {
-		t.server.upkeep.Run()
+		t.after()
 	}
 	return v, ok
 }
@@ -141,17 +168,18 @@ func (t *table[T]) swap(old, next *version[T]) (*version[T], bool) {
 	s := t.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t.live(old.key) != old {
+	was := old.origin()
+	if t.live(old.key) != was {
 		return nil, false
 	}
 	rv := s.advance(1)
 	if next == nil {
-		t.put(rv, old, nil)
-		return &version[T]{key: old.key, rv: rv, obj: old.obj}, true
+		t.put(rv, was, nil)
+		return &version[T]{key: old.key, rv: rv, obj: old.obj, of: old.of}, true
 	}
 	next.rv = rv
 	next.obj.SetResourceVersion(formatRV(rv))
-	t.put(rv, old, next)
+	t.put(rv, was, next)
 	return next, true
 }
 
@@ -199,7 +227,11 @@ func (t *table[T]) replacement(obj T, w write) func(*version[T]) (T, error) {
 }
 
 // Change is for package upkeep.
-func (t *table[T]) Change(key types.NamespacedName, change func(metav1.Object)) {
+func (l latest[T]) Change(key types.NamespacedName, change func(metav1.Object)) {
+	t := l.of.current.Load()
+	if t == nil {
+		return
+	}
 	_, _ = t.update(key, write{manager: "kube-controller-manager"}, func(old *version[T]) (T, error) {
 		obj, err := clone(old.obj)
 		if err != nil {

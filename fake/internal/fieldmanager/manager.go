@@ -21,7 +21,8 @@ const unnamed = "unknown"
 // with [New].
 type Manager struct {
 	kind           schema.GroupVersionKind
-	schema         typed.ParseableType
+	types          managedfields.TypeConverter
+	schema         *typed.ParseableType        // nil if types completes and checks keys
 	object, status *managedfields.FieldManager // status is nil without a status subresource
 }
 
@@ -29,12 +30,22 @@ type Manager struct {
 // Unstructured, whose lists are owned as a whole, but for those of the metadata. status says
 // that the status is a subresource. Cost: it walks the struct's type once.
 func New(kind schema.GroupVersionKind, typ reflect.Type, status bool) (*Manager, error) {
-	m := &Manager{kind: kind, schema: untypedSchema()}
+	schema := untypedSchema()
 	if typ != nil {
-		m.schema = schemaOf(typ)
+		schema = schemaOf(typ)
 	}
+	return build(&Manager{kind: kind, schema: &schema, types: goTypes{schema}}, status)
+}
+
+// NewWith is New with another description of the objects. The caller completes keys of merged lists
+// and checks them.
+func NewWith(kind schema.GroupVersionKind, types managedfields.TypeConverter, status bool) (*Manager, error) {
+	return build(&Manager{kind: kind, types: types}, status)
+}
+
+func build(m *Manager, status bool) (*Manager, error) {
 	// A request does not come to own the fields that it cannot write.
-	version := fieldpath.APIVersion(kind.GroupVersion().String())
+	version := fieldpath.APIVersion(m.kind.GroupVersion().String())
 	reset := map[fieldpath.APIVersion]fieldpath.Filter{}
 	if status {
 		reset[version] = fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie("status")))
@@ -49,9 +60,8 @@ func New(kind schema.GroupVersionKind, typ reflect.Type, status bool) (*Manager,
 }
 
 func (m *Manager) newFieldManager(subresource string, reset map[fieldpath.APIVersion]fieldpath.Filter) (*managedfields.FieldManager, error) {
-	types := goTypes{m.schema}
 	version := oneVersion{m.kind}
-	return managedfields.NewDefaultCRDFieldManager(types, version, version, version, m.kind, m.kind.GroupVersion(), subresource, reset)
+	return managedfields.NewDefaultCRDFieldManager(m.types, version, version, version, m.kind, m.kind.GroupVersion(), subresource, reset)
 }
 
 func (m *Manager) of(status bool) *managedfields.FieldManager {
@@ -73,6 +83,9 @@ func (m *Manager) Apply(live *unstructured.Unstructured, want map[string]any, ma
 		return nil, err
 	}
 	merged := result.(*unstructured.Unstructured)
+	if m.schema == nil {
+		return merged, nil
+	}
 	if errs := fillKeys(m.schema.Schema, m.schema.TypeRef, merged.Object, nil); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(m.kind.GroupKind(), merged.GetName(), errs)
 	}

@@ -1,10 +1,11 @@
-// Package openapi makes the documents below /openapi. They are stubs: every kind is an object
-// with any fields, and the operations state only the parameters that clients look for before
+// Package openapi makes the documents below /openapi. They are stubs: a kind without a schema is an
+// object with any fields, and the operations state only the parameters that clients look for before
 // they use server-side dry run and field validation.
 package openapi
 
 import (
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
 	"strings"
@@ -23,10 +24,13 @@ const (
 	protobufAnswer = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 )
 
+// Schemas are the schemas of kinds, as OpenAPI v3 has them in JSON. They are read-only.
+type Schemas map[schema.GroupVersionKind]map[string]any
+
 // Find returns the document at path, the part of the URL's path below /openapi, split at its
 // slashes; nil for none. Its Body is []byte for protobuf, and encoded as JSON otherwise. all
-// are the resources, as for [discovery.Find].
-func Find(all []metav1.APIResource, r *http.Request, path []string) *discovery.Document {
+// are the resources, as for [discovery.Find], and schemas those of some of their kinds.
+func Find(all []metav1.APIResource, schemas Schemas, r *http.Request, path []string) *discovery.Document {
 	switch {
 	case len(path) == 1 && path[0] == "v2" && accepts(r, protobufType):
 		return &discovery.Document{ContentType: protobufAnswer, Body: version2Protobuf()}
@@ -37,9 +41,9 @@ func Find(all []metav1.APIResource, r *http.Request, path []string) *discovery.D
 	case len(path) == 1 && path[0] == "v3":
 		return document(index(all))
 	case len(path) == 3 && path[0] == "v3" && path[1] == "api":
-		return version3(all, schema.GroupVersion{Version: path[2]})
+		return version3(all, schemas, schema.GroupVersion{Version: path[2]})
 	case len(path) == 4 && path[0] == "v3" && path[1] == "apis":
-		return version3(all, schema.GroupVersion{Group: path[2], Version: path[3]})
+		return version3(all, schemas, schema.GroupVersion{Group: path[2], Version: path[3]})
 	}
 	return nil
 }
@@ -90,7 +94,7 @@ func index(all []metav1.APIResource) any {
 }
 
 // version3 describes one version of a group; nil if it has no resources.
-func version3(all []metav1.APIResource, gv schema.GroupVersion) *discovery.Document {
+func version3(all []metav1.APIResource, known Schemas, gv schema.GroupVersion) *discovery.Document {
 	paths, schemas := map[string]any{}, map[string]any{}
 	for _, r := range all {
 		if r.Group != gv.Group || r.Version != gv.Version || strings.Contains(r.Name, "/") {
@@ -106,9 +110,7 @@ func version3(all []metav1.APIResource, gv schema.GroupVersion) *discovery.Docum
 		paths[collection+"/{name}"] = map[string]any{
 			"get": operation("get", kind), "put": operation("put", kind), "patch": operation("patch", kind), "delete": operation("delete", kind),
 		}
-		schemas[fmt.Sprintf("%s.%s.%s", r.Group, r.Version, r.Kind)] = map[string]any{
-			"type": "object", "x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-group-version-kind": []any{kind},
-		}
+		schemas[fmt.Sprintf("%s.%s.%s", r.Group, r.Version, r.Kind)] = known.of(kind)
 	}
 	if len(paths) == 0 {
 		return nil
@@ -116,6 +118,16 @@ func version3(all []metav1.APIResource, gv schema.GroupVersion) *discovery.Docum
 	return document(map[string]any{
 		"openapi": "3.0.0", "info": info(), "paths": paths, "components": map[string]any{"schemas": schemas},
 	})
+}
+
+// of returns the schema of a kind: an object with any fields, if it is not known.
+func (s Schemas) of(kind metav1.GroupVersionKind) map[string]any {
+	doc := maps.Clone(s[schema.GroupVersionKind(kind)])
+	if doc == nil {
+		doc = map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	}
+	doc["x-kubernetes-group-version-kind"] = []any{kind}
+	return doc
 }
 
 func operation(action string, kind metav1.GroupVersionKind) any {

@@ -26,7 +26,7 @@ func TestFind(t *testing.T) {
 		"v3/api":          nil,
 		"v4":              nil,
 	} {
-		doc := openapi.Find(served, &http.Request{}, strings.Split(path, "/"))
+		doc := openapi.Find(served, nil, &http.Request{}, strings.Split(path, "/"))
 		if (doc == nil) != (want == nil) {
 			t.Errorf("%s: %v", path, doc)
 		}
@@ -50,7 +50,7 @@ func TestFind(t *testing.T) {
 
 func TestVersion2InProtobuf(t *testing.T) {
 	r := &http.Request{Header: http.Header{"Accept": {"text/html, application/com.github.proto-openapi.spec.v2@v1.0+protobuf"}}}
-	doc := openapi.Find(nil, r, []string{"v2"})
+	doc := openapi.Find(nil, nil, r, []string{"v2"})
 	b, ok := doc.Body.([]byte)
 	if want := "\n\x032.0\x12\"\n\nKubernetes\x12\x14v1.37.0+kinform-fake\x42\x00"; !ok || string(b) != want || strings.Contains(doc.ContentType, "@") {
 		t.Errorf("%s %q, want %q", doc.ContentType, doc.Body, want)

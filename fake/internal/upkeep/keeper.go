@@ -80,13 +80,15 @@ type Collection struct {
 	resource Resource
 }
 
-// Add makes k keep a resource. The caller holds the lock.
+// Add makes k keep a resource. The caller holds the lock. A resource stays known when it ends, so
+// that its objects' dependents are collected; one that comes back takes its place.
 func (k *Keeper) Add(r Resource, objects Objects) *Collection {
 	if k == nil {
 		return nil
 	}
 	c := &Collection{Objects: objects, keeper: k, resource: r}
-	k.collections = append(k.collections, c)
+	ended := func(was *Collection) bool { return was.resource.Name == r.Name }
+	k.collections = append(slices.DeleteFunc(slices.Clone(k.collections), ended), c)
 	if r.Name == namespaces && k.namespaces {
 		k.spaces = c
 	}

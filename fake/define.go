@@ -1,0 +1,223 @@
+package fake
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kinform/kinform/fake/internal/refusal"
+	"github.com/kinform/kinform/fake/internal/upkeep"
+	"github.com/kinform/kinform/kind"
+)
+
+// Definition is one version of a resource.
+type Definition[T metav1.Object] struct {
+	Kind  kind.Kind[T]
+	Rules Rules
+	Hooks Hooks[T]
+	// Hidden says that the version is not served. Only the first definition can be hidden.
+	Hidden bool
+}
+
+// Hooks are a resource's own defaults, checks and the like. Every function may be nil. They run in
+// the goroutine of the request, without a lock, and concurrently; a write that loses against
+// another one asks them again. Objects that they may change are the request's own; the others are
+// read-only. A panic of a hook is a 500 over HTTP.
+type Hooks[T metav1.Object] struct {
+	// Prune removes what objects of the kind cannot hold, and returns the paths of what it
+	// removed, such as "spec.sizes[0].colour". Writes ask it before anything else. A request with
+	// fieldValidation=Strict is refused if anything was removed. An error refuses the write, with
+	// 400 BadRequest unless it is a Status.
+	Prune func(obj T) (removed []string, err error)
+	// Default completes an object. It gets the state that is to be stored: the server has set the
+	// metadata that a client cannot write, and has dropped the status of a create.
+	Default func(obj T)
+	// Validate returns the faults of a new state: old is nil in a create. They become the causes
+	// of a 422 Invalid, beside those of the metadata.
+	Validate func(obj, old T) field.ErrorList
+	// ValidateStatus is Validate for writes of the status subresource; nil means Validate.
+	ValidateStatus func(obj, old T) field.ErrorList
+	// Convert turns an object into one of this version; the object states the version that it
+	// is of, and the result the version of the definition. Nil means that only the apiVersion
+	// differs. Reads ask it as well.
+	Convert func(obj T) (T, error)
+	// Fields are the fields by which objects can be selected; see [AddField].
+	Fields map[string]func(obj T) string
+	// Stored is called after a write or a [Server.Restore], before it returns, and can read and
+	// write itself. It does not learn which write, because another may have followed: it looks at
+	// the present state. It is called for the writes that it makes, too.
+	Stored func()
+}
+
+// Define registers a resource as [Register] does, with hooks, or changes one that is registered. A
+// resource can have several versions: objects are stored in the first, to which the typed
+// functions apply, and converted for requests of the others.
+//
+// A change keeps the objects. They are pruned, completed and converted by the new definition when
+// they are read. Fields of [AddField] are gone. Open watches end, as in the API server when a
+// CustomResourceDefinition changes; later requests of a [Client] or [Source] follow the new
+// definition.
+//
+// Errors: [ErrType], also for a change of T; [ErrResource], also for a change of the scope or the
+// kind, and for versions that differ in group, resource, kind or scope; [ErrDuplicate] for a
+// kind of the group that another resource has.
+func Define[T metav1.Object](s *Server, storage Definition[T], more ...Definition[T]) error {
+	t, err := tableOf(s, storage)
+	if err != nil {
+		return err
+	}
+	for _, d := range more {
+		v, err := tableOf(s, d)
+		if err == nil {
+			err = t.checkSibling(v)
+		}
+		if err != nil {
+			return err
+		}
+		v.storage, v.state = t, t.state
+		t.versions = append(t.versions, v)
+		t.mixed.Store(true)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return t.define(true)
+}
+
+func tableOf[T metav1.Object](s *Server, d Definition[T]) (*table[T], error) {
+	r, err := resourceOf(d.Kind, d.Rules)
+	if err != nil {
+		return nil, err
+	}
+	r.hidden = d.Hidden
+	return newTable(s, r, d.Hooks)
+}
+
+// checkSibling refuses a version that is not of the same resource.
+func (t *table[T]) checkSibling(v *table[T]) error {
+	a, b := &t.res, &v.res
+	if a.groupResource() == b.groupResource() && a.Kind == b.Kind && a.ClusterScoped == b.ClusterScoped && !b.hidden &&
+		a.Version != b.Version && !slices.ContainsFunc(t.versions, func(o *table[T]) bool { return o.res.Version == b.Version }) {
+		return nil
+	}
+	return fmt.Errorf("fake: %s: %w: %s is no further version of it", a.groupResource(), ErrResource, b.GroupVersionKind())
+}
+
+// define makes t the table of its resource. The caller holds Server.mu.
+func (t *table[T]) define(change bool) error {
+	s, name := t.server, t.res.groupResource()
+	var old *table[T]
+	for _, c := range s.order {
+		switch other := c.info(); {
+		case other.groupResource() == name && !change:
+			return fmt.Errorf("fake: %s: %w", name, ErrDuplicate)
+		case other.groupResource() == name:
+			var ok bool
+			if old, ok = c.(*table[T]); !ok {
+				return fmt.Errorf("fake: %s: %w: registered for another type than %v", name, ErrType, reflect.TypeFor[T]())
+			}
+			if other.Kind != t.res.Kind || other.ClusterScoped != t.res.ClusterScoped {
+				return fmt.Errorf("fake: %s: %w: its kind and its scope cannot change", name, ErrResource)
+			}
+		case other.Group == t.res.Group && other.Kind == t.res.Kind:
+			return fmt.Errorf("fake: %s: %w: %s is the kind of %s", name, ErrDuplicate, t.res.Kind, other.groupResource())
+		}
+	}
+	if old != nil {
+		t.follow(old)
+		return nil
+	}
+	s.tables[name] = t
+	t.upkeep = s.upkeep.Add(upkeep.Resource{Name: name, Kind: t.res.Kind, Namespaced: !t.res.ClusterScoped}, latest[T]{t.state})
+	s.order = append(s.order, t)
+	s.byType[reflect.TypeFor[T]()] = append(s.byType[reflect.TypeFor[T]()], t)
+	t.current.Store(t)
+	return nil
+}
+
+// follow puts t in the place of old, whose watches end. The caller holds Server.mu.
+func (t *table[T]) follow(old *table[T]) {
+	t.state = old.state
+	t.mixed.Store(true)
+	for _, v := range t.versions {
+		v.state = old.state
+	}
+	s, typ := t.server, reflect.TypeFor[T]()
+	s.tables[t.res.groupResource()] = t
+	s.order[slices.Index(s.order, collection(old))] = t
+	s.byType[typ][slices.Index(s.byType[typ], collection(old))] = t
+	t.current.Store(t)
+	t.wakeAll()
+}
+
+// Unregister ends a resource: its objects are deleted, whatever their finalizers, and its watches
+// end after the DELETED events. Later requests get the 404 of an unknown resource, also those of a
+// [Client] or [Source], until it is registered again. Error: [ErrNotRegistered].
+func (s *Server) Unregister(name schema.GroupResource) error {
+	s.mu.Lock()
+	c, ok := s.tables[name]
+	if ok {
+		c.end()
+	}
+	s.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("fake: %s: %w", name, ErrNotRegistered)
+	}
+	s.upkeep.Run()
+	return nil
+}
+
+// end deletes all objects and the resource. The caller holds Server.mu.
+func (t *table[T]) end() {
+	t.settle()
+	for _, slot := range t.sorted {
+		if old := slot.cur; old != nil {
+			t.put(t.server.advance(1), old, nil)
+		}
+	}
+	s, typ, self := t.server, reflect.TypeFor[T](), func(c collection) bool { return c == collection(t) }
+	delete(s.tables, t.res.groupResource())
+	s.order = slices.DeleteFunc(slices.Clone(s.order), self)
+	s.byType[typ] = slices.DeleteFunc(slices.Clone(s.byType[typ]), self)
+	t.current.Store(nil)
+	t.wakeAll()
+}
+
+// served returns the versions that requests can name, by the order of their definition.
+func (t *table[T]) served() (out []collection) {
+	for _, v := range append([]*table[T]{t}, t.versions...) {
+		if !v.res.hidden {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// newest returns the table of the newest definition. If there is none, it returns t, which refuses
+// all requests.
+func (t *table[T]) newest() *table[T] {
+	if now := t.current.Load(); now != nil {
+		return now
+	}
+	t.server.mu.Lock()
+	defer t.server.mu.Unlock()
+	if now, ok := t.server.tables[t.res.groupResource()].(*table[T]); ok {
+		return now
+	}
+	return t
+}
+
+// checkServed refuses requests that are still under way when their resource ends. The caller holds
+// Server.mu.
+func (t *table[T]) checkServed() error {
+	if t.current.Load() == nil {
+		return refusal.NoResource()
+	}
+	return nil
+}
+
+// latest is the newest definition of a resource, for package upkeep.
+type latest[T metav1.Object] struct{ of *state[T] }

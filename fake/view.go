@@ -1,0 +1,101 @@
+package fake
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform/fake/internal/refusal"
+)
+
+// view returns v as an object of t's definition: v itself if t wrote it, and otherwise a copy that
+// is converted, pruned and completed.
+func (t *table[T]) view(v *version[T]) (*version[T], error) {
+	if v == nil || v.of == t {
+		return v, nil
+	}
+	obj, err := clone(v.obj)
+	if err == nil {
+		obj, err = t.convert(obj)
+	}
+	if err == nil {
+		_, err = t.complete(obj)
+	}
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	return &version[T]{key: v.key, rv: v.rv, obj: obj, by: v.by, of: t, stored: v.origin()}, nil
+}
+
+// views makes views of a list, in place.
+func (t *table[T]) views(list []*version[T]) ([]*version[T], error) {
+	if !t.mixed.Load() {
+		return list, nil // without a look at each
+	}
+	for i, v := range list {
+		var err error
+		if list[i], err = t.view(v); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// stored returns v, of t's version, as it is stored.
+func (t *table[T]) stored(v *version[T]) (*version[T], error) {
+	if t.storage == nil {
+		return v, nil
+	}
+	kept, err := t.storage.view(v)
+	if err != nil {
+		return nil, err
+	}
+	kept.stored = nil // it is a state of its own
+	return kept, nil
+}
+
+// main returns the table of the version in which objects are stored.
+func (t *table[T]) main() *table[T] {
+	if t.storage != nil {
+		return t.storage
+	}
+	return t
+}
+
+// convert makes obj an object of t's version.
+func (t *table[T]) convert(obj T) (out T, err error) {
+	k, ok := any(obj).(interface{ GetObjectKind() schema.ObjectKind })
+	switch {
+	case !ok || k.GetObjectKind().GroupVersionKind() == t.res.GroupVersionKind():
+		return obj, nil
+	case t.hooks.Convert == nil:
+		k.GetObjectKind().SetGroupVersionKind(t.res.GroupVersionKind())
+		return obj, nil
+	}
+	defer refusal.Recover(&err)
+	return t.hooks.Convert(obj)
+}
+
+// complete prunes obj and sets its defaults. It returns the paths of what was removed.
+func (t *table[T]) complete(obj T) (removed []string, err error) {
+	if removed, err = t.prune(obj); err != nil {
+		return nil, err
+	}
+	if t.hooks.Default != nil {
+		t.hooks.Default(obj)
+	}
+	return removed, nil
+}
+
+func (t *table[T]) prune(obj T) ([]string, error) {
+	if t.hooks.Prune == nil {
+		return nil, nil
+	}
+	removed, err := t.hooks.Prune(obj)
+	if status := apierrors.APIStatus(nil); err != nil && !errors.As(err, &status) {
+		err = apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", t.res.Kind, t.res.Version, t.res.Kind, err))
+	}
+	return removed, err
+}
