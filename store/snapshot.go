@@ -28,22 +28,56 @@ func (s Snapshot[K, T]) List() []T {
 
 // All iterates over all keys and objects, in no order, any number of times.
 func (s Snapshot[K, T]) All() iter.Seq2[K, T] {
-	return func(yield func(K, T) bool) { s.each(yield) }
+	return func(yield func(K, T) bool) {
+		p := pairs[K, T]{snap: s}
+		for p.next() {
+			for i, obj := range p.objs[:p.n] {
+				if !yield(p.keys[i], obj) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Keys is All without the objects.
 func (s Snapshot[K, T]) Keys() iter.Seq[K] {
-	return func(yield func(K) bool) { s.eachKey(yield) }
+	return func(yield func(K) bool) {
+		p := pairs[K, T]{snap: s}
+		for p.next() {
+			for _, key := range p.keys[:p.n] {
+				if !yield(key) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Values is All without the keys.
 func (s Snapshot[K, T]) Values() iter.Seq[T] {
-	return func(yield func(T) bool) { s.eachValue(yield) }
+	return func(yield func(T) bool) {
+		var c cowvec.Cursor
+		for run, ok := s.view.Next(&c); ok; run, ok = s.view.Next(&c) {
+			for _, obj := range run.Elems {
+				if !yield(obj) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Chunks iterates over all objects, a slice of some of them at a time; see [Reader.Chunks].
 func (s Snapshot[K, T]) Chunks() iter.Seq[[]T] {
-	return func(yield func([]T) bool) { s.eachChunk(yield) }
+	return func(yield func([]T) bool) {
+		var c cowvec.Cursor
+		for run, ok := s.view.Next(&c); ok; run, ok = s.view.Next(&c) {
+			if !yield(run.Elems) {
+				return
+			}
+		}
+	}
 }
 
 // Diff iterates, in no order, over the keys and objects of s that differ from other, an earlier
@@ -59,55 +93,6 @@ func (s Snapshot[K, T]) Diff(other Snapshot[K, T], same func(a, b T) bool) iter.
 			if key, err := s.key(obj); err == nil && !yield(key, obj) {
 				return
 			}
-		}
-	}
-}
-
-// keyBatch is the number of keys that are read before the first one is yielded. The key
-// function reads every object from memory; in a batch these reads overlap.
-const keyBatch = 16
-
-func (s *Snapshot[K, T]) each(yield func(K, T) bool) {
-	var keys [keyBatch]K
-	var bad [keyBatch]bool
-	var c cowvec.Cursor
-	for run, ok := s.view.Next(&c); ok; run, ok = s.view.Next(&c) {
-		for objs := run.Elems; len(objs) > 0; {
-			n := min(len(objs), keyBatch)
-			for i, obj := range objs[:n] {
-				key, err := s.key(obj)
-				keys[i], bad[i] = key, err != nil
-			}
-			for i, obj := range objs[:n] {
-				if !bad[i] && !yield(keys[i], obj) {
-					return
-				}
-			}
-			objs = objs[n:]
-		}
-	}
-}
-
-func (s *Snapshot[K, T]) eachKey(yield func(K) bool) {
-	s.each(func(key K, _ T) bool { return yield(key) })
-}
-
-func (s *Snapshot[K, T]) eachValue(yield func(T) bool) {
-	var c cowvec.Cursor
-	for run, ok := s.view.Next(&c); ok; run, ok = s.view.Next(&c) {
-		for _, obj := range run.Elems {
-			if !yield(obj) {
-				return
-			}
-		}
-	}
-}
-
-func (s *Snapshot[K, T]) eachChunk(yield func([]T) bool) {
-	var c cowvec.Cursor
-	for run, ok := s.view.Next(&c); ok; run, ok = s.view.Next(&c) {
-		if !yield(run.Elems) {
-			return
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/kinform/kinform/bench/internal/measure"
 	"github.com/kinform/kinform/bench/internal/pods"
 	"github.com/kinform/kinform/index"
-	"github.com/kinform/kinform/store"
 )
 
 // item is an object without a pod's weight, so that a million of them fit into memory.
@@ -27,13 +26,10 @@ var (
 	itemNS   = index.Namespace[*item]()
 )
 
-// crowd is the two stores with 3 indexes, full of the same items.
+// crowd is a shelf with indexes that have handles.
 type crowd struct {
-	items   []*item
-	keys    []key
-	nodes   []string
-	kinform *store.Store[key, *item]
-	peer    cache.Indexer
+	*shelf
+	nodes []string
 }
 
 // Growing returns operations on stores of n small objects. The operations share the stores:
@@ -56,45 +52,41 @@ func Growing(n int) []measure.Op {
 	}
 	return []measure.Op{
 		op("get", "get", (*crowd).get),
-		op("update", "update, 3 indexes", (*crowd).update),
+		op("get-cold", "get of a cold key", (*crowd).getCold),
+		op("update", "update, 3 indexes", (*crowd).setSame),
+		op("update-new", "update just made, 3 indexes", (*crowd).setNew),
+		op("update-64", "update just made, of 64 in a commit, 3 indexes", (*crowd).commitNew),
 		op("by-index", "100 objects by index", (*crowd).byIndex),
 		op("walk", "walk all, per object", (*crowd).walk),
 	}
 }
 
 func newCrowd(n int) (*crowd, error) {
-	c := &crowd{
-		items: make([]*item, n),
-		keys:  make([]key, n),
-		nodes: make([]string, max(n/pods.PerNode, 1)),
-	}
-	boxed := make([]any, n)
-	for i := range c.items {
-		at := scatter(i, n)
-		k := key{Namespace: "namespace-" + strconv.Itoa(at%max(n/pods.PerNamespace, 1)), Name: "object-" + strconv.Itoa(at)}
-		c.items[i] = &item{
-			ObjectMeta: metav1.ObjectMeta{Namespace: k.Namespace, Name: k.Name, ResourceVersion: strconv.Itoa(i + 1)},
-			node:       "node-" + strconv.Itoa(at%len(c.nodes)),
-			app:        "app-" + strconv.Itoa(at/pods.PerApp),
-		}
-		c.keys[scatter(at, n)] = k
-		c.nodes[at%len(c.nodes)] = c.items[i].node
-		boxed[i] = c.items[i]
-	}
-	var err error
-	c.kinform, err = store.New(store.ObjectKey, store.Options[*item]{Indexes: []index.Definition[*item]{itemNode, itemNS, itemApp}})
-	if err != nil {
-		return nil, err
-	}
-	if err := writeList(c.kinform, c.items); err != nil {
-		return nil, err
-	}
-	c.peer = cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, cache.Indexers{
+	items, keys, nodes := newItems(n)
+	s, err := newShelf(items, keys, []index.Definition[*item]{itemNode, itemNS, itemApp}, cache.Indexers{
 		"node":               func(obj any) ([]string, error) { return []string{obj.(*item).node}, nil },
 		"app":                func(obj any) ([]string, error) { return []string{obj.(*item).app}, nil },
 		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
 	})
-	return c, c.peer.Replace(boxed, "1")
+	return &crowd{s, nodes}, err
+}
+
+// newItems returns n items, their keys in another order, and the names of all nodes.
+func newItems(n int) (items []*item, keys []key, nodes []string) {
+	items, keys = make([]*item, n), make([]key, n)
+	nodes = make([]string, max(n/pods.PerNode, 1))
+	for i := range items {
+		at := scatter(i, n)
+		k := key{Namespace: "namespace-" + strconv.Itoa(at%max(n/pods.PerNamespace, 1)), Name: "object-" + strconv.Itoa(at)}
+		items[i] = &item{
+			ObjectMeta: metav1.ObjectMeta{Namespace: k.Namespace, Name: k.Name, ResourceVersion: strconv.Itoa(i + 1)},
+			node:       "node-" + strconv.Itoa(at%len(nodes)),
+			app:        "app-" + strconv.Itoa(at/pods.PerApp),
+		}
+		keys[scatter(at, n)] = k
+		nodes[at%len(nodes)] = items[i].node
+	}
+	return items, keys, nodes
 }
 
 func (c *crowd) get() measure.Sides {
@@ -109,13 +101,6 @@ func (c *crowd) get() measure.Sides {
 			_, ok, _ := c.peer.GetByKey(k.Namespace + "/" + k.Name)
 			return found(btoi(ok), 1)
 		})},
-	}
-}
-
-func (c *crowd) update() measure.Sides {
-	return measure.Sides{
-		Kinform:  measure.Side{Run: loop(func(i int) error { return c.kinform.Set(c.items[scatter(i, len(c.items))]) })},
-		ClientGo: measure.Side{Run: loop(func(i int) error { return c.peer.Update(c.items[scatter(i, len(c.items))]) })},
 	}
 }
 
