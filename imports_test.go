@@ -35,6 +35,7 @@ var allowed = map[string][]string{
 	"queue":              {},
 	"queue/fifo":         {},
 	"reflector":          {},
+	"shard/leader":       {"client", "kind"},
 	"store":              {"index"},
 	"store/expire":       {},
 	"store/undelta":      {"store"},

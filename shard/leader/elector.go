@@ -1,0 +1,115 @@
+package leader
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/internal/logs"
+)
+
+// Elector is one candidate. Make one with [New]. It implements manager.Elector of
+// controller/manager. Its methods may be called from any goroutine.
+type Elector struct {
+	// Set by New and never changed.
+	opts   Options
+	client *client.Resource[*Lease]
+	log    logs.Log
+
+	mu      sync.Mutex
+	running bool
+	status  status
+}
+
+// status is what others may ask about.
+type status struct {
+	leader  string
+	leads   bool // as far as was decided; until says more
+	works   bool // work was called and has not returned
+	until   time.Time
+	renewed time.Time
+}
+
+// New returns a candidate. It sends nothing. It returns an error that wraps [ErrInvalid] if Options are not
+// usable, and those of client.New.
+//
+// The candidate does not use the Limiter and the Retries of server: a renewal must not wait behind other
+// requests, and repeats itself.
+func New(server client.Connection, opts Options) (*Elector, error) {
+	opts, err := opts.complete()
+	if err != nil {
+		return nil, err
+	}
+	server.Retries, server.Limiter = -1, nil
+	c, err := client.New(server, Kind, client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("leader: %w", err)
+	}
+	return &Elector{opts: opts, client: c, log: logs.Log{To: opts.Logger, Part: "leader"}}, nil
+}
+
+// Identity returns the name of this process in the Lease.
+func (e *Elector) Identity() string { return e.opts.Identity }
+
+// Leader returns the identity of the holder of the Lease, as this candidate last saw it: empty if there is
+// none, or before the first look.
+func (e *Elector) Leader() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.status.leader
+}
+
+// Leads reports whether this process leads now. It reads the clock. So it is false at once in a process that
+// was stopped for longer than its lease, even before the context of work has ended: ask it right before
+// a write that must not come from a former leader.
+func (e *Elector) Leads() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.status.leads && time.Now().Before(e.status.until)
+}
+
+// Healthy returns a check for manager.AddHealthCheck. The check fails if work goes on although this process
+// could not renew the Lease for LeaseDuration and tolerance: then work ignores its context, or the
+// process is stuck, and should be killed. It is client-go's HealthzAdaptor, whose users take 20 seconds. It
+// passes in a process that does not lead.
+func (e *Elector) Healthy(tolerance time.Duration) func(context.Context) error {
+	return func(context.Context) error {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if since := time.Since(e.status.renewed); e.status.works && since > e.opts.LeaseDuration+tolerance {
+			return fmt.Errorf("leader: Lease %s: work goes on, but the Lease was not renewed for %v", e.key(), since)
+		}
+		return nil
+	}
+}
+
+func (e *Elector) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: e.opts.Namespace, Name: e.opts.Name}
+}
+
+// begin reports whether no other call of Lead runs.
+func (e *Elector) begin() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.running {
+		return false
+	}
+	e.running, e.status = true, status{}
+	return true
+}
+
+func (e *Elector) end() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.running = false
+}
+
+func (e *Elector) publish(s status) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.status = s
+}

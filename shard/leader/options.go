@@ -1,0 +1,122 @@
+package leader
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+)
+
+// The values of Options that are zero. They are client-go's.
+const (
+	DefaultLeaseDuration = 15 * time.Second
+	DefaultRenewDeadline = 10 * time.Second
+	DefaultRetryPeriod   = 2 * time.Second
+)
+
+// jitter is the factor by which a pause between requests can be longer, client-go's.
+const jitter = 1.2
+
+// maxIdentity limits an identity. API servers have no limit; this one is that of object names.
+const maxIdentity = 253
+
+// Options configures an [Elector]. Namespace and Name must be set. All candidates should have the same
+// values, except for the identity.
+type Options struct {
+	// Namespace and Name are those of the Lease. It is created when it is missing.
+	Namespace, Name string
+
+	// Identity names this process in the Lease, such as a pod's name. Each process needs another one.
+	// It is valid UTF-8 of at most 253 bytes. Empty means the name of the host with a random suffix.
+	//
+	// A process does not trust its identity: if the Lease has it at the start, it waits like
+	// everybody else, since the holder may still run.
+	Identity string
+
+	// LeaseDuration is how long other candidates wait after the last renewal that they saw, by their own
+	// clocks. The Lease has it in whole seconds, rounded up. A candidate waits for its own LeaseDuration or for
+	// that in the Lease, whichever is longer. Zero means [DefaultLeaseDuration].
+	LeaseDuration time.Duration
+
+	// RenewDeadline is how long this process leads after it has sent the last renewal that succeeded, by
+	// its own monotonic clock. It must be less than LeaseDuration: work has the difference to return, and
+	// the ratio bounds how much faster than the leader's a candidate's clock may run. Each request has half
+	// of RenewDeadline to be answered. Zero means [DefaultRenewDeadline].
+	RenewDeadline time.Duration
+
+	// RetryPeriod is the time between two renewals of a leader, and between two looks of a candidate at
+	// the Lease: then longer by up to a fifth, at random. 1.2 times it must be less than
+	// RenewDeadline. Zero means [DefaultRetryPeriod].
+	RetryPeriod time.Duration
+
+	// OnLeader gets the identity of the holder whenever this candidate sees another one: empty if nobody
+	// holds the Lease. It is called in a goroutine of its own, one call at a time, without a lock. While
+	// a call runs, further holders replace each other. Lead returns after the last call. A panic in it is
+	// reported as a *PanicError. It may be nil.
+	OnLeader func(identity string)
+
+	// OnError gets each failed request as a [*RequestError], and a [*LostError] that Lead does not return. It is
+	// called like OnLeader; while a call runs, up to 16 errors wait, and further ones are logged. Nil logs
+	// the errors to Logger at level Warn.
+	OnError func(error)
+
+	// Logger gets records at level Debug when this process begins to stand for the Lease, leads, and does not any
+	// more, and the errors if OnError is nil. Nil means slog.Default().
+	Logger *slog.Logger
+}
+
+// complete returns the options with defaults, or an error that names all that is wrong.
+func (o Options) complete() (Options, error) {
+	host, _ := os.Hostname() // the suffix alone is enough
+	if o.Identity == "" {
+		o.Identity = fmt.Sprintf("%s_%016x", host[:min(len(host), maxIdentity-17)], rand.Uint64())
+	}
+	o.LeaseDuration = cmp.Or(o.LeaseDuration, DefaultLeaseDuration)
+	o.RenewDeadline = cmp.Or(o.RenewDeadline, DefaultRenewDeadline)
+	o.RetryPeriod = cmp.Or(o.RetryPeriod, DefaultRetryPeriod)
+	var faults []string
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	for _, text := range validation.NameIsDNSSubdomain(o.Name, false) {
+		fault("Options.Name %q: %s", o.Name, text)
+	}
+	for _, text := range validation.ValidateNamespaceName(o.Namespace, false) {
+		fault("Options.Namespace %q: %s", o.Namespace, text)
+	}
+	if len(o.Identity) > maxIdentity || !utf8.ValidString(o.Identity) {
+		fault("Options.Identity has %d bytes: it must be valid UTF-8 of at most %d", len(o.Identity), maxIdentity)
+	}
+	if o.LeaseDuration <= o.RenewDeadline {
+		fault("Options.LeaseDuration (%v) must be more than RenewDeadline (%v)", o.LeaseDuration, o.RenewDeadline)
+	}
+	if float64(o.RenewDeadline) <= jitter*float64(o.RetryPeriod) {
+		fault("Options.RenewDeadline (%v) must be more than %v times RetryPeriod (%v)", o.RenewDeadline, jitter, o.RetryPeriod)
+	}
+	if min(o.LeaseDuration, o.RenewDeadline, o.RetryPeriod) < 0 {
+		fault("Options.LeaseDuration, RenewDeadline and RetryPeriod must not be negative")
+	}
+	if o.LeaseDuration > math.MaxInt32*time.Second {
+		fault("Options.LeaseDuration (%v) must be less than 2³¹ seconds", o.LeaseDuration)
+	}
+	if faults != nil {
+		return o, fmt.Errorf("leader: %w: %s", ErrInvalid, strings.Join(faults, "; "))
+	}
+	return o, nil
+}
+
+// timing are the durations of Options.
+type timing struct{ leaseDuration, renewDeadline, retryPeriod time.Duration }
+
+// request is how long an answer may take.
+func (t timing) request() time.Duration { return t.renewDeadline / 2 }
+
+// seconds is leaseDuration in the Lease. It is never shorter.
+func (t timing) seconds() int32 {
+	return int32((t.leaseDuration + time.Second - 1) / time.Second)
+}
