@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/kinform/kinform/informer"
 )
@@ -23,13 +24,13 @@ func (s *sharedInformer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHa
 	return s.AddEventHandlerWithOptions(h, cache.HandlerOptions{ResyncPeriod: &resync})
 }
 
-// AddEventHandlerWithOptions implements cache.SharedInformer. opts.Logger is not used.
+// AddEventHandlerWithOptions implements cache.SharedInformer. opts.Logger gets the panics of h.
 func (s *sharedInformer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, opts cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	if isNil(h) {
 		return nil, fmt.Errorf("clientgo: %s: %w", s.log.Resource, informer.ErrNoHandler)
 	}
 	if s.IsStopped() {
-		return nil, fmt.Errorf("clientgo: handler of %s: %w", s.log.Resource, informer.ErrStopped)
+		return nil, &stoppedError{"handler", s.log.Resource}
 	}
 	resync := s.resync
 	if opts.ResyncPeriod != nil {
@@ -40,7 +41,7 @@ func (s *sharedInformer) AddEventHandlerWithOptions(h cache.ResourceEventHandler
 	} else {
 		resync = max(resync, minResync)
 	}
-	reg, err := s.inf.AddHandler(handler{h}, informer.HandlerOptions[any]{Resync: resync, Unchanged: true})
+	reg, err := s.inf.AddHandler(handler{h, s, opts.Logger}, informer.HandlerOptions[any]{Resync: resync, Unchanged: true})
 	if err != nil {
 		return nil, err
 	}
@@ -77,12 +78,27 @@ func (r *registration) HasSyncedChecker() cache.DoneChecker {
 func (r *registration) ShutdownChan() <-chan struct{} { return r.Done() }
 
 // handler is a cache.ResourceEventHandler as a handler of the informer.
-type handler struct{ cache.ResourceEventHandler }
+type handler struct {
+	cache.ResourceEventHandler
+	of     *sharedInformer
+	logger *klog.Logger // may be nil
+}
 
 // Handle implements informer.Handler. A panic ends the process, unless runtime.ReallyCrash is false: then the event is
-// skipped.
+// skipped, and the next one waits for a second, as in client-go.
 func (h handler) Handle(ev informer.Event[string, any]) {
-	defer runtime.HandleCrash()
+	if !h.call(ev) {
+		h.of.pause(time.Second)
+	}
+}
+
+// call calls a function of h. It returns false after a panic.
+func (h handler) call(ev informer.Event[string, any]) (returned bool) {
+	if h.logger != nil {
+		defer runtime.HandleCrashWithLogger(*h.logger)
+	} else {
+		defer runtime.HandleCrash()
+	}
 	switch {
 	case ev.Type == informer.Added:
 		h.OnAdd(ev.Object, ev.Initial)
@@ -92,5 +108,14 @@ func (h handler) Handle(ev informer.Event[string, any]) {
 		h.OnDelete(cache.DeletedFinalStateUnknown{Key: ev.Key, Obj: ev.Object})
 	default:
 		h.OnDelete(ev.Object)
+	}
+	return true
+}
+
+// pause waits, until Run's context is done.
+func (s *sharedInformer) pause(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-s.ctx.Done():
 	}
 }

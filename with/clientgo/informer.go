@@ -88,7 +88,8 @@ var errStarted = errors.New("clientgo: the informer has started already")
 // report gets every error after which the informer continues.
 func (s *sharedInformer) report(err error) {
 	var failed *reflector.RequestError
-	if s.onError != nil && errors.As(err, &failed) {
+	// As in client-go, the user's handler does not get the failure of a streaming list: a plain one follows.
+	if s.onError != nil && errors.As(err, &failed) && failed.Verb != "watchlist" {
 		s.onError(s.ctx, s.reflector, failed.Err)
 		return
 	}
@@ -98,14 +99,20 @@ func (s *sharedInformer) report(err error) {
 // Run implements cache.SharedInformer.
 func (s *sharedInformer) Run(stop <-chan struct{}) { s.RunWithContext(wait.ContextForChannel(stop)) }
 
-// RunWithContext implements cache.SharedInformer. A panic of a handler or another function of the user goes on here.
+// RunWithContext implements cache.SharedInformer. A panic of a handler or another function of the user goes on here, with
+// its own value.
 func (s *sharedInformer) RunWithContext(ctx context.Context) {
 	if err := s.begin(ctx); err != nil {
 		s.log.Error(err)
 		return
 	}
 	defer close(s.ended)
-	if err := s.inf.Run(ctx); err != nil {
+	err := s.inf.Run(ctx)
+	var panicked *informer.PanicError
+	if errors.As(err, &panicked) {
+		panic(panicked.Value)
+	}
+	if err != nil {
 		panic(err)
 	}
 }
@@ -123,6 +130,15 @@ func (s *sharedInformer) begin(ctx context.Context) error {
 	}
 	return nil
 }
+
+// stoppedError ends in the words of client-go's error, which programs look for, and is an informer.ErrStopped.
+type stoppedError struct{ what, resource string }
+
+func (e *stoppedError) Error() string {
+	return fmt.Sprintf("clientgo: %s of %s was not added to shared informer because it has stopped already", e.what, e.resource)
+}
+
+func (e *stoppedError) Unwrap() error { return informer.ErrStopped }
 
 // set calls f unless the informer has started.
 func (s *sharedInformer) set(f func()) error {
@@ -175,7 +191,7 @@ func (s *sharedInformer) GetIndexer() cache.Indexer { return s.indexer }
 // AddIndexers implements cache.SharedIndexInformer.
 func (s *sharedInformer) AddIndexers(indexers cache.Indexers) error {
 	if s.IsStopped() {
-		return fmt.Errorf("clientgo: indexers of %s: %w", s.log.Resource, informer.ErrStopped)
+		return &stoppedError{"indexers", s.log.Resource}
 	}
 	return s.indexer.AddIndexers(indexers)
 }
