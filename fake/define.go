@@ -45,6 +45,9 @@ type Hooks[T metav1.Object] struct {
 	// is of, and the result the version of the definition. Nil means that only the apiVersion
 	// differs. Reads ask it as well.
 	Convert func(obj T) (T, error)
+	// Deleting returns finalizers to add to an object whose deletion is asked for. Without any
+	// finalizer an object goes at once.
+	Deleting func(obj T) (finalizers []string)
 	// Fields are the fields by which objects can be selected; see [AddField].
 	Fields map[string]func(obj T) string
 	// Stored is called after a write or a [Server.Restore], before it returns, and can read and

@@ -285,3 +285,24 @@ func TestUnregister(t *testing.T) {
 	check(t, fake.Define(s, gadgets("v1")))
 	must(client.Create(t.Context(), gadget("v1", "h", nil), metav1.CreateOptions{}))(t)
 }
+
+// TestDeleting: the hook's finalizers hold an object whose deletion is asked for, and no other.
+func TestDeleting(t *testing.T) {
+	s := fake.New(fake.Options{})
+	check(t, fake.Define(s, fake.Definition[*pod]{Kind: podKind.Named("Pot"), Hooks: fake.Hooks[*pod]{
+		Deleting: func(*pod) []string { return []string{"example.com/hold"} },
+	}}))
+	if p := must(fake.Create(s, newPod("a", "x")))(t); len(p.Finalizers) > 0 {
+		t.Errorf("finalizers of a new object: %v", p.Finalizers)
+	}
+	must(fake.Delete[*pod](s, key("a", "x")))(t)
+	must(fake.Delete[*pod](s, key("a", "x")))(t)
+	p := must(fake.Get[*pod](s, key("a", "x")))(t)
+	if len(p.Finalizers) != 1 || p.DeletionTimestamp == nil {
+		t.Errorf("%+v", p.ObjectMeta)
+	}
+	p.Finalizers = nil
+	must(fake.Update(s, p))(t)
+	_, err := fake.Get[*pod](s, key("a", "x"))
+	wantStatus(t, err, http.StatusNotFound, metav1.StatusReasonNotFound)
+}

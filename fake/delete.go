@@ -57,6 +57,9 @@ func (t *table[T]) remove(key types.NamespacedName, opts metav1.DeleteOptions, w
 // itself if it is marked already. A pod is always marked first.
 func (t *table[T]) marked(old *version[T], opts metav1.DeleteOptions, w write) (*version[T], error) {
 	finalizers := propagation(old.obj.GetFinalizers(), opts, w.request && orphansDependents.hold(&t.res))
+	if t.hooks.Deleting != nil && old.obj.GetDeletionTimestamp() == nil {
+		finalizers = append(slices.Clone(finalizers), t.hooks.Deleting(old.obj)...)
+	}
 	if t.ended(old.obj) || len(finalizers) == 0 && !t.keptByContent() && !t.graceful() {
 		return nil, nil
 	}

@@ -45,9 +45,10 @@
 //     timeoutSeconds, not by the clock. A watch without timeoutSeconds never ends.
 //   - Typed objects always have their TypeMeta set, also those from a [Source]. In JSON the
 //     items of lists leave it out as the API server does, in groups of Kubernetes' own.
-//   - The server neither validates specs nor sets defaults, except by the hooks of [Define], and drops unknown fields without a
-//     warning. Only an apply refuses fields that T does not have, and completes the protocol of
-//     ports.
+//   - The server neither validates specs nor sets defaults, except by the hooks of [Define], and
+//     drops unknown fields without a warning. Only an apply refuses fields that T does not have,
+//     and completes the protocol of ports. Package with/apiextensions/fakecrd serves
+//     CustomResourceDefinitions, with their schemas.
 //   - A deletion takes no time, but for a pod with a nodeName, which is terminating until a
 //     request with a gracePeriodSeconds of zero. [Options].StopPods plays its kubelet, and so
 //     does [Delete].

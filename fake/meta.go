@@ -53,12 +53,8 @@ func (t *table[T]) prepareCreate(obj T, w write) error {
 		base := obj.GetGenerateName()
 		obj.SetName(base[:min(len(base), maxGeneratedBase)] + "xxxxx")
 	}
-	own := t.validate(obj, *new(T), w)
-	if len(own) > 0 && t.res.custom() { // the API server has not looked at the metadata then
-		return t.invalid(obj, own)
-	}
 	meta := validation.ValidateObjectMetaAccessor(obj, !t.res.ClusterScoped, t.res.nameRule(), field.NewPath("metadata"))
-	return t.invalid(obj, append(meta, own...))
+	return t.invalid(obj, append(meta, t.validate(obj, *new(T), w)...))
 }
 
 // validate asks the resource's own checks.

@@ -11,7 +11,7 @@ import (
 )
 
 // view returns v as an object of t's definition: v itself if t wrote it, and otherwise a copy that
-// is converted, pruned and completed.
+// is converted and pruned and, in the version of the storage, completed.
 func (t *table[T]) view(v *version[T]) (*version[T], error) {
 	if v == nil || v.of == t {
 		return v, nil
@@ -20,8 +20,10 @@ func (t *table[T]) view(v *version[T]) (*version[T], error) {
 	if err == nil {
 		obj, err = t.convert(obj)
 	}
-	if err == nil {
+	if err == nil && t.storage == nil {
 		_, err = t.complete(obj)
+	} else if err == nil {
+		_, err = t.prune(obj) // the API server sets the defaults of the stored version alone
 	}
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)

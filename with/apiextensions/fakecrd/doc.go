@@ -1,0 +1,31 @@
+// Package fakecrd makes a fake server serve CustomResourceDefinitions as an API server does.
+//
+//	server := fake.New(fake.Options{})
+//	err := fakecrd.Serve(server)
+//	err = server.Load(os.DirFS("../config"), "crd") // the program's own manifests
+//
+// From then on the server serves the custom resources: in discovery, by HTTP, and for a
+// client.Resource or the typed functions of package fake, where their Go type is
+// *unstructured.Unstructured. The code of the API server itself decides: what a valid definition is,
+// which fields are pruned, what is the default, and what a schema and its CEL rules refuse. Refusals
+// have the API server's words.
+//
+// A definition takes effect before the write that made it returns, or a concurrent write of another
+// goroutine. Its conditions say so. If it changes, open watches of its objects end, and the objects
+// follow the new schema when they are next read. If it is deleted, its objects are deleted first;
+// those with finalizers hold it back.
+//
+// # Differences
+//
+//   - The webhook of a conversion is not called. A definition that asks for one converts as with the
+//     strategy None.
+//   - The subresource scale is not served, though its paths are checked.
+//   - A Table has the columns of any object, not the additionalPrinterColumns.
+//   - While a definition with held objects is being deleted, an object can be created, and is deleted
+//     at once. The API server refuses it.
+//   - No warnings are sent, for deprecated versions and unknown formats for example.
+//   - A definition of a resource that the test itself has registered with another Go type is never
+//     established. The condition NamesAccepted names the reason.
+//   - [fake.Server.Restore] brings back the objects of a definition only if the definition has existed
+//     ever since the backup.
+package fakecrd

@@ -1,0 +1,101 @@
+package fakecrd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
+)
+
+type object = unstructured.Unstructured
+
+// definitionsOf returns the versions of d that are served, that of the storage first. stored is called
+// after each write of an object.
+func definitionsOf(d *definition, stored func()) ([]fake.Definition[*object], error) {
+	versions := slices.Clone(d.Spec.Versions)
+	slices.SortStableFunc(versions, func(a, b apiextensionsv1.CustomResourceDefinitionVersion) int {
+		switch {
+		case a.Storage:
+			return -1
+		case b.Storage:
+			return 1
+		}
+		return version.CompareKubeAwareVersionStrings(b.Name, a.Name)
+	})
+	var out []fake.Definition[*object]
+	for _, v := range versions {
+		if !v.Served && !v.Storage {
+			continue
+		}
+		one, err := definitionOf(d, v)
+		if err != nil {
+			return nil, fmt.Errorf("version %s: %w", v.Name, err)
+		}
+		one.Hooks.Stored = stored
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// definitionOf returns one version of d.
+func definitionOf(d *definition, v apiextensionsv1.CustomResourceDefinitionVersion) (fake.Definition[*object], error) {
+	names := d.Status.AcceptedNames
+	k := kind.Of[*object](schema.GroupVersion{Group: d.Spec.Group, Version: v.Name}, names.Plural).Named(names.Kind).
+		WithShortNames(names.ShortNames...).WithCategories(names.Categories...)
+	if d.Spec.Scope == apiextensionsv1.ClusterScoped {
+		k = k.Cluster()
+	}
+	sub := apiextensions.CustomResourceSubresources{}
+	if v.Subresources != nil {
+		if err := apiextensionsv1.Convert_v1_CustomResourceSubresources_To_apiextensions_CustomResourceSubresources(v.Subresources, &sub, nil); err != nil {
+			return fake.Definition[*object]{}, err
+		}
+	}
+	if sub.Status != nil {
+		k = k.WithSubresources("status")
+	}
+	given, err := apihelpers.GetSchemaForVersion(d, v.Name)
+	if err != nil {
+		return fake.Definition[*object]{}, err
+	}
+	s, err := newSchema(k.GroupVersionKind, given, sub.Scale)
+	if err != nil {
+		return fake.Definition[*object]{}, err
+	}
+	rules := fake.Rules{ListKind: names.ListKind, Singular: names.Singular, Custom: true}
+	if rules.OpenAPI, rules.TypeConverter, err = s.openAPI(k.GroupVersionKind); err != nil {
+		return fake.Definition[*object]{}, err
+	}
+	hooks := fake.Hooks[*object]{
+		Prune: s.prune, Default: s.setDefaults, Validate: s.validate, ValidateStatus: s.validateStatus, Fields: fieldsOf(v.SelectableFields),
+	}
+	return fake.Definition[*object]{Kind: k, Rules: rules, Hooks: hooks, Hidden: !v.Served}, nil
+}
+
+// fieldsOf returns the fields by which objects can be selected. Their paths lead through no list.
+func fieldsOf(selectable []apiextensionsv1.SelectableField) map[string]func(*object) string {
+	if len(selectable) == 0 {
+		return nil
+	}
+	out := map[string]func(*object) string{}
+	for _, f := range selectable {
+		name := strings.TrimPrefix(f.JSONPath, ".")
+		path := strings.Split(name, ".")
+		out[name] = func(o *object) string {
+			if v, ok, err := unstructured.NestedFieldNoCopy(o.Object, path...); ok && err == nil && v != nil {
+				return fmt.Sprint(v)
+			}
+			return ""
+		}
+	}
+	return out
+}
