@@ -23,6 +23,7 @@ import (
 	"github.com/kinform/kinform/e2e/oracle"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/with/apiextensions/fakecrd"
 	"github.com/kinform/kinform/with/kubernetes/admissionregistration"
 	"github.com/kinform/kinform/with/kubernetes/apps"
 	"github.com/kinform/kinform/with/kubernetes/batch"
@@ -126,6 +127,7 @@ func newFake(t *testing.T) server {
 		fake.Register(s, coordination.Leases, fake.Rules{}),
 		fake.Register(s, rbac.Roles, fake.Rules{}),
 		fake.Register(s, kind.Of[*unstructured.Unstructured](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets").Named("Widget").WithSubresources("status"), fake.Rules{}),
+		fakecrd.Serve(s),
 	} {
 		if err != nil {
 			t.Fatal(err)

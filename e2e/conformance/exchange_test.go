@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // server is the server under test of a script.
@@ -53,6 +54,8 @@ var paths = strings.NewReplacer(
 	"hooks:", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
 	"csidrivers:", "/apis/storage.k8s.io/v1/csidrivers", "clusterroles:", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
 	"widgets:", "/apis/example.com/v1/namespaces/NS/widgets", "secrets:", "/api/v1/namespaces/NS/secrets",
+	"crds:", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "gadgets:", "/apis/conf.example.com/v1/namespaces/NS/gadgets",
+	"gadgetsbeta:", "/apis/conf.example.com/v1beta1/namespaces/NS/gadgets",
 )
 
 // play makes all requests of s and fills in the answers.
@@ -73,6 +76,8 @@ func (r *run) step(st step) string {
 			r.t.Fatal(err)
 		}
 		return "done"
+	case "AWAIT": // a path that the server comes to serve
+		return r.await(st)
 	case "SAVE": // the last answer, under a name
 		r.saved[st.target] = r.last
 		return "done"
@@ -110,6 +115,26 @@ func (r *run) step(st step) string {
 		r.t.Fatal(err)
 	}
 	return fmt.Sprintf("%d %s", resp.StatusCode, r.answer(b))
+}
+
+// await asks for a path until the answer is 200, for a minute at least.
+func (r *run) await(st step) string {
+	for range 1200 {
+		req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.srv.url+r.expand(paths.Replace(st.target)), nil)
+		if err != nil {
+			r.t.Fatalf("%s: %v", st.text(), err)
+		}
+		resp, err := r.srv.http.Do(req)
+		if err != nil {
+			r.t.Fatalf("%s: %v", st.text(), err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode == http.StatusOK {
+			return "done"
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return "not served"
 }
 
 var reference = regexp.MustCompile(`\$\{([a-z]+):([a-zA-Z.]+)\}`)

@@ -122,7 +122,7 @@ func (r *run) object(list string, obj map[string]any) string {
 // filledIn reports whether the server completes half of the object: a pod, a template of one, a service.
 func filledIn(obj map[string]any) bool {
 	switch obj["kind"] {
-	case "CSIDriver", "LimitRange", "Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim":
+	case "CSIDriver", "CustomResourceDefinition", "LimitRange", "Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim":
 		return true
 	}
 	spec, _ := obj["spec"].(map[string]any)
