@@ -53,9 +53,11 @@
 //	err = namespaces.Add("test") // at any time: both handles begin to list and watch it
 //
 // Such handles need no permission for the whole cluster. A namespace that is refused only lacks its own
-// objects; [Projected.Members] says so, and the informer's OnError gets the refusals. The keys of a
-// namespace, if they are of type kinform.Key, are only reconciled when all handles have listed it, or were
-// refused. A write to a namespace that is not in the set is [ErrOutside] and is not sent. To be safe, take a
+// objects; [Projected.Members] says so, and the informer's OnError gets the refusals. The same holds for one
+// whose lists fail otherwise, or are not answered: 10 seconds after another namespace has listed, the
+// controller begins without it (informer.LateMemberError). The keys of a namespace, if they are of type
+// kinform.Key, are only reconciled when all handles have listed it, or were refused. A reconcile that reads
+// another namespace than that of its key asks [Projected.Covers] before it makes what it does not find. A write to a namespace that is not in the set is [ErrOutside] and is not sent. To be safe, take a
 // namespace out of the set only after the controller has finished its work there: finalizers of its objects
 // would not be removed.
 //

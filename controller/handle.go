@@ -22,7 +22,7 @@ import (
 // objects in all namespaces.
 type OpenOptions[P any] struct {
 	// Namespaces limits the handle to a set of namespaces, which may change at any time. Each
-	// namespace lists, watches and fails on its own: see informer.Union. So one without permission
+	// namespace lists, watches and fails on its own: see informer.Union. So one that cannot be listed
 	// only lacks its own objects, OnError gets its errors, and [Projected.Members] says how each
 	// is. Reads have the writes through the handle as with one source. A request for an object in
 	// another namespace is not sent and returns [ErrOutside], a Get too. Several handles may share

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -142,14 +141,14 @@ func (r *Requests[T]) sources(namespace string) []*client.Resource[T] {
 }
 
 // now returns a resourceVersion that is not older than any change so far in a namespace or, if it is
-// empty, in all. Versions compare across namespaces, so any of them can answer. It is empty if the handle
-// is for none.
+// empty, in all. Versions compare across namespaces, so if one cannot answer, another one can. It is empty
+// if the handle is for none.
 func (r *Requests[T]) now(ctx context.Context, namespace string) (rv string, err error) {
 	for _, source := range r.sources(namespace) {
 		var meta metav1.ListMeta
 		meta, err = source.List(ctx, metav1.ListOptions{Limit: 1}, func(reflector.Event[T], error) bool { return true })
-		if err == nil || !apierrors.IsForbidden(err) {
-			return meta.ResourceVersion, err
+		if err == nil {
+			return meta.ResourceVersion, nil
 		}
 	}
 	return "", err
@@ -165,6 +164,18 @@ func (r *Requests[T]) deleteCollection(ctx context.Context, opts metav1.DeleteOp
 		return failed[0] // as it is
 	}
 	return errors.Join(failed...)
+}
+
+// Covers reports whether the cache has all objects of a namespace that the handle selects, so that one
+// which it lacks did not exist when the watch was as far. It is false for a namespace that is not in
+// OpenOptions.Namespaces, and for one that is refused, or whose first list has not come. Reconciles of keys
+// in such a namespace wait for its list, see the package documentation. One that reads another namespace
+// than that of its key has to ask. O(namespaces).
+func (h *Projected[T, P]) Covers(namespace string) bool {
+	if h.union == nil {
+		return h.inf.Store().ResourceVersion() != "" && (h.namespace == "" || h.namespace == namespace)
+	}
+	return h.union.Covers(types.NamespacedName{Namespace: namespace})
 }
 
 // listing reports whether the first list of a namespace is under way.

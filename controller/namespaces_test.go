@@ -279,6 +279,69 @@ func (o *outage) RoundTrip(r *http.Request) (*http.Response, error) {
 	return o.next.RoundTrip(r)
 }
 
+// A namespace that answers 500 from the start holds up its own keys only, and nothing that waits for a version.
+func TestKeysOfFailingNamespaceWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newScene(t, controller.OpenOptions[*gadget]{Namespaces: informer.NewNamespaces("a", "b")})
+		inner := w.wire.next
+		var mended atomic.Bool
+		w.wire.next = switched{&mended, inner, refusing{inner, "/namespaces/b/gadgets", http.StatusInternalServerError}}
+		one, two := newGadget("one", "x"), newGadget("two", "x")
+		two.Namespace = "b"
+		unseen := newGadget("unseen", "x")
+		unseen.Namespace = "b"
+		for _, g := range []*gadget{one, two, unseen} {
+			create(t, w.server, g)
+		}
+		var reconciled sync.Map
+		c := controller.New(controller.Options[key]{OnError: func(err error) { t.Error(err) }})
+		both := func(keys []key, _ *gadget) []key {
+			return append(keys, key{Namespace: "a", Name: "one"}, key{Namespace: "b", Name: "two"})
+		}
+		ok(t, controller.Watch(c, w.handle, both))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			ended <- c.Run(ctx, func(_ context.Context, k key) error {
+				if _, found := w.handle.Cached(k); !found {
+					t.Errorf("%v is reconciled before it is listed", k)
+				}
+				reconciled.Store(k.Namespace, true)
+				return nil
+			})
+		}()
+		time.Sleep(15 * time.Second)
+		ok(t, w.handle.Delete(t.Context(), key{Namespace: "b", Name: "unseen"}, metav1.DeleteOptions{}))
+		limited, stop := context.WithTimeout(ctx, time.Second)
+		ok(t, w.handle.CatchUp(limited))
+		stop()
+		has := func(ns string) bool { _, has := reconciled.Load(ns); return has }
+		if !has("a") || has("b") || !w.handle.Covers("a") || w.handle.Covers("b") || !w.handle.Members()[1].Late {
+			t.Errorf("reconciled: a %v, b %v; members %+v", has("a"), has("b"), w.handle.Members())
+		}
+		mended.Store(true)
+		time.Sleep(time.Minute)
+		if !has("b") || !w.handle.Covers("b") {
+			t.Error("the keys of the namespace are not reconciled after it is mended")
+		}
+		cancel()
+		ok(t, <-ended)
+	})
+}
+
+// switched is a transport that uses another one once it is mended.
+type switched struct {
+	mended     *atomic.Bool
+	well, sick http.RoundTripper
+}
+
+func (s switched) RoundTrip(r *http.Request) (*http.Response, error) {
+	if s.mended.Load() {
+		return s.well.RoundTrip(r)
+	}
+	return s.sick.RoundTrip(r)
+}
+
 // All namespaces together ask a server that is down a few times a second, and are back as soon as it is.
 func TestNamespacesShareTheirServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

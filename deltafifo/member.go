@@ -20,6 +20,7 @@ type Member[K comparable, T any] struct {
 	at      uint64         // its version; zero if not known
 	listed  bool           // in this session
 	refused bool
+	late    bool   // nobody waits for its first list any more
 	counted bool   // its version counts
 	since   uint64 // number of the batch that has its state of the moment from which it counts
 	first   uint64 // number of the batch that has its first list of the session
@@ -76,7 +77,7 @@ func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 			m.first++
 		}
 	}
-	m.listed, m.refused, m.at = true, false, at
+	m.listed, m.refused, m.late, m.at = true, false, false, at
 }
 
 // dropMissing drops the keys that the list lacks.
@@ -134,6 +135,35 @@ func (m *Member[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 // something comes. Meanwhile its objects stay.
 func (m *Member[K, T]) Refuse(ctx context.Context) error {
 	return m.change(ctx, func() bool { m.refused = true; return true })
+}
+
+// Late says that the member does not list for too long, whatever the reason, so the others do not wait for
+// it. That ends with its list.
+func (m *Member[K, T]) Late(ctx context.Context) error {
+	return m.change(ctx, func() bool { m.late = !m.listed; return false })
+}
+
+// IsLate reports whether Late was called and the list has not come since.
+func (m *Member[K, T]) IsLate() bool {
+	m.merge.mu.Lock()
+	defer m.merge.mu.Unlock()
+	return m.late
+}
+
+// IsAwaited reports whether another member has listed, and the queue's first list waits for this one.
+func (m *Member[K, T]) IsAwaited() bool {
+	g := m.merge
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.initial == nil || m.listed || m.refused || m.late {
+		return false
+	}
+	for other := range g.members {
+		if other.listed {
+			return true
+		}
+	}
+	return false
 }
 
 // Leave removes the member, whose reflector must have ended. The objects that no other member has are

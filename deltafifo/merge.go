@@ -18,8 +18,8 @@ import (
 // reached the version that the queue has already. So the version never goes back, unless a server
 // was restored.
 //
-// Until each member has listed or is refused, the queue gets nothing. Then it gets one list of all
-// their objects, by a Replace. If all of them are refused, that waits for the first one that is not.
+// Until each member has listed, is refused or is late, the queue gets nothing. Then it gets one list of
+// all their objects, by a Replace. At least one of them must have listed.
 //
 // Cost: about 150 bytes for each object, and O(members) for each event of a member that is the
 // furthest behind.
@@ -71,7 +71,7 @@ func (g *Merge[K, T]) Begin(f *DeltaFIFO[K, T]) {
 	defer g.mu.Unlock()
 	g.fifo, g.initial, g.committed = f, &Objects[K, T]{}, 0
 	for m := range g.members {
-		m.listed, m.refused, m.counted = false, false, false
+		m.listed, m.refused, m.late, m.counted = false, false, false, false
 	}
 	g.unversion() // deltas of the session before may not have reached the store
 }
@@ -202,15 +202,22 @@ func (g *Merge[K, T]) complete() bool {
 	for m := range g.members {
 		if m.listed {
 			listed++
-		} else if !m.refused {
+		} else if !m.refused && !m.late {
 			return false
 		}
 	}
 	return listed > 0 || len(g.members) == 0
 }
 
-// isHeld is the Replacement.Keep of the initial list. It keeps the objects of members that are refused, and
-// those that other lists skipped.
+// Waiting reports whether the queue has not got the first list of this session yet.
+func (g *Merge[K, T]) Waiting() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.initial != nil
+}
+
+// isHeld is the Replacement.Keep of the initial list. It keeps the objects of members that are refused or
+// late, and those that other lists skipped.
 func (g *Merge[K, T]) isHeld(key K, _ T) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

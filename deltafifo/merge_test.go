@@ -165,6 +165,28 @@ func TestMergeWithoutRefusedMember(t *testing.T) {
 	}
 }
 
+// A member that is late does not hold up the first list, unless nobody has listed.
+func TestMergeWithoutLateMember(t *testing.T) {
+	m := newMerger(t)
+	a, b := m.merge.Join(nil), m.merge.Join(nil)
+	if a.IsAwaited() || b.IsAwaited() {
+		t.Error("a member is awaited though none has listed")
+	}
+	must(t, a.Late(t.Context()))
+	must(t, b.Late(t.Context()))
+	m.want("")
+	m.list(a, "10", "x5")
+	m.want("Replaced x5, at 10")
+	if a.IsLate() || !b.IsLate() || m.merge.Waiting() || !m.merge.Listing("x") || m.merge.Covers("x") {
+		t.Error("the objects of the late member count as known")
+	}
+	m.list(b, "20", "y15")
+	m.want("Replaced y15, at ")
+	if b.IsLate() || m.merge.Listing("x") {
+		t.Error("the member is late after its list")
+	}
+}
+
 // After a restore, states with old versions are new, and neither states nor deletions from before hide
 // them.
 func TestMergeOfRestoredServer(t *testing.T) {

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"sync"
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/usercode"
@@ -13,6 +14,7 @@ type session[K comparable, T any] struct {
 	// Set when it is made and never changed.
 	fifo      *deltafifo.DeltaFIFO[K, T]
 	reflector *reflector.Reflector[T] // nil in a Union
+	waits     sync.Once               // in a Union: begins to wait for the members that have not listed
 
 	// life ends, with ErrStopped, when the session stops.
 	life context.Context

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -33,18 +34,21 @@ var ErrMemberExists = errors.New("the union has a member of that name: remove it
 // stays until both have lost it. Handlers get each state once, no matter how many members bring it. An
 // object that one change moves from one member to another may be deleted and added again.
 //
-// Each member lists, watches and fails on its own. If one is not permitted to list, only its own
-// objects are missing or as old as its last answer. Options.OnError gets its errors, [Union.Members]
-// says how each is, and it is tried again until it succeeds. A panic in a source ends Run for all.
+// Each member lists, watches and fails on its own. If one cannot list, because it is not permitted to or
+// for any other reason, only its own objects are missing or as old as its last answer. Options.OnError gets
+// its errors, [Union.Members] says how each is, and it is tried again until it succeeds. A panic in a source
+// ends Run for all.
 //
 // # Synced
 //
-// The store is empty until each member has listed or was refused in a way that a retry cannot mend
-// (reflector.RequestError.Lasting). Then it has synced, with one list of all objects. If all members
-// are refused, that waits for the first one that succeeds, and [Informer.WaitForSync] returns the
-// refusals. A union without members has synced with an empty store. Members that are added later, or
-// are refused until later, bring their objects as new ones: see [Member.Synced]. The first list of a
-// member that is added after the first call of Run has everything that was written before.
+// The store is empty until each member has listed, was refused in a way that a retry cannot mend
+// (reflector.RequestError.Lasting), or is late. Then it has synced, with one list of all objects. A member
+// is late if another one has listed and it has brought nothing for 10 seconds since, because the server
+// answers 500 or not at all: Options.OnError gets a [*LateMemberError]. If no member has listed, the union
+// waits for the first one that succeeds; if all are refused, [Informer.WaitForSync] returns the refusals. A
+// union without members has synced with an empty store. Members that are added later, are refused until
+// later, or are late, bring their objects as new ones: see [Member.Synced]. The first list of a member that
+// is added after the first call of Run has everything that was written before.
 //
 // # Versions
 //
@@ -52,7 +56,7 @@ var ErrMemberExists = errors.New("the union has a member of that name: remove it
 // store's version is that of the member that is the furthest behind. So [Informer.WaitForRV] waits for
 // all members, for up to a minute if one is idle, since only a bookmark then shows how far it is.
 // Members that are refused, or that have not listed yet, do not hold the version up, so WaitForRV tells
-// nothing about their objects. To wait for one object use [Informer.WaitFor]. Writes that were recorded
+// nothing about their objects. A member that has listed holds it up as long as its watch fails otherwise. To wait for one object use [Informer.WaitFor]. Writes that were recorded
 // ([Informer.RecordWrite]) do not wait for other members: they count as seen once the store has that
 // state of the object or a newer one, or if the version was reached by each member that can have the
 // key.
@@ -90,7 +94,8 @@ type Member[K comparable, T any] struct {
 	cancel    context.CancelFunc      // ends the reflector; nil while there is none
 	removed   bool
 
-	refusal refusal // of its last list or watch
+	refusal refusal     // of its last list or watch
+	brought atomic.Bool // a list in progress has delivered something since the flag was taken
 }
 
 // NewUnion returns a Union without members that is not running. name names the collection in errors and
@@ -172,7 +177,7 @@ func (u *Union[K, T]) Covers(key K) bool {
 }
 
 // Listing reports whether a member that can have the key has no list in the store yet, and is not refused:
-// its objects are on their way. A namespace that is just being added to a set that the union follows counts
+// its objects are on their way, or it is late. A namespace that is just being added to a set that the union follows counts
 // as one. O(members).
 func (u *Union[K, T]) Listing(key K) bool {
 	u.mu.Lock()
@@ -204,8 +209,9 @@ type MemberStats struct {
 	reflector.Stats
 	// Name is the member's, Resource the name of its source.
 	Name, Resource string
-	// Synced says that it has listed in this run. Objects is the number of objects that it has.
-	Synced  bool
+	// Synced says that it has listed in this run, and Late that the union no longer waits for it to do so.
+	Synced, Late bool
+	// Objects is the number of objects that it has.
 	Objects int
 	// Refused is the last failure if a retry cannot mend it, such as a missing permission. It is
 	// nil again when a list or a watch has brought something.
@@ -218,7 +224,7 @@ func (u *Union[K, T]) Members() []MemberStats {
 	defer u.mu.Unlock()
 	all := make([]MemberStats, 0, len(u.union.byName))
 	for _, m := range u.union.byName {
-		s := MemberStats{Stats: m.stats(), Name: m.name, Resource: m.source.Resource(), Synced: m.sink.HasListed(), Objects: m.sink.Len()}
+		s := MemberStats{Stats: m.stats(), Name: m.name, Resource: m.source.Resource(), Synced: m.sink.HasListed(), Late: m.sink.IsLate(), Objects: m.sink.Len()}
 		if refused, _ := m.refusal.last(); refused != nil {
 			s.Refused = refused.Err
 		}
@@ -372,6 +378,9 @@ func (s *memberSink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) er
 		s.answered = true
 		s.answer()
 	}
+	if !s.member.brought.Load() {
+		s.member.brought.Store(true)
+	}
 	return s.Member.Listed(ctx, ev)
 }
 
@@ -386,6 +395,11 @@ func (s *memberSink[K, T]) Replace(ctx context.Context, resourceVersion string) 
 	case <-s.member.synced:
 	default:
 		close(s.member.synced)
+	}
+	if session := s.inf.session.Load(); s.inf.union.merge.Waiting() {
+		session.waits.Do(func() {
+			session.Go(func() { s.inf.contain(session, "OnError", noKey, func() { s.inf.awaitMembers(session) }) })
+		})
 	}
 	return nil
 }

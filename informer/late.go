@@ -1,0 +1,86 @@
+package informer
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/reflector"
+)
+
+// lateAfter is how long a [Union] waits for a member that brings nothing, once another one has listed.
+const lateAfter = 10 * time.Second
+
+// LateMemberError says that a [Union] does not wait any longer for the first list of a member in this run.
+// Another member has listed, and this one has brought nothing for 10 seconds since: its requests fail, or the
+// server does not answer them. Its own objects are missing, or as old as at the end of the last run.
+// The union has synced without them, or does now, and they come when the member lists, which it keeps trying.
+// Options.OnError gets one for each such member, at most once in a run.
+type LateMemberError struct {
+	// Resource is the name of the member's source, Member its own.
+	Resource, Member string
+	// Failing says since when and why its requests fail. It is zero if they have no answer yet.
+	Failing reflector.Failing
+}
+
+func (e *LateMemberError) Error() string {
+	text := fmt.Sprintf("%s: member %q has not listed, so its objects are missing or old; the others no longer wait for it", e.Resource, e.Member)
+	if f := e.Failing; f.Err != nil {
+		return fmt.Sprintf("%s; it fails since %s: %v", text, f.Since.Format(time.RFC3339), f.Err)
+	}
+	return text + "; the server does not answer"
+}
+
+// Unwrap returns the last failure, nil if there is none.
+func (e *LateMemberError) Unwrap() error { return e.Failing.Err }
+
+// LogValue implements slog.LogValuer: a group of message, resource and member, and of since and error if
+// requests fail.
+func (e *LateMemberError) LogValue() slog.Value {
+	attrs := []slog.Attr{
+		slog.String(logs.Message, "member of a union is late"), slog.String("resource", e.Resource), slog.String("member", e.Member),
+	}
+	if f := e.Failing; f.Err != nil {
+		attrs = append(attrs, slog.Time("since", f.Since), slog.Any("error", f.Err))
+	}
+	return slog.GroupValue(attrs...)
+}
+
+// awaitMembers lets the others go on without the members that are late, until the first list of the session
+// is complete. One member has listed when it begins. If the server was away, all come back within a second,
+// so the time before that does not count.
+func (i *Informer[K, T]) awaitMembers(s *session[K, T]) {
+	i.progress()
+	tick := time.NewTicker(lateAfter)
+	defer tick.Stop()
+	for i.union.merge.Waiting() {
+		select {
+		case <-s.Ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, m := range i.progress() {
+			i.mu.Lock()
+			late := &LateMemberError{Resource: m.source.Resource(), Member: m.name, Failing: m.stats().Failing}
+			i.mu.Unlock()
+			i.report(late)
+			_ = m.sink.Late(s.Ctx) // fails only if the session ends
+		}
+	}
+}
+
+// progress returns the members that are awaited and have brought nothing since the last call.
+func (i *Informer[K, T]) progress() (idle []*Member[K, T]) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, m := range i.union.byName {
+		if brought := m.brought.Swap(false); !brought && m.sink.IsAwaited() {
+			idle = append(idle, m)
+		}
+	}
+	slices.SortFunc(idle, func(a, b *Member[K, T]) int { return cmp.Compare(a.name, b.name) })
+	return idle
+}
