@@ -223,7 +223,7 @@ func decodeTree(raw []byte) (tree, error) {
 	var t tree
 	err := decode(raw, &t)
 	if err == nil && t == nil {
-		err = errNoObject
+		err = errNotAnObject
 	}
 	return t, err
 }

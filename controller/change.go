@@ -131,11 +131,14 @@ func (c change[T]) patch(obj T) ([]byte, error) {
 // [SetCondition].
 //
 // If the object is gone, there is no status to write: the error is nil. Other errors: [ErrNoEdit],
-// [ErrNoVersion], [ErrRenamed], [ErrNoStatus]; [ErrNotStatus] if edit changes anything else, and those of c, a
+// [ErrNoObject], [ErrNoVersion], [ErrRenamed], [ErrNoStatus]; [ErrNotStatus] if edit changes anything else, and those of c, a
 // Conflict only after five in a row.
 func PatchStatus[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T)) (T, error) {
 	if edit == nil {
 		return obj, ErrNoEdit
+	}
+	if isNil(obj) {
+		return obj, noObject("PatchStatus", obj)
 	}
 	now, _, err := change[T]{client: c, status: true, edit: func(o T) error { edit(o); return nil }}.to(ctx, obj)
 	if errors.Is(err, errGone) {
@@ -187,11 +190,14 @@ func (o Outcome) String() string {
 // If the object was changed, created or deleted meanwhile, CreateOrUpdate reads it from the server and
 // calls edit for the new state, so edit may be called several times. An error of edit ends it, without a
 // write; [SetController] returns one if somebody else has made the object. Other errors:
-// [ErrNoEdit], [ErrNoName], [ErrRenamed], and those of c, a Conflict or AlreadyExists only after
+// [ErrNoEdit], [ErrNoObject], [ErrNoName], [ErrRenamed], and those of c, a Conflict or AlreadyExists only after
 // five in a row.
 func CreateOrUpdate[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T) error) (T, Outcome, error) {
 	if edit == nil {
 		return obj, Unchanged, ErrNoEdit
+	}
+	if isNil(obj) {
+		return obj, Unchanged, noObject("CreateOrUpdate", obj)
 	}
 	if obj.GetName() == "" {
 		return obj, Unchanged, ErrNoName

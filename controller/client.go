@@ -3,10 +3,14 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
+	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
 )
 
 // Object is a pointer to an object with metadata that can be copied: every type of k8s.io/api,
@@ -40,6 +44,17 @@ func keyOf(obj metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
+// isNil reports whether an object is a nil pointer or map, or nothing at all.
+func isNil(obj any) bool {
+	v := reflect.ValueOf(obj)
+	return !v.IsValid() || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Map) && v.IsNil()
+}
+
+// noObject says that an object is nil. about names its resource, or what it is for.
+func noObject(about string, obj any) error {
+	return fmt.Errorf("%s: a %T: %w: %w", about, obj, ErrNoObject, client.ErrNotSent)
+}
+
 // IgnoreNotFound returns nil for a NotFound of an API server, and any other error unchanged. Use
 // it for the deletion of objects that may not exist, and for writes to objects that may be gone
 // by now: to repeat such a write would fail again.
@@ -52,8 +67,11 @@ func IgnoreNotFound(err error) error {
 
 // Delete deletes obj, and no other object that got its name meanwhile. It returns nil if obj is
 // gone already, or was never there. If obj is being deleted already, Delete sends nothing. If obj
-// has no UID, whatever object has its name is deleted.
+// has no UID, whatever object has its name is deleted. Errors: those of c, and [ErrNoObject].
 func Delete[T Object[T]](ctx context.Context, c Client[T], obj T, opts metav1.DeleteOptions) error {
+	if isNil(obj) {
+		return noObject("Delete", obj)
+	}
 	if obj.GetDeletionTimestamp() != nil {
 		return nil
 	}

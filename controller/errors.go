@@ -44,6 +44,9 @@ var (
 	// subresource.
 	ErrNoStatus = errors.New("controller: the kind has no status subresource: add subresources.status to its CustomResourceDefinition")
 
+	// ErrNoObject is returned, with the name of the resource and the type, for an object that is nil.
+	ErrNoObject = errors.New("the object is nil: look at the error of the call that returned it")
+
 	// ErrNoEdit is returned by PatchStatus and CreateOrUpdate if edit is nil.
 	ErrNoEdit = errors.New("controller: the function that edits the object is nil")
 
@@ -78,8 +81,8 @@ var (
 	ErrHandlerBehind = errors.New("the cache is filled, but the handler has not seen all of it")
 )
 
-// errNoObject says that JSON of an object is something else.
-var errNoObject = errors.New("not a JSON object")
+// errNotAnObject says that JSON of an object is something else.
+var errNotAnObject = errors.New("not a JSON object")
 
 // Again returns an error with which reconcile asks for its key again after d. It is not a
 // failure: nothing is reported, and the key's failures are forgotten. If d is zero or less, the

@@ -30,11 +30,14 @@ import (
 // succeed. Key what it removes by the UID: by then another object may have the name.
 //
 // If the object is gone, or another one has its name, done is true and err is nil. Errors:
-// [ErrNoCleanup], [ErrNoFinalizer], [ErrNoVersion], and those of c, a Conflict only after five in
+// [ErrNoCleanup], [ErrNoObject], [ErrNoFinalizer], [ErrNoVersion], and those of c, a Conflict only after five in
 // a row.
 func Finalize[T Object[T]](ctx context.Context, c Client[T], obj T, finalizer string, cleanup func(context.Context, T) error) (_ T, done bool, err error) {
 	if cleanup == nil {
 		return obj, true, ErrNoCleanup
+	}
+	if isNil(obj) {
+		return obj, true, noObject("Finalize", obj)
 	}
 	if finalizer == "" {
 		return obj, true, fmt.Errorf("%s: %w", keyOf(obj), ErrNoFinalizer)

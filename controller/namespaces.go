@@ -132,6 +132,14 @@ func (r *Requests[T]) check(key types.NamespacedName) error {
 	return r.members.outside(r.client.Resource(), key)
 }
 
+// checkObject is check for an object that is to be written. It returns an [ErrNoObject] for nil.
+func (r *Requests[T]) checkObject(obj T) error {
+	if isNil(obj) {
+		return noObject(r.resource(), obj)
+	}
+	return r.check(keyOf(obj))
+}
+
 // sources returns where the handle's objects come from, that of namespace first.
 func (r *Requests[T]) sources(namespace string) []*client.Resource[T] {
 	if r.members == nil {

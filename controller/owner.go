@@ -21,7 +21,7 @@ import (
 // It returns an error, and does not change obj, if the reference would be wrong: a [*OwnedError]
 // if obj belongs to somebody else, and [ErrOwner] if owner has no name or UID, as before its
 // creation, if its TypeMeta names another kind, or if it lives in a namespace and obj does not live
-// in the same: the garbage collector would delete such an obj.
+// in the same: the garbage collector would delete such an obj. [ErrNoObject] if one of them is nil.
 func SetController[O metav1.Object](obj metav1.Object, owner O, of kind.Kind[O]) error {
 	return setController(obj, owner, of.GroupVersionKind, false)
 }
@@ -34,6 +34,11 @@ func Adopt[O metav1.Object](obj metav1.Object, owner O, of kind.Kind[O]) error {
 }
 
 func setController(obj, owner metav1.Object, kind schema.GroupVersionKind, adopt bool) error {
+	for _, o := range []metav1.Object{obj, owner} {
+		if isNil(o) {
+			return noObject("owner reference to a "+kind.Kind, o)
+		}
+	}
 	if err := mayOwn(owner, obj, kind); err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ import (
 // selector, reads have no such object. Field selectors are left to the server: until the watch
 // has caught up, reads may have an object that such a selector leaves out.
 type Requests[T metav1.Object] struct {
+	server    client.Connection
 	client    *client.Resource[T]
 	members   *members[T]     // nil without OpenOptions.Namespaces
 	namespace string          // of keys that have none
@@ -68,7 +69,7 @@ func newRequests[T metav1.Object](server client.Connection, of kind.Kind[T], opt
 		return nil, err // client.New has parsed it
 	}
 	selects := opts.LabelSelector != "" || opts.FieldSelector != ""
-	return &Requests[T]{client: c, namespace: opts.Namespace, labels: selector, selects: selects, turn: make(chan struct{}, 1)}, nil
+	return &Requests[T]{server: server, client: c, namespace: opts.Namespace, labels: selector, selects: selects, turn: make(chan struct{}, 1)}, nil
 }
 
 // Get asks the server for an object.
@@ -92,9 +93,9 @@ func (r *Requests[T]) Get(ctx context.Context, key types.NamespacedName, opts me
 	return obj, err
 }
 
-// Create writes a new object.
+// Create writes a new object. A nil object is [ErrNoObject], here and in Update and Apply.
 func (r *Requests[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error) {
-	if err := r.check(keyOf(obj)); err != nil {
+	if err := r.checkObject(obj); err != nil {
 		return *new(T), err
 	}
 	made, err := r.client.Create(ctx, obj, opts)
@@ -103,7 +104,7 @@ func (r *Requests[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptio
 
 // Update replaces an object.
 func (r *Requests[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
-	if err := r.check(keyOf(obj)); err != nil {
+	if err := r.checkObject(obj); err != nil {
 		return *new(T), err
 	}
 	w := r.updates(obj, opts)
@@ -113,7 +114,7 @@ func (r *Requests[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptio
 
 // UpdateStatus replaces the status of an object.
 func (r *Requests[T]) UpdateStatus(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
-	if err := r.check(keyOf(obj)); err != nil {
+	if err := r.checkObject(obj); err != nil {
 		return *new(T), err
 	}
 	w := r.updates(obj, opts)
@@ -159,24 +160,30 @@ func (r *Requests[T]) patches(key types.NamespacedName, data []byte, opts metav1
 
 // Apply is a server-side apply.
 func (r *Requests[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
-	key := appliedKey(config)
-	if err := r.check(key); err != nil {
+	key, err := appliedKey(r.resource(), config)
+	if err == nil {
+		err = r.check(key)
+	}
+	if err != nil {
 		return *new(T), err
 	}
 	now, err := r.client.Apply(ctx, config, opts)
 	return r.wrote(ctx, write{key: key, dry: opts.DryRun}, now, err)
 }
 
-// appliedKey returns the namespace and the name in a config.
-func appliedKey(config any) types.NamespacedName {
+// appliedKey returns the namespace and the name in a config for resource.
+func appliedKey(resource string, config any) (types.NamespacedName, error) {
+	if isNil(config) {
+		return types.NamespacedName{}, noObject(resource, config)
+	}
 	if obj, ok := config.(metav1.Object); ok {
-		return keyOf(obj)
+		return keyOf(obj), nil
 	}
 	var named metav1.PartialObjectMetadata
 	if text, err := json.Marshal(config); err == nil {
 		_ = json.Unmarshal(text, &named) // otherwise the client refuses it
 	}
-	return keyOf(&named)
+	return keyOf(&named), nil
 }
 
 // Delete asks the server to delete an object. If the object waits for its finalizers, reads have
@@ -219,73 +226,6 @@ func (r *Requests[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOp
 		return err
 	}
 	return r.CatchUp(ctx)
-}
-
-// Subresource returns the requests of a subresource whose body is a T, such as "status" or
-// "ephemeralcontainers". What their answers say of the object is not known. So after a write the
-// object is asked for. Scale, Eviction and the like have Go types of their own: use a client.Resource
-// of these types. Reads of the handle see the writes of such a Resource when the watch brings them.
-func (r *Requests[T]) Subresource(name string, more ...string) Subresource[T] {
-	return Subresource[T]{r, r.client.Subresource(name, more...)}
-}
-
-// Subresource has the requests of a part or an aspect of objects. See client.Subresource.
-type Subresource[T metav1.Object] struct {
-	of     *Requests[T]
-	client client.Subresource[T]
-}
-
-// Get reads the subresource of an object.
-func (s Subresource[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
-	if err := s.of.check(key); err != nil {
-		return *new(T), err
-	}
-	return s.client.Get(ctx, key, opts)
-}
-
-// Create creates the subresource of an existing object.
-func (s Subresource[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error) {
-	if err := s.of.check(keyOf(obj)); err != nil {
-		return *new(T), err
-	}
-	made, err := s.client.Create(ctx, obj, opts)
-	return s.wrote(ctx, keyOf(obj), made, err)
-}
-
-// Update replaces the subresource of an object.
-func (s Subresource[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
-	if err := s.of.check(keyOf(obj)); err != nil {
-		return *new(T), err
-	}
-	now, err := s.client.Update(ctx, obj, opts)
-	return s.wrote(ctx, keyOf(obj), now, err)
-}
-
-// Patch changes the subresource of an object.
-func (s Subresource[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
-	if err := s.of.check(key); err != nil {
-		return *new(T), err
-	}
-	now, err := s.client.Patch(ctx, key, pt, data, opts)
-	return s.wrote(ctx, key, now, err)
-}
-
-// Apply is a server-side apply of the subresource.
-func (s Subresource[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
-	key := appliedKey(config)
-	if err := s.of.check(key); err != nil {
-		return *new(T), err
-	}
-	now, err := s.client.Apply(ctx, config, opts)
-	return s.wrote(ctx, key, now, err)
-}
-
-func (s Subresource[T]) wrote(ctx context.Context, key types.NamespacedName, obj T, err error) (T, error) {
-	noteWriter(ctx, s.of)
-	if !errors.Is(err, client.ErrNotSent) && (!isRefusal(err) || apierrors.IsNotFound(err)) {
-		s.of.doubt(ctx, s.of.complete(key))
-	}
-	return obj, err
 }
 
 // write is one request that writes, before its answer.

@@ -16,7 +16,7 @@ const lateAfter = 10 * time.Second
 
 // LateMemberError says that a [Union] does not wait any longer for the first list of a member in this run.
 // Another member has listed, and this one has brought nothing for 10 seconds since: its requests fail, or the
-// server does not answer them. Its own objects are missing, or as old as at the end of the last run.
+// server does not answer them. The pause after a failure before that does not count. Its own objects are missing, or as old as at the end of the last run.
 // The union has synced without them, or does now, and they come when the member lists, which it keeps trying.
 // Options.OnError gets one for each such member, at most once in a run.
 type LateMemberError struct {
@@ -50,10 +50,15 @@ func (e *LateMemberError) LogValue() slog.Value {
 }
 
 // awaitMembers lets the others go on without the members that are late, until the first list of the session
-// is complete. One member has listed when it begins. If the server was away, all come back within a second,
-// so the time before that does not count.
+// is complete. One member has listed when it begins. If the server was away, the others come back too, when
+// they ask again: what they failed before does not count.
 func (i *Informer[K, T]) awaitMembers(s *session[K, T]) {
-	i.progress()
+	i.mu.Lock()
+	for _, m := range i.union.byName {
+		m.brought.Store(false)
+		m.failed.Store(false)
+	}
+	i.mu.Unlock()
 	tick := time.NewTicker(lateAfter)
 	defer tick.Stop()
 	for i.union.merge.Waiting() {
@@ -62,7 +67,7 @@ func (i *Informer[K, T]) awaitMembers(s *session[K, T]) {
 			return
 		case <-tick.C:
 		}
-		for _, m := range i.progress() {
+		for _, m := range i.idleMembers(time.Now()) {
 			i.mu.Lock()
 			late := &LateMemberError{Resource: m.source.Resource(), Member: m.name, Failing: m.stats().Failing}
 			i.mu.Unlock()
@@ -72,12 +77,14 @@ func (i *Informer[K, T]) awaitMembers(s *session[K, T]) {
 	}
 }
 
-// progress returns the members that are awaited and have brought nothing since the last call.
-func (i *Informer[K, T]) progress() (idle []*Member[K, T]) {
+// idleMembers returns the members that are awaited, and that have brought nothing since the last call though
+// they have asked.
+func (i *Informer[K, T]) idleMembers(now time.Time) (idle []*Member[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, m := range i.union.byName {
-		if brought := m.brought.Swap(false); !brought && m.sink.IsAwaited() {
+		pauses := !m.failed.Load() && m.stats().Failing.Next.After(now.Add(-lateAfter)) // or did so lately
+		if brought := m.brought.Swap(false); !brought && !pauses && m.sink.IsAwaited() {
 			idle = append(idle, m)
 		}
 	}

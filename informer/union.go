@@ -96,6 +96,7 @@ type Member[K comparable, T any] struct {
 
 	refusal refusal     // of its last list or watch
 	brought atomic.Bool // a list in progress has delivered something since the flag was taken
+	failed  atomic.Bool // a request has failed since another member has listed
 }
 
 // NewUnion returns a Union without members that is not running. name names the collection in errors and
@@ -322,6 +323,7 @@ func (i *Informer[K, T]) endMember(s *session[K, T], m *Member[K, T]) {
 func (i *Informer[K, T]) memberFailed(ctx context.Context, m *Member[K, T], err error) {
 	var failed *reflector.RequestError
 	if errors.As(err, &failed) {
+		m.failed.Store(true)
 		if failed.Lasting() {
 			m.refusal.set(&NotSyncingError{Resource: failed.Resource, Err: failed})
 			_ = m.sink.Refuse(ctx) // fails only if the session ends

@@ -1,0 +1,131 @@
+package controller
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/kind"
+)
+
+// Subresource has the requests of a part or an aspect of a handle's objects, whose body is a B. See
+// client.Subresource. What an answer says of the object itself is not known. So after a write the handle
+// asks for the object, and its reads have the write.
+type Subresource[B metav1.Object] struct {
+	of     subject
+	client client.Subresource[B]
+}
+
+// subject is a [Requests] of any type.
+type subject interface {
+	check(key types.NamespacedName) error
+	resource() string
+	// wroteSubresource follows a write of a subresource.
+	wroteSubresource(ctx context.Context, key types.NamespacedName, err error)
+}
+
+// Subresource returns the requests of a subresource whose body is a T, such as "status" or
+// "ephemeralcontainers". [SubresourceAs] is for others.
+func (r *Requests[T]) Subresource(name string, more ...string) Subresource[T] {
+	return Subresource[T]{r, r.client.Subresource(name, more...)}
+}
+
+// Requested is a handle, as [SubresourceAs] takes it: a [Handle], a [Projected] or its [Requests].
+type Requested[T metav1.Object] interface {
+	requests() *Requests[T]
+}
+
+func (r *Requests[T]) requests() *Requests[T] { return r }
+
+// SubresourceAs returns the requests of a subresource whose body is a B: a Scale, an Eviction, a Binding or a
+// TokenRequest. The kind of the handle names its subresources.
+//
+//	scale, err := controller.SubresourceAs[*autoscalingv1.Scale](deployments, "scale")
+//	...
+//	now, err := scale.Get(ctx, key, metav1.GetOptions{})
+//
+// It sends nothing. Errors: [ErrNoInformer] for a nil handle, and those of client.New for B.
+func SubresourceAs[B, T metav1.Object](handle Requested[T], name string, more ...string) (Subresource[B], error) {
+	if isNil(handle) {
+		return Subresource[B]{}, noInformer[T]()
+	}
+	r := handle.requests()
+	c, err := client.New(r.server, kind.As[B](r.Kind()), client.Options{Namespace: r.namespace})
+	if err != nil {
+		return Subresource[B]{}, err
+	}
+	return Subresource[B]{r, c.Subresource(name, more...)}, nil
+}
+
+// Get reads the subresource of an object.
+func (s Subresource[B]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (B, error) {
+	if err := s.of.check(key); err != nil {
+		return *new(B), err
+	}
+	return s.client.Get(ctx, key, opts)
+}
+
+// Create creates the subresource of the existing object that body names, such as the eviction of a pod. If
+// the server only confirms, the returned B is zero.
+func (s Subresource[B]) Create(ctx context.Context, body B, opts metav1.CreateOptions) (B, error) {
+	if err := s.checkBody(body); err != nil {
+		return *new(B), err
+	}
+	made, err := s.client.Create(ctx, body, opts)
+	s.of.wroteSubresource(ctx, keyOf(body), err)
+	return made, err
+}
+
+// Update replaces the subresource of the object that body names.
+func (s Subresource[B]) Update(ctx context.Context, body B, opts metav1.UpdateOptions) (B, error) {
+	if err := s.checkBody(body); err != nil {
+		return *new(B), err
+	}
+	now, err := s.client.Update(ctx, body, opts)
+	s.of.wroteSubresource(ctx, keyOf(body), err)
+	return now, err
+}
+
+// Patch changes the subresource of an object.
+func (s Subresource[B]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (B, error) {
+	if err := s.of.check(key); err != nil {
+		return *new(B), err
+	}
+	now, err := s.client.Patch(ctx, key, pt, data, opts)
+	s.of.wroteSubresource(ctx, key, err)
+	return now, err
+}
+
+// Apply is a server-side apply of the subresource.
+func (s Subresource[B]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (B, error) {
+	key, err := appliedKey(s.of.resource(), config)
+	if err == nil {
+		err = s.of.check(key)
+	}
+	if err != nil {
+		return *new(B), err
+	}
+	now, err := s.client.Apply(ctx, config, opts)
+	s.of.wroteSubresource(ctx, key, err)
+	return now, err
+}
+
+func (s Subresource[B]) checkBody(body B) error {
+	if isNil(body) {
+		return noObject(s.of.resource(), body)
+	}
+	return s.of.check(keyOf(body))
+}
+
+func (r *Requests[T]) wroteSubresource(ctx context.Context, key types.NamespacedName, err error) {
+	noteWriter(ctx, r)
+	if !errors.Is(err, client.ErrNotSent) && (!isRefusal(err) || apierrors.IsNotFound(err)) {
+		r.doubt(ctx, r.complete(key))
+	}
+}
+
+func (r *Requests[T]) resource() string { return r.client.Resource() }
