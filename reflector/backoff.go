@@ -12,7 +12,7 @@ import (
 //
 //   - A broken watch begins again within 50 ms, five times in a row, and after that once in 2
 //     seconds. If it broke within a second and without news, it begins again after 0.05 s at
-//     first and within 4 seconds at last.
+//     first and within 2 seconds at last.
 //   - A broken list begins again within 50 ms, three times in 15 seconds. Beyond that, the
 //     fields of Backoff apply.
 //   - A server that is away (connections refused or reset, no route, no name, timeouts) is
@@ -63,7 +63,7 @@ const (
 	// flapInitial and flapMax bound the waits after watches that broke at once, before jitter.
 	// The waits are short again after flapReset without such a watch.
 	flapInitial = 50 * time.Millisecond
-	flapMax     = 2 * time.Second
+	flapMax     = time.Second
 	flapReset   = 10 * time.Second
 )
 
