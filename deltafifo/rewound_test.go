@@ -44,6 +44,28 @@ func TestRewound(t *testing.T) {
 	}
 }
 
+// TestRewoundStays: an ordinary list does not take away the mark of the list before it, which the consumer has not got
+// yet. The consumer still has to hear that versions do not compare.
+func TestRewoundStays(t *testing.T) {
+	ctx := t.Context()
+	f := deltafifo.New[string, int](nil, deltafifo.Options{})
+	defer f.Close()
+	list := deltafifo.Replacement[string, int]{
+		Objects:         deltafifo.ObjectsOf(deltafifo.KeyedObject[string, int]{Key: "a", Object: 2}),
+		ResourceVersion: "12", Rewound: true, Doubtful: true,
+	}
+	if err := f.Replace(ctx, list); err != nil {
+		t.Fatal(err)
+	}
+	list.ResourceVersion, list.Rewound, list.Doubtful = "13", false, false
+	if err := f.Replace(ctx, list); err != nil {
+		t.Fatal(err)
+	}
+	if b := pop(ctx, t, f); !b.Rewound() || !b.Doubtful() {
+		t.Errorf("the batch of both lists: rewound %v, doubtful %v", b.Rewound(), b.Doubtful())
+	}
+}
+
 func pop(ctx context.Context, t *testing.T, f *deltafifo.DeltaFIFO[string, int]) deltafifo.Batch[string, int] {
 	t.Helper()
 	b, err := f.Pop(ctx)

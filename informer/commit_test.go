@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/store"
 )
 
@@ -43,5 +44,88 @@ func TestChangesAreEmptiedAndLetGo(t *testing.T) {
 	c.reset()
 	if cap(c.ops) != 0 || cap(c.outcomes) != 0 {
 		t.Errorf("room for %d ops kept after a large batch", cap(c.ops))
+	}
+}
+
+// Handlers get a deleted object as the store had it: the queue may have a state that the store refused. They
+// hear nothing of the deletion of an object that the store refused altogether.
+func TestDeletionsOfRefusedObjects(t *testing.T) {
+	had, refused := state{id: 1, version: 1}, state{id: 1, version: -1}
+	i := newSilent(t)
+	unknown := deltafifo.Delta[state]{Type: deltafifo.Deleted, FinalStateUnknown: true, Object: refused}
+	want := Event[int, state]{Type: Deleted, FinalStateUnknown: true, Key: 1, Object: had, Old: had}
+	if ev, ok := eventOf(i.versions.meta, 1, &unknown, &outcome[state]{old: had, had: true}); !ok || ev != want {
+		t.Errorf("the event of a deletion that was not seen is %+v, want %+v", ev, want)
+	}
+	if ev, ok := eventOf(i.versions.meta, 1, &deltafifo.Delta[state]{Type: deltafifo.Deleted, Object: refused}, &outcome[state]{}); ok {
+		t.Errorf("an object that was never in the store has the event %+v", ev)
+	}
+}
+
+// After a restore, an event that brings the same state as the event before it in the batch brings nothing new,
+// though the store has not got that state yet.
+func TestRepetitionsInABatch(t *testing.T) {
+	i := newSilent(t)
+	i.versions.contents = true
+	delta := func(version int) deltafifo.Delta[state] {
+		return deltafifo.Delta[state]{Type: deltafifo.Updated, Object: state{id: 1, version: version}, ResourceVersion: "7"}
+	}
+	if !i.keeps(1, []deltafifo.Delta[state]{delta(2), delta(2)}, 1) {
+		t.Error("the same contents at the same version count as new")
+	}
+	if i.keeps(1, []deltafifo.Delta[state]{delta(2), delta(3)}, 1) {
+		t.Error("other contents at the same version do not count as new")
+	}
+}
+
+// An initial list that finds objects which Writer has put into the cache brings what it changes of them.
+func TestInitialListOfAFilledCache(t *testing.T) {
+	i := newSilent(t)
+	if err := i.Writer().Set(state{1, 1}); err != nil {
+		t.Fatal(err)
+	}
+	cursor := i.log.NewCursor()
+	commitList(t, i, state{1, 2}, state{2, 2})
+	events, err := cursor.TryNext()
+	if err != nil || len(events) != 3 {
+		t.Fatalf("got events %+v, %v", events, err)
+	}
+	for n, want := range []Event[int, state]{
+		{Type: Updated, Key: 1, Object: state{1, 2}, Old: state{1, 1}},
+		{Type: Added, Initial: true, Key: 2, Object: state{2, 2}},
+		{Type: syncedMark},
+	} {
+		if events[n] != want {
+			t.Errorf("event %d is %+v, want %+v", n, events[n], want)
+		}
+	}
+}
+
+func newSilent(t *testing.T) *Informer[int, state] {
+	t.Helper()
+	i, err := New(silent{}, state.key, Options[state]{OnError: func(err error) { t.Error(err) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// commitList commits a list as Run does.
+func commitList(t *testing.T, i *Informer[int, state], list ...state) {
+	t.Helper()
+	items, fifo := &deltafifo.Objects[int, state]{}, i.session.Load().fifo
+	for _, obj := range list {
+		items.Set(obj.id, obj, "")
+	}
+	if err := fifo.Replace(t.Context(), deltafifo.Replacement[int, state]{Objects: items, ResourceVersion: "1"}); err != nil {
+		t.Fatal(err)
+	}
+	batch, err := fifo.Pop(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c changes[int, state]
+	if err := i.commit(&c, batch); err != nil {
+		t.Fatal(err)
 	}
 }

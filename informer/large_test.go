@@ -81,6 +81,11 @@ func TestLargeBatches(t *testing.T) {
 			t.Errorf("round %d: all ops in memory at a time: %d", round, cap(c.ops))
 		}
 		c.reset()
+		for _, op := range c.ops[:cap(c.ops)] {
+			if op.Object != (state{}) {
+				t.Fatalf("round %d: %+v is kept alive", round, op.Object)
+			}
+		}
 		for events, err := cursor.TryNext(); len(events) > 0; events, err = cursor.TryNext() {
 			if err != nil {
 				t.Fatal(err)
