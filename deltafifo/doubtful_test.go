@@ -1,0 +1,24 @@
+package deltafifo
+
+import "testing"
+
+// A list of a server that was restored, or perhaps was, brings all its objects: what the consumer has at the same
+// versions may differ.
+func TestDoubtfulListIsWhole(t *testing.T) {
+	for _, c := range []struct {
+		rewound, doubtful bool
+		want              int
+	}{{false, false, 0}, {true, false, 16}, {false, true, 16}} {
+		known, items := newShelf[int](), &Objects[int, int]{}
+		for n := range 16 {
+			known.m[n] = n
+			items.Set(n, n, "")
+		}
+		f := New[int, int](known, Options{})
+		must(t, f.Replace(t.Context(), Replacement[int, int]{Objects: items, ResourceVersion: "1", Rewound: c.rewound, Doubtful: c.doubtful}))
+		if got := f.Len(); got != c.want {
+			t.Errorf("rewound %t, doubtful %t: %d objects, want %d", c.rewound, c.doubtful, got, c.want)
+		}
+		f.Close()
+	}
+}
