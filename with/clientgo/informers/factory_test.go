@@ -141,6 +141,7 @@ func TestProgram(t *testing.T) {
 			t.Errorf("the lister has %v, %v", found, err)
 		}
 		time.Sleep(5 * time.Minute)
+		synctest.Wait()
 		if resyncs < 3 || resyncs > 6 {
 			t.Errorf("%d resyncs in five minutes", resyncs)
 		}
