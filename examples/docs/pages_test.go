@@ -89,7 +89,7 @@ var quoted = regexp.MustCompile("(?m)^## `(.*)`$")
 func TestErrors(t *testing.T) {
 	notTests := func(path string) bool { return !strings.HasSuffix(path, "_test.go") }
 	files := sources(t, notTests, "../../client", "../../controller", "../../informer", "../../store", "../../index", "../../queue",
-		"../../kind", "../../reflector", "../../with", "../../fake", "../../internal", "../../deltafifo")
+		"../../kind", "../../reflector", "../../with", "../../fake", "../../internal", "../../deltafifo", "../../shard")
 	errors := quoted.FindAllStringSubmatch(pages(t)["troubleshooting.md"], -1)
 	for _, found := range errors {
 		for part := range strings.SplitSeq(found[1], "…") {

@@ -23,6 +23,8 @@ type Website struct {
 }
 
 // WebsiteSpec is what the user wants.
+//
+// +kubebuilder:object:generate=true
 type WebsiteSpec struct {
 	Host     string `json:"host"`
 	Image    string `json:"image"`
@@ -30,6 +32,8 @@ type WebsiteSpec struct {
 }
 
 // WebsiteStatus is what the controller found. It has one condition, Ready.
+//
+// +kubebuilder:object:generate=true
 type WebsiteStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
