@@ -20,8 +20,9 @@
 //     resync together. Each handler has its own period; the informer has no period of its own that bounds it.
 //   - Objects of another type than the example object are left out and logged, in lists too. So is an object that
 //     the transform function refuses.
-//   - An index function that returns an error is logged, and the object has no values in this index. client-go
-//     panics.
+//   - An index function that returns an error or panics is logged, and the object has no values in this index.
+//     client-go panics.
+//   - A ListerWatcher that panics ends Run with this panic. A handler that is nil is an error.
 //   - Messages go to slog's default logger and not to klog.
 //   - Failed requests are repeated as reflector.Backoff describes.
 //   - Handlers hear nothing of what a program writes to the indexer, as in client-go. But the reads of the indexer see

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/store"
 )
 
@@ -189,7 +190,7 @@ func (x *indexer) definitions(indexers cache.Indexers) []index.Definition[any] {
 	var all []index.Definition[any]
 	for name, fn := range indexers {
 		all = append(all, index.New(name, func(dst []string, obj any) []string {
-			values, err := fn(obj)
+			values, err := valuesOf(fn, obj)
 			if err != nil {
 				key, _ := x.key(obj)
 				x.log.KeyError(key, "index function failed", fmt.Errorf("index %q: %w", name, err))
@@ -199,6 +200,14 @@ func (x *indexer) definitions(indexers cache.Indexers) []index.Definition[any] {
 		}))
 	}
 	return all
+}
+
+// valuesOf calls fn. Its panic is an error, so that the object is not left out of the cache.
+func valuesOf(fn cache.IndexFunc, obj any) (values []string, err error) {
+	if panicked := usercode.Call("index function", func() { values, err = fn(obj) }); panicked != nil {
+		return nil, panicked
+	}
+	return values, err
 }
 
 func (x *indexer) function(name string) (cache.IndexFunc, bool) {

@@ -413,6 +413,128 @@ func TestForeignObjects(t *testing.T) {
 	})
 }
 
+// A ListerWatcher that panics ends Run with the value of its panic.
+func TestListerWatcherPanics(t *testing.T) {
+	empty := func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+		return &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}, nil
+	}
+	for name, lw := range map[string]*cache.ListWatch{
+		"list": {
+			ListWithContextFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { panic("broken") },
+			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, errors.New("no watch") },
+		},
+		"watch": {
+			ListWithContextFunc:  empty,
+			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { panic("broken") },
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			inf := clientgo.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, 0, nil)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			defer func() {
+				if v := recover(); v != "broken" || !inf.IsStopped() {
+					t.Errorf("%s: Run panicked with %v; stopped: %v", name, v, inf.IsStopped())
+				}
+			}()
+			inf.RunWithContext(ctx)
+		})
+	}
+}
+
+// Objects without metadata are left out, and those beside them are there. Neither list nor watch ends by them.
+func TestNoMetadata(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events := watch.NewFake()
+		lw := &cache.ListWatch{
+			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+				return &corev1.List{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []runtime.RawExtension{
+					{Object: &metav1.Status{}}, {Object: (*corev1.ConfigMap)(nil)}, {}, {Object: newMap("one", "1")},
+				}}, nil
+			},
+			WatchFuncWithContext: func(_ context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+				if opts.SendInitialEvents != nil {
+					return nil, apierrors.NewBadRequest("no streaming lists")
+				}
+				return events, nil
+			},
+		}
+		inf := clientgo.NewSharedIndexInformer(lw, nil, 0, nil) // of any type
+		var heard calls
+		_, err := inf.AddEventHandler(&heard)
+		check(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { inf.RunWithContext(ctx); close(ended) }()
+		synctest.Wait()
+		events.Add(&corev1.PodExecOptions{})
+		events.Modify((*corev1.ConfigMap)(nil))
+		two := newMap("two", "2")
+		two.ResourceVersion = "7"
+		events.Add(two)
+		synctest.Wait()
+		got, _ := heard.take()
+		if want := []string{"add one@=1, initial true", "add two@7=2, initial false"}; !inf.HasSynced() || !slices.Equal(got, want) {
+			t.Errorf("synced: %v, calls %q", inf.HasSynced(), got)
+		}
+		cancel()
+		<-ended
+	})
+}
+
+// An object has no values in an index whose function fails or panics. It stays in the cache and in the other indexes.
+func TestBadIndexFunctions(t *testing.T) {
+	withScene(t, 0, func(s *scene) {
+		check(t, s.inf.AddIndexers(cache.Indexers{
+			"fails":  func(any) ([]string, error) { return nil, errors.New("not this one") },
+			"panics": func(any) ([]string, error) { panic("broken index") },
+		}))
+		var heard calls
+		s.add(&heard)
+		s.create("one", "1")
+		s.start()
+		s.create("two", "1")
+		check(t, s.inf.AddIndexers(cache.Indexers{"late": func(any) ([]string, error) { panic("broken index") }}))
+		s.expect(&heard, "add one@2=1, initial true", "add two@3=1, initial false")
+		for name, want := range map[string]int{"value": 2, "fails": 0, "panics": 0, "late": 0} {
+			if keys, err := s.inf.GetIndexer().IndexKeys(name, "1"); err != nil || len(keys) != want {
+				t.Errorf("index %s has %q, %v", name, keys, err)
+			}
+		}
+		// All of them, or none.
+		err := s.inf.AddIndexers(cache.Indexers{"another": byValue, "value": byValue})
+		s.fails("a name twice", err, `indexer conflict`)
+		if _, ok := s.inf.GetIndexer().GetIndexers()["another"]; ok {
+			t.Error("a part of the indexers was added")
+		}
+	})
+}
+
+// client-go's own handlers, and a nil one.
+func TestForeignHandlers(t *testing.T) {
+	withScene(t, 0, func(s *scene) {
+		var filtered, detailed calls
+		s.add(cache.FilteringResourceEventHandler{
+			FilterFunc: func(obj any) bool { return obj.(*corev1.ConfigMap).Data["v"] == "1" }, Handler: &filtered,
+		})
+		s.add(cache.ResourceEventHandlerDetailedFuncs{AddFunc: detailed.OnAdd}) // the others are nil
+		for _, none := range []cache.ResourceEventHandler{nil, (*calls)(nil)} {
+			_, err := s.inf.AddEventHandler(none)
+			if !errors.Is(err, informer.ErrNoHandler) {
+				t.Errorf("a nil handler: %v", err)
+			}
+		}
+		s.create("one", "1")
+		s.start()
+		s.create("two", "2")
+		one := newMap("one", "2")
+		_, err := fake.Update(s.server, one)
+		check(t, err)
+		s.expect(&filtered, "add one@2=1, initial true", "delete one@2=1")
+		s.expect(&detailed, "add one@2=1, initial true", "add two@3=2, initial false")
+	})
+}
+
 // A handler that panics ends the process, as with client-go, unless that was turned off.
 func TestHandlerPanics(t *testing.T) {
 	defer func(was bool) { utilruntime.ReallyCrash = was }(utilruntime.ReallyCrash)
