@@ -15,6 +15,8 @@ module cache, unchanged but for three helpers that read private fields; nothing 
 - **differs**: it does not pass. The reason is below.
 - **private**: it reads or sets a private part of client-go, so it does not apply.
 - **apart**: it calls none of the constructors that Kinform has a counterpart of.
+
+The tests of ` + "`tools/cache`" + ` are run for every change, and the others every night.
 `
 
 // Page returns the text of docs/others-tests.md. results are in the order of suites.
@@ -22,21 +24,28 @@ func Page(suites []Suite, results []Result) string {
 	var out strings.Builder
 	out.WriteString(head)
 	for i, suite := range suites {
-		fmt.Fprintf(&out, "\n## %s\n\n| file | passed | differs | private | apart |\n| --- | --- | --- | --- | --- |\n", suite.Package)
-		var all File
-		for _, f := range results[i].Files {
-			fmt.Fprintf(&out, "| %s | %d | %d | %d | %d |\n", f.Name, len(f.Passed), len(f.Differs), len(f.Private), len(f.Apart))
-			all.Passed, all.Differs = append(all.Passed, f.Passed...), append(all.Differs, f.Differs...)
-			all.Private, all.Apart = append(all.Private, f.Private...), append(all.Apart, f.Apart...)
-		}
-		fmt.Fprintf(&out, "| all | %d | %d | %d | %d |\n", len(all.Passed), len(all.Differs), len(all.Private), len(all.Apart))
-		list(&out, "Passed: "+strings.Join(all.Passed, ", ")+".", len(all.Passed))
-		for _, test := range all.Differs {
-			list(&out, "**"+test+"** differs. "+suite.Differs[test], 1)
-		}
-		for _, test := range all.Private {
-			list(&out, "**"+test+"** is private: it "+suite.Private[test]+".", 1)
-		}
+		out.WriteString(Section(suite, results[i]))
+	}
+	return out.String()
+}
+
+// Section returns the part of the page that is about one suite.
+func Section(suite Suite, result Result) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "\n## %s\n\n| file | passed | differs | private | apart |\n| --- | --- | --- | --- | --- |\n", suite.Package)
+	var all File
+	for _, f := range result.Files {
+		fmt.Fprintf(&out, "| %s | %d | %d | %d | %d |\n", f.Name, len(f.Passed), len(f.Differs), len(f.Private), len(f.Apart))
+		all.Passed, all.Differs = append(all.Passed, f.Passed...), append(all.Differs, f.Differs...)
+		all.Private, all.Apart = append(all.Private, f.Private...), append(all.Apart, f.Apart...)
+	}
+	fmt.Fprintf(&out, "| all | %d | %d | %d | %d |\n", len(all.Passed), len(all.Differs), len(all.Private), len(all.Apart))
+	list(&out, "Passed: "+strings.Join(all.Passed, ", ")+".", len(all.Passed))
+	for _, test := range all.Differs {
+		list(&out, "**"+test+"** differs. "+suite.Differs[test], 1)
+	}
+	for _, test := range all.Private {
+		list(&out, "**"+test+"** is private: it "+suite.Private[test]+".", 1)
 	}
 	return out.String()
 }
