@@ -16,9 +16,10 @@ import (
 
 // objectCodec decodes single objects into freshly allocated Ts. Immutable.
 type objectCodec[T any] struct {
+	of       reflect.Type // of the objects: T, or a type that implements it
 	json     decode.Codec
 	cbor     *decode.Codec // for CBOR, after its conversion to JSON
-	elem     reflect.Type  // type that T points to; nil if T is not a pointer
+	elem     reflect.Type  // type that the objects point to; nil if they are no pointers
 	partial  bool          // T holds a metav1.PartialObjectMetadata
 	untyped  bool          // T holds an unstructured.Unstructured
 	kinded   bool          // T has a kind and apiVersion
@@ -31,12 +32,14 @@ type objectCodec[T any] struct {
 	stats    *counters
 }
 
-func newObjectCodec[T any](opts Options) (objectCodec[T], error) {
-	t, pointer, err := concrete[T]()
+// newObjectCodec makes the codec for objects of the type of, which is a T.
+func newObjectCodec[T any](of reflect.Type, opts Options) (objectCodec[T], error) {
+	t, pointer, err := concrete(of)
 	if err != nil {
 		return objectCodec[T]{}, err
 	}
 	c := objectCodec[T]{
+		of:      of,
 		json:    decode.NewCodec(t),
 		partial: t == reflect.TypeFor[metav1.PartialObjectMetadata](),
 		untyped: t == reflect.TypeFor[unstructured.Unstructured](),

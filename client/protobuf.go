@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,7 +71,7 @@ func (c *objectCodec[T]) decodeMessage(m message, problem error, want expectatio
 func (c *objectCodec[T]) fromMessage(m message, d *decoded[T], w *workspace) (err error) {
 	defer contain(&err)
 	if c.protobuf != nil {
-		return fmt.Errorf("the server answered in %s, which %v cannot be decoded from: %w", Protobuf, reflect.TypeFor[T](), c.protobuf)
+		return fmt.Errorf("the server answered in %s, which %v cannot be decoded from: %w", Protobuf, c.of, c.protobuf)
 	}
 	target := c.target(d)
 	if err := c.plan.Decode(m.raw, target, kubeproto.Options{Strings: w.strings, DropManagedFields: c.drop, MaxMemory: c.weights.Most}); err != nil {

@@ -111,6 +111,26 @@ type Resource[T any] struct {
 // complete list, and before any list from the first object of a watch; API servers refuse writes
 // of custom resources without a kind.
 func New[T any](conn Connection, k kind.Kind[T], opts Options) (*Resource[T], error) {
+	return newResource(conn, k, reflect.TypeFor[T](), opts)
+}
+
+// NewLike is [New] for objects whose Go type is known only at run time: T is an interface, such as
+// runtime.Object, and every object has the type of like, a pointer to a struct, which may be nil.
+// Everything depends on that type as it does on the T of New.
+//
+//	pods, err := client.NewLike(conn, kind.As[runtime.Object](core.Pods), runtime.Object(&corev1.Pod{}), client.Options{})
+//
+// In addition to the errors of New, it returns one if like has no type or is not a pointer.
+func NewLike[T any](conn Connection, k kind.Kind[T], like T, opts Options) (*Resource[T], error) {
+	t := reflect.TypeOf(like)
+	if t == nil || t.Kind() != reflect.Pointer {
+		return nil, fmt.Errorf("client for %s: %T is not a pointer to a struct", describe(k.GroupVersionResource(), opts.Namespace), like)
+	}
+	return newResource(conn, k, t, opts)
+}
+
+// newResource makes a client whose objects have the type t, which is a T.
+func newResource[T any](conn Connection, k kind.Kind[T], t reflect.Type, opts Options) (*Resource[T], error) {
 	gvr := k.GroupVersionResource()
 	fail := func(err error) (*Resource[T], error) {
 		return nil, fmt.Errorf("client for %s: %w", describe(gvr, opts.Namespace), err)
@@ -134,7 +154,7 @@ func New[T any](conn Connection, k kind.Kind[T], opts Options) (*Resource[T], er
 	if _, err := fields.ParseSelector(opts.FieldSelector); err != nil {
 		return fail(fmt.Errorf("field selector %q: %w", opts.FieldSelector, err))
 	}
-	objects, err := newObjectCodec[T](opts)
+	objects, err := newObjectCodec[T](t, opts)
 	if err != nil {
 		return fail(err)
 	}
@@ -200,15 +220,15 @@ func (r *Resource[T]) objectError(typ reflector.EventType, id identity, cause er
 	return &reflector.ObjectError{Resource: r.name, Key: id.key(), ResourceVersion: id.resourceVersion, Type: typ, Err: r.sized(cause)}
 }
 
-// concrete returns the type that T's values are decoded into, and whether T points to it.
-func concrete[T any]() (t reflect.Type, pointer bool, err error) {
-	t = reflect.TypeFor[T]()
+// concrete returns the type that values of the type t are decoded into, and whether t points to it.
+func concrete(t reflect.Type) (elem reflect.Type, pointer bool, err error) {
+	elem = t
 	if pointer = t.Kind() == reflect.Pointer; pointer {
-		t = t.Elem()
+		elem = t.Elem()
 	}
-	switch t.Kind() {
+	switch elem.Kind() {
 	case reflect.Struct, reflect.Map:
-		return t, pointer, nil
+		return elem, pointer, nil
 	}
-	return nil, false, fmt.Errorf("%v cannot hold an object: it must be a struct, a map, or a pointer to one", reflect.TypeFor[T]())
+	return nil, false, fmt.Errorf("%v cannot hold an object: it must be a struct, a map, or a pointer to one", t)
 }

@@ -16,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/with/clientgo"
 	"github.com/kinform/kinform/with/clientgo/informers" // was "k8s.io/client-go/informers"
+	"github.com/kinform/kinform/with/controllerruntime"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
@@ -60,8 +62,24 @@ func (c podCounter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 
 // TestOneLine: a program of controller-runtime works on Kinform's informers by one line.
 func TestOneLine(t *testing.T) {
-	ctx, s := start(t, func(ctx context.Context, config *rest.Config) error {
+	testOneLine(t, func(config *rest.Config) (ctrl.Manager, error) {
 		m, err := ctrl.NewManager(config, ctrl.Options{Cache: cache.Options{NewInformer: clientgo.NewSharedIndexInformer}})
+		return m, err
+	})
+}
+
+// TestNewCache: the same program works on Kinform's cache.
+func TestNewCache(t *testing.T) {
+	testOneLine(t, func(config *rest.Config) (ctrl.Manager, error) {
+		m, err := ctrl.NewManager(config, ctrl.Options{NewCache: controllerruntime.NewCache})
+		return m, err
+	})
+}
+
+// testOneLine runs a program with a manager that newManager makes.
+func testOneLine(t *testing.T, newManager func(*rest.Config) (ctrl.Manager, error)) {
+	ctx, s := start(t, func(ctx context.Context, config *rest.Config) error {
+		m, err := newManager(config)
 		if err != nil {
 			return err
 		}
@@ -72,7 +90,7 @@ func TestOneLine(t *testing.T) {
 		nodes := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 			return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: nodeOf(o)[0]}}}
 		})
-		err = ctrl.NewControllerManagedBy(m).Named("oneline").For(&corev1.Node{}).Watches(&corev1.Pod{}, nodes).Complete(podCounter{m.GetClient(), m.GetCache()})
+		err = ctrl.NewControllerManagedBy(m).Named("oneline").WithOptions(controller.Options{SkipNameValidation: new(true)}).For(&corev1.Node{}).Watches(&corev1.Pod{}, nodes).Complete(podCounter{m.GetClient(), m.GetCache()})
 		if err != nil {
 			return err
 		}
