@@ -49,6 +49,7 @@ type collection struct {
 	fields  map[string]*index.Index[client.Object, string] // by the name of the field
 	waits   []func(ctx context.Context)                    // that begin with run
 	running context.Context                                // of run; nil before
+	over    bool                                           // set at the end of run: no wait begins any more
 	wg      sync.WaitGroup                                 // of the waits
 }
 
@@ -241,11 +242,17 @@ func (of *collection) run(ctx context.Context) error {
 		all = append(all, <-errs)
 	}
 	cancel()
-	of.mu.Lock() // from now on no wait begins
-	of.mu.Unlock()
+	of.end()
 	of.wg.Wait()
 	close(of.ended)
 	return errors.Join(all...)
+}
+
+// end keeps further waits from beginning.
+func (of *collection) end() {
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	of.over = true
 }
 
 // whileRunning runs wait in a goroutine of the collection, once that runs. wait ends with its context.
@@ -255,7 +262,7 @@ func (of *collection) whileRunning(wait func(ctx context.Context)) {
 	switch {
 	case of.running == nil:
 		of.waits = append(of.waits, wait)
-	case of.running.Err() == nil:
+	case !of.over:
 		of.wg.Go(func() { wait(of.running) })
 	}
 }

@@ -33,9 +33,10 @@ type objectCache struct {
 
 	mu          sync.Mutex
 	collections map[identity]*collection
-	running     context.Context // of Start; nil before, and done afterwards
+	running     context.Context // of Start; nil before
 	fail        context.CancelCauseFunc
-	wg          sync.WaitGroup // of the collections that run; nothing is added once running is done
+	over        bool           // set at the end of Start: no collection begins any more
+	wg          sync.WaitGroup // of the collections that run
 }
 
 var _ cache.Cache = (*objectCache)(nil)
@@ -75,8 +76,7 @@ func (c *objectCache) Start(ctx context.Context) error {
 		return err
 	}
 	<-ctx.Done()
-	c.mu.Lock() // from now on no collection begins
-	c.mu.Unlock()
+	c.end()
 	c.wg.Wait()
 	var failed *failure
 	if errors.As(context.Cause(ctx), &failed) {
@@ -102,9 +102,16 @@ func (c *objectCache) begin(ctx context.Context, fail context.CancelCauseFunc) e
 	return nil
 }
 
+// end keeps further collections from beginning.
+func (c *objectCache) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+}
+
 // run runs a collection. Called with mu held.
 func (c *objectCache) run(of *collection) {
-	if c.running.Err() != nil {
+	if c.over {
 		return
 	}
 	ctx, fail := c.running, c.fail
