@@ -168,3 +168,25 @@ func TestListHoldsNoBody(t *testing.T) {
 		t.Errorf("%d names pin %d bytes", n, used)
 	}
 }
+
+// benchmarkRelist is benchmarkList for objects that are all known.
+func benchmarkRelist[T any](b *testing.B) {
+	b.SetBytes(int64(len(podJSON(0))))
+	b.ReportAllocs()
+	r := podResource[T](b, podBody(b.N, false))
+	relist := r.Relist(r, func(reflector.Identity) bool { return true })
+	b.ResetTimer()
+	n := 0
+	_, err := relist.List(b.Context(), metav1.ListOptions{}, func(ev reflector.Event[T], err error) bool {
+		if ev.Known {
+			n++
+		}
+		return err == nil
+	})
+	if err != nil || n != b.N {
+		b.Fatal(n, err)
+	}
+}
+
+func BenchmarkRelistTyped(b *testing.B)        { benchmarkRelist[*pod](b) }
+func BenchmarkRelistUnstructured(b *testing.B) { benchmarkRelist[*unstructured.Unstructured](b) }

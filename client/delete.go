@@ -129,7 +129,7 @@ func (c *objectCodec[T]) consent(e Encoding, body []byte) (st metav1.Status, sai
 	switch e {
 	case Protobuf:
 		var m message
-		m, err = openEnvelope(body)
+		m, err = openEnvelope(body, expectation{})
 		said.kind = m.kind
 		st, _ = m.status()
 	case CBOR:
@@ -154,7 +154,7 @@ func (c *objectCodec[T]) consent(e Encoding, body []byte) (st metav1.Status, sai
 // answer than start. A Status is never so long.
 func longKind(a *answer, start []byte) (kind string, err error) {
 	if e := a.encoding(); e == Protobuf {
-		m, _ := openEnvelope(start)
+		m, _ := openEnvelope(start, expectation{})
 		kind = m.kind
 	} else {
 		kind, err = kindIn(newValueReader(e, io.MultiReader(bytes.NewReader(start), a), consentLimit))

@@ -66,7 +66,7 @@ func (a *answer) encoding() Encoding { return encodingOf(a.header.Get("Content-T
 func (c *objectCodec[T]) statusIn(e Encoding, body []byte) (st metav1.Status, ok bool) {
 	switch e {
 	case Protobuf:
-		m, _ := openEnvelope(body)
+		m, _ := openEnvelope(body, expectation{})
 		return m.status()
 	case CBOR:
 		body, _ = decode.CBORToJSON(body, decode.Unlimited)

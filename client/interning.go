@@ -32,6 +32,7 @@ const (
 type workspace struct {
 	json    *decode.Codec
 	strings *kubeproto.Strings
+	inquiry inquiry
 	cut     []byte // an object's JSON without the dropped fields
 
 	interned int // largest number of strings; 0 for none

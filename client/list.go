@@ -28,6 +28,11 @@ import (
 // is done. Otherwise it wraps ErrNotKubernetes, ErrTable, ErrWrongKind, io.ErrUnexpectedEOF or
 // the error of the transport.
 func (r *Resource[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
+	return r.list(ctx, opts, nil, yield)
+}
+
+// list is List. If known is not nil, it asks about each object.
+func (r *Resource[T]) list(ctx context.Context, opts metav1.ListOptions, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
 	c := call{
 		verb: "list", method: http.MethodGet,
 		key: types.NamespacedName{Namespace: r.options.Namespace},
@@ -41,7 +46,7 @@ func (r *Resource[T]) List(ctx context.Context, opts metav1.ListOptions, yield f
 		return metav1.ListMeta{}, err
 	}
 	defer a.abandon()
-	l, err := r.readList(a, yield)
+	l, err := r.readList(a, known, yield)
 	if err == reflector.ErrListStopped {
 		return metav1.ListMeta{}, err
 	}
@@ -53,9 +58,10 @@ func (r *Resource[T]) List(ctx context.Context, opts metav1.ListOptions, yield f
 }
 
 // readList reads a body in its encoding.
-func (r *Resource[T]) readList(a *answer, yield func(reflector.Event[T], error) bool) (*listing[T], error) {
+func (r *Resource[T]) readList(a *answer, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) (*listing[T], error) {
 	work := r.objects.workspace(a.encoding())
 	defer work.close()
+	work.inquiry.known = known
 	l := listing[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, yield: yield, work: work}
 	l.want.kind, l.want.guess = r.kind.Kind, "" // a list is not judged by the previous list
 	encoding, in := a.encoding(), r.meter(a)

@@ -119,7 +119,7 @@ func (d *listDecoder[T]) readItems() error {
 		if err != nil {
 			return err
 		}
-		if !d.add(d.objects.decode(raw, problem, d.want, d.work)) {
+		if !d.add(d.objects.decodeListed(raw, problem, d.want, d.work)) {
 			return reflector.ErrListStopped
 		}
 	}

@@ -70,8 +70,8 @@ func (l *listing[T]) add(obj decoded[T], err error) bool {
 }
 
 func (l *listing[T]) deliver(obj decoded[T], err error) bool {
-	if err == nil {
-		err = l.objects.complete(&obj, l.want)
+	if err == nil && !obj.known {
+		obj, err = l.objects.completed(obj, l.want)
 	}
 	if err != nil {
 		return l.yield(reflector.Event[T]{}, l.report(0, obj.id, err))
@@ -80,6 +80,7 @@ func (l *listing[T]) deliver(obj decoded[T], err error) bool {
 	return l.yield(reflector.Event[T]{
 		Type:            reflector.Added,
 		ResourceVersion: obj.id.resourceVersion,
+		Known:           obj.known,
 		Object:          obj.object,
 	}, nil)
 }

@@ -68,6 +68,7 @@ func newObjectCodec[T any](of reflect.Type, opts Options) (objectCodec[T], error
 type decoded[T any] struct {
 	object T
 	id     identity
+	known  bool // the object was not decoded, because it is known; id has no name then
 }
 
 // decode makes a T from raw, the JSON of one object, if it matches want. No part of the result
@@ -139,6 +140,13 @@ func (c *objectCodec[T]) target(d *decoded[T]) any {
 	p := reflect.New(c.elem).Interface()
 	d.object = p.(T)
 	return p
+}
+
+// completed is complete for a value. In its callers, the objects that need no completion then stay
+// on the stack.
+func (c *objectCodec[T]) completed(d decoded[T], want expectation) (decoded[T], error) {
+	err := c.complete(&d, want)
+	return d, err
 }
 
 // complete adds kind and apiVersion to a decoded object without them, so the object is the

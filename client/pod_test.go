@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -161,6 +162,7 @@ func podJSON(i int) []byte {
 	}
 	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	p.Name, p.Namespace = fmt.Sprintf("web-7d9f8c6b5-%05d", i), fmt.Sprintf("shop-%d", i%20)
+	p.UID = types.UID(fmt.Sprintf("0c7a4f3e-5b1d-4c8e-9f60-%012d", i))
 	p.ResourceVersion, p.Generation, p.CreationTimestamp = fmt.Sprint(100_000+i), 1, at
 	p.ManagedFields = []metav1.ManagedFieldsEntry{{
 		Manager: "kube-controller-manager", Operation: "Update", APIVersion: "v1", Time: &at,

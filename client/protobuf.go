@@ -19,13 +19,13 @@ type message struct {
 	raw              []byte
 }
 
-// openEnvelope takes an object out of its envelope.
-func openEnvelope(data []byte) (message, error) {
+// openEnvelope takes an object out of its envelope. likely is what the object most likely is.
+func openEnvelope(data []byte, likely expectation) (message, error) {
 	e, err := kubeproto.ParseEnvelope(data)
 	if err == nil && len(e.ContentEncoding)+len(e.ContentType) > 0 {
 		err = fmt.Errorf("an envelope of %q, encoded as %q", e.ContentType, e.ContentEncoding)
 	}
-	return message{apiVersion: string(e.APIVersion), kind: string(e.Kind), raw: e.Raw}, err
+	return message{apiVersion: likelyText(e.APIVersion, likely.apiVersion), kind: likelyText(e.Kind, likely.kind), raw: e.Raw}, err
 }
 
 // header reads the identifying fields of the object as far as possible.

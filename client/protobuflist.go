@@ -59,7 +59,7 @@ func (d *protobufList[T]) read() error {
 		if problem != nil && problem != decode.ErrOverLimit {
 			return problem
 		}
-		if !d.deliver(d.objects.decodeMessage(message{raw: raw}, problem, d.want, d.work)) {
+		if !d.deliver(d.objects.decodeListedMessage(message{raw: raw}, problem, d.want, d.work)) {
 			return reflector.ErrListStopped
 		}
 	}

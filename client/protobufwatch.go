@@ -48,7 +48,7 @@ func (d *protobufWatch[T]) next() (reflector.Event[T], error) {
 func (d *protobufWatch[T]) judge(event kubeproto.WatchEvent) (reflector.Event[T], error) {
 	var none reflector.Event[T]
 	typ := eventType(event.Type)
-	m, err := openEnvelope(event.Object)
+	m, err := openEnvelope(event.Object, d.want)
 	switch {
 	case string(event.Type) == errorEvent:
 		st, ok := m.status()
@@ -61,6 +61,9 @@ func (d *protobufWatch[T]) judge(event kubeproto.WatchEvent) (reflector.Event[T]
 		return none, d.report(typ, identityOf(m.header()), err)
 	case typ == reflector.Bookmark:
 		return d.bookmark(m.header())
+	case typ == reflector.Added:
+		obj, err := d.objects.decodeListedMessage(m, nil, d.want, d.work)
+		return d.accept(typ, obj, err)
 	}
 	obj, err := d.objects.decodeMessage(m, nil, d.want, d.work)
 	return d.accept(typ, obj, err)
@@ -71,7 +74,7 @@ func (d *protobufWatch[T]) oversized(start kubeproto.WatchEvent, cause error) (r
 	if string(start.Type) == errorEvent {
 		return reflector.Event[T]{}, d.explain(cause, d.in.Offset())
 	}
-	m, _ := openEnvelope(start.Object)
+	m, _ := openEnvelope(start.Object, d.want)
 	obj, err := d.objects.decodeMessage(m, cause, d.want, d.work)
 	return d.accept(typeOfUnread(start.Type), obj, err)
 }

@@ -27,7 +27,7 @@ func (r *Resource[T]) readSingle(a *answer) (single, error) {
 	}
 	switch s.encoding {
 	case Protobuf:
-		s.message, err = openEnvelope(body)
+		s.message, err = openEnvelope(body, expectation{})
 	case CBOR:
 		s.body, err = decode.CBORToJSON(body, r.limit)
 		if errors.As(err, new(*decode.FaultError)) {

@@ -13,6 +13,9 @@ type Stats struct {
 	// Objects is the number of decoded objects without bookmarks, ObjectErrors the number of
 	// objects that could not be used.
 	Objects, ObjectErrors int64
+	// Recalled is the number of objects of lists that were not decoded, because the reflector
+	// had them: see [reflector.Relister].
+	Recalled int64
 	// DecodeTime is the time spent turning those objects into Go values. It does not include
 	// waiting for the server, finding the ends of objects in a body, and the use of the
 	// objects.
@@ -21,7 +24,7 @@ type Stats struct {
 
 // counters are the Stats in the form that any goroutine can count in.
 type counters struct {
-	bytes, objects, failures, nanos atomic.Int64
+	bytes, objects, failures, recalled, nanos atomic.Int64
 }
 
 // decoded counts an object whose decoding began at start.
@@ -42,6 +45,7 @@ func (r *Resource[T]) Stats() Stats {
 		Bytes:        c.bytes.Load(),
 		Objects:      c.objects.Load(),
 		ObjectErrors: c.failures.Load(),
+		Recalled:     c.recalled.Load(),
 		DecodeTime:   time.Duration(c.nanos.Load()),
 	}
 }

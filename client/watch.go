@@ -25,12 +25,17 @@ import (
 // ErrNotKubernetes, ErrTable, io.ErrUnexpectedEOF (the stream or the connection broke off
 // within an event) or the error of the transport.
 func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[T], error] {
+	return r.events(ctx, opts, nil)
+}
+
+// events is Watch. If known is not nil, it asks about the initial events.
+func (r *Resource[T]) events(ctx context.Context, opts metav1.ListOptions, known func(reflector.Identity) bool) iter.Seq2[reflector.Event[T], error] {
 	return func(yield func(reflector.Event[T], error) bool) {
 		c := call{
 			verb: "watch", method: http.MethodGet,
 			key: types.NamespacedName{Namespace: r.options.Namespace},
 		}
-		err := r.watch(ctx, c, opts, yield)
+		err := r.watch(ctx, c, opts, known, yield)
 		if err != nil && err != reflector.ErrListStopped {
 			yield(reflector.Event[T]{}, err)
 		}
@@ -39,7 +44,7 @@ func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.S
 
 // watch returns reflector.ErrListStopped if the loop was left, and nil if the server closed the
 // stream properly.
-func (r *Resource[T]) watch(ctx context.Context, c call, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) error {
+func (r *Resource[T]) watch(ctx context.Context, c call, opts metav1.ListOptions, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) error {
 	query, err := r.selection(opts, true)
 	if err != nil {
 		return r.fail(c, err)
@@ -52,6 +57,7 @@ func (r *Resource[T]) watch(ctx context.Context, c call, opts metav1.ListOptions
 	defer a.abandon()
 	work := r.objects.workspace(a.encoding())
 	defer work.close()
+	work.inquiry.known = known
 	d := r.newEvents(a, work)
 	for {
 		ev, err := d.next()
@@ -70,13 +76,13 @@ func (r *Resource[T]) watch(ctx context.Context, c call, opts metav1.ListOptions
 	}
 }
 
-// events is the decoder of a watch.
-type events[T any] interface {
+// eventReader is the decoder of a watch.
+type eventReader[T any] interface {
 	next() (reflector.Event[T], error)
 }
 
 // newEvents makes the decoder for the encoding of a body.
-func (r *Resource[T]) newEvents(a *answer, work *workspace) events[T] {
+func (r *Resource[T]) newEvents(a *answer, work *workspace) eventReader[T] {
 	w := watching[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, work: work}
 	encoding, in := a.encoding(), r.meter(a)
 	if encoding == Protobuf {

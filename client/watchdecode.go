@@ -157,6 +157,9 @@ func (d *watchDecoder[T]) judge(e *envelope[T], raw []byte, fault error) {
 		e.problem = d.report(0, identityOf(d.objects.scan(raw)), unknownType(e.kind))
 	case e.typ == reflector.Bookmark:
 		e.event, e.problem = d.bookmark(d.objects.scan(raw))
+	case e.typ == reflector.Added:
+		obj, err := d.objects.decodeListed(raw, fault, d.want, d.work)
+		e.event, e.problem = d.accept(e.typ, obj, err)
 	default:
 		obj, err := d.objects.decode(raw, fault, d.want, d.work)
 		e.event, e.problem = d.accept(e.typ, obj, err)

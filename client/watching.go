@@ -59,14 +59,14 @@ func unknownType(text string) error {
 
 // accept makes the event for a decoded object, or the error for it.
 func (w *watching[T]) accept(typ reflector.EventType, obj decoded[T], err error) (reflector.Event[T], error) {
-	if err == nil {
-		err = w.objects.complete(&obj, w.want)
+	if err == nil && !obj.known {
+		obj, err = w.objects.completed(obj, w.want)
 	}
 	if err != nil {
 		return reflector.Event[T]{}, w.problem(typ, obj.id, err)
 	}
 	w.want.settle(obj.id)
-	return reflector.Event[T]{Type: typ, ResourceVersion: obj.id.resourceVersion, Object: obj.object}, nil
+	return reflector.Event[T]{Type: typ, ResourceVersion: obj.id.resourceVersion, Known: obj.known, Object: obj.object}, nil
 }
 
 // problem returns an *reflector.ObjectError, or an error that ends the stream.
@@ -88,10 +88,14 @@ func (w *watching[T]) bookmark(h decode.Header) (reflector.Event[T], error) {
 	if err != nil {
 		return reflector.Event[T]{}, w.problem(reflector.Bookmark, id, err)
 	}
+	end := h.Metadata.Annotations.InitialEventsEnd == "true"
+	if end {
+		w.work.inquiry = inquiry{}
+	}
 	return reflector.Event[T]{
 		Type:             reflector.Bookmark,
 		ResourceVersion:  id.resourceVersion,
-		InitialEventsEnd: h.Metadata.Annotations.InitialEventsEnd == "true",
+		InitialEventsEnd: end,
 	}, nil
 }
 

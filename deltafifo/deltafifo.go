@@ -5,7 +5,10 @@ import (
 	"iter"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kinform/kinform/internal/mapkey"
+	"github.com/kinform/kinform/internal/objmeta"
 )
 
 // spareFactor times the limit is the largest room of a buffer that is used again.
@@ -27,14 +30,25 @@ type KnownObjects[K comparable, T any] interface {
 }
 
 // Comparer is a [KnownObjects] that can tell which objects of a list it has already. Such objects
-// get no delta from Replace, unless most of the list did change.
+// get no delta from Replace, unless most of the list did change. A [Sink] does not even need them
+// decoded: see reflector.Recaller. Neither method may use the queue.
 type Comparer[K comparable, T any] interface {
 	KnownObjects[K, T]
-	// Compare returns a function that reports whether listed, at version, is as good as known.
-	// version is the one that the object was set with. Nil compares nothing. Replace calls Compare
-	// once for each list, under the queue's lock, while nothing is pending or in flight: then the
-	// store has everything that came before the list. Neither function may use the queue.
-	Compare(resourceVersion string) func(key K, known, listed T, version string) bool
+	// Same reports whether known, the object of key, is in the state that a list has of it. It is
+	// called under the queue's lock, while key has no delta pending or in flight. If known does not
+	// carry its version, nothing else is in flight either.
+	Same(key K, known T, listed State) bool
+	// Omits reports whether objects that are the Same get no delta from a list at a version.
+	// Replace calls it once for each list, while nothing is pending or in flight.
+	Omits(resourceVersion string) bool
+}
+
+// State is the state of an object in a list.
+type State struct {
+	// UID is empty if the object does not carry a version.
+	UID types.UID
+	// ResourceVersion is the object's own or, if it carries none, the one that it was listed with.
+	ResourceVersion string
 }
 
 // Options configures a [DeltaFIFO]. The zero value works.
@@ -51,6 +65,7 @@ type Options struct {
 type DeltaFIFO[K comparable, T any] struct {
 	// Set by New and never changed.
 	known   KnownObjects[K, T]
+	meta    objmeta.Reader[T]
 	getMany func(keys []K, yield func(i int, obj T, ok bool) bool) // of known, or made of its Get
 	limit   int
 
@@ -88,6 +103,7 @@ func New[K comparable, T any](known KnownObjects[K, T], opts Options) *DeltaFIFO
 	}
 	return &DeltaFIFO[K, T]{
 		known:   known,
+		meta:    objmeta.Of[T](),
 		getMany: getMany,
 		limit:   opts.Limit,
 		synced:  make(chan struct{}),

@@ -2,6 +2,7 @@ package deltafifo
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"maps"
 	"sync"
@@ -34,13 +35,13 @@ func (s *shelf[T]) Get(key int) (T, bool) {
 	return obj, ok
 }
 
-// Compare implements Comparer, for the lists that compares tells.
-func (s *shelf[T]) Compare(rv string) func(key int, known, listed T, version string) bool {
-	if !compares(rv) {
-		return nil
-	}
-	return func(_ int, known, listed T, _ string) bool { return any(known) == any(listed) }
+// Same implements Comparer for objects that were listed with themselves as version.
+func (s *shelf[T]) Same(_ int, known T, listed State) bool {
+	return listed.ResourceVersion == fmt.Sprint(known)
 }
+
+// Omits implements Comparer, for the lists that compares tells.
+func (s *shelf[T]) Omits(rv string) bool { return compares(rv) }
 
 // compares reports whether a list at rv is compared: most are.
 func compares(rv string) bool {

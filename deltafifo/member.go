@@ -41,7 +41,7 @@ func (m *Member[K, T]) Replace(ctx context.Context, resourceVersion string) erro
 	defer m.Discard()
 	f := m.merge.queue()
 	known, ok := f.known.(Comparer[K, T])
-	repeat := ok && known.Compare(resourceVersion) == nil // the consumer wants unchanged objects too
+	repeat := ok && !known.Omits(resourceVersion) // the consumer wants unchanged objects too
 	if m.items == nil {
 		m.items = &Objects[K, T]{}
 	}

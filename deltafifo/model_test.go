@@ -129,11 +129,11 @@ func (m *model) replace(keys, time int, items []KeyedObject[int, int], list Repl
 			listed[item.Key] = true
 			continue
 		}
-		d := Delta[int]{Type: Replaced, Initial: m.lists == 1, Object: item.Object}
+		d := Delta[int]{Type: Replaced, Initial: m.lists == 1, Object: item.Object, ResourceVersion: strconv.Itoa(item.Object)}
 		if listed[item.Key] {
 			lastOf(m.pending, item.Key).delta = d
 		} else {
-			m.put(item.Key, time+i, d, "")
+			m.pending = append(m.pending, put{key: item.Key, time: time + i, delta: d})
 		}
 		listed[item.Key] = true
 	}
@@ -353,7 +353,10 @@ func (s *script) items() (items []KeyedObject[int, int]) {
 func (s *script) replace() {
 	list := Replacement[int, int]{ResourceVersion: s.version()}
 	items := s.items()
-	list.Objects = ObjectsOf(items...)
+	list.Objects = &Objects[int, int]{}
+	for _, item := range items {
+		list.Objects.Set(item.Key, item.Object, strconv.Itoa(item.Object))
+	}
 	if len(items) == 0 && s.choose.IntN(2) == 0 {
 		list.Objects = nil
 	}

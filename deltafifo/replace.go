@@ -75,15 +75,14 @@ func (f *DeltaFIFO[K, T]) changed(list Replacement[K, T]) (numbers []int, all, o
 	if list.Objects.Len()-f.known.Len() > most {
 		return nil, false, false
 	}
-	unchanged := known.Compare(list.ResourceVersion)
-	if unchanged == nil {
+	if !known.Omits(list.ResourceVersion) {
 		return nil, false, false
 	}
 	found, few, from := 0, true, 0
 	var block []KeyedObject[K, T]
 	compare := func(i int, old T, had bool) bool {
 		if had {
-			if found++; unchanged(block[i].Key, old, block[i].Object, list.Objects.version(from+i)) {
+			if found++; known.Same(block[i].Key, old, f.stateOf(block[i].Object, list.Objects.version(from+i))) {
 				return true
 			}
 		}
@@ -103,6 +102,14 @@ func (f *DeltaFIFO[K, T]) changed(list Replacement[K, T]) (numbers []int, all, o
 		return nil, false, false
 	}
 	return numbers, found == f.known.Len(), true
+}
+
+// stateOf returns the state of an object that was listed at a version.
+func (f *DeltaFIFO[K, T]) stateOf(obj T, version string) State {
+	if own := f.meta.Version(obj); own != "" {
+		return State{UID: f.meta.UID(obj), ResourceVersion: own}
+	}
+	return State{ResourceVersion: version}
 }
 
 // getOneByOne is KnownObjects.Get for many keys.

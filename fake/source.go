@@ -23,6 +23,8 @@ type Source[T metav1.Object] struct {
 	first *table[T] // of the definition at the time of NewSource
 	sel   Selection
 	name  string
+
+	known func(reflector.Identity) bool // not nil in a source that Relist returned
 }
 
 // NewSource returns a source of a selection of T's resource. Errors: [ErrNotRegistered],
@@ -49,6 +51,30 @@ func NewSource[T metav1.Object](at Target, sel Selection) (*Source[T], error) {
 // table returns the table of the newest definition.
 func (s *Source[T]) table() *table[T] { return s.first.newest() }
 
+// Relist implements [reflector.Relister]: known objects are not copied.
+func (s *Source[T]) Relist(self reflector.Source[T], known func(reflector.Identity) bool) reflector.Source[T] {
+	if self != reflector.Source[T](s) {
+		return nil
+	}
+	relist := *s
+	relist.known = known
+	return &relist
+}
+
+// listed is the event of an object in a list.
+func (s *Source[T]) listed(v *version[T]) (ev reflector.Event[T], err error) {
+	ev = reflector.Event[T]{Type: reflector.Added, ResourceVersion: v.obj.GetResourceVersion()}
+	if s.known != nil && v.obj.GetUID() != "" {
+		id := reflector.Identity{UID: v.obj.GetUID(), ResourceVersion: ev.ResourceVersion}
+		id.Namespace, id.Name = v.obj.GetNamespace(), v.obj.GetName()
+		if ev.Known = s.known(id); ev.Known {
+			return ev, nil
+		}
+	}
+	ev.Object, err = s.table().share(v, s.sel.ReadOnly)
+	return ev, err
+}
+
 // Resource names the collection, such as "deployments.apps in namespace prod".
 func (s *Source[T]) Resource() string { return s.name }
 
@@ -71,11 +97,11 @@ func (s *Source[T]) List(ctx context.Context, opts metav1.ListOptions, yield fun
 		if i == cut {
 			return metav1.ListMeta{}, fmt.Errorf("fake: list cut: %w", io.ErrUnexpectedEOF)
 		}
-		obj, err := s.table().share(v, s.sel.ReadOnly)
+		ev, err := s.listed(v)
 		if err != nil {
 			return metav1.ListMeta{}, err
 		}
-		if !yield(reflector.Event[T]{Type: reflector.Added, ResourceVersion: v.obj.GetResourceVersion(), Object: obj}, nil) {
+		if !yield(ev, nil) {
 			return metav1.ListMeta{}, reflector.ErrListStopped
 		}
 	}
@@ -105,8 +131,10 @@ func (s *Source[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq
 			return
 		}
 		defer w.close()
+		initial := opts.SendInitialEvents != nil && *opts.SendInitialEvents
 		for {
-			ev, ok, err := s.next(ctx, w)
+			ev, ok, err := s.next(ctx, w, initial)
+			initial = initial && !ev.InitialEventsEnd
 			switch {
 			case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 				return
@@ -147,8 +175,8 @@ func broken(err error) error {
 	return err
 }
 
-// next returns one event; it reports false after a wait.
-func (s *Source[T]) next(ctx context.Context, w *tampered[T]) (ev reflector.Event[T], ok bool, err error) {
+// next returns one event, which may be an initial one; it reports false after a wait.
+func (s *Source[T]) next(ctx context.Context, w *tampered[T], initial bool) (ev reflector.Event[T], ok bool, err error) {
 	if ctx.Err() != nil {
 		return ev, false, context.Cause(ctx)
 	}
@@ -163,6 +191,10 @@ func (s *Source[T]) next(ctx context.Context, w *tampered[T]) (ev reflector.Even
 	if c.obj == nil {
 		ev.ResourceVersion = formatRV(c.rv)
 		return ev, true, nil
+	}
+	if initial && c.typ == reflector.Added {
+		ev, err = s.listed(c.obj)
+		return ev, err == nil, err
 	}
 	ev.ResourceVersion = c.obj.obj.GetResourceVersion()
 	ev.Object, err = s.table().share(c.obj, s.sel.ReadOnly)

@@ -141,21 +141,23 @@ func TestCompare(t *testing.T) {
 	if err := i.store.Commit("20", nil); err != nil {
 		t.Fatal(err)
 	}
-	compare := cache[string, object]{i.store.Reader(), i}.Compare
+	known := cache[string, object]{i.store.Reader(), i}
 	for rv, want := range map[string]bool{"19": false, "20": true, "21": true} {
-		if got := compare(rv) != nil; got != want {
+		if got := known.Omits(rv); got != want {
 			t.Errorf("a list at %s is compared with a store at 20: %t", rv, got)
 		}
 	}
-	at := compare("21")
-	same := func(known, listed object) bool { return at("a", known, listed, "") }
-	if !same(version("7"), version("7")) || same(version("7"), version("8")) {
+	same := func(listed deltafifo.State) bool { return known.Same("a", version("7"), listed) }
+	if !same(deltafifo.State{UID: "u", ResourceVersion: "7"}) || same(deltafifo.State{UID: "u", ResourceVersion: "8"}) {
 		t.Error("versions are not compared")
 	}
-	if same(version("7"), nil) {
+	if same(deltafifo.State{UID: "other", ResourceVersion: "7"}) {
+		t.Error("UIDs are not compared")
+	}
+	if same(deltafifo.State{}) {
 		t.Error("an object that cannot be compared is unchanged")
 	}
-	if i.unchanged = 1; compare("21") != nil {
+	if i.unchanged = 1; known.Omits("21") {
 		t.Error("a handler that wants unchanged objects does not get them")
 	}
 }

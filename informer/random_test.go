@@ -70,6 +70,7 @@ func newLife(t *testing.T, seed uint64) *life {
 		OnError: ignore,
 		Pending: 1 + r.IntN(20),
 		Reflector: reflector.Tuning{
+			DecodeAll:        seed%4 == 3,
 			PageSize:         int64(r.IntN(5)) - 1,
 			WatchTimeout:     time.Duration(1+r.IntN(60)) * time.Second,
 			DisableWatchList: r.IntN(2) == 0,

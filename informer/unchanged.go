@@ -56,14 +56,13 @@ func sameObject[T any](known, listed T) bool {
 	return before != nil && after != nil && store.SameVersion(before, after)
 }
 
-// same reports whether an object that an event brought at version rv is the same as known, the
-// store's object under key. It returns false if the metadata cannot be read, so that the
-// commit reports what is wrong with the object.
-func (v *versions[K, T]) same(key K, known, listed T, rv string) bool {
-	if version := v.meta.Version(listed); version != "" {
-		return version == v.meta.Version(known) && v.meta.UID(known) == v.meta.UID(listed)
+// same reports whether known, the store's object under key, is in the state listed. It returns
+// false if the metadata cannot be read, so that the commit reports what is wrong with the object.
+func (v *versions[K, T]) same(key K, known T, listed deltafifo.State) bool {
+	if version := v.meta.Version(known); version != "" {
+		return version == listed.ResourceVersion && v.meta.UID(known) == listed.UID
 	}
-	return v.has(key, rv)
+	return v.has(key, listed.ResourceVersion)
 }
 
 // repeats reports whether delta n of a key brings the same state as the delta before it, or as
@@ -154,15 +153,17 @@ type cache[K comparable, T any] struct {
 	inf *Informer[K, T]
 }
 
-// Compare implements deltafifo.Comparer. It returns nil if a handler wants unchanged objects.
-// It also returns nil if the list is older than the store: then the server went back in time,
-// and versions from before and after cannot be compared.
-func (c cache[K, T]) Compare(resourceVersion string) func(key K, known, listed T, version string) bool {
+// Same implements deltafifo.Comparer.
+func (c cache[K, T]) Same(key K, known T, listed deltafifo.State) bool {
+	return c.inf.versions.same(key, known, listed)
+}
+
+// Omits implements deltafifo.Comparer. It returns false if a handler wants unchanged objects. It
+// also returns false if the list is older than the store: then the server went back in time, and
+// versions from before and after cannot be compared.
+func (c cache[K, T]) Omits(resourceVersion string) bool {
 	c.inf.mu.Lock()
 	wanted := c.inf.unchanged > 0
 	c.inf.mu.Unlock()
-	if wanted || older(resourceVersion, c.ResourceVersion()) {
-		return nil
-	}
-	return c.inf.versions.same
+	return !wanted && !older(resourceVersion, c.ResourceVersion())
 }

@@ -26,12 +26,17 @@ import (
 type part struct {
 	*fake.Source[*widget]
 	sel    fake.Selection
-	denied atomic.Bool
+	denied *atomic.Bool
+}
+
+// Relist implements reflector.Relister: relists are denied too.
+func (p *part) Relist(self reflector.Source[*widget], known func(reflector.Identity) bool) reflector.Source[*widget] {
+	return &part{p.Source.Relist(p.Source, known).(*fake.Source[*widget]), p.sel, p.denied}
 }
 
 func newPart(t testing.TB, server *fake.Server, sel fake.Selection) *part {
 	t.Helper()
-	return &part{Source: must1(fake.NewSource[*widget](server, sel))(t), sel: sel}
+	return &part{Source: must1(fake.NewSource[*widget](server, sel))(t), sel: sel, denied: new(atomic.Bool)}
 }
 
 var errDenied = apierrors.NewForbidden(schema.GroupResource{Group: "example.com", Resource: "widgets"}, "", errors.New("no role"))

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/memtest"
 	"github.com/kinform/kinform/store"
 )
@@ -58,7 +59,7 @@ func TestVersionsAllocateNothing(t *testing.T) {
 	v.committed(&op, "1")
 	if n := memtest.Allocs(100, func() {
 		v.committed(&op, "2")
-		_ = v.same(1, op.Object, op.Object, "2")
+		_ = v.same(1, op.Object, deltafifo.State{ResourceVersion: "2"})
 		v.committed(&op, "")
 	}); n != 0 {
 		t.Errorf("%v allocations per event", n)

@@ -48,6 +48,10 @@ type Event[T any] struct {
 	// for every other event.
 	Omitted bool
 
+	// Known marks an Added event of an object that the reflector has in this state: Object is the
+	// zero T. Only the source that [Relister.Relist] returns has such events.
+	Known bool
+
 	// ResourceVersion is the object's own, or the bookmark's. It is opaque to all but
 	// k8s.io/apimachinery/pkg/util/resourceversion.
 	ResourceVersion string

@@ -28,10 +28,10 @@ import (
 // resourceVersions are those of source's events, whether or not T keeps them. Neither source
 // nor project may be nil.
 func Map[R, T any](source Source[R], project func(R) (T, error)) Source[T] {
-	return &adapter[R, T]{source: source, convert: func(ev Event[R], _ bool) (Event[T], bool, error) {
+	return newAdapter(adapter[R, T]{source: source, convert: func(ev Event[R], _ bool) (Event[T], bool, error) {
 		object, err := project(ev.Object)
 		return Event[T]{Type: ev.Type, ResourceVersion: ev.ResourceVersion, Object: object}, true, err
-	}}
+	}})
 }
 
 // Filter returns a source of those objects of source for which keep returns true. An object
@@ -43,7 +43,7 @@ func Map[R, T any](source Source[R], project func(R) (T, error)) Source[T] {
 // Prefer a selector of the server where one can say the same: then the server does not send
 // the other objects at all.
 func Filter[T any](source Source[T], keep func(T) bool) Source[T] {
-	return &adapter[T, T]{source: source, convert: func(ev Event[T], live bool) (Event[T], bool, error) {
+	return newAdapter(adapter[T, T]{source: source, convert: func(ev Event[T], live bool) (Event[T], bool, error) {
 		switch {
 		case ev.Type == Deleted || keep(ev.Object):
 			return ev, true, nil
@@ -53,7 +53,7 @@ func Filter[T any](source Source[T], keep func(T) bool) Source[T] {
 		}
 		skip, ok := omit(ev, live)
 		return skip, ok, nil
-	}}
+	}})
 }
 
 // omit returns the event in place of one that is left out. In a live watch it is a bookmark,
@@ -75,7 +75,25 @@ type adapter[R, T any] struct {
 	request   func(*metav1.ListOptions)
 	checkList func(metav1.ListMeta) error
 
-	omittedEvents atomic.Uint64 // initial events that were left out
+	omittedEvents *atomic.Uint64 // initial events that were left out
+}
+
+func newAdapter[R, T any](a adapter[R, T]) Source[T] {
+	a.omittedEvents = new(atomic.Uint64)
+	return &a
+}
+
+// Relist implements Relister if the other source does.
+func (a *adapter[R, T]) Relist(self Source[T], known func(Identity) bool) Source[T] {
+	from, ok := a.source.(Relister[R])
+	if !ok || self != Source[T](a) {
+		return nil
+	}
+	relist := *a
+	if relist.source = from.Relist(a.source, known); relist.source == nil {
+		return nil
+	}
+	return &relist
 }
 
 // omitter is a source that can leave out initial events. A reflector asks it for their number
@@ -154,6 +172,9 @@ func (a *adapter[R, T]) Watch(ctx context.Context, opts metav1.ListOptions) iter
 func (a *adapter[R, T]) convertPair(ev Event[R], live bool, err error) (out Event[T], ok bool, _ error) {
 	if err != nil {
 		return out, false, err
+	}
+	if ev.Known { // it was converted when it came, to what the reflector has
+		return Event[T]{Type: ev.Type, Known: true, ResourceVersion: ev.ResourceVersion}, true, nil
 	}
 	if ev.Type == Bookmark {
 		return Event[T]{Type: Bookmark, InitialEventsEnd: ev.InitialEventsEnd, Omitted: ev.Omitted, ResourceVersion: ev.ResourceVersion}, true, nil

@@ -73,6 +73,12 @@ type Tuning struct {
 	// counts as that of a restored server all the same. A watch still resumes before the events
 	// of the newest version, because there may be more of them.
 	TrustVersions bool
+
+	// DecodeAll decodes each object of each list. Otherwise an object that the sink has with the
+	// same key, UID and version is taken from the sink: see [Relister]. Set it for a server that is
+	// not a Kubernetes API and changes an object without a new version. The sink then gets the new
+	// contents; an informer still counts the object as unchanged.
+	DecodeAll bool
 }
 
 func (o Tuning) withDefaults() Tuning {
@@ -110,6 +116,7 @@ type Reflector[T any] struct {
 	stats   counters
 
 	// Owned by the goroutine of Run.
+	recall *recall[T]
 	state  state
 	recent recentEvents[T]
 	waits  waits
@@ -142,6 +149,10 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 		opts.OnError = log.Error
 	}
 	meter, _ := source.(ReadCounter)
+	known := &recall[T]{}
+	if !opts.DecodeAll {
+		known = newRecall(source, sink)
+	}
 	first := start(opts.Tuning)
 	breaker, server := breakerOf(source)
 	first.versioned = first.versioned || server
@@ -156,7 +167,8 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 		breaker: breaker,
 		server:  server,
 
-		state: first,
-		waits: newWaits(opts.Backoff),
+		recall: known,
+		state:  first,
+		waits:  newWaits(opts.Backoff),
 	}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -57,7 +58,7 @@ func restoreAtRandom(t *testing.T, rng *rand.Rand, idle bool) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, sink := &gatedSource{Source: inner}, &keptObjects{}
+	src, sink := &gatedSource{Source: inner, mu: new(sync.Mutex)}, &keptObjects{}
 	r, err := reflector.New(reflector.Source[*object](src), reflector.Sink[*object](sink),
 		reflector.Options{Tuning: reflector.Tuning{DisableWatchList: rng.IntN(2) == 0}, OnError: func(error) {}})
 	if err != nil {
@@ -170,7 +171,12 @@ func write(t *testing.T, server *fake.Server, rng *rand.Rand, n int) {
 // gatedSource answers nothing while mu is held.
 type gatedSource struct {
 	*fake.Source[*object]
-	mu sync.Mutex
+	mu *sync.Mutex
+}
+
+// Relist implements reflector.Relister: relists pass the gate too.
+func (s *gatedSource) Relist(self reflector.Source[*object], known func(reflector.Identity) bool) reflector.Source[*object] {
+	return &gatedSource{s.Source.Relist(s.Source, known).(*fake.Source[*object]), s.mu}
 }
 
 func (s *gatedSource) pass() {
@@ -205,6 +211,18 @@ func (s *keptObjects) Listed(_ context.Context, ev reflector.Event[*object]) err
 		delete(s.list, key)
 	}
 	return nil
+}
+
+// Known implements reflector.Recaller.
+func (s *keptObjects) Known() func(reflector.Identity) (*object, bool) {
+	s.mu.Lock()
+	held := maps.Clone(s.held)
+	s.mu.Unlock()
+	return func(id reflector.Identity) (*object, bool) {
+		ev, ok := held[id.NamespacedName]
+		ok = ok && ev.Object.UID == id.UID && ev.ResourceVersion == id.ResourceVersion
+		return ev.Object, ok
+	}
 }
 
 func (s *keptObjects) Skipped(*reflector.ObjectError) {}

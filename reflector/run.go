@@ -119,7 +119,9 @@ func (r *Reflector[T]) listPage(ctx context.Context, dog *watchdog) (page metav1
 		r.beginList("list")
 	}
 	r.emptyPage = true
-	page, err = r.source.List(ctx, r.listOptions(), func(ev Event[T], err error) bool {
+	defer r.recall.end()
+	source := r.recall.begin(r.source, r.state.comparesVersions())
+	page, err = source.List(ctx, r.listOptions(), func(ev Event[T], err error) bool {
 		dog.received()
 		defer dog.handled()
 		r.emptyPage = false
@@ -132,12 +134,23 @@ func (r *Reflector[T]) listPage(ctx context.Context, dog *watchdog) (page metav1
 			r.sink.Skipped(bad)
 			return true
 		}
-		r.stats.listed.Add(1)
-		r.noteListed(ev)
-		sinkErr = r.sink.Listed(ctx, ev)
+		sinkErr = r.takeListed(ctx, ev)
 		return sinkErr == nil
 	})
 	return page, sinkErr, err
+}
+
+// takeListed hands an event of a list to the sink.
+func (r *Reflector[T]) takeListed(ctx context.Context, ev Event[T]) error {
+	if ev.Type == Added {
+		r.stats.listed.Add(1)
+	}
+	if ev.Known {
+		r.stats.recalled.Add(1)
+		ev = r.recall.complete(ev)
+	}
+	r.noteListed(ev)
+	return r.sink.Listed(ctx, ev)
 }
 
 // noteListed records that ev is part of the list in progress.

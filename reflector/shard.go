@@ -37,7 +37,7 @@ func Shard[T any](source Source[T], selector sharding.Selector) (Source[T], erro
 		return nil, err
 	}
 	asked := selector.String()
-	return &adapter[T, T]{
+	return newAdapter(adapter[T, T]{
 		source: source,
 		convert: func(ev Event[T], live bool) (Event[T], bool, error) {
 			in, err := ranges.has(ev.Object)
@@ -55,7 +55,7 @@ func Shard[T any](source Source[T], selector sharding.Selector) (Source[T], erro
 			}
 			return nil
 		},
-	}, nil
+	}), nil
 }
 
 // The fields that a shard can be made by.

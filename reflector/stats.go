@@ -13,6 +13,9 @@ type Stats struct {
 	// watch, by reason.
 	Lists   uint64
 	Relists Relists
+	// Recalled counts the objects of lists that were not decoded, because the sink had them in
+	// the same state: see [Relister].
+	Recalled uint64
 	// Restores counts the lists of a server that was found restored from a backup.
 	Restores uint64
 	// WatchLists counts the streaming lists begun. Watches counts the watches, including those
@@ -103,8 +106,8 @@ type ReadCounter interface {
 
 // counters are written by the goroutine of Run and read by any.
 type counters struct {
-	lists, restores, watchLists, watches, shortWatches, idle, badObjects, failures, listed, listedInAll, expected atomic.Uint64
-	listTime, watchTime                                                                                           atomic.Int64 // in nanoseconds
+	lists, recalled, restores, watchLists, watches, shortWatches, idle, badObjects, failures, listed, listedInAll, expected atomic.Uint64
+	listTime, watchTime                                                                                                     atomic.Int64 // in nanoseconds
 
 	relists [relistReasons]atomic.Uint64
 	events  [Bookmark + 1]atomic.Uint64 // by type
@@ -191,6 +194,7 @@ func (r *Reflector[T]) Stats() Stats {
 			NoVersion:  c.relists[becauseNoVersion].Load(),
 			Restored:   c.relists[becauseRestored].Load(),
 		},
+		Recalled:     c.recalled.Load(),
 		Restores:     c.restores.Load(),
 		WatchLists:   c.watchLists.Load(),
 		Watches:      c.watches.Load(),

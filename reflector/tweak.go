@@ -15,7 +15,7 @@ func Tweak[T any](source Source[T], tweak func(*metav1.ListOptions)) Source[T] {
 	if source == nil || tweak == nil {
 		return source
 	}
-	return &adapter[T, T]{
+	return newAdapter(adapter[T, T]{
 		source:  source,
 		convert: func(ev Event[T], _ bool) (Event[T], bool, error) { return ev, true, nil },
 		request: func(opts *metav1.ListOptions) {
@@ -25,7 +25,7 @@ func Tweak[T any](source Source[T], tweak func(*metav1.ListOptions)) Source[T] {
 			opts.FieldSelector = joined(opts.FieldSelector, set.FieldSelector, ",")
 			opts.ShardSelector = joined(opts.ShardSelector, set.ShardSelector, " && ")
 		},
-	}
+	})
 }
 
 // joined returns a selector for what both a and b select.

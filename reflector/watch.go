@@ -50,7 +50,10 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	defer attempt.end()
 	w := &watch{asked: opts.ResourceVersion, began: time.Now(), end: watchEnd{rv: r.state.rv}, giveUp: cancel, attempt: attempt, lasts: limit - grace}
 	w.guard = guard{request: request, asked: RequestError{Verb: "watch", ResourceVersion: w.asked}}
+	source := r.source
+	defer r.recall.end()
 	if r.state.phase == streaming {
+		source = r.recall.begin(source, r.state.comparesVersions())
 		w.guard.asked.Verb = "watchlist"
 		r.stats.watchLists.Add(1)
 		r.beginList("watchlist")
@@ -63,7 +66,7 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	}
 	defer func() { w.dog.stop() }() // when the source or the sink panics
 	var sinkErr error
-	for ev, err := range r.source.Watch(request, opts) {
+	for ev, err := range source.Watch(request, opts) {
 		if limited.Err() != nil {
 			break // the source goes on regardless
 		}
@@ -236,11 +239,7 @@ func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T]
 		r.sink.Skipped(bad)
 		return true, nil
 	case ev.Type != Bookmark:
-		if ev.Type == Added {
-			r.stats.listed.Add(1)
-		}
-		r.noteListed(ev)
-		sinkErr = r.sink.Listed(ctx, ev)
+		sinkErr = r.takeListed(ctx, ev)
 		return sinkErr == nil, sinkErr
 	case !ev.InitialEventsEnd:
 		// The first bookmark of a streaming list has the mark.
@@ -252,6 +251,7 @@ func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T]
 		w.next = &st
 		return false, nil
 	}
+	r.recall.end()
 	r.stats.expected.Store(r.stats.listed.Load())
 	r.stats.watches.Add(1)
 	w.asked, w.end.rv = r.state.rv, r.state.rv

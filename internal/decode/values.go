@@ -42,7 +42,9 @@ type Reader interface {
 // ReadObject reads an object with Reader.Value. It returns an error that concerns only this
 // object as problem: reading can then continue.
 func ReadObject(in Reader) (raw []byte, problem, err error) {
-	raw, err = in.Value()
+	if raw, err = in.Value(); err == nil {
+		return raw, nil, nil
+	}
 	var fault *FaultError
 	if err == ErrOverLimit || errors.As(err, &fault) {
 		return raw, err, nil

@@ -1,0 +1,121 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/internal/decode"
+	"github.com/kinform/kinform/internal/kubeproto"
+	"github.com/kinform/kinform/reflector"
+)
+
+// Relist implements [reflector.Relister]. In JSON and CBOR, the syntax of each object is checked all
+// the same; in protobuf, an object that is known is only checked as far as its metadata.
+func (r *Resource[T]) Relist(self reflector.Source[T], known func(reflector.Identity) bool) reflector.Source[T] {
+	if self != reflector.Source[T](r) {
+		return nil
+	}
+	return &relister[T]{r, known}
+}
+
+// relister is a Resource that does not decode known objects of its lists.
+type relister[T any] struct {
+	resource *Resource[T]
+	known    func(reflector.Identity) bool
+}
+
+func (r *relister[T]) Resource() string { return r.resource.Resource() }
+
+func (r *relister[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
+	return r.resource.list(ctx, opts, r.known, yield)
+}
+
+func (r *relister[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[T], error] {
+	if opts.SendInitialEvents == nil || !*opts.SendInitialEvents {
+		return r.resource.Watch(ctx, opts)
+	}
+	return r.resource.events(ctx, opts, r.known)
+}
+
+// inquiry asks about the objects of one list whether they are known. It belongs to one goroutine.
+// The zero value knows none.
+type inquiry struct {
+	known func(reflector.Identity) bool // nil if none are asked about
+	text  strings.Builder               // the texts of identities, in pieces
+}
+
+// inquiryRoom is the size of a piece. It holds the identities of some 40 objects, so an object
+// costs no allocation of its own.
+const inquiryRoom = 4 << 10
+
+// ask asks about a state whose bytes are only valid until it returns. version is the state's.
+func (q *inquiry) ask(s kubeproto.State) (version string, known bool) {
+	if n := len(s.Namespace) + len(s.Name) + len(s.UID) + len(s.ResourceVersion); n > q.text.Cap()-q.text.Len() {
+		q.text = strings.Builder{}
+		q.text.Grow(max(n, inquiryRoom))
+	}
+	id := reflector.Identity{
+		NamespacedName:  types.NamespacedName{Namespace: q.keep(s.Namespace), Name: q.keep(s.Name)},
+		UID:             types.UID(q.keep(s.UID)),
+		ResourceVersion: q.keep(s.ResourceVersion),
+	}
+	return id.ResourceVersion, q.known(id)
+}
+
+// keep returns a string in the piece, which has room for it.
+func (q *inquiry) keep(text []byte) string {
+	from := q.text.Len()
+	q.text.Write(text)
+	return q.text.String()[from:]
+}
+
+// likelyText is string(text), without an allocation if that is equal to likely.
+func likelyText(text []byte, likely string) string {
+	if string(text) == likely {
+		return likely
+	}
+	return string(text)
+}
+
+// decodeListed is decode for an object of a list, which may be known.
+func (c *objectCodec[T]) decodeListed(raw []byte, problem error, want expectation, w *workspace) (decoded[T], error) {
+	if w.inquiry.known != nil && problem == nil {
+		if s, ok := decode.ScanState(raw); ok {
+			id := identity{apiVersion: likelyText(s.APIVersion, want.apiVersion), kind: likelyText(s.Kind, want.kind)}
+			if d, ok := c.recall(id, s.State, want, w); ok {
+				return d, nil
+			}
+		}
+	}
+	return c.decode(raw, problem, want, w)
+}
+
+// decodeListedMessage is decodeListed for protobuf.
+func (c *objectCodec[T]) decodeListedMessage(m message, problem error, want expectation, w *workspace) (decoded[T], error) {
+	if w.inquiry.known != nil && problem == nil && c.protobuf == nil {
+		if s, ok := kubeproto.ScanState(m.raw); ok {
+			if d, ok := c.recall(identity{apiVersion: m.apiVersion, kind: m.kind}, s, want, w); ok {
+				return d, nil
+			}
+		}
+	}
+	return c.decodeMessage(m, problem, want, w)
+}
+
+// recall returns an object that need not be decoded; ok is false if it must be. An object that
+// would be refused must be, so that the refusal is reported. So must one of an unknown kind, which
+// depends on what else the list has.
+func (c *objectCodec[T]) recall(id identity, s kubeproto.State, want expectation, w *workspace) (d decoded[T], ok bool) {
+	d.id, d.known = id, true
+	if want.check(d.id) != nil || c.kinded && want.kind == "" && d.id.kind == "" && want.guess == "" {
+		return d, false
+	}
+	if d.id.resourceVersion, ok = w.inquiry.ask(s); ok {
+		c.stats.recalled.Add(1)
+	}
+	return d, ok
+}

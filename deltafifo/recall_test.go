@@ -1,0 +1,134 @@
+package deltafifo
+
+import (
+	"iter"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/reflector"
+)
+
+type versioned = metav1.PartialObjectMetadata
+
+// cupboard is a known store that compares by UID and version.
+type cupboard map[types.NamespacedName]*versioned
+
+func (c cupboard) Get(key types.NamespacedName) (*versioned, bool) { obj, ok := c[key]; return obj, ok }
+func (c cupboard) Len() int                                        { return len(c) }
+func (c cupboard) Omits(string) bool                               { return true }
+func (c cupboard) All() iter.Seq2[types.NamespacedName, *versioned] {
+	return func(yield func(types.NamespacedName, *versioned) bool) {
+		for key, obj := range c {
+			if !yield(key, obj) {
+				return
+			}
+		}
+	}
+}
+
+func (c cupboard) Same(_ types.NamespacedName, known *versioned, listed State) bool {
+	return known.UID == listed.UID && known.ResourceVersion == listed.ResourceVersion
+}
+
+func objectAt(name, uid, rv string) *versioned {
+	return &versioned{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid), ResourceVersion: rv}}
+}
+
+func identityOf(name, uid, rv string) reflector.Identity {
+	id := reflector.Identity{UID: types.UID(uid), ResourceVersion: rv}
+	id.Name = name
+	return id
+}
+
+func objectName(obj *versioned) (types.NamespacedName, error) {
+	return types.NamespacedName{Name: obj.Name}, nil
+}
+
+// Only an object whose newest state is in the store is recalled.
+func TestRecall(t *testing.T) {
+	a, b, c := objectAt("a", "u", "1"), objectAt("b", "v", "2"), objectAt("c", "w", "3")
+	store := cupboard{{Name: "a"}: a, {Name: "b"}: b, {Name: "c"}: c}
+	f := New(KnownObjects[types.NamespacedName, *versioned](store), Options{})
+	s := NewSink(f, objectName, nil)
+	recall := s.Known()
+	check := func(note string, id reflector.Identity, want *versioned) {
+		t.Helper()
+		if got, ok := recall(id); got != want || ok != (want != nil) {
+			t.Errorf("%s: recalled %v, %t, want %v", note, got, ok, want)
+		}
+	}
+	check("the same", identityOf("a", "u", "1"), a)
+	check("another version", identityOf("a", "u", "2"), nil)
+	check("another UID", identityOf("a", "x", "1"), nil)
+	check("another name", identityOf("x", "u", "1"), nil)
+
+	// A restored server has another state at the same version. Until it is in the store, the store
+	// has the state that is lost.
+	restored := Replacement[types.NamespacedName, *versioned]{Objects: &Objects[types.NamespacedName, *versioned]{}, ResourceVersion: "1", Rewound: true}
+	for _, obj := range []*versioned{objectAt("a", "u", "1"), c} {
+		restored.Objects.Set(types.NamespacedName{Name: obj.Name}, obj, "")
+	}
+	must(t, f.Replace(never, restored))
+	check("pending", identityOf("a", "u", "1"), nil)
+	check("deleted, pending", identityOf("b", "v", "2"), nil)
+	if _, err := f.Pop(never); err != nil {
+		t.Fatal(err)
+	}
+	check("in flight", identityOf("a", "u", "1"), nil)
+	check("deleted, in flight", identityOf("b", "v", "2"), nil)
+	_, _ = f.Pop(never)
+	check("committed", identityOf("a", "u", "1"), a)
+}
+
+// An object without a version is not compared while a commit goes on, which writes the versions.
+func TestRecallWithoutVersion(t *testing.T) {
+	bare := objectAt("a", "", "")
+	f := New(KnownObjects[types.NamespacedName, *versioned](cupboard{{Name: "a"}: bare}), Options{})
+	recall := NewSink(f, objectName, nil).Known()
+	if _, ok := recall(identityOf("a", "", "")); !ok {
+		t.Error("not recalled")
+	}
+	must(t, f.Add(never, types.NamespacedName{Name: "z"}, objectAt("z", "", ""), "9"))
+	if _, err := f.Pop(never); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := recall(identityOf("a", "", "")); ok {
+		t.Error("recalled during a commit")
+	}
+}
+
+func TestNothingToRecall(t *testing.T) {
+	if NewSink(New(KnownObjects[types.NamespacedName, *versioned](cupboard{}), Options{}), objectName, nil).Known() != nil {
+		t.Error("an empty store knows objects")
+	}
+	if NewSink(New[types.NamespacedName, *versioned](nil, Options{}), objectName, nil).Known() != nil {
+		t.Error("no store knows objects")
+	}
+	other := func(*versioned) (int, error) { return 0, nil }
+	if NewSink(New(KnownObjects[int, *versioned](newShelf[*versioned]()), Options{}), other, nil).Known() != nil {
+		t.Error("keys that are no names are found by names")
+	}
+}
+
+// A member recalls only objects that it has: another one may select what it does not, and decode
+// differently.
+func TestMemberRecallsItsOwn(t *testing.T) {
+	a := objectAt("a", "u", "1")
+	g := NewMerge(objectName, nil)
+	f := New(KnownObjects[types.NamespacedName, *versioned](cupboard{{Name: "a"}: a}), Options{})
+	mine, other := g.Join(nil), g.Join(nil)
+	g.Begin(f)
+	mine.keys[types.NamespacedName{Name: "a"}] = struct{}{}
+	if got, ok := mine.Known()(identityOf("a", "u", "1")); got != a || !ok {
+		t.Errorf("the member recalls %v", got)
+	}
+	if got, ok := other.Known()(identityOf("a", "u", "1")); ok {
+		t.Errorf("the other member recalls %v", got)
+	}
+	g.initial.Set(types.NamespacedName{Name: "a"}, objectAt("a", "u", "1"), "")
+	if got, ok := mine.Known()(identityOf("a", "u", "1")); ok {
+		t.Errorf("recalls %v, though a list in progress has a newer one", got)
+	}
+}

@@ -1,0 +1,110 @@
+package decode
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// stated is what the decoder makes of the members that ScanState reads.
+type stated struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Namespace       string `json:"namespace"`
+		Name            string `json:"name"`
+		UID             string `json:"uid"`
+		ResourceVersion string `json:"resourceVersion"`
+	} `json:"metadata"`
+}
+
+func (s State) stated() (out stated) {
+	out.APIVersion, out.Kind = string(s.APIVersion), string(s.Kind)
+	m := &out.Metadata
+	m.Namespace, m.Name, m.UID, m.ResourceVersion = string(s.Namespace), string(s.Name), string(s.UID), string(s.ResourceVersion)
+	return out
+}
+
+// stateSamples are objects, and whether ScanState reads them.
+var stateSamples = map[string]bool{
+	`{"metadata":{"name":"a","uid":"u","resourceVersion":"1"}}`:                                                                    true,
+	` {"kind" : "Pod", "apiVersion":"v1","metadata" :{"uid":"u" ,"resourceVersion":"1","name":"a","namespace":"n"},"spec":{}}`:     false, // begins with a space
+	`{"kind" : "Pod", "apiVersion":"v1","metadata" :{"uid":"u" ,"resourceVersion":"1","name":"a","namespace":"n"},"spec":{}}`:      true,
+	`{"spec":{"metadata":{"uid":"x"},"a":[{"kind":"\"}"}]},"status":null,"metadata":{"name":"a","uid":"u","resourceVersion":"1"}}`: true, // last
+	`{"metadata":{"labels":{"uid":"x"},"name":"a","uid":"u","managedFields":[{"f:uid":{}}],"resourceVersion":"1"},"n":-1.5e3}`:     true,
+	`{"metadata":{"name":"a","uid":"u","resourceVersion":"1"},"metadata":{"uid":"v"}}`:                                             false, // twice
+	`{"metadata":{"name":"a","uid":"u","resourceVersion":"1"},"metadata":null}`:                                                    false,
+	`{"metadata":null,"metadata":{"name":"a","uid":"u","resourceVersion":"1"}}`:                                                    false,
+	`{"metadata":{"name":"a","uid":"u","uid":"v","resourceVersion":"1"}}`:                                                          false,
+	`{"metadata":{"name":"a","uid":"u","resourceVersion":"1","uid":null}}`:                                                         false,
+	`{"kind":"A","metadata":{"name":"a","uid":"u","resourceVersion":"1"},"kind":"B"}`:                                              false,
+	`{"kind":1,"metadata":{"name":"a","uid":"u","resourceVersion":"1"}}`:                                                           false,
+	`{"metadata":{"name":"a","uid":"u","resourceVersion":"1"},"metad\u0061ta":{"uid":"v"}}`:                                        false, // an escape
+	`{"metadata":{"name":"a","uid":"u","resourceVersion":"1","u\u0069d":"v"}}`:                                                     false,
+	`{"metadata":{"name":"a","uid":"\u0075","resourceVersion":"1"}}`:                                                               false,
+	`{"metadata":{"name":"é","uid":"u","resourceVersion":"1"}}`:                                                                    false,
+	"{\"metadata\":{\"name\":\"\xff\",\"uid\":\"u\",\"resourceVersion\":\"1\"}}":                                                   false,
+	`{"metadata":{"name":"a","uid":"u","resourceVersion":"1"},"Metadata":{"uid":"v"},"METADATA":1}`:                                true, // other members
+	`{"metadata":{"name":"a","uid":"u","resourceVersion":"1","UID":"v"}}`:                                                          true,
+	`{"metadata":{"name":"a","uid":"u","resourceVersion":1}}`:                                                                      false,
+	`{"metadata":{"name":"a","uid":"u"}}`:                                                                                          false,
+	`{"metadata":{"name":"a","resourceVersion":"1"}}`:                                                                              false,
+	`{"metadata":{"name":"","uid":"u","resourceVersion":"1"}}`:                                                                     false,
+	`{"metadata":{"uid":"u","resourceVersion":"1"}}`:                                                                               false,
+	`{"metadata":[]}`: false,
+	`{}`:              false,
+	`[]`:              false,
+	`"metadata"`:      false,
+	`null`:            false,
+	``:                false,
+}
+
+func TestScanState(t *testing.T) {
+	for raw, want := range stateSamples {
+		if s, ok := ScanState([]byte(raw)); ok != want {
+			t.Errorf("ScanState(%s) = %+v, %t", raw, s.stated(), ok)
+		}
+		checkState(t, []byte(raw))
+	}
+	deep := strings.Repeat(`{"metadata":[`, 2000) + strings.Repeat(`]}`, 2000)
+	checkState(t, []byte(`{"spec":`+deep+`,"metadata":{"name":"a","uid":"u","resourceVersion":"1"}}`))
+}
+
+// checkState compares ScanState with the decoders, typed and untyped.
+func checkState(t *testing.T, raw []byte) {
+	t.Helper()
+	if !jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+		return // the reader does not return it
+	}
+	s, ok := ScanState(raw)
+	if !ok {
+		return
+	}
+	got := s.stated()
+	typed := NewCodec(reflect.TypeFor[stated]())
+	var want stated
+	if err := typed.Unmarshal(raw, &want); err != nil || got != want {
+		t.Errorf("ScanState(%s) = %+v, want %+v, %v", raw, got, want, err)
+	}
+	object, err := typed.UnmarshalObject(raw)
+	if err != nil {
+		return // a number that nobody can hold
+	}
+	meta, _ := object["metadata"].(map[string]any)
+	for name, text := range map[string]string{
+		"namespace": got.Metadata.Namespace, "name": got.Metadata.Name, "uid": got.Metadata.UID, "resourceVersion": got.Metadata.ResourceVersion,
+	} {
+		if s, _ := meta[name].(string); s != text {
+			t.Errorf("%s of %s is %q, want %q", name, raw, text, s)
+		}
+	}
+}
+
+func FuzzScanState(f *testing.F) {
+	for raw := range stateSamples {
+		f.Add([]byte(raw))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) { checkState(t, raw) })
+}

@@ -1,0 +1,103 @@
+package reflector
+
+import "k8s.io/apimachinery/pkg/types"
+
+// Identity is one state of an object, as a list names it before the object is decoded. On one
+// Kubernetes API server, two equal identities are the same object with the same contents, unless
+// the server was restored from a backup between them.
+type Identity struct {
+	types.NamespacedName
+	UID             types.UID
+	ResourceVersion string
+}
+
+// Relister is an optional interface of a [Source] that can leave objects undecoded which the
+// reflector has. Decoding is most of the cost of a list, and most objects of a relist are unchanged.
+// client.Resource and the sources of package fake are Relisters, and so are those of [Map], [Filter],
+// [Shard] and [Tweak] over a Relister.
+type Relister[T any] interface {
+	// Relist returns a source of the same collection that asks known about an object before it
+	// decodes the object. If known returns true, the next event that the source yields is that
+	// object's, with Known set and a zero Object. The source asks only about the objects of a List,
+	// and about Added events of a watch with SendInitialEvents, up to the end of these. It asks in
+	// the goroutine that yields the event. It does not ask about an object whose identity it cannot
+	// read with certainty: one without UID or version, or with members that come twice.
+	//
+	// self is the source that the caller holds. Relist returns nil if self is not its receiver: a
+	// type that embeds a Relister has its method too, but may have a List and a Watch of its own.
+	//
+	// [New] calls Relist once. The returned source is used like the receiver, and in turn with it.
+	Relist(self Source[T], known func(Identity) bool) Source[T]
+}
+
+// Recaller is an optional interface of a [Sink] that keeps objects, for a source that is a
+// [Relister].
+type Recaller[T any] interface {
+	// Known is called before each request for a list or a page. It returns a function that
+	// returns the sink's object in that state, if the sink has it and gives it the same place as
+	// it would give a decoded object. The function is used until the list or page ends, in the
+	// goroutine of Run. Nil means that the sink has nothing.
+	Known() func(Identity) (T, bool)
+}
+
+// recall is the side of a reflector that knows objects of a list. The goroutine of Run owns it.
+type recall[T any] struct {
+	source Source[T]   // the Relister's; nil if no objects can be recalled
+	sink   Recaller[T] // nil with source
+
+	known func(Identity) (T, bool) // of the list or page in progress; nil for none
+	found T                        // the object of the next event
+}
+
+// newRecall returns the zero value if source or sink cannot recall objects.
+func newRecall[T any](source Source[T], sink Sink[T]) *recall[T] {
+	c := &recall[T]{}
+	from, ok := source.(Relister[T])
+	to, holds := sink.(Recaller[T])
+	if ok && holds {
+		c.sink, c.source = to, from.Relist(source, c.has)
+	}
+	return c
+}
+
+// has is the function that the source asks.
+func (c *recall[T]) has(id Identity) (ok bool) {
+	if c.known == nil {
+		return false
+	}
+	c.found, ok = c.known(id)
+	return ok
+}
+
+// complete gives an event the object that was found for it.
+func (c *recall[T]) complete(ev Event[T]) Event[T] {
+	if ev.Known {
+		ev.Object, ev.Known = c.found, false
+		c.found = *new(T)
+	}
+	return ev
+}
+
+// begin returns the source for the next list or page. compares says that equal identities in this
+// list and before it are the same state.
+func (c *recall[T]) begin(usual Source[T], compares bool) Source[T] {
+	if c.source == nil || !compares {
+		return usual
+	}
+	if c.known = c.sink.Known(); c.known == nil {
+		return usual
+	}
+	return c.source
+}
+
+// end ends the list or page.
+func (c *recall[T]) end() { c.known, c.found = nil, *new(T) }
+
+// comparesVersions reports whether the versions in the next list compare with those seen. An answer
+// at "" may be older than what was seen, and is the truth all the same: then the server was
+// restored, and its versions may stand for other contents. So may the first answer, at "0". Any
+// other list that is older is not used. A source without versions of lists does not say how old its lists are.
+func (s state) comparesVersions() bool {
+	asked := s.version()
+	return s.rewound == notRewound && s.versioned && asked != "" && asked != "0"
+}

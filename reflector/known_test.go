@@ -1,0 +1,105 @@
+package reflector_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/reflector"
+)
+
+// recaller is a sink of texts that says it has every object.
+type recaller struct {
+	listed []string
+	asked  []reflector.Identity
+}
+
+func (s *recaller) Known() func(reflector.Identity) (string, bool) {
+	return func(id reflector.Identity) (string, bool) {
+		s.asked = append(s.asked, id)
+		return "recalled " + id.Name, true
+	}
+}
+
+func (s *recaller) Listed(_ context.Context, ev reflector.Event[string]) error {
+	s.listed = append(s.listed, ev.Object)
+	return nil
+}
+func (s *recaller) Skipped(*reflector.ObjectError)                       {}
+func (s *recaller) Replace(context.Context, string) error                { return nil }
+func (s *recaller) Discard()                                             { s.listed = nil }
+func (s *recaller) Apply(context.Context, reflector.Event[string]) error { return nil }
+
+// A relist recalls objects through Map, Filter and Tweak, by LIST and as a stream. The first list
+// recalls none, nor does a list for which DecodeAll is set.
+func TestRelistRecalls(t *testing.T) {
+	for _, c := range []struct {
+		tuning   reflector.Tuning
+		recalled bool
+	}{
+		{reflector.Tuning{}, true}, {reflector.Tuning{DisableWatchList: true}, true},
+		{reflector.Tuning{DecodeAll: true}, false}, {reflector.Tuning{DecodeAll: true, DisableWatchList: true}, false},
+	} {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := fake.New(fake.Options{})
+				if err := fake.Register(server, kind.Of[*object](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets").Named("Widget"), fake.Rules{}); err != nil {
+					t.Fatal(err)
+				}
+				inner, err := fake.NewSource[*object](server, fake.Selection{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, name := range []string{"a", "b"} {
+					if _, err := fake.Create(server, &object{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name}}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				some := reflector.Tweak(reflector.Filter(reflector.Source[*object](inner), func(o *object) bool { return o.Name != "c" }), func(*metav1.ListOptions) {})
+				source := reflector.Map(some, func(o *object) (string, error) { return "decoded " + o.Name, nil })
+				sink := &recaller{}
+				r, err := reflector.New(source, reflector.Sink[string](sink), reflector.Options{Tuning: c.tuning, OnError: func(error) {}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- r.Run(ctx) }()
+				synctest.Wait()
+				same(t, sink.listed, "decoded a", "decoded b")
+				if len(sink.asked) > 0 {
+					t.Errorf("the first list asks about %v", sink.asked)
+				}
+				sink.listed = nil
+				server.JumpResourceVersion(5)
+				if err := server.Compact(server.ResourceVersion()); err != nil {
+					t.Fatal(err)
+				}
+				server.DropWatches()
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				cancel()
+				if err := <-ended; err != nil {
+					t.Fatal(err)
+				}
+				if !c.recalled {
+					same(t, sink.listed, "decoded a", "decoded b")
+					return
+				}
+				if same(t, sink.listed, "recalled a", "recalled b"); t.Failed() {
+					return
+				}
+				if id := sink.asked[0]; id.Namespace != "n" || id.UID == "" || id.ResourceVersion == "" || r.Stats().Recalled != 2 {
+					t.Errorf("asked about %+v, recalled %d", id, r.Stats().Recalled)
+				}
+			})
+		})
+	}
+}
