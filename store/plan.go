@@ -17,6 +17,7 @@ type plan[K comparable, T any] struct {
 	changes int            // targets that change something
 	staged  int            // value sets in every index
 	warmed  uint32         // keeps reads ahead from being optimized away
+	keyed   bool           // the keys of all operations are results of the key function
 
 	work []step // the operations of the block that is being planned
 
@@ -63,7 +64,8 @@ func (p *plan[K, T]) reset(body *slots.Slots[T]) {
 		targets = nil
 	}
 	p.byKey.Reset(keep)
-	*p = plan[K, T]{targets: targets, byKey: p.byKey, work: p.work[:0]}
+	p.targets, p.work = targets, p.work[:0]
+	p.changes, p.staged, p.keyed = 0, 0, false
 }
 
 // unstage drops all staged values.
@@ -282,7 +284,7 @@ func (s *Store[K, T]) isUnchanged(old, new T) bool {
 
 func (s *Store[K, T]) checkKey(op *Op[K, T]) error {
 	key := op.Key
-	if !op.Delete {
+	if !op.Delete && !s.plan.keyed {
 		k, err := s.key(op.Object)
 		if err != nil {
 			return &KeyError{Key: fmt.Sprint(key), Err: err}

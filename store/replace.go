@@ -16,6 +16,7 @@ func (s *Store[K, T]) Replace(objs []T, rv string) error {
 		return ErrClosed
 	}
 	defer s.plan.reset(s.slots)
+	s.plan.keyed = true
 	a := aside[K, T]{s: s, st: s.slots.Own(), n: len(objs)}
 	if err := a.replace(objs); err != nil {
 		return err // the copy that has the first changes is dropped

@@ -23,6 +23,7 @@ func (s *Store[K, T]) Set(obj T) error {
 		return err
 	}
 	ops := [1]Op[K, T]{{Key: key, Object: obj}}
+	s.plan.keyed = true
 	s.commit("", ops[:])
 	return ops[0].Err
 }
