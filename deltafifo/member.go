@@ -14,6 +14,7 @@ type Member[K comparable, T any] struct {
 	// Set when it is made and never changed.
 	merge  *Merge[K, T]
 	covers func(K) bool // nil for every key
+	number uint32       // among all that joined; not zero
 
 	// Guarded by the Merge's mu.
 	keys    map[K]struct{} // of the objects that the member has
@@ -32,6 +33,8 @@ func (g *Merge[K, T]) Join(covers func(K) bool) *Member[K, T] {
 	m := &Member[K, T]{Sink: NewSink[K, T](nil, g.key, g.bad), merge: g, covers: covers, keys: map[K]struct{}{}}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.joined++
+	m.number = g.joined
 	g.members[m] = struct{}{}
 	return m
 }
@@ -246,7 +249,7 @@ func (m *Member[K, T]) take(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64, re
 	known := at < h.at || at == h.at && !h.gone && !repeat && !m.doubtful
 	stale := known && at != 0
 	if !stale {
-		h.at, h.gone = at, false
+		h.at, h.by, h.gone = at, m.number, false
 	}
 	g.held[key] = h
 	switch {

@@ -33,6 +33,7 @@ type Merge[K comparable, T any] struct {
 	mu      sync.Mutex
 	fifo    *DeltaFIFO[K, T] // of the session; nil before the first
 	members map[*Member[K, T]]struct{}
+	joined  uint32 // number of the member that joined last
 	held    map[K]holding
 	buried  []burial[K]
 	at      uint64 // the version of the queue; zero if none is known
@@ -46,6 +47,7 @@ type Merge[K comparable, T any] struct {
 type holding struct {
 	members int    // number of members that have it
 	at      uint64 // version of the newest state that the queue has got; zero if not known
+	by      uint32 // number of the member that brought this state
 	gone    bool   // this state is the deletion
 }
 
@@ -264,7 +266,7 @@ func (g *Merge[K, T]) unversion() {
 		if h.members == 0 {
 			delete(g.held, key)
 		} else {
-			g.held[key] = holding{members: h.members}
+			g.held[key] = holding{members: h.members, by: h.by}
 		}
 	}
 }

@@ -40,12 +40,14 @@ func (m *Member[K, T]) Known() func(reflector.Identity) (T, bool) {
 	return m.merge.queue().recaller(m.mayRecall)
 }
 
-// mayRecall reports whether the store has the newest object that the member has of key. Called with
-// the queue's lock held.
+// mayRecall reports whether the store has the newest object of key, and has it from this member. An
+// object from another member says nothing about this one, whose source may refuse that state or make
+// another T of it. Called with the queue's lock held.
 func (m *Member[K, T]) mayRecall(key K) bool {
 	m.merge.mu.Lock()
 	defer m.merge.mu.Unlock()
-	if _, mine := m.keys[key]; !mine || m.merge.initial == nil {
+	_, has := m.keys[key]
+	if mine := has && m.merge.held[key].by == m.number; !mine || m.merge.initial == nil {
 		return mine
 	}
 	m.merge.initial.settle()
