@@ -1,6 +1,9 @@
 package deltafifo
 
-import "testing"
+import (
+	"strconv"
+	"testing"
+)
 
 // A list of a server that was restored, or perhaps was, brings all its objects: what the consumer has at the same
 // versions may differ.
@@ -12,7 +15,7 @@ func TestDoubtfulListIsWhole(t *testing.T) {
 		known, items := newShelf[int](), &Objects[int, int]{}
 		for n := range 16 {
 			known.m[n] = n
-			items.Set(n, n, "")
+			items.Set(n, n, strconv.Itoa(n))
 		}
 		f := New[int, int](known, Options{})
 		must(t, f.Replace(t.Context(), Replacement[int, int]{Objects: items, ResourceVersion: "1", Rewound: c.rewound, Doubtful: c.doubtful}))
