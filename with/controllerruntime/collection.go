@@ -41,7 +41,7 @@ type collection struct {
 	namespaced bool
 	parts      map[string]*part // by namespace; cache.AllNamespaces for all others
 	synced     chan struct{}    // closed once all parts have synced
-	ended      chan struct{}    // closed once all parts have ended
+	ended      chan struct{}    // closed once all parts have ended, or will never run
 	stopping   context.Context  // done after stop
 	stop       context.CancelFunc
 
@@ -248,6 +248,12 @@ func (of *collection) run(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
+// discard ends a collection that has not run and never will.
+func (of *collection) discard() {
+	of.stop()
+	close(of.ended)
+}
+
 // end keeps further waits from beginning.
 func (of *collection) end() {
 	of.mu.Lock()
@@ -315,7 +321,10 @@ func (of *collection) wait(ctx context.Context) error {
 func (of *collection) addField(field string, extract client.IndexerFunc) error {
 	of.mu.Lock()
 	defer of.mu.Unlock()
-	if of.fields[field] != nil {
+	switch {
+	case extract == nil:
+		return fmt.Errorf("controllerruntime: the field %q of %s: %w", field, of.kind, index.ErrInvalid)
+	case of.fields[field] != nil:
 		return fmt.Errorf("controllerruntime: the field %q of %s: %w", field, of.kind, index.ErrExists)
 	}
 	x := index.New("field:"+field, func(dst []string, obj client.Object) []string { return append(dst, extract(obj)...) })

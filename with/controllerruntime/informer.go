@@ -116,10 +116,14 @@ type registration struct {
 	synced chan struct{} // closed once the handler has had the first list of each part
 }
 
-// await closes synced.
+// await closes synced, unless the handler is removed before.
 func (r *registration) await(ctx context.Context) {
 	for _, p := range r.parts {
-		if !await(ctx, p.Synced()) {
+		select {
+		case <-p.Synced():
+		case <-p.Done():
+			return
+		case <-ctx.Done():
 			return
 		}
 	}

@@ -41,7 +41,7 @@ type objectCache struct {
 
 var _ cache.Cache = (*objectCache)(nil)
 
-var errStarted = errors.New("controllerruntime: the cache has started already")
+var errStarted = errors.New("controllerruntime: informer already started")
 
 // identity names a collection. One kind may be cached in all three forms.
 type identity struct {
@@ -109,9 +109,10 @@ func (c *objectCache) end() {
 	c.over = true
 }
 
-// run runs a collection. Called with mu held.
+// run runs a collection, or discards it if the cache has ended. Called with mu held.
 func (c *objectCache) run(of *collection) {
 	if c.over {
+		of.discard()
 		return
 	}
 	ctx, fail := c.running, c.fail
@@ -125,7 +126,7 @@ func (c *objectCache) run(of *collection) {
 // NeedLeaderElection implements manager.LeaderElectionRunnable: every replica fills its cache.
 func (c *objectCache) NeedLeaderElection() bool { return false }
 
-// WaitForCacheSync implements cache.Informers.
+// WaitForCacheSync implements cache.Informers. It does not wait for a kind that RemoveInformer removes meanwhile.
 func (c *objectCache) WaitForCacheSync(ctx context.Context) bool {
 	select {
 	case <-c.started:
@@ -139,7 +140,7 @@ func (c *objectCache) WaitForCacheSync(ctx context.Context) bool {
 	}
 	c.mu.Unlock()
 	for _, of := range all {
-		if of.wait(ctx) != nil {
+		if of.wait(ctx) != nil && of.stopping.Err() == nil {
 			return false
 		}
 	}
@@ -190,14 +191,21 @@ func (c *objectCache) RemoveInformer(_ context.Context, obj client.Object) error
 	id := identity{gvk, formOf(obj)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if of := c.collections[id]; of != nil {
+	of := c.collections[id]
+	switch {
+	case of == nil:
+		return nil
+	case c.running == nil:
+		of.discard()
+	default:
 		of.stop()
-		delete(c.collections, id)
 	}
+	delete(c.collections, id)
 	return nil
 }
 
-// IndexField implements client.FieldIndexer. Errors: index.ErrExists for a field that is indexed already.
+// IndexField implements client.FieldIndexer. Errors: index.ErrExists for a field that is indexed already;
+// index.ErrInvalid if extract is nil.
 func (c *objectCache) IndexField(_ context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
 	gvk, err := apiutil.GVKForObject(obj, c.scheme)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -22,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -134,9 +135,10 @@ func TestLikeStock(t *testing.T) {
 			check(t, err)
 			for _, c := range []cache.Cache{ours, theirs} {
 				for _, obj := range forms() {
-					check(t, c.IndexField(t.Context(), obj, "parity", func(obj client.Object) []string { return []string{obj.GetLabels()["odd"], "any"} }))
+					check(t, c.IndexField(t.Context(), obj, "parity", func(obj client.Object) []string { return []string{obj.GetLabels()["odd"], "any", "any"} }))
 					check(t, c.IndexField(t.Context(), obj, "app", func(obj client.Object) []string { return []string{obj.GetLabels()["app"]} }))
 				}
+				check(t, c.IndexField(t.Context(), &corev1.Node{}, "any", func(client.Object) []string { return []string{"any"} }))
 				running(t, c)
 			}
 			for range 60 {
@@ -199,13 +201,13 @@ func compareReads(t *testing.T, ours, theirs client.Reader) {
 func pick(texts ...string) string { return texts[rand.IntN(len(texts))] }
 
 // sorted returns the items of a list by name. Only the number counts if the list was limited.
-func sorted(t *testing.T, list client.ObjectList, limit int) []runtime.Object {
+func sorted(t *testing.T, list client.ObjectList, limit int) []apiruntime.Object {
 	items, err := meta.ExtractList(list)
 	check(t, err)
 	if limit > 0 {
-		return make([]runtime.Object, len(items))
+		return make([]apiruntime.Object, len(items))
 	}
-	slices.SortFunc(items, func(a, b runtime.Object) int {
+	slices.SortFunc(items, func(a, b apiruntime.Object) int {
 		return strings.Compare(a.(client.Object).GetName(), b.(client.Object).GetName())
 	})
 	return items
@@ -214,7 +216,7 @@ func sorted(t *testing.T, list client.ObjectList, limit int) []runtime.Object {
 // compareNodes reads cluster-scoped objects.
 func compareNodes(t *testing.T, ours, theirs client.Reader) {
 	t.Helper()
-	for _, opts := range [][]client.ListOption{nil, {client.InNamespace("a")}} {
+	for _, opts := range [][]client.ListOption{nil, {client.InNamespace("a")}, {client.MatchingFields{"any": "any"}}, {client.InNamespace("a"), client.MatchingFields{"any": "any"}}} {
 		var got, want corev1.NodeList
 		a, b := ours.List(t.Context(), &got, opts...), theirs.List(t.Context(), &want, opts...)
 		if (a == nil) != (b == nil) || !reflect.DeepEqual(sorted(t, &got, 0), sorted(t, &want, 0)) || got.Continue != want.Continue {
@@ -316,16 +318,16 @@ func TestReadErrors(t *testing.T) {
 		t.Errorf("before Start: %v", err)
 	}
 	running(t, c)
-	if err := c.Start(t.Context()); err == nil {
-		t.Error("started twice")
+	if err := c.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "informer already started") {
+		t.Errorf("started twice: %v", err)
 	}
 	for name, read := range map[string]func() error{
 		`namespace "b"`: func() error {
 			return c.Get(t.Context(), client.ObjectKey{Namespace: "b", Name: "pod-1"}, &corev1.Pod{})
 		},
 		`have namespace`: func() error { return c.List(t.Context(), &corev1.PodList{}, client.InNamespace("b")) },
-		"Continue":       func() error { return c.List(t.Context(), &corev1.PodList{}, client.Continue("x")) },
-		"IndexField":     func() error { return c.List(t.Context(), &corev1.PodList{}, client.MatchingFields{"x": "y"}) },
+		"continue list option is not supported by the cache": func() error { return c.List(t.Context(), &corev1.PodList{}, client.Continue("x")) },
+		"IndexField": func() error { return c.List(t.Context(), &corev1.PodList{}, client.MatchingFields{"x": "y"}) },
 	} {
 		if err := read(); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
@@ -490,7 +492,7 @@ func TestInformer(t *testing.T) {
 // TestBadInput: our errors where controller-runtime would return one, or panic.
 func TestBadInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, rc := newPods(t, 2)
+		_, rc := newPods(t, 4)
 		if _, err := controllerruntime.NewCache(nil, cache.Options{}); err == nil {
 			t.Error("a nil rest.Config")
 		}
@@ -500,8 +502,13 @@ func TestBadInput(t *testing.T) {
 		}
 		c, err := controllerruntime.NewCache(rc, cache.Options{
 			ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: func(obj any) (any, error) {
-				if obj.(client.Object).GetName() == "pod-0" {
+				switch obj.(client.Object).GetName() {
+				case "pod-0":
 					return "text", nil
+				case "pod-2":
+					return (*corev1.Pod)(nil), nil
+				case "pod-3":
+					return nil, nil
 				}
 				return obj, nil
 			}}},
@@ -522,6 +529,9 @@ func TestBadInput(t *testing.T) {
 		check(t, c.IndexField(t.Context(), &corev1.Pod{}, "f", field))
 		if err := c.IndexField(t.Context(), &corev1.Pod{}, "f", field); !errors.Is(err, index.ErrExists) {
 			t.Errorf("a field twice: %v", err)
+		}
+		if err := c.IndexField(t.Context(), &corev1.Pod{}, "nil", nil); !errors.Is(err, index.ErrInvalid) {
+			t.Errorf("a nil function of a field: %v", err)
 		}
 		check(t, inf.AddIndexers(toolscache.Indexers{"bad": func(any) ([]string, error) { return nil, errors.New("no value") }}))
 		if _, err := c.GetInformerForKind(t.Context(), corev1.SchemeGroupVersion.WithKind("PodExecOptions")); err == nil {
@@ -546,6 +556,72 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("after the panic of a handler: %v", err)
 		}
 		cancel()
+	})
+}
+
+// TestStopped: an informer that will never run says so, and nobody waits for it.
+func TestStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, rc := newPods(t, 2)
+		c, err := controllerruntime.NewCache(rc, cache.Options{})
+		check(t, err)
+		removed, err := c.GetInformer(t.Context(), &corev1.Pod{})
+		check(t, err)
+		check(t, c.RemoveInformer(t.Context(), &corev1.Pod{}))
+		if _, err := removed.AddEventHandler(new(handled).handler()); !removed.IsStopped() || !errors.Is(err, informer.ErrStopped) {
+			t.Errorf("a handler after the removal: %v", err)
+		}
+		running(t, c)()
+		if err := c.List(t.Context(), &corev1.PodList{}); !errors.Is(err, informer.ErrStopped) {
+			t.Errorf("the first list of a kind after the end: %v", err)
+		}
+	})
+}
+
+// TestRemovedWhileWaiting: WaitForCacheSync goes on without a kind that is removed.
+func TestRemovedWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, rc := newPods(t, 2)
+		check(t, server.Inject(faults.Fault{Verb: faults.VerbList, Times: -1, Status: faults.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, 0)}))
+		check(t, server.Inject(faults.Fault{Verb: faults.VerbWatch, Times: -1, Status: faults.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, 0)}))
+		c, err := controllerruntime.NewCache(rc, cache.Options{})
+		check(t, err)
+		_, err = c.GetInformer(t.Context(), &corev1.Pod{})
+		check(t, err)
+		go func() {
+			time.Sleep(time.Second)
+			check(t, c.RemoveInformer(t.Context(), &corev1.Pod{}))
+		}()
+		running(t, c)()
+	})
+}
+
+// TestRemovedBeforeSync: a handler that is removed before it has had the first list leaves no goroutine.
+func TestRemovedBeforeSync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, rc := newPods(t, 2)
+		c, err := controllerruntime.NewCache(rc, cache.Options{})
+		check(t, err)
+		running(t, c)
+		inf, err := c.GetInformer(t.Context(), &corev1.Pod{})
+		check(t, err)
+		synctest.Wait()
+		before := runtime.NumGoroutine()
+		entered, leave := make(chan struct{}), make(chan struct{})
+		for range 10 {
+			reg, err := inf.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+				entered <- struct{}{}
+				<-leave
+			}})
+			check(t, err)
+			<-entered
+			check(t, inf.RemoveEventHandler(reg))
+		}
+		close(leave)
+		synctest.Wait()
+		if now := runtime.NumGoroutine(); now > before {
+			t.Errorf("%d goroutines, %d before", now, before)
+		}
 	})
 }
 

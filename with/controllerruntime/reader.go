@@ -95,8 +95,11 @@ func (c *objectCache) List(ctx context.Context, out client.ObjectList, opts ...c
 	if err != nil {
 		return err
 	}
-	var list client.ListOptions
-	objects, err := of.list(list.ApplyOptions(opts))
+	var options client.ListOptions
+	if options.ApplyOptions(opts); options.Continue != "" {
+		return errContinue
+	}
+	objects, err := of.list(&options)
 	if err != nil {
 		return fmt.Errorf("controllerruntime: a list of %s: %w", gvk, err)
 	}
@@ -119,7 +122,8 @@ func (c *objectCache) itemOf(list client.ObjectList, gvk schema.GroupVersionKind
 }
 
 var (
-	errContinue = errors.New("the option Continue: a cache has no pages")
+	// errContinue is returned as it is: controller-runtime's cache has the same text alone.
+	errContinue = errors.New("continue list option is not supported by the cache")
 	errInexact  = errors.New("a field selector that demands anything but exact values")
 )
 
@@ -129,9 +133,6 @@ func (of *collection) list(opts *client.ListOptions) ([]runtime.Object, error) {
 		if required = opts.FieldSelector.Requirements(); !exact(required) {
 			return nil, fmt.Errorf("%w: %q", errInexact, opts.FieldSelector)
 		}
-	}
-	if opts.Continue != "" {
-		return nil, errContinue
 	}
 	parts, err := of.partsFor(opts.Namespace)
 	if err != nil {
@@ -214,6 +215,9 @@ func (of *collection) find(p *part, namespace string, required fields.Requiremen
 	terms, err := of.terms(required)
 	if err != nil {
 		return nil, err
+	}
+	if namespace != "" && !of.namespaced {
+		return nil, nil
 	}
 	if namespace != "" && p.byNamespace != nil {
 		terms = append(terms, term{p.byNamespace, namespace})
