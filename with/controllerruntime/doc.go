@@ -34,8 +34,10 @@
 // What differs from controller-runtime's cache:
 //
 //   - A panic in a handler makes Start return an error, so that the manager ends. controller-runtime ends the process.
-//   - An object that cannot be decoded, or that the transform function refuses, is left out and logged. So is an index
-//     function's error.
+//   - An object that cannot be decoded, that the transform function refuses, or on which an index function panics, is left
+//     out and logged. An index function's error is logged.
+//   - A read of a kind that was removed meanwhile, or that nobody asked for before the end of Start, returns an error that
+//     matches informer.ErrStopped. controller-runtime's waits for the end of the read's context.
 //   - Typed objects in handlers, and those that are not copied, have their kind and apiVersion.
 //   - Without watch bookmarks there are no streaming lists either. controller-runtime's informers ask for a stream that
 //     never ends its list, and do not sync.

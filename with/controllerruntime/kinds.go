@@ -68,7 +68,8 @@ func formOf(obj runtime.Object) form {
 }
 
 // Start implements cache.Informers. It runs the caches of all kinds until ctx is done, also of those that are asked for
-// meanwhile, and returns when all have ended. It returns an error if a handler or another function of the user panicked.
+// meanwhile, and returns when all have ended. It returns an error if a handler, a transform function or the handler of watch
+// errors panicked.
 func (c *objectCache) Start(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
