@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"time"
@@ -140,7 +141,7 @@ func (c *core) until() time.Duration { return c.renewed + c.timing.renewDeadline
 // wake returns when to step without another event.
 func (c *core) wake() time.Duration {
 	at := never
-	if c.under == nil && c.phase <= draining {
+	if c.under == nil && (c.phase <= draining || c.phase == releasing) {
 		at = c.next
 	}
 	switch {
@@ -192,8 +193,11 @@ func (c *core) cancel(now moment, do *actions) {
 
 // finish takes the return of work.
 func (c *core) finish(now moment, err error, do *actions) {
-	if c.result == nil {
+	switch {
+	case c.result == nil:
 		c.result = err
+	case err != nil: // work panicked after the loss
+		c.result = errors.Join(c.result, err)
 	}
 	if c.phase == lost { // somebody else may have the Lease
 		c.phase = over
@@ -205,7 +209,7 @@ func (c *core) finish(now moment, err error, do *actions) {
 
 // release gives the Lease up, if it is held. A request under way is ended first.
 func (c *core) release(now moment, do *actions) {
-	c.phase = releasing
+	c.phase, c.conflicts = releasing, 0
 	c.giveUp = now.mono + c.timing.request()
 	if c.under != nil {
 		c.aborted, do.abort = true, true
@@ -279,8 +283,8 @@ func (c *core) takeover(now moment) record {
 func (c *core) answer(now moment, ev event, do *actions) {
 	sent, aborted := *c.under, c.aborted
 	c.under, c.aborted = nil, false
-	if ev.err == nil && sent.verb != verbGet && recordOf(ev.lease).holder != sent.write.holder {
-		ev.err = ErrChanged
+	if ev.err == nil {
+		ev.err = unfit(sent, ev.lease)
 	}
 	switch {
 	case ev.err == nil && sent.verb == verbGet:
@@ -303,9 +307,21 @@ func (c *core) pause(now moment) time.Duration {
 	return c.timing.retryPeriod + time.Duration(now.rand*(jitter-1)*float64(c.timing.retryPeriod))
 }
 
+// again is when to try again. Nearer to the end of the leadership, the pauses get shorter.
+func (c *core) again(now moment) time.Duration {
+	pause := c.pause(now)
+	switch {
+	case c.keeps():
+		pause = min(pause, max((c.until()-now.mono)/2, c.timing.retryPeriod/8))
+	case c.phase == releasing:
+		pause = min(pause, c.giveUp-now.mono)
+	}
+	return now.mono + pause
+}
+
 // failed takes an error that does not say what the server has.
 func (c *core) failed(now moment, sent request, err error, do *actions) {
-	c.next = now.mono + c.pause(now)
+	c.next = c.again(now)
 	if c.phase == lost || c.phase == over {
 		return
 	}
@@ -320,8 +336,8 @@ func (c *core) failed(now moment, sent request, err error, do *actions) {
 func (c *core) raced(now moment, do *actions) {
 	c.stale = true
 	c.conflicts++
-	c.next = now.mono + c.pause(now)
-	if c.conflicts == 1 || c.phase == releasing {
+	c.next = c.again(now)
+	if c.conflicts == 1 {
 		c.next = now.mono
 	}
 	if c.phase != waiting && c.next == now.mono {

@@ -43,6 +43,10 @@ var (
 	// a mutating webhook can do.
 	ErrChanged = errors.New("the server has changed the holder: is there a webhook for Leases?")
 
+	// ErrNoVersion is the cause of a RequestError if the answer has no resourceVersion, as that of a proxy: a
+	// write could not be bound to it.
+	ErrNoVersion = errors.New("the answer has no resourceVersion: is the URL that of a Kubernetes API server?")
+
 	// ErrNoAnswer is the cause of a RequestError if the request had no answer when the leadership ended.
 	ErrNoAnswer = errors.New("no answer yet")
 )
@@ -155,6 +159,17 @@ func unknownPath(err error) bool {
 
 // missing reports whether a get found no Lease.
 func missing(err error) bool { return apierrors.IsNotFound(err) && !unknownPath(err) }
+
+// unfit returns an error if l cannot be the answer to a request.
+func unfit(sent request, l *Lease) error {
+	switch {
+	case l == nil || l.ResourceVersion == "":
+		return ErrNoVersion
+	case sent.verb != verbGet && value(l.Spec.HolderIdentity) != sent.write.holder:
+		return ErrChanged
+	}
+	return nil
+}
 
 // raced reports whether a write met another state of the Lease than that which it was for.
 func raced(v verb, err error) bool {

@@ -2,7 +2,6 @@ package leader
 
 import (
 	"context"
-	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -34,8 +33,8 @@ type run struct {
 // derived from ctx. It also ends when the leadership is lost; its cause is then a [*LostError].
 //
 // Lead renews the Lease until work has returned, then gives it up, and returns. The result is nil if ctx is
-// done or work has returned by itself, a *PanicError if work panicked, and otherwise the LostError. It calls
-// work at most once. A request that fails is reported and tried again, so without a leadership Lead waits as
+// done or work has returned by itself, a *PanicError if work panicked, and otherwise the LostError. If work
+// panicked after the loss, both are joined. Lead calls work at most once. A request that fails is reported and tried again, so without a leadership Lead waits as
 // long as ctx lasts.
 //
 // Lead returns [ErrRunning] while another call runs, and [ErrNoWork]. It may be called again after it has
@@ -58,7 +57,7 @@ func (e *Elector) Lead(ctx context.Context, work func(context.Context)) error {
 	}
 	defer r.tell.close()
 	defer r.timer.Stop()
-	r.debug("stands for the Lease")
+	r.tell.debug("stands for the Lease")
 	r.loop()
 	return r.core.result
 }
@@ -82,7 +81,7 @@ func (r *run) loop() {
 		do := r.core.step(r.now(), ev)
 		r.apply(do)
 		if do.over {
-			r.debug("does not stand for the Lease any more")
+			r.tell.debug("does not stand for the Lease any more")
 			return
 		}
 		if at := r.core.wake(); at == never {
@@ -101,8 +100,10 @@ func (r *run) now() moment {
 // apply does what the core says.
 func (r *run) apply(do actions) {
 	if do.endWork != nil {
-		r.endWork(do.endWork)
-		r.debug("does not lead any more")
+		if r.endWork != nil { // work may have returned just now
+			r.endWork(do.endWork)
+		}
+		r.tell.debug("does not lead any more")
 	}
 	if do.abort {
 		r.endRequest()
@@ -126,7 +127,7 @@ func (r *run) apply(do actions) {
 
 // startWork calls work in a goroutine, which loop waits for.
 func (r *run) startWork() {
-	r.debug("leads")
+	r.tell.debug("leads")
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	r.endWork = cancel
 	go func() {
@@ -162,8 +163,4 @@ func (r *run) request(ctx context.Context, what request) (*Lease, error) {
 		return nil, err
 	}
 	return c.Patch(ctx, key, types.MergePatchType, patch, metav1.PatchOptions{})
-}
-
-func (r *run) debug(what string) {
-	r.e.log.Debug(what, slog.String("lease", r.e.key().String()), slog.String("identity", r.e.opts.Identity))
 }
