@@ -193,6 +193,9 @@ func TestRelistForItselfAlone(t *testing.T) {
 }
 
 func TestKnownObjectsCostNoAllocation(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates too")
+	}
 	const n = 1000
 	for _, watch := range []bool{false, true} {
 		unknown := 0

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,11 +22,17 @@ import (
 // ailing is a part whose server does not list, in one of several ways. The zero way is health.
 type ailing struct {
 	*part
-	way string
+	way atomic.Value // a string
+}
+
+func newAiling(p *part, way string) *ailing {
+	a := &ailing{part: p}
+	a.way.Store(way)
+	return a
 }
 
 func (a *ailing) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[*widget], error) bool) (metav1.ListMeta, error) {
-	switch a.way {
+	switch a.way.Load() {
 	case "":
 		return a.part.List(ctx, opts, yield)
 	case "fails":
@@ -42,7 +49,7 @@ func (a *ailing) List(ctx context.Context, opts metav1.ListOptions, yield func(r
 }
 
 func (a *ailing) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
-	if a.way == "" || a.way == "slow" {
+	if way := a.way.Load(); way == "" || way == "slow" {
 		return a.part.Watch(ctx, opts)
 	}
 	return func(yield func(reflector.Event[*widget], error) bool) {
@@ -64,7 +71,7 @@ func TestLateMember(t *testing.T) {
 				u := newUnion(t, informer.Options[*widget]{OnError: errs.add})
 				add(t, u, "a", newPart(t, server, fake.Selection{Namespace: "a"}))
 				add(t, u, "c", newPart(t, server, fake.Selection{Namespace: "c"}))
-				ill := &ailing{newPart(t, server, fake.Selection{Namespace: "b"}), way}
+				ill := newAiling(newPart(t, server, fake.Selection{Namespace: "b"}), way)
 				must1(u.Add("b", ill, ill.covers()))(t)
 				stop := run(t, u.Informer)
 				time.Sleep(9 * time.Second)
@@ -90,7 +97,7 @@ func TestLateMember(t *testing.T) {
 					t.Error("the objects of the others are not known, or those of the member are")
 				}
 				checkOwnWritesOf(t, server, u, k)
-				ill.way = ""
+				ill.way.Store("")
 				time.Sleep(5 * time.Minute)
 				if got := stored(u); !slices.Equal(got, []string{"a/w", "b/v", "b/w", "c/w"}) || u.Listing(k) || u.Members()[1].Late {
 					t.Errorf("after it is well: %v, %+v", got, u.Members()[1])
@@ -129,12 +136,13 @@ func TestMembersThatAreNotLate(t *testing.T) {
 			must1(fake.Create(server, newWidget("b", name, "n")))(t)
 		}
 		u := newUnion(t, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true}})
-		a, b := &ailing{newPart(t, server, fake.Selection{Namespace: "a"}), "fails"}, &ailing{newPart(t, server, fake.Selection{Namespace: "b"}), "fails"}
+		a, b := newAiling(newPart(t, server, fake.Selection{Namespace: "a"}), "fails"), newAiling(newPart(t, server, fake.Selection{Namespace: "b"}), "fails")
 		must1(u.Add("a", a, a.covers()))(t)
 		must1(u.Add("b", b, b.covers()))(t)
 		stop := run(t, u.Informer)
 		time.Sleep(10 * time.Minute)
-		a.way, b.way = "", "slow"
+		a.way.Store("")
+		b.way.Store("slow")
 		<-u.Synced()
 		if u.Store().Len() != 3 || u.Members()[1].Late {
 			t.Errorf("synced without a list that goes on: %+v", u.Members()[1])
