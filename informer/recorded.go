@@ -176,13 +176,17 @@ func (i *Informer[K, T]) tryWrote(key K, a ahead[T]) error {
 	if i.phase != running {
 		return ErrStopped
 	}
-	if i.caughtUp(key, a) {
-		return nil
-	}
 	w := &i.written
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if known, ok := w.ahead[key]; ok && known.supersedes(a) {
+	known, ok := w.ahead[key]
+	if i.caughtUp(key, a) {
+		if ok && a.supersedes(known) {
+			w.take(key) // not only at the next commit: until then reads would have the older write
+		}
+		return nil
+	}
+	if ok && known.supersedes(a) {
 		return nil
 	} else if !ok && len(w.ahead) >= maxWritten {
 		return ErrTooManyWrites
