@@ -296,12 +296,13 @@ func await(ctx context.Context, closed <-chan struct{}) bool {
 // wait waits until the collection has synced. Its error satisfies apierrors.IsTimeout if ctx ends first, and says which
 // requests fail.
 func (of *collection) wait(ctx context.Context) error {
-	synced := of.synced
-	if ctx.Err() != nil {
-		synced = nil // a context that has ended always fails
+	select {
+	case <-of.synced:
+		return nil
+	default:
 	}
 	select {
-	case <-synced:
+	case <-of.synced:
 		return nil
 	case <-of.ended:
 		return fmt.Errorf("controllerruntime: the informer of %s: %w", of.kind, informer.ErrStopped)

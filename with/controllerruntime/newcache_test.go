@@ -304,7 +304,7 @@ func TestManagedFields(t *testing.T) {
 
 // TestReadErrors: what a read cannot do.
 func TestReadErrors(t *testing.T) {
-	_, rc := newPods(t, 3)
+	server, rc := newPods(t, 3)
 	c, err := controllerruntime.NewCache(rc, cache.Options{ReaderFailOnMissingInformer: true, DefaultNamespaces: map[string]cache.Config{"a": {}}})
 	check(t, err)
 	var missing *cache.ErrResourceNotCached
@@ -336,6 +336,12 @@ func TestReadErrors(t *testing.T) {
 	late, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()
 	<-late.Done()
+	if err := c.Get(late, client.ObjectKey{Namespace: "a", Name: "pod-0"}, &corev1.Pod{}); err != nil {
+		t.Errorf("a read of what is there, when there is no time to wait: %v", err)
+	}
+	for _, verb := range []faults.Verb{faults.VerbList, faults.VerbWatch} { // or the Nodes might come first
+		check(t, server.Inject(faults.Fault{Verb: verb, Times: -1, Status: faults.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, 0)}))
+	}
 	if _, err := c.GetInformer(late, &corev1.Node{}); !apierrors.IsTimeout(err) {
 		t.Errorf("an informer that has no time to sync: %v", err)
 	}
