@@ -2,6 +2,7 @@ package fakecrd
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -34,8 +35,15 @@ func validateStatus(d, old *definition) field.ErrorList {
 	})
 }
 
-// check asks a function of the API server, which takes the internal form of definitions.
-func check(d, old *definition, faults func(now, was *apiextensions.CustomResourceDefinition) field.ErrorList) field.ErrorList {
+// check asks a function of the API server, which takes the internal form of definitions. It panics for
+// some of those that it has found invalid, such as one with selectable fields and a schema that is not
+// structural: they are refused here, where the server answers with an internal error.
+func check(d, old *definition, faults func(now, was *apiextensions.CustomResourceDefinition) field.ErrorList) (errs field.ErrorList) {
+	defer func() {
+		if p := recover(); p != nil {
+			errs = field.ErrorList{field.InternalError(field.NewPath("spec"), fmt.Errorf("the validation of the API server panicked: %v", p))}
+		}
+	}()
 	now, err := internal(d)
 	var was *apiextensions.CustomResourceDefinition
 	if err == nil && old != nil {
