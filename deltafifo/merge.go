@@ -41,6 +41,7 @@ type Merge[K comparable, T any] struct {
 	initial           *Objects[K, T] // the objects so far, until the first Replace of a session; then nil
 	rewound, doubtful bool           // of the initial lists
 	committed         uint64         // number of the last batch that is in the store
+	taken             uint64         // number of the last batch that the consumer had taken at the last change
 }
 
 // holding is what is known about a key.
@@ -71,7 +72,7 @@ func NewMerge[K comparable, T any](key func(T) (K, error), bad func(*reflector.O
 func (g *Merge[K, T]) Begin(f *DeltaFIFO[K, T]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.fifo, g.initial, g.committed = f, &Objects[K, T]{}, 0
+	g.fifo, g.initial, g.committed, g.taken = f, &Objects[K, T]{}, 0, 0
 	for m := range g.members {
 		m.listed, m.refused, m.late, m.counted = false, false, false, false
 	}
@@ -133,6 +134,15 @@ func (g *Merge[K, T]) Lacks(key K, version string) bool {
 	return g.held[key].members == 0 && !g.some(key, func(m *Member[K, T]) bool { return !m.counted || m.at < at })
 }
 
+// Settled reports whether the store has every batch that the consumer had taken when a member last brought
+// something. All that has come since is then in one batch, so the next commit leads to what the members have
+// now. Otherwise the next commit may still bring a state from before.
+func (g *Merge[K, T]) Settled() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.committed >= g.taken
+}
+
 // some reports whether is holds for a member that may have key. Called with mu held.
 func (g *Merge[K, T]) some(key K, is func(*Member[K, T]) bool) bool {
 	for m := range g.members {
@@ -165,6 +175,7 @@ func (g *Merge[K, T]) apply(f *DeltaFIFO[K, T], change func() (recount bool)) {
 func (g *Merge[K, T]) change(f *DeltaFIFO[K, T], change func() (recount bool)) (version string, list *Replacement[K, T]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.taken = f.batches
 	moved := change() && g.advance(f)
 	if g.initial != nil && g.complete() {
 		list = &Replacement[K, T]{Objects: g.initial, ResourceVersion: g.version(), Keep: g.isHeld, Rewound: g.rewound, Doubtful: g.doubtful}

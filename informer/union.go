@@ -420,8 +420,8 @@ func (s *memberSink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) err
 
 // caughtUpBy is caughtUp for the store's own state of the key, which can be newer than the store's
 // version. It is known if that state has a version, or if the store's version tells nothing about the
-// key. A write to what no member can have any more counts as seen once the store has no such object.
-// Called with mu held.
+// key. If the store has no such object, a write counts as seen when no member can have the object any more, or
+// all have lost it. It does not count while a batch from before that is on its way into the store. Called with mu held.
 func (i *Informer[K, T]) caughtUpBy(key K, a ahead[T]) (known, caughtUp bool) {
 	if obj, ok := i.store.Get(key); ok {
 		if rv := objmeta.VersionOf(obj); rv != "" {
@@ -433,7 +433,7 @@ func (i *Informer[K, T]) caughtUpBy(key K, a ahead[T]) (known, caughtUp bool) {
 			return true, true
 		}
 	} else if !i.union.merge.MayHave(key) || i.union.merge.Lacks(key, a.rv) {
-		return true, true
+		return true, i.union.merge.Settled() // in this order: changes may come in between
 	}
 	return !i.union.merge.Covers(key), false
 }

@@ -1,0 +1,92 @@
+package informer_test
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
+)
+
+// TestRecordedWhileInFlight: a union's consumer has taken a/x at version 20 and cannot commit it yet, because
+// a handler lags. Meanwhile the watch brings the end of the object, and this process records what it did. No
+// read may then show the state in flight.
+func TestRecordedWhileInFlight(t *testing.T) {
+	x := key{Namespace: "a", Name: "x"}
+	for name, test := range map[string]struct {
+		do     func(u *informer.Union[key, *widget], a *live[*widget]) error
+		oldest string // state that reads may have, empty for none
+	}{
+		"deleted": {func(u *informer.Union[key, *widget], a *live[*widget]) error {
+			a.send(reflector.Deleted, 21, at("x", 21))
+			return u.RecordDelete(x, "21")
+		}, ""},
+		"gone": {func(u *informer.Union[key, *widget], a *live[*widget]) error {
+			a.send(reflector.Deleted, 21, at("x", 21))
+			return u.RecordGone(x, "uid", "20")
+		}, ""},
+		"written, and then deleted by somebody": {func(u *informer.Union[key, *widget], a *live[*widget]) error {
+			a.send(reflector.Modified, 21, at("x", 21))
+			a.send(reflector.Deleted, 22, at("x", 22))
+			return u.RecordWrite(at("x", 21), "")
+		}, "21"},
+		"deleted, and the member leaves": {func(u *informer.Union[key, *widget], a *live[*widget]) error {
+			u.Remove("a")
+			synctest.Wait()
+			return u.RecordDelete(x, "21")
+		}, ""},
+		"deleted before the member leaves": {func(u *informer.Union[key, *widget], a *live[*widget]) error {
+			defer synctest.Wait()
+			defer u.Remove("a")
+			return u.RecordDelete(x, "21")
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newWidget("b", "w", "n")
+				b.ResourceVersion = "10"
+				a := &live[*widget]{object: at("w", 10), events: make(chan reflector.Event[*widget])}
+				far := &live[*widget]{object: b, events: make(chan reflector.Event[*widget])}
+				u := must1(informer.NewUnion("widgets", store.ObjectKey, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}}))(t)
+				informer.SetLag(u.Informer, 1)
+				must1(u.Add("a", a, informer.InNamespace("a")))(t)
+				must1(u.Add("b", far, informer.InNamespace("b")))(t)
+				goOn := make(chan struct{})
+				must1(u.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) { <-goOn }), handlerOptions{}))(t)
+				defer run(t, u.Informer)()
+				free := sync.OnceFunc(func() { close(goOn) })
+				defer free()
+				far.bookmark(30)
+				a.send(reflector.Modified, 11, at("w", 11)) // after this, the handler lags
+				a.send(reflector.Added, 20, at("x", 20))
+				if u.Store().Len() != 2 {
+					t.Fatal("the object is not in flight")
+				}
+				if err := test.do(u, a); err != nil {
+					t.Error(err)
+				}
+				read := func() {
+					synctest.Wait()
+					if w, ok := u.Get(x); ok && (test.oldest == "" || older(w.ResourceVersion, test.oldest)) {
+						t.Errorf("read %s, want %q or nothing", w.ResourceVersion, test.oldest)
+					}
+				}
+				read()
+				for range 20 {
+					select {
+					case goOn <- struct{}{}:
+					default:
+					}
+					read()
+				}
+				free()
+				read()
+				if _, ok := u.Store().Get(x); ok || u.LostWrites() != 0 {
+					t.Errorf("in the end the object is there: %v, %d writes are lost", ok, u.LostWrites())
+				}
+			})
+		})
+	}
+}
