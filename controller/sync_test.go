@@ -42,7 +42,7 @@ func TestSyncTimeout(t *testing.T) {
 		want   string
 		is     func(error) bool
 	}{
-		"not installed": {404, metav1.StatusReasonNotFound, "is the CustomResourceDefinition installed?", apierrors.IsNotFound},
+		"not installed": {404, metav1.StatusReasonNotFound, "does the server serve this resource in this API version?", apierrors.IsNotFound},
 		"forbidden":     {403, metav1.StatusReasonForbidden, "gadgets", apierrors.IsForbidden},
 		"busy":          {500, metav1.StatusReasonInternalError, "requests fail since", func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }},
 	} {
@@ -60,7 +60,7 @@ func TestSyncTimeout(t *testing.T) {
 				if !errors.As(err, &late) || len(late.Errs) != 1 || late.After != patience || time.Since(began) != patience {
 					t.Fatalf("after %v Run returned %v", time.Since(began), err)
 				}
-				if text := err.Error(); !test.is(err) || !strings.Contains(text, "gadgets") || strings.Count(text, test.want) < 1 || strings.Count(text, "installed?") > 1 {
+				if text := err.Error(); !test.is(err) || !strings.Contains(text, "gadgets") || strings.Count(text, test.want) < 1 || strings.Count(text, "does the server serve") > 1 {
 					t.Errorf("Run returned %v", err)
 				}
 			})
@@ -176,7 +176,7 @@ func TestNotInstalled(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- bad.Run(ctx) }()
 		synctest.Wait()
-		const hint = "is the CustomResourceDefinition installed?"
+		const hint = "does the server serve this resource in this API version?"
 		failing := bad.Stats().Failing
 		if failing.Err == nil || !strings.Contains(failing.Err.Error(), hint) {
 			t.Errorf("Failing: %v", failing.Err)

@@ -227,7 +227,7 @@ func TestLateSyncTimeout(t *testing.T) {
 		}
 		err, missing := <-reported, new(controller.SyncError)
 		if !errors.As(err, &missing) || len(missing.Errs) != 1 || missing.After != patience ||
-			!strings.Contains(err.Error(), "is the CustomResourceDefinition installed?") {
+			!strings.Contains(err.Error(), "does the server serve this resource in this API version?") {
 			t.Errorf("reported %v", err)
 		}
 		stop()

@@ -157,12 +157,21 @@ func (e *RequestError) Error() string {
 	return text
 }
 
-// hint says what to look at, empty for nothing.
+// hint says what to look at, empty for nothing. Kubernetes' own groups have no dot, or end in .k8s.io, as some
+// groups of CustomResourceDefinitions do.
 func (e *RequestError) hint() string {
-	if apierrors.IsNotFound(e.Err) {
+	if !apierrors.IsNotFound(e.Err) {
+		return ""
+	}
+	name, _, _ := strings.Cut(e.Resource, " ")
+	switch _, group, _ := strings.Cut(name, "."); {
+	case !strings.Contains(group, "."):
+		return "does the server serve this resource in this API version? See kubectl api-resources"
+	case strings.HasSuffix(group, ".k8s.io"):
+		return "does the server serve this API version? If the kind has a CustomResourceDefinition: is it installed?"
+	default:
 		return "is the CustomResourceDefinition installed?"
 	}
-	return ""
 }
 
 // cause is the text of Err, without the verb and the resource that errors of a client begin with.

@@ -4,8 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestObjectErrorText(t *testing.T) {
@@ -59,6 +63,34 @@ func TestRequestErrorText(t *testing.T) {
 
 // TestLasting is about the words of failure; what a client meets is in the tests of
 // package client.
+// A 404 asks for a CustomResourceDefinition only where there can be one.
+func TestHint(t *testing.T) {
+	const crd, either, served = "is the CustomResourceDefinition installed?",
+		"does the server serve this API version? If the kind has a CustomResourceDefinition: is it installed?",
+		"does the server serve this resource in this API version? See kubectl api-resources"
+	for resource, want := range map[string]string{
+		"websites.example.com":                      crd,
+		"websites.example.com in namespace a":       crd,
+		"clusters.cluster.x-k8s.io":                 crd,
+		"gateways.gateway.networking.k8s.io":        either,
+		"leases.coordination.k8s.io in namespace a": either,
+		"deployments.apps":                          served,
+		"deployments.apps in namespace a.b":         served,
+		"pods":                                      served,
+		"pods in namespace a":                       served,
+		"a resource without a name":                 served,
+		"":                                          served,
+	} {
+		err := &RequestError{Verb: "list", Resource: resource, Err: apierrors.NewNotFound(schema.GroupResource{}, "")}
+		if got := err.Error(); !strings.HasSuffix(got, " ("+want+")") || !strings.Contains(err.LogValue().String(), want) {
+			t.Errorf("%q: got %s, want the hint %s", resource, got, want)
+		}
+		if got := (&RequestError{Verb: "list", Resource: resource, Err: io.EOF}).Error(); strings.Contains(got, "?") {
+			t.Errorf("%q: another failure has the hint: %s", resource, got)
+		}
+	}
+}
+
 func TestLasting(t *testing.T) {
 	for word, want := range map[string]bool{
 		"expired": false, "expired-without-code": false, "gone": false, "too-large": false, "too-large-1.17": false,

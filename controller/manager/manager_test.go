@@ -273,7 +273,7 @@ func TestSync(t *testing.T) {
 		began := time.Now()
 		var late *controller.SyncError
 		if err := <-ended; !errors.As(err, &late) || len(late.Errs) != 1 || late.After != time.Hour || time.Since(began) != time.Hour ||
-			!strings.Contains(err.Error(), "is the CustomResourceDefinition installed?") {
+			!strings.Contains(err.Error(), "does the server serve this resource in this API version?") {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 		if text := log.take(); text != "" {
