@@ -17,11 +17,12 @@ const askAfter = 2 * time.Second
 // with the error, so that the delay is reported and other keys get a turn.
 const catchUpTime = 10 * time.Second
 
-// listingDelay is how long a key waits for the first list of its namespace before it is tried again.
+// listingDelay is how long a key waits for its namespace before it is tried again.
 const listingDelay = time.Second
 
 // caughtUp puts a reconcile off while the reads of a handle are older than the writes through it, and
-// while a handle has not listed the namespace of a kinform.Key, which is new.
+// while a handle has not listed the namespace of a kinform.Key, which is new. If a namespace of a set fails, and
+// reads lack writes to it, only its keys wait, and those that are for no namespace.
 func (c *Controller[Q]) caughtUp(reconcile func(context.Context, Q) error) func(context.Context, Q) error {
 	return func(ctx context.Context, key Q) error {
 		for _, handle := range c.behind() {
@@ -29,16 +30,17 @@ func (c *Controller[Q]) caughtUp(reconcile func(context.Context, Q) error) func(
 				return err
 			}
 		}
-		if name, ok := any(key).(types.NamespacedName); ok && c.listing(name.Namespace) {
+		name, _ := any(key).(types.NamespacedName)
+		if c.awaits(name.Namespace) {
 			return Again(listingDelay)
 		}
 		return reconcile(ctx, key)
 	}
 }
 
-// listing reports whether a handle waits for the first list of a namespace.
-func (c *Controller[Q]) listing(namespace string) (waits bool) {
-	c.eachHandle(func(w writer) { waits = waits || w.listing(namespace) })
+// awaits reports whether a handle waits for a namespace, which is empty for a key that is for none.
+func (c *Controller[Q]) awaits(namespace string) (waits bool) {
+	c.eachHandle(func(w writer) { waits = waits || w.awaits(namespace) })
 	return waits
 }
 
@@ -93,7 +95,9 @@ func catchUp(ctx context.Context, handle writer) error {
 //     failed; also if more than 100 objects are to be asked for, or if a GET is forbidden, has failed
 //     for 10 seconds, or brings an object that does not fit T
 //
-// So a watch that brings nothing holds reconciles up only in the last case. CatchUp asks for one
+// So a watch that brings nothing holds reconciles up only in the last case. In a set of namespaces, one
+// that has failed for 10 seconds holds up nothing but the reconciles of its own keys, and of those that are
+// for no namespace, until it is listed or watched again: CatchUp does not wait for it. CatchUp asks for one
 // object at a time, also if several goroutines call it, and for an object again only after another
 // such write or after two minutes without a sign from the watch.
 //
@@ -147,8 +151,9 @@ func (r *Requests[T]) settleAll(ctx context.Context) error {
 	return nil
 }
 
-// reach waits until the cache has the writes that could not be recorded. If that takes long, it
-// asks for the objects: mostly they can be recorded by now.
+// reach waits until the cache has the writes that could not be recorded. If that takes long, or a namespace
+// fails, whose objects the version tells nothing about, it asks for the objects: mostly they can be recorded
+// by now.
 func (r *Requests[T]) reach(ctx context.Context) error {
 	rv := r.debt.version()
 	if rv == "" {
@@ -158,7 +163,7 @@ func (r *Requests[T]) reach(ctx context.Context) error {
 	err := r.cache.waitFor(brief, rv)
 	late := brief.Err() != nil
 	cancel()
-	if err != nil && late && ctx.Err() == nil {
+	if err != nil && late && ctx.Err() == nil || err == nil && len(r.cache.stale()) > 0 {
 		r.debt.ask()
 		if err := r.settleAll(ctx); err != nil {
 			return err
@@ -185,7 +190,7 @@ func (r *Requests[T]) payAll(ctx context.Context) error {
 		err = r.cache.waitFor(ctx, rv)
 	}
 	if err == nil {
-		r.debt.pay(due)
+		r.debt.pay(due, r.cache.stale())
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // debt is what a handle must learn before its reads have all its writes. The zero value is none.
@@ -19,12 +20,32 @@ type debt struct {
 	lost atomic.Uint64 // number of the informer's lost writes that are in objects or all
 	some atomic.Bool   // objects or rv are not empty
 
+	blinded atomic.Int64 // number of namespaces in blind
+
 	mu         sync.Mutex
 	objects    map[types.NamespacedName]uint64    // objects in doubt, with the number of their last doubt
 	failing    map[types.NamespacedName]time.Time // since when it fails to ask for an object in doubt
 	doubted    uint64                             // number of doubts so far
 	rv         string                             // the version that the cache must reach
 	unrecorded []types.NamespacedName             // what was written up to rv, at most maxAsked+1
+	where      sets.Set[string]                   // namespaces of the unknown writes that are not paid
+	blind      sets.Set[string]                   // namespaces that were stale when their unknown writes were paid
+}
+
+// unknown notes a write to objects that are not known, in a namespace or, if it is empty, in any.
+func (d *debt) unknown(namespace string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.addUnknown(namespace)
+}
+
+// addUnknown is unknown with mu held.
+func (d *debt) addUnknown(namespace string) {
+	if d.where == nil {
+		d.where, d.blind = sets.New[string](), sets.New[string]()
+	}
+	d.where.Insert(namespace)
+	d.all.Add(1)
 }
 
 // maxAsked is the number of objects up to which the server is asked for each of them, because the
@@ -41,8 +62,11 @@ func (d *debt) doubt(key types.NamespacedName) {
 // add is doubt with mu held. Too many objects count as unknown ones.
 func (d *debt) add(key types.NamespacedName) {
 	if _, known := d.objects[key]; !known && len(d.objects) >= maxAsked {
+		for known := range d.objects {
+			d.addUnknown(known.Namespace)
+		}
+		d.addUnknown(key.Namespace)
 		d.objects, d.failing = nil, nil
-		d.all.Add(1)
 		d.some.Store(d.rv != "")
 		return
 	}
@@ -149,17 +173,40 @@ func (d *debt) take(keys []types.NamespacedName, now uint64, complete bool) {
 			d.doubt(key)
 		}
 	} else {
-		d.all.Add(1)
+		d.unknown("")
 	}
 	d.lost.Store(now)
 }
 
-// pay notes that reads have the first due of the unknown writes.
-func (d *debt) pay(due uint64) {
-	for {
-		paid := d.paid.Load()
-		if paid >= due || d.paid.CompareAndSwap(paid, due) {
-			return
+// pay notes that reads have the first due of the unknown writes, but for those in the stale namespaces.
+func (d *debt) pay(due uint64, stale []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.paid.Store(max(due, d.paid.Load()))
+	for _, namespace := range stale {
+		if d.where.Has("") || d.where.Has(namespace) {
+			d.blind.Insert(namespace)
 		}
 	}
+	d.blinded.Store(int64(d.blind.Len()))
+	if d.all.Load() == due {
+		clear(d.where)
+	}
+}
+
+// isBlind reports whether reads of a namespace or, if it is empty, of any lack unknown writes that are paid
+// for the others. That ends once covers holds for it.
+func (d *debt) isBlind(namespace string, covers func(string) bool) bool {
+	if d.blinded.Load() == 0 {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name := range d.blind {
+		if covers(name) {
+			d.blind.Delete(name)
+		}
+	}
+	d.blinded.Store(int64(d.blind.Len()))
+	return d.blind.Has(namespace) || namespace == "" && d.blind.Len() > 0
 }

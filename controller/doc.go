@@ -55,7 +55,8 @@
 // Such handles need no permission for the whole cluster. A namespace that is refused only lacks its own
 // objects; [Projected.Members] says so, and the informer's OnError gets the refusals. The same holds for one
 // whose lists fail otherwise, or are not answered: 10 seconds after another namespace has listed, the
-// controller begins without it (informer.LateMemberError). The keys of a namespace, if they are of type
+// controller begins without it (informer.LateMemberError). One that fails later, for 10 seconds, does not hold
+// up the others either; if writes to it are not known, its keys wait until it is back. The keys of a namespace, if they are of type
 // kinform.Key, are only reconciled when all handles have listed it, or were refused. A reconcile that reads
 // another namespace than that of its key asks [Projected.Covers] before it makes what it does not find. A write to a namespace that is not in the set is [ErrOutside] and is not sent. To be safe, take a
 // namespace out of the set only after the controller has finished its work there: finalizers of its objects

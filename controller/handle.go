@@ -275,6 +275,22 @@ func (c cached[T, P]) listing(namespace string) bool {
 	return c.union != nil && c.union.Listing(types.NamespacedName{Namespace: namespace})
 }
 
+func (c cached[T, P]) covers(namespace string) bool {
+	return c.union == nil || c.union.Covers(types.NamespacedName{Namespace: namespace})
+}
+
+func (c cached[T, P]) stale() (all []string) {
+	if c.union == nil {
+		return nil
+	}
+	for _, m := range c.union.Members() {
+		if m.Synced && !c.covers(m.Name) {
+			all = append(all, m.Name)
+		}
+	}
+	return all
+}
+
 func (c cached[T, P]) informer() any { return c.inf }
 
 // waitGone waits until the store has no object under key.

@@ -176,8 +176,8 @@ func (r *Requests[T]) deleteCollection(ctx context.Context, opts metav1.DeleteOp
 
 // Covers reports whether the cache has all objects of a namespace that the handle selects, so that one
 // which it lacks did not exist when the watch was as far. It is false for a namespace that is not in
-// OpenOptions.Namespaces, and for one that is refused, or whose first list has not come. Reconciles of keys
-// in such a namespace wait for its list, see the package documentation. One that reads another namespace
+// OpenOptions.Namespaces, and for one that is refused, has failed for 10 seconds, or whose first list has not come. Reconciles of keys
+// in such a namespace wait for its first list, see the package documentation. One that reads another namespace
 // than that of its key has to ask. O(namespaces).
 func (h *Projected[T, P]) Covers(namespace string) bool {
 	if h.union == nil {
@@ -186,8 +186,11 @@ func (h *Projected[T, P]) Covers(namespace string) bool {
 	return h.union.Covers(types.NamespacedName{Namespace: namespace})
 }
 
-// listing reports whether the first list of a namespace is under way.
-func (r *Requests[T]) listing(namespace string) bool { return r.cache.listing(namespace) }
+func (r *Requests[T]) awaits(namespace string) bool {
+	return r.cache.listing(namespace) || r.debt.isBlind(namespace, func(name string) bool {
+		return !r.members.set.Has(name) || r.cache.covers(name)
+	})
+}
 
 // Members says how each namespace of a handle over a set of namespaces ([OpenOptions]) is: whether it has
 // listed, how many objects it has, and what refuses it. Nil for any other handle. O(namespaces).

@@ -329,6 +329,70 @@ func TestKeysOfFailingNamespaceWait(t *testing.T) {
 	})
 }
 
+// A namespace that fails after it has listed holds up its own keys only, and only after a write to unknown
+// objects in it.
+func TestKeysOfNamespaceThatFailsLater(t *testing.T) {
+	for _, written := range []string{"a", "b", "both"} {
+		t.Run("written in "+written, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newScene(t, controller.OpenOptions[*gadget]{Namespaces: informer.NewNamespaces("a", "b"), Informer: quiet[*gadget]()})
+				inner := w.wire.next
+				var fails atomic.Bool
+				w.wire.next = switched{&fails, refusing{inner, "/namespaces/b/gadgets", http.StatusInternalServerError}, inner}
+				reconciled := map[string]int{}
+				c := controller.New(controller.Options[key]{OnError: func(error) {}})
+				both := func(keys []key, _ *gadget) []key {
+					return append(keys, key{Namespace: "a", Name: "one"}, key{Namespace: "b", Name: "two"}, key{Name: "of all"})
+				}
+				ok(t, controller.Watch(c, w.handle, both))
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error)
+				go func() {
+					ended <- c.Run(ctx, func(_ context.Context, k key) error {
+						reconciled[k.Namespace]++
+						return nil
+					})
+				}()
+				create(t, w.server, newGadget("one", "x"))
+				synctest.Wait()
+				for _, ns := range []string{"a", "b"} {
+					if written != ns && written != "both" {
+						continue
+					}
+					made := newGadget("", "x")
+					made.Namespace, made.GenerateName = ns, "g-"
+					w.wire.lose.Store(true)
+					if _, err := w.handle.Create(ctx, made, metav1.CreateOptions{}); err == nil {
+						t.Fatal("no answer, no error")
+					}
+				}
+				fails.Store(true)
+				w.server.DropWatches()
+				clear(reconciled)
+				create(t, w.server, newGadget("more", "x"))
+				time.Sleep(5 * time.Minute)
+				clear(reconciled)
+				create(t, w.server, newGadget("last", "x"))
+				time.Sleep(5 * time.Second)
+				inB := written != "a"
+				if reconciled["a"] == 0 || (reconciled["b"] == 0) != inB || (reconciled[""] == 0) != inB {
+					t.Errorf("reconciled while b fails: %v", reconciled)
+				}
+				limited, stop := context.WithTimeout(ctx, time.Second)
+				ok(t, w.handle.CatchUp(limited))
+				stop()
+				fails.Store(false)
+				time.Sleep(2 * time.Minute) // a bookmark comes each minute
+				if reconciled["a"] == 0 || reconciled["b"] == 0 || reconciled[""] == 0 || !w.handle.Covers("b") {
+					t.Errorf("reconciled after b is mended: %v, members %+v", reconciled, w.handle.Members())
+				}
+				cancel()
+				ok(t, <-ended)
+			})
+		})
+	}
+}
+
 // switched is a transport that uses another one once it is mended.
 type switched struct {
 	mended     *atomic.Bool

@@ -57,6 +57,10 @@ type cache[T any] interface {
 	live() bool
 	informer() any
 	listing(namespace string) bool
+	// stale returns the namespaces of a set that were listed and are not up to date with the rest, and
+	// covers whether the cache has all of one.
+	stale() []string
+	covers(namespace string) bool
 }
 
 func newRequests[T metav1.Object](server client.Connection, of kind.Kind[T], opts client.Options) (*Requests[T], error) {
@@ -221,7 +225,7 @@ func (r *Requests[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOp
 	if len(opts.DryRun) > 0 {
 		return err
 	}
-	r.debt.all.Add(1) // on an error, some may be deleted
+	r.debt.unknown("") // on an error, some may be deleted
 	if err != nil {
 		return err
 	}
@@ -327,7 +331,7 @@ func (r *Requests[T]) gone(ctx context.Context, seen sight) {
 		err = r.cache.recordGone(seen.key, seen.uid, seen.rv)
 	}
 	if err != nil {
-		r.debt.all.Add(1)
+		r.debt.unknown(seen.key.Namespace)
 	}
 }
 
@@ -342,7 +346,7 @@ func (r *Requests[T]) failed(ctx context.Context, seen sight, key types.Namespac
 		}
 	case isRefusal(err) && !errors.Is(err, client.ErrUnclear):
 	case key.Name == "": // the server makes the name
-		r.debt.all.Add(1)
+		r.debt.unknown(r.complete(key).Namespace)
 	default:
 		r.debt.doubt(r.complete(key))
 	}
@@ -387,7 +391,7 @@ func (r *Requests[T]) settle(ctx context.Context, key types.NamespacedName) erro
 		}
 	case apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || errors.Is(err, client.ErrAccepted),
 		r.debt.failed(key, time.Now()) >= catchUpTime:
-		r.debt.all.Add(1)
+		r.debt.unknown(key.Namespace)
 	default:
 		return err
 	}

@@ -11,8 +11,9 @@ import (
 // writer is a handle whose reads may be behind its writes.
 type writer interface {
 	behind() bool
-	// listing reports whether the first list of a namespace is under way.
-	listing(namespace string) bool
+	// awaits reports whether the first list of a namespace is under way, or reads of it lack writes because
+	// it fails. Without a namespace it is about the writes in all.
+	awaits(namespace string) bool
 	CatchUp(context.Context) error
 	// reads returns the informer of the reads, a *informer.Informer.
 	reads() any

@@ -134,8 +134,8 @@ func (m *Member[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 	})
 }
 
-// Refuse says that the member's requests fail in a way that a retry cannot mend. It counts again when
-// something comes. Meanwhile its objects stay.
+// Refuse says that nobody should wait for the member, because its requests fail in a way that a retry cannot
+// mend, or for too long. It counts again when something comes. Meanwhile its objects stay.
 func (m *Member[K, T]) Refuse(ctx context.Context) error {
 	return m.change(ctx, func() bool { m.refused = true; return true })
 }

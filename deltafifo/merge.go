@@ -192,13 +192,19 @@ func (g *Merge[K, T]) change(f *DeltaFIFO[K, T], change func() (recount bool)) (
 // advance counts the members, and moves the version to the lowest one that counts.
 func (g *Merge[K, T]) advance(f *DeltaFIFO[K, T]) (moved bool) {
 	lowest := uint64(0)
+	var renewed []*Member[K, T]
 	for m := range g.members {
 		counts := m.listed && !m.refused && m.at >= g.at
 		if counts && !m.counted {
-			m.since = f.batches + 1
+			renewed = append(renewed, m)
 		}
 		if m.counted = counts; counts && (lowest == 0 || m.at < lowest) {
 			lowest = m.at
+		}
+	}
+	for _, m := range renewed {
+		if m.since = f.batches; lowest > g.at || g.initial != nil || !f.pending.empty() {
+			m.since++ // otherwise there is no next batch yet
 		}
 	}
 	if lowest <= g.at {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -55,8 +56,10 @@ var ErrMemberExists = errors.New("the union has a member of that name: remove it
 // resourceVersions of one resource compare in all namespaces, but the members are not equally far. The
 // store's version is that of the member that is the furthest behind. So [Informer.WaitForRV] waits for
 // all members, for up to a minute if one is idle, since only a bookmark then shows how far it is.
-// Members that are refused, or that have not listed yet, do not hold the version up, so WaitForRV tells
-// nothing about their objects. A member that has listed holds it up as long as its watch fails otherwise. To wait for one object use [Informer.WaitFor]. Writes that were recorded
+// Members that are refused, that have failed for 10 seconds, or that have not listed yet, do not hold the
+// version up, so WaitForRV tells nothing about their objects: [Union.Covers] says which those are. They count
+// again when something comes from their watch or list that is as new as the store's version.
+// To wait for one object use [Informer.WaitFor]. Writes that were recorded
 // ([Informer.RecordWrite]) do not wait for other members: they count as seen once the store has that
 // state of the object or a newer one, or if the version was reached by each member that can have the
 // key.
@@ -171,7 +174,7 @@ func (u *Union[K, T]) Remove(name string) bool {
 }
 
 // Covers reports whether the store has what the members have of a key: some member can have it, and each
-// that can has listed and is not refused. Otherwise an object that the store lacks may exist all the
+// that can has listed, is not refused and has not failed for 10 seconds. Otherwise an object that the store lacks may exist all the
 // same. O(members).
 func (u *Union[K, T]) Covers(key K) bool {
 	return u.union.merge.MayHave(key) && u.union.merge.Covers(key)
@@ -329,10 +332,22 @@ func (i *Informer[K, T]) memberFailed(ctx context.Context, m *Member[K, T], err 
 			_ = m.sink.Refuse(ctx) // fails only if the session ends
 		} else {
 			m.refusal.set(nil)
+			if i.failsForLong(m) {
+				_ = m.sink.Refuse(ctx)
+			}
 		}
 		i.allRefused()
 	}
 	i.report(err)
+}
+
+// failsForLong reports whether a member that has listed has brought nothing since lateAfter, because its
+// requests fail. Then the others' versions do not wait for it any more.
+func (i *Informer[K, T]) failsForLong(m *Member[K, T]) bool {
+	i.mu.Lock()
+	since := m.stats().Failing.Since
+	i.mu.Unlock()
+	return !since.IsZero() && time.Since(since) >= lateAfter && m.sink.HasListed()
 }
 
 // allRefused notes whether all members are refused: then the union does not sync without help.
