@@ -3,7 +3,7 @@
 // mistake, and an error names the cluster.
 //
 // A cluster that cannot be reached does not hold up the others. When it is back, it gets what it missed. If it does
-// not even refuse, a try ends after ten seconds, and the queue gives each cluster its turn.
+// not even refuse, a try ends after ten seconds, and at most two of the four workers wait for one cluster.
 package clusters
 
 import (
@@ -45,6 +45,7 @@ type copier struct {
 	run      *controller.Controller[Key]
 	hub      handle
 	clusters map[string]handle
+	turns    map[string]chan struct{} // per cluster: a value for each worker on it
 }
 
 // Run copies from the hub to the clusters, which have names, until ctx is done.
@@ -78,10 +79,11 @@ func open(hub client.Connection, clusters map[string]client.Connection) (c copie
 		Queue: queue.Options[Key]{Class: func(key Key) string { return key.Cluster }},
 		Run:   queue.RunOptions{Workers: 4, Timeout: 10 * time.Second},
 	})
-	c.clusters = map[string]handle{}
+	c.clusters, c.turns = map[string]handle{}, map[string]chan struct{}{}
 	opts := controller.OpenOptions[*corev1.ConfigMap]{Client: client.Options{LabelSelector: Label}}
 	c.hub, err = kinform.Open(hub, core.ConfigMaps, opts)
 	for name, server := range clusters {
+		c.turns[name] = make(chan struct{}, 2)
 		var failed error
 		c.clusters[name], failed = kinform.Open(server, core.ConfigMaps, opts)
 		err = errors.Join(err, failed)
@@ -111,9 +113,16 @@ func (c copier) join(ctx context.Context, name string, cluster handle) error {
 	return err
 }
 
-// reconcile makes a cluster's copy equal to the hub's ConfigMap.
+// reconcile makes a cluster's copy equal to the hub's ConfigMap. A cluster that has its share of the workers has to
+// wait: it may be one that does not answer.
 func (c copier) reconcile(ctx context.Context, key Key) error {
-	cluster := c.clusters[key.Cluster]
+	cluster, turn := c.clusters[key.Cluster], c.turns[key.Cluster]
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	default:
+		return controller.Again(time.Second)
+	}
 	select {
 	case <-cluster.AsInformer().Synced():
 	default:

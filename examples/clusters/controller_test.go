@@ -187,6 +187,35 @@ func TestLateOutage(t *testing.T) {
 	}
 }
 
+// A cluster that does not answer, with many keys, leaves workers for the others.
+func TestMuteClusterWithManyKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		for n := range 20 {
+			newConfig(f.hub, fmt.Sprint(n), "1", marked)
+		}
+		f.hub.Settle()
+		f.east.Check(f.east.Server.Inject(faults.Fault{Times: -1, Delay: 1000 * time.Hour}))
+		for n := range 20 {
+			stage.Patch[*corev1.ConfigMap](f.hub, key(fmt.Sprint(n)), `{"data":{"a":"2"}}`)
+		}
+		time.Sleep(time.Second)
+		newConfig(f.hub, "new", "3", marked)
+		time.Sleep(2 * time.Second) // a try ends after ten seconds
+		if _, err := fake.Get[*corev1.ConfigMap](f.west.Server, key("new")); err != nil {
+			t.Errorf("the other cluster has to wait: %v", err)
+		}
+		f.east.Server.ClearFaults()
+		f.east.Server.DropWatches()
+		all := map[string]string{"new": "3"}
+		for n := range 20 {
+			all[fmt.Sprint(n)] = "2"
+		}
+		want(t, f.east, "the outage", all)
+		want(t, f.west, "the outage of the other", all)
+	})
+}
+
 // The answer of an update is lost, the watch brings nothing, and the hub changes back. So the cache and the hub are
 // equal, but the copy is not.
 func TestLostAnswer(t *testing.T) {
