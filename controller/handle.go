@@ -195,6 +195,10 @@ func (h *Projected[T, P]) Cached(key types.NamespacedName) (P, bool) {
 	return h.inf.Get(h.complete(key))
 }
 
+// List returns what the cache has of all objects, in no order, in a new slice. It includes the writes
+// through the handle. Cost: see informer.Informer.List. A bound index (informer.Bind) reads a part of them.
+func (h *Projected[T, P]) List() []P { return h.inf.List() }
+
 // NotOwn is a filter that leaves out updates and additions which a write through this handle
 // caused: the reconcile that wrote knows them. An event that contains somebody else's change as
 // well passes, and so does everything in doubt: deletions, a patch or an apply without a

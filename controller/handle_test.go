@@ -446,6 +446,9 @@ func TestProjectedHandle(t *testing.T) {
 			if s, _ := h.Cached(key{Namespace: "a", Name: name}); s.owner != want {
 				t.Errorf("%s: %q, want %q", when, s.owner, want)
 			}
+			if listed := slices.ContainsFunc(h.List(), func(s small) bool { return s.key.Name == name && s.owner == want }); listed != (want != "") {
+				t.Errorf("%s: the list is %v, want %q", when, h.List(), want)
+			}
 		}
 		expect("listed", "old", "x")
 		done(h.Create(ctx, newGadget("one", "y"), metav1.CreateOptions{}))

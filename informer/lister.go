@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -80,6 +81,14 @@ func (l Lister[K, T]) All(selector labels.Selector) iter.Seq[T] {
 			}
 		}
 	}
+}
+
+// List returns all objects, in no order, in a new slice. It includes the writes that [Informer.RecordWrite]
+// recorded, for objects without metadata too. They are shared: treat them as read-only. O(store). See [Lister]
+// for those of a namespace or selector.
+func (i *Informer[K, T]) List() []T {
+	all := func() []T { return slices.AppendSeq(make([]T, 0, i.store.Len()), i.store.Values()) }
+	return i.overlaid(all, func(T) bool { return true })
 }
 
 // overlaid returns the objects that read returns from the store, with those replaced that have a
