@@ -426,3 +426,53 @@ func TestHungWatchIsUnanswered(t *testing.T) {
 		}
 	})
 }
+
+// A check that does not end is given up, after a shorter time where it follows a watch that went
+// on without an answer: there is no watch meanwhile.
+func TestSlowChecksAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var checks, watches []time.Duration // how long they lasted
+		lasted := func(all *[]time.Duration, began time.Time) { *all = append(*all, time.Since(began)) }
+		s := &closures{breaker: new(Breaker)}
+		s.list = func(ctx context.Context, opts metav1.ListOptions) (metav1.ListMeta, error) {
+			AttemptOf(ctx).Answered()
+			if opts.ResourceVersionMatch == "" {
+				return metav1.ListMeta{ResourceVersion: "5"}, nil
+			}
+			defer lasted(&checks, time.Now())
+			<-ctx.Done() // the body hangs
+			return metav1.ListMeta{}, ctx.Err()
+		}
+		s.watch = func(ctx context.Context, opts metav1.ListOptions) error {
+			defer lasted(&watches, time.Now())
+			AttemptOf(ctx).Answered()
+			if len(watches) == 0 {
+				time.Sleep(2 * time.Second)
+				return failure("eof", 0)
+			}
+			select {
+			case <-time.After(time.Duration(*opts.TimeoutSeconds) * time.Second):
+			case <-ctx.Done():
+			}
+			return nil
+		}
+		r := closuresReflector(t, s, nil)
+		ended := make(chan error)
+		go func() { ended <- r.Run(ctx) }()
+		time.Sleep(5 * time.Minute)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if want := []time.Duration{checkTimeout, checkTimeout, checkTimeout, recheckTimeout}; len(checks) < len(want) || !slices.Equal(checks[:len(want)], want) {
+			t.Errorf("the checks lasted %v, want %v", checks, want)
+		}
+		if want := []time.Duration{2 * time.Second, unverifiedTimeout, unverifiedTimeout}; len(watches) < len(want) || !slices.Equal(watches[:len(want)], want) {
+			t.Errorf("the watches lasted %v, want %v", watches, want)
+		}
+		if n := r.Stats().Lists; n != 1 {
+			t.Errorf("%d lists", n)
+		}
+	})
+}
