@@ -10,9 +10,9 @@ import (
 // answer: 429, 5xx, and lists without use. Other failures have shorter waits, which Backoff
 // can shorten further:
 //
-//   - A broken watch begins again within 50 ms, five times in a row, and after that once in 2
-//     seconds. If it broke within a second and without news, it begins again after 0.05 s at
-//     first and within 2 seconds at last.
+//   - A broken watch begins again within 50 ms, five times in a row, and after that once a
+//     second. If it broke within a second and without news, it begins again after 0.05 s at
+//     first and within 1.3 s at last.
 //   - A broken list begins again within 50 ms, three times in 15 seconds. Beyond that, the
 //     fields of Backoff apply.
 //   - A server that is away (connections refused or reset, no route, no name, timeouts) is
@@ -52,18 +52,20 @@ const (
 	deniedInitial = 400 * time.Millisecond
 	deniedMax     = 2500 * time.Millisecond
 	// resumeJitter bounds the wait after a watch or list that broke off. Watches may resume
-	// once in every resumeEvery, and resumeBurst of them in a row. So may watches that ended in
-	// order within a second, and watches that lead to a list. Lists have retryEvery and
-	// retryBurst.
+	// once in every resumeEvery, and resumeBurst of them in a row. Watches that ended in order
+	// within a second, and watches that lead to a list, have newsEvery in its place: the
+	// connection does not excuse them. Lists have retryEvery and retryBurst.
 	resumeJitter = 50 * time.Millisecond
-	resumeEvery  = 2 * time.Second
+	resumeEvery  = time.Second
+	newsEvery    = 2 * time.Second
 	resumeBurst  = 5
 	retryEvery   = 5 * time.Second
 	retryBurst   = 3
 	// flapInitial and flapMax bound the waits after watches that broke at once, before jitter.
-	// The waits are short again after flapReset without such a watch.
+	// With it they are a second on average. They are short again after flapReset without such a
+	// watch.
 	flapInitial = 50 * time.Millisecond
-	flapMax     = time.Second
+	flapMax     = 650 * time.Millisecond
 	flapReset   = 10 * time.Second
 )
 
@@ -107,7 +109,7 @@ func newWaits(b Backoff) waits {
 	return waits{
 		Backoff: b, busy: exponential{Backoff: b}, denied: exponential{Backoff: denied}, flap: exponential{Backoff: flap},
 		resume: bucket{every: resumeEvery, burst: resumeBurst}, retry: bucket{every: retryEvery, burst: retryBurst},
-		end: bucket{every: resumeEvery, burst: resumeBurst}, relist: bucket{every: resumeEvery, burst: resumeBurst},
+		end: bucket{every: newsEvery, burst: resumeBurst}, relist: bucket{every: newsEvery, burst: resumeBurst},
 	}
 }
 

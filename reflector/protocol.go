@@ -18,7 +18,7 @@ const maxWatchFailures = 5
 
 // Watches that break off within a second and without news count as such failures after
 // maxFlaps of them in a row. Until then the connection is to blame, and not the version.
-const maxFlaps = 16
+const maxFlaps = 24
 
 // After maxStreamFailures streaming lists in a row that broke off, the list is asked for in
 // pages, which are shorter requests.
