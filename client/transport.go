@@ -43,7 +43,7 @@ type transport struct {
 func newTransport(server *url.URL, opts ConnectionOptions) (*transport, error) {
 	t := &transport{server: server, opts: opts}
 	if t.opts.OnError == nil {
-		t.opts.OnError = logs.Log{Part: "client"}.Error
+		t.opts.OnError = logs.New(nil, "client", "").Error
 	}
 	s, faults := opts.read(secrets{})
 	if len(faults) > 0 {

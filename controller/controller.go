@@ -43,8 +43,8 @@ type Options[Q comparable] struct {
 
 	// Logger gets a record at level Debug when Run begins, when the handlers have seen the
 	// initial lists, and when Run ends. If Queue.OnError is nil, it also gets a record at
-	// level Warn for every key whose reconcile failed, with the key and the error as
-	// attributes. Informers have their own loggers. Nil means slog.Default().
+	// level Warn for a key whose reconcile failed, at most one per key and minute, with the key
+	// and the error as attributes, and the number of failures that were omitted since the one before. Informers have their own loggers. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -76,7 +76,7 @@ const (
 // New returns a controller without informers. It panics if Q cannot be a key, as queue.New
 // does.
 func New[Q comparable](opts Options[Q]) *Controller[Q] {
-	c := &Controller[Q]{opts: opts, logger: logs.Log{To: opts.Logger, Part: "controller"}}
+	c := &Controller[Q]{opts: opts, logger: logs.New(opts.Logger, "controller", "")}
 	if opts.Name != "" {
 		c.logger.Part += " " + opts.Name
 	}

@@ -134,7 +134,7 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 
 // newInformer returns an informer without a source and a session.
 func newInformer[K comparable, T any](name string, key store.KeyFunc[K, T], opts Options[T]) (*Informer[K, T], error) {
-	log := logs.Log{To: opts.Logger, Part: "informer", Resource: name}
+	log := logs.New(opts.Logger, "informer", name)
 	if opts.OnError == nil {
 		opts.OnError = log.Error
 	}

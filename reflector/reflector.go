@@ -15,8 +15,9 @@ type Options struct {
 	// OnError receives every *RequestError and *ObjectError, in the goroutine of Run, and
 	// holds up the protocol while it runs. It receives a *SlowListError, and a *RequestError
 	// with ErrNotReturning, in another goroutine, possibly during another call; Run waits for
-	// that call too. Nil logs each error to Logger at level Warn, with the attributes of its
-	// LogValue.
+	// that call too. Nil logs the errors to Logger at level Warn, with the attributes of their
+	// LogValue: of those with the same message and key one a minute, which says how many were
+	// omitted.
 	OnError func(error)
 
 	// Logger records at level Debug when lists and watches begin and end, and why a collection
@@ -144,7 +145,7 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 		return nil, ErrNoSink
 	}
 	opts.Tuning = opts.withDefaults()
-	log := logs.Log{To: opts.Logger, Part: "reflector", Resource: source.Resource()}
+	log := logs.New(opts.Logger, "reflector", source.Resource())
 	if opts.OnError == nil {
 		opts.OnError = log.Error
 	}

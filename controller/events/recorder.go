@@ -123,7 +123,7 @@ func New(server client.Connection, opts Options) (*Recorder, error) {
 		return nil, fmt.Errorf("events: %w", err)
 	}
 	return &Recorder{
-		opts: opts, client: c, log: logs.Log{To: opts.Logger, Part: "events"},
+		opts: opts, client: c, log: logs.New(opts.Logger, "events", ""),
 		wake: make(chan struct{}, 1), table: newTable(opts.MaxSeries, opts.MaxPerObject),
 	}, nil
 }

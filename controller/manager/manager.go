@@ -83,7 +83,7 @@ type part struct {
 
 // New returns a manager without anything to run.
 func New(opts Options) *Manager {
-	return &Manager{opts: opts, logger: logs.Log{To: opts.Logger, Part: "manager"}}
+	return &Manager{opts: opts, logger: logs.New(opts.Logger, "manager", "")}
 }
 
 // AddCaches adds caches that controllers share. Run starts them first and stops them last. A cache

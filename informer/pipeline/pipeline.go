@@ -40,7 +40,7 @@ type Options[K comparable, T any] struct {
 	// OnError gets every failure after which the pipeline continues: *reflector.RequestError,
 	// *reflector.ObjectError, *deltafifo.ProcessError, *deltafifo.SlowError. It is called from
 	// two goroutines, and for a *reflector.SlowListError or reflector.ErrNotReturning from a
-	// third. Nil logs each to Logger at level Warn, with the attributes of the error's LogValue.
+	// third. Nil logs them to Logger as [reflector.Options.OnError] does.
 	OnError func(error)
 
 	// Logger gets a record at level Debug when Run begins and ends, and for everything that
@@ -84,7 +84,7 @@ func New[K comparable, T any](source reflector.Source[T], key func(T) (K, error)
 	if err := mapkey.Check[K](); err != nil {
 		return nil, err
 	}
-	log := logs.Log{To: opts.Logger, Part: "pipeline", Resource: source.Resource()}
+	log := logs.New(opts.Logger, "pipeline", source.Resource())
 	if opts.OnError == nil {
 		opts.OnError = log.Error
 	}

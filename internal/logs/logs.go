@@ -9,13 +9,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"reflect"
 	"slices"
 )
 
 // Message is the key of the attribute that says what happened, without resource, key or cause.
 const Message = "message"
 
-// Log is the log of one part of the module. It is an immutable value.
+// Log is the log of one part of the module, made by New. Its copies are the same log.
 type Log struct {
 	// To receives the messages; nil stands for slog.Default at the time of writing.
 	To *slog.Logger
@@ -23,6 +24,13 @@ type Log struct {
 	Part string
 	// Resource is the collection's name; empty if there is none.
 	Resource string
+
+	limit *limit
+}
+
+// New returns a log. Of the errors that repeat it writes one record a minute: see limit.
+func New(to *slog.Logger, part, resource string) Log {
+	return Log{To: to, Part: part, Resource: resource, limit: &limit{}}
 }
 
 // Debug logs an event. If the level is off, it only costs the check of the level. A panic of
@@ -37,22 +45,37 @@ func (l Log) Debug(what string, attrs ...slog.Attr) {
 
 // Error writes err at level Warn, with its attributes. The message of an error that has none is
 // that something failed.
-func (l Log) Error(err error) { l.warn("something failed", Attrs(err)) }
+func (l Log) Error(err error) { l.warn("something failed", err, Attrs(err)) }
 
 // KeyError is Error for a failed function that handles one key. what is the message for an error
 // that has none.
 func (l Log) KeyError(key, what string, err error) {
-	l.warn(what, slices.Insert(Attrs(err), 0, slog.String("key", key)))
+	l.warn(what, err, slices.Insert(Attrs(err), 0, slog.String("key", key)))
 }
 
-// warn writes a record at level Warn. An attribute with the message becomes the message.
-func (l Log) warn(message string, attrs []slog.Attr) {
+// warn writes a record at level Warn, if the limit allows it. An attribute with the message becomes
+// the message.
+func (l Log) warn(message string, err error, attrs []slog.Attr) {
+	about := topic{kind: reflect.TypeOf(err)}
 	attrs = slices.DeleteFunc(attrs, func(a slog.Attr) bool {
-		if a.Key == Message {
+		switch a.Key {
+		case Message:
 			message = a.Value.String()
+		case "key":
+			about.key = a.Value.String()
+		case "resource":
+			about.resource = a.Value.String()
 		}
 		return a.Key == Message
 	})
+	about.message = message
+	omitted, due := l.limit.due(about)
+	if !due {
+		return
+	}
+	if omitted > 0 {
+		attrs = append(attrs, slog.Uint64("omitted", omitted))
+	}
 	l.logger().LogAttrs(context.Background(), slog.LevelWarn, l.Part+": "+message, l.complete(attrs)...)
 }
 

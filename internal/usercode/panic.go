@@ -77,7 +77,8 @@ func (e *PanicError) Unwrap() error {
 }
 
 // LogValue implements slog.LogValuer. It returns a group of message, resource, key, where, name, error and
-// stack without the empty ones.
+// stack without the empty ones. The stack is one line: the function that panicked, and behind " < " each
+// one's caller.
 func (e *PanicError) LogValue() slog.Value {
 	if e == nil {
 		return slog.StringValue(e.Error())
@@ -90,11 +91,43 @@ func (e *PanicError) LogValue() slog.Value {
 		slog.String("where", e.Where),
 		slog.String("name", e.Name),
 		slog.String("error", fmt.Sprint("panic: ", e.Value)),
-		slog.String("stack", string(e.Stack)),
+		slog.String("stack", oneLine(e.Stack)),
 	} {
 		if a.Value.String() != "" {
 			attrs = append(attrs, a)
 		}
 	}
 	return slog.GroupValue(attrs...)
+}
+
+// maxFrames bounds the functions in a record of the log. Error has them all.
+const maxFrames = 12
+
+// oneLine returns the functions of a stack from debug.Stack with their places, the innermost first. What
+// lies above the call of panic is left out. Text that is no such stack comes back as it is.
+func oneLine(stack []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(stack)), "\n")
+	for n, line := range lines {
+		if strings.HasPrefix(line, "panic(") {
+			lines = lines[n+1:]
+			break
+		}
+	}
+	var frames []string
+	for n := 1; n < len(lines) && len(frames) < maxFrames; n++ {
+		place, isPlace := strings.CutPrefix(lines[n], "\t")
+		if !isPlace {
+			continue
+		}
+		place, _, _ = strings.Cut(place[strings.LastIndexByte(place, '/')+1:], " ")
+		name := lines[n-1]
+		if end := strings.LastIndexByte(name, '('); end > 0 && !strings.HasPrefix(name, "created by ") {
+			name = name[:end]
+		}
+		frames = append(frames, name+" "+place)
+	}
+	if len(frames) == 0 {
+		return string(stack)
+	}
+	return strings.Join(frames, " < ")
 }

@@ -119,3 +119,23 @@ func TestRun(t *testing.T) {
 		t.Error("Fail(nil) does not end the context, or fails")
 	}
 }
+
+// A stack is one line in the log, from the function that panicked outwards.
+func TestStackInLog(t *testing.T) {
+	var panicked *usercode.PanicError
+	if err := usercode.Call("f", func() { inner() }); !errors.As(err, &panicked) {
+		t.Fatal(err)
+	}
+	var stack string
+	for _, a := range panicked.LogValue().Group() {
+		if a.Key == "stack" {
+			stack = a.Value.String()
+		}
+	}
+	frames := strings.Split(stack, " < ")
+	if strings.ContainsAny(stack, "\n\t") || len(frames) < 4 || !strings.Contains(frames[0], "usercode_test.inner usercode_test.go:") || !strings.Contains(frames[1], "TestStackInLog") {
+		t.Errorf("stack = %q", stack)
+	}
+}
+
+func inner() { panic("no") }

@@ -49,7 +49,7 @@ func New(server client.Connection, opts Options) (*Elector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("leader: %w", err)
 	}
-	return &Elector{opts: opts, client: c, log: logs.Log{To: opts.Logger, Part: "leader"}}, nil
+	return &Elector{opts: opts, client: c, log: logs.New(opts.Logger, "leader", "")}, nil
 }
 
 // Identity returns the name of this process in the Lease.

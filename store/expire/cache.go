@@ -65,7 +65,7 @@ type entry[K comparable, T any] struct {
 func New[K comparable, T any](opts Options[K, T]) *Cache[K, T] {
 	mapkey.Must[K]()
 	if opts.OnError == nil {
-		opts.OnError = logs.Log{Part: "expire"}.Error
+		opts.OnError = logs.New(nil, "expire", "").Error
 	}
 	return &Cache[K, T]{opts: opts, entries: map[K]*entry[K, T]{}}
 }

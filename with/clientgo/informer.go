@@ -43,7 +43,7 @@ func newShared(lw cache.ListerWatcher, exampleObject runtime.Object, opts cache.
 		name = fmt.Sprintf("%T", exampleObject)
 	}
 	s := &sharedInformer{lw: lw, example: exampleObject, resync: opts.ResyncPeriod, ended: make(chan struct{})}
-	s.log = logs.Log{Part: "informer", Resource: name}
+	s.log = logs.New(nil, "informer", name)
 	fits := checkType(exampleObject)
 	source := reflector.Map(Source[runtime.Object](name, lw), func(obj runtime.Object) (any, error) {
 		if err := fits(obj); err != nil || s.transform == nil {

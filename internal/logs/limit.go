@@ -1,0 +1,82 @@
+package logs
+
+import (
+	"reflect"
+	"sync"
+	"time"
+)
+
+const (
+	// period is how long the same failure is not written again.
+	period = time.Minute
+	// maxTopics bounds the failures that are told apart, and so the records in a period.
+	maxTopics = 1000
+)
+
+// limit lets through one record in a period for each topic. A key that fails for ever, or a list of a
+// million bad objects, does not fill a disk or hide what else is logged. A record says how many of its
+// topic were left out since the one before. The topics beyond maxTopics share one record in a period.
+// The methods of a nil limit let everything through.
+type limit struct {
+	mu     sync.Mutex
+	topics map[topic]*told
+	swept  time.Time
+}
+
+// topic is what makes two failures the same. The text of the error does not: it may contain a port or
+// a time.
+type topic struct {
+	message, resource, key string
+	kind                   reflect.Type // of the error
+}
+
+// told is what was written about a topic.
+type told struct {
+	at      time.Time
+	omitted uint64
+}
+
+// due reports whether a failure is to be written, and how many were left out before it.
+func (l *limit) due(t topic) (omitted uint64, due bool) {
+	if l == nil {
+		return 0, true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	last := l.last(t, now)
+	if !last.at.IsZero() && now.Sub(last.at) < period {
+		last.omitted++
+		return 0, false
+	}
+	omitted = last.omitted
+	*last = told{at: now}
+	return omitted, true
+}
+
+// last returns what was written about a topic, or about all those that there is no room for.
+func (l *limit) last(t topic, now time.Time) *told {
+	if last, ok := l.topics[t]; ok {
+		return last
+	}
+	if len(l.topics) >= maxTopics && now.Sub(l.swept) >= period {
+		l.swept = now
+		for t, last := range l.topics {
+			if now.Sub(last.at) >= period {
+				delete(l.topics, t)
+			}
+		}
+	}
+	if len(l.topics) >= maxTopics {
+		t = topic{}
+		if last, ok := l.topics[t]; ok {
+			return last
+		}
+	}
+	if l.topics == nil {
+		l.topics = map[topic]*told{}
+	}
+	last := &told{}
+	l.topics[t] = last
+	return last
+}
