@@ -81,10 +81,9 @@ func (r *Resource[T]) send(ctx context.Context, c call) (*answer, error) {
 
 // attempt sends one request.
 func (r *Resource[T]) attempt(ctx context.Context, c call) (*answer, error) {
-	if r.server.limiter != nil {
-		if err := r.server.limiter.Wait(ctx); err != nil {
-			return nil, fmt.Errorf("client-side rate limit: %w", withContext(ctx, err))
-		}
+	ctx, err := r.server.limit(ctx)
+	if err != nil {
+		return nil, err
 	}
 	attempt := reflector.AttemptOf(ctx)
 	if attempt.Send() {

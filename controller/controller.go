@@ -15,8 +15,8 @@ import (
 
 // Options configures a [Controller]. The zero value works: one worker, a plain queue.
 type Options[Q comparable] struct {
-	// Name identifies the controller in its log, and its queue if Queue.Name is empty. Empty
-	// means no name.
+	// Name identifies the controller in its log, its queue if Queue.Name is empty, and its handlers
+	// (informer.HandlerStats). Empty means no name.
 	Name string
 
 	// Queue configures the queue, and with it how failures are retried and reported.
@@ -90,6 +90,10 @@ func New[Q comparable](opts Options[Q]) *Controller[Q] {
 
 // Queue returns the queue. Use it to add keys from other places, and for its metrics.
 func (c *Controller[Q]) Queue() *queue.Queue[Q] { return c.queue }
+
+// Metrics returns the numbers of the queue and of the reconciles. Their durations need
+// Queue.Timing. Cost: see queue.Queue.Metrics.
+func (c *Controller[Q]) Metrics() queue.Metrics { return c.queue.Metrics() }
 
 // Run runs the informers, and calls reconcile for keys as queue.Run does, until ctx is done or
 // the queue is shut down. Then it returns nil. It returns the error of an informer that

@@ -129,7 +129,7 @@ func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T],
 	if c.phase == stopped {
 		return fmt.Errorf("%s: %w", inf.Resource(), ErrEnded)
 	}
-	reg, err := inf.AddHandler(informer.HandlerFunc[K, T](both(always, filtered(filters, handle))), informer.HandlerOptions[T]{})
+	reg, err := inf.AddHandler(informer.HandlerFunc[K, T](both(always, filtered(filters, handle))), informer.HandlerOptions[T]{Name: c.opts.Name})
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func (m *members[T]) stats() client.Stats {
 func plus(a, b client.Stats) client.Stats {
 	return client.Stats{
 		Bytes: a.Bytes + b.Bytes, Objects: a.Objects + b.Objects,
-		ObjectErrors: a.ObjectErrors + b.ObjectErrors, DecodeTime: a.DecodeTime + b.DecodeTime,
+		ObjectErrors: a.ObjectErrors + b.ObjectErrors, Recalled: a.Recalled + b.Recalled, DecodeTime: a.DecodeTime + b.DecodeTime,
 	}
 }
 

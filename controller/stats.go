@@ -31,3 +31,6 @@ func (h *Projected[T, P]) Stats() Stats {
 	}
 	return Stats{Kind: h.Kind().GroupVersionKind, Resource: h.Resource(), Cache: h.inf.Stats(), Client: all}
 }
+
+// Handlers returns the statistics of all handlers of the cache, see informer.Informer.Handlers.
+func (h *Projected[T, P]) Handlers() []informer.HandlerStats { return h.inf.Handlers() }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
@@ -33,6 +34,24 @@ func TestStats(t *testing.T) {
 		synctest.Wait()
 		if s := w.handle.Stats(); s.Cache.Objects != 2 || s.Cache.Lists != 1 || before.Objects < 2 || s.Client.Objects != 4 {
 			t.Errorf("wrong numbers: %+v after %+v", s, before) // two answers and two events
+		}
+	})
+}
+
+// The handlers of a controller have its name, and its numbers are those of its queue.
+func TestControllerNumbers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newScene(t, controller.OpenOptions[*gadget]{})
+		c := controller.New(controller.Options[types.NamespacedName]{Name: "gadgets"})
+		if err := controller.For(c, w.handle); err != nil {
+			t.Fatal(err)
+		}
+		if all := w.handle.Handlers(); len(all) != 1 || all[0].Name != "gadgets" {
+			t.Errorf("handlers %+v", all)
+		}
+		c.Queue().Add(types.NamespacedName{Name: "a"})
+		if m := c.Metrics(); m.Name != "gadgets" || m.Depth != 1 {
+			t.Errorf("numbers %+v", m)
 		}
 	})
 }

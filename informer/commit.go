@@ -47,6 +47,7 @@ func (i *Informer[K, T]) process(s *session[K, T]) error {
 		if err := i.commit(&c, batch); err != nil {
 			return err
 		}
+		i.counted.committed(batch.Len(), time.Since(began))
 		c.reset()
 		pending := s.fifo.Len()
 		if took, slow := i.pace.Slow(began, batch.Len(), pending); slow {

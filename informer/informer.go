@@ -84,6 +84,8 @@ type Informer[K comparable, T any] struct {
 
 	detector *detector[K, T] // nil if disabled; set by New
 
+	counted counters
+
 	waits waits      // for handlers
 	pace  pace.Meter // of commits
 

@@ -23,6 +23,7 @@ func (i *Informer[K, T]) cutLagging() {
 		if missed, from, cut := i.log.Cut(l.cursor, i.lag); cut {
 			l.overrun = &overrun[K, T]{missed: missed, from: from, then: i.store.Snapshot()}
 			l.overruns++
+			i.counted.overruns.Add(1)
 		}
 	}
 }

@@ -100,6 +100,7 @@ func (w *waits) end(now time.Time) {
 
 // tellSlow reports the handler that is furthest behind.
 func (i *Informer[K, T]) tellSlow() {
+	i.counted.slowHandlers.Add(1)
 	name, lag := i.slowest()
 	i.opts.OnError(&SlowHandlerError{
 		Resource: i.Resource(), Handler: name, Behind: lag, Waited: i.waits.waited, Since: i.waits.since,

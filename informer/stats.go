@@ -3,6 +3,8 @@ package informer
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/kinform/kinform/reflector"
 )
@@ -17,6 +19,32 @@ type Stats struct {
 	Objects, Pending int
 	// ResourceVersion is the store's.
 	ResourceVersion string
+	// Batches counts the batches that were committed to the store, and Changes their changes: one for
+	// each delta. CommitTime is how long the commits took.
+	Batches, Changes uint64
+	CommitTime       time.Duration
+	// Writes is the number of recorded writes that the watch has not brought yet, and LostWrites
+	// that of [Informer.LostWrites].
+	Writes     int
+	LostWrites uint64
+	// HandlerWait is how long the informer has waited for its handlers, without a wait that goes
+	// on. SlowHandlers counts the [SlowHandlerError]s, and Overruns how often coalescing handlers
+	// were left behind, removed ones included.
+	HandlerWait            time.Duration
+	SlowHandlers, Overruns uint64
+}
+
+// counters are written by the goroutine that commits and read by any.
+type counters struct {
+	batches, changes, slowHandlers, overruns atomic.Uint64
+	commitTime, handlerWait                  atomic.Int64 // in nanoseconds
+}
+
+// committed counts a batch.
+func (c *counters) committed(changes int, took time.Duration) {
+	c.batches.Add(1)
+	c.changes.Add(uint64(changes))
+	c.commitTime.Add(int64(took))
 }
 
 // Stats returns the counters. It is safe from any goroutine. The counters are read one by one
@@ -32,6 +60,14 @@ func (i *Informer[K, T]) Stats() Stats {
 		Objects:         i.store.Len(),
 		Pending:         current.fifo.Len(),
 		ResourceVersion: i.store.ResourceVersion(),
+		Batches:         i.counted.batches.Load(),
+		Changes:         i.counted.changes.Load(),
+		CommitTime:      time.Duration(i.counted.commitTime.Load()),
+		Writes:          int(i.written.count.Load()),
+		LostWrites:      i.written.lost.Load(),
+		HandlerWait:     time.Duration(i.counted.handlerWait.Load()),
+		SlowHandlers:    i.counted.slowHandlers.Load(),
+		Overruns:        i.counted.overruns.Load(),
 	}
 }
 
@@ -56,6 +92,7 @@ func sum(past, present reflector.Stats) reflector.Stats {
 	present.ListTime += past.ListTime
 	present.ListedInAll += past.ListedInAll
 	present.WatchTime += past.WatchTime
+	present.EndedWatches += past.EndedWatches
 	present.ShortWatches += past.ShortWatches
 	present.IdleWatches += past.IdleWatches
 	present.Events += past.Events

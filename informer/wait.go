@@ -52,8 +52,13 @@ func (i *Informer[K, T]) waitForHandlers(ctx context.Context) error {
 	if i.log.Lagging(i.lag) == nil {
 		return nil
 	}
-	slow := i.waits.begin(time.Now())
-	defer func() { i.waits.end(time.Now()) }()
+	began := time.Now()
+	slow := i.waits.begin(began)
+	defer func() {
+		ended := time.Now()
+		i.waits.end(ended)
+		i.counted.handlerWait.Add(int64(ended.Sub(began)))
+	}()
 	awaited, err := i.waitForLag(ctx, i.lag, i.store.Awaited, slow)
 	if awaited {
 		err = i.waitForNobody(ctx, slow)

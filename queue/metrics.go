@@ -32,6 +32,13 @@ type Metrics struct {
 	// Panics counts the panics in Limiter, Class, OnError and the functions called by Run.
 	Panics uint64
 
+	// Results counts the results of the functions called by Run. Workers is the number of calls that Run may make at the
+	// same time: RunOptions.Workers or the last value of Resize, zero while Run does not run.
+	Results Results
+	Workers int
+
+	// Timing is [Options.Timing]: without it, the following are zero.
+	Timing bool
 	// Latency is how long keys were queued, debounce included (workqueue_queue_duration_seconds). With Timing only.
 	Latency Histogram
 	// Work is how long handled keys took (workqueue_work_duration_seconds). With Timing only.
@@ -45,6 +52,7 @@ type Metrics struct {
 
 // Metrics reads the counters. O(priorities), and with Timing O(running); nothing is computed between two calls.
 func (q *Queue[K]) Metrics() Metrics {
+	ran := q.runs.Load()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	m := Metrics{
@@ -56,11 +64,16 @@ func (q *Queue[K]) Metrics() Metrics {
 		Adds:            q.count.adds,
 		Retries:         q.count.retries,
 		Panics:          q.count.panics,
+		Results:         ran.results(),
+	}
+	if ran != nil {
+		m.Workers = int(ran.workers.Load())
 	}
 	for i := range q.pending {
 		m.Delayed += len(q.pending[i].slots)
 	}
 	if t := q.timing; t != nil {
+		m.Timing = true
 		m.Latency, m.Work = t.latency, t.work
 		now := q.now()
 		for e := t.running.head; e != nil; e = e.next {

@@ -10,6 +10,7 @@ import (
 // called Run.
 type pool[K comparable] struct {
 	q       *Queue[K]
+	ran     *runs
 	fn      func(context.Context, K) error
 	stop    context.Context // ends the waiting
 	calls   context.Context // parent of the contexts of the calls
@@ -54,6 +55,7 @@ func (p *pool[K]) supervise(opts RunOptions, cancelCalls func()) error {
 // resize tells workers to stop, or starts some. A worker that was told to stop counts until its call has returned, so
 // that there are never more calls than the larger one of the old and the new number.
 func (p *pool[K]) resize(n int) {
+	p.ran.workers.Add(int64(n - p.want))
 	p.want = n
 	if n < len(p.workers) {
 		for _, w := range p.workers[n:] {
@@ -112,7 +114,9 @@ func (p *pool[K]) call(key K) verdict {
 		defer cancel()
 	}
 	var err error
-	if panicked := p.q.call("function of Run", func() { err = p.fn(ctx, key) }); panicked != nil {
+	panicked := p.q.call("function of Run", func() { err = p.fn(ctx, key) })
+	p.ran.timed(ctx, p.calls, p.timeout)
+	if panicked != nil {
 		return verdict{outcome: failed, err: panicked}
 	}
 	return p.judge(err)
@@ -121,6 +125,7 @@ func (p *pool[K]) call(key K) verdict {
 // settle gives a key back as the result of its call says. It gives the key back before it reports an error, because
 // OnError can end the goroutine.
 func (p *pool[K]) settle(it Item[K], v verdict) {
+	p.ran.count(v)
 	switch v.outcome {
 	case succeeded, gaveUp, again:
 		p.forget(it, v)

@@ -3,6 +3,7 @@ package queue
 import (
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kinform/kinform/internal/mapkey"
@@ -23,6 +24,8 @@ type Queue[K comparable] struct {
 	debounce    int64       // zero: none
 	debounceMax int64
 
+	runs atomic.Pointer[runs] // nil before the first Run
+
 	mu sync.Mutex // guards what follows; no user code runs and nothing waits while it is held
 
 	store   store[K]
@@ -30,6 +33,7 @@ type Queue[K comparable] struct {
 	pending [heaps]timers[K]
 	sets    uint64 // number of times set in pending
 	age     ageing
+	down    bool      // beside age, where it takes no memory of its own
 	classes *classSet // nil without Options.Class
 	timing  *timing[K]
 
@@ -37,7 +41,6 @@ type Queue[K comparable] struct {
 	armed int64 // the time that the timer is set for; zero when it is not set
 
 	parked waiters
-	down   bool
 	idle   chan struct{} // made by the first wait for it; closed when down and no key is queued or running
 
 	running int // entries handed out

@@ -422,7 +422,7 @@ func TestStats(t *testing.T) {
 		more <- added("c", 20) // a duplicate
 		check("after a duplicate", want)
 		close(more)
-		want.Failures, want.WatchTime = 1, time.Since(watchBegan)
+		want.Failures, want.EndedWatches, want.WatchTime = 1, 1, time.Since(watchBegan)
 		synctest.Wait()
 		if got := r.Stats().Failing; !errors.Is(got.Err, io.ErrUnexpectedEOF) || !got.Since.Equal(time.Now()) {
 			t.Errorf("after a break: failing %+v", got)

@@ -75,7 +75,7 @@ func play(t *testing.T, script string) string {
 
 // statsText writes what is not zero. The transcript itself shows how long lists and watches took.
 func statsText(s Stats, began time.Time) string {
-	s.ListTime, s.ListedInAll, s.WatchTime, s.ShortWatches = 0, 0, 0, 0
+	s.ListTime, s.ListedInAll, s.EndedWatches, s.WatchTime, s.ShortWatches = 0, 0, 0, 0, 0
 	var b strings.Builder
 	v := reflect.ValueOf(s)
 	for i := range v.NumField() {

@@ -25,9 +25,10 @@ type Stats struct {
 	// given the last object. ListedInAll is the number of their objects.
 	ListTime    time.Duration
 	ListedInAll uint64
-	// WatchTime is how long the watches that have ended took, with the streaming lists that they
-	// began with. ShortWatches counts those that ended within a second and brought nothing: the
+	// EndedWatches counts those of Watches that have ended. WatchTime is how long they took, with
+	// the streaming lists that they began with. ShortWatches counts those that ended within a second and brought nothing: the
 	// server refused them, or something closed the connection.
+	EndedWatches uint64
 	WatchTime    time.Duration
 	ShortWatches uint64
 	// IdleWatches counts the watches ended after Tuning.IdleTimeout.
@@ -106,8 +107,8 @@ type ReadCounter interface {
 
 // counters are written by the goroutine of Run and read by any.
 type counters struct {
-	lists, recalled, restores, watchLists, watches, shortWatches, idle, badObjects, failures, listed, listedInAll, expected atomic.Uint64
-	listTime, watchTime                                                                                                     atomic.Int64 // in nanoseconds
+	lists, recalled, restores, watchLists, watches, endedWatches, shortWatches, idle, badObjects, failures, listed, listedInAll, expected atomic.Uint64
+	listTime, watchTime                                                                                                                   atomic.Int64 // in nanoseconds
 
 	relists [relistReasons]atomic.Uint64
 	events  [Bookmark + 1]atomic.Uint64 // by type
@@ -143,6 +144,7 @@ func (c *counters) listEnds(took time.Duration) {
 
 // watchEnds counts the end of a watch.
 func (c *counters) watchEnds(took time.Duration, brought bool) {
+	c.endedWatches.Add(1)
 	c.watchTime.Add(int64(took))
 	if took < time.Second && !brought {
 		c.shortWatches.Add(1)
@@ -202,6 +204,7 @@ func (r *Reflector[T]) Stats() Stats {
 		ListTime:     time.Duration(c.listTime.Load()),
 		ListedInAll:  c.listedInAll.Load(),
 		WatchTime:    time.Duration(c.watchTime.Load()),
+		EndedWatches: c.endedWatches.Load(),
 		ShortWatches: c.shortWatches.Load(),
 		Added:        c.events[Added].Load(),
 		Modified:     c.events[Modified].Load(),

@@ -1,0 +1,79 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+)
+
+// Results counts the calls of the functions that [Run] was given, by what their results meant for the keys. A call counts
+// when it has returned.
+type Results struct {
+	// Succeeded counts calls that returned nil.
+	Succeeded uint64
+	// Again counts the results [Again] with a delay, and AgainNow those without one.
+	Again, AgainNow uint64
+	// GaveUp counts the results [Terminal].
+	GaveUp uint64
+	// Failed counts the other errors, panics and ends by runtime.Goexit. Their keys come back rate limited.
+	Failed uint64
+	// CutShort counts the calls that returned the error of Run's context after that had ended.
+	CutShort uint64
+
+	// Panicked counts those of Failed that panicked.
+	Panicked uint64
+	// TimedOut counts the calls that took longer than [RunOptions.Timeout], whatever they returned.
+	TimedOut uint64
+}
+
+// runs counts the work of all calls of Run for one queue. Any goroutine may use it.
+type runs struct {
+	outcomes                     [failed + 1]atomic.Uint64
+	againNow, panicked, timedOut atomic.Uint64
+	workers                      atomic.Int64
+}
+
+// ran returns the counters, which the first Run makes: a queue that never runs stays small.
+func (q *Queue[K]) ran() *runs {
+	if q.runs.Load() == nil {
+		q.runs.CompareAndSwap(nil, new(runs))
+	}
+	return q.runs.Load()
+}
+
+// count counts the result of a call.
+func (r *runs) count(v verdict) {
+	if v.outcome == again && v.after <= 0 {
+		r.againNow.Add(1)
+	} else {
+		r.outcomes[v.outcome].Add(1)
+	}
+	if _, panicked := v.err.(*PanicError); panicked && v.outcome == failed {
+		r.panicked.Add(1)
+	}
+}
+
+// timed counts a call with a limit of its own, whose context is ctx, if the limit ended it.
+func (r *runs) timed(ctx, parent context.Context, limit time.Duration) {
+	if limit > 0 && parent.Err() == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		r.timedOut.Add(1)
+	}
+}
+
+// results returns the numbers. The zero value is that of a queue without Run.
+func (r *runs) results() Results {
+	if r == nil {
+		return Results{}
+	}
+	return Results{
+		Succeeded: r.outcomes[succeeded].Load(),
+		Again:     r.outcomes[again].Load(),
+		AgainNow:  r.againNow.Load(),
+		GaveUp:    r.outcomes[gaveUp].Load(),
+		Failed:    r.outcomes[failed].Load(),
+		CutShort:  r.outcomes[cutShort].Load(),
+		Panicked:  r.panicked.Load(),
+		TimedOut:  r.timedOut.Load(),
+	}
+}

@@ -1,0 +1,70 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestResults counts each kind of result once: the keys' first calls have it, and further ones succeed.
+func TestResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancelCause(t.Context())
+		q := New(Options[string]{})
+		if m := q.Metrics(); m.Results != (Results{}) || m.Workers != 0 || m.Timing {
+			t.Errorf("before Run: %+v", m)
+		}
+		boom := errors.New("boom")
+		first := map[string]func(context.Context) error{
+			"nil":      func(context.Context) error { return nil },
+			"error":    func(context.Context) error { return boom },
+			"later":    func(context.Context) error { return fmt.Errorf("wait: %w", Again(time.Minute)) },
+			"now":      func(context.Context) error { return Again(0) },
+			"terminal": func(context.Context) error { return Terminal(boom) },
+			"panic":    func(context.Context) error { panic(boom) },
+			"goexit":   func(context.Context) error { runtime.Goexit(); return nil },
+			"late":     func(ctx context.Context) error { <-ctx.Done(); return nil },
+		}
+		for key := range first {
+			q.Add(key)
+		}
+		resize := make(chan int)
+		end := startRun(ctx, q, RunOptions{Timeout: time.Second, Resize: resize}, func(ctx context.Context, key string) error {
+			if key == "cut" {
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}
+			call := first[key]
+			delete(first, key)
+			if call == nil {
+				return nil
+			}
+			return call(ctx)
+		})
+		time.Sleep(time.Hour)
+		// nil and late succeed, and the second calls of error, later, now, panic and goexit.
+		want := Results{Succeeded: 2 + 5, Again: 1, AgainNow: 1, GaveUp: 1, Failed: 3, Panicked: 1, TimedOut: 1}
+		if m := q.Metrics(); m.Results != want || m.Workers != 1 {
+			t.Errorf("got  %+v, %d workers\nwant %+v, 1", m.Results, m.Workers, want)
+		}
+		resize <- 3
+		synctest.Wait()
+		if n := q.Metrics().Workers; n != 3 {
+			t.Errorf("%d workers after Resize", n)
+		}
+		q.Add("cut")
+		synctest.Wait()
+		stop(boom)
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+		want.CutShort++
+		if m := q.Metrics(); m.Results != want || m.Workers != 0 {
+			t.Errorf("at the end: got  %+v, %d workers\nwant %+v, 0", m.Results, m.Workers, want)
+		}
+	})
+}
