@@ -1,0 +1,205 @@
+package kinformprom
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/queue"
+)
+
+// Informer is a cache: an *informer.Informer, or an *informer.Union.
+type Informer interface {
+	Resource() string
+	Stats() informer.Stats
+	Handlers() []informer.HandlerStats
+}
+
+// Handle is a *controller.Handle or a *controller.Projected.
+type Handle interface {
+	Stats() controller.Stats
+	Handlers() []informer.HandlerStats
+}
+
+// Client is a *client.Resource.
+type Client interface{ Stats() client.Stats }
+
+// Queue is a *queue.Queue or, for its reconciles, a *controller.Controller.
+type Queue interface{ Metrics() queue.Metrics }
+
+// Elector is a *leader.Elector.
+type Elector interface{ Leads() bool }
+
+// Metrics reads the numbers of what was added to it when it is scraped. It is a prometheus.Collector. Make one with [New].
+// Its methods may be called from any goroutine.
+type Metrics struct {
+	// Set by New and never changed.
+	caches      cacheTable
+	clients     []number[client.Stats]
+	queues      queueTable
+	controllers controllerTable
+	leads       *prometheus.Desc
+	requests    *requests
+
+	mu    sync.Mutex
+	taken map[place]bool
+	parts []part // not changed in place, so that Collect reads it without the lock
+}
+
+// place is a name among the parts of one sort.
+type place struct{ sort, name string }
+
+// part is something that was added. collect is called with no lock held, by several scrapes at once.
+type part struct {
+	places  []place
+	desc    *prometheus.Desc // to report a panic under
+	collect func(emitter)
+}
+
+// New returns a collector without parts.
+func New() *Metrics {
+	return &Metrics{
+		caches:      newCacheTable(),
+		clients:     clientNumbers(),
+		queues:      newQueueTable(),
+		controllers: newControllerTable(),
+		leads:       desc("leader_election_master_status", "Whether this process leads: 1, or 0 while it stands by.", "name"),
+		requests:    newRequests(),
+		taken:       map[place]bool{},
+	}
+}
+
+// AddInformer adds a cache under a name, mostly that of its resource. A handle on one has more to tell: see
+// [Metrics.AddHandle]. It returns [ErrNoName], [ErrNothing] or [ErrDuplicate].
+func (m *Metrics) AddInformer(name string, inf Informer) error {
+	if isNil(inf) {
+		return refuse("informer", name, ErrNothing)
+	}
+	c := m.caches.of(name, inf.Resource(), "")
+	return m.add(name, m.caches.objects.desc, func(e emitter) { c.collect(e, inf.Stats(), inf.Handlers()) }, "informer")
+}
+
+// AddHandle adds a handle under a name, mostly that of its resource: its cache as [Metrics.AddInformer] does, and its
+// requests as [Metrics.AddClient] does. The errors are the same.
+func (m *Metrics) AddHandle(name string, h Handle) error {
+	if isNil(h) {
+		return refuse("handle", name, ErrNothing)
+	}
+	s := h.Stats()
+	c := m.caches.of(name, s.Resource, s.Kind.Version)
+	return m.add(name, m.caches.objects.desc, func(e emitter) {
+		s := h.Stats()
+		c.collect(e, s.Cache, h.Handlers())
+		collect(e, m.clients, s.Client, c.name)
+	}, "informer", "client")
+}
+
+// AddClient adds the numbers of a client under a name. It returns the errors of [Metrics.AddInformer].
+func (m *Metrics) AddClient(name string, c Client) error {
+	if isNil(c) {
+		return refuse("client", name, ErrNothing)
+	}
+	label := valid(name)
+	return m.add(name, m.clients[0].desc, func(e emitter) { collect(e, m.clients, c.Stats(), label) }, "client")
+}
+
+// AddQueue adds a queue under a name. It returns the errors of [Metrics.AddInformer].
+func (m *Metrics) AddQueue(name string, q Queue) error {
+	if isNil(q) {
+		return refuse("queue", name, ErrNothing)
+	}
+	shown := m.queues.of(name)
+	return m.add(name, m.queues.depth, func(e emitter) { shown.collect(e, q.Metrics()) }, "queue")
+}
+
+// AddController adds a controller under a name: its queue as [Metrics.AddQueue] does, and its reconciles. A queue that
+// the program passes to queue.Run itself can be added here as well. It returns the errors of [Metrics.AddInformer].
+func (m *Metrics) AddController(name string, c Queue) error {
+	if isNil(c) {
+		return refuse("controller", name, ErrNothing)
+	}
+	shown := m.queues.of(name)
+	return m.add(name, m.queues.depth, func(e emitter) {
+		s := c.Metrics()
+		shown.collect(e, s)
+		m.controllers.collect(e, s, shown.name)
+	}, "queue")
+}
+
+// AddElector adds a candidate under a name, mostly that of its Lease. It returns the errors of [Metrics.AddInformer].
+func (m *Metrics) AddElector(name string, l Elector) error {
+	if isNil(l) {
+		return refuse("elector", name, ErrNothing)
+	}
+	label := valid(name)
+	return m.add(name, m.leads, func(e emitter) { e.gauge(m.leads, truth(l.Leads()), label) }, "elector")
+}
+
+// RemoveInformer removes what [Metrics.AddInformer] or [Metrics.AddHandle] added under a name, for caches that come and
+// go. It reports whether there was such a part.
+func (m *Metrics) RemoveInformer(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	gone := place{"informer", name}
+	if !m.taken[gone] {
+		return false
+	}
+	var kept []part
+	for _, p := range m.parts {
+		if p.places[0] != gone {
+			kept = append(kept, p)
+			continue
+		}
+		for _, at := range p.places {
+			delete(m.taken, at)
+		}
+	}
+	m.parts = kept
+	return true
+}
+
+// add adds a part with a name in some sorts.
+func (m *Metrics) add(name string, d *prometheus.Desc, collect func(emitter), sorts ...string) error {
+	if name == "" {
+		return refuse(sorts[0], name, ErrNoName)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := part{desc: d, collect: collect}
+	for _, sort := range sorts {
+		at := place{sort, valid(name)}
+		if m.taken[at] {
+			return refuse(sort, name, ErrDuplicate)
+		}
+		p.places = append(p.places, at)
+	}
+	for _, at := range p.places {
+		m.taken[at] = true
+	}
+	m.parts = append(m.parts[:len(m.parts):len(m.parts)], p)
+	return nil
+}
+
+func refuse(sort, name string, err error) error { return fmt.Errorf("%s %q: %w", sort, name, err) }
+
+// isNil reports whether v is nil or a nil pointer.
+func isNil(v any) bool {
+	r := reflect.ValueOf(v)
+	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()
+}
+
+// valid returns a name that a label can have.
+func valid(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
+
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
