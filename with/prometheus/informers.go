@@ -107,16 +107,27 @@ func (t *cacheTable) describe(out chan<- *prometheus.Desc) {
 // cache is an informer that was added.
 type cache struct {
 	*cacheTable
-	name string
-	gvr  []string // name, group, version, resource
+	shown     string
+	name, gvr labels
+	relisted  map[string]labels // by reason
+	happened  map[string]labels // by type of event
 }
 
 // of returns the cache of a resource, such as "deployments.apps in namespace prod". The version may be empty.
 func (t *cacheTable) of(name, resource, version string) cache {
-	resource, _, _ = strings.Cut(valid(resource), " ")
+	resource, _, _ = strings.Cut(resource, " ")
 	gr := schema.ParseGroupResource(resource)
-	name = valid(name)
-	return cache{t, name, []string{name, gr.Group, valid(version), gr.Resource}}
+	c := cache{
+		cacheTable: t, shown: name, name: pairs("name", name), relisted: map[string]labels{}, happened: map[string]labels{},
+		gvr: pairs("group", gr.Group, "name", name, "resource", gr.Resource, "version", version),
+	}
+	for reason := range relists(reflector.Relists{}) {
+		c.relisted[reason] = pairs("name", name, "reason", reason)
+	}
+	for typ := range events(reflector.Stats{}) {
+		c.happened[typ] = pairs("name", name, "type", typ)
+	}
+	return c
 }
 
 func (c cache) collect(e emitter, s informer.Stats, handlers []informer.HandlerStats) {
@@ -126,10 +137,10 @@ func (c cache) collect(e emitter, s informer.Stats, handlers []informer.HandlerS
 	e.summary(c.perList, s.Lists, float64(s.ListedInAll), c.name)
 	e.summary(c.watchTime, s.EndedWatches, s.WatchTime.Seconds(), c.name)
 	e.summary(c.perWatch, s.EndedWatches, float64(s.Events), c.name)
-	e.gauge(c.queued, float64(s.Pending), c.gvr...)
-	e.send(c.latency)(prometheus.NewConstHistogram(c.latency, s.Batches, s.CommitTime.Seconds(), nil, c.gvr...))
+	e.gauge(c.queued, float64(s.Pending), c.gvr)
+	e.sums(c.latency, s.Batches, s.CommitTime.Seconds(), c.gvr)
 	if rv, ok := lastDigits(s.ResourceVersion); ok {
-		e.gauge(c.version, rv, c.gvr...)
+		e.gauge(c.version, rv, c.gvr)
 	}
 	c.collectHandlers(e, handlers)
 }
@@ -137,10 +148,10 @@ func (c cache) collect(e emitter, s informer.Stats, handlers []informer.HandlerS
 // collectWatch sends what the watch tells.
 func (c cache) collectWatch(e emitter, s reflector.Stats) {
 	for reason, n := range relists(s.Relists) {
-		e.counter(c.relists, float64(n), c.name, reason)
+		e.counter(c.relists, n, c.relisted[reason])
 	}
-	for typ, n := range map[string]uint64{"added": s.Added, "modified": s.Modified, "deleted": s.Deleted, "bookmark": s.Bookmarks} {
-		e.counter(c.events, float64(n), c.name, typ)
+	for typ, n := range events(s) {
+		e.counter(c.events, n, c.happened[typ])
 	}
 	failing := 0.0
 	if s.Failing.Err != nil {
@@ -163,6 +174,11 @@ func relists(r reflector.Relists) map[string]uint64 {
 	}
 }
 
+// events are the numbers of events by the label of their type.
+func events(s reflector.Stats) map[string]uint64 {
+	return map[string]uint64{"added": s.Added, "modified": s.Modified, "deleted": s.Deleted, "bookmark": s.Bookmarks}
+}
+
 // collectHandlers sends the lag of handlers. Handlers with one label show the largest.
 func (c cache) collectHandlers(e emitter, handlers []informer.HandlerStats) {
 	lags, unsynced := map[string]uint64{}, 0
@@ -180,7 +196,7 @@ func (c cache) collectHandlers(e emitter, handlers []informer.HandlerStats) {
 		}
 	}
 	for label, lag := range lags {
-		e.gauge(c.lag, float64(lag), c.name, label)
+		e.gauge(c.lag, float64(lag), pairs("handler", label, "name", c.shown))
 	}
 	e.gauge(c.handlers, float64(len(handlers)), c.name)
 	e.gauge(c.unsynced, float64(unsynced), c.name)

@@ -105,7 +105,7 @@ func (m *Metrics) AddClient(name string, c Client) error {
 	if isNil(c) {
 		return refuse("client", name, ErrNothing)
 	}
-	label := valid(name)
+	label := pairs("name", name)
 	return m.add(name, m.clients[0].desc, func(e emitter) { collect(e, m.clients, c.Stats(), label) }, "client")
 }
 
@@ -124,11 +124,11 @@ func (m *Metrics) AddController(name string, c Queue) error {
 	if isNil(c) {
 		return refuse("controller", name, ErrNothing)
 	}
-	shown := m.queues.of(name)
+	shown, reconciles := m.queues.of(name), m.controllers.of(name)
 	return m.add(name, m.queues.depth, func(e emitter) {
 		s := c.Metrics()
 		shown.collect(e, s)
-		m.controllers.collect(e, s, shown.name)
+		reconciles.collect(e, s)
 	}, "queue")
 }
 
@@ -137,7 +137,7 @@ func (m *Metrics) AddElector(name string, l Elector) error {
 	if isNil(l) {
 		return refuse("elector", name, ErrNothing)
 	}
-	label := valid(name)
+	label := pairs("name", name)
 	return m.add(name, m.leads, func(e emitter) { e.gauge(m.leads, truth(l.Leads()), label) }, "elector")
 }
 

@@ -64,25 +64,26 @@ func (t *queueTable) describe(out chan<- *prometheus.Desc) {
 // shownQueue is a queue that was added.
 type shownQueue struct {
 	*queueTable
-	name string
+	name   string
+	labels labels
 
 	mu    sync.Mutex
 	known map[int]string // priorities seen so far, which are shown when they have no keys too, with their labels
 }
 
 func (t *queueTable) of(name string) *shownQueue {
-	return &shownQueue{queueTable: t, name: valid(name), known: map[int]string{0: "0"}}
+	return &shownQueue{queueTable: t, name: name, labels: pairs("controller", name, "name", name), known: map[int]string{0: "0"}}
 }
 
 func (q *shownQueue) collect(e emitter, m queue.Metrics) {
 	for label, n := range q.depths(m.DepthByPriority) {
-		e.gauge(q.depth, float64(n), q.name, q.name, label)
+		e.gauge(q.depth, float64(n), pairs("controller", q.name, "name", q.name, "priority", label))
 	}
-	collect(e, q.always, m, q.name, q.name)
+	collect(e, q.always, m, q.labels)
 	if m.Timing {
-		e.histogram(q.latency, &m.Latency, 0, 32, 2, q.name, q.name) // 1 µs × 4 … to 72 minutes
-		e.histogram(q.work, &m.Work, 0, 32, 2, q.name, q.name)
-		collect(e, q.timed, m, q.name, q.name)
+		e.histogram(q.latency, &m.Latency, 0, 32, 2, q.labels) // 1 µs × 4 … to 72 minutes
+		e.histogram(q.work, &m.Work, 0, 32, 2, q.labels)
+		collect(e, q.timed, m, q.labels)
 	}
 }
 
@@ -146,14 +147,26 @@ func (t *controllerTable) describe(out chan<- *prometheus.Desc) {
 	describe(out, t.numbers)
 }
 
-func (t *controllerTable) collect(e emitter, m queue.Metrics, name string) {
+// shownController is a controller that was added.
+type shownController struct {
+	*controllerTable
+	labels                                     labels
+	succeeded, failed, requeued, requeuedAfter labels
+}
+
+func (t *controllerTable) of(name string) shownController {
+	result := func(result string) labels { return pairs("controller", name, "result", result) }
+	return shownController{t, pairs("controller", name), result("success"), result("error"), result("requeue"), result("requeue_after")}
+}
+
+func (c shownController) collect(e emitter, m queue.Metrics) {
 	r := m.Results
-	e.counter(t.results, float64(r.Succeeded), name, "success")
-	e.counter(t.results, float64(r.Failed+r.GaveUp), name, "error")
-	e.counter(t.results, float64(r.AgainNow), name, "requeue")
-	e.counter(t.results, float64(r.Again), name, "requeue_after")
-	collect(e, t.numbers, m, name)
+	e.counter(c.results, r.Succeeded, c.succeeded)
+	e.counter(c.results, r.Failed+r.GaveUp, c.failed)
+	e.counter(c.results, r.AgainNow, c.requeued)
+	e.counter(c.results, r.Again, c.requeuedAfter)
+	collect(e, c.numbers, m, c.labels)
 	if m.Timing {
-		e.histogram(t.time, &m.Work, 10, 26, 1, name) // 1 ms × 2 … to 67 s
+		e.histogram(c.time, &m.Work, 10, 26, 1, c.labels) // 1 ms × 2 … to 67 s
 	}
 }
