@@ -1,0 +1,52 @@
+// Package metrics shows a controller's numbers to Prometheus.
+package metrics
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/kinform/kinform"
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/queue"
+	"github.com/kinform/kinform/with/kubernetes/core"
+	kinformprom "github.com/kinform/kinform/with/prometheus"
+)
+
+// program is a controller with the page that Prometheus scrapes.
+type program struct {
+	work *controller.Controller[kinform.Key]
+	page http.Handler
+}
+
+// newProgram returns a program that works on a server.
+func newProgram(server client.Connection) (*program, error) {
+	m := kinformprom.New()
+	if server.HTTP == nil {
+		server.HTTP = http.DefaultClient
+	}
+	counted := *server.HTTP // a copy, since others may use the client too
+	counted.Transport = m.Transport(counted.Transport)
+	server.HTTP = &counted
+
+	pods, err := kinform.Open(server, core.Pods)
+	work := controller.New(controller.Options[kinform.Key]{
+		Name:  "pods",
+		Queue: queue.Options[kinform.Key]{Timing: true}, // for the metrics of durations
+	})
+	if err := errors.Join(err, controller.For(work, pods)); err != nil {
+		return nil, err
+	}
+	registry := prometheus.NewRegistry()
+	err = errors.Join(m.AddHandle("pods", pods), m.AddController("pods", work), registry.Register(m))
+	return &program{work, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})}, err
+}
+
+// run runs the controller. Serve the page beside it.
+func (p *program) run(ctx context.Context) error {
+	return p.work.Run(ctx, func(context.Context, kinform.Key) error { return nil })
+}
