@@ -1,0 +1,154 @@
+"use strict";
+
+// All text goes into text nodes.
+function el(tag, cls, ...children) {
+  const e = document.createElement(tag);
+  if (cls) e.className = cls;
+  e.append(...children.filter((c) => c !== null));
+  return e;
+}
+
+function secs(s) {
+  if (s >= 3600) return (s / 3600).toFixed(1) + " h";
+  if (s >= 120) return (s / 60).toFixed(1) + " min";
+  if (s >= 1) return s.toFixed(1) + " s";
+  return Math.round(s * 1000) + " ms";
+}
+
+function facts(all) {
+  const dl = el("dl", "");
+  for (const [name, value] of all) {
+    if (value === null) continue;
+    dl.append(el("div", "", el("dt", "", name), el("dd", "", String(value))));
+  }
+  return dl;
+}
+
+function keyButton(key) {
+  const b = el("button", "key", key);
+  b.type = "button";
+  b.dataset.key = key;
+  return b;
+}
+
+function list(title, items) {
+  return items.length === 0 ? null : el("div", "", el("h4", "", title), el("ul", "", ...items));
+}
+
+function keys(title, total, all, note) {
+  const more = total > all.length ? ` (${all.length} of ${total})` : "";
+  return list(title + more, all.map((k) => el("li", "", keyButton(k.key), el("span", "dim", note(k)))));
+}
+
+function informer(i) {
+  const bad = i.state === "failing" || i.state === "stopped" || i.state === "never started";
+  const relists = Object.entries(i.relists).map(([why, n]) => `${n} ${why}`).join(", ");
+  const c = el("article", "card",
+    el("div", "head", el("h3", "", i.name), el("span", "dim", i.resource), el("span", bad ? "bad" : "good", i.state)),
+    facts([
+      ["objects", i.objects], ["version", i.version || "none"],
+      ["last event", i.lastEvent === undefined ? "none" : secs(i.lastEvent) + " ago"],
+      ["events", i.events], ["lists", i.lists], ["watches", i.watches], ["relists", relists || "none"],
+      ["failures", i.failures], ["pending changes", i.pending || null], ["bad objects", i.badObjects || null],
+      ["own writes pending", i.pendingWrites], ["lost writes", i.lostWrites || null],
+      ["list progress", i.state === "first list" ? `${i.listed} of ${i.expected || "?"}` : null],
+    ]));
+  if (i.failing) {
+    const next = i.failing.next === undefined ? "" : `; next try in ${secs(Math.max(0, i.failing.next))}`;
+    c.append(el("p", "bad", `failing for ${secs(i.failing.since)}${next}: ${i.failing.error}`));
+  }
+  const handlers = list("handlers", i.handlers.map((h) => el("li", "", el("bdi", "", h.name),
+    el("span", h.lag > 1000 ? "bad" : "dim", `${h.lag} behind${h.synced ? "" : ", not synced"}${h.overruns ? `, ${h.overruns} overruns` : ""}`))));
+  if (handlers) c.append(handlers);
+  return c;
+}
+
+function queue(q) {
+  const n = q.counts;
+  return el("article", "card",
+    el("div", "head", el("h3", "", q.name), q.shuttingDown ? el("span", "bad", "shut down") : null),
+    facts([
+      ["queued", q.queued], ["delayed", q.delayed], ["running", q.running], ["idle workers", q.idle],
+      ["adds", q.adds], ["retries", q.retries], ["panics", q.panics],
+      ["ok", n ? n.ok : null], ["again", n ? n.again : null], ["failed", n ? n.failed : null], ["terminal", n ? n.terminal : null],
+    ]),
+    el("div", "lists",
+      keys("failing", 0, q.failingKeys, (k) => `${k.failures} failures${k.error ? ": " + k.error : ""}`),
+      keys("running", q.running, q.runningKeys, (k) => k.seconds ? secs(k.seconds) : ""),
+      keys("queued", q.queued, q.queuedKeys, (k) => k.seconds ? "waits " + secs(k.seconds) : ""),
+      keys("delayed", q.delayed, q.delayedKeys, (k) => "in " + secs(Math.max(0, k.seconds)))));
+}
+
+function fill(id, title, items) {
+  const section = document.getElementById(id);
+  // A redraw must not take the focus from a key.
+  const at = document.activeElement;
+  const focused = section.contains(at) ? at.dataset.key : undefined;
+  section.replaceChildren(...(items.length ? [el("h2", "", title), ...items] : []));
+  if (focused === undefined) return;
+  for (const b of section.querySelectorAll("button.key")) {
+    if (b.dataset.key === focused) { b.focus({ preventScroll: true }); break; }
+  }
+}
+
+function draw(state) {
+  fill("informers", "Informers", state.informers.map(informer));
+  fill("controllers", "Controllers", state.controllers.map(queue));
+  fill("queues", "Queues", state.queues.map(queue));
+  document.getElementById("status").textContent = "live, " + new Date(state.time).toLocaleTimeString();
+}
+
+function inQueue(q) {
+  return el("article", "card", el("div", "head", el("h3", "", q.name), el("span", "dim", q.state)), el("p", "", q.why),
+    q.failures ? el("p", "bad", `${q.failures} failures`) : null,
+    list("last reconciles", q.reconciles.map((r) => el("li", "", el("span", r.error && r.result !== "again" ? "bad" : "", r.error ? `${r.result}: ${r.error}` : r.result),
+      el("span", "dim", `took ${secs(r.took)}, ${secs(r.age)} ago`)))));
+}
+
+function inInformer(i) {
+  return el("article", "card", el("div", "head", el("h3", "", i.name), el("span", "dim", i.cached ? "in the cache" : "not in the cache")),
+    facts([["version", i.version || null], ["server", i.server || null], ["own write pending", i.pendingWrite || null]]),
+    list("last events", i.events.map((e) => el("li", "", el("span", "", `${e.type} ${e.version}`),
+      el("span", "dim", `${secs(e.age)} ago${e.behind.length ? "; not yet handled by " + e.behind.join(", ") : ""}`)))),
+    i.object === undefined ? null : el("pre", "", JSON.stringify(i.object, null, 2)));
+}
+
+async function tell(key) {
+  const section = document.getElementById("story");
+  section.hidden = false;
+  try {
+    const server = document.getElementById("server").checked ? "&server=1" : "";
+    const answer = await fetch("story.json?key=" + encodeURIComponent(key) + server);
+    const s = await answer.json();
+    section.replaceChildren(el("h2", "", "The story of ", el("bdi", "", s.key)),
+      ...s.controllers.map(inQueue), ...s.queues.map(inQueue), ...s.informers.map(inInformer));
+  } catch (err) {
+    section.replaceChildren(el("p", "bad", String(err)));
+  }
+  section.focus();
+}
+
+document.getElementById("search").addEventListener("submit", (ev) => {
+  ev.preventDefault();
+  tell(document.getElementById("key").value.trim());
+});
+document.addEventListener("click", (ev) => {
+  const b = ev.target.closest("button.key");
+  if (!b) return;
+  document.getElementById("key").value = b.dataset.key;
+  tell(b.dataset.key);
+});
+
+// A link such as #prod/web opens the story of a key.
+function follow() {
+  const key = new URLSearchParams("key=" + location.hash.slice(1).replaceAll("+", "%2B").replaceAll("&", "%26")).get("key");
+  if (!key) return;
+  document.getElementById("key").value = key;
+  tell(key);
+}
+window.addEventListener("hashchange", follow);
+follow();
+
+const live = new EventSource("events");
+live.onmessage = (ev) => draw(JSON.parse(ev.data));
+live.onerror = () => { document.getElementById("status").textContent = "connection lost, trying again"; };

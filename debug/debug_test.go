@@ -1,0 +1,187 @@
+package debug_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/debug"
+	"github.com/kinform/kinform/queue"
+)
+
+var update = flag.Bool("update", false, "write testdata")
+
+func TestGoldenState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProgram(t, debug.Options{Events: 8, Reconciles: 8})
+		defer p.start("bad", "good", "slow")()
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		var got bytes.Buffer
+		if err := json.Indent(&got, get(p.page, "/x/state.json").Body.Bytes(), "", "  "); err != nil {
+			t.Fatal(err)
+		}
+		if *update {
+			if err := os.WriteFile("testdata/state.json", got.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile("testdata/state.json")
+		if err != nil || got.String() != string(want) {
+			t.Errorf("%v; got\n%s", err, got.String())
+		}
+	})
+}
+
+func TestStories(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProgram(t, debug.Options{Events: 8, Reconciles: 100})
+		stop := p.start("bad", "good", "panics", "slow")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for name, want := range map[string][2]string{
+			"a/bad":    {"delayed", "It is delayed for another"},
+			"a/panics": {"delayed", "after 8 failures"},
+			"a/good":   {"absent", "The last reconcile ended ok"},
+			"a/slow":   {"running", "It is running since 1s"},
+			"a/none":   {"absent", "no reconcile of it is recorded"},
+		} {
+			q := p.story(name).Controllers[0]
+			if q.State != want[0] || !strings.Contains(q.Why, want[1]) {
+				t.Errorf("%s: got %s: %s; want %s: %s", name, q.State, q.Why, want[0], want[1])
+			}
+		}
+		good := p.story("a/good")
+		if in := good.Informers[0]; !in.Cached || in.Version == "" || len(in.Events) != 1 || in.Events[0].Type != "Added (initial)" || !strings.HasPrefix(in.Server, "version") {
+			t.Errorf("got %+v", in)
+		}
+		if in := p.story("a/panics").Informers[0]; !strings.Contains(in.Server, "panicked: no") {
+			t.Errorf("got %+v", in)
+		}
+		if r := p.story("a/panics").Controllers[0].Reconciles; len(r) == 0 || r[0].Result != "panicked" {
+			t.Errorf("got %+v", r)
+		}
+		stop()
+		if q := p.story("a/good").Controllers[0]; q.State != "shut down" {
+			t.Errorf("after the end: got %+v", q)
+		}
+	})
+}
+
+// A controller's worker that waits for the caches has the key, and reconcile has not begun.
+func TestHeldAndQueued(t *testing.T) {
+	p := newProgram(t, debug.Options{Reconciles: 4})
+	q := p.control.Queue()
+	for _, name := range []string{"first", "second", "third"} {
+		q.Add(key{Namespace: "a", Name: name})
+	}
+	item, err := q.Get(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer item.Done()
+	if got := p.story("a/first").Controllers[0]; got.State != "held" {
+		t.Errorf("got %+v", got)
+	}
+	if got := p.story("a/third").Controllers[0]; got.State != "queued" || !strings.Contains(got.Why, "behind 1 keys; 1 keys") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestNamesAndNil(t *testing.T) {
+	p := newProgram(t, debug.Options{})
+	q := queue.New(queue.Options[string]{})
+	if err := debug.AddQueue(p.page, "q", q); err != nil {
+		t.Fatal(err)
+	}
+	_, twice := debug.AddController(p.page, "sync", p.control, reconcile)
+	_, none := debug.AddController[key](p.page, "none", nil, nil)
+	for err, want := range map[error]error{
+		debug.AddQueue(p.page, "q", q):                   debug.ErrName,
+		debug.AddQueue(p.page, "", q):                    debug.ErrName,
+		debug.AddInformer(p.page, "secrets", p.inf, nil): debug.ErrName,
+		debug.AddInformer(p.page, "", p.inf, nil):        debug.ErrName,
+		twice:                                    debug.ErrName,
+		none:                                     debug.ErrNil,
+		debug.AddQueue[string](p.page, "r", nil): debug.ErrNil,
+		debug.AddInformer[key, *Secret](nil, "x", nil, nil): debug.ErrNil,
+	} {
+		if !errors.Is(err, want) {
+			t.Errorf("got %v, want %v", err, want)
+		}
+	}
+	if !strings.Contains(twice.Error(), `controller "sync"`) {
+		t.Errorf("the error does not name it: %v", twice)
+	}
+}
+
+// Nothing is recorded, and no handler added, unless an option says so.
+func TestOffByDefault(t *testing.T) {
+	page := debug.New(debug.Options{})
+	p := newProgram(t, debug.Options{})
+	if n := len(p.inf.Handlers()); n != 1 {
+		t.Errorf("%d handlers, want the controller's only", n)
+	}
+	calls := 0
+	f, err := debug.AddController(page, "c", controller.New(controller.Options[string]{}), func(context.Context, string) error { calls++; return nil })
+	if err != nil || testing.AllocsPerRun(10, func() { _ = f(context.Background(), "k") }) != 0 || calls != 11 {
+		t.Errorf("%v, %d calls", err, calls)
+	}
+}
+
+func TestHostileKeys(t *testing.T) {
+	page := debug.New(debug.Options{})
+	q := queue.New(queue.Options[string]{})
+	if err := debug.AddQueue(page, "q", q); err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]string{
+		"a\xff": `a\xff`, `a\xff`: `a\\xff`, "<script>alert(1)</script>": "<script>alert(1)</script>", "😀": "😀",
+		"\u202eevil": `\u202eevil`, "\x00": `\x00`, strings.Repeat("x", 253): strings.Repeat("x", 253), "שלום": "שלום",
+	}
+	for k := range keys {
+		q.Add(k)
+	}
+	p := program{t: t, page: page}
+	for k, text := range keys {
+		if got := p.story(text).Queues[0]; got.State != "queued" {
+			t.Errorf("%q as %q: got %+v", k, text, got)
+		}
+	}
+	body := get(page, "/state.json").Body.String()
+	if strings.Contains(body, "<script>") || strings.ContainsRune(body, '\u202e') || strings.ContainsRune(body, '\ufffd') {
+		t.Errorf("not escaped: %s", body)
+	}
+	q.ShutDown()
+	if body := get(page, "/queues.json").Body.String(); !strings.Contains(body, "queuedKeys") {
+		t.Errorf("got %s", body)
+	}
+}
+
+func TestSecretsStayHidden(t *testing.T) {
+	for _, show := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newProgram(t, debug.Options{Events: 8, Reconciles: 8, Objects: show})
+			defer p.start("good")()
+			body := get(p.page, "/story.json?key=a/good").Body.String()
+			if strings.Contains(body, "hidden-value") || strings.Contains(body, `"object"`) != show {
+				t.Errorf("show %v: got %s", show, body)
+			}
+		})
+	}
+}
+
+func TestNeverStarted(t *testing.T) {
+	p := newProgram(t, debug.Options{Events: 1, Reconciles: 1})
+	if body := get(p.page, "/informers.json").Body.String(); !strings.Contains(body, `"state":"never started"`) {
+		t.Errorf("got %s", body)
+	}
+}

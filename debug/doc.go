@@ -1,0 +1,30 @@
+// Package debug is a page, over HTTP, that shows what the informers, queues and controllers of a
+// program do, and why a key is not reconciled now.
+//
+//	page := debug.New(debug.Options{Events: 256, Reconciles: 256})
+//	err := debug.AddInformer(page, "pods", pods, nil)
+//	reconcile, err := debug.AddController(page, "nodes", c, reconcile)
+//	mux.Handle("/debug/kinform/", page)
+//
+// # Requests
+//
+// A [Page] answers GET and HEAD only, and changes nothing. The last part of the path selects the
+// answer, so the page works under every prefix that ends with a slash: nothing is the page itself,
+// state.json a [State], informers.json, queues.json and controllers.json its parts, story.json?key=K
+// a [Story], and events a stream of States by server-sent events, one per second. The page has
+// no access control: mount it where only operators reach it.
+//
+// # Cost and concurrency
+//
+// A page has no goroutine. All viewers share one State per second, and nothing is read while
+// nobody looks. Each viewer is written to by the goroutine of its own request, without a lock, and
+// is dropped when a write takes 10 seconds. A State costs Queue.Snapshot for each queue, O(keys
+// known) under the queue's lock, and O(handlers) for each informer. What Options.Events and
+// Options.Reconciles cost is said there.
+//
+// # What is shown
+//
+// Names, keys, versions, times and the text of errors. Characters of keys that do not print are
+// shown as escapes such as \u202e or \xff. Objects are shown only with Options.Objects, and never the
+// contents of Secrets, managed fields, or the annotation of kubectl's last apply.
+package debug

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/kinform/kinform/debug"
+	"github.com/kinform/kinform/queue"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestOnce(t *testing.T) {
+	page := debug.New(debug.Options{})
+	q := queue.New(queue.Options[string]{})
+	if err := debug.AddQueue(page, "work\x1b[31m", q); err != nil {
+		t.Fatal(err)
+	}
+	q.Add("a")
+	server := httptest.NewServer(page)
+	defer server.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	for _, address := range []string{server.URL, server.URL + "/state.json"} {
+		var out strings.Builder
+		if err := top(context.Background(), &out, address, true); err != nil {
+			t.Fatal(err)
+		}
+		if text := out.String(); !strings.Contains(text, "work?[31m  1 ") || strings.Contains(text, "\x1b") {
+			t.Errorf("got %q", text)
+		}
+	}
+	for _, bad := range []string{"localhost:80", "%", "file:///etc"} {
+		if err := top(context.Background(), new(strings.Builder), bad, true); err == nil {
+			t.Errorf("%s: no error", bad)
+		}
+	}
+}
+
+// cancelling ends after a number of writes, as a person does.
+type cancelling struct {
+	strings.Builder
+	left   int
+	cancel func()
+}
+
+func (c *cancelling) Write(b []byte) (int, error) { return c.WriteString(string(b)) }
+
+func (c *cancelling) WriteString(s string) (int, error) {
+	if c.left--; c.left == 0 {
+		c.cancel()
+	}
+	return c.Builder.WriteString(s)
+}
+
+func TestRedraws(t *testing.T) {
+	server := httptest.NewServer(debug.New(debug.Options{}))
+	defer server.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	ctx, cancel := context.WithCancel(context.Background())
+	out := &cancelling{left: 2, cancel: cancel}
+	if err := top(ctx, out, server.URL, false); err != nil || strings.Count(out.String(), "\x1b[2J") != 2 {
+		t.Errorf("got %v, %q", err, out.String())
+	}
+}
+
+func TestNotAPage(t *testing.T) {
+	for _, h := range []http.HandlerFunc{http.NotFound, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }} {
+		server := httptest.NewServer(h)
+		if err := top(context.Background(), new(strings.Builder), server.URL, true); err == nil {
+			t.Error("no error")
+		}
+		server.Close()
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func TestQuits(t *testing.T) {
+	if !quits(strings.NewReader("x\n q \n")) || quits(strings.NewReader("x\n")) {
+		t.Error("only a line q ends the program")
+	}
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/kinform/kinform/debug"
+)
+
+// render returns the state as text. Nothing in it can control the terminal.
+func render(s debug.State) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%s\n\nINFORMER\tSTATE\tOBJECTS\tVERSION\tLAST EVENT\tRELISTS\tOWN WRITES\tLARGEST LAG\n", s.Time.Format(time.TimeOnly))
+	for _, i := range s.Informers {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%d\t%s\n", plain(i.Name), plain(i.State), i.Objects, plain(i.Version), age(i.LastEvent), relists(i), i.PendingWrites, lag(i))
+	}
+	fmt.Fprint(w, "\nQUEUE\tQUEUED\tDELAYED\tRUNNING\tIDLE\tRETRIES\tFAILED\tPANICS\n")
+	queues := slices.Concat(s.Controllers, s.Queues)
+	for _, q := range queues {
+		failed := "-"
+		if q.Counts != nil {
+			failed = fmt.Sprint(q.Counts.Failed + q.Counts.Terminal)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%s\t%d\n", plain(q.Name), q.Queued, q.Delayed, q.Running, q.Idle, q.Retries, failed, q.Panics)
+	}
+	w.Flush()
+	for _, i := range s.Informers {
+		if i.Failing != nil {
+			fmt.Fprintf(&b, "\n%s has been failing for %s: %s\n", plain(i.Name), seconds(i.Failing.Since), plain(i.Failing.Error))
+		}
+	}
+	for _, q := range queues {
+		for n, k := range q.FailingKeys {
+			if n == 0 {
+				fmt.Fprintf(&b, "\nFailing in %s\n", plain(q.Name))
+			}
+			if n < 5 {
+				fmt.Fprintf(&b, "  %s  %d times  %s\n", plain(k.Key), k.Failures, plain(k.Error))
+			}
+		}
+	}
+	return b.String()
+}
+
+// plain replaces what does not print and cuts what is too long for a line.
+func plain(s string) string {
+	runes := []rune(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, s))
+	if len(runes) > 80 {
+		return string(runes[:79]) + "…"
+	}
+	return string(runes)
+}
+
+func seconds(s float64) string {
+	return time.Duration(s * float64(time.Second)).Round(time.Millisecond).String()
+}
+
+func age(s *float64) string {
+	if s == nil {
+		return "none"
+	}
+	return seconds(*s)
+}
+
+func relists(i debug.Informer) (n uint64) {
+	for _, of := range i.Relists {
+		n += of
+	}
+	return n
+}
+
+// lag names the handler that is furthest behind.
+func lag(i debug.Informer) string {
+	var most debug.Handler
+	for _, h := range i.Handlers {
+		if h.Lag > most.Lag {
+			most = h
+		}
+	}
+	if most.Lag == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%d %s", most.Lag, plain(most.Name))
+}

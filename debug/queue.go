@@ -1,0 +1,100 @@
+package debug
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/kinform/kinform/queue"
+)
+
+// shown is the largest number of keys, events and reconciles in a list.
+const shown = 20
+
+// queueView is a queue, or a controller with its queue, whatever its type of keys.
+type queueView interface {
+	title() string
+	state(now time.Time) Queue
+	story(key string, now time.Time) QueuedKey
+}
+
+type queued[K comparable] struct {
+	name  string
+	queue *queue.Queue[K]
+	calls *recorder[K] // nil if reconciles are not recorded
+}
+
+func (v *queued[K]) title() string { return v.name }
+
+func (v *queued[K]) state(now time.Time) Queue {
+	m, s := v.queue.Metrics(), v.queue.Snapshot()
+	out := Queue{
+		Name: v.name, ShuttingDown: v.queue.ShuttingDown(),
+		Queued: len(s.Queued), Delayed: len(s.Delayed), Running: len(s.Running), Idle: m.Waiting,
+		Adds: m.Adds, Retries: m.Retries, Panics: m.Panics,
+		QueuedKeys: []Key{}, DelayedKeys: []Key{}, RunningKeys: []Key{}, FailingKeys: v.failing(s),
+	}
+	for _, k := range first(s.Queued) {
+		out.QueuedKeys = append(out.QueuedKeys, Key{keyText(k.Key), k.Waited.Seconds(), k.Priority, k.Failures, ""})
+	}
+	for _, k := range first(s.Delayed) {
+		out.DelayedKeys = append(out.DelayedKeys, Key{keyText(k.Key), k.In.Seconds(), k.Priority, k.Failures, ""})
+	}
+	for _, k := range first(s.Running) {
+		out.RunningKeys = append(out.RunningKeys, Key{keyText(k.Key), v.runs(k, now).Seconds(), k.Priority, k.Failures, ""})
+	}
+	if v.calls != nil {
+		out.Counts = v.calls.counted()
+	}
+	return out
+}
+
+func first[E any](all []E) []E { return all[:min(len(all), shown)] }
+
+// runs returns how long a key has been running.
+func (v *queued[K]) runs(k queue.RunningKey[K], now time.Time) time.Duration {
+	if k.For == 0 && v.calls != nil {
+		if at, ok := v.calls.began(k.Key); ok {
+			return now.Sub(at)
+		}
+	}
+	return k.For
+}
+
+// failing returns the keys with the most failures.
+func (v *queued[K]) failing(s queue.Snapshot[K]) []Key {
+	failures := map[K]int{}
+	for _, k := range s.Queued {
+		failures[k.Key] = k.Failures
+	}
+	for _, k := range s.Delayed {
+		failures[k.Key] = k.Failures
+	}
+	for _, k := range s.Running {
+		failures[k.Key] = k.Failures
+	}
+	var keys []K
+	for key, n := range failures {
+		if n > 0 {
+			keys = append(keys, key)
+		}
+	}
+	texts := map[K]string{}
+	for _, key := range keys {
+		texts[key] = keyText(key)
+	}
+	slices.SortFunc(keys, func(a, b K) int {
+		return cmp.Or(cmp.Compare(failures[b], failures[a]), cmp.Compare(texts[a], texts[b]))
+	})
+	out := []Key{}
+	for _, key := range first(keys) {
+		k := Key{Key: texts[key], Failures: failures[key]}
+		if v.calls != nil {
+			if err := v.calls.lastError(key); err != nil {
+				k.Error = errorText(err)
+			}
+		}
+		out = append(out, k)
+	}
+	return out
+}

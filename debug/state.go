@@ -1,0 +1,137 @@
+package debug
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// State is what the page shows. Times are ages in seconds at the moment of Time. Lists of keys
+// have the first 20 at most; the numbers beside them count all.
+type State struct {
+	Time        time.Time  `json:"time"`
+	Informers   []Informer `json:"informers"`
+	Queues      []Queue    `json:"queues"`
+	Controllers []Queue    `json:"controllers"`
+}
+
+// Informer is the state of an informer.
+type Informer struct {
+	Name     string `json:"name"`
+	Resource string `json:"resource"`
+	// State is "never started", "first list", "watching", "failing" or "stopped".
+	State   string `json:"state"`
+	Version string `json:"version"`
+	Objects int    `json:"objects"`
+	// Pending is the number of changes that wait to enter the store.
+	Pending int `json:"pending"`
+	// LastEvent is the age of the watch's last event, nil before the first.
+	LastEvent *float64 `json:"lastEvent,omitempty"`
+	Lists     uint64   `json:"lists"`
+	Watches   uint64   `json:"watches"`
+	Events    uint64   `json:"events"`
+	Failures  uint64   `json:"failures"`
+	// BadObjects is the number of objects that were skipped.
+	BadObjects uint64 `json:"badObjects"`
+	// Listed and Expected are the progress of the list, see reflector.Stats.
+	Listed   uint64 `json:"listed"`
+	Expected uint64 `json:"expected"`
+	// Relists counts the lists that replaced a watch, by reason; reasons that never occurred
+	// are left out.
+	Relists       map[string]uint64 `json:"relists"`
+	Failing       *Failing          `json:"failing,omitempty"`
+	PendingWrites int               `json:"pendingWrites"`
+	LostWrites    uint64            `json:"lostWrites"`
+	Handlers      []Handler         `json:"handlers"`
+}
+
+// Failing is a failure that continues.
+type Failing struct {
+	Since float64 `json:"since"`
+	Error string  `json:"error"`
+	// Next is the time in seconds until the next request, nil if there is none.
+	Next *float64 `json:"next,omitempty"`
+}
+
+// Handler is the state of a handler.
+type Handler struct {
+	Name     string `json:"name"`
+	Lag      uint64 `json:"lag"`
+	Overruns uint64 `json:"overruns"`
+	Synced   bool   `json:"synced"`
+}
+
+// Queue is the state of a queue, and of the controller that works on it.
+type Queue struct {
+	Name         string  `json:"name"`
+	ShuttingDown bool    `json:"shuttingDown"`
+	Queued       int     `json:"queued"`
+	Delayed      int     `json:"delayed"`
+	Running      int     `json:"running"`
+	Idle         int     `json:"idle"` // workers that wait for a key
+	Adds         uint64  `json:"adds"`
+	Retries      uint64  `json:"retries"`
+	Panics       uint64  `json:"panics"`
+	QueuedKeys   []Key   `json:"queuedKeys"`
+	DelayedKeys  []Key   `json:"delayedKeys"`
+	RunningKeys  []Key   `json:"runningKeys"`
+	FailingKeys  []Key   `json:"failingKeys"`
+	Counts       *Counts `json:"counts,omitempty"`
+}
+
+// Counts are the ended reconciles of a controller by result. They need Options.Reconciles.
+type Counts struct {
+	OK       uint64 `json:"ok"`
+	Again    uint64 `json:"again"`
+	Failed   uint64 `json:"failed"`
+	Terminal uint64 `json:"terminal"`
+	Panicked uint64 `json:"panicked"`
+}
+
+// Key is a key in a queue.
+type Key struct {
+	Key string `json:"key"`
+	// Seconds is how long a queued key has waited, a delayed one has to wait, or a running one
+	// has run. Zero if it is not known.
+	Seconds  float64 `json:"seconds"`
+	Priority int     `json:"priority"`
+	Failures int     `json:"failures"`
+	// Error is that of the last reconcile, for a failing key. It needs Options.Reconciles.
+	Error string `json:"error,omitempty"`
+}
+
+// snapshot returns the state and its JSON, which all viewers share for a second.
+func (p *Page) snapshot() (State, []byte) {
+	s := &p.shared
+	s.Lock()
+	defer s.Unlock()
+	now := time.Now()
+	if s.text != nil && now.Sub(s.at) < time.Second {
+		return s.state, s.text
+	}
+	s.at, s.state = now, p.read(now)
+	s.text, _ = json.Marshal(s.state) // it has nothing that JSON does not have
+	return s.state, s.text
+}
+
+func (p *Page) read(now time.Time) State {
+	informers, queues, controllers := p.views()
+	st := State{Time: now.UTC(), Informers: []Informer{}, Queues: []Queue{}, Controllers: []Queue{}}
+	for _, v := range informers {
+		st.Informers = append(st.Informers, v.state(now))
+	}
+	for _, v := range queues {
+		st.Queues = append(st.Queues, v.state(now))
+	}
+	for _, v := range controllers {
+		st.Controllers = append(st.Controllers, v.state(now))
+	}
+	return st
+}
+
+// views returns what was added so far.
+func (p *Page) views() ([]informerView, []queueView, []queueView) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.informers), slices.Clone(p.queues), slices.Clone(p.controllers)
+}
