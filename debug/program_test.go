@@ -48,7 +48,7 @@ func newSecret(name string) *Secret {
 
 // program is a small program with a page.
 type program struct {
-	t       *testing.T
+	t       testing.TB
 	server  *fake.Server
 	inf     *informer.Informer[key, *Secret]
 	control *controller.Controller[key]
@@ -58,7 +58,7 @@ type program struct {
 
 // newProgram makes a program whose reconcile fails for names that begin with "bad", and does not
 // return before its context ends for the name "slow".
-func newProgram(t *testing.T, opts debug.Options) *program {
+func newProgram(t testing.TB, opts debug.Options) *program {
 	t.Helper()
 	p := &program{t: t, server: fake.New(fake.Options{}), page: debug.New(opts)}
 	err := fake.Register(p.server, kind.Of[*Secret](schema.GroupVersion{Version: "v1"}, "secrets"), fake.Rules{})
