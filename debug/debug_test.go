@@ -51,7 +51,7 @@ func TestStories(t *testing.T) {
 			"a/bad":    {"delayed", "It is delayed for another"},
 			"a/panics": {"delayed", "after 8 failures"},
 			"a/good":   {"absent", "The last reconcile ended ok"},
-			"a/slow":   {"running", "It is running since 1s"},
+			"a/slow":   {"running", "A worker has been reconciling it for 1s"},
 			"a/none":   {"absent", "no reconcile of it is recorded"},
 		} {
 			q := p.story(name).Controllers[0]
@@ -91,7 +91,7 @@ func TestHeldAndQueued(t *testing.T) {
 	if got := p.story("a/first").Controllers[0]; got.State != "held" {
 		t.Errorf("got %+v", got)
 	}
-	if got := p.story("a/third").Controllers[0]; got.State != "queued" || !strings.Contains(got.Why, "behind 1 keys; 1 keys") {
+	if got := p.story("a/third").Controllers[0]; got.State != "queued" || !strings.Contains(got.Why, "before it: 1. Keys running: 1") {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -202,9 +202,9 @@ func (v *queued[K]) position(text string, now time.Time) QueuedKey {
 				return QueuedKey{State: "held", Failures: k.Failures, Why: "A worker has it, and reconcile has not begun: it waits until the caches have the controller's own writes."}
 			}
 		}
-		why := "It is running"
+		why := "A worker has been reconciling it"
 		if d := v.runs(k, now); d > 0 {
-			why += " since " + d.Round(time.Millisecond).String()
+			why += " for " + d.Round(time.Millisecond).String()
 		}
 		if k.Again {
 			why += ", and comes back after that, since it was added meanwhile"
@@ -213,7 +213,7 @@ func (v *queued[K]) position(text string, now time.Time) QueuedKey {
 	}
 	for i, k := range s.Queued {
 		if keyText(k.Key) == text {
-			return QueuedKey{State: "queued", Failures: k.Failures, Why: fmt.Sprintf("It is queued behind %d keys; %d keys are running.", i, len(s.Running))}
+			return QueuedKey{State: "queued", Failures: k.Failures, Why: fmt.Sprintf("Keys queued before it: %d. Keys running: %d.", i, len(s.Running))}
 		}
 	}
 	for _, k := range s.Delayed {

@@ -3,6 +3,8 @@
 //
 //	go run ./examples/dashboard -listen 127.0.0.1:8080
 //
+// The debug page of its cache is at /debug/kinform/.
+//
 // It reads the cluster that kubectl would use. See package with/kubeconfig.
 package main
 
@@ -19,6 +21,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kinform/kinform/debug"
 	"github.com/kinform/kinform/with/kubeconfig"
 )
 
@@ -43,7 +46,14 @@ func run(listen string, opts kubeconfig.Options) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	server := &http.Server{Addr: listen, Handler: d, ReadHeaderTimeout: 10 * time.Second}
+	page := debug.New(debug.Options{Events: 256})
+	if err := debug.AddInformer(page, "pods", d.pods, nil); err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", d)
+	mux.Handle("/debug/kinform/", page)
+	server := &http.Server{Addr: listen, Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.pods.Run(ctx) })
 	g.Go(func() error {

@@ -1,0 +1,27 @@
+package docs_test
+
+import (
+	"context"
+	"errors"
+	"log"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform"
+	"github.com/kinform/kinform/debug"
+)
+
+func Example_debugPage() {
+	page := debug.New(debug.Options{Events: 256, Reconciles: 256})
+	ask := func(ctx context.Context, key kinform.Key) (*corev1.Pod, error) {
+		return pods.Get(ctx, key, metav1.GetOptions{})
+	}
+	recorded, refused := debug.AddController(page, "websites", c, reconcile)
+	if err := errors.Join(refused, debug.AddInformer(page, "pods", pods, ask)); err != nil {
+		log.Fatal(err)
+	}
+	http.Handle("/debug/kinform/", page)
+	err = c.Run(ctx, recorded) // and not reconcile
+}
