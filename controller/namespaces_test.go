@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -339,7 +340,7 @@ func TestKeysOfNamespaceThatFailsLater(t *testing.T) {
 				inner := w.wire.next
 				var fails atomic.Bool
 				w.wire.next = switched{&fails, refusing{inner, "/namespaces/b/gadgets", http.StatusInternalServerError}, inner}
-				reconciled := map[string]int{}
+				reconciled := &perNamespace{}
 				c := controller.New(controller.Options[key]{OnError: func(error) {}})
 				both := func(keys []key, _ *gadget) []key {
 					return append(keys, key{Namespace: "a", Name: "one"}, key{Namespace: "b", Name: "two"}, key{Name: "of all"})
@@ -349,7 +350,7 @@ func TestKeysOfNamespaceThatFailsLater(t *testing.T) {
 				ended := make(chan error)
 				go func() {
 					ended <- c.Run(ctx, func(_ context.Context, k key) error {
-						reconciled[k.Namespace]++
+						reconciled.count(k.Namespace)
 						return nil
 					})
 				}()
@@ -368,29 +369,56 @@ func TestKeysOfNamespaceThatFailsLater(t *testing.T) {
 				}
 				fails.Store(true)
 				w.server.DropWatches()
-				clear(reconciled)
 				create(t, w.server, newGadget("more", "x"))
 				time.Sleep(5 * time.Minute)
-				clear(reconciled)
+				reconciled.reset()
 				create(t, w.server, newGadget("last", "x"))
 				time.Sleep(5 * time.Second)
 				inB := written != "a"
-				if reconciled["a"] == 0 || (reconciled["b"] == 0) != inB || (reconciled[""] == 0) != inB {
-					t.Errorf("reconciled while b fails: %v", reconciled)
+				if got := reconciled.seen(); got["a"] == 0 || (got["b"] == 0) != inB || (got[""] == 0) != inB {
+					t.Errorf("reconciled while b fails: %v", got)
 				}
 				limited, stop := context.WithTimeout(ctx, time.Second)
 				ok(t, w.handle.CatchUp(limited))
 				stop()
 				fails.Store(false)
 				time.Sleep(2 * time.Minute) // a bookmark comes each minute
-				if reconciled["a"] == 0 || reconciled["b"] == 0 || reconciled[""] == 0 || !w.handle.Covers("b") {
-					t.Errorf("reconciled after b is mended: %v, members %+v", reconciled, w.handle.Members())
+				if got := reconciled.seen(); got["a"] == 0 || got["b"] == 0 || got[""] == 0 || !w.handle.Covers("b") {
+					t.Errorf("reconciled after b is mended: %v, members %+v", got, w.handle.Members())
 				}
 				cancel()
 				ok(t, <-ended)
 			})
 		})
 	}
+}
+
+// perNamespace counts calls for keys by their namespace.
+type perNamespace struct {
+	mu    sync.Mutex
+	calls map[string]int
+}
+
+func (n *perNamespace) count(namespace string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.calls == nil {
+		n.calls = map[string]int{}
+	}
+	n.calls[namespace]++
+}
+
+// seen returns the calls since the last reset.
+func (n *perNamespace) seen() map[string]int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return maps.Clone(n.calls)
+}
+
+func (n *perNamespace) reset() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.calls = nil
 }
 
 // switched is a transport that uses another one once it is mended.
