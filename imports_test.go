@@ -22,7 +22,7 @@ var allowed = map[string][]string{
 	"controller":         {"client", "index", "informer", "kind", "queue", "reflector", "store"},
 	"controller/events":  {"client", "kind"},
 	"controller/manager": {"controller", "informer"},
-	"debug":              {"controller", "informer", "queue", "reflector"},
+	"debug":              {"controller", "informer", "queue"},
 	"debug/kinform-top":  {"debug"},
 	"deltafifo":          {"reflector"},
 	"fake":               {"fake/faults", "kind", "reflector"},

@@ -43,8 +43,9 @@ type Options[Q comparable] struct {
 
 	// Logger gets a record at level Debug when Run begins, when the handlers have seen the
 	// initial lists, and when Run ends. If Queue.OnError is nil, it also gets a record at
-	// level Warn for a key whose reconcile failed, at most one per key and minute, with the key
-	// and the error as attributes, and the number of failures that were omitted since the one before. Informers have their own loggers. Nil means slog.Default().
+	// level Warn for a key whose reconcile failed, at most one per key and minute, with the key,
+	// the error and the number of failures omitted since the one before as attributes. Informers
+	// have their own loggers. Nil means slog.Default().
 	Logger *slog.Logger
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -86,12 +87,7 @@ func AddInformer[K comparable, T any](p *Page, name string, inf informer.Informe
 	v := &informed[K, T]{name: name, inf: inf.AsInformer(), server: server, objects: p.opts.Objects}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, other := range p.informers {
-		if name == other.title() {
-			return fmt.Errorf("informer %q: %w", name, ErrName)
-		}
-	}
-	if name == "" {
+	if !free(name, p.informers) {
 		return fmt.Errorf("informer %q: %w", name, ErrName)
 	}
 	if p.opts.Events > 0 {
@@ -134,13 +130,14 @@ func AddController[Q comparable](p *Page, name string, c *controller.Controller[
 func (p *Page) addQueue(to *[]queueView, what string, v queueView) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	taken := v.title() == ""
-	for _, other := range *to {
-		taken = taken || v.title() == other.title()
-	}
-	if taken {
+	if !free(v.title(), *to) {
 		return fmt.Errorf("%s %q: %w", what, v.title(), ErrName)
 	}
 	*to = append(*to, v)
 	return nil
+}
+
+// free reports whether something can be added under name.
+func free[V interface{ title() string }](name string, all []V) bool {
+	return name != "" && !slices.ContainsFunc(all, func(v V) bool { return v.title() == name })
 }

@@ -3,11 +3,11 @@ package debug
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/objmeta"
-	"github.com/kinform/kinform/reflector"
 )
 
 // informerView is an informer whatever its types.
@@ -56,9 +56,10 @@ func (v *informed[K, T]) state(now time.Time) Informer {
 		Version: st.ResourceVersion, Objects: st.Objects, Pending: st.Pending,
 		Lists: st.Lists, Watches: st.Watches, Events: st.Events, Failures: st.Failures,
 		BadObjects: st.BadObjects, Listed: st.Listed, Expected: st.Expected,
-		Relists: relists(st.Relists), PendingWrites: v.inf.PendingWrites(), LostWrites: v.inf.LostWrites(),
+		Relists: st.Relists.ByReason(), PendingWrites: st.Writes, LostWrites: st.LostWrites,
 		Handlers: []Handler{},
 	}
+	maps.DeleteFunc(out.Relists, func(_ string, n uint64) bool { return n == 0 })
 	if !st.LastEvent.IsZero() {
 		out.LastEvent = ptr(now.Sub(st.LastEvent).Seconds())
 	}
@@ -89,19 +90,6 @@ func (v *informed[K, T]) phase(st informer.Stats) string {
 		return "first list"
 	}
 	return "watching"
-}
-
-func relists(r reflector.Relists) map[string]uint64 {
-	all := map[string]uint64{
-		"expired": r.Expired, "too large": r.TooLarge, "out of order": r.OutOfOrder, "unreadable": r.Unreadable,
-		"refused": r.Refused, "failing": r.Failing, "no version": r.NoVersion, "restored": r.Restored,
-	}
-	for reason, n := range all {
-		if n == 0 {
-			delete(all, reason)
-		}
-	}
-	return all
 }
 
 func ptr[T any](v T) *T { return &v }

@@ -1,13 +1,10 @@
 package informer
 
-// PendingWrites returns the number of recorded writes that the watch has not brought yet: see
-// [Informer.RecordWrite]. Cost: one atomic load.
-func (i *Informer[K, T]) PendingWrites() int { return int(i.written.count.Load()) }
-
-// PendingWrite returns the resourceVersion of the recorded write under key that the watch has not
-// brought yet, and whether there is one. O(1), with a lock that reads share.
+// PendingWrite returns the resourceVersion of the recorded write under key ([Informer.RecordWrite]) that
+// the watch has not brought yet, and whether there is one. O(1), with a lock that reads share. Stats.Writes
+// is the number of all.
 func (i *Informer[K, T]) PendingWrite(key K) (rv string, ok bool) {
-	if i.PendingWrites() == 0 {
+	if i.written.count.Load() == 0 {
 		return "", false
 	}
 	i.written.mu.RLock()

@@ -14,8 +14,8 @@ func TestPendingWrites(t *testing.T) {
 		expect := func(n int, want string) {
 			t.Helper()
 			rv, ok := inf.PendingWrite(key{Namespace: "a", Name: "w"})
-			if inf.PendingWrites() != n || rv != want || ok != (want != "") {
-				t.Errorf("%d pending, w at %q, %v; want %d, %q", inf.PendingWrites(), rv, ok, n, want)
+			if inf.Stats().Writes != n || rv != want || ok != (want != "") {
+				t.Errorf("%d pending, w at %q, %v; want %d, %q", inf.Stats().Writes, rv, ok, n, want)
 			}
 		}
 		expect(0, "")

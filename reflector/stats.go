@@ -97,6 +97,14 @@ type Relists struct {
 	Restored uint64
 }
 
+// ByReason returns the numbers by words for the reasons, such as "too large", zeros included.
+func (r Relists) ByReason() map[string]uint64 {
+	return map[string]uint64{
+		"expired": r.Expired, "too large": r.TooLarge, "out of order": r.OutOfOrder, "unreadable": r.Unreadable,
+		"refused": r.Refused, "failing": r.Failing, "no version": r.NoVersion, "restored": r.Restored,
+	}
+}
+
 // ReadCounter is an optional interface of a [Source] that counts what it reads, for [Stats]. It must
 // be safe from any goroutine.
 type ReadCounter interface {

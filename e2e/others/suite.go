@@ -172,7 +172,7 @@ func (r runner) run(ctx context.Context, arg string) (ends map[string]string, te
 // again runs a test that has failed: some of theirs have short timeouts, and a busy machine is slow.
 func (r runner) again(ctx context.Context, test string) bool {
 	for range 3 {
-		if ends, _, _ := r.run(ctx, "-test.run="+pattern([]string{test})); ends[test] == "PASS" {
+		if r.passes(ctx, test) {
 			return true
 		}
 	}
@@ -183,11 +183,17 @@ func (r runner) again(ctx context.Context, test string) bool {
 // spreads its resyncs at random.
 func (r runner) always(ctx context.Context, test string) bool {
 	for range 20 {
-		if ends, _, _ := r.run(ctx, "-test.run="+pattern([]string{test})); ends[test] != "PASS" {
+		if !r.passes(ctx, test) {
 			return false
 		}
 	}
 	return true
+}
+
+// passes runs one test.
+func (r runner) passes(ctx context.Context, test string) bool {
+	ends, _, _ := r.run(ctx, "-test.run="+pattern([]string{test}))
+	return ends[test] == "PASS"
 }
 
 // usedBy returns the tests that called a constructor.

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"maps"
 	"reflect"
 	"sync"
 	"time"
@@ -56,27 +57,22 @@ func (l *limit) due(t topic) (omitted uint64, due bool) {
 
 // last returns what was written about a topic, or about all those that there is no room for.
 func (l *limit) last(t topic, now time.Time) *told {
-	if last, ok := l.topics[t]; ok {
-		return last
+	if l.topics[t] == nil && l.full(now) {
+		t = topic{}
 	}
+	last := l.topics[t]
+	if last == nil {
+		last = &told{}
+		l.topics[t] = last
+	}
+	return last
+}
+
+// full reports whether there is no room for another topic. Once in a period it makes room.
+func (l *limit) full(now time.Time) bool {
 	if len(l.topics) >= maxTopics && now.Sub(l.swept) >= period {
 		l.swept = now
-		for t, last := range l.topics {
-			if now.Sub(last.at) >= period {
-				delete(l.topics, t)
-			}
-		}
+		maps.DeleteFunc(l.topics, func(_ topic, last *told) bool { return now.Sub(last.at) >= period })
 	}
-	if len(l.topics) >= maxTopics {
-		t = topic{}
-		if last, ok := l.topics[t]; ok {
-			return last
-		}
-	}
-	if l.topics == nil {
-		l.topics = map[topic]*told{}
-	}
-	last := &told{}
-	l.topics[t] = last
-	return last
+	return len(l.topics) >= maxTopics
 }

@@ -121,8 +121,8 @@ func (t *cacheTable) of(name, resource, version string) cache {
 		cacheTable: t, shown: name, name: pairs("name", name), relisted: map[string]labels{}, happened: map[string]labels{},
 		gvr: pairs("group", gr.Group, "name", name, "resource", gr.Resource, "version", version),
 	}
-	for reason := range relists(reflector.Relists{}) {
-		c.relisted[reason] = pairs("name", name, "reason", reason)
+	for reason := range (reflector.Relists{}).ByReason() {
+		c.relisted[reason] = pairs("name", name, "reason", strings.ReplaceAll(reason, " ", "_"))
 	}
 	for typ := range events(reflector.Stats{}) {
 		c.happened[typ] = pairs("name", name, "type", typ)
@@ -147,7 +147,7 @@ func (c cache) collect(e emitter, s informer.Stats, handlers []informer.HandlerS
 
 // collectWatch sends what the watch tells.
 func (c cache) collectWatch(e emitter, s reflector.Stats) {
-	for reason, n := range relists(s.Relists) {
+	for reason, n := range s.Relists.ByReason() {
 		e.counter(c.relists, n, c.relisted[reason])
 	}
 	for typ, n := range events(s) {
@@ -163,14 +163,6 @@ func (c cache) collectWatch(e emitter, s reflector.Stats) {
 	}
 	if rv, ok := lastDigits(s.SeenVersion); ok {
 		e.gauge(c.lastVersion, rv, c.name)
-	}
-}
-
-// relists are the numbers of lists by the label of their reason.
-func relists(r reflector.Relists) map[string]uint64 {
-	return map[string]uint64{
-		"expired": r.Expired, "too_large": r.TooLarge, "out_of_order": r.OutOfOrder, "unreadable": r.Unreadable,
-		"refused": r.Refused, "failing": r.Failing, "no_version": r.NoVersion, "restored": r.Restored,
 	}
 }
 
