@@ -1,0 +1,50 @@
+package fakekube
+
+import (
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kinform/kinform/fake"
+)
+
+// New returns a server in the state of a cluster that has just begun: all kinds of [Register], the
+// field selectors of an API server, the namespaces default, kube-system, kube-public and
+// kube-node-lease, and the Service default/kubernetes. With [fake.Options.KeepNamespaces], objects are
+// refused in namespaces that do not exist. An error would be a defect of this package.
+func New(opts fake.Options) (*fake.Server, error) {
+	server := fake.New(opts)
+	if err := Register(server); err != nil {
+		return nil, err
+	}
+	if err := addFields(server); err != nil {
+		return nil, err
+	}
+	return server, begin(server)
+}
+
+// begin creates what an API server itself creates.
+func begin(server *fake.Server) error {
+	var errs []error
+	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
+		_, err := fake.Create(server, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		errs = append(errs, err)
+	}
+	_, err := fake.Create(server, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "kubernetes",
+			Labels: map[string]string{"component": "apiserver", "provider": "kubernetes"},
+		},
+		Spec: corev1.ServiceSpec{
+			Type:            corev1.ServiceTypeClusterIP,
+			ClusterIP:       "10.0.0.1",
+			ClusterIPs:      []string{"10.0.0.1"},
+			IPFamilies:      []corev1.IPFamily{corev1.IPv4Protocol},
+			SessionAffinity: corev1.ServiceAffinityNone,
+			Ports:           []corev1.ServicePort{{Name: "https", Port: 443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(6443)}},
+		},
+	})
+	return errors.Join(append(errs, err)...)
+}
