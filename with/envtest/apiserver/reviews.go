@@ -1,0 +1,196 @@
+package apiserver
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/with/kubernetes/authentication"
+	"github.com/kinform/kinform/with/kubernetes/authorization"
+)
+
+// codecs encode reviews, and the refusals of filters.
+var codecs = newCodecs()
+
+func newCodecs() serializer.CodecFactory {
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)
+	scheme.AddUnversionedTypes(metav1.Unversioned, &metav1.Status{})
+	for _, add := range []func(*runtime.Scheme) error{authorizationv1.AddToScheme, authenticationv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err) // types of k8s.io/api that are in conflict with one another
+		}
+	}
+	return serializer.NewCodecFactory(scheme)
+}
+
+// registerReviews lets discovery show the kinds that a [reviewer] answers.
+func registerReviews(store *fake.Server) error {
+	return errors.Join(
+		fake.Register(store, authorization.SelfSubjectAccessReviews, fake.Rules{}),
+		fake.Register(store, authorization.SubjectAccessReviews, fake.Rules{}),
+		fake.Register(store, authorization.LocalSubjectAccessReviews, fake.Rules{}),
+		fake.Register(store, authorization.SelfSubjectRulesReviews, fake.Rules{}),
+		fake.Register(store, authentication.SelfSubjectReviews, fake.Rules{}),
+		fake.Register(store, authentication.TokenReviews, fake.Rules{}),
+	)
+}
+
+// reviewer answers the creation of reviews, which ask who somebody is or what he may do, and are not
+// stored.
+type reviewer struct {
+	users *users
+	rules authorizer.UnconditionalAuthorizer
+	next  http.Handler
+}
+
+const maxBody = 3 << 20 // the API server's own limit
+
+func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	info, ok := request.RequestInfoFrom(r.Context())
+	reviews := ok && info.IsResourceRequest && (info.APIGroup == authorizationv1.GroupName || info.APIGroup == authenticationv1.GroupName)
+	if !reviews {
+		v.next.ServeHTTP(w, r)
+		return
+	}
+	gv := authorizationv1.SchemeGroupVersion
+	gv.Group = info.APIGroup
+	answer, err := v.answer(w, r, info)
+	if err != nil {
+		responsewriters.ErrorNegotiated(err, codecs, gv, w, r)
+		return
+	}
+	responsewriters.WriteObjectNegotiated(codecs, negotiation.DefaultEndpointRestrictions, gv, w, r, http.StatusCreated, answer, false)
+}
+
+func (v *reviewer) answer(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) (runtime.Object, error) {
+	if info.Verb != "create" {
+		return nil, apierrors.NewMethodNotSupported(authorizationv1.Resource(info.Resource), info.Verb)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		return nil, apierrors.NewRequestEntityTooLargeError(err.Error())
+	}
+	obj, _, err := codecs.UniversalDeserializer().Decode(body, nil, nil)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	who, _ := request.UserFrom(r.Context())
+	switch x := obj.(type) {
+	case *authorizationv1.SelfSubjectAccessReview:
+		x.Status, err = v.review(r, who, x.Spec.ResourceAttributes, x.Spec.NonResourceAttributes)
+	case *authorizationv1.SubjectAccessReview:
+		x.Status, err = v.review(r, named(x.Spec), x.Spec.ResourceAttributes, x.Spec.NonResourceAttributes)
+	case *authorizationv1.LocalSubjectAccessReview:
+		if x.Spec.ResourceAttributes == nil || x.Spec.ResourceAttributes.Namespace != info.Namespace {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("spec.resourceAttributes.namespace must be %q, the namespace of the request", info.Namespace))
+		}
+		x.Status, err = v.review(r, named(x.Spec), x.Spec.ResourceAttributes, x.Spec.NonResourceAttributes)
+	case *authorizationv1.SelfSubjectRulesReview:
+		x.Status = v.listRules(who, x.Spec.Namespace)
+	case *authenticationv1.SelfSubjectReview:
+		x.Status.UserInfo = userInfo(who)
+	case *authenticationv1.TokenReview:
+		x.Status, err = v.reviewToken(r, x.Spec.Token)
+	default:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%T is no review", obj))
+	}
+	return obj, err
+}
+
+// named is the user that an access review asks about.
+func named(spec authorizationv1.SubjectAccessReviewSpec) user.Info {
+	extra := map[string][]string{}
+	for k, x := range spec.Extra {
+		extra[k] = x
+	}
+	return &user.DefaultInfo{Name: spec.User, Groups: spec.Groups, UID: spec.UID, Extra: extra}
+}
+
+// review asks the rules whether who may send a request.
+func (v *reviewer) review(r *http.Request, who user.Info, res *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) (authorizationv1.SubjectAccessReviewStatus, error) {
+	var a authorizer.AttributesRecord
+	switch {
+	case (res == nil) == (path == nil):
+		return authorizationv1.SubjectAccessReviewStatus{}, apierrors.NewBadRequest("exactly one of nonResourceAttributes or resourceAttributes must be specified")
+	case res != nil:
+		a = authorizer.AttributesRecord{
+			Verb: res.Verb, Namespace: res.Namespace, APIGroup: res.Group, APIVersion: res.Version, Resource: res.Resource,
+			Subresource: res.Subresource, Name: res.Name, ResourceRequest: true,
+		}
+	default:
+		a = authorizer.AttributesRecord{Verb: path.Verb, Path: path.Path}
+	}
+	a.User = who
+	decision, reason, err := v.rules.Authorize(r.Context(), a)
+	status := authorizationv1.SubjectAccessReviewStatus{Allowed: decision == authorizer.DecisionAllow, Denied: decision == authorizer.DecisionDeny, Reason: reason}
+	if err != nil {
+		status.EvaluationError = err.Error()
+	}
+	return status, nil
+}
+
+// listRules returns what who may do in a namespace.
+func (v *reviewer) listRules(who user.Info, namespace string) (out authorizationv1.SubjectRulesReviewStatus) {
+	roles, ok := v.rules.(rbac)
+	if !ok {
+		out.ResourceRules = []authorizationv1.ResourceRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}
+		out.NonResourceRules = []authorizationv1.NonResourceRule{{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}}}
+		return out
+	}
+	for rules := range roles.rulesOf(who, namespace) {
+		for _, x := range rules {
+			if len(x.Resources) > 0 {
+				out.ResourceRules = append(out.ResourceRules, authorizationv1.ResourceRule{Verbs: x.Verbs, APIGroups: x.APIGroups, Resources: x.Resources, ResourceNames: x.ResourceNames})
+			}
+			if len(x.NonResourceURLs) > 0 {
+				out.NonResourceRules = append(out.NonResourceRules, authorizationv1.NonResourceRule{Verbs: x.Verbs, NonResourceURLs: x.NonResourceURLs})
+			}
+		}
+	}
+	return out
+}
+
+// reviewToken says whose token it is.
+func (v *reviewer) reviewToken(r *http.Request, token string) (authenticationv1.TokenReviewStatus, error) {
+	if token == "" {
+		return authenticationv1.TokenReviewStatus{}, apierrors.NewBadRequest("token is required for TokenReview in authentication")
+	}
+	if v.users.token == nil {
+		return authenticationv1.TokenReviewStatus{}, nil
+	}
+	resp, ok, err := v.users.token.AuthenticateToken(r.Context(), token)
+	status := authenticationv1.TokenReviewStatus{Authenticated: ok && err == nil}
+	if err != nil {
+		status.Error = err.Error()
+	}
+	if status.Authenticated {
+		status.User = userInfo(resp.User)
+	}
+	return status, nil
+}
+
+func userInfo(who user.Info) authenticationv1.UserInfo {
+	out := authenticationv1.UserInfo{Username: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups()}
+	for k, x := range who.GetExtra() {
+		if out.Extra == nil {
+			out.Extra = map[string]authenticationv1.ExtraValue{}
+		}
+		out.Extra[k] = x
+	}
+	return out
+}

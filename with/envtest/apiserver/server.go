@@ -1,0 +1,100 @@
+// Package apiserver is a whole API server in memory, for tests: the server of package fake with the kinds
+// of Kubernetes (fakekube), CustomResourceDefinitions (fakecrd), users, RBAC and access reviews.
+//
+//	server, err := apiserver.New(apiserver.Options{})
+//	web := httptest.NewServer(server)
+//
+// The commands cmd/kube-apiserver and cmd/etcd make it a program that envtest can start in the place of
+// the real one. A test in Go that needs no users takes fakekube.New instead.
+package apiserver
+
+import (
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/endpoints/filters"
+	"k8s.io/apiserver/pkg/endpoints/filters/impersonation"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/with/apiextensions/fakecrd"
+	"github.com/kinform/kinform/with/kubernetes/fakekube"
+)
+
+// Options configure a [Server]. The zero value lets everybody do everything.
+type Options struct {
+	// Fake configures the server that holds the objects. Its KeepNamespaces is always on.
+	Fake fake.Options
+
+	// ClientCAFile is a file with the certificates (PEM) that sign those of clients. A client's name is the
+	// common name of its certificate, and its groups are the organizations. Empty means that certificates
+	// of clients are ignored.
+	ClientCAFile string
+
+	// TokenFile is a CSV file with the columns token, user, uid and, optionally, groups. Empty means that
+	// there are no tokens.
+	TokenFile string
+
+	// NoAnonymous refuses requests without credentials with 401. Otherwise they come from the user
+	// system:anonymous.
+	NoAnonymous bool
+
+	// RBAC lets a user do what Roles and ClusterRoles allow, and the group system:masters everything.
+	RBAC bool
+}
+
+// Server is an API server in memory. It starts no goroutine and needs no Close.
+type Server struct {
+	fake    *fake.Server
+	handler http.Handler
+}
+
+// New returns a server in the state of a cluster that has just begun. It reads the files of opts once.
+// The errors name a file that cannot be read.
+func New(opts Options) (*Server, error) {
+	opts.Fake.KeepNamespaces = true
+	store, err := fakekube.New(opts.Fake)
+	if err != nil {
+		return nil, err
+	}
+	if err := fakecrd.Serve(store); err != nil {
+		return nil, err
+	}
+	if err := registerReviews(store); err != nil {
+		return nil, err
+	}
+	var rules authorizer.UnconditionalAuthorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
+	if opts.RBAC {
+		if err := createRoles(store); err != nil {
+			return nil, err
+		}
+		rules = rbac{store}
+	}
+	users, err := authenticate(opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{store, chain(store, users, rules)}, nil
+}
+
+// chain puts the API server's own filters before the server that holds the objects.
+func chain(store *fake.Server, users *users, rules authorizer.UnconditionalAuthorizer) http.Handler {
+	var h http.Handler = &reviewer{users: users, rules: rules, next: store}
+	h = filters.WithAuthorization(h, rules, codecs)
+	h = impersonation.WithImpersonation(h, rules, codecs)
+	h = filters.WithAuthentication(h, users, filters.Unauthorized(codecs), nil, nil)
+	return filters.WithRequestInfo(h, &request.RequestInfoFactory{
+		APIPrefixes:          sets.NewString("api", "apis"),
+		GrouplessAPIPrefixes: sets.NewString("api"),
+	})
+}
+
+// ServeHTTP answers the requests that an API server answers, as [fake.Server.ServeHTTP] does, for users
+// who may send them.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// Fake returns the server that holds the objects. Its typed functions, faults and counts of requests
+// are not subject to users and their rights.
+func (s *Server) Fake() *fake.Server { return s.fake }
