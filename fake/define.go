@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -48,6 +49,8 @@ type Hooks[T metav1.Object] struct {
 	// Deleting returns finalizers to add to an object whose deletion is asked for. Without any
 	// finalizer an object goes at once.
 	Deleting func(obj T) (finalizers []string)
+	// Subresources are those besides status, by name. See [View] and [Action].
+	Subresources map[string]SubresourceHook[T]
 	// Fields are the fields by which objects can be selected; see [AddField].
 	Fields map[string]func(obj T) string
 	// Stored is called after a write or a [Server.Restore], before it returns, and can read and
@@ -96,6 +99,12 @@ func tableOf[T metav1.Object](s *Server, d Definition[T]) (*table[T], error) {
 		return nil, err
 	}
 	r.hidden = d.Hidden
+	for name, hook := range d.Hooks.Subresources {
+		if name == statusField || name == "" || strings.Contains(name, "/") || hook.fresh == nil {
+			return nil, fmt.Errorf("fake: %s: %w: subresource %q", r.groupResource(), ErrResource, name)
+		}
+		r.subresources[name] = subresource{hook.kind, hook.verbs()}
+	}
 	return newTable(s, r, d.Hooks)
 }
 

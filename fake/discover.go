@@ -2,7 +2,6 @@ package fake
 
 import (
 	"net/http"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -65,5 +64,10 @@ func (s *Server) schemas() map[schema.GroupVersionKind]map[string]any {
 
 // hasVersion reports whether a resource of the version is registered.
 func (s *Server) hasVersion(gv schema.GroupVersion) bool {
-	return slices.ContainsFunc(s.apiResources(), func(r metav1.APIResource) bool { return r.Group == gv.Group && r.Version == gv.Version })
+	for home := range discovery.Located(s.apiResources()) {
+		if home == gv {
+			return true
+		}
+	}
+	return false
 }

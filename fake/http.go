@@ -98,7 +98,7 @@ func (s *Server) serveResource(w *answer.Writer, r *http.Request, gv schema.Grou
 	case c.info().ClusterScoped && req.namespace != "", !c.info().ClusterScoped && req.namespace == "" && req.name != "":
 		// Only collections of namespaced resources have a cluster-wide path as well.
 		return refusal.NoResource()
-	case req.subresource != "" && (req.subresource != statusField || !c.info().Status):
+	case req.subresource != "" && !c.info().has(req.subresource):
 		if c.info().custom() {
 			return apierrors.NewNotFound(req.resource.GroupResource(), req.name) // as if the object were missing
 		}

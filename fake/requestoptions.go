@@ -34,6 +34,7 @@ func (s *Server) checkOptions(opts metav1.ListOptions, watch bool) (in internalv
 // write holds the properties of a write request apart from its object.
 type write struct {
 	status  bool   // it is for the status subresource, and changes nothing else
+	view    bool   // it is for another subresource, whose hook says what changes
 	dryRun  bool   // it is checked and answered like any other, but not stored
 	manager string // the writer, as far as it is known
 	named   bool   // the request itself names the manager

@@ -22,8 +22,8 @@ import (
 // [Client], and requests to .../status write the status; creates and other updates ignore it. In
 // most of Kubernetes' own kinds these calls also write labels, annotations, finalizers and owner
 // references; in custom resources they only write the status. T then needs a field Status, or is
-// Unstructured. Without that subresource an object is written as a whole. The server has no other
-// subresources.
+// Unstructured. Without that subresource an object is written as a whole. Other
+// subresources are [Hooks].
 type Rules struct {
 	// ListKind is the kind of a list; empty means the kind + "List".
 	ListKind string
@@ -59,7 +59,14 @@ type resource struct {
 	hidden               bool // the version is not served
 	ShortNames           []string
 	Categories           []string
+	subresources         map[string]subresource
 	Rules
+}
+
+// subresource is what discovery shows of one.
+type subresource struct {
+	kind  schema.GroupVersionKind
+	verbs metav1.Verbs
 }
 
 // statusField is the member that a status subresource writes.
@@ -104,6 +111,10 @@ func resourceOf[T any](k kind.Kind[T], rules Rules) (resource, error) {
 		ClusterScoped: k.Scope == kind.ClusterScoped, Status: k.HasSubresource(statusField),
 		ShortNames: slices.Clone(k.ShortNames), Categories: slices.Clone(k.Categories), Rules: rules,
 	}
+	r.subresources = map[string]subresource{}
+	if r.Status {
+		r.subresources[statusField] = subresource{r.GroupVersionKind(), metav1.Verbs{"get", "patch", "update"}}
+	}
 	r.ListKind = cmp.Or(r.ListKind, k.Kind+"List")
 	r.Singular = cmp.Or(r.Singular, strings.ToLower(k.Kind))
 	typ := reflect.TypeFor[T]()
@@ -140,4 +151,10 @@ func (r *resource) checkKind(got schema.GroupVersionKind) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind (%s)", got.Kind, r.Kind))
 	}
 	return nil
+}
+
+// has reports whether objects of the resource have a subresource.
+func (r *resource) has(name string) bool {
+	_, ok := r.subresources[name]
+	return ok
 }

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -135,11 +136,13 @@ func (r *resource) describe() []metav1.APIResource {
 		Verbs:      metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ShortNames: r.ShortNames, Categories: r.Categories,
 	}
-	if !r.Status {
-		return []metav1.APIResource{whole}
+	all := []metav1.APIResource{whole}
+	for _, name := range slices.Sorted(maps.Keys(r.subresources)) {
+		sub := r.subresources[name]
+		all = append(all, metav1.APIResource{
+			Name: r.Name + "/" + name, Namespaced: whole.Namespaced,
+			Group: sub.kind.Group, Version: sub.kind.Version, Kind: sub.kind.Kind, Verbs: sub.verbs,
+		})
 	}
-	status := whole
-	status.Name, status.SingularName, status.Verbs = r.Name+"/"+statusField, "", metav1.Verbs{"get", "patch", "update"}
-	status.ShortNames, status.Categories = nil, nil
-	return []metav1.APIResource{whole, status}
+	return all
 }

@@ -30,6 +30,9 @@ func (t *table[T]) serve(w *answer.Writer, r *http.Request, req request) error {
 		return err
 	}
 	w.Protobuf = media.Protobuf
+	if hook, ok := t.hooks.Subresources[req.subresource]; ok {
+		return t.serveSubresource(w, r, req, verb, hook)
+	}
 	switch verb {
 	case faults.VerbList:
 		return t.serveList(w, req, opts, media, f)
@@ -69,6 +72,9 @@ func (t *table[T]) verbOf(r *http.Request, req request) (opts metav1.ListOptions
 	case r.Method == http.MethodPatch && !collection:
 		return opts, faults.VerbPatch, nil
 	case r.Method == http.MethodPost && req.subresource != "":
+		if t.hooks.Subresources[req.subresource].do != nil {
+			return opts, faults.VerbCreate, nil
+		}
 		return opts, "", t.errSubresourceCreate()
 	case req.subresource != "":
 		return opts, "", refusal.Method()

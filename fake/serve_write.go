@@ -96,7 +96,8 @@ func readWrite[O any](r *http.Request, req request, convert converter[O], check 
 		return write{}, err
 	}
 	w, err := check(opts)
-	w.status = req.subresource != ""
+	w.status = req.subresource == statusField
+	w.view = req.subresource != "" && !w.status
 	if w.manager == "" {
 		w.manager, _, _ = strings.Cut(r.UserAgent(), "/")
 	}

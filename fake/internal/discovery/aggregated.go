@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // aggregatedType is the Content-Type by which clients recognize an aggregated answer.
@@ -56,11 +57,11 @@ func aggregated(all []metav1.APIResource, core bool) groupDiscoveryList {
 	if core { // it always exists
 		list.Items = append(list.Items, groupDiscovery{Versions: []versionDiscovery{{Version: "v1", Freshness: "Current", Resources: []resourceDiscovery{}}}})
 	}
-	for _, r := range all {
-		if core != (r.Group == "") {
+	for home, r := range Located(all) {
+		if core != (home.Group == "") {
 			continue
 		}
-		v, kind := list.version(r), metav1.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
+		v, kind := list.version(home), metav1.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
 		if _, sub, ok := strings.Cut(r.Name, "/"); ok {
 			last := &v.Resources[len(v.Resources)-1]
 			last.Subresources = append(last.Subresources, subresourceDiscovery{Subresource: sub, ResponseKind: kind, Verbs: r.Verbs})
@@ -78,8 +79,8 @@ func aggregated(all []metav1.APIResource, core bool) groupDiscoveryList {
 	return list
 }
 
-// version finds r's version in the list, or adds it.
-func (l *groupDiscoveryList) version(r metav1.APIResource) *versionDiscovery {
+// version finds a version in the list, or adds it.
+func (l *groupDiscoveryList) version(r schema.GroupVersion) *versionDiscovery {
 	i := slices.IndexFunc(l.Items, func(g groupDiscovery) bool { return g.Metadata.Name == r.Group })
 	if i < 0 {
 		i = len(l.Items)

@@ -3,6 +3,7 @@
 package discovery
 
 import (
+	"iter"
 	"mime"
 	"net/http"
 	"slices"
@@ -23,9 +24,25 @@ type Document struct {
 	Body        any
 }
 
+// Located returns all with the group and version in which each is served. A subresource, which is named
+// RESOURCE/NAME, follows its resource, and is served where that is, though its kind may be of another
+// group, as a Scale is.
+func Located(all []metav1.APIResource) iter.Seq2[schema.GroupVersion, metav1.APIResource] {
+	return func(yield func(schema.GroupVersion, metav1.APIResource) bool) {
+		var home schema.GroupVersion
+		for _, r := range all {
+			if !strings.Contains(r.Name, "/") {
+				home = schema.GroupVersion{Group: r.Group, Version: r.Version}
+			}
+			if !yield(home, r) {
+				return
+			}
+		}
+	}
+}
+
 // Find returns the document at path, the URL's path split at its slashes; nil for none. all
-// are the resources, with their group and version; a subresource is named RESOURCE/NAME and
-// follows its resource.
+// are the resources, each with the group and version of its kind, as [Located] takes them.
 func Find(all []metav1.APIResource, r *http.Request, path []string) *Document {
 	body := find(all, path)
 	if body == nil {
@@ -73,14 +90,14 @@ func isHealth(parts []string) bool {
 // restricts to one group.
 func groups(all []metav1.APIResource, name string) []metav1.APIGroup {
 	out := []metav1.APIGroup{}
-	for _, r := range all {
-		if r.Group == "" || name != "" && name != r.Group {
+	for home := range Located(all) {
+		if home.Group == "" || name != "" && name != home.Group {
 			continue
 		}
-		i := slices.IndexFunc(out, func(g metav1.APIGroup) bool { return g.Name == r.Group })
-		v := metav1.GroupVersionForDiscovery{GroupVersion: r.Group + "/" + r.Version, Version: r.Version}
+		i := slices.IndexFunc(out, func(g metav1.APIGroup) bool { return g.Name == home.Group })
+		v := metav1.GroupVersionForDiscovery{GroupVersion: home.String(), Version: home.Version}
 		if i < 0 {
-			out = append(out, metav1.APIGroup{Name: r.Group, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v})
+			out = append(out, metav1.APIGroup{Name: home.Group, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v})
 		} else if !slices.Contains(out[i].Versions, v) {
 			out[i].Versions = append(out[i].Versions, v)
 		}
@@ -96,9 +113,11 @@ func resources(all []metav1.APIResource, gv schema.GroupVersion) any {
 		GroupVersion: gv.String(),
 		APIResources: []metav1.APIResource{},
 	}
-	for _, r := range all {
-		if r.Group == gv.Group && r.Version == gv.Version {
-			r.Group, r.Version = "", "" // the list states them
+	for home, r := range Located(all) {
+		if home == gv {
+			if r.Group == gv.Group && r.Version == gv.Version {
+				r.Group, r.Version = "", "" // the list states them
+			}
 			list.APIResources = append(list.APIResources, r)
 		}
 	}

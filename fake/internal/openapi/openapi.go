@@ -86,8 +86,8 @@ func versionPath(gv schema.GroupVersion) string {
 
 func index(all []metav1.APIResource) any {
 	paths := map[string]map[string]string{}
-	for _, r := range all {
-		p := versionPath(schema.GroupVersion{Group: r.Group, Version: r.Version})
+	for home := range discovery.Located(all) {
+		p := versionPath(home)
 		paths[p] = map[string]string{"serverRelativeURL": "/openapi/v3/" + p}
 	}
 	return map[string]any{"paths": paths}

@@ -170,9 +170,6 @@ func (v *reviewer) reviewToken(r *http.Request, token string) (authenticationv1.
 	if token == "" {
 		return authenticationv1.TokenReviewStatus{}, apierrors.NewBadRequest("token is required for TokenReview in authentication")
 	}
-	if v.users.token == nil {
-		return authenticationv1.TokenReviewStatus{}, nil
-	}
 	resp, ok, err := v.users.token.AuthenticateToken(r.Context(), token)
 	status := authenticationv1.TokenReviewStatus{Authenticated: ok && err == nil}
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
-	"net/http"
 	"os"
 
 	"k8s.io/apiserver/pkg/authentication/authenticator"
@@ -13,13 +12,17 @@ import (
 	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
 	"k8s.io/apiserver/pkg/authentication/request/union"
 	x509request "k8s.io/apiserver/pkg/authentication/request/x509"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
+	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
+
+	"github.com/kinform/kinform/with/kubernetes/fakekube"
 )
 
 // users says who has sent a request.
 type users struct {
 	authenticator.Request
-	token authenticator.Token // nil if there are no tokens
+	token authenticator.Token
 }
 
 func authenticate(opts Options) (*users, error) {
@@ -34,17 +37,16 @@ func authenticate(opts Options) (*users, error) {
 		verify.Roots = roots
 		all = append(all, x509request.New(verify, x509request.CommonNameUserConversion))
 	}
+	tokens := []authenticator.Token{accountTokens{}}
 	if opts.TokenFile != "" {
-		tokens, err := tokenfile.NewCSV(opts.TokenFile)
+		fromFile, err := tokenfile.NewCSV(opts.TokenFile)
 		if err != nil {
 			return nil, fmt.Errorf("tokens of clients: %w", err)
 		}
-		u.token = tokens
-		all = append(all, bearertoken.New(tokens))
-	} else {
-		// A token that nobody knows is an error, even if there are none.
-		all = append(all, bearertoken.New(noTokens{}))
+		tokens = append(tokens, fromFile)
 	}
+	u.token = tokenunion.New(tokens...)
+	all = append(all, bearertoken.New(u.token))
 	u.Request = group.NewAuthenticatedGroupAdder(union.New(all...))
 	if !opts.NoAnonymous {
 		u.Request = union.NewFailOnError(u.Request, anonymous.NewAuthenticator(nil))
@@ -52,11 +54,15 @@ func authenticate(opts Options) (*users, error) {
 	return u, nil
 }
 
-// noTokens knows no token.
-type noTokens struct{}
+// accountTokens knows the tokens that fakekube issues for service accounts.
+type accountTokens struct{}
 
-func (noTokens) AuthenticateToken(context.Context, string) (*authenticator.Response, bool, error) {
-	return nil, false, nil
+func (accountTokens) AuthenticateToken(_ context.Context, token string) (*authenticator.Response, bool, error) {
+	account, ok := fakekube.TokenUser(token)
+	if !ok {
+		return nil, false, nil
+	}
+	return &authenticator.Response{User: serviceaccount.UserInfo(account.Namespace, account.Name, "")}, true, nil
 }
 
 func certificates(file string) (*x509.CertPool, error) {
@@ -69,10 +75,4 @@ func certificates(file string) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("%s has no certificate in PEM", file)
 	}
 	return pool, nil
-}
-
-// AuthenticateRequest implements authenticator.Request. Nothing but the user is kept of a request's
-// credentials.
-func (u *users) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
-	return u.Request.AuthenticateRequest(r)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // New returns a server in the state of a cluster that has just begun: all kinds of [Register], the
-// field selectors of an API server, the namespaces default, kube-system, kube-public and
+// field selectors and subresources of an API server, the namespaces default, kube-system, kube-public and
 // kube-node-lease, and the Service default/kubernetes. With [fake.Options.KeepNamespaces], objects are
 // refused in namespaces that do not exist. An error would be a defect of this package.
 func New(opts fake.Options) (*fake.Server, error) {
@@ -19,7 +19,7 @@ func New(opts fake.Options) (*fake.Server, error) {
 	if err := Register(server); err != nil {
 		return nil, err
 	}
-	if err := addFields(server); err != nil {
+	if err := errors.Join(defineSubresources(server), addFields(server)); err != nil {
 		return nil, err
 	}
 	return server, begin(server)

@@ -1,0 +1,72 @@
+package fake
+
+import (
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform/fake/internal/wire"
+)
+
+// SubresourceHook is a subresource besides status, made by [View] or [Action]. It is served over HTTP,
+// and discovery shows it.
+type SubresourceHook[T metav1.Object] struct {
+	kind     schema.GroupVersionKind
+	protobuf bool
+	fresh    func() metav1.Object
+	get      func(obj T) (metav1.Object, error)
+	set      func(obj T, sent metav1.Object) error
+	do       func(ctx context.Context, obj T, sent metav1.Object) (metav1.Object, error)
+}
+
+// View returns a subresource that shows objects in the form of S, such as a Scale, and changes them by
+// it: get makes the form of obj, which is read-only, and set changes obj, which is its own, to what a
+// client has sent. A nil set refuses updates and patches with 405. Both run as [Hooks] do, and their
+// errors refuse the request. An apply works as a merge patch, without owners of fields.
+func View[T, S metav1.Object](kind schema.GroupVersionKind, get func(obj T) (S, error), set func(obj T, sent S) error) SubresourceHook[T] {
+	h := newSubresourceHook[T, S](kind)
+	h.get = func(obj T) (metav1.Object, error) { return get(obj) }
+	if set != nil {
+		h.set = func(obj T, sent metav1.Object) error { return set(obj, sent.(S)) }
+	}
+	return h
+}
+
+// Action returns a subresource to which clients post an object of S, such as an Eviction: do carries it
+// out for obj, which is read-only, and returns the answer, or nil for a Status that says Success. It runs
+// as [Hooks] do, and can write to the server. A dry run does not call it.
+func Action[T, S metav1.Object](kind schema.GroupVersionKind, do func(ctx context.Context, obj T, sent S) (metav1.Object, error)) SubresourceHook[T] {
+	h := newSubresourceHook[T, S](kind)
+	h.do = func(ctx context.Context, obj T, sent metav1.Object) (metav1.Object, error) {
+		return do(ctx, obj, sent.(S))
+	}
+	return h
+}
+
+func newSubresourceHook[T, S metav1.Object](kind schema.GroupVersionKind) SubresourceHook[T] {
+	return SubresourceHook[T]{
+		kind: kind, protobuf: wire.HasProtobuf(newObject[S]),
+		fresh: func() metav1.Object { return newObject[S]() },
+	}
+}
+
+func (h SubresourceHook[T]) verbs() metav1.Verbs {
+	var out metav1.Verbs
+	if h.do != nil {
+		out = append(out, "create")
+	}
+	if h.get != nil {
+		out = append(out, "get")
+	}
+	if h.set != nil {
+		out = append(out, "patch", "update")
+	}
+	return slices.Clip(out)
+}
+
+func (h SubresourceHook[T]) typeMeta() metav1.TypeMeta {
+	apiVersion, kind := h.kind.ToAPIVersionAndKind()
+	return metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
+}

@@ -1,0 +1,195 @@
+package fake
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/fake/internal/answer"
+	"github.com/kinform/kinform/fake/internal/patch"
+	"github.com/kinform/kinform/fake/internal/refusal"
+	"github.com/kinform/kinform/fake/internal/wire"
+)
+
+// serveSubresource answers a request for a subresource that a hook defines.
+func (t *table[T]) serveSubresource(w *answer.Writer, r *http.Request, req request, verb faults.Verb, h SubresourceHook[T]) error {
+	media, err := wire.Negotiate(r, h.protobuf)
+	if err != nil {
+		return err
+	}
+	w.Protobuf = media.Protobuf
+	body, err := readBody(r)
+	if err != nil {
+		return err
+	}
+	out, code := metav1.Object(nil), http.StatusOK
+	switch {
+	case verb == faults.VerbGet && h.get != nil:
+		out, err = t.showView(req, h)
+	case verb == faults.VerbCreate && h.do != nil:
+		out, err = t.act(r, req, h, body)
+		code = http.StatusCreated
+	case verb == faults.VerbUpdate && h.set != nil:
+		out, err = t.putView(r, req, h, body)
+	case verb == faults.VerbPatch && h.set != nil:
+		out, err = t.patchView(r, req, h, body)
+	default:
+		return refusal.Method()
+	}
+	switch {
+	case err != nil:
+		return err
+	case out == nil:
+		return w.Status(code, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess})
+	}
+	b, err := h.encode(out, media.Protobuf)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	return w.Bytes(code, media.ContentType(), b)
+}
+
+func (t *table[T]) showView(req request, h SubresourceHook[T]) (metav1.Object, error) {
+	v, err := t.read(req.key(), "")
+	if err != nil {
+		return nil, err
+	}
+	return h.get(v.obj)
+}
+
+func (t *table[T]) act(r *http.Request, req request, h SubresourceHook[T], body []byte) (metav1.Object, error) {
+	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_CreateOptions, createOptions)
+	if err != nil {
+		return nil, err
+	}
+	format, err := wire.BodyFormat(r, h.protobuf)
+	if err != nil {
+		return nil, err
+	}
+	sent, err := h.decode(format, body)
+	if err != nil {
+		return nil, err
+	}
+	v, err := t.read(req.key(), "")
+	if err != nil {
+		return nil, err
+	}
+	if w.dryRun {
+		return nil, nil
+	}
+	return h.do(r.Context(), v.obj, sent)
+}
+
+func (t *table[T]) putView(r *http.Request, req request, h SubresourceHook[T], body []byte) (metav1.Object, error) {
+	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_UpdateOptions, updateOptions)
+	if err != nil {
+		return nil, err
+	}
+	format, err := wire.BodyFormat(r, h.protobuf)
+	if err != nil {
+		return nil, err
+	}
+	sent, err := h.decode(format, body)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkName(sent, req.name); err != nil {
+		return nil, err
+	}
+	return t.changeByView(req, w, h, func(*version[T]) (metav1.Object, error) { return sent, nil })
+}
+
+func (t *table[T]) patchView(r *http.Request, req request, h SubresourceHook[T], body []byte) (metav1.Object, error) {
+	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	kind := types.PatchType(contentType)
+	if err := t.checkPatchType(kind); err != nil {
+		return nil, err
+	}
+	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_PatchOptions,
+		func(opts metav1.PatchOptions) (write, error) { return patchOptions(kind, opts) })
+	if err != nil {
+		return nil, err
+	}
+	if kind == types.ApplyYAMLPatchType {
+		if body, err = wire.YAMLToJSON(body); err != nil {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("error encoding patch: %v", err))
+		}
+	}
+	if !json.Valid(body) {
+		return nil, apierrors.NewBadRequest("invalid JSON patch")
+	}
+	return t.changeByView(req, w, h, func(old *version[T]) (metav1.Object, error) {
+		now, err := h.get(old.obj)
+		if err != nil {
+			return nil, err
+		}
+		state, err := h.encode(now, false)
+		if err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		b, err := patch.Apply(kind, state, body, h.fresh())
+		if err != nil {
+			return nil, err
+		}
+		return h.decode(wire.JSON, b)
+	})
+}
+
+// changeByView writes the object as the hook changes it for what next returns.
+func (t *table[T]) changeByView(req request, w write, h SubresourceHook[T], next func(old *version[T]) (metav1.Object, error)) (metav1.Object, error) {
+	v, err := t.update(req.key(), w, func(old *version[T]) (obj T, err error) {
+		sent, err := next(old)
+		if err != nil {
+			return obj, err
+		}
+		if err := t.checkRV(sent.GetResourceVersion(), old); err != nil {
+			return obj, err
+		}
+		if obj, err = clone(old.obj); err != nil {
+			return obj, apierrors.NewInternalError(err)
+		}
+		return obj, h.set(obj, sent)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return h.get(v.obj)
+}
+
+// decode reads what a client has sent. The body may leave its kind out, but not state another one.
+func (h SubresourceHook[T]) decode(format string, body []byte) (metav1.Object, error) {
+	sent := h.fresh()
+	var wrong error
+	err := wire.Unmarshal(format, body, sent, func(kind metav1.TypeMeta) error {
+		if kind.Kind != "" && kind.Kind != h.kind.Kind {
+			wrong = apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind (%s)", kind.Kind, h.kind.Kind))
+		}
+		return wrong
+	})
+	switch {
+	case wrong != nil:
+		return nil, wrong
+	case err != nil:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", h.kind.Kind, h.kind.Version, h.kind.Kind, err))
+	}
+	return sent, nil
+}
+
+// encode returns the body of an answer.
+func (h SubresourceHook[T]) encode(out metav1.Object, protobuf bool) ([]byte, error) {
+	if protobuf {
+		return wire.Envelope(h.typeMeta(), func() ([]byte, error) { return wire.MarshalProtobuf(out) })
+	}
+	k, ok := out.(interface{ GetObjectKind() schema.ObjectKind })
+	if ok && k.GetObjectKind().GroupVersionKind() != h.kind { // else it may be the server's own object
+		k.GetObjectKind().SetGroupVersionKind(h.kind)
+	}
+	return json.Marshal(out)
+}

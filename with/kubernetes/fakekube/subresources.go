@@ -1,0 +1,257 @@
+package fakekube
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/with/kubernetes/apps"
+	"github.com/kinform/kinform/with/kubernetes/certificates"
+	"github.com/kinform/kinform/with/kubernetes/core"
+)
+
+// defineSubresources gives the kinds the subresources that they have besides status.
+func defineSubresources(s *fake.Server) error {
+	deployments := scaled[*appsv1.Deployment]{
+		spec:     func(d *appsv1.Deployment) **int32 { return &d.Spec.Replicas },
+		replicas: func(d *appsv1.Deployment) int32 { return d.Status.Replicas },
+		selector: func(d *appsv1.Deployment) *metav1.LabelSelector { return d.Spec.Selector },
+	}
+	replicaSets := scaled[*appsv1.ReplicaSet]{
+		spec:     func(d *appsv1.ReplicaSet) **int32 { return &d.Spec.Replicas },
+		replicas: func(d *appsv1.ReplicaSet) int32 { return d.Status.Replicas },
+		selector: func(d *appsv1.ReplicaSet) *metav1.LabelSelector { return d.Spec.Selector },
+	}
+	statefulSets := scaled[*appsv1.StatefulSet]{
+		spec:     func(d *appsv1.StatefulSet) **int32 { return &d.Spec.Replicas },
+		replicas: func(d *appsv1.StatefulSet) int32 { return d.Status.Replicas },
+		selector: func(d *appsv1.StatefulSet) *metav1.LabelSelector { return d.Spec.Selector },
+	}
+	controllers := scaled[*corev1.ReplicationController]{
+		spec:     func(d *corev1.ReplicationController) **int32 { return &d.Spec.Replicas },
+		replicas: func(d *corev1.ReplicationController) int32 { return d.Status.Replicas },
+		selector: func(d *corev1.ReplicationController) *metav1.LabelSelector {
+			return metav1.SetAsLabelSelector(d.Spec.Selector)
+		},
+	}
+	return errors.Join(
+		define(s, apps.Deployments, "scale", deployments.view()),
+		define(s, apps.ReplicaSets, "scale", replicaSets.view()),
+		define(s, apps.StatefulSets, "scale", statefulSets.view()),
+		define(s, core.ReplicationControllers, "scale", controllers.view()),
+		fake.Define(s, fake.Definition[*corev1.Pod]{Kind: core.Pods, Hooks: fake.Hooks[*corev1.Pod]{Subresources: podSubresources(s)}}),
+		define(s, core.ServiceAccounts, "token", fake.Action(tokenRequest, issue)),
+		define(s, core.Namespaces, "finalize", fake.View(corev1.SchemeGroupVersion.WithKind("Namespace"), same[*corev1.Namespace], finalize)),
+		define(s, certificates.CertificateSigningRequests, "approval",
+			fake.View(certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"), same[*certificatesv1.CertificateSigningRequest], approve)),
+	)
+}
+
+func define[T metav1.Object](s *fake.Server, k kind.Kind[T], name string, hook fake.SubresourceHook[T]) error {
+	hooks := fake.Hooks[T]{Subresources: map[string]fake.SubresourceHook[T]{name: hook}}
+	return fake.Define(s, fake.Definition[T]{Kind: k, Hooks: hooks})
+}
+
+func same[T any](obj T) (T, error) { return obj, nil }
+
+// scaled says where a kind has what a Scale shows.
+type scaled[T metav1.Object] struct {
+	spec     func(T) **int32
+	replicas func(T) int32
+	selector func(T) *metav1.LabelSelector
+}
+
+func (s scaled[T]) view() fake.SubresourceHook[T] {
+	return fake.View(autoscalingv1.SchemeGroupVersion.WithKind("Scale"), s.get, s.set)
+}
+
+func (s scaled[T]) get(obj T) (*autoscalingv1.Scale, error) {
+	out := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{
+		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
+		ResourceVersion: obj.GetResourceVersion(), CreationTimestamp: obj.GetCreationTimestamp(),
+	}}
+	out.Spec.Replicas = 1 // the default
+	if n := *s.spec(obj); n != nil {
+		out.Spec.Replicas = *n
+	}
+	selector, err := metav1.LabelSelectorAsSelector(s.selector(obj))
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	out.Status = autoscalingv1.ScaleStatus{Replicas: s.replicas(obj), Selector: selector.String()}
+	if selector.String() == labels.Nothing().String() {
+		out.Status.Selector = ""
+	}
+	return out, nil
+}
+
+func (s scaled[T]) set(obj T, sent *autoscalingv1.Scale) error {
+	if n := sent.Spec.Replicas; n < 0 {
+		return invalid(autoscalingv1.SchemeGroupVersion.WithKind("Scale"), obj.GetName(), "spec.replicas", fmt.Sprintf("Invalid value: %d: must be greater than or equal to 0", n))
+	}
+	*s.spec(obj) = &sent.Spec.Replicas
+	return nil
+}
+
+// invalid is the 422 for one field.
+func invalid(k schema.GroupVersionKind, name, path, message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
+		Message: fmt.Sprintf("%s %q is invalid: %s: %s", k.GroupKind(), name, path, message),
+		Details: &metav1.StatusDetails{Group: k.Group, Kind: k.Kind, Name: name, Causes: []metav1.StatusCause{{Type: metav1.CauseTypeFieldValueInvalid, Field: path, Message: message}}},
+	}}
+}
+
+func podSubresources(s *fake.Server) map[string]fake.SubresourceHook[*corev1.Pod] {
+	pod := corev1.SchemeGroupVersion.WithKind("Pod")
+	return map[string]fake.SubresourceHook[*corev1.Pod]{
+		"binding": fake.Action(corev1.SchemeGroupVersion.WithKind("Binding"), func(_ context.Context, p *corev1.Pod, b *corev1.Binding) (metav1.Object, error) {
+			return nil, bind(s, p, b)
+		}),
+		"eviction": fake.Action(policyv1.SchemeGroupVersion.WithKind("Eviction"), func(_ context.Context, p *corev1.Pod, e *policyv1.Eviction) (metav1.Object, error) {
+			return nil, evict(s, p, e)
+		}),
+		"ephemeralcontainers": fake.View(pod, same[*corev1.Pod], func(p, sent *corev1.Pod) error {
+			p.Spec.EphemeralContainers = sent.Spec.EphemeralContainers
+			return nil
+		}),
+		"resize": fake.View(pod, same[*corev1.Pod], resize),
+	}
+}
+
+// bind assigns a pod to a node.
+func bind(s *fake.Server, p *corev1.Pod, b *corev1.Binding) error {
+	kind := corev1.SchemeGroupVersion.WithKind("Binding")
+	switch {
+	case b.Target.Kind != "" && b.Target.Kind != "Node":
+		return invalid(kind, b.Name, "target.kind", fmt.Sprintf("Unsupported value: %q: supported values: \"Node\", \"\"", b.Target.Kind))
+	case b.Target.Name == "":
+		return invalid(kind, b.Name, "target.name", "Required value")
+	case p.DeletionTimestamp != nil:
+		return apierrors.NewConflict(corev1.Resource("pods/binding"), p.Name, fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", p.Name))
+	case p.Spec.NodeName != "":
+		return apierrors.NewConflict(corev1.Resource("pods/binding"), p.Name, fmt.Errorf("pod %s is already assigned to node %q", p.Name, p.Spec.NodeName))
+	}
+	p = p.DeepCopy()
+	p.Spec.NodeName = b.Target.Name
+	condition := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now())}
+	p.Status.Conditions = append(slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled }), condition)
+	if _, err := fake.Update(s, p); err != nil {
+		return err
+	}
+	p.ResourceVersion = ""
+	_, err := fake.UpdateStatus(s, p)
+	return err
+}
+
+// evict deletes a pod unless a PodDisruptionBudget with no disruption left selects it.
+func evict(s *fake.Server, p *corev1.Pod, e *policyv1.Eviction) error {
+	if pre := e.DeleteOptions; pre != nil && pre.Preconditions != nil && pre.Preconditions.UID != nil && *pre.Preconditions.UID != p.UID {
+		return apierrors.NewConflict(corev1.Resource("pods"), p.Name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s)", *pre.Preconditions.UID, p.UID))
+	}
+	budgets, err := fake.List[*policyv1.PodDisruptionBudget](s, fake.Selection{Namespace: p.Namespace})
+	if err != nil {
+		return err
+	}
+	done := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodPending || p.DeletionTimestamp != nil
+	for _, b := range budgets {
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err != nil || done || !selector.Matches(labels.Set(p.Labels)) {
+			continue
+		}
+		if b.Status.DisruptionsAllowed <= 0 {
+			refused := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+			refused.ErrStatus.Details.Causes = append(refused.ErrStatus.Details.Causes, metav1.StatusCause{
+				Type:    policyv1.DisruptionBudgetCause,
+				Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, b.Status.DesiredHealthy, b.Status.CurrentHealthy),
+			})
+			return refused
+		}
+		b.Status.DisruptionsAllowed--
+		if _, err := fake.UpdateStatus(s, b); err != nil {
+			return err
+		}
+	}
+	_, err = fake.Delete[*corev1.Pod](s, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+	return err
+}
+
+// resize changes the resources of containers.
+func resize(p, sent *corev1.Pod) error {
+	for i := range p.Spec.Containers {
+		for _, c := range sent.Spec.Containers {
+			if c.Name == p.Spec.Containers[i].Name {
+				p.Spec.Containers[i].Resources = c.Resources
+			}
+		}
+	}
+	return nil
+}
+
+func finalize(n, sent *corev1.Namespace) error {
+	n.Spec.Finalizers = sent.Spec.Finalizers
+	return nil
+}
+
+func approve(r, sent *certificatesv1.CertificateSigningRequest) error {
+	r.Status.Conditions = sent.Status.Conditions
+	return nil
+}
+
+var tokenRequest = authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
+
+// issue makes a token for a service account. It is no JWT, and everybody can make one: see [TokenUser].
+func issue(_ context.Context, sa *corev1.ServiceAccount, r *authenticationv1.TokenRequest) (metav1.Object, error) {
+	seconds := int64(3600)
+	if s := r.Spec.ExpirationSeconds; s != nil {
+		if seconds = *s; seconds < 600 {
+			return nil, invalid(tokenRequest, cmp.Or(r.Name, sa.Name), "spec.expirationSeconds", fmt.Sprintf("Invalid value: %d: may not specify a duration less than 10 minutes", seconds))
+		}
+	}
+	out := r.DeepCopy()
+	out.Name, out.Namespace = sa.Name, sa.Namespace
+	out.CreationTimestamp = metav1.Now()
+	out.Spec.ExpirationSeconds = &seconds
+	out.Status = authenticationv1.TokenRequestStatus{
+		Token:               tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(sa.Namespace+"/"+sa.Name)),
+		ExpirationTimestamp: metav1.NewTime(time.Now().Add(time.Duration(seconds) * time.Second)),
+	}
+	return out, nil
+}
+
+const tokenPrefix = "kinform-fake."
+
+// TokenUser returns the service account for which the subresource token of serviceaccounts has issued a
+// token. The token does not expire.
+func TokenUser(token string) (account types.NamespacedName, ok bool) {
+	encoded, ok := strings.CutPrefix(token, tokenPrefix)
+	if !ok {
+		return account, false
+	}
+	text, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil {
+		return account, false
+	}
+	account.Namespace, account.Name, ok = strings.Cut(string(text), "/")
+	return account, ok && account.Namespace != "" && account.Name != ""
+}
