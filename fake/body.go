@@ -21,8 +21,8 @@ func (t *table[T]) readObject(r *http.Request, req request, body []byte) (obj T,
 	if err := t.decodeObject(format, body, obj); err != nil {
 		return obj, err
 	}
-	if format != wire.Protobuf && r.URL.Query().Get("fieldValidation") == metav1.FieldValidationStrict {
-		if err := t.checkStrict(format, body); err != nil {
+	if format != wire.Protobuf {
+		if err := t.validateFields(r, req, format, body); err != nil {
 			return obj, err
 		}
 	}

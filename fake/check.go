@@ -60,7 +60,7 @@ func (t *table[T]) errOtherUID(key types.NamespacedName, uid, found types.UID) e
 // checkBlind refuses a request to overwrite any version of an object. rv is the version that
 // the object states.
 func (t *table[T]) checkBlind(rv, name string, w write) error {
-	if !w.request || rv != "" && rv != "0" || !t.res.refusesBlind() {
+	if w.request == nil || rv != "" && rv != "0" || !t.res.refusesBlind() {
 		return nil
 	}
 	// The API server has the resource where the kind should be.

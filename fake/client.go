@@ -104,7 +104,7 @@ func (c *Client[T]) Create(ctx context.Context, object T, opts metav1.CreateOpti
 	if err := c.begin(ctx, faults.VerbCreate, false); err != nil {
 		return *new(T), err
 	}
-	w, err := createOptions(opts)
+	w, err := createOptions(ctx, opts)
 	if err != nil {
 		return *new(T), err
 	}
@@ -132,11 +132,12 @@ func (c *Client[T]) put(ctx context.Context, object T, opts metav1.UpdateOptions
 	if err := c.begin(ctx, faults.VerbUpdate, status); err != nil {
 		return *new(T), err
 	}
-	w, err := updateOptions(opts)
+	w, err := updateOptions(ctx, opts)
 	if err != nil {
 		return *new(T), err
 	}
-	w.status, w.manager = status, cmp.Or(w.manager, clientManager)
+	w = w.at(status)
+	w.manager = cmp.Or(w.manager, clientManager)
 	v, _, err := c.table().replace(own, w)
 	return c.table().handOut(v, err)
 }
@@ -169,7 +170,7 @@ func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts m
 	if err := checkDeleteOptions(&opts); err != nil {
 		return err
 	}
-	_, _, err = c.table().remove(key, opts, write{request: true})
+	_, _, err = c.table().remove(key, opts, write{request: ctx})
 	return err
 }
 
@@ -186,7 +187,7 @@ func (c *Client[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOpti
 	if err := checkDeleteOptions(&opts); err != nil {
 		return err
 	}
-	_, err = c.table().removeAll(m, list, opts)
+	_, err = c.table().removeAll(ctx, m, list, opts)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"context"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,6 +27,9 @@ func (t *table[T]) remove(key types.NamespacedName, opts metav1.DeleteOptions, w
 			if err := immortal(key.Name); err != nil {
 				return nil, false, err
 			}
+		}
+		if err := t.admitDeletion(old, w, isDryRun(opts.DryRun)); err != nil {
+			return nil, false, err
 		}
 		next, err := t.marked(old, opts, w)
 		switch {
@@ -56,7 +60,7 @@ func (t *table[T]) remove(key types.NamespacedName, opts metav1.DeleteOptions, w
 // marked returns old with the marks of a deletion. It returns nil if nothing holds old, and old
 // itself if it is marked already. A pod is always marked first.
 func (t *table[T]) marked(old *version[T], opts metav1.DeleteOptions, w write) (*version[T], error) {
-	finalizers := propagation(old.obj.GetFinalizers(), opts, w.request && orphansDependents.hold(&t.res))
+	finalizers := propagation(old.obj.GetFinalizers(), opts, w.request != nil && orphansDependents.hold(&t.res))
 	if t.hooks.Deleting != nil && old.obj.GetDeletionTimestamp() == nil {
 		finalizers = append(slices.Clone(finalizers), t.hooks.Deleting(old.obj)...)
 	}
@@ -135,7 +139,7 @@ func isPolicy(finalizer string) bool {
 
 // removeAll deletes the objects of one list of the collection, which may be a page, and returns
 // that list. An object that another call deletes first is no error.
-func (t *table[T]) removeAll(m *matcher[T], list metav1.ListOptions, opts metav1.DeleteOptions) (page[T], error) {
+func (t *table[T]) removeAll(ctx context.Context, m *matcher[T], list metav1.ListOptions, opts metav1.DeleteOptions) (page[T], error) {
 	q, err := t.listRequest(list)
 	if err != nil {
 		return page[T]{}, err
@@ -145,7 +149,7 @@ func (t *table[T]) removeAll(m *matcher[T], list metav1.ListOptions, opts metav1
 		return page[T]{}, err
 	}
 	for _, v := range p.items {
-		if _, _, err := t.remove(v.key, opts, write{request: true}); err != nil && !apierrors.IsNotFound(err) {
+		if _, _, err := t.remove(v.key, opts, write{request: ctx}); err != nil && !apierrors.IsNotFound(err) {
 			return page[T]{}, err
 		}
 	}

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"context"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,14 @@ type Options struct {
 	// until it is deleted with a gracePeriodSeconds of zero or by the function [Delete], and so
 	// are the pods that CollectGarbage and KeepNamespaces delete.
 	StopPods bool
+
+	// Mutate and Validate admit the writes of requests, over HTTP and of a [Client], as the admission
+	// of an API server does; those of a test's own functions are not asked about. Mutate comes
+	// first and may change a.Object, and Validate sees what would be stored. An error refuses the
+	// write, with 403 Forbidden unless it is a Status. They run in the goroutine of the request,
+	// without a lock, concurrently, and once more if another write comes between; the context is the
+	// request's. Nil admits everything.
+	Mutate, Validate func(ctx context.Context, a *Admission) error
 
 	// The following options make the server an older one that lacks a feature.
 

@@ -68,8 +68,8 @@ func (t *table[T]) patched(old *version[T], kind types.PatchType, data []byte, w
 	if err := wire.UnmarshalJSON(b, obj); err != nil {
 		return obj, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(b), err.Error())})
 	}
-	if w.strict {
-		if err := t.checkStrictPatch(kind, data, b); err != nil {
+	if w.strict || w.warn != nil {
+		if err := t.checkStrictPatch(kind, data, b, w); err != nil {
 			return obj, err
 		}
 	}

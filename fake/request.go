@@ -26,6 +26,8 @@ type request struct {
 	name      string // empty for the collection
 
 	subresource string
+
+	warn func(text string) // adds a warning to the answer
 }
 
 func (req request) key() types.NamespacedName {

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"context"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,35 +34,38 @@ func (s *Server) checkOptions(opts metav1.ListOptions, watch bool) (in internalv
 
 // write holds the properties of a write request apart from its object.
 type write struct {
-	status  bool   // it is for the status subresource, and changes nothing else
-	view    bool   // it is for another subresource, whose hook says what changes
-	dryRun  bool   // it is checked and answered like any other, but not stored
-	manager string // the writer, as far as it is known
-	named   bool   // the request itself names the manager
-	applies bool   // it is an apply, which keeps managedFields by itself
-	strict  bool   // a patch must not have members that are unknown or twice
-	twice   error  // the refusal of a strict apply that has a member twice
-	force   bool   // an apply takes over the fields of other owners
-	request bool   // it comes from code under test, not from a test that sets the stage
+	status  bool              // it is for the status subresource, and changes nothing else
+	view    bool              // it is for another subresource, whose hook says what changes
+	dryRun  bool              // it is checked and answered like any other, but not stored
+	manager string            // the writer, as far as it is known
+	named   bool              // the request itself names the manager
+	applies bool              // it is an apply, which keeps managedFields by itself
+	strict  bool              // a patch must not have members that are unknown or twice
+	twice   error             // the refusal of a strict apply that has a member twice
+	force   bool              // an apply takes over the fields of other owners
+	warn    func(text string) // tells the client of faults that are no errors; nil for none
+	// request is the context of a request by the code under test, nil if a test sets the stage.
+	request     context.Context
+	subresource string // the request's, for admission
 }
 
-func createOptions(opts metav1.CreateOptions) (write, error) {
-	return writeOptions("CreateOptions", metav1.UpdateOptions(opts))
+func createOptions(ctx context.Context, opts metav1.CreateOptions) (write, error) {
+	return writeOptions(ctx, "CreateOptions", metav1.UpdateOptions(opts))
 }
 
-func updateOptions(opts metav1.UpdateOptions) (write, error) {
-	return writeOptions("UpdateOptions", opts)
+func updateOptions(ctx context.Context, opts metav1.UpdateOptions) (write, error) {
+	return writeOptions(ctx, "UpdateOptions", opts)
 }
 
 // writeOptions checks the options of a create or an update, which have the same members and the
 // same rules. kind names them in a refusal.
-func writeOptions(kind string, opts metav1.UpdateOptions) (write, error) {
-	w := write{dryRun: isDryRun(opts.DryRun), manager: opts.FieldManager, named: opts.FieldManager != "", request: true}
+func writeOptions(ctx context.Context, kind string, opts metav1.UpdateOptions) (write, error) {
+	w := write{request: ctx, dryRun: isDryRun(opts.DryRun), manager: opts.FieldManager, named: opts.FieldManager != ""}
 	return w, invalidOptions(kind, metavalidation.ValidateUpdateOptions(&opts))
 }
 
-func patchOptions(kind types.PatchType, opts metav1.PatchOptions) (write, error) {
-	w := write{dryRun: isDryRun(opts.DryRun), manager: opts.FieldManager, force: opts.Force != nil && *opts.Force, request: true,
+func patchOptions(ctx context.Context, kind types.PatchType, opts metav1.PatchOptions) (write, error) {
+	w := write{request: ctx, dryRun: isDryRun(opts.DryRun), manager: opts.FieldManager, force: opts.Force != nil && *opts.Force,
 		strict: opts.FieldValidation == metav1.FieldValidationStrict}
 	return w, invalidOptions("PatchOptions", metavalidation.ValidatePatchOptions(&opts, kind))
 }
@@ -77,4 +81,12 @@ func isDryRun(values []string) bool { return slices.Contains(values, metav1.DryR
 
 func checkDeleteOptions(opts *metav1.DeleteOptions) error {
 	return invalidOptions("DeleteOptions", metavalidation.ValidateDeleteOptions(opts))
+}
+
+// at returns w for the status subresource or for the object itself.
+func (w write) at(status bool) write {
+	if w.status = status; status {
+		w.subresource = statusField
+	}
+	return w
 }

@@ -17,7 +17,7 @@ func (t *table[T]) serveDelete(w *answer.Writer, r *http.Request, key types.Name
 	if err != nil {
 		return err
 	}
-	last, final, err := t.remove(key, opts, write{request: true})
+	last, final, err := t.remove(key, opts, write{request: r.Context()})
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (t *table[T]) serveDeleteCollection(w *answer.Writer, r *http.Request, req 
 	if err != nil {
 		return err
 	}
-	p, err := t.removeAll(m, list, opts)
+	p, err := t.removeAll(r.Context(), m, list, opts)
 	if err != nil {
 		return err
 	}

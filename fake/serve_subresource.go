@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -113,7 +114,9 @@ func (t *table[T]) patchView(r *http.Request, req request, h SubresourceHook[T],
 		return nil, err
 	}
 	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_PatchOptions,
-		func(opts metav1.PatchOptions) (write, error) { return patchOptions(kind, opts) })
+		func(ctx context.Context, opts metav1.PatchOptions) (write, error) {
+			return patchOptions(ctx, kind, opts)
+		})
 	if err != nil {
 		return nil, err
 	}

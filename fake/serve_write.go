@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -81,7 +82,13 @@ func (t *table[T]) patchObject(r *http.Request, req request, body []byte) (v *ve
 		return nil, false, err
 	}
 	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_PatchOptions,
-		func(opts metav1.PatchOptions) (write, error) { return patchOptions(kind, opts) })
+		func(ctx context.Context, opts metav1.PatchOptions) (write, error) {
+			w, err := patchOptions(ctx, kind, opts)
+			if opts.FieldValidation != metav1.FieldValidationIgnore {
+				w.warn = req.warn
+			}
+			return w, err
+		})
 	if err != nil {
 		return nil, false, err
 	}
@@ -90,14 +97,15 @@ func (t *table[T]) patchObject(r *http.Request, req request, body []byte) (v *ve
 
 // readWrite reads the options of a write from r's query and checks them. The field manager of a
 // request that names none is the part of its User-Agent before the slash.
-func readWrite[O any](r *http.Request, req request, convert converter[O], check func(O) (write, error)) (write, error) {
+func readWrite[O any](r *http.Request, req request, convert converter[O], check func(context.Context, O) (write, error)) (write, error) {
 	opts, err := readQuery(r, convert)
 	if err != nil {
 		return write{}, err
 	}
-	w, err := check(opts)
+	w, err := check(r.Context(), opts)
 	w.status = req.subresource == statusField
 	w.view = req.subresource != "" && !w.status
+	w.subresource = req.subresource
 	if w.manager == "" {
 		w.manager, _, _ = strings.Cut(r.UserAgent(), "/")
 	}

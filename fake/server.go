@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"context"
 	"net/http"
 	"reflect"
 	"sync"
@@ -28,6 +29,8 @@ type Server struct {
 	upkeep   *upkeep.Keeper // nil if the options ask for none
 	faults   faults.Injector
 	requests tally
+
+	mutate, validate func(context.Context, *Admission) error // nil for none
 
 	// mu guards everything below and the state of every table. It is held for a few
 	// pointer operations at a time; no object is copied, encoded or matched under it,
@@ -75,6 +78,8 @@ func New(opts Options) *Server {
 	s := &Server{
 		now:       opts.Now,
 		stopPods:  opts.StopPods,
+		mutate:    opts.Mutate,
+		validate:  opts.Validate,
 		lacks:     opts.lacks(),
 		rv:        1,
 		compacted: 1,

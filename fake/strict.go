@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -20,27 +21,41 @@ import (
 	"github.com/kinform/kinform/fake/internal/wire"
 )
 
-// checkStrict refuses unknown members of T and duplicate members. The body is JSON or YAML, and
-// has been decoded before.
-func (t *table[T]) checkStrict(format string, body []byte) error {
-	var faults []error
+// validateFields looks for unknown members of T and duplicate members, and refuses them, warns of them
+// or ignores them as the query asks. The body is JSON or YAML, and has been decoded before.
+func (t *table[T]) validateFields(r *http.Request, req request, format string, body []byte) error {
+	how := r.URL.Query().Get("fieldValidation")
+	if how == metav1.FieldValidationIgnore {
+		return nil
+	}
+	faults, err := t.bodyFaults(format, body)
+	switch {
+	case err == nil && len(faults) == 0:
+		return nil
+	case how == metav1.FieldValidationStrict:
+		if err == nil {
+			err = runtime.NewStrictDecodingError(faults)
+		}
+		return badBody(&t.res, err)
+	}
+	for _, fault := range faults {
+		req.warn(fault.Error())
+	}
+	return nil
+}
+
+// bodyFaults returns the unknown and the duplicate members of a body.
+func (t *table[T]) bodyFaults(format string, body []byte) (faults []error, err error) {
 	if format == wire.YAML {
 		if err := wire.YAMLTwice(body); err != nil {
 			faults = append(faults, errors.New(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")))
 		}
-		var err error
 		if body, err = withoutTwins(body); err != nil {
-			return badBody(&t.res, err)
+			return nil, err
 		}
 	}
 	more, err := t.strictFaults(body)
-	if faults = append(faults, more...); err == nil && len(faults) > 0 {
-		err = runtime.NewStrictDecodingError(faults)
-	}
-	if err != nil {
-		return badBody(&t.res, err)
-	}
-	return nil
+	return append(faults, more...), err
 }
 
 // withoutTwins returns YAML as JSON that has no member twice.
@@ -57,14 +72,20 @@ func withoutTwins(body []byte) ([]byte, error) {
 }
 
 // checkStrictPatch refuses a patch with duplicate members, or one whose result has members that T
-// has not.
-func (t *table[T]) checkStrictPatch(kind types.PatchType, data, result []byte) error {
+// has not, or warns of them.
+func (t *table[T]) checkStrictPatch(kind types.PatchType, data, result []byte, w write) error {
 	faults := patch.Faults(kind, data)
 	more, err := t.strictFaults(result)
-	if err != nil {
+	if err != nil && w.strict {
 		return badBody(&t.res, err)
 	}
 	if faults = append(faults, more...); len(faults) == 0 {
+		return nil
+	}
+	if !w.strict {
+		for _, fault := range faults {
+			w.warn(fault.Error())
+		}
 		return nil
 	}
 	value := string(result)

@@ -133,11 +133,12 @@ func (c *Client[T]) patch(ctx context.Context, key types.NamespacedName, pt type
 	if err := c.begin(ctx, faults.VerbPatch, status); err != nil {
 		return *new(T), err
 	}
-	w, err := patchOptions(pt, opts)
+	w, err := patchOptions(ctx, pt, opts)
 	if err != nil {
 		return *new(T), err
 	}
-	w.status, w.manager = status, cmp.Or(w.manager, clientManager)
+	w = w.at(status)
+	w.manager = cmp.Or(w.manager, clientManager)
 	v, _, err := c.table().patch(key, pt, data, w)
 	return c.table().handOut(v, err)
 }

@@ -16,7 +16,13 @@ import (
 // create stores obj under a new name.
 func (t *table[T]) create(obj T, w write) (*version[T], error) {
 	generated := obj.GetName() == "" && obj.GetGenerateName() != ""
+	if err := t.mutate(obj, nil, w); err != nil {
+		return nil, err
+	}
 	if err := t.prepareCreate(obj, w); err != nil {
+		return nil, err
+	}
+	if err := t.admitted(obj, nil, w); err != nil {
 		return nil, err
 	}
 	if w.named && len(obj.GetManagedFields()) == 0 {
@@ -92,10 +98,16 @@ func (t *table[T]) update(key types.NamespacedName, w write, change func(old *ve
 		if err != nil {
 			return nil, err
 		}
+		if err := t.mutate(obj, old, w); err != nil {
+			return nil, err
+		}
 		if obj, err = t.confine(obj, old, w); err != nil {
 			return nil, err
 		}
 		if err := t.prepareUpdate(obj, old.obj, w); err != nil {
+			return nil, err
+		}
+		if err := t.admitted(obj, old, w); err != nil {
 			return nil, err
 		}
 		if !w.applies && len(old.obj.GetManagedFields()) > 0 {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/kinform/kinform/fake/internal/refusal"
 	"github.com/kinform/kinform/fake/internal/wire"
@@ -32,6 +33,13 @@ type Writer struct {
 
 // New returns a Writer on w. The caller defers [Writer.Rescue] and ends with [Writer.Finish].
 func New(w http.ResponseWriter) *Writer { return &Writer{w: w} }
+
+// Warn adds a warning for the people behind the client. It must precede [Writer.Begin].
+func (w *Writer) Warn(text string) {
+	if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil { // else text is no UTF-8
+		w.w.Header().Add("Warning", header)
+	}
+}
 
 // Begin sends the head of the answer.
 func (w *Writer) Begin(code int, contentType string) {

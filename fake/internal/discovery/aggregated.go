@@ -76,6 +76,9 @@ func aggregated(all []metav1.APIResource, core bool) groupDiscoveryList {
 		}
 		v.Resources = append(v.Resources, d)
 	}
+	for _, g := range list.Items {
+		slices.SortStableFunc(g.Versions, func(a, b versionDiscovery) int { return byAge(a.Version, b.Version) })
+	}
 	return list
 }
 

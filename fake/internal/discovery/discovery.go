@@ -86,7 +86,10 @@ func isHealth(parts []string) bool {
 	return slices.Contains([]string{"healthz", "livez", "readyz"}, parts[0]) && len(parts) <= 2
 }
 
-// groups returns the named API groups with their versions, in the order of all. A name
+// byAge orders versions as the API server prefers them: v2, v1, v1beta1.
+func byAge(a, b string) int { return k8sversion.CompareKubeAwareVersionStrings(b, a) }
+
+// groups returns the named API groups with their versions, in the order of all, the preferred version first. A name
 // restricts to one group.
 func groups(all []metav1.APIResource, name string) []metav1.APIGroup {
 	out := []metav1.APIGroup{}
@@ -97,10 +100,14 @@ func groups(all []metav1.APIResource, name string) []metav1.APIGroup {
 		i := slices.IndexFunc(out, func(g metav1.APIGroup) bool { return g.Name == home.Group })
 		v := metav1.GroupVersionForDiscovery{GroupVersion: home.String(), Version: home.Version}
 		if i < 0 {
-			out = append(out, metav1.APIGroup{Name: home.Group, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v})
+			out = append(out, metav1.APIGroup{Name: home.Group, Versions: []metav1.GroupVersionForDiscovery{v}})
 		} else if !slices.Contains(out[i].Versions, v) {
 			out[i].Versions = append(out[i].Versions, v)
 		}
+	}
+	for i := range out {
+		slices.SortStableFunc(out[i].Versions, func(a, b metav1.GroupVersionForDiscovery) int { return byAge(a.Version, b.Version) })
+		out[i].PreferredVersion = out[i].Versions[0]
 	}
 	return out
 }

@@ -47,7 +47,7 @@ func TestFind(t *testing.T) {
 		"api/v2":        "",
 		"apis/none":     "",
 		"apis/apps/v3":  "",
-		"apis/apps":     `{"kind":"APIGroup","apiVersion":"v1","name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"},{"groupVersion":"apps/v2","version":"v2"}],"preferredVersion":{"groupVersion":"apps/v1","version":"v1"}}`,
+		"apis/apps":     `{"kind":"APIGroup","apiVersion":"v1","name":"apps","versions":[{"groupVersion":"apps/v2","version":"v2"},{"groupVersion":"apps/v1","version":"v1"}],"preferredVersion":{"groupVersion":"apps/v2","version":"v2"}}`,
 		"apis/batch/v1": `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"batch/v1","resources":[{"name":"jobs","singularName":"job","namespaced":false,"kind":"Job","verbs":null}]}`,
 		"api/v1": `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"pods","singularName":"pod","namespaced":true,"kind":"Pod","verbs":["get"]},` +
 			`{"name":"pods/status","singularName":"","namespaced":true,"kind":"Pod","verbs":["patch"]}]}`,

@@ -1,5 +1,6 @@
 // Package apiserver is a whole API server in memory, for tests: the server of package fake with the kinds
-// of Kubernetes (fakekube), CustomResourceDefinitions (fakecrd), users, RBAC and access reviews.
+// of Kubernetes (fakekube), CustomResourceDefinitions (fakecrd), users, RBAC, access reviews and
+// admission webhooks.
 //
 //	server, err := apiserver.New(apiserver.Options{})
 //	web := httptest.NewServer(server)
@@ -9,6 +10,7 @@
 package apiserver
 
 import (
+	"context"
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -25,7 +27,8 @@ import (
 
 // Options configure a [Server]. The zero value lets everybody do everything.
 type Options struct {
-	// Fake configures the server that holds the objects. Its KeepNamespaces is always on.
+	// Fake configures the server that holds the objects. Its KeepNamespaces is always on. Its
+	// hooks Mutate and Validate come before the webhooks.
 	Fake fake.Options
 
 	// ClientCAFile is a file with the certificates (PEM) that sign those of clients. A client's name is the
@@ -54,7 +57,13 @@ type Server struct {
 // New returns a server in the state of a cluster that has just begun. It reads the files of opts once.
 // The errors name a file that cannot be read.
 func New(opts Options) (*Server, error) {
+	hooks, err := newWebhooks()
+	if err != nil {
+		return nil, err
+	}
 	opts.Fake.KeepNamespaces = true
+	opts.Fake.Mutate = then(opts.Fake.Mutate, hooks.mutate)
+	opts.Fake.Validate = then(opts.Fake.Validate, hooks.validate)
 	store, err := fakekube.New(opts.Fake)
 	if err != nil {
 		return nil, err
@@ -72,11 +81,25 @@ func New(opts Options) (*Server, error) {
 		}
 		rules = rbac{store}
 	}
+	hooks.store, hooks.rules = store, rules
 	users, err := authenticate(opts)
 	if err != nil {
 		return nil, err
 	}
 	return &Server{store, chain(store, users, rules)}, nil
+}
+
+// then returns a hook that asks first, unless it is nil, and then next.
+func then(first, next func(context.Context, *fake.Admission) error) func(context.Context, *fake.Admission) error {
+	if first == nil {
+		return next
+	}
+	return func(ctx context.Context, a *fake.Admission) error {
+		if err := first(ctx, a); err != nil {
+			return err
+		}
+		return next(ctx, a)
+	}
 }
 
 // chain puts the API server's own filters before the server that holds the objects.
@@ -85,6 +108,7 @@ func chain(store *fake.Server, users *users, rules authorizer.UnconditionalAutho
 	h = filters.WithAuthorization(h, rules, codecs)
 	h = impersonation.WithImpersonation(h, rules, codecs)
 	h = filters.WithAuthentication(h, users, filters.Unauthorized(codecs), nil, nil)
+	h = filters.WithWarningRecorder(h)
 	return filters.WithRequestInfo(h, &request.RequestInfoFactory{
 		APIPrefixes:          sets.NewString("api", "apis"),
 		GrouplessAPIPrefixes: sets.NewString("api"),

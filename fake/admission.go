@@ -1,0 +1,98 @@
+package fake
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/fake/faults"
+)
+
+// Admission is a write that [Options].Mutate or [Options].Validate is asked about.
+type Admission struct {
+	// Verb is create, update or delete; a patch or an apply is one of the first two.
+	Verb faults.Verb
+	// Resource and Kind are those of the request, with its version.
+	Resource schema.GroupVersionResource
+	Kind     schema.GroupVersionKind
+	// Subresource is empty for the object itself.
+	Subresource string
+	// Key is the object's. It has no name yet if the server generates one.
+	Key types.NamespacedName
+	// Object is the new state, of the Go type of the resource. Mutate may change it. Nil for a delete.
+	Object metav1.Object
+	// Old is the state before, read-only. Nil for a create.
+	Old metav1.Object
+	// DryRun says that the write will not be stored.
+	DryRun bool
+}
+
+// admission returns what the hooks of the server get.
+func (t *table[T]) admission(verb faults.Verb, key types.NamespacedName, w write) *Admission {
+	return &Admission{
+		Verb: verb, Resource: t.res.GroupVersionResource(), Kind: t.res.GroupVersionKind(),
+		Subresource: w.subresource, Key: key, DryRun: w.dryRun,
+	}
+}
+
+// mutate asks [Options].Mutate about obj, which it may change; old is nil for a create.
+func (t *table[T]) mutate(obj T, old *version[T], w write) error {
+	if t.server.mutate == nil || w.request == nil {
+		return nil
+	}
+	// As in the API server, it gets an object with its defaults.
+	if err := t.setKind(obj); err != nil {
+		return err
+	}
+	if _, err := t.complete(obj); err != nil {
+		return err
+	}
+	return t.ask(t.server.mutate, obj, old, w)
+}
+
+// admitted asks [Options].Validate.
+func (t *table[T]) admitted(obj T, old *version[T], w write) error {
+	return t.ask(t.server.validate, obj, old, w)
+}
+
+func (t *table[T]) ask(hook func(context.Context, *Admission) error, obj T, old *version[T], w write) error {
+	if hook == nil || w.request == nil {
+		return nil
+	}
+	a := t.admission(faults.VerbCreate, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}, w)
+	a.Object = obj
+	if old != nil {
+		a.Verb, a.Key, a.Old = faults.VerbUpdate, old.key, old.obj
+	}
+	return t.refused(a, hook(w.request, a))
+}
+
+// admitDeletion asks both hooks about a deletion.
+func (t *table[T]) admitDeletion(old *version[T], w write, dryRun bool) error {
+	if w.request == nil {
+		return nil
+	}
+	for _, hook := range []func(context.Context, *Admission) error{t.server.mutate, t.server.validate} {
+		if hook == nil {
+			continue
+		}
+		a := t.admission(faults.VerbDelete, old.key, w)
+		a.Old, a.DryRun = old.obj, dryRun
+		if err := t.refused(a, hook(w.request, a)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refused makes a hook's error a refusal.
+func (t *table[T]) refused(a *Admission, err error) error {
+	if status := apierrors.APIStatus(nil); err == nil || errors.As(err, &status) {
+		return err
+	}
+	return apierrors.NewForbidden(t.res.groupResource(), a.Key.Name, err)
+}

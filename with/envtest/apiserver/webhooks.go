@@ -1,0 +1,320 @@
+package apiserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionv1beta1 "k8s.io/api/admission/v1beta1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook"
+	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/object"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules"
+	webhookrequest "k8s.io/apiserver/pkg/admission/plugin/webhook/request"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	webhookutil "k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/apiserver/pkg/warning"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
+)
+
+// webhooks calls the admission webhooks that are registered with the server.
+type webhooks struct {
+	clients *webhookutil.ClientManager
+
+	// Set before the first request.
+	store *fake.Server
+	rules authorizer.UnconditionalAuthorizer
+}
+
+func newWebhooks() (*webhooks, error) {
+	clients, err := webhookutil.NewClientManager(
+		[]schema.GroupVersion{admissionv1beta1.SchemeGroupVersion, admissionv1.SchemeGroupVersion},
+		admissionv1beta1.AddToScheme, admissionv1.AddToScheme)
+	if err != nil {
+		return nil, err
+	}
+	noCredentials, err := webhookutil.NewDefaultAuthenticationInfoResolver("")
+	if err != nil {
+		return nil, err
+	}
+	clients.SetAuthenticationInfoResolver(noCredentials)
+	clients.SetServiceResolver(webhookutil.NewDefaultServiceResolver())
+	return &webhooks{clients: &clients}, nil
+}
+
+// mutate calls the mutating webhooks in the order of their names, each once.
+func (h *webhooks) mutate(ctx context.Context, a *fake.Admission) error {
+	configs, err := fake.List[*admissionregistrationv1.MutatingWebhookConfiguration](h.store, fake.Selection{ReadOnly: true})
+	if err != nil || len(configs) == 0 {
+		return err
+	}
+	for _, c := range configs {
+		for i := range c.Webhooks {
+			hook := &c.Webhooks[i]
+			one := call{webhooks: h, hook: webhook.NewMutatingWebhookAccessor(string(c.UID), c.Name, hook), mutating: true}
+			if err := one.run(ctx, a); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// validate calls the validating webhooks in the order of their names.
+func (h *webhooks) validate(ctx context.Context, a *fake.Admission) error {
+	configs, err := fake.List[*admissionregistrationv1.ValidatingWebhookConfiguration](h.store, fake.Selection{ReadOnly: true})
+	if err != nil || len(configs) == 0 {
+		return err
+	}
+	for _, c := range configs {
+		for i := range c.Webhooks {
+			hook := &c.Webhooks[i]
+			one := call{webhooks: h, hook: webhook.NewValidatingWebhookAccessor(string(c.UID), c.Name, hook)}
+			if err := one.run(ctx, a); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// call is a call of one webhook.
+type call struct {
+	*webhooks
+	hook     webhook.WebhookAccessor
+	mutating bool
+}
+
+// run calls the webhook if it is registered for the write. An error refuses the write.
+func (c call) run(ctx context.Context, a *fake.Admission) error {
+	attr, err := attributes(ctx, a)
+	if err != nil {
+		return err
+	}
+	ok, err := c.matches(ctx, attr)
+	if err != nil || !ok {
+		return err
+	}
+	err = c.send(ctx, a, attr)
+	var failed *webhookutil.ErrCallingWebhook
+	if !errors.As(err, &failed) {
+		return err
+	}
+	if policy := c.hook.GetFailurePolicy(); policy != nil && *policy == admissionregistrationv1.Ignore {
+		return nil
+	}
+	if failed.Status != nil && apierrors.IsBadRequest(failed.Status) {
+		return failed.Status
+	}
+	return apierrors.NewInternalError(failed)
+}
+
+// attributes describes a write for the API server's own code.
+func attributes(ctx context.Context, a *fake.Admission) (*admission.VersionedAttributes, error) {
+	who, ok := request.UserFrom(ctx)
+	if !ok {
+		who = &user.DefaultInfo{Name: "kubernetes-admin", Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}}
+	}
+	var op admission.Operation
+	var options runtime.Object
+	var dryRun []string
+	if a.DryRun {
+		dryRun = []string{metav1.DryRunAll}
+	}
+	switch a.Verb {
+	case faults.VerbCreate:
+		op, options = admission.Create, &metav1.CreateOptions{TypeMeta: optionsType("CreateOptions"), DryRun: dryRun}
+	case faults.VerbUpdate:
+		op, options = admission.Update, &metav1.UpdateOptions{TypeMeta: optionsType("UpdateOptions"), DryRun: dryRun}
+	default:
+		op, options = admission.Delete, &metav1.DeleteOptions{TypeMeta: optionsType("DeleteOptions"), DryRun: dryRun}
+	}
+	now, err := stated(a.Object, a.Kind)
+	if err != nil {
+		return nil, err
+	}
+	old, err := stated(a.Old, a.Kind)
+	if err != nil {
+		return nil, err
+	}
+	attr := admission.NewAttributesRecord(now, old, a.Kind, a.Key.Namespace, a.Key.Name, a.Resource, a.Subresource, op, options, a.DryRun, who)
+	out := &admission.VersionedAttributes{Attributes: attr, VersionedKind: a.Kind}
+	out.VersionedObject.Set(now)
+	out.VersionedOldObject.Set(old)
+	return out, nil
+}
+
+func optionsType(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: kind}
+}
+
+// stated returns obj with its kind, as a copy if it does not state it.
+func stated(obj metav1.Object, kind schema.GroupVersionKind) (runtime.Object, error) {
+	if obj == nil {
+		return nil, nil
+	}
+	o, ok := obj.(runtime.Object)
+	if !ok {
+		return nil, fmt.Errorf("a %T is no runtime.Object", obj)
+	}
+	if o.GetObjectKind().GroupVersionKind() != kind {
+		o = o.DeepCopyObject()
+		o.GetObjectKind().SetGroupVersionKind(kind)
+	}
+	return o, nil
+}
+
+// matches reports whether the webhook is registered for the write.
+func (c call) matches(ctx context.Context, attr *admission.VersionedAttributes) (bool, error) {
+	if rules.IsExemptAdmissionConfigurationResource(attr) {
+		return false, nil
+	}
+	named := slices.ContainsFunc(c.hook.GetRules(), func(r admissionregistrationv1.RuleWithOperations) bool {
+		return (&rules.Matcher{Rule: r, Attr: attr}).Matches()
+	})
+	if !named {
+		return false, nil
+	}
+	if ok, err := c.inNamespace(attr); err != nil || !ok {
+		return false, err
+	}
+	if ok, err := (&object.Matcher{}).MatchObjectSelector(c.hook, attr); err != nil || !ok {
+		return false, asError(err)
+	}
+	if len(c.hook.GetMatchConditions()) == 0 {
+		return true, nil
+	}
+	compiler := cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	result := c.hook.GetCompiledMatcher(compiler).Match(ctx, attr, nil, c.rules)
+	if result.Error != nil {
+		return false, apierrors.NewForbidden(attr.GetResource().GroupResource(), attr.GetName(), result.Error)
+	}
+	return result.Matches, nil
+}
+
+// asError avoids an error that holds a nil pointer.
+func asError(err *apierrors.StatusError) error {
+	if err == nil {
+		return nil
+	}
+	return err
+}
+
+// inNamespace reports whether the labels of the write's namespace are among those that the webhook asks
+// for. An object without a namespace always matches, unless it is a namespace itself.
+func (c call) inNamespace(attr *admission.VersionedAttributes) (bool, error) {
+	selector, err := c.hook.GetParsedNamespaceSelector()
+	if err != nil {
+		return false, apierrors.NewInternalError(err)
+	}
+	isNamespace := attr.GetKind().GroupKind() == corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind()
+	switch {
+	case selector.Empty():
+		return true, nil
+	case isNamespace && attr.GetSubresource() == "" && attr.GetOperation() != admission.Delete:
+		meta, ok := attr.GetObject().(metav1.Object)
+		return ok && selector.Matches(labels.Set(meta.GetLabels())), nil
+	case isNamespace:
+		meta, ok := attr.GetOldObject().(metav1.Object)
+		return ok && selector.Matches(labels.Set(meta.GetLabels())), nil
+	case attr.GetNamespace() == "":
+		return true, nil
+	}
+	ns, err := fake.Get[*corev1.Namespace](c.store, types.NamespacedName{Name: attr.GetNamespace()})
+	if err != nil {
+		return false, err
+	}
+	return selector.Matches(labels.Set(ns.Labels)), nil
+}
+
+// send asks the webhook and changes the object as it says. A failure of the call is an
+// ErrCallingWebhook.
+func (c call) send(ctx context.Context, a *fake.Admission, attr *admission.VersionedAttributes) error {
+	failed := func(status *apierrors.StatusError, format string, args ...any) error {
+		return &webhookutil.ErrCallingWebhook{WebhookName: c.hook.GetName(), Reason: fmt.Errorf(format, args...), Status: status}
+	}
+	effects := c.hook.GetSideEffects()
+	if a.DryRun && (effects == nil || *effects != admissionregistrationv1.SideEffectClassNone && *effects != admissionregistrationv1.SideEffectClassNoneOnDryRun) {
+		return webhookerrors.NewDryRunUnsupportedErr(c.hook.GetName())
+	}
+	uid, review, answer, err := webhookrequest.CreateAdmissionObjects(attr, &generic.WebhookInvocation{
+		Webhook: c.hook, Resource: a.Resource, Subresource: a.Subresource, Kind: a.Kind,
+	})
+	if err != nil {
+		return failed(apierrors.NewBadRequest("error creating admission objects"), "could not create admission objects: %w", err)
+	}
+	client, err := c.hook.GetRESTClient(c.clients)
+	if err != nil {
+		return failed(nil, "could not get REST client: %w", err)
+	}
+	limit := 10 * time.Second // the default
+	if s := c.hook.GetTimeoutSeconds(); s != nil {
+		limit = time.Duration(*s) * time.Second
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if err := client.Post().Body(review).Timeout(limit).Do(limited).Into(answer); err != nil {
+		return failed(nil, "failed to call webhook: %w", err)
+	}
+	result, err := webhookrequest.VerifyAdmissionResponse(uid, c.mutating, answer)
+	if err != nil {
+		return failed(nil, "received invalid webhook response: %w", err)
+	}
+	for _, text := range result.Warnings {
+		warning.AddWarning(ctx, "", text)
+	}
+	if !result.Allowed {
+		return webhookerrors.ToStatusErr(c.hook.GetName(), result.Result)
+	}
+	if !c.mutating || len(result.Patch) == 0 {
+		return nil
+	}
+	if a.Object == nil {
+		return apierrors.NewInternalError(fmt.Errorf("admission webhook %q attempted to modify the object, which is not supported for this operation", c.hook.GetName()))
+	}
+	return change(a.Object, attr.VersionedObject.Object(), result.Patch)
+}
+
+// change makes obj what the patch makes of state, which is obj with its kind.
+func change(obj metav1.Object, state runtime.Object, patch []byte) error {
+	operations, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	text, err := json.Marshal(state)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if text, err = operations.Apply(text); err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	fresh := reflect.New(reflect.TypeOf(obj).Elem())
+	if err := json.Unmarshal(text, fresh.Interface()); err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	reflect.ValueOf(obj).Elem().Set(fresh.Elem())
+	return nil
+}
