@@ -11,6 +11,7 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -71,7 +72,7 @@ func New(opts Options) (*Server, error) {
 	if err := fakecrd.Serve(store); err != nil {
 		return nil, err
 	}
-	if err := registerReviews(store); err != nil {
+	if err := errors.Join(registerReviews(store), defaultConfigs(store)); err != nil {
 		return nil, err
 	}
 	var rules authorizer.UnconditionalAuthorizer = authorizerfactory.NewAlwaysAllowAuthorizer()

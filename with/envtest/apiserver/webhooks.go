@@ -38,6 +38,7 @@ import (
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
+	kinds "github.com/kinform/kinform/with/kubernetes/admissionregistration"
 )
 
 // webhooks calls the admission webhooks that are registered with the server.
@@ -270,10 +271,7 @@ func (c call) send(ctx context.Context, a *fake.Admission, attr *admission.Versi
 	if err != nil {
 		return failed(nil, "could not get REST client: %w", err)
 	}
-	limit := 10 * time.Second // the default
-	if s := c.hook.GetTimeoutSeconds(); s != nil {
-		limit = time.Duration(*s) * time.Second
-	}
+	limit := time.Duration(*c.hook.GetTimeoutSeconds()) * time.Second
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if err := client.Post().Body(review).Timeout(limit).Do(limited).Into(answer); err != nil {
@@ -317,4 +315,52 @@ func change(obj metav1.Object, state runtime.Object, patch []byte) error {
 	}
 	reflect.ValueOf(obj).Elem().Set(fresh.Elem())
 	return nil
+}
+
+// defaultConfigs lets the server complete the configurations of webhooks as the API server does.
+func defaultConfigs(store *fake.Server) error {
+	return errors.Join(
+		fake.Define(store, fake.Definition[*admissionregistrationv1.MutatingWebhookConfiguration]{
+			Kind: kinds.MutatingWebhookConfigurations,
+			Hooks: fake.Hooks[*admissionregistrationv1.MutatingWebhookConfiguration]{Default: func(c *admissionregistrationv1.MutatingWebhookConfiguration) {
+				for i := range c.Webhooks {
+					h := &c.Webhooks[i]
+					setDefaults(&h.FailurePolicy, &h.MatchPolicy, &h.NamespaceSelector, &h.ObjectSelector, &h.TimeoutSeconds, h.Rules, h.ClientConfig)
+					setDefault(&h.ReinvocationPolicy, admissionregistrationv1.NeverReinvocationPolicy)
+				}
+			}},
+		}),
+		fake.Define(store, fake.Definition[*admissionregistrationv1.ValidatingWebhookConfiguration]{
+			Kind: kinds.ValidatingWebhookConfigurations,
+			Hooks: fake.Hooks[*admissionregistrationv1.ValidatingWebhookConfiguration]{Default: func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+				for i := range c.Webhooks {
+					h := &c.Webhooks[i]
+					setDefaults(&h.FailurePolicy, &h.MatchPolicy, &h.NamespaceSelector, &h.ObjectSelector, &h.TimeoutSeconds, h.Rules, h.ClientConfig)
+				}
+			}},
+		}),
+	)
+}
+
+// setDefaults completes what both sorts of webhooks have.
+func setDefaults(failure **admissionregistrationv1.FailurePolicyType, match **admissionregistrationv1.MatchPolicyType,
+	namespaces, objects **metav1.LabelSelector, timeout **int32, rules []admissionregistrationv1.RuleWithOperations, to admissionregistrationv1.WebhookClientConfig,
+) {
+	setDefault(failure, admissionregistrationv1.Fail)
+	setDefault(match, admissionregistrationv1.Equivalent)
+	setDefault(namespaces, metav1.LabelSelector{})
+	setDefault(objects, metav1.LabelSelector{})
+	setDefault(timeout, 10)
+	for i := range rules {
+		setDefault(&rules[i].Scope, admissionregistrationv1.AllScopes)
+	}
+	if to.Service != nil {
+		setDefault(&to.Service.Port, 443)
+	}
+}
+
+func setDefault[V any](field **V, value V) {
+	if *field == nil {
+		*field = &value
+	}
 }
