@@ -107,7 +107,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(o.address, strconv.Itoa(o.port)))
 	if err != nil {
-		return fmt.Errorf("--secure-port=%d: %w", o.port, err)
+		return fmt.Errorf("--bind-address and --secure-port: %w", err)
 	}
 	return serve(ctx, server, listener, certificate, errs)
 }

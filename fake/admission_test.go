@@ -1,0 +1,165 @@
+package fake_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/fake"
+)
+
+// asked notes what the hooks of a server see.
+type asked struct {
+	mu    sync.Mutex
+	seen  []string
+	err   error
+	write func(*fake.Admission)
+}
+
+func (h *asked) note(phase string) func(context.Context, *fake.Admission) error {
+	return func(_ context.Context, a *fake.Admission) error {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		state := func(o metav1.Object) string {
+			if p, ok := o.(*pod); ok && p != nil {
+				return p.Spec.Node + "," + p.Status.Phase
+			}
+			return "-"
+		}
+		h.seen = append(h.seen, strings.TrimSpace(fmt.Sprintf("%s %s %s %s %t %s>%s", phase, a.Verb, a.Key, a.Subresource, a.DryRun, state(a.Old), state(a.Object))))
+		if phase == "mutate" && h.write != nil && a.Object != nil {
+			h.write(a)
+		}
+		return h.err
+	}
+}
+
+func (h *asked) take() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	seen := h.seen
+	h.seen = nil
+	return seen
+}
+
+func admitted(t *testing.T) (*fake.Server, *fake.Client[*pod], *asked) {
+	t.Helper()
+	h := &asked{}
+	s := fake.New(fake.Options{Mutate: h.note("mutate"), Validate: h.note("validate")})
+	check(t, fake.Register(s, podKind, fake.Rules{}))
+	c, err := fake.NewClient[*pod](s, fake.Selection{Namespace: "a"})
+	check(t, err)
+	return s, c, h
+}
+
+func withNode(p *pod, node string) *pod {
+	p.Spec.Node = node
+	return p
+}
+
+// TestAdmission shows what the hooks are asked about, by a client and over HTTP.
+func TestAdmission(t *testing.T) {
+	s, c, h := admitted(t)
+	ctx := t.Context()
+	expect := func(what string, want ...string) {
+		t.Helper()
+		if got := h.take(); !slices.Equal(got, want) {
+			t.Errorf("%s asks\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+	must(fake.Create(s, newPod("a", "staged")))(t)
+	must(fake.Patch[*pod](s, key("a", "staged"), []byte(`{"spec":{"node":"n0"}}`)))(t)
+	expect("a test's own write")
+
+	p := must(c.Create(ctx, withNode(newPod("a", "x"), "n1"), metav1.CreateOptions{}))(t)
+	expect("create", "mutate create a/x  false ->n1,", "validate create a/x  false ->n1,")
+	p = must(c.Update(ctx, withNode(p, "n2"), metav1.UpdateOptions{DryRun: []string{"All"}}))(t)
+	expect("dry run", "mutate update a/x  true n1,>n2,", "validate update a/x  true n1,>n2,")
+	p.Status.Phase = "Running"
+	must(c.UpdateStatus(ctx, p, metav1.UpdateOptions{}))(t)
+	expect("status", "mutate update a/x status false n1,>n2,Running", "validate update a/x status false n1,>n1,Running")
+	must(c.Patch(ctx, key("a", "x"), types.MergePatchType, []byte(`{"spec":{"node":"n3"}}`), metav1.PatchOptions{}))(t)
+	expect("patch", "mutate update a/x  false n1,Running>n3,Running", "validate update a/x  false n1,Running>n3,Running")
+	must(c.Apply(ctx, map[string]any{"metadata": map[string]any{"name": "y"}, "spec": map[string]any{"node": "n4"}}, metav1.ApplyOptions{FieldManager: "me"}))(t)
+	expect("apply", "mutate create a/y  false ->n4,", "validate create a/y  false ->n4,")
+	check(t, c.Delete(ctx, key("a", "y"), metav1.DeleteOptions{}))
+	expect("delete", "mutate delete a/y  false n4,>-", "validate delete a/y  false n4,>-")
+
+	send := func(method, path, body string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(ctx, method, fake.URL+path, strings.NewReader(body))
+		check(t, err)
+		resp, err := s.Client().Do(r)
+		check(t, err)
+		defer func() { _ = resp.Body.Close() }()
+		if b, _ := io.ReadAll(resp.Body); resp.StatusCode/100 != 2 {
+			t.Fatalf("%s %s: %d %s", method, path, resp.StatusCode, b)
+		}
+	}
+	send("POST", "/api/v1/namespaces/a/pods", `{"kind":"Pod","metadata":{"generateName":"g-"}}`)
+	if got := h.take(); len(got) != 2 || got[0] != "mutate create a/  false ->," {
+		t.Errorf("a generated name asks %q", got)
+	}
+	send("DELETE", "/api/v1/namespaces/a/pods?dryRun=All", "")
+	if got := h.take(); len(got) != 6 || !strings.Contains(got[0], "delete") || !strings.Contains(got[0], "true") {
+		t.Errorf("the deletion of three objects asks %q", got)
+	}
+}
+
+// TestMutate: the change of the hook is stored, and the other hook sees it.
+func TestMutate(t *testing.T) {
+	s, c, h := admitted(t)
+	h.write = func(a *fake.Admission) {
+		a.Object.(*pod).Spec.Node = "chosen"
+		a.Object.SetLabels(map[string]string{"by": "hook"})
+	}
+	must(c.Create(t.Context(), newPod("a", "x"), metav1.CreateOptions{}))(t)
+	must(c.Patch(t.Context(), key("a", "x"), types.MergePatchType, []byte(`{"spec":{"node":"mine"}}`), metav1.PatchOptions{}))(t)
+	p := must(fake.Get[*pod](s, key("a", "x")))(t)
+	if p.Spec.Node != "chosen" || p.Labels["by"] != "hook" || p.Generation != 1 {
+		t.Errorf("stored %q %v, generation %d", p.Spec.Node, p.Labels, p.Generation)
+	}
+	if seen := h.take(); seen[1] != "validate create a/x  false ->chosen," {
+		t.Errorf("the hooks saw %q", seen)
+	}
+}
+
+// TestAdmissionRefuses: an error of a hook refuses the write and changes nothing.
+func TestAdmissionRefuses(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		is   func(error) bool
+		text string
+	}{
+		{errors.New("not today"), apierrors.IsForbidden, `pods "x" is forbidden: not today`},
+		{apierrors.NewBadRequest("wrong"), apierrors.IsBadRequest, "wrong"},
+		{fmt.Errorf("wrapped: %w", apierrors.NewUnauthorized("who")), apierrors.IsUnauthorized, "who"},
+	} {
+		s, client, h := admitted(t)
+		must(fake.Create(s, newPod("a", "x")))(t)
+		before := s.ResourceVersion()
+		h.err = c.err
+		ctx := t.Context()
+		_, created := client.Create(ctx, newPod("a", "x"), metav1.CreateOptions{})
+		_, patched := client.Patch(ctx, key("a", "x"), types.MergePatchType, []byte(`{"spec":{"node":"n"}}`), metav1.PatchOptions{})
+		deleted := client.Delete(ctx, key("a", "x"), metav1.DeleteOptions{})
+		for what, err := range map[string]error{"create": created, "patch": patched, "delete": deleted} {
+			if !c.is(err) || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("%s: %v, want %s", what, err, c.text)
+			}
+		}
+		if rv := s.ResourceVersion(); rv != before {
+			t.Errorf("%v: something was written", c.err)
+		}
+	}
+}

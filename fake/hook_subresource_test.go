@@ -1,0 +1,218 @@
+package fake_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform/fake"
+)
+
+// size is a form of pods that shows the number of their ports.
+type size struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Ports             int `json:"ports"`
+}
+
+var sizeKind = schema.GroupVersionKind{Group: "sizes.example.com", Version: "v2", Kind: "size"}
+
+func withSubresources(t *testing.T) (*fake.Server, func(method, path, body string, headers ...string) (int, string)) {
+	t.Helper()
+	s := fake.New(fake.Options{})
+	check(t, fake.Define(s, fake.Definition[*pod]{Kind: podKind, Hooks: fake.Hooks[*pod]{Subresources: map[string]fake.SubresourceHook[*pod]{
+		"size": fake.View(sizeKind, func(p *pod) (*size, error) {
+			return &size{ObjectMeta: metav1.ObjectMeta{Name: p.Name, ResourceVersion: p.ResourceVersion}, Ports: len(p.Spec.Ports)}, nil
+		}, func(p *pod, sent *size) error {
+			if sent.Ports < 0 {
+				return apierrors.NewBadRequest("less than nothing")
+			}
+			p.Spec.Ports = make([]int64, sent.Ports)
+			p.Status.Phase = "Resized"
+			return nil
+		}),
+		"look": fake.View[*pod, *size](sizeKind, func(p *pod) (*size, error) { return nil, errors.New("hidden") }, nil),
+		"stop": fake.Action(sizeKind, func(_ context.Context, p *pod, sent *size) (metav1.Object, error) {
+			_, err := fake.Delete[*pod](s, key(p.Namespace, p.Name))
+			return nil, err
+		}),
+		"echo": fake.Action(sizeKind, func(_ context.Context, p *pod, sent *size) (metav1.Object, error) { return sent, nil }),
+	}}}))
+	return s, func(method, path, body string, headers ...string) (int, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, fake.URL+path, bytes.NewBufferString(body))
+		check(t, err)
+		r.Header.Set("Content-Type", "application/json")
+		for i := 0; i+1 < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		resp, err := s.Client().Do(r)
+		check(t, err)
+		defer func() { _ = resp.Body.Close() }()
+		b, err := io.ReadAll(resp.Body)
+		check(t, err)
+		return resp.StatusCode, string(b)
+	}
+}
+
+const sizePath = "/api/v1/namespaces/a/pods/x/size"
+
+func TestView(t *testing.T) {
+	s, send := withSubresources(t)
+	must(fake.Create(s, newPod("a", "x")))(t)
+	ports := func() (int, string) {
+		t.Helper()
+		code, body := send("GET", sizePath, "")
+		var got size
+		if err := json.Unmarshal([]byte(body), &got); err != nil || code != 200 || got.Kind != "size" || got.APIVersion != "sizes.example.com/v2" {
+			t.Fatalf("%d %s", code, body)
+		}
+		return got.Ports, got.ResourceVersion
+	}
+	for i, c := range []struct{ method, body, contentType string }{
+		{"PUT", `{"kind":"size","apiVersion":"sizes.example.com/v2","metadata":{"name":"x"},"ports":1}`, "application/json"},
+		{"PATCH", `{"ports":2}`, "application/merge-patch+json"},
+		{"PATCH", `[{"op":"replace","path":"/ports","value":3}]`, "application/json-patch+json"},
+		{"PATCH", `{"ports":4}`, "application/strategic-merge-patch+json"},
+	} {
+		if code, body := send(c.method, sizePath, c.body, "Content-Type", c.contentType); code != 200 {
+			t.Errorf("%s %s: %d %s", c.method, c.body, code, body)
+		}
+		if n, _ := ports(); n != i+1 {
+			t.Errorf("%s %s: %d ports", c.method, c.body, n)
+		}
+	}
+	if p := must(fake.Get[*pod](s, key("a", "x")))(t); p.Status.Phase != "Resized" || len(p.Spec.Ports) != 4 {
+		t.Errorf("the object is %+v", p)
+	}
+	_, rv := ports()
+	if code, body := send("PATCH", sizePath+"?dryRun=All", `{"ports":9}`, "Content-Type", "application/merge-patch+json"); code != 200 || !strings.Contains(body, `"ports":9`) {
+		t.Errorf("dry run: %d %s", code, body)
+	}
+	if n, now := ports(); n != 4 || now != rv {
+		t.Errorf("a dry run wrote %d ports", n)
+	}
+}
+
+func TestViewRefuses(t *testing.T) {
+	s, send := withSubresources(t)
+	must(fake.Create(s, newPod("a", "x")))(t)
+	for _, c := range []struct {
+		method, path, body string
+		want               int
+	}{
+		{"GET", "/api/v1/namespaces/a/pods/gone/size", "", 404},
+		{"GET", "/api/v1/namespaces/a/pods/x/colour", "", 404},
+		{"GET", "/api/v1/namespaces/a/pods/x/look", "", 500},
+		{"GET", "/api/v1/namespaces/a/pods/x/stop", "", 405},
+		{"PUT", "/api/v1/namespaces/a/pods/x/look", `{"metadata":{"name":"x"}}`, 405},
+		{"POST", sizePath, `{}`, 405},
+		{"DELETE", sizePath, "", 405},
+		{"PUT", sizePath, `{"metadata":{"name":"y"}}`, 400},
+		{"PUT", sizePath, `{"metadata":{"name":"x","resourceVersion":"1"}}`, 409},
+		{"PUT", sizePath, `{"kind":"Pod","metadata":{"name":"x"}}`, 400},
+		{"PUT", sizePath, `{"metadata":{"name":"x"},"ports":-1}`, 400},
+		{"PUT", sizePath, `{"metadata":{"name":"x"},"ports":"many"}`, 400},
+		{"PUT", sizePath, `[`, 400},
+		{"PATCH", sizePath, `{`, 415}, // its Content-Type is that of no patch
+		{"POST", "/api/v1/namespaces/a/pods/gone/stop", `{}`, 404},
+		{"POST", "/api/v1/namespaces/a/pods/x/stop", `[`, 400},
+	} {
+		if code, body := send(c.method, c.path, c.body); code != c.want {
+			t.Errorf("%s %s %s: %d %s, want %d", c.method, c.path, c.body, code, body, c.want)
+		}
+	}
+	for _, bad := range []map[string]fake.SubresourceHook[*pod]{
+		{"status": fake.View(sizeKind, func(*pod) (*size, error) { return nil, nil }, nil)},
+		{"a/b": fake.View(sizeKind, func(*pod) (*size, error) { return nil, nil }, nil)},
+		{"zero": {}},
+	} {
+		if err := fake.Define(s, fake.Definition[*pod]{Kind: podKind, Hooks: fake.Hooks[*pod]{Subresources: bad}}); !errors.Is(err, fake.ErrResource) {
+			t.Errorf("%v: %v", bad, err)
+		}
+	}
+}
+
+func TestAction(t *testing.T) {
+	s, send := withSubresources(t)
+	must(fake.Create(s, newPod("a", "x")))(t)
+	if code, body := send("POST", "/api/v1/namespaces/a/pods/x/echo", `{"ports":7}`); code != 201 || !strings.Contains(body, `"ports":7`) {
+		t.Errorf("echo: %d %s", code, body)
+	}
+	if code, _ := send("POST", "/api/v1/namespaces/a/pods/x/stop?dryRun=All", `{}`); code != 201 || len(must(fake.List[*pod](s, fake.Selection{}))(t)) != 1 {
+		t.Errorf("a dry run: %d", code)
+	}
+	if code, body := send("POST", "/api/v1/namespaces/a/pods/x/stop", `{}`); code != 201 || !strings.Contains(body, "Success") || len(must(fake.List[*pod](s, fake.Selection{}))(t)) != 0 {
+		t.Errorf("stop: %d %s", code, body)
+	}
+}
+
+func TestDiscoveryShowsSubresources(t *testing.T) {
+	_, send := withSubresources(t)
+	_, body := send("GET", "/api/v1", "")
+	var list metav1.APIResourceList
+	check(t, json.Unmarshal([]byte(body), &list))
+	var got []string
+	for _, r := range list.APIResources {
+		got = append(got, strings.TrimSpace(r.Name+" "+r.Group+" "+r.Version+" "+r.Kind+" "+strings.Join(r.Verbs, ",")))
+	}
+	want := []string{
+		"pods   Pod create,delete,deletecollection,get,list,patch,update,watch",
+		"pods/echo sizes.example.com v2 size create",
+		"pods/look sizes.example.com v2 size get",
+		"pods/size sizes.example.com v2 size get,patch,update",
+		"pods/status   Pod get,patch,update",
+		"pods/stop sizes.example.com v2 size create",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("discovery has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if code, body := send("GET", "/apis/sizes.example.com", ""); code != 404 {
+		t.Errorf("the group of a subresource: %d %s", code, body)
+	}
+}
+
+// TestWarnings: members that the type does not have are told to the client, unless it asks for silence.
+func TestWarnings(t *testing.T) {
+	s, _ := withSubresources(t)
+	warnings := func(method, path, contentType, body string) (int, []string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, fake.URL+path, strings.NewReader(body))
+		check(t, err)
+		r.Header.Set("Content-Type", contentType)
+		resp, err := s.Client().Do(r)
+		check(t, err)
+		_ = resp.Body.Close()
+		return resp.StatusCode, resp.Header.Values("Warning")
+	}
+	const pods = "/api/v1/namespaces/a/pods"
+	for _, c := range []struct {
+		query string
+		code  int
+		want  []string
+	}{
+		{"", 201, []string{`299 - "unknown field \"spec.colour\""`}},
+		{"&fieldValidation=Warn", 201, []string{`299 - "unknown field \"spec.colour\""`}},
+		{"&fieldValidation=Ignore", 201, nil},
+		{"&fieldValidation=Strict", 400, nil},
+	} {
+		code, got := warnings("POST", pods+"?dryRun=All"+c.query, "application/json", `{"kind":"Pod","metadata":{"name":"x"},"spec":{"colour":"red"}}`)
+		if code != c.code || !slices.Equal(got, c.want) {
+			t.Errorf("create %s: %d %q, want %d %q", c.query, code, got, c.code, c.want)
+		}
+	}
+	must(fake.Create(s, newPod("a", "x")))(t)
+	if code, got := warnings("PATCH", pods+"/x", "application/merge-patch+json", `{"spec":{"colour":"red","node":"n"}}`); code != 200 || len(got) != 1 {
+		t.Errorf("patch: %d %q", code, got)
+	}
+}
