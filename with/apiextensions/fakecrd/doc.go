@@ -19,11 +19,10 @@
 //
 //   - The webhook of a conversion is not called. A definition that asks for one converts as with the
 //     strategy None.
-//   - The subresource scale is not served, though its paths are checked.
 //   - A Table has the columns of any object, not the additionalPrinterColumns.
 //   - While a definition with held objects is being deleted, an object can be created, and is deleted
 //     at once. The API server refuses it.
-//   - No warnings are sent, for deprecated versions and unknown formats for example.
+//   - No warnings are sent for deprecated versions and unknown formats.
 //   - A definition of a resource that the test itself has registered with another Go type is never
 //     established. The condition NamesAccepted names the reason.
 //   - [fake.Server.Restore] brings back the objects of a definition only if the definition has existed

@@ -78,6 +78,9 @@ func definitionOf(d *definition, v apiextensionsv1.CustomResourceDefinitionVersi
 	hooks := fake.Hooks[*object]{
 		Prune: s.prune, Default: s.setDefaults, Validate: s.validate, ValidateStatus: s.validateStatus, Fields: fieldsOf(v.SelectableFields),
 	}
+	if v.Subresources != nil && v.Subresources.Scale != nil {
+		hooks.Subresources = map[string]fake.SubresourceHook[*object]{"scale": scaleOf(v.Subresources.Scale)}
+	}
 	return fake.Definition[*object]{Kind: k, Rules: rules, Hooks: hooks, Hidden: !v.Served}, nil
 }
 

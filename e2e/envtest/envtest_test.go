@@ -1,0 +1,151 @@
+package envtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kinform/kinform/e2e/cluster"
+	"github.com/kinform/kinform/internal/longtest"
+)
+
+const library = "sigs.k8s.io/controller-runtime"
+
+// suite is one of the library's packages with specs.
+type suite struct {
+	folder string
+	long   bool
+	// fail has the specs that do not pass, each with the reason.
+	fail map[string]string
+}
+
+const notValidated = "the specs of Kubernetes' own kinds are not validated"
+
+var suites = []suite{
+	{folder: "pkg/client", fail: map[string]string{
+		"DryRunClient should refuse a create request for an invalid object":                                      notValidated,
+		"DryRunClient should refuse an update request for an invalid change":                                     notValidated,
+		"Client Create with structured objects should fail if the object does not pass server-side validation":   notValidated,
+		"Client Create with unstructured objects should fail if the object does not pass server-side validation": notValidated,
+		"Client Apply Structured Client should propagate a typed error":                                          notValidated,
+	}},
+	{folder: "pkg/envtest"},
+	{folder: "pkg/webhook"},
+	{folder: "pkg/builder", long: true},
+	{folder: "pkg/cache", long: true},
+	{folder: "pkg/cluster", long: true},
+	{folder: "pkg/controller", long: true},
+	{folder: "pkg/controller/controllerutil", long: true},
+	{folder: "pkg/handler", long: true},
+	{folder: "pkg/internal/controller", long: true},
+	{folder: "pkg/internal/recorder", long: true},
+	{folder: "pkg/manager", long: true},
+	{folder: "pkg/source", long: true},
+}
+
+// spec is one test in a report of ginkgo.
+type spec struct {
+	State                   string
+	LeafNodeType            string
+	LeafNodeText            string
+	ContainerHierarchyTexts []string
+}
+
+func (s spec) name() string {
+	return strings.Join(append(s.ContainerHierarchyTexts, s.LeafNodeText), " ")
+}
+
+func TestControllerRuntime(t *testing.T) {
+	if os.Getenv(cluster.Variable) != "1" {
+		t.Skipf("set %s=1 to compile the suites of %s", cluster.Variable, library)
+	}
+	assets := t.TempDir()
+	run(t, "go", "build", "-o", assets+string(filepath.Separator), "github.com/kinform/kinform/with/envtest/cmd/...")
+	module := modfile(t)
+	for _, s := range suites {
+		t.Run(s.folder, func(t *testing.T) {
+			if s.long {
+				if !longtest.On() {
+					t.Skipf("set %s=1", longtest.Variable)
+				}
+			}
+			s.check(t, module, assets)
+		})
+	}
+}
+
+// modfile copies the library's go.mod to a place where the go command can change it, and returns its path.
+func modfile(t *testing.T) string {
+	t.Helper()
+	folder := strings.TrimSpace(run(t, "go", "list", "-m", "-f", "{{.Dir}}", library))
+	dir := t.TempDir()
+	for _, name := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "go.mod")
+}
+
+// check runs a suite and compares what failed with the exceptions.
+func (s suite) check(t *testing.T, module, assets string) {
+	folder := strings.TrimSpace(run(t, "go", "list", "-m", "-f", "{{.Dir}}", library))
+	report := filepath.Join(t.TempDir(), "report.json")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-mod=mod", "-modfile="+module, "-count=1", "./"+s.folder,
+		"-args", "--ginkgo.no-color", "--ginkgo.json-report="+report)
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "GOWORK=off", "KUBEBUILDER_ASSETS="+assets)
+	out, runErr := cmd.CombinedOutput() // fails if a spec does; the report says which
+	text, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", err, runErr, tail(out))
+	}
+	var reports []struct{ SpecReports []spec }
+	if err := json.Unmarshal(text, &reports); err != nil || len(reports) != 1 {
+		t.Fatalf("report: %v, %d reports", err, len(reports))
+	}
+	passed := 0
+	var bad []string
+	for _, one := range reports[0].SpecReports {
+		_, excepted := s.fail[one.name()]
+		switch {
+		case one.State == "passed" && one.LeafNodeType == "It":
+			passed++
+			if excepted {
+				bad = append(bad, fmt.Sprintf("passes now, so take it from the list: %s", one.name()))
+			}
+		case one.State != "passed" && one.State != "pending" && one.State != "skipped" && !excepted:
+			bad = append(bad, fmt.Sprintf("%s: %s", one.State, one.name()))
+		}
+	}
+	if passed == 0 {
+		bad = append(bad, "no spec passed")
+	}
+	if len(bad) > 0 {
+		slices.Sort(bad)
+		t.Errorf("%s\n%s", strings.Join(bad, "\n"), tail(out))
+	}
+	t.Logf("%d specs passed, %d exceptions", passed, len(s.fail))
+}
+
+func run(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), name, args...)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v", name, strings.Join(args, " "), err)
+	}
+	return string(out)
+}
+
+func tail(out []byte) []byte { return out[max(0, len(out)-4000):] }
