@@ -25,7 +25,8 @@
 // are *errors.StatusError with the code, reason and wording of the real ones. uid,
 // creationTimestamp, generation, generateName, finalizers, preconditions, propagation
 // policies, dry runs and the deletion of collections work, and so does the status
-// subresource, if the kind has one.
+// subresource, if the kind has one; [View] and [Action] make other subresources. Unknown and
+// duplicate fields of a body are told to the client as warnings, or refused if it asks for that.
 //
 // Patches are carried out by the libraries of the API server: JSON patches and merge
 // patches; strategic merge patches by the tags of T, not for custom resources; and
@@ -45,9 +46,9 @@
 //     timeoutSeconds, not by the clock. A watch without timeoutSeconds never ends.
 //   - Typed objects always have their TypeMeta set, also those from a [Source]. In JSON the
 //     items of lists leave it out as the API server does, in groups of Kubernetes' own.
-//   - The server neither validates specs nor sets defaults, except by the hooks of [Define], and
-//     drops unknown fields without a warning. Only an apply refuses fields that T does not have,
-//     and completes the protocol of ports. Package with/apiextensions/fakecrd serves
+//   - The server neither validates specs nor sets defaults, except by the hooks of [Define]. Only an
+//     apply refuses fields that T does not have, and completes the protocol of ports. Admission is
+//     what [Options].Mutate and Validate do. Package with/apiextensions/fakecrd serves
 //     CustomResourceDefinitions, with their schemas.
 //   - A deletion takes no time, but for a pod with a nodeName, which is terminating until a
 //     request with a gracePeriodSeconds of zero. [Options].StopPods plays its kubelet, and so
