@@ -13,8 +13,8 @@ import (
 //   - A broken watch begins again within 50 ms, five times in a row, and after that once a
 //     second. If it broke within a second and without news, it begins again after 0.05 s at
 //     first and within 1.3 s at last.
-//   - A broken list begins again within 50 ms, three times in 15 seconds. Beyond that, the
-//     fields of Backoff apply.
+//   - A broken list begins again within 50 ms, three times in a row. After that, all
+//     reflectors of a [Breaker] whose lists break ask for one list a second together.
 //   - A server that is away (connections refused or reset, no route, no name, timeouts) is
 //     tried again after 0.1 s at first and once a second at last. All reflectors of a
 //     connection share this wait: see [Breaker].
@@ -54,13 +54,15 @@ const (
 	// resumeJitter bounds the wait after a watch or list that broke off. Watches may resume
 	// once in every resumeEvery, and resumeBurst of them in a row. Watches that ended in order
 	// within a second, and watches that lead to a list, have newsEvery in its place: the
-	// connection does not excuse them. Lists have retryEvery and retryBurst.
+	// connection does not excuse them.
 	resumeJitter = 50 * time.Millisecond
 	resumeEvery  = time.Second
 	newsEvery    = 2 * time.Second
 	resumeBurst  = 5
-	retryEvery   = 5 * time.Second
-	retryBurst   = 3
+	// A list that broke off begins again at once, retryBurst times in a row. After that, all
+	// reflectors of a connection whose lists break have one list together in every retryEvery.
+	retryEvery = time.Second
+	retryBurst = 3
 	// flapInitial and flapMax bound the waits after watches that broke at once, before jitter.
 	// With it they are a second on average. They are short again after flapReset without such a
 	// watch.
@@ -97,8 +99,9 @@ func (b Backoff) withDefaults() Backoff {
 type waits struct {
 	Backoff                        // with defaults
 	busy, denied, flap exponential // separate: a failure of one kind says nothing about another
-	resume, retry      bucket
+	resume             bucket
 	end, relist        bucket
+	retries            int // lists in a row that broke off
 }
 
 func newWaits(b Backoff) waits {
@@ -108,8 +111,8 @@ func newWaits(b Backoff) waits {
 	flap.Initial, flap.Max, flap.ResetAfter = min(b.Initial, flapInitial), min(b.Max, flapMax), min(b.ResetAfter, flapReset)
 	return waits{
 		Backoff: b, busy: exponential{Backoff: b}, denied: exponential{Backoff: denied}, flap: exponential{Backoff: flap},
-		resume: bucket{every: resumeEvery, burst: resumeBurst}, retry: bucket{every: retryEvery, burst: retryBurst},
-		end: bucket{every: newsEvery, burst: resumeBurst}, relist: bucket{every: newsEvery, burst: resumeBurst},
+		resume: bucket{every: resumeEvery, burst: resumeBurst},
+		end:    bucket{every: newsEvery, burst: resumeBurst}, relist: bucket{every: newsEvery, burst: resumeBurst},
 	}
 }
 
@@ -117,7 +120,7 @@ func newWaits(b Backoff) waits {
 // server's Retry-After.
 func (w *waits) after(now time.Time, p pause, atLeast time.Duration) time.Duration {
 	switch p {
-	case noPause, pauseAway: // the Breaker keeps these waits
+	case noPause, pauseAway: // the Breaker keeps the waits of a server that is away
 		return 0
 	case pauseEnd:
 		return w.end.take(now)
@@ -128,12 +131,19 @@ func (w *waits) after(now time.Time, p pause, atLeast time.Duration) time.Durati
 	case pauseResume:
 		return w.resume.take(now) + w.jitter()
 	case pauseRetry:
-		if w.retry.ready(now) {
-			return w.retry.take(now) + w.jitter()
+		if w.retries++; w.inTurn(p) {
+			return 0
 		}
+		return w.jitter()
 	}
 	return w.busy.after(now, atLeast)
 }
+
+// inTurn reports whether a failure that has been passed to after leads to a wait in line.
+func (w *waits) inTurn(p pause) bool { return p == pauseRetry && w.retries > retryBurst }
+
+// retryEvery is how often lists may begin again that broke off too often.
+func (w *waits) retryEvery() time.Duration { return min(retryEvery, w.Max) }
 
 // jitter spreads requests that could go out at once.
 func (w *waits) jitter() time.Duration {
@@ -141,7 +151,7 @@ func (w *waits) jitter() time.Duration {
 }
 
 // reset makes the next waits those of a first failure.
-func (w *waits) reset() { w.busy.next, w.denied.next, w.flap.next = 0, 0, 0 }
+func (w *waits) reset() { w.busy.next, w.denied.next, w.flap.next, w.retries = 0, 0, 0, 0 }
 
 // exponential is an exponential backoff.
 type exponential struct {
@@ -176,11 +186,6 @@ type bucket struct {
 
 // ahead is how far empty may lie ahead of the clock without a wait.
 func (b *bucket) ahead() time.Duration { return time.Duration(b.burst-1) * b.every }
-
-// ready reports whether take would return zero.
-func (b *bucket) ready(now time.Time) bool {
-	return !b.empty.After(now.Add(b.ahead()))
-}
 
 // take counts one request at now and returns how long it has to wait.
 func (b *bucket) take(now time.Time) time.Duration {

@@ -33,18 +33,17 @@ func TestAfreshBeginsAllAnew(t *testing.T) {
 	}
 }
 
-// A broken list begins again at once a few times in a row, and then with the waits of a busy
-// server.
+// A broken list begins again at once a few times in a row, and then in turn.
 func TestRetriesAtOnceAreFew(t *testing.T) {
 	w := newWaits(Backoff{Jitter: -1})
-	for n := range retryBurst + 1 {
-		got, want := w.after(noon, pauseRetry, 0), time.Duration(0)
-		if n == retryBurst {
-			want = 800 * time.Millisecond
+	for n := range retryBurst + 2 {
+		got := w.after(noon, pauseRetry, 0)
+		if inTurn := w.inTurn(pauseRetry); got != 0 || inTurn != (n >= retryBurst) || w.inTurn(pauseResume) {
+			t.Errorf("retry %d waits for %v, in turn: %t", n, got, inTurn)
 		}
-		if got != want {
-			t.Errorf("retry %d waits for %v, want %v", n, got, want)
-		}
+	}
+	if w.reset(); w.inTurn(pauseRetry) {
+		t.Error("in turn after reset")
 	}
 }
 

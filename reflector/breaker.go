@@ -52,6 +52,9 @@ const (
 // also gives up each watch that began before the outage and has been silent since, because the
 // connection may be half open. That watch begins again at its version.
 //
+// Lists that broke off several times in a row also wait in line. One of them begins again in a
+// second, and more as soon as other reflectors succeed.
+//
 // The zero value is closed: the server is taken to be well. A Breaker is safe for concurrent
 // use and must not be copied. It starts no goroutine, only timers for requests that may hang.
 // A source hands out its breaker as a [Server].
@@ -65,6 +68,7 @@ type Breaker struct {
 	stale       bool      // the next attempt needs a connection of its own
 	longOutages uint64    // outages of at least longOutage so far
 	queued      []*waiter // waiting to probe, in order
+	lists       turns     // waiting because their lists broke off
 	sleeping    []*waiter // waiting for another reason; can be woken early
 	denied      int       // reflectors whose requests are denied
 	lastWake    [pauseBusy + 1]time.Time
@@ -244,6 +248,9 @@ func (b *Breaker) close(now time.Time) abandoned {
 	}
 	b.outage = b.outage.answered(now)
 	woken := slices.Clone(b.queued)
+	if long {
+		woken = append(woken, b.lists.leaveAll()...)
+	}
 	b.sleeping = slices.DeleteFunc(b.sleeping, func(w *waiter) bool {
 		// A line that breaks again and again is no reason to begin watches again earlier.
 		cut := long || w.why != pauseResume && w.why != pauseFlap

@@ -49,7 +49,7 @@ func TestDeniedOnce(t *testing.T) {
 }
 
 // The end of an outage and the success of others cut the wait after a failure short, but not a wait that
-// the server asked for, nor one that keeps it from being asked too often.
+// the server asked for.
 func TestWaitsThatAreCutShort(t *testing.T) {
 	for name, c := range map[string]struct {
 		st  step
@@ -58,14 +58,13 @@ func TestWaitsThatAreCutShort(t *testing.T) {
 		"internal error": {failed(failure("internal", 0)), true},
 		"retry after":    {step{err: failure("internal", 0), pause: pauseBusy, atLeast: time.Minute}, false},
 		"429":            {failed(failure("busy", 0)), false},
-		"broken list":    {step{err: failure("eof", 0), pause: pauseRetry}, false},
+		"broken list":    {step{err: failure("eof", 0), pause: pauseRetry}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newIdle(t)
-				for range retryBurst {
-					r.waits.retry.take(time.Now())
-				}
+				r.waits.retries = retryBurst
+				r.breaker.lists.pay(time.Now(), time.Minute)
 				r.waits.busy.next, r.waits.busy.last = time.Minute, time.Now()
 				go func() {
 					time.Sleep(time.Second)

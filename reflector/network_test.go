@@ -43,6 +43,47 @@ type network struct {
 	cuts    int
 	born    int         // watches of before do not survive, but do not know it
 	sent    []time.Time // requests
+	limit   int         // the connection, which all lines share, breaks after so many bytes from the server; 0 means never
+	used    int         // bytes of the present connection
+}
+
+// Bytes from the server.
+const (
+	handshakeSize = 3000
+	headerSize    = 200
+)
+
+// limited reports whether connections break after some bytes.
+func (n *network) limited() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.limit > 0
+}
+
+// spend sends bytes and reports whether the connection has survived that.
+func (n *network) spend(bytes int) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.limit == 0 {
+		return true
+	}
+	if n.used == 0 {
+		bytes += handshakeSize
+	}
+	if n.used += bytes; n.used < n.limit {
+		return true
+	}
+	n.used = 0
+	n.cuts++
+	n.wake()
+	return false
+}
+
+// breakAfter has each connection break after so many bytes, or not any more.
+func (n *network) breakAfter(bytes int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.limit, n.used = bytes, 0
 }
 
 func newNetwork(t *testing.T) *network {
@@ -109,6 +150,7 @@ func (n *network) most(from, to time.Time) int {
 type line struct {
 	*network
 	breaker *Breaker
+	size    int // bytes of an event or object
 	lost    int // as cuts; guarded by network.mu
 }
 
@@ -129,7 +171,7 @@ func (l *line) ask(ctx context.Context) error {
 	attempt.Send()
 	l.mu.Lock()
 	l.sent = append(l.sent, time.Now())
-	mode := l.mode
+	mode, cuts := l.mode, l.cuts
 	l.mu.Unlock()
 	select {
 	case <-time.After(2 * time.Millisecond):
@@ -151,6 +193,12 @@ func (l *line) ask(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+	l.mu.Lock()
+	cut := l.cuts != cuts
+	l.mu.Unlock()
+	if l.limited() && cut || !l.spend(headerSize) {
+		return failure("reset", 0)
 	}
 	attempt.Connected()
 	attempt.Answered()
@@ -188,6 +236,9 @@ func (l lineSource[T]) List(ctx context.Context, opts metav1.ListOptions, yield 
 	page := metav1.ListMeta{ResourceVersion: strconv.Itoa(rv)}
 	if selects(opts, "ns/a") && !yield(l.event(Added, "ns/a", 1), nil) {
 		return page, ErrListStopped
+	}
+	if !l.spend(l.size) {
+		return page, failure("eof", 0)
 	}
 	if rv > 1 && selects(opts, "ns/b") && !yield(l.event(Added, "ns/b", rv), nil) {
 		return page, ErrListStopped
@@ -232,6 +283,10 @@ func (l lineSource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.
 				if seen == 1 {
 					typ = Added
 				}
+				if !l.spend(l.size) {
+					yield(Event[T]{}, failure("reset-later", 0))
+					return
+				}
 				// Every version is one write, and a watch sends them all.
 				if seen++; !yield(l.event(typ, "ns/b", seen), nil) {
 					return
@@ -252,6 +307,7 @@ type fleet struct {
 	*network
 	breaker    Breaker
 	metadata   bool // objects have metadata
+	size       int  // bytes of an object of the reflectors that join
 	reflectors []lineReflector
 	ctx        context.Context
 	cancel     context.CancelFunc
@@ -277,7 +333,7 @@ func newFleet(t *testing.T, metadata bool, size int, seed uint64) *fleet {
 
 // join runs one more reflector, and returns its line.
 func (f *fleet) join(random rand.Source) *line {
-	l := &line{network: f.network, breaker: &f.breaker}
+	l := &line{network: f.network, breaker: &f.breaker, size: f.size}
 	opts := Options{
 		Tuning: Tuning{
 			IdleTimeout:  -1,
@@ -322,7 +378,7 @@ func (f *fleet) stop() {
 		noRestores(f.t, r.Stats())
 	}
 	b := &f.breaker
-	if n := len(b.queued) + len(b.sleeping) + len(b.unanswered) + len(b.streams) + b.denied; n != 0 {
+	if n := len(b.queued) + len(b.sleeping) + len(b.unanswered) + len(b.streams) + b.denied + len(b.lists.waiting); n != 0 {
 		f.t.Errorf("the breaker still holds %d things", n)
 	}
 }

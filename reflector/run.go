@@ -97,6 +97,7 @@ func causeOf(ctx context.Context, err error) error {
 // replace ends a complete list.
 func (r *Reflector[T]) replace(ctx context.Context) error {
 	r.succeeded()
+	r.waits.retries = 0
 	r.noteRewind()
 	r.recent = recentEvents[T]{listed: r.listed, empty: r.emptyList}
 	r.listed.forgetObject()
@@ -211,6 +212,10 @@ func (r *Reflector[T]) carryOut(ctx context.Context, st step, failed RequestErro
 	r.stats.fails(&failed, now, now.Add(failed.RetryIn))
 	r.failing = true
 	r.opts.OnError(&failed)
+	if r.waits.inTurn(st.pause) {
+		r.breaker.turnToList(ctx, r.waits.retryEvery())
+		return
+	}
 	why := st.pause
 	if st.atLeast > 0 || apierrors.IsTooManyRequests(st.err) || why == pauseRetry {
 		why = noPause // the success of other reflectors is no reason to ask earlier
@@ -236,8 +241,11 @@ func (r *Reflector[T]) wait(st step, began time.Time) (wait, queue time.Duration
 	}
 	r.setReason(st.pause)
 	wait = r.waits.after(time.Now(), st.pause, st.atLeast)
-	if st.pause == pauseDenied {
+	switch {
+	case st.pause == pauseDenied:
 		wait = max(wait, scale(r.breaker.countDenied(0), 0.75+r.opts.Backoff.Random()/2))
+	case r.waits.inTurn(st.pause):
+		queue = r.breaker.listTurn(r.waits.retryEvery())
 	}
 	return wait, queue
 }
@@ -255,8 +263,11 @@ func (r *Reflector[T]) setReason(why pause) {
 
 // succeeded records a success: a list is complete, or a watch brought something.
 func (r *Reflector[T]) succeeded() {
-	if why := r.stopped(); why == pauseDenied || why == pauseBusy {
+	switch why := r.stopped(); {
+	case why == pauseDenied || why == pauseBusy:
 		r.breaker.wakeAlike(why)
+	case why.connectionLost():
+		r.breaker.letListsGo(why == pauseRetry, r.waits.retryEvery())
 	}
 }
 
