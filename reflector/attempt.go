@@ -108,6 +108,7 @@ func (a *Attempt) Answered() {
 		a.b.streams[a] = struct{}{}
 	}
 	gone := a.b.close(time.Now())
+	a.b.letWatchGo()
 	a.b.mu.Unlock()
 	gone.cancel()
 }

@@ -11,13 +11,12 @@ import (
 // can shorten further:
 //
 //   - A broken watch begins again within 50 ms, five times in a row, and after that once a
-//     second. If it broke within a second and without news, it begins again after 0.05 s at
-//     first and within 1.3 s at last.
+//     second on average: the reflectors of a [Breaker] go in turn.
 //   - A broken list begins again within 50 ms, three times in a row. After that, all
-//     reflectors of a [Breaker] whose lists break ask for one list a second together.
+//     reflectors of a Breaker whose lists break ask for one list a second together.
 //   - A server that is away (connections refused or reset, no route, no name, timeouts) is
 //     tried again after 0.1 s at first and once a second at last. All reflectors of a
-//     connection share this wait: see [Breaker].
+//     Breaker share this wait.
 //   - A denied request (401, 403, 404 and other 4xx, certificates) is tried again after 0.4 s
 //     at first and within 5 s at last. The waits are longer if requests of more than twenty
 //     reflectors of a [Breaker] are denied.
@@ -51,24 +50,17 @@ const (
 	// deniedInitial and deniedMax bound the waits after a denied request, before jitter.
 	deniedInitial = 400 * time.Millisecond
 	deniedMax     = 2500 * time.Millisecond
-	// resumeJitter bounds the wait after a watch or list that broke off. Watches may resume
-	// once in every resumeEvery, and resumeBurst of them in a row. Watches that ended in order
+	// resumeJitter bounds the wait after a watch or list that broke off. Each watch may resume
+	// once in every turnEvery, and resumeBurst times in a row. Watches that ended in order
 	// within a second, and watches that lead to a list, have newsEvery in its place: the
 	// connection does not excuse them.
 	resumeJitter = 50 * time.Millisecond
-	resumeEvery  = time.Second
+	turnEvery    = time.Second
 	newsEvery    = 2 * time.Second
 	resumeBurst  = 5
 	// A list that broke off begins again at once, retryBurst times in a row. After that, all
-	// reflectors of a connection whose lists break have one list together in every retryEvery.
-	retryEvery = time.Second
+	// reflectors of a connection whose lists break have one list together in every turnEvery.
 	retryBurst = 3
-	// flapInitial and flapMax bound the waits after watches that broke at once, before jitter.
-	// With it they are a second on average. They are short again after flapReset without such a
-	// watch.
-	flapInitial = 50 * time.Millisecond
-	flapMax     = 650 * time.Millisecond
-	flapReset   = 10 * time.Second
 )
 
 func (b Backoff) withDefaults() Backoff {
@@ -97,22 +89,19 @@ func (b Backoff) withDefaults() Backoff {
 
 // waits computes the waits of one reflector. It belongs to the goroutine of Run.
 type waits struct {
-	Backoff                        // with defaults
-	busy, denied, flap exponential // separate: a failure of one kind says nothing about another
-	resume             bucket
-	end, relist        bucket
-	retries            int // lists in a row that broke off
+	Backoff                  // with defaults
+	busy, denied exponential // separate: a failure of one kind says nothing about another
+	end, relist  bucket
+	retries      int // lists in a row that broke off
 }
 
 func newWaits(b Backoff) waits {
 	b = b.withDefaults()
-	denied, flap := b, b
+	denied := b
 	denied.Initial, denied.Max = min(b.Initial, deniedInitial), min(b.Max, deniedMax)
-	flap.Initial, flap.Max, flap.ResetAfter = min(b.Initial, flapInitial), min(b.Max, flapMax), min(b.ResetAfter, flapReset)
 	return waits{
-		Backoff: b, busy: exponential{Backoff: b}, denied: exponential{Backoff: denied}, flap: exponential{Backoff: flap},
-		resume: bucket{every: resumeEvery, burst: resumeBurst},
-		end:    bucket{every: newsEvery, burst: resumeBurst}, relist: bucket{every: newsEvery, burst: resumeBurst},
+		Backoff: b, busy: exponential{Backoff: b}, denied: exponential{Backoff: denied},
+		end: bucket{every: newsEvery, burst: resumeBurst}, relist: bucket{every: newsEvery, burst: resumeBurst},
 	}
 }
 
@@ -126,24 +115,22 @@ func (w *waits) after(now time.Time, p pause, atLeast time.Duration) time.Durati
 		return w.end.take(now)
 	case pauseDenied:
 		return w.denied.after(now, atLeast)
-	case pauseFlap:
-		return w.flap.after(now, atLeast)
 	case pauseResume:
-		return w.resume.take(now) + w.jitter()
+		return w.jitter()
 	case pauseRetry:
-		if w.retries++; w.inTurn(p) {
-			return 0
-		}
+		w.retries++
 		return w.jitter()
 	}
 	return w.busy.after(now, atLeast)
 }
 
 // inTurn reports whether a failure that has been passed to after leads to a wait in line.
-func (w *waits) inTurn(p pause) bool { return p == pauseRetry && w.retries > retryBurst }
+func (w *waits) inTurn(p pause) bool {
+	return p == pauseResume || p == pauseRetry && w.retries > retryBurst
+}
 
-// retryEvery is how often lists may begin again that broke off too often.
-func (w *waits) retryEvery() time.Duration { return min(retryEvery, w.Max) }
+// turnEvery is how often there is a turn.
+func (w *waits) turnEvery() time.Duration { return min(turnEvery, w.Max) }
 
 // jitter spreads requests that could go out at once.
 func (w *waits) jitter() time.Duration {
@@ -151,7 +138,7 @@ func (w *waits) jitter() time.Duration {
 }
 
 // reset makes the next waits those of a first failure.
-func (w *waits) reset() { w.busy.next, w.denied.next, w.flap.next, w.retries = 0, 0, 0, 0 }
+func (w *waits) reset() { w.busy.next, w.denied.next, w.retries = 0, 0, 0 }
 
 // exponential is an exponential backoff.
 type exponential struct {

@@ -20,7 +20,7 @@ func TestRetryAfterIsSpread(t *testing.T) {
 // The waits of each kind of failure grow, and reset begins all of them anew. Those for a server
 // that is away belong to the outage.
 func TestAfreshBeginsAllAnew(t *testing.T) {
-	for _, p := range []pause{pauseBusy, pauseDenied, pauseFlap} {
+	for _, p := range []pause{pauseBusy, pauseDenied} {
 		w := newWaits(Backoff{Jitter: -1})
 		first, second := w.after(noon, p, 0), w.after(noon, p, 0)
 		if second <= first {
@@ -38,7 +38,7 @@ func TestRetriesAtOnceAreFew(t *testing.T) {
 	w := newWaits(Backoff{Jitter: -1})
 	for n := range retryBurst + 2 {
 		got := w.after(noon, pauseRetry, 0)
-		if inTurn := w.inTurn(pauseRetry); got != 0 || inTurn != (n >= retryBurst) || w.inTurn(pauseResume) {
+		if inTurn := w.inTurn(pauseRetry); got != 0 || inTurn != (n >= retryBurst) {
 			t.Errorf("retry %d waits for %v, in turn: %t", n, got, inTurn)
 		}
 	}
@@ -49,7 +49,7 @@ func TestRetriesAtOnceAreFew(t *testing.T) {
 
 // Limits that are shorter than those of a kind of failure hold for that kind, too.
 func TestShortLimitsHoldForAllKinds(t *testing.T) {
-	for _, p := range []pause{pauseBusy, pauseDenied, pauseFlap} {
+	for _, p := range []pause{pauseBusy, pauseDenied} {
 		w := newWaits(Backoff{Initial: time.Millisecond, Max: 3 * time.Millisecond, Jitter: -1})
 		got := []time.Duration{w.after(noon, p, 0), w.after(noon, p, 0), w.after(noon, p, 0)}
 		if want := []time.Duration{time.Millisecond, 2 * time.Millisecond, 3 * time.Millisecond}; !slices.Equal(got, want) {

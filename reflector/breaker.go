@@ -27,6 +27,8 @@ const (
 	// An outage of longOutage resets all backoffs. It also makes watches suspect that began
 	// before it and stayed silent.
 	longOutage = 3 * time.Second
+	// A line that has not broken for wellAfter is taken to be well when an answer comes.
+	wellAfter = 50 * time.Millisecond
 	// deniedEvery is the average time between two requests of all the reflectors whose
 	// requests are denied.
 	deniedEvery = 250 * time.Millisecond
@@ -52,8 +54,9 @@ const (
 // also gives up each watch that began before the outage and has been silent since, because the
 // connection may be half open. That watch begins again at its version.
 //
-// Lists that broke off several times in a row also wait in line. One of them begins again in a
-// second, and more as soon as other reflectors succeed.
+// Watches and lists that break off again and again go in turn: as many watches in a second as
+// there are reflectors whose watches break, and one list. Once a request is answered, the next
+// watch goes at once, and so do lists as soon as other reflectors succeed.
 //
 // The zero value is closed: the server is taken to be well. A Breaker is safe for concurrent
 // use and must not be copied. It starts no goroutine, only timers for requests that may hang.
@@ -68,7 +71,9 @@ type Breaker struct {
 	stale       bool      // the next attempt needs a connection of its own
 	longOutages uint64    // outages of at least longOutage so far
 	queued      []*waiter // waiting to probe, in order
+	watches     turns     // waiting because their watches broke off
 	lists       turns     // waiting because their lists broke off
+	breaks      breaks
 	sleeping    []*waiter // waiting for another reason; can be woken early
 	denied      int       // reflectors whose requests are denied
 	lastWake    [pauseBusy + 1]time.Time
@@ -81,6 +86,7 @@ type waiter struct {
 	woken chan struct{} // holds one token once the wait is cut short
 	delay time.Duration // wait this much longer after waking
 	why   pause
+	every time.Duration // the time in which it has a turn; for a line only
 }
 
 func newWaiter(why pause) *waiter { return &waiter{woken: make(chan struct{}, 1), why: why} }
@@ -191,16 +197,16 @@ func (b *Breaker) sleep(ctx context.Context, d time.Duration, why pause) {
 	}
 }
 
-// failed records that a request which began at the given time had no answer. It returns how
-// long its reflector may have to wait for its turn to probe.
-func (b *Breaker) failed(began time.Time, back Backoff) time.Duration {
+// failed records that a request which began at the given time had no answer. It reports whether
+// the server is away, and how long the reflector may have to wait for its turn to probe it.
+func (b *Breaker) failed(began time.Time, back Backoff) (queue time.Duration, away bool) {
 	random := back.Random() // the user's, so not under the lock
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now, was := time.Now(), b.outage.away
 	b.outage = b.outage.failed(now, began, back, random)
 	if !b.outage.away {
-		return 0
+		return 0, false
 	}
 	if !was {
 		b.stale = true
@@ -208,14 +214,17 @@ func (b *Breaker) failed(began time.Time, back Backoff) time.Duration {
 			a.heard.Store(false)
 		}
 	}
-	return max(0, b.outage.next.Sub(now)) + time.Duration(len(b.queued))*b.outage.wait
+	return max(0, b.outage.next.Sub(now)) + time.Duration(len(b.queued))*b.outage.wait, true
 }
 
-// broke records that a watch or list broke off.
-func (b *Breaker) broke() {
+// broke records that a watch or list broke off, and the time in last, which is the reflector's.
+func (b *Breaker) broke(last *time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.suspect = true
+	now := time.Now()
+	b.breaks.add(now, *last)
+	*last = now
 }
 
 // answered records an answer of the server, whatever it says.
@@ -239,26 +248,17 @@ func (l abandoned) cancel() {
 // after releasing it.
 func (b *Breaker) close(now time.Time) abandoned {
 	b.suspect, b.attempts, b.extensions = false, 0, 0
-	if !b.outage.away {
+	was := b.outage
+	if b.outage = was.answered(now); !was.away {
 		return nil
 	}
-	long := now.Sub(b.outage.since) >= longOutage
-	if long {
+	long := now.Sub(was.since) >= longOutage
+	woken := append(slices.Clone(b.queued), b.sleeping...)
+	b.sleeping = nil
+	if long { // a line that breaks again and again is no reason to begin earlier
 		b.longOutages++
+		woken = append(append(woken, b.watches.leaveAll()...), b.lists.leaveAll()...)
 	}
-	b.outage = b.outage.answered(now)
-	woken := slices.Clone(b.queued)
-	if long {
-		woken = append(woken, b.lists.leaveAll()...)
-	}
-	b.sleeping = slices.DeleteFunc(b.sleeping, func(w *waiter) bool {
-		// A line that breaks again and again is no reason to begin watches again earlier.
-		cut := long || w.why != pauseResume && w.why != pauseFlap
-		if cut {
-			woken = append(woken, w)
-		}
-		return cut
-	})
 	all := len(woken) + len(b.streams)
 	wakeSpread(woken, all)
 	gone := abandoned{}

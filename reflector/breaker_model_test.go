@@ -13,7 +13,7 @@ import (
 // given up, and all requests are looked at whenever time passes.
 type breakerModel struct {
 	away, doubt, stale bool
-	since, ended       time.Time // of the outage, and of the last one
+	since, heard       time.Time // the outage began, and the last answer came
 	tries, rounds      int
 	round              time.Time
 	restarts           uint64
@@ -69,12 +69,12 @@ func (m *breakerModel) answer(r *modelRequest) {
 
 // back is an answer to anything.
 func (m *breakerModel) back() {
-	m.doubt, m.tries, m.rounds = false, 0, 0
+	now := time.Now()
+	m.doubt, m.tries, m.rounds, m.heard = false, 0, 0, now
 	if !m.away {
 		return
 	}
-	now := time.Now()
-	m.away, m.ended = false, now
+	m.away = false
 	long := now.Sub(m.since) >= 3*time.Second
 	if long {
 		m.restarts++
@@ -100,7 +100,7 @@ func (r *modelRequest) give(cause error) {
 }
 
 func (m *breakerModel) fail(began time.Time) {
-	if m.away || began.Before(m.ended) {
+	if m.away || began.Before(m.heard) {
 		return
 	}
 	m.away, m.since, m.stale = true, time.Now(), true
@@ -173,7 +173,7 @@ func TestBreakerAgainstModel(t *testing.T) {
 					b.failed(r.began, back)
 					m.fail(r.began)
 				case op == 9:
-					b.broke()
+					b.broke(new(time.Time))
 					m.doubt = true
 				case op == 10 && rnd.IntN(4) == 0:
 					b.answered()
@@ -237,7 +237,7 @@ func TestBreakerWaiters(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if wait := b.failed(time.Now(), back); wait < time.Hour-time.Second+waiters*b.outage.wait {
+		if wait, _ := b.failed(time.Now(), back); wait < time.Hour-time.Second+waiters*b.outage.wait {
 			t.Errorf("one more would wait for %v", wait)
 		}
 		b.answered()

@@ -43,7 +43,7 @@ func inBubble(t *testing.T, test func(t *testing.T, ctx context.Context, b *Brea
 // The end of an outage ends other waits too. A connection that breaks again and again is no better
 // after a short outage.
 func TestOutageEndsOtherWaits(t *testing.T) {
-	for why, short := range map[pause]bool{pauseResume: false, pauseFlap: false, pauseRetry: true, pauseDenied: true, pauseBusy: true} {
+	for why, short := range map[pause]bool{pauseDenied: true, pauseBusy: true} {
 		for _, lasts := range []time.Duration{longOutage - 1, longOutage} {
 			inBubble(t, func(t *testing.T, ctx context.Context, b *Breaker) {
 				woken := asleep(ctx, b, why)
@@ -214,11 +214,11 @@ func TestAdmitEndsWithContext(t *testing.T) {
 func TestFailedLongAfterTheProbe(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ context.Context, b *Breaker) {
 		back := Backoff{Jitter: -1}.withDefaults()
-		if wait := b.failed(time.Now(), back); wait != awayInitial {
+		if wait, _ := b.failed(time.Now(), back); wait != awayInitial {
 			t.Errorf("wait %v for the first probe, want %v", wait, awayInitial)
 		}
 		time.Sleep(time.Minute) // nobody probes
-		if wait := b.failed(time.Now(), back); wait != 0 {
+		if wait, _ := b.failed(time.Now(), back); wait != 0 {
 			t.Errorf("wait %v for a probe that is due, want none", wait)
 		}
 	})
@@ -268,7 +268,7 @@ func TestEndOfAttempt(t *testing.T) {
 func TestTimeOutMeetsEnd(t *testing.T) {
 	for name, meets := range map[string]func(*Attempt){"answer": (*Attempt).Answered, "end": func(a *Attempt) { a.end() }} {
 		var b Breaker
-		b.broke()
+		b.broke(new(time.Time))
 		ctx, a := b.begin(t.Context(), false, nil)
 		a.Send()
 		meets(a)

@@ -84,8 +84,6 @@ const (
 	pauseEnd
 	// pauseResume: a watch broke off. The server may be well.
 	pauseResume
-	// pauseFlap: a watch broke off within a second and without news.
-	pauseFlap
 	// pauseRetry: a list broke off. Beginning it again costs more than resuming a watch.
 	pauseRetry
 	// pauseAway: no answer came (refused, reset, no route, no name, timeout).
@@ -99,7 +97,7 @@ const (
 
 // connectionLost reports whether the connection was lost, or never came about.
 func (p pause) connectionLost() bool {
-	return p == pauseResume || p == pauseFlap || p == pauseRetry || p == pauseAway
+	return p == pauseResume || p == pauseRetry || p == pauseAway
 }
 
 // pauseFor is the pause after a request that failed with err.

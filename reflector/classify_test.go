@@ -159,7 +159,7 @@ func TestRetryAfterIsBounded(t *testing.T) {
 // After a lost connection, the next one may lead to another server.
 func TestConnectionLost(t *testing.T) {
 	for p, want := range map[pause]bool{
-		noPause: false, pauseResume: true, pauseFlap: true, pauseRetry: true, pauseAway: true, pauseDenied: false, pauseBusy: false,
+		noPause: false, pauseResume: true, pauseRetry: true, pauseAway: true, pauseDenied: false, pauseBusy: false,
 	} {
 		if p.connectionLost() != want {
 			t.Errorf("%s: %v, want %v", pauses[p], !want, want)

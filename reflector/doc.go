@@ -67,7 +67,7 @@
 // each wait.
 //
 //	a watch broke off               at once, from the newest version seen
-//	it broke early, without news    after 0.05 s at first, within 4 s at last
+//	it breaks again and again       in turn, each once a second on average
 //	a list broke off                at once, three times in a row; then in turn, one list of
 //	                                  all reflectors of a connection a second
 //	410, or a version too large     a list at once; a wait if the last list did not help
@@ -83,9 +83,10 @@
 // server is away, one reflector at a time probes it and the others wait in line, so a hundred
 // reflectors send no more requests than one. The first answer brings them all back within a
 // second. A reflector that succeeds again also ends the waits of those that failed for the
-// same reason, a denied request or a busy server. Lists that broke off wait in line, too. Each
-// that is complete lets two others go at once, and a watch that succeeds after a break one. A
-// source that is not a [Server] has a breaker of its own.
+// same reason, a denied request or a busy server. Watches and lists that break again and again
+// wait in line, too. Each answer lets the next watch go, a list that is complete two other lists,
+// and a watch that succeeds after a break one. A source that is not a [Server] has a breaker of its
+// own.
 //
 // [Stats.Failing] says since when a reflector fails, why, and when it tries again.
 //

@@ -3,6 +3,7 @@ package reflector
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,7 +46,48 @@ func breakLists(t *testing.T, size, watchers int) {
 	if broken > 65+uint64(size) { // all go at once after a long outage
 		t.Errorf("%d broken lists in a minute", broken)
 	}
-	if took > 3*retryEvery {
+	if took > 3*turnEvery {
 		t.Errorf("right after %v", took)
 	}
+}
+
+// TestMidBody: ten reflectors, some with much to read, and a connection that breaks after some bytes, are right soon
+// after the last break, and send no more than a watch a second each.
+func TestMidBody(t *testing.T) {
+	for _, bytes := range []int{5_000, 15_000, 30_000, 50_000, 100_000} {
+		t.Run(fmt.Sprint(bytes), func(t *testing.T) {
+			var rights []time.Duration
+			requests := 0.0
+			const seeds = 40
+			for seed := range uint64(seeds) {
+				synctest.Test(t, func(t *testing.T) {
+					right, perSecond := breakInMidBody(t, bytes, seed)
+					rights, requests = append(rights, right), requests+perSecond/seeds
+				})
+			}
+			slices.Sort(rights)
+			t.Logf("%.1f requests a second; right after %v, at last after %v", requests, rights[seeds/2], rights[seeds-1])
+		})
+	}
+}
+
+func breakInMidBody(t *testing.T, bytes int, seed uint64) (right time.Duration, perSecond float64) {
+	f := newFleet(t, true, 0, seed)
+	defer f.stop()
+	for n := range uint64(10) {
+		f.size = headerSize << (n % 6)
+		f.join(rand.NewPCG(seed, n))
+	}
+	random := rand.New(rand.NewPCG(seed, 77))
+	time.Sleep(time.Minute)
+	f.right("1")
+	began, before := time.Now(), f.count()
+	f.breakAfter(bytes)
+	for end := began.Add(10*time.Second + time.Duration(random.Int64N(int64(5*time.Second)))); time.Now().Before(end); {
+		f.write()
+		time.Sleep(time.Duration(random.Int64N(int64(200 * time.Millisecond))))
+	}
+	perSecond = float64(f.count()-before) / time.Since(began).Seconds()
+	f.breakAfter(0)
+	return f.right(f.write()), perSecond
 }

@@ -378,7 +378,7 @@ func (f *fleet) stop() {
 		noRestores(f.t, r.Stats())
 	}
 	b := &f.breaker
-	if n := len(b.queued) + len(b.sleeping) + len(b.unanswered) + len(b.streams) + b.denied + len(b.lists.waiting); n != 0 {
+	if n := len(b.queued) + len(b.sleeping) + len(b.unanswered) + len(b.streams) + b.denied + len(b.lists.waiting) + len(b.watches.waiting); n != 0 {
 		f.t.Errorf("the breaker still holds %d things", n)
 	}
 }
@@ -587,13 +587,13 @@ func flap(t *testing.T, metadata bool, lives time.Duration, news bool) {
 	}
 	f.turn(up, true)
 	time.Sleep(lives / 2)
-	if took := f.right(f.write()); took > 2*flapMax+2*resumeJitter {
+	if took := f.right(f.write()); took > turnEvery+2*resumeJitter {
 		t.Errorf("right after %v", took)
 	}
 }
 
 // TestRandomLines breaks the connection at random. Once it is well, all reflectors are right
-// soon. A watch that broke several times before waits for up to twice flapMax.
+// soon. A watch that broke several times before waits for its turn.
 func TestRandomLines(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -612,7 +612,7 @@ func TestRandomLines(t *testing.T) {
 				f.turn(refuses, true)
 				time.Sleep(time.Duration(10+r.IntN(60)) * time.Second)
 				f.turn(up, true)
-				if took := f.right(f.write()); took > 2*flapMax+time.Second {
+				if took := f.right(f.write()); took > 2*turnEvery {
 					t.Errorf("right after %v", took)
 				}
 			})

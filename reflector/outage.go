@@ -17,15 +17,16 @@ type outage struct {
 	away  bool
 	since time.Time     // when it began
 	ended time.Time     // when the last one ended; zero if there was none
+	heard time.Time     // when the last answer came
 	wait  time.Duration // between the next probe and the one after it
 	limit time.Duration // of wait
 	next  time.Time     // the earliest time of the next probe
 }
 
-// failed follows a request without an answer. A request that began before the last outage
-// ended says nothing about the present.
+// failed follows a request without an answer. A request that began before the last answer to
+// another one says nothing about the present.
 func (o outage) failed(now, began time.Time, b Backoff, random float64) outage {
-	if o.away || began.Before(o.ended) {
+	if o.away || began.Before(o.heard) {
 		return o
 	}
 	o.away, o.since = true, now
@@ -38,7 +39,7 @@ func (o outage) failed(now, began time.Time, b Backoff, random float64) outage {
 
 // answered follows an answer, whatever it says.
 func (o outage) answered(now time.Time) outage {
-	if o.away {
+	if o.heard = now; o.away {
 		o.away, o.ended = false, now
 	}
 	return o

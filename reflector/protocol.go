@@ -365,7 +365,6 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 		s = s.reconnected()
 	}
 	if st.pause == pauseResume && end.short && !moved {
-		st.pause = pauseFlap
 		if s.flaps++; s.flaps <= maxFlaps || s.relisted {
 			return s.resume(st) // the last list, if there was one, has not mended it
 		}

@@ -66,7 +66,7 @@ func (s state) text() string {
 
 var reasons = [relistReasons]string{"", "expired", "too-large", "order", "unreadable", "refused", "failing", "no-version"}
 
-var pauses = map[pause]string{noPause: "", pauseEnd: "end", pauseResume: "resume", pauseFlap: "flap", pauseRetry: "retry", pauseAway: "away", pauseDenied: "denied", pauseBusy: "busy"}
+var pauses = map[pause]string{noPause: "", pauseEnd: "end", pauseResume: "resume", pauseRetry: "retry", pauseAway: "away", pauseDenied: "denied", pauseBusy: "busy"}
 
 func (st step) text() string {
 	var words []string
@@ -361,7 +361,7 @@ var watchSteps = []struct {
 		timeout        => watch 7 failures 1 | report busy
 		busy           => watch 7 | report busy 5s
 		refused        => watch 7 | report away
-		eof            => watch 7 flaps 1 | report flap
+		eof            => watch 7 flaps 1 | report resume
 		eof after a while => watch 7 | report resume
 		eof after long    => watch 7 | report resume reset
 		internal after a while => watch 7 internal 0s | report busy
@@ -387,7 +387,7 @@ var watchSteps = []struct {
 		unreadable-delete after events => list "9" seen 9 relisted | unreadable report
 		bad-request    => list "7" seen 7 relisted | refused report busy
 		bad-request after events => list "9" seen 9 relisted | refused report busy
-		http2          => watch 7 flaps 1 | report flap
+		http2          => watch 7 flaps 1 | report resume
 		http2 after events => watch 9 failures 1 | report resume
 		reset          => watch 7 | report away
 		reset after events => watch 9 | report away
@@ -414,7 +414,7 @@ var watchSteps = []struct {
 		timeout        => list "7" seen 7 relisted | failing report busy
 		busy           => watch 7 failures 4 | report busy 5s
 		refused        => watch 7 failures 4 | report away
-		eof            => watch 7 failures 4 flaps 1 | report flap
+		eof            => watch 7 failures 4 flaps 1 | report resume
 		eof after a while => watch 7 failures 4 | report resume
 		eof after long    => watch 7 failures 4 | report resume reset
 		internal after a while => watch 7 failures 4 internal 0s | report busy
@@ -440,7 +440,7 @@ var watchSteps = []struct {
 		unreadable-delete after events => list "9" seen 9 relisted | unreadable report
 		bad-request    => list "7" seen 7 relisted | refused report busy
 		bad-request after events => list "9" seen 9 relisted | refused report busy
-		http2          => watch 7 failures 4 flaps 1 | report flap
+		http2          => watch 7 failures 4 flaps 1 | report resume
 		http2 after events => watch 9 failures 1 | report resume
 		reset          => watch 7 failures 4 | report away
 		reset after events => watch 9 | report away
@@ -467,7 +467,7 @@ var watchSteps = []struct {
 		timeout        => watch 7 failures 1 internal 1m0s | report busy
 		busy           => watch 7 internal 1m0s | report busy 5s
 		refused        => watch 7 internal 1m0s | report away
-		eof            => watch 7 flaps 1 internal 1m0s | report flap
+		eof            => watch 7 flaps 1 internal 1m0s | report resume
 		eof after a while => watch 7 internal 1m0s | report resume
 		eof after long    => watch 7 | report resume reset
 		internal after a while => list "7" seen 7 relisted | failing report busy
@@ -493,7 +493,7 @@ var watchSteps = []struct {
 		unreadable-delete after events => list "9" seen 9 relisted | unreadable report
 		bad-request    => list "7" seen 7 relisted | refused report busy
 		bad-request after events => list "9" seen 9 relisted | refused report busy
-		http2          => watch 7 flaps 1 internal 1m0s | report flap
+		http2          => watch 7 flaps 1 internal 1m0s | report resume
 		http2 after events => watch 9 failures 1 | report resume
 		reset          => watch 7 internal 1m0s | report away
 		reset after events => watch 9 | report away
@@ -554,7 +554,7 @@ func TestFlaps(t *testing.T) {
 		if s.phase != watching || s.failures != max(0, n-maxFlaps) {
 			t.Fatalf("%d watches broke, and the state is %s", n, s.text())
 		}
-		if s, st = s.watchEnded(flap); st.pause != pauseFlap {
+		if s, st = s.watchEnded(flap); st.pause != pauseResume {
 			t.Fatalf("after %d watches that broke: %s", n+1, st.text())
 		}
 	}
@@ -564,7 +564,7 @@ func TestFlaps(t *testing.T) {
 	watching := s.watch("7")
 	again := watching
 	for range 2 * maxWatchFailures {
-		if again, st = again.watchEnded(flap); st.pause != pauseFlap || st.relist != noRelist {
+		if again, st = again.watchEnded(flap); st.pause != pauseResume || st.relist != noRelist {
 			t.Fatalf("after the list: %s", st.text())
 		}
 	}

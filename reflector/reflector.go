@@ -113,6 +113,7 @@ type Reflector[T any] struct {
 	breaker *Breaker // the source's, or one of its own
 	server  bool     // source is a Server, which reports how far its requests have come
 
+	broke   time.Time // when a watch or list broke off last; guarded by the breaker's mu
 	running atomic.Bool
 	stats   counters
 

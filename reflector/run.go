@@ -204,35 +204,40 @@ func (r *Reflector[T]) carryOut(ctx context.Context, st step, failed RequestErro
 		r.breaker.sleep(ctx, max(hold, r.waits.after(time.Now(), st.pause, 0)), noPause)
 		return
 	}
-	wait, queue := r.wait(st, began)
-	wait = max(wait, hold)
+	wait, queue := r.wait(&st, began)
 	r.stats.failures.Add(1)
-	failed.Resource, failed.RetryIn, failed.Err = r.source.Resource(), wait+queue, st.err
+	failed.Resource, failed.RetryIn, failed.Err = r.source.Resource(), max(wait, hold)+queue, st.err
 	now := time.Now()
 	r.stats.fails(&failed, now, now.Add(failed.RetryIn))
 	r.failing = true
 	r.opts.OnError(&failed)
-	if r.waits.inTurn(st.pause) {
-		r.breaker.turnToList(ctx, r.waits.retryEvery())
-		return
-	}
 	why := st.pause
-	if st.atLeast > 0 || apierrors.IsTooManyRequests(st.err) || why == pauseRetry {
+	if st.atLeast > 0 || apierrors.IsTooManyRequests(st.err) {
 		why = noPause // the success of other reflectors is no reason to ask earlier
 	}
-	r.breaker.sleep(ctx, wait, why)
+	if r.waits.inTurn(why) {
+		r.breaker.sleep(ctx, hold, noPause)
+		r.breaker.takeTurn(ctx, why, r.waits.turnEvery(), wait)
+		return
+	}
+	r.breaker.sleep(ctx, max(wait, hold), why)
 }
 
 // wait tells the breaker about a failure. It returns how long to wait because of it, and how
-// long the breaker may hold up the next request after that.
-func (r *Reflector[T]) wait(st step, began time.Time) (wait, queue time.Duration) {
+// long the breaker may hold up the next request after that. If the server is not away, a request
+// without an answer is one that broke off.
+func (r *Reflector[T]) wait(st *step, began time.Time) (wait, queue time.Duration) {
+	if st.pause == pauseAway {
+		var away bool
+		if queue, away = r.breaker.failed(began, r.opts.Backoff); !away {
+			st.pause = pauseResume
+		}
+	}
 	switch {
 	case isStatus(st.err):
 		r.breaker.answered()
-	case st.pause == pauseAway:
-		queue = r.breaker.failed(began, r.opts.Backoff)
-	case st.pause.connectionLost():
-		r.breaker.broke()
+	case st.pause == pauseResume || st.pause == pauseRetry:
+		r.breaker.broke(&r.broke)
 	}
 	// Waits that grew in an outage say nothing about the server that is back.
 	if n := r.breaker.longOutageCount(); n != r.outages || st.resetBackoff {
@@ -245,7 +250,7 @@ func (r *Reflector[T]) wait(st step, began time.Time) (wait, queue time.Duration
 	case st.pause == pauseDenied:
 		wait = max(wait, scale(r.breaker.countDenied(0), 0.75+r.opts.Backoff.Random()/2))
 	case r.waits.inTurn(st.pause):
-		queue = r.breaker.listTurn(r.waits.retryEvery())
+		queue = r.breaker.turn(st.pause, r.waits.turnEvery())
 	}
 	return wait, queue
 }
@@ -267,7 +272,7 @@ func (r *Reflector[T]) succeeded() {
 	case why == pauseDenied || why == pauseBusy:
 		r.breaker.wakeAlike(why)
 	case why.connectionLost():
-		r.breaker.letListsGo(why == pauseRetry, r.waits.retryEvery())
+		r.breaker.letListsGo(why == pauseRetry)
 	}
 }
 

@@ -40,33 +40,85 @@ func (t *turns) leaveAll() []*waiter {
 	return all
 }
 
-// listTurn returns how long one more list that broke off would have to wait.
-func (b *Breaker) listTurn(every time.Duration) time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.lists.due(time.Now(), 0) + time.Duration(len(b.lists.waiting))*every
+// breaks is what a breaker knows about watches and lists that broke off. The breaker's mu guards
+// it.
+type breaks struct {
+	at        time.Time // of the last one
+	window    time.Time // began then, and is at least turnEvery long
+	now, last int       // reflectors that had one in this window, and in the one before
 }
 
-// turnToList waits until a list that broke off may begin again. All lists of the breaker that
-// broke off have one such turn together in every time given.
-func (b *Breaker) turnToList(ctx context.Context, every time.Duration) {
-	w := newWaiter(pauseRetry)
+// add records that a watch or list broke off at now. The reflector's last one before did so at
+// last.
+func (k *breaks) add(now, last time.Time) {
+	k.at = now
+	if age := now.Sub(k.window); age >= turnEvery {
+		if k.last = k.now; age >= 2*turnEvery {
+			k.last = 0
+		}
+		k.window, k.now = now, 0
+	}
+	if last.Before(k.window) {
+		k.now++
+	}
+}
+
+// line returns the line for reflectors that wait for the reason why.
+func (b *Breaker) line(why pause) *turns {
+	if why == pauseRetry {
+		return &b.lists
+	}
+	return &b.watches
+}
+
+// cost is what a request of w costs the line that it waits in. All lists have one turn together
+// in their time, and each watch has its own. The caller holds mu.
+func (b *Breaker) cost(w *waiter) time.Duration {
+	if w.why == pauseRetry {
+		return w.every
+	}
+	return w.every / time.Duration(max(1, b.breaks.now, b.breaks.last, len(b.watches.waiting)))
+}
+
+// credit is how much time watches may be ahead.
+func (w *waiter) credit() time.Duration {
+	if w.why == pauseRetry {
+		return 0
+	}
+	return (resumeBurst - 1) * w.every
+}
+
+// turn returns how long a reflector that waits for the reason why would have to wait for its turn.
+func (b *Breaker) turn(why pause, every time.Duration) time.Duration {
+	w := waiter{why: why, every: every}
 	b.mu.Lock()
-	b.lists.waiting = append(b.lists.waiting, w)
+	defer b.mu.Unlock()
+	t := b.line(why)
+	return t.due(time.Now(), w.credit()) + time.Duration(len(t.waiting))*b.cost(&w)
+}
+
+// takeTurn waits until it is the turn of a reflector that waits for the reason why. It has one turn
+// in every such time, or all lists have one together, and not before some jitter is over.
+func (b *Breaker) takeTurn(ctx context.Context, why pause, every, jitter time.Duration) {
+	w, earliest := newWaiter(why), time.Now().Add(jitter)
+	w.every = every
+	b.mu.Lock()
+	t := b.line(why)
+	t.waiting = append(t.waiting, w)
 	for {
-		n, now := slices.Index(b.lists.waiting, w), time.Now()
+		n, now := slices.Index(t.waiting, w), time.Now()
 		if n < 0 {
 			break // somebody let it go
 		}
 		wait := time.Duration(-1)
 		if n == 0 {
-			wait = b.lists.due(now, 0)
+			wait = max(t.due(now, w.credit()), earliest.Sub(now))
 		}
 		if wait == 0 {
-			b.lists.pay(now, every)
+			t.pay(now, b.cost(w))
 		}
 		if wait == 0 || ctx.Err() != nil {
-			b.lists.leave(n)
+			t.leave(n)
 			break
 		}
 		b.mu.Unlock()
@@ -78,22 +130,39 @@ func (b *Breaker) turnToList(ctx context.Context, every time.Duration) {
 	newWaiter(noPause).wait(ctx, delay)
 }
 
+// bring lets the first in line go before its turn, but not much before it. The caller holds mu.
+func (b *Breaker) bring(t *turns) {
+	if len(t.waiting) == 0 {
+		return
+	}
+	w, now := t.waiting[0], time.Now()
+	if t.due(now, w.credit()+w.every) > 0 {
+		return
+	}
+	t.pay(now, b.cost(w))
+	w.wake()
+	t.leave(0)
+}
+
+// letWatchGo follows an answer. It lets a watch go, unless the line broke a moment ago. The caller
+// holds mu.
+func (b *Breaker) letWatchGo() {
+	if time.Since(b.breaks.at) >= wellAfter {
+		b.bring(&b.watches)
+	}
+}
+
 // letListsGo follows the success of a reflector whose connection had been lost. If that is a
 // complete list, two others go at once. If it is a watch, which proves less, one list goes before
-// its turn, unless another one has just done so.
-func (b *Breaker) letListsGo(complete bool, every time.Duration) {
+// its turn.
+func (b *Breaker) letListsGo(complete bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	more := min(2, len(b.lists.waiting))
-	if !complete && more > 0 {
-		now := time.Now()
-		if b.lists.due(now, every) > 0 {
-			return
-		}
-		b.lists.pay(now, every)
-		more = 1
+	if !complete {
+		b.bring(&b.lists)
+		return
 	}
-	for range more {
+	for range min(2, len(b.lists.waiting)) {
 		b.lists.waiting[0].wake()
 		b.lists.leave(0)
 	}

@@ -8,85 +8,176 @@ import (
 	"time"
 )
 
+// waitingLine is reflectors that wait for their turn.
+type waitingLine struct {
+	t    *testing.T
+	b    *Breaker
+	why  pause
+	gone atomic.Int32
+}
+
+func (l *waitingLine) add(ctx context.Context, n int) {
+	for range n {
+		go func() { l.b.takeTurn(ctx, l.why, time.Second, 0); l.gone.Add(1) }()
+		synctest.Wait()
+	}
+}
+
+// went checks how many went since the last call.
+func (l *waitingLine) went(want int32, when string) {
+	l.t.Helper()
+	synctest.Wait()
+	if got := l.gone.Swap(0); got != want {
+		l.t.Errorf("%s: %d of them went, want %d", when, got, want)
+	}
+}
+
 // Lists that broke off go on in turn, one a second. A complete list lets two more go, and a watch that succeeds one,
 // but not twice in a second. A reflector that ends leaves the line.
 func TestListsInTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context, b *Breaker) {
-		var gone atomic.Int32
-		inLine := func(ctx context.Context) {
-			go func() { b.turnToList(ctx, time.Second); gone.Add(1) }()
-			synctest.Wait()
-		}
-		went := func(want int32, when string) {
-			t.Helper()
-			synctest.Wait()
-			if got := gone.Swap(0); got != want {
-				t.Errorf("%s: %d of them went, want %d", when, got, want)
-			}
-		}
-		for range 20 {
-			inLine(ctx)
-		}
-		went(1, "at first")
+		l := &waitingLine{t: t, b: b, why: pauseRetry}
+		l.add(ctx, 20)
+		l.went(1, "at first")
 		time.Sleep(3*time.Second - 1)
-		went(2, "after almost three seconds")
+		l.went(2, "after almost three seconds")
 		time.Sleep(1)
-		went(1, "after three seconds")
-		b.letListsGo(true, time.Second)
-		b.letListsGo(true, time.Second)
-		went(4, "after two complete lists")
-		b.letListsGo(false, time.Second)
-		b.letListsGo(false, time.Second)
-		went(1, "after two watches")
+		l.went(1, "after three seconds")
+		b.letListsGo(true)
+		b.letListsGo(true)
+		l.went(4, "after two complete lists")
+		b.letListsGo(false)
+		b.letListsGo(false)
+		l.went(1, "after two watches")
 		time.Sleep(2*time.Second - 1)
-		went(0, "that one is not paid for yet")
-		if got := b.listTurn(time.Second); got != 1+11*time.Second {
+		l.went(0, "that one is not paid for yet")
+		if got := b.turn(pauseRetry, time.Second); got != 1+11*time.Second {
 			t.Errorf("one more would wait for %v", got)
 		}
 		time.Sleep(1)
-		went(1, "it is now")
-		ended, end := context.WithCancel(ctx)
-		b.letListsGo(true, time.Second)
-		went(2, "after another list")
-		for range 7 {
-			b.letListsGo(true, time.Second)
+		l.went(1, "it is now")
+		for range 8 {
+			b.letListsGo(true)
 		}
-		went(8, "all others")
-		b.letListsGo(false, time.Second)
-		inLine(ended)
-		inLine(ctx)
+		l.went(10, "after more lists")
+		b.letListsGo(false)
+		ended, end := context.WithCancel(ctx)
+		l.add(ended, 1)
+		l.add(ctx, 1)
 		end()
-		went(1, "the first ends")
+		l.went(1, "the first ends")
 		time.Sleep(time.Second)
-		went(1, "its place is free, and a success without anybody in line cost nothing")
+		l.went(1, "its place is free, and a success without anybody in line cost nothing")
 		if n := len(b.lists.waiting); n != 0 {
 			t.Errorf("%d are left", n)
 		}
 	})
 }
 
-// A long outage ends the waits of lists, a short one does not.
+// Watches of four reflectors that broke off go on at once, four or five for each, and then in turn, four a second. An answer
+// brings the first one forward, but not soon after a break, and not by more than a second's worth.
+func TestWatchesInTurn(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context, b *Breaker) {
+		l := &waitingLine{t: t, b: b, why: pauseResume}
+		answered := func(n int) {
+			for range n {
+				_, a := b.begin(ctx, false, nil)
+				a.Answered()
+				a.end()
+			}
+		}
+		var last [4]time.Time
+		breaks := func() {
+			for n := range last {
+				b.broke(&last[n])
+			}
+		}
+		breaks()
+		breaks() // the same four
+		l.add(ctx, 4*(resumeBurst-1)+1)
+		l.went(4*(resumeBurst-1)+1, "at first")
+		l.add(ctx, 4)
+		l.went(0, "then")
+		time.Sleep(wellAfter - 1)
+		answered(1)
+		l.went(0, "an answer soon after a break")
+		time.Sleep(1)
+		answered(1)
+		l.went(1, "an answer")
+		time.Sleep(450*time.Millisecond - 1)
+		l.went(0, "that one is not paid for yet")
+		time.Sleep(1)
+		l.went(1, "it is now")
+		breaks()
+		time.Sleep(wellAfter)
+		l.add(ctx, 3)
+		answered(10)
+		l.went(4, "many answers")
+		l.add(ctx, 1)
+		answered(1)
+		l.went(0, "one more")
+		time.Sleep(time.Minute)
+		l.went(2, "later")
+		for range resumeBurst {
+			b.broke(&last[0])
+			l.add(ctx, 1)
+		}
+		l.went(resumeBurst, "only one is left")
+		l.add(ctx, 1)
+		if got := b.turn(pauseResume, time.Second); got != 2*time.Second {
+			t.Errorf("one more would wait for %v", got)
+		}
+		time.Sleep(time.Second - 1)
+		l.went(0, "it has a turn a second")
+		time.Sleep(1)
+		l.went(1, "now")
+	})
+}
+
+// Those that broke off in this second or in the one before share the turns.
+func TestBreaks(t *testing.T) {
+	var k breaks
+	var last [3]time.Time
+	for n, c := range []struct {
+		at        time.Duration
+		which     int
+		now, last int
+	}{
+		{0, 0, 1, 0}, {0, 1, 2, 0}, {999 * time.Millisecond, 0, 2, 0}, {time.Second, 0, 1, 2}, {1500 * time.Millisecond, 2, 2, 2},
+		{2 * time.Second, 2, 1, 2}, {4*time.Second - 1, 1, 1, 1}, {6*time.Second - 1, 1, 1, 0},
+	} {
+		at := noon.Add(c.at)
+		k.add(at, last[c.which])
+		if last[c.which] = at; k.now != c.now || k.last != c.last || k.at != at {
+			t.Errorf("break %d: %+v", n, k)
+		}
+	}
+}
+
+// A long outage ends the waits in line, a short one does not.
 func TestOutageEndsTurns(t *testing.T) {
 	for lasts, want := range map[time.Duration]bool{longOutage - 1: false, longOutage: true} {
-		inBubble(t, func(t *testing.T, ctx context.Context, b *Breaker) {
-			b.lists.pay(time.Now(), time.Hour)
-			went := make(chan struct{})
-			go func() { b.turnToList(ctx, time.Second); close(went) }()
-			synctest.Wait()
-			b.failed(time.Now(), Backoff{}.withDefaults())
-			time.Sleep(lasts)
-			b.answered()
-			synctest.Wait()
-			select {
-			case <-went:
-				if !want {
-					t.Errorf("went on after %v", lasts)
+		for _, why := range []pause{pauseResume, pauseRetry} {
+			inBubble(t, func(t *testing.T, ctx context.Context, b *Breaker) {
+				b.line(why).pay(time.Now(), time.Hour)
+				went := make(chan struct{})
+				go func() { b.takeTurn(ctx, why, time.Second, 0); close(went) }()
+				synctest.Wait()
+				b.failed(time.Now(), Backoff{}.withDefaults())
+				time.Sleep(lasts)
+				b.answered()
+				synctest.Wait()
+				select {
+				case <-went:
+					if !want {
+						t.Errorf("went on after %v", lasts)
+					}
+				default:
+					if want {
+						t.Errorf("waits after %v", lasts)
+					}
 				}
-			default:
-				if want {
-					t.Errorf("waits after %v", lasts)
-				}
-			}
-		})
+			})
+		}
 	}
 }
