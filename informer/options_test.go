@@ -1,11 +1,14 @@
 package informer_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,6 +147,70 @@ func TestPanicOfFilterThenRestart(t *testing.T) {
 				synctest.Wait()
 				h.check(t, "h")
 				stop()
+			})
+		})
+	}
+}
+
+// TestPanicOfFilterOnNews: an event of the watch that the filter panicked on is given in the next run that gives any,
+// once, before later events. A resync that the filter panicked on is not.
+func TestPanicOfFilterOnNews(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		resync bool
+		want   []string
+	}{
+		{"news", false, []string{"Added a/w", "Added a/later"}},
+		{"resync", true, []string{"Added a/w", "Added a/later", "Updated a/w"}}, // unchanged in the list of the next run
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newServer(t)
+				inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
+				var armed atomic.Bool
+				armed.Store(!c.resync)
+				opts := handlerOptions{Unchanged: true, Filter: func(*widget) bool {
+					if armed.CompareAndSwap(true, false) {
+						panic("not this time")
+					}
+					return true
+				}}
+				if c.resync {
+					opts.Resync = time.Hour
+				}
+				var got []string
+				must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
+					if !ev.Sync || c.resync {
+						got = append(got, fmt.Sprint(ev.Type, " ", ev.Key))
+					}
+				}), opts))(t)
+				ended := make(chan error, 1)
+				go func() { ended <- inf.Run(t.Context()) }()
+				synctest.Wait()
+				must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+				synctest.Wait()
+				if c.resync {
+					armed.Store(true)
+					time.Sleep(2 * time.Hour)
+				}
+				var panicked *informer.PanicError
+				if err := <-ended; !errors.As(err, &panicked) {
+					t.Fatalf("Run returned %v", err)
+				}
+				over, cancel := context.WithCancel(t.Context())
+				cancel()
+				for range 2 {
+					if err := inf.Run(over); err != nil {
+						t.Error(err)
+					}
+				}
+				must1(fake.Create(server, newWidget("a", "later", "n")))(t)
+				stop := run(t, inf)
+				synctest.Wait()
+				stop()
+				if !slices.Equal(got, c.want) {
+					t.Errorf("got %v, want %v", got, c.want)
+				}
 			})
 		})
 	}
