@@ -89,7 +89,9 @@ func (t *table[T]) marked(old *version[T], opts metav1.DeleteOptions, w write) (
 	}
 	end := metav1.NewTime(start.Add(seconds(grace))).Rfc3339Copy()
 	obj.SetDeletionTimestamp(&end)
-	obj.SetDeletionGracePeriodSeconds(&grace)
+	if !t.keptByContent() {
+		obj.SetDeletionGracePeriodSeconds(&grace)
+	}
 	if deleting == nil {
 		if g := obj.GetGeneration(); g > 0 {
 			obj.SetGeneration(g + 1)

@@ -26,10 +26,14 @@ import (
 	"github.com/kinform/kinform/with/apiextensions/fakecrd"
 	"github.com/kinform/kinform/with/kubernetes/admissionregistration"
 	"github.com/kinform/kinform/with/kubernetes/apps"
+	"github.com/kinform/kinform/with/kubernetes/autoscaling"
 	"github.com/kinform/kinform/with/kubernetes/batch"
+	"github.com/kinform/kinform/with/kubernetes/certificates"
 	"github.com/kinform/kinform/with/kubernetes/coordination"
 	"github.com/kinform/kinform/with/kubernetes/core"
 	"github.com/kinform/kinform/with/kubernetes/discovery"
+	"github.com/kinform/kinform/with/kubernetes/networking"
+	"github.com/kinform/kinform/with/kubernetes/policy"
 	"github.com/kinform/kinform/with/kubernetes/rbac"
 	"github.com/kinform/kinform/with/kubernetes/scheduling"
 	"github.com/kinform/kinform/with/kubernetes/storage"
@@ -124,6 +128,16 @@ func newFake(t *testing.T) server {
 		fake.Register(s, batch.Jobs, fake.Rules{}),
 		fake.Register(s, storage.StorageClasses, fake.Rules{}),
 		fake.Register(s, apps.Deployments, fake.Rules{}),
+		fake.Register(s, apps.StatefulSets, fake.Rules{}),
+		fake.Register(s, apps.DaemonSets, fake.Rules{}),
+		fake.Register(s, apps.ReplicaSets, fake.Rules{}),
+		fake.Register(s, apps.ControllerRevisions, fake.Rules{}),
+		fake.Register(s, batch.CronJobs, fake.Rules{}),
+		fake.Register(s, networking.Ingresses, fake.Rules{}),
+		fake.Register(s, networking.NetworkPolicies, fake.Rules{}),
+		fake.Register(s, policy.PodDisruptionBudgets, fake.Rules{}),
+		fake.Register(s, autoscaling.HorizontalPodAutoscalers, fake.Rules{}),
+		fake.Register(s, certificates.CertificateSigningRequests, fake.Rules{}),
 		fake.Register(s, coordination.Leases, fake.Rules{}),
 		fake.Register(s, rbac.Roles, fake.Rules{}),
 		fake.Register(s, kind.Of[*unstructured.Unstructured](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets").Named("Widget").WithSubresources("status"), fake.Rules{}),

@@ -122,11 +122,16 @@ func (r *run) object(list string, obj map[string]any) string {
 // filledIn reports whether the server completes half of the object: a pod, a template of one, a service.
 func filledIn(obj map[string]any) bool {
 	switch obj["kind"] {
-	case "CSIDriver", "CustomResourceDefinition", "LimitRange", "Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim":
+	case "CertificateSigningRequest", "CSIDriver", "CustomResourceDefinition", "LimitRange", "Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim":
 		return true
 	}
 	spec, _ := obj["spec"].(map[string]any)
-	return spec["containers"] != nil || spec["template"] != nil || spec["ports"] != nil
+	for _, field := range []string{"containers", "template", "ports", "jobTemplate", "maxReplicas"} {
+		if spec[field] != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // inOrder is JSON, whose maps encoding/json sorts.
