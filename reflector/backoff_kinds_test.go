@@ -55,5 +55,8 @@ func TestShortLimitsHoldForAllKinds(t *testing.T) {
 		if want := []time.Duration{time.Millisecond, 2 * time.Millisecond, 3 * time.Millisecond}; !slices.Equal(got, want) {
 			t.Errorf("%s: waits of %v, want %v", pauses[p], got, want)
 		}
+		if got := w.turnEvery(); got != 3*time.Millisecond {
+			t.Errorf("a turn every %v", got)
+		}
 	}
 }

@@ -67,6 +67,12 @@ func TestMidBody(t *testing.T) {
 			}
 			slices.Sort(rights)
 			t.Logf("%.1f requests a second; right after %v, at last after %v", requests, rights[seeds/2], rights[seeds-1])
+			if requests > 20 { // with the questions whether the server was restored
+				t.Errorf("%.1f requests a second by ten", requests)
+			}
+			if rights[seeds/2] > 600*time.Millisecond || rights[seeds-1] > 1500*time.Millisecond {
+				t.Errorf("right after %v, at last after %v", rights[seeds/2], rights[seeds-1])
+			}
 		})
 	}
 }

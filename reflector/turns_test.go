@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // waitingLine is reflectors that wait for their turn.
@@ -41,7 +43,7 @@ func TestListsInTurn(t *testing.T) {
 		l.went(1, "at first")
 		time.Sleep(3*time.Second - 1)
 		l.went(2, "after almost three seconds")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		l.went(1, "after three seconds")
 		b.letListsGo(true)
 		b.letListsGo(true)
@@ -54,7 +56,7 @@ func TestListsInTurn(t *testing.T) {
 		if got := b.turn(pauseRetry, time.Second); got != 1+11*time.Second {
 			t.Errorf("one more would wait for %v", got)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		l.went(1, "it is now")
 		for range 8 {
 			b.letListsGo(true)
@@ -101,12 +103,12 @@ func TestWatchesInTurn(t *testing.T) {
 		time.Sleep(wellAfter - 1)
 		answered(1)
 		l.went(0, "an answer soon after a break")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		answered(1)
 		l.went(1, "an answer")
 		time.Sleep(450*time.Millisecond - 1)
 		l.went(0, "that one is not paid for yet")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		l.went(1, "it is now")
 		breaks()
 		time.Sleep(wellAfter)
@@ -129,8 +131,25 @@ func TestWatchesInTurn(t *testing.T) {
 		}
 		time.Sleep(time.Second - 1)
 		l.went(0, "it has a turn a second")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		l.went(1, "now")
+		time.Sleep(time.Minute)
+		l.add(ctx, resumeBurst+5)
+		l.went(resumeBurst, "after a minute")
+		if got := b.turn(pauseResume, time.Second); got != 2*time.Second {
+			t.Errorf("one more than the five that wait would wait for %v", got)
+		}
+	})
+}
+
+// A turn that is due at once has its jitter first.
+func TestTurnWithJitter(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context, b *Breaker) {
+		began := time.Now()
+		b.takeTurn(ctx, pauseResume, time.Second, resumeJitter)
+		if took := time.Since(began); took != resumeJitter {
+			t.Errorf("went on after %v", took)
+		}
 	})
 }
 
@@ -154,30 +173,87 @@ func TestBreaks(t *testing.T) {
 	}
 }
 
-// A long outage ends the waits in line, a short one does not.
+// A long outage ends the waits in line, one after the other. A short one does not.
 func TestOutageEndsTurns(t *testing.T) {
-	for lasts, want := range map[time.Duration]bool{longOutage - 1: false, longOutage: true} {
+	for lasts, want := range map[time.Duration]int32{longOutage - 1: 0, longOutage: 1} {
 		for _, why := range []pause{pauseResume, pauseRetry} {
 			inBubble(t, func(t *testing.T, ctx context.Context, b *Breaker) {
+				l := &waitingLine{t: t, b: b, why: why}
 				b.line(why).pay(time.Now(), time.Hour)
-				went := make(chan struct{})
-				go func() { b.takeTurn(ctx, why, time.Second, 0); close(went) }()
-				synctest.Wait()
+				l.add(ctx, 2)
 				b.failed(time.Now(), Backoff{}.withDefaults())
 				time.Sleep(lasts)
 				b.answered()
-				synctest.Wait()
-				select {
-				case <-went:
-					if !want {
-						t.Errorf("went on after %v", lasts)
-					}
-				default:
-					if want {
-						t.Errorf("waits after %v", lasts)
-					}
-				}
+				l.went(want, "at first")
+				time.Sleep(wakeSpacing - 1)
+				l.went(0, "a moment later")
+				time.Sleep(time.Nanosecond)
+				l.went(want, "then")
 			})
 		}
 	}
+}
+
+// What a reflector waits for, before its next request, after failures that leave it in line.
+func TestWaitsInLine(t *testing.T) {
+	for name, c := range map[string]struct {
+		st      step
+		prepare func(r *Reflector[*metav1.PartialObjectMetadata])
+		want    time.Duration
+	}{
+		"its turn": {step{err: failure("eof", 0), pause: pauseResume}, func(r *Reflector[*metav1.PartialObjectMetadata]) {
+			r.breaker.watches.pay(time.Now(), time.Minute)
+		}, time.Minute - (resumeBurst-1)*turnEvery},
+		"no answer, but others had one": {step{err: failure("reset", 0), pause: pauseAway}, func(r *Reflector[*metav1.PartialObjectMetadata]) {
+			r.breaker.answered()
+			r.breaker.watches.pay(time.Now(), time.Minute)
+		}, time.Minute - (resumeBurst-1)*turnEvery},
+		"lists without end": {step{err: failure("eof", 0), pause: pauseResume, relist: becauseFailing}, func(r *Reflector[*metav1.PartialObjectMetadata]) {
+			for range resumeBurst {
+				r.waits.relist.take(time.Now())
+			}
+		}, newsEvery},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newIdle(t)
+				began := time.Now()
+				time.Sleep(time.Millisecond)
+				c.prepare(r)
+				at := time.Now()
+				r.carryOut(t.Context(), c.st, RequestError{}, began)
+				if took := time.Since(at); took < c.want || took > c.want+resumeJitter {
+					t.Errorf("went on after %v, want %v", took, c.want)
+				}
+			})
+		})
+	}
+}
+
+// Once a list is complete, the next ones that break off begin again at once.
+func TestCompleteListForgetsBreaks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		n := 0
+		s := &closures{breaker: new(Breaker)}
+		s.list = func(context.Context, metav1.ListOptions) (metav1.ListMeta, error) {
+			if n++; n%(retryBurst+1) != 0 {
+				return metav1.ListMeta{}, failure("eof", 0)
+			}
+			return metav1.ListMeta{ResourceVersion: "1"}, nil
+		}
+		s.watch = func(context.Context, metav1.ListOptions) error {
+			if n > retryBurst+1 {
+				cancel()
+			}
+			return failure("expired", 0)
+		}
+		began := time.Now()
+		if err := closuresReflector(t, s, nil).Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("two lists took %v", took)
+		}
+	})
 }
