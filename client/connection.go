@@ -103,7 +103,7 @@ func (e endpoint) refresh() {
 
 func (c Connection) endpoint() (endpoint, error) {
 	if c.URL == "" {
-		return endpoint{}, errors.New("no URL")
+		return endpoint{}, errors.New("no URL: with/kubeconfig, InCluster and NewConnection make connections")
 	}
 	u, err := parseURL(c.URL)
 	if err != nil {
@@ -111,8 +111,10 @@ func (c Connection) endpoint() (endpoint, error) {
 	}
 	shown := publicURL(c.URL)
 	switch {
+	case shown == hidden:
+		return endpoint{}, errors.New("the URL does not begin with https:// or http://; it is not shown, because it may have a password")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return endpoint{}, fmt.Errorf("URL %q: scheme is neither http nor https", shown)
+		return endpoint{}, fmt.Errorf("URL %q does not begin with https:// or http://", shown)
 	case u.Host == "":
 		return endpoint{}, fmt.Errorf("URL %q has no host", shown)
 	case u.RawQuery != "" || u.Fragment != "":

@@ -651,7 +651,7 @@ func TestNewConnectionMisuse(t *testing.T) {
 		text      string
 	}{
 		{"no URL", "", client.ConnectionOptions{}, "no URL"},
-		{"scheme", "unix:///x", client.ConnectionOptions{}, "scheme"},
+		{"scheme", "unix:///x", client.ConnectionOptions{}, "does not begin with https://"},
 		{"token over http", "http://api.test", client.ConnectionOptions{Token: "secret"}, "https"},
 		{"certificate over http", "http://api.test", client.ConnectionOptions{Cert: cert, Key: key}, "https"},
 		{"CA over http", "http://api.test", client.ConnectionOptions{CA: ca.pem}, "https"},

@@ -99,7 +99,11 @@ func (w expectation) check(id identity) error {
 		}
 	}
 	if id.apiVersion != "" && id.apiVersion != w.apiVersion || id.kind != "" && w.kind != "" && id.kind != w.kind {
-		return fmt.Errorf("%w: got %s, want %s", ErrWrongKind, kindName(id.apiVersion, id.kind), kindName(w.apiVersion, w.kind))
+		err := fmt.Errorf("%w: got %s, want %s", ErrWrongKind, kindName(id.apiVersion, id.kind), kindName(w.apiVersion, w.kind))
+		if id.apiVersion == w.apiVersion {
+			err = fmt.Errorf("%w; if the Go type has another name than the kind, use Kind.Named", err)
+		}
+		return err
 	}
 	if id.kind == "" && w.kind != "" && w.guess != "" && w.guess != w.kind {
 		return fmt.Errorf("%w: in a %sList, want %s", ErrWrongKind, w.guess, kindName(w.apiVersion, w.kind))

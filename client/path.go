@@ -42,9 +42,9 @@ func (r *Resource[T]) complete(key types.NamespacedName) (types.NamespacedName, 
 	}
 	switch {
 	case r.kind.Scope == kind.ClusterScoped && key.Namespace != "":
-		return key, fmt.Errorf("%w: namespace %q, but the kind is cluster-scoped", ErrScope, key.Namespace)
+		return key, fmt.Errorf("%w: namespace %q, but the kind is cluster-scoped: leave the namespace out, or Cluster() of the kind", ErrScope, key.Namespace)
 	case r.kind.Scope == kind.Namespaced && key.Namespace == "":
-		return key, fmt.Errorf("%w: no namespace, in the object, the key or Options.Namespace", ErrScope)
+		return key, fmt.Errorf("%w: no namespace, in the object, the key or Options.Namespace; if the kind has none, add .Cluster() to it", ErrScope)
 	}
 	if err := checkSegment(key.Namespace); err != nil {
 		return key, err

@@ -146,7 +146,7 @@ func newResource[T any](conn Connection, k kind.Kind[T], t reflect.Type, opts Op
 		return fail(err)
 	}
 	if k.Scope == kind.ClusterScoped && opts.Namespace != "" {
-		return fail(fmt.Errorf("%w: Options.Namespace is %q, but the kind is cluster-scoped", ErrScope, opts.Namespace))
+		return fail(fmt.Errorf("%w: Options.Namespace is %q, but the kind is cluster-scoped: leave the namespace out, or Cluster() of the kind", ErrScope, opts.Namespace))
 	}
 	if _, err := labels.Parse(opts.LabelSelector); err != nil {
 		return fail(fmt.Errorf("label selector %q: %w", opts.LabelSelector, err))

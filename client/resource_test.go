@@ -25,8 +25,9 @@ func TestNewRejectsMisuse(t *testing.T) {
 		text string
 	}{
 		{name: "no URL", gvr: pods, text: "no URL"},
-		{name: "no scheme", conn: client.Connection{URL: "example.com"}, gvr: pods, text: "scheme"},
-		{name: "other scheme", conn: client.Connection{URL: "unix:///run/x"}, gvr: pods, text: "scheme"},
+		{name: "no scheme", conn: client.Connection{URL: "example.com"}, gvr: pods, text: `URL "example.com" does not begin with https://`},
+		{name: "no scheme, but a port", conn: client.Connection{URL: "localhost:6443"}, gvr: pods, text: "the URL does not begin with https://"},
+		{name: "other scheme", conn: client.Connection{URL: "unix:///run/x"}, gvr: pods, text: "does not begin with https://"},
 		{name: "no host", conn: client.Connection{URL: "https:///x"}, gvr: pods, text: "host"},
 		{name: "garbage URL", conn: client.Connection{URL: "http://[::1"}, gvr: pods, text: "missing ']'"},
 		{name: "query", conn: client.Connection{URL: "https://u:secret@example.com/?a=b"}, gvr: pods, text: "query"},

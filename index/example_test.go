@@ -84,7 +84,7 @@ func ExampleIndexer() {
 	// Output:
 	// [b]
 	// <nil>
-	// index "zone": unknown index
+	// index "zone": unknown index: add it to the Indexes of the Options; the store has ["node"]
 }
 
 // With an index of labels, a selector is a lookup.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -91,6 +92,7 @@ func TestOneHandleManyStores(t *testing.T) {
 // index that it does not define.
 func TestHandleIsIdentity(t *testing.T) {
 	node, other := byNode(), byNode()
+	zone := index.New("zone", func(dst []string, p *pod) []string { return dst })
 	var told []error
 	s := newPods(t, func(err error) { told = append(told, err) }, node)
 	p := newPod("a", "b", "n1", nil)
@@ -100,7 +102,13 @@ func TestHandleIsIdentity(t *testing.T) {
 	if err := node.Check(s); err != nil {
 		t.Error(err)
 	}
-	if err := other.Check(s); !errors.Is(err, index.ErrUnknownIndex) {
+	if err := other.Check(s); !errors.Is(err, index.ErrUnknownIndex) || !strings.Contains(err.Error(), "another index has this name") {
+		t.Errorf("Check: %v", err)
+	}
+	if err := zone.Check(s); !errors.Is(err, index.ErrUnknownIndex) || !strings.Contains(err.Error(), `the store has ["node"]`) {
+		t.Errorf("Check: %v", err)
+	}
+	if err := zone.Check(newPods(t, nil)); !errors.Is(err, index.ErrUnknownIndex) || !strings.Contains(err.Error(), "the store has none") {
 		t.Errorf("Check: %v", err)
 	}
 	if len(told) != 0 {

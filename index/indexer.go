@@ -68,10 +68,11 @@ func (x *Indexer[T]) Values(name string) ([]string, error) {
 
 func (x *Indexer[T]) lookup(name string) (dynamic[T], error) {
 	s := x.slots()
-	ix := s.Read().Lookup(name)
-	s.Done()
+	st := s.Read()
+	defer s.Done()
+	ix := st.Lookup(name)
 	if ix == nil {
-		return nil, fmt.Errorf("index %q: %w", name, ErrUnknownIndex)
+		return nil, unknown(name, st)
 	}
 	return ix.(dynamic[T]), nil
 }

@@ -28,10 +28,9 @@ const iterBatch = 128
 func (x *Index[T, V]) Check(from Reader[T]) error {
 	s := from.Indexer().slots()
 	st := s.Read()
-	l := x.in(st)
-	s.Done()
-	if l == nil {
-		return x.unknown()
+	defer s.Done()
+	if x.in(st) == nil {
+		return unknown(x.name, st)
 	}
 	return nil
 }
@@ -150,7 +149,7 @@ func (x *Index[T, V]) Index(from Reader[T], obj T) []T {
 	if errors.As(err, &panicked) {
 		s.Report("panic in index "+x.name, err)
 	} else if err != nil {
-		x.report(s)
+		x.report(s, err)
 	}
 	return objs
 }
@@ -183,8 +182,9 @@ func (x *Index[T, V]) sharing(s *slots.Slots[T], obj T) (objs []T, err error) {
 	st := s.Read()
 	l := x.in(st)
 	if l == nil {
+		err := unknown(x.name, st)
 		s.Done()
-		return nil, x.unknown()
+		return nil, err
 	}
 	if len(wanted) == 1 {
 		return l.append(nil, s, st, wanted[0]), nil
@@ -230,8 +230,9 @@ func (x *Index[T, V]) begin(from Reader[T]) (*slots.Slots[T], *slots.State[T], *
 	st := s.Read()
 	l := x.in(st)
 	if l == nil {
+		err := unknown(x.name, st)
 		s.Done()
-		x.report(s)
+		x.report(s, err)
 	}
 	return s, st, l
 }
@@ -246,6 +247,20 @@ func (x *Index[T, V]) in(st *slots.State[T]) *live[T, V] {
 	return nil
 }
 
-func (x *Index[T, V]) unknown() error { return fmt.Errorf("index %q: %w", x.name, ErrUnknownIndex) }
+func (x *Index[T, V]) report(s *slots.Slots[T], err error) { s.Report("index "+x.name, err) }
 
-func (x *Index[T, V]) report(s *slots.Slots[T]) { s.Report("index "+x.name, x.unknown()) }
+// unknown returns the error for a read of an index that a store with the state st does not have.
+func unknown[T any](name string, st *slots.State[T]) error {
+	have := make([]string, 0, len(st.Indexes()))
+	for _, ix := range st.Indexes() {
+		have = append(have, ix.Name())
+	}
+	slices.Sort(have)
+	switch {
+	case slices.Contains(have, name):
+		return fmt.Errorf("index %q: %w: another index has this name: use the same variable in both places", name, ErrUnknownIndex)
+	case len(have) == 0:
+		return fmt.Errorf("index %q: %w: add it to the Indexes of the Options; the store has none", name, ErrUnknownIndex)
+	}
+	return fmt.Errorf("index %q: %w: add it to the Indexes of the Options; the store has %q", name, ErrUnknownIndex, have)
+}

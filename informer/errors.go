@@ -87,20 +87,27 @@ func (e *NotSyncingError) Unwrap() error { return e.Err }
 // LogValue implements slog.LogValuer: the group of Err.
 func (e *NotSyncingError) LogValue() slog.Value { return slog.GroupValue(logs.Attrs(e.Err)...) }
 
+const neverRan = "nobody has called Run of the informer, the handle or the factory"
+
 // UnsyncedError is returned by a wait for a cache whose context ended first. It says how far
 // the informer got.
 type UnsyncedError struct {
 	// Resource is the collection's name, as reflector.Source.Resource returns it.
 	Resource string
 	// Failing says since when and why requests fail, and when the next one follows. It is zero
-	// if none failed: then the list is under way, or Run has not begun.
+	// if none failed: then the list is under way, or NeverRan is true.
 	Failing reflector.Failing
+	// NeverRan says that Run was not called.
+	NeverRan bool
 	// Err is the context's error.
 	Err error
 }
 
 func (e *UnsyncedError) Error() string {
 	text := e.Resource + ": the cache is not filled: " + e.Err.Error()
+	if e.NeverRan {
+		text += "; " + neverRan
+	}
 	if f := e.Failing; f.Err != nil {
 		text += fmt.Sprintf("; requests fail since %s, the next one follows by %s; the last: %v",
 			f.Since.Format(time.RFC3339), f.Next.Format(time.RFC3339), f.Err)
@@ -112,11 +119,14 @@ func (e *UnsyncedError) Error() string {
 // like the timeout of the wait.
 func (e *UnsyncedError) Unwrap() error { return e.Err }
 
-// LogValue implements slog.LogValuer: a group of message, resource and error, and of since, next and
-// failure if requests fail.
+// LogValue implements slog.LogValuer: a group of message, resource and error, of hint if Run was not
+// called, and of since, next and failure if requests fail.
 func (e *UnsyncedError) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.String(logs.Message, "cache is not filled"), slog.String("resource", e.Resource), slog.Any("error", e.Err),
+	}
+	if e.NeverRan {
+		attrs = append(attrs, slog.String("hint", neverRan))
 	}
 	if f := e.Failing; f.Err != nil {
 		attrs = append(attrs, slog.Time("since", f.Since), slog.Time("next", f.Next), slog.Any("failure", f.Err))

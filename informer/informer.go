@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -120,11 +121,11 @@ type Informer[K comparable, T any] struct {
 // It returns reflector.ErrNoSource, [ErrNoKeyFunc], store.ErrKeyType, or the error of
 // store.New for the indexes.
 func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T], opts Options[T]) (*Informer[K, T], error) {
-	if key == nil {
-		return nil, ErrNoKeyFunc
-	}
 	if source == nil {
-		return nil, reflector.ErrNoSource
+		return nil, fmt.Errorf("informer of %T: %w", *new(T), reflector.ErrNoSource)
+	}
+	if key == nil {
+		return nil, fmt.Errorf("%s: %w", source.Resource(), ErrNoKeyFunc)
 	}
 	i, err := newInformer(source.Resource(), key, opts)
 	if err != nil {
@@ -153,7 +154,10 @@ func newInformer[K comparable, T any](name string, key store.KeyFunc[K, T], opts
 	}
 	var err error
 	i.store, err = store.New(key, store.Options[T]{Indexes: opts.Indexes, Unchanged: i.versions.unchanged(), OnError: opts.OnError})
-	return i, err
+	if err != nil {
+		return nil, i.about(err)
+	}
+	return i, nil
 }
 
 func (i *Informer[K, T]) firstSession() error {

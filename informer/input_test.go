@@ -32,22 +32,23 @@ func TestNewRefusesMisuse(t *testing.T) {
 		name string
 		new  func() (*informer.Informer[key, *widget], error)
 		want error
+		text string // what the error names
 	}{
 		{"no source", func() (*informer.Informer[key, *widget], error) {
 			return informer.New[key, *widget](nil, store.ObjectKey, informer.Options[*widget]{})
-		}, reflector.ErrNoSource},
+		}, reflector.ErrNoSource, "*informer_test.widget"},
 		{"no key function", func() (*informer.Informer[key, *widget], error) {
 			return informer.New[key, *widget](src, nil, informer.Options[*widget]{})
-		}, informer.ErrNoKeyFunc},
+		}, informer.ErrNoKeyFunc, "widgets.example.com: "},
 		{"two indexes of one name", func() (*informer.Informer[key, *widget], error) {
 			again := index.New("node", func(dst []int, w *widget) []int { return dst })
 			return informer.New(src, store.ObjectKey, informer.Options[*widget]{
 				Indexes: index.Of(byNode, again),
 			})
-		}, index.ErrExists},
+		}, index.ErrExists, `widgets.example.com: index "node"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := c.new(); !errors.Is(err, c.want) {
+			if _, err := c.new(); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
 		})

@@ -31,10 +31,9 @@ func (i *Informer[K, T]) WaitForSync(ctx context.Context) error {
 		case <-i.synced:
 		case <-changed:
 		case <-i.session.Load().life.Done():
-			return ErrStopped
+			return i.about(ErrStopped)
 		case <-ctx.Done():
-			failing := i.Stats().Failing
-			return &UnsyncedError{Resource: i.Resource(), Failing: failing, Err: ctx.Err()}
+			return &UnsyncedError{Resource: i.Resource(), NeverRan: !i.Started(), Failing: i.Stats().Failing, Err: ctx.Err()}
 		}
 	}
 	return nil

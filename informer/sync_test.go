@@ -87,7 +87,7 @@ func TestWaitForSyncInTime(t *testing.T) {
 			return unsynced
 		}
 		const text = "widgets.example.com: the cache is not filled: context deadline exceeded"
-		if err := wait(); err.Failing.Err != nil || err.Error() != text || len(err.LogValue().Group()) != 3 {
+		if err := wait(); err.Failing.Err != nil || err.Error() != text+"; nobody has called Run of the informer, the handle or the factory" || !err.NeverRan || len(err.LogValue().Group()) != 4 {
 			t.Errorf("before Run WaitForSync returned %v, as log %v", err, err.LogValue())
 		}
 		began := time.Now()
@@ -95,7 +95,7 @@ func TestWaitForSyncInTime(t *testing.T) {
 		defer stop()
 		err := wait()
 		f := err.Failing
-		if !f.Since.Equal(began) || !f.Next.After(time.Now()) || !apierrors.IsServiceUnavailable(f.Err) || err.Resource != "widgets.example.com" {
+		if err.NeverRan || !f.Since.Equal(began) || !f.Next.After(time.Now()) || !apierrors.IsServiceUnavailable(f.Err) || err.Resource != "widgets.example.com" {
 			t.Errorf("failing: %+v", f)
 		}
 		since, next := f.Since.Format(time.RFC3339), f.Next.Format(time.RFC3339)

@@ -106,7 +106,7 @@ type Member[K comparable, T any] struct {
 // logs, such as "pods". Errors: those of [New] except for reflector.ErrNoSource.
 func NewUnion[K comparable, T any](name string, key store.KeyFunc[K, T], opts Options[T]) (*Union[K, T], error) {
 	if key == nil {
-		return nil, ErrNoKeyFunc
+		return nil, fmt.Errorf("%s: %w", name, ErrNoKeyFunc)
 	}
 	i, err := newInformer(name, key, opts)
 	if err != nil {

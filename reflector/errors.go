@@ -16,8 +16,9 @@ var (
 	// ErrListStopped is returned by [Source.List] when its yield function returned false.
 	ErrListStopped = errors.New("list stopped by its caller")
 
-	// ErrNoSource and ErrNoSink are returned by [New] for a nil argument.
-	ErrNoSource = errors.New("reflector: source is nil")
+	// ErrNoSource and ErrNoSink are returned by [New] for a nil argument. [Map], [Filter] and [Tweak]
+	// return a nil source if they are given nil.
+	ErrNoSource = errors.New("reflector: source is nil: look at the call that made it")
 	ErrNoSink   = errors.New("reflector: sink is nil")
 
 	// ErrStarted is returned by a second call of [Reflector.Run].

@@ -25,9 +25,12 @@ import (
 // is reported as an [*ObjectError] and skipped, like one that could not be decoded. A panic in
 // it continues as a panic whose value is an error that names the object's key.
 //
-// resourceVersions are those of source's events, whether or not T keeps them. Neither source
-// nor project may be nil.
+// resourceVersions are those of source's events, whether or not T keeps them. Map returns nil if
+// source or project is nil, so that [New] refuses it.
 func Map[R, T any](source Source[R], project func(R) (T, error)) Source[T] {
+	if source == nil || project == nil {
+		return nil
+	}
 	return newAdapter(adapter[R, T]{source: source, convert: func(ev Event[R], _ bool) (Event[T], bool, error) {
 		object, err := project(ev.Object)
 		return Event[T]{Type: ev.Type, ResourceVersion: ev.ResourceVersion, Object: object}, true, err
@@ -38,11 +41,14 @@ func Map[R, T any](source Source[R], project func(R) (T, error)) Source[T] {
 // that changes so that keep becomes false is a Deleted event with the refused state (a server's
 // selector sends the state before it). An object for which keep becomes true keeps source's event. keep runs in
 // the goroutine of the reflector, must change nothing, and must depend on its argument alone.
-// A panic in it continues as in [Map].
+// A panic in it continues as in [Map]. Filter returns nil if source or keep is nil.
 //
 // Prefer a selector of the server where one can say the same: then the server does not send
 // the other objects at all.
 func Filter[T any](source Source[T], keep func(T) bool) Source[T] {
+	if source == nil || keep == nil {
+		return nil
+	}
 	return newAdapter(adapter[T, T]{source: source, convert: func(ev Event[T], live bool) (Event[T], bool, error) {
 		switch {
 		case ev.Type == Deleted || keep(ev.Object):

@@ -238,6 +238,21 @@ func TestFilter(t *testing.T) {
 		"ADDED 1 in", "BOOKMARK 2", "MODIFIED 3 in", "DELETED 4 out", "DELETED 5 in", "DELETED 6 out", "BOOKMARK 7")
 }
 
+// A nil argument makes a nil source, which New refuses.
+func TestMapAndFilterOfNil(t *testing.T) {
+	source := &canned[partial]{}
+	for name, got := range map[string]reflector.Source[partial]{
+		"Map of a nil source":    reflector.Map(nil, func(p partial) (partial, error) { return p, nil }),
+		"Map by nil":             reflector.Map[partial, partial](source, nil),
+		"Filter of a nil source": reflector.Filter(nil, func(partial) bool { return true }),
+		"Filter by nil":          reflector.Filter(source, nil),
+	} {
+		if got != nil {
+			t.Errorf("%s is a source", name)
+		}
+	}
+}
+
 func TestFilterLeavesThingsOutOfLists(t *testing.T) {
 	source := &canned[partial]{pairs: []pair[partial]{
 		event(reflector.Added, "out", "9"), event(reflector.Added, "in", "1"), event(reflector.Modified, "out", "3"),

@@ -16,6 +16,7 @@ var ErrNoConfig = errors.New("no kubeconfig")
 type ContextError struct {
 	Context  string   // the requested context; empty for the current one
 	Contexts []string // the existing contexts, in alphabetical order
+	Files    []string // the files that were looked for, in order of precedence
 }
 
 func (e *ContextError) Error() string {
@@ -23,8 +24,11 @@ func (e *ContextError) Error() string {
 	if e.Context != "" {
 		what = fmt.Sprintf("no context %q", e.Context)
 	}
+	if len(e.Files) > 0 {
+		what += " in " + strings.Join(e.Files, ", ")
+	}
 	if len(e.Contexts) == 0 {
-		return what + ", nor any other"
+		return what + ", nor any other: is it a kubeconfig?"
 	}
 	return what + "; choose one of: " + strings.Join(e.Contexts, ", ")
 }

@@ -81,7 +81,7 @@ func find(opts Options) (Cluster, error) {
 	name := cmp.Or(opts.Context, config.CurrentContext)
 	one, ok := config.Contexts[name]
 	if !ok {
-		return Cluster{}, &ContextError{Context: name, Contexts: slices.Sorted(maps.Keys(config.Contexts))}
+		return Cluster{}, &ContextError{Context: name, Contexts: slices.Sorted(maps.Keys(config.Contexts)), Files: rules.GetLoadingPrecedence()}
 	}
 	chosen := clientcmd.NewNonInteractiveClientConfig(*config, name, &clientcmd.ConfigOverrides{}, rules)
 	fail := func(err error) (Cluster, error) {
@@ -131,7 +131,7 @@ const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 // inCluster is find without a kubeconfig.
 func inCluster(opts Options, rules *clientcmd.ClientConfigLoadingRules) (Cluster, error) {
 	if opts.Context != "" {
-		return Cluster{}, &ContextError{Context: opts.Context}
+		return Cluster{}, &ContextError{Context: opts.Context, Files: rules.GetLoadingPrecedence()}
 	}
 	conn, err := client.InCluster(client.ConnectionOptions{OnError: opts.OnError})
 	if errors.Is(err, client.ErrNotInCluster) {

@@ -56,9 +56,10 @@ func TestErrors(t *testing.T) {
 	}{
 		"no file":         {Options{Path: "/there/is/none"}, "/there/is/none"},
 		"unreadable":      {Options{Path: write(t, "bad", "}{")}, "bad"},
-		"no context":      {Options{Path: good, Context: "c"}, `no context "c"; choose one of: a, b`},
-		"none is current": {Options{Path: write(t, "config", strings.Replace(s.config(t, "{}"), "current-context: a", "", 1))}, "no current context; choose one of: a, b"},
+		"no context":      {Options{Path: good, Context: "c"}, `no context "c" in ` + good + `; choose one of: a, b`},
+		"none is current": {Options{Path: write(t, "config", strings.Replace(s.config(t, "{}"), "current-context: a", "", 1))}, "config; choose one of: a, b"},
 		"no CA":           {Options{Path: write(t, "config", strings.Replace(s.config(t, "{}"), "ca.crt", "none.crt", 1))}, "none.crt"},
+		"empty":           {Options{Path: write(t, "empty", "")}, "empty, nor any other: is it a kubeconfig?"},
 		"no such user":    {Options{Path: write(t, "config", strings.Replace(s.config(t, "{}"), "user: me", "user: you", 1))}, `context "a": no user "you"`},
 	} {
 		_, err := Load(c.opts)
@@ -190,7 +191,7 @@ func TestInCluster(t *testing.T) {
 		t.Errorf("in a pod: %v", err)
 	}
 	var missing *ContextError
-	if _, err := Load(Options{Context: "a"}); !errors.As(err, &missing) {
+	if _, err := Load(Options{Context: "a"}); !errors.As(err, &missing) || !strings.Contains(err.Error(), `no context "a" in `) {
 		t.Errorf("a context in a pod: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package kubeconfig
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -49,19 +50,24 @@ func (p *patient) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // wait returns the outcome of a request. It only gives up while the plugin may be running. The
-// transport itself ends the request with its context.
+// transport itself ends the request with its context. An error that comes before the transport got the
+// request is the plugin's, and client-go does not always name the plugin in it.
 func (p *patient) wait(ctx context.Context, s steps, done <-chan outcome) (*http.Response, error) {
 	timer := time.NewTimer(max(p.limit, 0))
 	defer timer.Stop()
-	due, over := timer.C, ctx.Done()
+	due, over, sent := timer.C, ctx.Done(), false
 	if p.limit < 0 {
 		due = nil
 	}
 	for {
 		select {
 		case o := <-done:
+			if o.err != nil && !sent {
+				o.err = fmt.Errorf("credential plugin %q: %w", p.plugin, o.err)
+			}
 			return o.response, o.err
 		case sending := <-s.sending:
+			sent = true
 			if due, over = nil, nil; sending {
 				continue
 			}

@@ -42,8 +42,8 @@ func TestPluginFails(t *testing.T) {
 	alone(t)
 	s := newServer(t)
 	for name, c := range map[string]struct{ user, want string }{
-		"fails":          {plugin(`{}`).user(t, "exit 7"), "exit code 7"},
-		"prints no JSON": {plugin(`}`).user(t), "getting credentials"},
+		"fails":          {plugin(`{}`).user(t, "exit 7"), `cloud-login": getting credentials: exec: executable`},
+		"prints no JSON": {plugin(`}`).user(t), `cloud-login": getting credentials: decoding`},
 		"is not there":   {`{exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: no-such-plugin, installHint: brew install it}}`, "brew install it"},
 	} {
 		cluster := load(t, Options{Path: write(t, "config", s.config(t, c.user))})
