@@ -122,8 +122,8 @@ func (c change[T]) patch(obj T) ([]byte, error) {
 }
 
 // PatchStatus calls edit for a copy of obj, and writes the status if edit changed it. It sends
-// nothing if edit changed nothing. It returns the object as stored, or obj if nothing was sent.
-// obj must come from the server or a cache; it is not changed.
+// nothing if edit changed nothing. It returns the object as stored, or obj if nothing was sent; with an
+// error, the newest state that it knows, which is never nil unless obj is. obj must come from the server or a cache; it is not changed.
 //
 // If the object was changed meanwhile, PatchStatus reads it from c and calls edit again for the
 // new state, so edit may be called several times. It should only set what reconcile found out:
@@ -135,7 +135,7 @@ func (c change[T]) patch(obj T) ([]byte, error) {
 // Conflict only after five in a row.
 func PatchStatus[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T)) (T, error) {
 	if edit == nil {
-		return obj, ErrNoEdit
+		return obj, fmt.Errorf("PatchStatus: a %T: %w", obj, ErrNoEdit)
 	}
 	if isNil(obj) {
 		return obj, noObject("PatchStatus", obj)
@@ -174,7 +174,8 @@ func (o Outcome) String() string {
 // CreateOrUpdate makes sure that an object is as edit wants it. It reads the object with the
 // namespace and name of obj, calls edit for a copy, and writes the fields that edit changed.
 // If there is no such object, edit is called for a copy of obj, which is then created. It returns
-// the object as stored. Treat it as read-only: it may be that of a cache.
+// the object as stored; with an error, the newest state that it knows, or obj. Treat it as read-only: it may be
+// that of a cache.
 //
 // If c is a [Handle], the object is read from its cache, which has the handle's own writes. So
 // nothing is sent if nothing changes. The cache may be behind other writers. Their events queue the
@@ -194,13 +195,13 @@ func (o Outcome) String() string {
 // five in a row.
 func CreateOrUpdate[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T) error) (T, Outcome, error) {
 	if edit == nil {
-		return obj, Unchanged, ErrNoEdit
+		return obj, Unchanged, fmt.Errorf("CreateOrUpdate: a %T: %w", obj, ErrNoEdit)
 	}
 	if isNil(obj) {
 		return obj, Unchanged, noObject("CreateOrUpdate", obj)
 	}
 	if obj.GetName() == "" {
-		return obj, Unchanged, ErrNoName
+		return obj, Unchanged, fmt.Errorf("CreateOrUpdate: a %T: %w", obj, ErrNoName)
 	}
 	now, found, err := first(ctx, c, keyOf(obj))
 	for try := range tries {

@@ -34,7 +34,7 @@ import (
 // a row.
 func Finalize[T Object[T]](ctx context.Context, c Client[T], obj T, finalizer string, cleanup func(context.Context, T) error) (_ T, done bool, err error) {
 	if cleanup == nil {
-		return obj, true, ErrNoCleanup
+		return obj, true, fmt.Errorf("Finalize: a %T: %w", obj, ErrNoCleanup)
 	}
 	if isNil(obj) {
 		return obj, true, noObject("Finalize", obj)

@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -119,7 +120,7 @@ func TestFinalizeErrors(t *testing.T) {
 		}
 		return err
 	}
-	if err := finalize(one, hold, nil); err != controller.ErrNoCleanup {
+	if err := finalize(one, hold, nil); !errors.Is(err, controller.ErrNoCleanup) || !strings.Contains(err.Error(), "Finalize: a *controller_test.site") {
 		t.Error(err)
 	}
 	if err := finalize(one, "", none); !errors.Is(err, controller.ErrNoFinalizer) {

@@ -113,7 +113,7 @@ func OpenProjected[T metav1.Object, P any](server client.Connection, of kind.Kin
 		return nil, err
 	}
 	if part == nil {
-		return nil, fmt.Errorf("%s: %w: the function that takes a part of each object is nil", of, reflector.ErrNoSource)
+		return nil, fmt.Errorf("%s: the function that takes a part of each object is nil: %w", of, reflector.ErrNoSource)
 	}
 	return open(server, of, view[T, P]{
 		key:    key,

@@ -17,7 +17,7 @@ import (
 // *errors.StatusError instead.
 var (
 	// ErrNotRegistered says that no resource of the asked type or name is registered.
-	ErrNotRegistered = errors.New("resource not registered")
+	ErrNotRegistered = errors.New("resource not registered: call fake.Register with its kind first")
 	// ErrAmbiguous says that the type is registered for several resources and the call
 	// does not name one: use [Server.Resource].
 	ErrAmbiguous = errors.New("type registered for several resources")

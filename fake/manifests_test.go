@@ -97,7 +97,7 @@ func TestLoadErrors(t *testing.T) {
 		"indent":       {good + "---\na:\n\tb", "fake: f.yaml: document 2: invalid manifest: ", fake.ErrManifest},
 		"no kind":      {"metadata: {name: p}", "fake: f.yaml: document 1: invalid manifest: no kind or no apiVersion", fake.ErrManifest},
 		"a list":       {"- a\n- b", "fake: f.yaml: document 1: invalid manifest: json: cannot unmarshal array", fake.ErrManifest},
-		"unknown kind": {"---\n" + good + "---\napiVersion: v2\nkind: Pod\n", "fake: f.yaml: document 2: invalid manifest: /v2, Kind=Pod: resource not registered", fake.ErrNotRegistered},
+		"unknown kind": {"---\n" + good + "---\napiVersion: v2\nkind: Pod\n", "fake: f.yaml: document 2: invalid manifest: /v2, Kind=Pod: resource not registered: call fake.Register with its kind first", fake.ErrNotRegistered},
 		"bad item":     {"apiVersion: v1\nkind: List\nitems: [{kind: Pod}]", "fake: f.yaml: document 1: invalid manifest: no kind or no apiVersion", fake.ErrManifest},
 		"bad field":    {good + "spec: {ports: [many]}", "fake: f.yaml: document 1: invalid manifest: json: cannot unmarshal string", fake.ErrManifest},
 	} {
