@@ -37,13 +37,15 @@ type SourceFuncs[T runtime.Object] struct {
 	// the server.
 	ListFunc func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error)
 
-	// WatchFunc begins a watch with these options. The watch is stopped when it is left, and
-	// when ctx is done.
+	// WatchFunc begins a watch with these options, which may ask for a streaming list
+	// (SendInitialEvents): see NoWatchList. The watch is stopped when it is left, and when ctx is
+	// done, so each call returns a new one.
 	WatchFunc func(ctx context.Context, opts metav1.ListOptions) (apiwatch.Interface, error)
 
 	// NoWatchList says that the server, or a fake of it, knows no streaming lists. The
 	// reflector then lists by ListFunc without having tried. client-go's fake clientsets need
-	// it: they ignore that they were asked for one.
+	// it, and so do functions of your own that answer with a plain watch: the reflector would wait
+	// for a streaming list for a minute first.
 	NoWatchList bool
 }
 

@@ -49,3 +49,25 @@ func TestWorkspace(t *testing.T) {
 	}
 	run("list", "-deps", ".")
 }
+
+var replaceCommand = regexp.MustCompile(`(?m)^    go mod edit -replace (\S+)=\.\./kinform(\S*)$`)
+
+// TestReplace checks that the README replaces the modules of the workspace, each by its folder.
+func TestReplace(t *testing.T) {
+	root := filepath.Join("..", "..")
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var folders []string
+	for _, command := range replaceCommand.FindAllStringSubmatch(string(readme), -1) {
+		mod, err := os.ReadFile(filepath.Join(root, command[2], "go.mod"))
+		if err != nil || !strings.HasPrefix(string(mod), "module "+command[1]+"\n") {
+			t.Errorf("%s is not the module %s: %v", command[2], command[1], err)
+		}
+		folders = append(folders, "../kinform"+command[2])
+	}
+	if want := "go work init . " + strings.Join(folders, " ") + "\n"; !strings.Contains(string(readme), want) {
+		t.Errorf("%d modules are replaced: %q; the workspace has others", len(folders), folders)
+	}
+}
