@@ -59,7 +59,7 @@ func Example() {
 		Added: func(ev kinform.Event[*Lamp]) { added <- ev.Key },
 	}, kinform.HandlerOptions[*Lamp]{})
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
+	ended := make(chan error, 1)
 	go func() { ended <- l.cache.Run(ctx) }()
 
 	fake.Create(server, &Lamp{ObjectMeta: metav1.ObjectMeta{Namespace: "home", Name: "desk"}, Room: "study"})

@@ -42,7 +42,7 @@ var (
 
 	// ErrNoStatus is returned by PatchStatus if the object exists but its kind has no status
 	// subresource.
-	ErrNoStatus = errors.New("controller: the kind has no status subresource: add subresources.status to its CustomResourceDefinition")
+	ErrNoStatus = errors.New("controller: the kind has no status subresource: its CustomResourceDefinition needs subresources.status, and for the fake its Kind WithSubresources")
 
 	// ErrNoObject is returned, with the name of the resource and the type, for an object that is nil.
 	ErrNoObject = errors.New("the object is nil: look at the error of the call that returned it")

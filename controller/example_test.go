@@ -40,7 +40,7 @@ func ExampleWatch() {
 	})
 	reconciled := make(chan string)
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
+	ended := make(chan error, 1)
 	go func() {
 		ended <- c.Run(ctx, func(_ context.Context, k key) error {
 			reconciled <- k.Name

@@ -33,7 +33,7 @@ func start(opts informer.Options[*widget], objs ...*widget) (server *fake.Server
 		panic(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
+	ended := make(chan error, 1)
 	go func() { ended <- widgets.Run(ctx) }()
 	if err := widgets.WaitForSync(ctx); err != nil {
 		panic(err)

@@ -37,7 +37,7 @@ func Example() {
 		},
 	}, handlerOptions{})
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
+	ended := make(chan error, 1)
 	go func() { ended <- widgets.Run(ctx) }()
 
 	widgets.WaitForSync(ctx)

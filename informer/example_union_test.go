@@ -41,7 +41,7 @@ func ExampleUnion() {
 	}
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	ended := make(chan error)
+	ended := make(chan error, 1)
 	go func() { ended <- places.Run(ctx) }()
 	if err := places.WaitForSync(ctx); err != nil {
 		panic(err)

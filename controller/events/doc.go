@@ -45,7 +45,7 @@
 // the recorder beside it:
 //
 //	writing, stop := context.WithCancel(context.Background())
-//	ended := make(chan error)
+//	ended := make(chan error, 1)
 //	go func() { ended <- recorder.Run(writing) }()
 //	err := m.Run(ctx)
 //	stop()

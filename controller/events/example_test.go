@@ -28,7 +28,7 @@ func Example() {
 		panic(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
+	ended := make(chan error, 1)
 	go func() { ended <- recorder.Run(ctx) }()
 
 	shop := &Website{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "shop", UID: "1"}}

@@ -261,7 +261,7 @@ func TestSync(t *testing.T) {
 		if err := errors.Join(m.AddCaches(good, inf), m.Add("one", log.part("one"))); err != nil {
 			t.Fatal(err)
 		}
-		ended := make(chan error)
+		ended := make(chan error, 1)
 		go func() { ended <- m.Run(t.Context()) }()
 		synctest.Wait()
 		if text := get(m.Readyz()); !strings.HasPrefix(text, "500 cache: ") || !strings.Contains(text, "gadgets") {

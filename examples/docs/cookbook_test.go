@@ -276,7 +276,7 @@ func Example_events() {
 		return nil
 	}
 	writing, stop := context.WithCancel(context.Background()) // not ctx: the recorder ends last
-	ended := make(chan error)
+	ended := make(chan error, 1)
 	go func() { ended <- recorder.Run(writing) }()
 	err = m.Run(ctx) // or c.Run(ctx, reconcile)
 	stop()

@@ -30,7 +30,7 @@ func TestCopyRecipe(t *testing.T) {
 		check(t, err)
 		var stop func()
 		ctx, stop = context.WithCancel(t.Context())
-		ended := make(chan error)
+		ended := make(chan error, 1)
 		go func() { ended <- pods.Run(ctx) }()
 		check(t, pods.WaitForSync(ctx))
 		key = kinform.Key{Namespace: "prod", Name: "web"}

@@ -45,7 +45,7 @@ func TestWebsite(t *testing.T) {
 
 		conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
 		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error)
+		ended := make(chan error, 1)
 		go func() { ended <- website.Run(ctx, conn, noDNS{}) }()
 
 		shop := fake.Object(&website.Website{Spec: website.WebsiteSpec{Image: "shop:1", Replicas: 2}}, "prod", "shop")
@@ -99,7 +99,7 @@ func TestElected(t *testing.T) {
 			return nil
 		}))
 		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error)
+		ended := make(chan error, 1)
 		go func() { ended <- m.Run(ctx) }()
 		time.Sleep(time.Minute)
 		synctest.Wait()

@@ -31,7 +31,7 @@ func TestPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error)
+		ended := make(chan error, 1)
 		go func() { ended <- p.run(ctx) }()
 		synctest.Wait()
 		answer := httptest.NewRecorder()

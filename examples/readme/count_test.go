@@ -22,7 +22,7 @@ func TestCountPods(t *testing.T) {
 		must(err)
 
 		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error)
+		ended := make(chan error, 1)
 		go func() { ended <- countPods(ctx, client.Connection{URL: fake.URL, HTTP: server.Client()}) }()
 
 		_, err = fake.Create(server, fake.Object(&corev1.Pod{Spec: corev1.PodSpec{NodeName: "node-1"}}, "prod", "web"))

@@ -23,7 +23,7 @@ func Example() {
 	begin := server.ResourceVersion()
 
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error)
+	done := make(chan error, 1)
 	go func() { done <- countPods(ctx, client.Connection{URL: fake.URL, HTTP: server.Client()}) }()
 
 	print(nextNodes(server, begin, 2))

@@ -37,7 +37,7 @@ func TestWrites(t *testing.T) {
 		newPod(server, 1, "node-3") // does not exist
 		sent := &patches{RoundTripper: server.Client().Transport}
 		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
+		ended := make(chan error, 1)
 		go func() {
 			ended <- countPods(ctx, client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: sent}})
 		}()

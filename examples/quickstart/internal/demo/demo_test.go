@@ -86,7 +86,7 @@ func TestChange(t *testing.T) {
 		before := listed(t, server)
 		ctx, cancel := context.WithTimeout(t.Context(), seconds*time.Second)
 		defer cancel()
-		done := make(chan error)
+		done := make(chan error, 1)
 		go func() { done <- c.Change(ctx) }()
 		writes := 0
 		for second := 1; second < seconds; second++ {
@@ -194,7 +194,7 @@ func TestForget(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
+		done := make(chan error, 1)
 		go func() { done <- c.Change(ctx) }()
 		time.Sleep(8 * time.Second)
 
