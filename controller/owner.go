@@ -13,7 +13,7 @@ import (
 // SetController makes owner the controller of obj, by an owner reference
 // (https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/): the
 // garbage collector deletes obj after owner, and [Owns] queues owner for events of obj. Of is the
-// kind of owner. Call it first in the edit of [CreateOrUpdate], which it ends for an object of somebody else:
+// kind of owner; if it has no name, as with kind.OfResource, owner's TypeMeta must have it. Call it first in the edit of [CreateOrUpdate], which it ends for an object of somebody else:
 // an object that exists (it has a UID) and does not have owner as its controller is refused. To take
 // over an object that has no controller, call [Adopt] instead. If owner is the controller already,
 // at most the version in the reference changes.
@@ -38,6 +38,10 @@ func setController(obj, owner metav1.Object, kind schema.GroupVersionKind, adopt
 		if isNil(o) {
 			return noObject("owner reference to a "+kind.Kind, o)
 		}
+	}
+	own := ownKind(owner)
+	if kind.Kind == "" && own.Group == kind.Group {
+		kind.Kind = own.Kind
 	}
 	if err := mayOwn(owner, obj, kind); err != nil {
 		return err
@@ -65,7 +69,7 @@ func mayOwn(owner, obj metav1.Object, kind schema.GroupVersionKind) error {
 	name := fmt.Sprintf("%s %q", kind.Kind, keyOf(owner))
 	switch {
 	case kind.Kind == "" || kind.Version == "":
-		return fmt.Errorf("%w: the kind %q is not complete", ErrOwner, kind)
+		return fmt.Errorf("%w: the kind of %q has no name or version, and the object does not have it either: use Kind.Named", ErrOwner, keyOf(owner))
 	case owner.GetName() == "" || owner.GetUID() == "":
 		return fmt.Errorf("%w: %s has no name or UID: take it from the server or a cache", ErrOwner, name)
 	case owner.GetNamespace() != "" && obj.GetNamespace() == "":
@@ -73,10 +77,17 @@ func mayOwn(owner, obj metav1.Object, kind schema.GroupVersionKind) error {
 	case owner.GetNamespace() != "" && owner.GetNamespace() != obj.GetNamespace():
 		return fmt.Errorf("%w: %s lives in another namespace than %q", ErrOwner, name, keyOf(obj))
 	}
-	if typed, ok := owner.(interface{ GetObjectKind() schema.ObjectKind }); ok {
-		if own := typed.GetObjectKind().GroupVersionKind(); own.Kind != "" && own.GroupKind() != kind.GroupKind() {
-			return fmt.Errorf("%w: %s is of kind %s", ErrOwner, name, own.GroupKind())
-		}
+	if own := ownKind(owner); own.Kind != "" && own.GroupKind() != kind.GroupKind() {
+		return fmt.Errorf("%w: %s is of kind %s", ErrOwner, name, own.GroupKind())
 	}
 	return nil
+}
+
+// ownKind returns the kind in obj's TypeMeta, or an empty one.
+func ownKind(obj metav1.Object) schema.GroupVersionKind {
+	typed, ok := obj.(interface{ GetObjectKind() schema.ObjectKind })
+	if !ok {
+		return schema.GroupVersionKind{}
+	}
+	return typed.GetObjectKind().GroupVersionKind()
 }

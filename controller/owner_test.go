@@ -63,6 +63,7 @@ func TestSetControllerErrors(t *testing.T) {
 		kind  kind.Kind[*site]
 	}{
 		"no kind":                {in("a"), owner, kind.OfResource[*site](schema.GroupVersionResource{Version: "v1", Resource: "sites"})},
+		"no kind of this group":  {in("a"), without(func(o *site) { o.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Site"} }), kind.OfResource[*site](siteKinds.GroupVersionResource())},
 		"no version":             {in("a"), owner, kind.Kind[*site]{GroupVersionKind: schema.GroupVersionKind{Kind: "Site"}}},
 		"no UID":                 {in("a"), without(func(o *site) { o.UID = "" }), siteKinds},
 		"no name":                {in("a"), without(func(o *site) { o.Name = "" }), siteKinds},
@@ -74,6 +75,12 @@ func TestSetControllerErrors(t *testing.T) {
 		if err := controller.SetController(test.obj, test.owner, test.kind); !errors.Is(err, controller.ErrOwner) || len(test.obj.OwnerReferences) > 0 {
 			t.Errorf("%s: %v, %v", name, err, test.obj.OwnerReferences)
 		}
+	}
+	// A kind of which only the resource is known takes its name from the object.
+	named := without(func(o *site) { o.TypeMeta = metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Site"} })
+	child := in("a")
+	if err := controller.SetController(child, named, kind.OfResource[*site](siteKinds.GroupVersionResource())); err != nil || child.OwnerReferences[0].Kind != "Site" {
+		t.Errorf("a kind without a name: %v, %v", err, child.OwnerReferences)
 	}
 	cluster := without(func(o *site) { o.Namespace = "" })
 	for _, namespace := range []string{"", "b"} {
