@@ -69,7 +69,7 @@ func (c change[T]) withoutStatus(ctx context.Context, obj T, err error) error {
 	if _, failed := newest(ctx, c.client, obj); failed != nil {
 		return failed
 	}
-	return fmt.Errorf("%s: %w: %w", keyOf(obj), ErrNoStatus, err)
+	return fmt.Errorf("%s: %w: %w", nameOf(obj), ErrNoStatus, err)
 }
 
 func (c change[T]) send(ctx context.Context, key types.NamespacedName, patch []byte) (T, error) {
@@ -83,14 +83,14 @@ func (c change[T]) send(ctx context.Context, key types.NamespacedName, patch []b
 func (c change[T]) patch(obj T) ([]byte, error) {
 	version := obj.GetResourceVersion()
 	if version == "" {
-		return nil, fmt.Errorf("%s: %w", keyOf(obj), ErrNoVersion)
+		return nil, fmt.Errorf("%s: %w", nameOf(obj), ErrNoVersion)
 	}
 	next := obj.DeepCopy()
 	if err := c.edit(next); err != nil {
 		return nil, err
 	}
 	if keyOf(next) != keyOf(obj) || next.GetUID() != obj.GetUID() {
-		return nil, fmt.Errorf("%s: %w", keyOf(obj), ErrRenamed)
+		return nil, fmt.Errorf("%s: %w", nameOf(obj), ErrRenamed)
 	}
 	next.SetResourceVersion(version)
 	before, err := treeOf(obj)
@@ -108,7 +108,7 @@ func (c change[T]) patch(obj T) ([]byte, error) {
 	if c.status {
 		for field := range patch {
 			if field != "status" {
-				return nil, fmt.Errorf("%s: %w: %s", keyOf(obj), ErrNotStatus, field)
+				return nil, fmt.Errorf("%s: %w: %s", nameOf(obj), ErrNotStatus, field)
 			}
 		}
 	}
@@ -257,7 +257,7 @@ func create[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T) e
 		return obj, err
 	}
 	if keyOf(next) != keyOf(obj) {
-		return obj, fmt.Errorf("%s: %w", keyOf(obj), ErrRenamed)
+		return obj, fmt.Errorf("%s: %w", nameOf(obj), ErrRenamed)
 	}
 	return c.Create(ctx, next, metav1.CreateOptions{})
 }

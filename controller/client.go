@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/internal/logs"
 )
 
 // Object is a pointer to an object with metadata that can be copied: every type of k8s.io/api,
@@ -43,6 +44,9 @@ var errGone = errors.New("controller: the object is gone")
 func keyOf(obj metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
+
+// nameOf returns the key of obj as text.
+func nameOf(obj metav1.Object) string { return logs.Key(keyOf(obj)) }
 
 // isNil reports whether an object is a nil pointer or map, or nothing at all.
 func isNil(obj any) bool {

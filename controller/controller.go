@@ -82,7 +82,7 @@ func New[Q comparable](opts Options[Q]) *Controller[Q] {
 		c.logger.Part += " " + opts.Name
 	}
 	if opts.Queue.OnError == nil {
-		opts.Queue.OnError = func(key Q, err error) { c.logger.KeyError(fmt.Sprint(key), "reconcile failed", err) }
+		opts.Queue.OnError = func(key Q, err error) { c.logger.KeyError(logs.Key(key), "reconcile failed", err) }
 	}
 	opts.Queue.Name = cmp.Or(opts.Queue.Name, opts.Name)
 	c.queue = queue.New(opts.Queue)

@@ -40,7 +40,7 @@ func Finalize[T Object[T]](ctx context.Context, c Client[T], obj T, finalizer st
 		return obj, true, noObject("Finalize", obj)
 	}
 	if finalizer == "" {
-		return obj, true, fmt.Errorf("%s: %w", keyOf(obj), ErrNoFinalizer)
+		return obj, true, fmt.Errorf("%s: %w", nameOf(obj), ErrNoFinalizer)
 	}
 	if obj.GetDeletionTimestamp() == nil {
 		obj, _, err = change[T]{client: c, edit: func(o T) error { addFinalizer(o, finalizer); return nil }}.to(ctx, obj)

@@ -49,9 +49,9 @@ func setController(obj, owner metav1.Object, kind schema.GroupVersionKind, adopt
 	refs := slices.Clone(obj.GetOwnerReferences())
 	switch old := metav1.GetControllerOfNoCopy(obj); {
 	case old != nil && old.UID != owner.GetUID():
-		return &OwnedError{Object: keyOf(obj).String(), Controller: *old, key: keyOf(obj)}
+		return &OwnedError{Object: nameOf(obj), Controller: *old, key: keyOf(obj)}
 	case old == nil && obj.GetUID() != "" && !adopt:
-		return &OwnedError{Object: keyOf(obj).String(), key: keyOf(obj)}
+		return &OwnedError{Object: nameOf(obj), key: keyOf(obj)}
 	}
 	ref := *metav1.NewControllerRef(owner, kind)
 	n := slices.IndexFunc(refs, func(r metav1.OwnerReference) bool { return r.UID == ref.UID })
@@ -66,16 +66,16 @@ func setController(obj, owner metav1.Object, kind schema.GroupVersionKind, adopt
 
 // mayOwn returns why owner cannot own obj.
 func mayOwn(owner, obj metav1.Object, kind schema.GroupVersionKind) error {
-	name := fmt.Sprintf("%s %q", kind.Kind, keyOf(owner))
+	name := fmt.Sprintf("%s %q", kind.Kind, nameOf(owner))
 	switch {
 	case kind.Kind == "" || kind.Version == "":
-		return fmt.Errorf("%w: the kind of %q has no name or version, and the object does not have it either: use Kind.Named", ErrOwner, keyOf(owner))
+		return fmt.Errorf("%w: the kind of %q has no name or version, and the object does not have it either: use Kind.Named", ErrOwner, nameOf(owner))
 	case owner.GetName() == "" || owner.GetUID() == "":
 		return fmt.Errorf("%w: %s has no name or UID: take it from the server or a cache", ErrOwner, name)
 	case owner.GetNamespace() != "" && obj.GetNamespace() == "":
 		return fmt.Errorf("%w: %s lives in a namespace, %q has none", ErrOwner, name, obj.GetName())
 	case owner.GetNamespace() != "" && owner.GetNamespace() != obj.GetNamespace():
-		return fmt.Errorf("%w: %s lives in another namespace than %q", ErrOwner, name, keyOf(obj))
+		return fmt.Errorf("%w: %s lives in another namespace than %q", ErrOwner, name, nameOf(obj))
 	}
 	if own := ownKind(owner); own.Kind != "" && own.GroupKind() != kind.GroupKind() {
 		return fmt.Errorf("%w: %s is of kind %s", ErrOwner, name, own.GroupKind())

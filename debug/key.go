@@ -7,15 +7,14 @@ import (
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/internal/logs"
 )
 
 // keyText returns the text of a key. Keys that differ have texts that differ, if their String
 // methods do: a backslash and everything that does not print are escaped as in Go.
 func keyText(key any) string {
-	if name, ok := key.(types.NamespacedName); ok && name.Namespace == "" {
-		return printable(name.Name)
-	}
-	return printable(fmt.Sprint(key)) // which contains panics
+	return printable(logs.Key(key))
 }
 
 func printable(s string) string {

@@ -3,25 +3,9 @@ package informer
 import (
 	"testing"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/store"
 )
-
-func TestKeyString(t *testing.T) {
-	for _, c := range []struct {
-		got, want string
-	}{
-		{keyString(types.NamespacedName{Namespace: "a", Name: "b"}), "a/b"},
-		{keyString(types.NamespacedName{Name: "b"}), "b"},
-		{keyString(7), "7"},
-	} {
-		if c.got != c.want {
-			t.Errorf("got %q, want %q", c.got, c.want)
-		}
-	}
-}
 
 func TestChangesAreEmptiedAndLetGo(t *testing.T) {
 	var c changes[int, state]

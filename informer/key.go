@@ -3,7 +3,6 @@ package informer
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kinform/kinform/internal/usercode"
@@ -29,22 +28,6 @@ func (i *Informer[K, T]) badObject(bad *reflector.ObjectError) {
 
 // about puts the name of the collection before an error.
 func (i *Informer[K, T]) about(err error) error { return fmt.Errorf("%s: %w", i.Resource(), err) }
-
-// keyString returns key as text for people.
-func keyString[K comparable](key K) string {
-	if name, ok := any(key).(types.NamespacedName); ok {
-		return nameString(name)
-	}
-	return fmt.Sprint(key)
-}
-
-// nameString returns name in the form of reflector.ObjectError.
-func nameString(name types.NamespacedName) string {
-	if name.Namespace == "" {
-		return name.Name
-	}
-	return name.String()
-}
 
 // older reports whether resourceVersion a is older than b. If they cannot be compared, it is
 // not.

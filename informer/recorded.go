@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/internal/usercode"
 )
@@ -376,7 +377,7 @@ func (w *written[K, T]) expire(now time.Time, again func()) (lost []*LostWriteEr
 }
 
 func lostWrite[K comparable, T any](key K, a ahead[T]) *LostWriteError {
-	return &LostWriteError{Key: keyString(key), ResourceVersion: a.rv, Deleted: a.deleted}
+	return &LostWriteError{Key: logs.Key(key), ResourceVersion: a.rv, Deleted: a.deleted}
 }
 
 func sortLost(lost []*LostWriteError) {
