@@ -53,3 +53,23 @@ func TestLog(t *testing.T) {
 }
 
 const warning = `level=WARN msg="controller of gadgets: reconcile failed" key=a/poor error="not now"` + "\n"
+
+// TestLogOfObjectWithoutNamespace: such a key is logged as the name of the object.
+func TestLogOfObjectWithoutNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		c := controller.New(controller.Options[key]{Logger: slog.New(slog.NewTextHandler(&out, nil))})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx, func(context.Context, key) error { return controller.Terminal(errors.New("bad")) }) }()
+		c.Queue().Add(key{Name: "node-1"})
+		synctest.Wait()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if !strings.Contains(out.String(), "key=node-1 ") {
+			t.Errorf("the log is %s", out.String())
+		}
+	})
+}
