@@ -125,7 +125,7 @@ func (t *table[T]) define(change bool) error {
 	for _, c := range s.order {
 		switch other := c.info(); {
 		case other.groupResource() == name && !change:
-			return fmt.Errorf("fake: %s: %w", name, ErrDuplicate)
+			return fmt.Errorf("fake: %s: %w: its kind is %s", name, ErrDuplicate, other.Kind)
 		case other.groupResource() == name:
 			var ok bool
 			if old, ok = c.(*table[T]); !ok {

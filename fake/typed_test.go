@@ -248,6 +248,9 @@ func TestTargets(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, c.got, c.want)
 		}
 	}
+	if err := fake.Register(s, kind.Of[*widget](v1, "pods"), fake.Rules{}); err == nil || !strings.Contains(err.Error(), "its kind is Pod") {
+		t.Errorf("two kinds of one resource: %v", err)
+	}
 }
 
 func TestTypeWithoutDeepCopy(t *testing.T) {
