@@ -29,6 +29,10 @@ var (
 	// none is given though the kind is namespaced. Nothing was sent.
 	ErrScope = errors.New("wrong scope")
 
+	// ErrMetadataOnly is the cause when a metav1.PartialObjectMetadata is to be created or updated. An
+	// update would delete all but the metadata. Nothing was sent.
+	ErrMetadataOnly = errors.New("the object has metadata only: patch or apply it")
+
 	// ErrNotSent is matched by the errors of all requests that were refused in this process, because
 	// of their key, object or options. The server cannot have carried them out. Such an error has
 	// its own text and cause; ErrNotSent adds nothing to them.

@@ -120,6 +120,33 @@ func TestScope(t *testing.T) {
 
 var errSent = errors.New("a request was sent")
 
+// TestMetadataOnly: an update by metadata would delete the rest of the object, so it is not sent, whatever kind the object states.
+func TestMetadataOnly(t *testing.T) {
+	conn := client.Connection{URL: "http://test.invalid", HTTP: &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) {
+		return nil, errSent
+	})}}
+	r, err := client.New(conn, kind.As[*metav1.PartialObjectMetadata](gadgets), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, meta := range []metav1.TypeMeta{{}, {APIVersion: "example.com/v1", Kind: "Gadget"}, {APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"}} {
+		object := &metav1.PartialObjectMetadata{TypeMeta: meta, ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "g"}}
+		_, created := r.Create(t.Context(), object, metav1.CreateOptions{})
+		_, updated := r.Update(t.Context(), object, metav1.UpdateOptions{})
+		_, status := r.UpdateStatus(t.Context(), object, metav1.UpdateOptions{})
+		for what, err := range map[string]error{"create": created, "update": updated, "status": status} {
+			if !errors.Is(err, client.ErrMetadataOnly) || !errors.Is(err, client.ErrNotSent) {
+				t.Errorf("%s as %v: %v", what, meta, err)
+			}
+		}
+	}
+	_, patched := r.Patch(t.Context(), types.NamespacedName{Namespace: "a", Name: "g"}, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+	_, applied := r.Apply(t.Context(), map[string]any{"metadata": map[string]any{"namespace": "a", "name": "g"}}, metav1.ApplyOptions{FieldManager: "me"})
+	if !errors.Is(patched, errSent) || !errors.Is(applied, errSent) {
+		t.Errorf("patch: %v, apply: %v", patched, applied)
+	}
+}
+
 // TestKindOfListedObjects: built-in types leave the kind out of the items of a list. The kind of
 // the list then says that they are others than T's.
 func TestKindOfListedObjects(t *testing.T) {

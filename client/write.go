@@ -27,7 +27,7 @@ func (r *Resource[T]) Get(ctx context.Context, key types.NamespacedName, opts me
 // or from the Options. If the object lacks kind or apiVersion, it is sent with those of
 // the client's kind: servers require them in custom resources. The caller's object is not changed.
 //
-// A metav1.PartialObjectMetadata cannot be created or updated, only patched.
+// A metav1.PartialObjectMetadata cannot be created or updated, only patched and applied: [ErrMetadataOnly].
 func (r *Resource[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
 	return r.put(ctx, call{verb: "create", method: http.MethodPost}, object, &opts)
 }
@@ -46,6 +46,9 @@ func (r *Resource[T]) UpdateStatus(ctx context.Context, object T, opts metav1.Up
 
 // put sends a call with an object, or a part of one, and returns the object in the answer.
 func (r *Resource[T]) put(ctx context.Context, c call, object any, opts any) (T, error) {
+	if r.objects.partial && c.method != http.MethodPatch && !c.foreign() {
+		return *new(T), r.refuse(c, ErrMetadataOnly)
+	}
 	if err := r.encode(&c, object); err != nil {
 		return *new(T), r.refuse(c, err)
 	}
