@@ -174,7 +174,7 @@ func (r *Requests[T]) reach(ctx context.Context) error {
 		err = r.cache.waitFor(ctx, rv)
 	}
 	if err == nil {
-		r.debt.reached(rv)
+		r.debt.reached(rv, r.cache.stale())
 	}
 	return err
 }

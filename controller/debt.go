@@ -20,16 +20,16 @@ type debt struct {
 	lost atomic.Uint64 // number of the informer's lost writes that are in objects or all
 	some atomic.Bool   // objects or rv are not empty
 
-	blinded atomic.Int64 // number of namespaces in blind
+	blinded atomic.Bool // blind is not empty
 
 	mu         sync.Mutex
 	objects    map[types.NamespacedName]uint64    // objects in doubt, with the number of their last doubt
 	failing    map[types.NamespacedName]time.Time // since when it fails to ask for an object in doubt
 	doubted    uint64                             // number of doubts so far
 	rv         string                             // the version that the cache must reach
-	unrecorded []types.NamespacedName             // what was written up to rv, at most maxAsked+1
+	unrecorded []types.NamespacedName             // what was written up to rv, at most maxAsked
 	where      sets.Set[string]                   // namespaces of the unknown writes that are not paid
-	blind      sets.Set[string]                   // namespaces that were stale when their unknown writes were paid
+	blind      sets.Set[string]                   // namespaces that were stale when writes in them were paid or reached
 }
 
 // unknown notes a write to objects that are not known, in a namespace or, if it is empty, in any.
@@ -42,7 +42,7 @@ func (d *debt) unknown(namespace string) {
 // addUnknown is unknown with mu held.
 func (d *debt) addUnknown(namespace string) {
 	if d.where == nil {
-		d.where, d.blind = sets.New[string](), sets.New[string]()
+		d.where = sets.New[string]()
 	}
 	d.where.Insert(namespace)
 	d.all.Add(1)
@@ -121,18 +121,25 @@ func (d *debt) doubts() []types.NamespacedName {
 	return slices.Collect(maps.Keys(d.objects))
 }
 
-// until notes that the cache must reach rv, because what it has of key is older.
+// until notes that the cache must reach rv, because what it has of key is older. Too many objects count as
+// unknown ones.
 func (d *debt) until(key types.NamespacedName, rv string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if !slices.Contains(d.unrecorded, key) {
+		d.unrecorded = append(d.unrecorded, key)
+	}
 	order, err := resourceversion.CompareResourceVersion(d.rv, rv)
 	if d.rv == "" || err == nil && order < 0 {
 		d.rv = rv
 	}
-	if len(d.unrecorded) <= maxAsked && !slices.Contains(d.unrecorded, key) {
-		d.unrecorded = append(d.unrecorded, key)
+	if len(d.unrecorded) > maxAsked {
+		for _, key := range d.unrecorded {
+			d.addUnknown(key.Namespace)
+		}
+		d.rv, d.unrecorded = "", nil
 	}
-	d.some.Store(true)
+	d.some.Store(len(d.objects) > 0 || d.rv != "")
 }
 
 // version returns the version that the cache must reach, empty for none.
@@ -142,24 +149,23 @@ func (d *debt) version() string {
 	return d.rv
 }
 
-// reached ends the wait for rv.
-func (d *debt) reached(rv string) {
+// reached ends the wait for rv. It tells nothing about the writes in the stale namespaces.
+func (d *debt) reached(rv string, stale []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.rv == rv {
+		for _, key := range d.unrecorded {
+			d.blindTo(key.Namespace, stale)
+		}
 		d.rv, d.unrecorded = "", nil
 	}
 	d.some.Store(len(d.objects) > 0 || d.rv != "")
 }
 
-// ask puts the objects in doubt for which the cache must reach a version, instead of that. It does
-// nothing if they are too many.
+// ask puts the objects in doubt for which the cache must reach a version, instead of that.
 func (d *debt) ask() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.unrecorded) > maxAsked {
-		return
-	}
 	for _, key := range d.unrecorded {
 		d.add(key)
 	}
@@ -183,22 +189,33 @@ func (d *debt) pay(due uint64, stale []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.paid.Store(max(due, d.paid.Load()))
-	for _, namespace := range stale {
-		if d.where.Has("") || d.where.Has(namespace) {
-			d.blind.Insert(namespace)
-		}
+	for namespace := range d.where {
+		d.blindTo(namespace, stale)
 	}
-	d.blinded.Store(int64(d.blind.Len()))
 	if d.all.Load() == due {
 		clear(d.where)
 	}
 }
 
-// isBlind reports whether reads of a namespace or, if it is empty, of any lack unknown writes that are paid
-// for the others. That ends once covers holds for it.
-func (d *debt) isBlind(namespace string, covers func(string) bool) bool {
-	if d.blinded.Load() == 0 {
-		return false
+// blindTo notes that reads of the stale namespaces lack writes in a namespace, or in any if it is empty.
+// Called with mu held.
+func (d *debt) blindTo(namespace string, stale []string) {
+	for _, name := range stale {
+		if overlap(name, namespace) {
+			if d.blind == nil {
+				d.blind = sets.New[string]()
+			}
+			d.blind.Insert(name)
+			d.blinded.Store(true)
+		}
+	}
+}
+
+// stillBlind returns the namespaces of which reads lack writes, "" for all as one. That ends once covers holds
+// for one.
+func (d *debt) stillBlind(covers func(string) bool) []string {
+	if !d.blinded.Load() {
+		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -207,6 +224,9 @@ func (d *debt) isBlind(namespace string, covers func(string) bool) bool {
 			d.blind.Delete(name)
 		}
 	}
-	d.blinded.Store(int64(d.blind.Len()))
-	return d.blind.Has(namespace) || namespace == "" && d.blind.Len() > 0
+	d.blinded.Store(d.blind.Len() > 0)
+	return d.blind.UnsortedList()
 }
+
+// overlap reports whether two namespaces have objects in common. Empty stands for all.
+func overlap(a, b string) bool { return a == b || a == "" || b == "" }

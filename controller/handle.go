@@ -29,6 +29,13 @@ type OpenOptions[P any] struct {
 	// a set. Nil means the one in Client or, if that has none, all namespaces.
 	Namespaces *informer.Namespaces
 
+	// Selectors are label selectors, of which an object must match one, and Client.LabelSelector, too,
+	// if that is set. Each lists, watches and fails on its own, in each namespace, and is a member of
+	// [Projected.Members] with the name "namespace/selector", or the selector alone without Namespaces.
+	// Handlers may get a deletion and an addition for an object that one change moves from one selector to
+	// another. Reads do not lack it after a change through the handle. Empty means no selectors.
+	Selectors []string
+
 	// Indexes are the indexes of the cache, in addition to those in Informer.
 	Indexes []index.Definition[P]
 
@@ -100,7 +107,7 @@ func (h *Handle[T]) AsInformer() *informer.Informer[types.NamespacedName, T] {
 type Projected[T metav1.Object, P any] struct {
 	*Requests[T]
 	inf   *informer.Informer[types.NamespacedName, P]
-	union *informer.Union[types.NamespacedName, P] // nil without OpenOptions.Namespaces
+	union *informer.Union[types.NamespacedName, P] // nil without OpenOptions.Namespaces and Selectors
 }
 
 // OpenProjected returns a handle whose cache holds what part makes of each object, see
@@ -132,42 +139,62 @@ type view[T, P any] struct {
 // open makes a handle.
 func open[T metav1.Object, P any](server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (*Projected[T, P], error) {
 	opts.Informer.Indexes = slices.Concat(opts.Informer.Indexes, opts.Indexes)
-	if opts.Namespaces != nil && server.Breaker == nil {
-		server.Breaker = new(reflector.Breaker) // of all namespaces
+	many := opts.Namespaces != nil || len(opts.Selectors) > 0
+	if many && server.Breaker == nil {
+		server.Breaker = new(reflector.Breaker) // of all sources
 	}
-	requests, err := newRequests(server, of, opts.Client)
+	requests, err := newRequests(server, of, opts.Client, opts.Selectors)
 	if err != nil {
 		return nil, err
 	}
 	h := &Projected[T, P]{Requests: requests}
-	if opts.Namespaces == nil {
-		h.inf, err = informer.New(v.source(requests.client), v.key, opts.Informer)
+	if many {
+		err = h.merge(server, of, v, opts)
 	} else {
-		err = h.follow(server, of, v, opts)
+		h.inf, err = informer.New(v.source(requests.client), v.key, opts.Informer)
 	}
 	if err != nil {
 		return nil, err
 	}
-	requests.cache = cached[T, P]{h.inf, h.union, v.part}
+	requests.cache = cached[T, P]{h.inf, h.union, h.members, v.part}
 	return h, nil
 }
 
-// follow makes the cache of a handle over a set of namespaces.
-func (h *Projected[T, P]) follow(server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (err error) {
-	if h.members, err = newMembers(server, of, opts.Client, opts.Namespaces); err != nil {
+// merge makes the cache of a handle over several namespaces or selectors.
+func (h *Projected[T, P]) merge(server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (err error) {
+	if h.members, err = newMembers(server, of, opts.Client, opts.Namespaces, opts.Selectors); err != nil {
 		return err
 	}
 	if h.union, err = informer.NewUnion(h.client.Resource(), v.key, opts.Informer); err != nil {
 		return err
 	}
 	h.inf = h.union.Informer
-	return h.union.Follow(opts.Namespaces, func(namespace string) (reflector.Source[P], error) {
-		from, err := h.members.source(namespace)
-		if err != nil {
-			return nil, err
+	sources := func(namespace string) (map[string]reflector.Source[P], error) {
+		all, err := h.members.join(namespace)
+		byName := map[string]reflector.Source[P]{}
+		for name, from := range all {
+			byName[name] = v.source(from)
 		}
-		return v.source(from), nil
-	}, informer.InNamespace)
+		return byName, err
+	}
+	if opts.Namespaces != nil {
+		return h.union.Follow(opts.Namespaces, sources, informer.InNamespace)
+	}
+	all, err := sources(opts.Client.Namespace)
+	for name, from := range all {
+		if err == nil {
+			_, err = h.union.Add(name, from, within(opts.Client.Namespace))
+		}
+	}
+	return err
+}
+
+// within returns the covers of a source that lists a namespace, or all if it is empty.
+func within(namespace string) func(types.NamespacedName) bool {
+	if namespace == "" {
+		return nil
+	}
+	return informer.InNamespace(namespace)
 }
 
 // oneOf returns the only one of options, or the zero value.
@@ -239,8 +266,10 @@ func (h *Projected[T, P]) Resource() string { return h.inf.Resource() }
 // cached is the cache of a handle as its requests see it.
 type cached[T metav1.Object, P any] struct {
 	inf   *informer.Informer[types.NamespacedName, P]
-	union *informer.Union[types.NamespacedName, P] // nil without OpenOptions.Namespaces
-	part  func(T) (P, error)
+	union *informer.Union[types.NamespacedName, P] // nil without OpenOptions.Namespaces and Selectors
+	// members are the sources of union.
+	members *members[T]
+	part    func(T) (P, error)
 }
 
 func (c cached[T, P]) record(obj T) error {
@@ -287,12 +316,13 @@ func (c cached[T, P]) stale() (all []string) {
 	if c.union == nil {
 		return nil
 	}
-	for _, m := range c.union.Members() {
-		if m.Synced && !c.covers(m.Name) {
-			all = append(all, m.Name)
-		}
-	}
-	return all
+	return slices.DeleteFunc(c.members.namespaces(), c.covers)
+}
+
+func (c cached[T, P]) waits(namespace string) bool {
+	return slices.ContainsFunc(c.union.Members(), func(m informer.MemberStats) bool {
+		return c.members.isOf(m.Name, namespace) && (m.Synced || m.Refused == nil)
+	})
 }
 
 func (c cached[T, P]) informer() any { return c.inf }

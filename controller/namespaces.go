@@ -18,70 +18,123 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// members are the sources of a handle over a set of namespaces.
+// members are the sources of a handle over several namespaces or selectors.
 type members[T metav1.Object] struct {
 	// Set once.
-	set  *informer.Namespaces
-	open func(namespace string) (*client.Resource[T], error)
+	set       *informer.Namespaces // nil for one namespace, or for all as one
+	one       string               // the namespace without set, empty for all
+	selectors []string             // nil for none
+	open      func(namespace, selector string) (*client.Resource[T], error)
 
 	mu     sync.Mutex
-	byName map[string]*client.Resource[T]
-	past   client.Stats // of namespaces that are no members any more
+	byName map[string]map[string]*client.Resource[T] // by namespace, and by the name of the member
+	past   client.Stats                              // of namespaces that are no members any more
 }
 
 // newMembers returns the sources for opts, which says what to select in each namespace.
-func newMembers[T metav1.Object](server client.Connection, of kind.Kind[T], opts client.Options, set *informer.Namespaces) (*members[T], error) {
-	if opts.Namespace != "" {
+func newMembers[T metav1.Object](server client.Connection, of kind.Kind[T], opts client.Options, set *informer.Namespaces, selectors []string) (*members[T], error) {
+	if set != nil && opts.Namespace != "" {
 		return nil, fmt.Errorf("%s: %w: Client.Namespace is %q and Namespaces is set: leave one of them out", of, ErrOptions, opts.Namespace)
 	}
-	if of.Scope == kind.ClusterScoped {
+	if set != nil && of.Scope == kind.ClusterScoped {
 		return nil, fmt.Errorf("%s: %w: Namespaces is set, but the kind is cluster-scoped: leave it out", of, client.ErrScope)
 	}
-	open := func(namespace string) (*client.Resource[T], error) {
+	for n, selector := range selectors {
+		if selector == "" || slices.Contains(selectors[:n], selector) {
+			return nil, fmt.Errorf("%s: %w: Selectors[%d] is empty or there twice: %q", of, ErrOptions, n, selector)
+		}
+	}
+	open := func(namespace, selector string) (*client.Resource[T], error) {
 		opts := opts
-		opts.Namespace = namespace
+		opts.Namespace, opts.LabelSelector = namespace, selectBoth(opts.LabelSelector, selector)
 		return client.New(server, of, opts)
 	}
-	return &members[T]{set: set, open: open, byName: map[string]*client.Resource[T]{}}, nil
+	return &members[T]{
+		set: set, one: opts.Namespace, selectors: slices.Clone(selectors), open: open,
+		byName: map[string]map[string]*client.Resource[T]{},
+	}, nil
 }
 
-// source returns a new source of a namespace.
-func (m *members[T]) source(namespace string) (*client.Resource[T], error) {
-	source, err := m.open(namespace)
-	if err != nil {
-		return nil, err
+// selectBoth returns the label selector for what matches a and b.
+func selectBoth(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "," + b
+}
+
+// join returns new sources of a namespace, by the names of the members.
+func (m *members[T]) join(namespace string) (all map[string]*client.Resource[T], err error) {
+	all = map[string]*client.Resource[T]{}
+	if len(m.selectors) == 0 {
+		if all[namespace], err = m.open(namespace, ""); err != nil {
+			return nil, err
+		}
+	}
+	for _, selector := range m.selectors {
+		name := selector
+		if m.set != nil {
+			name = namespace + "/" + selector
+		}
+		if all[name], err = m.open(namespace, selector); err != nil {
+			return nil, err
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.prune(namespace)
-	m.byName[namespace] = source
-	return source, nil
+	m.byName[namespace] = all
+	return all, nil
 }
 
 // prune drops the sources of namespaces that have left the set, and of one that is new in it. Called with
 // mu held.
 func (m *members[T]) prune(renewed string) {
-	for name, source := range m.byName {
-		if name == renewed || !m.set.Has(name) {
-			m.past = plus(m.past, source.Stats())
-			delete(m.byName, name)
+	for namespace, sources := range m.byName {
+		if namespace == renewed || !m.has(namespace) {
+			for _, source := range sources {
+				m.past = plus(m.past, source.Stats())
+			}
+			delete(m.byName, namespace)
 		}
 	}
 }
 
-// all returns the sources of the namespaces in the set, in the order of their names, with that of first
+// has reports whether the handle is for a namespace.
+func (m *members[T]) has(namespace string) bool { return m.set == nil || m.set.Has(namespace) }
+
+// namespaces returns the namespaces of the members, which is "" if each is of all.
+func (m *members[T]) namespaces() []string {
+	if m.set == nil {
+		return []string{m.one}
+	}
+	return m.set.Names()
+}
+
+// isOf reports whether the member of that name is of a namespace.
+func (m *members[T]) isOf(member, namespace string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.byName[namespace][member] != nil
+}
+
+// all returns the sources of the namespaces in the set, in the order of their names, with those of first
 // before the others.
 func (m *members[T]) all(first string) []*client.Resource[T] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var all []*client.Resource[T]
-	for _, name := range slices.Sorted(maps.Keys(m.byName)) {
-		switch {
-		case !m.set.Has(name):
-		case name == first:
-			all = slices.Insert(all, 0, m.byName[name])
-		default:
-			all = append(all, m.byName[name])
+	for _, namespace := range slices.Sorted(maps.Keys(m.byName)) {
+		if !m.has(namespace) {
+			continue
+		}
+		at := len(all)
+		if namespace == first {
+			at = 0
+		}
+		byName := m.byName[namespace]
+		for _, name := range slices.Backward(slices.Sorted(maps.Keys(byName))) {
+			all = slices.Insert(all, at, byName[name])
 		}
 	}
 	return all
@@ -92,8 +145,10 @@ func (m *members[T]) stats() client.Stats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := m.past
-	for _, source := range m.byName {
-		all = plus(all, source.Stats())
+	for _, sources := range m.byName {
+		for _, source := range sources {
+			all = plus(all, source.Stats())
+		}
 	}
 	return all
 }
@@ -126,7 +181,7 @@ func (m *members[T]) outside(resource string, key types.NamespacedName) error {
 
 // check returns an [ErrOutside] if the handle is not for the namespace of a key.
 func (r *Requests[T]) check(key types.NamespacedName) error {
-	if r.members == nil || r.members.set.Has(key.Namespace) {
+	if r.members == nil || r.members.has(key.Namespace) {
 		return nil
 	}
 	return r.members.outside(r.client.Resource(), key)
@@ -162,7 +217,7 @@ func (r *Requests[T]) now(ctx context.Context, namespace string) (rv string, err
 	return "", err
 }
 
-// deleteCollection deletes in every namespace of the handle.
+// deleteCollection deletes what each source of the handle selects.
 func (r *Requests[T]) deleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
 	var failed []error
 	for _, source := range r.sources("") {
@@ -178,7 +233,7 @@ func (r *Requests[T]) deleteCollection(ctx context.Context, opts metav1.DeleteOp
 // which it lacks did not exist when the watch was as far. It is false for a namespace that is not in
 // OpenOptions.Namespaces, and for one that is refused, has failed for 10 seconds, or whose first list has not come. Reconciles of keys
 // in such a namespace wait for its first list, see the package documentation. One that reads another namespace
-// than that of its key has to ask. O(namespaces).
+// than that of its key has to ask. O(members).
 func (h *Projected[T, P]) Covers(namespace string) bool {
 	if h.union == nil {
 		return h.inf.Store().ResourceVersion() != "" && (h.namespace == "" || h.namespace == namespace)
@@ -187,13 +242,15 @@ func (h *Projected[T, P]) Covers(namespace string) bool {
 }
 
 func (r *Requests[T]) awaits(namespace string) bool {
-	return r.cache.listing(namespace) || r.debt.isBlind(namespace, func(name string) bool {
-		return !r.members.set.Has(name) || r.cache.covers(name)
-	})
+	if r.cache.listing(namespace) {
+		return true
+	}
+	blind := r.debt.stillBlind(func(name string) bool { return !r.members.has(name) || r.cache.covers(name) })
+	return slices.ContainsFunc(blind, func(name string) bool { return overlap(name, namespace) && r.cache.waits(name) })
 }
 
-// Members says how each namespace of a handle over a set of namespaces ([OpenOptions]) is: whether it has
-// listed, how many objects it has, and what refuses it. Nil for any other handle. O(namespaces).
+// Members says how each source of a handle over several namespaces or selectors ([OpenOptions]) is: whether
+// it has listed, how many objects it has, and what refuses it. Nil for any other handle. O(members).
 func (h *Projected[T, P]) Members() []informer.MemberStats {
 	if h.union == nil {
 		return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,15 +26,15 @@ import (
 // one, and sends nothing.
 //
 // A dry run is not recorded. If the object in an answer does not match the handle's label
-// selector, reads have no such object. Field selectors are left to the server: until the watch
+// selectors, reads have no such object. Field selectors are left to the server: until the watch
 // has caught up, reads may have an object that such a selector leaves out.
 type Requests[T metav1.Object] struct {
 	server    client.Connection
 	client    *client.Resource[T]
-	members   *members[T]     // nil without OpenOptions.Namespaces
-	namespace string          // of keys that have none
-	labels    labels.Selector // of the handle's objects
-	selects   bool            // by labels or fields
+	members   *members[T]       // nil without OpenOptions.Namespaces and Selectors
+	namespace string            // of keys that have none
+	labels    []labels.Selector // of the handle's objects, which match one
+	selects   bool              // by labels or fields
 	cache     cache[T]
 	own       ownWrites
 	debt      debt
@@ -57,23 +59,32 @@ type cache[T any] interface {
 	live() bool
 	informer() any
 	listing(namespace string) bool
-	// stale returns the namespaces of a set that were listed and are not up to date with the rest, and
-	// covers whether the cache has all of one.
+	// stale returns the namespaces that are not up to date with the version of the cache, "" for all as
+	// one, covers whether one is, and waits whether the keys of a stale one wait: those of one that was
+	// refused from the start do not.
 	stale() []string
 	covers(namespace string) bool
+	waits(namespace string) bool
 }
 
-func newRequests[T metav1.Object](server client.Connection, of kind.Kind[T], opts client.Options) (*Requests[T], error) {
+func newRequests[T metav1.Object](server client.Connection, of kind.Kind[T], opts client.Options, selectors []string) (*Requests[T], error) {
 	c, err := client.New(server, of, opts)
 	if err != nil {
 		return nil, err
 	}
-	selector, err := labels.Parse(opts.LabelSelector)
-	if err != nil {
-		return nil, err // client.New has parsed it
+	r := &Requests[T]{server: server, client: c, namespace: opts.Namespace, turn: make(chan struct{}, 1)}
+	r.selects = opts.LabelSelector != "" || opts.FieldSelector != "" || len(selectors) > 0
+	if len(selectors) == 0 {
+		selectors = []string{""}
 	}
-	selects := opts.LabelSelector != "" || opts.FieldSelector != ""
-	return &Requests[T]{server: server, client: c, namespace: opts.Namespace, labels: selector, selects: selects, turn: make(chan struct{}, 1)}, nil
+	for _, selector := range selectors {
+		parsed, err := labels.Parse(selectBoth(opts.LabelSelector, selector))
+		if err != nil {
+			return nil, fmt.Errorf("%s: label selector %q: %w", of, selector, err)
+		}
+		r.labels = append(r.labels, parsed)
+	}
+	return r, nil
 }
 
 // Get asks the server for an object.
@@ -292,7 +303,7 @@ func (r *Requests[T]) learn(ctx context.Context, obj T) {
 		return
 	}
 	err := error(nil)
-	if r.labels.Matches(labels.Set(obj.GetLabels())) {
+	if r.matches(obj) {
 		err = r.cache.record(obj)
 	} else if _, _, has := r.cache.shown(keyOf(obj)); has {
 		err = r.cache.recordGone(keyOf(obj), "", obj.GetResourceVersion())
@@ -300,6 +311,11 @@ func (r *Requests[T]) learn(ctx context.Context, obj T) {
 	if err != nil {
 		r.debt.until(keyOf(obj), obj.GetResourceVersion())
 	}
+}
+
+// matches reports whether the labels of obj are among those that the handle selects.
+func (r *Requests[T]) matches(obj T) bool {
+	return slices.ContainsFunc(r.labels, func(s labels.Selector) bool { return s.Matches(labels.Set(obj.GetLabels())) })
 }
 
 // finished reports whether the server has deleted obj although it answered with it: it was being

@@ -204,18 +204,21 @@ func checkNamespace(name string) error {
 	return nil
 }
 
-// Follow makes each namespace of a set a member, with the namespace's name, now and whenever the set
-// changes. It may be called before Run or while it runs. The union may have other members, too.
+// Follow makes each namespace of a set a member, now and whenever the set changes. It may be called
+// before Run or while it runs. The union may have other members, too.
 //
-//	err := pods.Follow(namespaces, func(namespace string) (reflector.Source[*corev1.Pod], error) {
-//		return client.New(server, core.Pods, client.Options{Namespace: namespace})
+//	err := pods.Follow(namespaces, func(namespace string) (map[string]reflector.Source[*corev1.Pod], error) {
+//		source, err := client.New(server, core.Pods, client.Options{Namespace: namespace})
+//		return map[string]reflector.Source[*corev1.Pod]{namespace: source}, err
 //	}, informer.InNamespace)
 //
-// source makes the source of a namespace. It is called once for each, one call at a time, and must not
-// change the set. covers returns the covers of [Union.Add]: mostly [InNamespace]; it may be nil. After
-// an error, which may be [ErrNamespace] or one of source and [Union.Add], the union does not follow the set.
-func (u *Union[K, T]) Follow(set *Namespaces, source func(namespace string) (reflector.Source[T], error), covers func(namespace string) func(K) bool) error {
-	if set == nil || source == nil {
+// sources makes the sources of a namespace, by the names that the members shall have: one source, or one
+// for each of several selectors of which an object must match one. It is called once for each namespace,
+// one call at a time, and must not change the set. covers returns the covers of [Union.Add]: mostly
+// [InNamespace]; it may be nil. After an error, which may be [ErrNamespace] or one of sources and
+// [Union.Add], the union does not follow the set.
+func (u *Union[K, T]) Follow(set *Namespaces, sources func(namespace string) (map[string]reflector.Source[T], error), covers func(namespace string) func(K) bool) error {
+	if set == nil || sources == nil {
 		return u.about(fmt.Errorf("%w: Follow needs a set of namespaces and a function for their sources", reflector.ErrNoSource))
 	}
 	covering := func(namespace string) func(K) bool {
@@ -224,17 +227,29 @@ func (u *Union[K, T]) Follow(set *Namespaces, source func(namespace string) (ref
 		}
 		return covers(namespace)
 	}
-	f := &follower{
-		join: func(namespace string) error {
-			from, err := source(namespace)
-			if err != nil {
-				return err
-			}
-			_, err = u.Add(namespace, from, covering(namespace))
-			return err
-		},
-		leave: func(namespace string) { u.Remove(namespace) },
+	members := map[string][]string{} // their names, by namespace; the set makes one change at a time
+	leave := func(namespace string) {
+		for _, name := range members[namespace] {
+			u.Remove(name)
+		}
+		delete(members, namespace)
 	}
+	join := func(namespace string) error {
+		all, err := sources(namespace)
+		if err != nil {
+			return err
+		}
+		names := slices.Sorted(maps.Keys(all))
+		err = allOrNone(names, func(name string) error {
+			_, err := u.Add(name, all[name], covering(namespace))
+			return err
+		}, func(name string) { u.Remove(name) })
+		if err == nil {
+			members[namespace] = names
+		}
+		return err
+	}
+	f := &follower{join, leave}
 	if err := set.follow(f); err != nil {
 		return err
 	}

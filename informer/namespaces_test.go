@@ -15,9 +15,10 @@ import (
 )
 
 // inNamespaces opens the widgets of a namespace.
-func inNamespaces(server *fake.Server) func(string) (reflector.Source[*widget], error) {
-	return func(namespace string) (reflector.Source[*widget], error) {
-		return fake.NewSource[*widget](server, fake.Selection{Namespace: namespace})
+func inNamespaces(server *fake.Server) func(string) (map[string]reflector.Source[*widget], error) {
+	return func(namespace string) (map[string]reflector.Source[*widget], error) {
+		source, err := fake.NewSource[*widget](server, fake.Selection{Namespace: namespace})
+		return map[string]reflector.Source[*widget]{namespace: source}, err
 	}
 }
 
@@ -77,7 +78,7 @@ func TestNamespaces(t *testing.T) {
 func TestNamespacesPanic(t *testing.T) {
 	server := newServer(t)
 	bad := true
-	moody := func(namespace string) (reflector.Source[*widget], error) {
+	moody := func(namespace string) (map[string]reflector.Source[*widget], error) {
 		if bad && namespace == "b" {
 			panic("moody")
 		}
@@ -87,7 +88,7 @@ func TestNamespacesPanic(t *testing.T) {
 	set := informer.NewNamespaces("a")
 	first, second := newUnion(t, informer.Options[*widget]{}), newUnion(t, informer.Options[*widget]{})
 	var during []bool
-	watching := func(namespace string) (reflector.Source[*widget], error) {
+	watching := func(namespace string) (map[string]reflector.Source[*widget], error) {
 		if namespace == "b" {
 			during = append(during, first.Listing(key{Namespace: "c"}), second.Listing(key{Namespace: "c"}), second.Listing(key{Namespace: "b"}))
 		}
@@ -120,7 +121,7 @@ func TestNamespacesPanic(t *testing.T) {
 func TestNamespacesRefused(t *testing.T) {
 	server := newServer(t)
 	no := errors.New("no")
-	picky := func(namespace string) (reflector.Source[*widget], error) {
+	picky := func(namespace string) (map[string]reflector.Source[*widget], error) {
 		if namespace == "b" {
 			return nil, no
 		}
@@ -155,6 +156,51 @@ func TestNamespacesRefused(t *testing.T) {
 	if !errors.Is(err, informer.ErrMemberExists) || !strings.Contains(err.Error(), `widgets: member "c"`) {
 		t.Errorf("a member of that name: %v", err)
 	}
+}
+
+// A namespace may have a source for each of several selectors. They come and go together, or not at all.
+func TestNamespacesAndSelectors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		for _, ns := range []string{"a", "b"} {
+			for _, part := range []string{"x", "y", "z"} {
+				must1(fake.Create(server, partOf(ns, part, part)))(t)
+			}
+		}
+		u := newUnion(t, informer.Options[*widget]{})
+		set := informer.NewNamespaces("a")
+		err := u.Follow(set, func(namespace string) (map[string]reflector.Source[*widget], error) {
+			all := map[string]reflector.Source[*widget]{}
+			for _, part := range []string{"x", "y"} {
+				all[namespace+"/"+part] = must1(fake.NewSource[*widget](server, fake.Selection{Namespace: namespace, LabelSelector: "part=" + part}))(t)
+			}
+			return all, nil
+		}, informer.InNamespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := run(t, u.Informer)
+		want := func(names ...string) {
+			t.Helper()
+			synctest.Wait()
+			if got := stored(u); !slices.Equal(got, names) || len(u.Members()) != len(names) {
+				t.Errorf("got %v and %d members, want %v", got, len(u.Members()), names)
+			}
+		}
+		want("a/x", "a/y")
+		add(t, u, "b/y", newPart(t, server, fake.Selection{Namespace: "c"}))
+		if err := set.Add("b"); !errors.Is(err, informer.ErrMemberExists) || len(u.Members()) != 3 {
+			t.Errorf("Add: %v, %d members", err, len(u.Members()))
+		}
+		u.Remove("b/y")
+		if err := set.Add("b"); err != nil {
+			t.Fatal(err)
+		}
+		want("a/x", "a/y", "b/x", "b/y")
+		set.Remove("a")
+		want("b/x", "b/y")
+		stop()
+	})
 }
 
 // The set keeps no informer alive that nobody else uses.

@@ -29,7 +29,7 @@ var ErrMemberExists = errors.New("the union has a member of that name: remove it
 //	err = pods.Add("prod", inProd, informer.InNamespace("prod"))
 //
 // For namespaces, [Union.Follow] does that for each in a set. A controller.Handle over several namespaces
-// is made by controller.Open alone.
+// or selectors is made by controller.Open alone.
 //
 // An object is in the store while at least one member has it: if two members select an object, it
 // stays until both have lost it. Handlers get each state once, no matter how many members bring it. An
