@@ -305,7 +305,7 @@ func (r *Requests[T]) learn(ctx context.Context, obj T) {
 	err := error(nil)
 	if r.matches(obj) {
 		err = r.cache.record(obj)
-	} else if _, _, has := r.cache.shown(keyOf(obj)); has {
+	} else { // even if reads do not have it: the watch may be about to bring an older state
 		err = r.cache.recordGone(keyOf(obj), "", obj.GetResourceVersion())
 	}
 	if err != nil {

@@ -2,16 +2,20 @@ package controller_test
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
@@ -39,6 +43,7 @@ type reads struct {
 	children func(uid string) []*gadget
 	all      func() []*gadget
 	run      func(context.Context) error
+	members  func() []informer.MemberStats
 	requests *controller.Requests[*gadget]
 }
 
@@ -56,7 +61,18 @@ type schedule struct {
 	ended  chan error
 	waits  int                  // reconciles that were put off
 	set    *informer.Namespaces // of every second seed, otherwise nil: its namespace b comes and goes
+	outage *outages             // of the namespace b or else of the first selector
+	wrote  map[key]*gadget      // the newest answers to own writes
+
+	// selectors are those of every fourth and fifth seed of five, otherwise nil.
+	selectors []string
 }
+
+// partsOf are selectors, and labelled what a selected object has at random.
+var (
+	partsOf  = []string{"part=x", "part in (y,both)", "part in (both,z)"}
+	labelled = []string{"x", "y", "both", "z"}
+)
 
 func TestSchedules(t *testing.T) {
 	waits, reconciled := 0, 0
@@ -83,10 +99,14 @@ func TestSchedules(t *testing.T) {
 
 func newSchedule(t *testing.T, seed uint64) *schedule {
 	server, _ := setup(t)
-	s := &schedule{t: t, seed: seed, dice: rand.New(rand.NewPCG(seed, 0)), server: server, wire: &wire{next: server.Client().Transport}}
-	conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: s.wire}}
+	s := &schedule{t: t, seed: seed, dice: rand.New(rand.NewPCG(seed, 0)), server: server, wire: &wire{next: server.Client().Transport}, wrote: map[key]*gadget{}}
+	s.outage = &outages{next: s.wire, hits: s.isHit}
+	conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: s.outage}}
 	if seed%2 == 0 {
 		s.set = informer.NewNamespaces("a", "b")
+	}
+	if seed%5 > 2 {
+		s.selectors = partsOf
 	}
 	if seed%3 == 0 {
 		s.h = s.projected(conn)
@@ -103,16 +123,16 @@ func quiet[T any]() informer.Options[T] {
 
 func (s *schedule) whole(conn client.Connection) reads {
 	byUID := index.New("owner", owner)
-	h := done(controller.Open(conn, gadgetKind, controller.OpenOptions[*gadget]{Namespaces: s.set, Indexes: index.Of(byUID), Informer: quiet[*gadget]()}))
+	h := done(controller.Open(conn, gadgetKind, controller.OpenOptions[*gadget]{Namespaces: s.set, Selectors: s.selectors, Indexes: index.Of(byUID), Informer: quiet[*gadget]()}))
 	owned := done(informer.Bind(h, byUID))
-	return reads{h.Cached, owned.Get, func() []*gadget { return h.List("", nil) }, h.AsInformer().Run, h.Requests}
+	return reads{h.Cached, owned.Get, func() []*gadget { return h.List("", nil) }, h.AsInformer().Run, h.Members, h.Requests}
 }
 
 func (s *schedule) projected(conn client.Connection) reads {
 	byUID := index.New("owner", func(dst []string, b bare) []string { return owner(dst, b.g) })
 	of := func(g *gadget) (bare, error) { return bare{g}, nil }
 	keyOf := func(b bare) (key, error) { return key{Namespace: b.g.Namespace, Name: b.g.Name}, nil }
-	h := done(controller.OpenProjected(conn, gadgetKind, of, keyOf, controller.OpenOptions[bare]{Namespaces: s.set, Indexes: index.Of(byUID), Informer: quiet[bare]()}))
+	h := done(controller.OpenProjected(conn, gadgetKind, of, keyOf, controller.OpenOptions[bare]{Namespaces: s.set, Selectors: s.selectors, Indexes: index.Of(byUID), Informer: quiet[bare]()}))
 	owned := done(informer.Bind(h, byUID))
 	all := func() (all []*gadget) {
 		for k := range h.AsInformer().Store().All() {
@@ -129,7 +149,7 @@ func (s *schedule) projected(conn client.Connection) reads {
 		return all
 	}
 	get := func(k key) (*gadget, bool) { b, ok := h.Cached(k); return b.g, ok }
-	return reads{get, children, all, h.AsInformer().Run, h.Requests}
+	return reads{get, children, all, h.AsInformer().Run, h.Members, h.Requests}
 }
 
 func (s *schedule) start() {
@@ -151,6 +171,10 @@ func (s *schedule) step() {
 		s.comeOrGo()
 		return
 	}
+	if (s.set != nil || s.selectors != nil) && s.dice.IntN(12) == 0 {
+		s.fail()
+		return
+	}
 	switch s.dice.IntN(12) {
 	case 0:
 		s.inject(faults.Fault{Verb: faults.VerbWatch, After: s.dice.IntN(3), Delay: time.Duration(1+s.dice.IntN(200)) * time.Second, Times: 1 + s.dice.IntN(3)})
@@ -167,6 +191,8 @@ func (s *schedule) step() {
 		synctest.Wait()
 	case 5, 6:
 		s.foreign(s.parent())
+	case 7:
+		s.relabel(s.parent())
 	default:
 		s.reconcile(s.parent())
 	}
@@ -182,6 +208,60 @@ func (s *schedule) comeOrGo() {
 	if s.dice.IntN(2) == 0 {
 		synctest.Wait()
 	}
+}
+
+// fail begins or ends an outage of one member, or lets it last and sees that others go on.
+func (s *schedule) fail() {
+	switch how := s.outage.how.Load(); {
+	case how == 0:
+		s.outage.how.Store([...]int32{mute, http.StatusForbidden, http.StatusInternalServerError}[s.dice.IntN(3)])
+		s.server.DropWatches()
+	case s.dice.IntN(2) == 0:
+		s.outage.how.Store(0)
+	default:
+		s.goesOn()
+	}
+}
+
+// isHit reports whether an outage concerns a request: in the namespace b, of some seeds only lists and
+// watches, or those of the first selector.
+func (s *schedule) isHit(r *http.Request) bool {
+	switch {
+	case s.set == nil:
+		return r.URL.Query().Get("labelSelector") == partsOf[0]
+	case s.seed%4 == 0:
+		return strings.HasSuffix(r.URL.Path, "/namespaces/b/gadgets") && r.Method == http.MethodGet
+	}
+	return strings.Contains(r.URL.Path, "/namespaces/b/")
+}
+
+// goesOn makes sure that the keys of the namespace a are reconciled although another one fails for long.
+func (s *schedule) goesOn() {
+	if s.set == nil {
+		return
+	}
+	s.server.ClearFaults()
+	s.server.DropWatches()
+	var err error
+	for range 30 {
+		time.Sleep(5 * time.Second)
+		s.server.Bookmark()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
+		err = s.h.requests.CatchUp(ctx)
+		cancel()
+		if err == nil && !controller.Awaits(s.h.requests, "a") {
+			return
+		}
+	}
+	s.t.Errorf("the namespace a waits for b: %v, %t", err, controller.Awaits(s.h.requests, "a"))
+}
+
+// isRefused reports whether a namespace has been refused since the handle runs. Its keys do not wait.
+func (s *schedule) isRefused(namespace string) bool {
+	return slices.ContainsFunc(s.h.members(), func(m informer.MemberStats) bool {
+		return m.Refused != nil && !m.Synced && (s.set == nil || strings.HasPrefix(m.Name, namespace))
+	})
 }
 
 func (s *schedule) inject(f faults.Fault) {
@@ -201,14 +281,26 @@ func (s *schedule) foreign(k key) {
 	case err != nil:
 		g = newGadget(k.Name, "")
 		g.Namespace = k.Namespace
+		s.label(g, s.dice.IntN(5) > 0)
 		done(fake.Create(s.server, g))
 	case s.dice.IntN(3) == 0:
 		done(fake.Delete[*gadget](s.server, k))
 	default:
-		g.Labels = map[string]string{"turn": fmt.Sprint(s.dice.Uint32())}
+		s.label(g, s.dice.IntN(5) > 0)
 		done(fake.Update(s.server, g))
 	}
 }
+
+// label changes the labels of an object so that a selector matches it, or none does.
+func (s *schedule) label(g *gadget, selected bool) {
+	g.Labels = map[string]string{"turn": fmt.Sprint(s.dice.Uint32())}
+	if selected {
+		g.Labels["part"] = labelled[s.dice.IntN(len(labelled))]
+	}
+}
+
+// isSelected reports whether the handle selects an object.
+func (s *schedule) isSelected(g *gadget) bool { return s.selectors == nil || g.Labels["part"] != "" }
 
 // between has somebody else write between a read and a write of a reconcile.
 func (s *schedule) between(k key) {
@@ -221,10 +313,11 @@ func (s *schedule) between(k key) {
 func (s *schedule) reconcile(k key) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
 	defer cancel()
-	if s.h.requests.CatchUp(ctx) != nil {
+	if s.h.requests.CatchUp(ctx) != nil || controller.Awaits(s.h.requests, k.Namespace) || s.isRefused(k.Namespace) {
 		s.waits++
 		return
 	}
+	s.checkAll(k.Namespace)
 	g, ok := s.h.get(k)
 	if !ok {
 		return
@@ -235,6 +328,7 @@ func (s *schedule) reconcile(k key) {
 		s.cleanUp(ctx, g)
 	case g.DeletionTimestamp == nil && !held:
 		g.Finalizers = []string{cleanup}
+		s.label(g, s.dice.IntN(4) > 0)
 		s.between(k)
 		now, err := s.h.requests.Update(ctx, g, metav1.UpdateOptions{})
 		s.check(now, err)
@@ -272,11 +366,13 @@ func (s *schedule) cleanUp(ctx context.Context, g *gadget) {
 }
 
 func (s *schedule) ensureChild(ctx context.Context, g *gadget) {
-	if len(s.h.children(string(g.UID))) > 0 {
+	if all := s.h.children(string(g.UID)); len(all) > 0 {
+		s.move(ctx, all[0].DeepCopy())
 		return
 	}
 	child := newGadget("", string(g.UID))
 	child.GenerateName, child.Namespace = g.Name+"-child-", g.Namespace
+	s.label(child, true)
 	now, err := s.h.requests.Create(ctx, child, metav1.CreateOptions{})
 	s.check(now, err)
 	n := 0
@@ -293,14 +389,57 @@ func (s *schedule) ensureChild(ctx context.Context, g *gadget) {
 	}
 }
 
+// move changes a child so that another selector may match it. Reads have it at any time.
+func (s *schedule) move(ctx context.Context, child *gadget) {
+	if s.selectors == nil || s.dice.IntN(2) == 0 {
+		return
+	}
+	s.label(child, true)
+	now, err := s.h.requests.Update(ctx, child, metav1.UpdateOptions{})
+	s.check(now, err)
+}
+
+// relabel is an own write to an object that it has not read.
+func (s *schedule) relabel(k key) {
+	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
+	defer cancel()
+	var g gadget
+	s.label(&g, s.dice.IntN(3) > 0)
+	labels := map[string]any{"turn": g.Labels["turn"], "part": nil}
+	if part := g.Labels["part"]; part != "" {
+		labels["part"] = part
+	}
+	patch := done(json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}}))
+	now, err := s.h.requests.Patch(ctx, k, types.MergePatchType, patch, metav1.PatchOptions{})
+	s.check(now, err)
+}
+
 // check makes sure that reads are not older than a write.
 func (s *schedule) check(now *gadget, err error) {
 	if err != nil {
 		return
 	}
+	s.wrote[key{Namespace: now.Namespace, Name: now.Name}] = now
 	seen, ok := s.h.get(key{Namespace: now.Namespace, Name: now.Name})
-	if !ok || number(seen) < number(now) {
+	switch selected := s.isSelected(now); {
+	case !selected && ok && seen.UID == now.UID && number(seen) <= number(now):
+		s.t.Errorf("%s left the selectors at %s and is there at %s", now.Name, now.ResourceVersion, seen.ResourceVersion)
+	case selected && (!ok || number(seen) < number(now)):
 		s.t.Errorf("wrote %s at %s, read %v", now.Name, now.ResourceVersion, seen)
+	}
+}
+
+// checkAll makes sure that what a reconcile for a namespace reads is not older than any write.
+func (s *schedule) checkAll(namespace string) {
+	for k, now := range s.wrote {
+		if k.Namespace != namespace || s.set != nil && !s.set.Has(namespace) {
+			continue
+		}
+		seen, ok := s.h.get(k)
+		truth, err := fake.Get[*gadget](s.server, k)
+		if ok && number(seen) < number(now) || !ok && s.isSelected(now) && err == nil && truth.ResourceVersion == now.ResourceVersion {
+			s.t.Errorf("%v was written at %s, and reads have %v", k, now.ResourceVersion, seen)
+		}
 	}
 }
 
@@ -308,6 +447,7 @@ func number(g *gadget) uint64 { return done(strconv.ParseUint(g.ResourceVersion,
 
 // settle lets the watch catch up, and compares all reads with the server: nothing stays hidden.
 func (s *schedule) settle() {
+	s.outage.how.Store(0)
 	s.server.ClearFaults()
 	s.server.DropWatches()
 	time.Sleep(time.Hour)
@@ -315,7 +455,7 @@ func (s *schedule) settle() {
 	synctest.Wait()
 	want := map[string]string{}
 	for _, g := range done(fake.List[*gadget](s.server, fake.Selection{})) {
-		if s.set != nil && !s.set.Has(g.Namespace) {
+		if s.set != nil && !s.set.Has(g.Namespace) || !s.isSelected(g) {
 			continue
 		}
 		want[g.Namespace+"/"+g.Name] = g.ResourceVersion

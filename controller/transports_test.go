@@ -110,3 +110,25 @@ func (l late) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return l.next.RoundTrip(r)
 }
+
+// mute is the way of an outage in which the server accepts requests and never answers.
+const mute = 1
+
+// outages is a transport in which one part of the requests fails at times.
+type outages struct {
+	next http.RoundTripper
+	hits func(*http.Request) bool
+	how  atomic.Int32 // mute, the code of the answer, or 0 for none
+}
+
+func (o *outages) RoundTrip(r *http.Request) (*http.Response, error) {
+	switch how := o.how.Load(); {
+	case how == 0 || !o.hits(r):
+		return o.next.RoundTrip(r)
+	case how == mute:
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	default:
+		return &http.Response{StatusCode: int(how), Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	}
+}
