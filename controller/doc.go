@@ -62,6 +62,9 @@
 // namespace out of the set only after the controller has finished its work there: finalizers of its objects
 // would not be removed.
 //
+// OpenOptions.Selectors has several label selectors, of which an object must match one, in each namespace or
+// in all.
+//
 // # Filters
 //
 // [For], [Owns] and [Watch] take filters: functions that return false for events which are not

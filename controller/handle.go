@@ -32,8 +32,9 @@ type OpenOptions[P any] struct {
 	// Selectors are label selectors, of which an object must match one, and Client.LabelSelector, too,
 	// if that is set. Each lists, watches and fails on its own, in each namespace, and is a member of
 	// [Projected.Members] with the name "namespace/selector", or the selector alone without Namespaces.
-	// Handlers may get a deletion and an addition for an object that one change moves from one selector to
-	// another. Reads do not lack it after a change through the handle. Empty means no selectors.
+	// If a change moves an object from one selector to another, handlers may get a deletion and an addition.
+	// Reads lack it in between if the change was somebody else's, and never if it was made through the
+	// handle. Empty means no selectors.
 	Selectors []string
 
 	// Indexes are the indexes of the cache, in addition to those in Informer.

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,26 +119,34 @@ func (m *members[T]) isOf(member, namespace string) bool {
 	return m.byName[namespace][member] != nil
 }
 
-// all returns the sources of the namespaces in the set, in the order of their names, with those of first
-// before the others.
-func (m *members[T]) all(first string) []*client.Resource[T] {
+// all returns the sources of the namespaces in the set, in the order of their names, except that those of
+// first come before the others, and those of the namespaces in last after them.
+func (m *members[T]) all(first string, last []string) (all []*client.Resource[T]) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var all []*client.Resource[T]
-	for _, namespace := range slices.Sorted(maps.Keys(m.byName)) {
+	order := slices.SortedFunc(maps.Keys(m.byName), func(a, b string) int {
+		return cmp.Or(later(slices.Contains(last, a), slices.Contains(last, b)), later(a != first, b != first), cmp.Compare(a, b))
+	})
+	for _, namespace := range order {
 		if !m.has(namespace) {
 			continue
 		}
-		at := len(all)
-		if namespace == first {
-			at = 0
-		}
-		byName := m.byName[namespace]
-		for _, name := range slices.Backward(slices.Sorted(maps.Keys(byName))) {
-			all = slices.Insert(all, at, byName[name])
+		for _, name := range slices.Sorted(maps.Keys(m.byName[namespace])) {
+			all = append(all, m.byName[namespace][name])
 		}
 	}
 	return all
+}
+
+// later compares two flags: what has it comes later.
+func later(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }
 
 // stats returns the numbers of all sources so far.
@@ -195,26 +204,39 @@ func (r *Requests[T]) checkObject(obj T) error {
 	return r.check(keyOf(obj))
 }
 
-// sources returns where the handle's objects come from, that of namespace first.
+// sources returns where the handle's objects come from, those of namespace first, and those that fail last: a
+// server that does not answer one of them would hold up the others.
 func (r *Requests[T]) sources(namespace string) []*client.Resource[T] {
 	if r.members == nil {
 		return []*client.Resource[T]{r.client}
 	}
-	return r.members.all(namespace)
+	return r.members.all(namespace, r.cache.stale())
 }
 
 // now returns a resourceVersion that is not older than any change so far in a namespace or, if it is
-// empty, in all. Versions compare across namespaces, so if one cannot answer, another one can. It is empty
-// if the handle is for none.
+// empty, in all. Versions compare across namespaces, so if one cannot answer soon, another one can. It is
+// empty if the handle is for none.
 func (r *Requests[T]) now(ctx context.Context, namespace string) (rv string, err error) {
-	for _, source := range r.sources(namespace) {
-		var meta metav1.ListMeta
-		meta, err = source.List(ctx, metav1.ListOptions{Limit: 1}, func(reflector.Event[T], error) bool { return true })
-		if err == nil {
-			return meta.ResourceVersion, nil
+	all := r.sources(namespace)
+	for n, source := range all {
+		last := n == len(all)-1
+		if rv, err = nowOf(ctx, source, last); err == nil {
+			return rv, nil
 		}
 	}
 	return "", err
+}
+
+// nowOf returns the version of a list of one object. It does not wait long unless the source is the last one
+// to be asked.
+func nowOf[T metav1.Object](ctx context.Context, source *client.Resource[T], last bool) (string, error) {
+	if !last {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, askAfter)
+		defer cancel()
+	}
+	meta, err := source.List(ctx, metav1.ListOptions{Limit: 1}, func(reflector.Event[T], error) bool { return true })
+	return meta.ResourceVersion, err
 }
 
 // deleteCollection deletes what each source of the handle selects.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/url"
@@ -257,7 +258,7 @@ func TestHandleDeletesWithoutList(t *testing.T) {
 		create(t, w.server, unseen)
 		sent := sentBy(w)
 		ok(t, w.handle.Delete(t.Context(), key{Namespace: "b", Name: "unseen"}, metav1.DeleteOptions{}))
-		want := []string{"DELETE /namespaces/b/gadgets/unseen", "GET /namespaces/b/gadgets", "GET /namespaces/a/gadgets"}
+		want := []string{"DELETE /namespaces/b/gadgets/unseen", "GET /namespaces/a/gadgets"}
 		if got := sent(); !slices.Equal(got, want) {
 			t.Errorf("sent %q, want %q", got, want)
 		}
@@ -331,66 +332,178 @@ func TestKeysOfFailingNamespaceWait(t *testing.T) {
 }
 
 // A namespace that fails after it has listed holds up its own keys only, and only after a write to unknown
-// objects in it.
+// objects in it: whether it is refused, answers 500, or does not answer, and whether it is asked first or last.
 func TestKeysOfNamespaceThatFailsLater(t *testing.T) {
-	for _, written := range []string{"a", "b", "both"} {
-		t.Run("written in "+written, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newScene(t, controller.OpenOptions[*gadget]{Namespaces: informer.NewNamespaces("a", "b"), Informer: quiet[*gadget]()})
-				inner := w.wire.next
-				var fails atomic.Bool
-				w.wire.next = switched{&fails, refusing{inner, "/namespaces/b/gadgets", http.StatusInternalServerError}, inner}
-				reconciled := &perNamespace{}
-				c := controller.New(controller.Options[key]{OnError: func(error) {}})
-				both := func(keys []key, _ *gadget) []key {
-					return append(keys, key{Namespace: "a", Name: "one"}, key{Namespace: "b", Name: "two"}, key{Name: "of all"})
-				}
-				ok(t, controller.Watch(c, w.handle, both))
-				ctx, cancel := context.WithCancel(t.Context())
-				ended := make(chan error)
-				go func() {
-					ended <- c.Run(ctx, func(_ context.Context, k key) error {
-						reconciled.count(k.Namespace)
-						return nil
-					})
-				}()
-				create(t, w.server, newGadget("one", "x"))
-				synctest.Wait()
-				for _, ns := range []string{"a", "b"} {
-					if written != ns && written != "both" {
-						continue
-					}
-					made := newGadget("", "x")
-					made.Namespace, made.GenerateName = ns, "g-"
-					w.wire.lose.Store(true)
-					if _, err := w.handle.Create(ctx, made, metav1.CreateOptions{}); err == nil {
-						t.Fatal("no answer, no error")
-					}
-				}
-				fails.Store(true)
-				w.server.DropWatches()
-				create(t, w.server, newGadget("more", "x"))
-				time.Sleep(5 * time.Minute)
-				reconciled.reset()
-				create(t, w.server, newGadget("last", "x"))
-				time.Sleep(5 * time.Second)
-				inB := written != "a"
-				if got := reconciled.seen(); got["a"] == 0 || (got["b"] == 0) != inB || (got[""] == 0) != inB {
-					t.Errorf("reconciled while b fails: %v", got)
-				}
-				limited, stop := context.WithTimeout(ctx, time.Second)
-				ok(t, w.handle.CatchUp(limited))
-				stop()
-				fails.Store(false)
-				time.Sleep(2 * time.Minute) // a bookmark comes each minute
-				if got := reconciled.seen(); got["a"] == 0 || got["b"] == 0 || got[""] == 0 || !w.handle.Covers("b") {
-					t.Errorf("reconciled after b is mended: %v, members %+v", got, w.handle.Members())
-				}
-				cancel()
-				ok(t, <-ended)
-			})
+	for _, how := range []int32{mute, http.StatusForbidden, http.StatusInternalServerError} {
+		for _, sick := range []string{"a", "b"} {
+			for _, written := range []string{"a", "b", "both"} {
+				t.Run(fmt.Sprint(how, " in ", sick, " written in ", written), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { failsLater(t, how, sick, written) })
+				})
+			}
+		}
+	}
+}
+
+func failsLater(t *testing.T, how int32, sick, written string) {
+	well := map[string]string{"a": "b", "b": "a"}[sick]
+	w := newScene(t, controller.OpenOptions[*gadget]{Namespaces: informer.NewNamespaces("a", "b")})
+	out := outageOf(w, sick)
+	reconciled := &perNamespace{}
+	c := controller.New(controller.Options[key]{OnError: func(error) {}, Logger: slog.New(slog.DiscardHandler)})
+	both := func(keys []key, _ *gadget) []key {
+		return append(keys, key{Namespace: "a", Name: "one"}, key{Namespace: "b", Name: "two"}, key{Name: "of all"})
+	}
+	ok(t, controller.Watch(c, w.handle, both))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		ended <- c.Run(ctx, func(_ context.Context, k key) error {
+			reconciled.count(k.Namespace)
+			return nil
+		})
+	}()
+	create(t, w.server, newGadget("one", "x"))
+	synctest.Wait()
+	for _, ns := range []string{"a", "b"} {
+		if written == ns || written == "both" {
+			w.loseIn(ctx, ns)
+		}
+	}
+	out.how.Store(how)
+	w.server.DropWatches()
+	in := func(ns, name string) *gadget {
+		g := newGadget(name, "x")
+		g.Namespace = ns
+		return g
+	}
+	create(t, w.server, in(well, "more"))
+	time.Sleep(5 * time.Minute)
+	reconciled.reset()
+	create(t, w.server, in(well, "last"))
+	time.Sleep(5 * time.Second)
+	waits := written != well
+	if got := reconciled.seen(); got[well] == 0 || (got[sick] == 0) != waits || (got[""] == 0) != waits {
+		t.Errorf("reconciled while %s fails: %v", sick, got)
+	}
+	limited, stop := context.WithTimeout(ctx, time.Second)
+	ok(t, w.handle.CatchUp(limited))
+	stop()
+	create(t, w.server, in(sick, "meanwhile"))
+	out.how.Store(0)
+	time.Sleep(4 * time.Minute) // a bookmark comes each minute, and a request without an answer ends within three
+	if got := reconciled.seen(); got["a"] == 0 || got["b"] == 0 || got[""] == 0 || !w.handle.Covers(sick) {
+		t.Errorf("reconciled after %s is mended: %v, members %+v", sick, got, w.handle.Members())
+	}
+	if _, has := w.handle.Cached(key{Namespace: sick, Name: "meanwhile"}); !has {
+		t.Error("what was made meanwhile is not there")
+	}
+	cancel()
+	ok(t, <-ended)
+}
+
+// A namespace that is refused from the start does not hold its keys up, not even after a write to unknown
+// objects in it, unless it may be listed later.
+func TestKeysOfRefusedNamespaceGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newScene(t, controller.OpenOptions[*gadget]{Namespaces: informer.NewNamespaces("a", "b")})
+		out := outageOf(w, "b")
+		out.how.Store(http.StatusForbidden)
+		defer w.run()()
+		w.server.ClearFaults()
+		w.server.DropWatches()
+		w.loseIn(t.Context(), "b")
+		go func() {
+			time.Sleep(time.Second)
+			w.server.Bookmark()
+		}()
+		ok(t, w.handle.CatchUp(t.Context()))
+		if b, all := controller.Awaits(w.handle.Requests, "b"), controller.Awaits(w.handle.Requests, ""); b || all || w.handle.Covers("b") {
+			t.Errorf("its keys wait: %t; those of no namespace: %t", b, all)
+		}
+		out.how.Store(0)
+		for controller.Awaits(w.handle.Requests, "b") || !w.handle.Covers("b") {
+			time.Sleep(time.Second)
+		}
+		if len(w.handle.List("b", nil)) != 1 {
+			t.Error("a key would be reconciled without the object")
+		}
+	})
+}
+
+// outageOf returns an outage of the lists and watches of a namespace, which has not begun.
+func outageOf(w *scene, namespace string) *outages {
+	out := &outages{next: w.wire.next, hits: func(r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/namespaces/"+namespace+"/gadgets")
+	}}
+	w.wire.next = out
+	return out
+}
+
+// loseIn loses the answer to a creation in a namespace whose name the server makes.
+func (w *scene) loseIn(ctx context.Context, namespace string) {
+	w.t.Helper()
+	made := newGadget("", "x")
+	made.Namespace, made.GenerateName = namespace, "g-"
+	w.wire.lose.Store(true)
+	if _, err := w.handle.Create(ctx, made, metav1.CreateOptions{}); err == nil {
+		w.t.Fatal("no answer, no error")
+	}
+}
+
+// Writes that cannot be recorded, few or many, do not count as read in a namespace that fails, which the
+// version of the others tells nothing about.
+func TestUnrecordedWritesInFailingNamespace(t *testing.T) {
+	for _, n := range []int{3, 150} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { unrecorded(t, n) })
 		})
 	}
+}
+
+func unrecorded(t *testing.T, n int) {
+	ctx, cancel := context.WithCancel(t.Context())
+	server, _ := setup(t)
+	out := &outages{next: server.Client().Transport, hits: func(r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/namespaces/b/gadgets")
+	}}
+	conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: out}}
+	part := func(g *gadget) (bare, error) {
+		if g.Owner == "odd" {
+			return bare{}, errors.New("odd")
+		}
+		return bare{g}, nil
+	}
+	keyOf := func(b bare) (key, error) { return key{Namespace: b.g.Namespace, Name: b.g.Name}, nil }
+	h := done(controller.OpenProjected(conn, gadgetKind, part, keyOf,
+		controller.OpenOptions[bare]{Namespaces: informer.NewNamespaces("a", "b"), Informer: quiet[bare]()}))
+	ended := make(chan error)
+	go func() { ended <- h.Run(ctx) }()
+	synctest.Wait()
+	out.how.Store(http.StatusInternalServerError)
+	server.DropWatches()
+	time.Sleep(time.Minute)
+	for n := range n {
+		made := newGadget(fmt.Sprint("w", n), "odd")
+		made.Namespace = "b"
+		done(h.Create(ctx, made, metav1.CreateOptions{}))
+	}
+	create(t, server, newGadget("one", "x"))
+	limited, end := context.WithTimeout(ctx, time.Minute)
+	defer end()
+	ok(t, h.CatchUp(limited))
+	if a, b := controller.Awaits(h.Requests, "a"), controller.Awaits(h.Requests, "b"); a || !b {
+		t.Errorf("while b fails, its keys wait: %t; those of a: %t", b, a)
+	}
+	out.how.Store(0)
+	time.Sleep(5 * time.Minute)
+	server.Bookmark()
+	synctest.Wait()
+	if controller.Awaits(h.Requests, "b") || !h.Covers("b") {
+		t.Errorf("the keys wait after b is mended: %+v", h.Members())
+	}
+	cancel()
+	ok(t, <-ended)
 }
 
 // perNamespace counts calls for keys by their namespace.

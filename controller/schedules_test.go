@@ -61,7 +61,8 @@ type schedule struct {
 	ended  chan error
 	waits  int                  // reconciles that were put off
 	set    *informer.Namespaces // of every second seed, otherwise nil: its namespace b comes and goes
-	outage *outages             // of the namespace b or else of the first selector
+	sick   string               // the namespace that fails at times, a or b
+	outage *outages             // of sick or, without set, of the first selector
 	wrote  map[key]*gadget      // the newest answers to own writes
 
 	// selectors are those of every fourth and fifth seed of five, otherwise nil.
@@ -100,6 +101,7 @@ func TestSchedules(t *testing.T) {
 func newSchedule(t *testing.T, seed uint64) *schedule {
 	server, _ := setup(t)
 	s := &schedule{t: t, seed: seed, dice: rand.New(rand.NewPCG(seed, 0)), server: server, wire: &wire{next: server.Client().Transport}, wrote: map[key]*gadget{}}
+	s.sick = string("ab"[seed>>3&1])
 	s.outage = &outages{next: s.wire, hits: s.isHit}
 	conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: s.outage}}
 	if seed%2 == 0 {
@@ -214,6 +216,10 @@ func (s *schedule) comeOrGo() {
 func (s *schedule) fail() {
 	switch how := s.outage.how.Load(); {
 	case how == 0:
+		if s.dice.IntN(2) == 0 {
+			s.wire.lose.Store(true)
+			s.reconcile(key{Namespace: s.sick, Name: fmt.Sprint("p", s.dice.IntN(2))})
+		}
 		s.outage.how.Store([...]int32{mute, http.StatusForbidden, http.StatusInternalServerError}[s.dice.IntN(3)])
 		s.server.DropWatches()
 	case s.dice.IntN(2) == 0:
@@ -223,23 +229,32 @@ func (s *schedule) fail() {
 	}
 }
 
-// isHit reports whether an outage concerns a request: in the namespace b, of some seeds only lists and
+// isHit reports whether an outage concerns a request: in the sick namespace, of some seeds only lists and
 // watches, or those of the first selector.
 func (s *schedule) isHit(r *http.Request) bool {
 	switch {
 	case s.set == nil:
 		return r.URL.Query().Get("labelSelector") == partsOf[0]
 	case s.seed%4 == 0:
-		return strings.HasSuffix(r.URL.Path, "/namespaces/b/gadgets") && r.Method == http.MethodGet
+		return strings.HasSuffix(r.URL.Path, "/namespaces/"+s.sick+"/gadgets") && r.Method == http.MethodGet
 	}
-	return strings.Contains(r.URL.Path, "/namespaces/b/")
+	return strings.Contains(r.URL.Path, "/namespaces/"+s.sick+"/")
 }
 
-// goesOn makes sure that the keys of the namespace a are reconciled although another one fails for long.
+// isMute reports whether the version of a deletion may be missing, so that the next reconcile waits for it.
+func (s *schedule) isMute() bool { return s.outage.how.Load() == mute }
+
+// goesOn makes sure that the keys of one namespace are reconciled although the other one fails for long.
 func (s *schedule) goesOn() {
-	if s.set == nil {
+	well := map[string]string{"a": "b", "b": "a"}[s.sick]
+	if s.set == nil || !s.set.Has(well) {
 		return
 	}
+	defer func() {
+		for n := range 2 {
+			s.reconcile(key{Namespace: s.sick, Name: fmt.Sprint("p", n)}) // waits, or reads all
+		}
+	}()
 	s.server.ClearFaults()
 	s.server.DropWatches()
 	var err error
@@ -250,11 +265,11 @@ func (s *schedule) goesOn() {
 		ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
 		err = s.h.requests.CatchUp(ctx)
 		cancel()
-		if err == nil && !controller.Awaits(s.h.requests, "a") {
+		if err == nil && !controller.Awaits(s.h.requests, well) {
 			return
 		}
 	}
-	s.t.Errorf("the namespace a waits for b: %v, %t", err, controller.Awaits(s.h.requests, "a"))
+	s.t.Errorf("the namespace %s waits for the other one: %v, %t", well, err, controller.Awaits(s.h.requests, well))
 }
 
 // isRefused reports whether a namespace has been refused since the handle runs. Its keys do not wait.
@@ -349,17 +364,17 @@ func (s *schedule) cleanUp(ctx context.Context, g *gadget) {
 		if err := s.h.requests.Delete(ctx, key{Namespace: child.Namespace, Name: child.Name}, metav1.DeleteOptions{}); err != nil {
 			return
 		}
-		if _, ok := s.h.get(key{Namespace: child.Namespace, Name: child.Name}); ok {
+		if _, ok := s.h.get(key{Namespace: child.Namespace, Name: child.Name}); ok && !s.isMute() {
 			s.t.Errorf("%s was deleted and is there", child.Name)
 		}
 	}
-	if n := len(s.h.children(string(g.UID))); n > 0 {
+	if n := len(s.h.children(string(g.UID))); n > 0 && !s.isMute() {
 		s.t.Errorf("%d deleted children are there", n)
 	}
 	g.Finalizers = nil
 	s.between(k)
 	if _, err = s.h.requests.Update(ctx, g, metav1.UpdateOptions{}); err == nil {
-		if seen, ok := s.h.get(k); ok && seen.UID == g.UID {
+		if seen, ok := s.h.get(k); ok && seen.UID == g.UID && !s.isMute() {
 			s.t.Errorf("%v is gone and is there", k)
 		}
 	}
