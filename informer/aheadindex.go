@@ -131,6 +131,9 @@ func (w *written[K, T]) put(key K, a ahead[T]) {
 	w.unindex(key)
 	w.changed++
 	w.ahead[key] = a
+	if w.oldest == "" || older(a.rv, w.oldest) {
+		w.oldest = a.rv
+	}
 	for n, values := range a.values {
 		w.indexes[n].add(key, values)
 	}

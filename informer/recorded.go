@@ -40,7 +40,8 @@ const (
 // Errors: those of the key function; [ErrNoVersion] without a resourceVersion that can be compared;
 // [ErrStopped] while the informer does not run; [ErrTooManyWrites] if the watch is 10,000 writes
 // behind. After an error, reads return what the store has. Cost: O(1) and one call of each bound index, and
-// O(writes ahead of the watch) for every commit.
+// O(writes ahead of the watch) for every commit after the watch has reached the oldest of them. A [Union] pays
+// that for every commit.
 func (i *Informer[K, T]) RecordWrite(obj T, rv string) error {
 	key, err := i.keyOf(obj)
 	if err != nil {
@@ -136,6 +137,7 @@ type written[K comparable, T any] struct {
 
 	mu       sync.RWMutex
 	ahead    map[K]ahead[T] // nil for none
+	oldest   string         // no write in ahead has an older version; empty if there is none
 	changed  uint64         // number of changes of ahead so far
 	indexes  []aheadIndex[K, T]
 	taken    uint64      // number of writes removed so far
@@ -229,7 +231,8 @@ func (i *Informer[K, T]) caughtUp(key K, a ahead[T]) bool {
 }
 
 // settle removes the writes that the store has caught up with. It follows every commit; before is
-// the store's resourceVersion before the commit. Called with mu held.
+// the store's resourceVersion before the commit. With one source, it looks at the writes only once the store
+// has reached the oldest of them. Called with mu held.
 func (i *Informer[K, T]) settle(batch deltafifo.Batch[K, T], before string) {
 	w := &i.written
 	if w.count.Load() == 0 {
@@ -237,11 +240,18 @@ func (i *Informer[K, T]) settle(batch deltafifo.Batch[K, T], before string) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if i.union == nil && older(i.store.ResourceVersion(), w.oldest) {
+		return
+	}
+	oldest := ""
 	for key, a := range w.ahead {
 		if i.caughtUp(key, a) || a.deleted && i.isNewer(batch, key, a, before) {
 			w.take(key)
+		} else if oldest == "" || older(a.rv, oldest) {
+			oldest = a.rv
 		}
 	}
+	w.oldest = oldest
 }
 
 // settleRewound removes all writes after a list of a server that was restored from a backup, and
@@ -314,7 +324,7 @@ func (w *written[K, T]) take(key K) {
 	w.taken++
 	w.changed++
 	if len(w.ahead) == 0 {
-		w.ahead = nil // maps never shrink
+		w.ahead, w.oldest = nil, "" // maps never shrink
 		if w.timer != nil {
 			w.timer.Stop()
 			w.timer = nil

@@ -11,7 +11,10 @@ import (
 // read the object, and was content, would not be repeated otherwise.
 //
 // An entry does not end with its write: it stays if that is lost, or replaced by a deletion.
-type unseen[K comparable, T any] map[K]ahead[T]
+type unseen[K comparable, T any] struct {
+	objects map[K]ahead[T] // nil for none
+	oldest  string         // none of them has an older version
+}
 
 // showUnseen notes a recorded write of an object that the store does not have. Called with mu held.
 func (i *Informer[K, T]) showUnseen(key K, a ahead[T]) {
@@ -21,48 +24,65 @@ func (i *Informer[K, T]) showUnseen(key K, a ahead[T]) {
 	if obj, ok := i.store.Get(key); ok && objmeta.UIDOf(obj) == objmeta.UIDOf(a.obj) {
 		return
 	}
-	if _, known := i.unseen[key]; !known && len(i.unseen) >= maxWritten {
+	u := &i.unseen
+	if _, known := u.objects[key]; !known && len(u.objects) >= maxWritten {
 		return // the watch is lost anyway
 	}
-	if i.unseen == nil {
-		i.unseen = unseen[K, T]{}
+	if u.objects == nil {
+		u.objects = map[K]ahead[T]{}
 	}
-	i.unseen[key] = a
+	u.objects[key] = a
+	if u.oldest == "" || older(a.rv, u.oldest) {
+		u.oldest = a.rv
+	}
 }
 
 // tellUnseen follows the events of a batch. It tells handlers of the objects that came and went without
-// a delta. If there is another object under the key by now, its event has to do: an addition before it
-// would be no legal history. Called with mu held.
+// a delta. With one source, it looks for them only once the store has reached the oldest. Called with mu held.
 func (i *Informer[K, T]) tellUnseen(batch deltafifo.Batch[K, T]) {
-	if len(i.unseen) == 0 || !i.hasSynced() {
+	u := &i.unseen
+	if len(u.objects) == 0 || !i.hasSynced() {
 		return
 	}
-	i.unseen.drop(batch)
-	for key, a := range i.unseen {
-		if !batch.Rewound() && !i.passed(key, a.rv) {
+	u.drop(batch)
+	if i.union != nil || batch.Rewound() || !older(i.store.ResourceVersion(), u.oldest) {
+		i.tellPassed(batch.Rewound())
+	}
+	if len(u.objects) == 0 {
+		*u = unseen[K, T]{} // maps never shrink
+	}
+}
+
+// tellPassed tells handlers of the unseen objects whose versions the store has passed, or of all. If there is
+// another object under the key by now, its event has to do: an addition before it would be no legal history.
+func (i *Informer[K, T]) tellPassed(all bool) {
+	u := &i.unseen
+	u.oldest = ""
+	for key, a := range u.objects {
+		if !all && !i.passed(key, a.rv) {
+			if u.oldest == "" || older(a.rv, u.oldest) {
+				u.oldest = a.rv
+			}
 			continue
 		}
-		delete(i.unseen, key)
+		delete(u.objects, key)
 		if _, another := i.store.Get(key); !another {
 			i.log.Append(Event[K, T]{Type: Added, Key: key, Object: a.obj})
 			i.log.Append(Event[K, T]{Type: Deleted, FinalStateUnknown: true, Key: key, Object: a.obj, Old: a.obj})
 		}
 	}
-	if len(i.unseen) == 0 {
-		i.unseen = nil // maps never shrink
-	}
 }
 
 // drop forgets the objects that batch has brought.
-func (u unseen[K, T]) drop(batch deltafifo.Batch[K, T]) {
+func (u *unseen[K, T]) drop(batch deltafifo.Batch[K, T]) {
 	for key, deltas := range batch.All() {
-		a, ok := u[key]
+		a, ok := u.objects[key]
 		if !ok {
 			continue
 		}
 		for n := range deltas {
 			if objmeta.UIDOf(deltas[n].Object) == objmeta.UIDOf(a.obj) {
-				delete(u, key)
+				delete(u.objects, key)
 				break
 			}
 		}
