@@ -105,11 +105,14 @@ func (w expectation) check(id identity) error {
 		}
 		return err
 	}
-	if id.kind == "" && w.kind != "" && w.guess != "" && w.guess != w.kind {
-		return fmt.Errorf("%w: in a %sList, want %s", ErrWrongKind, w.guess, kindName(w.apiVersion, w.kind))
+	if id.kind == "" && w.misled() {
+		return fmt.Errorf("%w: a list of %s, want %s (see Named of kind.Kind)", ErrWrongKind, w.guess, kindName(w.apiVersion, w.kind))
 	}
 	return nil
 }
+
+// misled reports whether the objects without their own kind are of another kind than expected.
+func (w expectation) misled() bool { return w.kind != "" && w.guess != "" && w.guess != w.kind }
 
 // judge returns err, or a mismatch between this identity and the expectation.
 func (w *expectation) judge(id identity, err error) error {

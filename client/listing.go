@@ -26,6 +26,8 @@ type listing[T any] struct {
 	meta             metav1.ListMeta
 	// held are objects without a kind that came before the list's kind.
 	held []decoded[T]
+	// wrong says that the list is of another kind, so that no object can be used.
+	wrong error
 }
 
 // named derives the kind of the items from the list's kind. The list kind of a custom resource
@@ -73,6 +75,10 @@ func (l *listing[T]) deliver(obj decoded[T], err error) bool {
 	if err == nil && !obj.known {
 		obj, err = l.objects.completed(obj, l.want)
 	}
+	if l.want.misled() && obj.id.kind == "" && errors.Is(err, ErrWrongKind) {
+		l.wrong = err
+		return false
+	}
 	if err != nil {
 		return l.yield(reflector.Event[T]{}, l.report(0, obj.id, err))
 	}
@@ -107,6 +113,8 @@ func (l *listing[T]) withoutItems() error {
 func (l *listing[T]) explain(err error, at string, offset int64, foreign bool) error {
 	var st *apierrors.StatusError
 	switch {
+	case err == reflector.ErrListStopped && l.wrong != nil:
+		return l.wrong
 	case err == reflector.ErrListStopped, errors.Is(err, ErrNotKubernetes), errors.Is(err, ErrTable), errors.As(err, &st):
 		return err
 	case err == io.EOF: // an empty body: everywhere else an end is unexpected

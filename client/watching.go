@@ -82,13 +82,16 @@ func (w *watching[T]) problem(typ reflector.EventType, id identity, err error) e
 func (w *watching[T]) bookmark(h decode.Header) (reflector.Event[T], error) {
 	id := identityOf(h)
 	err := w.want.check(id)
+	end := h.Metadata.Annotations.InitialEventsEnd == "true"
+	if err != nil && end {
+		return reflector.Event[T]{}, err // of a whole list of another kind, which no later event ends
+	}
 	if err == nil && id.resourceVersion == "" {
 		err = errors.New("bookmark without a resourceVersion")
 	}
 	if err != nil {
 		return reflector.Event[T]{}, w.problem(reflector.Bookmark, id, err)
 	}
-	end := h.Metadata.Annotations.InitialEventsEnd == "true"
 	if end {
 		w.work.inquiry = inquiry{}
 	}

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
@@ -32,6 +33,27 @@ func refused(t *testing.T, code int, reason metav1.StatusReason) *informer.Infor
 		}
 	}
 	return inf
+}
+
+// A kind that is not that of the resource does not look like an empty collection: the cache does not fill, and
+// the error of Run says why, with streaming lists and without.
+func TestWrongKind(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			server, _ := setup(t)
+			create(t, server, newGadget("one", "x"))
+			conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
+			opts := controller.OpenOptions[*gadget]{Informer: informer.Options[*gadget]{OnError: func(error) {}}}
+			opts.Informer.Reflector.DisableWatchList = plain
+			h := done(controller.Open(conn, gadgetKind.Named("Widget"), opts))
+			c := controller.New(controller.Options[key]{SyncTimeout: patience})
+			ok(t, controller.For(c, h))
+			err := c.Run(t.Context(), new(calls[key]).reconcile)
+			if !errors.Is(err, client.ErrWrongKind) || !strings.Contains(err.Error(), "gadgets: list") || !strings.Contains(err.Error(), "a list of Gadget, want v1 Widget") {
+				t.Errorf("Run returned %v", err)
+			}
+		})
+	}
 }
 
 // Run gives up after SyncTimeout, and says which caches are not filled and why.

@@ -164,14 +164,18 @@ func (e *RequestError) hint() string {
 	if !apierrors.IsNotFound(e.Err) {
 		return ""
 	}
-	name, _, _ := strings.Cut(e.Resource, " ")
+	name, selection, _ := strings.Cut(e.Resource, " ")
+	scope := ""
+	if strings.HasPrefix(selection, "in namespace ") {
+		scope = " Does the kind have namespaces?"
+	}
 	switch _, group, _ := strings.Cut(name, "."); {
 	case !strings.Contains(group, "."):
-		return "does the server serve this resource in this API version? See kubectl api-resources"
+		return "does the server serve this resource in this API version?" + scope + " See kubectl api-resources"
 	case strings.HasSuffix(group, ".k8s.io"):
-		return "does the server serve this API version? If the kind has a CustomResourceDefinition: is it installed?"
+		return "does the server serve this API version? If the kind has a CustomResourceDefinition: is it installed?" + scope
 	default:
-		return "is the CustomResourceDefinition installed?"
+		return "is the CustomResourceDefinition installed?" + scope
 	}
 }
 

@@ -68,16 +68,17 @@ func TestHint(t *testing.T) {
 	const crd, either, served = "is the CustomResourceDefinition installed?",
 		"does the server serve this API version? If the kind has a CustomResourceDefinition: is it installed?",
 		"does the server serve this resource in this API version? See kubectl api-resources"
+	const scope = " Does the kind have namespaces?"
 	for resource, want := range map[string]string{
 		"websites.example.com":                      crd,
-		"websites.example.com in namespace a":       crd,
+		"websites.example.com in namespace a":       crd + scope,
 		"clusters.cluster.x-k8s.io":                 crd,
 		"gateways.gateway.networking.k8s.io":        either,
-		"leases.coordination.k8s.io in namespace a": either,
+		"leases.coordination.k8s.io in namespace a": either + scope,
 		"deployments.apps":                          served,
-		"deployments.apps in namespace a.b":         served,
+		"deployments.apps in namespace a.b":         strings.Replace(served, " See", scope+" See", 1),
 		"pods":                                      served,
-		"pods in namespace a":                       served,
+		"pods in namespace a":                       strings.Replace(served, " See", scope+" See", 1),
 		"a resource without a name":                 served,
 		"":                                          served,
 	} {
