@@ -44,6 +44,7 @@ func TestAuthor(t *testing.T) {
 		"handle":     testHandle,
 		"controller": testController,
 		"events":     testEvents,
+		"selectors":  testSelectors,
 	} {
 		t.Run(name, func(t *testing.T) { test(ctx, t, conn, api) })
 	}
