@@ -37,7 +37,7 @@ func NewInformerWithOptions(opts cache.InformerOptions) (cache.Store, cache.Cont
 }
 
 func newInformer(opts cache.InformerOptions) (cache.Indexer, cache.Controller) {
-	s := newShared(opts.ListerWatcher, opts.ObjectType, cache.SharedIndexInformerOptions{ResyncPeriod: opts.ResyncPeriod, Indexers: opts.Indexers})
+	s := newUntyped(opts.ListerWatcher, opts.ObjectType, cache.SharedIndexInformerOptions{ResyncPeriod: opts.ResyncPeriod, Indexers: opts.Indexers})
 	s.transform = opts.Transform
 	reg, err := s.AddEventHandler(opts.Handler)
 	if err != nil {

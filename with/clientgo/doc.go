@@ -10,10 +10,12 @@
 // informer that generated code has made.
 //
 // The others join what is typed here to what a program has: [Source] makes a reflector.Source of any ListerWatcher, so
-// that a typed informer can use a clientset, or client-go's fakes of one. [Connection] takes a rest.Config, and [Queue]
-// is a work queue for code that expects client-go's.
+// that a typed informer can use a clientset, or client-go's fakes of one. [Connection] takes a rest.Config. In the other
+// direction, [Informer] is a typed informer for code and listers that expect client-go's, and [Queue] such a work queue.
 //
 // # What differs
+//
+// This list is about the informers that have a ListerWatcher; [Informer] has its own.
 //
 //   - An informer waits for a handler that is informer.HandlerLag events behind. client-go keeps all events in memory.
 //   - The first resync of a handler comes after 0.5 to 1.5 periods, so that handlers which began together do not

@@ -14,47 +14,54 @@ import (
 // minResync is the shortest period of resyncs; client-go has the same one.
 const minResync = time.Second
 
+// period returns the period of resyncs for options of package informer, in which zero has another meaning.
+func period(resync time.Duration) time.Duration {
+	if resync <= 0 {
+		return -1 // never
+	}
+	return max(resync, minResync)
+}
+
 // AddEventHandler implements cache.SharedInformer.
-func (s *sharedInformer) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+func (s *shared[K, T]) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	return s.AddEventHandlerWithOptions(h, cache.HandlerOptions{})
 }
 
 // AddEventHandlerWithResyncPeriod implements cache.SharedInformer.
-func (s *sharedInformer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler, resync time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+func (s *shared[K, T]) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler, resync time.Duration) (cache.ResourceEventHandlerRegistration, error) {
 	return s.AddEventHandlerWithOptions(h, cache.HandlerOptions{ResyncPeriod: &resync})
 }
 
-// AddEventHandlerWithOptions implements cache.SharedInformer. opts.Logger gets the panics of h.
-func (s *sharedInformer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, opts cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+// AddEventHandlerWithOptions implements cache.SharedInformer.
+func (s *shared[K, T]) AddEventHandlerWithOptions(h cache.ResourceEventHandler, opts cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	if isNil(h) {
-		return nil, fmt.Errorf("clientgo: %s: %w", s.log.Resource, informer.ErrNoHandler)
+		return nil, fmt.Errorf("clientgo: %s: %w", s.inf.Resource(), informer.ErrNoHandler)
 	}
 	if s.IsStopped() {
-		return nil, &stoppedError{"handler", s.log.Resource}
+		return nil, &stoppedError{"handler", s.inf.Resource()}
 	}
-	resync := s.resync
+	var resync time.Duration // that of the informer
 	if opts.ResyncPeriod != nil {
-		resync = *opts.ResyncPeriod
+		resync = period(*opts.ResyncPeriod)
 	}
-	if resync <= 0 {
-		resync = -1 // never
-	} else {
-		resync = max(resync, minResync)
+	var to informer.Handler[K, T] = handler[K, T]{h, s.indexer.names.text}
+	if s.guard != nil {
+		to = s.guard(to, opts.Logger)
 	}
-	reg, err := s.inf.AddHandler(handler{h, s, opts.Logger}, informer.HandlerOptions[any]{Resync: resync, Unchanged: true})
+	reg, err := s.inf.AddHandler(to, informer.HandlerOptions[T]{Resync: resync, Unchanged: true})
 	if err != nil {
 		return nil, err
 	}
-	return &registration{s, reg}, nil
+	return &registration{s.inf, s.HasSyncedChecker().Name(), reg}, nil
 }
 
 // RemoveEventHandler implements cache.SharedInformer. A registration with another informer is left alone.
-func (s *sharedInformer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
+func (s *shared[K, T]) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
 	r, ok := handle.(*registration)
 	if !ok {
 		return fmt.Errorf("clientgo: %T is no registration of this package", handle)
 	}
-	if r.of == s {
+	if r.of == any(s.inf) {
 		r.Remove()
 	}
 	return nil
@@ -62,7 +69,8 @@ func (s *sharedInformer) RemoveEventHandler(handle cache.ResourceEventHandlerReg
 
 // registration is a cache.ResourceEventHandlerRegistration.
 type registration struct {
-	of *sharedInformer
+	of       any // the informer
+	informer string
 	*informer.Registration
 }
 
@@ -71,51 +79,58 @@ func (r *registration) HasSynced() bool { return isClosed(r.Synced()) }
 
 // HasSyncedChecker implements cache.ResourceEventHandlerRegistration.
 func (r *registration) HasSyncedChecker() cache.DoneChecker {
-	return checker{r.of.HasSyncedChecker().Name() + " + " + r.Name(), r.Synced()}
+	return checker{r.informer + " + " + r.Name(), r.Synced()}
 }
 
 // ShutdownChan is what cache.ShutDownEventHandler waits for after the removal.
 func (r *registration) ShutdownChan() <-chan struct{} { return r.Done() }
 
-// handler is a cache.ResourceEventHandler as a handler of the informer.
-type handler struct {
+// handler is a cache.ResourceEventHandler as a handler of an informer.
+type handler[K comparable, T any] struct {
 	cache.ResourceEventHandler
-	of     *sharedInformer
-	logger *klog.Logger // may be nil
+	text func(K) string
 }
 
-// Handle implements informer.Handler. A panic ends the process, unless runtime.ReallyCrash is false: then the event is
-// skipped, and the next one waits for a second, as in client-go.
-func (h handler) Handle(ev informer.Event[string, any]) {
-	if !h.call(ev) {
-		h.of.pause(time.Second)
-	}
-}
-
-// call calls a function of h. It returns false after a panic.
-func (h handler) call(ev informer.Event[string, any]) (returned bool) {
-	if h.logger != nil {
-		defer runtime.HandleCrashWithLogger(*h.logger)
-	} else {
-		defer runtime.HandleCrash()
-	}
+// Handle implements informer.Handler.
+func (h handler[K, T]) Handle(ev informer.Event[K, T]) {
 	switch {
 	case ev.Type == informer.Added:
 		h.OnAdd(ev.Object, ev.Initial)
 	case ev.Type == informer.Updated:
 		h.OnUpdate(ev.Old, ev.Object)
 	case ev.FinalStateUnknown:
-		h.OnDelete(cache.DeletedFinalStateUnknown{Key: ev.Key, Obj: ev.Object})
+		h.OnDelete(cache.DeletedFinalStateUnknown{Key: h.text(ev.Key), Obj: ev.Object})
 	default:
 		h.OnDelete(ev.Object)
 	}
-	return true
 }
 
-// pause waits, until Run's context is done.
-func (s *sharedInformer) pause(d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-s.ctx.Done():
+// crashing is a handler whose panic ends the process, unless runtime.ReallyCrash is false: then the event is skipped, and
+// the next one waits for a second, as in client-go.
+type crashing struct {
+	informer.Handler[string, any]
+	of     *sharedInformer
+	logger *klog.Logger // gets the panics; may be nil
+}
+
+// Handle implements informer.Handler.
+func (c crashing) Handle(ev informer.Event[string, any]) {
+	if c.call(ev) {
+		return
 	}
+	select {
+	case <-time.After(time.Second):
+	case <-c.of.ctx.Done():
+	}
+}
+
+// call returns false after a panic.
+func (c crashing) call(ev informer.Event[string, any]) (returned bool) {
+	if c.logger != nil {
+		defer runtime.HandleCrashWithLogger(*c.logger)
+	} else {
+		defer runtime.HandleCrash()
+	}
+	c.Handler.Handle(ev)
+	return true
 }

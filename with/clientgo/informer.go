@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/logs"
@@ -34,16 +35,15 @@ func NewSharedIndexInformer(lw cache.ListerWatcher, exampleObject runtime.Object
 // NewSharedIndexInformerWithOptions is cache.NewSharedIndexInformerWithOptions. See [NewSharedIndexInformer].
 // opts.Identifier and opts.InformerMetricsProvider are not used.
 func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, exampleObject runtime.Object, opts cache.SharedIndexInformerOptions) cache.SharedIndexInformer {
-	return newShared(lw, exampleObject, opts)
+	return newUntyped(lw, exampleObject, opts)
 }
 
-func newShared(lw cache.ListerWatcher, exampleObject runtime.Object, opts cache.SharedIndexInformerOptions) *sharedInformer {
+func newUntyped(lw cache.ListerWatcher, exampleObject runtime.Object, opts cache.SharedIndexInformerOptions) *sharedInformer {
 	name := opts.ObjectDescription
 	if name == "" {
 		name = fmt.Sprintf("%T", exampleObject)
 	}
-	s := &sharedInformer{lw: lw, example: exampleObject, resync: opts.ResyncPeriod, ended: make(chan struct{})}
-	s.log = logs.New(nil, "informer", name)
+	s := &sharedInformer{lw: lw, example: exampleObject}
 	fits := checkType(exampleObject)
 	source := reflector.Map(Source[runtime.Object](name, lw), func(obj runtime.Object) (any, error) {
 		if err := fits(obj); err != nil || s.transform == nil {
@@ -51,27 +51,32 @@ func newShared(lw cache.ListerWatcher, exampleObject runtime.Object, opts cache.
 		}
 		return s.transform(obj)
 	})
-	inf, err := informer.New(source, cache.DeletionHandlingMetaNamespaceKeyFunc, informer.Options[any]{OnError: s.report})
+	inf, err := informer.New(source, cache.DeletionHandlingMetaNamespaceKeyFunc, informer.Options[any]{OnError: s.report, Resync: period(opts.ResyncPeriod)})
 	if err != nil {
 		panic(err) // not possible: there are a source, a key function and no indexes
 	}
-	s.inf, s.indexer = inf, &indexer{store: inf.Writer(), key: cache.DeletionHandlingMetaNamespaceKeyFunc, log: s.log}
+	s.shared = newShared(inf, textNames(cache.DeletionHandlingMetaNamespaceKeyFunc), logs.New(nil, "informer", name))
+	s.guard = func(h informer.Handler[string, any], logger *klog.Logger) informer.Handler[string, any] {
+		return crashing{h, s, logger}
+	}
 	if err := s.indexer.AddIndexers(opts.Indexers); err != nil {
 		panic(err) // not possible: a map has no name twice
 	}
 	return s
 }
 
-// sharedInformer is a cache.SharedIndexInformer.
+// textNames are names of objects that are text in the store, too.
+func textNames(of cache.KeyFunc) names[string] {
+	return names[string]{of: of, text: func(key string) string { return key }, parse: func(text string) (string, error) { return text, nil }}
+}
+
+// sharedInformer is a cache.SharedIndexInformer on a ListerWatcher.
 type sharedInformer struct {
+	shared[string, any]
+
 	// Set by New and never changed.
 	lw      cache.ListerWatcher
 	example runtime.Object
-	resync  time.Duration
-	inf     *informer.Informer[string, any]
-	indexer *indexer
-	log     logs.Log
-	ended   chan struct{} // closed when Run has returned
 
 	mu      sync.Mutex
 	started bool
@@ -106,15 +111,7 @@ func (s *sharedInformer) RunWithContext(ctx context.Context) {
 		s.log.Error(err)
 		return
 	}
-	defer close(s.ended)
-	err := s.inf.Run(ctx)
-	var panicked *informer.PanicError
-	if errors.As(err, &panicked) {
-		panic(panicked.Value)
-	}
-	if err != nil {
-		panic(err)
-	}
+	s.run(ctx)
 }
 
 func (s *sharedInformer) begin(ctx context.Context) error {
@@ -130,15 +127,6 @@ func (s *sharedInformer) begin(ctx context.Context) error {
 	}
 	return nil
 }
-
-// stoppedError ends in the words of client-go's error, which programs look for, and is an informer.ErrStopped.
-type stoppedError struct{ what, resource string }
-
-func (e *stoppedError) Error() string {
-	return fmt.Sprintf("clientgo: %s of %s was not added to shared informer because it has stopped already", e.what, e.resource)
-}
-
-func (e *stoppedError) Unwrap() error { return informer.ErrStopped }
 
 // set calls f unless the informer has started.
 func (s *sharedInformer) set(f func()) error {
@@ -165,60 +153,4 @@ func (s *sharedInformer) SetWatchErrorHandler(f cache.WatchErrorHandler) error {
 // SetWatchErrorHandlerWithContext implements cache.SharedInformer. See SetWatchErrorHandler.
 func (s *sharedInformer) SetWatchErrorHandlerWithContext(f cache.WatchErrorHandlerWithContext) error {
 	return s.set(func() { s.onError = f })
-}
-
-// HasSynced implements cache.SharedInformer.
-func (s *sharedInformer) HasSynced() bool { return isClosed(s.inf.Synced()) }
-
-// HasSyncedChecker implements cache.SharedInformer.
-func (s *sharedInformer) HasSyncedChecker() cache.DoneChecker {
-	return checker{"informer of " + s.log.Resource, s.inf.Synced()}
-}
-
-// LastSyncResourceVersion implements cache.SharedInformer.
-func (s *sharedInformer) LastSyncResourceVersion() string { return s.inf.Store().ResourceVersion() }
-
-// IsStopped implements cache.SharedInformer.
-func (s *sharedInformer) IsStopped() bool { return isClosed(s.ended) }
-
-// GetStore implements cache.SharedInformer.
-func (s *sharedInformer) GetStore() cache.Store { return s.indexer }
-
-// GetIndexer implements cache.SharedIndexInformer. Its writes are for tests: handlers hear nothing of them, and the next
-// change or list of the server overrides them.
-func (s *sharedInformer) GetIndexer() cache.Indexer { return s.indexer }
-
-// AddIndexers implements cache.SharedIndexInformer.
-func (s *sharedInformer) AddIndexers(indexers cache.Indexers) error {
-	if s.IsStopped() {
-		return &stoppedError{"indexers", s.log.Resource}
-	}
-	return s.indexer.AddIndexers(indexers)
-}
-
-// GetController implements cache.SharedInformer. The Controller's Run does nothing.
-func (s *sharedInformer) GetController() cache.Controller { return idle{s} }
-
-// idle is the informer without its Run.
-type idle struct{ *sharedInformer }
-
-func (idle) Run(<-chan struct{})                {}
-func (idle) RunWithContext(ctx context.Context) {}
-
-// checker is a cache.DoneChecker.
-type checker struct {
-	name string
-	done <-chan struct{}
-}
-
-func (c checker) Name() string          { return c.name }
-func (c checker) Done() <-chan struct{} { return c.done }
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }

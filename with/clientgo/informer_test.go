@@ -36,13 +36,25 @@ type scene struct {
 	stop   func()
 }
 
-// withScene runs test with an informer that has not started, and stops the informer.
+// withScene runs test with an informer of NewSharedIndexInformer that has not started, and stops the informer.
 func withScene(t *testing.T, resync time.Duration, test func(*scene)) {
+	t.Helper()
+	withSceneOf(t, ours["untyped"], resync, test)
+}
+
+// withScenes is withScene with each of our informers.
+func withScenes(t *testing.T, resync time.Duration, test func(*scene)) {
+	for name, make := range ours {
+		t.Run(name, func(t *testing.T) { withSceneOf(t, make, resync, test) })
+	}
+}
+
+func withSceneOf(t *testing.T, make constructor, resync time.Duration, test func(*scene)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server, lw := newServer(t)
 		s := &scene{t: t, server: server, stop: func() {}}
-		s.inf = clientgo.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, resync, cache.Indexers{"value": byValue})
+		s.inf = make(t, lw, resync, cache.Indexers{"value": byValue})
 		test(s)
 		s.stop()
 	})
@@ -140,7 +152,7 @@ func TestTransformToAnotherType(t *testing.T) {
 }
 
 func TestSyncedAndStopped(t *testing.T) {
-	withScene(t, 0, func(s *scene) {
+	withScenes(t, 0, func(s *scene) {
 		s.create("one", "1")
 		var heard calls
 		reg := s.add(&heard)
@@ -178,7 +190,7 @@ func TestSyncedAndStopped(t *testing.T) {
 }
 
 func TestRemoval(t *testing.T) {
-	withScene(t, 0, func(s *scene) {
+	withScenes(t, 0, func(s *scene) {
 		other := clientgo.NewSharedIndexInformer(nil, nil, 0, nil)
 		var stays, goes, early calls
 		s.add(&stays)
@@ -200,7 +212,7 @@ func TestRemoval(t *testing.T) {
 }
 
 func TestResync(t *testing.T) {
-	withScene(t, time.Minute, func(s *scene) {
+	withScenes(t, time.Minute, func(s *scene) {
 		s.create("one", "1")
 		count := func(n *int) cache.ResourceEventHandler {
 			return cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, obj any) {
@@ -227,7 +239,7 @@ func TestResync(t *testing.T) {
 
 // A list that finds an object unchanged is an update for handlers.
 func TestUnchanged(t *testing.T) {
-	withScene(t, 0, func(s *scene) {
+	withScenes(t, 0, func(s *scene) {
 		s.create("one", "1")
 		var heard calls
 		s.add(&heard)
@@ -241,7 +253,7 @@ func TestUnchanged(t *testing.T) {
 }
 
 func TestIndexers(t *testing.T) {
-	withScene(t, 0, func(s *scene) {
+	withScenes(t, 0, func(s *scene) {
 		s.create("one", "1")
 		s.create("two", "2")
 		s.start()
@@ -484,7 +496,7 @@ func TestNoMetadata(t *testing.T) {
 
 // An object has no values in an index whose function fails or panics. It stays in the cache and in the other indexes.
 func TestBadIndexFunctions(t *testing.T) {
-	withScene(t, 0, func(s *scene) {
+	withScenes(t, 0, func(s *scene) {
 		check(t, s.inf.AddIndexers(cache.Indexers{
 			"fails":  func(any) ([]string, error) { return nil, errors.New("not this one") },
 			"panics": func(any) ([]string, error) { panic("broken index") },
@@ -512,7 +524,7 @@ func TestBadIndexFunctions(t *testing.T) {
 
 // client-go's own handlers, and a nil one.
 func TestForeignHandlers(t *testing.T) {
-	withScene(t, 0, func(s *scene) {
+	withScenes(t, 0, func(s *scene) {
 		var filtered, detailed calls
 		s.add(cache.FilteringResourceEventHandler{
 			FilterFunc: func(obj any) bool { return obj.(*corev1.ConfigMap).Data["v"] == "1" }, Handler: &filtered,
@@ -609,7 +621,7 @@ func TestNewInformer(t *testing.T) {
 
 // client-go's typed layer is a wrapper, which takes any SharedIndexInformer.
 func TestTyped(t *testing.T) {
-	withScene(t, 0, func(s *scene) {
+	withScenes(t, 0, func(s *scene) {
 		s.create("one", "1")
 		typed := cache.NewTypedSharedIndexInformer[*corev1.ConfigMap](s.inf)
 		var added []types.NamespacedName

@@ -29,7 +29,7 @@ func InsteadOf(inf cache.SharedIndexInformer) cache.SharedIndexInformer {
 		slog.Warn("clientgo: an informer stays as it is", "error", err)
 		return inf
 	}
-	s := newShared(made.ListerWatcher, made.Example, made.Options)
+	s := newUntyped(made.ListerWatcher, made.Example, made.Options)
 	s.transform, s.onError = made.Transform, made.OnError
 	return s
 }

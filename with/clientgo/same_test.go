@@ -21,7 +21,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/store"
 	"github.com/kinform/kinform/with/clientgo"
 )
 
@@ -113,16 +115,25 @@ func textOf(obj any) (name, state string) {
 	return "", fmt.Sprintf("%T", obj)
 }
 
-type constructor func(cache.ListerWatcher, time.Duration, cache.Indexers) cache.SharedIndexInformer
+type constructor func(testing.TB, cache.ListerWatcher, time.Duration, cache.Indexers) cache.SharedIndexInformer
 
-// both are client-go's informer and Kinform's.
-var both = map[string]constructor{
-	"client-go": func(lw cache.ListerWatcher, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-		return cache.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, resync, indexers)
-	},
-	"kinform": func(lw cache.ListerWatcher, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+// ours are Kinform's informers: the one in place of client-go's, and a typed one.
+var ours = map[string]constructor{
+	"untyped": func(_ testing.TB, lw cache.ListerWatcher, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 		return clientgo.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, resync, indexers)
 	},
+	"typed": func(t testing.TB, lw cache.ListerWatcher, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+		shared, err := clientgo.Informer(newTyped(t, lw, informer.Options[*corev1.ConfigMap]{Resync: resync}))
+		check(t, err)
+		check(t, shared.AddIndexers(indexers))
+		return shared
+	},
+}
+
+func newTyped(t testing.TB, lw cache.ListerWatcher, opts informer.Options[*corev1.ConfigMap]) *informer.Informer[types.NamespacedName, *corev1.ConfigMap] {
+	inf, err := informer.New(clientgo.Source[*corev1.ConfigMap]("configmaps", lw), store.ObjectKey, opts)
+	check(t, err)
+	return inf
 }
 
 func byValue(obj any) ([]string, error) { return []string{obj.(*corev1.ConfigMap).Data["v"]}, nil }
@@ -169,41 +180,54 @@ func same(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 15))
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
-	sides := map[string]*side{}
 	value := func() string { return fmt.Sprint(rng.IntN(3)) }
 	for n := range rng.IntN(4) {
 		_, err := fake.Create(server, newMap(fmt.Sprint("first", n), value()))
 		check(t, err)
 	}
-	for name, make := range both {
-		s := &side{SharedIndexInformer: make(lw, 0, cache.Indexers{"value": byValue})}
+	start := func(inf cache.SharedIndexInformer) *side {
+		s := &side{SharedIndexInformer: inf}
 		_, err := s.AddEventHandler(&s.calls)
 		check(t, err)
 		all.Go(func() { s.RunWithContext(ctx) })
-		sides[name] = s
+		return s
 	}
-	ours, stock := sides["kinform"], sides["client-go"]
+	indexers := cache.Indexers{"value": byValue}
+	stock := start(cache.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, 0, indexers))
+	ofOurs := map[string]*side{}
+	for name, make := range ours {
+		ofOurs[name] = start(make(t, lw, 0, indexers))
+	}
+	compareHandler := func(step string, exact bool, want []string, stock, our *calls) {
+		t.Helper()
+		got, wrong := our.take()
+		if diff := cmp.Diff(want, got); exact && diff != "" {
+			t.Errorf("seed %d, %s: calls (-client-go +kinform):\n%s", seed, step, diff)
+		}
+		if diff := cmp.Diff(stock.knows, our.knows); diff != "" || len(wrong) > 0 {
+			t.Errorf("seed %d, %s: knowledge (-client-go +kinform):\n%s\nby wrong calls %q", seed, step, diff, wrong)
+		}
+	}
 	compare := func(step string, exact bool) {
 		t.Helper()
 		synctest.Wait()
-		for name, handlers := range map[string][2]*calls{"handler": {&stock.calls, &ours.calls}, "late handler": {&stock.late, &ours.late}} {
-			want, _ := handlers[0].take()
-			got, wrong := handlers[1].take()
-			if diff := cmp.Diff(want, got); exact && diff != "" {
-				t.Errorf("seed %d, %s: calls of the %s (-client-go +kinform):\n%s", seed, step, name, diff)
+		calls, _ := stock.calls.take()
+		late, _ := stock.late.take()
+		state := stock.state(t)
+		for name, our := range ofOurs {
+			compareHandler(step+", handler of "+name, exact, calls, &stock.calls, &our.calls)
+			compareHandler(step+", late handler of "+name, exact, late, &stock.late, &our.late)
+			if diff := cmp.Diff(state, our.state(t)); diff != "" {
+				t.Errorf("seed %d, %s: the stores (-client-go +%s):\n%s", seed, step, name, diff)
 			}
-			if diff := cmp.Diff(handlers[0].knows, handlers[1].knows); diff != "" || len(wrong) > 0 {
-				t.Errorf("seed %d, %s: knowledge of the %s (-client-go +kinform):\n%s\nby wrong calls %q", seed, step, name, diff, wrong)
-			}
-		}
-		if diff := cmp.Diff(stock.state(t), ours.state(t)); diff != "" {
-			t.Errorf("seed %d, %s: the stores (-client-go +kinform):\n%s", seed, step, diff)
 		}
 	}
 	compare("sync", true)
 	for n := range 30 {
 		if n == 15 {
-			for _, s := range sides {
+			_, err := stock.AddEventHandler(&stock.late)
+			check(t, err)
+			for _, s := range ofOurs {
 				_, err := s.AddEventHandler(&s.late)
 				check(t, err)
 			}

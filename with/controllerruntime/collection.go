@@ -32,6 +32,7 @@ import (
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
+	"github.com/kinform/kinform/with/clientgo"
 )
 
 // collection caches the objects of one kind in one form: a part for each namespace that has a configuration.
@@ -56,10 +57,9 @@ type collection struct {
 // part is the informer of one namespace, or of all namespaces.
 type part struct {
 	*informer.Informer[types.NamespacedName, client.Object]
-	shared bool          // reads return the cache's own objects
-	resync time.Duration // of handlers without a period of their own
-	logger *slog.Logger
-	labels labelIndexes
+	adapter toolscache.SharedIndexInformer // takes handlers and indexers
+	shared  bool                           // reads return the cache's own objects
+	labels  labelIndexes
 
 	byNamespace *index.Index[client.Object, string] // nil in the part of one namespace, and of cluster-scoped objects
 }
@@ -113,16 +113,23 @@ func (c *objectCache) part(of *collection, resource string, like client.Object, 
 	if c.onWatchError != nil {
 		opts.OnError = c.reporter(source.Resource(), like, opts.Logger)
 	}
-	p := &part{shared: config.UnsafeDisableDeepCopy != nil && *config.UnsafeDisableDeepCopy, resync: defaultResync, logger: opts.Logger}
+	p := &part{shared: config.UnsafeDisableDeepCopy != nil && *config.UnsafeDisableDeepCopy}
 	if of.namespaced && namespace == cache.AllNamespaces {
 		p.byNamespace = index.Namespace[client.Object]()
 		opts.Indexes = index.Of[client.Object](p.byNamespace)
 	}
+	resync := defaultResync
 	if config.SyncPeriod != nil {
-		p.resync = *config.SyncPeriod
+		resync = *config.SyncPeriod
 	}
-	p.resync = time.Duration(float64(p.resync) * (0.9 + rand.Float64()/5)) // informers that began together do not resync together
-	p.Informer, err = informer.New(source, store.ObjectKey, opts)
+	if resync > 0 {
+		spread := 0.9 + rand.Float64()/5 // informers that began together do not resync together
+		opts.Resync = max(time.Duration(float64(resync)*spread), minResync)
+	}
+	if p.Informer, err = informer.New(source, store.ObjectKey, opts); err != nil {
+		return nil, err
+	}
+	p.adapter, err = clientgo.Informer(p.Informer, clientgo.InformerOptions{Logger: opts.Logger})
 	return p, err
 }
 

@@ -2,23 +2,18 @@ package controllerruntime
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 )
 
 var _ cache.Informer = (*collection)(nil)
-
-// minResync is the shortest period of resyncs; client-go has the same one.
-const minResync = time.Second
 
 // AddEventHandler implements cache.Informer.
 func (of *collection) AddEventHandler(h toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
@@ -39,23 +34,15 @@ func (of *collection) AddEventHandlerWithOptions(h toolscache.ResourceEventHandl
 	if of.IsStopped() {
 		return nil, fmt.Errorf("controllerruntime: handler of %s: %w", of.kind, informer.ErrStopped)
 	}
-	r := &registration{of: of, synced: make(chan struct{})}
+	r := &registration{of: of, parts: map[*part]toolscache.ResourceEventHandlerRegistration{}, synced: make(chan struct{})}
+	r.removed, r.remove = context.WithCancel(context.Background())
 	for _, p := range of.parts {
-		resync := p.resync
-		if opts.ResyncPeriod != nil {
-			resync = *opts.ResyncPeriod
-		}
-		if resync <= 0 {
-			resync = -1 // never
-		} else {
-			resync = max(resync, minResync)
-		}
-		reg, err := p.AddHandler(eventHandler{h}, informer.HandlerOptions[client.Object]{Resync: resync, Unchanged: true})
+		reg, err := p.adapter.AddEventHandlerWithOptions(h, opts)
 		if err != nil {
-			r.remove()
+			r.removeAll()
 			return nil, err
 		}
-		r.parts = append(r.parts, reg)
+		r.parts[p] = reg
 	}
 	of.whileRunning(r.await)
 	return r, nil
@@ -67,31 +54,22 @@ func (of *collection) RemoveEventHandler(handle toolscache.ResourceEventHandlerR
 	if !ok {
 		return fmt.Errorf("controllerruntime: %T is no registration of this cache", handle)
 	}
-	if r.of == of {
-		r.remove()
+	if r.of != of {
+		return nil
 	}
-	return nil
+	return r.removeAll()
 }
 
 // AddIndexers implements cache.Informer. An object for which a function returns an error is logged, and has no values in
 // that index.
 func (of *collection) AddIndexers(indexers toolscache.Indexers) error {
-	for _, p := range of.parts {
-		var all []index.Definition[client.Object]
-		for name, fn := range indexers {
-			if fn == nil {
-				return fmt.Errorf("controllerruntime: the index %q of %s: %w", name, of.kind, index.ErrInvalid)
-			}
-			all = append(all, index.New(name, func(dst []string, obj client.Object) []string {
-				values, err := fn(obj)
-				if err != nil {
-					p.logger.Warn("index function failed", "resource", p.Resource(), "key", client.ObjectKeyFromObject(obj).String(), "index", name, slog.Any("error", err))
-					return dst
-				}
-				return append(dst, values...)
-			}))
+	for name, fn := range indexers {
+		if fn == nil {
+			return fmt.Errorf("controllerruntime: the index %q of %s: %w", name, of.kind, index.ErrInvalid)
 		}
-		if err := p.AddIndexes(all...); err != nil {
+	}
+	for _, p := range of.parts {
+		if err := p.adapter.AddIndexers(indexers); err != nil {
 			return fmt.Errorf("controllerruntime: indexers of %s: %w", of.kind, err)
 		}
 	}
@@ -111,29 +89,33 @@ func (of *collection) IsStopped() bool { return isClosed(of.ended) }
 
 // registration is a handler's registration with all parts of a collection.
 type registration struct {
-	of     *collection
-	parts  []*informer.Registration
-	synced chan struct{} // closed once the handler has had the first list of each part
+	of      *collection
+	parts   map[*part]toolscache.ResourceEventHandlerRegistration
+	synced  chan struct{}   // closed once the handler has had the first list of each part
+	removed context.Context // done after remove
+	remove  context.CancelFunc
 }
 
 // await closes synced, unless the handler is removed before.
 func (r *registration) await(ctx context.Context) {
-	for _, p := range r.parts {
-		select {
-		case <-p.Synced():
-		case <-p.Done():
-			return
-		case <-ctx.Done():
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(r.removed, cancel)()
+	for _, reg := range r.parts {
+		if !await(ctx, reg.HasSyncedChecker().Done()) {
 			return
 		}
 	}
 	close(r.synced)
 }
 
-func (r *registration) remove() {
-	for _, p := range r.parts {
-		p.Remove()
+func (r *registration) removeAll() error {
+	r.remove()
+	var all []error
+	for p, reg := range r.parts {
+		all = append(all, p.adapter.RemoveEventHandler(reg))
 	}
+	return errors.Join(all...)
 }
 
 // HasSynced implements toolscache.ResourceEventHandlerRegistration.
@@ -142,25 +124,6 @@ func (r *registration) HasSynced() bool { return isClosed(r.synced) }
 // HasSyncedChecker implements toolscache.ResourceEventHandlerRegistration.
 func (r *registration) HasSyncedChecker() toolscache.DoneChecker {
 	return checker{"handler of the " + r.of.HasSyncedChecker().Name(), r.synced}
-}
-
-// eventHandler is a toolscache.ResourceEventHandler as a handler of an informer.
-type eventHandler struct {
-	toolscache.ResourceEventHandler
-}
-
-// Handle implements informer.Handler.
-func (h eventHandler) Handle(ev informer.Event[types.NamespacedName, client.Object]) {
-	switch {
-	case ev.Type == informer.Added:
-		h.OnAdd(ev.Object, ev.Initial)
-	case ev.Type == informer.Updated:
-		h.OnUpdate(ev.Old, ev.Object)
-	case ev.FinalStateUnknown:
-		h.OnDelete(toolscache.DeletedFinalStateUnknown{Key: toolscache.NewObjectName(ev.Key.Namespace, ev.Key.Name).String(), Obj: ev.Object})
-	default:
-		h.OnDelete(ev.Object)
-	}
 }
 
 // checker is a toolscache.DoneChecker.

@@ -15,6 +15,9 @@ import (
 // defaultResync is the period of resyncs if no option sets one; controller-runtime has the same one.
 const defaultResync = 10 * time.Hour
 
+// minResync is the shortest period of resyncs; client-go has the same one.
+const minResync = time.Second
+
 // namespaceField is the field of the namespace in field selectors.
 const namespaceField = "metadata.namespace"
 
