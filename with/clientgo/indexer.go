@@ -315,4 +315,6 @@ func (x *indexer[K, T]) function(name string) (cache.IndexFunc, bool) {
 	return fn, ok
 }
 
-func errNoIndex(name string) error { return fmt.Errorf("clientgo: %w: %q", index.ErrUnknownIndex, name) }
+func errNoIndex(name string) error {
+	return fmt.Errorf("clientgo: %w: %q", index.ErrUnknownIndex, name)
+}

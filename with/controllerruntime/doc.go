@@ -20,6 +20,10 @@
 //		WatchesRawSource(controllerruntime.Source(pods, &handler.TypedEnqueueRequestForObject[*corev1.Pod]{})).
 //		Complete(reconciler)
 //
+// Apart from these, a controller can use Kinform's queue:
+//
+//	builder.WithOptions(controller.Options{NewQueue: controllerruntime.NewQueue[ctrl.Request]})
+//
 // # NewCache
 //
 // The cache has all methods of controller-runtime's and honours all of cache.Options. It decodes the objects itself, in

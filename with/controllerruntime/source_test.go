@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -101,7 +102,8 @@ func TestManager(t *testing.T) {
 	nodeOf := handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, pod *corev1.Pod) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: pod.Spec.NodeName}}}
 	})
-	check(t, ctrl.NewControllerManagedBy(m).For(&corev1.Node{}).WatchesRawSource(controllerruntime.Source(pods, nodeOf)).Complete(counter{m.GetClient(), pods}))
+	check(t, ctrl.NewControllerManagedBy(m).For(&corev1.Node{}).WatchesRawSource(controllerruntime.Source(pods, nodeOf)).
+		WithOptions(controller.Options{NewQueue: controllerruntime.NewQueue[ctrl.Request]}).Complete(counter{m.GetClient(), pods}))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- m.Start(ctx) }()
@@ -120,6 +122,9 @@ func TestManager(t *testing.T) {
 	}
 	cancel()
 	check(t, <-ended)
+	if got := queueNumbers(t, "node"); !strings.Contains(got, "adds_total") || !strings.Contains(got, "work_duration_seconds") {
+		t.Errorf("metrics of the queue: %s", got)
+	}
 }
 
 // calls are what a handler was called with.
