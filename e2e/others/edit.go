@@ -23,10 +23,12 @@ type source struct {
 	set   *token.FileSet
 	file  *ast.File
 	after []insertion
+	err   error
 }
 
 type insertion struct {
 	at   int // the offset
+	cut  int // the length of what the text takes the place of
 	text string
 }
 
@@ -43,10 +45,13 @@ func edited(path string, edits []func(*source)) (string, error) {
 	for _, edit := range edits {
 		edit(s)
 	}
+	if s.err != nil {
+		return "", s.err
+	}
 	slices.SortStableFunc(s.after, func(a, b insertion) int { return cmp.Compare(b.at, a.at) })
 	out := s.text
 	for _, in := range s.after {
-		out = out[:in.at] + in.text + out[in.at:]
+		out = out[:in.at] + in.text + out[in.at+in.cut:]
 	}
 	return out, nil
 }
@@ -93,7 +98,23 @@ func begin(name, code string) func(*source) {
 
 // end puts code at the end of a file.
 func end(code string) func(*source) {
-	return func(s *source) { s.after = append(s.after, insertion{len(s.text), code}) }
+	return func(s *source) { s.after = append(s.after, insertion{at: len(s.text), text: code}) }
+}
+
+// instead puts text in the place of the only occurrence of old.
+func instead(old, text string) func(*source) {
+	return func(s *source) {
+		if n := strings.Count(s.text, old); n != 1 {
+			s.err = fmt.Errorf("%q is there %d times", old, n)
+			return
+		}
+		s.after = append(s.after, insertion{at: strings.Index(s.text, old), cut: len(old), text: text})
+	}
+}
+
+// imports adds an import.
+func imports(path string) func(*source) {
+	return func(s *source) { s.insert(s.file.Name.End(), fmt.Sprintf("; import %q", path)) }
 }
 
 // swap lets a function call the function in a variable of its own type, Kinform and its name, if that is set and the
@@ -139,7 +160,7 @@ func delegate(typ, field, fieldType string, but ...string) func(*source) {
 }
 
 func (s *source) insert(pos token.Pos, text string) {
-	s.after = append(s.after, insertion{s.offset(pos), text})
+	s.after = append(s.after, insertion{at: s.offset(pos), text: text})
 }
 
 // arguments returns the parameters of a function as arguments of a call.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -15,12 +16,17 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/kinform/kinform/e2e/cluster"
 )
 
 // Suite is the tests of one package of another module.
 type Suite struct {
 	Module  string // the path of the module
 	Package string // the path of the package
+	With    string // what of Kinform it runs on, if the page has the package several times
+	Specs   string // the test that runs the specs of Ginkgo, if there are any; they count like tests
+	Servers bool   // the tests start kube-apiserver and etcd
 	Edits   []Edit
 	// Added are files that are put beside those of a package: by import path, a slash and the name.
 	Added map[string]string
@@ -62,14 +68,32 @@ func (s Suite) Run(ctx context.Context, dir string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	r := runner{binary: binary, folder: folder, used: filepath.Join(dir, "used")}
+	r := runner{binary: binary, folder: folder, used: filepath.Join(dir, "used"), specs: s.Specs, report: filepath.Join(dir, "report.json")}
+	if s.Servers {
+		servers, err := cluster.Build(ctx, os.Stderr)
+		if err != nil {
+			return Result{}, err
+		}
+		r.env = append(r.env, "KUBEBUILDER_ASSETS="+filepath.Dir(servers.Etcd))
+	}
 	var wrong []string
-	ends, text, err := r.run(ctx, "-test.skip="+pattern(slices.Concat(keys(s.Private), keys(s.Differs))))
+	args := []string{"-test.skip=" + pattern(slices.Concat(keys(s.Private), keys(s.Differs)))}
+	if s.Specs != "" {
+		for _, name := range keys(s.Private) {
+			args = append(args, "-ginkgo.skip="+pattern([]string{regexp.QuoteMeta(name)}))
+		}
+	}
+	ends, text, err := r.run(ctx, args...)
 	if err != nil && !slices.Contains(slices.Collect(maps.Values(ends)), "FAIL") {
 		wrong = append(wrong, fmt.Sprintf("%s: %v\n%s", s.Package, err, tail(text))) // a panic or a leak
 	}
+	if s.Specs != "" {
+		if files, err = r.addSpecs(files); err != nil {
+			return Result{}, fmt.Errorf("%s: %w\n%s", s.Package, err, tail(text))
+		}
+	}
 	for name := range s.Differs {
-		if r.always(ctx, name) {
+		if isSpec(name) && ends[name] == "PASS" || !isSpec(name) && r.always(ctx, name) {
 			wrong = append(wrong, fmt.Sprintf("%s: %s passes", s.Package, name))
 		}
 	}
@@ -88,6 +112,7 @@ func (s Suite) Run(ctx context.Context, dir string) (Result, error) {
 				f.Private = append(f.Private, test)
 			case differs:
 				f.Differs = append(f.Differs, test)
+			case test == s.Specs:
 			case !used[test]:
 				f.Apart = append(f.Apart, test)
 			case ends[test] == "PASS" || ends[test] == "FAIL" && r.again(ctx, test):
@@ -103,18 +128,30 @@ func (s Suite) Run(ctx context.Context, dir string) (Result, error) {
 
 // build compiles the tests with the overlay.
 func (s Suite) build(ctx context.Context, w *workspace, dir string) (string, error) {
+	file, err := overlay(ctx, w, dir, s.Package, s.Edits, s.Added)
+	if err != nil {
+		return "", err
+	}
+	// With -trimpath, what one suite has compiled serves the others: their workspaces are in different folders.
+	binary := filepath.Join(dir, "tests")
+	_, err = w.command(ctx, "test", "-c", "-trimpath", "-overlay", file, "-o", binary, s.Package)
+	return binary, err
+}
+
+// overlay writes an overlay for the go command to a file in dir, and returns its name.
+func overlay(ctx context.Context, w *workspace, dir, pkg string, edits []Edit, added map[string]string) (string, error) {
 	replaced := map[string]string{}
 	put := func(path, text string) error {
 		file := filepath.Join(dir, fmt.Sprintf("%d-%s", len(replaced), filepath.Base(path)))
 		replaced[path] = file
 		return os.WriteFile(file, []byte(text), 0o600)
 	}
-	folder, err := w.folder(ctx, s.Package)
+	folder, err := w.folder(ctx, pkg)
 	if err != nil {
 		return "", err
 	}
 	byFile := map[string][]func(*source){}
-	for _, edit := range s.Edits {
+	for _, edit := range edits {
 		byFile[edit.File] = append(byFile[edit.File], edit.Do)
 	}
 	for name, edits := range byFile {
@@ -126,47 +163,58 @@ func (s Suite) build(ctx context.Context, w *workspace, dir string) (string, err
 			return "", err
 		}
 	}
-	for path, text := range s.Added {
+	for path, text := range added {
 		folder, err := w.folder(ctx, filepath.Dir(path))
-		if err != nil {
-			return "", err
+		if err != nil { // a new package
+			if folder, err = w.folder(ctx, filepath.Dir(filepath.Dir(path))); err != nil {
+				return "", err
+			}
+			folder = filepath.Join(folder, filepath.Base(filepath.Dir(path)))
 		}
 		if err := put(filepath.Join(folder, filepath.Base(path)), text); err != nil {
 			return "", err
 		}
 	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
+	text, err := json.Marshal(map[string]any{"Replace": replaced})
 	if err != nil {
 		return "", err
 	}
-	file, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "tests")
-	if err := os.WriteFile(file, overlay, 0o600); err != nil {
-		return "", err
-	}
-	// With -trimpath, what one suite has compiled serves the others: their workspaces are in different folders.
-	_, err = w.command(ctx, "test", "-c", "-trimpath", "-overlay", file, "-o", binary, s.Package)
-	return binary, err
+	file := filepath.Join(dir, "overlay.json")
+	return file, os.WriteFile(file, text, 0o600)
 }
 
 // runner runs compiled tests.
 type runner struct {
 	binary, folder string
 	used           string // a file with the tests that called a constructor
+	specs          string // Suite.Specs
+	report         string // a file with the specs and their ends
+	env            []string
 }
 
 var ended = regexp.MustCompile(`(?m)^--- (PASS|FAIL|SKIP): (\w+)`)
 
 // run returns the ends of the tests by their names.
-func (r runner) run(ctx context.Context, arg string) (ends map[string]string, text string, err error) {
-	cmd := exec.CommandContext(ctx, r.binary, "-test.v", "-test.timeout=10m", arg)
+func (r runner) run(ctx context.Context, args ...string) (ends map[string]string, text string, err error) {
+	if r.specs != "" {
+		args = append(args, "-ginkgo.json-report="+r.report)
+	}
+	cmd := exec.CommandContext(ctx, r.binary, append([]string{"-test.v", "-test.timeout=10m"}, args...)...)
 	cmd.Dir = r.folder
-	cmd.Env = append(os.Environ(), "KINFORM_OTHERS="+r.used)
+	cmd.Env = slices.Concat(os.Environ(), r.env, []string{"KINFORM_OTHERS=" + r.used})
 	out, err := cmd.CombinedOutput()
 	ends = map[string]string{}
 	for _, match := range ended.FindAllStringSubmatch(string(out), -1) {
 		ends[match[2]] = match[1]
 	}
-	return ends, string(out), err
+	if r.specs == "" || ends[r.specs] == "" {
+		return ends, string(out), err
+	}
+	specs, failed := readSpecs(r.report)
+	for _, s := range specs {
+		ends[s.name] = s.end
+	}
+	return ends, string(out), errors.Join(err, failed)
 }
 
 // again runs a test that has failed: some of theirs have short timeouts, and a busy machine is slow.
@@ -192,7 +240,11 @@ func (r runner) always(ctx context.Context, test string) bool {
 
 // passes runs one test.
 func (r runner) passes(ctx context.Context, test string) bool {
-	ends, _, _ := r.run(ctx, "-test.run="+pattern([]string{test}))
+	args := []string{"-test.run=" + pattern([]string{test})}
+	if isSpec(test) {
+		args = []string{"-test.run=" + pattern([]string{r.specs}), "-ginkgo.focus=" + pattern([]string{regexp.QuoteMeta(test)})}
+	}
+	ends, _, _ := r.run(ctx, args...)
 	return ends[test] == "PASS"
 }
 

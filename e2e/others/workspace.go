@@ -23,39 +23,61 @@ func newWorkspace(ctx context.Context, module, dir string) (*workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	here, err := w.command(ctx, "env", "GOWORK")
+	return w, w.use(ctx, dir, folder, "replace "+module+" => %s")
+}
+
+// withModule makes a workspace that also has a module that this repository does not know.
+func withModule(ctx context.Context, module, sum, dir string) (*workspace, error) {
+	w := &workspace{}
+	text, err := w.command(ctx, "mod", "download", "-json", module)
 	if err != nil {
 		return nil, err
 	}
+	var got struct{ Dir, Sum string }
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		return nil, err
+	}
+	if got.Sum != sum {
+		return nil, fmt.Errorf("%s has the sum %s and not %s", module, got.Sum, sum)
+	}
+	return w, w.use(ctx, dir, got.Dir, "use %s")
+}
+
+// use puts a link to folder, and the file of a workspace that has it by the directive, into dir.
+func (w *workspace) use(ctx context.Context, dir, folder, directive string) error {
+	here, err := w.command(ctx, "env", "GOWORK")
+	if err != nil {
+		return err
+	}
 	text, err := w.command(ctx, "work", "edit", "-json")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var old struct {
 		Go  string
 		Use []struct{ DiskPath string }
 	}
 	if err := json.Unmarshal([]byte(text), &old); err != nil {
-		return nil, err
+		return err
 	}
-	link := filepath.Join(dir, filepath.Base(module))
+	link := filepath.Join(dir, "module")
 	if err := os.Symlink(folder, link); err != nil {
-		return nil, err
+		return err
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "go %s\n\nreplace %s => %s\n\n", old.Go, module, link)
+	fmt.Fprintf(&out, "go %s\n\n"+directive+"\n\n", old.Go, link)
 	for _, use := range old.Use {
 		fmt.Fprintf(&out, "use %s\n", filepath.Join(filepath.Dir(here), use.DiskPath))
 	}
 	sums, err := os.ReadFile(here + ".sum")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	w.file = filepath.Join(dir, "go.work")
 	if err := os.WriteFile(w.file+".sum", sums, 0o600); err != nil {
-		return nil, err
+		return err
 	}
-	return w, os.WriteFile(w.file, []byte(out.String()), 0o600)
+	return os.WriteFile(w.file, []byte(out.String()), 0o600)
 }
 
 // folder returns the folder of a package.

@@ -93,9 +93,11 @@ func (p *priorityQueue[K]) Done(key K) {
 
 func (p *priorityQueue[K]) Forget(key K)          { p.q.Forget(key) }
 func (p *priorityQueue[K]) NumRequeues(key K) int { return p.q.Retries(key) }
-func (p *priorityQueue[K]) Len() int              { return p.q.Len() }
 func (p *priorityQueue[K]) ShuttingDown() bool    { return p.q.ShuttingDown() }
 func (p *priorityQueue[K]) ShutDown()             { p.q.ShutDown() }
+
+// Len includes the keys that were added again while they run, as in package priorityqueue.
+func (p *priorityQueue[K]) Len() int { return p.q.Metrics().Depth }
 
 // ShutDownWithDrain is ShutDown, as in package priorityqueue.
 func (p *priorityQueue[K]) ShutDownWithDrain() { p.q.ShutDown() }

@@ -78,7 +78,7 @@ func TestQueue(t *testing.T) {
 					got, want := call(ours), call(theirs)
 					synctest.Wait()
 					ours.Done("none") // reports keys whose delay has ended since the last call
-					if got != want || ours.NumRequeues(key) != theirs.NumRequeues(key) || ours.ShuttingDown() != theirs.ShuttingDown() {
+					if got != want || ours.Len() != theirs.Len() || ours.NumRequeues(key) != theirs.NumRequeues(key) || ours.ShuttingDown() != theirs.ShuttingDown() {
 						t.Fatalf("seed %d, call %d, %s: %v, retries %d; controller-runtime: %v, %d", seed, n, step, got, ours.NumRequeues(key), want, theirs.NumRequeues(key))
 					}
 					if got, want := queueNumbers(t, ourName), queueNumbers(t, theirName); got != want {
