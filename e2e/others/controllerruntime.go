@@ -1,6 +1,10 @@
 package others
 
-import _ "embed"
+import (
+	_ "embed"
+	"slices"
+	"strings"
+)
 
 var (
 	//go:embed hooks/usedspec.go.txt
@@ -25,23 +29,23 @@ const clock = "sets the queue's clock"
 
 // ControllerRuntime are the suites of controller-runtime.
 func ControllerRuntime() []Suite {
-	newCache := []Edit{{"cache.go", swap("New", " && opts.NewInformer == nil")}}
+	newCache := swap("New", " && opts.NewInformer == nil")
 	differs := map[string]string{}
 	for _, cache := range []string{"Informer Cache", "Informer Cache without global DeepCopy", "Multi-Namespace Informer Cache"} {
 		for _, test := range []string{"get informer for the object", "get an informer by group/version/kind"} {
 			differs[cache+" Cache test as an Informer with structured objects should be able to "+test] = withKind
 		}
 	}
-	return []Suite{
+	suites := []Suite{
 		{
 			Module: runtimeModule, Package: runtimeCache, With: "NewCache", Specs: "TestSource", Servers: true,
-			Edits:   newCache,
+			Edits:   []Edit{{"cache.go", newCache}},
 			Differs: differs,
 			Added:   map[string]string{runtimeCache + hookFile: newCacheHook + usedHook + usedSpecHook},
 		},
 		{
 			Module: runtimeModule, Package: runtimeCache, With: "NewInformer", Specs: "TestSource", Servers: true,
-			Edits: newCache,
+			Edits: []Edit{{"cache.go", newCache}},
 			Added: map[string]string{runtimeCache + hookFile: newInformerHook + usedHook + usedSpecHook},
 		},
 		{
@@ -69,4 +73,14 @@ func ControllerRuntime() []Suite {
 			Added: map[string]string{priorityqueues + hookFile: priorityqueueHook + usedHook + usedSpecHook},
 		},
 	}
+	for pkg, specs := range map[string]string{"builder": "TestBuilder", "controller": "TestSource", "manager": "TestSource"} {
+		hook := strings.Replace(newCacheHook, "package cache_test", "package "+pkg+"_test", 1)
+		suites = append(suites, Suite{
+			Module: runtimeModule, Package: runtimeModule + "/pkg/" + pkg, With: "NewCache", Specs: specs, Servers: true,
+			Edits: []Edit{{"../cache/cache.go", newCache}},
+			Added: map[string]string{runtimeModule + "/pkg/" + pkg + hookFile: hook + usedHook + usedSpecHook},
+		})
+	}
+	slices.SortStableFunc(suites, func(a, b Suite) int { return strings.Compare(a.Package, b.Package) })
+	return suites
 }
