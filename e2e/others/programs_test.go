@@ -52,6 +52,13 @@ func TestPrograms(t *testing.T) {
 		t.Run(p.Name, func(t *testing.T) {
 			before, after, err := p.Build(t.Context(), t.TempDir())
 			check(t, err)
+			for binary, want := range map[string]bool{before: false, after: true} {
+				text, err := os.ReadFile(binary)
+				check(t, err)
+				if has := bytes.Contains(text, []byte("github.com/kinform/kinform/reflector.")); has != want {
+					t.Errorf("%s has Kinform: %v", filepath.Base(binary), has)
+				}
+			}
 			s := newStage(t, c)
 			s.owners = scripts[p.Name].owners
 			s.createCRD(scripts[p.Name].kind)

@@ -28,12 +28,12 @@ func oneLines(w *World) []measure.Op {
 				{Title: "one changed line: sync of " + n + " over HTTP", Unit: measure.Nanoseconds, Reach: 1 / 0.8},
 				{Title: "one changed line: peak of the heap in it", Unit: "B/peak", Reach: 1},
 			},
-			Setup: func() (measure.Sides, error) { return w.wire(startOneLine, "", true) },
+			Setup: func() (measure.Sides, error) { return w.wire(startOneLine, startWireClientGo, "", true) },
 		},
 		{
 			Name: "oneline/resident", Exact: true,
 			Lines: line("one changed line: bytes kept per pod after a sync", "B/object", 1/0.8),
-			Setup: func() (measure.Sides, error) { return w.resident(startOneLine) },
+			Setup: func() (measure.Sides, error) { return w.resident(startOneLine, startWireClientGo) },
 		},
 	}
 }

@@ -58,7 +58,9 @@ func wires(w *World) []measure.Op {
 		}
 		all = append(all, measure.Op{
 			Name: "wire/" + c.name, Whole: true, Rounds: 6, Lines: lines,
-			Setup: func() (measure.Sides, error) { return w.wire(startWire[*corev1.Pod](nil), c.accept, c.streams) },
+			Setup: func() (measure.Sides, error) {
+				return w.wire(startWire[*corev1.Pod](nil), startWireClientGo, c.accept, c.streams)
+			},
 		})
 	}
 	for _, c := range []struct {
@@ -78,7 +80,7 @@ func wires(w *World) []measure.Op {
 		all = append(all, measure.Op{
 			Name: "resident/" + c.name, Exact: true,
 			Lines: line("bytes kept per pod after a sync, "+c.title, "B/object", c.reach, c.limits...),
-			Setup: func() (measure.Sides, error) { return w.resident(c.start) },
+			Setup: func() (measure.Sides, error) { return w.resident(c.start, startWireClientGo) },
 		})
 	}
 	return all
@@ -90,7 +92,7 @@ const protobufType = "application/vnd.kubernetes.protobuf"
 // stop ends all that it started.
 type wireStarter func(s *wireServer, accept string, n int) (stop func(), err error)
 
-func (w *World) wire(kinform wireStarter, accept string, streams bool) (measure.Sides, error) {
+func (w *World) wire(kinform, clientGo wireStarter, accept string, streams bool) (measure.Sides, error) {
 	server, err := newWireServer(min(w.Pods, wirePods), streams)
 	if err != nil {
 		return measure.Sides{}, err
@@ -116,7 +118,7 @@ func (w *World) wire(kinform wireStarter, accept string, streams bool) (measure.
 			return nil
 		}}
 	}
-	sides := measure.Sides{Kinform: sync(kinform), ClientGo: sync(startWireClientGo)}
+	sides := measure.Sides{Kinform: sync(kinform), ClientGo: sync(clientGo)}
 	sides.Kinform.Close = server.Close
 	return sides, nil
 }
@@ -146,7 +148,7 @@ func watchHeap() (stop func() float64) {
 }
 
 // resident measures the memory that remains after a sync. client-go always keeps whole pods.
-func (w *World) resident(start wireStarter) (measure.Sides, error) {
+func (w *World) resident(kinform, clientGo wireStarter) (measure.Sides, error) {
 	server, err := newWireServer(min(w.Pods, wirePods), true)
 	if err != nil {
 		return measure.Sides{}, err
@@ -167,7 +169,7 @@ func (w *World) resident(start wireStarter) (measure.Sides, error) {
 			return nil
 		}}
 	}
-	sides := measure.Sides{Kinform: keep(start), ClientGo: keep(startWireClientGo)}
+	sides := measure.Sides{Kinform: keep(kinform), ClientGo: keep(clientGo)}
 	sides.Kinform.Close = server.Close
 	return sides, nil
 }
