@@ -10,8 +10,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kinform/kinform/bench/internal/measure"
 	"github.com/kinform/kinform/with/controllerruntime"
@@ -84,6 +86,7 @@ func openCache(s *wireServer, n int, open newCache, transform toolscache.Transfo
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
 	h := newTransport()
+	log.SetLogger(klog.Background()) // controller-runtime complains if there is none
 	c, err = open(&rest.Config{Host: s.URL, QPS: -1}, cache.Options{HTTPClient: h, Mapper: mapper, Scheme: scheme.Scheme, DefaultTransform: transform})
 	if err != nil {
 		return nil, nil, err
