@@ -61,7 +61,9 @@ func TestLogOfObjectWithoutNamespace(t *testing.T) {
 		c := controller.New(controller.Options[key]{Logger: slog.New(slog.NewTextHandler(&out, nil))})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- c.Run(ctx, func(context.Context, key) error { return controller.Terminal(errors.New("bad")) }) }()
+		go func() {
+			ended <- c.Run(ctx, func(context.Context, key) error { return controller.Terminal(errors.New("bad")) })
+		}()
 		c.Queue().Add(key{Name: "node-1"})
 		synctest.Wait()
 		cancel()
