@@ -102,8 +102,13 @@ func (w *waiter) wake() {
 // wait returns after d, when ctx is done, or when the waiter is woken. A negative d never ends
 // by itself.
 func (w *waiter) wait(ctx context.Context, d time.Duration) {
+	if d == 0 {
+		// Nor does it ask the clock. Under the race detector and testing/synctest, Go 1.26 can crash on a
+		// channel of a timer that has expired before anybody waits for it.
+		return
+	}
 	var due <-chan time.Time
-	if d >= 0 {
+	if d > 0 {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		due = timer.C
