@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/fake/internal/refusal"
 )
 
 // Admission is a write that [Options].Mutate or [Options].Validate is asked about.
@@ -21,7 +22,7 @@ type Admission struct {
 	Kind     schema.GroupVersionKind
 	// Subresource is empty for the object itself.
 	Subresource string
-	// Key is the object's. It has no name yet if the server generates one.
+	// Key is the object's. Mutate gets no name if the server is to generate one.
 	Key types.NamespacedName
 	// Object is the new state, of the Go type of the resource. Mutate may change it. Nil for a delete.
 	Object metav1.Object
@@ -51,7 +52,26 @@ func (t *table[T]) mutate(obj T, old *version[T], w write) error {
 	if _, err := t.complete(obj); err != nil {
 		return err
 	}
-	return t.ask(t.server.mutate, obj, old, w)
+	namespace := obj.GetNamespace()
+	if err := t.ask(t.server.mutate, obj, old, w); err != nil {
+		return err
+	}
+	if old == nil && !t.res.ClusterScoped && obj.GetNamespace() != namespace {
+		return refusal.OtherNamespace()
+	}
+	return nil
+}
+
+// unmutated returns obj for one attempt to write it: a copy if Mutate may change it.
+func (t *table[T]) unmutated(obj T, w write) (T, error) {
+	if t.server.mutate == nil || w.request == nil {
+		return obj, nil
+	}
+	own, err := clone(obj)
+	if err != nil {
+		return obj, apierrors.NewInternalError(err)
+	}
+	return own, nil
 }
 
 // admitted asks [Options].Validate.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -109,6 +110,8 @@ func TestAdmission(t *testing.T) {
 	send("POST", "/api/v1/namespaces/a/pods", `{"kind":"Pod","metadata":{"generateName":"g-"}}`)
 	if got := h.take(); len(got) != 2 || got[0] != "mutate create a/  false ->," {
 		t.Errorf("a generated name asks %q", got)
+	} else if _, err := fake.Get[*pod](s, key("a", strings.TrimPrefix(strings.Fields(got[1])[2], "a/"))); err != nil {
+		t.Errorf("Validate sees a name that is not the stored one: %q", got[1])
 	}
 	send("DELETE", "/api/v1/namespaces/a/pods?dryRun=All", "")
 	if got := h.take(); len(got) != 6 || !strings.Contains(got[0], "delete") || !strings.Contains(got[0], "true") {
@@ -161,5 +164,89 @@ func TestAdmissionRefuses(t *testing.T) {
 		if rv := s.ResourceVersion(); rv != before {
 			t.Errorf("%v: something was written", c.err)
 		}
+	}
+}
+
+// TestMutateNames: the hook can choose the name of a new object, or the start of a generated one.
+func TestMutateNames(t *testing.T) {
+	for _, c := range []struct{ name, base, toName, toBase, want string }{
+		{base: "g-", toName: "abc", want: "abc"},
+		{base: "g-", toName: "longer-name", want: "longer-name"},
+		{name: "", base: "", toBase: "h-", want: "h-?"},
+		{base: "g-", toBase: "h-", want: "h-?"},
+	} {
+		s, client, h := admitted(t)
+		h.write = func(a *fake.Admission) {
+			if c.toName != "" {
+				a.Object.SetName(c.toName)
+			}
+			if c.toBase != "" {
+				a.Object.SetGenerateName(c.toBase)
+			}
+		}
+		p := newPod("a", c.name)
+		p.GenerateName = c.base
+		must(client.Create(t.Context(), p, metav1.CreateOptions{}))(t)
+		got := must(fake.List[*pod](s, fake.Selection{}))(t)[0].Name
+		base, generated := strings.CutSuffix(c.want, "?")
+		switch {
+		case !generated && got != c.want, generated && (!strings.HasPrefix(got, base) || len(got) != len(base)+5 || strings.HasSuffix(got, "xxxxx")):
+			t.Errorf("%+v: stored as %q", c, got)
+		}
+	}
+}
+
+// TestMutateNamespace: the hook cannot move a new object to another namespace.
+func TestMutateNamespace(t *testing.T) {
+	s, client, h := admitted(t)
+	h.write = func(a *fake.Admission) { a.Object.SetNamespace("b") }
+	if _, err := client.Create(t.Context(), newPod("a", "x"), metav1.CreateOptions{}); !apierrors.IsBadRequest(err) {
+		t.Errorf("create: %v", err)
+	}
+	if n := len(must(fake.List[*pod](s, fake.Selection{}))(t)); n != 0 {
+		t.Errorf("%d objects", n)
+	}
+}
+
+// TestMutateTwice: a write that is tried again begins with what the client sent, not with what the hook
+// made of it.
+func TestMutateTwice(t *testing.T) {
+	s, client, h := admitted(t)
+	must(fake.Create(s, newPod("a", "x")))(t)
+	other := 0
+	h.write = func(a *fake.Admission) {
+		p := a.Object.(*pod)
+		p.Spec.Ports = append(p.Spec.Ports, 1)
+		if other++; other < 3 {
+			must(fake.Patch[*pod](s, key("a", "x"), fmt.Appendf(nil, `{"metadata":{"labels":{"n":"%d"}}}`, other)))(t)
+		}
+	}
+	update := withNode(newPod("a", "x"), "n")
+	got := must(client.Update(t.Context(), update, metav1.UpdateOptions{}))(t)
+	if other != 3 || len(got.Spec.Ports) != 1 {
+		t.Errorf("asked %d times, %d ports", other, len(got.Spec.Ports))
+	}
+}
+
+// TestMutateForever: a hook that writes to the object itself, each time, holds a request no longer than
+// its context.
+func TestMutateForever(t *testing.T) {
+	s, client, h := admitted(t)
+	must(fake.Create(s, newPod("a", "x")))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	n := 0
+	h.write = func(*fake.Admission) {
+		if n++; n == 10 {
+			cancel()
+		}
+		must(fake.Patch[*pod](s, key("a", "x"), fmt.Appendf(nil, `{"metadata":{"labels":{"n":"%d"}}}`, n)))(t)
+		if n > 20 {
+			runtime.Goexit()
+		}
+	}
+	_, err := client.Update(ctx, withNode(newPod("a", "x"), "n"), metav1.UpdateOptions{})
+	if n != 10 || !errors.Is(err, context.Canceled) {
+		t.Errorf("asked %d times: %v", n, err)
 	}
 }

@@ -13,6 +13,9 @@ import (
 // it. The result is its last state; final says that it is gone. opts have been checked.
 func (t *table[T]) remove(key types.NamespacedName, opts metav1.DeleteOptions, w write) (last *version[T], final bool, err error) {
 	for {
+		if !w.goesOn() {
+			return nil, false, context.Cause(w.request)
+		}
 		old, err := t.get(key)
 		if err != nil {
 			return nil, false, err

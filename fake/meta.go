@@ -23,7 +23,7 @@ const nameAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 const maxGeneratedBase = 63 - 5
 
 // prepareCreate sets and checks the metadata that does not depend on other objects. It checks a
-// generated name with a placeholder for the suffix, which freeName replaces.
+// generated name with a placeholder for the suffix, which generateName replaces.
 func (t *table[T]) prepareCreate(obj T, w write) error {
 	if obj.GetResourceVersion() != "" && !w.dryRun { // the API server's storage refuses it
 		return apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
@@ -67,6 +67,13 @@ func (t *table[T]) validate(obj, old T, w write) field.ErrorList {
 		return nil
 	}
 	return check(obj, old)
+}
+
+// generateName gives a prepared object a name that is free.
+func (t *table[T]) generateName(obj T) {
+	t.server.mu.Lock()
+	defer t.server.mu.Unlock()
+	obj.SetName(t.freeName(obj.GetNamespace(), obj.GetName()))
 }
 
 // freeName puts a suffix into a prepared name, so that no object has the name. The suffix depends

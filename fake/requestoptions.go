@@ -90,3 +90,6 @@ func (w write) at(status bool) write {
 	}
 	return w
 }
+
+// goesOn reports whether somebody still waits for the write.
+func (w write) goesOn() bool { return w.request == nil || w.request.Err() == nil }

@@ -1,6 +1,8 @@
 package fake
 
 import (
+	"context"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,13 +17,27 @@ import (
 
 // create stores obj under a new name.
 func (t *table[T]) create(obj T, w write) (*version[T], error) {
-	generated := obj.GetName() == "" && obj.GetGenerateName() != ""
 	if err := t.mutate(obj, nil, w); err != nil {
 		return nil, err
 	}
+	generated := obj.GetName() == "" && obj.GetGenerateName() != ""
 	if err := t.prepareCreate(obj, w); err != nil {
 		return nil, err
 	}
+	for {
+		if generated {
+			t.generateName(obj)
+		}
+		v, err := t.createNamed(obj, w)
+		if generated && apierrors.IsAlreadyExists(err) && w.goesOn() {
+			continue // another write took the name
+		}
+		return v, err
+	}
+}
+
+// createNamed stores a prepared object.
+func (t *table[T]) createNamed(obj T, w write) (*version[T], error) {
 	if err := t.admitted(obj, nil, w); err != nil {
 		return nil, err
 	}
@@ -36,8 +52,7 @@ func (t *table[T]) create(obj T, w write) (*version[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	err = t.insert(v, generated, w)
-	if err != nil {
+	if err := t.insert(v, w); err != nil {
 		t.server.upkeep.Run()
 		return nil, err
 	}
@@ -47,8 +62,8 @@ func (t *table[T]) create(obj T, w write) (*version[T], error) {
 	return t.view(v)
 }
 
-// insert names a prepared object and stores it.
-func (t *table[T]) insert(v *version[T], generated bool, w write) error {
+// insert stores a prepared object under its name.
+func (t *table[T]) insert(v *version[T], w write) error {
 	obj := v.obj
 	now := metav1.NewTime(t.server.now()).Rfc3339Copy()
 	s := t.server
@@ -56,9 +71,6 @@ func (t *table[T]) insert(v *version[T], generated bool, w write) error {
 	defer s.mu.Unlock()
 	if err := t.checkServed(); err != nil {
 		return err
-	}
-	if generated {
-		obj.SetName(t.freeName(obj.GetNamespace(), obj.GetName()))
 	}
 	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	if err := t.admit(key); err != nil {
@@ -87,6 +99,9 @@ func (t *table[T]) insert(v *version[T], generated bool, w write) error {
 // run several times, and the table may keep its result.
 func (t *table[T]) update(key types.NamespacedName, w write, change func(old *version[T]) (T, error)) (*version[T], error) {
 	for {
+		if !w.goesOn() {
+			return nil, context.Cause(w.request)
+		}
 		old, err := t.get(key)
 		if err != nil {
 			return nil, err
@@ -214,8 +229,12 @@ func (t *table[T]) replace(obj T, w write) (v *version[T], created bool, err err
 		if uid != "" {
 			return nil, false, t.errOtherUID(key, uid, "")
 		}
-		obj.SetResourceVersion("")
-		if v, err = t.create(obj, w); !apierrors.IsAlreadyExists(err) {
+		var own T
+		if own, err = t.unmutated(obj, w); err != nil {
+			return nil, false, err
+		}
+		own.SetResourceVersion("")
+		if v, err = t.create(own, w); !apierrors.IsAlreadyExists(err) {
 			return v, true, err
 		}
 	}
@@ -227,6 +246,10 @@ func (t *table[T]) replacement(obj T, w write) func(*version[T]) (T, error) {
 	// Preparing obj overwrites both, and it may be offered more than once.
 	uid, rv := obj.GetUID(), obj.GetResourceVersion()
 	return func(old *version[T]) (T, error) {
+		obj, err := t.unmutated(obj, w)
+		if err != nil {
+			return obj, err
+		}
 		if uid != "" && uid != old.obj.GetUID() {
 			return obj, t.errOtherUID(old.key, uid, old.obj.GetUID())
 		}
