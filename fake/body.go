@@ -26,14 +26,19 @@ func (t *table[T]) readObject(r *http.Request, req request, body []byte) (obj T,
 			return obj, err
 		}
 	}
+	return obj, t.settleNamespace(obj, req)
+}
+
+// settleNamespace gives obj the namespace of the URL, and refuses an object of another one.
+func (t *table[T]) settleNamespace(obj metav1.Object, req request) error {
 	switch ns := obj.GetNamespace(); {
 	case t.res.ClusterScoped, ns == req.namespace:
 	case ns == "":
 		obj.SetNamespace(req.namespace)
 	default:
-		return obj, refusal.OtherNamespace()
+		return refusal.OtherNamespace()
 	}
-	return obj, nil
+	return nil
 }
 
 // decodeObject reads a whole object. Bodies of Kubernetes' own resources can leave the kind out.

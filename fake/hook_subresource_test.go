@@ -216,3 +216,72 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("patch: %d %q", code, got)
 	}
 }
+
+// withOwnObjects has subresources whose hooks answer with the object itself.
+func withOwnObjects(t *testing.T, opts fake.Options) (*fake.Server, func(method, path, body string) (int, string)) {
+	t.Helper()
+	s := fake.New(opts)
+	check(t, fake.Define(s, fake.Definition[*pod]{Kind: podKind, Hooks: fake.Hooks[*pod]{Subresources: map[string]fake.SubresourceHook[*pod]{
+		"self":   fake.Action(sizeKind, func(_ context.Context, p *pod, _ *size) (metav1.Object, error) { return p, nil }),
+		"mirror": fake.View(sizeKind, func(p *pod) (*pod, error) { return p, nil }, func(p, sent *pod) error { p.Spec = sent.Spec; return nil }),
+		"size": fake.View(sizeKind, func(p *pod) (*size, error) {
+			return &size{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID}, Ports: len(p.Spec.Ports)}, nil
+		}, func(p *pod, sent *size) error { p.Spec.Ports = make([]int64, sent.Ports); return nil }),
+		"none": fake.View(sizeKind, func(*pod) (*size, error) { return nil, nil }, nil),
+	}}}))
+	must(fake.Create(s, newPod("a", "x")))(t)
+	return s, func(method, path, body string) (int, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, fake.URL+path, strings.NewReader(body))
+		check(t, err)
+		r.Header.Set("Content-Type", "application/json")
+		if method == http.MethodPatch {
+			r.Header.Set("Content-Type", "application/merge-patch+json")
+		}
+		resp, err := s.Client().Do(r)
+		check(t, err)
+		defer func() { _ = resp.Body.Close() }()
+		b, err := io.ReadAll(resp.Body)
+		check(t, err)
+		return resp.StatusCode, string(b)
+	}
+}
+
+// TestSubresourceOfOwnObject: a hook that answers with the server's own object does not change it.
+func TestSubresourceOfOwnObject(t *testing.T) {
+	s, send := withOwnObjects(t, fake.Options{})
+	for _, path := range []string{"self", "mirror"} {
+		method := map[string]string{"self": "POST", "mirror": "GET"}[path]
+		if code, body := send(method, "/api/v1/namespaces/a/pods/x/"+path, `{}`); code/100 != 2 || !strings.Contains(body, `"kind":"size"`) {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+		if p := must(fake.Get[*pod](s, key("a", "x")))(t); p.Kind != "Pod" {
+			t.Errorf("%s: the pod is a %s now", path, p.Kind)
+		}
+	}
+	if code, body := send("GET", "/api/v1/namespaces/a/pods/x/none", ""); code != 500 {
+		t.Errorf("a view of nothing: %d %s", code, body)
+	}
+}
+
+// TestSubresourceOfOther: what is sent for another object is refused.
+func TestSubresourceOfOther(t *testing.T) {
+	s, send := withOwnObjects(t, fake.Options{})
+	uid := must(fake.Get[*pod](s, key("a", "x")))(t).UID
+	for _, c := range []struct {
+		method, path, meta string
+		want               int
+	}{
+		{"PUT", "size", `"namespace":"b"`, 400},
+		{"PUT", "size", `"uid":"other"`, 409},
+		{"PUT", "size", `"namespace":"a","uid":"` + string(uid) + `"`, 200},
+		{"POST", "self", `"namespace":"b"`, 400},
+		{"POST", "self", `"namespace":"a"`, 201},
+		{"PATCH", "size", `"namespace":"b"`, 400},
+		{"PATCH", "size", `"name":"y"`, 400},
+	} {
+		if code, body := send(c.method, "/api/v1/namespaces/a/pods/x/"+c.path, `{"metadata":{"name":"x",`+c.meta+`}}`); code != c.want {
+			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.meta, code, body)
+		}
+	}
+}

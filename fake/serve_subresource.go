@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -70,11 +72,7 @@ func (t *table[T]) act(r *http.Request, req request, h SubresourceHook[T], body 
 	if err != nil {
 		return nil, err
 	}
-	format, err := wire.BodyFormat(r, h.protobuf)
-	if err != nil {
-		return nil, err
-	}
-	sent, err := h.decode(format, body)
+	sent, err := t.readSent(r, req, h, body)
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +91,24 @@ func (t *table[T]) putView(r *http.Request, req request, h SubresourceHook[T], b
 	if err != nil {
 		return nil, err
 	}
+	sent, err := t.readSent(r, req, h, body)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkName(sent, req.name); err != nil {
+		return nil, err
+	}
+	uid := sent.GetUID()
+	return t.changeByView(req, w, h, func(old *version[T]) (metav1.Object, error) {
+		if uid != "" && uid != old.obj.GetUID() {
+			return nil, t.errOtherUID(old.key, uid, old.obj.GetUID())
+		}
+		return sent, nil
+	})
+}
+
+// readSent decodes the object in the body of a request for a subresource.
+func (t *table[T]) readSent(r *http.Request, req request, h SubresourceHook[T], body []byte) (metav1.Object, error) {
 	format, err := wire.BodyFormat(r, h.protobuf)
 	if err != nil {
 		return nil, err
@@ -101,10 +117,7 @@ func (t *table[T]) putView(r *http.Request, req request, h SubresourceHook[T], b
 	if err != nil {
 		return nil, err
 	}
-	if err := checkName(sent, req.name); err != nil {
-		return nil, err
-	}
-	return t.changeByView(req, w, h, func(*version[T]) (metav1.Object, error) { return sent, nil })
+	return sent, t.settleNamespace(sent, req)
 }
 
 func (t *table[T]) patchView(r *http.Request, req request, h SubresourceHook[T], body []byte) (metav1.Object, error) {
@@ -141,7 +154,16 @@ func (t *table[T]) patchView(r *http.Request, req request, h SubresourceHook[T],
 		if err != nil {
 			return nil, err
 		}
-		return h.decode(wire.JSON, b)
+		sent, err := h.decode(wire.JSON, b)
+		if err != nil {
+			return nil, err
+		}
+		if sent.GetName() != "" { // a form need not have one
+			if err := checkName(sent, req.name); err != nil {
+				return nil, err
+			}
+		}
+		return sent, t.settleNamespace(sent, req)
 	})
 }
 
@@ -191,8 +213,21 @@ func (h SubresourceHook[T]) encode(out metav1.Object, protobuf bool) ([]byte, er
 		return wire.Envelope(h.typeMeta(), func() ([]byte, error) { return wire.MarshalProtobuf(out) })
 	}
 	k, ok := out.(interface{ GetObjectKind() schema.ObjectKind })
-	if ok && k.GetObjectKind().GroupVersionKind() != h.kind { // else it may be the server's own object
-		k.GetObjectKind().SetGroupVersionKind(h.kind)
+	if ok && k.GetObjectKind().GroupVersionKind() != h.kind {
+		out = copied(out) // it may be the server's own
+		out.(interface{ GetObjectKind() schema.ObjectKind }).GetObjectKind().SetGroupVersionKind(h.kind)
 	}
 	return json.Marshal(out)
+}
+
+// copied returns a copy of obj that can state another kind.
+func copied(obj metav1.Object) metav1.Object {
+	if o, ok := obj.(runtime.Object); ok {
+		if c, ok := o.DeepCopyObject().(metav1.Object); ok {
+			return c
+		}
+	}
+	c := reflect.New(reflect.TypeOf(obj).Elem())
+	c.Elem().Set(reflect.ValueOf(obj).Elem())
+	return c.Interface().(metav1.Object)
 }
