@@ -24,7 +24,8 @@ type Admission struct {
 	Subresource string
 	// Key is the object's. Mutate gets no name if the server is to generate one.
 	Key types.NamespacedName
-	// Object is the new state, of the Go type of the resource. Mutate may change it. Nil for a delete.
+	// Object is the new state, of the Go type of the resource, or what a client posts to a subresource,
+	// whose Kind it has then. Mutate may change it. Nil for a delete.
 	Object metav1.Object
 	// Old is the state before, read-only. Nil for a create.
 	Old metav1.Object
@@ -93,15 +94,28 @@ func (t *table[T]) ask(hook func(context.Context, *Admission) error, obj T, old 
 
 // admitDeletion asks both hooks about a deletion.
 func (t *table[T]) admitDeletion(old *version[T], w write, dryRun bool) error {
-	if w.request == nil {
-		return nil
-	}
-	for _, hook := range []func(context.Context, *Admission) error{t.server.mutate, t.server.validate} {
-		if hook == nil {
-			continue
-		}
+	return t.askBoth(w, func() *Admission {
 		a := t.admission(faults.VerbDelete, old.key, w)
 		a.Old, a.DryRun = old.obj, dryRun
+		return a
+	})
+}
+
+// admitAction asks both hooks about what a client posts to a subresource.
+func (t *table[T]) admitAction(key types.NamespacedName, kind schema.GroupVersionKind, sent metav1.Object, w write) error {
+	return t.askBoth(w, func() *Admission {
+		a := t.admission(faults.VerbCreate, key, w)
+		a.Kind, a.Object = kind, sent
+		return a
+	})
+}
+
+func (t *table[T]) askBoth(w write, about func() *Admission) error {
+	for _, hook := range []func(context.Context, *Admission) error{t.server.mutate, t.server.validate} {
+		if hook == nil || w.request == nil {
+			continue
+		}
+		a := about()
 		if err := t.refused(a, hook(w.request, a)); err != nil {
 			return err
 		}

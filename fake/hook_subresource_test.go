@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -282,6 +283,47 @@ func TestSubresourceOfOther(t *testing.T) {
 	} {
 		if code, body := send(c.method, "/api/v1/namespaces/a/pods/x/"+c.path, `{"metadata":{"name":"x",`+c.meta+`}}`); code != c.want {
 			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.meta, code, body)
+		}
+	}
+}
+
+// TestActionAdmission: the hooks of the server are asked about what a client posts, also in a dry run.
+func TestActionAdmission(t *testing.T) {
+	var asked []string
+	var refuse error
+	note := func(phase string) func(context.Context, *fake.Admission) error {
+		return func(_ context.Context, a *fake.Admission) error {
+			asked = append(asked, fmt.Sprintf("%s %s %s %s/%s %T old=%v dry=%t", phase, a.Verb, a.Key, a.Kind.Kind, a.Subresource, a.Object, a.Old, a.DryRun))
+			if phase == "mutate" {
+				a.Object.(*size).Ports = 5
+			}
+			return refuse
+		}
+	}
+	s := fake.New(fake.Options{Mutate: note("mutate"), Validate: note("validate")})
+	got := 0
+	check(t, fake.Define(s, fake.Definition[*pod]{Kind: podKind, Hooks: fake.Hooks[*pod]{Subresources: map[string]fake.SubresourceHook[*pod]{
+		"do": fake.Action(sizeKind, func(_ context.Context, _ *pod, sent *size) (metav1.Object, error) { got += sent.Ports; return nil, nil }),
+	}}}))
+	must(fake.Create(s, newPod("a", "x")))(t)
+	for _, c := range []struct {
+		query     string
+		refuse    error
+		want, did int
+	}{{"", nil, 201, 5}, {"?dryRun=All", nil, 201, 5}, {"", errors.New("no"), 403, 5}} {
+		asked, refuse = nil, c.refuse
+		resp, err := s.Client().Post(fake.URL+"/api/v1/namespaces/a/pods/x/do"+c.query, "application/json", strings.NewReader(`{}`))
+		check(t, err)
+		_ = resp.Body.Close()
+		dry := c.query != ""
+		want := []string{
+			fmt.Sprintf("mutate create a/x size/do *fake_test.size old=<nil> dry=%t", dry), fmt.Sprintf("validate create a/x size/do *fake_test.size old=<nil> dry=%t", dry),
+		}
+		if c.refuse != nil {
+			want = want[:1]
+		}
+		if resp.StatusCode != c.want || got != c.did || !slices.Equal(asked, want) {
+			t.Errorf("%s %v: %d, did %d, asked %q, want %q", c.query, c.refuse, resp.StatusCode, got, asked, want)
 		}
 	}
 }

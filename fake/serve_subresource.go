@@ -76,6 +76,9 @@ func (t *table[T]) act(r *http.Request, req request, h SubresourceHook[T], body 
 	if err != nil {
 		return nil, err
 	}
+	if err := t.admitAction(req.key(), h.kind, sent, w); err != nil {
+		return nil, err
+	}
 	v, err := t.read(req.key(), "")
 	if err != nil {
 		return nil, err
