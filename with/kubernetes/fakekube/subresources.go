@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -139,61 +140,150 @@ func podSubresources(s *fake.Server) map[string]fake.SubresourceHook[*corev1.Pod
 	}
 }
 
-// bind assigns a pod to a node.
+// bind assigns a pod to a node. The uid and the resourceVersion of b are preconditions.
 func bind(s *fake.Server, p *corev1.Pod, b *corev1.Binding) error {
 	kind := corev1.SchemeGroupVersion.WithKind("Binding")
 	switch {
+	case b.Name != p.Name:
+		return apierrors.NewBadRequest("name in URL does not match name in Binding object")
 	case b.Target.Kind != "" && b.Target.Kind != "Node":
 		return invalid(kind, b.Name, "target.kind", fmt.Sprintf("Unsupported value: %q: supported values: \"Node\", \"\"", b.Target.Kind))
 	case b.Target.Name == "":
 		return invalid(kind, b.Name, "target.name", "Required value")
-	case p.DeletionTimestamp != nil:
-		return apierrors.NewConflict(corev1.Resource("pods/binding"), p.Name, fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", p.Name))
-	case p.Spec.NodeName != "":
-		return apierrors.NewConflict(corev1.Resource("pods/binding"), p.Name, fmt.Errorf("pod %s is already assigned to node %q", p.Name, p.Spec.NodeName))
 	}
-	p = p.DeepCopy()
-	p.Spec.NodeName = b.Target.Name
-	condition := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now())}
-	p.Status.Conditions = append(slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled }), condition)
-	if _, err := fake.Update(s, p); err != nil {
+	key := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+	if err := retry(s, key, fake.Update, func(p *corev1.Pod) error { return assign(p, b) }); err != nil {
 		return err
 	}
-	p.ResourceVersion = ""
-	_, err := fake.UpdateStatus(s, p)
-	return err
+	return retry(s, key, fake.UpdateStatus, func(p *corev1.Pod) error {
+		condition := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now())}
+		p.Status.Conditions = append(slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled }), condition)
+		return nil
+	})
+}
+
+// assign sets what a binding changes in a pod, apart from its status.
+func assign(p *corev1.Pod, b *corev1.Binding) error {
+	refuse := func(format string, args ...any) error {
+		return apierrors.NewConflict(corev1.Resource("pods/binding"), p.Name, fmt.Errorf(format, args...))
+	}
+	switch {
+	case b.UID != "" && b.UID != p.UID:
+		return refuse("Precondition failed: UID in precondition: %v, UID in object meta: %v", b.UID, p.UID)
+	case b.ResourceVersion != "" && b.ResourceVersion != p.ResourceVersion:
+		return refuse("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", b.ResourceVersion, p.ResourceVersion)
+	case p.DeletionTimestamp != nil:
+		return refuse("pod %s is being deleted, cannot be assigned to a host", p.Name)
+	case p.Spec.NodeName != "":
+		return refuse("pod %s is already assigned to node %q", p.Name, p.Spec.NodeName)
+	case len(p.Spec.SchedulingGates) > 0:
+		return refuse("pod %s has non-empty .spec.schedulingGates", p.Name)
+	}
+	p.Spec.NodeName = b.Target.Name
+	p.Annotations, p.Labels = merged(p.Annotations, b.Annotations), merged(p.Labels, b.Labels)
+	return nil
+}
+
+func merged(all, more map[string]string) map[string]string {
+	if all == nil {
+		return more
+	}
+	maps.Copy(all, more)
+	return all
+}
+
+// retry changes the newest state of an object and writes it, again if another write came between.
+func retry[T metav1.Object](s *fake.Server, key types.NamespacedName, write func(fake.Target, T) (T, error), change func(T) error) error {
+	for {
+		obj, err := fake.Get[T](s, key)
+		if err != nil {
+			return err
+		}
+		if err := change(obj); err != nil {
+			return err
+		}
+		if _, err = write(s, obj); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
 }
 
 // evict deletes a pod unless a PodDisruptionBudget with no disruption left selects it.
 func evict(s *fake.Server, p *corev1.Pod, e *policyv1.Eviction) error {
-	if pre := e.DeleteOptions; pre != nil && pre.Preconditions != nil && pre.Preconditions.UID != nil && *pre.Preconditions.UID != p.UID {
-		return apierrors.NewConflict(corev1.Resource("pods"), p.Name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s)", *pre.Preconditions.UID, p.UID))
+	if e.Name != p.Name {
+		return apierrors.NewBadRequest("name in URL does not match name in Eviction object")
 	}
-	budgets, err := fake.List[*policyv1.PodDisruptionBudget](s, fake.Selection{Namespace: p.Namespace})
-	if err != nil {
+	opts := cmp.Or(e.DeleteOptions, &metav1.DeleteOptions{})
+	if err := checkPreconditions(p, opts.Preconditions); err != nil {
 		return err
 	}
-	done := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodPending || p.DeletionTimestamp != nil
-	for _, b := range budgets {
-		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		if err != nil || done || !selector.Matches(labels.Set(p.Labels)) {
-			continue
-		}
-		if b.Status.DisruptionsAllowed <= 0 {
-			refused := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
-			refused.ErrStatus.Details.Causes = append(refused.ErrStatus.Details.Causes, metav1.StatusCause{
-				Type:    policyv1.DisruptionBudgetCause,
-				Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, b.Status.DesiredHealthy, b.Status.CurrentHealthy),
-			})
-			return refused
-		}
-		b.Status.DisruptionsAllowed--
-		if _, err := fake.UpdateStatus(s, b); err != nil {
+	dryRun := slices.Contains(opts.DryRun, metav1.DryRunAll)
+	budgets, err := budgetsOf(s, p)
+	switch {
+	case err != nil:
+		return err
+	case len(budgets) > 1:
+		return &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+			Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+		}}
+	case len(budgets) == 1:
+		key := types.NamespacedName{Namespace: p.Namespace, Name: budgets[0].Name}
+		if err := retry(s, key, fake.UpdateStatus, func(b *policyv1.PodDisruptionBudget) error { return spend(b, dryRun) }); err != nil {
 			return err
 		}
 	}
+	if dryRun {
+		return nil
+	}
 	_, err = fake.Delete[*corev1.Pod](s, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
 	return err
+}
+
+func checkPreconditions(p *corev1.Pod, pre *metav1.Preconditions) error {
+	refuse := func(what, want, is string) error {
+		return apierrors.NewConflict(corev1.Resource("pods"), p.Name, fmt.Errorf("the %s in the precondition (%s) does not match the %s in record (%s)", what, want, what, is))
+	}
+	switch {
+	case pre == nil:
+	case pre.UID != nil && *pre.UID != p.UID:
+		return refuse("UID", string(*pre.UID), string(p.UID))
+	case pre.ResourceVersion != nil && *pre.ResourceVersion != p.ResourceVersion:
+		return refuse("ResourceVersion", *pre.ResourceVersion, p.ResourceVersion)
+	}
+	return nil
+}
+
+// budgetsOf returns the budgets that count for the eviction of a pod.
+func budgetsOf(s *fake.Server, p *corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
+	switch p.Status.Phase {
+	case corev1.PodSucceeded, corev1.PodFailed, corev1.PodPending:
+		return nil, nil
+	}
+	if p.DeletionTimestamp != nil {
+		return nil, nil
+	}
+	all, err := fake.List[*policyv1.PodDisruptionBudget](s, fake.Selection{Namespace: p.Namespace})
+	return slices.DeleteFunc(all, func(b *policyv1.PodDisruptionBudget) bool {
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		return err != nil || !selector.Matches(labels.Set(p.Labels))
+	}), err
+}
+
+// spend takes one disruption from a budget.
+func spend(b *policyv1.PodDisruptionBudget, dryRun bool) error {
+	if b.Status.DisruptionsAllowed <= 0 {
+		refused := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+		refused.ErrStatus.Details.Causes = append(refused.ErrStatus.Details.Causes, metav1.StatusCause{
+			Type:    policyv1.DisruptionBudgetCause,
+			Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, b.Status.DesiredHealthy, b.Status.CurrentHealthy),
+		})
+		return refused
+	}
+	if !dryRun { // else the write changes nothing
+		b.Status.DisruptionsAllowed--
+	}
+	return nil
 }
 
 // resize changes the resources of containers.
@@ -222,6 +312,9 @@ var tokenRequest = authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
 
 // issue makes a token for a service account. It is no JWT, and everybody can make one: see [TokenUser].
 func issue(_ context.Context, sa *corev1.ServiceAccount, r *authenticationv1.TokenRequest) (metav1.Object, error) {
+	if r.Name != "" && r.Name != sa.Name {
+		return nil, invalid(tokenRequest, sa.Name, "metadata.name", fmt.Sprintf("Invalid value: %q: must match the service account name if specified", r.Name))
+	}
 	seconds := int64(3600)
 	if s := r.Spec.ExpirationSeconds; s != nil {
 		if seconds = *s; seconds < 600 {

@@ -2,9 +2,12 @@ package fakekube_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -75,7 +78,25 @@ func TestScale(t *testing.T) {
 
 func TestEviction(t *testing.T) {
 	s := newServer(t)
-	for _, name := range []string{"a", "b", "c"} {
+	running(t, s, "a", "b", "c")
+	budget(t, s, "one", 1)
+	const pods = "/api/v1/namespaces/default/pods/"
+	const eviction = `{"kind":"Eviction","apiVersion":"policy/v1","metadata":{"name":"a"}}`
+	send(t, s,
+		step{"POST", pods + "a/eviction", `{"metadata":{"name":"a"},"deleteOptions":{"preconditions":{"uid":"other"}}}`, 409, "UID in the precondition"},
+		step{"POST", pods + "a/eviction?dryRun=All", eviction, 201, "Success"},
+		step{"POST", pods + "a/eviction", eviction, 201, "Success"},
+		step{"GET", pods + "a", "", 404, ""},
+		step{"POST", pods + "b/eviction", eviction, 400, "name in URL does not match"},
+		step{"POST", pods + "b/eviction", `{"metadata":{"name":"b"}}`, 429, "would violate the pod's disruption budget"},
+		step{"GET", pods + "b", "", 200, ""},
+	)
+}
+
+// running creates pods with the label app=web that run.
+func running(t *testing.T, s *fake.Server, names ...string) {
+	t.Helper()
+	for _, name := range names {
 		p := &corev1.Pod{ObjectMeta: named(name)}
 		p.Labels = map[string]string{"app": "web"}
 		create(t, s, p)
@@ -84,22 +105,135 @@ func TestEviction(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b := &policyv1.PodDisruptionBudget{ObjectMeta: named("one"), Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}}
+}
+
+func budget(t *testing.T, s *fake.Server, name string, allowed int32) {
+	t.Helper()
+	b := &policyv1.PodDisruptionBudget{ObjectMeta: named(name), Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}}
 	create(t, s, b)
-	b.Status.DisruptionsAllowed = 1
+	b.Status.DisruptionsAllowed = allowed
 	if _, err := fake.UpdateStatus(s, b); err != nil {
 		t.Fatal(err)
 	}
-	const pods = "/api/v1/namespaces/default/pods/"
-	const eviction = `{"kind":"Eviction","apiVersion":"policy/v1","metadata":{"name":"a"}}`
+}
+
+// left returns the disruptions that a budget has left.
+func left(t *testing.T, s *fake.Server, name string) int32 {
+	t.Helper()
+	b, err := fake.Get[*policyv1.PodDisruptionBudget](s, types.NamespacedName{Namespace: "default", Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Status.DisruptionsAllowed
+}
+
+// TestEvictionOptions: the deleteOptions of an eviction count.
+func TestEvictionOptions(t *testing.T) {
+	s := newServer(t)
+	running(t, s, "a")
+	budget(t, s, "one", 3)
+	const pod = "/api/v1/namespaces/default/pods/a"
 	send(t, s,
-		step{"POST", pods + "a/eviction", `{"metadata":{"name":"a"},"deleteOptions":{"preconditions":{"uid":"other"}}}`, 409, "UID in the precondition"},
-		step{"POST", pods + "a/eviction?dryRun=All", eviction, 201, "Success"},
-		step{"POST", pods + "a/eviction", eviction, 201, "Success"},
-		step{"GET", pods + "a", "", 404, ""},
-		step{"POST", pods + "b/eviction", eviction, 429, "would violate the pod's disruption budget"},
-		step{"GET", pods + "b", "", 200, ""},
+		step{"POST", pod + "/eviction", `{"metadata":{"name":"a"},"deleteOptions":{"dryRun":["All"]}}`, 201, "Success"},
+		step{"POST", pod + "/eviction", `{"metadata":{"name":"a"},"deleteOptions":{"preconditions":{"resourceVersion":"1"}}}`, 409, "ResourceVersion in the precondition"},
+		step{"GET", pod, "", 200, ""},
 	)
+	if n := left(t, s, "one"); n != 3 {
+		t.Errorf("%d disruptions left", n)
+	}
+	budget(t, s, "two", 0)
+	send(t, s,
+		step{"POST", pod + "/eviction", `{"metadata":{"name":"a"}}`, 500, "more than one PodDisruptionBudget"},
+		step{"GET", pod, "", 200, ""},
+	)
+	if n := left(t, s, "one"); n != 3 {
+		t.Errorf("a refused eviction leaves %d disruptions", n)
+	}
+}
+
+// TestEvictionsAtOnce: each of many evictions takes one disruption, and none fails because of the others.
+func TestEvictionsAtOnce(t *testing.T) {
+	s := newServer(t)
+	var names []string
+	for i := range 20 {
+		names = append(names, fmt.Sprintf("p%d", i))
+	}
+	running(t, s, names...)
+	budget(t, s, "one", 15)
+	var all sync.WaitGroup
+	var done, refused atomic.Int32
+	for _, name := range names {
+		all.Go(func() {
+			resp, err := s.Client().Post(fake.URL+"/api/v1/namespaces/default/pods/"+name+"/eviction", "application/json", strings.NewReader(`{"metadata":{"name":"`+name+`"}}`))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			b, _ := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			switch resp.StatusCode {
+			case 201:
+				done.Add(1)
+			case 429:
+				refused.Add(1)
+			default:
+				t.Errorf("%d %s", resp.StatusCode, b)
+			}
+		})
+	}
+	all.Wait()
+	if done.Load() != 15 || refused.Load() != 5 || left(t, s, "one") != 0 {
+		t.Errorf("%d evicted, %d refused, %d left", done.Load(), refused.Load(), left(t, s, "one"))
+	}
+}
+
+// TestBindingPreconditions: a binding is for one pod in one state.
+func TestBindingPreconditions(t *testing.T) {
+	s := newServer(t)
+	running(t, s, "a")
+	create(t, s, &corev1.Pod{ObjectMeta: named("gated"), Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "g"}}}})
+	const pods = "/api/v1/namespaces/default/pods/"
+	send(t, s,
+		step{"POST", pods + "a/binding", `{"metadata":{"name":"b"},"target":{"name":"n1"}}`, 400, "name in URL does not match"},
+		step{"POST", pods + "a/binding", `{"metadata":{"name":"a","uid":"other"},"target":{"name":"n1"}}`, 409, "UID"},
+		step{"POST", pods + "a/binding", `{"metadata":{"name":"a","resourceVersion":"1"},"target":{"name":"n1"}}`, 409, "ResourceVersion"},
+		step{"POST", pods + "gated/binding", `{"metadata":{"name":"gated"},"target":{"name":"n1"}}`, 409, "schedulingGates"},
+		step{"POST", pods + "a/binding", `{"metadata":{"name":"a","annotations":{"k":"v"}},"target":{"name":"n1"}}`, 201, "Success"},
+		step{"GET", pods + "a", "", 200, `"annotations":{"k":"v"}`},
+	)
+}
+
+// TestBindingAmongWriters: neither the binding nor the writes of others get lost.
+func TestBindingAmongWriters(t *testing.T) {
+	for range 20 {
+		s := newServer(t)
+		running(t, s, "a")
+		at := types.NamespacedName{Namespace: "default", Name: "a"}
+		var all sync.WaitGroup
+		for i := range 4 {
+			all.Go(func() {
+				for n := 0; n < 10; {
+					p, err := fake.Get[*corev1.Pod](s, at)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodConditionType(fmt.Sprintf("C%d-%d", i, n)), Status: "True"})
+					if _, err := fake.UpdateStatus(s, p); err == nil {
+						n++
+					}
+				}
+			})
+		}
+		all.Go(func() {
+			send(t, s, step{"POST", "/api/v1/namespaces/default/pods/a/binding", `{"metadata":{"name":"a"},"target":{"name":"n1"}}`, 201, ""})
+		})
+		all.Wait()
+		p, err := fake.Get[*corev1.Pod](s, at)
+		if err != nil || p.Spec.NodeName != "n1" || len(p.Status.Conditions) != 41 {
+			t.Fatalf("%q, %d conditions, %v", p.Spec.NodeName, len(p.Status.Conditions), err)
+		}
+	}
 }
 
 func TestBindingAndPods(t *testing.T) {
@@ -124,6 +258,7 @@ func TestToken(t *testing.T) {
 	create(t, s, &corev1.ServiceAccount{ObjectMeta: named("robot")})
 	const path = "/api/v1/namespaces/default/serviceaccounts/robot/token"
 	body := send(t, s,
+		step{"POST", path, `{"metadata":{"name":"other"},"spec":{}}`, 422, "must match the service account name"},
 		step{"POST", path, `{"spec":{"expirationSeconds":5}}`, 422, "less than 10 minutes"},
 		step{"POST", path, `{"spec":{"audiences":["x"]}}`, 201, `"expirationTimestamp"`})
 	var r authenticationv1.TokenRequest
