@@ -7,13 +7,17 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
 )
 
 // rbac lets users do what the roles in the server allow
@@ -66,6 +70,28 @@ func (r rbac) rulesOf(who user.Info, namespace string) func(yield func([]rbacv1.
 			}
 		}
 	}
+}
+
+// mayCreate refuses an apply or an update that creates an object, unless the user may create it. The filters
+// have looked only at the verb of the request.
+func (h *webhooks) mayCreate(ctx context.Context, a *fake.Admission) error {
+	info, ok := request.RequestInfoFrom(ctx)
+	who, known := request.UserFrom(ctx)
+	if !ok || !known || a.Verb != faults.VerbCreate || info.Verb == "create" {
+		return nil
+	}
+	create := authorizer.AttributesRecord{
+		User: who, Verb: "create", Namespace: a.Key.Namespace, Name: a.Key.Name, ResourceRequest: true, Path: info.Path,
+		APIGroup: a.Resource.Group, APIVersion: a.Resource.Version, Resource: a.Resource.Resource,
+	}
+	decision, reason, err := h.rules.Authorize(ctx, create)
+	switch {
+	case decision == authorizer.DecisionAllow:
+		return nil
+	case err != nil:
+		return apierrors.NewInternalError(err)
+	}
+	return responsewriters.ForbiddenStatusError(create, reason)
 }
 
 // clusterRole returns the rules of a ClusterRole, none if there is no such role.

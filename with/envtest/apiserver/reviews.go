@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -62,8 +63,7 @@ const maxBody = 3 << 20 // the API server's own limit
 
 func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	info, ok := request.RequestInfoFrom(r.Context())
-	reviews := ok && info.IsResourceRequest && (info.APIGroup == authorizationv1.GroupName || info.APIGroup == authenticationv1.GroupName)
-	if !reviews {
+	if !ok || !info.IsResourceRequest || reviewKind(info) == "" {
 		v.next.ServeHTTP(w, r)
 		return
 	}
@@ -77,17 +77,37 @@ func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	responsewriters.WriteObjectNegotiated(codecs, negotiation.DefaultEndpointRestrictions, gv, w, r, http.StatusCreated, answer, false)
 }
 
+// reviewKind returns the kind of review that a path is for, empty if it is for none.
+func reviewKind(info *request.RequestInfo) string {
+	kind := map[schema.GroupVersionResource]string{
+		authorizationv1.SchemeGroupVersion.WithResource("selfsubjectaccessreviews"):  "SelfSubjectAccessReview",
+		authorizationv1.SchemeGroupVersion.WithResource("subjectaccessreviews"):      "SubjectAccessReview",
+		authorizationv1.SchemeGroupVersion.WithResource("localsubjectaccessreviews"): "LocalSubjectAccessReview",
+		authorizationv1.SchemeGroupVersion.WithResource("selfsubjectrulesreviews"):   "SelfSubjectRulesReview",
+		authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews"):       "SelfSubjectReview",
+		authenticationv1.SchemeGroupVersion.WithResource("tokenreviews"):             "TokenReview",
+	}[schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}]
+	if info.Subresource != "" || info.Namespace != "" && kind != "LocalSubjectAccessReview" {
+		return ""
+	}
+	return kind
+}
+
 func (v *reviewer) answer(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) (runtime.Object, error) {
-	if info.Verb != "create" {
-		return nil, apierrors.NewMethodNotSupported(authorizationv1.Resource(info.Resource), info.Verb)
+	want := reviewKind(info)
+	if info.Verb != "create" || info.Name != "" || info.Namespace == "" && want == "LocalSubjectAccessReview" {
+		return nil, apierrors.NewMethodNotSupported(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, info.Verb)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		return nil, apierrors.NewRequestEntityTooLargeError(err.Error())
 	}
-	obj, _, err := codecs.UniversalDeserializer().Decode(body, nil, nil)
+	obj, is, err := codecs.UniversalDeserializer().Decode(body, nil, nil)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if is.Kind != want {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind (%s)", is.Kind, want))
 	}
 	who, _ := request.UserFrom(r.Context())
 	switch x := obj.(type) {

@@ -63,7 +63,7 @@ func New(opts Options) (*Server, error) {
 		return nil, err
 	}
 	opts.Fake.KeepNamespaces = true
-	opts.Fake.Mutate = then(opts.Fake.Mutate, hooks.mutate)
+	opts.Fake.Mutate = then(hooks.mayCreate, then(opts.Fake.Mutate, hooks.mutate))
 	opts.Fake.Validate = then(opts.Fake.Validate, hooks.validate)
 	store, err := fakekube.New(opts.Fake)
 	if err != nil {

@@ -231,3 +231,62 @@ func TestEverybodyMayDoEverything(t *testing.T) {
 		t.Errorf("a create in a namespace that does not exist: %d %s", w.Code, w.Body)
 	}
 }
+
+// TestReviewsOfOtherKinds: the path decides what a user may ask, so the body has to fit it.
+func TestReviewsOfOtherKinds(t *testing.T) {
+	s := withUsers(t)
+	const authz, authn = "/apis/authorization.k8s.io/v1/", "/apis/authentication.k8s.io/v1/"
+	const access = `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"bob","resourceAttributes":{"verb":"get","resource":"pods"}}}`
+	const token = `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":"admin-token"}}`
+	const local = `{"apiVersion":"authorization.k8s.io/v1","kind":"LocalSubjectAccessReview","spec":{"user":"bob","resourceAttributes":{"namespace":"default","verb":"get","resource":"pods"}}}`
+	for _, c := range []struct {
+		who, path, body string
+		want            int
+	}{
+		{"alice", authz + "selfsubjectaccessreviews", access, 400},
+		{"alice", authn + "selfsubjectreviews", token, 400},
+		{"alice", authn + "selfsubjectreviews", access, 400},
+		{"admin", authz + "subjectaccessreviews", access, 201},
+		{"admin", authz + "subjectaccessreviews/a", access, 405},
+		{"admin", authz + "subjectaccessreviews/a/b", access, 404},
+		{"admin", authz + "others", access, 404},
+		{"admin", "/apis/authorization.k8s.io/v1beta1/subjectaccessreviews", access, 404},
+		{"admin", authz + "localsubjectaccessreviews", local, 405},
+		{"admin", authz + "namespaces/default/localsubjectaccessreviews", local, 201},
+		{"admin", authz + "namespaces/default/subjectaccessreviews", access, 404},
+	} {
+		if a := s.as(t, c.who+"-token", "POST", c.path, c.body); a.code != c.want {
+			t.Errorf("%s POST %s: %d %s, want %d", c.who, c.path, a.code, a.body, c.want)
+		}
+	}
+}
+
+// TestCreateByUpdate: an apply or an update that creates an object needs the right to create.
+func TestCreateByUpdate(t *testing.T) {
+	s := withUsers(t)
+	grant := func(name string, verbs ...string) {
+		t.Helper()
+		meta := metav1.ObjectMeta{Name: name, Namespace: "default"}
+		rule := rbacv1.PolicyRule{Verbs: verbs, APIGroups: []string{"*"}, Resources: []string{"configmaps", "leases"}}
+		must(t)(fake.Create(s.Fake(), &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{rule}}))
+		must(t)(fake.Create(s.Fake(), &rbacv1.RoleBinding{ObjectMeta: meta, Subjects: []rbacv1.Subject{{Kind: "User", Name: "alice"}}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: name}}))
+	}
+	const maps, leases = "/api/v1/namespaces/default/configmaps/", "/apis/coordination.k8s.io/v1/namespaces/default/leases/"
+	apply := func(name string) int {
+		return s.as(t, "alice-token", "PATCH", maps+name+"?fieldManager=me", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"`+name+`"},"data":{"a":"b"}}`, "Content-Type", "application/apply-patch+yaml").code
+	}
+	put := func(name string) int {
+		return s.as(t, "alice-token", "PUT", leases+name, `{"metadata":{"name":"`+name+`"}}`).code
+	}
+	grant("change", "patch", "update")
+	if a, b := apply("x"), put("x"); a != 403 || b != 403 {
+		t.Errorf("without create: apply %d, update %d", a, b)
+	}
+	grant("create", "create")
+	if a, b := apply("x"), put("x"); a != 201 || b != 201 {
+		t.Errorf("with create: apply %d, update %d", a, b)
+	}
+	if a := apply("x"); a != 200 {
+		t.Errorf("apply again: %d", a)
+	}
+}

@@ -161,7 +161,14 @@ func attributes(ctx context.Context, a *fake.Admission) (*admission.VersionedAtt
 	if err != nil {
 		return nil, err
 	}
-	attr := admission.NewAttributesRecord(now, old, a.Kind, a.Key.Namespace, a.Key.Name, a.Resource, a.Subresource, op, options, a.DryRun, who)
+	namespace, name := a.Key.Namespace, a.Key.Name
+	if a.Resource == corev1.SchemeGroupVersion.WithResource("namespaces") {
+		namespace = name // as in the paths of namespaces
+	}
+	if info, ok := request.RequestInfoFrom(ctx); ok && info.Verb == "deletecollection" {
+		name = "" // only the old object has it
+	}
+	attr := admission.NewAttributesRecord(now, old, a.Kind, namespace, name, a.Resource, a.Subresource, op, options, a.DryRun, who)
 	out := &admission.VersionedAttributes{Attributes: attr, VersionedKind: a.Kind}
 	out.VersionedObject.Set(now)
 	out.VersionedOldObject.Set(old)

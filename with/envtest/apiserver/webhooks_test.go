@@ -211,3 +211,28 @@ func TestDryRunAsksOnlyWebhooksWithoutSideEffects(t *testing.T) {
 	}
 	s.must(t, "POST", configMaps, `{"metadata":{"name":"a"}}`, nil)
 }
+
+// TestWebhookRequests shows what webhooks are told about requests that are not plain writes of an object.
+func TestWebhookRequests(t *testing.T) {
+	s := start(t, apiserver.Options{})
+	h := newHook(t, allow)
+	s.must(t, "POST", validating, h.config("ValidatingWebhookConfiguration", `"rules":[{"operations":["*"],"apiGroups":["*"],"apiVersions":["*"],"resources":["*/*"]}]`), nil)
+	for _, c := range []struct{ method, path, body, want string }{
+		{"POST", "/api/v1/namespaces", `{"metadata":{"name":"n"}}`, "CREATE Namespace n/n"},
+		{"DELETE", "/api/v1/namespaces/n", ``, "DELETE Namespace n/n"},
+		{"POST", "/api/v1/namespaces/default/pods", `{"metadata":{"name":"p"}}`, "CREATE Pod default/p"},
+		{"POST", "/api/v1/namespaces/default/pods/p/eviction?dryRun=All", `{"metadata":{"name":"p"}}`, "CREATE Eviction default/p eviction"},
+		{"POST", "/api/v1/namespaces/default/pods/p/binding", `{"metadata":{"name":"p"},"target":{"name":"n"}}`, "CREATE Binding default/p binding"},
+		{"DELETE", "/api/v1/namespaces/default/pods", ``, "DELETE Pod default/"},
+	} {
+		before := len(h.requests())
+		a := s.as(t, "", c.method, c.path, c.body)
+		var seen []string
+		for _, r := range h.requests()[before:] {
+			seen = append(seen, strings.TrimSpace(fmt.Sprintf("%s %s %s/%s %s", r.Operation, r.Kind.Kind, r.Namespace, r.Name, r.SubResource)))
+		}
+		if got := strings.Join(seen, "|"); a.code/100 != 2 || got != c.want {
+			t.Errorf("%s %s: %d, the webhook was asked %q, want %q", c.method, c.path, a.code, got, c.want)
+		}
+	}
+}
