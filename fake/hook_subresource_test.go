@@ -327,3 +327,37 @@ func TestActionAdmission(t *testing.T) {
 		}
 	}
 }
+
+// TestWarningsAreShort: a warning comes once, and many long ones do not burst the header.
+func TestWarningsAreShort(t *testing.T) {
+	s := fake.New(fake.Options{})
+	tries := 0
+	check(t, fake.Define(s, fake.Definition[*pod]{Kind: podKind, Hooks: fake.Hooks[*pod]{Default: func(p *pod) {
+		if tries++; tries < 4 && p.Name == "x" && p.Spec.Node == "n" {
+			must(fake.Patch[*pod](s, key("a", "x"), fmt.Appendf(nil, `{"metadata":{"labels":{"n":"%d"}},"spec":{"node":"m%d"}}`, tries, tries)))(t)
+		}
+	}}}))
+	must(fake.Create(s, newPod("a", "x")))(t)
+	tries = 0
+	patch, err := http.NewRequestWithContext(t.Context(), "PATCH", fake.URL+"/api/v1/namespaces/a/pods/x", strings.NewReader(`{"spec":{"colour":"red","node":"n"}}`))
+	check(t, err)
+	patch.Header.Set("Content-Type", "application/merge-patch+json")
+	var many strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&many, `,"m%d%s":1`, i, strings.Repeat("x", 10_000))
+	}
+	post, err := http.NewRequestWithContext(t.Context(), "POST", fake.URL+"/api/v1/namespaces/a/pods", strings.NewReader(`{"metadata":{"name":"y"}`+many.String()+`}`))
+	check(t, err)
+	for r, most := range map[*http.Request]int{patch: 1, post: 100} {
+		resp, err := s.Client().Do(r)
+		check(t, err)
+		_ = resp.Body.Close()
+		sum, got := 0, resp.Header.Values("Warning")
+		for _, text := range got {
+			sum += len(text)
+		}
+		if resp.StatusCode/100 != 2 || len(got) == 0 || len(got) > most || sum > 8<<10 {
+			t.Errorf("%s: %d, %d warnings of %d bytes", r.Method, resp.StatusCode, len(got), sum)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -29,14 +30,36 @@ type Writer struct {
 	w     http.ResponseWriter
 	buf   *bufio.Writer
 	begun bool
+
+	warned   map[string]bool // the texts of warnings
+	warnings int             // their length in the header
 }
 
 // New returns a Writer on w. The caller defers [Writer.Rescue] and ends with [Writer.Finish].
 func New(w http.ResponseWriter) *Writer { return &Writer{w: w} }
 
-// Warn adds a warning for the people behind the client. It must precede [Writer.Begin].
+// The API server's own limits for warnings, in runes: those of an answer together, and each that does not
+// fit into that.
+const (
+	maxWarnings    = 4 << 10
+	maxLateWarning = 256
+)
+
+// Warn adds a warning for the people behind the client, unless the answer has it already or has many. It
+// must precede [Writer.Begin].
 func (w *Writer) Warn(text string) {
+	if w.warned[text] || w.warnings >= maxWarnings {
+		return
+	}
+	if w.warned == nil {
+		w.warned = map[string]bool{}
+	}
+	w.warned[text] = true
+	if runes := []rune(text); w.warnings+len(runes) > maxWarnings {
+		text = string(runes[:min(len(runes), maxLateWarning)])
+	}
 	if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil { // else text is no UTF-8
+		w.warnings += utf8.RuneCountInString(text)
 		w.w.Header().Add("Warning", header)
 	}
 }
