@@ -24,8 +24,8 @@ type Admission struct {
 	Subresource string
 	// Key is the object's. Mutate gets no name if the server is to generate one.
 	Key types.NamespacedName
-	// Object is the new state, of the Go type of the resource, or what a client posts to a subresource,
-	// whose Kind it has then. Mutate may change it. Nil for a delete.
+	// Object is the new state, of the Go type of the resource, or what a client sends to a subresource of a
+	// [SubresourceHook], whose Kind it has then. Mutate may change it. Nil for a delete.
 	Object metav1.Object
 	// Old is the state before, read-only. Nil for a create.
 	Old metav1.Object
@@ -43,7 +43,7 @@ func (t *table[T]) admission(verb faults.Verb, key types.NamespacedName, w write
 
 // mutate asks [Options].Mutate about obj, which it may change; old is nil for a create.
 func (t *table[T]) mutate(obj T, old *version[T], w write) error {
-	if t.server.mutate == nil || w.request == nil {
+	if t.server.mutate == nil || w.request == nil || w.view {
 		return nil
 	}
 	// As in the API server, it gets an object with its defaults.
@@ -77,6 +77,9 @@ func (t *table[T]) unmutated(obj T, w write) (T, error) {
 
 // admitted asks [Options].Validate.
 func (t *table[T]) admitted(obj T, old *version[T], w write) error {
+	if w.view {
+		return nil // the hook was asked about the form
+	}
 	return t.ask(t.server.validate, obj, old, w)
 }
 

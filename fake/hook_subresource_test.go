@@ -361,3 +361,46 @@ func TestWarningsAreShort(t *testing.T) {
 		}
 	}
 }
+
+// TestViewAdmission: the hooks of the server see the form, as the client sent it in each attempt.
+func TestViewAdmission(t *testing.T) {
+	var s *fake.Server
+	var asked []string
+	ports := func(o metav1.Object) int { return o.(*size).Ports }
+	note := func(phase string) func(context.Context, *fake.Admission) error {
+		return func(_ context.Context, a *fake.Admission) error {
+			asked = append(asked, fmt.Sprintf("%s %s %s %s/%s %d>%d", phase, a.Verb, a.Key, a.Kind.Kind, a.Subresource, ports(a.Old), ports(a.Object)))
+			if phase == "mutate" {
+				a.Object.(*size).Ports++
+			}
+			if len(asked) == 1 { // another write comes between
+				must(fake.Patch[*pod](s, key("a", "x"), []byte(`{"metadata":{"labels":{"l":"`+fmt.Sprint(s.ResourceVersion())+`"}}}`)))(t)
+			}
+			if ports(a.Object) > 50 {
+				return errors.New("too many")
+			}
+			return nil
+		}
+	}
+	s, send := withOwnObjects(t, fake.Options{Mutate: note("mutate"), Validate: note("validate")})
+	for _, c := range []struct {
+		method, body string
+		code, want   int
+		asked        []string
+	}{
+		{"PUT", `{"metadata":{"name":"x"},"ports":3}`, 200, 4, []string{
+			"mutate update a/x size/size 0>3", "validate update a/x size/size 0>4", "mutate update a/x size/size 0>3", "validate update a/x size/size 0>4",
+		}},
+		{"PATCH", `{"ports":7}`, 200, 8, []string{
+			"mutate update a/x size/size 4>7", "validate update a/x size/size 4>8", "mutate update a/x size/size 4>7", "validate update a/x size/size 4>8",
+		}},
+		{"PUT", `{"metadata":{"name":"x"},"ports":60}`, 403, 8, nil},
+	} {
+		asked = nil
+		code, body := send(c.method, sizePath, c.body)
+		got := len(must(fake.Get[*pod](s, key("a", "x")))(t).Spec.Ports)
+		if code != c.code || got != c.want || c.asked != nil && !slices.Equal(asked, c.asked) {
+			t.Errorf("%s %s: %d %s, %d ports, asked\n%s", c.method, c.body, code, body, got, strings.Join(asked, "\n"))
+		}
+	}
+}

@@ -106,6 +106,12 @@ func (t *table[T]) putView(r *http.Request, req request, h SubresourceHook[T], b
 		if uid != "" && uid != old.obj.GetUID() {
 			return nil, t.errOtherUID(old.key, uid, old.obj.GetUID())
 		}
+		if sent == nil { // this is another attempt, and Mutate may have changed what was sent
+			if sent, err = t.readSent(r, req, h, body); err != nil {
+				return nil, err
+			}
+		}
+		defer func() { sent = nil }()
 		return sent, nil
 	})
 }
@@ -177,18 +183,45 @@ func (t *table[T]) changeByView(req request, w write, h SubresourceHook[T], next
 		if err != nil {
 			return obj, err
 		}
+		if err := t.admitView(t.server.mutate, h, old, sent, w); err != nil {
+			return obj, err
+		}
 		if err := t.checkRV(sent.GetResourceVersion(), old); err != nil {
 			return obj, err
 		}
 		if obj, err = clone(old.obj); err != nil {
 			return obj, apierrors.NewInternalError(err)
 		}
-		return obj, h.set(obj, sent)
+		if err := h.set(obj, sent); err != nil || t.server.validate == nil {
+			return obj, err
+		}
+		now, err := h.get(obj)
+		if err != nil {
+			return obj, err
+		}
+		return obj, t.admitView(t.server.validate, h, old, now, w)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return h.get(v.obj)
+}
+
+// admitView asks a hook of the server about an update by the form of an object. If h cannot show the old
+// object, the old form is an empty one.
+func (t *table[T]) admitView(hook func(context.Context, *Admission) error, h SubresourceHook[T], old *version[T], form metav1.Object, w write) error {
+	if hook == nil {
+		return nil
+	}
+	was, err := h.get(old.obj)
+	if err != nil {
+		was = h.fresh()
+		was.SetNamespace(old.key.Namespace)
+		was.SetName(old.key.Name)
+	}
+	a := t.admission(faults.VerbUpdate, old.key, w)
+	a.Kind, a.Object, a.Old = h.kind, form, was
+	return t.refused(a, hook(w.request, a))
 }
 
 // decode reads what a client has sent. The body may leave its kind out, but not state another one.

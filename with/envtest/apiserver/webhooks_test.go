@@ -224,6 +224,9 @@ func TestWebhookRequests(t *testing.T) {
 		{"POST", "/api/v1/namespaces/default/pods/p/eviction?dryRun=All", `{"metadata":{"name":"p"}}`, "CREATE Eviction default/p eviction"},
 		{"POST", "/api/v1/namespaces/default/pods/p/binding", `{"metadata":{"name":"p"},"target":{"name":"n"}}`, "CREATE Binding default/p binding"},
 		{"DELETE", "/api/v1/namespaces/default/pods", ``, "DELETE Pod default/"},
+		{"POST", "/apis/apps/v1/namespaces/default/statefulsets", `{"metadata":{"name":"s"}}`, "CREATE StatefulSet default/s"},
+		{"PUT", "/apis/apps/v1/namespaces/default/statefulsets/s/scale", `{"metadata":{"name":"s"},"spec":{"replicas":2}}`, "UPDATE Scale default/s scale"},
+		{"PUT", "/apis/apps/v1/namespaces/default/statefulsets/s/status", `{"metadata":{"name":"s"}}`, "UPDATE StatefulSet default/s status"},
 	} {
 		before := len(h.requests())
 		a := s.as(t, "", c.method, c.path, c.body)
