@@ -13,7 +13,8 @@ import (
 	"github.com/kinform/kinform/fake/internal/refusal"
 )
 
-// Admission is a write that [Options].Mutate or [Options].Validate is asked about.
+// Admission is a write that [Options].Mutate or [Options].Validate is asked about. Its objects are the
+// server's: a hook that keeps one copies it.
 type Admission struct {
 	// Verb is create, update or delete; a patch or an apply is one of the first two.
 	Verb faults.Verb

@@ -14,6 +14,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake"
@@ -196,6 +197,25 @@ func TestMutateNames(t *testing.T) {
 	}
 }
 
+// TestGeneratedNameRefused: Validate is not asked about one name after the other until it likes one.
+func TestGeneratedNameRefused(t *testing.T) {
+	n := 0
+	s := fake.New(fake.Options{Validate: func(context.Context, *fake.Admission) error {
+		if n++; n > 10 {
+			panic("asked again and again")
+		}
+		return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "pods"}, "g")
+	}})
+	check(t, fake.Register(s, podKind, fake.Rules{}))
+	client, err := fake.NewClient[*pod](s, fake.Selection{Namespace: "a"})
+	check(t, err)
+	p := newPod("a", "")
+	p.GenerateName = "g-"
+	if _, err := client.Create(t.Context(), p, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) || n != 1 {
+		t.Errorf("asked %d times: %v", n, err)
+	}
+}
+
 // TestMutateNamespace: the hook cannot move a new object to another namespace.
 func TestMutateNamespace(t *testing.T) {
 	s, client, h := admitted(t)
@@ -248,5 +268,43 @@ func TestMutateForever(t *testing.T) {
 	_, err := client.Update(ctx, withNode(newPod("a", "x"), "n"), metav1.UpdateOptions{})
 	if n != 10 || !errors.Is(err, context.Canceled) {
 		t.Errorf("asked %d times: %v", n, err)
+	}
+}
+
+// TestGeneratedNamesAtOnce: of objects with generated names that are created at once, each is stored under
+// the name that Validate has admitted last.
+func TestGeneratedNamesAtOnce(t *testing.T) {
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	s := fake.New(fake.Options{Validate: func(_ context.Context, a *fake.Admission) error {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[a.Key.Name] = true
+		return nil
+	}})
+	check(t, fake.Register(s, podKind, fake.Rules{}))
+	client, err := fake.NewClient[*pod](s, fake.Selection{Namespace: "a"})
+	check(t, err)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 50 {
+				p := newPod("a", "")
+				p.GenerateName = "g-"
+				if _, err := client.Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	pods := must(fake.List[*pod](s, fake.Selection{}))(t)
+	for _, p := range pods {
+		if !seen[p.Name] {
+			t.Errorf("%s was not admitted", p.Name)
+		}
+	}
+	if len(pods) != 400 {
+		t.Errorf("%d pods", len(pods))
 	}
 }

@@ -28,6 +28,9 @@ func (t *table[T]) create(obj T, w write) (*version[T], error) {
 		if generated {
 			t.generateName(obj)
 		}
+		if err := t.admitted(obj, nil, w); err != nil {
+			return nil, err
+		}
 		v, err := t.createNamed(obj, w)
 		if generated && apierrors.IsAlreadyExists(err) && w.goesOn() {
 			continue // another write took the name
@@ -36,11 +39,8 @@ func (t *table[T]) create(obj T, w write) (*version[T], error) {
 	}
 }
 
-// createNamed stores a prepared object.
+// createNamed stores a prepared and admitted object.
 func (t *table[T]) createNamed(obj T, w write) (*version[T], error) {
-	if err := t.admitted(obj, nil, w); err != nil {
-		return nil, err
-	}
 	if w.named && len(obj.GetManagedFields()) == 0 {
 		tracked, err := t.track(obj, nil, w)
 		if err != nil {
