@@ -21,10 +21,8 @@ func (t *table[T]) readObject(r *http.Request, req request, body []byte) (obj T,
 	if err := t.decodeObject(format, body, obj); err != nil {
 		return obj, err
 	}
-	if format != wire.Protobuf {
-		if err := t.validateFields(r, req, format, body); err != nil {
-			return obj, err
-		}
+	if err := validateFields(r, req, format, body, t.strictFaults, func(err error) error { return badBody(&t.res, err) }); err != nil {
+		return obj, err
 	}
 	return obj, t.settleNamespace(obj, req)
 }

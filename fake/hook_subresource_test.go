@@ -404,3 +404,27 @@ func TestViewAdmission(t *testing.T) {
 		}
 	}
 }
+
+// TestSubresourceBodies: bodies of subresources have the same rules as those of objects.
+func TestSubresourceBodies(t *testing.T) {
+	_, send := withOwnObjects(t, fake.Options{})
+	const strict = "?fieldValidation=Strict"
+	for _, c := range []struct {
+		method, path, body string
+		want               int
+	}{
+		{"PUT", "size", `{"kind":"size","apiVersion":"other.example.com/v2","metadata":{"name":"x"}}`, 400},
+		{"PUT", "size", `{"kind":"size","apiVersion":"sizes.example.com/v1","metadata":{"name":"x"}}`, 200}, // an older version of the kind
+		{"PUT", "size" + strict, `{"metadata":{"name":"x"},"colour":"red"}`, 400},
+		{"PUT", "size" + strict, `{"metadata":{"name":"x"},"ports":1,"ports":2}`, 400},
+		{"PUT", "size" + strict, `{"kind":"size","apiVersion":"sizes.example.com/v2","metadata":{"name":"x"},"ports":2}`, 200},
+		{"PUT", "size", `{"metadata":{"name":"x"},"colour":"red"}`, 200},
+		{"POST", "self" + strict, `{"colour":"red"}`, 400},
+		{"PATCH", "size", `{"ports":"many"}`, 422},
+		{"PATCH", "size", `{"metadata":{"uid":"other"}}`, 409},
+	} {
+		if code, body := send(c.method, "/api/v1/namespaces/a/pods/x/"+c.path, c.body); code != c.want {
+			t.Errorf("%s %s %s: %d %s, want %d", c.method, c.path, c.body, code, body, c.want)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/fake/internal/answer"
@@ -101,11 +102,7 @@ func (t *table[T]) putView(r *http.Request, req request, h SubresourceHook[T], b
 	if err := checkName(sent, req.name); err != nil {
 		return nil, err
 	}
-	uid := sent.GetUID()
-	return t.changeByView(req, w, h, func(old *version[T]) (metav1.Object, error) {
-		if uid != "" && uid != old.obj.GetUID() {
-			return nil, t.errOtherUID(old.key, uid, old.obj.GetUID())
-		}
+	return t.changeByView(req, w, h, func(*version[T]) (metav1.Object, error) {
 		if sent == nil { // this is another attempt, and Mutate may have changed what was sent
 			if sent, err = t.readSent(r, req, h, body); err != nil {
 				return nil, err
@@ -124,6 +121,10 @@ func (t *table[T]) readSent(r *http.Request, req request, h SubresourceHook[T], 
 	}
 	sent, err := h.decode(format, body)
 	if err != nil {
+		return nil, err
+	}
+	strict := func(body []byte) ([]error, error) { return membersFaults(body, h.fresh()) }
+	if err := validateFields(r, req, format, body, strict, h.badBody); err != nil {
 		return nil, err
 	}
 	return sent, t.settleNamespace(sent, req)
@@ -163,6 +164,9 @@ func (t *table[T]) patchView(r *http.Request, req request, h SubresourceHook[T],
 		if err != nil {
 			return nil, err
 		}
+		if err := wire.UnmarshalJSON(b, h.fresh()); err != nil {
+			return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(b), err.Error())})
+		}
 		sent, err := h.decode(wire.JSON, b)
 		if err != nil {
 			return nil, err
@@ -182,6 +186,9 @@ func (t *table[T]) changeByView(req request, w write, h SubresourceHook[T], next
 		sent, err := next(old)
 		if err != nil {
 			return obj, err
+		}
+		if uid := sent.GetUID(); uid != "" && uid != old.obj.GetUID() {
+			return obj, t.errOtherUID(old.key, uid, old.obj.GetUID())
 		}
 		if err := t.admitView(t.server.mutate, h, old, sent, w); err != nil {
 			return obj, err
@@ -224,12 +231,16 @@ func (t *table[T]) admitView(hook func(context.Context, *Admission) error, h Sub
 	return t.refused(a, hook(w.request, a))
 }
 
-// decode reads what a client has sent. The body may leave its kind out, but not state another one.
+// decode reads what a client has sent. The body may leave its kind out, but not state another one; another
+// version of the same kind passes.
 func (h SubresourceHook[T]) decode(format string, body []byte) (metav1.Object, error) {
 	sent := h.fresh()
 	var wrong error
 	err := wire.Unmarshal(format, body, sent, func(kind metav1.TypeMeta) error {
-		if kind.Kind != "" && kind.Kind != h.kind.Kind {
+		switch group := kind.GroupVersionKind().Group; {
+		case kind.APIVersion != "" && group != h.kind.Group:
+			wrong = apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", kind.APIVersion, h.kind.GroupVersion()))
+		case kind.Kind != "" && kind.Kind != h.kind.Kind:
 			wrong = apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind (%s)", kind.Kind, h.kind.Kind))
 		}
 		return wrong
@@ -238,9 +249,14 @@ func (h SubresourceHook[T]) decode(format string, body []byte) (metav1.Object, e
 	case wrong != nil:
 		return nil, wrong
 	case err != nil:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", h.kind.Kind, h.kind.Version, h.kind.Kind, err))
+		return nil, h.badBody(err)
 	}
 	return sent, nil
+}
+
+// badBody is the 400 of a body that does not fit the kind of the subresource.
+func (h SubresourceHook[T]) badBody(err error) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", h.kind.Kind, h.kind.Version, h.kind.Kind, err))
 }
 
 // encode returns the body of an answer.

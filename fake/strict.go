@@ -21,14 +21,14 @@ import (
 	"github.com/kinform/kinform/fake/internal/wire"
 )
 
-// validateFields looks for unknown members of T and duplicate members, and refuses them, warns of them
-// or ignores them as the query asks. The body is JSON or YAML, and has been decoded before.
-func (t *table[T]) validateFields(r *http.Request, req request, format string, body []byte) error {
+// validateFields looks for unknown and duplicate members, which strict finds in JSON, and refuses them,
+// warns of them or ignores them as the query asks. The body is JSON or YAML, and has been decoded before.
+func validateFields(r *http.Request, req request, format string, body []byte, strict func(body []byte) ([]error, error), refuse func(error) error) error {
 	how := r.URL.Query().Get("fieldValidation")
-	if how == metav1.FieldValidationIgnore {
+	if how == metav1.FieldValidationIgnore || format == wire.Protobuf {
 		return nil
 	}
-	faults, err := t.bodyFaults(format, body)
+	faults, err := bodyFaults(format, body, strict)
 	switch {
 	case err == nil && len(faults) == 0:
 		return nil
@@ -36,7 +36,7 @@ func (t *table[T]) validateFields(r *http.Request, req request, format string, b
 		if err == nil {
 			err = runtime.NewStrictDecodingError(faults)
 		}
-		return badBody(&t.res, err)
+		return refuse(err)
 	}
 	for _, fault := range faults {
 		req.warn(fault.Error())
@@ -45,7 +45,7 @@ func (t *table[T]) validateFields(r *http.Request, req request, format string, b
 }
 
 // bodyFaults returns the unknown and the duplicate members of a body.
-func (t *table[T]) bodyFaults(format string, body []byte) (faults []error, err error) {
+func bodyFaults(format string, body []byte, strict func(body []byte) ([]error, error)) (faults []error, err error) {
 	if format == wire.YAML {
 		if err := wire.YAMLTwice(body); err != nil {
 			faults = append(faults, errors.New(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")))
@@ -54,7 +54,7 @@ func (t *table[T]) bodyFaults(format string, body []byte) (faults []error, err e
 			return nil, err
 		}
 	}
-	more, err := t.strictFaults(body)
+	more, err := strict(body)
 	return append(faults, more...), err
 }
 
@@ -123,9 +123,14 @@ func (t *table[T]) typeFaults(body []byte) ([]error, error) {
 	if t.untyped() {
 		return untypedFaults(body)
 	}
-	obj := newObject[T]()
+	return membersFaults(body, newObject[T]())
+}
+
+// membersFaults returns the duplicate members of an object's JSON and those that obj, an empty object, has
+// not. Every body may state its kind.
+func membersFaults(body []byte, obj metav1.Object) ([]error, error) {
 	faults, err := kjson.UnmarshalStrict(body, obj)
-	if _, ok := any(obj).(interface{ GetObjectKind() schema.ObjectKind }); !ok {
+	if _, ok := obj.(interface{ GetObjectKind() schema.ObjectKind }); !ok {
 		faults = slices.DeleteFunc(faults, func(err error) bool {
 			return err.Error() == `unknown field "kind"` || err.Error() == `unknown field "apiVersion"`
 		})
