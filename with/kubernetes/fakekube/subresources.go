@@ -20,6 +20,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -214,6 +215,9 @@ func evict(s *fake.Server, p *corev1.Pod, e *policyv1.Eviction) error {
 		return apierrors.NewBadRequest("name in URL does not match name in Eviction object")
 	}
 	opts := cmp.Or(e.DeleteOptions, &metav1.DeleteOptions{})
+	if errs := metavalidation.ValidateDeleteOptions(opts); len(errs) > 0 {
+		return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("DeleteOptions").GroupKind(), "", errs)
+	}
 	if err := checkPreconditions(p, opts.Preconditions); err != nil {
 		return err
 	}
@@ -242,7 +246,7 @@ func evict(s *fake.Server, p *corev1.Pod, e *policyv1.Eviction) error {
 
 func checkPreconditions(p *corev1.Pod, pre *metav1.Preconditions) error {
 	refuse := func(what, want, is string) error {
-		return apierrors.NewConflict(corev1.Resource("pods"), p.Name, fmt.Errorf("the %s in the precondition (%s) does not match the %s in record (%s)", what, want, what, is))
+		return apierrors.NewConflict(schema.GroupResource{Resource: "Pod"}, p.Name, fmt.Errorf("the %s in the precondition (%s) does not match the %s in record (%s)", what, want, what, is))
 	}
 	switch {
 	case pre == nil:

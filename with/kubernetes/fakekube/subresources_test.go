@@ -136,6 +136,7 @@ func TestEvictionOptions(t *testing.T) {
 	send(t, s,
 		step{"POST", pod + "/eviction", `{"metadata":{"name":"a"},"deleteOptions":{"dryRun":["All"]}}`, 201, "Success"},
 		step{"POST", pod + "/eviction", `{"metadata":{"name":"a"},"deleteOptions":{"preconditions":{"resourceVersion":"1"}}}`, 409, "ResourceVersion in the precondition"},
+		step{"POST", pod + "/eviction", `{"metadata":{"name":"a"},"deleteOptions":{"dryRun":["Some"]}}`, 422, "dryRun"},
 		step{"GET", pod, "", 200, ""},
 	)
 	if n := left(t, s, "one"); n != 3 {
