@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
@@ -94,20 +95,26 @@ func reviewKind(info *request.RequestInfo) string {
 }
 
 func (v *reviewer) answer(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) (runtime.Object, error) {
-	want := reviewKind(info)
-	if info.Verb != "create" || info.Name != "" || info.Namespace == "" && want == "LocalSubjectAccessReview" {
+	want := schema.GroupVersionKind{Group: info.APIGroup, Version: info.APIVersion, Kind: reviewKind(info)}
+	switch {
+	case info.Name != "" || info.Namespace == "" && want.Kind == "LocalSubjectAccessReview":
+		return nil, apierrors.NewGenericServerResponse(http.StatusNotFound, info.Verb, schema.GroupResource{}, "", "", 0, true)
+	case info.Verb != "create":
 		return nil, apierrors.NewMethodNotSupported(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, info.Verb)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		return nil, apierrors.NewRequestEntityTooLargeError(err.Error())
 	}
-	obj, is, err := codecs.UniversalDeserializer().Decode(body, nil, nil)
+	if len(body) == 0 {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): the body is empty", want.Kind))
+	}
+	obj, is, err := codecs.UniversalDeserializer().Decode(body, &want, nil)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	if is.Kind != want {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind (%s)", is.Kind, want))
+	if *is != want {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind (%s)", is.Kind, want.Kind))
 	}
 	who, _ := request.UserFrom(r.Context())
 	switch x := obj.(type) {
@@ -141,12 +148,19 @@ func named(spec authorizationv1.SubjectAccessReviewSpec) user.Info {
 	return &user.DefaultInfo{Name: spec.User, Groups: spec.Groups, UID: spec.UID, Extra: extra}
 }
 
+// invalidSpec is the 422 for one field.
+func invalidSpec(path *field.Path, value any, detail string) error {
+	return apierrors.NewInvalid(schema.GroupKind{Group: authorizationv1.GroupName}, "", field.ErrorList{field.Invalid(path, value, detail)})
+}
+
 // review asks the rules whether who may send a request.
 func (v *reviewer) review(r *http.Request, who user.Info, res *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) (authorizationv1.SubjectAccessReviewStatus, error) {
 	var a authorizer.AttributesRecord
 	switch {
 	case (res == nil) == (path == nil):
-		return authorizationv1.SubjectAccessReviewStatus{}, apierrors.NewBadRequest("exactly one of nonResourceAttributes or resourceAttributes must be specified")
+		return authorizationv1.SubjectAccessReviewStatus{}, invalidSpec(field.NewPath("spec"), nil, "exactly one of nonResourceAttributes or resourceAttributes must be specified")
+	case who.GetName() == "" && len(who.GetGroups()) == 0:
+		return authorizationv1.SubjectAccessReviewStatus{}, invalidSpec(field.NewPath("spec", "user"), "", "at least one of user or group must be specified")
 	case res != nil:
 		a = authorizer.AttributesRecord{
 			Verb: res.Verb, Namespace: res.Namespace, APIGroup: res.Group, APIVersion: res.Version, Resource: res.Resource,

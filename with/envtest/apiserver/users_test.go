@@ -192,7 +192,7 @@ func TestReviews(t *testing.T) {
 	if a := s.as(t, "alice-token", "POST", path+"subjectaccessreviews", other); a.code != 403 {
 		t.Errorf("alice asks about others: %d", a.code)
 	}
-	for body, want := range map[string]int{`{`: 400, `{"apiVersion":"v1","kind":"Pod"}`: 400, `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview"}`: 400} {
+	for body, want := range map[string]int{`{`: 400, `{"apiVersion":"v1","kind":"Pod"}`: 400, `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview"}`: 422} {
 		if a := s.as(t, "admin-token", "POST", path+"selfsubjectaccessreviews", body); a.code != want {
 			t.Errorf("%s: %d %s, want %d", body, a.code, a.body, want)
 		}
@@ -247,11 +247,18 @@ func TestReviewsOfOtherKinds(t *testing.T) {
 		{"alice", authn + "selfsubjectreviews", token, 400},
 		{"alice", authn + "selfsubjectreviews", access, 400},
 		{"admin", authz + "subjectaccessreviews", access, 201},
-		{"admin", authz + "subjectaccessreviews/a", access, 405},
+		{"admin", authz + "subjectaccessreviews", `{"spec":{"user":"bob","resourceAttributes":{"verb":"get","resource":"pods"}}}`, 201},
+		{"admin", authz + "subjectaccessreviews", `{"spec":{"resourceAttributes":{"verb":"get","resource":"pods"}}}`, 422},
+		{"admin", authz + "subjectaccessreviews", `{"spec":{"user":"bob"}}`, 422},
+		{"admin", authz + "subjectaccessreviews", ``, 400},
+		{"admin", authz + "subjectaccessreviews", `null`, 422},
+		{"admin", authz + "subjectaccessreviews", `[]`, 400},
+		{"admin", authn + "tokenreviews", `{"spec":{"token":"admin-token"}}`, 201},
+		{"admin", authz + "subjectaccessreviews/a", access, 404},
 		{"admin", authz + "subjectaccessreviews/a/b", access, 404},
 		{"admin", authz + "others", access, 404},
 		{"admin", "/apis/authorization.k8s.io/v1beta1/subjectaccessreviews", access, 404},
-		{"admin", authz + "localsubjectaccessreviews", local, 405},
+		{"admin", authz + "localsubjectaccessreviews", local, 404},
 		{"admin", authz + "namespaces/default/localsubjectaccessreviews", local, 201},
 		{"admin", authz + "namespaces/default/subjectaccessreviews", access, 404},
 	} {
