@@ -64,13 +64,17 @@ const maxBody = 3 << 20 // the API server's own limit
 
 func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	info, ok := request.RequestInfoFrom(r.Context())
-	if !ok || !info.IsResourceRequest || reviewKind(info) == "" {
+	kind := ""
+	if ok && info.IsResourceRequest {
+		kind = reviewKind(info)
+	}
+	if kind == "" {
 		v.next.ServeHTTP(w, r)
 		return
 	}
 	gv := authorizationv1.SchemeGroupVersion
 	gv.Group = info.APIGroup
-	answer, err := v.answer(w, r, info)
+	answer, err := v.answer(w, r, info, kind)
 	if err != nil {
 		responsewriters.ErrorNegotiated(err, codecs, gv, w, r)
 		return
@@ -78,24 +82,28 @@ func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	responsewriters.WriteObjectNegotiated(codecs, negotiation.DefaultEndpointRestrictions, gv, w, r, http.StatusCreated, answer, false)
 }
 
+// reviewKinds are the kinds of reviews.
+var reviewKinds = map[schema.GroupVersionResource]string{
+	authorizationv1.SchemeGroupVersion.WithResource("selfsubjectaccessreviews"):  "SelfSubjectAccessReview",
+	authorizationv1.SchemeGroupVersion.WithResource("subjectaccessreviews"):      "SubjectAccessReview",
+	authorizationv1.SchemeGroupVersion.WithResource("localsubjectaccessreviews"): "LocalSubjectAccessReview",
+	authorizationv1.SchemeGroupVersion.WithResource("selfsubjectrulesreviews"):   "SelfSubjectRulesReview",
+	authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews"):       "SelfSubjectReview",
+	authenticationv1.SchemeGroupVersion.WithResource("tokenreviews"):             "TokenReview",
+}
+
 // reviewKind returns the kind of review that a path is for, empty if it is for none.
 func reviewKind(info *request.RequestInfo) string {
-	kind := map[schema.GroupVersionResource]string{
-		authorizationv1.SchemeGroupVersion.WithResource("selfsubjectaccessreviews"):  "SelfSubjectAccessReview",
-		authorizationv1.SchemeGroupVersion.WithResource("subjectaccessreviews"):      "SubjectAccessReview",
-		authorizationv1.SchemeGroupVersion.WithResource("localsubjectaccessreviews"): "LocalSubjectAccessReview",
-		authorizationv1.SchemeGroupVersion.WithResource("selfsubjectrulesreviews"):   "SelfSubjectRulesReview",
-		authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews"):       "SelfSubjectReview",
-		authenticationv1.SchemeGroupVersion.WithResource("tokenreviews"):             "TokenReview",
-	}[schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}]
+	kind := reviewKinds[schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}]
 	if info.Subresource != "" || info.Namespace != "" && kind != "LocalSubjectAccessReview" {
 		return ""
 	}
 	return kind
 }
 
-func (v *reviewer) answer(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) (runtime.Object, error) {
-	want := schema.GroupVersionKind{Group: info.APIGroup, Version: info.APIVersion, Kind: reviewKind(info)}
+// answer returns the review of a kind with its status.
+func (v *reviewer) answer(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, kind string) (runtime.Object, error) {
+	want := schema.GroupVersionKind{Group: info.APIGroup, Version: info.APIVersion, Kind: kind}
 	switch {
 	case info.Name != "" || info.Namespace == "" && want.Kind == "LocalSubjectAccessReview":
 		return nil, apierrors.NewGenericServerResponse(http.StatusNotFound, info.Verb, schema.GroupResource{}, "", "", 0, true)

@@ -72,16 +72,13 @@ func (h *webhooks) mutate(ctx context.Context, a *fake.Admission) error {
 	if err != nil || len(configs) == 0 {
 		return err
 	}
+	var hooks []webhook.WebhookAccessor
 	for _, c := range configs {
 		for i := range c.Webhooks {
-			hook := &c.Webhooks[i]
-			one := call{webhooks: h, hook: webhook.NewMutatingWebhookAccessor(string(c.UID), c.Name, hook), mutating: true}
-			if err := one.run(ctx, a); err != nil {
-				return err
-			}
+			hooks = append(hooks, webhook.NewMutatingWebhookAccessor(string(c.UID), c.Name, &c.Webhooks[i]))
 		}
 	}
-	return nil
+	return h.ask(ctx, a, hooks)
 }
 
 // validate calls the validating webhooks in the order of their names.
@@ -90,13 +87,20 @@ func (h *webhooks) validate(ctx context.Context, a *fake.Admission) error {
 	if err != nil || len(configs) == 0 {
 		return err
 	}
+	var hooks []webhook.WebhookAccessor
 	for _, c := range configs {
 		for i := range c.Webhooks {
-			hook := &c.Webhooks[i]
-			one := call{webhooks: h, hook: webhook.NewValidatingWebhookAccessor(string(c.UID), c.Name, hook)}
-			if err := one.run(ctx, a); err != nil {
-				return err
-			}
+			hooks = append(hooks, webhook.NewValidatingWebhookAccessor(string(c.UID), c.Name, &c.Webhooks[i]))
+		}
+	}
+	return h.ask(ctx, a, hooks)
+}
+
+// ask calls the webhooks one after the other, until one refuses the write.
+func (h *webhooks) ask(ctx context.Context, a *fake.Admission, hooks []webhook.WebhookAccessor) error {
+	for _, hook := range hooks {
+		if err := (call{h, hook}).run(ctx, a); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -105,8 +109,7 @@ func (h *webhooks) validate(ctx context.Context, a *fake.Admission) error {
 // call is a call of one webhook.
 type call struct {
 	*webhooks
-	hook     webhook.WebhookAccessor
-	mutating bool
+	hook webhook.WebhookAccessor
 }
 
 // run calls the webhook if it is registered for the write. An error refuses the write.
@@ -242,11 +245,12 @@ func (c call) inNamespace(attr *admission.VersionedAttributes) (bool, error) {
 	switch {
 	case selector.Empty():
 		return true, nil
-	case isNamespace && attr.GetSubresource() == "" && attr.GetOperation() != admission.Delete:
-		meta, ok := attr.GetObject().(metav1.Object)
-		return ok && selector.Matches(labels.Set(meta.GetLabels())), nil
 	case isNamespace:
-		meta, ok := attr.GetOldObject().(metav1.Object)
+		state := attr.GetOldObject()
+		if attr.GetSubresource() == "" && attr.GetOperation() != admission.Delete {
+			state = attr.GetObject()
+		}
+		meta, ok := state.(metav1.Object)
 		return ok && selector.Matches(labels.Set(meta.GetLabels())), nil
 	case attr.GetNamespace() == "":
 		return true, nil
@@ -284,7 +288,8 @@ func (c call) send(ctx context.Context, a *fake.Admission, attr *admission.Versi
 	if err := client.Post().Body(review).Timeout(limit).Do(limited).Into(answer); err != nil {
 		return failed(nil, "failed to call webhook: %w", err)
 	}
-	result, err := webhookrequest.VerifyAdmissionResponse(uid, c.mutating, answer)
+	_, mutating := c.hook.GetMutatingWebhook()
+	result, err := webhookrequest.VerifyAdmissionResponse(uid, mutating, answer)
 	if err != nil {
 		return failed(nil, "received invalid webhook response: %w", err)
 	}
@@ -294,7 +299,7 @@ func (c call) send(ctx context.Context, a *fake.Admission, attr *admission.Versi
 	if !result.Allowed {
 		return webhookerrors.ToStatusErr(c.hook.GetName(), result.Result)
 	}
-	if !c.mutating || len(result.Patch) == 0 {
+	if !mutating || len(result.Patch) == 0 {
 		return nil
 	}
 	if a.Object == nil {
