@@ -2,7 +2,6 @@ package envtest
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/kinform/kinform/e2e/cluster"
+	"github.com/kinform/kinform/e2e/others"
 	"github.com/kinform/kinform/internal/longtest"
 )
 
@@ -47,18 +47,6 @@ var suites = []suite{
 	{folder: "pkg/internal/recorder", long: true},
 	{folder: "pkg/manager", long: true},
 	{folder: "pkg/source", long: true},
-}
-
-// spec is one test in a report of ginkgo.
-type spec struct {
-	State                   string
-	LeafNodeType            string
-	LeafNodeText            string
-	ContainerHierarchyTexts []string
-}
-
-func (s spec) name() string {
-	return strings.Join(append(s.ContainerHierarchyTexts, s.LeafNodeText), " ")
 }
 
 func TestControllerRuntime(t *testing.T) {
@@ -106,26 +94,22 @@ func (s suite) check(t *testing.T, module, assets string) {
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), "GOWORK=off", "KUBEBUILDER_ASSETS="+assets)
 	out, runErr := cmd.CombinedOutput() // fails if a spec does; the report says which
-	text, err := os.ReadFile(report)
+	nodes, err := others.ReadReport(report)
 	if err != nil {
 		t.Fatalf("%v: %v\n%s", err, runErr, tail(out))
 	}
-	var reports []struct{ SpecReports []spec }
-	if err := json.Unmarshal(text, &reports); err != nil || len(reports) != 1 {
-		t.Fatalf("report: %v, %d reports", err, len(reports))
-	}
 	passed := 0
 	var bad []string
-	for _, one := range reports[0].SpecReports {
-		_, excepted := s.fail[one.name()]
+	for _, one := range nodes {
+		_, excepted := s.fail[one.Name()]
 		switch {
 		case one.State == "passed" && one.LeafNodeType == "It":
 			passed++
 			if excepted {
-				bad = append(bad, fmt.Sprintf("passes now, so take it from the list: %s", one.name()))
+				bad = append(bad, fmt.Sprintf("passes now, so take it from the list: %s", one.Name()))
 			}
 		case one.State != "passed" && one.State != "pending" && one.State != "skipped" && !excepted:
-			bad = append(bad, fmt.Sprintf("%s: %s", one.State, one.name()))
+			bad = append(bad, fmt.Sprintf("%s: %s", one.State, one.Name()))
 		}
 	}
 	if passed == 0 {

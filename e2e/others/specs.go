@@ -19,37 +19,53 @@ type spec struct {
 // isSpec tells the name of a spec from that of a test.
 func isSpec(name string) bool { return strings.Contains(name, " ") }
 
-// readSpecs reads a report that Ginkgo has written.
-func readSpecs(path string) ([]spec, error) {
+// Node is a spec, or what runs before or after specs, in a report of Ginkgo.
+type Node struct {
+	ContainerHierarchyTexts []string
+	LeafNodeText            string
+	LeafNodeType            string // It for a spec
+	LeafNodeLocation        struct{ FileName string }
+	State                   string // passed, skipped, pending; others for failures
+}
+
+// Name returns the texts of the containers and the node's own.
+func (n Node) Name() string {
+	return strings.Join(append(slices.Clone(n.ContainerHierarchyTexts), n.LeafNodeText), " ")
+}
+
+// ReadReport reads a report that Ginkgo has written.
+func ReadReport(path string) (all []Node, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	var reports []struct {
-		SpecReports []struct {
-			ContainerHierarchyTexts    []string
-			LeafNodeText, LeafNodeType string
-			LeafNodeLocation           struct{ FileName string }
-			State                      string
-		}
-	}
+	var reports []struct{ SpecReports []Node }
 	if err := json.Unmarshal(text, &reports); err != nil {
 		return nil, fmt.Errorf("the report of the specs: %w", err)
 	}
+	for _, report := range reports {
+		all = append(all, report.SpecReports...)
+	}
+	return all, nil
+}
+
+// readSpecs reads the specs of a report.
+func readSpecs(path string) ([]spec, error) {
+	nodes, err := ReadReport(path)
+	if err != nil {
+		return nil, err
+	}
 	ends := map[string]string{"passed": "PASS", "skipped": "SKIP", "pending": "SKIP"}
 	var all []spec
-	for _, report := range reports {
-		for _, s := range report.SpecReports {
-			if s.LeafNodeType != "It" {
-				continue
-			}
-			end, ok := ends[s.State]
-			if !ok {
-				end = "FAIL"
-			}
-			name := strings.Join(append(s.ContainerHierarchyTexts, s.LeafNodeText), " ")
-			all = append(all, spec{name, filepath.Base(s.LeafNodeLocation.FileName), end})
+	for _, n := range nodes {
+		if n.LeafNodeType != "It" {
+			continue
 		}
+		end, ok := ends[n.State]
+		if !ok {
+			end = "FAIL"
+		}
+		all = append(all, spec{n.Name(), filepath.Base(n.LeafNodeLocation.FileName), end})
 	}
 	return all, nil
 }
