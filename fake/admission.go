@@ -44,7 +44,7 @@ func (t *table[T]) admission(verb faults.Verb, key types.NamespacedName, w write
 
 // mutate asks [Options].Mutate about obj, which it may change; old is nil for a create.
 func (t *table[T]) mutate(obj T, old *version[T], w write) error {
-	if t.server.mutate == nil || w.request == nil || w.view {
+	if t.server.mutate == nil || w.request == nil || w.view() {
 		return nil
 	}
 	// As in the API server, it gets an object with its defaults.
@@ -78,7 +78,7 @@ func (t *table[T]) unmutated(obj T, w write) (T, error) {
 
 // admitted asks [Options].Validate.
 func (t *table[T]) admitted(obj T, old *version[T], w write) error {
-	if w.view {
+	if w.view() {
 		return nil // the hook was asked about the form
 	}
 	return t.ask(t.server.validate, obj, old, w)

@@ -30,7 +30,7 @@ func (t *table[T]) apply(key types.NamespacedName, data []byte, w write) (v *ver
 			return nil, false, err
 		}
 		if old == nil {
-			if w.status {
+			if w.status() {
 				return nil, false, apierrors.NewNotFound(t.res.groupResource(), key.Name)
 			}
 			if v, err = t.applyNew(key, want, w); apierrors.IsAlreadyExists(err) {

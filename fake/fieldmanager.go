@@ -23,7 +23,7 @@ func (t *table[T]) merge(live *unstructured.Unstructured, want map[string]any, w
 	if err != nil {
 		return obj, apierrors.NewInternalError(err)
 	}
-	merged, err := m.Apply(live, want, w.manager, w.force, w.status)
+	merged, err := m.Apply(live, want, w.manager, w.force, w.status())
 	if err != nil {
 		return obj, errApply(err)
 	}
@@ -63,7 +63,7 @@ func (t *table[T]) track(obj T, old *version[T], w write) (T, error) {
 	if err != nil {
 		return obj, apierrors.NewInternalError(err)
 	}
-	if obj, err = t.retype(m.Update(live, next, w.manager, w.status)); err != nil {
+	if obj, err = t.retype(m.Update(live, next, w.manager, w.status())); err != nil {
 		return obj, err
 	}
 	t.stamp(obj, had)

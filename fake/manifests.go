@@ -96,7 +96,7 @@ func (t *table[T]) load(body []byte, uids map[types.UID]types.UID) (types.UID, e
 	}
 	if t.res.Status {
 		obj.SetName(v.key.Name)
-		if _, _, err = t.replace(obj, write{status: true}); apierrors.IsNotFound(err) {
+		if _, _, err = t.replace(obj, write{subresource: statusField}); apierrors.IsNotFound(err) {
 			err = nil // it was garbage, and has been collected
 		}
 	}

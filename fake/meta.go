@@ -60,7 +60,7 @@ func (t *table[T]) prepareCreate(obj T, w write) error {
 // validate asks the resource's own checks.
 func (t *table[T]) validate(obj, old T, w write) field.ErrorList {
 	check := t.hooks.Validate
-	if w.status && t.hooks.ValidateStatus != nil {
+	if w.status() && t.hooks.ValidateStatus != nil {
 		check = t.hooks.ValidateStatus
 	}
 	if check == nil {
@@ -117,7 +117,7 @@ func (t *table[T]) prepareUpdate(obj, was T, w write) error {
 		obj.SetDeletionGracePeriodSeconds(was.GetDeletionGracePeriodSeconds())
 	}
 	obj.SetGeneration(was.GetGeneration())
-	if t.generations() && !w.status && !t.sameGeneration(obj, was) {
+	if t.generations() && !w.status() && !t.sameGeneration(obj, was) {
 		obj.SetGeneration(was.GetGeneration() + 1)
 	}
 	path := field.NewPath("metadata")

@@ -18,7 +18,7 @@ func (t *table[T]) patch(key types.NamespacedName, kind types.PatchType, data []
 	if err := t.checkPatchType(kind); err != nil {
 		return nil, false, err
 	}
-	if w.status && !t.res.Status {
+	if w.status() && !t.res.Status {
 		return nil, false, refusal.NoResource()
 	}
 	if kind == types.ApplyYAMLPatchType {

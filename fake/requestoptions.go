@@ -34,8 +34,6 @@ func (s *Server) checkOptions(opts metav1.ListOptions, watch bool) (in internalv
 
 // write holds the properties of a write request apart from its object.
 type write struct {
-	status  bool              // it is for the status subresource, and changes nothing else
-	view    bool              // it is for another subresource, whose hook says what changes
 	dryRun  bool              // it is checked and answered like any other, but not stored
 	manager string            // the writer, as far as it is known
 	named   bool              // the request itself names the manager
@@ -46,7 +44,7 @@ type write struct {
 	warn    func(text string) // tells the client of faults that are no errors; nil for none
 	// request is the context of a request by the code under test, nil if a test sets the stage.
 	request     context.Context
-	subresource string // the request's, for admission
+	subresource string // empty for the object itself
 }
 
 func createOptions(ctx context.Context, opts metav1.CreateOptions) (write, error) {
@@ -85,11 +83,17 @@ func checkDeleteOptions(opts *metav1.DeleteOptions) error {
 
 // at returns w for the status subresource or for the object itself.
 func (w write) at(status bool) write {
-	if w.status = status; status {
+	if status {
 		w.subresource = statusField
 	}
 	return w
 }
+
+// status reports whether the write is for the status subresource, and changes nothing else.
+func (w write) status() bool { return w.subresource == statusField }
+
+// view reports whether the write is for another subresource, whose hook says what changes.
+func (w write) view() bool { return w.subresource != "" && !w.status() }
 
 // goesOn reports whether somebody still waits for the write.
 func (w write) goesOn() bool { return w.request == nil || w.request.Err() == nil }

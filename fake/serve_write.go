@@ -103,8 +103,6 @@ func readWrite[O any](r *http.Request, req request, convert converter[O], check 
 		return write{}, err
 	}
 	w, err := check(r.Context(), opts)
-	w.status = req.subresource == statusField
-	w.view = req.subresource != "" && !w.status
 	w.subresource = req.subresource
 	if w.manager == "" {
 		w.manager, _, _ = strings.Cut(r.UserAgent(), "/")

@@ -45,7 +45,7 @@ func UpdateStatus[T metav1.Object](at Target, obj T) (T, error) {
 	if err != nil {
 		return *new(T), err
 	}
-	v, _, err := t.replace(own, write{status: true})
+	v, _, err := t.replace(own, write{subresource: statusField})
 	return t.handOut(v, err)
 }
 

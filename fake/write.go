@@ -158,10 +158,10 @@ func (t *table[T]) update(key types.NamespacedName, w write, change func(old *ve
 
 // confine keeps an update to its half of the object: status or all the rest.
 func (t *table[T]) confine(obj T, old *version[T], w write) (T, error) {
-	if !t.res.Status || w.view {
+	if !t.res.Status || w.view() {
 		return obj, nil
 	}
-	if !w.status {
+	if !w.status() {
 		from := old.obj
 		if t.hooks.Prune != nil || t.hooks.Default != nil {
 			var err error
@@ -213,7 +213,7 @@ func (t *table[T]) swap(old, next *version[T]) (*version[T], bool) {
 // replace is a PUT of obj, or of its status, to the path of its name. created says that there was
 // no object, and that the resource lets an update create one.
 func (t *table[T]) replace(obj T, w write) (v *version[T], created bool, err error) {
-	if w.status && !t.res.Status {
+	if w.status() && !t.res.Status {
 		return nil, false, refusal.NoResource()
 	}
 	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
@@ -223,7 +223,7 @@ func (t *table[T]) replace(obj T, w write) (v *version[T], created bool, err err
 	uid, change := obj.GetUID(), t.replacement(obj, w)
 	for {
 		v, err = t.update(key, w, change)
-		if w.status || !apierrors.IsNotFound(err) || !createdByUpdate.hold(&t.res) {
+		if w.status() || !apierrors.IsNotFound(err) || !createdByUpdate.hold(&t.res) {
 			return v, false, err
 		}
 		if uid != "" {

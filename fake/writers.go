@@ -38,13 +38,13 @@ func creator[T metav1.Object](w write) *writers[T] {
 
 // then adds a write that changed base.
 func (by *writers[T]) then(base T, w write) *writers[T] {
-	next := &writers[T]{manager: w.manager, status: w.status, base: base, n: 1}
+	next := &writers[T]{manager: w.manager, status: w.status(), base: base, n: 1}
 	switch {
 	case by == nil && w.manager == "":
 		return nil
 	case by == nil || by.n >= maxWriters:
 		return next
-	case by.manager == w.manager && by.status == w.status:
+	case by.manager == w.manager && by.status == w.status():
 		return by
 	}
 	next.earlier, next.n = by, by.n+1
