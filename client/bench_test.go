@@ -123,7 +123,7 @@ func BenchmarkWatchUnstructured(b *testing.B) { benchmarkWatch[*unstructured.Uns
 // keeps nothing else of it.
 func TestListHoldsNoBody(t *testing.T) {
 	n := 4000 // 20 MB of JSON
-	if raceEnabled {
+	if memtest.Race {
 		n = 800 // all takes ten times as long; enough to notice a body that is held
 	}
 	const limit = 1 << 20

@@ -64,7 +64,7 @@ func TestGzipInEveryEncoding(t *testing.T) {
 func TestGzipBomb(t *testing.T) {
 	const limit = 1 << 20
 	size := 16 << 20
-	if raceEnabled {
+	if memtest.Race {
 		size = 6 << 20 // all takes ten times as long
 	}
 	repeat := func(w io.Writer, text string) {

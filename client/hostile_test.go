@@ -13,6 +13,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/internal/longtest"
+	"github.com/kinform/kinform/internal/memtest"
 	"github.com/kinform/kinform/kind"
 )
 
@@ -80,7 +81,7 @@ var hostileCBOR = []hostile{
 
 // The memory for reading any object is bounded by MaxObjectBytes, for any value of it.
 func TestHostileObjects(t *testing.T) {
-	if raceEnabled {
+	if memtest.Race {
 		t.Skip("the race detector allocates too")
 	}
 	const beginJSON = `{"kind":"MachineList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"1"},"items":[` +

@@ -193,7 +193,7 @@ func TestRelistForItselfAlone(t *testing.T) {
 }
 
 func TestKnownObjectsCostNoAllocation(t *testing.T) {
-	if raceEnabled {
+	if memtest.Race {
 		t.Skip("the race detector allocates too")
 	}
 	const n = 1000

@@ -185,7 +185,7 @@ func peak[E any](t *testing.T, c *collection, opts reflector.Tuning) {
 		synctest.Test(t, func(t *testing.T) { over = excess[E](t, c, opts) })
 		return over
 	})
-	if !raceEnabled && over > 0 {
+	if !memtest.Race && over > 0 {
 		t.Errorf("a relist of %d objects takes %d bytes too many", c.objects, over)
 	}
 }
@@ -219,7 +219,7 @@ func excess[E any](t *testing.T, c *collection, opts reflector.Tuning) int64 {
 // each encoding and each type once.
 func TestPeakOfRelist(t *testing.T) {
 	n := 800 // two pages
-	if raceEnabled {
+	if memtest.Race {
 		n = 100
 	}
 	all := collections(t, n)

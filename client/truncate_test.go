@@ -15,6 +15,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/internal/longtest"
+	"github.com/kinform/kinform/internal/memtest"
 )
 
 // truncations lists or watches body cut off at every step-th byte, and checks that what is
@@ -84,7 +85,7 @@ func TestTruncatedRecordings(t *testing.T) {
 				t.Skip("nothing to yield")
 			}
 			cuts := 100
-			if testing.Short() || raceEnabled {
+			if testing.Short() || memtest.Race {
 				cuts = 50
 			}
 			step := longtest.N(len(rec.body)/cuts|1, 1) // odd: what repeats is not cut at the same place each time

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kinform/kinform/internal/memtest"
 )
 
 // arrival gets the next key, within a virtual day, and gives the time since start.
@@ -109,7 +111,7 @@ func TestManyDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options[int]{})
 		n := 100_000
-		if raceEnabled {
+		if memtest.Race {
 			n = 10_000
 		}
 		delays := make([]time.Duration, n)

@@ -14,7 +14,7 @@ import (
 
 // needHeap skips the test where the size of the heap says nothing.
 func needHeap(t *testing.T) {
-	if raceEnabled {
+	if memtest.Race {
 		t.Skip("the race detector allocates too")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/internal/longtest"
+	"github.com/kinform/kinform/internal/memtest"
 )
 
 // source gives the choices that a simulation makes: random numbers, or the bytes of a fuzzer.
@@ -314,7 +315,7 @@ func (s *sim) compare() {
 
 // simSteps is the number of operations in the random simulation.
 func simSteps() int {
-	if testing.Short() || raceEnabled {
+	if testing.Short() || memtest.Race {
 		return 50_000
 	}
 	return longtest.N(200_000, 1_000_000)

@@ -13,7 +13,7 @@ import (
 
 // TestNoAllocations holds the reads and writes to what their comments promise.
 func TestNoAllocations(t *testing.T) {
-	if raceEnabled {
+	if memtest.Race {
 		t.Skip("the race detector allocates")
 	}
 	f := newFixture()
@@ -157,7 +157,7 @@ func TestObjectKeyDoesNotAllocate(t *testing.T) {
 // or all but a few. What an emptied store takes may be twice what a new one does.
 func TestMemoryIsGivenBack(t *testing.T) {
 	n := 100_000
-	if raceEnabled || testing.Short() {
+	if memtest.Race || testing.Short() {
 		n = 20_000
 	}
 	for _, c := range []struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/longtest"
+	"github.com/kinform/kinform/internal/memtest"
 )
 
 // TestModelGrowth has a store grow past several borders of its pages, parts and chunks, and
@@ -18,7 +19,7 @@ import (
 // renumbered over many commits. Frozen states are taken all the way.
 func TestModelGrowth(t *testing.T) {
 	size, every := 6000, 80
-	if testing.Short() || raceEnabled {
+	if testing.Short() || memtest.Race {
 		every = 500
 	}
 	rounds := longtest.N(1, 8)
@@ -153,7 +154,7 @@ func (g *growth) checkAll() {
 // more than a page of each structure and their lists of pages: a table that is made anew
 // takes megabytes.
 func TestBoundedCommits(t *testing.T) {
-	if raceEnabled {
+	if memtest.Race {
 		t.Skip("the race detector allocates")
 	}
 	n := 200_000

@@ -101,7 +101,7 @@ func TestUsualKeysArePacked(t *testing.T) {
 	if _, ok := m.Find(1, types.NamespacedName{Namespace: "ab", Name: "c"}); ok {
 		t.Error("a/bc is taken for ab/c")
 	}
-	if n := memtest.Allocs(10, func() { m.Remove(0); m.Insert(1, key, 0); m.Find(1, key) }); n != 0 && !raceEnabled {
+	if n := memtest.Allocs(10, func() { m.Remove(0); m.Insert(1, key, 0); m.Find(1, key) }); n != 0 && !memtest.Race {
 		t.Errorf("%v allocations", n)
 	}
 	one := newKeys[string]()

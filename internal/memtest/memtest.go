@@ -5,7 +5,7 @@
 // measurement is repeated, and the smallest result counts.
 //
 // A test that uses this package must not run in parallel with others. Under the race detector
-// the numbers mean nothing.
+// the numbers mean nothing, see [Race].
 package memtest
 
 import (

@@ -1,6 +1,0 @@
-//go:build !race
-
-package client_test
-
-// raceEnabled says that everything is ten times slower.
-const raceEnabled = false
