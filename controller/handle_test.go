@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +88,8 @@ func newScene(t *testing.T, opts controller.OpenOptions[*gadget]) *scene {
 	conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: w.wire}}
 	opts.Informer.Indexes = index.Of(ownedBy)
 	opts.Informer.OnError = func(error) {}
-	opts.Informer.Reflector = reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}
+	opts.Informer.Reflector.DisableWatchList = true
+	opts.Informer.Reflector.IdleTimeout = cmp.Or(opts.Informer.Reflector.IdleTimeout, -1)
 	var err error
 	if w.handle, err = controller.Open(conn, gadgetKind, opts); err != nil {
 		t.Fatal(err)
