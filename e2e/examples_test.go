@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +29,8 @@ import (
 	exampledeployments "github.com/kinform/kinform/examples/deployments"
 	"github.com/kinform/kinform/examples/join"
 	"github.com/kinform/kinform/examples/metadata"
+	"github.com/kinform/kinform/examples/metrics"
+	examplepods "github.com/kinform/kinform/examples/pods"
 	"github.com/kinform/kinform/examples/projection"
 	"github.com/kinform/kinform/with/kubernetes/apps"
 	"github.com/kinform/kinform/with/kubernetes/core"
@@ -41,6 +44,7 @@ func TestExamples(t *testing.T) {
 	conn := connect(t, c)
 	for name, test := range map[string]func(context.Context, *testing.T, client.Connection){
 		"join": testJoin, "metadata": testTeamLabels, "projection": testProjection, "deployments": testDeployments, "clusters": testClusters,
+		"pods": testPods, "metrics": testMetrics,
 		"readme":     func(ctx context.Context, t *testing.T, conn client.Connection) { testReadme(ctx, t, c, conn) },
 		"dashboard":  func(ctx context.Context, t *testing.T, conn client.Connection) { testDashboard(ctx, t, c, conn) },
 		"quickstart": func(ctx context.Context, t *testing.T, conn client.Connection) { testQuickstart(ctx, t, c, conn) },
@@ -217,6 +221,29 @@ func testDeployments(ctx context.Context, t *testing.T, conn client.Connection) 
 	_, err = deploys.Patch(ctx, key, types.MergePatchType, []byte(`{"spec":{"replicas":1}}`), metav1.PatchOptions{})
 	must(t, err)
 	want(1)
+}
+
+func testPods(ctx context.Context, t *testing.T, conn client.Connection) {
+	within(ctx, t, conn, "prod", nil)
+	var out strings.Builder
+	must(t, examplepods.Run(ctx, conn, &out))
+	if !strings.HasSuffix(out.String(), "prod/web is Running\ncreated again: AlreadyExists\ndeleted, and then: NotFound\n") {
+		t.Errorf("it saw\n%s", out.String())
+	}
+}
+
+func testMetrics(ctx context.Context, t *testing.T, conn client.Connection) {
+	p, err := metrics.New(conn)
+	must(t, err)
+	work(ctx, t, p.Run)
+	_, err = within(ctx, t, conn, "metrics", nil).Create(ctx, newPod("metrics", "p", nil), metav1.CreateOptions{})
+	must(t, err)
+	must(t, eventually(ctx, func() bool {
+		page := httptest.NewRecorder()
+		p.Page.ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		_, reconciles, _ := strings.Cut(page.Body.String(), `controller_runtime_reconcile_total{controller="pods",result="success"} `)
+		return reconciles != "" && reconciles[0] != '0'
+	}))
 }
 
 func testClusters(ctx context.Context, t *testing.T, hub client.Connection) {

@@ -17,14 +17,15 @@ import (
 	kinformprom "github.com/kinform/kinform/with/prometheus"
 )
 
-// program is a controller with the page that Prometheus scrapes.
-type program struct {
+// Program is a controller with the page that Prometheus scrapes.
+type Program struct {
+	// Page is to be served beside [Program.Run].
+	Page http.Handler
 	work *controller.Controller[kinform.Key]
-	page http.Handler
 }
 
-// newProgram returns a program that works on a server.
-func newProgram(server client.Connection) (*program, error) {
+// New returns a program that works on a server.
+func New(server client.Connection) (*Program, error) {
 	m := kinformprom.New()
 	if server.HTTP == nil {
 		server.HTTP = http.DefaultClient
@@ -43,10 +44,10 @@ func newProgram(server client.Connection) (*program, error) {
 	}
 	registry := prometheus.NewRegistry()
 	err = errors.Join(m.AddHandle("pods", pods), m.AddController("pods", work), registry.Register(m))
-	return &program{work, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})}, err
+	return &Program{promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), work}, err
 }
 
-// run runs the controller. Serve the page beside it.
-func (p *program) run(ctx context.Context) error {
+// Run runs the controller.
+func (p *Program) Run(ctx context.Context) error {
 	return p.work.Run(ctx, func(context.Context, kinform.Key) error { return nil })
 }

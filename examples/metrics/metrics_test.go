@@ -26,16 +26,16 @@ func TestPage(t *testing.T) {
 		if _, err := fake.Create(server, fake.Object(&corev1.Pod{}, "prod", "web")); err != nil {
 			t.Fatal(err)
 		}
-		p, err := newProgram(client.Connection{URL: fake.URL, HTTP: server.Client()})
+		p, err := New(client.Connection{URL: fake.URL, HTTP: server.Client()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- p.run(ctx) }()
+		go func() { ended <- p.Run(ctx) }()
 		synctest.Wait()
 		answer := httptest.NewRecorder()
-		p.page.ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+		p.Page.ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
 		for _, line := range []string{
 			`kinform_informer_objects{name="pods"} 1`, `workqueue_adds_total{controller="pods",name="pods"} 1`,
 			`controller_runtime_reconcile_total{controller="pods",result="success"} 1`, `rest_client_requests_total{code="200",host="fake.invalid",method="GET"} 1`,

@@ -3,15 +3,13 @@ package pods_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/examples/pods"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
@@ -27,7 +25,7 @@ func Example() {
 		return
 	}
 	conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
-	if err := lifeOfAPod(context.Background(), conn); err != nil {
+	if err := pods.Run(context.Background(), conn, os.Stdout); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
@@ -36,49 +34,4 @@ func Example() {
 	// prod/web is Running
 	// created again: AlreadyExists
 	// deleted, and then: NotFound
-}
-
-func lifeOfAPod(ctx context.Context, conn client.Connection) error {
-	pods, err := client.New(conn, core.Pods, client.Options{Namespace: "prod"})
-	if err != nil {
-		return err
-	}
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web"},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Image: "nginx:1.29"}}},
-	}
-	pod, err = pods.Create(ctx, pod, metav1.CreateOptions{})
-	if err != nil {
-		return err
-	}
-	fmt.Printf("created %s/%s, image %s\n", pod.Namespace, pod.Name, pod.Spec.Containers[0].Image)
-
-	key := types.NamespacedName{Namespace: "prod", Name: "web"}
-	pod, err = pods.Patch(ctx, key, types.MergePatchType, []byte(`{"metadata":{"labels":{"tier":"front"}}}`), metav1.PatchOptions{})
-	if err != nil {
-		return err
-	}
-	fmt.Println("labelled", pod.Labels)
-
-	pod.Status.Phase = corev1.PodRunning
-	if _, err := pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
-		return err
-	}
-	for pod, err := range pods.Items(ctx, metav1.ListOptions{LabelSelector: "tier=front"}) {
-		if err != nil {
-			return err
-		}
-		fmt.Printf("%s/%s is %s\n", pod.Namespace, pod.Name, pod.Status.Phase)
-	}
-
-	pod.ResourceVersion, pod.UID = "", ""
-	_, err = pods.Create(ctx, pod, metav1.CreateOptions{})
-	fmt.Println("created again:", apierrors.ReasonForError(err))
-
-	if err := pods.Delete(ctx, key, metav1.DeleteOptions{}); err != nil {
-		return err
-	}
-	_, err = pods.Get(ctx, key, metav1.GetOptions{})
-	fmt.Println("deleted, and then:", apierrors.ReasonForError(err))
-	return nil
 }
