@@ -43,16 +43,16 @@ func NewClient[T metav1.Object](at Target, sel Selection) (*Client[T], error) {
 
 // begin returns the error of a call that a fault or a done context ends. status says that the call
 // is for the status subresource.
-func (c *Client[T]) begin(ctx context.Context, verb faults.Verb, status bool) error {
+func (c *Client[T]) begin(ctx context.Context, verb faults.Verb, key types.NamespacedName, status bool) (call, error) {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return call{}, context.Cause(ctx)
 	}
 	r := Request{Verb: verb, Resource: c.table().res.groupResource()}
 	if status {
 		r.Subresource = statusField
 	}
-	_, err := c.table().server.receive(ctx, r, false)
-	return broken(err)
+	sent, _, err := c.table().server.call(ctx, r, key)
+	return sent, broken(err)
 }
 
 // Get returns a copy of the object at key. Status errors: NotFound; Timeout for a
@@ -61,14 +61,15 @@ func (c *Client[T]) Get(ctx context.Context, key types.NamespacedName, opts meta
 	return c.get(ctx, key, opts, false)
 }
 
-func (c *Client[T]) get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions, status bool) (T, error) {
-	key, err := c.keyOf(key)
+func (c *Client[T]) get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions, status bool) (obj T, err error) {
+	if key, err = c.keyOf(key); err != nil {
+		return obj, err
+	}
+	sent, err := c.begin(ctx, faults.VerbGet, key, status)
 	if err != nil {
-		return *new(T), err
+		return obj, err
 	}
-	if err := c.begin(ctx, faults.VerbGet, status); err != nil {
-		return *new(T), err
-	}
+	defer func() { sent.answer(err) }()
 	return c.table().handOut(c.table().read(key, opts.ResourceVersion))
 }
 
@@ -96,20 +97,26 @@ func (c *Client[T]) Items(ctx context.Context, opts metav1.ListOptions) iter.Seq
 
 // Create stores a copy of object and returns it as stored. Status errors: AlreadyExists,
 // Invalid, BadRequest.
-func (c *Client[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
+func (c *Client[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (obj T, err error) {
 	own, err := c.take(object)
 	if err != nil {
 		return own, err
 	}
-	if err := c.begin(ctx, faults.VerbCreate, false); err != nil {
-		return *new(T), err
+	sent, err := c.begin(ctx, faults.VerbCreate, keyFrom(own), false)
+	if err != nil {
+		return obj, err
 	}
+	defer func() { sent.answer(err) }()
 	w, err := createOptions(ctx, opts)
 	if err != nil {
-		return *new(T), err
+		return obj, err
 	}
 	w.manager = cmp.Or(w.manager, clientManager)
-	return c.table().handOut(c.table().create(own, w))
+	v, err := c.table().create(own, w)
+	if err == nil {
+		sent.key = keyFrom(v.obj)
+	}
+	return c.table().handOut(v, err)
 }
 
 // Update replaces the object of object's name and returns it as stored, as the function
@@ -124,21 +131,24 @@ func (c *Client[T]) UpdateStatus(ctx context.Context, object T, opts metav1.Upda
 	return c.Subresource(statusField).Update(ctx, object, opts)
 }
 
-func (c *Client[T]) put(ctx context.Context, object T, opts metav1.UpdateOptions, status bool) (T, error) {
+func (c *Client[T]) put(ctx context.Context, object T, opts metav1.UpdateOptions, status bool) (obj T, err error) {
 	own, err := c.take(object)
 	if err != nil {
 		return own, err
 	}
-	if err := c.begin(ctx, faults.VerbUpdate, status); err != nil {
-		return *new(T), err
+	sent, err := c.begin(ctx, faults.VerbUpdate, keyFrom(own), status)
+	if err != nil {
+		return obj, err
 	}
+	defer func() { sent.answer(err) }()
 	w, err := updateOptions(ctx, opts)
 	if err != nil {
-		return *new(T), err
+		return obj, err
 	}
 	w = w.at(status)
 	w.manager = cmp.Or(w.manager, clientManager)
-	v, _, err := c.table().replace(own, w)
+	v, created, err := c.table().replace(own, w)
+	sent.created = created
 	return c.table().handOut(v, err)
 }
 
@@ -159,14 +169,15 @@ func (c *Client[T]) PatchStatus(ctx context.Context, key types.NamespacedName, p
 // Delete deletes the object at key, or marks it as being deleted while it has finalizers or, if it
 // is a pod of a node, until it is deleted without a grace period (see [Options].StopPods).
 // Status errors: NotFound, Invalid; Conflict for preconditions that do not hold.
-func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
-	key, err := c.keyOf(key)
+func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) (err error) {
+	if key, err = c.keyOf(key); err != nil {
+		return err
+	}
+	sent, err := c.begin(ctx, faults.VerbDelete, key, false)
 	if err != nil {
 		return err
 	}
-	if err := c.begin(ctx, faults.VerbDelete, false); err != nil {
-		return err
-	}
+	defer func() { sent.answer(err) }()
 	if err := checkDeleteOptions(&opts); err != nil {
 		return err
 	}
@@ -176,10 +187,12 @@ func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts m
 
 // DeleteCollection deletes the objects that List would list. Status errors: those of List
 // and Delete.
-func (c *Client[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
-	if err := c.begin(ctx, faults.VerbDeleteCollection, false); err != nil {
+func (c *Client[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) (err error) {
+	sent, err := c.begin(ctx, faults.VerbDeleteCollection, types.NamespacedName{Namespace: c.sel.Namespace}, false)
+	if err != nil {
 		return err
 	}
+	defer func() { sent.answer(err) }()
 	m, err := c.table().matcher(c.sel, list)
 	if err != nil {
 		return err

@@ -83,6 +83,8 @@
 // go on writing.
 //
 // [Server.Requests] counts requests by verb and resource, so a test can show that nothing was written.
+// [Options].Seen gets each with its key, its sender and its answer, and faketest.Transcript shows them when
+// a test fails.
 //
 // [Server.Load] and [Object] set the stage. Package faketest checks the result: it waits for
 // the events of a handler, checks their order, compares a cache with the server, and finds

@@ -45,6 +45,11 @@ type Options struct {
 	// request's. Nil admits everything.
 	Mutate, Validate func(ctx context.Context, a *Admission) error
 
+	// Seen gets each request that [Server.Requests] counts, with its answer, before the sender gets the
+	// answer; of a watch, when it begins. It runs in the goroutine of the request, without a lock,
+	// concurrently. faketest.Transcript keeps what it gets. Nil means nobody asks.
+	Seen func(Exchange)
+
 	// The following options make the server an older one that lacks a feature.
 
 	// NoWatchList makes it refuse sendInitialEvents.

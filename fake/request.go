@@ -28,10 +28,20 @@ type request struct {
 	subresource string
 
 	warn func(text string) // adds a warning to the answer
+
+	// made is the key of what a create makes, for Options.Seen; nil if nobody asks.
+	made *types.NamespacedName
 }
 
 func (req request) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: req.namespace, Name: req.name}
+}
+
+// creates keeps the key of obj, which a create makes or has made.
+func (req request) creates(obj metav1.Object) {
+	if req.made != nil {
+		*req.made = keyFrom(obj)
+	}
 }
 
 // converter reads options from a query.

@@ -19,7 +19,9 @@ func (t *table[T]) serve(w *answer.Writer, r *http.Request, req request) error {
 	if err != nil {
 		return err
 	}
-	f, err := t.server.receive(r.Context(), Request{verb, t.res.groupResource(), req.subresource}, true)
+	about := Request{verb, t.res.groupResource(), req.subresource}
+	t.server.watchAnswer(w, r, &req, about)
+	f, err := t.server.receive(r.Context(), about, true)
 	if err != nil {
 		return err
 	}

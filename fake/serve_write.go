@@ -57,7 +57,12 @@ func (t *table[T]) postObject(r *http.Request, req request, body []byte) (*versi
 	if err != nil {
 		return nil, err
 	}
-	return t.create(obj, w)
+	req.creates(obj)
+	v, err := t.create(obj, w)
+	if err == nil {
+		req.creates(v.obj)
+	}
+	return v, err
 }
 
 func (t *table[T]) putObject(r *http.Request, req request, body []byte) (v *version[T], created bool, err error) {

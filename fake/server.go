@@ -29,6 +29,7 @@ type Server struct {
 	upkeep   *upkeep.Keeper // nil if the options ask for none
 	faults   faults.Injector
 	requests tally
+	seen     func(Exchange) // nil for none
 
 	mutate, validate func(context.Context, *Admission) error // nil for none
 
@@ -80,6 +81,7 @@ func New(opts Options) *Server {
 		stopPods:  opts.StopPods,
 		mutate:    opts.Mutate,
 		validate:  opts.Validate,
+		seen:      opts.Seen,
 		lacks:     opts.lacks(),
 		rv:        1,
 		compacted: 1,

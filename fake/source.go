@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/reflector"
@@ -81,12 +82,13 @@ func (s *Source[T]) Resource() string { return s.name }
 // List implements [reflector.Source]. Objects are copies, unless the selection is
 // ReadOnly. The selectors of opts narrow the source's own.
 func (s *Source[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
-	f, err := s.table().server.receive(ctx, Request{Verb: faults.VerbList, Resource: s.table().res.groupResource()}, false)
+	sent, f, err := s.call(ctx, faults.VerbList)
 	if err != nil {
 		return metav1.ListMeta{}, broken(err)
 	}
 	cut := cutAfter(f)
 	p, err := s.page(opts)
+	sent.answer(err)
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
@@ -152,19 +154,30 @@ func (s *Source[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq
 
 // open starts a stream.
 func (s *Source[T]) open(ctx context.Context, opts metav1.ListOptions) (*tampered[T], error) {
-	f, err := s.table().server.receive(ctx, Request{Verb: faults.VerbWatch, Resource: s.table().res.groupResource()}, false)
+	sent, f, err := s.call(ctx, faults.VerbWatch)
 	if err != nil {
 		return nil, err
 	}
-	m, err := s.table().matcher(s.sel, opts)
-	if err != nil {
-		return nil, err
-	}
-	w, err := s.table().watch(m, opts)
+	w, err := s.stream(opts)
+	sent.answer(err)
 	if err != nil {
 		return nil, err
 	}
 	return tamper(w, f), nil
+}
+
+func (s *Source[T]) stream(opts metav1.ListOptions) (*stream[T], error) {
+	m, err := s.table().matcher(s.sel, opts)
+	if err != nil {
+		return nil, err
+	}
+	return s.table().watch(m, opts)
+}
+
+// call counts a request for the selection.
+func (s *Source[T]) call(ctx context.Context, verb faults.Verb) (call, *faults.Fault, error) {
+	about := Request{Verb: verb, Resource: s.table().res.groupResource()}
+	return s.table().server.call(ctx, about, types.NamespacedName{Namespace: s.sel.Namespace})
 }
 
 // broken makes a dropped connection look as one that a socket reports.

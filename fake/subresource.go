@@ -125,20 +125,22 @@ func (c *Client[T]) readConfig(config any) (key types.NamespacedName, data []byt
 }
 
 // patch is Patch, of the status subresource if status is set.
-func (c *Client[T]) patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions, status bool) (T, error) {
-	key, err := c.keyOf(key)
+func (c *Client[T]) patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions, status bool) (obj T, err error) {
+	if key, err = c.keyOf(key); err != nil {
+		return obj, err
+	}
+	sent, err := c.begin(ctx, faults.VerbPatch, key, status)
 	if err != nil {
-		return *new(T), err
+		return obj, err
 	}
-	if err := c.begin(ctx, faults.VerbPatch, status); err != nil {
-		return *new(T), err
-	}
+	defer func() { sent.answer(err) }()
 	w, err := patchOptions(ctx, pt, opts)
 	if err != nil {
-		return *new(T), err
+		return obj, err
 	}
 	w = w.at(status)
 	w.manager = cmp.Or(w.manager, clientManager)
-	v, _, err := c.table().patch(key, pt, data, w)
+	v, created, err := c.table().patch(key, pt, data, w)
+	sent.created = created
 	return c.table().handOut(v, err)
 }

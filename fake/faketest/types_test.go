@@ -27,7 +27,12 @@ func newPod(namespace, name string) *pod {
 
 func newServer(t testing.TB) *fake.Server {
 	t.Helper()
-	s := fake.New(fake.Options{})
+	return serverWith(t, fake.Options{})
+}
+
+func serverWith(t testing.TB, opts fake.Options) *fake.Server {
+	t.Helper()
+	s := fake.New(opts)
 	check(t, fake.Register(s, kind.Of[*pod](schema.GroupVersion{Version: "v1"}, "pods"), fake.Rules{}))
 	return s
 }

@@ -26,10 +26,15 @@ type Writer struct {
 	Cut int
 	// Protobuf says that the client reads refusals in protobuf.
 	Protobuf bool
+	// Answered is called once, before the client gets the code and, of a refusal, the message. The
+	// code is zero if the connection breaks before. Nil means nobody asks.
+	Answered func(code int, message string)
 
 	w     http.ResponseWriter
 	buf   *bufio.Writer
 	begun bool
+
+	message string // of a refusal
 
 	warned   map[string]bool // the texts of warnings
 	warnings int             // their length in the header
@@ -69,9 +74,16 @@ func (w *Writer) Begin(code int, contentType string) {
 	h := w.w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", "no-cache, private")
+	w.answered(code, w.message)
 	w.w.WriteHeader(code)
 	w.begun = true
 	w.buf = bufio.NewWriterSize(body{w}, 8<<10)
+}
+
+func (w *Writer) answered(code int, message string) {
+	if w.Answered != nil {
+		w.Answered(code, message)
+	}
 }
 
 // body takes the buffered bytes.
@@ -155,12 +167,14 @@ func (w *Writer) Fail(err error) {
 	case w.begun:
 		w.BreakOff()
 	case errors.Is(err, http.ErrAbortHandler):
+		w.answered(0, "")
 		panic(http.ErrAbortHandler)
 	case errors.Is(err, ErrNoPath):
 		_ = w.Bytes(http.StatusNotFound, "text/plain; charset=utf-8", []byte("404 page not found\n"))
 		return
 	}
 	status := refusal.StatusOf(err)
+	w.message = status.Message
 	if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
 		w.w.Header().Set("Retry-After", strconv.Itoa(int(d.RetryAfterSeconds)))
 	}
