@@ -64,9 +64,9 @@ func (t *table[T]) mutate(obj T, old *version[T], w write) error {
 	return nil
 }
 
-// unmutated returns obj for one attempt to write it: a copy if Mutate may change it.
+// unmutated returns obj for one attempt to write it: a copy if Mutate or a strategy may change it.
 func (t *table[T]) unmutated(obj T, w write) (T, error) {
-	if t.server.mutate == nil || w.request == nil {
+	if w.request == nil || t.server.mutate == nil && !t.strategic(w) {
 		return obj, nil
 	}
 	own, err := clone(obj)

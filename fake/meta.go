@@ -40,18 +40,24 @@ func (t *table[T]) prepareCreate(obj T, w write) error {
 	obj.SetDeletionTimestamp(nil)
 	obj.SetDeletionGracePeriodSeconds(nil)
 	obj.SetSelfLink("")
-	if t.res.Status {
+	if t.res.Status && !t.strategic(w) {
 		t.setStatus(obj, newObject[T]())
 	}
 	if _, err := t.complete(obj); err != nil {
 		return err
 	}
-	if t.generations() && !generationFromZero.hold(&t.res) {
+	if t.generations() && !generationFromZero.hold(&t.res) && !t.strategic(w) {
 		obj.SetGeneration(1) // other kinds keep what the client says
 	}
 	if obj.GetName() == "" && obj.GetGenerateName() != "" {
 		base := obj.GetGenerateName()
 		obj.SetName(base[:min(len(base), maxGeneratedBase)] + "xxxxx")
+	}
+	if t.strategic(w) {
+		if err := t.plan(obj, *new(T), w); err != nil {
+			return err
+		}
+		return t.invalid(obj, t.validate(obj, *new(T), w))
 	}
 	meta := validation.ValidateObjectMetaAccessor(obj, !t.res.ClusterScoped, t.res.nameRule(), field.NewPath("metadata"))
 	return t.invalid(obj, append(meta, t.validate(obj, *new(T), w)...))
@@ -117,6 +123,12 @@ func (t *table[T]) prepareUpdate(obj, was T, w write) error {
 		obj.SetDeletionGracePeriodSeconds(was.GetDeletionGracePeriodSeconds())
 	}
 	obj.SetGeneration(was.GetGeneration())
+	if t.strategic(w) {
+		if err := t.plan(obj, was, w); err != nil {
+			return err
+		}
+		return t.invalid(obj, t.validate(obj, was, w))
+	}
 	if t.generations() && !w.status() && !t.sameGeneration(obj, was) {
 		obj.SetGeneration(was.GetGeneration() + 1)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Options configure a [Server]. The zero value works.
@@ -44,6 +45,11 @@ type Options struct {
 	// without a lock, concurrently, and once more if another write comes between; the context is the
 	// request's. Nil admits everything.
 	Mutate, Validate func(ctx context.Context, a *Admission) error
+
+	// Strategy returns what is done for the writes of a resource, nil for nothing. It is asked when the
+	// resource is registered or defined. Package with/strategies has those of the API server itself. Nil
+	// means that there are none.
+	Strategy func(of schema.GroupVersionResource) *Strategy
 
 	// Seen gets each request that [Server.Requests] counts, with its answer, before the sender gets the
 	// answer; of a watch, when it begins. It runs in the goroutine of the request, without a lock,

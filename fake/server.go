@@ -29,7 +29,8 @@ type Server struct {
 	upkeep   *upkeep.Keeper // nil if the options ask for none
 	faults   faults.Injector
 	requests tally
-	seen     func(Exchange) // nil for none
+	seen     func(Exchange)                              // nil for none
+	strategy func(schema.GroupVersionResource) *Strategy // nil for none
 
 	mutate, validate func(context.Context, *Admission) error // nil for none
 
@@ -82,6 +83,7 @@ func New(opts Options) *Server {
 		mutate:    opts.Mutate,
 		validate:  opts.Validate,
 		seen:      opts.Seen,
+		strategy:  opts.Strategy,
 		lacks:     opts.lacks(),
 		rv:        1,
 		compacted: 1,

@@ -22,6 +22,7 @@ type table[T metav1.Object] struct {
 	server   *Server
 	res      resource     // set once
 	hooks    Hooks[T]     // set once
+	strategy *Strategy    // nil for none
 	typ      reflect.Type // the struct of T; set once
 	protobuf bool         // T has a protobuf form; set once
 	// spec, status and meta are the field indices of Spec, Status and ObjectMeta in typ, nil if
@@ -78,6 +79,9 @@ func newTable[T metav1.Object](s *Server, r resource, hooks Hooks[T]) (*table[T]
 		typ:    reflect.TypeFor[T]().Elem(),
 		fields: maps.Clone(hooks.Fields),
 		state:  &state[T]{objects: map[types.NamespacedName]*slot[T]{}},
+	}
+	if s.strategy != nil {
+		t.strategy = s.strategy(r.GroupVersionResource())
 	}
 	t.protobuf = wire.HasProtobuf(newObject[T])
 	t.fieldManager = sync.OnceValues(func() (*fieldmanager.Manager, error) {

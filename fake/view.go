@@ -85,6 +85,9 @@ func (t *table[T]) complete(obj T) (removed []string, err error) {
 	if removed, err = t.prune(obj); err != nil {
 		return nil, err
 	}
+	if t.strategy != nil && t.strategy.Default != nil {
+		t.strategy.Default(obj)
+	}
 	if t.hooks.Default != nil {
 		t.hooks.Default(obj)
 	}

@@ -158,7 +158,7 @@ func (t *table[T]) update(key types.NamespacedName, w write, change func(old *ve
 
 // confine keeps an update to its half of the object: status or all the rest.
 func (t *table[T]) confine(obj T, old *version[T], w write) (T, error) {
-	if !t.res.Status || w.view() {
+	if !t.res.Status || w.view() || t.strategic(w) {
 		return obj, nil
 	}
 	if !w.status() {

@@ -1,4 +1,4 @@
-package main
+package kubeapiserver
 
 import (
 	"bytes"
@@ -24,6 +24,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/kinform/kinform/with/envtest/apiserver"
 )
 
 func TestMain(m *testing.M) {
@@ -70,7 +72,7 @@ func startProgram(t *testing.T, args ...string) *program {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, append([]string{"--bind-address=127.0.0.1", "--secure-port", port, "--cert-dir=" + p.dir}, args...), io.Discard, p.errs)
+		ended <- Run(ctx, apiserver.Options{}, append([]string{"--bind-address=127.0.0.1", "--secure-port", port, "--cert-dir=" + p.dir}, args...), io.Discard, p.errs)
 	}()
 	stopped := false
 	p.stop = func() error {
@@ -211,7 +213,7 @@ func TestBadCommandLines(t *testing.T) {
 		{"--cert-dir=/dev/null/x", "/dev/null/x"},
 		{"--bind-address=127.0.0.1 --secure-port=" + port + " --cert-dir=" + t.TempDir(), "address already in use"},
 	} {
-		if err := run(context.Background(), strings.Fields(c.args), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := Run(context.Background(), apiserver.Options{}, strings.Fields(c.args), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.args, err, c.want)
 		}
 	}
@@ -220,7 +222,7 @@ func TestBadCommandLines(t *testing.T) {
 // TestHelp is what a test environment reads to find out which flags there are.
 func TestHelp(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(context.Background(), []string{"--help"}, &out, io.Discard); err != nil {
+	if err := Run(context.Background(), apiserver.Options{}, []string{"--help"}, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	for flag, want := range map[string]bool{"secure-port": true, "etcd-servers": true, "insecure-port": false} {
@@ -229,7 +231,7 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if err := run(context.Background(), []string{"--version"}, &out, io.Discard); err != nil || !strings.HasPrefix(out.String(), "Kubernetes v1.") {
+	if err := Run(context.Background(), apiserver.Options{}, []string{"--version"}, &out, io.Discard); err != nil || !strings.HasPrefix(out.String(), "Kubernetes v1.") {
 		t.Errorf("%v %s", err, &out)
 	}
 }

@@ -1,0 +1,37 @@
+package fake
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/fake/faults"
+)
+
+// Strategy does for the writes of one resource what the code of an API server does between admission
+// and storage; see [Options].Strategy. It takes the place of the server's own rules for statuses,
+// generations and names of objects. Its functions run as [Hooks] do, and before those. Either may be nil.
+type Strategy struct {
+	// Default completes an object when it comes in, before admission.
+	Default func(obj metav1.Object)
+	// Prepare completes a.Object, the new state, by a.Old, and checks it, for requests over HTTP and of a
+	// [Client]: a test's own functions store what they get. An error refuses the write, with 500 unless
+	// it is a Status. The object has no uid yet if it is new. ctx is that of the request.
+	Prepare func(ctx context.Context, a *Admission) error
+}
+
+// strategic reports whether a strategy prepares a write.
+func (t *table[T]) strategic(w write) bool {
+	return t.strategy != nil && t.strategy.Prepare != nil && w.request != nil
+}
+
+// plan asks the strategy about a new state; old is the zero T for a create.
+func (t *table[T]) plan(obj, old T, w write) error {
+	a := t.admission(faults.VerbCreate, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}, w)
+	a.Object = obj
+	if any(old) != any(*new(T)) {
+		a.Verb, a.Old = faults.VerbUpdate, old
+	}
+	return t.strategy.Prepare(w.request, a)
+}

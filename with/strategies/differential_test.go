@@ -1,0 +1,376 @@
+package strategies_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kinform/kinform/e2e/cluster"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/with/envtest/apiserver"
+	"github.com/kinform/kinform/with/strategies"
+)
+
+var (
+	seed   = flag.Uint64("differential.seed", 1, "seed of the random objects")
+	rounds = flag.Int("differential.rounds", 15, "random objects of each template")
+	show   = flag.Int("differential.show", 0, "how many answers that differ are shown")
+)
+
+// template is an object that an API server accepts, and the path of its collection.
+type template struct {
+	Path   string
+	Object map[string]any
+}
+
+// TestDifferential sends random objects to a kube-apiserver and to the fake, and compares the answers
+// whole, but for what differs by nature: uids, times, versions, managed fields and allocated addresses.
+func TestDifferential(t *testing.T) {
+	if os.Getenv(cluster.Variable) != "1" {
+		t.Skipf("set %s=1 to compare with a kube-apiserver", cluster.Variable)
+	}
+	text, err := os.ReadFile("testdata/objects.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var templates []template
+	if err := yaml.Unmarshal(text, &templates); err != nil {
+		t.Fatal(err)
+	}
+	ours, err := apiserver.New(apiserver.Options{Fake: fake.Options{Strategy: strategies.For}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	real := cluster.Start(t, cluster.Options{})
+	d := &differ{
+		real: side{real.URL(), real.HTTPClient()}, fake: side{fake.URL, &http.Client{Transport: inProcess{ours}}},
+		random: rand.New(rand.NewPCG(*seed, 1)), classes: map[string]int{},
+	}
+	for n, of := range templates {
+		for i := range *rounds {
+			d.scene(t, of, fmt.Sprintf("o%d-%d", n, i), i)
+		}
+	}
+	t.Logf("%d requests, %d answered alike (%.1f %%)", d.sent, d.alike, 100*float64(d.alike)/float64(d.sent))
+	names := slices.Sorted(maps.Keys(d.classes))
+	slices.SortStableFunc(names, func(a, b string) int { return d.classes[b] - d.classes[a] })
+	for _, name := range names {
+		t.Logf("%5d %s", d.classes[name], name)
+	}
+	if 100*d.alike < 97*d.sent {
+		t.Errorf("less than 97 %% of the answers are alike (seed %d)", *seed)
+	}
+}
+
+// inProcess answers requests by a handler.
+type inProcess struct{ h http.Handler }
+
+func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := &answer{header: http.Header{}}
+	p.h.ServeHTTP(w, r)
+	return &http.Response{StatusCode: w.code, Header: w.header, Body: io.NopCloser(&w.body)}, nil
+}
+
+type answer struct {
+	code   int
+	header http.Header
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header { return a.header }
+func (a *answer) WriteHeader(code int) {
+	if a.code == 0 {
+		a.code = code
+	}
+}
+func (a *answer) Write(b []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	return a.body.Write(b)
+}
+
+// side is one of the servers.
+type side struct {
+	url  string
+	http *http.Client
+}
+
+func (s side) send(t *testing.T, method, path, contentType string, body any) (int, map[string]any) {
+	t.Helper()
+	b, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", contentType)
+	resp, err := s.http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	out := map[string]any{}
+	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
+		t.Fatalf("%s %s: %d %v", method, path, resp.StatusCode, err)
+	}
+	if warnings := resp.Header.Values("Warning"); len(warnings) > 0 {
+		out["warnings"] = warnings
+	}
+	return resp.StatusCode, out
+}
+
+type differ struct {
+	real, fake  side
+	random      *rand.Rand
+	sent, alike int
+	classes     map[string]int
+}
+
+// scene creates an object and changes it. An even round begins with an object that is valid.
+func (d *differ) scene(t *testing.T, of template, name string, round int) {
+	obj := clone(of.Object)
+	meta, _ := obj["metadata"].(map[string]any)
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	meta["name"] = name
+	obj["metadata"] = meta
+	if round > 0 && round%2 == 1 {
+		for range 1 + d.random.IntN(2) {
+			d.damage(obj)
+		}
+	}
+	path := of.Path + "/" + name
+	made, gone := d.both(t, http.MethodPost, of.Path, "application/json", obj, obj)
+	if made && !gone {
+		return
+	}
+	if gone { // it was refused: a good one takes its place
+		good := clone(of.Object)
+		m, _ := good["metadata"].(map[string]any)
+		if m == nil {
+			m = map[string]any{}
+			good["metadata"] = m
+		}
+		m["name"] = name
+		_, refused := d.both(t, http.MethodPost, of.Path, "application/json", good, good)
+		if refused {
+			return
+		}
+	}
+	for range 3 {
+		d.change(t, path, of)
+	}
+	d.both(t, http.MethodDelete, path, "application/json", nil, nil)
+	for _, s := range []side{d.real, d.fake} {
+		s.send(t, http.MethodDelete, path, "application/json", map[string]any{"gracePeriodSeconds": 0})
+	}
+}
+
+// change sends one random change of the object at path, or of its status.
+func (d *differ) change(t *testing.T, path string, of template) {
+	_, a := d.real.send(t, http.MethodGet, path, "", nil)
+	_, b := d.fake.send(t, http.MethodGet, path, "", nil)
+	if a["kind"] == "Status" || b["kind"] == "Status" {
+		return
+	}
+	switch d.random.IntN(4) {
+	case 0: // a merge patch of one member
+		p := clone(of.Object)
+		for k := range maps.Clone(p) {
+			if k == "status" || len(p) > 1 && d.random.IntN(2) == 0 {
+				delete(p, k)
+			}
+		}
+		d.damage(p)
+		d.both(t, http.MethodPatch, path, "application/merge-patch+json", p, p)
+	case 1:
+		if of.Object["status"] == nil {
+			return
+		}
+		status := map[string]any{"status": clone(of.Object)["status"]}
+		if d.random.IntN(2) == 0 {
+			d.damage(status)
+		}
+		d.both(t, http.MethodPatch, path+"/status", "application/merge-patch+json", status, status)
+	default:
+		// The same damage to what each has, which may differ in what is allocated.
+		s := d.random.Uint64()
+		for _, obj := range []map[string]any{a, b} {
+			(&differ{random: rand.New(rand.NewPCG(s, 2))}).damage(obj)
+		}
+		d.both(t, http.MethodPut, path, "application/json", a, b)
+	}
+}
+
+// both sends a request to both servers and compares the answers. It reports whether they differ, and
+// whether one of them refused.
+func (d *differ) both(t *testing.T, method, path, contentType string, a, b any) (differ, refused bool) {
+	t.Helper()
+	realCode, realBody := d.real.send(t, method, path, contentType, a)
+	fakeCode, fakeBody := d.fake.send(t, method, path, contentType, b)
+	d.sent++
+	normal(realBody)
+	normal(fakeBody)
+	refused = realCode >= 300 || fakeCode >= 300
+	if realCode == fakeCode && reflect.DeepEqual(realBody, fakeBody) {
+		d.alike++
+		return false, refused
+	}
+	var where []string
+	if realCode != fakeCode {
+		where = append(where, fmt.Sprintf("code %d, fake %d", realCode, fakeCode))
+	} else {
+		compare(&where, "", realBody, fakeBody)
+	}
+	parts := strings.Split(path, "/")
+	slices.Sort(where)
+	where = slices.Compact(where)
+	class := fmt.Sprintf("%s %s: %s", method, regexp.MustCompile(`o\d+-\d+`).ReplaceAllString(parts[len(parts)-1], parts[len(parts)-2]), strings.Join(where[:min(3, len(where))], "; "))
+	d.classes[class]++
+	if *show > 0 && d.classes[class] == 1 {
+		*show--
+		sent, _ := json.Marshal(a)
+		x, _ := json.Marshal(realBody)
+		y, _ := json.Marshal(fakeBody)
+		t.Logf("%s\n%s %s %s\nreal %d %s\nfake %d %s", class, method, path, cut(sent), realCode, cut(x), fakeCode, cut(y))
+	}
+	return true, refused
+}
+
+func cut(b []byte) []byte { return b[:min(len(b), 1500)] }
+
+// normal removes what differs by nature.
+func normal(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range []string{"uid", "resourceVersion", "creationTimestamp", "managedFields", "deletionTimestamp", "clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort"} {
+			if s, ok := v[name].(string); !ok || s != "None" {
+				delete(v, name)
+			}
+		}
+		if m, ok := v["message"].(string); ok {
+			v["message"] = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).ReplaceAllString(m, "UID")
+		}
+		for _, x := range v {
+			normal(x)
+		}
+	case []any:
+		for _, x := range v {
+			normal(x)
+		}
+	}
+}
+
+// compare adds the paths at which a and b differ.
+func compare(where *[]string, path string, a, b any) {
+	am, ok := a.(map[string]any)
+	bm, too := b.(map[string]any)
+	if !ok || !too {
+		if !reflect.DeepEqual(a, b) {
+			*where = append(*where, regexp.MustCompile(`\[\d+\]`).ReplaceAllString(path, "[]"))
+		}
+		return
+	}
+	for _, k := range slices.Sorted(maps.Keys(am)) {
+		compare(where, path+"."+k, am[k], bm[k])
+	}
+	for k := range bm {
+		if _, ok := am[k]; !ok {
+			*where = append(*where, path+"."+k)
+		}
+	}
+}
+
+func clone(obj map[string]any) map[string]any {
+	b, _ := json.Marshal(obj)
+	out := map[string]any{}
+	_ = json.Unmarshal(b, &out)
+	return out
+}
+
+// values are what a member is replaced by.
+var values = []any{
+	"", "a", "Bad_Name", "x.y.example.com", strings.Repeat("a", 70), "ünï", "10.0.0.1", "1Gi", "-1", "50%", "*", "2026-01-01T00:00:00Z",
+	0, 1, 2, -1, 70000, 80, int64(1) << 40, true, false, nil, map[string]any{}, []any{}, map[string]any{"a": "b"}, []any{"a"},
+	"ClusterIP", "NodePort", "Recreate", "Always", "Never", "TCP", "UDP", "ReadWriteMany", "Delete",
+}
+
+// damage changes one member of obj, but for its names and what a server keeps.
+func (d *differ) damage(obj map[string]any) {
+	type place struct {
+		in  map[string]any
+		key string
+	}
+	var all []place
+	var walk func(v any, top bool)
+	walk = func(v any, top bool) {
+		switch v := v.(type) {
+		case map[string]any:
+			for _, k := range slices.Sorted(maps.Keys(v)) {
+				switch k {
+				case "name", "namespace", "uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "apiVersion", "kind",
+					"clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort":
+					if top || k == "managedFields" || k == "uid" || strings.HasPrefix(k, "clusterIP") || strings.HasSuffix(k, "odePort") {
+						continue
+					}
+				}
+				all = append(all, place{v, k})
+				walk(v[k], k == "metadata")
+			}
+		case []any:
+			for _, x := range v {
+				walk(x, false)
+			}
+		}
+	}
+	walk(obj, true)
+	if len(all) == 0 {
+		return
+	}
+	at := all[d.random.IntN(len(all))]
+	if at.key == "metadata" {
+		return
+	}
+	switch old := at.in[at.key].(type) {
+	case []any:
+		if len(old) > 0 && d.random.IntN(2) == 0 {
+			at.in[at.key] = append(slices.Clone(old), old[0])
+			return
+		}
+	case map[string]any:
+		if d.random.IntN(3) == 0 {
+			at.in[at.key] = map[string]any{}
+			return
+		}
+	case string:
+		if d.random.IntN(2) == 0 { // of the same type, so that it is decoded
+			at.in[at.key] = values[d.random.IntN(12)]
+			return
+		}
+	case float64:
+		if d.random.IntN(2) == 0 {
+			at.in[at.key] = values[12+d.random.IntN(7)]
+			return
+		}
+	}
+	if d.random.IntN(2) == 0 {
+		delete(at.in, at.key)
+		return
+	}
+	at.in[at.key] = values[d.random.IntN(len(values))]
+}
