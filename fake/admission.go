@@ -16,6 +16,8 @@ import (
 // Admission is a write that [Options].Mutate or [Options].Validate is asked about. Its objects are the
 // server's: a hook that keeps one copies it.
 type Admission struct {
+	// Server is where the write goes, to be read by the hook. A hook of [Options] cannot know it otherwise.
+	Server *Server
 	// Verb is create, update or delete; a patch or an apply is one of the first two.
 	Verb faults.Verb
 	// Resource and Kind are those of the request, with its version.
@@ -37,7 +39,7 @@ type Admission struct {
 // admission returns what the hooks of the server get.
 func (t *table[T]) admission(verb faults.Verb, key types.NamespacedName, w write) *Admission {
 	return &Admission{
-		Verb: verb, Resource: t.res.GroupVersionResource(), Kind: t.res.GroupVersionKind(),
+		Server: t.server, Verb: verb, Resource: t.res.GroupVersionResource(), Kind: t.res.GroupVersionKind(),
 		Subresource: w.subresource, Key: key, DryRun: w.dryRun,
 	}
 }

@@ -54,6 +54,8 @@ func (t *table[T]) prepareCreate(obj T, w write) error {
 		obj.SetName(base[:min(len(base), maxGeneratedBase)] + "xxxxx")
 	}
 	if t.strategic(w) {
+		obj.SetUID(t.server.reserveUID())
+		obj.SetCreationTimestamp(metav1.NewTime(t.server.now()).Rfc3339Copy())
 		if err := t.plan(obj, *new(T), w); err != nil {
 			return err
 		}

@@ -15,6 +15,9 @@ import (
 // serve answers a request for the resource or for one of its objects.
 func (t *table[T]) serve(w *answer.Writer, r *http.Request, req request) error {
 	req.warn = w.Warn
+	if t.deprecated != "" {
+		w.Warn(t.deprecated)
+	}
 	opts, verb, err := t.verbOf(r, req)
 	if err != nil {
 		return err

@@ -41,6 +41,7 @@ type Server struct {
 	rv        uint64 // of the newest write
 	compacted uint64 // writes up to this one are forgotten; compacted <= rv
 	restores  uint64 // number of calls of Restore
+	reserved  uint64 // number of calls of reserveUID
 	tables    map[schema.GroupResource]collection
 	order     []collection // by time of registration
 	byType    map[reflect.Type][]collection

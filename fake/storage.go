@@ -19,12 +19,13 @@ import (
 // table serves one definition of a resource. Another [Define] makes another table, on the same
 // state.
 type table[T metav1.Object] struct {
-	server   *Server
-	res      resource     // set once
-	hooks    Hooks[T]     // set once
-	strategy *Strategy    // nil for none
-	typ      reflect.Type // the struct of T; set once
-	protobuf bool         // T has a protobuf form; set once
+	server     *Server
+	res        resource     // set once
+	hooks      Hooks[T]     // set once
+	strategy   *Strategy    // nil for none
+	deprecated string       // the warning to each request, empty for none
+	typ        reflect.Type // the struct of T; set once
+	protobuf   bool         // T has a protobuf form; set once
 	// spec, status and meta are the field indices of Spec, Status and ObjectMeta in typ, nil if
 	// it has none; set once.
 	spec, status, meta []int
@@ -83,6 +84,7 @@ func newTable[T metav1.Object](s *Server, r resource, hooks Hooks[T]) (*table[T]
 	if s.strategy != nil {
 		t.strategy = s.strategy(r.GroupVersionResource())
 	}
+	t.deprecated = deprecation(newObject[T](), r)
 	t.protobuf = wire.HasProtobuf(newObject[T])
 	t.fieldManager = sync.OnceValues(func() (*fieldmanager.Manager, error) {
 		switch {

@@ -17,7 +17,7 @@ type Strategy struct {
 	Default func(obj metav1.Object)
 	// Prepare completes a.Object, the new state, by a.Old, and checks it, for requests over HTTP and of a
 	// [Client]: a test's own functions store what they get. An error refuses the write, with 500 unless
-	// it is a Status. The object has no uid yet if it is new. ctx is that of the request.
+	// it is a Status. A new object has its uid and its creationTimestamp. ctx is that of the request.
 	Prepare func(ctx context.Context, a *Admission) error
 }
 

@@ -32,3 +32,12 @@ func uidOf(rv uint64) types.UID {
 	}
 	return types.UID(text[:])
 }
+
+// reserveUID returns a uid for an object that needs one before it is stored. A refusal or a dry run uses
+// one up.
+func (s *Server) reserveUID() types.UID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reserved++
+	return uidOf(s.restores<<48 | 1<<47 | s.reserved)
+}

@@ -81,8 +81,10 @@ func (t *table[T]) insert(v *version[T], w write) error {
 	}
 	v.key = key
 	t.begin(obj)
-	obj.SetUID(uidOf(s.restores<<48 | (s.rv + 1)))
-	obj.SetCreationTimestamp(now)
+	if !t.strategic(w) { // else it has had both
+		obj.SetUID(uidOf(s.restores<<48 | (s.rv + 1)))
+		obj.SetCreationTimestamp(now)
+	}
 	if w.dryRun {
 		return nil
 	}

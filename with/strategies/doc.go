@@ -1,7 +1,7 @@
 // Package strategies gives a fake server the defaults and the validation of Kubernetes' own kinds: those of the
 // API server itself, by its own code (k8s.io/kubernetes).
 //
-//	server, err := fakekube.New(fake.Options{Strategy: strategies.For})
+//	server, err := fakekube.New(fake.Options{Strategy: strategies.New()})
 //
 // It links much of the API server, and has a module of its own, which is in no workspace: what k8s.io/kubernetes
 // requires does not resolve in one. The command cmd/kube-apiserver is that of with/envtest with these

@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
@@ -18,46 +19,84 @@ import (
 	"github.com/kinform/kinform/fake"
 )
 
-// For returns the strategy of one of Kubernetes' own resources, nil for others. It is for
-// [fake.Options].Strategy.
-func For(of schema.GroupVersionResource) *fake.Strategy {
-	own, ok := all[of.GroupResource()]
-	if !ok {
-		return nil
+// New returns what [fake.Options].Strategy takes, for one server. It starts no goroutine.
+func New() func(of schema.GroupVersionResource) *fake.Strategy {
+	s := &set{}
+	return func(of schema.GroupVersionResource) *fake.Strategy {
+		own, ok := all[of.GroupResource()]
+		if !ok {
+			return nil
+		}
+		return &fake.Strategy{Default: setDefaults, Prepare: func(ctx context.Context, a *fake.Admission) error {
+			return s.prepare(ctx, own, a)
+		}}
 	}
-	return &fake.Strategy{Default: setDefaults, Prepare: own.prepare}
 }
 
-// strategy is what the API server has for the writes of a resource, or of a subresource.
-type strategy interface {
-	rest.RESTCreateStrategy
-	rest.RESTUpdateStrategy
+// set is what the strategies of one server share.
+type set struct {
+	once     sync.Once // guards what follows
+	err      error
+	plugins  admission.Interface
+	services *services
+}
+
+// begin makes what needs the server.
+func (s *set) begin(server *fake.Server) error {
+	s.once.Do(func() {
+		if s.plugins, s.err = newPlugins(server); s.err == nil {
+			s.services, s.err = newServices(server)
+		}
+	})
+	return s.err
 }
 
 // strategies are those of a resource, by subresource. That of the resource itself, under the empty name, is
-// also for the subresources that have none of their own.
+// also for the subresources that have none of their own. The first can also create.
 type strategies map[string]rest.RESTUpdateStrategy
 
-// placeholder is the uid of a new object while a strategy looks at it, as it would have one in the API
-// server.
-const placeholder types.UID = "00000000-0000-0000-0000-000000000000"
+func (all strategies) of(subresource string) rest.RESTUpdateStrategy {
+	if own, ok := all[subresource]; ok {
+		return own
+	}
+	return all[""]
+}
 
-// prepare has the strategy look at a.Object in the version of the API server's own code.
-func (all strategies) prepare(ctx context.Context, a *fake.Admission) error {
+// prepare has the API server's code look at a.Object, in the form that this code works on.
+func (s *set) prepare(ctx context.Context, own strategies, a *fake.Admission) error {
+	if err := s.begin(a.Server); err != nil {
+		return apierrors.NewInternalError(err)
+	}
 	ctx = describe(ctx, a)
 	now, err := internal(a.Object)
 	if err != nil {
 		return err
 	}
-	if a.Old == nil {
-		err = create(ctx, all[""].(strategy), now)
+	var was runtime.Object
+	if a.Old != nil {
+		if was, err = internal(a.Old.(runtime.Object).DeepCopyObject()); err != nil { // a conversion shares parts
+			return err
+		}
+	}
+	if err := s.admit(ctx, a, now, was); err != nil {
+		return err
+	}
+	if err := s.services.begin(ctx, a, now, was); err != nil {
+		return err
+	}
+	if was == nil {
+		err = rest.BeforeCreate(own[""].(rest.RESTCreateStrategy), ctx, now)
 	} else {
-		err = update(ctx, all.of(a.Subresource), now, a.Old)
+		err = rest.BeforeUpdate(own.of(a.Subresource), ctx, now, was)
 	}
 	if err != nil {
 		return err
 	}
-	return external(now, a)
+	if err := external(now, a.Object.(runtime.Object)); err != nil {
+		return err
+	}
+	setDefaults(a.Object) // as when the API server reads it from its storage
+	return nil
 }
 
 // describe adds to ctx what the API server's handlers add, as far as it is not there.
@@ -71,35 +110,8 @@ func describe(ctx context.Context, a *fake.Admission) context.Context {
 	return request.WithNamespace(ctx, a.Key.Namespace)
 }
 
-func (all strategies) of(subresource string) rest.RESTUpdateStrategy {
-	if own, ok := all[subresource]; ok {
-		return own
-	}
-	return all[""]
-}
-
-func create(ctx context.Context, s strategy, obj runtime.Object) error {
-	meta := obj.(metav1.Object)
-	uid, time := meta.GetUID(), meta.GetCreationTimestamp()
-	meta.SetUID(placeholder)
-	meta.SetCreationTimestamp(metav1.Now())
-	defer func() {
-		meta.SetUID(uid)
-		meta.SetCreationTimestamp(time)
-	}()
-	return rest.BeforeCreate(s, ctx, obj)
-}
-
-func update(ctx context.Context, s rest.RESTUpdateStrategy, obj runtime.Object, old metav1.Object) error {
-	was, err := internal(old.(runtime.Object).DeepCopyObject().(metav1.Object)) // a conversion shares parts
-	if err != nil {
-		return err
-	}
-	return rest.BeforeUpdate(s, ctx, obj, was)
-}
-
 // internal converts an object to the version that strategies work on.
-func internal(obj metav1.Object) (runtime.Object, error) {
+func internal(obj any) (runtime.Object, error) {
 	o, ok := obj.(runtime.Object)
 	if !ok {
 		return nil, apierrors.NewInternalError(fmt.Errorf("%T is no runtime.Object", obj))
@@ -109,8 +121,7 @@ func internal(obj metav1.Object) (runtime.Object, error) {
 }
 
 // external puts what a strategy has made into the object of the write.
-func external(from runtime.Object, a *fake.Admission) error {
-	to := a.Object.(runtime.Object)
+func external(from, to runtime.Object) error {
 	kind := to.GetObjectKind().GroupVersionKind()
 	out, err := legacyscheme.Scheme.ConvertToVersion(from, kind.GroupVersion())
 	if err != nil {

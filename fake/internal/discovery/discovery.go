@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,9 @@ import (
 
 // Version is the release that the server claims to be.
 const Version = "v1.37.0+kinform-fake"
+
+// Minor is the minor version of Kubernetes 1 that servers are like.
+const Minor = 37
 
 // Document is the answer to a request. Body is a string for plain text, and encoded as JSON
 // otherwise.
@@ -60,7 +64,7 @@ func Find(all []metav1.APIResource, r *http.Request, path []string) *Document {
 func find(all []metav1.APIResource, parts []string) any {
 	switch path := strings.Join(parts, "/"); {
 	case path == "version":
-		return k8sversion.Info{Major: "1", Minor: "37", GitVersion: Version, Platform: "go/memory"}
+		return k8sversion.Info{Major: "1", Minor: strconv.Itoa(Minor), GitVersion: Version, Platform: "go/memory"}
 	case isHealth(parts):
 		return "ok"
 	case path == "api":

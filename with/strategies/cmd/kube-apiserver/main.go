@@ -21,7 +21,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	opts := apiserver.Options{Fake: fake.Options{Strategy: strategies.For}}
+	opts := apiserver.Options{Fake: fake.Options{Strategy: strategies.New()}}
 	if err := kubeapiserver.Run(ctx, opts, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
