@@ -117,6 +117,7 @@ var (
 		"batch": {"jobs"},
 	}
 	deployments    = rules{"apps": {"deployments"}}
+	jobs           = rules{"batch": {"jobs"}}
 	endpointSlices = rules{"discovery.k8s.io": {"endpointslices"}}
 	pods           = rules{"": {"pods"}}
 )

@@ -17,6 +17,7 @@ func (t *table[T]) serveDelete(w *answer.Writer, r *http.Request, key types.Name
 	if err != nil {
 		return err
 	}
+	t.warnOfOrphans(w, opts)
 	last, final, err := t.remove(key, opts, write{request: r.Context()})
 	if err != nil {
 		return err
@@ -57,6 +58,7 @@ func (t *table[T]) serveDeleteCollection(w *answer.Writer, r *http.Request, req 
 	if err != nil {
 		return err
 	}
+	t.warnOfOrphans(w, opts)
 	p, err := t.removeAll(r.Context(), m, list, opts)
 	if err != nil {
 		return err
@@ -66,6 +68,14 @@ func (t *table[T]) serveDeleteCollection(w *answer.Writer, r *http.Request, req 
 		return err
 	}
 	return out.send(w, media, -1)
+}
+
+// warnOfOrphans tells who deletes jobs and states no policy that their pods stay.
+func (t *table[T]) warnOfOrphans(w *answer.Writer, opts metav1.DeleteOptions) {
+	//lint:ignore SA1019 the API server looks at it
+	if jobs.hold(&t.res) && opts.PropagationPolicy == nil && opts.OrphanDependents == nil {
+		w.Warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning")
+	}
 }
 
 // deleteOptions takes the options from the body or, if there is none, from the query.

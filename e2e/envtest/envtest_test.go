@@ -21,7 +21,7 @@ const library = "sigs.k8s.io/controller-runtime"
 type suite struct {
 	folder string
 	long   bool
-	// fail has the specs that do not pass, each with the reason.
+	// fail has the specs that do not pass without with/strategies, each with the reason.
 	fail map[string]string
 }
 
@@ -53,17 +53,24 @@ func TestControllerRuntime(t *testing.T) {
 	if os.Getenv(cluster.Variable) != "1" {
 		t.Skipf("set %s=1 to compile the suites of %s", cluster.Variable, library)
 	}
-	assets := t.TempDir()
-	run(t, "go", "build", "-o", assets+string(filepath.Separator), "github.com/kinform/kinform/with/envtest/cmd/...")
+	assets, exact := t.TempDir(), t.TempDir()
+	const commands = "github.com/kinform/kinform/with/envtest/cmd/"
+	run(t, "go", "build", "-o", assets+string(filepath.Separator), commands+"...")
+	run(t, "go", "build", "-o", exact+string(filepath.Separator), commands+"etcd")
+	run(t, "env", "GOWORK=off", "go", "build", "-C", "../../with/strategies", "-o", exact+string(filepath.Separator), "./cmd/kube-apiserver")
 	module := modfile(t)
 	for _, s := range suites {
 		t.Run(s.folder, func(t *testing.T) {
-			if s.long {
-				if !longtest.On() {
-					t.Skipf("set %s=1", longtest.Variable)
-				}
+			if s.long && !longtest.On() {
+				t.Skipf("set %s=1", longtest.Variable)
 			}
 			s.check(t, module, assets)
+		})
+		t.Run(s.folder+", with the API server's strategies", func(t *testing.T) {
+			if s.fail == nil && !longtest.On() {
+				t.Skipf("set %s=1", longtest.Variable)
+			}
+			suite{folder: s.folder}.check(t, module, exact)
 		})
 	}
 }

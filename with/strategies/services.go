@@ -2,11 +2,14 @@ package strategies
 
 import (
 	"context"
+	"errors"
 	"net"
+	"net/http"
 	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -70,10 +73,14 @@ func (s *services) begin(ctx context.Context, a *fake.Admission, now, was runtim
 	} else {
 		finish, err = s.code.BeginUpdate(ctx, now, was, &metav1.UpdateOptions{DryRun: dryRun})
 	}
-	if err == nil {
-		finish(ctx, true)
+	if status := apierrors.APIStatus(nil); err != nil && !errors.As(err, &status) {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	finish(ctx, true)
+	return nil
 }
 
 // turn hands out the numbers from first to last, each once before any comes again, so that two requests

@@ -92,11 +92,7 @@ func (s *set) prepare(ctx context.Context, own strategies, a *fake.Admission) er
 	if err != nil {
 		return err
 	}
-	if err := external(now, a.Object.(runtime.Object)); err != nil {
-		return err
-	}
-	setDefaults(a.Object) // as when the API server reads it from its storage
-	return nil
+	return external(now, a.Object.(runtime.Object))
 }
 
 // describe adds to ctx what the API server's handlers add, as far as it is not there.
@@ -120,16 +116,31 @@ func internal(obj any) (runtime.Object, error) {
 	return legacyscheme.Scheme.ConvertToVersion(o, schema.GroupVersion{Group: group, Version: runtime.APIVersionInternal})
 }
 
-// external puts what a strategy has made into the object of the write.
+// external makes to, the object of the write, what the API server would read from its storage after it has stored
+// from.
 func external(from, to runtime.Object) error {
 	kind := to.GetObjectKind().GroupVersionKind()
 	out, err := legacyscheme.Scheme.ConvertToVersion(from, kind.GroupVersion())
 	if err != nil {
 		return err
 	}
-	out.GetObjectKind().SetGroupVersionKind(kind)
-	reflect.ValueOf(to).Elem().Set(reflect.ValueOf(out).Elem())
+	reflect.ValueOf(to).Elem().SetZero()
+	if err := store(out, to); err != nil {
+		return err
+	}
+	to.GetObjectKind().SetGroupVersionKind(kind)
+	setDefaults(to.(metav1.Object))
 	return nil
+}
+
+// store makes to what the API server reads after it has written from: its storage is protobuf, which has no
+// empty lists and maps.
+func store(from, to runtime.Object) error {
+	b, err := from.(interface{ Marshal() ([]byte, error) }).Marshal()
+	if err != nil {
+		return err
+	}
+	return to.(interface{ Unmarshal([]byte) error }).Unmarshal(b)
 }
 
 func setDefaults(obj metav1.Object) {
