@@ -53,6 +53,8 @@ type Hooks[T metav1.Object] struct {
 	Subresources map[string]SubresourceHook[T]
 	// Fields are the fields by which objects can be selected; see [AddField].
 	Fields map[string]func(obj T) string
+	// Printer makes the tables of the resource.
+	Printer Printer
 	// Stored is called after a write or a [Server.Restore], before it returns, and can read and
 	// write itself. It does not learn which write, because another may have followed: it looks at
 	// the present state. It is called for the writes that it makes, too.

@@ -25,7 +25,7 @@ func (t *table[T]) encodeBody(v *version[T], m wire.Media) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		head, err := wire.TableHead(metav1.ListMeta{ResourceVersion: formatRV(v.rv)})
+		head, err := wire.TableHead(metav1.ListMeta{ResourceVersion: formatRV(v.rv)}, t.printer().Columns)
 		if err != nil {
 			return nil, err
 		}
@@ -43,7 +43,14 @@ func (t *table[T]) encodeBody(v *version[T], m wire.Media) ([]byte, error) {
 }
 
 func (t *table[T]) row(v *version[T], m wire.Media) ([]byte, error) {
-	return wire.TableRow(v.obj, m.Include, func() ([]byte, error) { return v.json(&t.res) })
+	row := wire.PlainRow(v.obj)
+	if p := t.printer(); p.Columns != nil {
+		var err error
+		if row, err = p.row(v.obj); err != nil {
+			return nil, err
+		}
+	}
+	return wire.TableRow(row, v.obj, m.Include, func() ([]byte, error) { return v.json(&t.res) })
 }
 
 // listBody is an encoded list in pieces, so that a fault can cut it between objects.
@@ -105,7 +112,7 @@ func (t *table[T]) listHead(list metav1.ListMeta, m wire.Media, items [][]byte) 
 	}
 	switch {
 	case m.Form == wire.Table:
-		return wire.TableHead(list)
+		return wire.TableHead(list, t.printer().Columns)
 	case m.Protobuf:
 		size := 0
 		for _, item := range items {

@@ -49,7 +49,7 @@ type Options struct {
 	// Strategy returns what is done for the writes of a resource, nil for nothing. It is asked when the
 	// resource is registered or defined. Package with/strategies has those of the API server itself. Nil
 	// means that there are none.
-	Strategy func(of schema.GroupVersionResource) *Strategy
+	Strategy func(of schema.GroupVersionResource, kind schema.GroupVersionKind) *Strategy
 
 	// Seen gets each request that [Server.Requests] counts, with its answer, before the sender gets the
 	// answer; of a watch, when it begins. It runs in the goroutine of the request, without a lock,

@@ -29,8 +29,8 @@ type Server struct {
 	upkeep   *upkeep.Keeper // nil if the options ask for none
 	faults   faults.Injector
 	requests tally
-	seen     func(Exchange)                              // nil for none
-	strategy func(schema.GroupVersionResource) *Strategy // nil for none
+	seen     func(Exchange)                                                       // nil for none
+	strategy func(schema.GroupVersionResource, schema.GroupVersionKind) *Strategy // nil for none
 
 	mutate, validate func(context.Context, *Admission) error // nil for none
 

@@ -82,7 +82,7 @@ func newTable[T metav1.Object](s *Server, r resource, hooks Hooks[T]) (*table[T]
 		state:  &state[T]{objects: map[types.NamespacedName]*slot[T]{}},
 	}
 	if s.strategy != nil {
-		t.strategy = s.strategy(r.GroupVersionResource())
+		t.strategy = s.strategy(r.GroupVersionResource(), r.GroupVersionKind())
 	}
 	t.deprecated = deprecation(newObject[T](), r)
 	t.protobuf = wire.HasProtobuf(newObject[T])

@@ -11,7 +11,7 @@ import (
 
 // Strategy does for the writes of one resource what the code of an API server does between admission
 // and storage; see [Options].Strategy. It takes the place of the server's own rules for statuses,
-// generations and names of objects. Its functions run as [Hooks] do, and before those. Either may be nil.
+// generations and names of objects. Its functions run as [Hooks] do, and before those. Each may be nil.
 type Strategy struct {
 	// Default completes an object when it comes in, before admission.
 	Default func(obj metav1.Object)
@@ -19,6 +19,8 @@ type Strategy struct {
 	// [Client]: a test's own functions store what they get. An error refuses the write, with 500 unless
 	// it is a Status. A new object has its uid and its creationTimestamp. ctx is that of the request.
 	Prepare func(ctx context.Context, a *Admission) error
+	// Printer makes the tables of the resource, unless its [Hooks] have one.
+	Printer Printer
 }
 
 // strategic reports whether a strategy prepares a write.

@@ -118,6 +118,9 @@ func (s side) send(t *testing.T, method, path, contentType string, body any) (in
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", contentType)
+	if method == http.MethodGet && contentType != "" {
+		req.Header.Set("Accept", contentType)
+	}
 	resp, err := s.http.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -176,6 +179,7 @@ func (d *differ) scene(t *testing.T, of template, name string, round int) {
 	for range 3 {
 		d.change(t, path, of)
 	}
+	d.both(t, http.MethodGet, path, "application/json;as=Table;g=meta.k8s.io;v=v1", nil, nil)
 	d.both(t, http.MethodDelete, path, "application/json", nil, nil)
 	for _, s := range []side{d.real, d.fake} {
 		s.send(t, http.MethodDelete, path, "application/json", map[string]any{"gracePeriodSeconds": 0})
@@ -258,7 +262,8 @@ func (d *differ) both(t *testing.T, method, path, contentType string, a, b any) 
 
 func cut(b []byte) []byte { return b[:min(len(b), 1500)] }
 
-var uids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
+// allocated are uids, and addresses and ports of Services.
+var allocated = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|\b10\.0\.0\.\d+\b|\b3[0-2]\d{3}\b`)
 
 // normal removes what differs by nature.
 func normal(v any) {
@@ -276,12 +281,15 @@ func normal(v any) {
 		}
 		for k, x := range v {
 			if text, ok := x.(string); ok {
-				v[k] = uids.ReplaceAllString(text, "UID")
+				v[k] = allocated.ReplaceAllString(text, "ALLOCATED")
 			}
 			normal(x)
 		}
 	case []any:
-		for _, x := range v {
+		for i, x := range v {
+			if text, ok := x.(string); ok {
+				v[i] = allocated.ReplaceAllString(text, "ALLOCATED")
+			}
 			normal(x)
 		}
 	}

@@ -15,26 +15,32 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/printers"
+	"k8s.io/kubernetes/pkg/printers/internalversion"
 
 	"github.com/kinform/kinform/fake"
 )
 
 // New returns what [fake.Options].Strategy takes, for one server. It starts no goroutine.
-func New() func(of schema.GroupVersionResource) *fake.Strategy {
-	s := &set{}
-	return func(of schema.GroupVersionResource) *fake.Strategy {
+func New() func(of schema.GroupVersionResource, kind schema.GroupVersionKind) *fake.Strategy {
+	s := &set{tables: printers.NewTableGenerator().With(internalversion.AddHandlers)}
+	return func(of schema.GroupVersionResource, kind schema.GroupVersionKind) *fake.Strategy {
 		own, ok := all[of.GroupResource()]
 		if !ok {
 			return nil
 		}
-		return &fake.Strategy{Default: setDefaults, Prepare: func(ctx context.Context, a *fake.Admission) error {
-			return s.prepare(ctx, own, a)
-		}}
+		return &fake.Strategy{
+			Default: setDefaults,
+			Prepare: func(ctx context.Context, a *fake.Admission) error { return s.prepare(ctx, own, a) },
+			Printer: s.printer(kind),
+		}
 	}
 }
 
 // set is what the strategies of one server share.
 type set struct {
+	tables *printers.HumanReadableGenerator
+
 	once     sync.Once // guards what follows
 	err      error
 	plugins  admission.Interface
@@ -130,6 +136,14 @@ func external(from, to runtime.Object) error {
 	}
 	to.GetObjectKind().SetGroupVersionKind(kind)
 	setDefaults(to.(metav1.Object))
+	if from, err = internal(to); err != nil {
+		return err
+	}
+	if out, err = legacyscheme.Scheme.ConvertToVersion(from, kind.GroupVersion()); err != nil {
+		return err
+	}
+	reflect.ValueOf(to).Elem().Set(reflect.ValueOf(out).Elem())
+	to.GetObjectKind().SetGroupVersionKind(kind)
 	return nil
 }
 

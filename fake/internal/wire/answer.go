@@ -90,28 +90,38 @@ func WithoutKind(b []byte, kind metav1.TypeMeta) []byte {
 // tableColumns returns the columns that the API server gives every resource without a printer of
 // its own.
 func tableColumns() []metav1.TableColumnDefinition {
+	meta := metav1.ObjectMeta{}.SwaggerDoc()
 	return []metav1.TableColumnDefinition{
-		{Name: "Name", Type: "string", Format: "name", Description: "Name must be unique within a namespace."},
-		{Name: "Created At", Type: "date", Description: "When the server made the object."},
+		{Name: "Name", Type: "string", Format: "name", Description: meta["name"]},
+		{Name: "Created At", Type: "date", Description: meta["creationTimestamp"]},
 	}
 }
 
-// TableHead returns the JSON of a Table up to and with the bracket of its rows.
-func TableHead(list metav1.ListMeta) ([]byte, error) {
+// TableHead returns the JSON of a Table up to and with the bracket of its rows. Nil columns are those that
+// a kind without a printer has.
+func TableHead(list metav1.ListMeta, columns []metav1.TableColumnDefinition) ([]byte, error) {
+	if columns == nil {
+		columns = tableColumns()
+	}
 	b, err := json.Marshal(struct {
 		metav1.TypeMeta
 		Metadata metav1.ListMeta                `json:"metadata"`
 		Columns  []metav1.TableColumnDefinition `json:"columnDefinitions"`
-	}{tableKind, list, tableColumns()})
+	}{tableKind, list, columns})
 	if err != nil {
 		return nil, err
 	}
 	return append(b[:len(b)-1], `,"rows":[`...), nil
 }
 
-// TableRow returns one object as a row of a Table. whole returns the JSON of the object.
-func TableRow(obj metav1.Object, include metav1.IncludeObjectPolicy, whole func() ([]byte, error)) ([]byte, error) {
-	row := metav1.TableRow{Cells: []any{obj.GetName(), obj.GetCreationTimestamp().UTC().Format(time.RFC3339)}}
+// PlainRow returns the row of an object of a kind without a printer.
+func PlainRow(obj metav1.Object) metav1.TableRow {
+	return metav1.TableRow{Cells: []any{obj.GetName(), obj.GetCreationTimestamp().UTC().Format(time.RFC3339)}}
+}
+
+// TableRow returns a row of a Table with its object. whole returns the JSON of the object.
+func TableRow(row metav1.TableRow, obj metav1.Object, include metav1.IncludeObjectPolicy, whole func() ([]byte, error)) ([]byte, error) {
+	row.Object = runtime.RawExtension{}
 	switch include {
 	case metav1.IncludeObject:
 		b, err := whole()

@@ -78,6 +78,9 @@ func definitionOf(d *definition, v apiextensionsv1.CustomResourceDefinitionVersi
 	hooks := fake.Hooks[*object]{
 		Prune: s.prune, Default: s.setDefaults, Validate: s.validate, ValidateStatus: s.validateStatus, Fields: fieldsOf(v.SelectableFields),
 	}
+	if hooks.Printer, err = printerOf(v.AdditionalPrinterColumns); err != nil {
+		return fake.Definition[*object]{}, err
+	}
 	if v.Subresources != nil && v.Subresources.Scale != nil {
 		hooks.Subresources = map[string]fake.SubresourceHook[*object]{"scale": scaleOf(v.Subresources.Scale)}
 	}

@@ -1,0 +1,28 @@
+package fake
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/fake/internal/refusal"
+)
+
+// Printer makes the tables that kubectl get prints. Nil columns mean the name and the age.
+type Printer struct {
+	Columns []metav1.TableColumnDefinition
+	// Row returns the row of an object, which is read-only. What it puts into the row's Object is not used.
+	// An error refuses the request. It runs as [Hooks] do.
+	Row func(obj metav1.Object) (metav1.TableRow, error)
+}
+
+// printer returns that of the hooks or, if they have none, that of the strategy.
+func (t *table[T]) printer() Printer {
+	if t.strategy != nil && t.hooks.Printer.Columns == nil {
+		return t.strategy.Printer
+	}
+	return t.hooks.Printer
+}
+
+func (p Printer) row(obj metav1.Object) (row metav1.TableRow, err error) {
+	defer refusal.Recover(&err)
+	return p.Row(obj)
+}
