@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kinform/kinform/e2e/cluster"
@@ -54,7 +55,7 @@ func TestDifferential(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	real := cluster.Start(t, cluster.Options{})
+	real := cluster.Start(t, cluster.Options{ExtraAPIServerArgs: []string{"--allow-privileged=true"}})
 	d := &differ{
 		real: side{real.URL(), real.HTTPClient()}, fake: side{fake.URL, &http.Client{Transport: inProcess{ours}}},
 		random: rand.New(rand.NewPCG(*seed, 1)), classes: map[string]int{},
@@ -253,17 +254,13 @@ func (d *differ) both(t *testing.T, method, path, contentType string, a, b any) 
 	if *show > 0 && d.classes[class] == 1 {
 		*show--
 		sent, _ := json.Marshal(a)
-		x, _ := json.Marshal(realBody)
-		y, _ := json.Marshal(fakeBody)
-		t.Logf("%s\n%s %s %s\nreal %d %s\nfake %d %s", class, method, path, cut(sent), realCode, cut(x), fakeCode, cut(y))
+		t.Logf("%s\n%s %s %.600s\n-real +fake\n%.1500s", class, method, path, sent, cmp.Diff(realBody, fakeBody))
 	}
 	return true, refused
 }
 
-func cut(b []byte) []byte { return b[:min(len(b), 1500)] }
-
-// allocated are uids, and addresses and ports of Services.
-var allocated = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|\b10\.0\.0\.\d+\b|\b3[0-2]\d{3}\b`)
+// allocated are uids, addresses and ports of Services, and ages.
+var allocated = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|\b10\.0\.0\.\d+\b|\b3[0-2]\d{3}\b|^\d+s$`)
 
 // normal removes what differs by nature.
 func normal(v any) {

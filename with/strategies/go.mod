@@ -48,7 +48,6 @@ require (
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/kinform/kinform/with/apiextensions v0.0.0 // indirect
-	github.com/kinform/kinform/with/kubernetes v0.0.0 // indirect
 	github.com/kylelemons/godebug v1.1.0 // indirect
 	github.com/moby/spdystream v0.5.1 // indirect
 	github.com/moby/sys/mountinfo v0.7.2 // indirect
@@ -121,9 +120,11 @@ require (
 )
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/kinform/kinform v0.0.0
 	github.com/kinform/kinform/e2e v0.0.0
 	github.com/kinform/kinform/with/envtest v0.0.0
+	github.com/kinform/kinform/with/kubernetes v0.0.0
 	go.uber.org/goleak v1.3.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2

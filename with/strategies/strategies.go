@@ -15,14 +15,17 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/capabilities"
 	"k8s.io/kubernetes/pkg/printers"
 	"k8s.io/kubernetes/pkg/printers/internalversion"
 
 	"github.com/kinform/kinform/fake"
 )
 
-// New returns what [fake.Options].Strategy takes, for one server. It starts no goroutine.
+// New returns what [fake.Options].Strategy takes, for one server. It starts no goroutine. Containers may be
+// privileged, as with the flag --allow-privileged; that is a setting of the whole process in k8s.io/kubernetes.
 func New() func(of schema.GroupVersionResource, kind schema.GroupVersionKind) *fake.Strategy {
+	capabilities.Setup(true, 0)
 	s := &set{tables: printers.NewTableGenerator().With(internalversion.AddHandlers)}
 	return func(of schema.GroupVersionResource, kind schema.GroupVersionKind) *fake.Strategy {
 		own, ok := all[of.GroupResource()]
