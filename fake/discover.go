@@ -23,7 +23,7 @@ func (s *Server) discover(w *answer.Writer, r *http.Request, path []string) erro
 	switch {
 	case doc == nil:
 		return answer.ErrNoPath
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+	case r.Method != http.MethodGet && (r.Method != http.MethodHead || headless(path[0])):
 		return refusal.Method()
 	}
 	switch body := doc.Body.(type) {
@@ -34,6 +34,9 @@ func (s *Server) discover(w *answer.Writer, r *http.Request, path []string) erro
 	}
 	return w.JSON(http.StatusOK, doc.ContentType, doc.Body)
 }
+
+// headless reports whether the documents below a path have no HEAD in the API server.
+func headless(root string) bool { return root == "api" || root == "apis" || root == "version" }
 
 // apiResources describes all resources, in the order of registration.
 func (s *Server) apiResources() (all []metav1.APIResource) {

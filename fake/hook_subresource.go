@@ -14,6 +14,7 @@ import (
 // and discovery shows it.
 type SubresourceHook[T metav1.Object] struct {
 	kind     schema.GroupVersionKind
+	only     []string // verbs; nil for all that it can
 	protobuf bool
 	fresh    func() metav1.Object
 	get      func(obj T) (metav1.Object, error)
@@ -52,7 +53,18 @@ func newSubresourceHook[T, S metav1.Object](kind schema.GroupVersionKind) Subres
 	}
 }
 
+// Only returns a hook that takes only some of its verbs, which are those of discovery: create, get, patch,
+// update.
+func (h SubresourceHook[T]) Only(verbs ...string) SubresourceHook[T] {
+	h.only = verbs
+	return h
+}
+
 func (h SubresourceHook[T]) verbs() metav1.Verbs {
+	return slices.DeleteFunc(h.possible(), func(verb string) bool { return h.only != nil && !slices.Contains(h.only, verb) })
+}
+
+func (h SubresourceHook[T]) possible() metav1.Verbs {
 	var out metav1.Verbs
 	if h.do != nil {
 		out = append(out, "create")
@@ -63,7 +75,7 @@ func (h SubresourceHook[T]) verbs() metav1.Verbs {
 	if h.set != nil {
 		out = append(out, "patch", "update")
 	}
-	return slices.Clip(out)
+	return out
 }
 
 func (h SubresourceHook[T]) typeMeta() metav1.TypeMeta {

@@ -26,6 +26,7 @@ type request struct {
 	name      string // empty for the collection
 
 	subresource string
+	watch       bool // the path itself asks for a watch, in the old way
 
 	warn func(text string) // adds a warning to the answer
 
@@ -56,13 +57,16 @@ func readQuery[O any](r *http.Request, convert converter[O]) (opts O, err error)
 	return opts, nil
 }
 
-// parseRequest reads the path after the version: [namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]].
+// parseRequest reads the path after the version: [watch/][namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]].
 // The word namespaces is also a resource: two parts name one namespace.
 func parseRequest(gv schema.GroupVersion, parts []string) (req request, err error) {
 	for _, p := range parts {
 		if p == "" {
 			return req, answer.ErrNoPath
 		}
+	}
+	if parts[0] == "watch" && len(parts) > 1 {
+		req.watch, parts = true, parts[1:]
 	}
 	if parts[0] == "namespaces" && len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
 		req.namespace, parts = parts[1], parts[2:]
@@ -75,6 +79,9 @@ func parseRequest(gv schema.GroupVersion, parts []string) (req request, err erro
 		req.name = parts[1]
 		return req, nil
 	case 3:
+		if req.watch {
+			break
+		}
 		req.name, req.subresource = parts[1], parts[2]
 		return req, nil
 	}

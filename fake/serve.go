@@ -2,6 +2,7 @@ package fake
 
 import (
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,12 +65,19 @@ func (t *table[T]) verbOf(r *http.Request, req request) (opts metav1.ListOptions
 		switch {
 		case err != nil:
 			return opts, "", err
+		case req.watch:
+			if !collection {
+				opts.FieldSelector = strings.Trim(opts.FieldSelector+",metadata.name="+req.name, ",")
+			}
+			return opts, faults.VerbWatch, nil
 		case !collection:
 			return opts, faults.VerbGet, nil
 		case opts.Watch:
 			return opts, faults.VerbWatch, nil
 		}
 		return opts, faults.VerbList, nil
+	case req.watch:
+		return opts, "", refusal.Method()
 	case r.Method == http.MethodPost && req.subresource == "" && writable && (collection || t.res.custom()):
 		// The path of a custom resource may name the object, which only the body decides.
 		return opts, faults.VerbCreate, nil

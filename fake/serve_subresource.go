@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,6 +36,8 @@ func (t *table[T]) serveSubresource(w *answer.Writer, r *http.Request, req reque
 	}
 	out, code := metav1.Object(nil), http.StatusOK
 	switch {
+	case !slices.Contains(h.verbs(), string(verb)):
+		return refusal.Method()
 	case verb == faults.VerbGet && h.get != nil:
 		out, err = t.showView(req, h)
 	case verb == faults.VerbCreate && h.do != nil:

@@ -63,7 +63,7 @@ func defineSubresources(s *fake.Server) error {
 		define(s, core.ReplicationControllers, "scale", controllers.view()),
 		fake.Define(s, fake.Definition[*corev1.Pod]{Kind: core.Pods, Hooks: fake.Hooks[*corev1.Pod]{Subresources: podSubresources(s)}}),
 		define(s, core.ServiceAccounts, "token", fake.Action(tokenRequest, issue)),
-		define(s, core.Namespaces, "finalize", fake.View(corev1.SchemeGroupVersion.WithKind("Namespace"), same[*corev1.Namespace], finalize)),
+		define(s, core.Namespaces, "finalize", fake.View(corev1.SchemeGroupVersion.WithKind("Namespace"), same[*corev1.Namespace], finalize).Only("update")),
 		define(s, certificates.CertificateSigningRequests, "approval",
 			fake.View(certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"), same[*certificatesv1.CertificateSigningRequest], approve)),
 	)

@@ -285,5 +285,7 @@ func TestApprovalAndFinalize(t *testing.T) {
 		step{"PATCH", csr + "/approval", `{"status":{"conditions":[{"type":"Approved","status":"True"}]},"spec":{"signerName":"other"}}`, 200, `"type":"Approved"`},
 		step{"GET", csr, "", 200, `"signerName":""`},
 		step{"PUT", "/api/v1/namespaces/n/finalize", `{"metadata":{"name":"n"},"spec":{"finalizers":["kubernetes"]}}`, 200, `"finalizers":["kubernetes"]`},
+		step{"GET", "/api/v1/namespaces/n/finalize", "", 405, ""},
+		step{"PATCH", "/api/v1/namespaces/n/finalize", `{}`, 405, ""},
 	)
 }
