@@ -17,9 +17,8 @@
 //
 // # Differences
 //
-//   - The webhook of a conversion is not called. A definition that asks for one converts as with the
-//     strategy None.
-//   - A Table has the columns of any object, not the additionalPrinterColumns.
+//   - The webhook of a conversion is called for one object at a time, and for each read of an object in
+//     another version than that of the storage.
 //   - While a definition with held objects is being deleted, an object can be created, and is deleted
 //     at once. The API server refuses it.
 //   - No warnings are sent for deprecated versions and unknown formats.

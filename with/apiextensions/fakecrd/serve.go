@@ -7,9 +7,11 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/conversion"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/util/webhook"
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/with/apiextensions"
@@ -20,7 +22,11 @@ type definition = apiextensionsv1.CustomResourceDefinition
 // Serve registers CustomResourceDefinitions with server, which from then on serves what they define.
 // It starts no goroutine. Error: fake.ErrDuplicate if they are registered already.
 func Serve(server *fake.Server) error {
-	c := &controller{server: server, serving: map[string]serving{}}
+	converters, err := conversion.NewCRConverterFactory(webhook.NewDefaultServiceResolver(), nil)
+	if err != nil {
+		return err
+	}
+	c := &controller{server: server, converters: converters, serving: map[string]serving{}}
 	if err := fake.Register(server, apiextensions.CustomResourceDefinitions, fake.Rules{}); err != nil {
 		return err
 	}
@@ -35,7 +41,8 @@ func Serve(server *fake.Server) error {
 
 // controller makes the server serve what the definitions say, in the goroutine of a write.
 type controller struct {
-	server *fake.Server
+	server     *fake.Server
+	converters *conversion.CRConverterFactory
 
 	mu    sync.Mutex
 	busy  bool // a goroutine works
@@ -128,7 +135,7 @@ func (c *controller) define(d *definition) error {
 	if reflect.DeepEqual(now, c.serving[d.Name]) {
 		return nil
 	}
-	versions, err := definitionsOf(d, c.work)
+	versions, err := definitionsOf(d, c.converters, c.work)
 	if err != nil {
 		return err
 	}

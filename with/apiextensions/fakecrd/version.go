@@ -8,6 +8,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/conversion"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
@@ -20,7 +21,11 @@ type object = unstructured.Unstructured
 
 // definitionsOf returns the versions of d that are served, that of the storage first. stored is called
 // after each write of an object.
-func definitionsOf(d *definition, stored func()) ([]fake.Definition[*object], error) {
+func definitionsOf(d *definition, converters *conversion.CRConverterFactory, stored func()) ([]fake.Definition[*object], error) {
+	convert, err := converterOf(d, converters)
+	if err != nil {
+		return nil, err
+	}
 	versions := slices.Clone(d.Spec.Versions)
 	slices.SortStableFunc(versions, func(a, b apiextensionsv1.CustomResourceDefinitionVersion) int {
 		switch {
@@ -41,9 +46,30 @@ func definitionsOf(d *definition, stored func()) ([]fake.Definition[*object], er
 			return nil, fmt.Errorf("version %s: %w", v.Name, err)
 		}
 		one.Hooks.Stored = stored
+		if convert != nil {
+			one.Hooks.Convert = func(o *object) (*object, error) { return convert(o, one.Kind.GroupVersionKind.GroupVersion()) }
+		}
 		out = append(out, one)
 	}
 	return out, nil
+}
+
+// converterOf returns what asks the webhook of d for conversions; nil if it has none.
+func converterOf(d *definition, converters *conversion.CRConverterFactory) (func(*object, schema.GroupVersion) (*object, error), error) {
+	if d.Spec.Conversion == nil || d.Spec.Conversion.Strategy != apiextensionsv1.WebhookConverter {
+		return nil, nil
+	}
+	converter, _, err := converters.NewConverter(d.DeepCopy())
+	if err != nil {
+		return nil, err
+	}
+	return func(o *object, to schema.GroupVersion) (*object, error) {
+		out, err := converter.ConvertToVersion(o, to)
+		if err != nil {
+			return nil, err
+		}
+		return out.(*object), nil
+	}, nil
 }
 
 // definitionOf returns one version of d.
