@@ -64,6 +64,10 @@ func New(opts Options) (*Server, error) {
 	}
 	opts.Fake.KeepNamespaces = true
 	opts.Fake.Mutate = then(hooks.mayCreate, then(opts.Fake.Mutate, hooks.mutate))
+	var roles rbac // without a store until it is made
+	if opts.RBAC {
+		opts.Fake.Validate = then(opts.Fake.Validate, func(ctx context.Context, a *fake.Admission) error { return roles.noEscalation(ctx, a) })
+	}
 	opts.Fake.Validate = then(opts.Fake.Validate, hooks.validate)
 	store, err := fakekube.New(opts.Fake)
 	if err != nil {
@@ -80,7 +84,8 @@ func New(opts Options) (*Server, error) {
 		if err := createRoles(store); err != nil {
 			return nil, err
 		}
-		rules = rbac{store}
+		roles.store = store
+		rules = roles
 	}
 	hooks.store, hooks.rules = store, rules
 	users, err := authenticate(opts)

@@ -13,6 +13,7 @@ import (
 	admissionv1beta1 "k8s.io/api/admission/v1beta1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -66,7 +67,8 @@ func newWebhooks() (*webhooks, error) {
 	return &webhooks{clients: &clients}, nil
 }
 
-// mutate calls the mutating webhooks in the order of their names, each once.
+// mutate calls the mutating webhooks in the order of their names, and those that ask for it once more if another
+// one has changed the object after them.
 func (h *webhooks) mutate(ctx context.Context, a *fake.Admission) error {
 	configs, err := fake.List[*admissionregistrationv1.MutatingWebhookConfiguration](h.store, fake.Selection{ReadOnly: true})
 	if err != nil || len(configs) == 0 {
@@ -78,7 +80,11 @@ func (h *webhooks) mutate(ctx context.Context, a *fake.Admission) error {
 			hooks = append(hooks, webhook.NewMutatingWebhookAccessor(string(c.UID), c.Name, &c.Webhooks[i]))
 		}
 	}
-	return h.ask(ctx, a, hooks)
+	again, err := h.ask(ctx, a, hooks)
+	if err == nil {
+		_, err = h.ask(ctx, a, again)
+	}
+	return err
 }
 
 // validate calls the validating webhooks in the order of their names.
@@ -93,17 +99,28 @@ func (h *webhooks) validate(ctx context.Context, a *fake.Admission) error {
 			hooks = append(hooks, webhook.NewValidatingWebhookAccessor(string(c.UID), c.Name, &c.Webhooks[i]))
 		}
 	}
-	return h.ask(ctx, a, hooks)
+	_, err = h.ask(ctx, a, hooks)
+	return err
 }
 
-// ask calls the webhooks one after the other, until one refuses the write.
-func (h *webhooks) ask(ctx context.Context, a *fake.Admission, hooks []webhook.WebhookAccessor) error {
+// ask calls the webhooks one after the other, until one refuses the write. It returns those that are to be called
+// again, because they did not see the last change and have the reinvocationPolicy IfNeeded.
+func (h *webhooks) ask(ctx context.Context, a *fake.Admission, hooks []webhook.WebhookAccessor) (again []webhook.WebhookAccessor, err error) {
+	var called []webhook.WebhookAccessor // that can be called again, since the last change
 	for _, hook := range hooks {
-		if err := (call{h, hook}).run(ctx, a); err != nil {
-			return err
+		ran, changed, err := (call{h, hook}).run(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		if changed {
+			again, called = append(again, called...), nil
+		}
+		mutating, ok := hook.GetMutatingWebhook()
+		if ran && ok && mutating.ReinvocationPolicy != nil && *mutating.ReinvocationPolicy == admissionregistrationv1.IfNeededReinvocationPolicy {
+			called = append(called, hook)
 		}
 	}
-	return nil
+	return again, nil
 }
 
 // call is a call of one webhook.
@@ -113,27 +130,27 @@ type call struct {
 }
 
 // run calls the webhook if it is registered for the write. An error refuses the write.
-func (c call) run(ctx context.Context, a *fake.Admission) error {
+func (c call) run(ctx context.Context, a *fake.Admission) (ran, changed bool, err error) {
 	attr, err := attributes(ctx, a)
 	if err != nil {
-		return err
+		return false, false, err
 	}
 	ok, err := c.matches(ctx, attr)
 	if err != nil || !ok {
-		return err
+		return false, false, err
 	}
-	err = c.send(ctx, a, attr)
+	changed, err = c.send(ctx, a, attr)
 	var failed *webhookutil.ErrCallingWebhook
 	if !errors.As(err, &failed) {
-		return err
+		return true, changed, err
 	}
 	if policy := c.hook.GetFailurePolicy(); policy != nil && *policy == admissionregistrationv1.Ignore {
-		return nil
+		return true, false, nil
 	}
 	if failed.Status != nil && apierrors.IsBadRequest(failed.Status) {
-		return failed.Status
+		return true, false, failed.Status
 	}
-	return apierrors.NewInternalError(failed)
+	return true, false, apierrors.NewInternalError(failed)
 }
 
 // attributes describes a write for the API server's own code.
@@ -262,71 +279,72 @@ func (c call) inNamespace(attr *admission.VersionedAttributes) (bool, error) {
 	return selector.Matches(labels.Set(ns.Labels)), nil
 }
 
-// send asks the webhook and changes the object as it says. A failure of the call is an
+// send asks the webhook and changes the object as it says, if it does. A failure of the call is an
 // ErrCallingWebhook.
-func (c call) send(ctx context.Context, a *fake.Admission, attr *admission.VersionedAttributes) error {
+func (c call) send(ctx context.Context, a *fake.Admission, attr *admission.VersionedAttributes) (changed bool, err error) {
 	failed := func(status *apierrors.StatusError, format string, args ...any) error {
 		return &webhookutil.ErrCallingWebhook{WebhookName: c.hook.GetName(), Reason: fmt.Errorf(format, args...), Status: status}
 	}
 	effects := c.hook.GetSideEffects()
 	if a.DryRun && (effects == nil || *effects != admissionregistrationv1.SideEffectClassNone && *effects != admissionregistrationv1.SideEffectClassNoneOnDryRun) {
-		return webhookerrors.NewDryRunUnsupportedErr(c.hook.GetName())
+		return false, webhookerrors.NewDryRunUnsupportedErr(c.hook.GetName())
 	}
 	uid, review, answer, err := webhookrequest.CreateAdmissionObjects(attr, &generic.WebhookInvocation{
 		Webhook: c.hook, Resource: a.Resource, Subresource: a.Subresource, Kind: a.Kind,
 	})
 	if err != nil {
-		return failed(apierrors.NewBadRequest("error creating admission objects"), "could not create admission objects: %w", err)
+		return false, failed(apierrors.NewBadRequest("error creating admission objects"), "could not create admission objects: %w", err)
 	}
 	client, err := c.hook.GetRESTClient(c.clients)
 	if err != nil {
-		return failed(nil, "could not get REST client: %w", err)
+		return false, failed(nil, "could not get REST client: %w", err)
 	}
 	limit := time.Duration(*c.hook.GetTimeoutSeconds()) * time.Second
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if err := client.Post().Body(review).Timeout(limit).Do(limited).Into(answer); err != nil {
-		return failed(nil, "failed to call webhook: %w", err)
+		return false, failed(nil, "failed to call webhook: %w", err)
 	}
 	_, mutating := c.hook.GetMutatingWebhook()
 	result, err := webhookrequest.VerifyAdmissionResponse(uid, mutating, answer)
 	if err != nil {
-		return failed(nil, "received invalid webhook response: %w", err)
+		return false, failed(nil, "received invalid webhook response: %w", err)
 	}
 	for _, text := range result.Warnings {
 		warning.AddWarning(ctx, "", text)
 	}
 	if !result.Allowed {
-		return webhookerrors.ToStatusErr(c.hook.GetName(), result.Result)
+		return false, webhookerrors.ToStatusErr(c.hook.GetName(), result.Result)
 	}
 	if !mutating || len(result.Patch) == 0 {
-		return nil
+		return false, nil
 	}
 	if a.Object == nil {
-		return apierrors.NewInternalError(fmt.Errorf("admission webhook %q attempted to modify the object, which is not supported for this operation", c.hook.GetName()))
+		return false, apierrors.NewInternalError(fmt.Errorf("admission webhook %q attempted to modify the object, which is not supported for this operation", c.hook.GetName()))
 	}
 	return change(a.Object, attr.VersionedObject.Object(), result.Patch)
 }
 
-// change makes obj what the patch makes of state, which is obj with its kind.
-func change(obj metav1.Object, state runtime.Object, patch []byte) error {
+// change makes obj what the patch makes of state, which is obj with its kind. It reports whether that differs.
+func change(obj metav1.Object, state runtime.Object, patch []byte) (changed bool, err error) {
 	operations, err := jsonpatch.DecodePatch(patch)
 	if err != nil {
-		return apierrors.NewInternalError(err)
+		return false, apierrors.NewInternalError(err)
 	}
 	text, err := json.Marshal(state)
 	if err != nil {
-		return apierrors.NewInternalError(err)
+		return false, apierrors.NewInternalError(err)
 	}
 	if text, err = operations.Apply(text); err != nil {
-		return apierrors.NewInternalError(err)
+		return false, apierrors.NewInternalError(err)
 	}
 	fresh := reflect.New(reflect.TypeOf(obj).Elem())
 	if err := json.Unmarshal(text, fresh.Interface()); err != nil {
-		return apierrors.NewInternalError(err)
+		return false, apierrors.NewInternalError(err)
 	}
+	changed = !equality.Semantic.DeepEqual(state, fresh.Interface())
 	reflect.ValueOf(obj).Elem().Set(fresh.Elem())
-	return nil
+	return changed, nil
 }
 
 // defaultConfigs lets the server complete the configurations of webhooks as the API server does.
