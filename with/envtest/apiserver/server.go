@@ -1,6 +1,6 @@
 // Package apiserver is a whole API server in memory, for tests: the server of package fake with the kinds
 // of Kubernetes (fakekube), CustomResourceDefinitions (fakecrd), users, RBAC, access reviews and
-// admission webhooks.
+// admission webhooks and policies.
 //
 //	server, err := apiserver.New(apiserver.Options{})
 //	web := httptest.NewServer(server)
@@ -68,7 +68,8 @@ func New(opts Options) (*Server, error) {
 	if opts.RBAC {
 		opts.Fake.Validate = then(opts.Fake.Validate, func(ctx context.Context, a *fake.Admission) error { return roles.noEscalation(ctx, a) })
 	}
-	opts.Fake.Validate = then(opts.Fake.Validate, hooks.validate)
+	var checks policies // without a store, as well
+	opts.Fake.Validate = then(then(opts.Fake.Validate, checks.validate), hooks.validate)
 	store, err := fakekube.New(opts.Fake)
 	if err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func New(opts Options) (*Server, error) {
 	if err := fakecrd.Serve(store); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(registerReviews(store), defaultConfigs(store)); err != nil {
+	if err := errors.Join(registerReviews(store), defaultConfigs(store), defaultPolicies(store)); err != nil {
 		return nil, err
 	}
 	var rules authorizer.UnconditionalAuthorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
@@ -88,6 +89,7 @@ func New(opts Options) (*Server, error) {
 		rules = roles
 	}
 	hooks.store, hooks.rules = store, rules
+	checks.store, checks.rules = store, rules
 	users, err := authenticate(opts)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,187 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/matching"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/kinform/kinform/fake"
+	kinds "github.com/kinform/kinform/with/kubernetes/admissionregistration"
+)
+
+// policies checks writes by the ValidatingAdmissionPolicies that are bound, with the API server's own code.
+// Parameters of policies are not supported: such a policy is one that is wrongly configured.
+type policies struct {
+	store *fake.Server
+	rules authorizer.UnconditionalAuthorizer
+
+	mu       sync.Mutex
+	compiled map[types.UID]compiledPolicy
+}
+
+// compiledPolicy is one state of a policy.
+type compiledPolicy struct {
+	generation int64
+	validator  validating.Validator
+}
+
+var errParameters = errors.New("this stand-in of the API server has no parameters of policies")
+
+// validate refuses a write as the first policy says that does not admit it.
+func (p *policies) validate(ctx context.Context, a *fake.Admission) error {
+	bindings, err := fake.List[*admissionregistrationv1.ValidatingAdmissionPolicyBinding](p.store, fake.Selection{ReadOnly: true})
+	if err != nil || len(bindings) == 0 {
+		return err
+	}
+	all, err := fake.List[*admissionregistrationv1.ValidatingAdmissionPolicy](p.store, fake.Selection{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	var hooks []validating.PolicyHook
+	for _, policy := range all {
+		hook := validating.PolicyHook{Policy: policy}
+		for _, b := range bindings {
+			if b.Spec.PolicyName == policy.Name {
+				hook.Bindings = append(hook.Bindings, b)
+			}
+		}
+		if len(hook.Bindings) == 0 {
+			continue
+		}
+		if policy.Spec.ParamKind != nil {
+			hook.ConfigurationError = errParameters
+		} else {
+			hook.Evaluator = p.compile(policy)
+		}
+		hooks = append(hooks, hook)
+	}
+	if len(hooks) == 0 {
+		return nil
+	}
+	attr, err := attributes(ctx, a)
+	if err != nil {
+		return err
+	}
+	if rules.IsExemptAdmissionConfigurationResource(attr) {
+		return nil
+	}
+	if space := attr.GetNamespace(); space != "" && a.Resource != corev1.SchemeGroupVersion.WithResource("namespaces") {
+		if _, err := fake.Get[*corev1.Namespace](p.store, types.NamespacedName{Name: space}); err != nil {
+			return err
+		}
+	}
+	matcher := generic.NewPolicyMatcher(matching.NewMatcher(namespaces{p.store}, nil))
+	return validating.NewDispatcher(p.rules, matcher).Dispatch(ctx, attr.Attributes, admission.NewObjectInterfacesFromScheme(runtime.NewScheme()), hooks)
+}
+
+// compile returns the expressions of a policy, compiled once for each generation.
+func (p *policies) compile(policy *admissionregistrationv1.ValidatingAdmissionPolicy) validating.Validator {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c, ok := p.compiled[policy.UID]; ok && c.generation == policy.Generation {
+		return c.validator
+	}
+	if p.compiled == nil {
+		p.compiled = map[types.UID]compiledPolicy{}
+	}
+	v := compile(policy)
+	p.compiled[policy.UID] = compiledPolicy{policy.Generation, v}
+	return v
+}
+
+func compile(policy *admissionregistrationv1.ValidatingAdmissionPolicy) validating.Validator {
+	spec := policy.Spec
+	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	if err != nil {
+		return validating.NewValidator(nil, nil, nil, nil, spec.FailurePolicy, err)
+	}
+	withRights := cel.OptionalVariableDeclarations{HasAuthorizer: true}
+	for _, v := range spec.Variables {
+		compiler.CompileAndStoreVariable(&validating.Variable{Name: v.Name, Expression: v.Expression}, withRights, environment.StoredExpressions)
+	}
+	var checks, messages, conditions []cel.ExpressionAccessor
+	for _, v := range spec.Validations {
+		checks = append(checks, &validating.ValidationCondition{Expression: v.Expression, Message: v.Message, Reason: v.Reason})
+		var message cel.ExpressionAccessor
+		if v.MessageExpression != "" {
+			message = &validating.MessageExpressionCondition{MessageExpression: v.MessageExpression}
+		}
+		messages = append(messages, message)
+	}
+	for i := range spec.MatchConditions {
+		c := matchconditions.MatchCondition(spec.MatchConditions[i])
+		conditions = append(conditions, &c)
+	}
+	condition := func(all []cel.ExpressionAccessor, declared cel.OptionalVariableDeclarations) cel.ConditionEvaluator {
+		return compiler.CompileCondition(all, declared, environment.StoredExpressions)
+	}
+	var matcher matchconditions.Matcher
+	if len(conditions) > 0 {
+		matcher = matchconditions.NewMatcher(condition(conditions, withRights), spec.FailurePolicy, "policy", "validate", policy.Name)
+	}
+	// Nothing reads audit annotations.
+	return validating.NewValidator(condition(checks, withRights), matcher, condition(nil, withRights), condition(messages, cel.OptionalVariableDeclarations{}), spec.FailurePolicy, nil)
+}
+
+// defaultPolicies lets the server complete policies and bindings as the API server does.
+func defaultPolicies(store *fake.Server) error {
+	return errors.Join(
+		fake.Define(store, fake.Definition[*admissionregistrationv1.ValidatingAdmissionPolicy]{
+			Kind: kinds.ValidatingAdmissionPolicies,
+			Hooks: fake.Hooks[*admissionregistrationv1.ValidatingAdmissionPolicy]{Default: func(p *admissionregistrationv1.ValidatingAdmissionPolicy) {
+				setDefault(&p.Spec.FailurePolicy, admissionregistrationv1.Fail)
+				defaultMatch(p.Spec.MatchConstraints)
+			}},
+		}),
+		fake.Define(store, fake.Definition[*admissionregistrationv1.ValidatingAdmissionPolicyBinding]{
+			Kind: kinds.ValidatingAdmissionPolicyBindings,
+			Hooks: fake.Hooks[*admissionregistrationv1.ValidatingAdmissionPolicyBinding]{Default: func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
+				defaultMatch(b.Spec.MatchResources)
+			}},
+		}),
+	)
+}
+
+func defaultMatch(m *admissionregistrationv1.MatchResources) {
+	if m == nil {
+		return
+	}
+	setDefault(&m.MatchPolicy, admissionregistrationv1.Equivalent)
+	setDefault(&m.NamespaceSelector, metav1.LabelSelector{})
+	setDefault(&m.ObjectSelector, metav1.LabelSelector{})
+	for i := range m.ResourceRules {
+		setDefault(&m.ResourceRules[i].Scope, admissionregistrationv1.AllScopes)
+	}
+	for i := range m.ExcludeResourceRules {
+		setDefault(&m.ExcludeResourceRules[i].Scope, admissionregistrationv1.AllScopes)
+	}
+}
+
+// namespaces is a lister of those in the server.
+type namespaces struct{ store *fake.Server }
+
+// List implements the interface of client-go.
+func (n namespaces) List(selector labels.Selector) ([]*corev1.Namespace, error) {
+	return fake.List[*corev1.Namespace](n.store, fake.Selection{LabelSelector: selector.String(), ReadOnly: true})
+}
+
+// Get implements the interface of client-go.
+func (n namespaces) Get(name string) (*corev1.Namespace, error) {
+	return fake.Get[*corev1.Namespace](n.store, types.NamespacedName{Name: name})
+}
