@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
-	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/keytext"
 )
 
 // Object is a pointer to an object with metadata that can be copied: every type of k8s.io/api,
@@ -46,7 +46,7 @@ func keyOf(obj metav1.Object) types.NamespacedName {
 }
 
 // nameOf returns the key of obj as text.
-func nameOf(obj metav1.Object) string { return logs.Key(keyOf(obj)) }
+func nameOf(obj metav1.Object) string { return keytext.Of(keyOf(obj)) }
 
 // isNil reports whether an object is a nil pointer or map, or nothing at all.
 func isNil(obj any) bool {

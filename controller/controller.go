@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/queue"
 )
@@ -82,7 +83,7 @@ func New[Q comparable](opts Options[Q]) *Controller[Q] {
 		c.logger.Part += " " + opts.Name
 	}
 	if opts.Queue.OnError == nil {
-		opts.Queue.OnError = func(key Q, err error) { c.logger.KeyError(logs.Key(key), "reconcile failed", err) }
+		opts.Queue.OnError = func(key Q, err error) { c.logger.KeyError(keytext.Of(key), "reconcile failed", err) }
 	}
 	opts.Queue.Name = cmp.Or(opts.Queue.Name, opts.Name)
 	c.queue = queue.New(opts.Queue)

@@ -30,7 +30,7 @@ type Options struct {
 	// added.
 	Events int
 	// Reconciles is the number of the newest reconciles that the page keeps of each controller,
-	// and switches on its counts and last errors. A reconcile costs two clock readings, two
+	// and switches on its last errors. A reconcile costs two clock readings, two
 	// short locks, and about 150 bytes that are kept. Zero and negative mean none: [AddController]
 	// returns the function that it was given.
 	Reconciles int

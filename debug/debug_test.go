@@ -50,7 +50,7 @@ func TestStories(t *testing.T) {
 		for name, want := range map[string][2]string{
 			"a/bad":    {"delayed", "It is delayed for another"},
 			"a/panics": {"delayed", "after 8 failures"},
-			"a/good":   {"absent", "The last reconcile ended ok"},
+			"a/good":   {"absent", "Result of the last reconcile: succeeded"},
 			"a/slow":   {"running", "A worker has been reconciling it for 1s"},
 			"a/none":   {"absent", "no reconcile of it is recorded"},
 		} {
@@ -184,4 +184,47 @@ func TestNeverStarted(t *testing.T) {
 	if body := get(p.page, "/informers.json").Body.String(); !strings.Contains(body, `"state":"never started"`) {
 		t.Errorf("got %s", body)
 	}
+}
+
+// The page names results, and counts them, as the queue does.
+func TestResultsAsTheQueueSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controller.New(controller.Options[string]{Queue: queue.Options[string]{OnError: func(string, error) {}}})
+		page := debug.New(debug.Options{Reconciles: 8})
+		reconcile, err := debug.AddController(page, "c", c, func(ctx context.Context, k string) error {
+			if k == "both" {
+				return errors.Join(queue.Terminal(errors.New("no")), queue.Again(time.Hour))
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- c.Run(ctx, reconcile) }()
+		c.Queue().Add("both")
+		synctest.Wait()
+		c.Queue().Add("cut")
+		synctest.Wait()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		p := program{t: t, page: page}
+		for k, want := range map[string]string{"both": "again", "cut": "cut short"} {
+			if r := p.story(k).Controllers[0].Reconciles; len(r) != 1 || r[0].Result != want {
+				t.Errorf("%s: got %+v, want %s", k, r, want)
+			}
+		}
+		var state debug.State
+		if err := json.Unmarshal(get(page, "/state.json").Body.Bytes(), &state); err != nil {
+			t.Fatal(err)
+		}
+		q := state.Controllers[0]
+		if q.Counts == nil || *q.Counts != (debug.Counts{Again: 1, CutShort: 1}) || len(q.FailingKeys) != 0 {
+			t.Errorf("got %+v, failing %+v", q.Counts, q.FailingKeys)
+		}
+	})
 }

@@ -1,58 +1,30 @@
 package debug
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/keytext"
 )
 
 // keyText returns the text of a key. Keys that differ have texts that differ, if their String
-// methods do: a backslash and everything that does not print are escaped as in Go.
-func keyText(key any) string {
-	return printable(logs.Key(key))
-}
+// methods do.
+func keyText(key any) string { return printable(keytext.Of(key)) }
 
-func printable(s string) string {
-	var b strings.Builder
-	for len(s) > 0 {
-		r, n := utf8.DecodeRuneInString(s)
-		switch {
-		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[0])
-		case r == '\\':
-			b.WriteString(`\\`)
-		case strconv.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			q := strconv.QuoteRuneToASCII(r)
-			b.WriteString(q[1 : len(q)-1])
-		}
-		s = s[n:]
-	}
-	return b.String()
-}
+// printable returns s without what does not print.
+func printable(s string) string { return keytext.Printable(s) }
 
 // parseKey returns the key whose text is text, if K is a type whose keys can be made.
 func parseKey[K comparable](text string) (key K, ok bool) {
 	if strings.Contains(text, `\`) {
-		return key, false
+		return key, false // an escape
 	}
 	switch to := any(&key).(type) {
 	case *string:
-		*to = text
-		return key, true
+		*to, ok = text, true
 	case *types.NamespacedName:
-		if before, after, cut := strings.Cut(text, "/"); cut {
-			*to = types.NamespacedName{Namespace: before, Name: after}
-		} else {
-			to.Name = text
-		}
-		return key, true
+		*to, ok = keytext.Parse(text)
 	}
-	return key, false
+	return key, ok
 }

@@ -30,7 +30,7 @@ func (v *queued[K]) state(now time.Time) Queue {
 	m, s := v.queue.Metrics(), v.queue.Snapshot()
 	out := Queue{
 		Name: v.name, ShuttingDown: v.queue.ShuttingDown(),
-		Queued: len(s.Queued), Delayed: len(s.Delayed), Running: len(s.Running), Idle: m.Waiting,
+		Queued: len(s.Queued), Delayed: len(s.Delayed), Running: len(s.Running), Idle: m.Waiting, Workers: m.Workers,
 		Adds: m.Adds, Retries: m.Retries, Panics: m.Panics,
 		QueuedKeys: []Key{}, DelayedKeys: []Key{}, RunningKeys: []Key{}, FailingKeys: v.failing(s),
 	}
@@ -43,8 +43,11 @@ func (v *queued[K]) state(now time.Time) Queue {
 	for _, k := range first(s.Running) {
 		out.RunningKeys = append(out.RunningKeys, Key{keyText(k.Key), v.runs(k, now).Seconds(), k.Priority, k.Failures, ""})
 	}
-	if v.calls != nil {
-		out.Counts = v.calls.counted()
+	if r := m.Results; m.Workers > 0 || r != (queue.Results{}) {
+		out.Counts = &Counts{
+			Succeeded: r.Succeeded, Again: r.Again + r.AgainNow, GaveUp: r.GaveUp, CutShort: r.CutShort,
+			Failed: r.Failed, Panicked: r.Panicked, TimedOut: r.TimedOut,
+		}
 	}
 	return out
 }

@@ -19,7 +19,6 @@ type recorder[Q comparable] struct {
 	mu      sync.Mutex
 	running map[Q]time.Time
 	errors  map[Q]error // of keys whose last reconcile failed
-	counts  Counts
 }
 
 // call is a reconcile that has ended.
@@ -42,7 +41,7 @@ func (r *recorder[Q]) record(reconcile func(context.Context, Q) error) func(cont
 		r.mu.Lock()
 		r.running[key] = began
 		r.mu.Unlock()
-		defer func() { r.ended(call[Q]{key: key, began: began, took: time.Since(began), err: err}, returned) }()
+		defer func() { r.ended(ctx, call[Q]{key: key, began: began, took: time.Since(began), err: err}, returned) }()
 		err = reconcile(ctx, key)
 		returned = true
 		return err
@@ -52,44 +51,27 @@ func (r *recorder[Q]) record(reconcile func(context.Context, Q) error) func(cont
 // errNoReturn stands for a panic, whose value goes to the queue's OnError, or runtime.Goexit.
 var errNoReturn = errors.New("reconcile panicked")
 
-func (r *recorder[Q]) ended(c call[Q], returned bool) {
-	if !returned {
-		c.err = errNoReturn
+func (r *recorder[Q]) ended(ctx context.Context, c call[Q], returned bool) {
+	outcome := queue.Failed
+	if returned {
+		outcome = queue.Judge(ctx, c.err)
+		c.result = outcome.String()
+	} else {
+		c.err, c.result = errNoReturn, "panicked"
 	}
 	r.mu.Lock()
 	delete(r.running, c.key)
-	c.result = r.counts.add(c.err)
 	_, known := r.errors[c.key]
-	switch {
-	case c.result == "ok" || c.result == "again":
+	switch outcome {
+	case queue.Succeeded, queue.AskedAgain:
 		delete(r.errors, c.key)
-	case known || len(r.errors) < maxErrors:
-		r.errors[c.key] = c.err
+	case queue.GaveUp, queue.Failed:
+		if known || len(r.errors) < maxErrors {
+			r.errors[c.key] = c.err
+		}
 	}
 	r.mu.Unlock()
 	r.recent.add(c)
-}
-
-// add counts a result and returns its name.
-func (c *Counts) add(err error) string {
-	var again *queue.AgainError
-	var terminal *queue.TerminalError
-	switch {
-	case err == nil:
-		c.OK++
-		return "ok"
-	case err == errNoReturn:
-		c.Panicked++
-		return "panicked"
-	case errors.As(err, &terminal):
-		c.Terminal++
-		return "terminal"
-	case errors.As(err, &again):
-		c.Again++
-		return "again"
-	}
-	c.Failed++
-	return "failed"
 }
 
 // began returns when the running reconcile of key began, and whether one runs.
@@ -105,10 +87,4 @@ func (r *recorder[Q]) lastError(key Q) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.errors[key]
-}
-
-func (r *recorder[Q]) counted() *Counts {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return ptr(r.counts)
 }

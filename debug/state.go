@@ -63,29 +63,36 @@ type Handler struct {
 
 // Queue is the state of a queue, and of the controller that works on it.
 type Queue struct {
-	Name         string  `json:"name"`
-	ShuttingDown bool    `json:"shuttingDown"`
-	Queued       int     `json:"queued"`
-	Delayed      int     `json:"delayed"`
-	Running      int     `json:"running"`
-	Idle         int     `json:"idle"` // workers that wait for a key
-	Adds         uint64  `json:"adds"`
-	Retries      uint64  `json:"retries"`
-	Panics       uint64  `json:"panics"`
-	QueuedKeys   []Key   `json:"queuedKeys"`
-	DelayedKeys  []Key   `json:"delayedKeys"`
-	RunningKeys  []Key   `json:"runningKeys"`
-	FailingKeys  []Key   `json:"failingKeys"`
-	Counts       *Counts `json:"counts,omitempty"`
+	Name         string `json:"name"`
+	ShuttingDown bool   `json:"shuttingDown"`
+	Queued       int    `json:"queued"`
+	Delayed      int    `json:"delayed"`
+	Running      int    `json:"running"`
+	Idle         int    `json:"idle"` // workers that wait for a key
+	// Workers is the largest number of keys that run at a time, 0 while nothing works on the queue.
+	Workers     int    `json:"workers"`
+	Adds        uint64 `json:"adds"`
+	Retries     uint64 `json:"retries"`
+	Panics      uint64 `json:"panics"`
+	QueuedKeys  []Key  `json:"queuedKeys"`
+	DelayedKeys []Key  `json:"delayedKeys"`
+	RunningKeys []Key  `json:"runningKeys"`
+	FailingKeys []Key  `json:"failingKeys"`
+	// Counts is nil if nothing has worked on the queue.
+	Counts *Counts `json:"counts,omitempty"`
 }
 
-// Counts are the ended reconciles of a controller by result. They need Options.Reconciles.
+// Counts are the results of the function that works on a queue: see queue.Results.
 type Counts struct {
-	OK       uint64 `json:"ok"`
+	Succeeded uint64 `json:"succeeded"`
+	// Again counts those that asked for their key again, with or without a delay.
 	Again    uint64 `json:"again"`
+	GaveUp   uint64 `json:"gaveUp"`
+	CutShort uint64 `json:"cutShort"`
+	// Failed includes Panicked.
 	Failed   uint64 `json:"failed"`
-	Terminal uint64 `json:"terminal"`
 	Panicked uint64 `json:"panicked"`
+	TimedOut uint64 `json:"timedOut"`
 }
 
 // Key is a key in a queue.

@@ -65,7 +65,7 @@ type Reconcile struct {
 	// Age is how many seconds ago it began, Took how many seconds it took.
 	Age  float64 `json:"age"`
 	Took float64 `json:"took"`
-	// Result is "ok", "again", "failed", "terminal" or "panicked".
+	// Result is "panicked", or the text of a queue.Outcome, such as "gave up".
 	Result string `json:"result"`
 	Error  string `json:"error,omitempty"`
 }
@@ -185,7 +185,7 @@ func (v *queued[K]) story(text string, now time.Time) QueuedKey {
 	}
 	if out.State == "absent" && len(out.Reconciles) > 0 {
 		last := out.Reconciles[0]
-		out.Why = strings.TrimSuffix(fmt.Sprintf("It is not in the queue. The last reconcile ended %s: %s", last.Result, last.Error), ": ")
+		out.Why = strings.TrimSuffix(fmt.Sprintf("It is not in the queue. Result of the last reconcile: %s: %s", last.Result, last.Error), ": ")
 	}
 	return out
 }

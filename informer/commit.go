@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/deltafifo"
-	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
@@ -132,7 +132,7 @@ func (i *Informer[K, T]) take(c *changes[K, T]) {
 		op := &c.ops[n]
 		i.versions.committed(op, c.versions[n])
 		if op.Err != nil {
-			c.failed = append(c.failed, &reflector.ObjectError{Key: logs.Key(op.Key), Err: op.Err})
+			c.failed = append(c.failed, &reflector.ObjectError{Key: keytext.Of(op.Key), Err: op.Err})
 		}
 		if op.Had || op.Err != nil {
 			c.outcomes = append(c.outcomes, outcome[T]{

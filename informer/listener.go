@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/internal/eventlog"
-	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/store"
 )
 
@@ -66,7 +66,7 @@ func (i *Informer[K, T]) start(s *session[K, T], l *listener[K, T]) {
 func (l *listener[K, T]) describe(err *PanicError) {
 	err.Where, err.Name = l.doing, l.opts.Name
 	if l.current != nil {
-		err.Key = logs.Key(l.current.Key)
+		err.Key = keytext.Of(l.current.Key)
 	}
 }
 

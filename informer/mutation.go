@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/store"
 )
 
@@ -164,7 +164,7 @@ func (d *detector[K, T]) found(key K, w *watched[T], suspects []string) *Mutatio
 	d.drop(key, w)
 	before, after := w.copied, w.obj
 	return &MutationError{
-		Key:      logs.Key(key),
+		Key:      keytext.Of(key),
 		Handlers: slices.Compact(slices.Sorted(slices.Values(suspects))),
 		diff:     func() string { return difference(before, after) },
 	}

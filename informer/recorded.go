@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kinform/kinform/deltafifo"
-	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/internal/usercode"
 )
@@ -387,7 +387,7 @@ func (w *written[K, T]) expire(now time.Time, again func()) (lost []*LostWriteEr
 }
 
 func lostWrite[K comparable, T any](key K, a ahead[T]) *LostWriteError {
-	return &LostWriteError{Key: logs.Key(key), ResourceVersion: a.rv, Deleted: a.deleted}
+	return &LostWriteError{Key: keytext.Of(key), ResourceVersion: a.rv, Deleted: a.deleted}
 }
 
 func sortLost(lost []*LostWriteError) {

@@ -101,7 +101,7 @@ func (p *pool[K]) work(ctx context.Context, w *worker) {
 
 // handle calls fn for one key and settles the result, even if fn panics or ends the goroutine.
 func (p *pool[K]) handle(it Item[K]) {
-	v := verdict{outcome: failed, err: ErrGoexit}
+	v := verdict{outcome: Failed, err: ErrGoexit}
 	defer func() { p.settle(it, v) }()
 	v = p.call(it.Key)
 }
@@ -117,9 +117,9 @@ func (p *pool[K]) call(key K) verdict {
 	panicked := p.q.call("function of Run", func() { err = p.fn(ctx, key) })
 	p.ran.timed(ctx, p.calls, p.timeout)
 	if panicked != nil {
-		return verdict{outcome: failed, err: panicked}
+		return verdict{outcome: Failed, err: panicked}
 	}
-	return p.judge(err)
+	return judge(p.calls, err, p.q.call)
 }
 
 // settle gives a key back as the result of its call says. It gives the key back before it reports an error, because
@@ -127,11 +127,11 @@ func (p *pool[K]) call(key K) verdict {
 func (p *pool[K]) settle(it Item[K], v verdict) {
 	p.ran.count(v)
 	switch v.outcome {
-	case succeeded, gaveUp, again:
+	case Succeeded, GaveUp, AskedAgain:
 		p.forget(it, v)
-	case cutShort:
+	case CutShort:
 		it.bringBack(0, false)
-	case failed:
+	case Failed:
 		p.retry(it)
 	}
 	if v.err != nil {
@@ -143,7 +143,7 @@ func (p *pool[K]) settle(it Item[K], v verdict) {
 // the key's next run. That call can end the goroutine; the key is given back all the same.
 func (p *pool[K]) forget(it Item[K], v verdict) {
 	defer func() {
-		if v.outcome == again {
+		if v.outcome == AskedAgain {
 			it.bringBack(v.after, true)
 		} else {
 			it.done(true)

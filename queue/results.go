@@ -29,7 +29,7 @@ type Results struct {
 
 // runs counts the work of all calls of Run for one queue. Any goroutine may use it.
 type runs struct {
-	outcomes                     [failed + 1]atomic.Uint64
+	outcomes                     [Failed + 1]atomic.Uint64
 	againNow, panicked, timedOut atomic.Uint64
 	workers                      atomic.Int64
 }
@@ -44,12 +44,12 @@ func (q *Queue[K]) ran() *runs {
 
 // count counts the result of a call.
 func (r *runs) count(v verdict) {
-	if v.outcome == again && v.after <= 0 {
+	if v.outcome == AskedAgain && v.after <= 0 {
 		r.againNow.Add(1)
 	} else {
 		r.outcomes[v.outcome].Add(1)
 	}
-	if _, panicked := v.err.(*PanicError); panicked && v.outcome == failed {
+	if _, panicked := v.err.(*PanicError); panicked && v.outcome == Failed {
 		r.panicked.Add(1)
 	}
 }
@@ -67,12 +67,12 @@ func (r *runs) results() Results {
 		return Results{}
 	}
 	return Results{
-		Succeeded: r.outcomes[succeeded].Load(),
-		Again:     r.outcomes[again].Load(),
+		Succeeded: r.outcomes[Succeeded].Load(),
+		Again:     r.outcomes[AskedAgain].Load(),
 		AgainNow:  r.againNow.Load(),
-		GaveUp:    r.outcomes[gaveUp].Load(),
-		Failed:    r.outcomes[failed].Load(),
-		CutShort:  r.outcomes[cutShort].Load(),
+		GaveUp:    r.outcomes[GaveUp].Load(),
+		Failed:    r.outcomes[Failed].Load(),
+		CutShort:  r.outcomes[CutShort].Load(),
 		Panicked:  r.panicked.Load(),
 		TimedOut:  r.timedOut.Load(),
 	}

@@ -68,3 +68,62 @@ func TestResults(t *testing.T) {
 		}
 	})
 }
+
+// badError is an error whose methods panic.
+type badError struct{ error }
+
+// What a wrapper of the function makes of a result is what Run makes of it.
+func TestJudge(t *testing.T) {
+	boom := errors.New("boom")
+	own := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	for name, c := range map[string]struct {
+		result func(context.Context) error
+		opts   RunOptions
+		want   Outcome
+	}{
+		"nil":                  {func(context.Context) error { return nil }, RunOptions{}, Succeeded},
+		"again":                {func(context.Context) error { return Again(time.Hour) }, RunOptions{}, AskedAgain},
+		"again and terminal":   {func(context.Context) error { return errors.Join(Terminal(boom), Again(time.Hour)) }, RunOptions{}, AskedAgain},
+		"terminal":             {func(context.Context) error { return fmt.Errorf("x: %w", Terminal(boom)) }, RunOptions{}, GaveUp},
+		"failed":               {func(context.Context) error { return boom }, RunOptions{}, Failed},
+		"an error that panics": {func(context.Context) error { return fmt.Errorf("x: %w", (*badError)(nil)) }, RunOptions{}, Failed},
+		"its own time is over": {own, RunOptions{Timeout: time.Second}, Failed},
+		"the end of Run":       {own, RunOptions{}, CutShort},
+		"the end of grace":     {own, RunOptions{Grace: time.Second}, CutShort},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := New(Options[string]{})
+				q.Add("k")
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(1500*time.Millisecond, cancel)
+				var got []Outcome
+				err := Run(ctx, q, c.opts, func(ctx context.Context, _ string) error {
+					derived, stop := context.WithCancel(ctx)
+					defer stop()
+					if len(got) > 0 {
+						return Again(time.Hour)
+					}
+					err := c.result(ctx)
+					got = append(got, Judge(derived, err))
+					return err
+				})
+				if err != nil || len(got) != 1 || got[0] != c.want {
+					t.Fatalf("got %v, %v; want %v", got, err, c.want)
+				}
+				r := q.Metrics().Results
+				n := map[Outcome]uint64{
+					Succeeded: r.Succeeded, AskedAgain: r.Again, GaveUp: r.GaveUp, CutShort: r.CutShort, Failed: r.Failed,
+				}[c.want]
+				if n == 0 {
+					t.Errorf("Run counted %+v, want one that %v", r, c.want)
+				}
+			})
+		})
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := Judge(ended, ended.Err()); got != CutShort {
+		t.Errorf("outside of Run: got %v", got)
+	}
+}

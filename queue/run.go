@@ -45,6 +45,7 @@ func Run[K comparable](ctx context.Context, q *Queue[K], opts RunOptions, fn fun
 		calls, cancel = context.WithCancel(context.WithoutCancel(ctx))
 	}
 	defer cancel()
+	calls = context.WithValue(calls, callsKey{}, calls)
 	p := &pool[K]{q: q, ran: q.ran(), fn: fn, calls: calls, stop: ctx, timeout: opts.Timeout, exits: make(chan *worker)}
 	p.resize(max(1, opts.Workers))
 	return p.supervise(opts, cancel)

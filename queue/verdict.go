@@ -4,35 +4,66 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"time"
+
+	"github.com/kinform/kinform/internal/usercode"
 )
 
-// outcome decides about a key after its call.
-type outcome uint8
+// Outcome is what the result of a call made by [Run] means for its key.
+type Outcome uint8
 
 const (
-	succeeded outcome = iota
-	again             // asked for by Again
-	gaveUp            // Terminal
-	cutShort          // the call ended because Run's context did
-	failed
+	// Succeeded: the call returned nil. The key is done.
+	Succeeded Outcome = iota
+	// AskedAgain: the result is or has [Again]. The key comes back, and has not failed.
+	AskedAgain
+	// GaveUp: the result is or has [Terminal], and no Again. The key is not retried.
+	GaveUp
+	// CutShort: the call returned the error of Run's context after that had ended. The key comes back, and has not failed.
+	CutShort
+	// Failed: any other error, a panic or runtime.Goexit. The key comes back rate limited.
+	Failed
 )
+
+// String returns the outcome in words, such as "gave up".
+func (o Outcome) String() string {
+	words := [...]string{"succeeded", "again", "gave up", "cut short", "failed"}
+	if int(o) < len(words) {
+		return words[o]
+	}
+	return "outcome " + strconv.Itoa(int(o))
+}
+
+// Judge returns what [Run] will make of err as the result of the call with ctx, which may be derived from the call's
+// context. It is for functions that wrap another one, to record what it returned. An error whose own methods panic is
+// Failed. If ctx is not that of a call of Run, it is taken for the context of Run itself.
+func Judge(ctx context.Context, err error) Outcome {
+	calls, ok := ctx.Value(callsKey{}).(context.Context)
+	if !ok {
+		calls = ctx
+	}
+	return judge(calls, err, usercode.Call).outcome
+}
+
+// callsKey is the key under which the contexts of calls have the one that they were derived from: if that has ended, calls are cut short.
+type callsKey struct{}
 
 // verdict is the meaning of a call's result.
 type verdict struct {
-	outcome outcome
-	after   time.Duration // for again
+	outcome Outcome
+	after   time.Duration // for AskedAgain
 	err     error         // to be reported; nil for none
 }
 
 // judge returns the verdict on the result of a call. errors.As and the like run the error's own methods. If one of them
-// panics, as methods of nil pointers do, the call has failed.
-func (p *pool[K]) judge(err error) (v verdict) {
+// panics, as methods of nil pointers do, the call has failed. contain is usercode.Call, or a wrapper of it.
+func judge(calls context.Context, err error, contain func(string, func()) error) (v verdict) {
 	if err == nil {
 		return verdict{}
 	}
-	if panicked := p.q.call("Error method", func() { v = classify(p.calls, err) }); panicked != nil {
-		return verdict{outcome: failed, err: panicked}
+	if panicked := contain("Error method", func() { v = classify(calls, err) }); panicked != nil {
+		return verdict{outcome: Failed, err: panicked}
 	}
 	return v
 }
@@ -43,7 +74,7 @@ func classify(calls context.Context, err error) verdict {
 	var terminal *TerminalError
 	switch {
 	case errors.As(err, &later):
-		v := verdict{outcome: again}
+		v := verdict{outcome: AskedAgain}
 		if later != nil {
 			v.after = later.After
 		}
@@ -52,11 +83,11 @@ func classify(calls context.Context, err error) verdict {
 		}
 		return v
 	case errors.As(err, &terminal):
-		return verdict{outcome: gaveUp, err: err}
+		return verdict{outcome: GaveUp, err: err}
 	case calls.Err() != nil && (errors.Is(err, calls.Err()) || errors.Is(err, context.Cause(calls))):
-		return verdict{outcome: cutShort}
+		return verdict{outcome: CutShort}
 	}
-	return verdict{outcome: failed, err: err}
+	return verdict{outcome: Failed, err: err}
 }
 
 // onlyAgain reports whether err has no other cause than Again, as one made by errors.Join may have.

@@ -3,10 +3,11 @@ package store
 import (
 	"fmt"
 	"reflect"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/internal/keytext"
 )
 
 // KeyFunc returns the key of an object.
@@ -35,14 +36,11 @@ func ObjectKey[T metav1.Object](obj T) (types.NamespacedName, error) {
 // caches as well, for example from a command line. It does not check whether the names are valid
 // ones. Cost: no allocation. Errors: [ErrKeyText], with the text.
 func ParseKey(text string) (types.NamespacedName, error) {
-	namespace, name, found := strings.Cut(text, "/")
-	if !found {
-		namespace, name = "", text
-	}
-	if name == "" || strings.Contains(name, "/") {
+	key, ok := keytext.Parse(text)
+	if !ok {
 		return types.NamespacedName{}, fmt.Errorf("%w: %q", ErrKeyText, text)
 	}
-	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+	return key, nil
 }
 
 func isNil(obj any) bool {

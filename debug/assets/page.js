@@ -70,7 +70,8 @@ function queue(q) {
     facts([
       ["queued", q.queued], ["delayed", q.delayed], ["running", q.running], ["idle workers", q.idle],
       ["adds", q.adds], ["retries", q.retries], ["panics", q.panics],
-      ["ok", n ? n.ok : null], ["again", n ? n.again : null], ["failed", n ? n.failed : null], ["terminal", n ? n.terminal : null],
+      ["workers", n ? q.workers : null],
+      ...(n ? [["succeeded", n.succeeded], ["again", n.again], ["failed", n.failed], ["gave up", n.gaveUp], ["cut short", n.cutShort || null], ["timed out", n.timedOut || null]] : []),
     ]),
     el("div", "lists",
       keys("failing", 0, q.failingKeys, (k) => `${k.failures} failures${k.error ? ": " + k.error : ""}`),
@@ -101,7 +102,7 @@ function draw(state) {
 function inQueue(q) {
   return el("article", "card", el("div", "head", el("h3", "", q.name), el("span", "dim", q.state)), el("p", "", q.why),
     q.failures ? el("p", "bad", `${q.failures} failures`) : null,
-    list("last reconciles", q.reconciles.map((r) => el("li", "", el("span", r.error && r.result !== "again" ? "bad" : "", r.error ? `${r.result}: ${r.error}` : r.result),
+    list("last reconciles", q.reconciles.map((r) => el("li", "", el("span", ["failed", "gave up", "panicked"].includes(r.result) ? "bad" : "", r.error ? `${r.result}: ${r.error}` : r.result),
       el("span", "dim", `took ${secs(r.took)}, ${secs(r.age)} ago`)))));
 }
 

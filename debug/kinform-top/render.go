@@ -24,7 +24,7 @@ func render(s debug.State) string {
 	for _, q := range queues {
 		failed := "-"
 		if q.Counts != nil {
-			failed = fmt.Sprint(q.Counts.Failed + q.Counts.Terminal)
+			failed = fmt.Sprint(q.Counts.Failed + q.Counts.GaveUp)
 		}
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%s\t%d\n", plain(q.Name), q.Queued, q.Delayed, q.Running, q.Idle, q.Retries, failed, q.Panics)
 	}

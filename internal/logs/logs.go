@@ -8,25 +8,13 @@ package logs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"reflect"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Message is the key of the attribute that says what happened, without resource, key or cause.
 const Message = "message"
-
-// Key returns a key as text for people. An object without a namespace has its name, without the slash of
-// types.NamespacedName.
-func Key(key any) string {
-	if name, ok := key.(types.NamespacedName); ok && name.Namespace == "" {
-		return name.Name
-	}
-	return fmt.Sprint(key) // which contains panics
-}
 
 // Log is the log of one part of the module, made by New. Its copies are the same log.
 type Log struct {

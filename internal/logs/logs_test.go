@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // known is an error that says of itself what there is to log.
@@ -76,16 +74,4 @@ func noTime(_ []string, a slog.Attr) slog.Attr {
 		return slog.Attr{}
 	}
 	return a
-}
-
-func TestKey(t *testing.T) {
-	for want, key := range map[string]any{
-		"a/b": types.NamespacedName{Namespace: "a", Name: "b"},
-		"b":   types.NamespacedName{Name: "b"},
-		"7":   7,
-	} {
-		if got := Key(key); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
 }

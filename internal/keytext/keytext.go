@@ -1,0 +1,55 @@
+// Package keytext makes text of keys, and keys of text.
+package keytext
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Of returns a key as text for people. An object without a namespace has its name, without the slash of
+// types.NamespacedName.
+func Of(key any) string {
+	if name, ok := key.(types.NamespacedName); ok && name.Namespace == "" {
+		return name.Name
+	}
+	return fmt.Sprint(key) // which contains panics
+}
+
+// Parse returns the key that text stands for: "namespace/name", or "name" or "/name" for an object
+// without a namespace. Cost: no allocation.
+func Parse(text string) (key types.NamespacedName, ok bool) {
+	namespace, name, found := strings.Cut(text, "/")
+	if !found {
+		namespace, name = "", text
+	}
+	if name == "" || strings.Contains(name, "/") {
+		return types.NamespacedName{}, false
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, true
+}
+
+// Printable returns s with a backslash, and everything that does not print, escaped as in Go. Texts that
+// differ stay different.
+func Printable(s string) string {
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		case r == '\\':
+			b.WriteString(`\\`)
+		case strconv.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			q := strconv.QuoteRuneToASCII(r)
+			b.WriteString(q[1 : len(q)-1])
+		}
+		s = s[n:]
+	}
+	return b.String()
+}
