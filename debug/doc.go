@@ -10,7 +10,8 @@
 //
 // A [Page] answers GET and HEAD only, and changes nothing. The last part of the path selects the
 // answer, so the page works under every prefix that ends with a slash: nothing is the page itself,
-// state.json a [State], informers.json, queues.json and controllers.json its parts, story.json?key=K
+// state.json a [State], informers.json, queues.json and controllers.json its parts, each with ?name=N
+// for what was added under that name, story.json?key=K
 // a [Story], and events a stream of States by server-sent events, one per second. The page has
 // no access control: mount it where only operators reach it.
 //

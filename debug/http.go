@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -65,8 +66,19 @@ func (p *Page) json(w http.ResponseWriter, r *http.Request, file string) {
 		return
 	}
 	state, _ := p.snapshot()
+	if query := r.URL.Query(); query.Has("name") {
+		state = only(state, query.Get("name"))
+	}
 	parts := map[string]any{"state": state, "informers": state.Informers, "queues": state.Queues, "controllers": state.Controllers}
 	writeJSON(w, parts[strings.TrimSuffix(file, ".json")])
+}
+
+// only returns what of a state was added under name.
+func only(s State, name string) State {
+	s.Informers = slices.DeleteFunc(slices.Clone(s.Informers), func(i Informer) bool { return i.Name != name })
+	s.Queues = slices.DeleteFunc(slices.Clone(s.Queues), func(q Queue) bool { return q.Name != name })
+	s.Controllers = slices.DeleteFunc(slices.Clone(s.Controllers), func(q Queue) bool { return q.Name != name })
+	return s
 }
 
 func writeJSON(w http.ResponseWriter, v any) {

@@ -26,6 +26,7 @@ type informed[K comparable, T any] struct {
 	server  func(context.Context, K) (T, error) // nil for none
 	objects bool
 	recent  *ring[seen[K]] // nil if events are not recorded
+	rate    rate           // of events
 }
 
 // seen is an event as the page's handler saw it.
@@ -57,7 +58,16 @@ func (v *informed[K, T]) state(now time.Time) Informer {
 		Lists: st.Lists, Watches: st.Watches, Events: st.Events, Failures: st.Failures,
 		BadObjects: st.BadObjects, Listed: st.Listed, Expected: st.Expected,
 		Relists: st.Relists.ByReason(), PendingWrites: st.Writes, LostWrites: st.LostWrites,
-		Handlers: []Handler{},
+		Bytes: v.inf.Bytes(), EventRate: v.rate.of(st.Events, now),
+		LastRelists: []Relist{}, Indexes: []Index{}, Handlers: []Handler{},
+	}
+	for _, one := range st.LastRelists {
+		if !one.At.IsZero() {
+			out.LastRelists = append(out.LastRelists, Relist{now.Sub(one.At).Seconds(), one.Reason})
+		}
+	}
+	for _, x := range v.inf.Store().Indexer().Stats() {
+		out.Indexes = append(out.Indexes, Index{printable(x.Name), x.Values, x.Entries, x.Largest})
 	}
 	maps.DeleteFunc(out.Relists, func(_ string, n uint64) bool { return n == 0 })
 	if !st.LastEvent.IsZero() {

@@ -22,6 +22,8 @@ type queued[K comparable] struct {
 	name  string
 	queue *queue.Queue[K]
 	calls *recorder[K] // nil if reconciles are not recorded
+
+	adds, runs, failures rate
 }
 
 func (v *queued[K]) title() string { return v.name }
@@ -41,21 +43,34 @@ func (v *queued[K]) state(now time.Time) Queue {
 		out.DelayedKeys = append(out.DelayedKeys, Key{keyText(k.Key), k.In.Seconds(), k.Priority, k.Failures, ""})
 	}
 	for _, k := range first(s.Running) {
-		out.RunningKeys = append(out.RunningKeys, Key{keyText(k.Key), v.runs(k, now).Seconds(), k.Priority, k.Failures, ""})
+		out.RunningKeys = append(out.RunningKeys, Key{keyText(k.Key), v.runsFor(k, now).Seconds(), k.Priority, k.Failures, ""})
 	}
 	if r := m.Results; m.Workers > 0 || r != (queue.Results{}) {
 		out.Counts = &Counts{
 			Succeeded: r.Succeeded, Again: r.Again + r.AgainNow, GaveUp: r.GaveUp, CutShort: r.CutShort,
 			Failed: r.Failed, Panicked: r.Panicked, TimedOut: r.TimedOut,
 		}
+		out.RunRate = v.runs.of(r.Succeeded+r.Again+r.AgainNow+r.GaveUp+r.CutShort+r.Failed, now)
+		out.FailRate = v.failures.of(r.Failed+r.GaveUp, now)
 	}
+	out.AddRate = v.adds.of(m.Adds, now)
+	out.MeanWait, out.MeanWork = mean(&m.Latency), mean(&m.Work)
 	return out
+}
+
+// mean returns the mean of h in seconds, nil if it is empty.
+func mean(h *queue.Histogram) *float64 {
+	n := h.Count()
+	if n == 0 {
+		return nil
+	}
+	return ptr(h.Sum.Seconds() / float64(n))
 }
 
 func first[E any](all []E) []E { return all[:min(len(all), shown)] }
 
-// runs returns how long a key has been running.
-func (v *queued[K]) runs(k queue.RunningKey[K], now time.Time) time.Duration {
+// runsFor returns how long a key has been running.
+func (v *queued[K]) runsFor(k queue.RunningKey[K], now time.Time) time.Duration {
 	if k.For == 0 && v.calls != nil {
 		if at, ok := v.calls.began(k.Key); ok {
 			return now.Sub(at)

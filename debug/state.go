@@ -23,6 +23,8 @@ type Informer struct {
 	State   string `json:"state"`
 	Version string `json:"version"`
 	Objects int    `json:"objects"`
+	// Bytes is an estimate of the memory of the objects: see informer.Informer.Bytes.
+	Bytes uint64 `json:"bytes"`
 	// Pending is the number of changes that wait to enter the store.
 	Pending int `json:"pending"`
 	// LastEvent is the age of the watch's last event, nil before the first.
@@ -30,6 +32,8 @@ type Informer struct {
 	Lists     uint64   `json:"lists"`
 	Watches   uint64   `json:"watches"`
 	Events    uint64   `json:"events"`
+	// EventRate is the number of events per second, lately; nil until somebody has looked for a second.
+	EventRate *float64 `json:"eventRate,omitempty"`
 	Failures  uint64   `json:"failures"`
 	// BadObjects is the number of objects that were skipped.
 	BadObjects uint64 `json:"badObjects"`
@@ -38,11 +42,30 @@ type Informer struct {
 	Expected uint64 `json:"expected"`
 	// Relists counts the lists that replaced a watch, by reason; reasons that never occurred
 	// are left out.
-	Relists       map[string]uint64 `json:"relists"`
-	Failing       *Failing          `json:"failing,omitempty"`
-	PendingWrites int               `json:"pendingWrites"`
-	LostWrites    uint64            `json:"lostWrites"`
-	Handlers      []Handler         `json:"handlers"`
+	Relists map[string]uint64 `json:"relists"`
+	// LastRelists are the newest of these, the newest first, 8 at most.
+	LastRelists   []Relist  `json:"lastRelists"`
+	Failing       *Failing  `json:"failing,omitempty"`
+	PendingWrites int       `json:"pendingWrites"`
+	LostWrites    uint64    `json:"lostWrites"`
+	Indexes       []Index   `json:"indexes"`
+	Handlers      []Handler `json:"handlers"`
+}
+
+// Index is the state of an index: see index.Stats.
+type Index struct {
+	Name    string `json:"name"`
+	Values  int    `json:"values"`
+	Entries int    `json:"entries"`
+	// Largest is the largest number of objects under one of the values that were looked at.
+	Largest int `json:"largest"`
+}
+
+// Relist is a list that replaced a watch.
+type Relist struct {
+	// Age is how many seconds ago it was decided on.
+	Age    float64 `json:"age"`
+	Reason string  `json:"reason"`
 }
 
 // Failing is a failure that continues.
@@ -78,6 +101,15 @@ type Queue struct {
 	DelayedKeys []Key  `json:"delayedKeys"`
 	RunningKeys []Key  `json:"runningKeys"`
 	FailingKeys []Key  `json:"failingKeys"`
+	// AddRate, RunRate and FailRate are the numbers of adds, of results and of failed results per second,
+	// lately; nil until somebody has looked for a second.
+	AddRate  *float64 `json:"addRate,omitempty"`
+	RunRate  *float64 `json:"runRate,omitempty"`
+	FailRate *float64 `json:"failRate,omitempty"`
+	// MeanWait and MeanWork are how many seconds keys were queued and handed out, in the mean of all time. They
+	// need queue.Options.Timing, and are nil before the first key.
+	MeanWait *float64 `json:"meanWait,omitempty"`
+	MeanWork *float64 `json:"meanWork,omitempty"`
 	// Counts is nil if nothing has worked on the queue.
 	Counts *Counts `json:"counts,omitempty"`
 }

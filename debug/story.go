@@ -203,7 +203,7 @@ func (v *queued[K]) position(text string, now time.Time) QueuedKey {
 			}
 		}
 		why := "A worker has been reconciling it"
-		if d := v.runs(k, now); d > 0 {
+		if d := v.runsFor(k, now); d > 0 {
 			why += " for " + d.Round(time.Millisecond).String()
 		}
 		if k.Again {

@@ -2,6 +2,8 @@ package index
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/kinform/kinform/internal/slots"
 )
@@ -106,3 +108,30 @@ func (l *live[T, V]) values(s *slots.Slots[T]) ([]string, error) {
 
 // Indexer returns x itself, so that an Indexer is a Reader.
 func (x *Indexer[T]) Indexer() *Indexer[T] { return x }
+
+// Stats are the sizes of an index.
+type Stats struct {
+	Name string
+	// Values is the number of distinct values, and Entries the number of objects under them all: an object with two values
+	// counts twice. Entries/Values is the mean fan-out of a value.
+	Values, Entries int
+	// Largest is the largest number of objects under one value. Of more than 1,024 values it looks at that many, spread
+	// over all.
+	Largest int
+}
+
+// Stats returns the sizes of all indexes, sorted by name. It holds the store's lock, which the writer
+// waits for, for some microseconds per index.
+func (x *Indexer[T]) Stats() []Stats {
+	s := x.slots()
+	st := s.Read()
+	defer s.Done()
+	var all []Stats
+	for _, l := range st.Indexes() {
+		one := Stats{Name: l.Name()}
+		one.Values, one.Entries, one.Largest = l.Shape()
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b Stats) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}

@@ -178,6 +178,14 @@ func (l *live[T, V]) Truncate(n int) {
 // Warm reads the memory that Drop will read for slot.
 func (l *live[T, V]) Warm(slot uint32) uint32 { return l.lists.Warm(slot) }
 
+// shapeLists is the number of lists that Shape looks at.
+const shapeLists = 1024
+
+// Shape implements slots.Index.
+func (l *live[T, V]) Shape() (values, slots, longest int) {
+	return l.lists.Len(), l.lists.Slots(), l.lists.Longest(shapeLists)
+}
+
 // Clone returns a copy that shares only the staged values.
 func (l *live[T, V]) Clone() slots.Index[T] {
 	return &live[T, V]{def: l.def, lists: l.lists.Clone(), stage: l.stage}

@@ -86,6 +86,7 @@ type Informer[K comparable, T any] struct {
 	detector *detector[K, T] // nil if disabled; set by New
 
 	counted counters
+	size    objectSize
 
 	waits waits      // for handlers
 	pace  pace.Meter // of commits

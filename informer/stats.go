@@ -85,6 +85,7 @@ func (i *Informer[K, T]) fetched(s *session[K, T]) reflector.Stats {
 func sum(past, present reflector.Stats) reflector.Stats {
 	present.Lists += past.Lists
 	present.Relists = sumRelists(past.Relists, present.Relists)
+	present.LastRelists = reflector.NewestRelists(present.LastRelists, past.LastRelists)
 	present.Recalled += past.Recalled
 	present.Restores += past.Restores
 	present.WatchLists += past.WatchLists

@@ -16,6 +16,8 @@ func TestSumHasEveryCounter(t *testing.T) {
 	var past, now reflector.Stats
 	fill(reflect.ValueOf(&past).Elem(), 3)
 	fill(reflect.ValueOf(&now).Elem(), 4)
+	past.LastRelists[0] = reflector.Relist{At: time.Unix(3, 0), Reason: "refused"}
+	now.LastRelists[0] = reflector.Relist{At: time.Unix(4, 0), Reason: "expired"}
 	got := reflect.ValueOf(sum(past, now))
 	for n := range got.NumField() {
 		name := got.Type().Field(n).Name
@@ -45,6 +47,10 @@ func TestSumHasEveryCounter(t *testing.T) {
 		case time.Time:
 			if !v.Equal(now.LastEvent) {
 				t.Errorf("%s is %v, want the present one", name, v)
+			}
+		case [8]reflector.Relist:
+			if v[0] != now.LastRelists[0] || v[1] != past.LastRelists[0] {
+				t.Errorf("%s is %v, want the present ones before the past ones", name, v)
 			}
 		case reflector.Failing:
 			if v != now.Failing {

@@ -456,7 +456,7 @@ const (
 	relistReasons
 )
 
-// String is for the log.
+// String returns the word of Relists.ByReason.
 func (r relistReason) String() string {
-	return [relistReasons]string{"", "expired", "too large", "out of order", "unreadable", "refused", "failing", "no version to go on from", "restored"}[r]
+	return [relistReasons]string{"", "expired", "too large", "out of order", "unreadable", "refused", "failing", "no version", "restored"}[r]
 }

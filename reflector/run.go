@@ -196,8 +196,9 @@ func (r *Reflector[T]) carryOut(ctx context.Context, st step, failed RequestErro
 	}
 	var hold time.Duration // so that no server can ask for lists without end
 	if st.relist != noRelist {
-		hold = r.waits.relist.take(time.Now())
-		r.stats.relists[st.relist].Add(1)
+		now := time.Now()
+		hold = r.waits.relist.take(now)
+		r.stats.relisted(st.relist, now)
 		r.log.Debug("lists again", slog.String("reason", st.relist.String()), slog.String("resourceVersion", r.state.rv))
 	}
 	if st.err == nil {

@@ -67,6 +67,7 @@ func play(t *testing.T, script string) string {
 	err = r.Run(ctx)
 	p.log("run returned %v", err)
 	p.log("stats%s", statsText(r.Stats(), p.began))
+	checkLastRelists(t, r.Stats())
 	if len(p.blocks) > 0 {
 		t.Errorf("%d blocks of the script were not asked for, first %q", len(p.blocks), p.blocks[0])
 	}
@@ -76,6 +77,7 @@ func play(t *testing.T, script string) string {
 // statsText writes what is not zero. The transcript itself shows how long lists and watches took.
 func statsText(s Stats, began time.Time) string {
 	s.ListTime, s.ListedInAll, s.EndedWatches, s.WatchTime, s.ShortWatches = 0, 0, 0, 0, 0
+	s.LastRelists = [keptRelists]Relist{} // see checkLastRelists
 	var b strings.Builder
 	v := reflect.ValueOf(s)
 	for i := range v.NumField() {
@@ -88,6 +90,25 @@ func statsText(s Stats, began time.Time) string {
 		}
 	}
 	return b.String()
+}
+
+// checkLastRelists compares the newest relists with the numbers of all.
+func checkLastRelists(t *testing.T, s Stats) {
+	t.Helper()
+	left, all := s.Relists.ByReason(), uint64(0)
+	for _, n := range left {
+		all += n
+	}
+	for i, one := range s.LastRelists {
+		if (one == Relist{}) != (uint64(i) >= all) || i > 0 && one.At.After(s.LastRelists[i-1].At) {
+			t.Errorf("%d relists, but the newest are %v", all, s.LastRelists)
+			return
+		}
+		if left[one.Reason] == 0 && one != (Relist{}) {
+			t.Errorf("more relists are %q than counted: %v", one.Reason, s.LastRelists)
+		}
+		left[one.Reason]--
+	}
 }
 
 // player is a source that follows a script, and writes the transcript. Used by the

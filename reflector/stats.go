@@ -13,6 +13,8 @@ type Stats struct {
 	// watch, by reason.
 	Lists   uint64
 	Relists Relists
+	// LastRelists are the newest of these, the newest first. If there were fewer, the rest is zero.
+	LastRelists [keptRelists]Relist
 	// Recalled counts the objects of lists that were not decoded, because the sink had them in
 	// the same state: see [Relister].
 	Recalled uint64
@@ -97,6 +99,32 @@ type Relists struct {
 	Restored uint64
 }
 
+// Relist is a list that replaced a watch.
+type Relist struct {
+	// At is when the list was decided on.
+	At time.Time
+	// Reason is a word of [Relists.ByReason].
+	Reason string
+}
+
+// keptRelists is the length of Stats.LastRelists.
+const keptRelists = 8
+
+// NewestRelists returns the newest of two LastRelists. It serves to add up the Stats of several
+// reflectors.
+func NewestRelists(a, b [keptRelists]Relist) (all [keptRelists]Relist) {
+	for i, x, y := 0, 0, 0; i < keptRelists; i++ {
+		if a[x].At.Before(b[y].At) {
+			all[i] = b[y]
+			y++
+		} else {
+			all[i] = a[x]
+			x++
+		}
+	}
+	return all
+}
+
 // ByReason returns the numbers by words for the reasons, such as "too large", zeros included.
 func (r Relists) ByReason() map[string]uint64 {
 	return map[string]uint64{
@@ -124,6 +152,7 @@ type counters struct {
 	mu   sync.Mutex
 	rv   string
 	last time.Duration // since Reflector.made; zero before the first event
+	past [keptRelists]Relist
 
 	failing Failing
 }
@@ -141,6 +170,15 @@ func (c *counters) fails(err *RequestError, now, next time.Time) {
 		c.failing.Since = now
 	}
 	c.failing.Err, c.failing.Next = err, next
+}
+
+// relisted counts a list that replaces a watch.
+func (c *counters) relisted(why relistReason, now time.Time) {
+	c.relists[why].Add(1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	copy(c.past[1:], c.past[:])
+	c.past[0] = Relist{At: now, Reason: why.String()}
 }
 
 // listEnds counts a complete list.
@@ -229,7 +267,7 @@ func (r *Reflector[T]) Stats() Stats {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s.SeenVersion, s.Failing = c.rv, c.failing
+	s.SeenVersion, s.Failing, s.LastRelists = c.rv, c.failing, c.past
 	if c.last != 0 {
 		s.LastEvent = r.made.Add(c.last)
 	}

@@ -138,6 +138,26 @@ func (r *Reader[K, T]) Chunks() iter.Seq[[]T] {
 	return func(yield func([]T) bool) { r.Snapshot().Chunks()(yield) }
 }
 
+// Sample returns up to n objects, spread evenly over the store, for an estimate. The store may have more
+// even if there are fewer than n. Cost: O(n).
+func (r *Reader[K, T]) Sample(n int) []T {
+	const gap = 64 // the most unused slots that it passes over
+	st := r.slots.Read()
+	defer r.slots.Done()
+	n = min(n, st.Len())
+	var objs []T
+	for i := range n {
+		slot := i * st.Slots() / n
+		for end := min(slot+gap, (i+1)*st.Slots()/n); slot < end; slot++ {
+			if st.Used(uint32(slot)) {
+				objs = append(objs, st.At(uint32(slot)))
+				break
+			}
+		}
+	}
+	return objs
+}
+
 // Indexer returns the indexes by name. With this method a Reader or a Store is an index.Reader,
 // from which the typed handles of package index read.
 func (r *Reader[K, T]) Indexer() *index.Indexer[T] { return (*index.Indexer[T])(r.slots) }

@@ -15,6 +15,18 @@ function secs(s) {
   return Math.round(s * 1000) + " ms";
 }
 
+function bytes(n) {
+  for (const unit of ["B", "KB", "MB"]) {
+    if (n < 1000) return (n >= 100 || unit === "B" ? Math.round(n) : n.toFixed(1)) + " " + unit;
+    n /= 1000;
+  }
+  return n.toFixed(1) + " GB";
+}
+
+function rate(n) {
+  return n === undefined ? null : (n >= 100 ? Math.round(n) : n.toFixed(1)) + "/s";
+}
+
 function facts(all) {
   const dl = el("dl", "");
   for (const [name, value] of all) {
@@ -46,9 +58,9 @@ function informer(i) {
   const c = el("article", "card",
     el("div", "head", el("h3", "", i.name), el("span", "dim", i.resource), el("span", bad ? "bad" : "good", i.state)),
     facts([
-      ["objects", i.objects], ["version", i.version || "none"],
+      ["objects", i.objects], ["about", bytes(i.bytes)], ["version", i.version || "none"],
       ["last event", i.lastEvent === undefined ? "none" : secs(i.lastEvent) + " ago"],
-      ["events", i.events], ["lists", i.lists], ["watches", i.watches], ["relists", relists || "none"],
+      ["events", i.events], ["event rate", rate(i.eventRate)], ["lists", i.lists], ["watches", i.watches], ["relists", relists || "none"],
       ["failures", i.failures], ["pending changes", i.pending || null], ["bad objects", i.badObjects || null],
       ["own writes pending", i.pendingWrites], ["lost writes", i.lostWrites || null],
       ["list progress", i.state === "first list" ? `${i.listed} of ${i.expected || "?"}` : null],
@@ -59,7 +71,10 @@ function informer(i) {
   }
   const handlers = list("handlers", i.handlers.map((h) => el("li", "", el("bdi", "", h.name),
     el("span", h.lag > 1000 ? "bad" : "dim", `${h.lag} behind${h.synced ? "" : ", not synced"}${h.overruns ? `, ${h.overruns} overruns` : ""}`))));
-  if (handlers) c.append(handlers);
+  const indexes = list("indexes", i.indexes.map((x) => el("li", "", el("bdi", "", x.name),
+    el("span", "dim", x.values === 0 ? "empty" : `${x.values} values, ${(x.entries / x.values).toFixed(1)} objects each, largest ${x.largest}`))));
+  const relisted = list("last relists", i.lastRelists.map((r) => el("li", "", el("span", "", r.reason), el("span", "dim", secs(r.age) + " ago"))));
+  c.append(el("div", "lists", ...[handlers, indexes, relisted]));
   return c;
 }
 
@@ -69,8 +84,9 @@ function queue(q) {
     el("div", "head", el("h3", "", q.name), q.shuttingDown ? el("span", "bad", "shut down") : null),
     facts([
       ["queued", q.queued], ["delayed", q.delayed], ["running", q.running], ["idle workers", q.idle],
-      ["adds", q.adds], ["retries", q.retries], ["panics", q.panics],
-      ["workers", n ? q.workers : null],
+      ["adds", q.adds], ["add rate", rate(q.addRate)], ["retries", q.retries], ["panics", q.panics],
+      ["workers", n ? q.workers : null], ["rate", rate(q.runRate)], ["failure rate", rate(q.failRate)],
+      ["mean wait", q.meanWait === undefined ? null : secs(q.meanWait)], ["mean time", q.meanWork === undefined ? null : secs(q.meanWork)],
       ...(n ? [["succeeded", n.succeeded], ["again", n.again], ["failed", n.failed], ["gave up", n.gaveUp], ["cut short", n.cutShort || null], ["timed out", n.timedOut || null]] : []),
     ]),
     el("div", "lists",

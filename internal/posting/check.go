@@ -35,6 +35,9 @@ func (l *Lists[V]) Check(slots int) error {
 	if n := l.numbers.Live(); lists != n {
 		return fmt.Errorf("%d slots with several values, %d counted", lists, n)
 	}
+	if total != l.slots {
+		return fmt.Errorf("%d back-references, %d counted", total, l.slots)
+	}
 	live := 0
 	for i := range uint32(l.posts.Len()) {
 		n := l.posts.At(i).len()

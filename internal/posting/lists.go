@@ -24,6 +24,7 @@ type Lists[V comparable] struct {
 	table  keytable.Table // value -> number in posts
 	values cowvec.Vec[V]  // by number in posts
 	posts  paged.Array[post]
+	slots  int // in all postings together
 	move   move
 
 	refs    paged.Array[ref]     // by slot; shorter than the slots when the last ones have no value
@@ -159,6 +160,18 @@ func (l *Lists[V]) Warm(slot uint32) uint32 {
 // Len returns the number of distinct values.
 func (l *Lists[V]) Len() int { return l.values.Live() }
 
+// Slots returns the sum of the lengths of all postings.
+func (l *Lists[V]) Slots() int { return l.slots }
+
+// Longest returns the length of the longest of up to n postings, which are spread over all of them. It
+// is a read. Cost: O(n).
+func (l *Lists[V]) Longest(n int) (longest int) {
+	for i, all := 0, l.posts.Len(); i < min(n, all); i++ {
+		longest = max(longest, l.posts.At(uint32(i*all/min(n, all))).len())
+	}
+	return longest
+}
+
 // Values freezes the distinct values of all slots. It is a read. Cost: O(1), but the next write
 // that adds or removes a value copies a few KB.
 func (l *Lists[V]) Values() cowvec.View[V] { return l.values.View() }
@@ -169,6 +182,7 @@ func (l *Lists[V]) Clone() Lists[V] {
 	c := Lists[V]{
 		table:   l.table.Clone(),
 		values:  l.values.Clone(),
+		slots:   l.slots,
 		move:    l.move,
 		refs:    l.refs.Clone(),
 		numbers: l.numbers.Clone(),

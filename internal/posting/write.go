@@ -10,6 +10,7 @@ func (l *Lists[V]) join(slot uint32, value Value[V]) ref {
 	}
 	p := l.posts.At(number - 1)
 	p.push(slot)
+	l.slots++
 	return ref{number, uint32(p.len() - 1)}
 }
 
@@ -42,6 +43,7 @@ func (l *Lists[V]) leave(r ref) {
 		}
 	}
 	p.pop()
+	l.slots--
 	if last == 0 {
 		l.remove(r.post)
 	}

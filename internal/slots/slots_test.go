@@ -37,6 +37,8 @@ func (x *shadow) Warm(slot uint32) uint32 { return slot }
 
 func (x *shadow) Prepare(n int, slot uint32, _ bool) uint32 { return uint32((*x.staged)[n]) ^ slot }
 
+func (x *shadow) Shape() (values, slots, longest int) { return 0, 0, 0 }
+
 func (x *shadow) Clone() Index[int] {
 	c := newShadow()
 	c.staged = x.staged

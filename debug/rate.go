@@ -1,0 +1,29 @@
+package debug
+
+import "time"
+
+const (
+	// firstRate is the time after which a rate is shown, and nextRate that after which it is found anew.
+	firstRate = time.Second
+	nextRate  = 5 * time.Second
+)
+
+// rate makes a number per second of a number that grows. The zero value is ready. It belongs to
+// whoever holds the lock of Page.shared.
+type rate struct {
+	at    time.Time
+	total uint64
+	last  *float64
+}
+
+// of returns the rate at now, when the number is total; nil if it is not known yet.
+func (r *rate) of(total uint64, now time.Time) *float64 {
+	since := now.Sub(r.at)
+	switch {
+	case r.at.IsZero() || total < r.total:
+		*r = rate{at: now, total: total}
+	case since >= nextRate, since >= firstRate && r.last == nil:
+		*r = rate{at: now, total: total, last: ptr(float64(total-r.total) / since.Seconds())}
+	}
+	return r.last
+}

@@ -1,0 +1,46 @@
+package informer
+
+import (
+	"sync"
+	"time"
+
+	"github.com/kinform/kinform/internal/objsize"
+)
+
+const (
+	// sampled is the number of objects whose size is estimated.
+	sampled = 16
+	// sampledFor is how long their mean is used.
+	sampledFor = time.Minute
+)
+
+// objectSize is the mean size of an object.
+type objectSize struct {
+	mu   sync.Mutex
+	at   time.Time
+	mean float64 // of a sample at that time
+}
+
+// Bytes estimates the memory of the objects in the store, without the store's own: the mean size of 16
+// objects, times their number. What objects share, such as strings, counts for each of them. Fields that are not
+// exported count without what they refer to. The mean is found at the first call, and again a minute after the last time. Cost: up to
+// some 100 µs when it is found, otherwise that of Store().Len. It reads objects, so nobody may write to them.
+func (i *Informer[K, T]) Bytes() uint64 {
+	n := i.store.Len()
+	if n == 0 {
+		return 0
+	}
+	s := &i.size
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := time.Now(); s.mean == 0 || now.Sub(s.at) >= sampledFor {
+		sum, objs := uint64(0), i.store.Sample(sampled)
+		for _, obj := range objs {
+			sum += objsize.Of(obj)
+		}
+		if len(objs) > 0 {
+			s.at, s.mean = now, float64(sum)/float64(len(objs))
+		}
+	}
+	return uint64(s.mean * float64(n))
+}
