@@ -58,7 +58,7 @@ function informer(i) {
   const c = el("article", "card",
     el("div", "head", el("h3", "", i.name), el("span", "dim", i.resource), el("span", bad ? "bad" : "good", i.state)),
     facts([
-      ["objects", i.objects], ["about", bytes(i.bytes)], ["version", i.version || "none"],
+      ["objects", i.objects], ["size, about", bytes(i.bytes)], ["version", i.version || "none"],
       ["last event", i.lastEvent === undefined ? "none" : secs(i.lastEvent) + " ago"],
       ["events", i.events], ["event rate", rate(i.eventRate)], ["lists", i.lists], ["watches", i.watches], ["relists", relists || "none"],
       ["failures", i.failures], ["pending changes", i.pending || null], ["bad objects", i.badObjects || null],
