@@ -3,6 +3,9 @@ package debug
 import (
 	"testing"
 	"time"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/queue"
 )
@@ -20,6 +23,13 @@ func BenchmarkState(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		p.read(time.Now())
+	}
+}
+
+// The sizes that the comments of Options name.
+func TestSizes(t *testing.T) {
+	if a, b := unsafe.Sizeof(seen[types.NamespacedName]{}), unsafe.Sizeof(call[types.NamespacedName]{}); a != 88 || b != 96 {
+		t.Errorf("an event takes %d bytes, a reconcile %d", a, b)
 	}
 }
 

@@ -25,6 +25,7 @@ const (
 // cacheTable are the metrics of informers.
 type cacheTable struct {
 	objects                                          number[informer.Stats]
+	bytes                                            *prometheus.Desc
 	numbers                                          []number[informer.Stats]
 	relists, events, failing, lastEvent, lastVersion *prometheus.Desc
 	lag, handlers, unsynced                          *prometheus.Desc
@@ -41,6 +42,7 @@ func newCacheTable() cacheTable {
 	numbers := informerNumbers()
 	return cacheTable{
 		objects:     numbers[0],
+		bytes:       desc("kinform_informer_object_bytes", "Estimated memory of the objects in the store.", name),
 		numbers:     numbers,
 		relists:     desc("kinform_informer_relists_total", "Lists that replaced a watch, by reason.", name, "reason"),
 		events:      desc("kinform_informer_events_total", "Events of watches, by type.", name, "type"),
@@ -97,7 +99,7 @@ func informerNumbers() []number[informer.Stats] {
 func (t *cacheTable) describe(out chan<- *prometheus.Desc) {
 	describe(out, t.numbers)
 	for _, d := range []*prometheus.Desc{
-		t.relists, t.events, t.failing, t.lastEvent, t.lastVersion, t.lag, t.handlers, t.unsynced,
+		t.bytes, t.relists, t.events, t.failing, t.lastEvent, t.lastVersion, t.lag, t.handlers, t.unsynced,
 		t.listTime, t.perList, t.watchTime, t.perWatch, t.queued, t.latency, t.version,
 	} {
 		out <- d
