@@ -34,3 +34,6 @@ func (h *Projected[T, P]) Stats() Stats {
 
 // Handlers returns the statistics of all handlers of the cache, see informer.Informer.Handlers.
 func (h *Projected[T, P]) Handlers() []informer.HandlerStats { return h.inf.Handlers() }
+
+// Bytes estimates the memory of the objects in the cache, see informer.Informer.Bytes.
+func (h *Projected[T, P]) Bytes() uint64 { return h.inf.Bytes() }

@@ -132,8 +132,9 @@ func (t *cacheTable) of(name, resource, version string) cache {
 	return c
 }
 
-func (c cache) collect(e emitter, s informer.Stats, handlers []informer.HandlerStats) {
+func (c cache) collect(e emitter, s informer.Stats, handlers []informer.HandlerStats, bytes uint64) {
 	collect(e, c.numbers, s, c.name)
+	e.gauge(c.bytes, float64(bytes), c.name)
 	c.collectWatch(e, s.Stats)
 	e.summary(c.listTime, s.Lists, s.ListTime.Seconds(), c.name)
 	e.summary(c.perList, s.Lists, float64(s.ListedInAll), c.name)

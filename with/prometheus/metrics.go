@@ -19,12 +19,14 @@ type Informer interface {
 	Resource() string
 	Stats() informer.Stats
 	Handlers() []informer.HandlerStats
+	Bytes() uint64
 }
 
 // Handle is a *controller.Handle or a *controller.Projected.
 type Handle interface {
 	Stats() controller.Stats
 	Handlers() []informer.HandlerStats
+	Bytes() uint64
 }
 
 // Client is a *client.Resource.
@@ -82,7 +84,7 @@ func (m *Metrics) AddInformer(name string, inf Informer) error {
 		return refuse("informer", name, ErrNothing)
 	}
 	c := m.caches.of(name, inf.Resource(), "")
-	return m.add(name, m.caches.objects.desc, func(e emitter) { c.collect(e, inf.Stats(), inf.Handlers()) }, "informer")
+	return m.add(name, m.caches.objects.desc, func(e emitter) { c.collect(e, inf.Stats(), inf.Handlers(), inf.Bytes()) }, "informer")
 }
 
 // AddHandle adds a handle under a name, mostly that of its resource: its cache as [Metrics.AddInformer] does, and its
@@ -95,7 +97,7 @@ func (m *Metrics) AddHandle(name string, h Handle) error {
 	c := m.caches.of(name, s.Resource, s.Kind.Version)
 	return m.add(name, m.caches.objects.desc, func(e emitter) {
 		s := h.Stats()
-		c.collect(e, s.Cache, h.Handlers())
+		c.collect(e, s.Cache, h.Handlers(), h.Bytes())
 		collect(e, m.clients, s.Client, c.name)
 	}, "informer", "client")
 }

@@ -38,6 +38,8 @@ type stub struct {
 }
 
 func (s *stub) Resource() string                  { return "deployments.apps in namespace prod" }
+func (*stub) Bytes() uint64 { return 1 }
+
 func (s *stub) Stats() informer.Stats             { return s.stats }
 func (s *stub) Handlers() []informer.HandlerStats { return s.handlers }
 func (s *stub) Metrics() queue.Metrics            { return s.queue }
