@@ -168,13 +168,13 @@ func TestChanges(t *testing.T) {
 			w.join(fmt.Sprint("m", n), 1+rng.IntN(weights))
 		}
 		w.settle()
-		for n := range 30 {
+		for range 30 {
 			before := slices.Clone(w.table)
 			for range 1 + rng.IntN(2)*rng.IntN(4) {
 				if rng.IntN(2) == 0 && len(w.members) > 1 {
 					w.leave(w.members[rng.IntN(len(w.members))].ID)
 				} else {
-					w.join(fmt.Sprint("n", n, "-", rng.IntN(1000)), 1+rng.IntN(weights))
+					w.join(fmt.Sprint("n", len(w.gone)+len(w.members)), 1+rng.IntN(weights))
 				}
 			}
 			w.settle()

@@ -21,7 +21,7 @@ const MaxWeight = 1_000_000
 
 // State is what [Next] needs to know. The functions must not be nil.
 type State struct {
-	// Members are all that may be alive.
+	// Members are all that may be alive, each once.
 	Members []Member
 	// Gone reports whether an owner will never work again.
 	Gone func(id string) bool
