@@ -1,0 +1,32 @@
+// Package replica decides for one of several replicas that divide hashes among them by Leases. It is a state
+// machine without clock, goroutine or network: [Core.Step] takes an event and says what to do.
+//
+// # Objects
+//
+// Each life of a replica has a Lease of its own; its UID is the ID of the life. A process that starts again, or has
+// lost its Lease, has another ID, so nothing of a former life counts as its own. One more Lease, the sheet, has the
+// assignment. All are read by one watch, so a [View] is a state that the server once had, or a prefix of its
+// history. Every write is bound to a UID and a resourceVersion, so one that is late, or repeated, changes nothing
+// that came between.
+//
+// # Why no hash has two owners
+//
+// A replica works on a hash if all this holds:
+//
+//  1. a valid sheet gives it the range, and does not ask for it back;
+//  2. its own Lease in that view says that it obeys this sheet (by UID), up to the epoch in which it got the range;
+//  3. less than RenewDeadline has passed, by its own monotonic clock, since it sent the last renewal that succeeded.
+//
+// The sheet takes a range from an owner only after the owner's Lease says that it has released it, which the owner
+// writes when no work runs in it, or when the owner is gone for good. It is gone if its Lease says that it has
+// stopped, or if the Lease was not there for LeaseDuration. A replica writes "stopped" when nothing runs any more,
+// and others write it into a Lease that they saw unchanged for LeaseDuration: that write is bound to the version they
+// saw, so no renewal can come before it, and none succeeds after it. LeaseDuration is longer than RenewDeadline by
+// more than clocks may drift.
+//
+// A sheet that was deleted, edited (its seal does not fit) or set back to an older state (its epoch is less than
+// what a Lease says; rule 2 makes sure that one does) is replaced by a new one, with another UID, in which nobody
+// owns anything. It is opened when each Lease says that its replica obeys the new sheet, which it writes when
+// nothing runs any more that an older sheet had given, and when LeaseDuration has passed, because
+// Leases may have been deleted together with the sheet.
+package replica

@@ -1,0 +1,426 @@
+package replica
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/kinform/kinform/shard/internal/assign"
+)
+
+// The part of a core that watches the other replicas, and writes the sheet. Every replica does that: the server
+// decides who was first.
+
+// others is what a replica knows about all lives, its own included.
+type others struct {
+	since   map[string]sign          // by UID: when its Lease last changed
+	stopped map[string]bool          // by UID: its Lease has said that it stopped
+	absent  map[string]time.Duration // by UID of owners: since when there is no Lease
+	sheet   string                   // UID
+	met     time.Duration            // when sheet was first seen
+	epoch   int64                    // the newest of sheet
+	highest int64                    // the newest of all sheets
+
+	last   *Sheet // of the last view
+	news   bool   // something has changed since the last plan
+	todo   bool
+	dueAt  time.Duration // when to do it
+	base   string        // version of the sheet that the last write was for, none if there was no such write
+	baseAt time.Duration
+	tried  map[string]string // versions of Leases that were to be fenced or deleted, by name
+	wake   time.Duration     // when the passing of time may make something due
+	told   string            // UID and version of the sheet that was reported as broken
+	twin   string            // UID of the life with the own identity that was reported
+}
+
+// sign is a sign of life.
+type sign struct {
+	record *Record // nil if there is none
+	at     time.Duration
+}
+
+func newOthers() others {
+	return others{since: map[string]sign{}, stopped: map[string]bool{}, absent: map[string]time.Duration{}, tried: map[string]string{}, wake: Never, base: none}
+}
+
+// none is no version.
+const none = "-"
+
+// rewound forgets what does not hold any more after a restore.
+func (o *others) rewound() {
+	clear(o.stopped)
+	clear(o.absent)
+	clear(o.since)
+	o.sheet = ""
+}
+
+// look takes the view of c. Most views only bring renewals.
+func (o *others) look(c *Core, now Moment) {
+	v, news := c.view, false
+	for _, r := range v.Records {
+		last, known := o.since[r.UID]
+		if last.record == r {
+			continue
+		}
+		if !known || last.record.Version != r.Version {
+			last.at = now.Mono
+		}
+		news = news || !known || differ(last.record, r)
+		o.since[r.UID] = sign{r, last.at}
+		if r.Valid && r.Info.Stopped {
+			o.stopped[r.UID] = true
+		}
+		o.highest = max(o.highest, r.Info.Epoch)
+	}
+	if news || len(o.since) != len(v.Records) || v.Sheet != o.last {
+		o.account(v, now)
+		o.news = true
+	}
+}
+
+// differ reports whether something matters besides the renewal.
+func differ(a, b *Record) bool {
+	return a.Valid != b.Valid || a.Identity != b.Identity || a.Info.Scheme != b.Info.Scheme || a.Info.Weight != b.Info.Weight ||
+		a.Info.Obeys != b.Info.Obeys || a.Info.Leaving != b.Info.Leaving || a.Info.Stopped != b.Info.Stopped ||
+		!slices.Equal(a.Info.Released, b.Info.Released)
+}
+
+// account takes a view in which something has changed.
+func (o *others) account(v *View, now Moment) {
+	present, owners := map[string]bool{}, map[string]bool{}
+	for _, r := range v.Records {
+		present[r.UID] = true
+	}
+	o.last = v.Sheet
+	if s := v.Sheet; s != nil {
+		if s.UID != o.sheet {
+			o.sheet, o.met, o.epoch = s.UID, now.Mono, 0
+		}
+		if s.genuine() {
+			o.epoch, o.highest = max(o.epoch, s.Plan.Epoch), max(o.highest, s.Plan.Epoch)
+			for _, r := range s.Plan.Ranges {
+				owners[r.Owner] = true
+				if _, ok := o.absent[r.Owner]; !ok && r.Owner != "" && !present[r.Owner] {
+					o.absent[r.Owner] = now.Mono
+				}
+			}
+		}
+	}
+	maps.DeleteFunc(o.since, func(uid string, _ sign) bool { return !present[uid] })
+	maps.DeleteFunc(o.absent, func(uid string, _ time.Duration) bool { return present[uid] || !owners[uid] })
+	maps.DeleteFunc(o.stopped, func(uid string, _ bool) bool { return !present[uid] && !owners[uid] })
+	maps.DeleteFunc(o.tried, func(name string, _ string) bool {
+		return !slices.ContainsFunc(v.Records, func(r *Record) bool { return r.Name == name })
+	})
+}
+
+// genuine reports whether a sheet is as a replica wrote it, though perhaps an older state.
+func (s *Sheet) genuine() bool { return s.Valid && (!s.Plan.Open || s.Plan.UID == s.UID) }
+
+// usable reports whether a sheet can be obeyed.
+func (c *Core) usable(s *Sheet) bool {
+	if !s.genuine() || s.UID == c.others.sheet && s.Plan.Epoch < c.others.epoch {
+		return false
+	}
+	for _, r := range c.view.Records {
+		if r.Info.Epoch > s.Plan.Epoch && r.Valid && r.Info.Obeys == s.UID {
+			return false
+		}
+	}
+	return true
+}
+
+// silent is how long a Lease has not changed.
+func (c *Core) silent(now Moment, r *Record) time.Duration {
+	return now.Mono - c.others.since[r.UID].at
+}
+
+// passed reports whether a time is over. If not, the core looks again then.
+func (c *Core) passed(now Moment, at time.Duration) bool {
+	if now.Mono >= at {
+		return true
+	}
+	c.others.wake = min(c.others.wake, at)
+	return false
+}
+
+// plan sends what is due about the sheet, and about the Leases of others.
+func (c *Core) plan(now Moment, do *Actions) {
+	if !c.others.news && now.Mono < c.others.wake {
+		return
+	}
+	c.others.wake = Never
+	if c.view == nil || c.phase == alive && c.record() == nil {
+		return
+	}
+	c.others.news = false
+	r := c.next(now, do)
+	if r == nil {
+		c.others.todo = false
+		return
+	}
+	if !c.others.todo {
+		c.others.todo = true
+		c.others.dueAt = now.Mono + c.turn(now)
+	}
+	if !c.passed(now, c.others.dueAt) {
+		return
+	}
+	c.others.todo = false
+	r.sent, r.Limit = now.Mono, now.Mono+c.cfg.RenewDeadline/2
+	if r.Verb == FenceLease || r.Verb == DeleteLease {
+		c.others.tried[r.Name] = r.Version
+	} else {
+		c.others.base, c.others.baseAt = r.Version, now.Mono
+	}
+	c.table, do.Table = r, r
+}
+
+// turn is how long this replica leaves it to others to be first: the one with the first name begins.
+func (c *Core) turn(now Moment) time.Duration {
+	rank := 0
+	for _, r := range c.view.Records {
+		if r.Name < c.own.name && c.silent(now, r) < c.cfg.RenewDeadline && r.Valid && !r.Info.Stopped {
+			rank++
+		}
+	}
+	wait := time.Duration(rank) * c.cfg.RetryPeriod / 8
+	return min(wait, c.cfg.RetryPeriod+time.Duration(now.Rand*float64(c.cfg.RetryPeriod)/2))
+}
+
+// next returns the request that should be sent, nil if there is none.
+func (c *Core) next(now Moment, do *Actions) *Request {
+	s := c.view.Sheet
+	if c.phase == joining {
+		return c.takeOver(now, s)
+	}
+	switch {
+	case s == nil:
+		if !c.fresh(now, "") {
+			return nil
+		}
+		epoch := max(c.others.highest+1, now.Wall.Unix())
+		return &Request{Verb: CreateSheet, Name: c.cfg.Name, Plan: Plan{Scheme: c.cfg.Scheme, Epoch: epoch, Ranges: assign.Free(epoch)}}
+	case !c.usable(s):
+		if c.others.told != s.UID+s.Version {
+			c.others.told = s.UID + s.Version
+			do.Reports = append(do.Reports, ErrSheet)
+		}
+		if c.fresh(now, s.Version) {
+			return &Request{Verb: DeleteSheet, Name: c.cfg.Name, UID: s.UID, Version: s.Version}
+		}
+		return nil
+	}
+	if r := c.fence(now); r != nil {
+		return r
+	}
+	if plan, changed := c.assign(now, s, do); changed {
+		if c.fresh(now, s.Version) {
+			return &Request{Verb: WriteSheet, Name: c.cfg.Name, UID: s.UID, Version: s.Version, Plan: plan}
+		}
+		return nil
+	}
+	return c.clean(s)
+}
+
+// fresh reports whether a write for a version of the sheet makes sense: not soon after another one.
+func (c *Core) fresh(now Moment, version string) bool {
+	return version != c.others.base || c.passed(now, c.others.baseAt+c.cfg.RetryPeriod)
+}
+
+// takeOver deletes the sheet of another scheme that nobody uses any more.
+func (c *Core) takeOver(now Moment, s *Sheet) *Request {
+	if s == nil || !c.usable(s) || s.Plan.Scheme == c.cfg.Scheme {
+		return nil
+	}
+	for _, r := range c.view.Records {
+		if !(r.Valid && r.Info.Stopped) && !c.passed(now, c.others.since[r.UID].at+c.cfg.LeaseDuration) {
+			return nil
+		}
+	}
+	if !c.fresh(now, s.Version) {
+		return nil
+	}
+	return &Request{Verb: DeleteSheet, Name: c.cfg.Name, UID: s.UID, Version: s.Version}
+}
+
+// fence writes the end into the Lease of a life that was silent for too long.
+func (c *Core) fence(now Moment) *Request {
+	for _, r := range c.view.Records {
+		if r.Name == c.own.name || r.Valid && r.Info.Stopped || c.others.tried[r.Name] == r.Version {
+			continue
+		}
+		if c.passed(now, c.others.since[r.UID].at+c.cfg.LeaseDuration) {
+			info := r.Info
+			info.Stopped = true
+			return &Request{Verb: FenceLease, Name: r.Name, UID: r.UID, Version: r.Version, Info: info, Renewed: r.Renewed}
+		}
+	}
+	return nil
+}
+
+// clean deletes the Lease of a life that is over and owns nothing.
+func (c *Core) clean(s *Sheet) *Request {
+	for _, r := range c.view.Records {
+		if !r.Valid || !r.Info.Stopped || r.Name == c.own.name || c.others.tried[r.Name] == r.Version {
+			continue
+		}
+		if !slices.ContainsFunc(s.Plan.Ranges, func(o assign.Range) bool { return o.Owner == r.UID || o.Next == r.UID }) {
+			return &Request{Verb: DeleteLease, Name: r.Name, UID: r.UID, Version: r.Version}
+		}
+	}
+	return nil
+}
+
+// assign returns the next plan, and whether it differs from the present one.
+func (c *Core) assign(now Moment, s *Sheet, do *Actions) (Plan, bool) {
+	plan := s.Plan
+	plan.Epoch = max(plan.Epoch, c.others.highest) + 1
+	if !plan.Open {
+		if !c.mayOpen(now, s) {
+			return plan, false
+		}
+		plan.Open, plan.UID = true, s.UID
+	}
+	members, byIdentity := c.members(now, s, do)
+	released := map[string][]Release{}
+	for _, r := range c.view.Records {
+		if r.Valid && r.Info.Obeys == s.UID {
+			released[r.UID] = r.Info.Released
+		}
+	}
+	next, changed := assign.Next(plan.Ranges, assign.State{
+		Members: members,
+		Gone:    func(id string) bool { return c.gone(now, id) },
+		Released: func(r assign.Range) bool {
+			return slices.Contains(released[r.Owner], Release{r.First, r.Since})
+		},
+		Heir: func(id string) string {
+			if heir := byIdentity[s.Plan.Names[id]]; heir != nil && heir.takes {
+				return heir.uid
+			}
+			return ""
+		},
+		Kept: func(id string) bool {
+			heir := byIdentity[s.Plan.Names[id]]
+			return heir != nil && !heir.takes || !c.passed(now, c.lastSign(id)+c.cfg.Grace)
+		},
+	}, plan.Epoch)
+	plan.Ranges = next
+	if !changed && plan.Open == s.Plan.Open {
+		return plan, false
+	}
+	plan.Names = c.names(s, next)
+	return plan, true
+}
+
+// mayOpen reports whether nobody works on anything that a former sheet has given.
+func (c *Core) mayOpen(now Moment, s *Sheet) bool {
+	for _, r := range c.view.Records {
+		if (!r.Valid || r.Info.Obeys != s.UID) && !(r.Valid && r.Info.Stopped) {
+			return false
+		}
+	}
+	return c.passed(now, c.others.met+c.cfg.LeaseDuration)
+}
+
+// gone reports whether a life is certainly over.
+func (c *Core) gone(now Moment, id string) bool {
+	if c.others.stopped[id] {
+		return true
+	}
+	since, absent := c.others.absent[id]
+	return absent && c.passed(now, since+c.cfg.LeaseDuration)
+}
+
+// lastSign is when the life was last seen.
+func (c *Core) lastSign(id string) time.Duration {
+	if sign, ok := c.others.since[id]; ok {
+		return sign.at
+	}
+	if at, ok := c.others.absent[id]; ok {
+		return at
+	}
+	return math.MinInt64 / 2
+}
+
+// heir is a life that has an identity.
+type heir struct {
+	uid   string
+	takes bool
+}
+
+// members returns the lives that may own ranges. Of two with one identity, the second gets nothing until
+// the first is over, and then what that had.
+func (c *Core) members(now Moment, s *Sheet, do *Actions) ([]assign.Member, map[string]*heir) {
+	live := slices.DeleteFunc(slices.Clone(c.view.Records), func(r *Record) bool { return !r.Valid || r.Info.Stopped })
+	owns := map[string]bool{}
+	for _, r := range s.Plan.Ranges {
+		owns[r.Owner], owns[r.Next] = true, true
+	}
+	slices.SortStableFunc(live, func(a, b *Record) int {
+		if owns[a.UID] != owns[b.UID] {
+			if owns[a.UID] {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.Name, b.Name)
+	})
+	var members []assign.Member
+	byIdentity := map[string]*heir{}
+	for _, r := range live {
+		if first := byIdentity[r.Identity]; first != nil && !owns[r.UID] {
+			if r.UID == c.own.uid && c.others.twin != first.uid {
+				c.others.twin = first.uid
+				do.Reports = append(do.Reports, ErrIdentity)
+			}
+			continue
+		}
+		takes := r.Info.Obeys == s.UID && !r.Info.Leaving && r.Info.Scheme == s.Plan.Scheme &&
+			!c.passed(now, c.others.since[r.UID].at+c.cfg.RenewDeadline)
+		members = append(members, assign.Member{ID: r.UID, Weight: r.Info.Weight, Takes: takes})
+		byIdentity[r.Identity] = &heir{r.UID, takes}
+	}
+	return members, byIdentity
+}
+
+// names returns the identities of the owners in a table.
+func (c *Core) names(s *Sheet, t assign.Table) map[string]string {
+	all := maps.Clone(s.Plan.Names)
+	if all == nil {
+		all = map[string]string{}
+	}
+	for _, r := range c.view.Records {
+		all[r.UID] = r.Identity
+	}
+	used := map[string]string{}
+	for _, r := range t {
+		for _, id := range []string{r.Owner, r.Next} {
+			if id != "" {
+				used[id] = all[id]
+			}
+		}
+	}
+	return used
+}
+
+// tableAnswer takes the end of a request about the sheet, or about the Lease of another life.
+func (c *Core) tableAnswer(now Moment, ev Event, do *Actions) {
+	r := *c.table
+	c.table, c.others.news = nil, true
+	switch {
+	case ev.Outcome == Failed:
+		do.Reports = append(do.Reports, &RequestError{r.Verb, r.Name, ev.Err})
+		c.others.dueAt = now.Mono + c.pause(now)
+		c.others.todo = true
+		delete(c.others.tried, r.Name)
+		if c.others.base == r.Version && r.Verb >= CreateSheet {
+			c.others.base = none
+		}
+	case ev.Outcome == Done && r.Verb == FenceLease:
+		c.others.stopped[r.UID] = true
+	}
+}
