@@ -224,6 +224,8 @@ func (c *Core) raced(now Moment, r Request, do *Actions) {
 	case c.phase == resigning:
 		c.own.base = "" // others have done it
 	case r.Verb == CreateLease: // an answer was lost
+	case c.phase == joining: // others have taken it for over, and nothing was done under it
+		c.begin(now)
 	case w != nil && w.Version != r.Version: // the view was faster
 		c.recognize(now, w, do)
 	default:

@@ -90,6 +90,12 @@ func runSchedule(t *testing.T, seed uint64) int {
 		w.fail("nobody works on %x any more", at)
 	}
 	if n := len(w.records); n != len(slices.DeleteFunc(slices.Clone(w.all), func(p *process) bool { return !p.runs() })) {
+		for _, r := range w.records {
+			w.note("Lease %s %s of %s: %+v, version %s", r.Name, r.UID, r.Identity, r.Info, r.Version)
+		}
+		for _, p := range w.all {
+			w.note("%s runs %v: %s in phase %d, tried %v", p.name, p.runs(), p.core.own.name, p.core.phase, p.core.others.tried)
+		}
 		w.fail("there are %d Leases", n)
 	}
 	return w.gains
