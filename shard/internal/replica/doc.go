@@ -27,6 +27,6 @@
 // A sheet that was deleted, edited (its seal does not fit) or set back to an older state (its epoch is less than
 // what a Lease says; rule 2 makes sure that one does) is replaced by a new one, with another UID, in which nobody
 // owns anything. It is opened when each Lease says that its replica obeys the new sheet, which it writes when
-// nothing runs any more that an older sheet had given, and when LeaseDuration has passed, because
-// Leases may have been deleted together with the sheet.
+// nothing runs any more that an older sheet had given, and when LeaseDuration has passed since the sheet was seen
+// and since a Lease disappeared, because the Lease of a replica that still works may have been deleted.
 package replica

@@ -19,7 +19,7 @@ type others struct {
 	stopped map[string]bool          // by UID: its Lease has said that it stopped
 	absent  map[string]time.Duration // by UID of owners: since when there is no Lease
 	sheet   string                   // UID
-	met     time.Duration            // when sheet was first seen
+	met     time.Duration            // when sheet was first seen, or a Lease later disappeared
 	epoch   int64                    // the newest of sheet
 	highest int64                    // the newest of all sheets
 
@@ -108,7 +108,14 @@ func (o *others) account(v *View, now Moment) {
 			}
 		}
 	}
-	maps.DeleteFunc(o.since, func(uid string, _ sign) bool { return !present[uid] })
+	for uid := range o.since {
+		if !present[uid] {
+			delete(o.since, uid)
+			if !o.stopped[uid] { // who had it may go on for a while, and cannot answer any more
+				o.met = now.Mono
+			}
+		}
+	}
 	maps.DeleteFunc(o.absent, func(uid string, _ time.Duration) bool { return present[uid] || !owners[uid] })
 	maps.DeleteFunc(o.stopped, func(uid string, _ bool) bool { return !present[uid] && !owners[uid] })
 	maps.DeleteFunc(o.tried, func(name string, _ string) bool {

@@ -223,6 +223,7 @@ func (p *process) hold(holds []Hold) {
 	}
 	p.holds = holds
 	w.gains++
+	w.note("%s (%s) holds %x", p.name, p.core.ID(), holds)
 	w.check(p)
 }
 
