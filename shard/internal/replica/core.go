@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"fmt"
 	"slices"
 	"time"
 )
@@ -130,11 +129,11 @@ func (c *Core) Until() time.Duration {
 	return c.own.renewed + c.cfg.RenewDeadline
 }
 
+// Ended reports whether nothing is left to do but to wait for answers.
+func (c *Core) Ended() bool { return c.phase == over }
+
 // ID returns the UID of the own Lease, empty if there is none.
 func (c *Core) ID() string { return c.own.uid }
-
-// View returns the newest view, nil before the first one.
-func (c *Core) View() *View { return c.view }
 
 // watchClock ends a life that was not renewed in time, whatever else happens.
 func (c *Core) watchClock(now Moment, do *Actions) {
@@ -152,8 +151,7 @@ func (c *Core) lose(reason error, do *Actions) {
 	if !c.renews() {
 		return
 	}
-	do.Lost = fmt.Errorf("%s: %w", c.own.name, reason)
-	do.Reports = append(do.Reports, do.Lost)
+	do.Lost = &LostError{c.own.name, reason}
 	c.phase = lost
 }
 

@@ -262,7 +262,7 @@ func (c *Core) fence(now Moment) *Request {
 		if c.passed(now, c.others.since[r.UID].at+c.cfg.LeaseDuration) {
 			info := r.Info
 			info.Stopped = true
-			return &Request{Verb: FenceLease, Name: r.Name, UID: r.UID, Version: r.Version, Info: info, Renewed: r.Renewed}
+			return &Request{Verb: FenceLease, Name: r.Name, UID: r.UID, Version: r.Version, Identity: r.Identity, Info: info, Renewed: r.Renewed}
 		}
 	}
 	return nil
@@ -290,6 +290,7 @@ func (c *Core) assign(now Moment, s *Sheet, do *Actions) (Plan, bool) {
 			return plan, false
 		}
 		plan.Open, plan.UID = true, s.UID
+		plan.Epoch = max(plan.Epoch, now.Wall.Unix()) // also if what was known of older sheets is lost
 	}
 	members, byIdentity := c.members(now, s, do)
 	released := map[string][]Release{}

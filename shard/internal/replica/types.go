@@ -114,9 +114,10 @@ func (v Verb) String() string {
 type Request struct {
 	Verb               Verb
 	Name, UID, Version string
-	Info               Info  // of CreateLease, RenewLease, FenceLease
-	Renewed            int64 // of CreateLease, RenewLease
-	Plan               Plan  // of CreateSheet, WriteSheet
+	Identity           string // of FenceLease: whose Lease it is
+	Info               Info   // of CreateLease, RenewLease, FenceLease
+	Renewed            int64  // of the same: of FenceLease as it was
+	Plan               Plan   // of CreateSheet, WriteSheet
 	Limit              time.Duration
 
 	sent time.Duration
@@ -157,7 +158,7 @@ type Event struct {
 // Actions are what to do after a step, in this order.
 type Actions struct {
 	// Lost is the reason why all contexts of work are to end, nil if they need not.
-	Lost error
+	Lost *LostError
 	// Holds are the ranges to work on from now on, if Changed. In others, no work may begin.
 	Holds   []Hold
 	Changed bool
@@ -178,6 +179,14 @@ var (
 	ErrIdentity = errors.New("another process has the same identity")
 	ErrSheet    = errors.New("the assignment was edited, or set back: everything is assigned anew")
 )
+
+// LostError says that a life is over. It is not among the reports.
+type LostError struct {
+	Name string
+	Err  error
+}
+
+func (e *LostError) Error() string { return e.Name + ": " + e.Err.Error() }
 
 // RequestError says that a request failed. It is tried again.
 type RequestError struct {

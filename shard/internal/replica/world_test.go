@@ -167,6 +167,9 @@ func (p *process) step(ev Event) {
 	for _, err := range do.Reports {
 		w.note("%s: %v", p.name, err)
 	}
+	if do.Lost != nil {
+		w.note("%s: %v", p.name, do.Lost)
+	}
 	if do.Changed {
 		p.hold(do.Holds)
 	}

@@ -1,0 +1,83 @@
+// Package shard divides the keys of a controller among equal replicas, by Leases in the API server.
+//
+//	replica, err := shard.New(server, shard.Options{Namespace: "prod", Name: "websites", Identity: podName})
+//	gated := replica.Gate(server) // writes through it end with the replica's lease
+//	websites, err := controller.Open(gated, Websites)
+//	...
+//	work, err := shard.Divide(replica, shard.Keys[kinform.Key]{
+//		Hashed: shard.ByKey, All: keysOf(websites), Add: c.Queue().Add,
+//	}, reconcile)
+//	err = controller.For(c, websites, func(ev informer.Event[kinform.Key, *Website]) bool { return work.Has(ev.Key) })
+//	...
+//	go replica.Run(ctx)
+//	err = c.Run(ctx, work.Reconcile)
+//
+// There is no coordinator, and no leader that can be lost. Each replica has a Lease. One more Lease, which has the
+// name of the controller, is the assignment: it gives contiguous ranges of hashes to the replicas, in proportion to
+// their weights. Any replica may write the next assignment. The server decides who was first, because each write
+// is for one resourceVersion. So the number of writes depends on the replicas, not on the keys.
+//
+// # Contract
+//
+// No two replicas work on one key at the same time: a call of reconcile has returned, or its context has ended and
+// the gate refuses its writes, before another replica calls reconcile for the key. The conditions are those
+// under "Limits".
+//
+// After the last fault, every key is worked on again within LeaseDuration, Grace and three RetryPeriods, by the
+// slowest clock. After an orderly end it is as long as a few requests take. A load is at most a fifth off its fair
+// share. A change of the members moves no more hashes than an exact division would.
+//
+// A replica works on a range while its Lease is renewed: it stops when RenewDeadline has passed since it sent
+// the last renewal that succeeded, by its own monotonic clock. Others take its ranges when they have seen no
+// change of the Lease for LeaseDuration, by theirs. It does not matter how wrong the clocks are, but how much
+// faster one runs: by less than the ratio of LeaseDuration and RenewDeadline, 1.5 by default.
+//
+// # When ranges move
+//
+// The replica that has a range stops to hand out its keys. When the calls of reconcile that run have returned,
+// its Lease says so, and the assignment names the next owner. That one waits for [Keys.CatchUp], and then adds all
+// keys of the range to its queue. A call that does not return holds up the move, and nothing else.
+//
+// Events of keys that belong to others are not queued. A key whose object was deleted while its range moved is not
+// reconciled, as after a restart of the process: use finalizers for what must not be missed.
+//
+// # Fencing numbers
+//
+// Each range has a number, which grows whenever its owner changes. [Number] returns it in reconcile. A system that
+// stores the largest number it has seen for a key, and refuses smaller ones, is safe even from writes that were on
+// their way when a lease ended.
+//
+// # What costs a lease time
+//
+// A replica that dies, or is cut off from the server. The first assignment, and a new one after somebody has
+// deleted or edited the old one: all replicas drop what they have, and nothing is given away before
+// LeaseDuration has passed, because Leases may have been deleted as well. Deleting Leases or the assignment never
+// makes two owners.
+//
+// # Objects
+//
+// All Leases have the label shard.kinform.io/name with the name of the controller, so one watch brings them in the
+// server's order. That is why the assignment is a Lease, too, and no ConfigMap: a state of all objects as
+// the server once had it is what the proof of the contract rests on. It also needs permissions for one resource
+// only: the verbs get, list, watch, create, patch and delete on leases of coordination.k8s.io in the namespace.
+//
+//	kubectl get leases -l shard.kinform.io/name=websites -o yaml
+//
+// The annotation shard.kinform.io/assignment has the ranges and the names of their owners, shard.kinform.io/member
+// what a replica says. They are sealed with a checksum: somebody who edits one makes it invalid, but not wrong.
+//
+// Each replica sees each renewal, so N replicas cost the server N writes and N² watch events in a RetryPeriod.
+//
+// # Limits
+//
+// A process that stops between the write to the socket and the server cannot be fenced: its write may arrive when
+// another replica works on the key. The same holds for a process that is suspended with its clock. To close that
+// gap, let the server refuse the write: state the resourceVersion that it is based on, or for deletions the UID and
+// resourceVersion as preconditions. The helpers of package controller do so.
+//
+// All replicas need the same LeaseDuration and the same hash. Replicas whose Options.Scheme differs do not share
+// the work: the later one waits and reports [ErrScheme]. Two different programs with the same name, namespace and
+// scheme cannot be told apart.
+//
+// If all Leases are deleted while no replica runs, fencing numbers go on from the clock.
+package shard

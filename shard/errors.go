@@ -1,0 +1,127 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/internal/usercode"
+	"github.com/kinform/kinform/shard/internal/replica"
+)
+
+var (
+	// ErrInvalid is the cause of an error of [New] about its Options, and of [Divide] about its Keys.
+	ErrInvalid = errors.New("not valid")
+
+	// ErrStarted is returned by [Replica.Run] if it was called before, and by [Divide] after that.
+	ErrStarted = errors.New("shard: Run was called before")
+
+	// ErrFenced is the cause of the error of a write that a [Replica.Gate] has refused. Nothing was sent, so
+	// client.ErrNotSent matches, too.
+	ErrFenced = fmt.Errorf("shard: this replica has no valid lease for the write: %w", client.ErrNotSent)
+
+	// ErrMoved is the cause of the end of a reconcile's context if its key may belong to another replica, because
+	// the lease is over. The error says why.
+	ErrMoved = errors.New("shard: the lease is over")
+
+	// The reasons of a LostError, and errors that OnError gets alone.
+
+	// ErrExpired says that the Lease could not be renewed within RenewDeadline.
+	ErrExpired = replica.ErrExpired
+	// ErrBlind says that renewals succeed, but the watch of Leases has brought none for LeaseDuration.
+	ErrBlind = replica.ErrBlind
+	// ErrDeleted says that somebody has deleted the Lease of this replica.
+	ErrDeleted = replica.ErrDeleted
+	// ErrEdited says that somebody has changed the Lease of this replica.
+	ErrEdited = replica.ErrEdited
+	// ErrExcluded says that others have seen no renewal for LeaseDuration.
+	ErrExcluded = replica.ErrFenced
+	// ErrRestored says that the server was restored from a backup.
+	ErrRestored = replica.ErrRestored
+	// ErrScheme says that the assignment is for another Options.Scheme: another controller uses the name, or an
+	// older version of this one hashes in another way. Give this one another Name, or end the others.
+	ErrScheme = replica.ErrScheme
+	// ErrIdentity says that another process has the Identity of this one, which gets nothing before that is over.
+	ErrIdentity = replica.ErrIdentity
+	// ErrAssignment says that the assignment was edited or set back. Everything is assigned anew.
+	ErrAssignment = replica.ErrSheet
+
+	// ErrForeign is the cause of a RequestError if the name of the assignment belongs to a Lease of another use,
+	// such as a leader election. Choose another Options.Name, or delete the Lease if nobody needs it.
+	ErrForeign = errors.New("a Lease of this name exists for another use: choose another Options.Name, or delete it if nobody uses it")
+	// ErrNoVersion is the cause of a RequestError if the answer has no UID or resourceVersion.
+	ErrNoVersion = errors.New("the answer has no resourceVersion: is the URL that of a Kubernetes API server?")
+)
+
+// PanicError reports that a function of the user panicked, or called runtime.Goexit.
+type PanicError = usercode.PanicError
+
+// LostError says that this replica has lost its Lease. It drops everything, and begins again.
+type LostError struct {
+	// Lease is the namespace and name.
+	Lease types.NamespacedName
+	// Err is the reason: one of the errors of this package.
+	Err error
+}
+
+func (e *LostError) Error() string { return fmt.Sprintf("shard: Lease %s: %v", e.Lease, e.Err) }
+
+// Unwrap returns Err.
+func (e *LostError) Unwrap() error { return e.Err }
+
+// RequestError says that a request about a Lease failed. It is tried again.
+type RequestError struct {
+	// Lease is the namespace and name.
+	Lease types.NamespacedName
+	// Verb is "get", "list", "watch", "create", "patch" or "delete".
+	Verb string
+	// Err is the cause: that of the client, or one of this package.
+	Err error
+}
+
+func (e *RequestError) Error() string {
+	text := fmt.Sprintf("shard: %s of Lease %s failed: %v", e.Verb, e.Lease, e.Err)
+	if advice := e.advice(); advice != "" {
+		text += ": " + advice
+	}
+	return text
+}
+
+// Unwrap returns Err.
+func (e *RequestError) Unwrap() error { return e.Err }
+
+// advice says what to do, if that is known.
+func (e *RequestError) advice() string {
+	switch {
+	case apierrors.IsForbidden(e.Err):
+		return fmt.Sprintf("grant the verbs get, list, watch, create, patch and delete on leases of coordination.k8s.io in the namespace %q", e.Lease.Namespace)
+	case apierrors.IsUnauthorized(e.Err):
+		return "the server does not accept the credentials"
+	case unknownPath(e.Err):
+		return "the server has no Leases of coordination.k8s.io/v1: is the URL that of a Kubernetes API server?"
+	case apierrors.IsNotFound(e.Err):
+		return fmt.Sprintf("create the namespace %q", e.Lease.Namespace)
+	case errors.Is(e.Err, context.DeadlineExceeded):
+		return "the server did not answer in time"
+	}
+	return ""
+}
+
+// unknownPath reports whether the server does not know the resource, by an answer that is not about an object.
+func unknownPath(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+// raced reports whether an object has another state than a write expected, so that nothing was written.
+func raced(v replica.Verb, err error) bool {
+	switch v {
+	case replica.CreateLease, replica.CreateSheet:
+		return apierrors.IsAlreadyExists(err)
+	}
+	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) && !unknownPath(err)
+}

@@ -1,0 +1,139 @@
+package shard
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+
+	"github.com/kinform/kinform/shard/internal/assign"
+	"github.com/kinform/kinform/shard/internal/replica"
+)
+
+// The values of Options that are zero.
+const (
+	DefaultLeaseDuration = 15 * time.Second
+	DefaultRenewDeadline = 10 * time.Second
+	DefaultRetryPeriod   = 2 * time.Second
+)
+
+const (
+	// MaxName limits Options.Name: it is the value of a label, and the beginning of the names of Leases.
+	MaxName = 63
+	// MaxIdentity limits Options.Identity.
+	MaxIdentity = 253
+	// MaxWeight limits Options.Weight.
+	MaxWeight = assign.MaxWeight
+)
+
+// Options configures a [Replica]. Namespace and Name must be set. All replicas must have the same values, except
+// for Identity and Weight.
+type Options struct {
+	// Namespace is that of the Leases. Name is that of the controller and of the Lease with the assignment: a DNS
+	// subdomain of at most [MaxName] bytes. Two controllers need two names, and so do a controller and a leader
+	// election.
+	Namespace, Name string
+
+	// Scheme says what is hashed and how, such as "key". A replica with another Scheme than that of the
+	// assignment does not take part, and reports [ErrScheme]: with another hash, two replicas would own one key. To
+	// change the Scheme, end all replicas first, or change Name and end them. Empty means "key".
+	Scheme string
+
+	// Identity names this process, such as a pod's name. A process that starts again under the name of one that is
+	// over gets the ranges which that had, if nobody else got them meanwhile. A second process with the name of one
+	// that runs gets nothing, and reports [ErrIdentity]. It is valid UTF-8 of at most [MaxIdentity] bytes.
+	// Empty means the name of the host with a random suffix.
+	Identity string
+
+	// Weight is the share of this replica in proportion to those of the others. Zero means 1. It must not be negative
+	// or more than [MaxWeight].
+	Weight int
+
+	// LeaseDuration is how long others wait after the last renewal that they saw. Zero means
+	// [DefaultLeaseDuration].
+	LeaseDuration time.Duration
+
+	// RenewDeadline is how long this replica works after it has sent the last renewal that succeeded. It must be less
+	// than LeaseDuration. Each request has half of it to be answered. Zero means [DefaultRenewDeadline].
+	RenewDeadline time.Duration
+
+	// RetryPeriod is the time between two renewals. Twice as much must be less than RenewDeadline. Zero means
+	// [DefaultRetryPeriod].
+	RetryPeriod time.Duration
+
+	// Grace is how long ranges wait for a process of the same Identity, after the last sign of life of their owner.
+	// Nobody works on their keys meanwhile. It helps a StatefulSet, whose pods keep their names, to keep ranges
+	// through a restart. Zero means that they go to others at once, if no such process is there.
+	Grace time.Duration
+
+	// OnError gets each failed request as a [*RequestError], the reason when this replica loses its Lease as a
+	// [*LostError], and errors of Keys.CatchUp. It is called in a goroutine of its own, one call at a time. While
+	// a call runs, up to 16 errors wait, and further ones are logged. Nil logs the errors to Logger at level Warn.
+	OnError func(error)
+
+	// Logger gets the errors if OnError is nil, and what the watch of Leases logs. Nil means slog.Default().
+	Logger *slog.Logger
+}
+
+// complete returns the options with defaults, or an error that names all that is wrong.
+func (o Options) complete() (Options, error) {
+	if o.Identity == "" {
+		host, _ := os.Hostname() // the suffix alone is enough
+		o.Identity = fmt.Sprintf("%s_%016x", host[:min(len(host), MaxIdentity-17)], rand.Uint64())
+	}
+	o.Scheme = cmp.Or(o.Scheme, "key")
+	o.Weight = cmp.Or(o.Weight, 1)
+	o.LeaseDuration = cmp.Or(o.LeaseDuration, DefaultLeaseDuration)
+	o.RenewDeadline = cmp.Or(o.RenewDeadline, DefaultRenewDeadline)
+	o.RetryPeriod = cmp.Or(o.RetryPeriod, DefaultRetryPeriod)
+	var faults []string
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	for _, text := range validation.NameIsDNSSubdomain(o.Name, false) {
+		fault("Options.Name %q: %s", o.Name, text)
+	}
+	if len(o.Name) > MaxName {
+		fault("Options.Name has %d bytes, and at most %d are allowed", len(o.Name), MaxName)
+	}
+	for _, text := range validation.ValidateNamespaceName(o.Namespace, false) {
+		fault("Options.Namespace %q: %s", o.Namespace, text)
+	}
+	if len(o.Identity) > MaxIdentity || !utf8.ValidString(o.Identity) {
+		fault("Options.Identity has %d bytes: it must be valid UTF-8 of at most %d", len(o.Identity), MaxIdentity)
+	}
+	if len(o.Scheme) > MaxIdentity || !utf8.ValidString(o.Scheme) {
+		fault("Options.Scheme has %d bytes: it must be valid UTF-8 of at most %d", len(o.Scheme), MaxIdentity)
+	}
+	if o.Weight < 0 || o.Weight > MaxWeight {
+		fault("Options.Weight (%d) must be from 1 to %d", o.Weight, MaxWeight)
+	}
+	if o.LeaseDuration <= o.RenewDeadline {
+		fault("Options.LeaseDuration (%v) must be more than RenewDeadline (%v)", o.LeaseDuration, o.RenewDeadline)
+	}
+	if o.RenewDeadline <= 2*o.RetryPeriod {
+		fault("Options.RenewDeadline (%v) must be more than twice RetryPeriod (%v)", o.RenewDeadline, o.RetryPeriod)
+	}
+	if min(o.LeaseDuration, o.RenewDeadline, o.RetryPeriod, o.Grace) < 0 {
+		fault("Options.LeaseDuration, RenewDeadline, RetryPeriod and Grace must not be negative")
+	}
+	if o.LeaseDuration > math.MaxInt32*time.Second {
+		fault("Options.LeaseDuration (%v) must be less than 2³¹ seconds", o.LeaseDuration)
+	}
+	if faults != nil {
+		return o, fmt.Errorf("shard: %w: %s", ErrInvalid, strings.Join(faults, "; "))
+	}
+	return o, nil
+}
+
+func (o Options) config() replica.Config {
+	return replica.Config{
+		Name: o.Name, Identity: o.Identity, Scheme: o.Scheme, Weight: o.Weight,
+		LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod, Grace: o.Grace,
+	}
+}

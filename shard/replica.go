@@ -1,0 +1,288 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/shard/internal/replica"
+	"github.com/kinform/kinform/shard/leader"
+)
+
+// Replica is one of several processes that divide the keys of a controller. Make one with [New]. Its methods may be
+// called from any goroutine.
+type Replica struct {
+	// Set by New and never changed.
+	opts   Options
+	client *client.Resource[*leader.Lease]
+	log    logs.Log
+	wake   chan struct{} // one element: a call of reconcile has ended
+
+	mu      sync.Mutex
+	started bool
+	works   []worker
+	holds   []replica.Hold // the ranges of this replica
+	ready   []replica.Hold // those in which work may begin: part of holds, and caught up
+	version int            // of holds
+	until   time.Time      // when writes must end, unless the Lease is renewed
+	id      string         // UID of the Lease
+	tokens  map[*token]struct{}
+	gained  uint64
+	dropped uint64
+}
+
+// worker is a Work of any type.
+type worker interface {
+	catchUp(ctx context.Context) error
+	enqueue(in func(hash uint64) bool)
+}
+
+// New returns a replica. It sends nothing. It returns an error that wraps [ErrInvalid] if Options are not usable,
+// and those of client.New.
+//
+// The replica does not use the Limiter and the Retries of server: a renewal must not wait behind other requests,
+// and repeats itself. Do not pass a connection of [Replica.Gate].
+func New(server client.Connection, opts Options) (*Replica, error) {
+	opts, err := opts.complete()
+	if err != nil {
+		return nil, err
+	}
+	server.Retries, server.Limiter = -1, nil
+	c, err := client.New(server, Kind, client.Options{Namespace: opts.Namespace, LabelSelector: LabelName + "=" + opts.Name})
+	if err != nil {
+		return nil, fmt.Errorf("shard: %w", err)
+	}
+	return &Replica{opts: opts, client: c, log: logs.New(opts.Logger, "shard", ""), wake: make(chan struct{}, 1), tokens: map[*token]struct{}{}}, nil
+}
+
+// Identity returns the name of this process.
+func (r *Replica) Identity() string { return r.opts.Identity }
+
+// Range is a part of the hashes.
+type Range struct {
+	// First and Last are included.
+	First, Last uint64
+	// Number is the fencing number.
+	Number int64
+	// Ready is false while Keys.CatchUp runs.
+	Ready bool
+}
+
+// Status is what a replica has at a moment.
+type Status struct {
+	// ID is the UID of its Lease, empty if it has none. The assignment names owners by it.
+	ID string
+	// Until is when it stops, unless the Lease is renewed. It may be in the past.
+	Until time.Time
+	// Ranges are what it works on, sorted.
+	Ranges []Range
+	// Share is the part of all hashes that Ranges have, from 0 to 1.
+	Share float64
+	// Running is the number of calls of reconcile that run.
+	Running int
+	// Gained and Dropped count the ranges that came and went since New.
+	Gained, Dropped uint64
+}
+
+// Status returns the present state.
+func (r *Replica) Status() Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := Status{ID: r.id, Until: r.until, Running: len(r.tokens), Gained: r.gained, Dropped: r.dropped}
+	for _, h := range r.holds {
+		_, ready := find(r.ready, h.First)
+		s.Ranges = append(s.Ranges, Range{h.First, h.Last, h.Number, ready})
+		s.Share += (float64(h.Last-h.First) + 1) / (1 << 32) / (1 << 32)
+	}
+	return s
+}
+
+// Healthy returns a check for manager.AddHealthCheck. It fails if calls of reconcile go on although this replica could
+// not renew its Lease for LeaseDuration and tolerance: they ignore their context, or the process is stuck, and should
+// be killed.
+func (r *Replica) Healthy(tolerance time.Duration) func(context.Context) error {
+	return func(context.Context) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for t := range r.tokens {
+			if late := time.Since(t.lost); !t.lost.IsZero() && late > r.opts.LeaseDuration-r.opts.RenewDeadline+tolerance {
+				return fmt.Errorf("shard: a reconcile goes on %v after the lease has ended", late)
+			}
+		}
+		return nil
+	}
+}
+
+func (r *Replica) key(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: r.opts.Namespace, Name: name}
+}
+
+// token is a call of reconcile. Its fields are guarded by the replica's mu.
+type token struct {
+	replica *Replica
+	hash    uint64
+	number  int64
+	cancel  context.CancelCauseFunc
+	ended   bool
+	lost    time.Time // when the lease ended, zero if it has not
+}
+
+type tokenKey struct{}
+
+// begin begins a call of reconcile, unless the hash belongs to others. The caller has to call end.
+func (r *Replica) begin(ctx context.Context, hash uint64) (context.Context, *token, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h, ok := find(r.ready, hash)
+	if !ok || !time.Now().Before(r.until) {
+		return nil, nil, false
+	}
+	t := &token{replica: r, hash: hash, number: h.Number}
+	ctx, t.cancel = context.WithCancelCause(context.WithValue(ctx, tokenKey{}, t))
+	r.tokens[t] = struct{}{}
+	return ctx, t, true
+}
+
+func (r *Replica) end(t *token) {
+	t.cancel(nil)
+	r.mu.Lock()
+	t.ended = true
+	delete(r.tokens, t)
+	r.mu.Unlock()
+	signal(r.wake)
+}
+
+// busy reports whether calls of reconcile run for hashes from first to last.
+func (r *Replica) busy(first, last uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for t := range r.tokens {
+		if first <= t.hash && t.hash <= last {
+			return true
+		}
+	}
+	return false
+}
+
+// has reports whether work on a hash may begin.
+func (r *Replica) has(hash uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, ok := find(r.ready, hash)
+	return ok && time.Now().Before(r.until)
+}
+
+// mayWrite reports whether the gate lets a write through.
+func (r *Replica) mayWrite(ctx context.Context) bool {
+	t, _ := ctx.Value(tokenKey{}).(*token)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t != nil && t.replica == r && (t.ended || !t.lost.IsZero()) {
+		return false
+	}
+	return time.Now().Before(r.until)
+}
+
+// limit sets until when this replica may write.
+func (r *Replica) limit(until time.Time, id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.until, r.id = until, id
+}
+
+// lose ends all calls of reconcile.
+func (r *Replica) lose(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.until = time.Time{}
+	for t := range r.tokens {
+		t.lost = time.Now()
+		t.cancel(fmt.Errorf("%w: %w", ErrMoved, err))
+	}
+}
+
+// hold takes new ranges, and returns those that are not ready.
+func (r *Replica) hold(holds []replica.Hold) (missing []replica.Hold, version int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gained += uint64(len(without(holds, r.holds)))
+	r.dropped += uint64(len(without(r.holds, holds)))
+	r.holds, r.ready = holds, common(r.ready, holds)
+	r.version++
+	return without(holds, r.ready), r.version
+}
+
+// admit makes ranges ready, unless there are other holds by now.
+func (r *Replica) admit(ranges []replica.Hold, version int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.version != version {
+		return false
+	}
+	r.ready = append(r.ready, ranges...)
+	slices.SortFunc(r.ready, func(a, b replica.Hold) int {
+		if a.First < b.First {
+			return -1
+		}
+		return 1
+	})
+	return true
+}
+
+// find returns the range with a hash.
+func find(ranges []replica.Hold, hash uint64) (replica.Hold, bool) {
+	for _, h := range ranges {
+		if h.First <= hash && hash <= h.Last {
+			return h, true
+		}
+	}
+	return replica.Hold{}, false
+}
+
+// common returns what is in both lists, with the numbers of the second one. Both are sorted.
+func common(a, b []replica.Hold) (both []replica.Hold) {
+	for _, x := range a {
+		for _, y := range b {
+			if first, last := max(x.First, y.First), min(x.Last, y.Last); first <= last {
+				both = append(both, replica.Hold{First: first, Last: last, Number: y.Number})
+			}
+		}
+	}
+	return both
+}
+
+// without returns what is in the first list and not in the second one. Both are sorted.
+func without(a, b []replica.Hold) (rest []replica.Hold) {
+	for _, x := range a {
+		covered := false
+		for _, y := range b {
+			if y.Last < x.First || y.First > x.Last {
+				continue
+			}
+			if y.First > x.First {
+				rest = append(rest, replica.Hold{First: x.First, Last: y.First - 1, Number: x.Number})
+			}
+			if covered = y.Last >= x.Last; covered {
+				break
+			}
+			x.First = y.Last + 1
+		}
+		if !covered {
+			rest = append(rest, x)
+		}
+	}
+	return rest
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,114 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/internal/usercode"
+	"github.com/kinform/kinform/shard/internal/assign"
+)
+
+// Keys says what [Divide] needs to know about the keys of a controller. Hashed, All and Add must be set.
+type Keys[Q comparable] struct {
+	// Hashed returns the text by which a key is assigned: keys with equal texts belong to one replica. It must
+	// return the same text for a key in all replicas and at all times, also when the object is gone: so take it
+	// from the key. It is called often, by several goroutines at once, and without a lock.
+	//
+	// The keys of a controller are mostly those of owners: informers of other kinds map their objects to them. So an
+	// owner and what it owns come to one replica.
+	Hashed func(Q) string
+
+	// All returns all keys, such as those of the informer's store. When ranges come to this replica, those in
+	// them are added. It is called by one goroutine at a time.
+	All func() iter.Seq[Q]
+
+	// Add adds a key to the queue, such as Queue().Add of a controller.
+	Add func(Q)
+
+	// CatchUp returns when the caches that reconcile reads are new enough for ranges that have come to this
+	// replica. It is called before All. An error is reported, and it is called again after RetryPeriod. Its
+	// context ends when the ranges change. Nil means that the caches always are: each replica has all objects,
+	// and its watch is as late as that of any controller after a restart.
+	CatchUp func(context.Context) error
+}
+
+// ByKey returns namespace and name of a key, for Keys.Hashed.
+func ByKey(key types.NamespacedName) string { return key.Namespace + "/" + key.Name }
+
+// ByNamespace returns the namespace of a key, for Keys.Hashed: all of one namespace belongs to one replica. With few
+// namespaces, or namespaces of different sizes, the load is not even.
+func ByNamespace(key types.NamespacedName) string { return key.Namespace }
+
+// Hash returns the hash of a text, as the ranges of an assignment divide it.
+func Hash(text string) uint64 { return assign.Hash(text) }
+
+// Work is the part of a controller's keys that belongs to a replica.
+type Work[Q comparable] struct {
+	replica   *Replica
+	keys      Keys[Q]
+	reconcile func(context.Context, Q) error
+}
+
+// Divide divides the keys of one controller. Several controllers may share a Replica: then their keys with the same
+// text belong to the same replica. It returns an error that wraps [ErrInvalid] if a function is missing, or
+// [ErrStarted] after [Replica.Run] was called.
+func Divide[Q comparable](r *Replica, keys Keys[Q], reconcile func(context.Context, Q) error) (*Work[Q], error) {
+	if r == nil || keys.Hashed == nil || keys.All == nil || keys.Add == nil || reconcile == nil {
+		return nil, fmt.Errorf("shard: %w: the replica, Keys.Hashed, Keys.All, Keys.Add and the function must not be nil", ErrInvalid)
+	}
+	w := &Work[Q]{r, keys, reconcile}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.started {
+		return nil, ErrStarted
+	}
+	r.works = append(r.works, w)
+	return w, nil
+}
+
+// Has reports whether this replica works on a key now. Use it in a filter, so that the keys of others are not
+// queued. A key that it leaves out is added when its range comes to this replica.
+func (w *Work[Q]) Has(key Q) bool { return w.replica.has(Hash(w.keys.Hashed(key))) }
+
+// Reconcile calls the function of [Divide] for a key of this replica, and returns its result. For another key it
+// returns nil, so that the queue forgets it. Pass it to controller.Controller.Run or queue.Run.
+//
+// The context ends when this replica's lease is over; the cause then matches [ErrMoved].
+func (w *Work[Q]) Reconcile(ctx context.Context, key Q) error {
+	ctx, t, ok := w.replica.begin(ctx, Hash(w.keys.Hashed(key)))
+	if !ok {
+		return nil
+	}
+	defer w.replica.end(t)
+	return w.reconcile(ctx, key)
+}
+
+// Number returns the fencing number of the key that a reconcile works on, by its context, and whether the context
+// is one. See the package documentation.
+func Number(ctx context.Context) (int64, bool) {
+	t, ok := ctx.Value(tokenKey{}).(*token)
+	if !ok {
+		return 0, false
+	}
+	return t.number, true
+}
+
+func (w *Work[Q]) catchUp(ctx context.Context) (err error) {
+	if w.keys.CatchUp == nil {
+		return nil
+	}
+	usercode.Contain("Keys.CatchUp", func() { err = w.keys.CatchUp(ctx) }, func(p *PanicError) { err = p })
+	return err
+}
+
+// enqueue adds all keys with a hash in a range.
+func (w *Work[Q]) enqueue(in func(hash uint64) bool) {
+	for key := range w.keys.All() {
+		if in(Hash(w.keys.Hashed(key))) {
+			w.keys.Add(key)
+		}
+	}
+}
