@@ -30,6 +30,7 @@ type world struct {
 	old     []*Sheet // former sheets
 	writes  int      // of sheets
 
+	drop   func(Request) bool // says which requests are lost; nil for none
 	all    []*process
 	born   int
 	faulty bool
@@ -396,7 +397,7 @@ func (p *process) send(r Request, table bool) {
 	}
 	if !lost {
 		w.in(there, func() {
-			if p.cut {
+			if p.cut || w.drop != nil && w.drop(r) {
 				return
 			}
 			ev := w.serve(r)

@@ -1,0 +1,140 @@
+package replica
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// calm is a world without random faults, with two replicas that have settled.
+func calm(t *testing.T) (w *world, a, b *process) {
+	w = newWorld(t, 1)
+	a, b = w.start("a", 1, 1), w.start("b", 1, 1)
+	w.run(40 * time.Second)
+	if len(a.holds) != 1 || len(b.holds) != 1 {
+		w.fail("not settled: %v and %v", a.holds, b.holds)
+	}
+	return w, a, b
+}
+
+// TestDeletedBeforeAnswer: a new assignment waits for a replica that still works, and then somebody deletes the
+// Lease of that replica, which does not learn of it.
+func TestDeletedBeforeAnswer(t *testing.T) {
+	w, a, b := calm(t)
+	b.works = append(b.works, &Hold{First: 1 << 63, Last: ^uint64(0)}) // it never ends
+	w.deleteSheet()
+	w.run(w.now + 30*time.Second)
+	if len(a.holds) > 0 {
+		w.fail("a has %v before b has answered", a.holds)
+	}
+	b.cut = true
+	w.remove(slices.IndexFunc(w.records, func(r *Record) bool { return r.Identity == "b" }))
+	w.run(w.now + 9*time.Second) // b may still write: check fails if a gets something
+	if !b.writes() {
+		w.fail("b has lost its lease")
+	}
+	w.run(w.now + 10*time.Second)
+	if len(a.holds) != 1 {
+		w.fail("a has %v", a.holds)
+	}
+}
+
+// TestSetBack sets the assignment back to a state before a replica got a range, when that has just got it, and does
+// not learn of it. A third one must see that the state is old.
+func TestSetBack(t *testing.T) {
+	for after := range 40 {
+		w, a, b := calm(t)
+		w.drop = func(r Request) bool { return r.Verb == DeleteLease } // so c knows that a is gone
+		a.cancel()
+		for len(b.holds) != 1 || b.holds[0].First != 0 {
+			w.run(w.now + time.Millisecond)
+		}
+		w.run(w.now + time.Duration(after)*time.Millisecond)
+		b.cut = true
+		s := *w.sheet
+		s.Plan = w.old[len(w.old)-2].Plan
+		w.write(s)
+		c := w.start("c", 1, 1) // check fails if it gets something that b has
+		w.run(w.now + 5*time.Second)
+		if len(c.holds) > 0 {
+			w.fail("c has %v", c.holds)
+		}
+		b.cut = false
+		b.pump()
+		w.run(w.now + 60*time.Second)
+		w.balance()
+	}
+}
+
+// TestNumberFirst: a replica does not work on a range before its own Lease says that it has seen the epoch.
+func TestNumberFirst(t *testing.T) {
+	w := newWorld(t, 1)
+	a := w.start("a", 1, 1)
+	for len(a.holds) == 0 {
+		w.run(w.now + time.Millisecond)
+		if s := w.sheet; s != nil && len(a.holds) > 0 && (w.records[0].Info.Epoch < a.holds[0].Number || w.records[0].Info.Obeys != s.UID) {
+			w.fail("a works with number %d, and its Lease says %+v", a.holds[0].Number, w.records[0].Info)
+		}
+	}
+}
+
+// TestScheme: a replica with another scheme waits until nobody uses the old one.
+func TestScheme(t *testing.T) {
+	w, a, b := calm(t)
+	w.cfg.Scheme = "namespaces"
+	c := w.start("c", 1, 1)
+	w.run(w.now + time.Minute)
+	if len(c.holds) > 0 || len(w.records) != 2 {
+		w.fail("c has %v, and there are %d Leases", c.holds, len(w.records))
+	}
+	a.cancel()
+	b.kill()
+	w.run(w.now + 40*time.Second)
+	if len(c.holds) != 1 {
+		w.fail("c has %v", c.holds)
+	}
+}
+
+// TestRestored: after a restore, replicas drop what they have, and begin again.
+func TestRestored(t *testing.T) {
+	w, a, b := calm(t)
+	old, sheet := w.records, w.sheet
+	c := w.start("c", 1, 1)
+	w.run(w.now + 20*time.Second)
+	if len(c.holds) == 0 {
+		w.fail("c has nothing")
+	}
+	w.records, w.sheet = old, sheet
+	w.version++
+	for _, p := range w.all {
+		p.seen = w.version
+		p.step(Event{What: Seen, View: &View{Records: w.records, Sheet: w.sheet, Rewound: true}})
+		if len(p.holds) > 0 || p.writes() {
+			w.fail("%s has %v", p.name, p.holds)
+		}
+	}
+	w.numbers = make([]int64, len(w.samples)) // those of the lost history come again
+	w.run(w.now + 60*time.Second)
+	if at, idle := w.idle(); idle {
+		w.fail("nobody works on %x", at)
+	}
+	_, _ = a, b
+	w.balance()
+}
+
+// TestTraffic counts requests while nothing happens.
+func TestTraffic(t *testing.T) {
+	w := newWorld(t, 1)
+	for range 10 {
+		w.start(string(rune('a'+len(w.all))), 1, 1)
+	}
+	w.run(time.Minute)
+	before, writes := w.version, w.writes
+	w.run(2 * time.Minute)
+	if n := w.version - before; n < 10*60/2 || n > 10*60/2*5/4 {
+		t.Errorf("%d writes of 10 Leases in a minute", n)
+	}
+	if w.writes != writes {
+		t.Errorf("%d writes of the assignment", w.writes-writes)
+	}
+}
