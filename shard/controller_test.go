@@ -1,0 +1,152 @@
+package shard_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/queue"
+	"github.com/kinform/kinform/shard"
+)
+
+// website is a resource whose status says who has reconciled it last.
+type website struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		Title string `json:"title"`
+	} `json:"spec"`
+	Status struct {
+		Title  string `json:"title"`
+		Number int64  `json:"number"`
+		By     string `json:"by"`
+	} `json:"status"`
+}
+
+func (w *website) DeepCopy() *website {
+	c := *w
+	w.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
+	return &c
+}
+
+var websites = kind.Of[*website](schema.GroupVersion{Group: "example.com", Version: "v1"}, "websites").WithSubresources("status")
+
+// site is one process with a controller of websites.
+type site struct {
+	replica *shard.Replica
+	queued  func() int
+	stop    context.CancelFunc
+	ended   sync.WaitGroup
+}
+
+// startSite starts a process as a program would.
+func startSite(t *testing.T, server *fake.Server, identity string) *site {
+	conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
+	replica, err := shard.New(conn, shard.Options{Namespace: namespace, Name: name, Identity: identity})
+	must(t, err)
+	handle, err := controller.Open(replica.Gate(conn), websites)
+	must(t, err)
+	c := controller.New(controller.Options[types.NamespacedName]{Run: queue.RunOptions{Workers: 4}})
+	work, err := shard.Divide(replica, shard.Keys[types.NamespacedName]{
+		Hashed: shard.ByKey, All: handle.AsInformer().Store().Keys, Add: c.Queue().Add,
+	}, func(ctx context.Context, key types.NamespacedName) error {
+		site, ok := handle.Cached(key)
+		if !ok || site.Status.Title == site.Spec.Title {
+			return nil
+		}
+		_, err := controller.PatchStatus(ctx, handle, site, func(s *website) {
+			number, _ := shard.Number(ctx)
+			s.Status.Title, s.Status.Number, s.Status.By = s.Spec.Title, number, identity
+		})
+		return err
+	})
+	must(t, err)
+	must(t, controller.For(c, handle, func(ev informer.Event[types.NamespacedName, *website]) bool { return work.Has(ev.Key) }))
+	ctx, stop := context.WithCancel(t.Context())
+	s := &site{replica: replica, stop: stop, queued: c.Queue().Len}
+	s.ended.Go(func() {
+		if err := c.Run(ctx, work.Reconcile); err != nil {
+			t.Error(err)
+		}
+	})
+	s.ended.Go(func() {
+		if err := replica.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// TestController: three processes with a controller each divide the objects, while a user changes them.
+func TestController(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := fake.New(fake.Options{})
+		must(t, fake.Register(server, shard.Kind, fake.Rules{}))
+		must(t, fake.Register(server, websites, fake.Rules{}))
+		const objects = 60
+		for n := range objects {
+			_, err := fake.Create(server, &website{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("w", n)}})
+			must(t, err)
+		}
+		var sites []*site
+		for n := range 3 {
+			sites = append(sites, startSite(t, server, strconv.Itoa(n)))
+		}
+		numbers := make([]int64, objects)
+		// round gives every object a title, and waits until its status has that, too.
+		round := func(title string, limit time.Duration) map[string]int {
+			t.Helper()
+			for n := range objects {
+				w, err := fake.Get[*website](server, types.NamespacedName{Namespace: namespace, Name: fmt.Sprint("w", n)})
+				must(t, err)
+				w.Spec.Title = title
+				_, err = fake.Update(server, w)
+				must(t, err)
+			}
+			time.Sleep(limit)
+			by := map[string]int{}
+			for n := range objects {
+				w, err := fake.Get[*website](server, types.NamespacedName{Namespace: namespace, Name: fmt.Sprint("w", n)})
+				must(t, err)
+				if w.Status.Title != title || w.Status.Number < numbers[n] {
+					t.Errorf("%s after %s: %+v, and the number was %d", w.Name, title, w.Status, numbers[n])
+				}
+				numbers[n] = w.Status.Number
+				by[w.Status.By]++
+			}
+			return by
+		}
+		round("first", 30*time.Second)
+		if by := round("second", time.Second); len(by) != 3 || by["0"] > 35 || by["1"] > 35 || by["2"] > 35 {
+			t.Errorf("objects by process: %v", by)
+		}
+		sites[1].stop()
+		sites[1].ended.Wait()
+		if by := round("third", 3*time.Second); by["1"] > 0 || len(by) != 2 {
+			t.Errorf("objects by process: %v", by)
+		}
+		sites = append(sites, startSite(t, server, "3"))
+		round("fourth", 10*time.Second)
+		for _, s := range sites {
+			if n := s.queued(); n > 0 {
+				t.Errorf("%d keys are queued", n)
+			}
+			s.stop()
+			s.ended.Wait()
+		}
+	})
+}
