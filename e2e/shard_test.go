@@ -101,6 +101,7 @@ func TestShardProcess(t *testing.T) {
 	must(t, replica.Run(ctx))
 	tasks.Wait()
 	say("has left")
+	os.Exit(0) // a goroutine still reads the standard input
 }
 
 // fleet is replicas as processes, and an observer of what they write.

@@ -98,7 +98,7 @@ func (o *others) account(v *View, now Moment) {
 		if s.UID != o.sheet {
 			o.sheet, o.met, o.epoch = s.UID, now.Mono, 0
 		}
-		if s.genuine() {
+		if s.Genuine() {
 			o.epoch, o.highest = max(o.epoch, s.Plan.Epoch), max(o.highest, s.Plan.Epoch)
 			for _, r := range s.Plan.Ranges {
 				owners[r.Owner] = true
@@ -123,12 +123,12 @@ func (o *others) account(v *View, now Moment) {
 	})
 }
 
-// genuine reports whether a sheet is as a replica wrote it, though perhaps an older state.
-func (s *Sheet) genuine() bool { return s.Valid && (!s.Plan.Open || s.Plan.UID == s.UID) }
+// Genuine reports whether a sheet is as a replica wrote it, though perhaps an older state.
+func (s *Sheet) Genuine() bool { return s.Valid && (!s.Plan.Open || s.Plan.UID == s.UID) }
 
 // usable reports whether a sheet can be obeyed.
 func (c *Core) usable(s *Sheet) bool {
-	if !s.genuine() || s.UID == c.others.sheet && s.Plan.Epoch < c.others.epoch {
+	if !s.Genuine() || s.UID == c.others.sheet && s.Plan.Epoch < c.others.epoch {
 		return false
 	}
 	for _, r := range c.view.Records {

@@ -1,0 +1,59 @@
+package shard_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/shard"
+	"github.com/kinform/kinform/shard/leader"
+)
+
+func TestRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t)
+		defer s.end()
+		read := func() *shard.Assignment {
+			t.Helper()
+			a, err := shard.Read(t.Context(), client.Connection{URL: fake.URL, HTTP: s.server.Client()}, namespace, name)
+			must(t, err)
+			return a
+		}
+		unowned := func(when string) {
+			t.Helper()
+			if err := read().Check(); !errors.Is(err, shard.ErrUnowned) {
+				t.Errorf("%s: %v", when, err)
+			}
+		}
+		unowned("nothing is there")
+		opts := s.options("b")
+		opts.Weight = 3
+		s.start(s.options("a"))
+		b := s.start(opts)
+		time.Sleep(5 * time.Second)
+		unowned("it is not open")
+		s.settled(takeover)
+		time.Sleep(10 * time.Second)
+		a := read()
+		must(t, a.Check())
+		if len(a.Members) != 2 || a.Members[0].Identity != "a" || a.Members[1].Weight != 3 || a.Members[1].ID != b.replica.Status().ID ||
+			math.Abs(a.Members[1].Share-0.75) > 0.1 || time.Since(a.Members[0].Renewed) > 3*time.Second || !a.Open || a.Scheme != "key" || a.Epoch == 0 {
+			t.Errorf("%+v", a)
+		}
+		if r := a.Ranges[len(a.Ranges)-1]; r.Last != math.MaxUint64 || r.Owner == "" || r.Number == 0 {
+			t.Errorf("%+v", r)
+		}
+		s.delete(a.Members[1].Lease)
+		unowned("a Lease is deleted")
+		s.edit(name, func(l *leader.Lease) { l.Annotations[shard.AnnotationAssignment] = "{}" })
+		unowned("it was edited")
+		_, err := shard.Read(t.Context(), client.Connection{URL: fake.URL, HTTP: fake.New(fake.Options{}).Client()}, namespace, name)
+		if failed := new(shard.RequestError); !errors.As(err, &failed) {
+			t.Error(err)
+		}
+	})
+}
