@@ -1,0 +1,46 @@
+package docs_test
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/kinform/kinform"
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/examples/website"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/shard"
+)
+
+func Example_sharding() {
+	replica, err := shard.New(server, shard.Options{Namespace: "prod", Name: "websites.example.com", Identity: os.Getenv("POD_NAME")})
+	if err != nil {
+		return
+	}
+	sites, err := controller.Open(replica.Gate(server), website.Websites) // writes end with the lease
+	if err != nil {
+		return
+	}
+	work, err := shard.Divide(replica, shard.Keys[kinform.Key]{
+		Hashed: shard.ByKey, All: sites.AsInformer().Store().Keys, Add: c.Queue().Add,
+	}, reconcile)
+	if err != nil {
+		return
+	}
+	mine := func(ev informer.Event[kinform.Key, *website.Website]) bool { return work.Has(ev.Key) }
+	err = controller.For(c, sites, mine)
+	if err != nil {
+		return
+	}
+	err = errors.Join(
+		m.Add("websites", func(ctx context.Context) error { return c.Run(ctx, work.Reconcile) }),
+		m.Add("replica", replica.Run),
+	)
+}
+
+func Example_shardingCheck() {
+	all, err := shard.Read(ctx, server, "prod", "websites.example.com")
+	if err == nil {
+		err = all.Check()
+	}
+}
