@@ -243,3 +243,13 @@ func TestGate(t *testing.T) {
 		s.settled(takeover)
 	})
 }
+
+func TestHashed(t *testing.T) {
+	key := types.NamespacedName{Namespace: "prod", Name: "web"}
+	if shard.ByKey(key) != "prod/web" || shard.ByNamespace(key) != "prod" || shard.Hash("prod/web") == shard.Hash("prod/wec") {
+		t.Error(shard.ByKey(key), shard.ByNamespace(key))
+	}
+	if _, ok := shard.Number(t.Context()); ok {
+		t.Error("a context that is none of a reconcile has a number")
+	}
+}

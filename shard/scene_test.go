@@ -48,7 +48,7 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
-	s := &scene{t: t, server: fake.New(fake.Options{}), keys: 200, runs: map[int]*process{}, numbers: map[int]int64{}, last: map[int]time.Time{}, slow: 30 * time.Millisecond}
+	s := &scene{t: t, server: fake.New(fake.Options{}), keys: 100, runs: map[int]*process{}, numbers: map[int]int64{}, last: map[int]time.Time{}, slow: 30 * time.Millisecond}
 	must(t, fake.Register(s.server, shard.Kind, fake.Rules{}))
 	return s
 }

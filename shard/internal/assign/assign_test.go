@@ -160,7 +160,7 @@ func (w *world) minimum(before Table) float64 {
 // TestChanges lets members come and go, and changes several things at once.
 func TestChanges(t *testing.T) {
 	most := 0
-	for seed := range longtest.N[uint64](150, 5_000) {
+	for seed := range longtest.N[uint64](50, 5_000) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		w := newWorld(t, seed)
 		size, weights := 1+rng.IntN(100), []int{1, 1 + rng.IntN(10), 1000}[rng.IntN(3)]
@@ -199,7 +199,7 @@ func TestChurn(t *testing.T) {
 			w.join(fmt.Sprint("m", n), 1)
 		}
 		most := 0
-		for n := range longtest.N(300, 3000) {
+		for n := range longtest.N(150, 3000) {
 			if rng.IntN(2) == 0 && len(w.members) > size/2 {
 				w.leave(w.members[rng.IntN(len(w.members))].ID)
 			} else if len(w.members) < size {
@@ -341,5 +341,21 @@ func TestCheck(t *testing.T) {
 		if bad.Check() == nil {
 			t.Errorf("%v passes", bad)
 		}
+	}
+}
+
+// TestHash: texts that differ only in their last characters spread evenly.
+func TestHash(t *testing.T) {
+	var parts [16]int
+	for n := range 16_000 {
+		parts[Hash(fmt.Sprint("websites/web-", n))>>60]++
+	}
+	for _, n := range parts {
+		if n < 850 || n > 1150 {
+			t.Errorf("parts %v", parts)
+		}
+	}
+	if h := Hash("prod/web"); h != 0xb1bda365845d34b1 {
+		t.Errorf("the hash of a text has changed: %x", h)
 	}
 }

@@ -19,7 +19,7 @@ const (
 )
 
 var (
-	schedules = flag.Int("schedules", longtest.N(50, 10_000), "number of random schedules of TestSchedules")
+	schedules = flag.Int("schedules", longtest.N(30, 10_000), "number of random schedules of TestSchedules")
 	firstSeed = flag.Uint64("first-seed", 0, "seed of the first of them")
 )
 
