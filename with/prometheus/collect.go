@@ -14,6 +14,7 @@ func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
 	m.queues.describe(out)
 	m.controllers.describe(out)
 	out <- m.leads
+	describe(out, m.shards)
 	m.requests.describe(out)
 }
 

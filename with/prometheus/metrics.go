@@ -12,6 +12,7 @@ import (
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/queue"
+	"github.com/kinform/kinform/shard"
 )
 
 // Informer is a cache: an *informer.Informer, or an *informer.Union.
@@ -47,6 +48,7 @@ type Metrics struct {
 	queues      queueTable
 	controllers controllerTable
 	leads       *prometheus.Desc
+	shards      []number[shard.Status]
 	requests    *requests
 
 	mu    sync.Mutex
@@ -72,6 +74,7 @@ func New() *Metrics {
 		queues:      newQueueTable(),
 		controllers: newControllerTable(),
 		leads:       desc("leader_election_master_status", "Whether this process leads: 1, or 0 while it stands by.", "name"),
+		shards:      shardNumbers(),
 		requests:    newRequests(),
 		taken:       map[place]bool{},
 	}

@@ -1,0 +1,32 @@
+package kinformprom
+
+import "github.com/kinform/kinform/shard"
+
+// Replica is a *shard.Replica.
+type Replica interface{ Status() shard.Status }
+
+// AddReplica adds a replica that shares the keys of a controller under a name, mostly that of its shard.Options. It returns
+// the errors of [Metrics.AddInformer].
+func (m *Metrics) AddReplica(name string, r Replica) error {
+	if isNil(r) {
+		return refuse("replica", name, ErrNothing)
+	}
+	label := pairs("name", name)
+	return m.add(name, m.shards[0].desc, func(e emitter) { collect(e, m.shards, r.Status(), label) }, "replica")
+}
+
+// shardNumbers are the metrics of replicas.
+func shardNumbers() []number[shard.Status] {
+	return []number[shard.Status]{
+		gauge(desc("kinform_shard_share", "Part of all keys that this replica works on, by their hashes, from 0 to 1: the sum of all replicas is 1.", "name"),
+			func(s shard.Status) float64 { return s.Share }),
+		gauge(desc("kinform_shard_ranges", "Ranges of hashes that this replica has.", "name"),
+			func(s shard.Status) float64 { return float64(len(s.Ranges)) }),
+		gauge(desc("kinform_shard_running_reconciles", "Calls of reconcile that run, also in ranges that are to move.", "name"),
+			func(s shard.Status) float64 { return float64(s.Running) }),
+		counter(desc("kinform_shard_ranges_gained_total", "Ranges that came to this replica.", "name"),
+			func(s shard.Status) float64 { return float64(s.Gained) }),
+		counter(desc("kinform_shard_ranges_dropped_total", "Ranges that this replica gave up or lost.", "name"),
+			func(s shard.Status) float64 { return float64(s.Dropped) }),
+	}
+}
