@@ -5,6 +5,8 @@ import (
 	"errors"
 	"reflect"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -159,4 +161,24 @@ func TestHolds(t *testing.T) {
 			t.Errorf("without has %d: %v", hash, in)
 		}
 	}
+}
+
+// TestDoubt: a key is not forgotten if the lease is renewed at the last moment.
+func TestDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &Replica{tokens: map[*token]struct{}{}, wake: make(chan struct{}, 1)}
+		r.holds = []replica.Hold{{Last: 1<<64 - 1, Number: 3}}
+		r.ready = r.holds
+		calls := 0
+		w := &Work[int]{r, Keys[int]{Hashed: func(int) string { return "" }}, func(ctx context.Context, _ int) error { calls++; return nil }}
+		time.AfterFunc(time.Second, func() { r.limit(time.Now().Add(time.Second), "u") })
+		if err := w.Reconcile(t.Context(), 1); err != nil || calls != 1 || !w.Has(1) {
+			t.Errorf("%d calls, %v", calls, err)
+		}
+		time.Sleep(time.Minute)
+		time.AfterFunc(time.Second, func() { r.hold(nil) })
+		if err := w.Reconcile(t.Context(), 1); err != nil || calls != 1 || w.Has(1) {
+			t.Errorf("%d calls, %v", calls, err)
+		}
+	})
 }

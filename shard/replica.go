@@ -135,18 +135,22 @@ type token struct {
 
 type tokenKey struct{}
 
-// begin begins a call of reconcile, unless the hash belongs to others. The caller has to call end.
-func (r *Replica) begin(ctx context.Context, hash uint64) (context.Context, *token, bool) {
+// begin begins a call of reconcile. The caller has to call end. It returns no token if the hash belongs to
+// others. Doubt says that the lease is over by the clock, but that may not be decided yet.
+func (r *Replica) begin(ctx context.Context, hash uint64) (of context.Context, t *token, doubt bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h, ok := find(r.ready, hash)
-	if !ok || !time.Now().Before(r.until) {
+	if !ok {
 		return nil, nil, false
 	}
-	t := &token{replica: r, hash: hash, number: h.Number}
+	if !time.Now().Before(r.until) {
+		return nil, nil, true
+	}
+	t = &token{replica: r, hash: hash, number: h.Number}
 	ctx, t.cancel = context.WithCancelCause(context.WithValue(ctx, tokenKey{}, t))
 	r.tokens[t] = struct{}{}
-	return ctx, t, true
+	return ctx, t, false
 }
 
 func (r *Replica) end(t *token) {
@@ -170,12 +174,13 @@ func (r *Replica) busy(first, last uint64) bool {
 	return false
 }
 
-// has reports whether work on a hash may begin.
+// has reports whether a hash is in the ranges in which work may begin. It does not look at the clock: a key that is left
+// out is only added when its range comes, and a lease that is renewed at the last moment brings no range.
 func (r *Replica) has(hash uint64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, ok := find(r.ready, hash)
-	return ok && time.Now().Before(r.until)
+	return ok
 }
 
 // mayWrite reports whether the gate lets a write through.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -52,6 +53,9 @@ type Work[Q comparable] struct {
 	reconcile func(context.Context, Q) error
 }
 
+// doubtTime is how long a reconcile waits before it looks again whether a lease is over.
+const doubtTime = 10 * time.Millisecond
+
 // Divide divides the keys of one controller. Several controllers may share a Replica: then their keys with the same
 // text belong to the same replica. It returns an error that wraps [ErrInvalid] if a function is missing, or
 // [ErrStarted] after [Replica.Run] was called.
@@ -78,12 +82,20 @@ func (w *Work[Q]) Has(key Q) bool { return w.replica.has(Hash(w.keys.Hashed(key)
 //
 // The context ends when this replica's lease is over; the cause then matches [ErrMoved].
 func (w *Work[Q]) Reconcile(ctx context.Context, key Q) error {
-	ctx, t, ok := w.replica.begin(ctx, Hash(w.keys.Hashed(key)))
-	if !ok {
+	of, t, doubt := w.replica.begin(ctx, Hash(w.keys.Hashed(key)))
+	for doubt { // for a moment, at the end of a lease
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(doubtTime):
+		}
+		of, t, doubt = w.replica.begin(ctx, Hash(w.keys.Hashed(key)))
+	}
+	if t == nil {
 		return nil
 	}
 	defer w.replica.end(t)
-	return w.reconcile(ctx, key)
+	return w.reconcile(of, key)
 }
 
 // Number returns the fencing number of the key that a reconcile works on, by its context, and whether the context
