@@ -95,6 +95,9 @@ func TestGrace(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		b = s.start(opts("b"))
 		time.Sleep(5 * time.Second)
+		if b.reported(shard.ErrIdentity) {
+			t.Error("b takes itself for another")
+		}
 		s.settled(5 * time.Second)
 		is := b.replica.Status()
 		if len(is.Ranges) != len(was.Ranges) || is.Ranges[0].First != was.Ranges[0].First || a.replica.Status().Gained != others.Gained {

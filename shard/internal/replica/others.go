@@ -32,7 +32,8 @@ type others struct {
 	tried  map[string]string // versions of Leases that were to be fenced or deleted, by name
 	wake   time.Duration     // when the passing of time may make something due
 	told   string            // UID and version of the sheet that was reported as broken
-	twin   string            // UID of the life with the own identity that was reported
+	twin   string            // UID of another life with the own identity
+	twinAt time.Duration     // when it was met, Never if it was reported
 }
 
 // sign is a sign of life.
@@ -381,9 +382,8 @@ func (c *Core) members(now Moment, s *Sheet, do *Actions) ([]assign.Member, map[
 	byIdentity := map[string]*heir{}
 	for _, r := range live {
 		if first := byIdentity[r.Identity]; first != nil && !owns[r.UID] {
-			if r.UID == c.own.uid && c.others.twin != first.uid {
-				c.others.twin = first.uid
-				do.Reports = append(do.Reports, ErrIdentity)
+			if r.UID == c.own.uid {
+				c.others.meet(now, first.uid, do)
 			}
 			continue
 		}
@@ -393,6 +393,18 @@ func (c *Core) members(now Moment, s *Sheet, do *Actions) ([]assign.Member, map[
 		byIdentity[r.Identity] = &heir{r.UID, takes}
 	}
 	return members, byIdentity
+}
+
+// meet notes another life with the own identity. After a crash it is the own former one, so it is only reported when it
+// goes on to renew its Lease.
+func (o *others) meet(now Moment, uid string, do *Actions) {
+	switch {
+	case o.twin != uid:
+		o.twin, o.twinAt = uid, now.Mono
+	case o.twinAt != Never && o.since[uid].at > o.twinAt:
+		o.twinAt = Never
+		do.Reports = append(do.Reports, ErrIdentity)
+	}
 }
 
 // names returns the identities of the owners in a table.

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -136,5 +137,22 @@ func TestTraffic(t *testing.T) {
 	}
 	if w.writes != writes {
 		t.Errorf("%d writes of the assignment", w.writes-writes)
+	}
+}
+
+// TestCrash: a replica that was killed and comes back under its name waits for its former life, which it does not take
+// for another process, and gets what that had.
+func TestCrash(t *testing.T) {
+	w, a, b := calm(t)
+	was, others := b.holds[0], a.holds[0]
+	b.kill()
+	w.run(w.now + time.Second)
+	b = w.start("b", 1, 1)
+	w.run(w.now + 18*time.Second)
+	if len(b.holds) != 1 || b.holds[0].First != was.First || b.holds[0].Last != was.Last || a.holds[0] != others {
+		w.fail("b has %v after %v", b.holds, was)
+	}
+	if slices.ContainsFunc(w.trace, func(line string) bool { return strings.Contains(line, ErrIdentity.Error()) }) {
+		w.fail("b takes its former life for another process")
 	}
 }
