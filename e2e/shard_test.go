@@ -27,6 +27,7 @@ import (
 	"github.com/kinform/kinform/e2e/cluster"
 	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/queue"
+	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/shard"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
@@ -120,6 +121,7 @@ type fleet struct {
 type observed struct {
 	number int64
 	by     string
+	turn   string // of the newest write
 	at     time.Time
 	idle   time.Duration // the longest time between two writes since reset
 }
@@ -180,10 +182,22 @@ func (f *fleet) observe(ctx context.Context) {
 	source, err := client.New(f.conn, core.ConfigMaps, client.Options{Namespace: "default", LabelSelector: "test=shards"})
 	must(f.t, err)
 	for rv := ""; ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+		if rv == "" { // at the start, and when a server that has started again does not know the version
+			meta, err := source.List(ctx, metav1.ListOptions{}, func(ev reflector.Event[*corev1.ConfigMap], err error) bool {
+				if err == nil {
+					f.note(ev.Object)
+				}
+				return true
+			})
+			if err != nil {
+				continue
+			}
+			rv = meta.ResourceVersion
+		}
 		for ev, err := range source.Watch(ctx, metav1.ListOptions{ResourceVersion: rv, AllowWatchBookmarks: true}) {
 			if err != nil {
 				if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-					f.t.Error(err)
+					rv = ""
 				}
 				break
 			}
@@ -205,15 +219,19 @@ func (f *fleet) note(obj *corev1.ConfigMap) {
 	}
 	f.writes++
 	o, by := f.seen[obj.Name], obj.Annotations[byAnnotation]
-	if o == nil {
-		f.seen[obj.Name] = &observed{number, by, time.Now(), 0}
+	turn := by + obj.Annotations[turnAnnotation]
+	switch {
+	case o == nil:
+		f.seen[obj.Name] = &observed{number, by, turn, time.Now(), 0}
+		return
+	case o.turn == turn: // a list shows it again
 		return
 	}
 	if number < o.number || number == o.number && by != o.by {
 		f.t.Errorf("%s: %s writes with number %d after %s with %d", obj.Name, by, number, o.by, o.number)
 	}
 	o.idle = max(o.idle, time.Since(o.at))
-	o.number, o.by, o.at = number, by, time.Now()
+	o.number, o.by, o.turn, o.at = number, by, turn, time.Now()
 }
 
 // settled waits until all objects were written to within two seconds, and returns the longest time that one was idle
