@@ -137,10 +137,10 @@ func (w *world) disturb() {
 	switch w.rng.IntN(16) {
 	case 0, 1:
 		p.kill()
-		w.in(short, func() { w.join(p.core.cfg.Identity) })
+		w.rejoin(p, short)
 	case 2, 3:
 		p.cancel()
-		w.in(short, func() { w.join(p.core.cfg.Identity) })
+		w.rejoin(p, short)
 	case 4:
 		if w.rng.IntN(2) == 0 {
 			p.kill()
@@ -171,6 +171,12 @@ func (w *world) disturb() {
 		w.deleteSheet()
 		w.quiet = max(w.quiet, w.now)
 	}
+}
+
+// rejoin starts a process under the name of one that goes. Ranges then move, so it counts as a fault.
+func (w *world) rejoin(p *process, after time.Duration) {
+	w.quiet = max(w.quiet, w.now+after)
+	w.in(after, func() { w.join(p.core.cfg.Identity) })
 }
 
 func (w *world) deleteSheet() {
