@@ -84,8 +84,9 @@ type Status struct {
 	Ranges []Range
 	// Share is the part of all hashes that Ranges have, from 0 to 1.
 	Share float64
-	// Running is the number of calls of reconcile that run.
-	Running int
+	// Running is the number of calls of reconcile that run. Draining is how many of them are for ranges that are to move,
+	// or were lost: one that does not return holds its range up.
+	Running, Draining int
 	// Gained and Dropped count the ranges that came and went since New.
 	Gained, Dropped uint64
 }
@@ -99,6 +100,11 @@ func (r *Replica) Status() Status {
 		_, ready := find(r.ready, h.First)
 		s.Ranges = append(s.Ranges, Range{h.First, h.Last, h.Number, ready})
 		s.Share += (float64(h.Last-h.First) + 1) / (1 << 32) / (1 << 32)
+	}
+	for t := range r.tokens {
+		if _, held := find(r.holds, t.hash); !held {
+			s.Draining++
+		}
 	}
 	return s
 }

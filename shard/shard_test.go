@@ -118,6 +118,11 @@ func TestSlowReconcile(t *testing.T) {
 		s.start(s.options("a"))
 		time.Sleep(30 * time.Second)
 		s.start(s.options("b"))
+		for time.Sleep(time.Second); s.all[0].replica.Status().Draining == 0; time.Sleep(time.Second) { // or for ever
+		}
+		if st := s.all[0].replica.Status(); st.Draining > st.Running {
+			t.Errorf("status %+v", st)
+		}
 		time.Sleep(3 * time.Minute) // 20 workers need half a minute for all keys
 		if n := s.all[1].share(); n < 33 {
 			t.Errorf("b has %d keys", n)

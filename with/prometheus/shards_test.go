@@ -17,7 +17,7 @@ func (r replica) Status() shard.Status { return shard.Status(r) }
 
 func TestReplica(t *testing.T) {
 	m := kinformprom.New()
-	if err := m.AddReplica("sites", replica{Ranges: make([]shard.Range, 3), Share: 0.25, Running: 2, Gained: 7, Dropped: 4}); err != nil {
+	if err := m.AddReplica("sites", replica{Ranges: make([]shard.Range, 3), Share: 0.25, Running: 2, Draining: 1, Gained: 7, Dropped: 4}); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.AddReplica("sites", replica{}); !errors.Is(err, kinformprom.ErrDuplicate) {
@@ -27,6 +27,9 @@ func TestReplica(t *testing.T) {
 		t.Error(err)
 	}
 	want := `
+# HELP kinform_shard_draining_reconciles Calls of reconcile that hold up a range which is to move.
+# TYPE kinform_shard_draining_reconciles gauge
+kinform_shard_draining_reconciles{name="sites"} 1
 # HELP kinform_shard_ranges Ranges of hashes that this replica has.
 # TYPE kinform_shard_ranges gauge
 kinform_shard_ranges{name="sites"} 3
@@ -36,7 +39,7 @@ kinform_shard_ranges_dropped_total{name="sites"} 4
 # HELP kinform_shard_ranges_gained_total Ranges that came to this replica.
 # TYPE kinform_shard_ranges_gained_total counter
 kinform_shard_ranges_gained_total{name="sites"} 7
-# HELP kinform_shard_running_reconciles Calls of reconcile that run, also in ranges that are to move.
+# HELP kinform_shard_running_reconciles Calls of reconcile that run.
 # TYPE kinform_shard_running_reconciles gauge
 kinform_shard_running_reconciles{name="sites"} 2
 # HELP kinform_shard_share Part of all keys that this replica works on, by their hashes, from 0 to 1: the sum of all replicas is 1.
