@@ -66,7 +66,9 @@
 // The annotation shard.kinform.io/assignment has the ranges and the names of their owners, shard.kinform.io/member
 // what a replica says. They are sealed with a checksum: somebody who edits one makes it invalid, but not wrong.
 //
-// Each replica sees each renewal, so N replicas cost the server N writes and N² watch events in a RetryPeriod.
+// Each replica sees each renewal, so N replicas cost the server N writes and N² watch events in a RetryPeriod. The
+// assignment of 100 replicas takes up to 128 KiB, and the annotations of an object may have twice as much. More than
+// 100 replicas are not tested.
 //
 // # Limits
 //

@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 	"testing/synctest"
@@ -181,4 +182,19 @@ func TestDoubt(t *testing.T) {
 			t.Errorf("%d calls, %v", calls, err)
 		}
 	})
+}
+
+// TestSize: the assignment of 100 replicas, of 600 ranges, fits into the 256 KiB that the annotations of an object may have.
+func TestSize(t *testing.T) {
+	p := replica.Plan{Scheme: "key", UID: "3f2504e0-4f89-11d3-9a0c-0305e82c3301", Epoch: 1 << 31, Open: true, Names: map[string]string{}}
+	for n := range 600 {
+		id := fmt.Sprintf("3f2504e0-4f89-11d3-9a0c-%012d", n%100)
+		p.Names[id] = fmt.Sprintf("website-controller-7c5ddbdf54-%05d", n%100)
+		p.Ranges = append(p.Ranges, assign.Range{First: uint64(n) << 54, Owner: id, Next: id, Since: 1 << 31, Number: 1 << 31})
+	}
+	text, err := planText(p)
+	if err != nil || len(text) > 128<<10 {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+	t.Log(len(text))
 }
