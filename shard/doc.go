@@ -81,5 +81,8 @@
 // the work: the later one waits and reports [ErrScheme]. Two different programs with the same name, namespace and
 // scheme cannot be told apart.
 //
+// If etcd is restored from a backup, the API server has to be away for RenewDeadline before that: then no replica works
+// any more. Otherwise two may work on one key until the restore is noticed, or RenewDeadline is over.
+//
 // If all Leases are deleted while no replica runs, fencing numbers go on from the clock.
 package shard
