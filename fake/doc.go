@@ -46,7 +46,8 @@
 //     timeoutSeconds, not by the clock. A watch without timeoutSeconds never ends.
 //   - Typed objects always have their TypeMeta set, also those from a [Source]. In JSON the
 //     items of lists leave it out as the API server does, in groups of Kubernetes' own.
-//   - The server neither validates specs nor sets defaults, except by the hooks of [Define]. Only an
+//   - The server neither validates specs nor sets defaults, except by the hooks of [Define] and by
+//     [Options].Strategy, for which package with/strategies has the API server's own code. Only an
 //     apply refuses fields that T does not have, and completes the protocol of ports. Admission is
 //     what [Options].Mutate and Validate do. Package with/apiextensions/fakecrd serves
 //     CustomResourceDefinitions, with their schemas.
