@@ -84,7 +84,8 @@ func TestApplyConflict(t *testing.T) {
 // TestApplyAfterUpdates: an update takes ownership of what it changes, from the first
 // apply on or when it names a manager from the beginning.
 func TestApplyAfterUpdates(t *testing.T) {
-	s, c := appServer(t, fake.Options{})
+	now := time.Now() // stands still: owners are in the order of their times
+	s, c := appServer(t, fake.Options{Now: func() time.Time { return now }})
 	two := int32(2)
 	in := &app{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}, Spec: appSpec{Replicas: &two}}
 	got := must(c.Create(t.Context(), in, metav1.CreateOptions{FieldManager: "maker"}))(t)
