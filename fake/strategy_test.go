@@ -1,0 +1,89 @@
+package fake_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
+)
+
+// TestStrategy has one for pods: it decides about statuses and generations, and a test's own functions get its
+// defaults alone.
+func TestStrategy(t *testing.T) {
+	var saw []string
+	strategy := &fake.Strategy{
+		Default: func(obj metav1.Object) {
+			if p := obj.(*pod); p.Spec.Node == "" {
+				p.Spec.Node = "default"
+			}
+		},
+		Prepare: func(_ context.Context, a *fake.Admission) error {
+			p := a.Object.(*pod)
+			saw = append(saw, string(a.Verb)+" "+a.Subresource)
+			switch {
+			case a.Server == nil || p.UID == "" || p.CreationTimestamp.IsZero() || (a.Verb == faults.VerbCreate) != (a.Old == nil):
+				t.Errorf("%s of %+v", a.Verb, p)
+			case p.Spec.Node == "bad":
+				return apierrors.NewBadRequest("bad")
+			case p.Spec.Node == "worse":
+				return errors.New("worse")
+			}
+			p.Generation = 7
+			return nil
+		},
+		Printer: fake.Printer{
+			Columns: []metav1.TableColumnDefinition{{Name: "Node", Type: "string"}},
+			Row: func(obj metav1.Object) (metav1.TableRow, error) {
+				return metav1.TableRow{Cells: []any{obj.(*pod).Spec.Node}}, nil
+			},
+		},
+	}
+	s := statusServer(t, fake.Options{Strategy: func(of schema.GroupVersionResource, kind schema.GroupVersionKind) *fake.Strategy {
+		if of.Resource != "pods" || kind.Kind != "Pod" {
+			return nil
+		}
+		return strategy
+	}})
+	own := newPod("a", "own")
+	own.Status.Phase = "Running"
+	if own = must(fake.Create(s, own))(t); own.Spec.Node != "default" || own.Status.Phase != "" || own.Generation != 1 || len(saw) > 0 {
+		t.Errorf("by a test: %+v, saw %q", own, saw)
+	}
+	c := must(fake.NewClient[*pod](s, fake.Selection{Namespace: "a"}))(t)
+	sent := newPod("", "p")
+	sent.Status.Phase = "Running"
+	got := must(c.Create(t.Context(), sent, metav1.CreateOptions{}))(t)
+	if got.Spec.Node != "default" || got.Status.Phase != "Running" || got.Generation != 7 {
+		t.Errorf("by a client: %+v", got)
+	}
+	got.Status.Phase = "Failed"
+	must(c.UpdateStatus(t.Context(), got, metav1.UpdateOptions{}))(t)
+	for node, code := range map[string]int32{"bad": http.StatusBadRequest, "worse": 0} {
+		_, err := c.Patch(t.Context(), key("", "p"), types.MergePatchType, []byte(`{"spec":{"node":"`+node+`"}}`), metav1.PatchOptions{})
+		if code == 0 && (err == nil || err.Error() != "worse") {
+			t.Errorf("%s: %v", node, err)
+		} else if code != 0 {
+			wantStatus(t, err, code, metav1.StatusReasonBadRequest)
+		}
+	}
+	if d := strings.Join(saw, ","); d != "create ,update status,update ,update " {
+		t.Errorf("saw %q", d)
+	}
+	req := must(http.NewRequestWithContext(t.Context(), http.MethodGet, fake.URL+"/api/v1/namespaces/a/pods/p", http.NoBody))(t)
+	req.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+	resp := must(s.Client().Do(req))(t)
+	b := new(strings.Builder)
+	check(t, resp.Write(b))
+	if text := b.String(); !strings.Contains(text, `"cells":["default"]`) || !strings.Contains(text, `"name":"Node"`) {
+		t.Errorf("table %s", text)
+	}
+}
