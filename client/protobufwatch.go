@@ -44,6 +44,8 @@ func (d *protobufWatch[T]) next() (reflector.Event[T], error) {
 	return d.judge(event)
 }
 
+func (d *protobufWatch[T]) ready() bool { return d.in.Ready() }
+
 // judge turns a frame into its event, or into an error.
 func (d *protobufWatch[T]) judge(event kubeproto.WatchEvent) (reflector.Event[T], error) {
 	var none reflector.Event[T]

@@ -70,7 +70,7 @@ func (r *Resource[T]) watch(ctx context.Context, c call, opts metav1.ListOptions
 		if err != nil && !isObjectError(err) {
 			return r.fail(c, r.sized(err))
 		}
-		if !yield(ev, err) {
+		if ev.Idle = err == nil && !d.ready(); !yield(ev, err) {
 			return reflector.ErrListStopped
 		}
 	}
@@ -79,6 +79,8 @@ func (r *Resource[T]) watch(ctx context.Context, c call, opts metav1.ListOptions
 // eventReader is the decoder of a watch.
 type eventReader[T any] interface {
 	next() (reflector.Event[T], error)
+	// ready reports whether the next event was read ahead.
+	ready() bool
 }
 
 // newEvents makes the decoder for the encoding of a body.

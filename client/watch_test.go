@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,47 @@ func TestWatchEvents(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got.events); d != "" || got.err != nil || got.errs != nil {
 		t.Error(got.err, got.errs, d)
+	}
+}
+
+// arrivals is a body that arrives in arrivals.
+type arrivals []string
+
+func (p *arrivals) Read(b []byte) (int, error) {
+	if len(*p) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, (*p)[0])
+	if (*p)[0] = (*p)[0][n:]; (*p)[0] == "" {
+		*p = (*p)[1:]
+	}
+	return n, nil
+}
+
+// TestIdle finds which events are the last ones that have arrived as a whole.
+func TestIdle(t *testing.T) {
+	a, b := eventJSON("ADDED", full(widgetJSON("a", 10, 1))), eventJSON("MODIFIED", full(widgetJSON("b", 11, 1)))
+	bad := eventJSON("MODIFIED", full(`{"metadata":{}}`))
+	for _, c := range []struct {
+		arrivals arrivals
+		want     []bool
+	}{
+		{arrivals{a, b}, []bool{true, true}},
+		{arrivals{a + b}, []bool{false, true}},
+		{arrivals{a + b + a[:1], a[1:]}, []bool{false, true, true}},
+		{arrivals{a + b[:len(b)-1], "\n" + a}, []bool{true, true, true}},
+		{arrivals{a + "\n" + b + " \n"}, []bool{false, true}},
+		{arrivals{a + bad + b}, []bool{false, false, true}},
+	} {
+		body := slices.Clone(c.arrivals)
+		r := newResource[*widget](t, transport(func(*http.Request) (*http.Response, error) { return response(&body), nil }).connection(), client.Options{})
+		var got []bool
+		for ev := range r.Watch(t.Context(), metav1.ListOptions{}) {
+			got = append(got, ev.Idle)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%q: idle after %v, want %v", c.arrivals, got, c.want)
+		}
 	}
 }
 

@@ -75,6 +75,8 @@ func (d *watchDecoder[T]) next() (reflector.Event[T], error) {
 	return e.event, nil
 }
 
+func (d *watchDecoder[T]) ready() bool { return d.in.Ready() }
+
 // member reads one member of an event, name and value.
 func (d *watchDecoder[T]) member(e *envelope[T]) error {
 	name, err := d.in.Name()

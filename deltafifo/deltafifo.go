@@ -80,6 +80,8 @@ type DeltaFIFO[K comparable, T any] struct {
 	lists    uint64        // number of calls of Replace
 	batches  uint64        // number of batches popped so far
 	closed   bool
+	lent     bool          // a producer processes the batch in flight
+	back     chan struct{} // closed when it has done so; nil while the consumer does not wait for that
 	room     chan struct{} // closed when there may be room again; nil while there is no wait
 
 	// A token in ready says that there may be a batch. Closed with the queue.
@@ -145,15 +147,29 @@ func (f *DeltaFIFO[K, T]) Close() {
 func (f *DeltaFIFO[K, T]) Pop(ctx context.Context) (Batch[K, T], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.processed()
-	for f.pending.empty() {
-		if f.closed {
+	if !f.lent {
+		f.processed()
+	}
+	for f.lent || f.pending.empty() {
+		signal := f.ready
+		switch {
+		case f.lent:
+			if f.back == nil {
+				f.back = make(chan struct{})
+			}
+			signal = f.back
+		case f.closed:
 			return Batch[K, T]{}, ErrClosed
 		}
-		if err := f.wait(ctx, f.ready); err != nil {
+		if err := f.wait(ctx, signal); err != nil {
 			return Batch[K, T]{}, err
 		}
 	}
+	return f.take(), nil
+}
+
+// take makes everything pending the batch in flight. Called with the lock held and nothing in flight.
+func (f *DeltaFIFO[K, T]) take() Batch[K, T] {
 	f.batches++
 	f.inFlight, f.retrying = f.pending, f.pending.returned
 	f.inFlight.batch = f.batches
@@ -161,7 +177,7 @@ func (f *DeltaFIFO[K, T]) Pop(ctx context.Context) (Batch[K, T], error) {
 		f.pending = newBuffer[K, T]()
 	}
 	f.signalRoom()
-	return Batch[K, T]{buf: f.inFlight}, nil
+	return Batch[K, T]{buf: f.inFlight}
 }
 
 // processed ends the batch in flight, if there is one. Called with the lock held.

@@ -109,25 +109,16 @@ func (m *Member[K, T]) dropMissing(f *DeltaFIFO[K, T]) {
 
 // Apply implements reflector.Sink.
 func (m *Member[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
-	var key K
-	if ev.Type != reflector.Bookmark {
-		var err error
-		if key, err = m.key(ev.Object); err != nil {
-			m.report(ev, err)
-			ev.Type = reflector.Bookmark
-		}
-	}
+	key, d := m.delta(ev)
 	f, at := m.merge.queue(), number(ev.ResourceVersion)
 	return m.change(ctx, func() (recount bool) {
 		recount = !m.counted || m.at <= m.merge.at
-		switch ev.Type {
-		case reflector.Bookmark:
-		case reflector.Deleted:
-			m.drop(f, key, Delta[T]{Type: Deleted, Object: ev.Object, ResourceVersion: ev.ResourceVersion}, at)
-		case reflector.Added:
-			m.take(f, key, Delta[T]{Type: Added, Object: ev.Object, ResourceVersion: ev.ResourceVersion}, at, false)
+		switch d.Type {
+		case 0: // a bookmark
+		case Deleted:
+			m.drop(f, key, d, at)
 		default:
-			m.take(f, key, Delta[T]{Type: Updated, Object: ev.Object, ResourceVersion: ev.ResourceVersion}, at, false)
+			m.take(f, key, d, at, false)
 		}
 		m.refused, m.at = false, at
 		return recount

@@ -18,13 +18,7 @@ func (f *DeltaFIFO[K, T]) Update(ctx context.Context, key K, obj T, resourceVers
 // the known store, only resourceVersion counts. Of two deletions in a row the queue keeps one: the
 // one whose final state is known. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Delete(ctx context.Context, key K, obj T, resourceVersion string) error {
-	if err := f.admit(ctx); err != nil {
-		return err
-	}
-	defer f.mu.Unlock()
-	f.delete(key, Delta[T]{Type: Deleted, Object: obj, ResourceVersion: resourceVersion})
-	f.moved(resourceVersion)
-	return nil
+	return f.put(ctx, key, Delta[T]{Type: Deleted, Object: obj, ResourceVersion: resourceVersion})
 }
 
 // delete adds the Deleted delta d. Called with the lock held.
@@ -40,12 +34,7 @@ func (f *DeltaFIFO[K, T]) delete(key K, d Delta[T]) {
 
 // Bookmark says that all changes up to resourceVersion have been added. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Bookmark(ctx context.Context, resourceVersion string) error {
-	if err := f.admit(ctx); err != nil {
-		return err
-	}
-	defer f.mu.Unlock()
-	f.moved(resourceVersion)
-	return nil
+	return f.put(ctx, *new(K), Delta[T]{ResourceVersion: resourceVersion})
 }
 
 // newest returns the object of key in its newest known state. Called with the lock held.
@@ -65,14 +54,70 @@ func (f *DeltaFIFO[K, T]) newest(key K) (obj T, ok bool) {
 	return f.known.Get(key)
 }
 
+// put waits for room, adds d and wakes the consumer.
 func (f *DeltaFIFO[K, T]) put(ctx context.Context, key K, d Delta[T]) error {
 	if err := f.admit(ctx); err != nil {
 		return err
 	}
 	defer f.mu.Unlock()
-	f.pending.push(key, d)
+	f.add(key, d)
 	f.moved(d.ResourceVersion)
 	return nil
+}
+
+// mostNow is the largest number of deltas that a producer processes: more would hold it up.
+const mostNow = 64
+
+// putNow is put for [Sink.ApplyNow].
+func (f *DeltaFIFO[K, T]) putNow(ctx context.Context, key K, d Delta[T], process func(Batch[K, T]) error) error {
+	batch, ok, err := f.putAndTake(ctx, key, d)
+	if err != nil || !ok {
+		return err
+	}
+	defer f.handBack()
+	return process(batch)
+}
+
+// putAndTake adds d. It returns everything pending if the consumer waits for that, and otherwise
+// wakes the consumer.
+func (f *DeltaFIFO[K, T]) putAndTake(ctx context.Context, key K, d Delta[T]) (b Batch[K, T], ok bool, err error) {
+	if err := f.admit(ctx); err != nil {
+		return b, false, err
+	}
+	defer f.mu.Unlock()
+	f.add(key, d)
+	if f.inFlight != nil || f.pending.list != nil || f.pending.deltas > mostNow {
+		f.moved(d.ResourceVersion)
+		return b, false, nil
+	}
+	if f.pending.moveTo(d.ResourceVersion); f.pending.empty() {
+		return b, false, nil
+	}
+	f.lent = true
+	return f.take(), true, nil
+}
+
+// handBack ends the batch that putAndTake returned.
+func (f *DeltaFIFO[K, T]) handBack() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lent = false
+	f.processed()
+	if f.back != nil {
+		close(f.back)
+		f.back = nil
+	}
+}
+
+// add adds d. Without a type, it is a bookmark. Called with the lock held.
+func (f *DeltaFIFO[K, T]) add(key K, d Delta[T]) {
+	switch d.Type {
+	case 0:
+	case Deleted:
+		f.delete(key, d)
+	default:
+		f.pending.push(key, d)
+	}
 }
 
 // moved records the version and wakes the consumer. Called with the lock held.

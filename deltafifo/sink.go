@@ -77,22 +77,40 @@ func (s *Sink[K, T]) Rewound(certain bool) { s.rewound, s.doubtful = certain, !c
 
 // Apply implements reflector.Sink.
 func (s *Sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
+	key, d := s.delta(ev)
+	return s.fifo.put(ctx, key, d)
+}
+
+// ApplyNow is Apply for an event after which nothing else is about to come. If the consumer waits for
+// changes and only few are pending, it does not wake the consumer but calls process with all of them.
+// Meanwhile Pop waits, and when ApplyNow returns, the batch has been processed. It returns process's
+// error unchanged.
+func (s *Sink[K, T]) ApplyNow(ctx context.Context, ev reflector.Event[T], process func(Batch[K, T]) error) error {
+	key, d := s.delta(ev)
+	return s.fifo.putNow(ctx, key, d, process)
+}
+
+// delta returns the delta of a watch event. Without a key it only moves the version.
+func (s *Sink[K, T]) delta(ev reflector.Event[T]) (key K, d Delta[T]) {
+	d.ResourceVersion = ev.ResourceVersion
 	if ev.Type == reflector.Bookmark {
-		return s.fifo.Bookmark(ctx, ev.ResourceVersion)
+		return key, d
 	}
 	key, err := s.key(ev.Object)
 	if err != nil {
 		s.report(ev, err)
-		return s.fifo.Bookmark(ctx, ev.ResourceVersion)
+		return *new(K), d
 	}
+	d.Object = ev.Object
 	switch ev.Type {
 	case reflector.Deleted:
-		return s.fifo.Delete(ctx, key, ev.Object, ev.ResourceVersion)
+		d.Type = Deleted
 	case reflector.Added:
-		return s.fifo.Add(ctx, key, ev.Object, ev.ResourceVersion)
+		d.Type = Added
 	default:
-		return s.fifo.Update(ctx, key, ev.Object, ev.ResourceVersion)
+		d.Type = Updated
 	}
+	return key, d
 }
 
 // report says that an event's object has no key.

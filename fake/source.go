@@ -144,6 +144,7 @@ func (s *Source[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq
 				yield(reflector.Event[T]{}, err)
 				return
 			case ok:
+				ev.Idle = !w.ready()
 				if !yield(ev, nil) {
 					return
 				}

@@ -74,6 +74,9 @@ func (w *tampered[T]) poll() (c change[T], ok bool, err error) {
 	return c, true, nil
 }
 
+// ready reports whether poll has another event at hand, as far as that is known without a look.
+func (w *tampered[T]) ready() bool { return len(w.queue)+len(w.initial)+len(w.buffer) > 0 }
+
 // reorder holds the event with number Reorder, and later events of the same object, until it
 // has sent an event of another object.
 func (w *tampered[T]) reorder(c change[T]) (change[T], bool, error) {

@@ -35,7 +35,6 @@ type outcome[T any] struct {
 
 // process commits batches until the informer stops.
 func (i *Informer[K, T]) process(s *session[K, T]) error {
-	var c changes[K, T]
 	for {
 		batch, err := s.fifo.Pop(s.Ctx)
 		if err != nil {
@@ -45,11 +44,9 @@ func (i *Informer[K, T]) process(s *session[K, T]) error {
 			return err
 		}
 		began := time.Now()
-		if err := i.commit(&c, batch); err != nil {
+		if err := i.commit(&s.changes, batch); err != nil {
 			return err
 		}
-		i.counted.committed(batch.Len(), time.Since(began))
-		c.reset()
 		pending := s.fifo.Len()
 		if took, slow := i.pace.Slow(began, batch.Len(), pending); slow {
 			i.report(&deltafifo.SlowError{Resource: i.Resource(), Deltas: batch.Len(), Took: took, Pending: pending})
@@ -143,9 +140,9 @@ func (i *Informer[K, T]) take(c *changes[K, T]) {
 }
 
 // commit writes the changes to the store and appends their events to the log. An error comes
-// from the store and ends Run.
+// from the store and ends Run. c is empty before and after.
 func (i *Informer[K, T]) commit(c *changes[K, T], batch deltafifo.Batch[K, T]) error {
-	synced := i.hasSynced()
+	began, synced := time.Now(), i.hasSynced()
 	if err := i.commitLocked(c, batch); err != nil {
 		return err
 	}
@@ -156,6 +153,8 @@ func (i *Informer[K, T]) commit(c *changes[K, T], batch deltafifo.Batch[K, T]) e
 		i.badObject(bad)
 	}
 	i.reportLost(c.lost)
+	i.counted.committed(batch.Len(), time.Since(began))
+	c.reset()
 	return nil
 }
 

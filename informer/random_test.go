@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -63,10 +64,28 @@ type member struct {
 	left chan struct{}          // closed when the loop has ended
 }
 
+// restless is a source that never says that it is idle, so that only the goroutine of Run commits. It is
+// no reflector.Relister either.
+type restless struct{ reflector.Source[*widget] }
+
+func (s restless) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
+	return func(yield func(reflector.Event[*widget], error) bool) {
+		for ev, err := range s.Source.Watch(ctx, opts) {
+			if ev.Idle = false; !yield(ev, err) {
+				return
+			}
+		}
+	}
+}
+
 func newLife(t *testing.T, seed uint64) *life {
 	r := rand.New(rand.NewPCG(seed, 1))
 	l := &life{t: t, rand: r, server: newServer(t)}
-	l.inf = newInformer(t, source(t, l.server), informer.Options[*widget]{
+	src := reflector.Source[*widget](source(t, l.server))
+	if seed%4 == 2 {
+		src = restless{src}
+	}
+	l.inf = newInformer(t, src, informer.Options[*widget]{
 		OnError: ignore,
 		Pending: 1 + r.IntN(20),
 		Reflector: reflector.Tuning{

@@ -14,6 +14,7 @@ type session[K comparable, T any] struct {
 	// Set when it is made and never changed.
 	fifo      *deltafifo.DeltaFIFO[K, T]
 	reflector *reflector.Reflector[T] // nil in a Union
+	changes   changes[K, T]           // of the batch in flight; owned by the goroutine that commits it
 	waits     sync.Once               // in a Union: begins to wait for the members that have not listed
 
 	// life ends, with ErrStopped, when the session stops.
@@ -40,7 +41,9 @@ func (i *Informer[K, T]) newSession() (*session[K, T], error) {
 		fetch.FirstVersion = &rv // otherwise a lagging server cache would take the store back in time
 	}
 	var err error
-	s.reflector, err = reflector.New(i.source, &sink[K, T]{Sink: deltafifo.NewSink(s.fifo, i.keyOf, i.badObject), inf: i}, fetch)
+	to := &sink[K, T]{Sink: deltafifo.NewSink(s.fifo, i.keyOf, i.badObject), inf: i}
+	to.commit = func(batch deltafifo.Batch[K, T]) error { return i.commit(&s.changes, batch) }
+	s.reflector, err = reflector.New(i.source, to, fetch)
 	return s, err
 }
 

@@ -52,6 +52,10 @@ type Event[T any] struct {
 	// zero T. Only the source that [Relister.Relist] returns has such events.
 	Known bool
 
+	// Idle says that the source has no further event at hand, so a sink need not wait for more
+	// before it acts. False may also mean that the source does not know.
+	Idle bool
+
 	// ResourceVersion is the object's own, or the bookmark's. It is opaque to all but
 	// k8s.io/apimachinery/pkg/util/resourceversion.
 	ResourceVersion string

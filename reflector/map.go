@@ -33,7 +33,7 @@ func Map[R, T any](source Source[R], project func(R) (T, error)) Source[T] {
 	}
 	return newAdapter(adapter[R, T]{source: source, convert: func(ev Event[R], _ bool) (Event[T], bool, error) {
 		object, err := project(ev.Object)
-		return Event[T]{Type: ev.Type, ResourceVersion: ev.ResourceVersion, Object: object}, true, err
+		return Event[T]{Type: ev.Type, Idle: ev.Idle, ResourceVersion: ev.ResourceVersion, Object: object}, true, err
 	}})
 }
 
@@ -67,7 +67,7 @@ func Filter[T any](source Source[T], keep func(T) bool) Source[T] {
 // Initial events get none: they come in any order, so the version of one says nothing about
 // the others.
 func omit[T any](ev Event[T], live bool) (Event[T], bool) {
-	return Event[T]{Type: Bookmark, Omitted: true, ResourceVersion: ev.ResourceVersion}, live
+	return Event[T]{Type: Bookmark, Omitted: true, Idle: ev.Idle, ResourceVersion: ev.ResourceVersion}, live
 }
 
 // adapter is a source that changes the events of another.
@@ -183,7 +183,7 @@ func (a *adapter[R, T]) convertPair(ev Event[R], live bool, err error) (out Even
 		return Event[T]{Type: ev.Type, Known: true, ResourceVersion: ev.ResourceVersion}, true, nil
 	}
 	if ev.Type == Bookmark {
-		return Event[T]{Type: Bookmark, InitialEventsEnd: ev.InitialEventsEnd, Omitted: ev.Omitted, ResourceVersion: ev.ResourceVersion}, true, nil
+		return Event[T]{Type: Bookmark, InitialEventsEnd: ev.InitialEventsEnd, Omitted: ev.Omitted, Idle: ev.Idle, ResourceVersion: ev.ResourceVersion}, true, nil
 	}
 	defer func() {
 		if value := recover(); value != nil {

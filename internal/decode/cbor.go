@@ -28,6 +28,9 @@ type cborReader struct {
 	fault  error  // the first fault of the value
 }
 
+// Ready implements Reader. CBOR has no mark that shows the end of a value without reading it.
+func (r *cborReader) Ready() bool { return r.at < len(r.buf) }
+
 // span is a map or an array with the number of members left; negative if a break ends it.
 type span struct {
 	delim byte

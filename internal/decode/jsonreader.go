@@ -24,6 +24,12 @@ func NewJSON(in io.Reader, limit int64) Reader {
 	return &jsonReader{input: newInput(in, limit)}
 }
 
+// Ready implements Reader. Values at the top level end with a newline, and API servers write no
+// other one.
+func (r *jsonReader) Ready() bool {
+	return bytes.IndexByte(bytes.TrimLeft(r.buf[r.at:], " \t\r\n"), '\n') >= 0
+}
+
 // token skips white space and returns the next byte. It returns io.EOF only between two values
 // at the top level.
 func (r *jsonReader) token() (byte, error) {

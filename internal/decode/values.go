@@ -35,6 +35,10 @@ type Reader interface {
 	// Skip skips a value without holding it.
 	Skip() error
 
+	// Ready reports whether another value at the top level was most likely read ahead, between
+	// two of them.
+	Ready() bool
+
 	// Offset returns the number of bytes read as values so far.
 	Offset() int64
 }

@@ -2,7 +2,7 @@ package eventlog
 
 // Lagging returns nil if no cursor has a lag of more than limit events, lossy cursors aside.
 // Otherwise it returns a channel that is closed when the caller should look again. Only the writer
-// may call it.
+// may call it, or a goroutine that will write if the result is nil.
 func (l *Log[E]) Lagging(limit uint64) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()

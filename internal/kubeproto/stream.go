@@ -50,6 +50,16 @@ func (f *FrameReader) Next() ([]byte, error) {
 	return f.in.take(n)
 }
 
+// Ready reports whether the next frame was read ahead, as a whole.
+func (f *FrameReader) Ready() bool {
+	rest := f.in.Buffered() - 4
+	if rest < 0 || f.in.pending > 0 {
+		return false
+	}
+	head, _ := f.in.Peek(4)
+	return int64(rest) >= int64(binary.BigEndian.Uint32(head))
+}
+
 // Offset returns where the next frame starts in the stream, in bytes.
 func (f *FrameReader) Offset() int64 { return f.in.offset + f.in.pending }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -237,5 +238,30 @@ func TestFrameReader(t *testing.T) {
 		if _, err := NewFrameReader(bytes.NewReader(one[:n]), 0).Next(); err != io.ErrUnexpectedEOF {
 			t.Errorf("%d bytes: %v", n, err)
 		}
+	}
+}
+
+// TestFrameReady reads frames of which the last ones have not arrived, or not as a whole.
+func TestFrameReady(t *testing.T) {
+	frame := frameOf("ADDED", largeObject(100))
+	large := frameOf("ADDED", largeObject(2000))
+	pieces := [][]byte{join(frame, frame, frame[:3]), join(frame[3:], frame[:50]), join(frame[50:], large, frame)}
+	want := []bool{true, false, false, true, false, false} // the fifth is too large, and its end was not looked for
+	var readers []io.Reader
+	for _, p := range pieces {
+		readers = append(readers, bytes.NewReader(p))
+	}
+	r := NewFrameReader(io.MultiReader(readers...), 1000)
+	var got []bool
+	for {
+		if _, err := r.Next(); err == io.EOF {
+			break
+		} else if err != nil && !errors.Is(err, ErrTooLarge) {
+			t.Fatal(err)
+		}
+		got = append(got, r.Ready())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("ready: %v, want %v", got, want)
 	}
 }

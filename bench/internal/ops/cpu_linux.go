@@ -13,3 +13,10 @@ func threadTime() time.Duration {
 	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) // fails for an unknown clock only
 	return time.Duration(ts.Nano())
 }
+
+// processTime returns the processor time of the process.
+func processTime() time.Duration {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &ts) // fails for an unknown clock only
+	return time.Duration(ts.Nano())
+}

@@ -16,7 +16,7 @@ import (
 // batch is the next batch of events of a watch.
 type batch struct {
 	pods   []*corev1.Pod
-	before func(i int) // called before the i-th is sent; nil for nothing
+	before func(i int) (last bool) // called before the i-th is sent, whether none is due after it; nil for nothing
 }
 
 // feed stands for a server whose objects are decoded already. It is a Source; listWatch turns
@@ -92,10 +92,11 @@ func (f *feed) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[ref
 				return
 			case b := <-f.send:
 				for i, p := range b.pods {
+					last := i == len(b.pods)-1
 					if b.before != nil {
-						b.before(i)
+						last = b.before(i)
 					}
-					if !yield(reflector.Event[*corev1.Pod]{Type: reflector.Modified, ResourceVersion: p.ResourceVersion, Object: p}, nil) {
+					if !yield(reflector.Event[*corev1.Pod]{Type: reflector.Modified, Idle: last, ResourceVersion: p.ResourceVersion, Object: p}, nil) {
 						return
 					}
 				}

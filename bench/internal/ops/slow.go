@@ -33,6 +33,9 @@ const (
 	headStart = informer.HandlerLag + 1000
 )
 
+// evenly is the rhythm of the events.
+var evenly = rhythm{every: interval, burst: 1}
+
 // sluggish is a handler that can be made slow.
 type sluggish struct{ slow atomic.Bool }
 
@@ -62,13 +65,13 @@ func (w *World) besideSlow() (measure.Sides, error) {
 				if err := await(caughtUp); err != nil {
 					return err
 				}
-				alone, err := p.latencies(w.Span)
+				alone, err := p.latencies(evenly, w.Span)
 				if err != nil {
 					return err
 				}
 				s.slow.Store(true)
 				p.send(batch{pods: p.updates.next(min(headStart, p.updates.turn()/2))})
-				beside, err := p.latencies(w.Span)
+				beside, err := p.latencies(evenly, w.Span)
 				s.slow.Store(false)
 				if err != nil {
 					return err

@@ -2,7 +2,6 @@ package ops
 
 import (
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -22,14 +21,7 @@ func watches(w *World) []measure.Op {
 			Setup: func() (measure.Sides, error) { return w.watch(c.handlers) },
 		})
 	}
-	return append(all, measure.Op{
-		Name: "latency",
-		Lines: []measure.Line{
-			{Title: "event to handler at 10,000/s, p50", Unit: "p50-ns", Reach: 2},
-			{Title: "event to handler at 10,000/s, p99", Unit: "p99-ns", Reach: 2},
-		},
-		Setup: w.latency,
-	})
+	return append(all, latencies(w)...)
 }
 
 // pipeline is a synced informer with a feed that sends updates.
@@ -121,51 +113,4 @@ func bothSides(side func(starter) (measure.Side, error)) (measure.Sides, error) 
 		sides.Close()
 	}
 	return sides, err
-}
-
-// interval is the time between two events of latency.
-const interval = 100 * time.Microsecond
-
-func (w *World) latency() (measure.Sides, error) {
-	return bothSides(func(start starter) (measure.Side, error) {
-		p, err := w.newPipeline(start, 1)
-		if err != nil {
-			return measure.Side{}, err
-		}
-		return measure.Side{Close: p.stop, Run: func(m measure.Meter, n int) error {
-			var tail measure.Series
-			for range n {
-				took, err := p.latencies(w.Span)
-				if err != nil {
-					return err
-				}
-				tail.Add(measure.Percentile(took, 0.5), "p50-ns")
-				tail.Add(measure.Percentile(took, 0.99), "p99-ns")
-			}
-			tail.Report(m)
-			return nil
-		}}, nil
-	})
-}
-
-// latencies sends an event every interval. Events that came due while the source was not
-// scheduled are sent at once, as they would arrive at a client. It returns the nanoseconds
-// from handing an event to the reflector until its arrival at the first handler.
-func (p *pipeline) latencies(span time.Duration) ([]float64, error) {
-	pace, err := newPacer(interval)
-	if err != nil {
-		return nil, err
-	}
-	defer pace.close()
-	some := p.updates.next(max(int(span/interval), 1))
-	sent, took := make([]time.Time, len(some)), make([]float64, len(some))
-	p.tallies[0].each = func(i int) { took[i] = float64(time.Since(sent[i])) }
-	p.send(batch{pods: some, before: func(i int) {
-		if failed := pace.wait(); failed != nil {
-			err = failed
-		}
-		sent[i] = time.Now()
-	}})
-	p.tallies[0].each = nil
-	return took, err
 }

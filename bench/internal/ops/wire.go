@@ -217,34 +217,51 @@ func startProjected(s *wireServer, _ string, n int) (func(), error) {
 	return runWire(h, small, func(p podSummary) (key, error) { return p.NamespacedName, nil }, n)
 }
 
+// runWire runs an informer until its handler has seen n objects.
 func runWire[T any](h *http.Client, source reflector.Source[T], keyOf store.KeyFunc[key, T], n int) (func(), error) {
 	var failed atomic.Pointer[error]
-	inf, err := informer.New(source, keyOf, informer.Options[T]{OnError: func(err error) { failed.CompareAndSwap(nil, &err) }})
+	seen := 0
+	stop, err := runInformer(h, source, keyOf, informer.Options[T]{OnError: func(err error) { failed.CompareAndSwap(nil, &err) }}, func(informer.Event[key, T]) { seen++ })
+	if err == nil && seen != n {
+		stop()
+		return nil, errors.Join(fmt.Errorf("the handler has seen %d pods of %d", seen, n), deref(failed.Load()))
+	}
+	return stop, err
+}
+
+// runInformer returns when the handler has got the list.
+func runInformer[T any](h *http.Client, source reflector.Source[T], keyOf store.KeyFunc[key, T], opts informer.Options[T], handle informer.HandlerFunc[key, T]) (stop func(), err error) {
+	inf, err := informer.New(source, keyOf, opts)
 	if err != nil {
 		return nil, err
 	}
-	seen := 0
-	reg, err := inf.AddHandler(informer.HandlerFunc[key, T](func(informer.Event[key, T]) { seen++ }), informer.HandlerOptions[T]{})
+	reg, err := inf.AddHandler(handle, informer.HandlerOptions[T]{})
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = inf.Run(ctx) })
-	stop := func() {
+	<-reg.Synced()
+	return func() {
 		cancel()
 		wg.Wait()
 		h.CloseIdleConnections()
-	}
-	<-reg.Synced()
-	if seen != n {
-		stop()
-		return nil, errors.Join(fmt.Errorf("the handler has seen %d pods of %d", seen, n), deref(failed.Load()))
-	}
-	return stop, nil
+	}, nil
 }
 
 func startWireClientGo(s *wireServer, accept string, n int) (func(), error) {
+	seen := 0
+	stop, err := runClientGo(s, accept, cache.ResourceEventHandlerFuncs{AddFunc: func(any) { seen++ }})
+	if err == nil && seen != n {
+		stop()
+		return nil, errors.New("client-go's handler has not seen all pods")
+	}
+	return stop, err
+}
+
+// runClientGo returns when the handler has got the list.
+func runClientGo(s *wireServer, accept string, handle cache.ResourceEventHandler) (stop func(), err error) {
 	h := newTransport()
 	config := &rest.Config{Host: s.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: accept, AcceptContentTypes: accept}}
 	clients, err := kubernetes.NewForConfigAndClient(config, h)
@@ -252,24 +269,18 @@ func startWireClientGo(s *wireServer, accept string, n int) (func(), error) {
 		return nil, err
 	}
 	factory := informers.NewSharedInformerFactory(clients, 0)
-	seen := 0
-	reg, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { seen++ }})
+	reg, err := factory.Core().V1().Pods().Informer().AddEventHandler(handle)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	factory.StartWithContext(ctx)
-	stop := func() {
+	<-reg.HasSyncedChecker().Done()
+	return func() {
 		cancel()
 		factory.Shutdown()
 		h.CloseIdleConnections()
-	}
-	<-reg.HasSyncedChecker().Done()
-	if seen != n {
-		stop()
-		return nil, errors.New("client-go's handler has not seen all pods")
-	}
-	return stop, nil
+	}, nil
 }
 
 func deref(err *error) error {

@@ -23,6 +23,7 @@ type wireServer struct {
 	streams bool // it knows the streaming list
 	json    answers
 	proto   answers
+	events  chan []byte // encoded, for the watch; nil if there will be none
 }
 
 // answers are bodies in one encoding.
@@ -47,27 +48,14 @@ func newWireServer(n int, streams bool) (*wireServer, error) {
 
 // encode makes the body that the server will be asked for: the other stays empty.
 func (a *answers) encode(all *corev1.PodList, streams bool) error {
-	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), a.mediaType)
-	encoder := scheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion)
+	encoder := scheme.Codecs.EncoderForVersion(serializer(a.mediaType).Serializer, corev1.SchemeGroupVersion)
 	var err error
 	if !streams {
 		a.list, err = runtime.Encode(encoder, all)
 		return err
 	}
 	var body bytes.Buffer
-	frames := info.StreamSerializer.Framer.NewFrameWriter(&body)
-	events := streaming.NewEncoder(frames, scheme.Codecs.EncoderForVersion(info.StreamSerializer.Serializer, corev1.SchemeGroupVersion))
-	objects := scheme.Codecs.EncoderForVersion(info.StreamSerializer.Serializer, corev1.SchemeGroupVersion)
-	if a.mediaType == protobufType {
-		objects = encoder // an object in an event has an envelope of its own
-	}
-	send := func(typ watch.EventType, p *corev1.Pod) error {
-		raw, err := runtime.Encode(objects, p)
-		if err != nil {
-			return err
-		}
-		return events.Encode(&metav1.WatchEvent{Type: string(typ), Object: runtime.RawExtension{Raw: raw}})
-	}
+	send := eventEncoder(&body, a.mediaType)
 	for i := range all.Items {
 		if err := send(watch.Added, &all.Items[i]); err != nil {
 			return err
@@ -82,6 +70,30 @@ func (a *answers) encode(all *corev1.PodList, streams bool) error {
 	}
 	a.initial = body.Bytes()
 	return nil
+}
+
+func serializer(mediaType string) runtime.SerializerInfo {
+	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), mediaType)
+	return info
+}
+
+// eventEncoder returns a function that appends an event of a watch to body.
+func eventEncoder(body *bytes.Buffer, mediaType string) func(watch.EventType, *corev1.Pod) error {
+	info := serializer(mediaType)
+	frames := info.StreamSerializer.Framer.NewFrameWriter(body)
+	events := streaming.NewEncoder(frames, scheme.Codecs.EncoderForVersion(info.StreamSerializer.Serializer, corev1.SchemeGroupVersion))
+	objects := scheme.Codecs.EncoderForVersion(info.StreamSerializer.Serializer, corev1.SchemeGroupVersion)
+	if mediaType == protobufType {
+		// An object in an event has an envelope of its own.
+		objects = scheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion)
+	}
+	return func(typ watch.EventType, p *corev1.Pod) error {
+		raw, err := runtime.Encode(objects, p)
+		if err != nil {
+			return err
+		}
+		return events.Encode(&metav1.WatchEvent{Type: string(typ), Object: runtime.RawExtension{Raw: raw}})
+	}
 }
 
 // ServeHTTP implements http.Handler.
@@ -108,6 +120,13 @@ func (s *wireServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if initial {
 		_, _ = w.Write(a.initial)
 	}
-	w.(http.Flusher).Flush()
-	<-r.Context().Done()
+	for {
+		w.(http.Flusher).Flush()
+		select {
+		case raw := <-s.events:
+			_, _ = w.Write(raw)
+		case <-r.Context().Done():
+			return
+		}
+	}
 }

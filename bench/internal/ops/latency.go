@@ -1,0 +1,241 @@
+package ops
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinform/kinform/bench/internal/measure"
+	"github.com/kinform/kinform/bench/internal/pods"
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/store"
+	"github.com/kinform/kinform/with/kubernetes/core"
+)
+
+// rhythm is how events come: some at once, again and again.
+type rhythm struct {
+	name, title string
+	every       time.Duration
+	burst       int
+}
+
+var rhythms = []rhythm{
+	{"200", "200/s", time.Second / 200, 1},
+	{"1000", "1,000/s", time.Second / 1000, 1},
+	{"10000", "10,000/s", time.Second / 10_000, 1},
+	{"20x50", "20/s, 50 at once", time.Second / 20, 50},
+	{"100x50", "100/s, 50 at once", time.Second / 100, 50},
+}
+
+// interval is the time between two events of the last evenly spaced rhythm.
+const interval = 100 * time.Microsecond
+
+// latencies are the times from the arrival of an event to the start of a handler: of decoded events,
+// and over HTTP from the bytes of an API server.
+func latencies(w *World) []measure.Op {
+	var all []measure.Op
+	for _, r := range rhythms {
+		all = append(all, measure.Op{
+			Name: "latency/decoded/" + r.name,
+			Lines: []measure.Line{
+				{Title: "event to handler at " + r.title + ", p50", Unit: "p50-ns", Reach: 1},
+				{Title: "event to handler at " + r.title + ", p99", Unit: "p99-ns", Reach: 1},
+			},
+			Setup: func() (measure.Sides, error) {
+				return bothSides(func(start starter) (measure.Side, error) {
+					p, err := w.newPipeline(start, 1)
+					return w.latency(p, r, err)
+				})
+			},
+		})
+	}
+	for _, r := range rhythms {
+		all = append(all, measure.Op{
+			Name: "latency/http/" + r.name,
+			Lines: []measure.Line{
+				{Title: "event over HTTP to handler at " + r.title + ", p50", Unit: "p50-ns", Reach: 1 / 0.9},
+				{Title: "event over HTTP to handler at " + r.title + ", p99", Unit: "p99-ns", Reach: 1 / 0.8},
+				{Title: "processor time per event over HTTP, server included, at " + r.title, Unit: "cpu-ns", Reach: 1 / 0.75},
+			},
+			Setup: func() (measure.Sides, error) { return w.wireLatency(r) },
+		})
+	}
+	return all
+}
+
+// sender passes updates on to a handler that notes them.
+type sender interface {
+	// prepare returns a function that sends events for a time and returns the nanoseconds that
+	// each took.
+	prepare(r rhythm, span time.Duration) (func() ([]float64, error), error)
+	stop()
+}
+
+// latency is the side of an operation. It returns err if that is not nil.
+func (w *World) latency(p sender, r rhythm, err error) (measure.Side, error) {
+	if err != nil {
+		return measure.Side{}, err
+	}
+	return measure.Side{Close: p.stop, Run: func(m measure.Meter, n int) error {
+		var tail measure.Series
+		for range n {
+			run, err := p.prepare(r, w.Span)
+			if err != nil {
+				return err
+			}
+			used := processTime()
+			took, err := run()
+			if err != nil {
+				return err
+			}
+			tail.Add(float64(processTime()-used)/float64(len(took)), "cpu-ns")
+			tail.Add(measure.Percentile(took, 0.5), "p50-ns")
+			tail.Add(measure.Percentile(took, 0.99), "p99-ns")
+		}
+		tail.Report(m)
+		return nil
+	}}, nil
+}
+
+// events is the number of events in a time.
+func (r rhythm) events(span time.Duration) int { return max(int(span/r.every), 1) * r.burst }
+
+// prepare implements sender.
+func (p *pipeline) prepare(r rhythm, span time.Duration) (func() ([]float64, error), error) {
+	return func() ([]float64, error) { return p.latencies(r, span) }, nil
+}
+
+// latencies measures decoded events. An event counts from the moment when it is due. Those that came due
+// while the source was not scheduled are sent at once, as they would arrive at a client.
+func (p *pipeline) latencies(r rhythm, span time.Duration) ([]float64, error) {
+	pace, err := newPacer(r.every)
+	if err != nil {
+		return nil, err
+	}
+	defer pace.close()
+	some := p.updates.next(r.events(span))
+	sent, took := make([]time.Time, len(some)), make([]float64, len(some))
+	p.tallies[0].each = func(i int) { took[i] = float64(time.Since(sent[i])) }
+	p.send(batch{pods: some, before: func(i int) (last bool) {
+		if i%r.burst == 0 {
+			if failed := pace.wait(); failed != nil {
+				err = failed
+			}
+			sent[i] = time.Now()
+		} else {
+			sent[i] = sent[i-1]
+		}
+		return i%r.burst == r.burst-1 && pace.missed == 0
+	}})
+	p.tallies[0].each = nil
+	if err != nil {
+		return nil, fmt.Errorf("pacer: %w", err)
+	}
+	return took, nil
+}
+
+// wirePipeline is a server with an informer on it.
+type wirePipeline struct {
+	server *wireServer
+	pods   []corev1.Pod
+	next   int
+	rv     int
+	tally  *tally
+	end    func()
+}
+
+func (w *World) wireLatency(r rhythm) (measure.Sides, error) {
+	side := func(start func(*wireServer, handler) (stop func(), err error)) (measure.Side, error) {
+		p, err := w.newWirePipeline(start)
+		return w.latency(p, r, err)
+	}
+	ours, err := side(func(s *wireServer, handle handler) (func(), error) {
+		h := newTransport()
+		source, err := client.New(client.Connection{URL: s.URL, HTTP: h}, core.Pods, client.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return runInformer(h, source, store.ObjectKey, informer.Options[*corev1.Pod]{}, handle.typed())
+	})
+	if err != nil {
+		return measure.Sides{}, err
+	}
+	theirs, err := side(func(s *wireServer, handle handler) (func(), error) { return runClientGo(s, "", handle.untyped()) })
+	if err != nil {
+		ours.Close()
+	}
+	return measure.Sides{Kinform: ours, ClientGo: theirs}, err
+}
+
+func (w *World) newWirePipeline(start func(*wireServer, handler) (func(), error)) (*wirePipeline, error) {
+	n := min(w.Pods, wirePods)
+	server, err := newWireServer(n, true)
+	if err != nil {
+		return nil, err
+	}
+	server.events = make(chan []byte)
+	p := &wirePipeline{server: server, pods: pods.List(n).Items, rv: 1 << 40, tally: &tally{done: make(chan struct{})}}
+	if p.end, err = start(server, p.tally.handle); err != nil {
+		server.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// stop implements sender.
+func (p *wirePipeline) stop() {
+	p.end()
+	p.server.Close()
+}
+
+// prepare implements sender.
+func (p *wirePipeline) prepare(r rhythm, span time.Duration) (func() ([]float64, error), error) {
+	bodies, err := p.encode(r.events(span)/r.burst, r.burst)
+	return func() ([]float64, error) { return p.latencies(r, bodies) }, err
+}
+
+// latencies sends bodies of events. An event counts from the moment before the server writes it.
+func (p *wirePipeline) latencies(r rhythm, bodies [][]byte) ([]float64, error) {
+	pace, err := newPacer(r.every)
+	if err != nil {
+		return nil, err
+	}
+	defer pace.close()
+	sent, took := make([]time.Time, len(bodies)), make([]float64, len(bodies)*r.burst)
+	p.tally.left, p.tally.at = len(took), 0
+	p.tally.each = func(i int) { took[i] = float64(time.Since(sent[i/r.burst])) }
+	for i, body := range bodies {
+		if err := pace.wait(); err != nil {
+			return nil, fmt.Errorf("pacer: %w", err)
+		}
+		sent[i] = time.Now()
+		p.server.events <- body
+	}
+	<-p.tally.done
+	return took, nil
+}
+
+// encode makes n bodies of some updates each.
+func (p *wirePipeline) encode(n, some int) ([][]byte, error) {
+	bodies := make([][]byte, n)
+	for i := range bodies {
+		var body bytes.Buffer
+		send := eventEncoder(&body, p.server.proto.mediaType)
+		for range some {
+			pod := &p.pods[scatter(p.next, len(p.pods))]
+			p.next++
+			p.rv++
+			pod.ResourceVersion = strconv.Itoa(p.rv)
+			if err := send(watch.Modified, pod); err != nil {
+				return nil, err
+			}
+		}
+		bodies[i] = body.Bytes()
+	}
+	return bodies, nil
+}

@@ -1,0 +1,82 @@
+package informer_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"testing"
+	"testing/synctest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
+)
+
+// manual is a source whose watch is driven by the test: it passes on each event, and then tells that the
+// informer has returned.
+type manual struct {
+	events chan reflector.Event[*widget]
+	taken  chan struct{}
+}
+
+func (manual) Resource() string { return "widgets" }
+
+func (manual) List(context.Context, metav1.ListOptions, func(reflector.Event[*widget], error) bool) (metav1.ListMeta, error) {
+	return metav1.ListMeta{ResourceVersion: "1"}, nil
+}
+
+func (m manual) Watch(ctx context.Context, _ metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
+	return func(yield func(reflector.Event[*widget], error) bool) {
+		for {
+			select {
+			case ev := <-m.events:
+				if !yield(ev, nil) {
+					return
+				}
+				m.taken <- struct{}{}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+func (m manual) send(rv int, idle bool) {
+	w := newWidget("ns", fmt.Sprint("w", rv), "n")
+	w.ResourceVersion = fmt.Sprint(rv)
+	m.events <- reflector.Event[*widget]{Type: reflector.Added, Idle: idle, ResourceVersion: w.ResourceVersion, Object: w}
+	<-m.taken
+}
+
+// TestIdleSource commits an event before the source goes on, if the source is idle after it and no
+// handler is behind.
+func TestIdleSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := manual{make(chan reflector.Event[*widget]), make(chan struct{})}
+		inf := newInformer(t, m, informer.Options[*widget]{Reflector: reflector.Tuning{DisableWatchList: true}})
+		informer.SetLag(inf, 1)
+		hold, seen := make(chan struct{}), 0
+		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) { seen++; <-hold }), handlerOptions{}))(t)
+		stop := run(t, inf)
+		synctest.Wait()
+		m.send(2, true)
+		if n := inf.Store().Len(); n != 1 {
+			t.Errorf("%d objects right after an event of an idle source, want 1", n)
+		}
+		m.send(3, false)
+		synctest.Wait()
+		m.send(4, true)
+		m.send(5, true) // does not wait for the handler, which is 2 events behind
+		synctest.Wait()
+		if n := inf.Store().Len(); n >= 4 {
+			t.Errorf("%d objects in the store, although a handler is behind", n)
+		}
+		close(hold)
+		synctest.Wait()
+		if n := inf.Store().Len(); n != 4 || seen != 4 {
+			t.Errorf("%d objects in the store, the handler has seen %d, want 4", n, seen)
+		}
+		stop()
+	})
+}
