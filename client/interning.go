@@ -100,6 +100,20 @@ func (w *workspace) share(object any) {
 	}
 }
 
+// shareParts is share for an object that was decoded in another goroutine.
+func (c *objectCodec[T]) shareParts(d *decoded[T], w *workspace) (err error) {
+	if c.sharer == nil {
+		return nil
+	}
+	defer contain(&err)
+	if c.elem == nil {
+		w.share(&d.object)
+	} else {
+		w.share(d.object)
+	}
+	return nil
+}
+
 // count counts an object before it is decoded.
 func (w *workspace) count() {
 	w.seen++

@@ -39,6 +39,7 @@ func outcomes[T any](t testing.TB, source reflector.Source[T], watch bool) (all 
 			all = append(all, outcome[T]{err: err.Error()})
 			return true
 		}
+		ev.Idle = false
 		all = append(all, outcome[T]{event: ev})
 		return true
 	}

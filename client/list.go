@@ -17,7 +17,8 @@ import (
 
 // List implements [reflector.Source]. It requests one page, which is the whole collection
 // unless opts.Limit is set, and yields each object while it reads the body. It never holds
-// more of the body than one object. The selectors of opts narrow those of the Options.
+// more of the body than one object, or 1 MiB and one object if it decodes on several goroutines (see
+// Options.Decoders). The selectors of opts narrow those of the Options.
 //
 // Objects of built-in types get their kind and apiVersion from the list, because the server
 // leaves them out of its items. If the list's kind is not known yet, List yields the decoded
@@ -62,14 +63,16 @@ func (r *Resource[T]) readList(a *answer, known func(reflector.Identity) bool, y
 	work := r.objects.workspace(a.encoding())
 	defer work.close()
 	work.inquiry.known = known
-	l := listing[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, yield: yield, work: work}
+	l := listing[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, yield: yield, work: work, decoders: r.decoders}
 	l.want.kind, l.want.guess = r.kind.Kind, "" // a list is not judged by the previous list
 	encoding, in := a.encoding(), r.meter(a)
 	if encoding == Protobuf {
 		d := protobufList[T]{listing: l, in: kubeproto.NewListReader(in, r.protobufLimit())}
+		defer func() { d.crew.close() }()
 		return &d.listing, d.run()
 	}
-	d := listDecoder[T]{listing: l, in: newValueReader(encoding, in, r.limit)}
+	d := listDecoder[T]{listing: l, in: newValueReader(encoding, in, r.limit), encoding: encoding}
+	defer func() { d.crew.close() }()
 	return &d.listing, d.run()
 }
 

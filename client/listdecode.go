@@ -16,7 +16,8 @@ import (
 // The API server sends kind, apiVersion, metadata, items in JSON, and sorts them in CBOR.
 type listDecoder[T any] struct {
 	listing[T]
-	in decode.Reader
+	in       decode.Reader
+	encoding Encoding
 
 	items bool // seen
 	at    string
@@ -113,13 +114,13 @@ func (d *listDecoder[T]) readItems() error {
 	for d.index = 0; ; d.index++ {
 		more, err := d.in.More(']')
 		if err != nil || !more {
-			return err
+			return d.ended(err)
 		}
 		raw, problem, err := decode.ReadObject(d.in)
 		if err != nil {
-			return err
+			return d.ended(err)
 		}
-		if !d.add(d.objects.decodeListed(raw, problem, d.want, d.work)) {
+		if !d.take(d.encoding, d.index, message{raw: raw}, problem) {
 			return reflector.ErrListStopped
 		}
 	}

@@ -22,6 +22,9 @@ type listing[T any] struct {
 	report  func(reflector.EventType, identity, error) error
 	yield   func(reflector.Event[T], error) bool
 
+	decoders int      // the largest number of goroutines
+	crew     *crew[T] // nil until there are many objects
+
 	apiVersion, kind string // the list's own, as far as they were read
 	meta             metav1.ListMeta
 	// held are objects without a kind that came before the list's kind.
@@ -89,6 +92,28 @@ func (l *listing[T]) deliver(obj decoded[T], err error) bool {
 		Known:           obj.known,
 		Object:          obj.object,
 	}, nil)
+}
+
+// take decodes an object and delivers it, now or later. It returns false to stop.
+func (l *listing[T]) take(e Encoding, index int, m message, problem error) bool {
+	if l.crew == nil && index == crewSoon && l.decoders > 1 && l.want.kind != "" && l.work.inquiry.known == nil {
+		l.crew = newCrew(l.decoders, l.objects, e, l.want, l.work)
+	}
+	switch {
+	case l.crew != nil:
+		return l.crew.put(m, problem, l.deliver)
+	case e == Protobuf:
+		return l.deliver(l.objects.decodeListedMessage(m, problem, l.want, l.work))
+	}
+	return l.add(l.objects.decodeListed(m.raw, problem, l.want, l.work))
+}
+
+// ended delivers the objects that were not delivered, before the items end with err.
+func (l *listing[T]) ended(err error) error {
+	if !l.crew.flush(l.deliver) {
+		return reflector.ErrListStopped
+	}
+	return err
 }
 
 // release delivers the held objects after the list's kind became known.

@@ -53,13 +53,13 @@ func (d *protobufList[T]) read() error {
 		raw, err := d.in.Next()
 		if err == io.EOF {
 			d.meta = d.in.Meta()
-			return nil
+			return d.ended(nil)
 		}
 		problem := wireError(err)
 		if problem != nil && problem != decode.ErrOverLimit {
-			return problem
+			return d.ended(problem)
 		}
-		if !d.deliver(d.objects.decodeListedMessage(message{raw: raw}, problem, d.want, d.work)) {
+		if !d.take(Protobuf, d.index, message{raw: raw}, problem) {
 			return reflector.ErrListStopped
 		}
 	}

@@ -12,11 +12,11 @@ import (
 
 // protobufWatch reads the events of one watch body in protobuf.
 type protobufWatch[T any] struct {
-	watching[T]
+	*watching[T]
 	in *kubeproto.FrameReader
 }
 
-// next is watchDecoder.next for protobuf.
+// next implements eventReader.
 func (d *protobufWatch[T]) next() (reflector.Event[T], error) {
 	var none reflector.Event[T]
 	at := d.in.Offset()
@@ -63,6 +63,8 @@ func (d *protobufWatch[T]) judge(event kubeproto.WatchEvent) (reflector.Event[T]
 		return none, d.report(typ, identityOf(m.header()), err)
 	case typ == reflector.Bookmark:
 		return d.bookmark(m.header())
+	case typ == reflector.Added && d.ahead(Protobuf):
+		return none, d.give(m)
 	case typ == reflector.Added:
 		obj, err := d.objects.decodeListedMessage(m, nil, d.want, d.work)
 		return d.accept(typ, obj, err)

@@ -75,6 +75,14 @@ type Options struct {
 	// It costs 34 bytes per part. A part of up to 64 KiB that came twice stays alive from one
 	// list or watch to the next. The most is four million (1<<22).
 	SharedParts int
+
+	// Decoders is the largest number of goroutines that decode a list, or the initial events of a
+	// watch. Their objects are yielded in the server's order and by the caller's goroutine all the same.
+	// The goroutines begin after some objects and end with the call. Methods of T that decode run in
+	// them, for several objects at a time. A list or watch whose reader says which objects it has, as
+	// a reflector's later lists, decodes in the goroutine of the caller, which 1 and less mean for
+	// all. Zero means one per processor (GOMAXPROCS), up to four.
+	Decoders int
 }
 
 // Resource is a typed client of one resource of an API server. As a [reflector.Source] it
@@ -93,6 +101,7 @@ type Resource[T any] struct {
 
 	encoding Encoding // the first choice
 	limit    int64    // bytes of an object
+	decoders int      // goroutines of a list
 	// jsonOnly is set when the server has refused the first choice.
 	jsonOnly atomic.Bool
 
@@ -172,6 +181,7 @@ func newResource[T any](conn Connection, k kind.Kind[T], t reflect.Type, opts Op
 
 		encoding: encoding,
 		limit:    objectLimit(opts.MaxObjectBytes),
+		decoders: decoders(opts.Decoders),
 	}, nil
 }
 

@@ -15,7 +15,8 @@ import (
 
 // Watch implements [reflector.Source]: it yields the events after opts.ResourceVersion in the
 // server's order. Ranging over the sequence sends the request, and leaving the loop closes it.
-// Everything runs in the caller's goroutine. The selectors of opts narrow those of the
+// Everything but the decoding of initial events (see Options.Decoders) runs in the caller's goroutine.
+// The selectors of opts narrow those of the
 // Options; opts sets bookmarks, timeout and initial events.
 //
 // An event that cannot be used is a *reflector.ObjectError, and the sequence continues: its
@@ -58,37 +59,61 @@ func (r *Resource[T]) watch(ctx context.Context, c call, opts metav1.ListOptions
 	work := r.objects.workspace(a.encoding())
 	defer work.close()
 	work.inquiry.known = known
-	d := r.newEvents(a, work)
-	for {
-		ev, err := d.next()
+	w := &watching[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, work: work}
+	if known == nil && opts.SendInitialEvents != nil && *opts.SendInitialEvents {
+		w.decoders = r.decoders
+	}
+	defer func() { w.crew.close() }()
+	d := r.newEvents(a, w)
+	pass := func(ev reflector.Event[T], err error) error {
 		if ctx.Err() != nil {
 			return r.fail(c, ctx.Err())
-		}
-		if err == io.EOF {
-			return nil
 		}
 		if err != nil && !isObjectError(err) {
 			return r.fail(c, r.sized(err))
 		}
-		if ev.Idle = err == nil && !d.ready(); !yield(ev, err) {
+		if !yield(ev, err) {
 			return reflector.ErrListStopped
+		}
+		return nil
+	}
+	w.pass = pass
+	for {
+		ev, err := d.next()
+		if err == errAhead {
+			if w.stopped != nil {
+				return w.stopped
+			}
+			continue
+		}
+		if err := w.flush(); err != nil {
+			return err
+		}
+		if err == io.EOF && ctx.Err() == nil {
+			return nil
+		}
+		ev.Idle = err == nil && !d.ready()
+		if err := pass(ev, err); err != nil {
+			return err
 		}
 	}
 }
 
 // eventReader is the decoder of a watch.
 type eventReader[T any] interface {
+	// next returns the next event. The error is io.EOF at a proper end, a *reflector.ObjectError if
+	// only the event cannot be used, and errAhead if watching passes it on. Any other error ends the
+	// stream.
 	next() (reflector.Event[T], error)
 	// ready reports whether the next event was read ahead.
 	ready() bool
 }
 
 // newEvents makes the decoder for the encoding of a body.
-func (r *Resource[T]) newEvents(a *answer, work *workspace) eventReader[T] {
-	w := watching[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, work: work}
+func (r *Resource[T]) newEvents(a *answer, w *watching[T]) eventReader[T] {
 	encoding, in := a.encoding(), r.meter(a)
 	if encoding == Protobuf {
 		return &protobufWatch[T]{watching: w, in: kubeproto.NewFrameReader(in, r.protobufLimit())}
 	}
-	return &watchDecoder[T]{watching: w, in: newValueReader(encoding, in, r.limit)}
+	return &watchDecoder[T]{watching: w, in: newValueReader(encoding, in, r.limit), encoding: encoding}
 }

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -17,23 +16,24 @@ import (
 // Otherwise it keeps the object's bytes until the type is known.
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes)
 type watchDecoder[T any] struct {
-	watching[T]
-	in decode.Reader
+	*watching[T]
+	in       decode.Reader
+	encoding Encoding
+	kept     []byte // an object's JSON
 }
 
 // envelope is one event as far as it has been read.
 type envelope[T any] struct {
 	kind    string // the wire's "type"
 	typ     reflector.EventType
-	late    []byte // the object's JSON, if it came before the type
+	late    []byte // the object's JSON, if it came before the type, or may be given to a decoder
 	fault   error  // a known problem of late
 	object  bool   // the event has an object
 	event   reflector.Event[T]
 	problem error // an *reflector.ObjectError, or an error that ends the stream
 }
 
-// next returns the next event. The error is io.EOF at a proper end, and a
-// *reflector.ObjectError if only the event cannot be used. Any other error ends the stream.
+// next implements eventReader.
 func (d *watchDecoder[T]) next() (reflector.Event[T], error) {
 	var none reflector.Event[T]
 	if err := d.in.Open('{'); err == io.EOF {
@@ -60,6 +60,9 @@ func (d *watchDecoder[T]) next() (reflector.Event[T], error) {
 		return none, d.body.unlike(errors.New(`neither "type" nor "object" in an event`))
 	}
 	d.events++
+	if e.late != nil && e.typ == reflector.Added && e.fault == nil && d.crew != nil {
+		return none, d.give(message{raw: e.late})
+	}
 	if e.late != nil {
 		d.judge(&e, e.late, e.fault)
 	}
@@ -117,8 +120,9 @@ func (d *watchDecoder[T]) readObject(e *envelope[T]) error {
 		return err
 	}
 	e.object, e.late = true, nil
-	if e.kind == "" {
-		e.late, e.fault = bytes.Clone(raw), fault
+	if e.kind == "" || d.ahead(d.encoding) {
+		d.kept = append(d.kept[:0], raw...)
+		e.late, e.fault = d.kept, fault
 		return nil
 	}
 	d.judge(e, raw, fault)

@@ -19,6 +19,43 @@ type watching[T any] struct {
 	report  func(reflector.EventType, identity, error) error
 
 	events int // read so far
+
+	decoders int                                   // the largest number of goroutines for initial events; zero after these
+	crew     *crew[T]                              // nil until there are many of them
+	pass     func(reflector.Event[T], error) error // passes on what the crew has decoded
+	stopped  error                                 // pass's
+}
+
+// errAhead is in place of an event whose object is given to the crew.
+var errAhead = errors.New("the object is given to a decoder")
+
+// ahead reports whether added objects are given to the crew.
+func (w *watching[T]) ahead(e Encoding) bool {
+	if w.crew == nil && w.decoders > 1 && w.events >= crewSoon && w.want.kind != "" {
+		w.crew = newCrew(w.decoders, w.objects, e, w.want, w.work)
+	}
+	return w.crew != nil
+}
+
+// give gives an added object to the crew.
+func (w *watching[T]) give(m message) error {
+	w.crew.put(m, nil, w.passAdded)
+	return errAhead
+}
+
+// flush passes on all that was given to the crew, and ends the crew after the initial events.
+func (w *watching[T]) flush() error {
+	w.crew.flush(w.passAdded)
+	if w.decoders == 0 {
+		w.crew.close()
+		w.crew = nil
+	}
+	return w.stopped
+}
+
+func (w *watching[T]) passAdded(obj decoded[T], err error) bool {
+	w.stopped = w.pass(w.accept(reflector.Added, obj, err))
+	return w.stopped == nil
 }
 
 // eventType returns the event type for a word on the wire; 0 if the word is not the type of an
@@ -93,7 +130,7 @@ func (w *watching[T]) bookmark(h decode.Header) (reflector.Event[T], error) {
 		return reflector.Event[T]{}, w.problem(reflector.Bookmark, id, err)
 	}
 	if end {
-		w.work.inquiry = inquiry{}
+		w.work.inquiry, w.decoders = inquiry{}, 0
 	}
 	return reflector.Event[T]{
 		Type:             reflector.Bookmark,

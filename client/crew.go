@@ -1,0 +1,208 @@
+package client
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/kinform/kinform/internal/usercode"
+)
+
+const (
+	// crewSoon is the number of objects of a list that its reader decodes itself, so that small
+	// lists start no goroutine.
+	crewSoon = 32
+	// mostDecoders is the number of decoders if Options.Decoders is zero and there are processors
+	// enough. To find the ends of objects takes a sixth of the time, so more would have to wait.
+	mostDecoders = 4
+
+	// A load is handed to a decoder when it has so many objects or bytes.
+	loadObjects = 32
+	loadBytes   = 16 << 10
+	// mostAhead is the number of bytes after which the reader waits for the oldest load.
+	mostAhead = 1 << 20
+	// staleAfter is the time without a delivered object after which the reader first delivers what
+	// it has: then the server is slow, and whoever watches the progress must not wait for more.
+	staleAfter = 100 * time.Millisecond
+)
+
+// errUndecoded is the error of an object whose own method ended the goroutine that decoded it, or an
+// object before it.
+var errUndecoded = fmt.Errorf("decoding: %w", usercode.ErrGoexit)
+
+// decoders returns the number of goroutines for a value of Options.Decoders.
+func decoders(option int) int {
+	if option == 0 {
+		return min(runtime.GOMAXPROCS(0), mostDecoders)
+	}
+	return option
+}
+
+// crew decodes objects of one list or watch in goroutines of its own. The reader puts objects in
+// and takes them out in the same order. It holds a bounded number of them. All methods belong to the
+// reader's goroutine.
+type crew[T any] struct {
+	objects  *objectCodec[T]
+	encoding Encoding
+	want     expectation
+	work     *workspace // the reader's
+
+	jobs    chan *load[T]
+	running sync.WaitGroup
+
+	filling *load[T]
+	ahead   []*load[T] // handed over, oldest first
+	most    int        // loads ahead
+	held    int        // bytes ahead
+	free    []*load[T]
+	last    time.Time // of the last delivery
+}
+
+// load is a number of objects for one decoder.
+type load[T any] struct {
+	raw     []byte // of all objects, without gaps
+	objects []part[T]
+	decoded chan struct{} // gets a token when the load is decoded
+}
+
+// part is one object of a load.
+type part[T any] struct {
+	message // its bytes are in the load
+	end     int
+	problem error
+
+	object decoded[T]
+	err    error
+}
+
+// newCrew starts n decoders. want must be settled. The caller must close the crew.
+func newCrew[T any](n int, objects *objectCodec[T], encoding Encoding, want expectation, work *workspace) *crew[T] {
+	c := &crew[T]{objects: objects, encoding: encoding, want: want, work: work, most: 2 * n, last: time.Now()}
+	c.jobs = make(chan *load[T], c.most+1)
+	for range n {
+		c.running.Go(func() { c.decode(&workspace{json: objects.jsonOf(encoding), interned: objects.interned}) })
+	}
+	return c
+}
+
+// close ends the decoders. What was not taken out is lost. It may be called for nil.
+func (c *crew[T]) close() {
+	if c != nil {
+		close(c.jobs)
+		c.running.Wait()
+	}
+}
+
+// decode works until the crew is closed.
+func (c *crew[T]) decode(w *workspace) {
+	ended := false
+	defer func() {
+		if !ended { // an object's own method has ended the goroutine
+			c.running.Go(func() { c.decode(w) })
+		}
+	}()
+	for l := range c.jobs {
+		c.decodeLoad(l, w)
+	}
+	ended = true
+}
+
+func (c *crew[T]) decodeLoad(l *load[T], w *workspace) {
+	defer func() { l.decoded <- struct{}{} }()
+	from := 0
+	for i := range l.objects {
+		p := &l.objects[i]
+		p.raw, from = l.raw[from:p.end:p.end], p.end
+		p.err = errUndecoded
+		if c.encoding == Protobuf {
+			p.object, p.err = c.objects.decodeMessage(p.message, p.problem, c.want, w)
+		} else {
+			p.object, p.err = c.objects.decode(p.raw, p.problem, c.want, w)
+		}
+	}
+}
+
+// put takes an object, whose bytes it copies. deliver gets objects that were put before, while there are too
+// many of them. It returns false if deliver does.
+func (c *crew[T]) put(m message, problem error, deliver func(decoded[T], error) bool) bool {
+	if c.filling == nil {
+		c.filling = c.newLoad()
+	}
+	l := c.filling
+	l.raw = append(l.raw, m.raw...)
+	m.raw = nil
+	l.objects = append(l.objects, part[T]{message: m, end: len(l.raw), problem: problem, err: errUndecoded})
+	if time.Since(c.last) >= staleAfter {
+		return c.flush(deliver)
+	}
+	if len(l.objects) >= loadObjects || len(l.raw) >= loadBytes {
+		c.handOver()
+	}
+	for len(c.ahead) > c.most || c.held > mostAhead {
+		if !c.deliver(deliver) {
+			return false
+		}
+	}
+	return true
+}
+
+// newLoad returns an empty load.
+func (c *crew[T]) newLoad() *load[T] {
+	if n := len(c.free); n > 0 {
+		l := c.free[n-1]
+		c.free = c.free[:n-1]
+		return l
+	}
+	return &load[T]{decoded: make(chan struct{}, 1)}
+}
+
+// handOver gives the load that is being filled to a decoder.
+func (c *crew[T]) handOver() {
+	l := c.filling
+	if l == nil {
+		return
+	}
+	c.filling = nil
+	c.held += len(l.raw)
+	c.ahead = append(c.ahead, l)
+	c.jobs <- l // has room for all
+}
+
+// flush delivers all objects. It may be called for nil.
+func (c *crew[T]) flush(deliver func(decoded[T], error) bool) bool {
+	if c == nil {
+		return true
+	}
+	c.handOver()
+	for len(c.ahead) > 0 {
+		if !c.deliver(deliver) {
+			return false
+		}
+	}
+	return true
+}
+
+// deliver delivers the oldest load.
+func (c *crew[T]) deliver(deliver func(decoded[T], error) bool) bool {
+	l := c.ahead[0]
+	c.ahead = c.ahead[:copy(c.ahead, c.ahead[1:])]
+	<-l.decoded
+	for i := range l.objects {
+		p := &l.objects[i]
+		if p.err == nil {
+			p.err = c.objects.shareParts(&p.object, c.work)
+		}
+		if !deliver(p.object, p.err) {
+			return false
+		}
+	}
+	c.last = time.Now()
+	c.held -= len(l.raw)
+	clear(l.objects)
+	l.raw, l.objects = l.raw[:0], l.objects[:0]
+	if cap(l.raw) <= 4*loadBytes {
+		c.free = append(c.free, l)
+	}
+	return true
+}
