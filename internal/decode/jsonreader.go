@@ -2,9 +2,11 @@ package decode
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -216,14 +218,13 @@ var marks = [256]uint8{
 // find returns the number of bytes of b that belong to the value, and whether the value ends
 // there.
 func (v *valueEnd) find(b []byte) (n int, done bool) {
-	for i := 0; i < len(b); {
-		if v.text {
-			i = v.findQuote(b, i)
-			if !v.text && v.depth == 0 {
-				return i, true
-			}
-			continue
+	i := 0
+	if v.text {
+		if i = v.findQuote(b, 0); v.text || v.depth == 0 {
+			return i, !v.text
 		}
+	}
+	for i < len(b) {
 		mark := marks[b[i]]
 		if mark != 0 && v.literal {
 			return i, true
@@ -233,7 +234,14 @@ func (v *valueEnd) find(b []byte) (n int, done bool) {
 		case 0:
 			v.literal = v.depth == 0
 		case quote:
-			v.text = true
+			if end := special(b, i); end < len(b) && b[end] == '"' {
+				i = end + 1
+			} else if i = v.findQuote(b, end); v.text {
+				return i, false
+			}
+			if v.depth == 0 {
+				return i, true
+			}
 		case opening:
 			v.depth++
 		case closing:
@@ -245,31 +253,39 @@ func (v *valueEnd) find(b []byte) (n int, done bool) {
 	return len(b), false
 }
 
-// findQuote returns the position after the quotation mark that ends the string starting at
-// b[i]. A mark is escaped if an odd number of backslashes precedes it.
+// findQuote returns the position after the quotation mark that ends the string of which b[i] is a part.
 func (v *valueEnd) findQuote(b []byte, i int) int {
-	for {
-		end := len(b)
-		n := bytes.IndexByte(b[i:], '"')
-		if n >= 0 {
-			end = i + n
-		}
-		start := end
-		for start > i && b[start-1] == '\\' {
-			start--
-		}
-		odd := (end-start)%2 == 1
-		v.escape = odd != (v.escape && start == i)
-		switch {
-		case n < 0:
-			return end
-		case !v.escape:
-			v.text = false
-			return end + 1
-		}
+	if v.escape && i < len(b) {
 		v.escape = false
-		i = end + 1
+		i++
 	}
+	for i < len(b) {
+		i = special(b, i)
+		if i < len(b) && b[i] == '"' {
+			v.text = false
+			return i + 1
+		}
+		i += 2 // a backslash and what it escapes
+	}
+	v.text, v.escape = true, i == len(b)+1
+	return len(b)
+}
+
+// special returns the position of the next quotation mark or backslash from i on, or len(b). It looks at
+// eight bytes at a time: most strings are too short for a call of bytes.IndexByte to pay.
+func special(b []byte, i int) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for ; i+8 <= len(b); i += 8 {
+		w := binary.LittleEndian.Uint64(b[i:])
+		quotes, slashes := w^'"'*ones, w^'\\'*ones
+		// The lowest high bit that is set belongs to the first byte that is zero.
+		if found := ((quotes-ones)&^quotes | (slashes-ones)&^slashes) & highs; found != 0 {
+			return i + bits.TrailingZeros64(found)/8
+		}
+	}
+	for ; i < len(b) && b[i] != '"' && b[i] != '\\'; i++ {
+	}
+	return i
 }
 
 // checkSyntax returns a *malformedError unless raw is exactly one JSON value. raw began at

@@ -98,8 +98,10 @@ func skipValue(raw []byte, i int) int {
 		mark := marks[raw[i]]
 		i++
 		switch mark {
-		case quote:
-			i = skipText(raw, i)
+		case quote: // a backslash is skipped with what it escapes
+			for i = special(raw, i); raw[i] != '"'; i = special(raw, i+2) {
+			}
+			i++
 		case opening:
 			depth++
 			continue
@@ -113,20 +115,6 @@ func skipValue(raw []byte, i int) int {
 			}
 		}
 		if depth == 0 {
-			return i
-		}
-	}
-}
-
-// skipText returns the position after the string whose content begins at raw[i].
-func skipText(raw []byte, i int) int {
-	for {
-		end := i + bytes.IndexByte(raw[i:], '"')
-		n := end
-		for n > i && raw[n-1] == '\\' {
-			n--
-		}
-		if i = end + 1; (end-n)%2 == 0 {
 			return i
 		}
 	}
