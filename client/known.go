@@ -81,20 +81,28 @@ func likelyText(text []byte, likely string) string {
 	return string(text)
 }
 
-// decodeListed is decode for an object of a list, which may be known.
-func (c *objectCodec[T]) decodeListed(raw []byte, problem error, want expectation, w *workspace) (decoded[T], error) {
-	if w.inquiry.known != nil && problem == nil {
-		if s, ok := decode.ScanState(raw); ok {
-			id := identity{apiVersion: likelyText(s.APIVersion, want.apiVersion), kind: likelyText(s.Kind, want.kind)}
-			if d, ok := c.recall(id, s.State, want, w); ok {
-				return d, nil
-			}
-		}
+// readListed reads an object of a list in JSON or CBOR. If the object is known, d is the object.
+// Otherwise it returns what decode.ReadObject does.
+func (c *objectCodec[T]) readListed(in decode.Reader, want expectation, w *workspace) (d decoded[T], raw []byte, problem, err error) {
+	if w.inquiry.known == nil {
+		raw, problem, err = decode.ReadObject(in.Value)
+		return d, raw, problem, err
 	}
-	return c.decode(raw, problem, want, w)
+	raw, problem, err = decode.ReadObject(in.Unchecked)
+	if err != nil || problem != nil {
+		return d, raw, problem, err
+	}
+	if s, ok := decode.ScanState(raw); ok {
+		id := identity{apiVersion: likelyText(s.APIVersion, want.apiVersion), kind: likelyText(s.Kind, want.kind)}
+		if recalled, ok := c.recall(id, s.State, want, w); ok {
+			d = recalled
+		}
+		return d, raw, nil, nil // ScanState has checked raw
+	}
+	return d, raw, nil, in.Check(raw)
 }
 
-// decodeListedMessage is decodeListed for protobuf.
+// decodeListedMessage is decodeMessage for an object of a list, which may be known.
 func (c *objectCodec[T]) decodeListedMessage(m message, problem error, want expectation, w *workspace) (decoded[T], error) {
 	if w.inquiry.known != nil && problem == nil && c.protobuf == nil {
 		if s, ok := kubeproto.ScanState(m.raw); ok {

@@ -116,11 +116,11 @@ func (d *listDecoder[T]) readItems() error {
 		if err != nil || !more {
 			return d.ended(err)
 		}
-		raw, problem, err := decode.ReadObject(d.in)
+		obj, raw, problem, err := d.objects.readListed(d.in, d.want, d.work)
 		if err != nil {
 			return d.ended(err)
 		}
-		if !d.take(d.encoding, d.index, message{raw: raw}, problem) {
+		if obj.known && !d.add(obj, nil) || !obj.known && !d.take(d.encoding, d.index, message{raw: raw}, problem) {
 			return reflector.ErrListStopped
 		}
 	}

@@ -105,7 +105,7 @@ func (l *listing[T]) take(e Encoding, index int, m message, problem error) bool 
 	case e == Protobuf:
 		return l.deliver(l.objects.decodeListedMessage(m, problem, l.want, l.work))
 	}
-	return l.add(l.objects.decodeListed(m.raw, problem, l.want, l.work))
+	return l.add(l.objects.decode(m.raw, problem, l.want, l.work))
 }
 
 // ended delivers the objects that were not delivered, before the items end with err.

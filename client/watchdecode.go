@@ -115,11 +115,21 @@ func (d *watchDecoder[T]) readType(e *envelope[T]) error {
 }
 
 func (d *watchDecoder[T]) readObject(e *envelope[T]) error {
-	raw, fault, err := decode.ReadObject(d.in)
+	var known decoded[T]
+	var raw []byte
+	var fault, err error
+	if e.typ == reflector.Added {
+		known, raw, fault, err = d.objects.readListed(d.in, d.want, d.work)
+	} else {
+		raw, fault, err = decode.ReadObject(d.in.Value)
+	}
 	if err != nil {
 		return err
 	}
-	e.object, e.late = true, nil
+	if e.object, e.late = true, nil; known.known {
+		e.event, e.problem = d.accept(reflector.Added, known, nil)
+		return nil
+	}
 	if e.kind == "" || d.ahead(d.encoding) {
 		d.kept = append(d.kept[:0], raw...)
 		e.late, e.fault = d.kept, fault
@@ -163,9 +173,6 @@ func (d *watchDecoder[T]) judge(e *envelope[T], raw []byte, fault error) {
 		e.problem = d.report(0, identityOf(d.objects.scan(raw)), unknownType(e.kind))
 	case e.typ == reflector.Bookmark:
 		e.event, e.problem = d.bookmark(d.objects.scan(raw))
-	case e.typ == reflector.Added:
-		obj, err := d.objects.decodeListed(raw, fault, d.want, d.work)
-		e.event, e.problem = d.accept(e.typ, obj, err)
 	default:
 		obj, err := d.objects.decode(raw, fault, d.want, d.work)
 		e.event, e.problem = d.accept(e.typ, obj, err)

@@ -28,6 +28,12 @@ type cborReader struct {
 	fault  error  // the first fault of the value
 }
 
+// Unchecked implements Reader.
+func (r *cborReader) Unchecked() ([]byte, error) { return r.Value() }
+
+// Check implements Reader. Transcoded values are well-formed.
+func (r *cborReader) Check([]byte) error { return nil }
+
 // Ready implements Reader. CBOR has no mark that shows the end of a value without reading it.
 func (r *cborReader) Ready() bool { return r.at < len(r.buf) }
 

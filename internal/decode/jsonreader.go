@@ -138,6 +138,15 @@ func (r *jsonReader) Name() ([]byte, error) {
 
 // Value implements Reader.
 func (r *jsonReader) Value() ([]byte, error) {
+	raw, err := r.Unchecked()
+	if err != nil {
+		return raw, err
+	}
+	return raw, r.Check(raw)
+}
+
+// Unchecked implements Reader.
+func (r *jsonReader) Unchecked() ([]byte, error) {
 	raw, err := r.whole()
 	if err == ErrOverLimit {
 		return oversized(r)
@@ -145,7 +154,10 @@ func (r *jsonReader) Value() ([]byte, error) {
 	return raw, err
 }
 
-// whole reads a value. After ErrOverLimit the value is still there.
+// Check implements Reader.
+func (r *jsonReader) Check(raw []byte) error { return checkSyntax(raw, r.Offset()-int64(len(raw))) }
+
+// whole reads a value without a check. After ErrOverLimit the value is still there.
 func (r *jsonReader) whole() ([]byte, error) {
 	k, err := r.Peek()
 	if err == nil && (k == '}' || k == ']') {
@@ -164,14 +176,16 @@ func (r *jsonReader) whole() ([]byte, error) {
 	case err != nil:
 		return nil, err
 	}
-	raw := r.held()
-	return raw, checkSyntax(raw, r.Offset()-int64(len(raw)))
+	return r.held(), nil
 }
 
 // Skip implements Reader.
 func (r *jsonReader) Skip() error {
-	_, err := r.whole()
-	if err == ErrOverLimit {
+	raw, err := r.whole()
+	switch err {
+	case nil:
+		return r.Check(raw)
+	case ErrOverLimit:
 		return r.pass(false)
 	}
 	return err

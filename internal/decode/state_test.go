@@ -75,11 +75,12 @@ func TestScanState(t *testing.T) {
 // checkState compares ScanState with the decoders, typed and untyped.
 func checkState(t *testing.T, raw []byte) {
 	t.Helper()
-	if !jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
-		return // the reader does not return it
-	}
 	s, ok := ScanState(raw)
 	if !ok {
+		return
+	}
+	if !jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+		t.Errorf("ScanState(%q) succeeds, but that is malformed", raw)
 		return
 	}
 	got := s.stated()

@@ -32,6 +32,14 @@ type Reader interface {
 	// error it is of no use.
 	Value() ([]byte, error)
 
+	// Unchecked is Value, but it leaves the grammar of the value to Check. It is for a caller that
+	// mostly checks the value anyway.
+	Unchecked() ([]byte, error)
+
+	// Check returns the error that Value would have returned for raw, which Unchecked has just
+	// returned.
+	Check(raw []byte) error
+
 	// Skip skips a value without holding it.
 	Skip() error
 
@@ -43,10 +51,10 @@ type Reader interface {
 	Offset() int64
 }
 
-// ReadObject reads an object with Reader.Value. It returns an error that concerns only this
-// object as problem: reading can then continue.
-func ReadObject(in Reader) (raw []byte, problem, err error) {
-	if raw, err = in.Value(); err == nil {
+// ReadObject reads an object with read, which is Value or Unchecked of a Reader. It returns an error that
+// concerns only this object as problem: reading can then continue.
+func ReadObject(read func() ([]byte, error)) (raw []byte, problem, err error) {
+	if raw, err = read(); err == nil {
 		return raw, nil, nil
 	}
 	var fault *FaultError
