@@ -37,8 +37,8 @@ type stub struct {
 	queue    queue.Metrics
 }
 
-func (s *stub) Resource() string                  { return "deployments.apps in namespace prod" }
-func (*stub) Bytes() uint64 { return 1 }
+func (s *stub) Resource() string { return "deployments.apps in namespace prod" }
+func (*stub) Bytes() uint64      { return 1 }
 
 func (s *stub) Stats() informer.Stats             { return s.stats }
 func (s *stub) Handlers() []informer.HandlerStats { return s.handlers }
@@ -150,7 +150,7 @@ func must1[T any](value T, err error) func(testing.TB) T {
 // that is added to these types needs a metric, or a reason here.
 func TestEveryNumber(t *testing.T) {
 	left := map[string]string{
-		"Stats.LastEvent": "an age", "Stats.Failing": "an age", "Stats.Lists": "", // tested below
+		"Stats.LastEvent": "an age", "Stats.LastRelists": "the newest of Relists", "Stats.Failing": "an age", "Stats.Lists": "", // tested below
 		"Stats.Events": "", "Metrics.Name": "the name is given when the queue is added", "Metrics.DepthByPriority": "tested below",
 		"Metrics.Depth": "the sum of the priorities", "Metrics.Timing": "says that others are there",
 	}
