@@ -64,7 +64,6 @@ func scraped(t *testing.T) (all series, times int) {
 			for _, name := range []string{"done", "broken", "later", "now", "never", "panics", "written"} {
 				_, err := s.pods.Create(ctx, fake.Object(&corev1.Pod{}, "prod", fmt.Sprint(name, times)), metav1.CreateOptions{})
 				must(t, err)
-				s.once[name] = false
 			}
 			time.Sleep(30 * time.Second)
 			families, err := registry.Gather()

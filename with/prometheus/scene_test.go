@@ -109,7 +109,7 @@ func (s *scene) reconcile(ctx context.Context, key kinform.Key) error {
 		return nil
 	}
 	s.once[key.Name] = true
-	switch key.Name {
+	switch strings.TrimRight(key.Name, "0123456789") {
 	case "broken":
 		return errors.New("broken")
 	case "later":
