@@ -14,6 +14,13 @@
 // missed changes by comparing
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#410-gone-responses).
 //
+// # Sources
+//
+// A [Source] lists and watches one collection: a client.Resource, a fake.Source, or two functions of
+// another library's client ([SourceFuncs]). Functions of this package wrap a source. [Map] changes
+// each object before it is stored, for example to drop parts that nobody reads. [Filter] leaves
+// objects out. [Shard] selects a part of the collection by hash. [Tweak] sets selectors.
+//
 // # Restored servers
 //
 // A server whose etcd was restored from a backup gives out resourceVersions a second time. It
@@ -23,23 +30,23 @@
 // four events early, and the server must repeat these events; that costs no request. If there
 // were no events since the list, or the server no longer has them or is silent for two
 // seconds, the reflector asks for a list of one object that is not older than the newest
-// version seen. It selects an object that it knows by name, of the newest event or else the
-// newest of the list, and the server must have the object as it was. If the object changed or
-// is gone since, that proves nothing, and the objects of the events before it are asked for.
+// version seen. It selects an object that it knows by name: that of the newest event, or else the
+// newest of the list. The server must have the object as it was. If the object has changed since, or
+// is gone, that proves nothing, and the reflector asks for the objects of earlier events.
 //
 // The reflector reports a server that shows another history with [ErrRestored] and lists the
 // collection at "". A [Rewinder] learns that the versions of this list do not compare with
 // those that it holds. If there is a doubt and no proof, the reflector lists without a report,
-// and the Rewinder compares contents as well as versions. That is so if none of the known
-// objects is as it was, if the newest one has its version and other contents, or if the server
-// has not reached the newest version seen. So a server that only lags costs that list, and so
-// does a deletion of the one known object while there was no watch. No second list follows
-// before a watch has brought news or lasted long.
+// and the Rewinder compares contents as well as versions. There is a doubt if none of the known
+// objects is as it was, if the newest one has the same version but other contents, or if the server
+// has not reached the newest version seen. So the list is spent in vain if the server only lags, or
+// if the one known object was deleted while there was no watch. No second list follows before a
+// watch has brought news or lasted long.
 //
-// A server that refuses the list of one object three times in a row, or does not end it, is
-// watched for a minute at a time, and asked again after each watch. So is a server that leaves
-// that list without an answer eight times, although there is a connection: something between
-// may let watches alone pass. The first of these watches lasts five seconds, because the server
+// If a server refuses the list of one object three times in a row, or does not end it, the reflector
+// watches for a minute at a time and asks for the list again after each watch. It does the same if
+// the server leaves that list without an answer eight times although there is a connection, because a
+// proxy may let only watches pass. The first of these watches lasts five seconds, because the server
 // may have come back meanwhile.
 //
 // The check has limits where the server has overtaken the newest version seen and cannot
@@ -53,13 +60,13 @@
 //
 // A transaction of etcd gives all its changes one version: when the lease of many Events ends,
 // all of them are deleted at once. An event at the newest version seen goes to the sink unless
-// it repeats one of the four before it. A watch may end amid such events, and a server asked for
-// what follows their version would leave out the rest. So a watch that ended, in whatever way, is
-// resumed before the events of the newest version, unless a bookmark of that version or of a later
-// one has come. If the server no longer has the version before, the collection is listed, but only
-// after a deletion or several events of one version, and if the watch ended within a second after
-// them: otherwise there is no more of that version. The sink can get an event twice if its version
-// has more than four.
+// it repeats one of the four before it. A watch may end amid such events. A server that is asked for
+// what follows their version leaves out the rest. So a watch that ended, in whatever way, is resumed
+// before the events of the newest version, unless a bookmark of that version or of a later one has
+// come. If the server no longer has the version before, the reflector lists the collection. It does
+// so only if the newest version brought a deletion or several events, and the watch ended within a
+// second after them. Otherwise that version has no more events. The sink can get an event twice if
+// its version has more than four.
 //
 // # Failures and waits
 //
@@ -84,16 +91,18 @@
 // reflectors send no more requests than one. The first answer brings them all back within a
 // second. A reflector that succeeds again also ends the waits of those that failed for the
 // same reason, a denied request or a busy server. Watches and lists that break again and again
-// wait in line, too. Each answer lets the next watch go, a list that is complete two other lists,
-// and a watch that succeeds after a break one. A source that is not a [Server] has a breaker of its
-// own.
+// wait in line, too. Each answer lets the next watch go. A list that is complete lets two other
+// lists go, and a watch that succeeds after a break lets one go. A source that is not a [Server] has
+// a breaker of its own.
 //
 // [Stats.Failing] says since when a reflector fails, why, and when it tries again.
 //
 // # Decisions
 //
 // The decisions are pure functions from a state and an outcome to the next state and a step
-// (protocol.go). The loop around them (run.go) only carries the steps out.
+// (protocol.go). The loop around them (run.go, watch.go) only carries the steps out. Whether an
+// event is in order is decided from the newest events (recent.go), and whether the server was
+// restored, from what it repeats (restored.go, witness.go).
 //
 // # Ordering
 //
