@@ -21,7 +21,8 @@
 // flagged Initial. [HandlerOptions] add a filter, resyncs, or [LagCoalesce] for a slow
 // handler. [Informer.Events] is a handler in the form of a loop.
 //
-// Objects are shared by the store and all handlers: treat them as read-only.
+// Objects are shared by the store and all handlers: treat them as read-only. To keep only a part of
+// each object, wrap the source with reflector.Map.
 //
 // # Concurrency
 //

@@ -48,6 +48,13 @@ func (i *Informer[K, T]) reflect(s *session[K, T], ctx context.Context, r *refle
 	})
 }
 
+// Started reports whether Run was ever called. It is safe from any goroutine. O(1).
+func (i *Informer[K, T]) Started() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.phase != notStarted
+}
+
 // Done is closed when Run has ended: no handler is being called, and Run can be called again.
 // Before the first Run it is open, and is closed when that one ends. If the informer runs
 // again, Done returns a new channel for the new run; the old one stays closed. So a goroutine

@@ -16,9 +16,10 @@ const lateAfter = 10 * time.Second
 
 // LateMemberError says that a [Union] does not wait any longer for the first list of a member in this run.
 // Another member has listed, and this one has brought nothing for 10 seconds since: its requests fail, or the
-// server does not answer them. The pause after a failure before that does not count. Its own objects are missing, or as old as at the end of the last run.
-// The union has synced without them, or does now, and they come when the member lists, which it keeps trying.
-// Options.OnError gets one for each such member, at most once in a run.
+// server does not answer them. The pause after a failure before that does not count. The member's objects are
+// missing, or as old as at the end of the last run. The union has synced without them, or does so now. The member
+// keeps trying to list, and its objects come when it succeeds. Options.OnError gets one such error for each late
+// member, at most once in a run.
 type LateMemberError struct {
 	// Resource is the name of the member's source, Member its own.
 	Resource, Member string
@@ -49,9 +50,9 @@ func (e *LateMemberError) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// awaitMembers lets the others go on without the members that are late, until the first list of the session
-// is complete. One member has listed when it begins. If the server was away, the others come back too, when
-// they ask again: what they failed before does not count.
+// awaitMembers drops late members from the wait for the session's first list, until that list is complete. It
+// is called when one member has listed. If the server was away, the other members come back when they ask
+// again, so their failures before that do not count.
 func (i *Informer[K, T]) awaitMembers(s *session[K, T]) {
 	i.mu.Lock()
 	for _, m := range i.union.byName {
