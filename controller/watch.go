@@ -12,14 +12,22 @@ import (
 	"github.com/kinform/kinform/queue"
 )
 
-// For queues the key of every object of inf, which is an informer or a handle on one, that is added, updated or deleted, unless one of
-// the filters returns false for the event ([GenerationChanged]). If an object was deleted and
-// created again while no watch saw it, its key is queued once: where the difference matters,
-// reconcile must compare UIDs. The filters run in the handler's goroutine.
+// input is an informer with the controller's handler on it.
+type input struct {
+	inf     Cache
+	reg     *informer.Registration
+	handle  writer        // nil if it is no handle
+	removed chan struct{} // closed by Unwatch
+}
+
+// For queues the key of every object of inf that is added, updated or deleted, unless one of the
+// filters, such as [GenerationChanged], returns false for the event. inf is an informer or a handle on
+// one. If an object was deleted and created again while no watch saw it, its key is queued once: where
+// the difference matters, reconcile must compare UIDs. The filters run in the handler's goroutine.
 //
 // For, Owns and Watch may be called at any time, also while Run runs: see the package
-// documentation. It returns [ErrNoInformer], [ErrNoFilter], [ErrEnded] once Run ends, or the
-// errors of inf.AddHandler.
+// documentation. For returns [ErrNoInformer], [ErrNoFilter], [ErrEnded] once Run ends, or the
+// errors of AddHandler of the informer.
 func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], filters ...func(informer.Event[Q, T]) bool) error {
 	return add(c, inf, filters, nil, func(ev informer.Event[Q, T]) { c.enqueue(ev.Key, ev.Initial) })
 }
@@ -60,8 +68,8 @@ func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName],
 
 // Watch calls keys for the object of every event of inf, and in an update or a deletion also
 // for the old object, even if that was a different object (informer.Event.Replaced). It queues
-// all keys that keys appends, each once per event. Events for which one of the filters returns false are left out.
-// keys and the filters run in the handler's goroutine, one call at a time. Watch returns
+// all keys that keys appends, each once per event. It leaves out events for which one of the filters
+// returns false. keys and the filters run in the handler's goroutine, one call at a time. Watch returns
 // [ErrNoKeys], or the same errors as [For].
 func Watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T], keys func(dst []Q, obj T) []Q, filters ...func(informer.Event[K, T]) bool) error {
 	if keys == nil {
@@ -138,6 +146,30 @@ func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T],
 	c.inputs = append(c.inputs, in)
 	if c.phase == running {
 		c.join(in)
+	}
+	return nil
+}
+
+// Unwatch removes what [For], [Owns] and [Watch] added for inf, before Run or while it runs. Their
+// functions are not called for any further event, except that a call which is under way goes on. Keys
+// that are queued stay queued. If Run runs the informer, Unwatch stops it; its store can
+// still be read, but does not change. An informer with another runner goes on, and Run no longer minds
+// its end: call Unwatch before you stop it or release a factory's handle.
+//
+// Unwatch does not wait, and may be called from reconcile, from handlers and filters. It returns
+// [ErrNoInformer], or [ErrNotWatched] if there is nothing to remove.
+func Unwatch[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T]) error {
+	inf := informerOf(from)
+	if inf == nil {
+		return noInformer[T]()
+	}
+	gone := c.forget(inf)
+	for _, in := range gone {
+		close(in.removed)
+		in.reg.Remove()
+	}
+	if len(gone) == 0 {
+		return fmt.Errorf("%s: %w", inf.Resource(), ErrNotWatched)
 	}
 	return nil
 }

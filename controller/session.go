@@ -2,23 +2,13 @@ package controller
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/kinform/kinform/controller/internal/follow"
-	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/usercode"
 )
-
-// input is an informer with the controller's handler on it.
-type input struct {
-	inf     Cache
-	reg     *informer.Registration
-	handle  writer        // nil if it is no handle
-	removed chan struct{} // closed by Unwatch
-}
 
 // Cache is an informer of any type, or a handle on one: *informer.Informer, *factory.Handle and
 // [*Handle] implement it. Package controller/manager runs caches that controllers share.
@@ -123,30 +113,6 @@ func (c *Controller[Q]) start(inf Cache) {
 		s.failed = append(s.failed, err)
 		s.end()
 	})
-}
-
-// Unwatch removes what [For], [Owns] and [Watch] added for inf, before Run or while it runs. Their
-// functions are not called for any further event, except that a call which is under way goes on. Keys
-// that are queued stay queued. If Run runs the informer, Unwatch stops it; its store can
-// still be read, but does not change. An informer with another runner goes on, and Run no longer minds
-// its end: call Unwatch before you stop it or release a factory's handle.
-//
-// Unwatch does not wait, and may be called from reconcile, from handlers and filters. It returns
-// [ErrNoInformer], or [ErrNotWatched] if there is nothing to remove.
-func Unwatch[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T]) error {
-	inf := informerOf(from)
-	if inf == nil {
-		return noInformer[T]()
-	}
-	gone := c.forget(inf)
-	for _, in := range gone {
-		close(in.removed)
-		in.reg.Remove()
-	}
-	if len(gone) == 0 {
-		return fmt.Errorf("%s: %w", inf.Resource(), ErrNotWatched)
-	}
-	return nil
 }
 
 // forget takes the inputs of inf out of the controller, and stops the informer.
