@@ -20,9 +20,9 @@ const catchUpTime = 10 * time.Second
 // listingDelay is how long a key waits for its namespace before it is tried again.
 const listingDelay = time.Second
 
-// caughtUp puts a reconcile off while the reads of a handle are older than the writes through it, and
-// while a handle has not listed the namespace of a kinform.Key, which is new. If a namespace of a set fails, and
-// reads lack writes to it, only its keys wait, and those that are for no namespace.
+// caughtUp puts a reconcile off while the reads of a handle are older than the writes through it. It also
+// does so for a kinform.Key while a handle has not listed the key's namespace, because that is new. If a
+// namespace of a set fails, and reads lack writes to it, only its keys wait, and keys without a namespace.
 func (c *Controller[Q]) caughtUp(reconcile func(context.Context, Q) error) func(context.Context, Q) error {
 	return func(ctx context.Context, key Q) error {
 		for _, handle := range c.behind() {
@@ -95,9 +95,9 @@ func catchUp(ctx context.Context, handle writer) error {
 //     failed; also if more than 100 objects are to be asked for, or if a GET is forbidden, has failed
 //     for 10 seconds, or brings an object that does not fit T
 //
-// So a watch that brings nothing holds reconciles up only in the last case. In a set of namespaces, one
-// that has failed for 10 seconds holds up nothing but the reconciles of its own keys, and of those that are
-// for no namespace, until it is listed or watched again: CatchUp does not wait for it. CatchUp asks for one
+// So a watch that brings nothing holds reconciles up only in the last case. CatchUp does not wait for a
+// namespace of a set that has failed for 10 seconds. Until that namespace is listed or watched again, it
+// holds up only the reconciles of its own keys and of keys without a namespace. CatchUp asks for one
 // object at a time, also if several goroutines call it, and for an object again only after another
 // such write or after two minutes without a sign from the watch.
 //
@@ -151,9 +151,9 @@ func (r *Requests[T]) settleAll(ctx context.Context) error {
 	return nil
 }
 
-// reach waits until the cache has the writes that could not be recorded. If that takes long, or a namespace
-// fails, whose objects the version tells nothing about, it asks for the objects: mostly they can be recorded
-// by now.
+// reach waits until the cache has the writes that could not be recorded. If that takes long, it asks for the
+// objects: mostly they can be recorded by now. It also asks if a namespace fails, because the cache's version
+// then says nothing about the objects of that namespace.
 func (r *Requests[T]) reach(ctx context.Context) error {
 	rv := r.debt.version()
 	if rv == "" {

@@ -32,15 +32,18 @@
 // that removes the last finalizer. There is no call to remember. Reads of the store itself, and
 // handlers, show what the watch has brought.
 //
-// Some writes cannot be told at once: the answer was lost, there was a conflict, the informer
-// did not run, or the watch has brought nothing for two minutes. Then Run first catches up
-// ([Requests.CatchUp]), for the handles that For, Owns and Watch got, and for those that reconcile has
-// written through with the context that it was given, unless For, Owns or Watch got only the informer
-// of such a handle: mostly by one GET of the object, so a watch that brings nothing does not hold
-// reconciles up. A few writes name no object: a DeleteCollection, or a creation with generateName whose
-// answer was lost. After one of these, and if GET is forbidden, all reconciles wait for the watch. If that
-// takes 10 seconds, the key is queued again with an error, as after any failure. If you read a handle
-// elsewhere, or write with another context, call CatchUp there.
+// The result of some writes is not known at once: the answer was lost, there was a conflict, the
+// informer did not run, or the watch has brought nothing for two minutes. Then Run catches up
+// ([Requests.CatchUp]) before it calls reconcile again. Mostly that is one GET of the object, so a watch
+// that brings nothing does not hold reconciles up. A few writes name no object: a DeleteCollection, or
+// a creation with generateName whose answer was lost. After one of these, and if GET is forbidden, all
+// reconciles wait for the watch. If that takes 10 seconds, the key is queued again with an error, as
+// after any failure.
+//
+// Run catches up for the handles that were given to For, Owns and Watch. It also does so for those that
+// reconcile has written through with the context that it was given, unless For, Owns or Watch got only
+// the informer of such a handle. If you read a handle elsewhere, or write with another context, call
+// CatchUp there.
 //
 // [OpenProjected] makes a handle whose cache holds a part of each object.
 //
@@ -52,15 +55,20 @@
 //	...
 //	err = namespaces.Add("test") // at any time: both handles begin to list and watch it
 //
-// Such handles need no permission for the whole cluster. A namespace that is refused only lacks its own
-// objects; [Projected.Members] says so, and the informer's OnError gets the refusals. The same holds for one
-// whose lists fail otherwise, or are not answered: 10 seconds after another namespace has listed, the
-// controller begins without it (informer.LateMemberError). One that fails later, for 10 seconds, does not hold
-// up the others either; if writes to it are not known, its keys wait until it is back. The keys of a namespace, if they are of type
-// kinform.Key, are only reconciled when all handles have listed it, or were refused. A reconcile that reads
-// another namespace than that of its key asks [Projected.Covers] before it makes what it does not find. A write to a namespace that is not in the set is [ErrOutside] and is not sent. To be safe, take a
-// namespace out of the set only after the controller has finished its work there: finalizers of its objects
-// would not be removed.
+// Such handles need no permission for the whole cluster. Each namespace lists, watches and fails on its own:
+//
+//   - If the server refuses a namespace, only the objects of that namespace are missing.
+//     [Projected.Members] says so, and the informer's OnError gets the refusals.
+//   - If the lists of a namespace fail otherwise, or are not answered, the controller begins without
+//     it 10 seconds after another namespace has listed (informer.LateMemberError).
+//   - If a namespace fails later, for 10 seconds, the others go on. If it is not known what writes to
+//     it have done, its keys wait until it is back.
+//
+// Keys of type kinform.Key are reconciled only when all handles have listed their namespace, or were refused.
+// If a reconcile reads another namespace than that of its key, it has to ask [Projected.Covers] before it
+// makes an object that it does not find. A write to a namespace that is not in the set is not sent and
+// returns [ErrOutside]. Take a namespace out of the set only after the controller has finished its work
+// there: finalizers of its objects would not be removed.
 //
 // OpenOptions.Selectors has several label selectors, of which an object must match one, in each namespace or
 // in all.
@@ -73,10 +81,11 @@
 //
 //   - [Projected.NotOwn] leaves out the events of writes through the handle, and nothing else. Use it
 //     wherever the controller writes through a handle and nobody else does: controller.For(c,
-//     websites, websites.NotOwn). Changes of others come, also those of the status. Reconcile is not
-//     called again for its own writes, so it must do all its work in one call, or return [Again].
+//     websites, websites.NotOwn). Events of other writers' changes still come, including those of the
+//     status. Reconcile is not called again for its own writes, so it must do all its work in one
+//     call, or return [Again].
 //   - [GenerationChanged] leaves out updates in which the spec is the same, whoever made them. Use
-//     it for objects of which reconcile only reads the spec, if there is no handle, or if others
+//     it for objects of which reconcile reads only the spec, if there is no handle, or if others
 //     write the status often. It also leaves out changes of labels, annotations and finalizers. Do
 //     not use it for objects whose status reconcile waits for, such as an owned Deployment.
 //
@@ -104,12 +113,11 @@
 // if nothing changed, and never undo a change of another writer: on a conflict they look at the
 // object again.
 //
-// The cleanup of Finalize may run again after a crash, and also for an object whose name another
-// object has by now. So name what lives outside the API server by the UID of its object, and let a
-// second cleanup succeed.
+// The cleanup of Finalize may run again after a crash. By then another object may have the same name.
+// So name what lives outside the API server by the UID of its object, and let a second cleanup succeed.
 //
 // A merge patch replaces a list as a whole. So in the edit of CreateOrUpdate, find the element by its
-// name and set its fields; append it if it is not there. To set the whole list drops the elements
+// name and set its fields; append it if it is not there. Setting the whole list drops the elements
 // and defaults that others put in, and writes in every call. To own some elements of a list, use Apply.
 //
 //	site, done, err := controller.Finalize(ctx, websites, site, "example.com/dns", removeDNS)
@@ -136,12 +144,12 @@
 // A condition tells a user what to do, or what the controller waits for. Put these errors into one:
 // a name that is taken ([OwnedError]), a spec that the server refuses (Invalid, Forbidden), an object
 // that is referred to and is not there. Also return the error, so that it is reported and tried
-// again, or [Terminal] if only a change of what the controller watches can help.
+// again. If only a change of a watched object can help, return it in [Terminal].
 //
 // Just return all others: conflicts, timeouts, errors of a server, a context that ended. The next try
-// mostly mends them, and to write them down would be one more request to a server in trouble. The
-// message of a condition must stay the same while its cause does: with a time, a count or a
-// resourceVersion in it, each reconcile writes.
+// mostly mends them, and a condition would cost one more request to a server in trouble. The message
+// of a condition must stay the same as long as its cause stays the same. With a time, a count or a
+// resourceVersion in it, each reconcile would write.
 //
 // # Lifetime
 //

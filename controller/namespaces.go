@@ -251,11 +251,11 @@ func (r *Requests[T]) deleteCollection(ctx context.Context, opts metav1.DeleteOp
 	return errors.Join(failed...)
 }
 
-// Covers reports whether the cache has all objects of a namespace that the handle selects, so that one
-// which it lacks did not exist when the watch was as far. It is false for a namespace that is not in
-// OpenOptions.Namespaces, and for one that is refused, has failed for 10 seconds, or whose first list has not come. Reconciles of keys
-// in such a namespace wait for its first list, see the package documentation. One that reads another namespace
-// than that of its key has to ask. O(members).
+// Covers reports whether the cache has all objects of a namespace that the handle selects. Then an object
+// that it lacks did not exist at the version that the watch has reached. It is false for a namespace that is
+// not in OpenOptions.Namespaces, that is refused, that has failed for 10 seconds, or whose first list has not
+// come. Reconciles of keys in such a namespace wait for its first list, see the package documentation. A
+// reconcile that reads another namespace than that of its key has to ask. O(members).
 func (h *Projected[T, P]) Covers(namespace string) bool {
 	if h.union == nil {
 		return h.inf.Store().ResourceVersion() != "" && (h.namespace == "" || h.namespace == namespace)

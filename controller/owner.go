@@ -13,10 +13,12 @@ import (
 // SetController makes owner the controller of obj, by an owner reference
 // (https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/): the
 // garbage collector deletes obj after owner, and [Owns] queues owner for events of obj. Of is the
-// kind of owner; if it has no name, as with kind.OfResource, owner's TypeMeta must have it. Call it first in the edit of [CreateOrUpdate], which it ends for an object of somebody else:
-// an object that exists (it has a UID) and does not have owner as its controller is refused. To take
-// over an object that has no controller, call [Adopt] instead. If owner is the controller already,
-// at most the version in the reference changes.
+// kind of owner; if it has no name, as with kind.OfResource, owner's TypeMeta must have it.
+//
+// Call SetController first in the edit of [CreateOrUpdate] and return its error, so that the edit ends for
+// an object of somebody else: SetController refuses an object that exists (it has a UID) and does not have
+// owner as its controller. To take over an object that has no controller, call [Adopt] instead. If owner
+// is the controller already, at most the version in the reference changes.
 //
 // It returns an error, and does not change obj, if the reference would be wrong: a [*OwnedError]
 // if obj belongs to somebody else, and [ErrOwner] if owner has no name or UID, as before its

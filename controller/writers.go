@@ -19,9 +19,9 @@ type writer interface {
 	reads() any
 }
 
-// writers are the handles that the reconciles of a controller have written through. So those that it
-// does not watch catch up before a reconcile, too. They are not kept alive: a handle may serve one
-// member of a cluster for a while.
+// writers are the handles that the reconciles of a controller have written through. So a handle that the
+// controller does not watch also catches up before a reconcile. The handles are not kept alive: one may
+// serve a member cluster only for a while.
 type writers struct {
 	mu  sync.Mutex
 	all map[any]func() (w writer, live bool) // by weak pointer; nil once the handle is not in use
