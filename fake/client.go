@@ -152,20 +152,6 @@ func (c *Client[T]) put(ctx context.Context, object T, opts metav1.UpdateOptions
 	return c.table().handOut(v, err)
 }
 
-// Patch changes the object at key by a patch of type pt and returns it as stored; see
-// [Server.ServeHTTP] for the types. Status errors: NotFound, Conflict, Invalid,
-// BadRequest, UnsupportedMediaType.
-func (c *Client[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
-	return c.patch(ctx, key, pt, data, opts, false)
-}
-
-// PatchStatus patches the status subresource of the object at key, as [Client.Patch] patches an
-// object. Status errors: those of Patch; NotFound also for a kind
-// without the subresource (kind.Kind.WithSubresources).
-func (c *Client[T]) PatchStatus(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
-	return c.Subresource(statusField).Patch(ctx, key, pt, data, opts)
-}
-
 // Delete deletes the object at key, or marks it as being deleted while it has finalizers or, if it
 // is a pod of a node, until it is deleted without a grace period (see [Options].StopPods).
 // Status errors: NotFound, Invalid; Conflict for preconditions that do not hold.

@@ -25,8 +25,8 @@
 // are *errors.StatusError with the code, reason and wording of the real ones. uid,
 // creationTimestamp, generation, generateName, finalizers, preconditions, propagation
 // policies, dry runs and the deletion of collections work, and so does the status
-// subresource, if the kind has one; [View] and [Action] make other subresources. Unknown and
-// duplicate fields of a body are told to the client as warnings, or refused if it asks for that.
+// subresource, if the kind has one; [View] and [Action] make other subresources, for [Hooks]. If a
+// body has unknown or duplicate fields, the client gets warnings, or a refusal if it asks for that.
 //
 // Patches are carried out by the libraries of the API server: JSON patches and merge
 // patches; strategic merge patches by the tags of T, not for custom resources; and
@@ -48,17 +48,17 @@
 //     items of lists leave it out as the API server does, in groups of Kubernetes' own.
 //   - The server neither validates specs nor sets defaults, except by the hooks of [Define] and by
 //     [Options].Strategy, for which package with/strategies has the API server's own code. Only an
-//     apply refuses fields that T does not have, and completes the protocol of ports. Admission is
-//     what [Options].Mutate and Validate do. Package with/apiextensions/fakecrd serves
+//     apply refuses fields that T does not have, and completes the protocol of ports. [Options].Mutate
+//     and Validate take the place of admission. Package with/apiextensions/fakecrd serves
 //     CustomResourceDefinitions, with their schemas.
-//   - A deletion takes no time, but for a pod with a nodeName, which is terminating until a
-//     request with a gracePeriodSeconds of zero. [Options].StopPods plays its kubelet, and so
-//     does [Delete].
+//   - A deletion takes no time, except that a pod with a nodeName is terminating until a request
+//     with a gracePeriodSeconds of zero. [Options].StopPods plays its kubelet, and so does
+//     [Delete].
 //   - managedFields begin with an object's first apply, or with a create that states a
-//     fieldManager. The first apply knows the owners of the fields, but for what the test's own
-//     functions wrote and what came before the last 32 changes of writer: that belongs to
-//     "before-first-apply" or "unknown". Only OpenAPI says that a struct is owned as a whole, so
-//     the fake owns its fields one by one.
+//     fieldManager. The first apply names the owners of the fields. Fields that the test's own
+//     functions wrote, or that were written before the last 32 changes of writer, belong to
+//     "before-first-apply" or "unknown". Only OpenAPI says that a struct is owned as a whole, so in
+//     the fake each field of such a struct has owners of its own.
 //   - Garbage collection and the deletion of namespaces are complete when the write that
 //     caused them returns, or a concurrent write of another goroutine.
 //   - Shard selectors work without a feature gate.
@@ -78,7 +78,7 @@
 // [Server.Inject] makes requests fail, by their number or by a seeded chance: refusals,
 // delays, silent watches, broken connections, truncated bodies, events twice or out of
 // order, a restart. Package faults describes them, and gives them a form in text.
-// [Server.Struck] returns those that struck, and [faults.Shrink] finds the few that matter.
+// [Server.Struck] returns the faults that struck, and [faults.Shrink] finds the few that matter.
 // [Server.DropWatches], [Server.Restart], [Server.Restore] and [Server.Compact] play the parts
 // of the network, of operators and of time. No fault strikes the typed functions, so a test can
 // go on writing.

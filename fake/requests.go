@@ -10,7 +10,7 @@ import (
 	"github.com/kinform/kinform/fake/faults"
 )
 
-// Request is what [Server.Requests] tells requests apart by.
+// Request is a sort of request: [Server.Requests] counts each sort separately.
 type Request struct {
 	Verb     faults.Verb
 	Resource schema.GroupResource

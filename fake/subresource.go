@@ -1,146 +1,84 @@
 package fake
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kinform/kinform/fake/faults"
-	"github.com/kinform/kinform/fake/internal/refusal"
-	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/fake/internal/wire"
 )
 
-// Subresource reads and writes a part of objects that has its own address. It has the methods of
-// client.Subresource. The fake has the subresource "status", of kinds that have it;
-// the methods of others return the 404 that the HTTP form answers.
-type Subresource[T metav1.Object] struct {
-	of   *Client[T]
-	path []string
+// SubresourceHook is a subresource besides status, made by [View] or [Action], for [Hooks].Subresources.
+// It is served over HTTP (serve_subresource.go), and discovery shows it.
+type SubresourceHook[T metav1.Object] struct {
+	kind     schema.GroupVersionKind
+	only     []string // verbs; nil for all that it can
+	protobuf bool
+	fresh    func() metav1.Object
+	get      func(obj T) (metav1.Object, error)
+	set      func(obj T, sent metav1.Object) error
+	do       func(ctx context.Context, obj T, sent metav1.Object) (metav1.Object, error)
 }
 
-// Subresource returns the client of a subresource; more names are further parts of the path.
-func (c *Client[T]) Subresource(name string, more ...string) Subresource[T] {
-	return Subresource[T]{of: c, path: append([]string{name}, more...)}
+// View returns a subresource that shows objects in the form of S, such as a Scale, and changes them in
+// that form. get makes the form of obj, which is read-only. set changes obj, which is its own, to what a
+// client has sent. A nil set refuses updates and patches with 405. Both run as [Hooks] do, and their
+// errors refuse the request. An apply works as a merge patch, without owners of fields.
+func View[T, S metav1.Object](kind schema.GroupVersionKind, get func(obj T) (S, error), set func(obj T, sent S) error) SubresourceHook[T] {
+	h := newSubresourceHook[T, S](kind)
+	h.get = func(obj T) (metav1.Object, error) { return get(obj) }
+	if set != nil {
+		h.set = func(obj T, sent metav1.Object) error { return set(obj, sent.(S)) }
+	}
+	return h
 }
 
-// check refuses a subresource that the resource does not have. As over HTTP, no fault strikes it.
-func (s Subresource[T]) check() error {
-	if len(s.path) != 1 || s.path[0] != statusField || !s.of.table().res.Status {
-		return refusal.NoResource()
+// Action returns a subresource to which clients post an object of S, such as an Eviction: do carries it
+// out for obj, which is read-only, and returns the answer, or nil for a Status that says Success. It runs
+// as [Hooks] do, and can write to the server. A dry run does not call it.
+func Action[T, S metav1.Object](kind schema.GroupVersionKind, do func(ctx context.Context, obj T, sent S) (metav1.Object, error)) SubresourceHook[T] {
+	h := newSubresourceHook[T, S](kind)
+	h.do = func(ctx context.Context, obj T, sent metav1.Object) (metav1.Object, error) {
+		return do(ctx, obj, sent.(S))
 	}
-	return nil
+	return h
 }
 
-// Get returns a copy of the object at key, as [Client.Get] does.
-func (s Subresource[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
-	if err := s.check(); err != nil {
-		return *new(T), err
+func newSubresourceHook[T, S metav1.Object](kind schema.GroupVersionKind) SubresourceHook[T] {
+	return SubresourceHook[T]{
+		kind: kind, protobuf: wire.HasProtobuf(newObject[S]),
+		fresh: func() metav1.Object { return newObject[S]() },
 	}
-	return s.of.get(ctx, key, opts, true)
 }
 
-// Create is always refused, because a status cannot be created. Status errors: NotFound,
-// MethodNotAllowed.
-func (s Subresource[T]) Create(ctx context.Context, object T, _ metav1.CreateOptions) (T, error) {
-	if err := s.check(); err != nil {
-		return *new(T), err
-	}
-	if ctx.Err() != nil {
-		return *new(T), context.Cause(ctx)
-	}
-	return *new(T), s.of.table().errSubresourceCreate()
+// Only returns a hook that accepts only the given verbs, by their names in discovery: create, get, patch,
+// update.
+func (h SubresourceHook[T]) Only(verbs ...string) SubresourceHook[T] {
+	h.only = verbs
+	return h
 }
 
-// Update writes to the subresource, as [Client.UpdateStatus] does.
-func (s Subresource[T]) Update(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
-	if err := s.check(); err != nil {
-		return *new(T), err
-	}
-	return s.of.put(ctx, object, opts, true)
+func (h SubresourceHook[T]) verbs() metav1.Verbs {
+	return slices.DeleteFunc(h.possible(), func(verb string) bool { return h.only != nil && !slices.Contains(h.only, verb) })
 }
 
-// Patch changes the subresource of the object at key as [Client.Patch] changes an object.
-func (s Subresource[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
-	if err := s.check(); err != nil {
-		return *new(T), err
+func (h SubresourceHook[T]) possible() metav1.Verbs {
+	var out metav1.Verbs
+	if h.do != nil {
+		out = append(out, "create")
 	}
-	return s.of.patch(ctx, key, pt, data, opts, true)
+	if h.get != nil {
+		out = append(out, "get")
+	}
+	if h.set != nil {
+		out = append(out, "patch", "update")
+	}
+	return out
 }
 
-// Apply applies config to the subresource as [Client.Apply] does to an object. It does not create
-// the object.
-func (s Subresource[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
-	if err := s.check(); err != nil {
-		return *new(T), err
-	}
-	return s.of.apply(ctx, config, opts, true)
-}
-
-// Apply is a server-side apply of config, which is any value with the JSON form of a part of the
-// object, including metadata.name. Apply sets the fields of config and makes opts.FieldManager,
-// which is required, their manager. It returns the object as stored, and creates it if there is
-// none. The namespace, kind and apiVersion may be left out. Status errors: Conflict if another
-// manager has set a field to another value, unless opts.Force; Invalid, BadRequest;
-// [reflector.ErrNoName] for a config without a name.
-func (c *Client[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
-	return c.apply(ctx, config, opts, false)
-}
-
-func (c *Client[T]) apply(ctx context.Context, config any, opts metav1.ApplyOptions, status bool) (T, error) {
-	key, data, err := c.readConfig(config)
-	if err != nil {
-		return *new(T), err
-	}
-	return c.patch(ctx, key, types.ApplyYAMLPatchType, data, opts.ToPatchOptions(), status)
-}
-
-// readConfig returns the key and the JSON of a config, with the kind completed.
-func (c *Client[T]) readConfig(config any) (key types.NamespacedName, data []byte, err error) {
-	defer refusal.Recover(&err)
-	if data, err = json.Marshal(config); err != nil {
-		return key, nil, err
-	}
-	var members map[string]any
-	if err := utiljson.Unmarshal(data, &members); err != nil || members == nil {
-		return key, nil, fmt.Errorf("fake: the config of an apply is no object, but a %T", config)
-	}
-	kind := c.table().res.typeMeta()
-	for name, value := range map[string]string{"apiVersion": kind.APIVersion, "kind": kind.Kind} {
-		if members[name] == nil || members[name] == "" {
-			members[name] = value
-		}
-	}
-	meta, _ := members["metadata"].(map[string]any)
-	key.Namespace, _ = meta["namespace"].(string)
-	if key.Name, _ = meta["name"].(string); key.Name == "" {
-		return key, nil, reflector.ErrNoName
-	}
-	data, err = json.Marshal(members)
-	return key, data, err
-}
-
-// patch is Patch, of the status subresource if status is set.
-func (c *Client[T]) patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions, status bool) (obj T, err error) {
-	if key, err = c.keyOf(key); err != nil {
-		return obj, err
-	}
-	sent, err := c.begin(ctx, faults.VerbPatch, key, status)
-	if err != nil {
-		return obj, err
-	}
-	defer func() { sent.answer(err) }()
-	w, err := patchOptions(ctx, pt, opts)
-	if err != nil {
-		return obj, err
-	}
-	w = w.at(status)
-	w.manager = cmp.Or(w.manager, clientManager)
-	v, created, err := c.table().patch(key, pt, data, w)
-	sent.created = created
-	return c.table().handOut(v, err)
+func (h SubresourceHook[T]) typeMeta() metav1.TypeMeta {
+	apiVersion, kind := h.kind.ToAPIVersionAndKind()
+	return metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
 }
