@@ -8,6 +8,8 @@ import (
 
 // State is what the page shows. Times are ages in seconds at the moment of Time. Lists of keys
 // have the first 20 at most; the numbers beside them count all.
+//
+// Functions called state fill it (informer.go, queue.go). assets/page.js and kinform-top/render.go show it.
 type State struct {
 	Time        time.Time  `json:"time"`
 	Informers   []Informer `json:"informers"`

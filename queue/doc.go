@@ -11,21 +11,28 @@
 // Nothing lost: a key added while it is queued is handed out once; a key added while it runs is handed out again after
 // it was given back. What happened before an Add is therefore seen by a hand-out that starts after it.
 //
-// Order: keys of one priority are handed out first in first out, a key that was added while it ran going to the end when
+// Order: keys of one priority are handed out first in first out. A key that was added while it ran goes to the end when
 // it is given back. Higher priorities come first; see [Options.AgeAfter] for the exception that keeps the lower ones from
 // starving. With [Options.Class] keys of one priority are handed out in turns by class, and first in first out within a
 // class.
 //
-// Delay: being delayed (AddAfter, AddRateLimited) is apart from being queued. A delayed key that is added is handed out
-// at once and again at its time. A delay is never cut short, and fires as soon as the runtime's timer does.
+// Delay: a key can be delayed (AddAfter, AddRateLimited) and queued at the same time. If a delayed key is added, it is
+// handed out at once, and again at its time. A delay is never cut short, and fires as soon as the runtime's timer does.
+//
+// # Retries
+//
+// [Queue.AddRateLimited] counts a failure of the key and asks [Options.Limiter] for the delay. The limiters are
+// [Exponential], which is the default, [FastSlow] and [Bucket]. [MaxOf] combines limiters, [MaxWait] bounds the delay of
+// one, and [Jitter] spreads it. For rules of your own, such as a bound per key, implement [Limiter]. [Run] calls
+// AddRateLimited for a key that failed, and [Queue.Forget] for one that did not.
 //
 // # Cancellation and lifetime
 //
-// A queue has no goroutine of its own: one runtime timer is set while a key is delayed, and its goroutine ends when the
-// due keys are moved. It is stopped when no delay is left, and then a queue that nobody refers to is garbage. Nothing
-// polls. Get gives up when its context ends. After [Queue.ShutDown] adds are ignored, delays dropped, and what is queued
-// is still handed out; [Queue.Drain] waits for that. [Run] returns when all its workers have ended, and leaves the queue
-// open.
+// A queue has no goroutine of its own. One runtime timer is set while a key is delayed; the timer's goroutine ends when
+// it has moved the due keys. The timer is stopped when no delay is left, and then a queue that nobody refers to is
+// garbage. Nothing polls. Get gives up when its context ends. After [Queue.ShutDown] adds are ignored and delays are
+// dropped, but queued keys are still handed out; [Queue.Drain] waits for that. [Run] returns when all its workers have
+// ended, and leaves the queue open.
 //
 // # User code
 //
