@@ -84,18 +84,18 @@ func catchUp(ctx context.Context, handle writer) error {
 // given, and for those that a reconcile has written through with its context. Otherwise CatchUp
 // asks the server, or waits for the cache:
 //
-//   - after a write whose answer was lost, after a conflict, after a write of a status that was not
-//     found, and after an informer.LostWriteError, it asks for the object; after a write of a
-//     [Subresource], which asks at once, if that failed
-//   - after a write that could not be recorded, because the informer did not run or is 10,000
-//     writes behind, it waits two seconds for the watch, and then asks for the object
-//   - if the object is not known, it waits for the watch: after a deletion of a collection that
-//     failed, after a creation whose answer was lost and whose name the server was to make, and
-//     after a deletion of an object that reads did not have, if the request that fixes its version
-//     failed; also if more than 100 objects are to be asked for, or if a GET is forbidden, has failed
-//     for 10 seconds, or brings an object that does not fit T
+//   - It asks for the object after a write whose answer was lost, after a conflict, after a write of
+//     a status that was not found, and after an informer.LostWriteError. A write of a [Subresource]
+//     asks for the object itself; CatchUp asks again if that failed.
+//   - It waits two seconds for the watch, and then asks for the object, after a write that could not
+//     be recorded because the informer did not run or is 10,000 writes behind.
+//   - It waits for the watch if the object is not known: after a deletion of a collection that
+//     failed, after a creation whose answer was lost and whose name the server was to make, and after
+//     a deletion of an object that reads did not have, if the request that fixes its version failed.
+//   - It also waits for the watch if there are more than 100 objects to ask for, or if a GET is
+//     forbidden, has failed for 10 seconds, or brings an object that does not fit T.
 //
-// So a watch that brings nothing holds reconciles up only in the last case. CatchUp does not wait for a
+// So a watch that brings nothing holds reconciles up only in the last two cases. CatchUp does not wait for a
 // namespace of a set that has failed for 10 seconds. Until that namespace is listed or watched again, it
 // holds up only the reconciles of its own keys and of keys without a namespace. CatchUp asks for one
 // object at a time, also if several goroutines call it, and for an object again only after another

@@ -79,7 +79,7 @@ func (c change[T]) send(ctx context.Context, key types.NamespacedName, patch []b
 	return c.client.Patch(ctx, key, types.MergePatchType, patch, metav1.PatchOptions{})
 }
 
-// patch returns the merge patch for what edit changes in a copy of obj, nil if that is nothing.
+// patch returns a merge patch with the changes that edit makes to a copy of obj, or nil if it makes none.
 func (c change[T]) patch(obj T) ([]byte, error) {
 	version := obj.GetResourceVersion()
 	if version == "" {

@@ -184,7 +184,7 @@ func (d *debt) take(keys []types.NamespacedName, now uint64, complete bool) {
 	d.lost.Store(now)
 }
 
-// pay notes that reads have the first due of the unknown writes, but for those in the stale namespaces.
+// pay notes that reads have the first due of the unknown writes, except for those in the stale namespaces.
 func (d *debt) pay(due uint64, stale []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -4,7 +4,7 @@
 //	err := errors.Join(
 //		controller.For(c, websites, controller.GenerationChanged), // its own key
 //		controller.Owns(c, websites, deployments),                 // the key of its owner
-//		controller.Watch(c, secrets, websitesOf),                  // the keys of what refers to it
+//		controller.Watch(c, secrets, websitesOf),                  // the keys of the objects that refer to it
 //	)
 //	...
 //	err = c.Run(ctx, func(ctx context.Context, key types.NamespacedName) error { ... })

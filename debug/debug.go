@@ -18,7 +18,7 @@ import (
 var (
 	// ErrName says that the name is empty or taken.
 	ErrName = errors.New("debug: the name is empty or taken")
-	// ErrNil says that what was to be added, or the page, is nil.
+	// ErrNil says that the page is nil, or the informer, queue or controller to add.
 	ErrNil = errors.New("debug: nil page, informer, queue or controller")
 )
 

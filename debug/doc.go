@@ -8,20 +8,25 @@
 //
 // # Requests
 //
-// A [Page] answers GET and HEAD only, and changes nothing. The last part of the path selects the
-// answer, so the page works under every prefix that ends with a slash: nothing is the page itself,
-// state.json a [State], informers.json, queues.json and controllers.json its parts, each with ?name=N
-// for what was added under that name, story.json?key=K
-// a [Story], and events a stream of States by server-sent events, one per second. The page has
-// no access control: mount it where only operators reach it.
+// A [Page] answers GET and HEAD only, and changes nothing. The page works under every prefix that ends
+// with a slash. The last part of the path selects the answer:
+//
+//	(nothing)          the page itself
+//	state.json         a [State]
+//	informers.json     the informers of a State; likewise queues.json and controllers.json.
+//	                     ?name=N selects the one that was added under that name
+//	story.json?key=K   a [Story]
+//	events             a stream of States by server-sent events, one per second
+//
+// The page has no access control: mount it where only operators reach it.
 //
 // # Cost and concurrency
 //
 // A page has no goroutine. All viewers share one State per second, and nothing is read while
 // nobody looks. Each viewer is written to by the goroutine of its own request, without a lock, and
 // is dropped when a write takes 10 seconds. A State costs Queue.Snapshot for each queue, O(keys
-// known) under the queue's lock, and O(handlers) for each informer. What Options.Events and
-// Options.Reconciles cost is said there.
+// known) under the queue's lock, and O(handlers) for each informer. [Options] says
+// what Events and Reconciles cost.
 //
 // # What is shown
 //

@@ -30,11 +30,12 @@ type KnownObjects[K comparable, T any] interface {
 }
 
 // Comparer is a [KnownObjects] that can tell which objects of a list it has already. Such objects
-// get no delta from Replace, unless most of the list did change. A [Sink] does not even need them
-// decoded: see reflector.Recaller. Neither method may use the queue.
+// get no delta from Replace if nothing is pending or in flight and at most an eighth of the list has
+// changed. A [Sink] does not even need them decoded: see reflector.Recaller. Neither method may use the
+// queue.
 type Comparer[K comparable, T any] interface {
 	KnownObjects[K, T]
-	// Same reports whether known, the object of key, is in the state that a list has of it. It is
+	// Same reports whether known, the object of key, is in the state that was listed. It is
 	// called under the queue's lock, while key has no delta pending or in flight. If known does not
 	// carry its version, nothing else is in flight either.
 	Same(key K, known T, listed State) bool

@@ -18,8 +18,8 @@ type Replacement[K comparable, T any] struct {
 	Rewound, Doubtful bool
 }
 
-// Replace adds a Replaced delta for every object of list that is not unchanged, and a Deleted delta
-// with an unknown final state for every existing key that is not in the list. If nothing is pending,
+// Replace adds a Replaced delta for every object of list, except for unchanged ones (see [Comparer]),
+// and a Deleted delta with an unknown final state for every existing key that is not in the list. If nothing is pending,
 // the list becomes a batch without a copy. O(objects + known keys), under the lock. See
 // [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list Replacement[K, T]) error {

@@ -27,8 +27,9 @@ type Admission struct {
 	Subresource string
 	// Key is the object's. Mutate gets no name if the server is to generate one.
 	Key types.NamespacedName
-	// Object is the new state, of the Go type of the resource, or what a client sends to a subresource of a
-	// [SubresourceHook], whose Kind it has then. Mutate may change it. Nil for a delete.
+	// Object is the new state, of the Go type of the resource. For the subresource of a [SubresourceHook] it
+	// is the object that a client sends to that, and Kind is the hook's. Mutate may change it. Nil for a
+	// delete.
 	Object metav1.Object
 	// Old is the state before, read-only. Nil for a create.
 	Old metav1.Object

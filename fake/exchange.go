@@ -21,8 +21,8 @@ type Exchange struct {
 	Request
 	// Time is when the answer was known, by [Options].Now.
 	Time time.Time
-	// Key is the object's. It has no name for a list, a watch and the deletion of a collection, and
-	// neither for a create that was refused before it got its generated name.
+	// Key is the object's. It has no name for a list, a watch, the deletion of a collection, and a
+	// create that was refused before it got its generated name.
 	Key types.NamespacedName
 	// UserAgent is what the header of that name says; empty for a [Client] and a [Source].
 	UserAgent string

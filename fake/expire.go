@@ -11,7 +11,7 @@ import (
 // have, and in one transaction. So all the deletions have one resourceVersion, which Expire
 // returns. API servers give leases to Events alone (--event-ttl), but Expire takes any objects of
 // one resource, in the order of the watch events. A watch that begins at that resourceVersion gets
-// none of the deletions, also if its client has seen only some of them.
+// none of the deletions, even if its client has seen only some of them.
 //
 // If one of the objects is not there, or is named twice, Expire deletes nothing. Status errors:
 // NotFound.

@@ -183,7 +183,7 @@ func (t *table[T]) patchView(r *http.Request, req request, h SubresourceHook[T],
 	})
 }
 
-// changeByView writes the object as the hook changes it for what next returns.
+// changeByView writes the object after the hook has changed it to the form that next returns.
 func (t *table[T]) changeByView(req request, w write, h SubresourceHook[T], next func(old *version[T]) (metav1.Object, error)) (metav1.Object, error) {
 	v, err := t.update(req.key(), w, func(old *version[T]) (obj T, err error) {
 		sent, err := next(old)

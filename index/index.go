@@ -8,7 +8,7 @@ import (
 )
 
 // IndexFunc appends the values of obj to dst and returns the extended slice, as append
-// does. An object may have any number of values, none included; duplicates count once.
+// does. An object may have any number of values, or none; duplicates count once.
 //
 // It must be pure: it always returns the same values for the same object, and changes neither the
 // object nor the elements of dst. It runs with no lock held that readers take, in the goroutine of

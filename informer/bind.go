@@ -14,7 +14,7 @@ import (
 //
 // While no write is ahead of the watch, a read costs the same as that of the index.Index.
 // Otherwise it also takes O(objects found), since the values of a write are remembered when it is
-// recorded. An object in whose place a panic of the index function comes has no values.
+// recorded. If the index function panics for such a write, the write has no values.
 type Index[K comparable, T any, V comparable] struct {
 	inf   *Informer[K, T]
 	of    *index.Index[T, V]

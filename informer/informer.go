@@ -185,9 +185,8 @@ type Informed[K comparable, T any] interface {
 }
 
 // Writer returns the store itself. It is for adapters to libraries whose caches can be written to, and for tests that
-// fill a cache without a server. Handlers hear nothing of such a write, except that the next event of its key has it as
-// Old; the next change or list of the source overrides it. Do not call the methods of it that the informer calls:
-// Close, EndWaits and Rewind.
+// fill a cache without a server. Handlers get no event for such a write, but the next event of its key has it as Old.
+// The next change or list of the source overrides it. Do not call Close, EndWaits and Rewind: the informer does.
 func (i *Informer[K, T]) Writer() *store.Store[K, T] { return i.store }
 
 // Store returns the reading side of the cache. It is empty until the initial list is complete.

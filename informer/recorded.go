@@ -28,10 +28,13 @@ const (
 
 // RecordWrite records a write of this process: obj is the object in the server's answer. Until the
 // watch has caught up, [Informer.Get] and listers return obj, so the process reads its own writes.
-// The store and the handlers do not get it, with one exception: if the object was deleted and a list
-// shows neither, handlers get Added and then Deleted with FinalStateUnknown. rv is the resourceVersion of the answer. It may be
-// empty if T has metadata; a projection without metadata needs it. obj must belong to the
-// informer's collection. A write that is older than one already recorded changes nothing.
+// The store and the handlers do not get it, with one exception. If somebody deletes the object, and the
+// next list begins after that, the watch brings neither the write nor the deletion. Handlers then get
+// Added, and Deleted with FinalStateUnknown.
+//
+// rv is the resourceVersion of the answer. It may be empty if T has metadata; a projection without
+// metadata needs it. obj must belong to the informer's collection. A write that is older than one
+// already recorded changes nothing.
 //
 // If the watch does not catch up within two minutes, the informer forgets the write and reports a
 // [*LostWriteError] to Options.OnError. When it notices that the server was restored from a backup,
@@ -66,8 +69,8 @@ func (i *Informer[K, T]) RecordDelete(key K, rv string) error {
 	return i.wrote(key, ahead[T]{rv: rv, deleted: true})
 }
 
-// RecordGone records that the object with uid is gone from under key: this process deleted it, or
-// removed the last finalizer of an object that waits for it, or was told so by the server. Until
+// RecordGone records that the object with uid is gone from under key: this process deleted it,
+// removed the last finalizer that its deletion waited for, or learned it from the server. Until
 // the watch has caught up, reads hide the object, whatever its version. They return another object
 // under key once the watch brings it. rv is any resourceVersion at which the object was seen.
 //
@@ -85,10 +88,10 @@ func (i *Informer[K, T]) RecordGone(key K, uid types.UID, rv string) error {
 // older than these writes. Cost: one atomic load.
 func (i *Informer[K, T]) LostWrites() uint64 { return i.written.lost.Load() }
 
-// LostKeys returns the keys of the writes that were lost after the first since ones, a number that
-// LostWrites or LostKeys returned before, and the number of lost writes by now. A key may be there
-// twice. complete is false if some keys are not known any more: the informer knows the last 5,000
-// or more.
+// LostKeys returns the keys of the writes that were lost since an earlier call of LostWrites or
+// LostKeys. since is the number of lost writes that this call returned, and now is the present one. A
+// key may be there twice. complete is false if some keys are not known any more: the informer knows
+// the last 5,000 or more.
 func (i *Informer[K, T]) LostKeys(since uint64) (keys []K, now uint64, complete bool) {
 	w := &i.written
 	w.mu.RLock()
@@ -119,8 +122,8 @@ func (i *Informer[K, T]) Get(key K) (T, bool) {
 }
 
 // PendingWrite returns the resourceVersion of the recorded write under key ([Informer.RecordWrite]) that
-// the watch has not brought yet, and whether there is one. O(1), with a lock that reads share. Stats.Writes
-// is the number of all.
+// the watch has not brought yet, and whether there is one. Stats.Writes is the number of all such writes.
+// O(1), with a lock that reads share.
 func (i *Informer[K, T]) PendingWrite(key K) (rv string, ok bool) {
 	if i.written.count.Load() == 0 {
 		return "", false

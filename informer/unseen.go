@@ -7,10 +7,10 @@ import (
 
 // unseen are the recorded objects that reads have shown and that the store has not had yet, with their
 // newest recorded state. Mostly the watch brings them. But if somebody deletes such an object and the
-// next list begins after that, no delta tells of it. Then handlers have to be told: a reconcile that has
-// read the object, and was content, would not be repeated otherwise.
+// next list begins after that, there is no delta for it. Then handlers need events of their own:
+// otherwise a reconcile that has read the object, and was content, would not be repeated.
 //
-// An entry does not end with its write: it stays if that is lost, or replaced by a deletion.
+// An entry stays if its write is lost, or is replaced by a deletion.
 type unseen[K comparable, T any] struct {
 	objects map[K]ahead[T] // nil for none
 	oldest  string         // none of them has an older version
@@ -37,7 +37,7 @@ func (i *Informer[K, T]) showUnseen(key K, a ahead[T]) {
 	}
 }
 
-// tellUnseen follows the events of a batch. It tells handlers of the objects that came and went without
+// tellUnseen follows the events of a batch. It makes events for the objects that came and went without
 // a delta. With one source, it looks for them only once the store has reached the oldest. Called with mu held.
 func (i *Informer[K, T]) tellUnseen(batch deltafifo.Batch[K, T]) {
 	u := &i.unseen

@@ -22,9 +22,9 @@ import (
 //     reflectors of a [Breaker] are denied.
 //   - A version that the server no longer has, or does not have yet, leads to a list at once.
 //     A wait precedes the list if the list before it led to no news either.
-//   - Whatever a server sends, after five times in a row a watch leads to a list only once in 2
-//     seconds. Watches that the server ends in order within a second, with news, begin again
-//     as often.
+//   - Whatever a server sends, watches lead to a list at most five times in a row, and after
+//     that once in 2 seconds. The same limit holds for watches that begin again because the
+//     server ended them in order within a second, with news.
 //
 // The zero value means the defaults, which are those of client-go's reflector.
 type Backoff struct {

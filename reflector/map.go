@@ -43,8 +43,8 @@ func Map[R, T any](source Source[R], project func(R) (T, error)) Source[T] {
 // the goroutine of the reflector, must change nothing, and must depend on its argument alone.
 // A panic in it continues as in [Map]. Filter returns nil if source or keep is nil.
 //
-// Prefer a selector of the server where one can say the same: then the server does not send
-// the other objects at all.
+// Prefer a selector of the server if one can select the same objects: then the server does not
+// send the others at all.
 func Filter[T any](source Source[T], keep func(T) bool) Source[T] {
 	if source == nil || keep == nil {
 		return nil

@@ -131,8 +131,8 @@ func (r *Reader[K, T]) Values() iter.Seq[T] {
 }
 
 // Chunks iterates over all objects, in slices of up to 256. It is the fastest way to walk a large
-// store, by little: Values is as fast if the compiler can inline it, as it can where the loop names a
-// Reader or a Store. The slices are shared with the store and must not be written to. They never change
+// store. Values is as fast if the compiler can inline it, as it can in a loop over a Reader or a Store,
+// and otherwise a little slower. The slices are shared with the store and must not be written to. They never change
 // and stay valid. Cost: no allocation.
 func (r *Reader[K, T]) Chunks() iter.Seq[[]T] {
 	return func(yield func([]T) bool) { r.Snapshot().Chunks()(yield) }

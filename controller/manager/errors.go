@@ -36,7 +36,7 @@ var (
 type GraceError struct {
 	// After is the time that Run waited.
 	After time.Duration
-	// Running are the names of what has not ended, in the order of their starts.
+	// Running has the names of the parts that have not ended, in the order of their starts.
 	Running []string
 }
 

@@ -28,7 +28,7 @@ type Options struct {
 	// mean as long as it takes: [Manager.Readyz] and the errors of the informers show what is missing.
 	SyncTimeout time.Duration
 
-	// Grace is how long a stop waits for the end of what was added. Then Run returns a
+	// Grace is how long a stop waits until everything that was added has ended. Then Run returns a
 	// [*GraceError], although something still runs: the process should end. Zero means
 	// [DefaultGrace]. Negative means as long as it takes.
 	Grace time.Duration
@@ -130,7 +130,7 @@ func (m *Manager) Add(name string, run func(context.Context) error) error {
 	return m.add(part{name: name, run: run})
 }
 
-// AddToAll is Add for what runs in every process, also while another one leads: a server for
+// AddToAll is Add for a part that runs in every process, even while another one leads: a server for
 // webhooks or metrics.
 func (m *Manager) AddToAll(name string, run func(context.Context) error) error {
 	return m.add(part{name: name, run: run, all: true})
