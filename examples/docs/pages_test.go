@@ -122,6 +122,24 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+var file = regexp.MustCompile("`([\\w./-]+/\\w+\\.go)`")
+
+// TestFiles checks that the files exist that docs/ names, by their paths from the root.
+func TestFiles(t *testing.T) {
+	names := 0
+	for name, text := range pages(t) {
+		for _, found := range file.FindAllStringSubmatch(text, -1) {
+			names++
+			if _, err := os.Stat(filepath.Join("../..", found[1])); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if names < 30 {
+		t.Errorf("only %d names of files were found", names)
+	}
+}
+
 var faultLine = regexp.MustCompile("(?m)^\\| `(.*)` \\|")
 
 // TestFaults parses the faults in docs/testing.md.
