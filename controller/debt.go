@@ -149,7 +149,7 @@ func (d *debt) version() string {
 	return d.rv
 }
 
-// reached ends the wait for rv. It tells nothing about the writes in the stale namespaces.
+// reached ends the wait for rv. Reads of the stale namespaces may still lack the writes.
 func (d *debt) reached(rv string, stale []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -162,7 +162,7 @@ func (d *debt) reached(rv string, stale []string) {
 	d.some.Store(len(d.objects) > 0 || d.rv != "")
 }
 
-// ask puts the objects in doubt for which the cache must reach a version, instead of that.
+// ask ends the wait for a version, and puts the objects that it was for in doubt instead.
 func (d *debt) ask() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -211,8 +211,8 @@ func (d *debt) blindTo(namespace string, stale []string) {
 	}
 }
 
-// stillBlind returns the namespaces of which reads lack writes, "" for all as one. That ends once covers holds
-// for one.
+// stillBlind returns the namespaces whose reads lack writes; "" is the whole cache. A namespace is blind until
+// covers returns true for it.
 func (d *debt) stillBlind(covers func(string) bool) []string {
 	if !d.blinded.Load() {
 		return nil

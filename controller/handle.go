@@ -29,8 +29,8 @@ type OpenOptions[P any] struct {
 	// a set. Nil means the one in Client or, if that has none, all namespaces.
 	Namespaces *informer.Namespaces
 
-	// Selectors are label selectors, of which an object must match one, and Client.LabelSelector, too,
-	// if that is set. Each lists, watches and fails on its own, in each namespace, and is a member of
+	// Selectors are label selectors. An object must match one of them, and also Client.LabelSelector if
+	// that is set. Each lists, watches and fails on its own, in each namespace, and is a member of
 	// [Projected.Members] with the name "namespace/selector", or the selector alone without Namespaces.
 	// If a change moves an object from one selector to another, handlers may get a deletion and an addition.
 	// Reads lack it in between if the change was somebody else's, and never if it was made through the
@@ -228,10 +228,10 @@ func (h *Projected[T, P]) Cached(key types.NamespacedName) (P, bool) {
 func (h *Projected[T, P]) List() []P { return h.inf.List() }
 
 // NotOwn is a filter that leaves out updates and additions which a write through this handle
-// caused: the reconcile that wrote knows them. An event that contains somebody else's change as
-// well passes, and so does everything in doubt: deletions, a patch or an apply without a
-// resourceVersion in it, and an event that was faster than the answer to its write. The filter
-// knows the last 4,096 writes.
+// caused: the reconcile that wrote knows them. An event passes if it also contains somebody else's
+// change. Everything in doubt passes, too: deletions, a patch or an apply without a resourceVersion
+// in it, and an event that was faster than the answer to its write. The filter knows the last 4,096
+// writes.
 //
 // It knows the handle and not the writer. So do not use it if two controllers write through one
 // handle, or if a reconcile of one key writes to the object of another.

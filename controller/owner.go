@@ -20,10 +20,13 @@ import (
 // owner as its controller. To take over an object that has no controller, call [Adopt] instead. If owner
 // is the controller already, at most the version in the reference changes.
 //
-// It returns an error, and does not change obj, if the reference would be wrong: a [*OwnedError]
-// if obj belongs to somebody else, and [ErrOwner] if owner has no name or UID, as before its
-// creation, if its TypeMeta names another kind, or if it lives in a namespace and obj does not live
-// in the same: the garbage collector would delete such an obj. [ErrNoObject] if one of them is nil.
+// It returns an error, and does not change obj, if the reference would be wrong:
+//
+//   - a [*OwnedError] if obj belongs to somebody else
+//   - [ErrOwner] if owner has no name or UID, as before its creation, if its TypeMeta names another
+//     kind, or if it lives in a namespace and obj lives elsewhere, because the garbage collector would
+//     delete such an obj
+//   - [ErrNoObject] if obj or owner is nil
 func SetController[O metav1.Object](obj metav1.Object, owner O, of kind.Kind[O]) error {
 	return setController(obj, owner, of.GroupVersionKind, false)
 }

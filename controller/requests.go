@@ -59,11 +59,13 @@ type cache[T any] interface {
 	live() bool
 	informer() any
 	listing(namespace string) bool
-	// stale returns the namespaces that are not up to date with the version of the cache, "" for all as
-	// one, covers whether one is, and waits whether the keys of a stale one wait: those of one that was
-	// refused from the start do not.
+	// stale returns the namespaces that are not up to date with the version of the cache. A cache that
+	// is not divided by namespace is the namespace "".
 	stale() []string
+	// covers reports whether a namespace is up to date with that version.
 	covers(namespace string) bool
+	// waits reports whether the keys of a stale namespace wait. They do not if it was refused from the
+	// start.
 	waits(namespace string) bool
 }
 

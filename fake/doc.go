@@ -28,11 +28,10 @@
 // subresource, if the kind has one; [View] and [Action] make other subresources, for [Hooks]. If a
 // body has unknown or duplicate fields, the client gets warnings, or a refusal if it asks for that.
 //
-// Patches are carried out by the libraries of the API server: JSON patches and merge
-// patches; strategic merge patches by the tags of T, not for custom resources; and
-// server-side apply, with owners, conflicts and force, by the same tags or, for
-// Unstructured, by the form of the object, in which lists outside the metadata are owned as
-// a whole.
+// Patches are carried out by the libraries of the API server: JSON patches, merge patches,
+// strategic merge patches (not for custom resources), and server-side apply with owners, conflicts
+// and force. The latter two go by the tags of T. An apply to Unstructured goes by the form of the
+// object; lists outside the metadata are then owned as a whole.
 //
 // Selectors work on lists, watches and deletions of collections: by labels, by the fields
 // metadata.name and metadata.namespace and those of [AddField], and by shard (KEP-5866).

@@ -51,16 +51,12 @@ type state struct {
 	// long. The next relist has to wait.
 	relisted bool
 
-	// replayRV is the version that the watch starts from so that the server repeats the newest
-	// events. It is empty if no events need to be repeated. confirmed: a list has shown that
-	// the server has come as far as rv, or cannot be asked. asked counts the known objects that
-	// this check has asked for so far, and that proved nothing; tried counts the refusals in a
-	// row. unverified is how long a watch goes on without an answer before the server is asked
-	// again; zero if there was an answer.
-	replayRV     string
-	confirmed    bool
-	asked, tried int
-	unverified   time.Duration
+	// The check for a restored server (restored.go).
+	replayRV   string        // the watch starts here so that the server repeats the newest events; "" if it need not
+	confirmed  bool          // a list has shown that the server has come as far as rv, or it cannot be asked for one
+	asked      int           // known objects that this check has asked for and that proved nothing
+	tried      int           // refusals in a row
+	unverified time.Duration // how long a watch goes on without an answer to the check; zero if there was one
 	learned
 }
 

@@ -14,11 +14,13 @@ type State struct {
 	kubeproto.State
 }
 
-// ScanState reads the state from an object's JSON, which may be malformed; ok is false if only the
-// decoder can tell it. That is so if the JSON is not certainly well-formed, if the name, UID or version
-// is missing or empty, if a member that ScanState reads comes twice or is no string, or if the name
-// of a member of the object or its metadata has an escape, or one of these strings has one or is not
-// ASCII. The other members are only checked.
+// ScanState reads the state from an object's JSON, which may be malformed. The other members are only
+// checked. ok is false if only the decoder can tell the state:
+//
+//   - the JSON is not certainly well-formed
+//   - the name, UID or version is missing or empty
+//   - a member that ScanState reads comes twice, is no string, has an escape or is not ASCII
+//   - the name of a member of the object or of its metadata has an escape
 func ScanState(raw []byte) (s State, ok bool) {
 	b := walk(raw)
 	if b.at(0) != '{' {

@@ -19,9 +19,9 @@ func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
 }
 
 // Collect implements prometheus.Collector. It reads the numbers of each part, one part after the other, and holds no lock
-// meanwhile. Of a part it holds what its Stats, Handlers and Metrics hold, for as long as the copy of a few numbers
-// takes: an informer's lock, for which the commit of a batch waits at most that long, and a queue's. Readers of a cache need
-// neither. It waits for a commit that is under way.
+// of its own meanwhile. Stats, Handlers and Metrics of a part take the lock of the informer or the queue, for as long as
+// the copy of a few numbers takes: the commit of a batch waits at most that long, and Collect waits for a commit that is
+// under way. Readers of a cache need neither lock.
 //
 // A part that panics is reported to the registry, which then fails the scrape or leaves the part out, as its
 // promhttp.HandlerOpts say.

@@ -27,7 +27,7 @@ type Manager struct {
 }
 
 // New returns a manager for objects of kind. typ is the struct that holds them; nil means
-// Unstructured, whose lists are owned as a whole, but for those of the metadata. status says
+// Unstructured, whose lists are owned as a whole, except for those of the metadata. status says
 // that the status is a subresource. Cost: it walks the struct's type once.
 func New(kind schema.GroupVersionKind, typ reflect.Type, status bool) (*Manager, error) {
 	schema := untypedSchema()
