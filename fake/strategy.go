@@ -28,11 +28,11 @@ func (t *table[T]) strategic(w write) bool {
 	return t.strategy != nil && t.strategy.Prepare != nil && w.request != nil
 }
 
-// plan asks the strategy about a new state; old is the zero T for a create.
+// plan asks the strategy about a new state; old is nil for a create.
 func (t *table[T]) plan(obj, old T, w write) error {
 	a := t.admission(faults.VerbCreate, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}, w)
 	a.Object = obj
-	if any(old) != any(*new(T)) {
+	if !isNil(old) {
 		a.Verb, a.Old = faults.VerbUpdate, old
 	}
 	return t.strategy.Prepare(w.request, a)
