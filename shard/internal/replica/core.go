@@ -216,11 +216,25 @@ func (c *Core) entitled(now Moment) (holds []Hold, known bool) {
 		return nil, true
 	}
 	for n, r := range s.Plan.Ranges {
-		if r.Owner == c.own.uid && r.Next == "" && r.Number <= own.Info.Epoch {
-			holds = append(holds, Hold{r.First, s.Plan.Ranges.Last(n), r.Number})
+		switch last := s.Plan.Ranges.Last(n); {
+		case r.Owner != c.own.uid || r.Next != "":
+		case r.Number <= own.Info.Epoch:
+			holds = append(holds, Hold{r.First, last, r.Number})
+		default: // a new range, which may have joined one that this replica has
+			holds = append(holds, within(c.holds, r.First, last)...)
 		}
 	}
 	return holds, true
+}
+
+// within returns the parts of holds from first to last.
+func within(holds []Hold, first, last uint64) (parts []Hold) {
+	for _, h := range holds {
+		if h.First <= last && first <= h.Last {
+			parts = append(parts, Hold{max(h.First, first), min(h.Last, last), h.Number})
+		}
+	}
+	return parts
 }
 
 // released returns the ranges that the sheet asks back, and in which nothing runs any more.

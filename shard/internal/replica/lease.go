@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -163,6 +164,8 @@ func (c *Core) join(now Moment, want Info, do *Actions) {
 		want.Obeys, want.Epoch = s.UID, s.Plan.Epoch
 	}
 	want.Released = nil
+	// This may go on for days, if the server refuses. A write that is so late does not count as an own one.
+	maps.DeleteFunc(c.own.sent, func(_ int64, w write) bool { return now.Mono-w.at > c.cfg.LeaseDuration })
 	verb := CreateLease
 	if c.own.base != "" {
 		verb = RenewLease
@@ -224,6 +227,9 @@ func (c *Core) raced(now Moment, r Request, do *Actions) {
 	case c.phase == resigning:
 		c.own.base = "" // others have done it
 	case r.Verb == CreateLease: // an answer was lost
+		if w != nil {
+			c.recognize(now, w, do)
+		}
 	case c.phase == joining: // others have taken it for over, and nothing was done under it
 		c.begin(now)
 	case w != nil && w.Version != r.Version: // the view was faster

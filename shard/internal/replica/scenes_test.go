@@ -156,3 +156,59 @@ func TestCrash(t *testing.T) {
 		w.fail("b takes its former life for another process")
 	}
 }
+
+// TestKeepsWhatStays: a replica that gets the range beside its own goes on to work on its own meanwhile.
+func TestKeepsWhatStays(t *testing.T) {
+	w, a, b := calm(t)
+	was := a.holds[0]
+	b.cancel()
+	for len(a.holds) != 1 || a.holds[0].Last-a.holds[0].First != ^uint64(0) {
+		w.run(w.now + time.Millisecond)
+		if len(without(was, a.holds)) > 0 {
+			w.fail("a had %v, and has %v", was, a.holds)
+		}
+		if w.now > 2*time.Minute {
+			w.fail("a has %v", a.holds)
+		}
+	}
+}
+
+// TestCreateMeetsEdited: somebody edits the Lease of a replica that does not know yet that it was created. The replica
+// begins again, also if nothing else happens.
+func TestCreateMeetsEdited(t *testing.T) {
+	w := newWorld(t, 1)
+	var a *process
+	w.drop = func(r Request) bool {
+		a.pumping = true // the view comes later
+		return r.Verb == CreateSheet
+	}
+	w.deaf = func(r Request) bool { return r.Verb == CreateLease }
+	a = w.start("a", 1, 1)
+	for len(w.records) == 0 {
+		w.run(w.now + time.Millisecond)
+	}
+	w.drop, w.deaf, a.pumping = nil, nil, false
+	edited := *w.records[0]
+	edited.Valid, edited.Info = false, Info{}
+	w.put(0, edited)
+	w.run(w.now + 40*time.Second)
+	if len(a.holds) != 1 {
+		w.fail("a has %v", a.holds)
+	}
+}
+
+// TestRefused: a replica that may not create a Lease keeps nothing of what it has tried.
+func TestRefused(t *testing.T) {
+	w := newWorld(t, 1)
+	w.drop = func(r Request) bool { return r.Verb == CreateLease }
+	a := w.start("a", 1, 1)
+	w.run(10 * time.Minute)
+	if n := len(a.core.own.sent); n > 40 {
+		w.fail("%d requests are noted", n)
+	}
+	w.drop = nil
+	w.run(w.now + 40*time.Second)
+	if len(a.holds) != 1 {
+		w.fail("a has %v", a.holds)
+	}
+}

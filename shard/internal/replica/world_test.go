@@ -31,6 +31,7 @@ type world struct {
 	writes  int      // of sheets
 
 	drop   func(Request) bool // says which requests are lost; nil for none
+	deaf   func(Request) bool // says of which the answer is lost; nil for none
 	all    []*process
 	born   int
 	faulty bool
@@ -401,7 +402,7 @@ func (p *process) send(r Request, table bool) {
 				return
 			}
 			ev := w.serve(r)
-			if !deaf {
+			if !deaf && (w.deaf == nil || !w.deaf(r)) {
 				w.in(back, func() { answer(ev) })
 			}
 		})
