@@ -5,7 +5,9 @@ import (
 	"errors"
 	"iter"
 	"math"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -242,6 +244,49 @@ func TestGate(t *testing.T) {
 		}
 		s.settled(takeover)
 	})
+}
+
+// TestGateUnderWay: a write that waits for a connection when the lease ends is not sent later, whatever its context is.
+func TestGateUnderWay(t *testing.T) {
+	for title, over := range map[string]func(*process){
+		"lost":  func(p *process) { p.cut.Store(true) },
+		"leave": func(p *process) { p.stop() },
+	} {
+		t.Run(title, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene(t)
+				defer s.end()
+				p := s.start(s.options("a"))
+				s.settled(takeover)
+				var begun, late atomic.Int32
+				slow := s.server.Client()
+				to := slow.Transport
+				slow.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
+					begun.Add(1)
+					select {
+					case <-time.After(time.Minute): // as for a connection
+					case <-req.Context().Done():
+						return nil, context.Cause(req.Context())
+					}
+					late.Add(1)
+					return to.RoundTrip(req)
+				})
+				gated, err := client.New(p.replica.Gate(client.Connection{URL: fake.URL, HTTP: slow, Retries: -1}), shard.Kind, client.Options{Namespace: "other"})
+				must(t, err)
+				failed := make(chan error, 1)
+				go func() {
+					_, err := gated.Create(t.Context(), &leader.Lease{ObjectMeta: metav1.ObjectMeta{Name: "w"}}, metav1.CreateOptions{})
+					failed <- err
+				}()
+				synctest.Wait()
+				over(p)
+				err = <-failed
+				if !errors.Is(err, shard.ErrMoved) || errors.Is(err, client.ErrNotSent) || begun.Load() != 1 || late.Load() > 0 {
+					t.Errorf("%v; %d requests begun and %d sent", err, begun.Load(), late.Load())
+				}
+			})
+		})
+	}
 }
 
 func TestHashed(t *testing.T) {

@@ -26,7 +26,8 @@ var (
 	ErrFenced = fmt.Errorf("shard: this replica has no valid lease for the write: %w", client.ErrNotSent)
 
 	// ErrMoved is the cause of the end of a reconcile's context if its key may belong to another replica, because
-	// the lease is over. The error says why.
+	// the lease is over. The error says why. It is also the cause of the error of a write that a [Replica.Gate] has
+	// ended: the server may have carried that out.
 	ErrMoved = errors.New("shard: the lease is over")
 
 	// The reasons of a LostError, and errors that OnError gets alone.

@@ -31,7 +31,8 @@ type Replica struct {
 	ready   []replica.Hold // those in which work may begin: part of holds, and caught up
 	version int            // of holds
 	until   time.Time      // when writes must end, unless the Lease is renewed
-	id      string         // UID of the Lease
+	writes  map[*write]struct{}
+	id      string // UID of the Lease
 	tokens  map[*token]struct{}
 	gained  uint64
 	dropped uint64
@@ -58,7 +59,7 @@ func New(server client.Connection, opts Options) (*Replica, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
-	return &Replica{opts: opts, client: c, log: logs.New(opts.Logger, "shard", ""), wake: make(chan struct{}, 1), tokens: map[*token]struct{}{}}, nil
+	return &Replica{opts: opts, client: c, log: logs.New(opts.Logger, "shard", ""), wake: make(chan struct{}, 1), writes: map[*write]struct{}{}, tokens: map[*token]struct{}{}}, nil
 }
 
 // Identity returns the name of this process.
@@ -164,8 +165,11 @@ func (r *Replica) end(t *token) {
 	r.mu.Lock()
 	t.ended = true
 	delete(r.tokens, t)
+	_, held := find(r.holds, t.hash)
 	r.mu.Unlock()
-	signal(r.wake)
+	if !held { // the range may move now
+		signal(r.wake)
+	}
 }
 
 // busy reports whether calls of reconcile run for hashes from first to last.
@@ -189,22 +193,18 @@ func (r *Replica) has(hash uint64) bool {
 	return ok
 }
 
-// mayWrite reports whether the gate lets a write through.
-func (r *Replica) mayWrite(ctx context.Context) bool {
-	t, _ := ctx.Value(tokenKey{}).(*token)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if t != nil && t.replica == r && (t.ended || !t.lost.IsZero()) {
-		return false
-	}
-	return time.Now().Before(r.until)
-}
-
-// limit sets until when this replica may write.
+// limit sets until when this replica may write. It ends the writes that are under way if that is over.
 func (r *Replica) limit(until time.Time, id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.until, r.id = until, id
+	if time.Now().Before(until) {
+		return
+	}
+	for w := range r.writes {
+		w.cancel(ErrMoved)
+	}
+	clear(r.writes)
 }
 
 // lose ends all calls of reconcile.
