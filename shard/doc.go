@@ -77,9 +77,12 @@
 // gap, let the server refuse the write: state the resourceVersion that it is based on, or for deletions the UID and
 // resourceVersion as preconditions. The helpers of package controller do so.
 //
-// All replicas need the same LeaseDuration and the same hash. Replicas whose Options.Scheme differs do not share
-// the work: the later one waits and reports [ErrScheme]. Two different programs with the same name, namespace and
-// scheme cannot be told apart.
+// All replicas need the same hash. Replicas whose Options.Scheme differs do not share the work: the later one waits
+// and reports [ErrScheme]. Two different programs with the same name, namespace and scheme cannot be told apart.
+//
+// Durations may differ between replicas, as during a rolling update that changes them: then the longest LeaseDuration
+// that a replica has seen counts until its process ends. This does not protect a replica if all Leases are deleted by
+// hand, and then only processes with shorter durations start.
 //
 // If etcd is restored from a backup, the API server has to be away for RenewDeadline before that: then no replica works
 // any more. Otherwise two may work on one key until the restore is noticed, or RenewDeadline is over.

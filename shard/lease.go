@@ -44,6 +44,7 @@ type assignment struct {
 	Epoch  int64             `json:"epoch"`
 	Open   bool              `json:"open"`
 	Owners map[string]string `json:"owners,omitempty"`
+	Lease  int64             `json:"leaseMilliseconds,omitempty"`
 	Ranges []spanText        `json:"ranges"`
 }
 
@@ -57,7 +58,7 @@ type spanText struct {
 }
 
 func planText(p replica.Plan) (string, error) {
-	a := assignment{Scheme: p.Scheme, UID: p.UID, Epoch: p.Epoch, Open: p.Open, Owners: p.Names}
+	a := assignment{Scheme: p.Scheme, UID: p.UID, Epoch: p.Epoch, Open: p.Open, Owners: p.Names, Lease: p.LeaseMilliseconds}
 	for _, r := range p.Ranges {
 		a.Ranges = append(a.Ranges, spanText{fmt.Sprintf("%016x", r.First), r.Owner, r.Next, r.Since, r.Number})
 	}
@@ -70,7 +71,7 @@ func parsePlan(text string) (p replica.Plan, err error) {
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
 		return p, err
 	}
-	p = replica.Plan{Scheme: a.Scheme, UID: a.UID, Epoch: a.Epoch, Open: a.Open, Names: a.Owners}
+	p = replica.Plan{Scheme: a.Scheme, UID: a.UID, Epoch: a.Epoch, Open: a.Open, Names: a.Owners, LeaseMilliseconds: a.Lease}
 	for _, r := range a.Ranges {
 		first, err := strconv.ParseUint(r.First, 16, 64)
 		if err != nil {

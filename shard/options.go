@@ -33,8 +33,8 @@ const (
 	MaxWeight = assign.MaxWeight
 )
 
-// Options configures a [Replica]. Namespace and Name must be set. All replicas must have the same values, except
-// for Identity and Weight.
+// Options configures a [Replica]. Namespace and Name must be set. All replicas must have the same Namespace, Name and
+// Scheme, and each its own Identity.
 type Options struct {
 	// Namespace is that of the Leases. Name is that of the controller and of the Lease with the assignment: a DNS
 	// subdomain of at most [MaxName] bytes. Two controllers need two names, and so do a controller and a leader
@@ -56,8 +56,8 @@ type Options struct {
 	// or more than [MaxWeight].
 	Weight int
 
-	// LeaseDuration is how long others wait after the last renewal that they saw. Zero means
-	// [DefaultLeaseDuration].
+	// LeaseDuration is how long others wait after the last renewal that they saw. If replicas have different values,
+	// the longest counts. Zero means [DefaultLeaseDuration].
 	LeaseDuration time.Duration
 
 	// RenewDeadline is how long this replica works after it has sent the last renewal that succeeded. It must be less

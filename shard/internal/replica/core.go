@@ -60,7 +60,7 @@ type write struct {
 
 // New returns a core. Each call of suffix returns another text for the name of a Lease.
 func New(cfg Config, suffix func() string) *Core {
-	return &Core{cfg: cfg, suffix: suffix, others: newOthers()}
+	return &Core{cfg: cfg, suffix: suffix, others: newOthers(cfg)}
 }
 
 // Step handles an event.

@@ -100,7 +100,7 @@ func (c *Core) wrote(now Moment, stamp int64, uid, version string) {
 func (c *Core) wanted(released []Release) Info {
 	want := c.own.info
 	want.Scheme, want.Weight, want.Leaving = c.cfg.Scheme, c.cfg.Weight, c.phase == leaving || c.phase == resigning
-	want.Stopped = c.phase == resigning
+	want.Stopped, want.LeaseMilliseconds = c.phase == resigning, milliseconds(c.cfg.LeaseDuration)
 	want.Released = released
 	if s := c.view.Sheet; s != nil && c.usable(s) && c.own.info.Obeys == s.UID {
 		want.Epoch = max(want.Epoch, s.Plan.Epoch)

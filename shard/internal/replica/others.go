@@ -22,6 +22,7 @@ type others struct {
 	met     time.Duration            // when sheet was first seen, or a Lease later disappeared
 	epoch   int64                    // the newest of sheet
 	highest int64                    // the newest of all sheets
+	longest time.Duration            // LeaseDuration, of all replicas that were ever seen
 
 	last   *Sheet // of the last view
 	news   bool   // something has changed since the last plan
@@ -42,8 +43,8 @@ type sign struct {
 	at     time.Duration
 }
 
-func newOthers() others {
-	return others{since: map[string]sign{}, stopped: map[string]bool{}, absent: map[string]time.Duration{}, tried: map[string]string{}, wake: Never, base: none}
+func newOthers(cfg Config) others {
+	return others{longest: cfg.LeaseDuration, since: map[string]sign{}, stopped: map[string]bool{}, absent: map[string]time.Duration{}, tried: map[string]string{}, wake: Never, base: none}
 }
 
 // none is no version.
@@ -74,11 +75,22 @@ func (o *others) look(c *Core, now Moment) {
 			o.stopped[r.UID] = true
 		}
 		o.highest = max(o.highest, r.Info.Epoch)
+		o.longest = max(o.longest, duration(r.Info.LeaseMilliseconds))
 	}
 	if news || len(o.since) != len(v.Records) || v.Sheet != o.last {
 		o.account(v, now)
 		o.news = true
 	}
+}
+
+// milliseconds rounds up.
+func milliseconds(d time.Duration) int64 {
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}
+
+// duration takes what somebody may have written, so it has limits.
+func duration(milliseconds int64) time.Duration {
+	return time.Duration(min(max(milliseconds, 0), math.MaxInt32*1000)) * time.Millisecond
 }
 
 // differ reports whether something matters besides the renewal.
@@ -101,6 +113,7 @@ func (o *others) account(v *View, now Moment) {
 		}
 		if s.Genuine() {
 			o.epoch, o.highest = max(o.epoch, s.Plan.Epoch), max(o.highest, s.Plan.Epoch)
+			o.longest = max(o.longest, duration(s.Plan.LeaseMilliseconds))
 			for _, r := range s.Plan.Ranges {
 				owners[r.Owner] = true
 				if _, ok := o.absent[r.Owner]; !ok && r.Owner != "" && !present[r.Owner] {
@@ -244,7 +257,7 @@ func (c *Core) takeOver(now Moment, s *Sheet) *Request {
 		return nil
 	}
 	for _, r := range c.view.Records {
-		if !(r.Valid && r.Info.Stopped) && !c.passed(now, c.others.since[r.UID].at+c.cfg.LeaseDuration) {
+		if !(r.Valid && r.Info.Stopped) && !c.passed(now, c.others.since[r.UID].at+c.others.longest) {
 			return nil
 		}
 	}
@@ -260,7 +273,7 @@ func (c *Core) fence(now Moment) *Request {
 		if r.Name == c.own.name || r.Valid && r.Info.Stopped || c.others.tried[r.Name] == r.Version {
 			continue
 		}
-		if c.passed(now, c.others.since[r.UID].at+c.cfg.LeaseDuration) {
+		if c.passed(now, c.others.since[r.UID].at+c.others.longest) {
 			info := r.Info
 			info.Stopped = true
 			return &Request{Verb: FenceLease, Name: r.Name, UID: r.UID, Version: r.Version, Identity: r.Identity, Info: info, Renewed: r.Renewed}
@@ -321,7 +334,7 @@ func (c *Core) assign(now Moment, s *Sheet, do *Actions) (Plan, bool) {
 	if !changed && plan.Open == s.Plan.Open {
 		return plan, false
 	}
-	plan.Names = c.names(s, next)
+	plan.Names, plan.LeaseMilliseconds = c.names(s, next), milliseconds(c.others.longest)
 	return plan, true
 }
 
@@ -332,7 +345,7 @@ func (c *Core) mayOpen(now Moment, s *Sheet) bool {
 			return false
 		}
 	}
-	return c.passed(now, c.others.met+c.cfg.LeaseDuration)
+	return c.passed(now, c.others.met+c.others.longest)
 }
 
 // gone reports whether a life is certainly over.
@@ -341,7 +354,7 @@ func (c *Core) gone(now Moment, id string) bool {
 		return true
 	}
 	since, absent := c.others.absent[id]
-	return absent && c.passed(now, since+c.cfg.LeaseDuration)
+	return absent && c.passed(now, since+c.others.longest)
 }
 
 // lastSign is when the life was last seen.

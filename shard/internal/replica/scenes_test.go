@@ -212,3 +212,27 @@ func TestRefused(t *testing.T) {
 		w.fail("a has %v", a.holds)
 	}
 }
+
+// TestShorterDurations: a replica with shorter durations, as during a rolling update, leaves others the time that
+// these have, also if somebody has deleted their Lease before it came.
+func TestShorterDurations(t *testing.T) {
+	for _, deleted := range []bool{false, true} {
+		w, a, b := calm(t)
+		cfg := w.cfg
+		cfg.LeaseDuration, cfg.RenewDeadline, cfg.RetryPeriod = 3*time.Second, 2*time.Second, 500*time.Millisecond
+		a.kill()
+		b.cut = true
+		if deleted {
+			w.remove(slices.IndexFunc(w.records, func(r *Record) bool { return r.Identity == "b" }))
+		}
+		c := w.startAs(cfg, "c", 1, 1)
+		w.run(w.now + 7*time.Second) // check fails if c gets something
+		if !b.writes() {
+			w.fail("b has lost its lease")
+		}
+		w.run(w.now + 20*time.Second)
+		if len(c.holds) != 1 {
+			w.fail("c has %v", c.holds)
+		}
+	}
+}

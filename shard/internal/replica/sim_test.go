@@ -39,6 +39,7 @@ func TestSchedules(t *testing.T) {
 func runSchedule(t *testing.T, seed uint64) int {
 	w := newWorld(t, seed)
 	w.faulty = w.rng.IntN(4) > 0
+	w.mixed = seed%4 == 1
 	size := 1 + w.rng.IntN(6)
 	switch w.rng.IntN(50) {
 	case 0, 1, 2, 3, 4, 5, 6:
@@ -114,7 +115,11 @@ func newWorld(t *testing.T, seed uint64) *world {
 }
 
 func (w *world) join(name string) {
-	w.start(name, 1+w.rng.IntN(2)*w.rng.IntN(3), slowest+w.rng.Float64()*(fastest-slowest))
+	cfg := w.cfg
+	if w.mixed && w.rng.IntN(2) == 0 {
+		cfg.LeaseDuration, cfg.RenewDeadline, cfg.RetryPeriod = cfg.LeaseDuration/3, cfg.RenewDeadline/3, cfg.RetryPeriod/3
+	}
+	w.startAs(cfg, name, 1+w.rng.IntN(2)*w.rng.IntN(3), slowest+w.rng.Float64()*(fastest-slowest))
 }
 
 // revive makes sure that somebody runs, and forgets those who do not.
@@ -167,6 +172,9 @@ func (w *world) disturb() {
 	case 14:
 		w.deleteLeases()
 	case 15:
+		if w.mixed {
+			return // nobody may know any more how long one works whose Lease is gone
+		}
 		w.deleteLeases()
 		w.deleteSheet()
 		w.quiet = max(w.quiet, w.now)

@@ -41,6 +41,8 @@ type Record struct {
 type Info struct {
 	Scheme string `json:"scheme"`
 	Weight int    `json:"weight"`
+	// LeaseMilliseconds is LeaseDuration of the replica: others wait at least as long, also if theirs is shorter.
+	LeaseMilliseconds int64 `json:"leaseMilliseconds,omitempty"`
 	// Obeys is the UID of the sheet that the replica obeys, and Epoch the newest of it that it has seen.
 	Obeys string `json:"obeys,omitempty"`
 	Epoch int64  `json:"epoch,omitempty"`
@@ -77,6 +79,8 @@ type Plan struct {
 	Ranges assign.Table
 	// Names are the identities of the owners, by ID.
 	Names map[string]string
+	// LeaseMilliseconds is the longest LeaseDuration of all replicas: a Lease that says so may have been deleted.
+	LeaseMilliseconds int64
 }
 
 // View is a state of the Leases. Nobody changes it.

@@ -35,6 +35,7 @@ type world struct {
 	all    []*process
 	born   int
 	faulty bool
+	mixed  bool          // some replicas have shorter durations
 	quiet  time.Duration // when the last fault was over
 
 	// samples are hashes, numbers the newest fencing number of each, and owners the life that had it.
@@ -125,8 +126,12 @@ type process struct {
 }
 
 func (w *world) start(name string, weight int, rate float64) *process {
+	return w.startAs(w.cfg, name, weight, rate)
+}
+
+// startAs is start with other durations than the world's.
+func (w *world) startAs(cfg Config, name string, weight int, rate float64) *process {
 	p := &process{w: w, name: fmt.Sprint(name, "#", w.born), rate: rate, weight: weight, born: w.now, woken: Never, seen: -1}
-	cfg := w.cfg
 	cfg.Identity, cfg.Weight = name, weight
 	n := w.born * 1000
 	p.core = New(cfg, func() string { n++; return fmt.Sprintf("%06d", n) })
