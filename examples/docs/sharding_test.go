@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"time"
 
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/controller"
@@ -33,8 +34,10 @@ func Example_sharding() {
 		return
 	}
 	err = errors.Join(
+		m.AddCaches(sites), // all that reconcile reads: they fill before this replica takes part
 		m.Add("websites", func(ctx context.Context) error { return c.Run(ctx, work.Reconcile) }),
 		m.Add("replica", replica.Run),
+		m.AddHealthCheck("replica", replica.Healthy(20*time.Second)), // for the liveness probe
 	)
 }
 
