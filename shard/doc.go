@@ -9,13 +9,13 @@
 //	}, reconcile)
 //	err = controller.For(c, websites, func(ev informer.Event[kinform.Key, *Website]) bool { return work.Has(ev.Key) })
 //	...
-//	go replica.Run(ctx)
+//	go replica.Run(ctx) // once the caches are filled
 //	err = c.Run(ctx, work.Reconcile)
 //
 // There is no coordinator, and no leader that can be lost. Each replica has a Lease. One more Lease, which has the
 // name of the controller, is the assignment: it gives contiguous ranges of hashes to the replicas, in proportion to
-// their weights. Any replica may write the next assignment. The server decides who was first, because each write
-// is for one resourceVersion. So the number of writes depends on the replicas, not on the keys.
+// their weights. Any replica may write the next assignment. Each write names a resourceVersion, so the server accepts
+// only the first one. The number of writes depends on the replicas, not on the keys.
 //
 // # Contract
 //
@@ -29,17 +29,21 @@
 //
 // A replica works on a range while its Lease is renewed: it stops when RenewDeadline has passed since it sent
 // the last renewal that succeeded, by its own monotonic clock. Others take its ranges when they have seen no
-// change of the Lease for LeaseDuration, by theirs. It does not matter how wrong the clocks are, but how much
-// faster one runs: by less than the ratio of LeaseDuration and RenewDeadline, 1.5 by default.
+// change of the Lease for LeaseDuration, by theirs. Clocks may show any time, but none may run faster than another by
+// the ratio of LeaseDuration and RenewDeadline, 1.5 by default.
 //
 // # When ranges move
 //
-// The replica that has a range stops to hand out its keys. When the calls of reconcile that run have returned,
-// its Lease says so, and the assignment names the next owner. That one waits for [Keys.CatchUp], and then adds all
-// keys of the range to its queue. A call that does not return holds up the move, and nothing else.
+// The owner of a range stops handing out its keys. When the running calls of reconcile have returned, its Lease says
+// so, and the assignment names the next owner, which waits for [Keys.CatchUp] and then adds all keys of the range to its
+// queue. A call that does not return holds up the move of its range, and nothing else. A replica goes on to work on
+// all that it keeps.
 //
 // Events of keys that belong to others are not queued. A key whose object was deleted while its range moved is not
 // reconciled, as after a restart of the process: use finalizers for what must not be missed.
+//
+// A new replica may get ranges as soon as Run begins. So call Run when the caches are filled, as package
+// controller/manager does for those of AddCaches. Otherwise the keys of the new replica wait until then.
 //
 // # Fencing numbers
 //
@@ -57,14 +61,14 @@
 // # Objects
 //
 // All Leases have the label shard.kinform.io/name with the name of the controller, so one watch brings them in the
-// server's order. That is why the assignment is a Lease, too, and no ConfigMap: a state of all objects as
-// the server once had it is what the proof of the contract rests on. It also needs permissions for one resource
-// only: the verbs get, list, watch, create, patch and delete on leases of coordination.k8s.io in the namespace.
+// server's order: each replica sees a state of all Leases that the server once had. The proof of the contract needs
+// that, so the assignment is a Lease, too, and no ConfigMap. Permissions for one resource are enough: the verbs get,
+// list, watch, create, patch and delete on leases of coordination.k8s.io in the namespace.
 //
 //	kubectl get leases -l shard.kinform.io/name=websites -o yaml
 //
 // The annotation shard.kinform.io/assignment has the ranges and the names of their owners, shard.kinform.io/member
-// what a replica says. They are sealed with a checksum: somebody who edits one makes it invalid, but not wrong.
+// what a replica says. Each has a checksum, so an edit by hand is noticed and makes it invalid.
 //
 // Each replica sees each renewal, so N replicas cost the server N writes and N² watch events in a RetryPeriod. The
 // assignment of 100 replicas takes up to 128 KiB, and the annotations of an object may have twice as much. More than
@@ -72,10 +76,16 @@
 //
 // # Limits
 //
-// A process that stops between the write to the socket and the server cannot be fenced: its write may arrive when
-// another replica works on the key. The same holds for a process that is suspended with its clock. To close that
-// gap, let the server refuse the write: state the resourceVersion that it is based on, or for deletions the UID and
-// resourceVersion as preconditions. The helpers of package controller do so.
+// A write that is on its way cannot be fenced: it may arrive when another replica works on the key. That happens if a
+// process stops after it has passed the gate, or if reconcile returns without the answer to a write, as after a timeout.
+// If a machine is suspended with its monotonic clock, the process also goes on with its work when it wakes up, until its
+// next renewal is refused, or until RenewDeadline is over. To close these gaps, let the server refuse the write: name the
+// resourceVersion that it is based on, and for deletions the UID and resourceVersion as preconditions. The helpers of
+// package controller do so.
+//
+// When a range has moved, the cache of the next owner may lack the last writes of the former one for a moment, as after
+// any restart. A resourceVersion protects updates. Names that follow from the key protect creations: a second
+// object gets AlreadyExists. See [Keys.CatchUp].
 //
 // All replicas need the same hash. Replicas whose Options.Scheme differs do not share the work: the later one waits
 // and reports [ErrScheme]. Two different programs with the same name, namespace and scheme cannot be told apart.

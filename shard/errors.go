@@ -41,7 +41,7 @@ var (
 	// ErrEdited says that somebody has changed the Lease of this replica.
 	ErrEdited = replica.ErrEdited
 	// ErrExcluded says that others have seen no renewal for LeaseDuration.
-	ErrExcluded = replica.ErrFenced
+	ErrExcluded = replica.ErrExcluded
 	// ErrRestored says that the server was restored from a backup.
 	ErrRestored = replica.ErrRestored
 	// ErrScheme says that the assignment is for another Options.Scheme: another controller uses the name, or an

@@ -93,7 +93,7 @@ func assignmentOf(v *replica.View) *Assignment {
 		for n, r := range s.Plan.Ranges {
 			last := s.Plan.Ranges.Last(n)
 			a.Ranges = append(a.Ranges, OwnedRange{r.First, last, r.Owner, s.Plan.Names[r.Owner], s.Plan.Names[r.Next], r.Number})
-			shares[r.Owner] += (float64(last-r.First) + 1) / (1 << 32) / (1 << 32)
+			shares[r.Owner] += share(r.First, last)
 		}
 	}
 	for _, r := range v.Records {
@@ -125,8 +125,11 @@ func (a *Assignment) Check() error {
 		alive[m.ID] = !m.Stopped
 	}
 	for _, r := range a.Ranges {
-		if !alive[r.ID] {
-			return fmt.Errorf("shard: %w: hashes from %016x to %016x belong to %q, which has no Lease", ErrUnowned, r.First, r.Last, r.Owner)
+		switch {
+		case r.ID == "":
+			return fmt.Errorf("shard: %w: hashes from %016x to %016x belong to nobody", ErrUnowned, r.First, r.Last)
+		case !alive[r.ID]:
+			return fmt.Errorf("shard: %w: hashes from %016x to %016x belong to %q, which has stopped or has no Lease", ErrUnowned, r.First, r.Last, r.Owner)
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package shard_test
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,6 +47,10 @@ func TestRead(t *testing.T) {
 		}
 		if r := a.Ranges[len(a.Ranges)-1]; r.Last != math.MaxUint64 || r.Owner == "" || r.Number == 0 {
 			t.Errorf("%+v", r)
+		}
+		a.Ranges[0].ID = ""
+		if err := a.Check(); !errors.Is(err, shard.ErrUnowned) || !strings.Contains(err.Error(), "belong to nobody") {
+			t.Error(err)
 		}
 		s.delete(a.Members[1].Lease)
 		unowned("a Lease is deleted")

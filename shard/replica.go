@@ -100,7 +100,7 @@ func (r *Replica) Status() Status {
 	for _, h := range r.holds {
 		_, ready := find(r.ready, h.First)
 		s.Ranges = append(s.Ranges, Range{h.First, h.Last, h.Number, ready})
-		s.Share += (float64(h.Last-h.First) + 1) / (1 << 32) / (1 << 32)
+		s.Share += share(h.First, h.Last)
 	}
 	for t := range r.tokens {
 		if _, held := find(r.holds, t.hash); !held {
@@ -109,6 +109,9 @@ func (r *Replica) Status() Status {
 	}
 	return s
 }
+
+// share returns the part of all hashes that a range has. Both ends are included.
+func share(first, last uint64) float64 { return (float64(last-first) + 1) / (1 << 32) / (1 << 32) }
 
 // Healthy returns a check for manager.AddHealthCheck. It fails if calls of reconcile go on although this replica could
 // not renew its Lease for LeaseDuration and tolerance: they ignore their context, or the process is stuck, and should
@@ -143,7 +146,7 @@ type token struct {
 type tokenKey struct{}
 
 // begin begins a call of reconcile. The caller has to call end. It returns no token if the hash belongs to
-// others. Doubt says that the lease is over by the clock, but that may not be decided yet.
+// others. doubt says that the lease is over by the clock, but that the core has not decided so yet.
 func (r *Replica) begin(ctx context.Context, hash uint64) (of context.Context, t *token, doubt bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -229,7 +232,7 @@ func (r *Replica) hold(holds []replica.Hold) (missing []replica.Hold, version in
 	return without(holds, r.ready), r.version
 }
 
-// admit makes ranges ready, unless there are other holds by now.
+// admit makes ranges ready, unless hold was called since.
 func (r *Replica) admit(ranges []replica.Hold, version int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -77,6 +77,22 @@ func TestRollingUpdate(t *testing.T) {
 	})
 }
 
+// TestKeeps: a replica that gets the range beside its own drops nothing for that, so it queues no key again.
+func TestKeeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t)
+		defer s.end()
+		a, b := s.start(s.options("a")), s.start(s.options("b"))
+		s.settled(takeover)
+		before := a.replica.Status()
+		b.leave()
+		s.settled(5 * time.Second)
+		if st := a.replica.Status(); len(st.Ranges) != 1 || st.Share != 1 || st.Dropped != before.Dropped || st.Gained != before.Gained+1 {
+			t.Errorf("%+v after %+v", st, before)
+		}
+	})
+}
+
 // TestGrace: a replica that comes back under its name gets what it had.
 func TestGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -101,10 +101,7 @@ func (w *watcher) publish() {
 	}
 	w.view = v
 	w.mu.Unlock()
-	select {
-	case w.ready <- struct{}{}:
-	default:
-	}
+	signal(w.ready)
 }
 
 func (w *watcher) take() *replica.View {

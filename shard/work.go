@@ -19,7 +19,8 @@ type Keys[Q comparable] struct {
 	// from the key. It is called often, by several goroutines at once, and without a lock.
 	//
 	// The keys of a controller are mostly those of owners: informers of other kinds map their objects to them. So an
-	// owner and what it owns come to one replica.
+	// owner and what it owns come to one replica. To divide by something else, such as a label of the object, make it
+	// a part of Q.
 	Hashed func(Q) string
 
 	// All returns all keys, such as those of the informer's store. When ranges come to this replica, those in
@@ -32,7 +33,7 @@ type Keys[Q comparable] struct {
 	// CatchUp returns when the caches that reconcile reads are new enough for ranges that have come to this
 	// replica. It is called before All. An error is reported, and it is called again after RetryPeriod. Its
 	// context ends when the ranges change. Nil means that the caches always are: each replica has all objects,
-	// and its watch is as late as that of any controller after a restart.
+	// and its watch is no later than that of any controller after a restart.
 	CatchUp func(context.Context) error
 }
 

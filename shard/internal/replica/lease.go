@@ -60,7 +60,7 @@ func (c *Core) recognize(now Moment, r *Record, do *Actions) {
 	case c.own.uid != "" && r.UID != c.own.uid, !r.Valid, r.Info.Stopped && !w.info.Stopped:
 		reason := ErrEdited
 		if r.Valid && r.UID == c.own.uid && r.Info.Stopped {
-			reason = ErrFenced
+			reason = ErrExcluded
 		}
 		c.end(now, reason, do)
 	case !known && r.Renewed < c.own.stamp: // an old view
@@ -227,7 +227,7 @@ func (c *Core) raced(now Moment, r Request, do *Actions) {
 	case c.phase == resigning:
 		c.own.base = "" // others have done it
 	case r.Verb == CreateLease: // an answer was lost
-		if w != nil {
+		if w != nil { // the view was faster, and may be the last one for long
 			c.recognize(now, w, do)
 		}
 	case c.phase == joining: // others have taken it for over, and nothing was done under it

@@ -177,7 +177,7 @@ var (
 	ErrBlind    = errors.New("the watch of Leases brings nothing")
 	ErrDeleted  = errors.New("somebody has deleted its Lease")
 	ErrEdited   = errors.New("somebody has changed its Lease")
-	ErrFenced   = errors.New("others saw no renewal of its Lease in time")
+	ErrExcluded = errors.New("others saw no renewal of its Lease in time")
 	ErrRestored = errors.New("the server was restored from a backup")
 	ErrScheme   = errors.New("another controller has this name, or hashes its keys in another way")
 	ErrIdentity = errors.New("another process has the same identity")
