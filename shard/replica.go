@@ -41,7 +41,7 @@ type Replica struct {
 // worker is a Work of any type.
 type worker interface {
 	catchUp(ctx context.Context) error
-	enqueue(in func(hash uint64) bool)
+	enqueue(in func(hash uint64) bool, failed func(*PanicError))
 }
 
 // New returns a replica. It sends nothing. It returns an error that wraps [ErrInvalid] if Options are not usable,

@@ -208,9 +208,7 @@ func (x *run) catchUp(ranges []replica.Hold, version int) {
 			return
 		}
 		for _, w := range x.works {
-			usercode.Contain("Keys.All", func() {
-				w.enqueue(func(hash uint64) bool { _, in := find(ranges, hash); return in })
-			}, func(err *PanicError) { x.report(err) })
+			w.enqueue(func(hash uint64) bool { _, in := find(ranges, hash); return in }, func(err *PanicError) { x.report(err) })
 		}
 	})
 }

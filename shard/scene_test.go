@@ -44,6 +44,7 @@ type scene struct {
 	last    map[int]time.Time
 	all     []*process
 	slow    time.Duration // of a reconcile
+	change  func(*shard.Keys[int])
 }
 
 func newScene(t *testing.T) *scene {
@@ -85,7 +86,7 @@ func (s *scene) start(opts shard.Options) *process {
 	var err error
 	p.replica, err = shard.New(p.connection(), opts)
 	must(s.t, err)
-	p.work, err = shard.Divide(p.replica, shard.Keys[int]{
+	keys := shard.Keys[int]{
 		Hashed: func(n int) string { return fmt.Sprint("key-", n) }, Add: p.queue.Add,
 		All: func() iter.Seq[int] {
 			return func(yield func(int) bool) {
@@ -96,7 +97,11 @@ func (s *scene) start(opts shard.Options) *process {
 				}
 			}
 		},
-	}, p.reconcile)
+	}
+	if s.change != nil {
+		s.change(&keys)
+	}
+	p.work, err = shard.Divide(p.replica, keys, p.reconcile)
 	must(s.t, err)
 	ctx, stop := context.WithCancel(s.t.Context())
 	p.stop = stop

@@ -1,6 +1,8 @@
 package shard_test
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"testing"
@@ -89,6 +91,66 @@ func TestKeeps(t *testing.T) {
 		s.settled(5 * time.Second)
 		if st := a.replica.Status(); len(st.Ranges) != 1 || st.Share != 1 || st.Dropped != before.Dropped || st.Gained != before.Gained+1 {
 			t.Errorf("%+v after %+v", st, before)
+		}
+	})
+}
+
+// TestCatchUp: ranges wait for the caches, also if the function fails or panics at first.
+func TestCatchUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t)
+		defer s.end()
+		calls, filled := 0, make(chan struct{})
+		s.change = func(keys *shard.Keys[int]) {
+			keys.CatchUp = func(ctx context.Context) error {
+				switch calls++; calls {
+				case 1:
+					return errors.New("not yet")
+				case 2:
+					panic("nor now")
+				}
+				select {
+				case <-filled:
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+		}
+		a := s.start(s.options("a"))
+		time.Sleep(time.Minute)
+		if st := a.replica.Status(); len(st.Ranges) != 1 || st.Ranges[0].Ready || a.share() > 0 || calls != 3 {
+			t.Errorf("%d keys after %d calls: %+v", a.share(), calls, st)
+		}
+		if !a.said("not yet") || !a.said("nor now") {
+			t.Error(a.errs)
+		}
+		close(filled)
+		s.settled(3 * time.Second)
+	})
+}
+
+// TestBadKey: a key whose function panics costs the others nothing.
+func TestBadKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t)
+		defer s.end()
+		s.change = func(keys *shard.Keys[int]) {
+			add := keys.Add
+			keys.Add = func(n int) {
+				if n == 7 {
+					panic("seven")
+				}
+				add(n)
+			}
+		}
+		a := s.start(s.options("a"))
+		time.Sleep(takeover)
+		s.mu.Lock()
+		worked := len(s.last)
+		s.mu.Unlock()
+		if worked != s.keys-1 || !a.said("seven") {
+			t.Errorf("%d keys: %v", worked, a.errs)
 		}
 	})
 }

@@ -117,11 +117,18 @@ func (w *Work[Q]) catchUp(ctx context.Context) (err error) {
 	return err
 }
 
-// enqueue adds all keys with a hash in a range.
-func (w *Work[Q]) enqueue(in func(hash uint64) bool) {
-	for key := range w.keys.All() {
-		if in(Hash(w.keys.Hashed(key))) {
-			w.keys.Add(key)
+// enqueue adds all keys with a hash in a range. A panic that one key causes costs the others nothing.
+func (w *Work[Q]) enqueue(in func(hash uint64) bool, failed func(*PanicError)) {
+	usercode.Contain("Keys.All", func() {
+		for key := range w.keys.All() {
+			usercode.Contain("Keys.Hashed or Keys.Add", func() {
+				if in(Hash(w.keys.Hashed(key))) {
+					w.keys.Add(key)
+				}
+			}, func(err *PanicError) {
+				err.Key = fmt.Sprint(key)
+				failed(err)
+			})
 		}
-	}
+	}, failed)
 }
