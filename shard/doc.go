@@ -97,5 +97,6 @@
 // If etcd is restored from a backup, the API server has to be away for RenewDeadline before that: then no replica works
 // any more. Otherwise two may work on one key until the restore is noticed, or RenewDeadline is over.
 //
-// If all Leases are deleted while no replica runs, fencing numbers go on from the clock.
+// If all Leases are deleted or restored while no replica runs, the next fencing number is the time in seconds since 1970.
+// So numbers do not go back if the clocks are right.
 package shard

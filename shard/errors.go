@@ -47,7 +47,7 @@ var (
 	// ErrScheme says that the assignment is for another Options.Scheme: another controller uses the name, or an
 	// older version of this one hashes in another way. Give this one another Name, or end the others.
 	ErrScheme = replica.ErrScheme
-	// ErrIdentity says that another process has the Identity of this one, which gets nothing before that is over.
+	// ErrIdentity says that another process has the same Identity. This one gets nothing until the other has ended.
 	ErrIdentity = replica.ErrIdentity
 	// ErrAssignment says that the assignment was edited or set back. Everything is assigned anew.
 	ErrAssignment = replica.ErrSheet

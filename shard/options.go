@@ -46,9 +46,9 @@ type Options struct {
 	// change the Scheme, end all replicas first, or change Name and end them. Empty means "key".
 	Scheme string
 
-	// Identity names this process, such as a pod's name. A process that starts again under the name of one that is
-	// over gets the ranges which that had, if nobody else got them meanwhile. A second process with the name of one
-	// that runs gets nothing, and reports [ErrIdentity]. It is valid UTF-8 of at most [MaxIdentity] bytes.
+	// Identity names this process, such as a pod's name. A process that starts again under the name of an
+	// ended one gets the ranges of that, unless others have them by now. A second process with the name of a running
+	// one gets nothing, and reports [ErrIdentity]. It is valid UTF-8 of at most [MaxIdentity] bytes.
 	// Empty means the name of the host with a random suffix.
 	Identity string
 

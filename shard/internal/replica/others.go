@@ -298,13 +298,12 @@ func (c *Core) clean(s *Sheet) *Request {
 // assign returns the next plan, and whether it differs from the present one.
 func (c *Core) assign(now Moment, s *Sheet, do *Actions) (Plan, bool) {
 	plan := s.Plan
-	plan.Epoch = max(plan.Epoch, c.others.highest) + 1
+	plan.Epoch = max(max(plan.Epoch, c.others.highest)+1, now.Wall.Unix()) // the clock counts if what was known is lost
 	if !plan.Open {
 		if !c.mayOpen(now, s) {
 			return plan, false
 		}
 		plan.Open, plan.UID = true, s.UID
-		plan.Epoch = max(plan.Epoch, now.Wall.Unix()) // also if what was known of older sheets is lost
 	}
 	members, byIdentity := c.members(now, s, do)
 	released := map[string][]Release{}

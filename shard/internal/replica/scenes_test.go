@@ -114,7 +114,6 @@ func TestRestored(t *testing.T) {
 			w.fail("%s has %v", p.name, p.holds)
 		}
 	}
-	w.numbers = make([]int64, len(w.samples)) // those of the lost history come again
 	w.run(w.now + 60*time.Second)
 	if at, idle := w.idle(); idle {
 		w.fail("nobody works on %x", at)
@@ -234,5 +233,26 @@ func TestShorterDurations(t *testing.T) {
 		if len(c.holds) != 1 {
 			w.fail("c has %v", c.holds)
 		}
+	}
+}
+
+// TestNumbersAfterRestore: fencing numbers do not go back when nobody is left who knows the newest.
+func TestNumbersAfterRestore(t *testing.T) {
+	w, a, b := calm(t)
+	old, sheet := w.records, w.sheet
+	c := w.start("c", 1, 1)
+	w.run(w.now + 20*time.Second)
+	if len(c.holds) == 0 {
+		w.fail("c has nothing")
+	}
+	for _, p := range []*process{a, b, c} {
+		p.kill()
+	}
+	w.records, w.sheet = old, sheet
+	w.version++
+	d := w.start("d", 1, 1) // check fails if a number goes back
+	w.run(w.now + 40*time.Second)
+	if len(d.holds) != 1 {
+		w.fail("d has %v", d.holds)
 	}
 }

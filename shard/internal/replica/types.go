@@ -72,7 +72,7 @@ type Plan struct {
 	Scheme string
 	// UID is that of the sheet, if it is open: a copy of a sheet is none.
 	UID string
-	// Epoch grows with each write.
+	// Epoch grows with each write. It is at least the time of the write in seconds since 1970, by the writer's clock.
 	Epoch int64
 	// Open says that ranges may be given away.
 	Open   bool
