@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,10 +101,11 @@ func TestCatchUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t)
 		defer s.end()
-		calls, filled := 0, make(chan struct{})
+		var calls atomic.Int32
+		filled := make(chan struct{})
 		s.change = func(keys *shard.Keys[int]) {
 			keys.CatchUp = func(ctx context.Context) error {
-				switch calls++; calls {
+				switch calls.Add(1) {
 				case 1:
 					return errors.New("not yet")
 				case 2:
@@ -119,8 +121,8 @@ func TestCatchUp(t *testing.T) {
 		}
 		a := s.start(s.options("a"))
 		time.Sleep(time.Minute)
-		if st := a.replica.Status(); len(st.Ranges) != 1 || st.Ranges[0].Ready || a.share() > 0 || calls != 3 {
-			t.Errorf("%d keys after %d calls: %+v", a.share(), calls, st)
+		if st := a.replica.Status(); len(st.Ranges) != 1 || st.Ranges[0].Ready || a.share() > 0 || calls.Load() != 3 {
+			t.Errorf("%d keys after %d calls: %+v", a.share(), calls.Load(), st)
 		}
 		if !a.said("not yet") || !a.said("nor now") {
 			t.Error(a.errs)
