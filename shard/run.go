@@ -37,9 +37,9 @@ type run struct {
 // maxReports is the number of errors that may wait for OnError.
 const maxReports = 16
 
-// Run takes part in the work until ctx is done. Then it waits for the calls of reconcile that run, gives its ranges
-// up, and returns nil. If a call does not return, neither does Run: keep the queue's workers alive until Run has
-// returned, or let them end first.
+// Run takes part in the work until ctx is done. Call it when the caches that reconcile reads are filled: ranges may come
+// at once. When ctx is done, Run waits for the running calls of reconcile, gives up its ranges, and returns nil. If a call
+// does not return, neither does Run. The queue's workers may end before Run or after it.
 //
 // Failures are reported and tried again. Run returns [ErrStarted] when called twice. Every goroutine that it
 // started has ended when it returns.
