@@ -3,6 +3,7 @@ package shard_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strconv"
 	"sync"
 	"testing"
@@ -149,6 +150,95 @@ func TestController(t *testing.T) {
 		for _, s := range sites {
 			s.stop()
 			s.ended.Wait()
+		}
+	})
+}
+
+// tenantKey is a key of a controller that is divided by a label of the objects.
+type tenantKey struct {
+	tenant string
+	site   types.NamespacedName
+}
+
+// TestByLabel: the objects are divided by a label that never changes: all with one value come to one replica.
+func TestByLabel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := fake.New(fake.Options{})
+		must(t, fake.Register(server, shard.Kind, fake.Rules{}))
+		must(t, fake.Register(server, websites, fake.Rules{}))
+		const objects, tenants = 120, 12
+		create := func(n int) {
+			_, err := fake.Create(server, &website{ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace, Name: fmt.Sprint("w", n), Labels: map[string]string{"tenant": fmt.Sprint("t", n%tenants)},
+			}})
+			must(t, err)
+		}
+		for n := range objects / 2 {
+			create(n)
+		}
+		var mu sync.Mutex
+		by := map[string]map[string]int{} // tenant, identity
+		ctx, stop := context.WithCancel(t.Context())
+		var ended sync.WaitGroup
+		for n := range 3 {
+			conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
+			replica, err := shard.New(conn, shard.Options{Namespace: namespace, Name: name, Identity: strconv.Itoa(n), Scheme: "tenant"})
+			must(t, err)
+			handle, err := controller.Open(replica.Gate(conn), websites)
+			must(t, err)
+			key := func(s *website) tenantKey {
+				return tenantKey{s.Labels["tenant"], types.NamespacedName{Namespace: s.Namespace, Name: s.Name}}
+			}
+			c := controller.New(controller.Options[tenantKey]{})
+			work, err := shard.Divide(replica, shard.Keys[tenantKey]{
+				Hashed: func(k tenantKey) string { return k.tenant }, Add: c.Queue().Add,
+				All: func() iter.Seq[tenantKey] {
+					return func(yield func(tenantKey) bool) {
+						for s := range handle.AsInformer().Store().Values() {
+							if !yield(key(s)) {
+								return
+							}
+						}
+					}
+				},
+			}, func(_ context.Context, k tenantKey) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if by[k.tenant] == nil {
+					by[k.tenant] = map[string]int{}
+				}
+				by[k.tenant][replica.Identity()]++
+				return nil
+			})
+			must(t, err)
+			must(t, controller.Watch(c, handle, func(dst []tenantKey, s *website) []tenantKey {
+				if k := key(s); work.Has(k) {
+					dst = append(dst, k)
+				}
+				return dst
+			}))
+			ended.Go(func() { _ = c.Run(ctx, work.Reconcile) })
+			ended.Go(func() { _ = replica.Run(ctx) })
+		}
+		time.Sleep(30 * time.Second)
+		for n := range objects / 2 {
+			create(objects/2 + n)
+		}
+		time.Sleep(time.Second)
+		defer ended.Wait()
+		defer stop()
+		mu.Lock()
+		defer mu.Unlock()
+		identities := map[string]bool{}
+		for tenant, of := range by {
+			for identity, calls := range of {
+				if identities[identity] = true; len(of) != 1 || calls != objects/tenants {
+					t.Errorf("%s: %v", tenant, of)
+				}
+			}
+		}
+		if len(by) != tenants || len(identities) < 2 {
+			t.Errorf("%v", by)
 		}
 	})
 }

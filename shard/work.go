@@ -19,8 +19,8 @@ type Keys[Q comparable] struct {
 	// from the key. It is called often, by several goroutines at once, and without a lock.
 	//
 	// The keys of a controller are mostly those of owners: informers of other kinds map their objects to them. So an
-	// owner and what it owns come to one replica. To divide by something else, such as a label of the object, make it
-	// a part of Q.
+	// owner and what it owns come to one replica. To divide by something else that never changes for
+	// an object, such as a label with the tenant, make it a part of Q, and queue such keys with controller.Watch.
 	Hashed func(Q) string
 
 	// All returns all keys, such as those of the informer's store. When ranges come to this replica, those in
