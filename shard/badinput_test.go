@@ -289,6 +289,61 @@ func TestGateUnderWay(t *testing.T) {
 	}
 }
 
+// TestGateUnclear: a range stays for a while if a write of a reconcile has no answer, although the reconcile has
+// returned.
+func TestGateUnclear(t *testing.T) {
+	for title, call := range map[string]func(ctx context.Context, write func(context.Context)){
+		"timeout": func(ctx context.Context, write func(context.Context)) {
+			ctx, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			write(ctx)
+		},
+		"not waited for": func(ctx context.Context, write func(context.Context)) {
+			go write(ctx)
+			time.Sleep(time.Second)
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene(t)
+				defer s.end()
+				a := s.start(s.options("a"))
+				s.settled(takeover)
+				arrived := make(chan time.Time, 1)
+				late := s.server.Client()
+				late.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
+					time.AfterFunc(5*time.Second, func() { arrived <- time.Now() })
+					<-req.Context().Done()
+					return nil, req.Context().Err()
+				})
+				gated, err := client.New(a.replica.Gate(client.Connection{URL: fake.URL, HTTP: late, Retries: -1}), shard.Kind, client.Options{Namespace: "other"})
+				must(t, err)
+				must(t, a.inside(func(ctx context.Context) {
+					call(ctx, func(ctx context.Context) {
+						if _, err := gated.Create(ctx, &leader.Lease{ObjectMeta: metav1.ObjectMeta{Name: "w"}}, metav1.CreateOptions{}); err == nil {
+							t.Error("no error")
+						}
+					})
+				}))
+				a.stop()
+				time.Sleep(time.Second)
+				if st := a.replica.Status(); st.Running != 0 || st.Draining != 1 {
+					t.Errorf("%+v", st)
+				}
+				<-a.ended
+				select {
+				case at := <-arrived:
+					if time.Since(at) > 3*time.Second {
+						t.Errorf("it waits for %v", time.Since(at))
+					}
+				default:
+					t.Error("the range was free before the write arrived")
+				}
+			})
+		})
+	}
+}
+
 func TestHashed(t *testing.T) {
 	key := types.NamespacedName{Namespace: "prod", Name: "web"}
 	if shard.ByKey(key) != "prod/web" || shard.ByNamespace(key) != "prod" || shard.Hash("prod/web") == shard.Hash("prod/wec") {

@@ -77,7 +77,8 @@
 // # Limits
 //
 // A write that is on its way cannot be fenced: it may arrive when another replica works on the key. That happens if a
-// process stops after it has passed the gate, or if reconcile returns without the answer to a write, as after a timeout.
+// process stops after it has passed the gate, or if a write whose answer nobody waits for takes longer than
+// LeaseDuration - RenewDeadline.
 // If a machine is suspended with its monotonic clock, the process also goes on with its work when it wakes up, until its
 // next renewal is refused, or until RenewDeadline is over. To close these gaps, let the server refuse the write: name the
 // resourceVersion that it is based on, and for deletions the UID and resourceVersion as preconditions. The helpers of

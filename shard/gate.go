@@ -2,8 +2,10 @@ package shard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"time"
 
@@ -16,6 +18,9 @@ import (
 // A write with the context of a reconcile, or one derived from it, is also refused when that call has returned,
 // and if the lease was lost since it began, even if this replica has another lease by now. So pass that context on: the
 // gate cannot tell which key another write is for.
+//
+// If a write of a reconcile gets no answer, as after a timeout, it may still arrive. So its range does not move for as long
+// as others wait after the end of a lease, LeaseDuration - RenewDeadline, even if reconcile returns before.
 //
 // The end of the lease also ends the writes that are under way, whatever their contexts are: one that waits for a
 // connection is not sent later. Their errors match [ErrMoved].
@@ -62,21 +67,35 @@ func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, ErrFenced
 	}
 	resp, err := g.WrappedRoundTripper().RoundTrip(req.WithContext(ctx))
-	if err != nil {
-		if w.end() {
-			err = fmt.Errorf("%w, and nobody knows whether the server has carried the write out: %w", ErrMoved, err)
+	cut := w.end(err != nil && !dialing(err) || err == nil && relayed(resp.StatusCode))
+	switch {
+	case err == nil:
+		if resp.StatusCode != http.StatusSwitchingProtocols { // then Body is the connection
+			resp.Body = released{resp.Body, w.cancel}
 		}
-		return nil, err
+		return resp, nil
+	case cut:
+		err = fmt.Errorf("%w, and nobody knows whether the server has carried the write out: %w", ErrMoved, err)
 	}
-	if resp.StatusCode != http.StatusSwitchingProtocols { // then Body is the connection
-		resp.Body = &body{resp.Body, w}
-	}
-	return resp, nil
+	w.cancel(nil)
+	return nil, err
+}
+
+// dialing reports whether there was no connection, so nothing was sent.
+func dialing(err error) bool {
+	op := new(net.OpError)
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// relayed reports whether an answer says that somebody else has given none.
+func relayed(status int) bool {
+	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout
 }
 
 // write is a write that is under way.
 type write struct {
 	replica *Replica
+	token   *token // nil if it is of no reconcile of this replica
 	cancel  context.CancelCauseFunc
 }
 
@@ -86,34 +105,38 @@ func (r *Replica) write(ctx context.Context) (context.Context, *write) {
 	t, _ := ctx.Value(tokenKey{}).(*token)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if t != nil && t.replica == r && (t.ended || !t.lost.IsZero()) || !time.Now().Before(r.until) {
+	if t != nil && t.replica != r {
+		t = nil
+	}
+	if t != nil && (t.ended || !t.lost.IsZero()) || !time.Now().Before(r.until) {
 		return nil, nil
 	}
-	w := &write{replica: r}
+	w := &write{replica: r, token: t}
 	ctx, w.cancel = context.WithCancelCause(ctx)
 	r.writes[w] = struct{}{}
 	return ctx, w
 }
 
-// end ends a write that was answered, or has failed. It reports whether the end of the lease came first.
-func (w *write) end() (cut bool) {
+// end ends a write. If it is unclear, the server may still carry it out. end reports whether the lease ended before.
+func (w *write) end(unclear bool) (cut bool) {
 	w.replica.mu.Lock()
+	defer w.replica.mu.Unlock()
 	_, going := w.replica.writes[w]
 	delete(w.replica.writes, w)
-	w.replica.mu.Unlock()
-	w.cancel(nil)
+	if unclear && w.token != nil {
+		w.token.unclear = time.Now()
+	}
 	return !going
 }
 
-// body is the body of the answer to a write.
-type body struct {
+// released is the body of an answer. Its end frees the context of the request.
+type released struct {
 	io.ReadCloser
-	write *write
+	cancel context.CancelCauseFunc
 }
 
 // Close implements io.Closer.
-func (b *body) Close() error {
-	err := b.ReadCloser.Close()
-	b.write.end()
-	return err
+func (r released) Close() error {
+	defer r.cancel(nil)
+	return r.ReadCloser.Close()
 }

@@ -85,8 +85,9 @@ type Status struct {
 	Ranges []Range
 	// Share is the part of all hashes that Ranges have, from 0 to 1.
 	Share float64
-	// Running is the number of calls of reconcile that run. Draining is how many of them are for ranges that are to move,
-	// or were lost: one that does not return holds its range up.
+	// Running is the number of calls of reconcile that run. Draining is the number of calls for ranges that are to move, or
+	// were lost: one that does not return holds its range up. It includes calls that have returned without the answer to a
+	// write.
 	Running, Draining int
 	// Gained and Dropped count the ranges that came and went since New.
 	Gained, Dropped uint64
@@ -96,13 +97,16 @@ type Status struct {
 func (r *Replica) Status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := Status{ID: r.id, Until: r.until, Running: len(r.tokens), Gained: r.gained, Dropped: r.dropped}
+	s := Status{ID: r.id, Until: r.until, Gained: r.gained, Dropped: r.dropped}
 	for _, h := range r.holds {
 		_, ready := find(r.ready, h.First)
 		s.Ranges = append(s.Ranges, Range{h.First, h.Last, h.Number, ready})
 		s.Share += share(h.First, h.Last)
 	}
 	for t := range r.tokens {
+		if !t.ended {
+			s.Running++
+		}
 		if _, held := find(r.holds, t.hash); !held {
 			s.Draining++
 		}
@@ -121,7 +125,7 @@ func (r *Replica) Healthy(tolerance time.Duration) func(context.Context) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for t := range r.tokens {
-			if late := time.Since(t.lost); !t.lost.IsZero() && late > r.opts.LeaseDuration-r.opts.RenewDeadline+tolerance {
+			if late := time.Since(t.lost); !t.ended && !t.lost.IsZero() && late > r.opts.LeaseDuration-r.opts.RenewDeadline+tolerance {
 				return fmt.Errorf("shard: a reconcile goes on %v after the lease has ended", late)
 			}
 		}
@@ -141,6 +145,7 @@ type token struct {
 	cancel  context.CancelCauseFunc
 	ended   bool
 	lost    time.Time // when the lease ended, zero if it has not
+	unclear time.Time // when the newest write without an answer ended, zero if there was none
 }
 
 type tokenKey struct{}
@@ -163,10 +168,29 @@ func (r *Replica) begin(ctx context.Context, hash uint64) (of context.Context, t
 	return ctx, t, false
 }
 
+// end ends a call of reconcile. If a write of it may still arrive, the call holds up the move of its range for as long
+// as the others wait after the end of a lease.
 func (r *Replica) end(t *token) {
 	t.cancel(nil)
 	r.mu.Lock()
 	t.ended = true
+	for w := range r.writes {
+		if w.token == t { // in a goroutine that reconcile did not wait for
+			t.unclear = time.Now()
+		}
+	}
+	wait := time.Until(t.unclear.Add(r.opts.LeaseDuration - r.opts.RenewDeadline))
+	r.mu.Unlock()
+	if wait > 0 {
+		time.AfterFunc(wait, func() { r.forget(t) })
+	} else {
+		r.forget(t)
+	}
+}
+
+// forget removes a call that has ended.
+func (r *Replica) forget(t *token) {
+	r.mu.Lock()
 	delete(r.tokens, t)
 	_, held := find(r.holds, t.hash)
 	r.mu.Unlock()
