@@ -24,8 +24,8 @@ var ErrUnowned = errors.New("nobody works on some keys")
 type Assignment struct {
 	// Valid is false if there is no assignment, or if somebody has edited it.
 	Valid bool
-	// Open is false before ranges are given away: for LeaseDuration after the first replica began, and after
-	// somebody has deleted or edited the assignment.
+	// Open is false while nobody may have ranges: for LeaseDuration after the first replica began, and after somebody
+	// has deleted or edited the assignment.
 	Open bool
 	// Scheme is Options.Scheme of the replicas.
 	Scheme string
@@ -108,9 +108,9 @@ func assignmentOf(v *replica.View) *Assignment {
 	return a
 }
 
-// Check returns an error that wraps [ErrUnowned] unless every hash has an owner with a Lease: never two, because ranges
-// do not overlap. After a fault the error goes away within LeaseDuration and a few RetryPeriods, if a replica runs. If it
-// stays, it says why. Check does not look at clocks: see Member.Renewed.
+// Check returns an error that wraps [ErrUnowned] unless every hash has an owner with a Lease. No hash has two, because
+// ranges do not overlap. After a fault, the error goes away within LeaseDuration and a few RetryPeriods, if a replica runs.
+// Check does not look at clocks, so it does not find an owner that has just died: see Member.Renewed.
 func (a *Assignment) Check() error {
 	switch {
 	case !a.Valid && len(a.Members) == 0:

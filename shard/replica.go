@@ -118,8 +118,7 @@ func (r *Replica) Status() Status {
 func share(first, last uint64) float64 { return (float64(last-first) + 1) / (1 << 32) / (1 << 32) }
 
 // Healthy returns a check for manager.AddHealthCheck. It fails if calls of reconcile go on although this replica could
-// not renew its Lease for LeaseDuration and tolerance: they ignore their context, or the process is stuck, and should
-// be killed.
+// not renew its Lease for LeaseDuration and tolerance. Such calls ignore their context, or hang: end the process.
 func (r *Replica) Healthy(tolerance time.Duration) func(context.Context) error {
 	return func(context.Context) error {
 		r.mu.Lock()

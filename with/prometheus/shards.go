@@ -5,8 +5,8 @@ import "github.com/kinform/kinform/shard"
 // Replica is a *shard.Replica.
 type Replica interface{ Status() shard.Status }
 
-// AddReplica adds a replica that shares the keys of a controller under a name, mostly that of its shard.Options. It returns
-// the errors of [Metrics.AddInformer].
+// AddReplica adds a replica of package shard. name is the value of the label, mostly Options.Name of the replica. It
+// returns the errors of [Metrics.AddInformer].
 func (m *Metrics) AddReplica(name string, r Replica) error {
 	if isNil(r) {
 		return refuse("replica", name, ErrNothing)
