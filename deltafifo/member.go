@@ -7,7 +7,7 @@ import (
 )
 
 // Member is the sink of one reflector of a [Merge]. Its methods Listed, Skipped, Discard, Replace,
-// Apply and Rewound belong to the goroutine of the reflector's Run.
+// Apply, ApplyNow and Rewound belong to the goroutine of the reflector's Run.
 type Member[K comparable, T any] struct {
 	*Sink[K, T] // the list in progress
 
@@ -123,6 +123,11 @@ func (m *Member[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 		m.refused, m.at = false, at
 		return recount
 	})
+}
+
+// ApplyNow is Apply: the changes of several members are always left to the consumer.
+func (m *Member[K, T]) ApplyNow(ctx context.Context, ev reflector.Event[T], _ func(Batch[K, T]) error) error {
+	return m.Apply(ctx, ev)
 }
 
 // Refuse says that nobody should wait for the member, because its requests fail in a way that a retry cannot

@@ -252,3 +252,14 @@ func TestMergeListing(t *testing.T) {
 	m.event(a, reflector.Modified, "x12", "")
 	listing("d", false)
 }
+
+// TestMergeAppliesNow leaves the event of a member to the consumer.
+func TestMergeAppliesNow(t *testing.T) {
+	m, a, _ := two(t, []string{"x5"}, nil, "Replaced x5, at 10")
+	m.fifo.mu.Lock()
+	m.fifo.processed()
+	m.fifo.mu.Unlock()
+	never := func(Batch[string, string]) error { t.Error("processed beside the consumer"); return nil }
+	must(t, a.ApplyNow(t.Context(), idle("x11", "11"), never))
+	m.want("Updated x11, at ")
+}

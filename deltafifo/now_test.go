@@ -71,6 +71,25 @@ func TestApplyNow(t *testing.T) {
 	})
 }
 
+// A key that process gives back is for the consumer, which waited before the call and during it.
+func TestApplyNowGivesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSink(objectOf)
+		waiting := popped(t, s.fifo)
+		err := s.ApplyNow(t.Context(), idle("a1", "5"), func(Batch[string, string]) error { return s.fifo.Requeue("a") })
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if len(waiting) == 0 {
+			t.Fatal("the consumer was not woken for the key that was given back")
+		}
+		if b := <-waiting; b.Len() != 1 || s.fifo.Len() != 0 {
+			t.Errorf("the consumer got %d deltas, %d are pending", b.Len(), s.fifo.Len())
+		}
+	})
+}
+
 func TestApplyNowLeavesLargeBatches(t *testing.T) {
 	s := newSink(objectOf)
 	for n := range mostNow {

@@ -31,8 +31,8 @@ func (f *DeltaFIFO[K, T]) Requeue(key K) error {
 }
 
 // giveBack makes the deltas of key n of the batch in flight pending again, and returns false if that
-// has been done before. It need not wake the consumer, which does not wait while a batch is in
-// flight. Called with the lock held.
+// has been done before. It need not wake the consumer: whoever ends the batch in flight looks for
+// pending deltas. Called with the lock held.
 func (f *DeltaFIFO[K, T]) giveBack(n int) bool {
 	b := f.inFlight
 	if !b.giveBack(n) {

@@ -97,12 +97,15 @@ func (f *DeltaFIFO[K, T]) putAndTake(ctx context.Context, key K, d Delta[T]) (b 
 	return f.take(), true, nil
 }
 
-// handBack ends the batch that putAndTake returned.
+// handBack ends the batch that putAndTake returned. It wakes the consumer for keys that were given back.
 func (f *DeltaFIFO[K, T]) handBack() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lent = false
 	f.processed()
+	if !f.closed && !f.pending.empty() {
+		f.signalReady()
+	}
 	if f.back != nil {
 		close(f.back)
 		f.back = nil

@@ -83,8 +83,9 @@ func (s *Sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 
 // ApplyNow is Apply for an event after which nothing else is about to come. If the consumer waits for
 // changes and only few are pending, it does not wake the consumer but calls process with all of them.
-// Meanwhile Pop waits, and when ApplyNow returns, the batch has been processed. It returns process's
-// error unchanged.
+// Meanwhile Pop waits, and when ApplyNow returns, the batch has been processed, even if process failed or
+// panicked; keys that process gave back with [DeltaFIFO.Requeue] are the consumer's then. It returns
+// process's error unchanged. A consumer that uses [DeltaFIFO.Process] waits for changes between two calls, too.
 func (s *Sink[K, T]) ApplyNow(ctx context.Context, ev reflector.Event[T], process func(Batch[K, T]) error) error {
 	key, d := s.delta(ev)
 	return s.fifo.putNow(ctx, key, d, process)
