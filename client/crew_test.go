@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -49,7 +50,8 @@ func manyWidgets(n int, seed uint64) (items []string) {
 	return items
 }
 
-// manyEvents returns the items as the initial events of a watch, which goes on after them.
+// manyEvents returns the items as the initial events of a watch, which goes on after them. Among the last
+// ones are changes.
 func manyEvents(items []string, seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 2))
 	var b strings.Builder
@@ -57,16 +59,16 @@ func manyEvents(items []string, seed uint64) string {
 		if strings.HasPrefix(item, `{"metadata"`) {
 			item = full(item)
 		}
-		switch r.IntN(60) {
-		case 0:
+		switch n := r.IntN(60); {
+		case n == 0 && i > len(items)/2:
 			b.WriteString(eventJSON("MODIFIED", item))
-		case 1:
+		case n == 1 && i > len(items)/2:
 			b.WriteString(eventJSON("DELETED", item))
-		case 2:
+		case n == 2 && i > len(items)/2:
 			b.WriteString(eventJSON("BOOKMARK", bookmarkJSON))
-		case 3:
+		case n == 3:
 			fmt.Fprintf(&b, `{"object":%s,"type":"ADDED"}`+"\n", item)
-		case 4:
+		case n == 4:
 			fmt.Fprintf(&b, `{"type":"ADDED","object":%s,"object":%s}`+"\n", item, full(widgetJSON("twice", i, 1)))
 		default:
 			b.WriteString(eventJSON("ADDED", item))
@@ -160,7 +162,7 @@ func TestDecodersAgreeOnProtobuf(t *testing.T) {
 		}
 		list.Items = append(list.Items, m)
 		event("ADDED", &m)
-		if i%61 == 60 {
+		if i > 250 && i%61 == 60 {
 			event("DELETED", &m)
 		}
 	}
@@ -188,7 +190,7 @@ func TestDecodersStop(t *testing.T) {
 			t.Errorf("stopped after %d of %d objects: %v", n, stop, err)
 		}
 		n = 0
-		for range w.Watch(t.Context(), metav1.ListOptions{SendInitialEvents: &initial}) {
+		for range w.Watch(t.Context(), metav1.ListOptions{SendInitialEvents: &initial, AllowWatchBookmarks: true}) {
 			if n++; n == stop {
 				break
 			}
@@ -292,4 +294,60 @@ func TestSlowServer(t *testing.T) {
 			t.Error(seen, err)
 		}
 	})
+}
+
+// quiet is a body after which the server sends nothing more until the request ends.
+type quiet struct {
+	io.Reader
+	request context.Context
+}
+
+func (q quiet) Read(b []byte) (int, error) {
+	n, err := q.Reader.Read(b)
+	if err == io.EOF {
+		<-q.request.Done()
+		err = q.request.Err()
+	}
+	return n, err
+}
+
+// TestQuietWatch yields what has come, although nothing more comes: in a watch that has no bookmarks, and after
+// the initial events of a server that does not mark their end.
+func TestQuietWatch(t *testing.T) {
+	var added strings.Builder
+	for i := range 100 {
+		added.WriteString(eventJSON("ADDED", full(widgetJSON(fmt.Sprint("w", i), i+1, 1))))
+	}
+	modified := eventJSON("MODIFIED", full(widgetJSON("w1", 101, 1)))
+	for _, c := range []struct {
+		name, body string
+		bookmarks  bool
+		want       int
+	}{
+		{"no bookmarks", added.String(), false, 100},
+		{"after a change", added.String() + modified + added.String(), true, 201},
+		{"after a bookmark", added.String() + eventJSON("BOOKMARK", bookmarkJSON) + added.String(), true, 201},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				conn := transport(func(req *http.Request) (*http.Response, error) {
+					return response(quiet{strings.NewReader(c.body), req.Context()}), nil
+				}).connection()
+				r := newResource[*widget](t, conn, client.Options{Decoders: 4})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				initial, seen := true, 0
+				for _, err := range r.Watch(ctx, metav1.ListOptions{SendInitialEvents: &initial, AllowWatchBookmarks: c.bookmarks}) {
+					if err == nil {
+						seen++
+					} else if !errors.Is(err, context.DeadlineExceeded) {
+						t.Error(err)
+					}
+				}
+				if seen != c.want {
+					t.Errorf("%d events, want %d", seen, c.want)
+				}
+			})
+		})
+	}
 }

@@ -45,7 +45,7 @@ func outcomes[T any](t testing.TB, source reflector.Source[T], watch bool) (all 
 	}
 	if watch {
 		initial := true
-		for ev, err := range source.Watch(t.Context(), metav1.ListOptions{SendInitialEvents: &initial}) {
+		for ev, err := range source.Watch(t.Context(), metav1.ListOptions{SendInitialEvents: &initial, AllowWatchBookmarks: true}) {
 			take(ev, err)
 		}
 		return all, ending{}

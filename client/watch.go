@@ -60,8 +60,8 @@ func (r *Resource[T]) watch(ctx context.Context, c call, opts metav1.ListOptions
 	defer work.close()
 	work.inquiry.known = known
 	w := &watching[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, work: work}
-	if known == nil && opts.SendInitialEvents != nil && *opts.SendInitialEvents {
-		w.decoders = r.decoders
+	if known == nil && opts.SendInitialEvents != nil && *opts.SendInitialEvents && opts.AllowWatchBookmarks {
+		w.decoders = r.decoders // without bookmarks nothing would follow the last initial event
 	}
 	defer func() { w.crew.close() }()
 	d := r.newEvents(a, w)
@@ -85,6 +85,9 @@ func (r *Resource[T]) watch(ctx context.Context, c call, opts metav1.ListOptions
 				return w.stopped
 			}
 			continue
+		}
+		if err == nil && ev.Type != reflector.Added {
+			w.decoders = 0 // the initial events have ended, or the server does not mark their end
 		}
 		if err := w.flush(); err != nil {
 			return err

@@ -130,7 +130,7 @@ func (w *watching[T]) bookmark(h decode.Header) (reflector.Event[T], error) {
 		return reflector.Event[T]{}, w.problem(reflector.Bookmark, id, err)
 	}
 	if end {
-		w.work.inquiry, w.decoders = inquiry{}, 0
+		w.work.inquiry = inquiry{}
 	}
 	return reflector.Event[T]{
 		Type:             reflector.Bookmark,
