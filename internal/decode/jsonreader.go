@@ -27,9 +27,11 @@ func NewJSON(in io.Reader, limit int64) Reader {
 }
 
 // Ready implements Reader. Values at the top level end with a newline, and API servers write no
-// other one.
+// other one. It does not look at more than inputRoom: the rest of a longer value is on its way, and without newlines a long
+// look for each value would cost more than to decode it.
 func (r *jsonReader) Ready() bool {
-	return bytes.IndexByte(bytes.TrimLeft(r.buf[r.at:], " \t\r\n"), '\n') >= 0
+	rest := bytes.TrimLeft(r.buf[r.at:], " \t\r\n")
+	return len(rest) > inputRoom || bytes.IndexByte(rest, '\n') >= 0
 }
 
 // token skips white space and returns the next byte. It returns io.EOF only between two values

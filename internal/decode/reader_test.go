@@ -130,3 +130,19 @@ func TestBufferIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestReadyJSON: a value was read ahead if its newline was, or if so much was that the rest is on its way.
+func TestReadyJSON(t *testing.T) {
+	long := `"` + strings.Repeat("x", inputRoom) + `"`
+	for rest, want := range map[string]bool{
+		"": false, "\n": false, "\n\n  ": false, "\n{}": false, "\n{}\n": true, "\n\n{\"a\":1}\n{": true, "\n" + long: true, long[:100]: false,
+	} {
+		r := NewJSON(strings.NewReader(`"`+strings.Repeat("y", 2*inputRoom)+`"`+rest), 3*inputRoom) // the first value makes the buffer large
+		if _, err := r.Value(); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Ready(); got != want {
+			t.Errorf("before %.20q: %t", rest, got)
+		}
+	}
+}
