@@ -2,13 +2,16 @@ package informer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"runtime"
 	"testing"
 	"testing/synctest"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
 )
@@ -79,4 +82,34 @@ func TestIdleSource(t *testing.T) {
 		}
 		stop()
 	})
+}
+
+// TestGoexitInCommit: if OnError ends the goroutine that commits, the report says so, whichever goroutine it is.
+func TestGoexitInCommit(t *testing.T) {
+	for _, idle := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			m := manual{make(chan reflector.Event[*widget]), make(chan struct{}, 1)}
+			var heard []error
+			inf := newInformer(t, m, informer.Options[*widget]{
+				Indexes: index.Of(index.New("bad", func([]string, *widget) []string { panic("index") })),
+				OnError: func(err error) {
+					if heard = append(heard, err); len(heard) == 1 {
+						runtime.Goexit()
+					}
+				},
+				Reflector: reflector.Tuning{DisableWatchList: true},
+			})
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_ = inf.Run(t.Context())
+			}()
+			m.events <- reflector.Event[*widget]{Type: reflector.Added, Idle: idle, ResourceVersion: "2", Object: newWidget("ns", "w", "n")}
+			<-ended
+			var panicked *informer.PanicError
+			if len(heard) != 2 || !errors.As(heard[1], &panicked) || panicked.Where != "commit" {
+				t.Errorf("idle: %t; OnError got %v", idle, heard)
+			}
+		})
+	}
 }

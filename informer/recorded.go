@@ -410,7 +410,7 @@ func sortLost(lost []*LostWriteError) {
 	slices.SortFunc(lost, func(a, b *LostWriteError) int { return cmp.Compare(a.Key, b.Key) })
 }
 
-// forgetWritten removes all writes, because the store does not change any more.
+// forgetWritten removes all writes at the end of Run: at most the batch in flight still comes.
 func (i *Informer[K, T]) forgetWritten() {
 	w := &i.written
 	w.mu.Lock()

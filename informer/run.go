@@ -41,7 +41,12 @@ func (i *Informer[K, T]) Run(ctx context.Context) (err error) {
 
 // reflect runs a reflector until ctx is done, which ends with the session.
 func (i *Informer[K, T]) reflect(s *session[K, T], ctx context.Context, r *reflector.Reflector[T]) {
-	i.contain(s, "source", noKey, func() {
+	place := func(err *PanicError) {
+		if s.commits {
+			err.Where = "commit"
+		}
+	}
+	i.contain(s, "source", place, func() {
 		if err := r.Run(ctx); err != nil {
 			s.Fail(err)
 		}

@@ -15,6 +15,7 @@ type session[K comparable, T any] struct {
 	fifo      *deltafifo.DeltaFIFO[K, T]
 	reflector *reflector.Reflector[T] // nil in a Union
 	changes   changes[K, T]           // of the batch in flight; owned by the goroutine that commits it
+	commits   bool                    // the reflector's goroutine, which owns it, commits
 	waits     sync.Once               // in a Union: begins to wait for the members that have not listed
 
 	// life ends, with ErrStopped, when the session stops.
@@ -42,7 +43,12 @@ func (i *Informer[K, T]) newSession() (*session[K, T], error) {
 	}
 	var err error
 	to := &sink[K, T]{Sink: deltafifo.NewSink(s.fifo, i.keyOf, i.badObject), inf: i}
-	to.commit = func(batch deltafifo.Batch[K, T]) error { return i.commit(&s.changes, batch) }
+	to.commit = func(batch deltafifo.Batch[K, T]) error {
+		s.commits = true
+		err := i.commit(&s.changes, batch)
+		s.commits = false // not after a panic
+		return err
+	}
 	s.reflector, err = reflector.New(i.source, to, fetch)
 	return s, err
 }
