@@ -27,8 +27,7 @@ const (
 	staleAfter = 100 * time.Millisecond
 )
 
-// errUndecoded is the error of an object whose own method ended the goroutine that decoded it, or an
-// object before it.
+// errUndecoded is the error of an object whose own method ended the goroutine that decoded it.
 var errUndecoded = fmt.Errorf("decoding: %w", usercode.ErrGoexit)
 
 // decoders returns the number of goroutines for a value of Options.Decoders.
@@ -63,6 +62,7 @@ type crew[T any] struct {
 type load[T any] struct {
 	raw     []byte // of all objects, without gaps
 	objects []part[T]
+	next    int           // object to decode
 	decoded chan struct{} // gets a token when the load is decoded
 }
 
@@ -81,7 +81,7 @@ func newCrew[T any](n int, objects *objectCodec[T], encoding Encoding, want expe
 	c := &crew[T]{objects: objects, encoding: encoding, want: want, work: work, most: 2 * n, last: time.Now()}
 	c.jobs = make(chan *load[T], c.most+1)
 	for range n {
-		c.running.Go(func() { c.decode(&workspace{json: objects.jsonOf(encoding), interned: objects.interned}) })
+		c.running.Go(func() { c.decode(&workspace{json: objects.jsonOf(encoding), interned: objects.interned}, nil) })
 	}
 	return c
 }
@@ -94,26 +94,31 @@ func (c *crew[T]) close() {
 	}
 }
 
-// decode works until the crew is closed.
-func (c *crew[T]) decode(w *workspace) {
+// decode works until the crew is closed. It begins with the rest of l, which may be nil.
+func (c *crew[T]) decode(w *workspace, l *load[T]) {
 	ended := false
 	defer func() {
 		if !ended { // an object's own method has ended the goroutine
-			c.running.Go(func() { c.decode(w) })
+			c.running.Go(func() { c.decode(w, l) })
 		}
 	}()
-	for l := range c.jobs {
-		c.decodeLoad(l, w)
+	for more := true; more; l, more = <-c.jobs {
+		if l != nil {
+			c.decodeLoad(l, w)
+		}
 	}
 	ended = true
 }
 
 func (c *crew[T]) decodeLoad(l *load[T], w *workspace) {
-	defer func() { l.decoded <- struct{}{} }()
-	from := 0
-	for i := range l.objects {
-		p := &l.objects[i]
-		p.raw, from = l.raw[from:p.end:p.end], p.end
+	for l.next < len(l.objects) {
+		p := &l.objects[l.next]
+		from := 0
+		if l.next > 0 {
+			from = l.objects[l.next-1].end
+		}
+		l.next++
+		p.raw = l.raw[from:p.end:p.end]
 		p.err = errUndecoded
 		if c.encoding == Protobuf {
 			p.object, p.err = c.objects.decodeMessage(p.message, p.problem, c.want, w)
@@ -121,6 +126,7 @@ func (c *crew[T]) decodeLoad(l *load[T], w *workspace) {
 			p.object, p.err = c.objects.decode(p.raw, p.problem, c.want, w)
 		}
 	}
+	l.decoded <- struct{}{}
 }
 
 // put takes an object, whose bytes it copies. deliver gets objects that were put before, while there are too
@@ -132,7 +138,7 @@ func (c *crew[T]) put(m message, problem error, deliver func(decoded[T], error) 
 	l := c.filling
 	l.raw = append(l.raw, m.raw...)
 	m.raw = nil
-	l.objects = append(l.objects, part[T]{message: m, end: len(l.raw), problem: problem, err: errUndecoded})
+	l.objects = append(l.objects, part[T]{message: m, end: len(l.raw), problem: problem})
 	if time.Since(c.last) >= staleAfter {
 		return c.flush(deliver)
 	}
@@ -200,7 +206,7 @@ func (c *crew[T]) deliver(deliver func(decoded[T], error) bool) bool {
 	c.last = time.Now()
 	c.held -= len(l.raw)
 	clear(l.objects)
-	l.raw, l.objects = l.raw[:0], l.objects[:0]
+	l.raw, l.objects, l.next = l.raw[:0], l.objects[:0], 0
 	if cap(l.raw) <= 4*loadBytes {
 		c.free = append(c.free, l)
 	}
