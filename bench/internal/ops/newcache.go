@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -81,12 +82,16 @@ func newCaches(w *World) []measure.Op {
 
 type newCache func(*rest.Config, cache.Options) (cache.Cache, error)
 
+// setLogger sets controller-runtime's logger, which is one for the process: it complains if there is none, and
+// setting it again is a data race.
+var setLogger = sync.OnceFunc(func() { log.SetLogger(klog.Background()) })
+
 // openCache returns a cache of pods that is filled, with an index of the field node.
 func openCache(s *wireServer, n int, open newCache, transform toolscache.TransformFunc) (c cache.Cache, stop func(), err error) {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
 	h := newTransport()
-	log.SetLogger(klog.Background()) // controller-runtime complains if there is none
+	setLogger()
 	c, err = open(&rest.Config{Host: s.URL, QPS: -1}, cache.Options{HTTPClient: h, Mapper: mapper, Scheme: scheme.Scheme, DefaultTransform: transform})
 	if err != nil {
 		return nil, nil, err
