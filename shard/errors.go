@@ -1,16 +1,15 @@
 package shard
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/internal/usercode"
+	"github.com/kinform/kinform/shard/internal/leases"
 	"github.com/kinform/kinform/shard/internal/replica"
 )
 
@@ -98,31 +97,13 @@ func (e *RequestError) Unwrap() error { return e.Err }
 
 // advice says what to do, if that is known.
 func (e *RequestError) advice() string {
-	switch {
-	case apierrors.IsForbidden(e.Err):
+	if apierrors.IsForbidden(e.Err) {
 		return fmt.Sprintf("grant the verbs get, list, watch, create, patch and delete on leases of coordination.k8s.io in the namespace %q", e.Lease.Namespace)
-	case apierrors.IsUnauthorized(e.Err):
-		return "the server does not accept the credentials"
-	case unknownPath(e.Err):
-		return "the server has no Leases of coordination.k8s.io/v1: is the URL that of a Kubernetes API server?"
-	case apierrors.IsNotFound(e.Err):
-		return fmt.Sprintf("create the namespace %q", e.Lease.Namespace)
-	case errors.Is(e.Err, context.DeadlineExceeded):
-		return "the server did not answer in time"
 	}
-	return ""
-}
-
-// unknownPath reports whether the server does not know the resource, by an answer that is not about an object.
-func unknownPath(err error) bool {
-	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+	return leases.Advice(e.Err, e.Lease.Namespace)
 }
 
 // raced reports whether an object has another state than a write expected, so that nothing was written.
 func raced(v replica.Verb, err error) bool {
-	switch v {
-	case replica.CreateLease, replica.CreateSheet:
-		return apierrors.IsAlreadyExists(err)
-	}
-	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) && !unknownPath(err)
+	return leases.Raced(v == replica.CreateLease || v == replica.CreateSheet, err)
 }

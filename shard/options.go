@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"math/rand/v2"
-	"os"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -14,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/kinform/kinform/shard/internal/assign"
+	"github.com/kinform/kinform/shard/internal/leases"
 	"github.com/kinform/kinform/shard/internal/replica"
 )
 
@@ -28,7 +27,7 @@ const (
 	// MaxName limits Options.Name: it is the value of a label, and the beginning of the names of Leases.
 	MaxName = 63
 	// MaxIdentity limits Options.Identity.
-	MaxIdentity = 253
+	MaxIdentity = leases.MaxIdentity
 	// MaxWeight limits Options.Weight.
 	MaxWeight = assign.MaxWeight
 )
@@ -85,8 +84,7 @@ type Options struct {
 // complete returns the options with defaults, or an error that names all that is wrong.
 func (o Options) complete() (Options, error) {
 	if o.Identity == "" {
-		host, _ := os.Hostname() // the suffix alone is enough
-		o.Identity = fmt.Sprintf("%s_%016x", host[:min(len(host), MaxIdentity-17)], rand.Uint64())
+		o.Identity = leases.NewIdentity()
 	}
 	o.Scheme = cmp.Or(o.Scheme, "key")
 	o.Weight = cmp.Or(o.Weight, 1)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/shard/internal/leases"
 )
 
 // The decisions of a candidate are those of core, a state machine without clock, goroutine or network.
@@ -289,7 +291,7 @@ func (c *core) answer(now moment, ev event, do *actions) {
 	switch {
 	case ev.err == nil && sent.verb == verbGet:
 		c.read(now, ev.lease, do)
-	case sent.verb == verbGet && missing(ev.err):
+	case sent.verb == verbGet && leases.Missing(ev.err):
 		c.read(now, nil, do)
 	case ev.err == nil:
 		c.wrote(now, sent, ev.lease, do)

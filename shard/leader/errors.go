@@ -1,7 +1,6 @@
 package leader
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/internal/usercode"
+	"github.com/kinform/kinform/shard/internal/leases"
 )
 
 var (
@@ -136,29 +136,12 @@ func (e *RequestError) advice() string {
 		return fmt.Sprintf("the namespace %q is being deleted", e.Lease.Namespace)
 	case apierrors.IsForbidden(e.Err):
 		return fmt.Sprintf("grant the verbs get, create and patch on leases of coordination.k8s.io in the namespace %q (%q is missing)", e.Lease.Namespace, e.Verb)
-	case apierrors.IsUnauthorized(e.Err):
-		return "the server does not accept the credentials"
-	case apierrors.IsNotFound(e.Err) && unknownPath(e.Err):
-		return "the server has no Leases of coordination.k8s.io/v1: is the URL that of a Kubernetes API server?"
-	case apierrors.IsNotFound(e.Err):
-		return fmt.Sprintf("create the namespace %q", e.Lease.Namespace)
-	case errors.Is(e.Err, context.DeadlineExceeded):
-		return "the server did not answer in time"
 	}
-	return ""
+	return leases.Advice(e.Err, e.Lease.Namespace)
 }
 
 // namespaceTerminating is a cause in the refusal of a create, as in k8s.io/api/core/v1.
 const namespaceTerminating metav1.CauseType = "NamespaceTerminating"
-
-// unknownPath reports whether the server does not know the resource, by an answer that is not about an
-// object.
-func unknownPath(err error) bool {
-	return apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
-}
-
-// missing reports whether a get found no Lease.
-func missing(err error) bool { return apierrors.IsNotFound(err) && !unknownPath(err) }
 
 // unfit returns an error if l cannot be the answer to a request.
 func unfit(sent request, l *Lease) error {
@@ -173,11 +156,5 @@ func unfit(sent request, l *Lease) error {
 
 // raced reports whether a write met another state of the Lease than that which it was for.
 func raced(v verb, err error) bool {
-	switch v {
-	case verbCreate:
-		return apierrors.IsAlreadyExists(err)
-	case verbPatch:
-		return apierrors.IsConflict(err) || missing(err)
-	}
-	return false
+	return v != verbGet && leases.Raced(v == verbCreate, err)
 }

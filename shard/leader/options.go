@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"math/rand/v2"
-	"os"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/validation"
+
+	"github.com/kinform/kinform/shard/internal/leases"
 )
 
 // The values of Options that are zero. They are client-go's.
@@ -23,9 +23,6 @@ const (
 
 // jitter is the factor by which a pause between requests can be longer, client-go's.
 const jitter = 1.2
-
-// maxIdentity limits an identity. API servers have no limit; this one is that of object names.
-const maxIdentity = 253
 
 // Options configures an [Elector]. Namespace and Name must be set. All candidates should have the same
 // values, except for the identity.
@@ -74,9 +71,8 @@ type Options struct {
 
 // complete returns the options with defaults, or an error that names all that is wrong.
 func (o Options) complete() (Options, error) {
-	host, _ := os.Hostname() // the suffix alone is enough
 	if o.Identity == "" {
-		o.Identity = fmt.Sprintf("%s_%016x", host[:min(len(host), maxIdentity-17)], rand.Uint64())
+		o.Identity = leases.NewIdentity()
 	}
 	o.LeaseDuration = cmp.Or(o.LeaseDuration, DefaultLeaseDuration)
 	o.RenewDeadline = cmp.Or(o.RenewDeadline, DefaultRenewDeadline)
@@ -89,8 +85,8 @@ func (o Options) complete() (Options, error) {
 	for _, text := range validation.ValidateNamespaceName(o.Namespace, false) {
 		fault("Options.Namespace %q: %s", o.Namespace, text)
 	}
-	if len(o.Identity) > maxIdentity || !utf8.ValidString(o.Identity) {
-		fault("Options.Identity has %d bytes: it must be valid UTF-8 of at most %d", len(o.Identity), maxIdentity)
+	if len(o.Identity) > leases.MaxIdentity || !utf8.ValidString(o.Identity) {
+		fault("Options.Identity has %d bytes: it must be valid UTF-8 of at most %d", len(o.Identity), leases.MaxIdentity)
 	}
 	if o.LeaseDuration <= o.RenewDeadline {
 		fault("Options.LeaseDuration (%v) must be more than RenewDeadline (%v)", o.LeaseDuration, o.RenewDeadline)
