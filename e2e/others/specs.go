@@ -26,6 +26,7 @@ type Node struct {
 	LeafNodeType            string // It for a spec
 	LeafNodeLocation        struct{ FileName string }
 	State                   string // passed, skipped, pending; others for failures
+	Failure                 struct{ Message string }
 }
 
 // Name returns the texts of the containers and the node's own.
