@@ -1,13 +1,15 @@
 // Command report measures kinform beside client-go and writes the results as a table and
 // as charts.
 //
-//	go run ./bench/cmd/report                 # all of it, about eight minutes; into bench/
+//	go run ./bench/cmd/report                 # all of it, about 20 minutes; into bench/
 //	go run ./bench/cmd/report -run 'get|list' # some operations
 //	go run ./bench/cmd/report -quick -o /tmp  # does it work? the numbers mean nothing
+//	go run ./bench/cmd/report -o /tmp/new -compare bench/results.json # fails if an operation has lost
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -69,7 +71,8 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	flags.SetOutput(log)
 	only := flags.String("run", "", "measure only operations whose name matches this regular `expression`")
 	short := flags.Bool("quick", false, "measure little and for a short time, to see that it works")
-	out := flags.String("o", "bench", "write RESULTS.md and charts/ into this `directory`")
+	out := flags.String("o", "bench", "write RESULTS.md, results.json and charts/ into this `directory`")
+	old := flags.String("compare", "", "compare with this results.json and fail if an operation has lost more than its noise")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -85,7 +88,14 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	if err := r.measure(ctx, wanted, log); err != nil {
 		return err
 	}
-	return r.write(*out)
+	// Before the new results replace them, if they are the same file.
+	var lost error
+	if *old != "" {
+		if lost = r.compare(*old, log); lost != nil && !errors.Is(lost, errLost) {
+			return lost
+		}
+	}
+	return errors.Join(r.write(*out), lost)
 }
 
 // report holds the results.
@@ -184,7 +194,11 @@ func (r *report) one(ctx context.Context, op measure.Op, opts measure.Options, l
 
 // write writes all files into dir.
 func (r *report) write(dir string) error {
-	files := map[string][]byte{"RESULTS.md": r.markdown()}
+	rows, err := json.MarshalIndent(r.rows(), "", "\t")
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{"RESULTS.md": r.markdown(), "results.json": append(rows, '\n')}
 	for name, svg := range r.charts() {
 		files[filepath.Join("charts", name)] = svg
 	}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kinform/kinform/bench/internal/measure"
+	"github.com/kinform/kinform/bench/internal/ops"
 )
 
 func TestMain(m *testing.M) {
@@ -31,7 +33,7 @@ var update = flag.Bool("update", false, "write the golden files")
 // report. Package ops tests each operation.
 func TestQuick(t *testing.T) {
 	dir := t.TempDir()
-	const operations = "^(get$|sync/list|idle/handlers=4|heap/|growth/get)"
+	const operations = "^(get$|list$|sync/list|idle/handlers=4|heap/|resident/default|growth/get)"
 	var log bytes.Buffer
 	if err := run(context.Background(), []string{"-quick", "-run", operations, "-o", dir}, &log); err != nil {
 		t.Fatal(err)
@@ -53,13 +55,79 @@ func TestQuick(t *testing.T) {
 	if host, err := os.Hostname(); err == nil && len(host) > 4 && strings.Contains(results, host) {
 		t.Error("RESULTS.md names the machine")
 	}
-	for _, name := range []string{"ratios.svg", "heap.svg", "growth.svg"} {
+	for _, name := range []string{"headline.svg", "ratios.svg", "heap.svg", "tables.svg", "growth.svg"} {
 		if svg := read(t, dir, filepath.Join("charts", name)); !strings.HasPrefix(svg, "<svg ") {
 			t.Errorf("%s is no SVG", name)
 		}
 	}
 	if !strings.Contains(log.String(), "get by namespace and name") {
 		t.Error("nothing was logged")
+	}
+	log.Reset()
+	err := run(context.Background(), []string{"-quick", "-run", "^heap/", "-o", dir, "-compare", filepath.Join(dir, "results.json")}, &log)
+	if err != nil || !strings.Contains(log.String(), "3 rows compared, 0 lost") {
+		t.Errorf("memory of tables compared with itself: %v\n%s", err, &log)
+	}
+}
+
+// TestHeadlines checks that the charts name operations that exist.
+func TestHeadlines(t *testing.T) {
+	known := map[string]bool{}
+	for _, op := range ops.All(ops.NewWorld(1, time.Millisecond)) {
+		known[op.Name] = true
+	}
+	for _, h := range append(headline, residents...) {
+		if !known[h.op] {
+			t.Errorf("no operation %q", h.op)
+		}
+	}
+}
+
+// TestCompare compares two reports of made-up values.
+func TestCompare(t *testing.T) {
+	one := func(name string, ratio, spread, allocs float64) measure.Result {
+		values := func(v float64) measure.Values {
+			all := []float64{v}
+			if spread > 0 {
+				all = nil
+				for i := range 10 {
+					all = append(all, v*(1+spread*(float64(i)-4.5)))
+				}
+			}
+			return measure.Values{measure.Nanoseconds: all, measure.Bytes: {0}, measure.Allocs: {allocs}}
+		}
+		return measure.Result{
+			Op:      measure.Op{Name: name, Lines: []measure.Line{{Title: name, Unit: measure.Nanoseconds}}},
+			Kinform: values(100), ClientGo: measure.Values{measure.Nanoseconds: slices.Repeat([]float64{100 * ratio}, 10)},
+		}
+	}
+	old := report{results: []measure.Result{
+		one("same", 2, 0.01, 0), one("slower", 2, 0.01, 0), one("noisy", 2, 0.1, 0), one("faster", 2, 0.01, 0), one("fatter", 2, 0.01, 1),
+		one("exact", 2, 0, 0), one("less exact", 2, 0, 0), one("gone", 2, 0.01, 0),
+	}}
+	now := report{results: []measure.Result{
+		one("same", 2.02, 0.01, 0), one("slower", 1.7, 0.01, 0), one("noisy", 1.7, 0.1, 0), one("faster", 3, 0.01, 0), one("fatter", 2, 0.01, 2),
+		one("exact", 1.95, 0, 0), one("less exact", 1.5, 0, 0), one("new", 1, 0.01, 0),
+	}}
+	dir := t.TempDir()
+	if err := old.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := now.compare(filepath.Join(dir, "results.json"), &out); !errors.Is(err, errLost) {
+		t.Errorf("error %v", err)
+	}
+	const want = "lost: slower: 2× → 1.7×\nwon:  faster: 2× → 3×\nlost: fatter: 1 → 2 allocations\nlost: less exact: 2× → 1.5×\n7 rows compared, 3 lost\n"
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", &out, want)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bad.json"), []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"bad.json", "none.json"} {
+		if err := now.compare(filepath.Join(dir, file), io.Discard); err == nil || errors.Is(err, errLost) || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: error %v", file, err)
+		}
 	}
 }
 

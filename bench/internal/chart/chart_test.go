@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the golden files")
 func samples() map[string][]byte {
 	inf := math.Inf(1)
 	return map[string][]byte{
-		"ratios.svg": Ratios("Ratios", []Bar{
+		"ratios.svg": Ratios("Ratios", "How much better.", []Bar{
 			{Label: "much better", Ratio: 14_000, Low: 12_000, High: 15_000, Goal: 5000, Text: "14,000×"},
 			{Label: "better, goal missed", Ratio: 1.4, Low: 1.1, High: 2.2, Goal: 2, Missed: true, Text: "1.4×"},
 			{Label: "worse <&>", Ratio: 0.62, Low: 0.55, High: 0.64, Goal: 1.2, Missed: true, Text: "0.62×"},
@@ -34,11 +34,12 @@ func samples() map[string][]byte {
 			{Title: "same", Sizes: []float64{1e3, 1e4}, Ours: []float64{100, 100}, Theirs: []float64{100, 100}},
 			{Title: "odd one", Sizes: []float64{1e3}, Ours: []float64{1e6}, Theirs: []float64{2e9}},
 		}),
-		"pairs.svg": Pairs("Pairs", "What is taken.", []Pair{
-			{Label: "none", Ours: 0, OursText: "0 B", Theirs: 100, TheirsText: "100 B"},
-			{Label: "some", Ours: 66, OursText: "66 B", Theirs: 206, TheirsText: "206 B"},
+		"amounts.svg": Amounts("Amounts", "What is taken.", []Amount{
+			{Label: "all of it", Value: 206, Text: "206 B", Theirs: true},
+			{Label: "some <&>", Value: 66, Text: "66 B", Apart: true},
+			{Label: "nothing", Text: "0 B"},
 		}),
-		"empty.svg": Ratios("Nothing", nil),
+		"empty.svg": Ratios("Nothing", "", nil),
 	}
 }
 

@@ -19,9 +19,14 @@ type Bar struct {
 	Text string
 }
 
-// Ratios draws bars on a logarithmic axis from the ratio 1, where both sides are equal.
-func Ratios(title string, bars []Bar) []byte {
-	const width, labels, edge, top, row = 960, 372, 84, 74, 22
+// Ratios draws bars on a logarithmic axis from the ratio 1, where both sides are equal. A bar to the
+// left of it is a loss and has a colour of its own.
+func Ratios(title, subtitle string, bars []Bar) []byte {
+	const width, edge, top, row = 960, 84, 74, 22
+	labels := 32.0
+	for _, b := range bars {
+		labels = max(labels, 32+textWidth(b.Label))
+	}
 	height := top + row*len(bars) + 34
 	c := newCanvas(width, height, title)
 	values := []float64{1, 10, 1}
@@ -32,7 +37,7 @@ func Ratios(title string, bars []Bar) []byte {
 	if s.low == 0.1 && slices.Min(values[2:]) > 0.35 {
 		s.low = 0.3 // most of a decade would be empty
 	}
-	c.text(20, 48, "soft", "start", "Times less than client-go, logarithmic. Upright mark: the goal. Orange: goal not reached. Thin line: 95% confidence.")
+	c.text(20, 48, "soft", "start", subtitle)
 	bottom := float64(top + row*len(bars))
 	for _, v := range s.ticks() {
 		class := "grid"
@@ -50,7 +55,10 @@ func Ratios(title string, bars []Bar) []byte {
 
 func drawBar(c *canvas, s logScale, b Bar, y, labelEnd float64) {
 	class := "ours"
-	if b.Missed {
+	switch {
+	case b.Ratio < 1:
+		class = "loss"
+	case b.Missed:
 		class = "short"
 	}
 	from, to := s.at(1), s.at(b.Ratio)

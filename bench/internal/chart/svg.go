@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // style has the colours of both modes. A chart has a ground of its own, because a page's
@@ -16,12 +17,12 @@ const style = `<style>
 text { font: 12px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1f2328 }
 .ground { fill: #ffffff } .title { font-size: 15px; font-weight: 600 } .soft { fill: #59636e; font-size: 11px }
 .grid { stroke: #d8dee4 } .axis { stroke: #8c959f } .mark { stroke: #1f2328; stroke-width: 2 } .range { stroke: #1f2328; opacity: .45 }
-.ours { fill: #2563eb } .theirs { fill: #a3acb6 } .short { fill: #d97706 }
+.ours { fill: #2563eb } .theirs { fill: #a3acb6 } .short { fill: #d97706 } .loss { fill: #c026a3 }
 .ours-line { stroke: #2563eb; fill: none; stroke-width: 2.5 } .theirs-line { stroke: #8c959f; fill: none; stroke-width: 2.5 }
 @media (prefers-color-scheme: dark) {
 text { fill: #e6edf3 } .ground { fill: #0d1117 } .soft { fill: #9198a1 }
 .grid { stroke: #2a313a } .axis { stroke: #656c76 } .mark { stroke: #f0f6fc } .range { stroke: #f0f6fc }
-.ours { fill: #4c8dff } .theirs { fill: #5d6773 } .short { fill: #e3913a }
+.ours { fill: #4c8dff } .theirs { fill: #5d6773 } .short { fill: #e3913a } .loss { fill: #e05fc8 }
 .ours-line { stroke: #4c8dff } .theirs-line { stroke: #7d8794 }
 }
 </style>
@@ -48,6 +49,9 @@ func (c *canvas) done() []byte { return []byte(c.b.String() + "</svg>\n") }
 
 // num is a coordinate: a tenth of a pixel is as fine as it gets.
 func num(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) }
+
+// textWidth is about the width of s in pixels, rather more than less: fonts differ.
+func textWidth(s string) float64 { return 6.6 * float64(utf8.RuneCountInString(s)) }
 
 // text writes s so that anchor (start, middle or end) of its base line is at x, y.
 func (c *canvas) text(x, y float64, class, anchor, s string) {

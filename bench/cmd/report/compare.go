@@ -1,0 +1,119 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"github.com/kinform/kinform/bench/internal/chart"
+	"github.com/kinform/kinform/bench/internal/measure"
+)
+
+// row is what results.json says of a line of the table.
+type row struct {
+	Op, Title string
+	// Ratio is client-go's amount by kinform's; Low and High are its 95% confidence interval. All are 0 if the
+	// ratio is infinite, Low and High if it was measured too few times for an interval.
+	Ratio, Low, High float64
+	// Allocs and Bytes are kinform's per operation, 0 if the line counts something else.
+	Allocs, Bytes float64
+}
+
+// slack is the part of an amount without interval that may differ between two runs without a reason.
+const slack = 0.05
+
+func (r *report) rows() (rows []row) {
+	all := r.results
+	for _, grown := range r.growth {
+		all = append(all[:len(all):len(all)], grown...)
+	}
+	for _, res := range all {
+		if res.Op.Missing != "" {
+			continue
+		}
+		for _, v := range res.Verdicts() {
+			one := row{Op: res.Op.Name, Title: v.Line.Title}
+			if !math.IsInf(v.Ratio.Median, 0) {
+				one.Ratio = v.Ratio.Median
+				if v.Ratio.Known() {
+					one.Low, one.High = v.Ratio.Low, v.Ratio.High
+				}
+			}
+			if v.Line.Unit == measure.Nanoseconds {
+				one.Allocs = measure.NewEstimate(res.Kinform[measure.Allocs]).Median
+				one.Bytes = measure.NewEstimate(res.Kinform[measure.Bytes]).Median
+			}
+			rows = append(rows, one)
+		}
+	}
+	return rows
+}
+
+// errLost says that an operation has become slower beside client-go, or takes more memory.
+var errLost = errors.New("operations have lost")
+
+// compare prints each row that lost against the rows of the file, which an earlier report has written, and
+// those that won to out. It returns errLost if one lost more than noise can explain.
+func (r *report) compare(file string, out io.Writer) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var old []row
+	if err := json.Unmarshal(text, &old); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	before := make(map[[2]string]row, len(old))
+	for _, one := range old {
+		before[[2]string{one.Op, one.Title}] = one
+	}
+	lost, both := 0, 0
+	for _, now := range r.rows() {
+		was, ok := before[[2]string{now.Op, now.Title}]
+		if !ok {
+			continue
+		}
+		both++
+		if text := now.loss(was); text != "" {
+			lost++
+			fmt.Fprintf(out, "lost: %s: %s\n", now.Title, text)
+		} else if was.worse(now) {
+			fmt.Fprintf(out, "won:  %s: %s → %s\n", now.Title, chart.Times(was.Ratio), chart.Times(now.Ratio))
+		}
+	}
+	fmt.Fprintf(out, "%d rows compared, %d lost\n", both, lost)
+	if lost > 0 {
+		return errLost
+	}
+	return nil
+}
+
+// loss says what now lost against was, or nothing.
+func (now row) loss(was row) string {
+	switch {
+	case now.worse(was):
+		return fmt.Sprintf("%s → %s", chart.Times(was.Ratio), chart.Times(now.Ratio))
+	case more(now.Allocs, was.Allocs):
+		return fmt.Sprintf("%s → %s allocations", rounded(was.Allocs), rounded(now.Allocs))
+	case more(now.Bytes, was.Bytes) && now.Bytes > was.Bytes+8:
+		return fmt.Sprintf("%s → %s allocated", chart.Bytes(was.Bytes), chart.Bytes(now.Bytes))
+	}
+	return ""
+}
+
+// worse reports whether r has a worse ratio than other by more than noise: the intervals
+// have nothing in common or, without intervals, the ratios differ by more than slack.
+func (r row) worse(other row) bool {
+	if r.Ratio == 0 || other.Ratio == 0 {
+		return r.Ratio != 0 && other.Ratio == 0 // was infinite: took nothing
+	}
+	if r.High == 0 || other.High == 0 {
+		return r.Ratio < other.Ratio*(1-slack)
+	}
+	return r.High < other.Low && r.Ratio < other.Ratio*(1-slack)
+}
+
+func more(now, was float64) bool { return now > was*(1+slack)+0.01 }
