@@ -65,15 +65,7 @@ func startUnchanged(f *feed, indexes int, handlers ...handler) (*running, error)
 }
 
 func startKinformWith(opts informer.HandlerOptions[*corev1.Pod], f *feed, indexes int, handlers ...handler) (*running, error) {
-	inf, err := informer.New(f, store.ObjectKey, informer.Options[*corev1.Pod]{
-		Indexes: definitions(indexes),
-		OnError: func(error) {},
-		Reflector: reflector.Tuning{
-			DisableWatchList: !f.streams,
-			// A relist is measured from its list on, so the wait before it favours nobody.
-			Backoff: reflector.Backoff{Initial: time.Millisecond},
-		},
-	})
+	inf, err := newKinform(f, indexes)
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +92,18 @@ func startKinformWith(opts informer.HandlerOptions[*corev1.Pod], f *feed, indexe
 	ctx, r.cancel = context.WithCancel(context.Background())
 	r.wg.Go(func() { _ = inf.Run(ctx) })
 	return r, nil
+}
+
+func newKinform(f *feed, indexes int) (*informer.Informer[key, *corev1.Pod], error) {
+	return informer.New(f, store.ObjectKey, informer.Options[*corev1.Pod]{
+		Indexes: definitions(indexes),
+		OnError: func(error) {},
+		Reflector: reflector.Tuning{
+			DisableWatchList: !f.streams,
+			// A relist is measured from its list on, so the wait before it favours nobody.
+			Backoff: reflector.Backoff{Initial: time.Millisecond},
+		},
+	})
 }
 
 func startClientGo(f *feed, indexes int, handlers ...handler) (*running, error) {

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -142,6 +143,7 @@ func (p *pipeline) latencies(r rhythm, span time.Duration) ([]float64, error) {
 // wirePipeline is a server with an informer on it.
 type wirePipeline struct {
 	server *wireServer
+	media  string // of the events
 	pods   []corev1.Pod
 	next   int
 	rv     int
@@ -150,13 +152,20 @@ type wirePipeline struct {
 }
 
 func (w *World) wireLatency(r rhythm) (measure.Sides, error) {
-	side := func(start func(*wireServer, handler) (stop func(), err error)) (measure.Side, error) {
-		p, err := w.newWirePipeline(start)
+	return bothOverHTTP(func(start handlerStarter) (measure.Side, error) {
+		p, err := w.newWirePipeline(start, "")
 		return w.latency(p, r, err)
-	}
-	ours, err := side(func(s *wireServer, handle handler) (func(), error) {
+	})
+}
+
+// handlerStarter starts an informer on a server and returns when its handler has got the list.
+type handlerStarter func(s *wireServer, accept string, handle handler) (stop func(), err error)
+
+// bothOverHTTP makes each side with its own kind of informer.
+func bothOverHTTP(side func(handlerStarter) (measure.Side, error)) (measure.Sides, error) {
+	ours, err := side(func(s *wireServer, accept string, handle handler) (func(), error) {
 		h := newTransport()
-		source, err := client.New(client.Connection{URL: s.URL, HTTP: h}, core.Pods, client.Options{})
+		source, err := client.New(client.Connection{URL: s.URL, HTTP: h}, core.Pods, client.Options{Encoding: client.Encoding(accept)})
 		if err != nil {
 			return nil, err
 		}
@@ -165,22 +174,28 @@ func (w *World) wireLatency(r rhythm) (measure.Sides, error) {
 	if err != nil {
 		return measure.Sides{}, err
 	}
-	theirs, err := side(func(s *wireServer, handle handler) (func(), error) { return runClientGo(s, "", handle.untyped()) })
+	theirs, err := side(func(s *wireServer, accept string, handle handler) (func(), error) {
+		return runClientGo(s, accept, handle.untyped())
+	})
 	if err != nil {
 		ours.Close()
 	}
 	return measure.Sides{Kinform: ours, ClientGo: theirs}, err
 }
 
-func (w *World) newWirePipeline(start func(*wireServer, handler) (func(), error)) (*wirePipeline, error) {
+// newWirePipeline returns an informer that has got its list. accept is the encoding, empty for the defaults.
+func (w *World) newWirePipeline(start handlerStarter, accept string) (*wirePipeline, error) {
 	n := min(w.Pods, wirePods)
 	server, err := newWireServer(n, true)
 	if err != nil {
 		return nil, err
 	}
 	server.events = make(chan []byte)
-	p := &wirePipeline{server: server, pods: pods.List(n).Items, rv: 1 << 40, tally: &tally{done: make(chan struct{})}}
-	if p.end, err = start(server, p.tally.handle); err != nil {
+	p := &wirePipeline{
+		server: server, media: cmp.Or(accept, protobufType), pods: pods.List(n).Items, rv: 1 << 40,
+		tally: &tally{done: make(chan struct{})},
+	}
+	if p.end, err = start(server, accept, p.tally.handle); err != nil {
 		server.Close()
 		return nil, err
 	}
@@ -225,7 +240,7 @@ func (p *wirePipeline) encode(n, some int) ([][]byte, error) {
 	bodies := make([][]byte, n)
 	for i := range bodies {
 		var body bytes.Buffer
-		send := eventEncoder(&body, p.server.proto.mediaType)
+		send := eventEncoder(&body, p.media)
 		for range some {
 			pod := &p.pods[scatter(p.next, len(p.pods))]
 			p.next++

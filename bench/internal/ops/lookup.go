@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/kinform/kinform/bench/internal/measure"
 	"github.com/kinform/kinform/bench/internal/pods"
 	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/store"
 )
 
@@ -18,7 +20,16 @@ import (
 func lookups(w *World) []measure.Op {
 	return []measure.Op{
 		{Name: "key", Lines: line("key of an object", measure.Nanoseconds, 0, noAllocs()), Setup: w.keyFunc},
-		{Name: "get", Lines: line("get by namespace and name (lister)", measure.Nanoseconds, 1.2, noAllocs()), Setup: w.get(false)},
+		{Name: "get", Lines: line("store: get by namespace and name", measure.Nanoseconds, 1.2, noAllocs()), Setup: w.get(false)},
+		{Name: "get/informer", Lines: line("informer: get by namespace and name", measure.Nanoseconds, 1.2, noAllocs()), Setup: w.getThrough(
+			func(inf *informer.Informer[key, *corev1.Pod]) func(key) bool {
+				return func(k key) bool { _, ok := inf.Get(k); return ok }
+			})},
+		{Name: "get/lister", Lines: line("lister: get by namespace and name", measure.Nanoseconds, 1.2, noAllocs()), Setup: w.getThrough(
+			func(inf *informer.Informer[key, *corev1.Pod]) func(key) bool {
+				lister := informer.NewLister(inf)
+				return func(k key) bool { _, err := lister.Get(k); return err == nil }
+			})},
 		{Name: "get/read", Lines: line("get, then read the object's version", measure.Nanoseconds, 0, noAllocs()), Setup: w.get(true)},
 		{Name: "by-index/slice", Lines: line("100 objects by index, as slice", measure.Nanoseconds, 10), Setup: w.byIndexSlice},
 		{Name: "by-index/iterated", Lines: line("100 objects by index, iterated", measure.Nanoseconds, 15, noAllocs()), Setup: w.byIndexIterated},
@@ -88,6 +99,36 @@ func (w *World) get(read bool) func() (measure.Sides, error) {
 					return err
 				}
 				return use(p)
+			})},
+		}, nil
+	}
+}
+
+// getThrough looks objects up through a synced informer, beside a lister of client-go.
+func (w *World) getThrough(with func(*informer.Informer[key, *corev1.Pod]) func(key) bool) func() (measure.Sides, error) {
+	return func() (measure.Sides, error) {
+		_, ix, err := w.both(3)
+		if err != nil {
+			return measure.Sides{}, err
+		}
+		inf, err := newKinform(newFeed(w.Fleet.Pods()), 3)
+		if err != nil {
+			return measure.Sides{}, err
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() { defer close(ended); _ = inf.Run(ctx) }()
+		<-inf.Synced()
+		keys, lister, get := w.Fleet.Keys(), podLister(ix), with(inf)
+		return measure.Sides{
+			Kinform: measure.Side{
+				Run:   loop(func(i int) error { return found(btoi(get(keys[i%len(keys)])), 1) }),
+				Close: func() { cancel(); <-ended },
+			},
+			ClientGo: measure.Side{Run: loop(func(i int) error {
+				k := &keys[i%len(keys)]
+				_, err := lister.Pods(k.Namespace).Get(k.Name)
+				return err
 			})},
 		}, nil
 	}

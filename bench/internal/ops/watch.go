@@ -14,7 +14,7 @@ func watches(w *World) []measure.Op {
 	for _, c := range []struct {
 		handlers int
 		reach    float64
-	}{{1, 3}, {4, 3.5}, {16, 3.5}, {40, 3.5}} {
+	}{{1, 3}, {4, 3.5}, {16, 3.5}, {40, 3.5}, {200, 10}} {
 		all = append(all, measure.Op{
 			Name:  fmt.Sprintf("watch/handlers=%d", c.handlers),
 			Lines: line("watch event to "+some(c.handlers, "handler", "handlers")+", 1 index", measure.Nanoseconds, c.reach, atMost(0.1, measure.Allocs)),

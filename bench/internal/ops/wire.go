@@ -12,10 +12,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -63,24 +66,28 @@ func wires(w *World) []measure.Op {
 			},
 		})
 	}
+	lean := startWire[*corev1.Pod](func(o *client.Options) { o.DropManagedFields = true })
+	shared := startWire[*corev1.Pod](func(o *client.Options) { o.DropManagedFields, o.SharedParts = true, 1<<14 })
+	metadataOnly := startWire[*metav1.PartialObjectMetadata](func(o *client.Options) { o.DropManagedFields = true })
 	for _, c := range []struct {
 		name, title string
 		reach       float64
 		limits      []measure.Limit
-		start       wireStarter
+		start, peer wireStarter
 	}{
-		{"default", "default", 1, nil, startWire[*corev1.Pod](nil)},
-		{"lean", "without managedFields", 1 / 0.8, nil, startWire[*corev1.Pod](func(o *client.Options) { o.DropManagedFields = true })},
-		{"shared", "without managedFields, equal parts shared", 1 / 0.55, nil, startWire[*corev1.Pod](func(o *client.Options) {
-			o.DropManagedFields, o.SharedParts = true, 1<<14
-		})},
-		{"metadata", "metadata only, without managedFields", 4, nil, startWire[*metav1.PartialObjectMetadata](func(o *client.Options) { o.DropManagedFields = true })},
-		{"projected", "projected to a small struct", 0, []measure.Limit{atMost(300, "B/object")}, startProjected},
+		{"default", "default", 1, nil, startWire[*corev1.Pod](nil), startWireClientGo},
+		{"lean", "without managedFields", 1 / 0.8, nil, lean, startWireClientGo},
+		{"lean/both", "without managedFields on both sides", 1.1, nil, lean, startStrippedClientGo},
+		{"shared", "without managedFields, equal parts shared", 1 / 0.55, nil, shared, startWireClientGo},
+		{"shared/both", "without managedFields on both sides, equal parts shared", 1.5, nil, shared, startStrippedClientGo},
+		{"metadata", "metadata only, without managedFields", 4, nil, metadataOnly, startWireClientGo},
+		{"metadata/both", "metadata only on both sides, without managedFields", 1, nil, metadataOnly, startMetadataClientGo},
+		{"projected", "projected to a small struct", 0, []measure.Limit{atMost(300, "B/object")}, startProjected, startWireClientGo},
 	} {
 		all = append(all, measure.Op{
 			Name: "resident/" + c.name, Exact: true,
 			Lines: line("bytes kept per pod after a sync, "+c.title, "B/object", c.reach, c.limits...),
-			Setup: func() (measure.Sides, error) { return w.resident(c.start, startWireClientGo) },
+			Setup: func() (measure.Sides, error) { return w.resident(c.start, c.peer) },
 		})
 	}
 	return all
@@ -97,6 +104,11 @@ func (w *World) wire(kinform, clientGo wireStarter, accept string, streams bool)
 	if err != nil {
 		return measure.Sides{}, err
 	}
+	return wireSyncs(server, kinform, clientGo, accept), nil
+}
+
+// wireSyncs measures syncs from server, which it closes at the end.
+func wireSyncs(server *wireServer, kinform, clientGo wireStarter, accept string) measure.Sides {
 	sync := func(start wireStarter) measure.Side {
 		return measure.Side{Run: func(m measure.Meter, n int) error {
 			var peaks measure.Series
@@ -120,7 +132,7 @@ func (w *World) wire(kinform, clientGo wireStarter, accept string, streams bool)
 	}
 	sides := measure.Sides{Kinform: sync(kinform), ClientGo: sync(clientGo)}
 	sides.Kinform.Close = server.Close
-	return sides, nil
+	return sides
 }
 
 // watchHeap samples the heap repeatedly. stop ends that and returns the maximum.
@@ -147,7 +159,7 @@ func watchHeap() (stop func() float64) {
 	}
 }
 
-// resident measures the memory that remains after a sync. client-go always keeps whole pods.
+// resident measures the memory that remains after a sync.
 func (w *World) resident(kinform, clientGo wireStarter) (measure.Sides, error) {
 	server, err := newWireServer(min(w.Pods, wirePods), true)
 	if err != nil {
@@ -178,14 +190,7 @@ func (w *World) resident(kinform, clientGo wireStarter) (measure.Sides, error) {
 // encoding.
 func startWire[T metav1.Object](change func(*client.Options)) wireStarter {
 	return func(s *wireServer, accept string, n int) (func(), error) {
-		var opts client.Options
-		switch accept {
-		case protobufType:
-			opts.Encoding = client.Protobuf
-		case "":
-		default:
-			opts.Encoding = client.JSON
-		}
+		opts := client.Options{Encoding: client.Encoding(accept)}
 		if change != nil {
 			change(&opts)
 		}
@@ -260,15 +265,47 @@ func startWireClientGo(s *wireServer, accept string, n int) (func(), error) {
 	return stop, err
 }
 
+// startStrippedClientGo is startWireClientGo with a transform that drops managedFields, as programs with large caches set it.
+func startStrippedClientGo(s *wireServer, accept string, n int) (func(), error) {
+	seen := 0
+	stop, err := runClientGo(s, accept, cache.ResourceEventHandlerFuncs{AddFunc: func(any) { seen++ }}, informers.WithTransform(dropManagedFields))
+	if err == nil && seen != n {
+		stop()
+		return nil, errors.New("client-go's handler has not seen all pods")
+	}
+	return stop, err
+}
+
+func dropManagedFields(obj any) (any, error) {
+	if m, err := meta.Accessor(obj); err == nil {
+		m.SetManagedFields(nil)
+	}
+	return obj, nil
+}
+
+// startMetadataClientGo starts client-go's informer of metadata, without managedFields.
+func startMetadataClientGo(s *wireServer, _ string, n int) (func(), error) {
+	h := newTransport()
+	c, err := metadata.NewForConfigAndClient(metadata.ConfigFor(&rest.Config{Host: s.URL, QPS: -1}), h)
+	if err != nil {
+		return nil, err
+	}
+	inf := metadatainformer.NewSharedInformerFactory(c, 0).ForResource(corev1.SchemeGroupVersion.WithResource("pods")).Informer()
+	if err := inf.SetTransform(dropManagedFields); err != nil {
+		return nil, err
+	}
+	return runPeer(inf, n, h.CloseIdleConnections)
+}
+
 // runClientGo returns when the handler has got the list.
-func runClientGo(s *wireServer, accept string, handle cache.ResourceEventHandler) (stop func(), err error) {
+func runClientGo(s *wireServer, accept string, handle cache.ResourceEventHandler, opts ...informers.SharedInformerOption) (stop func(), err error) {
 	h := newTransport()
 	config := &rest.Config{Host: s.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: accept, AcceptContentTypes: accept}}
 	clients, err := kubernetes.NewForConfigAndClient(config, h)
 	if err != nil {
 		return nil, err
 	}
-	factory := informers.NewSharedInformerFactory(clients, 0)
+	factory := informers.NewSharedInformerFactoryWithOptions(clients, 0, opts...)
 	reg, err := factory.Core().V1().Pods().Informer().AddEventHandler(handle)
 	if err != nil {
 		return nil, err

@@ -2,8 +2,12 @@ package ops
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,7 +27,17 @@ type wireServer struct {
 	streams bool // it knows the streaming list
 	json    answers
 	proto   answers
+	meta    answers     // metadata only, in JSON
 	events  chan []byte // encoded, for the watch; nil if there will be none
+	relist  *relistGate // nil if watches do not expire
+}
+
+// relistGate lets a measurement decide when a client lists again.
+type relistGate struct {
+	expire  chan struct{} // each value ends a watch; the next ones get 410 until the client has listed
+	listing chan struct{} // gets a value when that list is asked for
+	proceed chan struct{} // answers it
+	expired atomic.Bool
 }
 
 // answers are bodies in one encoding.
@@ -34,21 +48,60 @@ type answers struct {
 
 func newWireServer(n int, streams bool) (*wireServer, error) {
 	all := pods.List(n)
+	var err error
 	s := &wireServer{pods: n, streams: streams}
 	s.json = answers{mediaType: "application/json", streamType: "application/json"}
 	s.proto = answers{mediaType: protobufType, streamType: protobufType + ";stream=watch"}
 	for _, a := range []*answers{&s.json, &s.proto} {
-		if err := a.encode(all, streams); err != nil {
+		if err = a.encode(all, streams); err != nil {
 			return nil, err
 		}
+	}
+	if s.meta, err = metadataOf(all); err != nil {
+		return nil, err
 	}
 	s.Server = httptest.NewServer(s)
 	return s, nil
 }
 
+// metadataOf makes the answers to requests for metadata.
+func metadataOf(all *corev1.PodList) (a answers, err error) {
+	kind := func(name string) metav1.TypeMeta {
+		return metav1.TypeMeta{Kind: name, APIVersion: metav1.SchemeGroupVersion.String()}
+	}
+	a = answers{mediaType: "application/json", streamType: "application/json"}
+	list := metav1.PartialObjectMetadataList{TypeMeta: kind("PartialObjectMetadataList"), ListMeta: all.ListMeta}
+	for i := range all.Items {
+		list.Items = append(list.Items, metav1.PartialObjectMetadata{TypeMeta: kind("PartialObjectMetadata"), ObjectMeta: all.Items[i].ObjectMeta})
+	}
+	if a.list, err = json.Marshal(list); err != nil {
+		return a, err
+	}
+	a.initial, err = initialEvents(list.Items, metav1.PartialObjectMetadata{TypeMeta: kind("PartialObjectMetadata"), ObjectMeta: endOfList(all.ResourceVersion)})
+	return a, err
+}
+
+// initialEvents encodes the events that a streaming list in JSON begins with.
+func initialEvents[T any](items []T, end T) ([]byte, error) {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	for i := range items {
+		if err := encoder.Encode(map[string]any{"type": "ADDED", "object": &items[i]}); err != nil {
+			return nil, err
+		}
+	}
+	err := encoder.Encode(map[string]any{"type": "BOOKMARK", "object": &end})
+	return body.Bytes(), err
+}
+
+// endOfList is the metadata of the bookmark that ends a streaming list.
+func endOfList(version string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{ResourceVersion: version, Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}
+}
+
 // encode makes the body that the server will be asked for: the other stays empty.
 func (a *answers) encode(all *corev1.PodList, streams bool) error {
-	encoder := scheme.Codecs.EncoderForVersion(serializer(a.mediaType).Serializer, corev1.SchemeGroupVersion)
+	encoder := scheme.Codecs.EncoderForVersion(serializerFor(a.mediaType).Serializer, corev1.SchemeGroupVersion)
 	var err error
 	if !streams {
 		a.list, err = runtime.Encode(encoder, all)
@@ -61,25 +114,21 @@ func (a *answers) encode(all *corev1.PodList, streams bool) error {
 			return err
 		}
 	}
-	end := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		ResourceVersion: all.ResourceVersion,
-		Annotations:     map[string]string{metav1.InitialEventsAnnotationKey: "true"},
-	}}
-	if err := send(watch.Bookmark, end); err != nil {
+	if err := send(watch.Bookmark, &corev1.Pod{ObjectMeta: endOfList(all.ResourceVersion)}); err != nil {
 		return err
 	}
 	a.initial = body.Bytes()
 	return nil
 }
 
-func serializer(mediaType string) runtime.SerializerInfo {
+func serializerFor(mediaType string) runtime.SerializerInfo {
 	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), mediaType)
 	return info
 }
 
 // eventEncoder returns a function that appends an event of a watch to body.
 func eventEncoder(body *bytes.Buffer, mediaType string) func(watch.EventType, *corev1.Pod) error {
-	info := serializer(mediaType)
+	info := serializerFor(mediaType)
 	frames := info.StreamSerializer.Framer.NewFrameWriter(body)
 	events := streaming.NewEncoder(frames, scheme.Codecs.EncoderForVersion(info.StreamSerializer.Serializer, corev1.SchemeGroupVersion))
 	objects := scheme.Codecs.EncoderForVersion(info.StreamSerializer.Serializer, corev1.SchemeGroupVersion)
@@ -99,22 +148,36 @@ func eventEncoder(body *bytes.Buffer, mediaType string) func(watch.EventType, *c
 // ServeHTTP implements http.Handler.
 func (s *wireServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := &s.json
-	if wantsProtobuf(r) {
+	switch {
+	case strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata") && s.meta.list != nil:
+		a = &s.meta
+	case wantsProtobuf(r) && s.proto.mediaType != "":
 		a = &s.proto
 	}
 	query := r.URL.Query()
 	if query.Get("watch") == "" {
+		if g := s.relist; g != nil && g.expired.Load() {
+			g.listing <- struct{}{}
+			<-g.proceed
+			g.expired.Store(false)
+		}
 		w.Header().Set("Content-Type", a.mediaType)
 		_, _ = w.Write(a.list)
 		return
 	}
 	initial := query.Get("sendInitialEvents") == "true"
 	if initial && !s.streams {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusUnprocessableEntity)
-		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,` +
-			`"message":"ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"}`))
+		refuse(w, http.StatusUnprocessableEntity, "Invalid", `ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: Forbidden: `+
+			`sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled`)
 		return
+	}
+	var expire chan struct{}
+	if s.relist != nil {
+		if s.relist.expired.Load() {
+			refuse(w, http.StatusGone, "Expired", "too old resource version")
+			return
+		}
+		expire = s.relist.expire
 	}
 	w.Header().Set("Content-Type", a.streamType)
 	if initial {
@@ -125,8 +188,18 @@ func (s *wireServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		select {
 		case raw := <-s.events:
 			_, _ = w.Write(raw)
+		case <-expire:
+			s.relist.expired.Store(true)
+			return
 		case <-r.Context().Done():
 			return
 		}
 	}
+}
+
+// refuse answers with a Status. message is text of a JSON string.
+func refuse(w http.ResponseWriter, code int, reason, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"%s"}`, reason, code, message)
 }
