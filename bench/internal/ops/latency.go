@@ -186,7 +186,7 @@ func bothOverHTTP(side func(handlerStarter) (measure.Side, error)) (measure.Side
 // newWirePipeline returns an informer that has got its list. accept is the encoding, empty for the defaults.
 func (w *World) newWirePipeline(start handlerStarter, accept string) (*wirePipeline, error) {
 	n := min(w.Pods, wirePods)
-	server, err := newWireServer(n, true)
+	server, err := newWireServer(pods.List(n), true)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kinform/kinform/bench/internal/measure"
+	"github.com/kinform/kinform/bench/internal/pods"
 	"github.com/kinform/kinform/with/controllerruntime"
 )
 
@@ -136,7 +137,7 @@ func startCache(open newCache, transform toolscache.TransformFunc) wireStarter {
 
 // reads measures a read of the caches of both, for one pod after the other.
 func (w *World) reads(read func(context.Context, cache.Cache, *corev1.Pod) error) (measure.Sides, error) {
-	server, err := newWireServer(min(w.Pods, wirePods), true)
+	server, err := newWireServer(pods.List(min(w.Pods, wirePods)), true)
 	if err != nil {
 		return measure.Sides{}, err
 	}

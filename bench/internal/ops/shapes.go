@@ -1,8 +1,11 @@
 package ops
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
+	"slices"
+	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +31,7 @@ func shapes(w *World) []measure.Op {
 		shape("set/new", "small objects: update just made, 3 indexes", least, n, 3, (*shelf).setNew),
 		shape("set/new/64", "small objects: 64 updates just made in one commit, 3 indexes", least, n, 3, (*shelf).commitNew),
 		shape("set/new/50-indexes", "small objects: update just made, 50 indexes, same values", least, n, 50, (*shelf).setNew),
+		shape("churn", "small objects: a key that was never seen for the oldest one, 3 indexes", least, few, 3, (*shelf).churn),
 		shape("set/delete-add/one-value", "small objects: delete and add, one value for all", least, n, 1, (*shelf).deleteAdd),
 	}
 }
@@ -214,5 +218,49 @@ func (s *shelf) deleteAdd() measure.Sides {
 			}
 			return s.peer.Add(x)
 		})},
+	}
+}
+
+// churn replaces the oldest object by one with a new key, over and over, as short-lived objects such as Jobs and
+// Events do. A report has some millions of them. The making of objects does not count.
+func (s *shelf) churn() measure.Sides {
+	side := func(remove, add func(*item) error) measure.Side {
+		next, live := 0, slices.Clone(s.items)
+		return measure.Side{Run: func(m measure.Meter, n int) error {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			spent := time.Duration(0)
+			made := make([]*item, 0, madeBlock)
+			for left := n; left > 0; left -= len(made) {
+				made = made[:0]
+				for range min(left, madeBlock, len(live)) {
+					x := s.made(next + len(made))
+					x.Name = "short-lived-" + strconv.Itoa(next+len(made))
+					made = append(made, x)
+				}
+				start := threadTime()
+				for _, x := range made {
+					oldest := &live[next%len(live)]
+					if err := remove(*oldest); err != nil {
+						return err
+					}
+					if err := add(x); err != nil {
+						return err
+					}
+					*oldest = x
+					next++
+				}
+				spent += threadTime() - start
+			}
+			m.ReportMetric(float64(spent)/float64(n), measure.Nanoseconds)
+			return nil
+		}}
+	}
+	return measure.Sides{
+		Kinform: side(func(x *item) error {
+			_, had, err := s.kinform.Delete(key{Namespace: x.Namespace, Name: x.Name})
+			return errors.Join(err, found(btoi(had), 1))
+		}, s.kinform.Set),
+		ClientGo: side(func(x *item) error { return s.peer.Delete(x) }, func(x *item) error { return s.peer.Add(x) }),
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kinform/kinform/bench/internal/measure"
+	"github.com/kinform/kinform/bench/internal/pods"
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/kind"
@@ -66,6 +67,23 @@ func wires(w *World) []measure.Op {
 			},
 		})
 	}
+	few := max(min(w.Pods, wirePods)/10, 1)
+	for _, c := range []struct {
+		name, title, accept string
+		reach               float64
+	}{{"fat-json", "JSON by WatchList", "application/json", 3}, {"fat-protobuf", "protobuf by WatchList", protobufType, 1.2}} {
+		all = append(all, measure.Op{
+			Name: "wire/" + c.name, Whole: true, Rounds: 6,
+			Lines: line("sync of "+some(few, "pod", "pods")+" of 31 KB over HTTP, "+c.title, measure.Nanoseconds, c.reach),
+			Setup: func() (measure.Sides, error) {
+				server, err := newWireServer(pods.Fat(few), true)
+				if err != nil {
+					return measure.Sides{}, err
+				}
+				return wireSyncs(server, startWire[*corev1.Pod](nil), startWireClientGo, c.accept), nil
+			},
+		})
+	}
 	lean := startWire[*corev1.Pod](func(o *client.Options) { o.DropManagedFields = true })
 	shared := startWire[*corev1.Pod](func(o *client.Options) { o.DropManagedFields, o.SharedParts = true, 1<<14 })
 	metadataOnly := startWire[*metav1.PartialObjectMetadata](func(o *client.Options) { o.DropManagedFields = true })
@@ -100,7 +118,7 @@ const protobufType = "application/vnd.kubernetes.protobuf"
 type wireStarter func(s *wireServer, accept string, n int) (stop func(), err error)
 
 func (w *World) wire(kinform, clientGo wireStarter, accept string, streams bool) (measure.Sides, error) {
-	server, err := newWireServer(min(w.Pods, wirePods), streams)
+	server, err := newWireServer(pods.List(min(w.Pods, wirePods)), streams)
 	if err != nil {
 		return measure.Sides{}, err
 	}
@@ -161,7 +179,7 @@ func watchHeap() (stop func() float64) {
 
 // resident measures the memory that remains after a sync.
 func (w *World) resident(kinform, clientGo wireStarter) (measure.Sides, error) {
-	server, err := newWireServer(min(w.Pods, wirePods), true)
+	server, err := newWireServer(pods.List(min(w.Pods, wirePods)), true)
 	if err != nil {
 		return measure.Sides{}, err
 	}

@@ -37,7 +37,7 @@ func wireRelists(w *World) []measure.Op {
 // What a client waits before it lists again does not count.
 func (w *World) wireRelist(start handlerStarter, accept string) (measure.Side, error) {
 	n := min(w.Pods, wirePods)
-	server, err := newWireServer(n, false)
+	server, err := newWireServer(pods.List(n), false)
 	if err != nil {
 		return measure.Side{}, err
 	}

@@ -15,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
-
-	"github.com/kinform/kinform/bench/internal/pods"
 )
 
 // wireServer answers as an API server that has pods and in which nothing happens. Its
@@ -46,10 +44,9 @@ type answers struct {
 	list, initial         []byte
 }
 
-func newWireServer(n int, streams bool) (*wireServer, error) {
-	all := pods.List(n)
+func newWireServer(all *corev1.PodList, streams bool) (*wireServer, error) {
 	var err error
-	s := &wireServer{pods: n, streams: streams}
+	s := &wireServer{pods: len(all.Items), streams: streams}
 	s.json = answers{mediaType: "application/json", streamType: "application/json"}
 	s.proto = answers{mediaType: protobufType, streamType: protobufType + ";stream=watch"}
 	for _, a := range []*answers{&s.json, &s.proto} {

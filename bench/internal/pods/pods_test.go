@@ -1,6 +1,7 @@
 package pods
 
 import (
+	"encoding/json"
 	"reflect"
 	"runtime"
 	"testing"
@@ -137,4 +138,22 @@ func TestSize(t *testing.T) {
 		t.Errorf("%d bytes per pod, want 3 to 5 KB", each)
 	}
 	t.Logf("%d bytes per pod", each)
+}
+
+// TestJSONSize checks the sizes that the report names.
+func TestJSONSize(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		list  *corev1.PodList
+		least int
+		most  int
+	}{{"pod", List(1000), 4 << 10, 5 << 10}, {"fat pod", Fat(1000), 30 << 10, 32 << 10}} {
+		text, err := json.Marshal(c.list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if each := len(text) / len(c.list.Items); each < c.least || each > c.most {
+			t.Errorf("a %s has %d bytes, want %d to %d", c.name, each, c.least, c.most)
+		}
+	}
 }
