@@ -81,7 +81,7 @@ func newCrew[T any](n int, objects *objectCodec[T], encoding Encoding, want expe
 	c := &crew[T]{objects: objects, encoding: encoding, want: want, work: work, most: 2 * n, last: time.Now()}
 	c.jobs = make(chan *load[T], c.most+1)
 	for range n {
-		c.running.Go(func() { c.decode(&workspace{json: objects.jsonOf(encoding), interned: objects.interned}, nil) })
+		c.running.Go(func() { c.decode(objects.helperWorkspace(encoding), nil) })
 	}
 	return c
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"reflect"
+	"sync"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -38,15 +39,26 @@ type workspace struct {
 	interned int // largest number of strings; 0 for none
 	seen     int // number of objects
 
-	sharer *sharer        // nil if no parts are shared
-	parts  *sharing.Cache // nil until some are
+	sharer *sharer          // nil if no parts are shared, or those of protobuf
+	parts  *sharing.Cache   // nil until some are
+	wire   *kubeproto.Parts // those of protobuf; nil if none are shared
 }
 
 // workspace makes the workspace of a list or watch in an encoding. The caller closes it.
 func (c *objectCodec[T]) workspace(e Encoding) *workspace {
-	w := &workspace{json: c.jsonOf(e), interned: c.interned, sharer: c.sharer}
-	if c.sharer != nil {
-		w.parts = c.sharer.kept.Swap(nil)
+	w := c.helperWorkspace(e)
+	if c.sharer != nil && e != Protobuf {
+		w.sharer, w.parts = c.sharer, c.sharer.kept.Swap(nil)
+	}
+	return w
+}
+
+// helperWorkspace makes the workspace of a goroutine that decodes for another one, which then shares the parts
+// that are not shared by their bytes.
+func (c *objectCodec[T]) helperWorkspace(e Encoding) *workspace {
+	w := &workspace{json: c.jsonOf(e), interned: c.interned}
+	if c.sharer != nil && e == Protobuf {
+		w.wire = c.sharer.wire()
 	}
 	return w
 }
@@ -67,8 +79,11 @@ func (w *workspace) close() {
 	}
 }
 
-// sharer lets the objects of a Resource share parts.
+// sharer lets the objects of a Resource share parts. Those in protobuf are found by their bytes, before they are
+// decoded. In the other encodings equal parts may have different bytes, and the decoder is not ours to
+// stop, so they are found in the decoded object.
 type sharer struct {
+	wire func() *kubeproto.Parts // makes the table at its first call
 	plan *sharing.Plan
 	most int // largest number of parts
 	// kept are the parts from the last list or watch that ended, until the next one begins. A
@@ -83,7 +98,8 @@ func newSharer(t reflect.Type, most int) *sharer {
 	if t == reflect.TypeFor[unstructured.Unstructured]() {
 		t = reflect.TypeFor[map[string]any]()
 	}
-	return &sharer{plan: sharing.Compile(t), most: min(most, mostShared)}
+	most = min(most, mostShared)
+	return &sharer{plan: sharing.Compile(t), most: most, wire: sync.OnceValue(func() *kubeproto.Parts { return kubeproto.NewParts(most) })}
 }
 
 // share replaces parts of a decoded object by equal parts of earlier objects.
@@ -102,7 +118,7 @@ func (w *workspace) share(object any) {
 
 // shareParts is share for an object that was decoded in another goroutine.
 func (c *objectCodec[T]) shareParts(d *decoded[T], w *workspace) (err error) {
-	if c.sharer == nil {
+	if w.sharer == nil {
 		return nil
 	}
 	defer contain(&err)

@@ -74,10 +74,10 @@ func (c *objectCodec[T]) fromMessage(m message, d *decoded[T], w *workspace) (er
 		return fmt.Errorf("the server answered in %s, which %v cannot be decoded from: %w", Protobuf, c.of, c.protobuf)
 	}
 	target := c.target(d)
-	if err := c.plan.Decode(m.raw, target, kubeproto.Options{Strings: w.strings, DropManagedFields: c.drop, MaxMemory: c.weights.Most}); err != nil {
+	opts := kubeproto.Options{Strings: w.strings, DropManagedFields: c.drop, MaxMemory: c.weights.Most, Parts: w.wire}
+	if err := c.plan.Decode(m.raw, target, opts); err != nil {
 		return wireError(err)
 	}
-	w.share(target)
 	var known bool
 	if d.id, known = identify(target); !known {
 		d.id = identityOf(m.header())

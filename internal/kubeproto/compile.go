@@ -76,7 +76,7 @@ func (c *compiler) element(t reflect.Type) (element, error) {
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String && declares(t):
 		e.shape = shapeStrings
 	case declares(t):
-		e.shape = shapeForeign
+		e.shape, e.apart = shapeForeign, keepsApart(t)
 	default:
 		err = e.basic()
 	}
@@ -86,7 +86,7 @@ func (c *compiler) element(t reflect.Type) (element, error) {
 // message compiles a struct by its fields, or leaves it to its own method.
 func (c *compiler) message(e element) (element, error) {
 	if c.foreign[e.typ] {
-		e.shape = shapeForeign
+		e.shape, e.apart = shapeForeign, keepsApart(e.typ)
 		return e, nil
 	}
 	e.shape = shapeMessage
@@ -103,7 +103,7 @@ func (c *compiler) message(e element) (element, error) {
 	}
 	if declares(e.typ) {
 		c.foreign[e.typ] = true
-		e.shape = shapeForeign
+		e.shape, e.apart = shapeForeign, keepsApart(e.typ)
 		return e, nil
 	}
 	return e, err
@@ -164,6 +164,7 @@ func (c *compiler) fields(l *layout, t reflect.Type) error {
 			return err
 		}
 		special(t, &f)
+		f.parts = f.rule()
 		for len(l.fields) <= num {
 			l.fields = append(l.fields, field{element: element{wire: noWire}})
 		}

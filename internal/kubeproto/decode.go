@@ -11,7 +11,10 @@ type decoder struct {
 	strings     *Strings
 	dropManaged bool
 	depth       int
-	left        int64 // rest of Options.MaxMemory
+	left        int64  // rest of Options.MaxMemory
+	parts       *Parts // nil if no parts are shared
+	owned       int    // number of values so far that keep what contains them from being a part
+	again       bool   // the object must be decoded without parts
 }
 
 // mapSize is the approximate size of a map with one entry.
@@ -57,6 +60,9 @@ func (d *decoder) message(l *layout, p unsafe.Pointer, i, end int) *DecodeError 
 			}
 			f.storeScalar(to, v)
 			i = next
+			if d.parts != nil && f.holder == holdSlice {
+				d.scalars((*sliceHeader)(to))
+			}
 			continue
 		}
 		start, cut := span(data, i)
@@ -65,6 +71,11 @@ func (d *decoder) message(l *layout, p unsafe.Pointer, i, end int) *DecodeError 
 		}
 		i = cut
 		switch {
+		case f.parts != noPart && d.parts != nil:
+			var err *DecodeError
+			if i, err = d.part(f, to, data, tag, start, cut); err != nil {
+				return err
+			}
 		case f.holder != holdValue:
 			if err := d.held(f, to, data, tag, start, cut); err != nil {
 				return err
@@ -259,6 +270,9 @@ func (d *decoder) packed(f *field, p unsafe.Pointer, data []byte, i, end int) (i
 		}
 		f.storeScalar(p, v)
 		i = next
+	}
+	if d.parts != nil {
+		d.scalars(list)
 	}
 	return i, nil
 }

@@ -130,9 +130,9 @@ var compareAll = cmp.Options{
 
 func TestDecode(t *testing.T) {
 	plan := mustCompile[everything](t)
-	warm := NewStrings(0)
+	warm, known := NewStrings(0), NewParts(256)
 	for name, test := range decodeTests {
-		for _, o := range []Options{{}, {Strings: warm}, {Strings: warm}, {Strings: new(Strings)}} {
+		for _, o := range []Options{{}, {Strings: warm}, {Strings: warm}, {Strings: new(Strings)}, {Parts: known}, {Parts: known}, {Parts: known}} {
 			in := bytes.Clone(test.in)
 			var got everything
 			if err := plan.Decode(in, &got, o); err != nil {

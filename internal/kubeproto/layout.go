@@ -41,6 +41,7 @@ const (
 type element struct {
 	shape  shape
 	wire   uint8        // the wire type, not packed
+	apart  bool         // what contains a value cannot be a part
 	size   uintptr      // of typ
 	layout *layout      // of a message
 	typ    reflect.Type // the Go type
@@ -50,6 +51,7 @@ type element struct {
 // errors is kept elsewhere, because the next field is mostly on another line.
 type field struct {
 	holder holder
+	parts  partRule
 	offset uintptr // in the struct
 	element
 	*naming

@@ -28,6 +28,8 @@ type Options struct {
 	// without its strings: two bytes of data can become a struct of 700 bytes. An object that
 	// would take more is refused with [ErrTooLarge]. Zero means no limit.
 	MaxMemory int64
+	// Parts makes objects share equal parts. Nil shares none.
+	Parts *Parts
 }
 
 // Decode reads data, an object's own bytes without an envelope, into the value that into
@@ -48,9 +50,15 @@ func (p *Plan) Decode(data []byte, into any, o Options) error {
 }
 
 func (p *Plan) decode(data []byte, into unsafe.Pointer, o Options) *DecodeError {
-	d := decoder{data: data, strings: o.Strings, dropManaged: o.DropManagedFields, left: math.MaxInt64}
+	d := decoder{data: data, strings: o.Strings, dropManaged: o.DropManagedFields, left: math.MaxInt64, parts: o.Parts}
 	if o.MaxMemory > 0 {
 		d.left = o.MaxMemory
 	}
-	return d.value(&p.root, into, 0, len(data))
+	err := d.value(&p.root, into, 0, len(data))
+	if d.again {
+		reflect.NewAt(p.typ, into).Elem().SetZero()
+		o.Parts = nil
+		return p.decode(data, into, o)
+	}
+	return err
 }

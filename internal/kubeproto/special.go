@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -101,6 +102,7 @@ func (d *decoder) stringsMessage(list *[]string, i, end int) *DecodeError {
 		}
 		i = f.next
 	}
+	*list = slices.Clip(*list)
 	return nil
 }
 
@@ -111,6 +113,9 @@ func (d *decoder) foreign(e *element, p unsafe.Pointer, i, end int) (failed *Dec
 			failed = &DecodeError{Offset: i, Err: fmt.Errorf("method Unmarshal of %v panicked: %v", e.typ, r)}
 		}
 	}()
+	if e.apart {
+		d.owned++
+	}
 	u, ok := reflect.NewAt(e.typ, p).Interface().(unmarshaler)
 	if !ok {
 		return &DecodeError{Offset: i, Err: errors.New("no Unmarshal method")} // Compile saw one

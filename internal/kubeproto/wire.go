@@ -100,14 +100,21 @@ func skip(data []byte, i int) int {
 // run counts the consecutive length-delimited fields with the given tag from i on. It gives
 // the size of a slice or map before its first element is read.
 func run(data []byte, tag uint64, i int) int {
-	for n := 0; ; n++ {
-		t, next := uvarint(data, i)
+	n, _ := following(data, tag, i)
+	return n
+}
+
+// following is run that also returns the position after the last of the fields.
+func following(data []byte, tag uint64, i int) (n, end int) {
+	for end = i; ; n++ {
+		t, next := uvarint(data, end)
 		if next < 0 || t != tag {
-			return n
+			return n, end
 		}
-		if _, i = span(data, next); i < 0 {
-			return n
+		if _, next = span(data, next); next < 0 {
+			return n, end
 		}
+		end = next
 	}
 }
 

@@ -76,7 +76,7 @@ func (c compiler) node(t reflect.Type, follow bool) *node {
 		n.fields = c.fields(nil, t, 0, follow)
 	case pointer, slice, texts, quantities, tree, mapping:
 		n.elem = c.node(t.Elem(), true)
-		n.own = t.Kind() != reflect.Map && writesItself(t.Elem()) // a value in a map has no address
+		n.own = t.Kind() != reflect.Map && Owned(t.Elem()) // a value in a map has no address
 	}
 	return n
 }
@@ -106,18 +106,18 @@ func kindOf(t reflect.Type, follow bool) kind {
 	return memory
 }
 
-// writesItself reports whether methods of a type that seem to only read a value may write to
+// Owned reports whether methods of a type that seem to only read a value may write to
 // it. They may if the type has unexported fields: String of a resource.Quantity keeps its
 // result. Methods of a time do not.
-func writesItself(t reflect.Type) bool {
+func Owned(t reflect.Type) bool {
 	if t.Kind() == reflect.Array {
-		return writesItself(t.Elem())
+		return Owned(t.Elem())
 	}
 	if t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]() {
 		return false
 	}
 	for i := range t.NumField() {
-		if sf := t.Field(i); !sf.IsExported() || writesItself(sf.Type) {
+		if sf := t.Field(i); !sf.IsExported() || Owned(sf.Type) {
 			return true
 		}
 	}

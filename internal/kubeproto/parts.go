@@ -1,0 +1,218 @@
+package kubeproto
+
+import (
+	"bytes"
+	"math/bits"
+	"reflect"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/kinform/kinform/internal/sharing"
+)
+
+// maxPart is the largest number of bytes of a part.
+const maxPart = 64 << 10
+
+// Parts lets objects share equal parts in memory, as package sharing does. But it knows a part by its
+// bytes, before it is decoded: a part that is known is not decoded again and makes no garbage. A part is the
+// value of a pointer, slice or map of a message, with all that is in it. It enters when it comes for the
+// second time, so that parts which never repeat push out no others, and leaves when another one needs its
+// place.
+//
+// Values whose methods may write to them are no parts, nor is what contains them (see [sharing.Owned]).
+// Nobody may write to an object that was decoded with Parts, except to its own struct.
+//
+// Parts belong to one Plan and one value of Options.DropManagedFields. Any number of goroutines may use them at
+// the same time.
+type Parts struct {
+	slots []atomic.Pointer[part]
+	once  []atomic.Uint32 // hashes of the last parts that did not enter
+}
+
+// part is immutable.
+type part struct {
+	of  *naming // the field
+	raw []byte
+	at  unsafe.Pointer // the target of the pointer, slice or map
+	len int            // of a slice
+}
+
+// NewParts returns an empty memory of at least so many parts. Each takes 12 bytes, and the part and its encoded
+// bytes once it is known.
+func NewParts(most int) *Parts {
+	n := 1 << bits.Len(uint(max(most, 1)-1))
+	return &Parts{slots: make([]atomic.Pointer[part], n), once: make([]atomic.Uint32, n)}
+}
+
+// slotsOf returns the two places of a part.
+func (s *Parts) slotsOf(hash uint64) (a, b *atomic.Pointer[part]) {
+	mask := uint64(len(s.slots) - 1)
+	return &s.slots[hash&mask], &s.slots[bits.RotateLeft64(hash, 32)&mask]
+}
+
+// find returns the part of a field that has the bytes raw. If there is none, again reports whether it
+// was looked up before, so that it is worth a place.
+func (s *Parts) find(of *naming, raw []byte, hash uint64) (known *part, again bool) {
+	a, b := s.slotsOf(hash)
+	for _, slot := range [...]*atomic.Pointer[part]{a, b} {
+		if p := slot.Load(); p != nil && p.of == of && bytes.Equal(p.raw, raw) {
+			return p, false
+		}
+	}
+	once, high := &s.once[hash&uint64(len(s.once)-1)], uint32(hash>>32)|1
+	if once.Load() == high {
+		return nil, true
+	}
+	once.Store(high)
+	return nil, false
+}
+
+// add gives p a place: a free one, or that of another part.
+func (s *Parts) add(p *part, hash uint64) {
+	a, b := s.slotsOf(hash)
+	if a.Load() != nil && (b.Load() == nil || hash&(1<<63) != 0) {
+		a = b
+	}
+	a.Store(p)
+}
+
+// hashOf returns the hash of a field's bytes.
+func (n *naming) hashOf(raw []byte) uint64 {
+	const k = 0xd6e8feb86659fd93
+	h := (hash(raw) ^ uint64(uintptr(unsafe.Pointer(n)))) * k
+	return h ^ h>>32
+}
+
+// partRule says whether the values of a field can be parts.
+type partRule uint8
+
+const (
+	noPart    partRule = iota // no, but what contains it can be
+	wholePart                 // yes
+	apart                     // no, nor can what contains it
+)
+
+// rule returns the rule of a field.
+func (f *field) rule() partRule {
+	if f.wire != wireBytes {
+		return noPart // see scalars
+	}
+	owned := false
+	switch f.holder {
+	case holdPointer:
+		owned = sharing.Owned(f.element.typ)
+	case holdSlice, holdPointers, holdManagedFields:
+		owned = sharing.Owned(f.whole.Elem())
+	case holdStringMap, holdQuantityMap, holdMap: // a value in a map has no address
+	default:
+		return noPart
+	}
+	if owned {
+		return apart
+	}
+	return wholePart
+}
+
+// keepsApart reports whether a value of t, which only its own method can decode, may hold more than memory that nobody
+// writes to.
+func keepsApart(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if keepsApart(t.Field(i).Type) {
+				return true
+			}
+		}
+		return false
+	case reflect.Slice:
+		return t.Elem().Kind() != reflect.Uint8 && t.Elem().Kind() != reflect.String
+	case reflect.Pointer, reflect.Map, reflect.Array, reflect.Func, reflect.Chan:
+		return true
+	}
+	return false // an interface is nil: an Unmarshal method does not know what to put in
+}
+
+// part reads the value at start of a field that has a rule, or takes it from the parts. Of a slice or map, these are all values
+// that follow each other. It returns the position after them.
+func (d *decoder) part(f *field, p unsafe.Pointer, data []byte, tag uint64, start, cut int) (int, *DecodeError) {
+	if f.parts == apart {
+		d.owned++
+		return cut, d.held(f, p, data, tag, start, cut)
+	}
+	target := (*unsafe.Pointer)(p) // the first word of all holders
+	if *target != nil {
+		// The field comes once more, and what it has so far may be a part of other objects.
+		d.again = true
+		return 0, &DecodeError{Offset: start}
+	}
+	if f.holder == holdManagedFields && d.dropManaged {
+		return cut, nil
+	}
+	end := cut
+	if f.holder != holdPointer {
+		_, end = following(data, tag, cut)
+	}
+	raw := data[start:end]
+	if len(raw) > maxPart {
+		d.owned++
+		return end, d.run(f, p, data, tag, start, cut, end)
+	}
+	h := f.hashOf(raw)
+	known, again := d.parts.find(f.naming, raw, h)
+	if known != nil {
+		*target = known.at
+		if f.isSlice() {
+			list := (*sliceHeader)(p)
+			list.len, list.cap = known.len, known.len
+		}
+		return end, nil
+	}
+	owned := d.owned
+	if err := d.run(f, p, data, tag, start, cut, end); err != nil {
+		return 0, err
+	}
+	if again && d.owned == owned {
+		one := &part{of: f.naming, raw: bytes.Clone(raw), at: *target}
+		if f.isSlice() {
+			one.len = (*sliceHeader)(p).len
+		}
+		d.parts.add(one, h)
+	}
+	return end, nil
+}
+
+// run reads the value at start and those that follow it with the same tag, up to end.
+func (d *decoder) run(f *field, p unsafe.Pointer, data []byte, tag uint64, start, cut, end int) *DecodeError {
+	for {
+		if err := d.held(f, p, data, tag, start, cut); err != nil {
+			return err
+		}
+		if cut == end {
+			break
+		}
+		_, next := uvarint(data, cut)
+		start, cut = span(data, next)
+	}
+	if f.isSlice() {
+		list := (*sliceHeader)(p)
+		list.cap = list.len // so that appending to a part makes a copy
+	}
+	return nil
+}
+
+func (f *field) isSlice() bool {
+	return f.holder == holdSlice || f.holder == holdPointers || f.holder == holdManagedFields
+}
+
+// exactScalars is the longest list of scalars that may be within a part. It has no spare room, so that appending to it
+// makes a copy.
+const exactScalars = 16
+
+// scalars keeps the room of a list of scalars exact, or what contains it from becoming a part.
+func (d *decoder) scalars(list *sliceHeader) {
+	if list.len > exactScalars {
+		d.owned++
+		return
+	}
+	list.cap = list.len
+}

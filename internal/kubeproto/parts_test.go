@@ -1,0 +1,194 @@
+package kubeproto
+
+import (
+	"bytes"
+	"math/rand"
+	"reflect"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// encodedSamples returns random metadata, each several times in a row.
+func encodedSamples(t testing.TB, r *rand.Rand, n int) [][]byte {
+	var all [][]byte
+	for range n {
+		data, err := samples["PartialObjectMetadata"](r).Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Intn(8) == 0 && len(all) > 0 {
+			data = append(data, all[r.Intn(len(all))]...) // every field once more
+		}
+		all = append(all, data, data, data)
+	}
+	return all
+}
+
+// TestPartsAgree decodes as the generated code does, whatever is known already, and what was decoded before stays as it is.
+func TestPartsAgree(t *testing.T) {
+	plan := mustCompile[metav1.PartialObjectMetadata](t)
+	for _, size := range []int{1, 64, 4096} {
+		o := Options{Parts: NewParts(size), Strings: NewStrings(64)}
+		var got, want []*metav1.PartialObjectMetadata
+		for _, data := range encodedSamples(t, rand.New(rand.NewSource(int64(size))), 500) {
+			requireAgreement(t, "parts", plan, &metav1.PartialObjectMetadata{}, data, o)
+			a, b := new(metav1.PartialObjectMetadata), new(metav1.PartialObjectMetadata)
+			if err := plan.Decode(data, a, o); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.Unmarshal(data); err != nil {
+				t.Fatal(err)
+			}
+			got, want = append(got, a), append(want, b)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Fatalf("%d parts: what was decoded has changed: %s", size, d)
+		}
+	}
+}
+
+// TestPartsAtTheSameTime is for the race detector: nothing is written to what others have.
+func TestPartsAtTheSameTime(t *testing.T) {
+	plan := mustCompile[metav1.PartialObjectMetadata](t)
+	all := encodedSamples(t, rand.New(rand.NewSource(7)), 100)
+	o := Options{Parts: NewParts(128)}
+	var group sync.WaitGroup
+	for worker := range 4 {
+		group.Go(func() {
+			r := rand.New(rand.NewSource(int64(worker)))
+			for range 500 {
+				data := all[r.Intn(len(all))]
+				got, want := new(metav1.PartialObjectMetadata), new(metav1.PartialObjectMetadata)
+				if err := plan.Decode(data, got, o); err != nil {
+					t.Error(err)
+				}
+				if err := want.Unmarshal(data); err != nil || !reflect.DeepEqual(got, want) {
+					t.Errorf("got %v, want %v, %v", got, want, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// TestParts checks what is shared and what is not.
+func TestParts(t *testing.T) {
+	plan := mustCompile[everything](t)
+	data := join(
+		textField(5, "text"), textField(5, "text2"), // Texts
+		textField(22, "\x0a\x01x"),                               // Pointers
+		textField(23, "\x0a\x01k\x12\x01v"),                      // Labels2
+		textField(25, "\x0a\x03cpu\x12\x04\x0a\x022k"),           // Amounts
+		textField(36, "\x0a\x021k"), textField(37, "\x0a\x023k"), // Size, Sizes
+		textField(38, "foreign"), textField(40, "\x0a\x02{}"), // Foreign, Fields
+		numberField(17, 3), numberField(17, 4), // Int32s
+	)
+	o := Options{Parts: NewParts(1024)}
+	var all []*everything
+	for range 4 {
+		one := new(everything)
+		if err := plan.Decode(data, one, o); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one)
+	}
+	a, b := all[2], all[3]
+	for name, same := range map[string]bool{
+		"Texts":    &a.Texts[0] == &b.Texts[0],
+		"Pointers": &a.Pointers[0] == &b.Pointers[0],
+		"Labels2":  reflect.ValueOf(a.Labels2).Pointer() == reflect.ValueOf(b.Labels2).Pointer(),
+		"Amounts":  reflect.ValueOf(a.Amounts).Pointer() == reflect.ValueOf(b.Amounts).Pointer(),
+		"Fields":   a.Fields == b.Fields,
+	} {
+		if !same {
+			t.Errorf("%s are not shared", name)
+		}
+	}
+	for name, same := range map[string]bool{
+		"Size": a.Size == b.Size, "Sizes": &a.Sizes[0] == &b.Sizes[0], "Foreign": a.Foreign == b.Foreign, "Int32s": &a.Int32s[0] == &b.Int32s[0],
+	} {
+		if same {
+			t.Errorf("%s are shared", name)
+		}
+	}
+	if cap(a.Texts) > 2 || cap(a.Int32s) > 2 || cap(a.Pointers) > 1 {
+		t.Errorf("spare capacities %d, %d, %d", cap(a.Texts), cap(a.Int32s), cap(a.Pointers))
+	}
+	if a.Amounts["cpu"] != resource.MustParse("2k") || len(all[0].Texts) != 2 {
+		t.Errorf("decoded %v, %v", a.Amounts, all[0].Texts)
+	}
+}
+
+// TestPartsKeepOwnedApart checks that a value whose methods write to it is not shared as a part of something else.
+func TestPartsKeepOwnedApart(t *testing.T) {
+	type inner struct {
+		Size *resource.Quantity `json:"size" protobuf:"bytes,1,opt,name=size"`
+		Name string             `json:"name" protobuf:"bytes,2,opt,name=name"`
+	}
+	type outer struct {
+		Inner *inner  `json:"inner" protobuf:"bytes,1,opt,name=inner"`
+		Many  []inner `json:"many" protobuf:"bytes,2,rep,name=many"`
+	}
+	plan, err := Compile(reflect.TypeFor[outer]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	decode := func(o Options, data []byte) *outer {
+		one := new(outer)
+		if err := plan.Decode(data, one, o); err != nil {
+			t.Fatal(err)
+		}
+		return one
+	}
+	for _, c := range []struct {
+		data   string
+		shared bool
+	}{{"\x12\x01a", true}, {"\x0a\x04\x0a\x021k\x12\x01a", false}} {
+		o := Options{Parts: NewParts(64)}
+		data := join(textField(1, c.data), textField(2, c.data))
+		decode(o, data)
+		decode(o, data)
+		a, b := decode(o, data), decode(o, data)
+		if (a.Inner == b.Inner) != c.shared || (&a.Many[0] == &b.Many[0]) != c.shared {
+			t.Errorf("%q: shared %v and %v", c.data, a.Inner == b.Inner, &a.Many[0] == &b.Many[0])
+		}
+	}
+}
+
+// FuzzParts compares with decoding without parts, and checks that what was decoded does not change.
+func FuzzParts(f *testing.F) {
+	for _, test := range decodeTests {
+		f.Add([]byte(test.in), []byte(test.in))
+	}
+	plan := mustCompile[everything](f)
+	f.Fuzz(func(t *testing.T, x, y []byte) {
+		o := Options{Parts: NewParts(16)}
+		type result struct {
+			got, want *everything
+			failed    bool
+		}
+		var all []result
+		for _, data := range [][]byte{x, x, x, y, y, append(bytes.Clone(x), y...), y, x} {
+			got, want := new(everything), new(everything)
+			err, wantErr := plan.Decode(data, got, o), plan.Decode(data, want, Options{})
+			if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
+				t.Fatalf("error %v, without parts %v", err, wantErr)
+			}
+			all = append(all, result{got, want, err != nil})
+		}
+		for i, one := range all {
+			if !one.failed && !reflect.DeepEqual(one.got, one.want) && !hasNaN(one.want) {
+				t.Errorf("object %d: got\n%+v\nwant\n%+v", i, one.got, one.want)
+			}
+		}
+	})
+}
+
+// hasNaN reports whether a value is not even equal to itself.
+func hasNaN(e *everything) bool {
+	return e.Float32 != e.Float32 || e.Float64 != nil && *e.Float64 != *e.Float64
+}
