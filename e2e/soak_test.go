@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e_test
 
 import (
@@ -28,7 +30,7 @@ var (
 // Again and again it lets them catch up: then stores and handlers must have what the server
 // has, and memory, goroutines and connections must be what they were.
 //
-//	KINFORM_E2E=1 go test -timeout 60m -run Soak -v . -args -soak.objects 50000 -soak.time 10m
+//	KINFORM_E2E=1 go test -tags e2e -timeout 60m -run Soak -v . -args -soak.objects 50000 -soak.time 10m
 func TestSoak(t *testing.T) {
 	// The configmaps come from etcd itself, so that a compaction alone shows as 410.
 	c := cluster.Start(t, cluster.Options{ExtraAPIServerArgs: []string{"--watch-cache-sizes=configmaps#0"}})

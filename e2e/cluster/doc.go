@@ -9,7 +9,7 @@
 //
 // [Start] skips the test unless the environment holds KINFORM_E2E=1, before anything is built:
 //
-//	KINFORM_E2E=1 go test -timeout 30m ./e2e/...
+//	KINFORM_E2E=1 go test -tags e2e -timeout 30m ./e2e/...
 //
 // # Servers
 //

@@ -1,3 +1,5 @@
+//go:build e2e
+
 // Package envtest runs the test suites of controller-runtime on the programs of with/envtest, which stand in for
 // kube-apiserver and etcd. The suites stay in the module cache and run unchanged: only KUBEBUILDER_ASSETS says where the
 // programs are.

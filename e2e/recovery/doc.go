@@ -1,3 +1,5 @@
+//go:build e2e
+
 // Package recovery measures the time until informers are right again after a fault. It measures Kinform and client-go
 // in the same rounds on the same kube-apiserver.
 //
