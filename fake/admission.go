@@ -38,7 +38,7 @@ type Admission struct {
 }
 
 // admission returns what the hooks of the server get.
-func (t *table[T]) admission(verb faults.Verb, key types.NamespacedName, w write) *Admission {
+func (t *table) admission(verb faults.Verb, key types.NamespacedName, w write) *Admission {
 	return &Admission{
 		Server: t.server, Verb: verb, Resource: t.res.GroupVersionResource(), Kind: t.res.GroupVersionKind(),
 		Subresource: w.subresource, Key: key, DryRun: w.dryRun,
@@ -46,7 +46,7 @@ func (t *table[T]) admission(verb faults.Verb, key types.NamespacedName, w write
 }
 
 // mutate asks [Options].Mutate about obj, which it may change; old is nil for a create.
-func (t *table[T]) mutate(obj T, old *version[T], w write) error {
+func (t *table) mutate(obj metav1.Object, old *version, w write) error {
 	if t.server.mutate == nil || w.request == nil || w.view() {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (t *table[T]) mutate(obj T, old *version[T], w write) error {
 }
 
 // unmutated returns obj for one attempt to write it: a copy if Mutate or a strategy may change it.
-func (t *table[T]) unmutated(obj T, w write) (T, error) {
+func (t *table) unmutated(obj metav1.Object, w write) (metav1.Object, error) {
 	if w.request == nil || t.server.mutate == nil && !t.strategic(w) {
 		return obj, nil
 	}
@@ -80,14 +80,14 @@ func (t *table[T]) unmutated(obj T, w write) (T, error) {
 }
 
 // admitted asks [Options].Validate.
-func (t *table[T]) admitted(obj T, old *version[T], w write) error {
+func (t *table) admitted(obj metav1.Object, old *version, w write) error {
 	if w.view() {
 		return nil // the hook was asked about the form
 	}
 	return t.ask(t.server.validate, obj, old, w)
 }
 
-func (t *table[T]) ask(hook func(context.Context, *Admission) error, obj T, old *version[T], w write) error {
+func (t *table) ask(hook func(context.Context, *Admission) error, obj metav1.Object, old *version, w write) error {
 	if hook == nil || w.request == nil {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (t *table[T]) ask(hook func(context.Context, *Admission) error, obj T, old 
 }
 
 // admitDeletion asks both hooks about a deletion.
-func (t *table[T]) admitDeletion(old *version[T], w write, dryRun bool) error {
+func (t *table) admitDeletion(old *version, w write, dryRun bool) error {
 	return t.askBoth(w, func() *Admission {
 		a := t.admission(faults.VerbDelete, old.key, w)
 		a.Old, a.DryRun = old.obj, dryRun
@@ -109,7 +109,7 @@ func (t *table[T]) admitDeletion(old *version[T], w write, dryRun bool) error {
 }
 
 // admitAction asks both hooks about what a client posts to a subresource.
-func (t *table[T]) admitAction(key types.NamespacedName, kind schema.GroupVersionKind, sent metav1.Object, w write) error {
+func (t *table) admitAction(key types.NamespacedName, kind schema.GroupVersionKind, sent metav1.Object, w write) error {
 	return t.askBoth(w, func() *Admission {
 		a := t.admission(faults.VerbCreate, key, w)
 		a.Kind, a.Object = kind, sent
@@ -117,7 +117,7 @@ func (t *table[T]) admitAction(key types.NamespacedName, kind schema.GroupVersio
 	})
 }
 
-func (t *table[T]) askBoth(w write, about func() *Admission) error {
+func (t *table) askBoth(w write, about func() *Admission) error {
 	for _, hook := range []func(context.Context, *Admission) error{t.server.mutate, t.server.validate} {
 		if hook == nil || w.request == nil {
 			continue
@@ -131,7 +131,7 @@ func (t *table[T]) askBoth(w write, about func() *Admission) error {
 }
 
 // refused makes a hook's error a refusal.
-func (t *table[T]) refused(a *Admission, err error) error {
+func (t *table) refused(a *Admission, err error) error {
 	if status := apierrors.APIStatus(nil); err == nil || errors.As(err, &status) {
 		return err
 	}

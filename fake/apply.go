@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -13,7 +14,7 @@ import (
 
 // apply is a server-side apply: data is YAML or JSON of the fields that w.manager wants to own.
 // If there is no object, apply creates it.
-func (t *table[T]) apply(key types.NamespacedName, data []byte, w write) (v *version[T], created bool, err error) {
+func (t *table) apply(key types.NamespacedName, data []byte, w write) (v *version, created bool, err error) {
 	w.applies = true
 	want, err := readApplied(data)
 	if err != nil {
@@ -38,7 +39,7 @@ func (t *table[T]) apply(key types.NamespacedName, data []byte, w write) (v *ver
 			}
 			return v, true, err
 		}
-		v, err = t.update(key, w, func(old *version[T]) (T, error) { return t.applied(old, want, w) })
+		v, err = t.update(key, w, func(old *version) (metav1.Object, error) { return t.applied(old, want, w) })
 		if w.dryRun || !apierrors.IsNotFound(err) {
 			return v, false, err
 		}
@@ -61,7 +62,7 @@ func readApplied(data []byte) (map[string]any, error) {
 }
 
 // applyNew creates the object.
-func (t *table[T]) applyNew(key types.NamespacedName, want map[string]any, w write) (*version[T], error) {
+func (t *table) applyNew(key types.NamespacedName, want map[string]any, w write) (*version, error) {
 	live := &unstructured.Unstructured{Object: map[string]any{}}
 	live.SetGroupVersionKind(t.res.GroupVersionKind())
 	obj, err := t.merge(live, want, w)
@@ -71,7 +72,7 @@ func (t *table[T]) applyNew(key types.NamespacedName, want map[string]any, w wri
 	if uid := obj.GetUID(); uid != "" {
 		return nil, conflict(t.res.groupResource(), key.Name, "uid mismatch: the provided object specified uid %s, and no existing object was found", uid)
 	}
-	if err := t.checkPatched(obj, &version[T]{key: key, obj: obj}); err != nil {
+	if err := t.checkPatched(obj, &version{key: key, obj: obj}); err != nil {
 		return nil, err
 	}
 	t.stamp(obj, nil)
@@ -79,7 +80,7 @@ func (t *table[T]) applyNew(key types.NamespacedName, want map[string]any, w wri
 }
 
 // applied returns old as the apply changes it.
-func (t *table[T]) applied(old *version[T], want map[string]any, w write) (obj T, err error) {
+func (t *table) applied(old *version, want map[string]any, w write) (obj metav1.Object, err error) {
 	live, err := t.owned(old)
 	if err != nil {
 		return obj, err

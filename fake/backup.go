@@ -11,7 +11,7 @@ import (
 type Backup struct {
 	server        *Server
 	rv, compacted uint64
-	restore       map[collection]func() // called under Server.mu
+	restore       map[*table]func() // called under Server.mu
 }
 
 // Backup takes a backup: of all objects, and of the resourceVersion. Cost: one map entry per
@@ -19,7 +19,7 @@ type Backup struct {
 func (s *Server) Backup() *Backup {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b := &Backup{server: s, rv: s.rv, compacted: s.compacted, restore: map[collection]func(){}}
+	b := &Backup{server: s, rv: s.rv, compacted: s.compacted, restore: map[*table]func(){}}
 	for _, c := range s.order {
 		b.restore[c] = c.backup()
 	}
@@ -46,7 +46,7 @@ func (s *Server) Restore(b *Backup) error {
 }
 
 // restore is Restore without what follows, and returns all resources.
-func (s *Server) restore(b *Backup) []collection {
+func (s *Server) restore(b *Backup) []*table {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.compacted = max(b.compacted, min(s.compacted, b.rv)) // compacted history stays compacted
@@ -66,8 +66,8 @@ func (s *Server) restore(b *Backup) []collection {
 
 // backup returns a function that puts the present objects back. The caller holds Server.mu, and
 // holds it again when it calls that function.
-func (t *table[T]) backup() func() {
-	objects := make([]*version[T], 0, len(t.objects))
+func (t *table) backup() func() {
+	objects := make([]*version, 0, len(t.objects))
 	for _, s := range t.objects {
 		objects = append(objects, s.cur)
 	}
@@ -76,13 +76,13 @@ func (t *table[T]) backup() func() {
 
 // empty removes all objects, and reset puts others in their place. The history goes on from
 // Server.rv. The caller holds Server.mu.
-func (t *table[T]) empty() { t.reset(nil) }
+func (t *table) empty() { t.reset(nil) }
 
-func (t *table[T]) reset(objects []*version[T]) {
-	t.objects = make(map[types.NamespacedName]*slot[T], len(objects))
+func (t *table) reset(objects []*version) {
+	t.objects = make(map[types.NamespacedName]*slot, len(objects))
 	t.sorted, t.recent, t.dead = nil, nil, 0
 	for _, v := range objects {
-		s := &slot[T]{key: v.key, cur: v}
+		s := &slot{key: v.key, cur: v}
 		t.objects[v.key] = s
 		t.recent = append(t.recent, s)
 		t.upkeep.Note(v.key, nil, v.obj)

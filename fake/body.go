@@ -12,12 +12,12 @@ import (
 )
 
 // readObject decodes a whole object and settles its namespace with the URL's.
-func (t *table[T]) readObject(r *http.Request, req request, body []byte) (obj T, err error) {
+func (t *table) readObject(r *http.Request, req request, body []byte) (obj metav1.Object, err error) {
 	format, err := wire.BodyFormat(r, t.protobuf)
 	if err != nil {
 		return obj, err
 	}
-	obj = newObject[T]()
+	obj = newObject(t.typ)
 	if err := t.decodeObject(format, body, obj); err != nil {
 		return obj, err
 	}
@@ -28,7 +28,7 @@ func (t *table[T]) readObject(r *http.Request, req request, body []byte) (obj T,
 }
 
 // settleNamespace gives obj the namespace of the URL, and refuses an object of another one.
-func (t *table[T]) settleNamespace(obj metav1.Object, req request) error {
+func (t *table) settleNamespace(obj metav1.Object, req request) error {
 	switch ns := obj.GetNamespace(); {
 	case t.res.ClusterScoped, ns == req.namespace:
 	case ns == "":
@@ -40,7 +40,7 @@ func (t *table[T]) settleNamespace(obj metav1.Object, req request) error {
 }
 
 // decodeObject reads a whole object. Bodies of Kubernetes' own resources can leave the kind out.
-func (t *table[T]) decodeObject(format string, body []byte, obj T) error {
+func (t *table) decodeObject(format string, body []byte, obj metav1.Object) error {
 	var wrong error
 	err := wire.Unmarshal(format, body, obj, func(kind metav1.TypeMeta) error {
 		if wrong = t.res.checkKind(kind.GroupVersionKind()); wrong == nil && t.res.custom() {

@@ -25,7 +25,7 @@ func checkName(obj metav1.Object, name string) error {
 }
 
 // checkScope refuses a namespace of a cluster-scoped resource.
-func (t *table[T]) checkScope(namespace string) error {
+func (t *table) checkScope(namespace string) error {
 	if namespace == "" || !t.res.ClusterScoped {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (t *table[T]) checkScope(namespace string) error {
 }
 
 // checkRV refuses an object that was made from an older version than old.
-func (t *table[T]) checkRV(rv string, old *version[T]) error {
+func (t *table) checkRV(rv string, old *version) error {
 	if rv != "" && rv != "0" && rv != old.obj.GetResourceVersion() {
 		return apierrors.NewConflict(t.res.groupResource(), old.key.Name, errors.New(msgModified))
 	}
@@ -43,7 +43,7 @@ func (t *table[T]) checkRV(rv string, old *version[T]) error {
 // errOtherUID is the 409 of an update with another uid than the object's. found is the uid of
 // the object at key, empty if there is none. Like the API server's, it names the object's key
 // in the storage.
-func (t *table[T]) errOtherUID(key types.NamespacedName, uid, found types.UID) error {
+func (t *table) errOtherUID(key types.NamespacedName, uid, found types.UID) error {
 	path := "/registry/"
 	if t.res.custom() {
 		path += t.res.Group + "/"
@@ -59,7 +59,7 @@ func (t *table[T]) errOtherUID(key types.NamespacedName, uid, found types.UID) e
 
 // checkBlind refuses a request to overwrite any version of an object. rv is the version that
 // the object states.
-func (t *table[T]) checkBlind(rv, name string, w write) error {
+func (t *table) checkBlind(rv, name string, w write) error {
 	if w.request == nil || rv != "" && rv != "0" || !t.res.refusesBlind() {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (t *table[T]) checkBlind(rv, name string, w write) error {
 
 // checkPatched refuses the result of a patch that changes the uid, or that states a
 // resourceVersion other than the newest.
-func (t *table[T]) checkPatched(obj T, old *version[T]) error {
+func (t *table) checkPatched(obj metav1.Object, old *version) error {
 	if ns := obj.GetNamespace(); !t.res.ClusterScoped && ns != old.key.Namespace {
 		if ns != "" {
 			return refusal.OtherNamespace()
@@ -85,7 +85,7 @@ func (t *table[T]) checkPatched(obj T, old *version[T]) error {
 }
 
 // checkPreconditions binds a deletion to one state of the object.
-func (t *table[T]) checkPreconditions(old *version[T], pre *metav1.Preconditions) error {
+func (t *table) checkPreconditions(old *version, pre *metav1.Preconditions) error {
 	if pre == nil {
 		return nil
 	}

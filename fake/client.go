@@ -70,7 +70,7 @@ func (c *Client[T]) get(ctx context.Context, key types.NamespacedName, opts meta
 		return obj, err
 	}
 	defer func() { sent.answer(err) }()
-	return c.table().handOut(c.table().read(key, opts.ResourceVersion))
+	return handOut[T](c.table().read(key, opts.ResourceVersion))
 }
 
 // Items reads the selection, all pages of it if opts.Limit is set. An error is the last
@@ -116,7 +116,7 @@ func (c *Client[T]) Create(ctx context.Context, object T, opts metav1.CreateOpti
 	if err == nil {
 		sent.key = keyFrom(v.obj)
 	}
-	return c.table().handOut(v, err)
+	return handOut[T](v, err)
 }
 
 // Update replaces the object of object's name and returns it as stored, as the function
@@ -149,7 +149,7 @@ func (c *Client[T]) put(ctx context.Context, object T, opts metav1.UpdateOptions
 	w.manager = cmp.Or(w.manager, clientManager)
 	v, created, err := c.table().replace(own, w)
 	sent.created = created
-	return c.table().handOut(v, err)
+	return handOut[T](v, err)
 }
 
 // Delete deletes the object at key, or marks it as being deleted while it has finalizers or, if it
@@ -207,5 +207,5 @@ func (c *Client[T]) take(object T) (T, error) {
 	if err == nil && own.GetNamespace() == "" && !c.table().res.ClusterScoped {
 		own.SetNamespace(c.sel.Namespace)
 	}
-	return own, err
+	return typed[T](own), err
 }

@@ -47,7 +47,7 @@ func (c *Client[T]) patch(ctx context.Context, key types.NamespacedName, pt type
 	w.manager = cmp.Or(w.manager, clientManager)
 	v, created, err := c.table().patch(key, pt, data, w)
 	sent.created = created
-	return c.table().handOut(v, err)
+	return handOut[T](v, err)
 }
 
 // Apply is a server-side apply of config, which is any value with the JSON form of a part of the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake/internal/refusal"
@@ -12,7 +13,7 @@ import (
 
 // view returns v as an object of t's definition: v itself if t wrote it, and otherwise a copy that
 // is converted and pruned and, in the version of the storage, completed.
-func (t *table[T]) view(v *version[T]) (*version[T], error) {
+func (t *table) view(v *version) (*version, error) {
 	if v == nil || v.of == t {
 		return v, nil
 	}
@@ -28,11 +29,11 @@ func (t *table[T]) view(v *version[T]) (*version[T], error) {
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	return &version[T]{key: v.key, rv: v.rv, obj: obj, by: v.by, of: t, stored: v.origin()}, nil
+	return &version{key: v.key, rv: v.rv, obj: obj, by: v.by, of: t, stored: v.origin()}, nil
 }
 
 // views makes views of a list, in place.
-func (t *table[T]) views(list []*version[T]) ([]*version[T], error) {
+func (t *table) views(list []*version) ([]*version, error) {
 	if !t.mixed.Load() {
 		return list, nil // without a look at each
 	}
@@ -46,7 +47,7 @@ func (t *table[T]) views(list []*version[T]) ([]*version[T], error) {
 }
 
 // stored returns v, of t's version, as it is stored.
-func (t *table[T]) stored(v *version[T]) (*version[T], error) {
+func (t *table) stored(v *version) (*version, error) {
 	if t.storage == nil {
 		return v, nil
 	}
@@ -59,7 +60,7 @@ func (t *table[T]) stored(v *version[T]) (*version[T], error) {
 }
 
 // main returns the table of the version in which objects are stored.
-func (t *table[T]) main() *table[T] {
+func (t *table) main() *table {
 	if t.storage != nil {
 		return t.storage
 	}
@@ -67,38 +68,38 @@ func (t *table[T]) main() *table[T] {
 }
 
 // convert makes obj an object of t's version.
-func (t *table[T]) convert(obj T) (out T, err error) {
+func (t *table) convert(obj metav1.Object) (out metav1.Object, err error) {
 	k, ok := any(obj).(interface{ GetObjectKind() schema.ObjectKind })
 	switch {
 	case !ok || k.GetObjectKind().GroupVersionKind() == t.res.GroupVersionKind():
 		return obj, nil
-	case t.hooks.Convert == nil:
+	case t.hooks.convert == nil:
 		k.GetObjectKind().SetGroupVersionKind(t.res.GroupVersionKind())
 		return obj, nil
 	}
 	defer refusal.Recover(&err)
-	return t.hooks.Convert(obj)
+	return t.hooks.convert(obj)
 }
 
 // complete prunes obj and sets its defaults. It returns the paths of what was removed.
-func (t *table[T]) complete(obj T) (removed []string, err error) {
+func (t *table) complete(obj metav1.Object) (removed []string, err error) {
 	if removed, err = t.prune(obj); err != nil {
 		return nil, err
 	}
 	if t.strategy != nil && t.strategy.Default != nil {
 		t.strategy.Default(obj)
 	}
-	if t.hooks.Default != nil {
-		t.hooks.Default(obj)
+	if t.hooks.setDefaults != nil {
+		t.hooks.setDefaults(obj)
 	}
 	return removed, nil
 }
 
-func (t *table[T]) prune(obj T) ([]string, error) {
-	if t.hooks.Prune == nil {
+func (t *table) prune(obj metav1.Object) ([]string, error) {
+	if t.hooks.prune == nil {
 		return nil, nil
 	}
-	removed, err := t.hooks.Prune(obj)
+	removed, err := t.hooks.prune(obj)
 	if status := apierrors.APIStatus(nil); err != nil && !errors.As(err, &status) {
 		err = apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", t.res.Kind, t.res.Version, t.res.Kind, err))
 	}

@@ -4,10 +4,11 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // own takes a copy of an object that comes from outside.
-func (t *table[T]) own(obj T) (T, error) {
+func (t *table) own(obj metav1.Object) (metav1.Object, error) {
 	if isNil(obj) {
 		return obj, apierrors.NewBadRequest(fmt.Sprintf("nil %T", obj))
 	}
@@ -19,21 +20,21 @@ func (t *table[T]) own(obj T) (T, error) {
 }
 
 // handOut copies the object of a version for a caller to keep.
-func (t *table[T]) handOut(v *version[T], err error) (T, error) {
+func handOut[T metav1.Object](v *version, err error) (T, error) {
 	if err != nil {
 		return *new(T), err
 	}
-	return t.share(v, false)
+	return share[T](v, false)
 }
 
 // share returns v's object, or a copy unless the caller has promised to only read it.
-func (t *table[T]) share(v *version[T], readOnly bool) (T, error) {
+func share[T metav1.Object](v *version, readOnly bool) (T, error) {
 	if readOnly {
-		return v.obj, nil
+		return typed[T](v.obj), nil
 	}
 	obj, err := clone(v.obj)
 	if err != nil {
-		return obj, apierrors.NewInternalError(err)
+		return *new(T), apierrors.NewInternalError(err)
 	}
-	return obj, nil
+	return typed[T](obj), nil
 }

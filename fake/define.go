@@ -95,43 +95,97 @@ func Define[T metav1.Object](s *Server, storage Definition[T], more ...Definitio
 	return t.define(true)
 }
 
-func tableOf[T metav1.Object](s *Server, d Definition[T]) (*table[T], error) {
+// hooks are [Hooks] without the type: a table serves objects of any type, so that it is compiled once.
+type hooks struct {
+	prune                    func(obj metav1.Object) (removed []string, err error)
+	setDefaults              func(obj metav1.Object)
+	validate, validateStatus func(obj, old metav1.Object) field.ErrorList
+	convert                  func(obj metav1.Object) (metav1.Object, error)
+	deleting                 func(obj metav1.Object) (finalizers []string)
+	subresources             map[string]subresourceHook
+	fields                   map[string]func(obj metav1.Object) string
+	printer                  Printer
+	stored                   func()
+}
+
+// erase returns hooks that expect objects of T.
+func erase[T metav1.Object](h Hooks[T]) hooks {
+	out := hooks{printer: h.Printer, stored: h.Stored}
+	if h.Prune != nil {
+		out.prune = func(obj metav1.Object) ([]string, error) { return h.Prune(typed[T](obj)) }
+	}
+	if h.Default != nil {
+		out.setDefaults = func(obj metav1.Object) { h.Default(typed[T](obj)) }
+	}
+	out.validate, out.validateStatus = eraseValidate(h.Validate), eraseValidate(h.ValidateStatus)
+	if h.Convert != nil {
+		out.convert = func(obj metav1.Object) (metav1.Object, error) { return h.Convert(typed[T](obj)) }
+	}
+	if h.Deleting != nil {
+		out.deleting = func(obj metav1.Object) []string { return h.Deleting(typed[T](obj)) }
+	}
+	for name, hook := range h.Subresources {
+		if out.subresources == nil {
+			out.subresources = map[string]subresourceHook{}
+		}
+		out.subresources[name] = hook.of
+	}
+	for name, value := range h.Fields {
+		if out.fields == nil {
+			out.fields = map[string]func(metav1.Object) string{}
+		}
+		out.fields[name] = eraseField(value)
+	}
+	return out
+}
+
+func eraseValidate[T metav1.Object](validate func(obj, old T) field.ErrorList) func(obj, old metav1.Object) field.ErrorList {
+	if validate == nil {
+		return nil
+	}
+	return func(obj, old metav1.Object) field.ErrorList { return validate(typed[T](obj), typed[T](old)) }
+}
+
+func eraseField[T metav1.Object](value func(obj T) string) func(metav1.Object) string {
+	return func(obj metav1.Object) string { return value(typed[T](obj)) }
+}
+
+func tableOf[T metav1.Object](s *Server, d Definition[T]) (*table, error) {
 	r, err := resourceOf(d.Kind, d.Rules)
 	if err != nil {
 		return nil, err
 	}
 	r.hidden = d.Hidden
 	for name, hook := range d.Hooks.Subresources {
-		if name == statusField || name == "" || strings.Contains(name, "/") || hook.fresh == nil {
+		if name == statusField || name == "" || strings.Contains(name, "/") || hook.of.fresh == nil {
 			return nil, fmt.Errorf("fake: %s: %w: subresource %q", r.groupResource(), ErrResource, name)
 		}
-		r.subresources[name] = subresource{hook.kind, hook.verbs()}
+		r.subresources[name] = subresource{hook.of.kind, hook.of.verbs()}
 	}
-	return newTable(s, r, d.Hooks)
+	return newTable(s, r, reflect.TypeFor[T]().Elem(), erase(d.Hooks))
 }
 
 // checkSibling refuses a version that is not of the same resource.
-func (t *table[T]) checkSibling(v *table[T]) error {
+func (t *table) checkSibling(v *table) error {
 	a, b := &t.res, &v.res
 	if a.groupResource() == b.groupResource() && a.Kind == b.Kind && a.ClusterScoped == b.ClusterScoped && !b.hidden &&
-		a.Version != b.Version && !slices.ContainsFunc(t.versions, func(o *table[T]) bool { return o.res.Version == b.Version }) {
+		a.Version != b.Version && !slices.ContainsFunc(t.versions, func(o *table) bool { return o.res.Version == b.Version }) {
 		return nil
 	}
 	return fmt.Errorf("fake: %s: %w: %s is no further version of it", a.groupResource(), ErrResource, b.GroupVersionKind())
 }
 
 // define makes t the table of its resource. The caller holds Server.mu.
-func (t *table[T]) define(change bool) error {
+func (t *table) define(change bool) error {
 	s, name := t.server, t.res.groupResource()
-	var old *table[T]
+	var old *table
 	for _, c := range s.order {
 		switch other := c.info(); {
 		case other.groupResource() == name && !change:
 			return fmt.Errorf("fake: %s: %w: its kind is %s", name, ErrDuplicate, other.Kind)
 		case other.groupResource() == name:
-			var ok bool
-			if old, ok = c.(*table[T]); !ok {
-				return fmt.Errorf("fake: %s: %w: registered for another type than %v", name, ErrType, reflect.TypeFor[T]())
+			if old = c; old.typ != t.typ {
+				return fmt.Errorf("fake: %s: %w: registered for another type than %v", name, ErrType, t.pointer())
 			}
 			if other.Kind != t.res.Kind || other.ClusterScoped != t.res.ClusterScoped {
 				return fmt.Errorf("fake: %s: %w: its kind and its scope cannot change", name, ErrResource)
@@ -145,24 +199,24 @@ func (t *table[T]) define(change bool) error {
 		return nil
 	}
 	s.tables[name] = t
-	t.upkeep = s.upkeep.Add(upkeep.Resource{Name: name, Kind: t.res.Kind, Namespaced: !t.res.ClusterScoped}, latest[T]{t.state})
+	t.upkeep = s.upkeep.Add(upkeep.Resource{Name: name, Kind: t.res.Kind, Namespaced: !t.res.ClusterScoped}, latest{t.state})
 	s.order = append(s.order, t)
-	s.byType[reflect.TypeFor[T]()] = append(s.byType[reflect.TypeFor[T]()], t)
+	s.byType[t.pointer()] = append(s.byType[t.pointer()], t)
 	t.current.Store(t)
 	return nil
 }
 
 // follow puts t in the place of old, whose watches end. The caller holds Server.mu.
-func (t *table[T]) follow(old *table[T]) {
+func (t *table) follow(old *table) {
 	t.state = old.state
 	t.mixed.Store(true)
 	for _, v := range t.versions {
 		v.state = old.state
 	}
-	s, typ := t.server, reflect.TypeFor[T]()
+	s, typ := t.server, t.pointer()
 	s.tables[t.res.groupResource()] = t
-	s.order[slices.Index(s.order, collection(old))] = t
-	s.byType[typ][slices.Index(s.byType[typ], collection(old))] = t
+	s.order[slices.Index(s.order, old)] = t
+	s.byType[typ][slices.Index(s.byType[typ], old)] = t
 	t.current.Store(t)
 	t.wakeAll()
 }
@@ -185,14 +239,14 @@ func (s *Server) Unregister(name schema.GroupResource) error {
 }
 
 // end deletes all objects and the resource. The caller holds Server.mu.
-func (t *table[T]) end() {
+func (t *table) end() {
 	t.settle()
 	for _, slot := range t.sorted {
 		if old := slot.cur; old != nil {
 			t.put(t.server.advance(1), old, nil)
 		}
 	}
-	s, typ, self := t.server, reflect.TypeFor[T](), func(c collection) bool { return c == collection(t) }
+	s, typ, self := t.server, t.pointer(), func(c *table) bool { return c == t }
 	delete(s.tables, t.res.groupResource())
 	s.order = slices.DeleteFunc(slices.Clone(s.order), self)
 	s.byType[typ] = slices.DeleteFunc(slices.Clone(s.byType[typ]), self)
@@ -201,8 +255,8 @@ func (t *table[T]) end() {
 }
 
 // served returns the versions that requests can name, by the order of their definition.
-func (t *table[T]) served() (out []collection) {
-	for _, v := range append([]*table[T]{t}, t.versions...) {
+func (t *table) served() (out []*table) {
+	for _, v := range append([]*table{t}, t.versions...) {
 		if !v.res.hidden {
 			out = append(out, v)
 		}
@@ -212,13 +266,13 @@ func (t *table[T]) served() (out []collection) {
 
 // newest returns the table of the newest definition. If there is none, it returns t, which refuses
 // all requests.
-func (t *table[T]) newest() *table[T] {
+func (t *table) newest() *table {
 	if now := t.current.Load(); now != nil {
 		return now
 	}
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
-	if now, ok := t.server.tables[t.res.groupResource()].(*table[T]); ok {
+	if now, ok := t.server.tables[t.res.groupResource()]; ok {
 		return now
 	}
 	return t
@@ -226,7 +280,7 @@ func (t *table[T]) newest() *table[T] {
 
 // checkServed refuses requests that are still under way when their resource ends. The caller holds
 // Server.mu.
-func (t *table[T]) checkServed() error {
+func (t *table) checkServed() error {
 	if t.current.Load() == nil {
 		return refusal.NoResource()
 	}
@@ -234,4 +288,4 @@ func (t *table[T]) checkServed() error {
 }
 
 // latest is the newest definition of a resource, for package upkeep.
-type latest[T metav1.Object] struct{ of *state[T] }
+type latest struct{ of *state }

@@ -11,7 +11,7 @@ import (
 
 // remove deletes the object at key, or marks it as being deleted while finalizers hold
 // it. The result is its last state; final says that it is gone. opts have been checked.
-func (t *table[T]) remove(key types.NamespacedName, opts metav1.DeleteOptions, w write) (last *version[T], final bool, err error) {
+func (t *table) remove(key types.NamespacedName, opts metav1.DeleteOptions, w write) (last *version, final bool, err error) {
 	for {
 		if !w.goesOn() {
 			return nil, false, context.Cause(w.request)
@@ -62,10 +62,10 @@ func (t *table[T]) remove(key types.NamespacedName, opts metav1.DeleteOptions, w
 
 // marked returns old with the marks of a deletion. It returns nil if nothing holds old, and old
 // itself if it is marked already. A pod is always marked first.
-func (t *table[T]) marked(old *version[T], opts metav1.DeleteOptions, w write) (*version[T], error) {
+func (t *table) marked(old *version, opts metav1.DeleteOptions, w write) (*version, error) {
 	finalizers := propagation(old.obj.GetFinalizers(), opts, w.request != nil && orphansDependents.hold(&t.res))
-	if t.hooks.Deleting != nil && old.obj.GetDeletionTimestamp() == nil {
-		finalizers = append(slices.Clone(finalizers), t.hooks.Deleting(old.obj)...)
+	if t.hooks.deleting != nil && old.obj.GetDeletionTimestamp() == nil {
+		finalizers = append(slices.Clone(finalizers), t.hooks.deleting(old.obj)...)
 	}
 	if t.ended(old.obj) || len(finalizers) == 0 && !t.keptByContent() && !t.graceful() {
 		return nil, nil
@@ -103,7 +103,7 @@ func (t *table[T]) marked(old *version[T], opts metav1.DeleteOptions, w write) (
 			setPhase(obj, "Terminating")
 		}
 	}
-	return t.stored(&version[T]{key: old.key, rv: old.rv, obj: obj, by: old.by, of: t})
+	return t.stored(&version{key: old.key, rv: old.rv, obj: obj, by: old.by, of: t})
 }
 
 // propagation returns the finalizers of an object whose deletion opts ask for. A policy becomes a
@@ -144,32 +144,32 @@ func isPolicy(finalizer string) bool {
 
 // removeAll deletes the objects of one list of the collection, which may be a page, and returns
 // that list. An object that another call deletes first is no error.
-func (t *table[T]) removeAll(ctx context.Context, m *matcher[T], list metav1.ListOptions, opts metav1.DeleteOptions) (page[T], error) {
+func (t *table) removeAll(ctx context.Context, m *matcher, list metav1.ListOptions, opts metav1.DeleteOptions) (page, error) {
 	q, err := t.listRequest(list)
 	if err != nil {
-		return page[T]{}, err
+		return page{}, err
 	}
 	p, err := t.list(m, q)
 	if err != nil {
-		return page[T]{}, err
+		return page{}, err
 	}
 	for _, v := range p.items {
 		if _, _, err := t.remove(v.key, opts, write{request: ctx}); err != nil && !apierrors.IsNotFound(err) {
-			return page[T]{}, err
+			return page{}, err
 		}
 	}
 	return p, nil
 }
 
 // Remove is for package upkeep.
-func (l latest[T]) Remove(key types.NamespacedName, opts metav1.DeleteOptions) {
+func (l latest) Remove(key types.NamespacedName, opts metav1.DeleteOptions) {
 	if t := l.of.current.Load(); t != nil {
 		_, _, _ = t.remove(key, opts, write{})
 	}
 }
 
 // Dissolve is for package upkeep.
-func (l latest[T]) Dissolve(key types.NamespacedName) {
+func (l latest) Dissolve(key types.NamespacedName) {
 	t := l.of.current.Load()
 	if t == nil {
 		return

@@ -25,7 +25,7 @@ func Expire[T metav1.Object](at Target, keys ...types.NamespacedName) (resourceV
 	return resourceVersion, err
 }
 
-func (t *table[T]) expire(keys []types.NamespacedName) (string, error) {
+func (t *table) expire(keys []types.NamespacedName) (string, error) {
 	s := t.server
 	s.mu.Lock()
 	defer s.mu.Unlock()

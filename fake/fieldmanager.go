@@ -17,7 +17,7 @@ import (
 )
 
 // merge applies want to live. Conflicts are a 409.
-func (t *table[T]) merge(live *unstructured.Unstructured, want map[string]any, w write) (obj T, err error) {
+func (t *table) merge(live *unstructured.Unstructured, want map[string]any, w write) (obj metav1.Object, err error) {
 	defer refusal.Recover(&err)
 	m, err := t.fieldManager()
 	if err != nil {
@@ -44,7 +44,7 @@ func errApply(err error) error {
 
 // track notes that w.manager owns the fields that obj changes of old. Objects have
 // managedFields from their first apply on, or from a create that names its manager.
-func (t *table[T]) track(obj T, old *version[T], w write) (T, error) {
+func (t *table) track(obj metav1.Object, old *version, w write) (metav1.Object, error) {
 	live := &unstructured.Unstructured{Object: map[string]any{}}
 	var had []metav1.ManagedFieldsEntry
 	if old != nil {
@@ -55,7 +55,7 @@ func (t *table[T]) track(obj T, old *version[T], w write) (T, error) {
 		}
 	}
 	live.SetGroupVersionKind(t.res.GroupVersionKind())
-	next, err := t.untype(&version[T]{obj: obj})
+	next, err := t.untype(&version{obj: obj})
 	if err != nil {
 		return obj, err
 	}
@@ -74,12 +74,12 @@ func (t *table[T]) track(obj T, old *version[T], w write) (T, error) {
 }
 
 // stamp gives the server's own time to entries that are not in had.
-func (t *table[T]) stamp(obj T, had []metav1.ManagedFieldsEntry) {
+func (t *table) stamp(obj metav1.Object, had []metav1.ManagedFieldsEntry) {
 	obj.SetManagedFields(fieldmanager.Stamp(obj.GetManagedFields(), had, metav1.NewTime(t.server.now()).Rfc3339Copy()))
 }
 
 // keepTimes undoes a change of nothing but times, so that nothing is written.
-func (t *table[T]) keepTimes(obj, old T) {
+func (t *table) keepTimes(obj, old metav1.Object) {
 	now, had := obj.GetManagedFields(), old.GetManagedFields()
 	if fieldmanager.SameButTimes(now, had) {
 		obj.SetManagedFields(had)
@@ -90,7 +90,7 @@ func (t *table[T]) keepTimes(obj, old T) {
 }
 
 // untype returns an object as the field managers take it.
-func (t *table[T]) untype(v *version[T]) (*unstructured.Unstructured, error) {
+func (t *table) untype(v *version) (*unstructured.Unstructured, error) {
 	b, err := encode(v.obj, &t.res)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -102,12 +102,12 @@ func (t *table[T]) untype(v *version[T]) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-func (t *table[T]) retype(u *unstructured.Unstructured) (obj T, err error) {
+func (t *table) retype(u *unstructured.Unstructured) (obj metav1.Object, err error) {
 	b, err := json.Marshal(u.Object)
 	if err != nil {
 		return obj, apierrors.NewInternalError(err)
 	}
-	obj = newObject[T]()
+	obj = newObject(t.typ)
 	if err := wire.UnmarshalJSON(b, obj); err != nil {
 		return obj, apierrors.NewBadRequest(fmt.Sprintf("%s cannot be handled as a %s: %v", t.res.Kind, t.res.Kind, err))
 	}

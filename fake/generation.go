@@ -3,19 +3,20 @@ package fake
 import (
 	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // generations reports whether the server counts generations: of custom resources, of types with a
 // Spec, and of unstructured objects. Some of Kubernetes' own kinds deviate.
-func (t *table[T]) generations() bool {
+func (t *table) generations() bool {
 	custom := t.res.custom() && t.meta != nil
 	return (custom || t.untyped() || t.spec != nil || withGeneration.hold(&t.res)) && !withoutGeneration.hold(&t.res)
 }
 
 // sameGeneration reports whether an update of b to a leaves the generation as it is. Annotations
 // of a Deployment count, because its ReplicaSets get them, and so do labels of an EndpointSlice.
-func (t *table[T]) sameGeneration(a, b T) bool {
+func (t *table) sameGeneration(a, b metav1.Object) bool {
 	switch {
 	case generationStays.hold(&t.res):
 		return true
@@ -28,7 +29,7 @@ func (t *table[T]) sameGeneration(a, b T) bool {
 
 // sameSpec reports whether a and b have the same generation: the same Spec or, for unstructured
 // objects, the same members apart from metadata and from a status that is a subresource.
-func (t *table[T]) sameSpec(a, b T) bool {
+func (t *table) sameSpec(a, b metav1.Object) bool {
 	if ua, ok := any(a).(*unstructured.Unstructured); ok {
 		ub := any(b).(*unstructured.Unstructured)
 		return same(t.desired(ua.Object), t.desired(ub.Object))
@@ -38,7 +39,7 @@ func (t *table[T]) sameSpec(a, b T) bool {
 
 // specOf returns the Spec of an object. Of a custom resource, and of a type that has no Spec, it
 // returns the object without its metadata and without a status that is a subresource.
-func (t *table[T]) specOf(obj T) any {
+func (t *table) specOf(obj metav1.Object) any {
 	whole := reflect.ValueOf(obj).Elem()
 	if t.spec != nil && (!t.res.custom() || t.meta == nil) {
 		return whole.FieldByIndex(t.spec).Interface()
@@ -54,7 +55,7 @@ func (t *table[T]) specOf(obj T) any {
 	return rest.Interface()
 }
 
-func (t *table[T]) desired(object map[string]any) map[string]any {
+func (t *table) desired(object map[string]any) map[string]any {
 	out := make(map[string]any, len(object))
 	for k, v := range object {
 		if k != "metadata" && (k != statusField || !t.res.Status) {

@@ -24,11 +24,11 @@ type terminating struct {
 
 // graceful reports whether a deletion first marks the object and then deletes it, as it does with
 // pods.
-func (t *table[T]) graceful() bool { return pods.hold(&t.res) }
+func (t *table) graceful() bool { return pods.hold(&t.res) }
 
 // grace returns the seconds that a graceful deletion leaves to old. Only a pod that a node runs has
 // any. A further deletion can shorten them, and never lengthens them.
-func (t *table[T]) grace(old *version[T], opts metav1.DeleteOptions) (int64, error) {
+func (t *table) grace(old *version, opts metav1.DeleteOptions) (int64, error) {
 	if t.server.stopPods || opts.GracePeriodSeconds != nil && *opts.GracePeriodSeconds == 0 {
 		return 0, nil
 	}
@@ -74,7 +74,7 @@ func graceOf(obj metav1.Object) int64 {
 
 // ended reports whether nothing holds up the deletion of an object that is marked: it goes with
 // its last finalizer, a pod not before its grace period is zero.
-func (t *table[T]) ended(obj T) bool {
+func (t *table) ended(obj metav1.Object) bool {
 	return obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 && graceOf(obj) == 0 && !t.keptByContent()
 }
 

@@ -68,7 +68,7 @@ func (s *Server) route(w *answer.Writer, r *http.Request) error {
 }
 
 // served returns the collection of a resource in one version, nil if it is not served.
-func (s *Server) served(name schema.GroupVersionResource) collection {
+func (s *Server) served(name schema.GroupVersionResource) *table {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.tables[name.GroupResource()]

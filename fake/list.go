@@ -19,13 +19,13 @@ type listRequest struct {
 }
 
 // page is one answer.
-type page[T metav1.Object] struct {
-	items []*version[T]
+type page struct {
+	items []*version
 	meta  metav1.ListMeta
 }
 
 // listRequest checks opts. Errors: Invalid, BadRequest; 410 is found by list.
-func (t *table[T]) listRequest(opts metav1.ListOptions) (q listRequest, err error) {
+func (t *table) listRequest(opts metav1.ListOptions) (q listRequest, err error) {
 	in, rv, err := t.server.checkOptions(opts, false)
 	if err != nil {
 		return q, err
@@ -55,17 +55,17 @@ func (t *table[T]) listRequest(opts metav1.ListOptions) (q listRequest, err erro
 }
 
 // list answers q. Errors: 410 Expired and 504 Timeout.
-func (t *table[T]) list(m *matcher[T], q listRequest) (page[T], error) {
+func (t *table) list(m *matcher, q listRequest) (page, error) {
 	found, rv, err := t.snapshot(m, q)
 	if err != nil {
-		return page[T]{}, err
+		return page{}, err
 	}
-	p := page[T]{meta: metav1.ListMeta{ResourceVersion: formatRV(rv)}}
+	p := page{meta: metav1.ListMeta{ResourceVersion: formatRV(rv)}}
 	if m.shards != nil {
 		p.meta.ShardInfo = &metav1.ShardInfo{Selector: m.shards.String()}
 	}
 	if found, err = t.views(found); err != nil {
-		return page[T]{}, err
+		return page{}, err
 	}
 	if m.all() && (q.limit == 0 || int64(len(found)) <= q.limit) {
 		p.items = found
@@ -88,7 +88,7 @@ func (t *table[T]) list(m *matcher[T], q listRequest) (page[T], error) {
 }
 
 // snapshot gathers the objects that q can see, before selectors, and their resourceVersion.
-func (t *table[T]) snapshot(m *matcher[T], q listRequest) ([]*version[T], uint64, error) {
+func (t *table) snapshot(m *matcher, q listRequest) ([]*version, uint64, error) {
 	s := t.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func (t *table[T]) snapshot(m *matcher[T], q listRequest) ([]*version[T], uint64
 	}
 	if m.name != "" && rv == s.rv && !q.after && (m.namespace != "" || t.res.ClusterScoped) {
 		if v := t.live(types.NamespacedName{Namespace: m.namespace, Name: m.name}); v != nil {
-			return []*version[T]{v}, rv, nil
+			return []*version{v}, rv, nil
 		}
 		return nil, rv, nil
 	}
@@ -123,7 +123,7 @@ func (t *table[T]) snapshot(m *matcher[T], q listRequest) ([]*version[T], uint64
 }
 
 // read returns the newest version of an object, unless one from the future is asked for.
-func (t *table[T]) read(key types.NamespacedName, notOlderThan string) (*version[T], error) {
+func (t *table) read(key types.NamespacedName, notOlderThan string) (*version, error) {
 	rv, err := parseRV(notOlderThan)
 	if err != nil {
 		return nil, err

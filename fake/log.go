@@ -4,21 +4,20 @@ import (
 	"sort"
 	"sync/atomic"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
 // record is one write of a resource: a create has no old, a delete no cur, and a bookmark
 // neither. It never changes but for the cache in gone.
-type record[T metav1.Object] struct {
+type record struct {
 	rv       uint64
-	old, cur *version[T]
-	left     atomic.Pointer[version[T]]
+	old, cur *version
+	left     atomic.Pointer[version]
 }
 
-func (r *record[T]) bookmark() bool { return r.old == nil && r.cur == nil }
+func (r *record) bookmark() bool { return r.old == nil && r.cur == nil }
 
-func (r *record[T]) key() types.NamespacedName {
+func (r *record) key() types.NamespacedName {
 	if r.cur != nil {
 		return r.cur.key
 	}
@@ -27,7 +26,7 @@ func (r *record[T]) key() types.NamespacedName {
 
 // gone returns the object of a DELETED event for this record: the state before it, at the
 // resourceVersion of the record. All watches share one copy.
-func (r *record[T]) gone() (*version[T], error) {
+func (r *record) gone() (*version, error) {
 	if v := r.left.Load(); v != nil {
 		return v, nil
 	}
@@ -36,7 +35,7 @@ func (r *record[T]) gone() (*version[T], error) {
 		return nil, err
 	}
 	obj.SetResourceVersion(formatRV(r.rv))
-	v := &version[T]{key: r.old.key, rv: r.rv, obj: obj, of: r.old.of}
+	v := &version{key: r.old.key, rv: r.rv, obj: obj, of: r.old.of}
 	if !r.left.CompareAndSwap(nil, v) {
 		v = r.left.Load()
 	}
@@ -46,13 +45,13 @@ func (r *record[T]) gone() (*version[T], error) {
 // log is the kept history of one resource, in the order of writing. Records are
 // addressed by their number since the server began, so that a watch keeps its place
 // while old records go.
-type log[T metav1.Object] struct {
-	records []*record[T] // rv never falls
-	first   uint64       // number of records[0]
+type log struct {
+	records []*record // rv never falls
+	first   uint64    // number of records[0]
 }
 
 // append adds r. Now and then it forgets the records up to the horizon.
-func (l *log[T]) append(r *record[T], horizon uint64) {
+func (l *log) append(r *record, horizon uint64) {
 	// Trimming moves the rest, so it waits until half is to go: amortized O(1).
 	if n := len(l.records); n >= 64 && l.records[n/2].rv <= horizon {
 		l.trim(horizon)
@@ -60,26 +59,26 @@ func (l *log[T]) append(r *record[T], horizon uint64) {
 	l.records = append(l.records, r)
 }
 
-func (l *log[T]) trim(horizon uint64) {
+func (l *log) trim(horizon uint64) {
 	n := l.search(horizon)
-	l.records = append([]*record[T](nil), l.records[n:]...)
+	l.records = append([]*record(nil), l.records[n:]...)
 	l.first += uint64(n)
 }
 
 // search returns the index of the first record after rv.
-func (l *log[T]) search(rv uint64) int {
+func (l *log) search(rv uint64) int {
 	return sort.Search(len(l.records), func(i int) bool { return l.records[i].rv > rv })
 }
 
 // after returns the records after rv, to be read under Server.mu alone.
-func (l *log[T]) after(rv uint64) []*record[T] { return l.records[l.search(rv):] }
+func (l *log) after(rv uint64) []*record { return l.records[l.search(rv):] }
 
 // position returns the number of the first record after rv.
-func (l *log[T]) position(rv uint64) uint64 { return l.first + uint64(l.search(rv)) }
+func (l *log) position(rv uint64) uint64 { return l.first + uint64(l.search(rv)) }
 
 // read appends up to limit records from number pos on. It reports false when some of
 // them are forgotten.
-func (l *log[T]) read(into []*record[T], pos uint64, limit int) ([]*record[T], bool) {
+func (l *log) read(into []*record, pos uint64, limit int) ([]*record, bool) {
 	if pos < l.first {
 		return into, false
 	}

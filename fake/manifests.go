@@ -67,8 +67,10 @@ func (s *Server) loadAll(all []manifest.Object) error {
 	return nil
 }
 
-func (t *table[T]) load(body []byte, uids map[types.UID]types.UID) (types.UID, error) {
-	obj := newObject[T]()
+// load creates the object of a manifest, status included, and returns its uid. uids maps the uids that
+// earlier manifests state to those of the created objects.
+func (t *table) load(body []byte, uids map[types.UID]types.UID) (types.UID, error) {
+	obj := newObject(t.typ)
 	if err := wire.UnmarshalJSON(body, obj); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrManifest, err)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // body returns one object as the client asked for it.
-func (t *table[T]) body(v *version[T], m wire.Media) ([]byte, error) {
+func (t *table) body(v *version, m wire.Media) ([]byte, error) {
 	b, err := t.encodeBody(v, m)
 	if err != nil {
 		return nil, errEncoding(t.res.Kind, v.key, err)
@@ -18,7 +18,7 @@ func (t *table[T]) body(v *version[T], m wire.Media) ([]byte, error) {
 	return b, nil
 }
 
-func (t *table[T]) encodeBody(v *version[T], m wire.Media) ([]byte, error) {
+func (t *table) encodeBody(v *version, m wire.Media) ([]byte, error) {
 	switch {
 	case m.Form == wire.Table:
 		row, err := t.row(v, m)
@@ -42,7 +42,7 @@ func (t *table[T]) encodeBody(v *version[T], m wire.Media) ([]byte, error) {
 	return b, err
 }
 
-func (t *table[T]) row(v *version[T], m wire.Media) ([]byte, error) {
+func (t *table) row(v *version, m wire.Media) ([]byte, error) {
 	row := wire.PlainRow(v.obj)
 	if p := t.printer(); p.Columns != nil {
 		var err error
@@ -62,7 +62,7 @@ type listBody struct {
 
 // listBody encodes all of a page, so that an object that cannot be encoded is an error before
 // anything was sent.
-func (t *table[T]) listBody(p page[T], m wire.Media) (listBody, error) {
+func (t *table) listBody(p page, m wire.Media) (listBody, error) {
 	b := listBody{items: make([][]byte, len(p.items))}
 	for i, v := range p.items {
 		item, err := t.item(v, m)
@@ -85,7 +85,7 @@ func (t *table[T]) listBody(p page[T], m wire.Media) (listBody, error) {
 // item encodes one item of a list. As in the API server, an item of Kubernetes' own resources
 // does not state its kind in JSON, so that clients do not come to rely on it. Unstructured
 // objects, whose JSON does not begin with the kind, keep it.
-func (t *table[T]) item(v *version[T], m wire.Media) ([]byte, error) {
+func (t *table) item(v *version, m wire.Media) ([]byte, error) {
 	encode := t.encodeBody
 	switch {
 	case m.Form == wire.Table:
@@ -105,7 +105,7 @@ func (t *table[T]) item(v *version[T], m wire.Media) ([]byte, error) {
 }
 
 // listHead encodes a list up to its items.
-func (t *table[T]) listHead(list metav1.ListMeta, m wire.Media, items [][]byte) ([]byte, error) {
+func (t *table) listHead(list metav1.ListMeta, m wire.Media, items [][]byte) ([]byte, error) {
 	kind := metav1.TypeMeta{Kind: t.res.ListKind, APIVersion: t.res.groupVersion().String()}
 	if m.Form == wire.Partial {
 		kind = wire.PartialListKind

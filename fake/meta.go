@@ -24,7 +24,7 @@ const maxGeneratedBase = 63 - 5
 
 // prepareCreate sets and checks the metadata that does not depend on other objects. It checks a
 // generated name with a placeholder for the suffix, which generateName replaces.
-func (t *table[T]) prepareCreate(obj T, w write) error {
+func (t *table) prepareCreate(obj metav1.Object, w write) error {
 	if obj.GetResourceVersion() != "" && !w.dryRun { // the API server's storage refuses it
 		return apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 	}
@@ -41,7 +41,7 @@ func (t *table[T]) prepareCreate(obj T, w write) error {
 	obj.SetDeletionGracePeriodSeconds(nil)
 	obj.SetSelfLink("")
 	if t.res.Status && !t.strategic(w) {
-		t.setStatus(obj, newObject[T]())
+		t.setStatus(obj, newObject(t.typ))
 	}
 	if _, err := t.complete(obj); err != nil {
 		return err
@@ -56,20 +56,20 @@ func (t *table[T]) prepareCreate(obj T, w write) error {
 	if t.strategic(w) {
 		obj.SetUID(t.server.reserveUID())
 		obj.SetCreationTimestamp(metav1.NewTime(t.server.now()).Rfc3339Copy())
-		if err := t.plan(obj, *new(T), w); err != nil {
+		if err := t.plan(obj, nil, w); err != nil {
 			return err
 		}
-		return t.invalid(obj, t.validate(obj, *new(T), w))
+		return t.invalid(obj, t.validate(obj, nil, w))
 	}
 	meta := validation.ValidateObjectMetaAccessor(obj, !t.res.ClusterScoped, t.res.nameRule(), field.NewPath("metadata"))
-	return t.invalid(obj, append(meta, t.validate(obj, *new(T), w)...))
+	return t.invalid(obj, append(meta, t.validate(obj, nil, w)...))
 }
 
 // validate asks the resource's own checks.
-func (t *table[T]) validate(obj, old T, w write) field.ErrorList {
-	check := t.hooks.Validate
-	if w.status() && t.hooks.ValidateStatus != nil {
-		check = t.hooks.ValidateStatus
+func (t *table) validate(obj, old metav1.Object, w write) field.ErrorList {
+	check := t.hooks.validate
+	if w.status() && t.hooks.validateStatus != nil {
+		check = t.hooks.validateStatus
 	}
 	if check == nil {
 		return nil
@@ -78,7 +78,7 @@ func (t *table[T]) validate(obj, old T, w write) field.ErrorList {
 }
 
 // generateName gives a prepared object a name that is free.
-func (t *table[T]) generateName(obj T) {
+func (t *table) generateName(obj metav1.Object) {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
 	obj.SetName(t.freeName(obj.GetNamespace(), obj.GetName()))
@@ -87,7 +87,7 @@ func (t *table[T]) generateName(obj T) {
 // freeName puts a suffix into a prepared name, so that no object has the name. The suffix depends
 // on the resourceVersion alone, so that dry runs and refusals leave no trace in later names. The
 // caller holds Server.mu.
-func (t *table[T]) freeName(namespace, prepared string) string {
+func (t *table) freeName(namespace, prepared string) string {
 	name, suffix := []byte(prepared), rand.New(rand.NewPCG(1, t.server.rv+1))
 	for {
 		for i := len(name) - 5; i < len(name); i++ {
@@ -100,7 +100,7 @@ func (t *table[T]) freeName(namespace, prepared string) string {
 }
 
 // prepareUpdate copies the metadata that a client cannot change from was, and checks the rest.
-func (t *table[T]) prepareUpdate(obj, was T, w write) error {
+func (t *table) prepareUpdate(obj, was metav1.Object, w write) error {
 	if err := t.setKind(obj); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (t *table[T]) prepareUpdate(obj, was T, w write) error {
 	return t.invalid(obj, validation.ValidateObjectMetaAccessor(obj, !t.res.ClusterScoped, t.res.nameRule(), path))
 }
 
-func (t *table[T]) invalid(obj T, errs field.ErrorList) error {
+func (t *table) invalid(obj metav1.Object, errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (t *table[T]) invalid(obj T, errs field.ErrorList) error {
 }
 
 // setKind makes obj state its kind, and refuses one that states another.
-func (t *table[T]) setKind(obj T) error {
+func (t *table) setKind(obj metav1.Object) error {
 	k, ok := any(obj).(interface{ GetObjectKind() schema.ObjectKind })
 	if !ok {
 		return nil

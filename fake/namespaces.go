@@ -22,12 +22,12 @@ const causeTerminating metav1.CauseType = "NamespaceTerminating"
 const nameLabel = "kubernetes.io/metadata.name"
 
 // keptByContent reports whether the objects are namespaces that go when they are empty.
-func (t *table[T]) keptByContent() bool { return t.res.namespaces() && t.server.upkeep.Namespaces() }
+func (t *table) keptByContent() bool { return t.res.namespaces() && t.server.upkeep.Namespaces() }
 
 // admit refuses a new object whose namespace is not there, or is on its way out, as the
 // NamespaceLifecycle admission does. The caller holds
 // Server.mu.
-func (t *table[T]) admit(key types.NamespacedName) error {
+func (t *table) admit(key types.NamespacedName) error {
 	if key.Namespace == "" || !t.server.upkeep.Namespaces() {
 		return nil
 	}
@@ -78,7 +78,7 @@ func setPhase(obj metav1.Object, phase string) {
 }
 
 // begin gives a new namespace its label and its phase.
-func (t *table[T]) begin(obj T) {
+func (t *table) begin(obj metav1.Object) {
 	if !t.keptByContent() {
 		return
 	}

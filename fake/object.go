@@ -15,11 +15,17 @@ import (
 	"github.com/kinform/kinform/fake/internal/refusal"
 )
 
-// newObject returns an empty object.
-func newObject[T metav1.Object]() T { return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T) }
+// newObject returns an empty object of a type, which is a struct.
+func newObject(typ reflect.Type) metav1.Object { return reflect.New(typ).Interface().(metav1.Object) }
+
+// typed returns obj as the T that it is, nil for nil.
+func typed[T metav1.Object](obj metav1.Object) T {
+	t, _ := obj.(T)
+	return t
+}
 
 // isNil reports whether obj is a nil pointer.
-func isNil[T metav1.Object](obj T) bool {
+func isNil(obj metav1.Object) bool {
 	v := reflect.ValueOf(obj)
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
@@ -32,15 +38,15 @@ func kindOf(obj any) schema.GroupVersionKind {
 	return schema.GroupVersionKind{}
 }
 
-// encode returns obj as JSON that states its kind, even if T has no field for it.
-func encode[T metav1.Object](obj T, r *resource) (b []byte, err error) {
+// encode returns obj as JSON that states its kind, even if its type has no field for it.
+func encode(obj metav1.Object, r *resource) (b []byte, err error) {
 	defer refusal.Recover(&err)
 	b, err = json.Marshal(obj)
 	if err != nil {
 		return nil, err
 	}
 	b = bytes.TrimSpace(b)
-	if _, ok := any(obj).(interface{ GetObjectKind() schema.ObjectKind }); ok {
+	if _, ok := obj.(interface{ GetObjectKind() schema.ObjectKind }); ok {
 		return b, nil
 	}
 	head := fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q`, r.Kind, r.groupVersion())
@@ -52,12 +58,12 @@ func encode[T metav1.Object](obj T, r *resource) (b []byte, err error) {
 
 // clone returns a deep copy of obj. It fails if obj holds a value that JSON cannot: the deep
 // copy of an unstructured object panics on an int, for example.
-func clone[T metav1.Object](obj T) (c T, err error) {
+func clone(obj metav1.Object) (c metav1.Object, err error) {
 	defer refusal.Recover(&err)
-	if o, ok := any(obj).(runtime.Object); ok {
-		c, ok := o.DeepCopyObject().(T)
-		if !ok {
-			return c, fmt.Errorf("%w: DeepCopyObject of %T returns another type", ErrType, obj)
+	if o, ok := obj.(runtime.Object); ok {
+		c, ok := o.DeepCopyObject().(metav1.Object)
+		if !ok || reflect.TypeOf(c) != reflect.TypeOf(obj) {
+			return nil, fmt.Errorf("%w: DeepCopyObject of %T returns another type", ErrType, obj)
 		}
 		return c, nil
 	}
@@ -65,7 +71,7 @@ func clone[T metav1.Object](obj T) (c T, err error) {
 	if err != nil {
 		return c, err
 	}
-	c = newObject[T]()
+	c = newObject(reflect.TypeOf(obj).Elem())
 	return c, utiljson.Unmarshal(b, c)
 }
 

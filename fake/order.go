@@ -10,15 +10,15 @@ import (
 
 // settle brings all slots into sorted. It costs nothing when no object came since the
 // last time, and one merge otherwise.
-func (t *table[T]) settle() {
+func (t *table) settle() {
 	if len(t.recent) == 0 && t.dead <= len(t.sorted)/2 {
 		return
 	}
-	slices.SortFunc(t.recent, func(a, b *slot[T]) int { return compareKeys(a.key, b.key) })
-	merged := make([]*slot[T], 0, len(t.objects))
+	slices.SortFunc(t.recent, func(a, b *slot) int { return compareKeys(a.key, b.key) })
+	merged := make([]*slot, 0, len(t.objects))
 	a, b := t.sorted, t.recent
 	for len(a) > 0 || len(b) > 0 {
-		var next *slot[T]
+		var next *slot
 		if len(b) == 0 || len(a) > 0 && compareKeys(a[0].key, b[0].key) <= 0 {
 			next, a = a[0], a[1:]
 		} else {
@@ -54,12 +54,12 @@ func byteAt(s string, i int) byte {
 
 // gather appends the current versions in list order, from the first key not before from
 // to the last one in its namespace (in all when namespace is empty).
-func (t *table[T]) gather(namespace string, from types.NamespacedName) []*version[T] {
+func (t *table) gather(namespace string, from types.NamespacedName) []*version {
 	t.settle()
-	i, _ := slices.BinarySearchFunc(t.sorted, from, func(s *slot[T], k types.NamespacedName) int { return compareKeys(s.key, k) })
-	var out []*version[T]
+	i, _ := slices.BinarySearchFunc(t.sorted, from, func(s *slot, k types.NamespacedName) int { return compareKeys(s.key, k) })
+	var out []*version
 	if namespace == "" {
-		out = make([]*version[T], 0, len(t.sorted)-i)
+		out = make([]*version, 0, len(t.sorted)-i)
 	}
 	for _, s := range t.sorted[i:] {
 		if namespace != "" && s.key.Namespace != namespace {
@@ -74,13 +74,13 @@ func (t *table[T]) gather(namespace string, from types.NamespacedName) []*versio
 
 // gatherAt is gather as of the past: it takes back, in the current state, every write
 // after rv. The caller has checked that these are still in the log.
-func (t *table[T]) gatherAt(rv uint64, namespace string, from types.NamespacedName) []*version[T] {
+func (t *table) gatherAt(rv uint64, namespace string, from types.NamespacedName) []*version {
 	now := t.gather(namespace, from)
 	later := t.log.after(rv)
 	if len(later) == 0 {
 		return now
 	}
-	past := map[types.NamespacedName]*version[T]{} // by key: the state at rv of each object written since
+	past := map[types.NamespacedName]*version{} // by key: the state at rv of each object written since
 	for _, r := range later {
 		if r.bookmark() {
 			continue
@@ -100,12 +100,12 @@ func (t *table[T]) gatherAt(rv uint64, namespace string, from types.NamespacedNa
 			out = append(out, v)
 		}
 	}
-	slices.SortFunc(out, func(a, b *version[T]) int { return compareKeys(a.key, b.key) })
+	slices.SortFunc(out, func(a, b *version) int { return compareKeys(a.key, b.key) })
 	return out
 }
 
 // Keys is for package upkeep.
-func (l latest[T]) Keys(namespace string) []types.NamespacedName {
+func (l latest) Keys(namespace string) []types.NamespacedName {
 	t := l.of.current.Load()
 	if t == nil {
 		return nil

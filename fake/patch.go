@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -14,7 +15,7 @@ import (
 )
 
 // patch applies a patch to the object at key. created says that an apply made the object.
-func (t *table[T]) patch(key types.NamespacedName, kind types.PatchType, data []byte, w write) (v *version[T], created bool, err error) {
+func (t *table) patch(key types.NamespacedName, kind types.PatchType, data []byte, w write) (v *version, created bool, err error) {
 	if err := t.checkPatchType(kind); err != nil {
 		return nil, false, err
 	}
@@ -27,7 +28,7 @@ func (t *table[T]) patch(key types.NamespacedName, kind types.PatchType, data []
 	if !json.Valid(data) {
 		return nil, false, apierrors.NewBadRequest("invalid JSON patch")
 	}
-	v, err = t.update(key, w, func(old *version[T]) (T, error) {
+	v, err = t.update(key, w, func(old *version) (metav1.Object, error) {
 		obj, err := t.patched(old, kind, data, w)
 		if err == nil {
 			err = t.checkBlind(obj.GetResourceVersion(), key.Name, w)
@@ -39,7 +40,7 @@ func (t *table[T]) patch(key types.NamespacedName, kind types.PatchType, data []
 
 // checkPatchType refuses the types of patches that the resource does not take. Custom resources
 // have no strategic merge, because its rules are in the tags of Go types.
-func (t *table[T]) checkPatchType(kind types.PatchType) error {
+func (t *table) checkPatchType(kind types.PatchType) error {
 	offered := []types.PatchType{types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType, types.ApplyYAMLPatchType}
 	if t.res.custom() || t.untyped() {
 		offered = append(offered[:2], types.ApplyYAMLPatchType)
@@ -55,16 +56,16 @@ func (t *table[T]) checkPatchType(kind types.PatchType) error {
 }
 
 // patched returns old as the patch changes it.
-func (t *table[T]) patched(old *version[T], kind types.PatchType, data []byte, w write) (obj T, err error) {
+func (t *table) patched(old *version, kind types.PatchType, data []byte, w write) (obj metav1.Object, err error) {
 	state, err := old.json(&t.res)
 	if err != nil {
 		return obj, apierrors.NewInternalError(err)
 	}
-	b, err := patch.Apply(kind, state, data, newObject[T]())
+	b, err := patch.Apply(kind, state, data, newObject(t.typ))
 	if err != nil {
 		return obj, err
 	}
-	obj = newObject[T]()
+	obj = newObject(t.typ)
 	if err := wire.UnmarshalJSON(b, obj); err != nil {
 		return obj, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(b), err.Error())})
 	}

@@ -15,11 +15,11 @@ type Printer struct {
 }
 
 // printer returns that of the hooks or, if they have none, that of the strategy.
-func (t *table[T]) printer() Printer {
-	if t.strategy != nil && t.hooks.Printer.Columns == nil {
+func (t *table) printer() Printer {
+	if t.strategy != nil && t.hooks.printer.Columns == nil {
 		return t.strategy.Printer
 	}
-	return t.hooks.Printer
+	return t.hooks.printer
 }
 
 func (p Printer) row(obj metav1.Object) (row metav1.TableRow, err error) {

@@ -49,18 +49,17 @@ func (o One) target() (*Server, schema.GroupResource) { return o.server, o.resou
 
 // lookup finds the table that a call means. kind is the object's own, where there is an
 // object: it settles which resource is meant when T has several.
-func lookup[T metav1.Object](at Target, kind schema.GroupVersionKind) (*table[T], error) {
+func lookup[T metav1.Object](at Target, kind schema.GroupVersionKind) (*table, error) {
 	s, name := at.target()
 	typ := reflect.TypeFor[T]()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !name.Empty() {
-		c, ok := s.tables[name]
+		t, ok := s.tables[name]
 		if !ok {
 			return nil, fmt.Errorf("fake: %s: %w", name, ErrNotRegistered)
 		}
-		t, ok := c.(*table[T])
-		if !ok {
+		if t.pointer() != typ {
 			return nil, fmt.Errorf("fake: %s: %w: registered for another type than %v", name, ErrType, typ)
 		}
 		return t, nil
@@ -69,7 +68,7 @@ func lookup[T metav1.Object](at Target, kind schema.GroupVersionKind) (*table[T]
 	if len(found) > 1 && !kind.Empty() {
 		for _, c := range found {
 			if c.info().GroupVersionKind() == kind {
-				return c.(*table[T]), nil
+				return c, nil
 			}
 		}
 		return nil, fmt.Errorf("fake: %v of kind %s: %w", typ, kind, ErrNotRegistered)
@@ -78,13 +77,13 @@ func lookup[T metav1.Object](at Target, kind schema.GroupVersionKind) (*table[T]
 	case 0:
 		return nil, fmt.Errorf("fake: %v: %w", typ, ErrNotRegistered)
 	case 1:
-		return found[0].(*table[T]), nil
+		return found[0], nil
 	}
 	return nil, fmt.Errorf("fake: %v: %w", typ, ErrAmbiguous)
 }
 
 // ofKind finds the resource of a kind, nil if none is registered.
-func (s *Server) ofKind(kind schema.GroupVersionKind) collection {
+func (s *Server) ofKind(kind schema.GroupVersionKind) *table {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.order {

@@ -58,25 +58,25 @@ func AddField[T metav1.Object](at Target, field string, value func(obj T) string
 	defer t.server.mu.Unlock()
 	t.fields = maps.Clone(t.fields) // matchers hold the old map
 	if t.fields == nil {
-		t.fields = map[string]func(T) string{}
+		t.fields = map[string]func(metav1.Object) string{}
 	}
-	t.fields[field] = value
+	t.fields[field] = eraseField(value)
 	return nil
 }
 
 // matcher is a parsed selection.
-type matcher[T metav1.Object] struct {
+type matcher struct {
 	namespace string
 	name      string          // the one name that can match; empty for many
 	labels    labels.Selector // nil matches all
 	fields    fields.Requirements
-	values    map[string]func(T) string // of fields beside name and namespace
-	shards    *shards.Selector          // nil matches all
+	values    map[string]func(metav1.Object) string // of fields beside name and namespace
+	shards    *shards.Selector                      // nil matches all
 }
 
 // matcher parses s, narrowed by the selectors of opts.
-func (t *table[T]) matcher(s Selection, opts metav1.ListOptions) (*matcher[T], error) {
-	m := &matcher[T]{namespace: s.Namespace}
+func (t *table) matcher(s Selection, opts metav1.ListOptions) (*matcher, error) {
+	m := &matcher{namespace: s.Namespace}
 	if text := both(s.LabelSelector, opts.LabelSelector); text != "" {
 		sel, err := labels.Parse(text)
 		if err != nil {
@@ -112,7 +112,7 @@ func errShards(err error) error {
 	return refusal.New(http.StatusInternalServerError, metav1.StatusReasonUnknown, "invalid shard selector: "+err.Error())
 }
 
-func (t *table[T]) fieldValues() map[string]func(T) string {
+func (t *table) fieldValues() map[string]func(metav1.Object) string {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
 	return t.fields
@@ -120,7 +120,7 @@ func (t *table[T]) fieldValues() map[string]func(T) string {
 
 // fieldLabel refuses fields that the resource cannot be selected by. Resources with
 // fields of their own word it otherwise than those without.
-func (t *table[T]) fieldLabel(known map[string]func(T) string) fields.TransformFunc {
+func (t *table) fieldLabel(known map[string]func(metav1.Object) string) fields.TransformFunc {
 	return func(label, value string) (string, string, error) {
 		if known[label] != nil || label == nameField || label == namespaceField {
 			return label, value, nil
@@ -140,9 +140,9 @@ func both(a, b string) string {
 }
 
 // all reports whether every object of the namespace matches.
-func (m *matcher[T]) all() bool { return m.labels == nil && len(m.fields) == 0 && m.shards == nil }
+func (m *matcher) all() bool { return m.labels == nil && len(m.fields) == 0 && m.shards == nil }
 
-func (m *matcher[T]) match(obj T) bool {
+func (m *matcher) match(obj metav1.Object) bool {
 	if m.namespace != "" && obj.GetNamespace() != m.namespace {
 		return false
 	}
@@ -157,7 +157,7 @@ func (m *matcher[T]) match(obj T) bool {
 	return m.shards == nil || m.shards.Matches(obj)
 }
 
-func (m *matcher[T]) value(obj T, field string) string {
+func (m *matcher) value(obj metav1.Object, field string) string {
 	if value := m.values[field]; value != nil {
 		return value(obj)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // serve answers a request for the resource or for one of its objects.
-func (t *table[T]) serve(w *answer.Writer, r *http.Request, req request) error {
+func (t *table) serve(w *answer.Writer, r *http.Request, req request) error {
 	req.warn = w.Warn
 	if t.deprecated != "" {
 		w.Warn(t.deprecated)
@@ -37,7 +37,7 @@ func (t *table[T]) serve(w *answer.Writer, r *http.Request, req request) error {
 		return err
 	}
 	w.Protobuf = media.Protobuf
-	if hook, ok := t.hooks.Subresources[req.subresource]; ok {
+	if hook, ok := t.hooks.subresources[req.subresource]; ok {
 		return t.serveSubresource(w, r, req, verb, hook)
 	}
 	switch verb {
@@ -57,7 +57,7 @@ func (t *table[T]) serve(w *answer.Writer, r *http.Request, req request) error {
 
 // verbOf returns the verb of a request and, for reads, its options. It refuses requests that the
 // resource does not take.
-func (t *table[T]) verbOf(r *http.Request, req request) (opts metav1.ListOptions, verb faults.Verb, err error) {
+func (t *table) verbOf(r *http.Request, req request) (opts metav1.ListOptions, verb faults.Verb, err error) {
 	collection, writable := req.name == "", req.namespace != "" || t.res.ClusterScoped
 	switch {
 	case r.Method == http.MethodGet:
@@ -86,7 +86,7 @@ func (t *table[T]) verbOf(r *http.Request, req request) (opts metav1.ListOptions
 	case r.Method == http.MethodPatch && !collection:
 		return opts, faults.VerbPatch, nil
 	case r.Method == http.MethodPost && req.subresource != "":
-		if t.hooks.Subresources[req.subresource].do != nil {
+		if t.hooks.subresources[req.subresource].do != nil {
 			return opts, faults.VerbCreate, nil
 		}
 		return opts, "", t.errSubresourceCreate()
@@ -101,14 +101,14 @@ func (t *table[T]) verbOf(r *http.Request, req request) (opts metav1.ListOptions
 }
 
 // errSubresourceCreate is the 405 of a create at the path of a status.
-func (t *table[T]) errSubresourceCreate() error {
+func (t *table) errSubresourceCreate() error {
 	if t.res.custom() {
 		return apierrors.NewMethodNotSupported(t.res.groupResource(), "create")
 	}
 	return refusal.Method()
 }
 
-func (t *table[T]) serveGet(w *answer.Writer, req request, opts metav1.ListOptions, media wire.Media) error {
+func (t *table) serveGet(w *answer.Writer, req request, opts metav1.ListOptions, media wire.Media) error {
 	v, err := t.read(req.key(), opts.ResourceVersion)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (t *table[T]) serveGet(w *answer.Writer, req request, opts metav1.ListOptio
 
 // serveList writes a list object by object. It encodes all objects before it sends the first
 // byte, so an object that cannot be encoded gives a Status and not a broken answer.
-func (t *table[T]) serveList(w *answer.Writer, req request, opts metav1.ListOptions, media wire.Media, f *faults.Fault) error {
+func (t *table) serveList(w *answer.Writer, req request, opts metav1.ListOptions, media wire.Media, f *faults.Fault) error {
 	m, err := t.matcher(Selection{Namespace: req.namespace}, opts)
 	if err != nil {
 		return err

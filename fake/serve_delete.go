@@ -12,7 +12,7 @@ import (
 
 // serveDelete answers with a Status or, while something holds the object and in some resources
 // always, with the object.
-func (t *table[T]) serveDelete(w *answer.Writer, r *http.Request, key types.NamespacedName, body []byte, media wire.Media) error {
+func (t *table) serveDelete(w *answer.Writer, r *http.Request, key types.NamespacedName, body []byte, media wire.Media) error {
 	opts, err := t.deleteOptions(r, body)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (t *table[T]) serveDelete(w *answer.Writer, r *http.Request, key types.Name
 }
 
 // serveDeleteCollection answers with the list of the deleted objects.
-func (t *table[T]) serveDeleteCollection(w *answer.Writer, r *http.Request, req request, body []byte, media wire.Media) error {
+func (t *table) serveDeleteCollection(w *answer.Writer, r *http.Request, req request, body []byte, media wire.Media) error {
 	list, err := readQuery(r, metav1.Convert_url_Values_To_v1_ListOptions)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (t *table[T]) serveDeleteCollection(w *answer.Writer, r *http.Request, req 
 }
 
 // warnOfOrphans tells who deletes jobs and states no policy that their pods stay.
-func (t *table[T]) warnOfOrphans(w *answer.Writer, opts metav1.DeleteOptions) {
+func (t *table) warnOfOrphans(w *answer.Writer, opts metav1.DeleteOptions) {
 	//lint:ignore SA1019 the API server looks at it
 	if jobs.hold(&t.res) && opts.PropagationPolicy == nil && opts.OrphanDependents == nil {
 		w.Warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning")
@@ -79,7 +79,7 @@ func (t *table[T]) warnOfOrphans(w *answer.Writer, opts metav1.DeleteOptions) {
 }
 
 // deleteOptions takes the options from the body or, if there is none, from the query.
-func (t *table[T]) deleteOptions(r *http.Request, body []byte) (opts metav1.DeleteOptions, err error) {
+func (t *table) deleteOptions(r *http.Request, body []byte) (opts metav1.DeleteOptions, err error) {
 	if len(body) > 0 {
 		err = readDeleteOptions(r, body, &opts)
 	} else {

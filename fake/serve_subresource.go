@@ -24,7 +24,7 @@ import (
 )
 
 // serveSubresource answers a request for a subresource that a hook defines.
-func (t *table[T]) serveSubresource(w *answer.Writer, r *http.Request, req request, verb faults.Verb, h SubresourceHook[T]) error {
+func (t *table) serveSubresource(w *answer.Writer, r *http.Request, req request, verb faults.Verb, h subresourceHook) error {
 	media, err := wire.Negotiate(r, h.protobuf)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (t *table[T]) serveSubresource(w *answer.Writer, r *http.Request, req reque
 	return w.Bytes(code, media.ContentType(), b)
 }
 
-func (t *table[T]) showView(req request, h SubresourceHook[T]) (metav1.Object, error) {
+func (t *table) showView(req request, h subresourceHook) (metav1.Object, error) {
 	v, err := t.read(req.key(), "")
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (t *table[T]) showView(req request, h SubresourceHook[T]) (metav1.Object, e
 	return h.get(v.obj)
 }
 
-func (t *table[T]) act(r *http.Request, req request, h SubresourceHook[T], body []byte) (metav1.Object, error) {
+func (t *table) act(r *http.Request, req request, h subresourceHook, body []byte) (metav1.Object, error) {
 	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_CreateOptions, createOptions)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (t *table[T]) act(r *http.Request, req request, h SubresourceHook[T], body 
 	return h.do(r.Context(), v.obj, sent)
 }
 
-func (t *table[T]) putView(r *http.Request, req request, h SubresourceHook[T], body []byte) (metav1.Object, error) {
+func (t *table) putView(r *http.Request, req request, h subresourceHook, body []byte) (metav1.Object, error) {
 	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_UpdateOptions, updateOptions)
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (t *table[T]) putView(r *http.Request, req request, h SubresourceHook[T], b
 	if err := checkName(sent, req.name); err != nil {
 		return nil, err
 	}
-	return t.changeByView(req, w, h, func(*version[T]) (metav1.Object, error) {
+	return t.changeByView(req, w, h, func(*version) (metav1.Object, error) {
 		if sent == nil { // this is another attempt, and Mutate may have changed what was sent
 			if sent, err = t.readSent(r, req, h, body); err != nil {
 				return nil, err
@@ -117,7 +117,7 @@ func (t *table[T]) putView(r *http.Request, req request, h SubresourceHook[T], b
 }
 
 // readSent decodes the object in the body of a request for a subresource.
-func (t *table[T]) readSent(r *http.Request, req request, h SubresourceHook[T], body []byte) (metav1.Object, error) {
+func (t *table) readSent(r *http.Request, req request, h subresourceHook, body []byte) (metav1.Object, error) {
 	format, err := wire.BodyFormat(r, h.protobuf)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (t *table[T]) readSent(r *http.Request, req request, h SubresourceHook[T], 
 	return sent, t.settleNamespace(sent, req)
 }
 
-func (t *table[T]) patchView(r *http.Request, req request, h SubresourceHook[T], body []byte) (metav1.Object, error) {
+func (t *table) patchView(r *http.Request, req request, h subresourceHook, body []byte) (metav1.Object, error) {
 	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	kind := types.PatchType(contentType)
 	if err := t.checkPatchType(kind); err != nil {
@@ -154,7 +154,7 @@ func (t *table[T]) patchView(r *http.Request, req request, h SubresourceHook[T],
 	if !json.Valid(body) {
 		return nil, apierrors.NewBadRequest("invalid JSON patch")
 	}
-	return t.changeByView(req, w, h, func(old *version[T]) (metav1.Object, error) {
+	return t.changeByView(req, w, h, func(old *version) (metav1.Object, error) {
 		now, err := h.get(old.obj)
 		if err != nil {
 			return nil, err
@@ -184,8 +184,8 @@ func (t *table[T]) patchView(r *http.Request, req request, h SubresourceHook[T],
 }
 
 // changeByView writes the object after the hook has changed it to the form that next returns.
-func (t *table[T]) changeByView(req request, w write, h SubresourceHook[T], next func(old *version[T]) (metav1.Object, error)) (metav1.Object, error) {
-	v, err := t.update(req.key(), w, func(old *version[T]) (obj T, err error) {
+func (t *table) changeByView(req request, w write, h subresourceHook, next func(old *version) (metav1.Object, error)) (metav1.Object, error) {
+	v, err := t.update(req.key(), w, func(old *version) (obj metav1.Object, err error) {
 		sent, err := next(old)
 		if err != nil {
 			return obj, err
@@ -219,7 +219,7 @@ func (t *table[T]) changeByView(req request, w write, h SubresourceHook[T], next
 
 // admitView asks a hook of the server about an update by the form of an object. If h cannot show the old
 // object, the old form is an empty one.
-func (t *table[T]) admitView(hook func(context.Context, *Admission) error, h SubresourceHook[T], old *version[T], form metav1.Object, w write) error {
+func (t *table) admitView(hook func(context.Context, *Admission) error, h subresourceHook, old *version, form metav1.Object, w write) error {
 	if hook == nil {
 		return nil
 	}
@@ -236,7 +236,7 @@ func (t *table[T]) admitView(hook func(context.Context, *Admission) error, h Sub
 
 // decode reads what a client has sent. The body may leave its kind out, but not state another one; another
 // version of the same kind passes.
-func (h SubresourceHook[T]) decode(format string, body []byte) (metav1.Object, error) {
+func (h subresourceHook) decode(format string, body []byte) (metav1.Object, error) {
 	sent := h.fresh()
 	var wrong error
 	err := wire.Unmarshal(format, body, sent, func(kind metav1.TypeMeta) error {
@@ -258,12 +258,12 @@ func (h SubresourceHook[T]) decode(format string, body []byte) (metav1.Object, e
 }
 
 // badBody is the 400 of a body that does not fit the kind of the subresource.
-func (h SubresourceHook[T]) badBody(err error) error {
+func (h subresourceHook) badBody(err error) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", h.kind.Kind, h.kind.Version, h.kind.Kind, err))
 }
 
 // encode returns the body of an answer.
-func (h SubresourceHook[T]) encode(out metav1.Object, protobuf bool) ([]byte, error) {
+func (h subresourceHook) encode(out metav1.Object, protobuf bool) ([]byte, error) {
 	if protobuf {
 		return wire.Envelope(h.typeMeta(), func() ([]byte, error) { return wire.MarshalProtobuf(out) })
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // serveWrite answers with the object as stored.
-func (t *table[T]) serveWrite(w *answer.Writer, r *http.Request, req request, verb faults.Verb, body []byte, media wire.Media) error {
+func (t *table) serveWrite(w *answer.Writer, r *http.Request, req request, verb faults.Verb, body []byte, media wire.Media) error {
 	switch verb {
 	case faults.VerbDelete:
 		return t.serveDelete(w, r, req.key(), body, media)
@@ -37,7 +37,7 @@ func (t *table[T]) serveWrite(w *answer.Writer, r *http.Request, req request, ve
 }
 
 // store writes the object or the patch in the body of a request.
-func (t *table[T]) store(r *http.Request, req request, verb faults.Verb, body []byte) (v *version[T], created bool, err error) {
+func (t *table) store(r *http.Request, req request, verb faults.Verb, body []byte) (v *version, created bool, err error) {
 	switch verb {
 	case faults.VerbCreate:
 		v, err = t.postObject(r, req, body)
@@ -48,7 +48,7 @@ func (t *table[T]) store(r *http.Request, req request, verb faults.Verb, body []
 	return t.patchObject(r, req, body)
 }
 
-func (t *table[T]) postObject(r *http.Request, req request, body []byte) (*version[T], error) {
+func (t *table) postObject(r *http.Request, req request, body []byte) (*version, error) {
 	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_CreateOptions, createOptions)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (t *table[T]) postObject(r *http.Request, req request, body []byte) (*versi
 	return v, err
 }
 
-func (t *table[T]) putObject(r *http.Request, req request, body []byte) (v *version[T], created bool, err error) {
+func (t *table) putObject(r *http.Request, req request, body []byte) (v *version, created bool, err error) {
 	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_UpdateOptions, updateOptions)
 	if err != nil {
 		return nil, false, err
@@ -80,7 +80,7 @@ func (t *table[T]) putObject(r *http.Request, req request, body []byte) (v *vers
 	return t.replace(obj, w)
 }
 
-func (t *table[T]) patchObject(r *http.Request, req request, body []byte) (v *version[T], created bool, err error) {
+func (t *table) patchObject(r *http.Request, req request, body []byte) (v *version, created bool, err error) {
 	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	kind := types.PatchType(contentType)
 	if err := t.checkPatchType(kind); err != nil {

@@ -2,17 +2,13 @@ package fake
 
 import (
 	"context"
-	"net/http"
 	"reflect"
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake/faults"
-	"github.com/kinform/kinform/fake/internal/answer"
 	"github.com/kinform/kinform/fake/internal/upkeep"
 )
 
@@ -42,38 +38,10 @@ type Server struct {
 	compacted uint64 // writes up to this one are forgotten; compacted <= rv
 	restores  uint64 // number of calls of Restore
 	reserved  uint64 // number of calls of reserveUID
-	tables    map[schema.GroupResource]collection
-	order     []collection // by time of registration
-	byType    map[reflect.Type][]collection
+	tables    map[schema.GroupResource]*table
+	order     []*table // by time of registration
+	byType    map[reflect.Type][]*table
 	drops     chan struct{} // closed by DropWatches and then replaced
-}
-
-// collection is a table of any object type.
-type collection interface {
-	info() *resource
-	// served returns the versions of the resource that requests can name, each as a collection
-	// of the same objects.
-	served() []collection
-	// end deletes all objects and unregisters the resource. The caller holds Server.mu.
-	end()
-	// changed calls the hook Stored, without a lock.
-	changed()
-	// compact forgets records up to Server.compacted; bookmark appends a bookmark. The caller
-	// holds Server.mu.
-	compact()
-	bookmark()
-	// backup returns a function that puts the present objects back, and empty removes all
-	// objects. The caller holds Server.mu, also when it calls restore.
-	backup() (restore func())
-	empty()
-	// liveObject returns the newest state of an object for reading, nil if there is none.
-	// The caller holds Server.mu.
-	liveObject(key types.NamespacedName) metav1.Object
-	// load creates the object of a manifest, status included, and returns its uid. uids maps
-	// the uids that earlier manifests state to those of the created objects.
-	load(manifest []byte, uids map[types.UID]types.UID) (types.UID, error)
-	// serve answers one HTTP request for the resource.
-	serve(w *answer.Writer, r *http.Request, req request) error
 }
 
 // New returns an empty server at resourceVersion 1.
@@ -88,8 +56,8 @@ func New(opts Options) *Server {
 		lacks:     opts.lacks(),
 		rv:        1,
 		compacted: 1,
-		tables:    map[schema.GroupResource]collection{},
-		byType:    map[reflect.Type][]collection{},
+		tables:    map[schema.GroupResource]*table{},
+		byType:    map[reflect.Type][]*table{},
 		drops:     make(chan struct{}),
 	}
 	s.upkeep = upkeep.New(&s.mu, opts.CollectGarbage, opts.KeepNamespaces)

@@ -21,7 +21,7 @@ var _ reflector.Source[*metav1.PartialObjectMetadata] = (*Source[*metav1.Partial
 // goroutine. It answers as the HTTP form does, faults included, and is safe for
 // concurrent use. Make one with [NewSource].
 type Source[T metav1.Object] struct {
-	first *table[T] // of the definition at the time of NewSource
+	first *table // of the definition at the time of NewSource
 	sel   Selection
 	name  string
 
@@ -50,7 +50,7 @@ func NewSource[T metav1.Object](at Target, sel Selection) (*Source[T], error) {
 }
 
 // table returns the table of the newest definition.
-func (s *Source[T]) table() *table[T] { return s.first.newest() }
+func (s *Source[T]) table() *table { return s.first.newest() }
 
 // Relist implements [reflector.Relister]: known objects are not copied.
 func (s *Source[T]) Relist(self reflector.Source[T], known func(reflector.Identity) bool) reflector.Source[T] {
@@ -63,7 +63,7 @@ func (s *Source[T]) Relist(self reflector.Source[T], known func(reflector.Identi
 }
 
 // listed is the event of an object in a list.
-func (s *Source[T]) listed(v *version[T]) (ev reflector.Event[T], err error) {
+func (s *Source[T]) listed(v *version) (ev reflector.Event[T], err error) {
 	ev = reflector.Event[T]{Type: reflector.Added, ResourceVersion: v.obj.GetResourceVersion()}
 	if s.known != nil && v.obj.GetUID() != "" {
 		id := reflector.Identity{UID: v.obj.GetUID(), ResourceVersion: ev.ResourceVersion}
@@ -72,7 +72,7 @@ func (s *Source[T]) listed(v *version[T]) (ev reflector.Event[T], err error) {
 			return ev, nil
 		}
 	}
-	ev.Object, err = s.table().share(v, s.sel.ReadOnly)
+	ev.Object, err = share[T](v, s.sel.ReadOnly)
 	return ev, err
 }
 
@@ -110,14 +110,14 @@ func (s *Source[T]) List(ctx context.Context, opts metav1.ListOptions, yield fun
 	return p.meta, ctx.Err()
 }
 
-func (s *Source[T]) page(opts metav1.ListOptions) (page[T], error) {
+func (s *Source[T]) page(opts metav1.ListOptions) (page, error) {
 	m, err := s.table().matcher(s.sel, opts)
 	if err != nil {
-		return page[T]{}, err
+		return page{}, err
 	}
 	q, err := s.table().listRequest(opts)
 	if err != nil {
-		return page[T]{}, err
+		return page{}, err
 	}
 	return s.table().list(m, q)
 }
@@ -154,7 +154,7 @@ func (s *Source[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq
 }
 
 // open starts a stream.
-func (s *Source[T]) open(ctx context.Context, opts metav1.ListOptions) (*tampered[T], error) {
+func (s *Source[T]) open(ctx context.Context, opts metav1.ListOptions) (*tampered, error) {
 	sent, f, err := s.call(ctx, faults.VerbWatch)
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (s *Source[T]) open(ctx context.Context, opts metav1.ListOptions) (*tampere
 	return tamper(w, f), nil
 }
 
-func (s *Source[T]) stream(opts metav1.ListOptions) (*stream[T], error) {
+func (s *Source[T]) stream(opts metav1.ListOptions) (*stream, error) {
 	m, err := s.table().matcher(s.sel, opts)
 	if err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func broken(err error) error {
 }
 
 // next returns one event, which may be an initial one; it reports false after a wait.
-func (s *Source[T]) next(ctx context.Context, w *tampered[T], initial bool) (ev reflector.Event[T], ok bool, err error) {
+func (s *Source[T]) next(ctx context.Context, w *tampered, initial bool) (ev reflector.Event[T], ok bool, err error) {
 	if ctx.Err() != nil {
 		return ev, false, context.Cause(ctx)
 	}
@@ -211,6 +211,6 @@ func (s *Source[T]) next(ctx context.Context, w *tampered[T], initial bool) (ev 
 		return ev, err == nil, err
 	}
 	ev.ResourceVersion = c.obj.obj.GetResourceVersion()
-	ev.Object, err = s.table().share(c.obj, s.sel.ReadOnly)
+	ev.Object, err = share[T](c.obj, s.sel.ReadOnly)
 	return ev, err == nil, err
 }

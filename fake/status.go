@@ -3,11 +3,12 @@ package fake
 import (
 	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // setStatus gives obj the status of from, which it then shares.
-func (t *table[T]) setStatus(obj, from T) {
+func (t *table) setStatus(obj, from metav1.Object) {
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
 		value, found := any(from).(*unstructured.Unstructured).Object[statusField]
 		switch {
@@ -23,7 +24,7 @@ func (t *table[T]) setStatus(obj, from T) {
 
 // statusOf returns old with the status of obj and, where a write of the status has them, with the
 // metadata of obj. The status of a Deployment leaves its labels alone, that of a Pod its owners.
-func (t *table[T]) statusOf(obj, old T) (T, error) {
+func (t *table) statusOf(obj, old metav1.Object) (metav1.Object, error) {
 	whole, err := clone(old)
 	if err != nil {
 		return obj, err

@@ -16,16 +16,16 @@ import (
 	"github.com/kinform/kinform/fake/internal/wire"
 )
 
-// table serves one definition of a resource. Another [Define] makes another table, on the same
-// state.
-type table[T metav1.Object] struct {
+// table serves one definition of a resource, of objects of any type. Another [Define] makes another
+// table, on the same state.
+type table struct {
 	server     *Server
 	res        resource     // set once
-	hooks      Hooks[T]     // set once
+	hooks      hooks        // set once
 	strategy   *Strategy    // nil for none
 	deprecated string       // the warning to each request, empty for none
-	typ        reflect.Type // the struct of T; set once
-	protobuf   bool         // T has a protobuf form; set once
+	typ        reflect.Type // the struct that objects point to; set once
+	protobuf   bool         // objects have a protobuf form; set once
 	// spec, status and meta are the field indices of Spec, Status and ObjectMeta in typ, nil if
 	// it has none; set once.
 	spec, status, meta []int
@@ -33,28 +33,28 @@ type table[T metav1.Object] struct {
 	// fieldManager keeps managedFields. It is made when first needed; set once.
 	fieldManager func() (*fieldmanager.Manager, error)
 
-	fields map[string]func(T) string // selectable ones; replaced under Server.mu, never changed
+	fields map[string]func(metav1.Object) string // selectable ones; replaced under Server.mu, never changed
 
 	// versions are the further versions of the resource, of which each has this table as its
 	// storage; set by Define.
-	versions []*table[T]
-	storage  *table[T]
+	versions []*table
+	storage  *table
 
-	*state[T]
+	*state
 }
 
 // state holds the objects of one resource and the history of its writes. Server.mu guards it.
-type state[T metav1.Object] struct {
+type state struct {
 	upkeep *upkeep.Collection // set by Define; nil if the options ask for none
 
-	objects map[types.NamespacedName]*slot[T]
+	objects map[types.NamespacedName]*slot
 	// sorted and recent hold all slots, live or not: sorted in list order, recent as
 	// they came. settle merges them before a list.
-	sorted []*slot[T]
-	recent []*slot[T]
+	sorted []*slot
+	recent []*slot
 	dead   int // deleted slots in sorted and recent
 
-	log log[T]
+	log log
 	// wake is closed by the next append to log; nil while no watch waits.
 	wake chan struct{}
 
@@ -62,30 +62,31 @@ type state[T metav1.Object] struct {
 	mixed atomic.Bool
 	// current is the table of the newest definition; nil once the resource is unregistered. It
 	// changes under Server.mu.
-	current atomic.Pointer[table[T]]
+	current atomic.Pointer[table]
 }
 
 // slot is the place of one object in list order. A slot whose cur is nil is dead: a later
 // object of the same name gets its own.
-type slot[T metav1.Object] struct {
+type slot struct {
 	key types.NamespacedName
-	cur *version[T]
+	cur *version
 }
 
-func newTable[T metav1.Object](s *Server, r resource, hooks Hooks[T]) (*table[T], error) {
-	t := &table[T]{
+// newTable makes the table of objects that are pointers to a struct of type typ.
+func newTable(s *Server, r resource, typ reflect.Type, hooks hooks) (*table, error) {
+	t := &table{
 		server: s,
 		res:    r,
 		hooks:  hooks,
-		typ:    reflect.TypeFor[T]().Elem(),
-		fields: maps.Clone(hooks.Fields),
-		state:  &state[T]{objects: map[types.NamespacedName]*slot[T]{}},
+		typ:    typ,
+		fields: maps.Clone(hooks.fields),
+		state:  &state{objects: map[types.NamespacedName]*slot{}},
 	}
 	if s.strategy != nil {
 		t.strategy = s.strategy(r.GroupVersionResource(), r.GroupVersionKind())
 	}
-	t.deprecated = deprecation(newObject[T](), r)
-	t.protobuf = wire.HasProtobuf(newObject[T])
+	t.deprecated = deprecation(newObject(typ), r)
+	t.protobuf = wire.HasProtobuf(func() metav1.Object { return newObject(typ) })
 	t.fieldManager = sync.OnceValues(func() (*fieldmanager.Manager, error) {
 		switch {
 		case r.TypeConverter != nil:
@@ -98,10 +99,13 @@ func newTable[T metav1.Object](s *Server, r resource, hooks Hooks[T]) (*table[T]
 	return t, t.findHalves()
 }
 
-func (t *table[T]) info() *resource { return &t.res }
+// pointer returns the type of the objects.
+func (t *table) pointer() reflect.Type { return reflect.PointerTo(t.typ) }
+
+func (t *table) info() *resource { return &t.res }
 
 // get returns the newest version of an object, nil if there is none.
-func (t *table[T]) get(key types.NamespacedName) (*version[T], error) {
+func (t *table) get(key types.NamespacedName) (*version, error) {
 	t.server.mu.Lock()
 	err, v := t.checkServed(), t.live(key)
 	t.server.mu.Unlock()
@@ -111,7 +115,7 @@ func (t *table[T]) get(key types.NamespacedName) (*version[T], error) {
 	return t.view(v)
 }
 
-func (t *table[T]) live(key types.NamespacedName) *version[T] {
+func (t *table) live(key types.NamespacedName) *version {
 	if s := t.objects[key]; s != nil {
 		return s.cur
 	}
@@ -120,10 +124,10 @@ func (t *table[T]) live(key types.NamespacedName) *version[T] {
 
 // put makes next the state of its key (nil: the object is gone), records the write at rv
 // and wakes the watches. The caller holds Server.mu.
-func (t *table[T]) put(rv uint64, old, next *version[T]) {
+func (t *table) put(rv uint64, old, next *version) {
 	switch {
 	case old == nil:
-		s := &slot[T]{key: next.key, cur: next}
+		s := &slot{key: next.key, cur: next}
 		t.objects[next.key] = s
 		t.recent = append(t.recent, s)
 	case next == nil:
@@ -133,29 +137,31 @@ func (t *table[T]) put(rv uint64, old, next *version[T]) {
 	default:
 		t.objects[old.key].cur = next
 	}
-	r := &record[T]{rv: rv, old: old, cur: next}
+	r := &record{rv: rv, old: old, cur: next}
 	t.log.append(r, t.server.compacted)
 	t.wakeAll()
 	t.upkeep.Note(r.key(), old.object(), next.object())
 }
 
-func (t *table[T]) wakeAll() {
+func (t *table) wakeAll() {
 	if t.wake != nil {
 		close(t.wake)
 		t.wake = nil
 	}
 }
 
-func (t *table[T]) compact() { t.log.trim(t.server.compacted) }
+// compact forgets records up to Server.compacted. The caller holds Server.mu.
+func (t *table) compact() { t.log.trim(t.server.compacted) }
 
-func (t *table[T]) bookmark() {
-	t.log.append(&record[T]{rv: t.server.rv}, t.server.compacted)
+// bookmark appends a bookmark. The caller holds Server.mu.
+func (t *table) bookmark() {
+	t.log.append(&record{rv: t.server.rv}, t.server.compacted)
 	t.wakeAll()
 }
 
-// findHalves finds the parts of T's struct. It fails if the resource has a status
-// subresource and T has no status.
-func (t *table[T]) findHalves() error {
+// findHalves finds the parts of the struct. It fails if the resource has a status
+// subresource and the struct has no status.
+func (t *table) findHalves() error {
 	t.spec = exportedField(t.typ, "Spec")
 	t.status = exportedField(t.typ, "Status")
 	t.meta = exportedField(t.typ, "ObjectMeta")
@@ -173,26 +179,27 @@ func exportedField(typ reflect.Type, name string) []int {
 	return nil
 }
 
-// untyped reports whether T is Unstructured, whose members are those of a map.
-func (t *table[T]) untyped() bool { return t.typ == reflect.TypeFor[unstructured.Unstructured]() }
+// untyped reports whether objects are Unstructured, whose members are those of a map.
+func (t *table) untyped() bool { return t.typ == reflect.TypeFor[unstructured.Unstructured]() }
 
 // after does what follows a write, without a lock.
-func (t *table[T]) after() {
+func (t *table) after() {
 	t.server.upkeep.Run()
 	t.changed()
 }
 
-func (t *table[T]) changed() {
-	if now := t.current.Load(); now != nil && now.hooks.Stored != nil {
-		now.hooks.Stored()
+// changed calls the hook Stored, without a lock.
+func (t *table) changed() {
+	if now := t.current.Load(); now != nil && now.hooks.stored != nil {
+		now.hooks.stored()
 	}
 }
 
-// liveObject is for callers that hold Server.mu.
-func (t *table[T]) liveObject(key types.NamespacedName) metav1.Object { return t.live(key).object() }
+// liveObject returns the newest state of an object for reading, nil if there is none. The caller holds Server.mu.
+func (t *table) liveObject(key types.NamespacedName) metav1.Object { return t.live(key).object() }
 
 // Peek is for package upkeep.
-func (l latest[T]) Peek(key types.NamespacedName) metav1.Object {
+func (l latest) Peek(key types.NamespacedName) metav1.Object {
 	t := l.of.current.Load()
 	if t == nil {
 		return nil

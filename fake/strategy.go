@@ -24,12 +24,12 @@ type Strategy struct {
 }
 
 // strategic reports whether a strategy prepares a write.
-func (t *table[T]) strategic(w write) bool {
+func (t *table) strategic(w write) bool {
 	return t.strategy != nil && t.strategy.Prepare != nil && w.request != nil
 }
 
 // plan asks the strategy about a new state; old is nil for a create.
-func (t *table[T]) plan(obj, old T, w write) error {
+func (t *table) plan(obj, old metav1.Object, w write) error {
 	a := t.admission(faults.VerbCreate, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}, w)
 	a.Object = obj
 	if !isNil(old) {

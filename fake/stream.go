@@ -16,9 +16,9 @@ import (
 const readAhead = 128
 
 // change is one event of a stream; obj is nil in a bookmark.
-type change[T metav1.Object] struct {
+type change struct {
 	typ        reflector.EventType
-	obj        *version[T]
+	obj        *version
 	rv         uint64
 	initialEnd bool
 }
@@ -26,18 +26,18 @@ type change[T metav1.Object] struct {
 // stream is one open watch, pulled by one goroutine: poll returns an event that is ready, wait
 // blocks until poll may have another. The server does not know its streams, so a stream needs no
 // end; close frees its timer.
-type stream[T metav1.Object] struct {
-	t         *table[T]
-	m         *matcher[T]
+type stream struct {
+	t         *table
+	m         *matcher
 	bookmarks bool
 
-	initial []*version[T] // still to be sent as ADDED
-	endMark bool          // a bookmark closes the initial events
+	initial []*version // still to be sent as ADDED
+	endMark bool       // a bookmark closes the initial events
 
-	from   uint64       // the records up to here lie before the start, which may be yet to come
-	pos    uint64       // number of the next record in the log
-	buffer []*record[T] // read, not yet sent
-	at     uint64       // everything up to here has been sent, or lies before the start
+	from   uint64    // the records up to here lie before the start, which may be yet to come
+	pos    uint64    // number of the next record in the log
+	buffer []*record // read, not yet sent
+	at     uint64    // everything up to here has been sent, or lies before the start
 
 	drops  <-chan struct{}
 	silent bool // a fault: nothing is ever sent
@@ -51,12 +51,12 @@ type stream[T metav1.Object] struct {
 
 // watch opens a stream. Errors that the API server puts into the stream are returned by
 // the first poll instead. opts has passed checkOptions.
-func (t *table[T]) watch(m *matcher[T], opts metav1.ListOptions) (*stream[T], error) {
+func (t *table) watch(m *matcher, opts metav1.ListOptions) (*stream, error) {
 	in, rv, err := t.server.checkOptions(opts, true)
 	if err != nil {
 		return nil, err
 	}
-	w := &stream[T]{t: t, m: m, bookmarks: in.AllowWatchBookmarks}
+	w := &stream{t: t, m: m, bookmarks: in.AllowWatchBookmarks}
 	initial := in.SendInitialEvents != nil && *in.SendInitialEvents || in.SendInitialEvents == nil && rv == 0
 	if err := w.start(rv, initial); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (t *table[T]) watch(m *matcher[T], opts metav1.ListOptions) (*stream[T], er
 
 // start finds the place in the log. The rules are those of the API concepts page
 // ("Semantics for watch") and, for initial events, of KEP-3157.
-func (w *stream[T]) start(rv uint64, initial bool) error {
+func (w *stream) start(rv uint64, initial bool) error {
 	s := w.t.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func (w *stream[T]) start(rv uint64, initial bool) error {
 	return nil
 }
 
-func (w *stream[T]) close() {
+func (w *stream) close() {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
@@ -105,7 +105,7 @@ func (w *stream[T]) close() {
 
 // poll returns the next event. It reports false when there is none now. Errors end the
 // stream: io.EOF for an orderly end, errDropped for a broken connection, or a Status.
-func (w *stream[T]) poll() (c change[T], ok bool, err error) {
+func (w *stream) poll() (c change, ok bool, err error) {
 	if w.ended != nil {
 		return c, false, w.ended
 	}
@@ -150,12 +150,12 @@ func (w *stream[T]) poll() (c change[T], ok bool, err error) {
 	}
 }
 
-func (w *stream[T]) end(err error) error {
+func (w *stream) end(err error) error {
 	w.ended = err
 	return err
 }
 
-func (w *stream[T]) pollInitial() (c change[T], ok bool, err error) {
+func (w *stream) pollInitial() (c change, ok bool, err error) {
 	for len(w.initial) > 0 {
 		v, err := w.t.view(w.initial[0])
 		if err != nil {
@@ -163,19 +163,19 @@ func (w *stream[T]) pollInitial() (c change[T], ok bool, err error) {
 		}
 		w.initial = w.initial[1:]
 		if w.m.match(v.obj) {
-			return change[T]{typ: reflector.Added, obj: v, rv: v.rv}, true, nil
+			return change{typ: reflector.Added, obj: v, rv: v.rv}, true, nil
 		}
 	}
 	w.initial = nil
 	if w.endMark {
 		w.endMark = false
-		return change[T]{typ: reflector.Bookmark, rv: w.at, initialEnd: true}, true, nil
+		return change{typ: reflector.Bookmark, rv: w.at, initialEnd: true}, true, nil
 	}
 	return c, false, nil
 }
 
 // read takes the next records. If there are none, it notes the channel to wait for.
-func (w *stream[T]) read() error {
+func (w *stream) read() error {
 	s := w.t.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,13 +199,13 @@ func (w *stream[T]) read() error {
 }
 
 // translate turns a record into the event that this selection sees of it, if any.
-func (w *stream[T]) translate(r *record[T]) (c change[T], ok bool, err error) {
+func (w *stream) translate(r *record) (c change, ok bool, err error) {
 	if r.rv < w.at || r.rv == w.from && !r.bookmark() {
 		return c, false, nil // before a start that was yet to come
 	}
 	w.at = r.rv
 	if r.bookmark() {
-		return change[T]{typ: reflector.Bookmark, rv: r.rv}, w.bookmarks, nil
+		return change{typ: reflector.Bookmark, rv: r.rv}, w.bookmarks, nil
 	}
 	old, err := w.t.view(r.old)
 	if err != nil {
@@ -217,7 +217,7 @@ func (w *stream[T]) translate(r *record[T]) (c change[T], ok bool, err error) {
 	}
 	was := old != nil && w.m.match(old.obj)
 	is := cur != nil && w.m.match(cur.obj)
-	c = change[T]{obj: cur, rv: r.rv}
+	c = change{obj: cur, rv: r.rv}
 	switch {
 	case is && was:
 		c.typ = reflector.Modified
@@ -234,7 +234,7 @@ func (w *stream[T]) translate(r *record[T]) (c change[T], ok bool, err error) {
 	return c, err == nil, err
 }
 
-func (w *stream[T]) timeIsUp() bool {
+func (w *stream) timeIsUp() bool {
 	if w.timer != nil {
 		select {
 		case <-w.timer.C:
@@ -246,15 +246,15 @@ func (w *stream[T]) timeIsUp() bool {
 }
 
 // lastBookmark lets a client that resumes skip the events that it has.
-func (w *stream[T]) lastBookmark() (c change[T], ok bool, err error) {
+func (w *stream) lastBookmark() (c change, ok bool, err error) {
 	err = w.end(io.EOF)
 	if !w.bookmarks {
 		return c, false, err
 	}
-	return change[T]{typ: reflector.Bookmark, rv: w.at}, true, nil
+	return change{typ: reflector.Bookmark, rv: w.at}, true, nil
 }
 
-func (w *stream[T]) checkTime() error {
+func (w *stream) checkTime() error {
 	if w.timeIsUp() {
 		return w.end(io.EOF)
 	}
@@ -263,7 +263,7 @@ func (w *stream[T]) checkTime() error {
 
 // wait blocks until poll has something new to say, or ctx is done. It waits on channels
 // alone, so that it is durably blocked to testing/synctest.
-func (w *stream[T]) wait(ctx context.Context) error {
+func (w *stream) wait(ctx context.Context) error {
 	var timeUp <-chan time.Time
 	if w.timer != nil {
 		timeUp = w.timer.C

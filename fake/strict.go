@@ -71,9 +71,9 @@ func withoutTwins(body []byte) ([]byte, error) {
 	return json.Marshal(members)
 }
 
-// checkStrictPatch refuses a patch with duplicate members, or one whose result has members that T
+// checkStrictPatch refuses a patch with duplicate members, or one whose result has members that the type
 // has not, or warns of them.
-func (t *table[T]) checkStrictPatch(kind types.PatchType, data, result []byte, w write) error {
+func (t *table) checkStrictPatch(kind types.PatchType, data, result []byte, w write) error {
 	faults := patch.Faults(kind, data)
 	more, err := t.strictFaults(result)
 	if err != nil && w.strict {
@@ -101,13 +101,13 @@ func (t *table[T]) checkStrictPatch(kind types.PatchType, data, result []byte, w
 	})
 }
 
-// strictFaults returns the duplicate members of an object's JSON and those that T has not.
-func (t *table[T]) strictFaults(body []byte) ([]error, error) {
+// strictFaults returns the duplicate members of an object's JSON and those that the type has not.
+func (t *table) strictFaults(body []byte) ([]error, error) {
 	faults, err := t.typeFaults(body)
-	if err != nil || t.hooks.Prune == nil {
+	if err != nil || t.hooks.prune == nil {
 		return faults, err
 	}
-	obj := newObject[T]()
+	obj := newObject(t.typ)
 	if err := wire.UnmarshalJSON(body, obj); err != nil {
 		return faults, err
 	}
@@ -119,11 +119,11 @@ func (t *table[T]) strictFaults(body []byte) ([]error, error) {
 }
 
 // typeFaults is strictFaults without those that the hooks know.
-func (t *table[T]) typeFaults(body []byte) ([]error, error) {
+func (t *table) typeFaults(body []byte) ([]error, error) {
 	if t.untyped() {
 		return untypedFaults(body)
 	}
-	return membersFaults(body, newObject[T]())
+	return membersFaults(body, newObject(t.typ))
 }
 
 // membersFaults returns the duplicate members of an object's JSON and those that obj, an empty object, has

@@ -2,6 +2,7 @@ package fake
 
 import (
 	"context"
+	"reflect"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,13 +14,18 @@ import (
 // SubresourceHook is a subresource besides status, made by [View] or [Action], for [Hooks].Subresources.
 // It is served over HTTP (serve_subresource.go), and discovery shows it.
 type SubresourceHook[T metav1.Object] struct {
+	of subresourceHook
+}
+
+// subresourceHook is a [SubresourceHook] without the type, as hooks are.
+type subresourceHook struct {
 	kind     schema.GroupVersionKind
 	only     []string // verbs; nil for all that it can
 	protobuf bool
 	fresh    func() metav1.Object
-	get      func(obj T) (metav1.Object, error)
-	set      func(obj T, sent metav1.Object) error
-	do       func(ctx context.Context, obj T, sent metav1.Object) (metav1.Object, error)
+	get      func(obj metav1.Object) (metav1.Object, error)
+	set      func(obj, sent metav1.Object) error
+	do       func(ctx context.Context, obj, sent metav1.Object) (metav1.Object, error)
 }
 
 // View returns a subresource that shows objects in the form of S, such as a Scale, and changes them in
@@ -27,44 +33,42 @@ type SubresourceHook[T metav1.Object] struct {
 // client has sent. A nil set refuses updates and patches with 405. Both run as [Hooks] do, and their
 // errors refuse the request. An apply works as a merge patch, without owners of fields.
 func View[T, S metav1.Object](kind schema.GroupVersionKind, get func(obj T) (S, error), set func(obj T, sent S) error) SubresourceHook[T] {
-	h := newSubresourceHook[T, S](kind)
-	h.get = func(obj T) (metav1.Object, error) { return get(obj) }
+	h := newSubresourceHook(kind, func() metav1.Object { return newObject(reflect.TypeFor[S]().Elem()) })
+	h.get = func(obj metav1.Object) (metav1.Object, error) { return get(typed[T](obj)) }
 	if set != nil {
-		h.set = func(obj T, sent metav1.Object) error { return set(obj, sent.(S)) }
+		h.set = func(obj, sent metav1.Object) error { return set(typed[T](obj), sent.(S)) }
 	}
-	return h
+	return SubresourceHook[T]{h}
 }
 
 // Action returns a subresource to which clients post an object of S, such as an Eviction: do carries it
 // out for obj, which is read-only, and returns the answer, or nil for a Status that says Success. It runs
 // as [Hooks] do, and can write to the server. A dry run does not call it.
 func Action[T, S metav1.Object](kind schema.GroupVersionKind, do func(ctx context.Context, obj T, sent S) (metav1.Object, error)) SubresourceHook[T] {
-	h := newSubresourceHook[T, S](kind)
-	h.do = func(ctx context.Context, obj T, sent metav1.Object) (metav1.Object, error) {
-		return do(ctx, obj, sent.(S))
+	h := newSubresourceHook(kind, func() metav1.Object { return newObject(reflect.TypeFor[S]().Elem()) })
+	h.do = func(ctx context.Context, obj, sent metav1.Object) (metav1.Object, error) {
+		return do(ctx, typed[T](obj), sent.(S))
 	}
-	return h
+	return SubresourceHook[T]{h}
 }
 
-func newSubresourceHook[T, S metav1.Object](kind schema.GroupVersionKind) SubresourceHook[T] {
-	return SubresourceHook[T]{
-		kind: kind, protobuf: wire.HasProtobuf(newObject[S]),
-		fresh: func() metav1.Object { return newObject[S]() },
-	}
+// newSubresourceHook returns a hook of a form; fresh makes an empty one.
+func newSubresourceHook(kind schema.GroupVersionKind, fresh func() metav1.Object) subresourceHook {
+	return subresourceHook{kind: kind, protobuf: wire.HasProtobuf(fresh), fresh: fresh}
 }
 
 // Only returns a hook that accepts only the given verbs, by their names in discovery: create, get, patch,
 // update.
 func (h SubresourceHook[T]) Only(verbs ...string) SubresourceHook[T] {
-	h.only = verbs
+	h.of.only = verbs
 	return h
 }
 
-func (h SubresourceHook[T]) verbs() metav1.Verbs {
+func (h subresourceHook) verbs() metav1.Verbs {
 	return slices.DeleteFunc(h.possible(), func(verb string) bool { return h.only != nil && !slices.Contains(h.only, verb) })
 }
 
-func (h SubresourceHook[T]) possible() metav1.Verbs {
+func (h subresourceHook) possible() metav1.Verbs {
 	var out metav1.Verbs
 	if h.do != nil {
 		out = append(out, "create")
@@ -78,7 +82,7 @@ func (h SubresourceHook[T]) possible() metav1.Verbs {
 	return out
 }
 
-func (h SubresourceHook[T]) typeMeta() metav1.TypeMeta {
+func (h subresourceHook) typeMeta() metav1.TypeMeta {
 	apiVersion, kind := h.kind.ToAPIVersionAndKind()
 	return metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
 }

@@ -21,7 +21,7 @@ func Create[T metav1.Object](at Target, obj T) (T, error) {
 	if err != nil {
 		return *new(T), err
 	}
-	return t.handOut(t.create(own, write{}))
+	return handOut[T](t.create(own, write{}))
 }
 
 // Update replaces the object of obj's name by a copy of obj and returns it as stored. An
@@ -34,7 +34,7 @@ func Update[T metav1.Object](at Target, obj T) (T, error) {
 		return *new(T), err
 	}
 	v, _, err := t.replace(own, write{})
-	return t.handOut(v, err)
+	return handOut[T](v, err)
 }
 
 // UpdateStatus is Update for the status subresource: of obj it takes the status and, in most of
@@ -46,7 +46,7 @@ func UpdateStatus[T metav1.Object](at Target, obj T) (T, error) {
 		return *new(T), err
 	}
 	v, _, err := t.replace(own, write{subresource: statusField})
-	return t.handOut(v, err)
+	return handOut[T](v, err)
 }
 
 // Patch applies a JSON merge patch (RFC 7386) to the object at key and returns it as
@@ -59,7 +59,7 @@ func Patch[T metav1.Object](at Target, key types.NamespacedName, merge []byte) (
 		return *new(T), err
 	}
 	v, _, err := t.patch(key, types.MergePatchType, merge, write{})
-	return t.handOut(v, err)
+	return handOut[T](v, err)
 }
 
 // Delete deletes the object at key and returns its last state, at the resourceVersion of
@@ -74,7 +74,7 @@ func Delete[T metav1.Object](at Target, key types.NamespacedName) (T, error) {
 	}
 	var atOnce int64 // which only pods heed
 	last, final, err := t.remove(key, metav1.DeleteOptions{GracePeriodSeconds: &atOnce}, write{})
-	obj, err := t.handOut(last, err)
+	obj, err := handOut[T](last, err)
 	if err == nil && final {
 		obj.SetResourceVersion(formatRV(last.rv))
 	}
@@ -87,7 +87,7 @@ func Get[T metav1.Object](at Target, key types.NamespacedName) (T, error) {
 	if err != nil {
 		return *new(T), err
 	}
-	return t.handOut(t.read(key, ""))
+	return handOut[T](t.read(key, ""))
 }
 
 // List returns the objects of a selection, ordered by namespace/name: copies, unless
@@ -108,7 +108,7 @@ func List[T metav1.Object](at Target, sel Selection) ([]T, error) {
 	}
 	out := make([]T, 0, len(p.items))
 	for _, v := range p.items {
-		obj, err := t.share(v, sel.ReadOnly)
+		obj, err := share[T](v, sel.ReadOnly)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +118,7 @@ func List[T metav1.Object](at Target, sel Selection) ([]T, error) {
 }
 
 // accept finds obj's table and takes a copy of obj.
-func accept[T metav1.Object](at Target, obj T) (*table[T], T, error) {
+func accept[T metav1.Object](at Target, obj T) (*table, T, error) {
 	if isNil(obj) {
 		return nil, obj, apierrors.NewBadRequest(fmt.Sprintf("nil %T", obj))
 	}
@@ -127,5 +127,5 @@ func accept[T metav1.Object](at Target, obj T) (*table[T], T, error) {
 		return nil, obj, err
 	}
 	own, err := t.own(obj)
-	return t, own, err
+	return t, typed[T](own), err
 }

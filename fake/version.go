@@ -12,20 +12,20 @@ import (
 
 // version is one state of one object. It never changes once a table holds it, so the table,
 // the history and every reader share it without a lock.
-type version[T metav1.Object] struct {
+type version struct {
 	key types.NamespacedName
 	rv  uint64
-	obj T
-	by  *writers[T] // nil if obj has managedFields
-	of  *table[T]   // whose definition obj is of
+	obj metav1.Object
+	by  *writers // nil if obj has managedFields
+	of  *table   // whose definition obj is of
 	// stored is the version in the table of which this one is a view; nil for itself.
-	stored *version[T]
+	stored *version
 	// encoded is obj as JSON, made when HTTP first asks for it.
 	encoded atomic.Pointer[[]byte]
 }
 
 // origin returns the version that the table holds.
-func (v *version[T]) origin() *version[T] {
+func (v *version) origin() *version {
 	if v.stored != nil {
 		return v.stored
 	}
@@ -33,7 +33,7 @@ func (v *version[T]) origin() *version[T] {
 }
 
 // object returns the object, or nil for no version.
-func (v *version[T]) object() metav1.Object {
+func (v *version) object() metav1.Object {
 	if v == nil {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (v *version[T]) object() metav1.Object {
 
 // stated returns v with an object that states v's resourceVersion. It is another version if v is
 // the last state of an object at its deletion.
-func (v *version[T]) stated() (*version[T], error) {
+func (v *version) stated() (*version, error) {
 	rv := formatRV(v.rv)
 	if v.obj.GetResourceVersion() == rv {
 		return v, nil
@@ -52,11 +52,11 @@ func (v *version[T]) stated() (*version[T], error) {
 		return nil, apierrors.NewInternalError(err)
 	}
 	obj.SetResourceVersion(rv)
-	return &version[T]{key: v.key, rv: v.rv, obj: obj, of: v.of}, nil
+	return &version{key: v.key, rv: v.rv, obj: obj, of: v.of}, nil
 }
 
 // json returns the object's JSON, which is read-only. Concurrent first calls may encode twice.
-func (v *version[T]) json(r *resource) ([]byte, error) {
+func (v *version) json(r *resource) ([]byte, error) {
 	if b := v.encoded.Load(); b != nil {
 		return *b, nil
 	}

@@ -4,27 +4,25 @@ import (
 	"context"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kinform/kinform/fake/faults"
 )
 
 // tampered is a stream with the changes of a fault. Like the stream it belongs to the
 // goroutine that pulls it.
-type tampered[T metav1.Object] struct {
-	*stream[T]
+type tampered struct {
+	*stream
 	fault faults.Fault
 	sent  int // events, held and repeated ones not counted
 	// held are events that Reorder keeps back, all of one object. queue is sent before the
 	// next event of the stream.
-	held, queue []change[T]
+	held, queue []change
 	pause       *time.Timer // while a Delay in the middle runs
 	paused      bool        // it has been waited for
 }
 
 // tamper wraps w; f is nil for a stream that is left alone.
-func tamper[T metav1.Object](w *stream[T], f *faults.Fault) *tampered[T] {
-	t := &tampered[T]{stream: w}
+func tamper(w *stream, f *faults.Fault) *tampered {
+	t := &tampered{stream: w}
 	if f != nil {
 		t.fault = *f
 		w.silent = f.Silent && f.After == 0
@@ -32,7 +30,7 @@ func tamper[T metav1.Object](w *stream[T], f *faults.Fault) *tampered[T] {
 	return t
 }
 
-func (w *tampered[T]) close() {
+func (w *tampered) close() {
 	if w.pause != nil {
 		w.pause.Stop()
 	}
@@ -40,7 +38,7 @@ func (w *tampered[T]) close() {
 }
 
 // poll returns the stream's next event, with the fault's changes.
-func (w *tampered[T]) poll() (c change[T], ok bool, err error) {
+func (w *tampered) poll() (c change, ok bool, err error) {
 	if len(w.queue) > 0 {
 		c, w.queue = w.queue[0], w.queue[1:]
 		return c, true, nil
@@ -75,11 +73,11 @@ func (w *tampered[T]) poll() (c change[T], ok bool, err error) {
 }
 
 // ready reports whether poll has another event at hand, as far as that is known without a look.
-func (w *tampered[T]) ready() bool { return len(w.queue)+len(w.initial)+len(w.buffer) > 0 }
+func (w *tampered) ready() bool { return len(w.queue)+len(w.initial)+len(w.buffer) > 0 }
 
 // reorder holds the event with number Reorder, and later events of the same object, until it
 // has sent an event of another object.
-func (w *tampered[T]) reorder(c change[T]) (change[T], bool, error) {
+func (w *tampered) reorder(c change) (change, bool, error) {
 	switch {
 	case w.sent == w.fault.Reorder && c.obj != nil,
 		len(w.held) > 0 && c.obj != nil && c.obj.key == w.held[0].obj.key:
@@ -96,10 +94,10 @@ func (w *tampered[T]) reorder(c change[T]) (change[T], bool, error) {
 	return c, true, nil
 }
 
-func (w *tampered[T]) release() { w.queue, w.held = append(w.queue, w.held...), nil }
+func (w *tampered) release() { w.queue, w.held = append(w.queue, w.held...), nil }
 
 // wait waits like the stream, or for the end of the pause.
-func (w *tampered[T]) wait(ctx context.Context) error {
+func (w *tampered) wait(ctx context.Context) error {
 	if w.pause == nil || w.paused {
 		return w.stream.wait(ctx)
 	}

@@ -16,7 +16,7 @@ import (
 // starts again.
 
 // create stores obj under a new name.
-func (t *table[T]) create(obj T, w write) (*version[T], error) {
+func (t *table) create(obj metav1.Object, w write) (*version, error) {
 	if err := t.mutate(obj, nil, w); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (t *table[T]) create(obj T, w write) (*version[T], error) {
 }
 
 // createNamed stores a prepared and admitted object.
-func (t *table[T]) createNamed(obj T, w write) (*version[T], error) {
+func (t *table) createNamed(obj metav1.Object, w write) (*version, error) {
 	if w.named && len(obj.GetManagedFields()) == 0 {
 		tracked, err := t.track(obj, nil, w)
 		if err != nil {
@@ -48,7 +48,7 @@ func (t *table[T]) createNamed(obj T, w write) (*version[T], error) {
 		}
 		obj = tracked
 	}
-	v, err := t.stored(&version[T]{obj: obj, of: t})
+	v, err := t.stored(&version{obj: obj, of: t})
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (t *table[T]) createNamed(obj T, w write) (*version[T], error) {
 }
 
 // insert stores a prepared object under its name.
-func (t *table[T]) insert(v *version[T], w write) error {
+func (t *table) insert(v *version, w write) error {
 	obj := v.obj
 	now := metav1.NewTime(t.server.now()).Rfc3339Copy()
 	s := t.server
@@ -89,7 +89,7 @@ func (t *table[T]) insert(v *version[T], w write) error {
 		return nil
 	}
 	if len(obj.GetManagedFields()) == 0 {
-		v.by = creator[T](w)
+		v.by = creator(w)
 	}
 	v.rv = s.advance(1)
 	obj.SetResourceVersion(formatRV(v.rv))
@@ -99,7 +99,7 @@ func (t *table[T]) insert(v *version[T], w write) error {
 
 // update replaces the object at key. change makes the new object from the newest version; it may
 // run several times, and the table may keep its result.
-func (t *table[T]) update(key types.NamespacedName, w write, change func(old *version[T]) (T, error)) (*version[T], error) {
+func (t *table) update(key types.NamespacedName, w write, change func(old *version) (metav1.Object, error)) (*version, error) {
 	for {
 		if !w.goesOn() {
 			return nil, context.Cause(w.request)
@@ -135,7 +135,7 @@ func (t *table[T]) update(key types.NamespacedName, w write, change func(old *ve
 		if same(obj, old.obj) {
 			return old, nil // the API server writes nothing either
 		}
-		next := &version[T]{key: key, rv: old.rv, obj: obj, of: t}
+		next := &version{key: key, rv: old.rv, obj: obj, of: t}
 		if w.dryRun {
 			return next, nil
 		}
@@ -159,13 +159,13 @@ func (t *table[T]) update(key types.NamespacedName, w write, change func(old *ve
 }
 
 // confine keeps an update to its half of the object: status or all the rest.
-func (t *table[T]) confine(obj T, old *version[T], w write) (T, error) {
+func (t *table) confine(obj metav1.Object, old *version, w write) (metav1.Object, error) {
 	if !t.res.Status || w.view() || t.strategic(w) {
 		return obj, nil
 	}
 	if !w.status() {
 		from := old.obj
-		if t.hooks.Prune != nil || t.hooks.Default != nil {
+		if t.hooks.prune != nil || t.hooks.setDefaults != nil {
 			var err error
 			if from, err = clone(old.obj); err != nil {
 				return obj, apierrors.NewInternalError(err)
@@ -185,7 +185,7 @@ func (t *table[T]) confine(obj T, old *version[T], w write) (T, error) {
 // commit makes next the successor of old, or deletes old when next is nil, and returns
 // next, or old at the resourceVersion of its deletion. It reports false, having done
 // nothing, when old is no longer the newest version.
-func (t *table[T]) commit(old, next *version[T]) (*version[T], bool) {
+func (t *table) commit(old, next *version) (*version, bool) {
 	v, ok := t.swap(old, next)
 	if ok {
 		t.after()
@@ -193,7 +193,7 @@ func (t *table[T]) commit(old, next *version[T]) (*version[T], bool) {
 	return v, ok
 }
 
-func (t *table[T]) swap(old, next *version[T]) (*version[T], bool) {
+func (t *table) swap(old, next *version) (*version, bool) {
 	s := t.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +204,7 @@ func (t *table[T]) swap(old, next *version[T]) (*version[T], bool) {
 	rv := s.advance(1)
 	if next == nil {
 		t.put(rv, was, nil)
-		return &version[T]{key: old.key, rv: rv, obj: old.obj, of: old.of}, true
+		return &version{key: old.key, rv: rv, obj: old.obj, of: old.of}, true
 	}
 	next.rv = rv
 	next.obj.SetResourceVersion(formatRV(rv))
@@ -214,7 +214,7 @@ func (t *table[T]) swap(old, next *version[T]) (*version[T], bool) {
 
 // replace is a PUT of obj, or of its status, to the path of its name. created says that there was
 // no object, and that the resource lets an update create one.
-func (t *table[T]) replace(obj T, w write) (v *version[T], created bool, err error) {
+func (t *table) replace(obj metav1.Object, w write) (v *version, created bool, err error) {
 	if w.status() && !t.res.Status {
 		return nil, false, refusal.NoResource()
 	}
@@ -231,7 +231,7 @@ func (t *table[T]) replace(obj T, w write) (v *version[T], created bool, err err
 		if uid != "" {
 			return nil, false, t.errOtherUID(key, uid, "")
 		}
-		var own T
+		var own metav1.Object
 		if own, err = t.unmutated(obj, w); err != nil {
 			return nil, false, err
 		}
@@ -244,10 +244,10 @@ func (t *table[T]) replace(obj T, w write) (v *version[T], created bool, err err
 
 // replacement returns the change of a PUT: obj as it is, if it was made from the newest
 // version or does not say from which one.
-func (t *table[T]) replacement(obj T, w write) func(*version[T]) (T, error) {
+func (t *table) replacement(obj metav1.Object, w write) func(*version) (metav1.Object, error) {
 	// Preparing obj overwrites both, and it may be offered more than once.
 	uid, rv := obj.GetUID(), obj.GetResourceVersion()
-	return func(old *version[T]) (T, error) {
+	return func(old *version) (metav1.Object, error) {
 		obj, err := t.unmutated(obj, w)
 		if err != nil {
 			return obj, err
@@ -264,12 +264,12 @@ func (t *table[T]) replacement(obj T, w write) func(*version[T]) (T, error) {
 }
 
 // Change is for package upkeep.
-func (l latest[T]) Change(key types.NamespacedName, change func(metav1.Object)) {
+func (l latest) Change(key types.NamespacedName, change func(metav1.Object)) {
 	t := l.of.current.Load()
 	if t == nil {
 		return
 	}
-	_, _ = t.update(key, write{manager: "kube-controller-manager"}, func(old *version[T]) (T, error) {
+	_, _ = t.update(key, write{manager: "kube-controller-manager"}, func(old *version) (metav1.Object, error) {
 		obj, err := clone(old.obj)
 		if err != nil {
 			return obj, apierrors.NewInternalError(err)

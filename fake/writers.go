@@ -19,26 +19,26 @@ const firstWriter = "before-first-apply"
 // owners. The consecutive writes of one writer are one step: a field that it changes and then
 // changes back is not its own. A nil writers stands for writes without a manager, which are those
 // of the typed functions.
-type writers[T metav1.Object] struct {
+type writers struct {
 	manager string
-	status  bool // the writes went to the status subresource
-	created bool // the first of them created the object
-	base    T    // the object before them, unless created
-	earlier *writers[T]
+	status  bool          // the writes went to the status subresource
+	created bool          // the first of them created the object
+	base    metav1.Object // the object before them, unless created
+	earlier *writers
 	n       int // steps up to this one
 }
 
 // creator is the step of a create.
-func creator[T metav1.Object](w write) *writers[T] {
+func creator(w write) *writers {
 	if w.manager == "" {
 		return nil
 	}
-	return &writers[T]{manager: w.manager, created: true, n: 1}
+	return &writers{manager: w.manager, created: true, n: 1}
 }
 
 // then adds a write that changed base.
-func (by *writers[T]) then(base T, w write) *writers[T] {
-	next := &writers[T]{manager: w.manager, status: w.status(), base: base, n: 1}
+func (by *writers) then(base metav1.Object, w write) *writers {
+	next := &writers{manager: w.manager, status: w.status(), base: base, n: 1}
 	switch {
 	case by == nil && w.manager == "":
 		return nil
@@ -52,7 +52,7 @@ func (by *writers[T]) then(base T, w write) *writers[T] {
 }
 
 // steps returns the steps, oldest first.
-func (by *writers[T]) steps() (out []*writers[T]) {
+func (by *writers) steps() (out []*writers) {
 	for ; by != nil; by = by.earlier {
 		out = append(out, by)
 	}
@@ -62,7 +62,7 @@ func (by *writers[T]) steps() (out []*writers[T]) {
 
 // owned returns an object as the field managers take it. If it has no managedFields, it gets those
 // that its writers would have left.
-func (t *table[T]) owned(v *version[T]) (*unstructured.Unstructured, error) {
+func (t *table) owned(v *version) (*unstructured.Unstructured, error) {
 	live, err := t.untype(v)
 	if err != nil || v.by == nil || len(live.GetManagedFields()) > 0 {
 		return live, err
@@ -76,7 +76,7 @@ func (t *table[T]) owned(v *version[T]) (*unstructured.Unstructured, error) {
 	for _, s := range steps {
 		state := &unstructured.Unstructured{Object: map[string]any{}}
 		if !s.created {
-			if state, err = t.untype(&version[T]{obj: s.base}); err != nil {
+			if state, err = t.untype(&version{obj: s.base}); err != nil {
 				return nil, err
 			}
 		}
