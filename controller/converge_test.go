@@ -197,7 +197,7 @@ func (w *world) check() {
 // Whatever happens, it converges: nothing is there twice, nothing is left behind, and then nothing is
 // written any more.
 func TestConverge(t *testing.T) {
-	for seed := range longtest.N[uint64](300, 50_000) {
+	for seed := range longtest.N[uint64](120, 50_000) {
 		w := &world{t: t, random: rand.New(rand.NewPCG(seed, 2)), server: fake.New(fake.Options{CollectGarbage: true}), external: map[types.UID]bool{}, held: map[types.UID]bool{}}
 		if err := fake.Register(w.server, kind.Of[*site](siteKind.GroupVersion(), "sites").WithSubresources("status"), fake.Rules{}); err != nil {
 			t.Fatal(err)

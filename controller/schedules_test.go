@@ -28,7 +28,7 @@ import (
 )
 
 var (
-	schedules = flag.Int("schedules", longtest.N(200, 10_000), "number of random schedules of TestSchedules")
+	schedules = flag.Int("schedules", longtest.N(80, 10_000), "number of random schedules of TestSchedules")
 	firstSeed = flag.Uint64("first-seed", 1, "seed of the first of them")
 )
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/internal/memtest"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/store"
@@ -35,9 +36,9 @@ func (s *badServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 
-// Bad objects fill no log: neither half a million without a name, nor as many with names of their own.
+// Bad objects fill no log: neither many without a name, half a million in the long form, nor many with names of their own.
 func TestListOfBadObjects(t *testing.T) {
-	items := 1 << 19
+	items := longtest.N(1<<17, 1<<19)
 	if memtest.Race {
 		items = 1 << 15 // it would take a minute
 	}

@@ -91,7 +91,7 @@ func TestOverrunOfInitialList(t *testing.T) {
 // it has seen to the present one, with one event per key. That holds for any events before and
 // after.
 func TestOverrunOfAnything(t *testing.T) {
-	for seed := range longtest.N[uint64](80, 1000) {
+	for seed := range longtest.N[uint64](40, 1000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		i, version, states := newStates(t), 0, []map[int]state{{}}
 		change := func() Event[int, state] {

@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	seeds     = flag.Uint64("seeds", longtest.N[uint64](150, 10_000), "number of random schedules; 10000 take minutes")
+	seeds     = flag.Uint64("seeds", longtest.N[uint64](60, 10_000), "number of random schedules; 10000 take minutes")
 	firstSeed = flag.Uint64("seed", 0, "the first of them")
 )
 

@@ -21,7 +21,7 @@ import (
 // come, go, and lose their permission, stops and restarts. At any time a read shows this process's own
 // writes, and in the end the store has exactly what the members select.
 func TestRandomUnions(t *testing.T) {
-	n := longtest.N[uint64](100, 5_000)
+	n := longtest.N[uint64](40, 5_000)
 	if testing.Short() {
 		n = 50
 	}

@@ -16,7 +16,7 @@ import (
 // TestRandomlyUnseen: of every object that reads have shown, after this process wrote it, a handler hears something
 // later. Whatever happens meanwhile, no object comes back after its end.
 func TestRandomlyUnseen(t *testing.T) {
-	n := longtest.N[uint64](100, 5_000)
+	n := longtest.N[uint64](40, 5_000)
 	if testing.Short() {
 		n = 50
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/kinform/kinform/internal/longtest"
 )
 
-var manySeeds = flag.Uint64("seeds", longtest.N[uint64](500, 10_000), "how many histories TestFaults plays")
+var manySeeds = flag.Uint64("seeds", longtest.N[uint64](200, 10_000), "how many histories TestFaults plays")
 
 // TestFaults plays thousands of random histories on random bad servers. Once the servers
 // are quiet the sink must have what they have. Play one again with
@@ -35,9 +35,6 @@ func TestFaults(t *testing.T) {
 // manyFaults plays histories of objects that object makes. The faults in more have to come up, too.
 func manyFaults[T modelObject](t *testing.T, object func(change) T, more ...string) {
 	seeds := *manySeeds
-	if testing.Short() {
-		seeds = 300
-	}
 	seen := map[string]int{}
 	for seed := range seeds {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {

@@ -21,7 +21,7 @@ var anyWatchFailure = append([]string{"out-of-order"}, anyListFailure...)
 // TestRandomSteps walks the protocol through random outcomes, whatever a server may
 // answer, and checks what must hold after every step.
 func TestRandomSteps(t *testing.T) {
-	for seed := range longtest.N[uint64](800, 10_000) {
+	for seed := range longtest.N[uint64](300, 10_000) {
 		w := walk{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 1)), now: noon}
 		opts := Tuning{DisableWatchList: seed%4 == 0, InternalErrorRetry: time.Minute}
 		if seed%8 > 4 {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/internal/memtest"
 )
 
@@ -153,10 +154,10 @@ func TestObjectKeyDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestMemoryIsGivenBack fills stores with 100,000 objects and takes them out again, all
+// TestMemoryIsGivenBack fills stores with 100,000 objects, in the short form fewer, and takes them out again, all
 // or all but a few. What an emptied store takes may be twice what a new one does.
 func TestMemoryIsGivenBack(t *testing.T) {
-	n := 100_000
+	n := longtest.N(30_000, 100_000)
 	if memtest.Race || testing.Short() {
 		n = 20_000
 	}

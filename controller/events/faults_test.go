@@ -398,7 +398,7 @@ func TestReports(t *testing.T) {
 // Random events, faults, deletions, pauses and ends: every event is on the server or counted as
 // dropped, and none is there twice.
 func TestRandom(t *testing.T) {
-	for seed := range longtest.N(150, 10_000) {
+	for seed := range longtest.N(60, 10_000) {
 		synctest.Test(t, func(t *testing.T) { (&random{dice: rand.New(rand.NewPCG(uint64(seed), 1)), seed: seed}).run(t) })
 		if t.Failed() {
 			return

@@ -20,7 +20,7 @@ const (
 // somebody leads and goes on.
 func TestSchedules(t *testing.T) {
 	terms := 0
-	for seed := range longtest.N(uint64(300), 20_000) {
+	for seed := range longtest.N(uint64(120), 20_000) {
 		terms += runSchedule(t, seed)
 	}
 	if terms < 300 {
