@@ -141,7 +141,7 @@ func TestCompare(t *testing.T) {
 	if err := i.store.Commit("20", nil); err != nil {
 		t.Fatal(err)
 	}
-	known := cache[string, object]{i.store.Reader(), i}
+	known := &cache[string, object]{i.store.Reader(), i}
 	for rv, want := range map[string]bool{"19": false, "20": true, "21": true} {
 		if got := known.Omits(rv); got != want {
 			t.Errorf("a list at %s is compared with a store at 20: %t", rv, got)

@@ -30,7 +30,7 @@ type session[K comparable, T any] struct {
 // newSession returns a session that continues from the store's state.
 func (i *Informer[K, T]) newSession() (*session[K, T], error) {
 	s := &session[K, T]{
-		fifo: deltafifo.New(deltafifo.KnownObjects[K, T](cache[K, T]{i.store.Reader(), i}), deltafifo.Options{Limit: i.opts.Pending}),
+		fifo: deltafifo.New(deltafifo.KnownObjects[K, T](&cache[K, T]{i.store.Reader(), i}), deltafifo.Options{Limit: i.opts.Pending}),
 	}
 	s.life, s.die = context.WithCancelCause(context.Background())
 	s.done = make(chan struct{})

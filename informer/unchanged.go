@@ -2,6 +2,7 @@ package informer
 
 import (
 	"hash/maphash"
+	"iter"
 	"reflect"
 	"strconv"
 
@@ -147,23 +148,36 @@ func parse(rv string) uint64 {
 	return number
 }
 
-// cache is the store in the form that the FIFO needs.
+// cache is the store in the form that the FIFO needs. It does not embed the reader, whose methods would
+// all be compiled once more for every T.
 type cache[K comparable, T any] struct {
-	*store.Reader[K, T]
-	inf *Informer[K, T]
+	reader *store.Reader[K, T]
+	inf    *Informer[K, T]
 }
 
+// Get implements deltafifo.KnownObjects.
+func (c *cache[K, T]) Get(key K) (T, bool) { return c.reader.Get(key) }
+
+// GetMany is Get for many keys, which the FIFO prefers.
+func (c *cache[K, T]) GetMany(keys []K, yield func(int, T, bool) bool) { c.reader.GetMany(keys, yield) }
+
+// Len implements deltafifo.KnownObjects.
+func (c *cache[K, T]) Len() int { return c.reader.Len() }
+
+// All implements deltafifo.KnownObjects.
+func (c *cache[K, T]) All() iter.Seq2[K, T] { return c.reader.All() }
+
 // Same implements deltafifo.Comparer.
-func (c cache[K, T]) Same(key K, known T, listed deltafifo.State) bool {
+func (c *cache[K, T]) Same(key K, known T, listed deltafifo.State) bool {
 	return c.inf.versions.same(key, known, listed)
 }
 
 // Omits implements deltafifo.Comparer. It returns false if a handler wants unchanged objects. It
 // also returns false if the list is older than the store: then the server went back in time, and
 // versions from before and after cannot be compared.
-func (c cache[K, T]) Omits(resourceVersion string) bool {
+func (c *cache[K, T]) Omits(resourceVersion string) bool {
 	c.inf.mu.Lock()
 	wanted := c.inf.unchanged > 0
 	c.inf.mu.Unlock()
-	return !wanted && !older(resourceVersion, c.ResourceVersion())
+	return !wanted && !older(resourceVersion, c.reader.ResourceVersion())
 }

@@ -292,7 +292,7 @@ func (i *Informer[K, T]) startMember(s *session[K, T], m *Member[K, T]) {
 	case rv != "":
 		fetch.FirstVersion = &rv
 	}
-	r, err := reflector.New(m.source, &memberSink[K, T]{Member: m.sink, inf: i, member: m}, fetch)
+	r, err := reflector.New(m.source, &memberSink[K, T]{to: m.sink, inf: i, member: m}, fetch)
 	if err != nil {
 		cancel()
 		s.Fail(err) // not possible: Add has checked the source
@@ -376,7 +376,7 @@ func (i *Informer[K, T]) allRefused() {
 
 // memberSink also notices when the server answers. The member's reflector owns it.
 type memberSink[K comparable, T any] struct {
-	*deltafifo.Member[K, T]
+	to       *deltafifo.Member[K, T] // not embedded: see cache
 	inf      *Informer[K, T]
 	member   *Member[K, T]
 	answered bool // the list in progress has delivered something
@@ -398,14 +398,14 @@ func (s *memberSink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) er
 	if !s.member.brought.Load() {
 		s.member.brought.Store(true)
 	}
-	return s.Member.Listed(ctx, ev)
+	return s.to.Listed(ctx, ev)
 }
 
 // Replace implements reflector.Sink.
 func (s *memberSink[K, T]) Replace(ctx context.Context, resourceVersion string) error {
 	s.answered = false
 	s.answer()
-	if err := s.Member.Replace(ctx, resourceVersion); err != nil {
+	if err := s.to.Replace(ctx, resourceVersion); err != nil {
 		return err
 	}
 	select {
@@ -424,14 +424,23 @@ func (s *memberSink[K, T]) Replace(ctx context.Context, resourceVersion string) 
 // Discard implements reflector.Sink.
 func (s *memberSink[K, T]) Discard() {
 	s.answered = false
-	s.Member.Discard()
+	s.to.Discard()
 }
 
 // Apply implements reflector.Sink.
 func (s *memberSink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 	s.answer()
-	return s.Member.Apply(ctx, ev)
+	return s.to.Apply(ctx, ev)
 }
+
+// Skipped implements reflector.Sink.
+func (s *memberSink[K, T]) Skipped(bad *reflector.ObjectError) { s.to.Skipped(bad) }
+
+// Rewound implements reflector.Rewinder.
+func (s *memberSink[K, T]) Rewound(certain bool) { s.to.Rewound(certain) }
+
+// Known implements reflector.Recaller.
+func (s *memberSink[K, T]) Known() func(reflector.Identity) (T, bool) { return s.to.Known() }
 
 // caughtUpBy is caughtUp for the store's own state of the key, which can be newer than the store's
 // version. It is known if that state has a version, or if the store's version tells nothing about the
