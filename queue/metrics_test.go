@@ -3,27 +3,30 @@ package queue
 import (
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
 func TestHistogram(t *testing.T) {
-	var h Histogram
-	for _, c := range []struct {
-		d      int64
-		bucket int
-	}{
-		{-5, 0}, {0, 0}, {1, 0}, {1000, 0}, {1001, 1}, {2000, 1}, {2001, 2}, {4000, 2}, {4001, 3},
-		{int64(time.Hour), 32}, {int64(time.Microsecond) << 32, 32}, {int64(time.Microsecond)<<32 + 1, 33}, {math.MaxInt64, 33},
-	} {
-		h = Histogram{}
-		h.observe(c.d)
-		if h.Counts[c.bucket] != 1 || h.Count() != 1 || h.Sum != time.Duration(max(0, c.d)) {
-			t.Errorf("observe(%d): %+v, want bucket %d", c.d, h, c.bucket)
+	if !slices.IsSorted(bounds[:]) || len(slices.Compact(slices.Clone(bounds[:]))) != len(bounds) {
+		t.Errorf("bounds do not grow: %v", bounds)
+	}
+	for i, bound := range bounds {
+		for d, bucket := range map[time.Duration]int{bound: i, bound + 1: i + 1, bound - 1: i} {
+			var h Histogram
+			h.observe(int64(d))
+			if h.Counts[bucket] != 1 || h.Count() != 1 || h.Sum != d || h.Bound(i) != bound {
+				t.Errorf("observe(%v): %+v, want bucket %d", d, h, bucket)
+			}
 		}
-		if c.bucket < histogramBuckets && (time.Duration(c.d) > h.Bound(c.bucket) || c.bucket > 0 && time.Duration(c.d) <= h.Bound(c.bucket-1)) {
-			t.Errorf("%d is not within the bounds of bucket %d", c.d, c.bucket)
+	}
+	for d, bucket := range map[int64]int{math.MinInt64: 0, -5: 0, 0: 0, 1: 0, math.MaxInt64: len(bounds)} {
+		var h Histogram
+		h.observe(d)
+		if h.Counts[bucket] != 1 || h.Sum != time.Duration(max(0, d)) {
+			t.Errorf("observe(%d): %+v, want bucket %d", d, h, bucket)
 		}
 	}
 }

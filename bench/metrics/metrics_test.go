@@ -4,6 +4,7 @@ package metrics_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -34,8 +35,10 @@ import (
 
 // shape is what a query can rely on.
 type shape struct {
-	typ    dto.MetricType
-	labels string
+	typ     dto.MetricType
+	labels  string
+	results string // values of the label result
+	bounds  string // of a histogram
 }
 
 // shapes returns the shapes of the families with one of the prefixes.
@@ -50,13 +53,27 @@ func shapes(t *testing.T, from prometheus.Gatherer, prefixes ...string) map[stri
 		if !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(f.GetName(), p) }) {
 			continue
 		}
-		var names []string
-		for _, l := range f.GetMetric()[0].GetLabel() {
-			names = append(names, l.GetName())
-		}
-		all[f.GetName()] = shape{f.GetType(), strings.Join(names, ",")}
+		all[f.GetName()] = shapeOf(f)
 	}
 	return all
+}
+
+func shapeOf(f *dto.MetricFamily) shape {
+	var names, results, bounds []string
+	for n, m := range f.GetMetric() {
+		for _, l := range m.GetLabel() {
+			if n == 0 {
+				names = append(names, l.GetName())
+			}
+			if l.GetName() == "result" {
+				results = append(results, l.GetValue())
+			}
+		}
+	}
+	for _, b := range f.GetMetric()[0].GetHistogram().GetBucket() {
+		bounds = append(bounds, fmt.Sprint(b.GetUpperBound())) // as in the label le
+	}
+	return shape{f.GetType(), strings.Join(names, ","), strings.Join(results, ","), strings.Join(bounds, ",")}
 }
 
 // reconciler reconciles one key and ends.
@@ -130,7 +147,7 @@ type leads struct{}
 
 func (leads) Leads() bool { return true }
 
-// TestMetricsLookLikeControllerRuntimes compares names, types and labels. Queries for controller-runtime's metrics then
+// TestMetricsLookLikeControllerRuntimes compares names, types, labels, results, and the bounds of histograms. Queries for controller-runtime's metrics then
 // find ours.
 func TestMetricsLookLikeControllerRuntimes(t *testing.T) {
 	prefixes := []string{"workqueue_", "controller_runtime_", "rest_client_", "leader_election_"}
@@ -139,7 +156,7 @@ func TestMetricsLookLikeControllerRuntimes(t *testing.T) {
 		"controller_runtime_webhook_": "there are no webhooks",
 		"controller_runtime_conversi": "there are no webhooks",
 	}
-	compared := 0
+	compared, histograms := 0, 0
 	for name, want := range theirs {
 		if left[name[:min(len(name), 27)]] != "" {
 			continue
@@ -147,15 +164,18 @@ func TestMetricsLookLikeControllerRuntimes(t *testing.T) {
 		if compared++; ours[name] != want {
 			t.Errorf("%s is %+v, want %+v", name, ours[name], want)
 		}
+		if want.bounds != "" {
+			histograms++
+		}
 	}
 	// This one has no series before the first election.
-	theirs["leader_election_master_status"] = shape{dto.MetricType_GAUGE, "name"}
+	theirs["leader_election_master_status"] = shape{typ: dto.MetricType_GAUGE, labels: "name"}
 	for name, got := range ours {
 		if theirs[name] != got {
 			t.Errorf("%s is %+v, controller-runtime has %+v", name, got, theirs[name])
 		}
 	}
-	if compared < 18 {
-		t.Errorf("only %d were compared: %v", compared, slices.Sorted(maps.Keys(theirs)))
+	if compared < 18 || histograms < 5 {
+		t.Errorf("only %d were compared, and %d histograms: %v", compared, histograms, slices.Sorted(maps.Keys(theirs)))
 	}
 }

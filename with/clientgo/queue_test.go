@@ -224,6 +224,43 @@ func TestQueueMetrics(t *testing.T) {
 	clientgo.QueueMetrics(queue.New(queue.Options[int]{}), nil)() // no name, no metrics
 }
 
+// Each duration of many comes in its own bucket, and the sum is right.
+func TestQueueDurations(t *testing.T) {
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	synctest.Test(t, func(t *testing.T) {
+		var n numbers
+		q := queue.New(queue.Options[int]{Name: "q", Timing: true})
+		report := clientgo.QueueMetrics(q, &n)
+		for range 30 {
+			for key := range 20 {
+				q.Add(key)
+				time.Sleep(time.Duration(math.Pow(10, random.Float64()*12.5) - 1)) // 0 to 50 minutes
+			}
+			for range 20 {
+				item, err := q.Get(t.Context())
+				check(t, err)
+				item.Done()
+			}
+			report()
+		}
+		want := q.Metrics().Latency
+		got := make([]uint64, len(want.Counts))
+		for _, v := range n.latencyList {
+			i := 0
+			for i < len(got)-1 && v > want.Bound(i).Seconds() {
+				i++
+			}
+			got[i]++
+		}
+		if !slices.Equal(got, want.Counts[:]) || math.Abs(n.latency/want.Sum.Seconds()-1) > 1e-9 {
+			t.Errorf("seed %d: %v with a sum of %v, want %v with %v", seed, got, n.latency, want.Counts, want.Sum.Seconds())
+		}
+		q.ShutDown()
+		time.Sleep(time.Second)
+	})
+}
+
 // A limiter of client-go decides about the delays, and hears of keys that work again.
 func TestLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -117,22 +117,35 @@ func (m *queueMetrics) setDepth(priority int, now queue.Metrics) {
 	}
 }
 
-// observe passes on the durations that a histogram has counted since last: for each one the upper bound of its bucket,
-// lowered by a factor that makes the sum right. That is more than half, so each value stays in its bucket; but a bucket
-// that begins at zero can ask for less, and then the sum is a little too high.
+// observe passes on the durations that a histogram has counted since last. Each of them comes as a value of its bucket: from the
+// bucket's upper bound, all go down by the same part of the bucket, so that the sum is right.
 func observe(to workqueue.HistogramMetric, last, now *queue.Histogram) {
-	var bounds time.Duration
+	sum, uppers, widths := (now.Sum - last.Sum).Seconds(), 0.0, 0.0
 	for i, n := range now.Counts {
-		bounds += time.Duration(n-last.Counts[i]) * now.Bound(i)
+		n := float64(n - last.Counts[i])
+		lower, upper := bucket(now, i, sum)
+		uppers += n * upper
+		widths += n * (upper - lower)
 	}
-	if bounds == 0 {
+	if widths == 0 {
 		return
 	}
-	const least = 0.5 + 1e-9
-	factor := max(least, (now.Sum-last.Sum).Seconds()/bounds.Seconds())
+	down := min(max(0, (uppers-sum)/widths), 1)
 	for i, n := range now.Counts {
 		for range n - last.Counts[i] {
-			to.Observe(now.Bound(i).Seconds() * factor)
+			lower, upper := bucket(now, i, sum)
+			to.Observe(upper - down*(upper-lower))
 		}
 	}
+}
+
+// bucket returns the bounds of a bucket in seconds. The last bucket has no upper one, but no duration is longer than their sum.
+func bucket(h *queue.Histogram, i int, sum float64) (lower, upper float64) {
+	if i > 0 {
+		lower = h.Bound(i - 1).Seconds()
+	}
+	if i == len(h.Counts)-1 {
+		return lower, max(lower, sum)
+	}
+	return lower, h.Bound(i).Seconds()
 }

@@ -21,6 +21,7 @@ const (
 type queueTable struct {
 	depth         *prometheus.Desc
 	latency, work *prometheus.Desc // with Timing only, like timed
+	bounds        []bound          // of latency and work
 	timed, always []number[queue.Metrics]
 }
 
@@ -30,6 +31,7 @@ func newQueueTable() queueTable {
 		depth:   desc("workqueue_depth", "Keys that wait to be handed out, by priority.", name, owner, "priority"),
 		latency: desc("workqueue_queue_duration_seconds", "How long keys waited to be handed out.", name, owner),
 		work:    desc("workqueue_work_duration_seconds", "How long keys were handed out.", name, owner),
+		bounds:  boundsOf(prometheus.ExponentialBuckets(10e-9, 10, 12)),
 		timed: []number[queue.Metrics]{
 			gauge(desc("workqueue_unfinished_work_seconds", "How long the keys that are handed out now have been so, in all.", name, owner),
 				func(m queue.Metrics) float64 { return m.Unfinished.Seconds() }),
@@ -81,8 +83,8 @@ func (q *shownQueue) collect(e emitter, m queue.Metrics) {
 	}
 	collect(e, q.always, m, q.labels)
 	if m.Timing {
-		e.histogram(q.latency, &m.Latency, 0, 32, 2, q.labels) // 1 µs × 4 … to 72 minutes
-		e.histogram(q.work, &m.Work, 0, 32, 2, q.labels)
+		e.histogram(q.latency, &m.Latency, q.bounds, q.labels)
+		e.histogram(q.work, &m.Work, q.bounds, q.labels)
 		collect(e, q.timed, m, q.labels)
 	}
 }
@@ -114,6 +116,7 @@ func (q *shownQueue) depths(depths map[int]int) map[string]int {
 type controllerTable struct {
 	results *prometheus.Desc
 	time    *prometheus.Desc // with Timing only
+	bounds  []bound          // of time
 	numbers []number[queue.Metrics]
 }
 
@@ -122,6 +125,10 @@ func newControllerTable() controllerTable {
 	return controllerTable{
 		results: desc("controller_runtime_reconcile_total", "Reconciles by result.", owner, "result"),
 		time:    desc("controller_runtime_reconcile_time_seconds", "How long reconciles took.", owner),
+		bounds: boundsOf([]float64{
+			0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9,
+			1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
+		}),
 		numbers: []number[queue.Metrics]{
 			counter(desc("controller_runtime_reconcile_errors_total", "Reconciles that failed, terminal errors and panics included.", owner),
 				func(m queue.Metrics) float64 { return float64(m.Results.Failed + m.Results.GaveUp) }),
@@ -167,6 +174,6 @@ func (c shownController) collect(e emitter, m queue.Metrics) {
 	e.counter(c.results, r.Again, c.requeuedAfter)
 	collect(e, c.numbers, m, c.labels)
 	if m.Timing {
-		e.histogram(c.time, &m.Work, 10, 26, 1, c.labels) // 1 ms × 2 … to 67 s
+		e.histogram(c.time, &m.Work, c.bounds, c.labels)
 	}
 }

@@ -1,6 +1,7 @@
 package kinformprom
 
 import (
+	"math"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -74,17 +75,36 @@ func (e emitter) sums(d *prometheus.Desc, n uint64, sum float64, l labels) {
 	e.out <- &sample{desc: d, labels: l, typ: dto.MetricType_HISTOGRAM, value: sum, count: n}
 }
 
-// histogram sends the buckets of h from one to another, each step-th.
-func (e emitter) histogram(d *prometheus.Desc, h *queue.Histogram, from, to, step int, l labels) {
-	s := &sample{desc: d, labels: l, typ: dto.MetricType_HISTOGRAM, value: h.Sum.Seconds()}
+// histogram sends h with the given bounds.
+func (e emitter) histogram(d *prometheus.Desc, h *queue.Histogram, to []bound, l labels) {
+	s := &sample{desc: d, labels: l, typ: dto.MetricType_HISTOGRAM, value: h.Sum.Seconds(), buckets: make([]*dto.Bucket, 0, len(to))}
 	for i, c := range h.Counts {
 		s.count += c
-		if i >= from && i <= to && (i-from)%step == 0 {
-			n, bound := s.count, h.Bound(i).Seconds()
-			s.buckets = append(s.buckets, &dto.Bucket{CumulativeCount: &n, UpperBound: &bound})
+		if next := len(s.buckets); next < len(to) && to[next].last == i {
+			n := s.count
+			s.buckets = append(s.buckets, &dto.Bucket{CumulativeCount: &n, UpperBound: &to[next].seconds})
 		}
 	}
 	e.out <- s
+}
+
+// bound is one of a histogram that is shown. last is the place of the last bucket of a queue.Histogram below it.
+type bound struct {
+	seconds float64
+	last    int
+}
+
+// boundsOf returns bounds in seconds. All of them must be bounds of queue.Histogram, to the nanosecond.
+func boundsOf(seconds []float64) []bound {
+	var h queue.Histogram
+	all, i := make([]bound, 0, len(seconds)), 0
+	for _, s := range seconds {
+		for h.Bound(i) < time.Duration(math.Round(s*1e9)) {
+			i++
+		}
+		all = append(all, bound{s, i})
+	}
+	return all
 }
 
 // number is a metric that shows one number of an S.
