@@ -217,6 +217,9 @@ func (h *Projected[T, P]) AsInformer() *informer.Informer[types.NamespacedName, 
 	return h.inf
 }
 
+// Untyped returns the informer for programs that look at all informers alike.
+func (h *Projected[T, P]) Untyped() informer.Untyped { return h.inf }
+
 // Cached returns what the cache has under key, and whether there is anything. It includes the writes
 // through the handle. Cost: see informer.Informer.Get. [Requests.Get] asks the server.
 func (h *Projected[T, P]) Cached(key types.NamespacedName) (P, bool) {

@@ -154,3 +154,37 @@ func BenchmarkMutations(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkTrace is what Trace costs per event with two handlers.
+func BenchmarkTrace(b *testing.B) {
+	for _, kept := range []int{0, 256} {
+		b.Run(fmt.Sprint("kept=", kept), func(b *testing.B) {
+			src := newFeed(10_000)
+			inf := newInformer(b, src, informer.Options[*widget]{OnError: ignore})
+			inf.Trace(kept)
+			done := make(chan struct{}, 2)
+			for range 2 {
+				left := b.N
+				reg := must1(inf.AddHandler(informer.HandlerFuncs[key, *widget]{
+					Updated: func(informer.Event[key, *widget]) {
+						if left--; left == 0 {
+							done <- struct{}{}
+						}
+					},
+				}, handlerOptions{}))(b)
+				defer func() { <-reg.Done() }()
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			go inf.Run(ctx)
+			if err := inf.WaitForSync(ctx); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			src.more <- b.N
+			<-done
+			<-done
+		})
+	}
+}

@@ -210,6 +210,7 @@ func (i *Informer[K, T]) logInitialList() {
 	for l := range i.listeners {
 		l.initial = &list
 	}
+	i.traceInitial()
 	i.log.Append(Event[K, T]{Type: initialMark})
 }
 
@@ -226,6 +227,7 @@ func (i *Informer[K, T]) logEvents(c *changes[K, T], batch deltafifo.Batch[K, T]
 			at++
 			if ev, ok := eventOf(i.versions.meta, key, &deltas[n], o); ok {
 				ev.Initial = ev.Initial && begins
+				i.traceEvent(&ev, deltas[n].ResourceVersion)
 				i.log.Append(ev)
 			} else if o.unchanged && i.unchanged > 0 {
 				i.log.Append(Event[K, T]{Type: Updated, Sync: true, Key: key, Object: o.old, Old: o.old})

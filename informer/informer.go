@@ -111,6 +111,8 @@ type Informer[K comparable, T any] struct {
 	unchanged  int               // number of listeners that want unchanged objects
 	named      int               // number of handlers added so far
 	log        eventlog.Log[Event[K, T]]
+
+	trace atomic.Pointer[trace[K]] // nil until Trace; set with mu held
 }
 
 // New returns an informer that is not running. key returns the key of an object. Most callers

@@ -35,12 +35,15 @@ type listener[K comparable, T any] struct {
 	replayed int                   // number of objects of found that were delivered
 	synced   bool
 
-	rest    []Event[K, T]  // events of the last run of the log, or of an overrun, still to handle
-	backlog atomic.Int64   // number of events still to come of found or an overrun; 1 while that is being counted
-	due     time.Time      // when to resync next
-	touched map[K]struct{} // keys handled since the resync began; nil outside a resync
-	current *Event[K, T]   // the event of the last call; nil after a run
-	doing   string         // the function being called: handling or filtering
+	rest    []Event[K, T]         // events of the last run of the log, or of an overrun, still to handle
+	logged  bool                  // rest is of the log
+	listed  bool                  // found is the initial list
+	backlog atomic.Int64          // number of events still to come of found or an overrun; 1 while that is being counted
+	due     time.Time             // when to resync next
+	touched map[K]struct{}        // keys handled since the resync began; nil outside a resync
+	turns   atomic.Pointer[turns] // for Trace; nil without
+	current *Event[K, T]          // the event of the last call; nil after a run
+	doing   string                // the function being called: handling or filtering
 }
 
 // Values of listener.doing, and of PanicError.Where.
@@ -133,7 +136,7 @@ func (l *listener[K, T]) run(ctx context.Context) {
 		}
 		events, err := l.next()
 		if err == nil {
-			l.rest = events
+			l.rest, l.logged = events, true
 		} else if ctx.Err() != nil || !l.catchUp() {
 			return
 		}
@@ -180,6 +183,7 @@ func (l *listener[K, T]) walk(ctx context.Context) bool {
 			return false
 		}
 		l.replayed++
+		l.traceWalk(l.replayed)
 		l.backlog.Store(int64(l.found.Len() - l.replayed))
 		ev = Event[K, T]{Type: Added, Initial: true, Key: key, Object: obj}
 		l.deliver(&ev)
@@ -191,7 +195,7 @@ func (l *listener[K, T]) walk(ctx context.Context) bool {
 func (l *listener[K, T]) takeInitial() {
 	l.inf.mu.Lock()
 	defer l.inf.mu.Unlock()
-	l.found, l.initial = l.initial, nil
+	l.found, l.initial, l.listed = l.initial, nil, true
 }
 
 // handleRest calls the handler for the rest of a run of the log. It returns false if the
@@ -204,7 +208,7 @@ func (l *listener[K, T]) handleRest(ctx context.Context) bool {
 		if l.backlog.Load() > 0 {
 			l.backlog.Store(int64(len(l.rest)))
 		}
-		ev := &l.rest[0]
+		ev, position := &l.rest[0], l.cursor.Position()-uint64(len(l.rest))
 		l.rest = l.rest[1:] // first, since the handler may not return
 		switch {
 		case ev.Type == syncedMark:
@@ -218,6 +222,9 @@ func (l *listener[K, T]) handleRest(ctx context.Context) bool {
 		default:
 			if l.touched != nil {
 				l.touched[ev.Key] = struct{}{}
+			}
+			if l.logged && !ev.Sync {
+				l.traceTurn(position)
 			}
 			l.deliver(ev)
 		}

@@ -43,9 +43,13 @@ func (l *listener[K, T]) catchUp() bool {
 	if !l.leaving {
 		l.cursor = i.newCursor(l)
 	}
+	if turns := l.turns.Load(); turns != nil {
+		turns.skip(i.trace.Load().place(i.log.Position()))
+	}
 	l.backlog.Store(1)
 	now, synced := i.store.Snapshot(), i.hasSynced()
 	i.mu.Unlock()
+	l.logged = false
 	l.rest = missed.events(i.versions.meta, position, now, !l.synced)
 	if synced && !l.synced {
 		l.rest = append(l.rest, Event[K, T]{Type: syncedMark})

@@ -131,6 +131,7 @@ func (i *Informer[K, T]) register(l *listener[K, T]) {
 		},
 	}
 	l.cursor = i.newCursor(l)
+	i.traceFrom(l)
 	if l.opts.Lag == LagCoalesce {
 		i.coalescing = append(i.coalescing, l)
 	}

@@ -74,7 +74,7 @@ func (l *listener[K, T]) handleNews(ctx context.Context) (open, goOn bool) {
 	if err != nil {
 		return false, true // run finds out why
 	}
-	l.rest = events
+	l.rest, l.logged = events, true
 	goOn = l.handleRest(ctx)
 	return goOn, goOn
 }

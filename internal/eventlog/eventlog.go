@@ -182,5 +182,8 @@ func (l *Log[E]) Wake() {
 	}
 }
 
+// Next returns the position of the event that is appended next. Only the writer may call it.
+func (l *Log[E]) Next() uint64 { return l.position.Load() + l.unpublished }
+
 // Position returns the number of all events ever published, with or without cursors.
 func (l *Log[E]) Position() uint64 { return l.position.Load() }

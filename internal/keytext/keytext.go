@@ -53,3 +53,18 @@ func Printable(s string) string {
 	}
 	return b.String()
 }
+
+// As returns the key whose printable text is text, if K is a type whose keys can be made of text: a string or a
+// types.NamespacedName.
+func As[K comparable](text string) (key K, ok bool) {
+	if strings.Contains(text, `\`) {
+		return key, false // an escape
+	}
+	switch to := any(&key).(type) {
+	case *string:
+		*to, ok = text, true
+	case *types.NamespacedName:
+		*to, ok = Parse(text)
+	}
+	return key, ok
+}

@@ -1,0 +1,66 @@
+package informer
+
+import (
+	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/internal/keytext"
+	"github.com/kinform/kinform/internal/objmeta"
+)
+
+// Untyped is an [*Informer] of any type, for programs that look at all informers alike. Two are equal if they are the same
+// informer.
+type Untyped interface {
+	Resource() string
+	Started() bool
+	Done() <-chan struct{}
+	Stats() Stats
+	Handlers() []HandlerStats
+	Bytes() uint64
+	IndexStats() []index.Stats
+	Lookup(key string) Found
+	Trace(n int)
+	Traced(key string) []Traced
+}
+
+// Untyped returns i. Handles on informers have this method too.
+func (i *Informer[K, T]) Untyped() Untyped { return i }
+
+// IndexStats returns the sizes of the indexes of the store, see index.Indexer.Stats.
+func (i *Informer[K, T]) IndexStats() []index.Stats { return i.store.Reader().Indexer().Stats() }
+
+// Found is what an informer knows about a key.
+type Found struct {
+	// Object is the object in the store, a T, and Version its resourceVersion. Cached says whether there is one.
+	Object  any
+	Version string
+	Cached  bool
+	// PendingWrite is the version of [Informer.PendingWrite].
+	PendingWrite string
+}
+
+// Lookup returns what the informer knows about the key that has this text in logs and errors. Cost: O(1) for strings and
+// types.NamespacedName, otherwise it looks at all keys of the store.
+func (i *Informer[K, T]) Lookup(key string) Found {
+	var f Found
+	k, ok := i.keyWithText(key)
+	if !ok {
+		return f
+	}
+	if obj, cached := i.store.Get(k); cached {
+		f.Object, f.Version, f.Cached = obj, objmeta.VersionOf(obj), true
+	}
+	f.PendingWrite, _ = i.PendingWrite(k)
+	return f
+}
+
+// keyWithText returns the key with a text. A key that can be made of the text need not be in the store.
+func (i *Informer[K, T]) keyWithText(text string) (key K, ok bool) {
+	if key, ok = keytext.As[K](text); ok {
+		return key, true
+	}
+	for key = range i.store.Keys() {
+		if keytext.Printable(keytext.Of(key)) == text {
+			return key, true
+		}
+	}
+	return *new(K), false
+}
