@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/queue"
@@ -57,6 +60,7 @@ type Controller[Q comparable] struct {
 	queue  *queue.Queue[Q]
 	logger logs.Log
 
+	trace   atomic.Pointer[trace[Q]] // nil until Trace; set with mu held
 	taken   takenNames[Q]
 	writers writers
 
@@ -92,6 +96,24 @@ func New[Q comparable](opts Options[Q]) *Controller[Q] {
 
 // Queue returns the queue. Use it to add keys from other places, and for its metrics.
 func (c *Controller[Q]) Queue() *queue.Queue[Q] { return c.queue }
+
+// Untyped returns the queue for programs that look at all queues alike.
+func (c *Controller[Q]) Untyped() queue.Untyped { return c.queue }
+
+// Name returns Options.Name.
+func (c *Controller[Q]) Name() string { return c.opts.Name }
+
+// Informers returns the informers of all watches, each once, in the order of the watches.
+func (c *Controller[Q]) Informers() (all []informer.Untyped) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, in := range c.inputs {
+		if of, ok := in.inf.(interface{ Untyped() informer.Untyped }); ok && !slices.Contains(all, of.Untyped()) {
+			all = append(all, of.Untyped())
+		}
+	}
+	return all
+}
 
 // Metrics returns the numbers of the queue and of the reconciles. Their durations need
 // Queue.Timing. Cost: see queue.Queue.Metrics.
@@ -146,5 +168,5 @@ func (c *Controller[Q]) work(ctx context.Context, inputs []input, reconcile func
 		return err
 	}
 	c.logger.Debug("caches are filled")
-	return queue.Run(c.writers.inContext(ctx), c.queue, c.opts.Run, c.caughtUp(c.taken.noted(reconcile, c.queue.Add)))
+	return queue.Run(c.writers.inContext(ctx), c.queue, c.opts.Run, c.caughtUp(c.taken.noted(c.traced(reconcile), c.queue.Add)))
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strconv"
 	"sync"
 	"syscall"
@@ -18,7 +17,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/debug"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
@@ -26,26 +24,6 @@ import (
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
-
-// What a reconcile costs without and with its record.
-func BenchmarkReconcile(b *testing.B) {
-	for _, reconciles := range []int{0, 256} {
-		b.Run(fmt.Sprintf("record=%d", reconciles), func(b *testing.B) {
-			page := debug.New(debug.Options{Reconciles: reconciles})
-			c := controller.New(controller.Options[key]{})
-			f, err := debug.AddController(page, "c", c, func(context.Context, key) error { return nil })
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.ReportAllocs()
-			before := cpu(b)
-			for b.Loop() {
-				_ = f(b.Context(), key{Namespace: "a", Name: "b"})
-			}
-			b.ReportMetric(float64(cpu(b)-before)/float64(b.N), "cpu-ns/op")
-		})
-	}
-}
 
 // endless is a source of one object, which it then changes as often as it is asked to.
 type endless struct{ more chan int }
@@ -142,12 +120,6 @@ func BenchmarkEvent(b *testing.B) {
 			left = b.N // the handler reads it after the source has got the number
 			source.more <- b.N
 			<-seen
-			for _, h := range inf.Handlers() { // the page's handler may be behind
-				for h.Lag > 0 {
-					runtime.Gosched()
-					h.Lag = lagOf(inf, h.Name)
-				}
-			}
 			b.StopTimer()
 			b.ReportMetric(float64(cpu(b)-before)/float64(b.N), "cpu-ns/op")
 			cancel()
@@ -163,15 +135,6 @@ func cpu(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-func lagOf(inf *informer.Informer[key, *Secret], name string) uint64 {
-	for _, h := range inf.Handlers() {
-		if h.Name == name {
-			return h.Lag
-		}
-	}
-	return 0
 }
 
 // crowd returns a page of informers that never started, and of one queue with keys.
@@ -195,7 +158,7 @@ func crowd(tb testing.TB, informers, keys int) *debug.Page {
 	for i := range keys {
 		q.Add(fmt.Sprint("key ", i))
 	}
-	if err := debug.AddQueue(page, "q", q); err != nil {
+	if err := page.AddQueue("q", q); err != nil {
 		tb.Fatal(err)
 	}
 	return page

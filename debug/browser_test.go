@@ -255,7 +255,7 @@ func browsed(t *testing.T) (url string) {
 	for _, k := range []string{"<img src=x onerror=pwned=1>", strings.Repeat("x", 253), "\u202eevil", "😀 שלום", "</script><script>pwned=1</script>"} {
 		hostile.Add(k)
 	}
-	if err := debug.AddQueue(p.page, "<b>hostile</b>", hostile); err != nil {
+	if err := errors.Join(p.page.AddQueue("<b>hostile</b>", hostile), p.page.AddReplica("websites", stub{})); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -281,7 +281,7 @@ func TestBrowser(t *testing.T) {
 	b := newBrowser(t)
 	url := browsed(t)
 	b.call("Page.navigate", object{"url": url}, nil)
-	b.until("the live state", `document.getElementById("status").textContent.startsWith("live") && document.querySelectorAll("article").length === 3`)
+	b.until("the live state", `document.getElementById("status").textContent.startsWith("live") && document.querySelectorAll("article").length === 4`)
 
 	for _, width := range []int{360, 800, 1400} {
 		for _, scheme := range []string{"light", "dark"} {

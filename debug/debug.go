@@ -4,37 +4,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/informer/factory"
+	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/queue"
+	"github.com/kinform/kinform/shard"
 )
 
 // Errors of the functions that add to a page. Each comes with the name that was given.
 var (
 	// ErrName says that the name is empty or taken.
 	ErrName = errors.New("debug: the name is empty or taken")
-	// ErrNil says that the page is nil, or the informer, queue or controller to add.
-	ErrNil = errors.New("debug: nil page, informer, queue or controller")
+	// ErrNil says that the page is nil, or what is to be added.
+	ErrNil = errors.New("debug: nil page, informer, queue, controller, replica, manager or factory")
 )
 
 // Options configures a [Page]. The zero value records nothing.
 type Options struct {
-	// Events is the number of the newest events that the page keeps of each informer, by a handler
-	// of its own. With the usual key each takes 88 bytes, and keeps the texts of its key and version
-	// in memory. An event costs some 0.15 µs of processor time more (BenchmarkEvent); the
-	// informer waits for the handler as for any other. Zero and negative mean none: no handler is
-	// added.
+	// Events is the number of the newest events that each informer keeps, with the times at which its handlers got them
+	// (informer.Informer.Trace). An event costs some 0.1 µs more, and 0.05 µs for each handler. Zero and negative mean none.
 	Events int
-	// Reconciles is the number of the newest reconciles that the page keeps of each controller,
-	// and switches on its last errors. With the usual key each takes 96 bytes, and keeps its error
-	// in memory. A reconcile costs some 0.2 µs of processor time more (BenchmarkReconcile), with two
-	// short locks and no allocation. Zero and negative mean none: [AddController]
-	// returns the function that it was given.
+	// Reconciles is the number of the newest reconciles that each controller keeps, and switches on
+	// its last errors (controller.Controller.Trace). A reconcile costs some 0.2 µs more. Zero and negative mean none.
 	Reconciles int
 	// Objects shows the cached object in a [Story], with the exceptions in the package
 	// documentation.
@@ -52,10 +49,11 @@ type Page struct {
 	closed  chan struct{}
 	close   func()
 
-	mu          sync.Mutex
-	informers   []informerView
-	queues      []queueView
-	controllers []queueView
+	mu      sync.Mutex
+	added   views
+	sources []func() []manager.Part // of managers and factories
+	found   map[any]any             // the views of their parts
+	names   map[string]bool         // what has a name, by sort and name
 
 	shared struct { // guarded by its own lock, under which mu may be taken
 		sync.Mutex
@@ -70,7 +68,7 @@ func New(opts Options) *Page {
 	if opts.Viewers <= 0 {
 		opts.Viewers = 100
 	}
-	p := &Page{opts: opts, closed: make(chan struct{})}
+	p := &Page{opts: opts, closed: make(chan struct{}), found: map[any]any{}, names: map[string]bool{}}
 	p.close = sync.OnceFunc(func() { close(p.closed) })
 	return p
 }
@@ -81,65 +79,106 @@ func (p *Page) Close() { p.close() }
 
 // AddInformer adds an informer, or a handle on one, as name. server returns the server's present
 // object for the story of a key, when the viewer asks for it; it may be nil. Its context ends after 5
-// seconds. Errors: [ErrName], [ErrNil], and those of AddHandler.
+// seconds. Errors: [ErrName], [ErrNil].
 func AddInformer[K comparable, T any](p *Page, name string, inf informer.Informed[K, T], server func(context.Context, K) (T, error)) error {
 	if p == nil || inf == nil || inf.AsInformer() == nil {
 		return fmt.Errorf("informer %q: %w", name, ErrNil)
 	}
-	v := &informed[K, T]{name: name, inf: inf.AsInformer(), server: server, objects: p.opts.Objects}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !free(name, p.informers) {
-		return fmt.Errorf("informer %q: %w", name, ErrName)
-	}
-	if p.opts.Events > 0 {
-		v.recent = newRing[seen[K]](p.opts.Events)
-		opts := informer.HandlerOptions[T]{Name: handlerName, Resync: -1}
-		if _, err := v.inf.AddHandler(informer.HandlerFunc[K, T](v.note), opts); err != nil {
-			return fmt.Errorf("informer %q: %w", name, err)
+	v := p.informer(name, inf.AsInformer())
+	if server != nil {
+		v.ask = func(ctx context.Context, text string) (any, error) {
+			key, ok := keytext.As[K](text)
+			for known := range inf.AsInformer().Store().Keys() {
+				if ok {
+					break
+				}
+				if ok = keyText(known) == text; ok {
+					key = known
+				}
+			}
+			if !ok {
+				return nil, errors.New("there is no such key in the cache")
+			}
+			return server(ctx, key)
 		}
 	}
-	p.informers = append(p.informers, v)
-	return nil
+	return p.add("informer", name, func() { p.added.informers = append(p.added.informers, v) })
 }
 
 // AddQueue adds a queue as name. Waiting and running times need queue.Options.Timing. Errors:
 // [ErrName], [ErrNil].
-func AddQueue[K comparable](p *Page, name string, q *queue.Queue[K]) error {
-	if p == nil || q == nil {
+func (p *Page) AddQueue(name string, q queue.Untyped) error {
+	if p == nil || isNil(q) {
 		return fmt.Errorf("queue %q: %w", name, ErrNil)
 	}
-	return p.addQueue(&p.queues, "queue", &queued[K]{name: name, queue: q})
+	return p.add("queue", name, func() { p.added.queues = append(p.added.queues, &queued{name: name, queue: q}) })
 }
 
-// AddController adds a controller and its queue as name. It returns the function to give to the
-// controller's Run: reconcile itself or, with Options.Reconciles, one that records each call of it.
-// On an error, it returns reconcile itself. Errors: [ErrName], [ErrNil].
-func AddController[Q comparable](p *Page, name string, c *controller.Controller[Q], reconcile func(context.Context, Q) error) (func(context.Context, Q) error, error) {
-	if p == nil || c == nil {
-		return reconcile, fmt.Errorf("controller %q: %w", name, ErrNil)
+// AddController adds a controller and its queue as name. Errors: [ErrName], [ErrNil].
+func (p *Page) AddController(name string, c manager.Controller) error {
+	if p == nil || isNil(c) {
+		return fmt.Errorf("controller %q: %w", name, ErrNil)
 	}
-	v := &queued[Q]{name: name, queue: c.Queue()}
-	if p.opts.Reconciles > 0 && reconcile != nil {
-		v.calls = newRecorder[Q](p.opts.Reconciles)
-	}
-	if err := p.addQueue(&p.controllers, "controller", v); err != nil || v.calls == nil {
-		return reconcile, err
-	}
-	return v.calls.record(reconcile), nil
+	return p.add("controller", name, func() { p.added.controllers = append(p.added.controllers, p.controller(name, c)) })
 }
 
-func (p *Page) addQueue(to *[]queueView, what string, v queueView) error {
+// Replica is a *shard.Replica.
+type Replica interface {
+	Identity() string
+	Status() shard.Status
+	Assignment() *shard.Assignment
+}
+
+// AddReplica adds a replica of package shard as name. Errors: [ErrName], [ErrNil].
+func (p *Page) AddReplica(name string, r Replica) error {
+	if p == nil || isNil(r) {
+		return fmt.Errorf("replica %q: %w", name, ErrNil)
+	}
+	return p.add("replica", name, func() { p.added.replicas = append(p.added.replicas, &replica{name, r}) })
+}
+
+// AddManager adds everything that belongs to a manager (manager.Manager.Parts), each under its name there: controllers, queues,
+// caches, replicas, and the informers of factories. What comes later appears, and what goes vanishes. If a name is taken, a
+// number follows it: "pods 2". What comes after this call keeps events and reconciles from the first look at the page on. Errors: [ErrNil].
+func (p *Page) AddManager(m *manager.Manager) error {
+	if p == nil || m == nil {
+		return fmt.Errorf("manager: %w", ErrNil)
+	}
+	return p.addSource(m.Parts)
+}
+
+// AddFactory adds the informers of a factory, each under the name of its resource, as [Page.AddManager] does. Errors: [ErrNil].
+func (p *Page) AddFactory(f *factory.Factory) error {
+	if p == nil || f == nil {
+		return fmt.Errorf("factory: %w", ErrNil)
+	}
+	return p.addSource(func() []manager.Part { return []manager.Part{{Value: f}} })
+}
+
+// add adds a view under a name that is free among its sort.
+func (p *Page) add(sort, name string, add func()) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !free(v.title(), *to) {
-		return fmt.Errorf("%s %q: %w", what, v.title(), ErrName)
+	if name == "" || p.names[sort+" "+name] {
+		return fmt.Errorf("%s %q: %w", sort, name, ErrName)
 	}
-	*to = append(*to, v)
+	p.names[sort+" "+name] = true
+	add()
 	return nil
 }
 
-// free reports whether something can be added under name.
-func free[V interface{ title() string }](name string, all []V) bool {
-	return name != "" && !slices.ContainsFunc(all, func(v V) bool { return v.title() == name })
+// informer returns the view of an informer.
+func (p *Page) informer(name string, inf informer.Untyped) *informed {
+	inf.Trace(p.opts.Events)
+	return &informed{name: name, inf: inf, objects: p.opts.Objects, traces: p.opts.Events > 0}
+}
+
+func (p *Page) controller(name string, c manager.Controller) *queued {
+	c.Trace(p.opts.Reconciles)
+	return &queued{name: name, queue: c.Untyped(), calls: c}
+}
+
+func isNil(v any) bool {
+	r := reflect.ValueOf(v)
+	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()
 }

@@ -99,19 +99,22 @@ func TestHeldAndQueued(t *testing.T) {
 func TestNamesAndNil(t *testing.T) {
 	p := newProgram(t, debug.Options{})
 	q := queue.New(queue.Options[string]{})
-	if err := debug.AddQueue(p.page, "q", q); err != nil {
+	if err := p.page.AddQueue("q", q); err != nil {
 		t.Fatal(err)
 	}
-	_, twice := debug.AddController(p.page, "sync", p.control, reconcile)
-	_, none := debug.AddController[key](p.page, "none", nil, nil)
+	twice := p.page.AddController("sync", p.control)
+	none := p.page.AddController("none", nil)
 	for err, want := range map[error]error{
-		debug.AddQueue(p.page, "q", q):                   debug.ErrName,
-		debug.AddQueue(p.page, "", q):                    debug.ErrName,
+		p.page.AddQueue("q", q):                          debug.ErrName,
+		p.page.AddQueue("", q):                           debug.ErrName,
 		debug.AddInformer(p.page, "secrets", p.inf, nil): debug.ErrName,
 		debug.AddInformer(p.page, "", p.inf, nil):        debug.ErrName,
-		twice:                                    debug.ErrName,
-		none:                                     debug.ErrNil,
-		debug.AddQueue[string](p.page, "r", nil): debug.ErrNil,
+		twice: debug.ErrName,
+		none:  debug.ErrNil,
+		p.page.AddQueue("r", (*queue.Queue[string])(nil)):   debug.ErrNil,
+		p.page.AddReplica("r", nil):                         debug.ErrNil,
+		p.page.AddManager(nil):                              debug.ErrNil,
+		p.page.AddFactory(nil):                              debug.ErrNil,
 		debug.AddInformer[key, *Secret](nil, "x", nil, nil): debug.ErrNil,
 	} {
 		if !errors.Is(err, want) {
@@ -123,24 +126,24 @@ func TestNamesAndNil(t *testing.T) {
 	}
 }
 
-// Nothing is recorded, and no handler added, unless an option says so.
+// Nothing is recorded unless an option says so, and no handler is added.
 func TestOffByDefault(t *testing.T) {
-	page := debug.New(debug.Options{})
-	p := newProgram(t, debug.Options{})
-	if n := len(p.inf.Handlers()); n != 1 {
-		t.Errorf("%d handlers, want the controller's only", n)
-	}
-	calls := 0
-	f, err := debug.AddController(page, "c", controller.New(controller.Options[string]{}), func(context.Context, string) error { calls++; return nil })
-	if err != nil || testing.AllocsPerRun(10, func() { _ = f(context.Background(), "k") }) != 0 || calls != 11 {
-		t.Errorf("%v, %d calls", err, calls)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		p := newProgram(t, debug.Options{})
+		defer p.start("good")()
+		if n := len(p.inf.Handlers()); n != 1 {
+			t.Errorf("%d handlers, want the controller's only", n)
+		}
+		if p.control.Tracing() || p.control.Traced("a/good") != nil || p.inf.Traced("a/good") != nil {
+			t.Error("something is recorded")
+		}
+	})
 }
 
 func TestHostileKeys(t *testing.T) {
 	page := debug.New(debug.Options{})
 	q := queue.New(queue.Options[string]{})
-	if err := debug.AddQueue(page, "q", q); err != nil {
+	if err := page.AddQueue("q", q); err != nil {
 		t.Fatal(err)
 	}
 	keys := map[string]string{
@@ -191,13 +194,14 @@ func TestResultsAsTheQueueSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controller.New(controller.Options[string]{Queue: queue.Options[string]{OnError: func(string, error) {}}})
 		page := debug.New(debug.Options{Reconciles: 8})
-		reconcile, err := debug.AddController(page, "c", c, func(ctx context.Context, k string) error {
+		err := page.AddController("c", c)
+		reconcile := func(ctx context.Context, k string) error {
 			if k == "both" {
 				return errors.Join(queue.Terminal(errors.New("no")), queue.Again(time.Hour))
 			}
 			<-ctx.Done()
 			return ctx.Err()
-		})
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

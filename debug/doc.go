@@ -2,8 +2,9 @@
 // program do, and why a key is not reconciled now.
 //
 //	page := debug.New(debug.Options{Events: 256, Reconciles: 256})
-//	err := debug.AddInformer(page, "pods", pods, nil)
-//	reconcile, err := debug.AddController(page, "nodes", c, reconcile)
+//	err := page.AddManager(m) // all of a manager; or one by one:
+//	err = debug.AddInformer(page, "pods", pods, nil)
+//	err = page.AddController("nodes", c)
 //	mux.Handle("/debug/kinform/", page)
 //
 // # Requests
@@ -13,7 +14,8 @@
 //
 //	(nothing)          the page itself
 //	state.json         a [State]
-//	informers.json     the informers of a State; likewise queues.json and controllers.json.
+//	informers.json     the informers of a State; likewise queues.json, controllers.json and
+//	                     replicas.json.
 //	                     ?name=N selects the one that was added under that name
 //	story.json?key=K   a [Story]
 //	events             a stream of States by server-sent events, one per second

@@ -60,7 +60,7 @@ func (p *Page) asset(w http.ResponseWriter, name, typ string) {
 
 func (p *Page) json(w http.ResponseWriter, r *http.Request, file string) {
 	switch file {
-	case "state.json", "informers.json", "queues.json", "controllers.json":
+	case "state.json", "informers.json", "queues.json", "controllers.json", "replicas.json":
 	default:
 		http.NotFound(w, r)
 		return
@@ -69,7 +69,7 @@ func (p *Page) json(w http.ResponseWriter, r *http.Request, file string) {
 	if query := r.URL.Query(); query.Has("name") {
 		state = only(state, query.Get("name"))
 	}
-	parts := map[string]any{"state": state, "informers": state.Informers, "queues": state.Queues, "controllers": state.Controllers}
+	parts := map[string]any{"state": state, "informers": state.Informers, "queues": state.Queues, "controllers": state.Controllers, "replicas": state.Replicas}
 	writeJSON(w, parts[strings.TrimSuffix(file, ".json")])
 }
 
@@ -78,6 +78,7 @@ func only(s State, name string) State {
 	s.Informers = slices.DeleteFunc(slices.Clone(s.Informers), func(i Informer) bool { return i.Name != name })
 	s.Queues = slices.DeleteFunc(slices.Clone(s.Queues), func(q Queue) bool { return q.Name != name })
 	s.Controllers = slices.DeleteFunc(slices.Clone(s.Controllers), func(q Queue) bool { return q.Name != name })
+	s.Replicas = slices.DeleteFunc(slices.Clone(s.Replicas), func(r ReplicaState) bool { return r.Name != name })
 	return s
 }
 

@@ -7,50 +7,18 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/informer"
-	"github.com/kinform/kinform/internal/objmeta"
 )
 
-// informerView is an informer whatever its types.
-type informerView interface {
-	title() string
-	state(now time.Time) Informer
-	story(ctx context.Context, key string, askServer bool, now time.Time) CachedKey
-}
-
-// handlerName is the name of the handler that records events.
-const handlerName = "debug page"
-
-type informed[K comparable, T any] struct {
+type informed struct {
 	name    string
-	inf     *informer.Informer[K, T]
-	server  func(context.Context, K) (T, error) // nil for none
+	inf     informer.Untyped
+	ask     func(ctx context.Context, key string) (any, error) // nil for none
 	objects bool
-	recent  *ring[seen[K]] // nil if events are not recorded
-	rate    rate           // of events
+	traces  bool
+	rate    rate // of events
 }
 
-// seen is an event as the page's handler saw it.
-type seen[K comparable] struct {
-	key     K
-	kind    string
-	version string
-	at      time.Time
-}
-
-func (v *informed[K, T]) title() string { return v.name }
-
-// note is the page's handler.
-func (v *informed[K, T]) note(ev informer.Event[K, T]) {
-	kind := ev.Type.String()
-	if ev.Initial {
-		kind += " (initial)"
-	} else if ev.Replaced {
-		kind += " (replaced)"
-	}
-	v.recent.add(seen[K]{ev.Key, kind, objmeta.VersionOf(ev.Object), time.Now()})
-}
-
-func (v *informed[K, T]) state(now time.Time) Informer {
+func (v *informed) state(now time.Time) Informer {
 	st := v.inf.Stats()
 	out := Informer{
 		Name: v.name, Resource: printable(v.inf.Resource()), State: v.phase(st),
@@ -66,7 +34,7 @@ func (v *informed[K, T]) state(now time.Time) Informer {
 			out.LastRelists = append(out.LastRelists, Relist{now.Sub(one.At).Seconds(), one.Reason})
 		}
 	}
-	for _, x := range v.inf.Store().Indexer().Stats() {
+	for _, x := range v.inf.IndexStats() {
 		out.Indexes = append(out.Indexes, Index{printable(x.Name), x.Values, x.Entries, x.Largest})
 	}
 	maps.DeleteFunc(out.Relists, func(_ string, n uint64) bool { return n == 0 })
@@ -85,7 +53,7 @@ func (v *informed[K, T]) state(now time.Time) Informer {
 	return out
 }
 
-func (v *informed[K, T]) phase(st informer.Stats) string {
+func (v *informed) phase(st informer.Stats) string {
 	select {
 	case <-v.inf.Done():
 		return "stopped"

@@ -76,7 +76,7 @@ func newProgram(t testing.TB, opts debug.Options) *program {
 		return newSecret(k.Name), nil
 	}
 	refused := debug.AddInformer(p.page, "secrets", p.inf, get)
-	reconcile, unrecorded := debug.AddController(p.page, "sync", p.control, reconcile)
+	unrecorded := p.page.AddController("sync", p.control)
 	if err := errors.Join(err, failed, unwatched, refused, unrecorded); err != nil {
 		t.Fatal(err)
 	}

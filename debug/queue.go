@@ -5,31 +5,23 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/queue"
 )
 
 // shown is the largest number of keys, events and reconciles in a list.
 const shown = 20
 
-// queueView is a queue, or a controller with its queue, whatever its type of keys.
-type queueView interface {
-	title() string
-	state(now time.Time) Queue
-	story(key string, now time.Time) QueuedKey
-}
-
-type queued[K comparable] struct {
+type queued struct {
 	name  string
-	queue *queue.Queue[K]
-	calls *recorder[K] // nil if reconciles are not recorded
+	queue queue.Untyped
+	calls manager.Controller // nil for a queue alone
 
 	adds, runs, failures rate
 }
 
-func (v *queued[K]) title() string { return v.name }
-
-func (v *queued[K]) state(now time.Time) Queue {
-	m, s := v.queue.Metrics(), v.queue.Snapshot()
+func (v *queued) state(now time.Time) Queue {
+	m, s := v.queue.Metrics(), v.queue.SnapshotAny()
 	out := Queue{
 		Name: v.name, ShuttingDown: v.queue.ShuttingDown(),
 		Queued: len(s.Queued), Delayed: len(s.Delayed), Running: len(s.Running), Idle: m.Waiting, Workers: m.Workers,
@@ -70,9 +62,9 @@ func mean(h *queue.Histogram) *float64 {
 func first[E any](all []E) []E { return all[:min(len(all), shown)] }
 
 // runsFor returns how long a key has been running.
-func (v *queued[K]) runsFor(k queue.RunningKey[K], now time.Time) time.Duration {
+func (v *queued) runsFor(k queue.RunningKey[any], now time.Time) time.Duration {
 	if k.For == 0 && v.calls != nil {
-		if at, ok := v.calls.began(k.Key); ok {
+		if at, ok := v.calls.Reconciling(k.Key); ok {
 			return now.Sub(at)
 		}
 	}
@@ -80,35 +72,36 @@ func (v *queued[K]) runsFor(k queue.RunningKey[K], now time.Time) time.Duration 
 }
 
 // failing returns the keys with the most failures.
-func (v *queued[K]) failing(s queue.Snapshot[K]) []Key {
-	failures := map[K]int{}
-	for _, k := range s.Queued {
-		failures[k.Key] = k.Failures
-	}
-	for _, k := range s.Delayed {
-		failures[k.Key] = k.Failures
-	}
-	for _, k := range s.Running {
-		failures[k.Key] = k.Failures
-	}
-	var keys []K
-	for key, n := range failures {
+func (v *queued) failing(s queue.Snapshot[any]) []Key {
+	failures := map[any]int{}
+	note := func(key any, n int) {
 		if n > 0 {
-			keys = append(keys, key)
+			failures[key] = n
 		}
 	}
-	texts := map[K]string{}
-	for _, key := range keys {
+	for _, k := range s.Queued {
+		note(k.Key, k.Failures)
+	}
+	for _, k := range s.Delayed {
+		note(k.Key, k.Failures)
+	}
+	for _, k := range s.Running {
+		note(k.Key, k.Failures)
+	}
+	var keys []any
+	texts := map[any]string{}
+	for key := range failures {
+		keys = append(keys, key)
 		texts[key] = keyText(key)
 	}
-	slices.SortFunc(keys, func(a, b K) int {
+	slices.SortFunc(keys, func(a, b any) int {
 		return cmp.Or(cmp.Compare(failures[b], failures[a]), cmp.Compare(texts[a], texts[b]))
 	})
 	out := []Key{}
 	for _, key := range first(keys) {
 		k := Key{Key: texts[key], Failures: failures[key]}
 		if v.calls != nil {
-			if err := v.calls.lastError(key); err != nil {
+			if err := v.calls.LastError(key); err != nil {
 				k.Error = errorText(err)
 			}
 		}

@@ -2,7 +2,6 @@ package debug
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 )
 
@@ -15,6 +14,8 @@ type State struct {
 	Informers   []Informer `json:"informers"`
 	Queues      []Queue    `json:"queues"`
 	Controllers []Queue    `json:"controllers"`
+	// Replicas are those of package shard in this process.
+	Replicas []ReplicaState `json:"replicas"`
 }
 
 // Informer is the state of an informer.
@@ -156,23 +157,19 @@ func (p *Page) snapshot() (State, []byte) {
 }
 
 func (p *Page) read(now time.Time) State {
-	informers, queues, controllers := p.views()
-	st := State{Time: now.UTC(), Informers: []Informer{}, Queues: []Queue{}, Controllers: []Queue{}}
-	for _, v := range informers {
+	all := p.views()
+	st := State{Time: now.UTC(), Informers: []Informer{}, Queues: []Queue{}, Controllers: []Queue{}, Replicas: []ReplicaState{}}
+	for _, v := range all.informers {
 		st.Informers = append(st.Informers, v.state(now))
 	}
-	for _, v := range queues {
+	for _, v := range all.queues {
 		st.Queues = append(st.Queues, v.state(now))
 	}
-	for _, v := range controllers {
+	for _, v := range all.controllers {
 		st.Controllers = append(st.Controllers, v.state(now))
 	}
+	for _, v := range all.replicas {
+		st.Replicas = append(st.Replicas, v.state(now))
+	}
 	return st
-}
-
-// views returns what was added so far.
-func (p *Page) views() ([]informerView, []queueView, []queueView) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.informers), slices.Clone(p.queues), slices.Clone(p.controllers)
 }

@@ -39,13 +39,23 @@ type CachedKey struct {
 
 // SeenEvent is an event.
 type SeenEvent struct {
+	// Type is "Added", "Updated" or "Deleted", with "(initial)" or "(replaced)".
 	Type    string `json:"type"`
 	Version string `json:"version"`
-	// Age is how many seconds ago the page's own handler saw it.
+	// Age is how many seconds ago the store got it.
 	Age float64 `json:"age"`
-	// Behind names the handlers whose lag says that they have not finished the event. The time at
-	// which the others did is not known.
-	Behind []string `json:"behind"`
+	// Handlers are those that were there, sorted by name.
+	Handlers []SeenBy `json:"handlers"`
+}
+
+// SeenBy is a handler's view of an event.
+type SeenBy struct {
+	Name string `json:"name"`
+	// After is how many seconds after the store the handler got it, or its filter refused it. It is nil if that has not
+	// happened.
+	After *float64 `json:"after,omitempty"`
+	// Missed says that it will not happen, since the handler coalesces and was behind.
+	Missed bool `json:"missed,omitempty"`
 }
 
 // QueuedKey is a key in a queue.
@@ -72,57 +82,38 @@ type Reconcile struct {
 
 func (p *Page) story(ctx context.Context, key string, askServer bool) Story {
 	now := time.Now()
-	informers, queues, controllers := p.views()
+	all := p.views()
 	s := Story{Key: key, Informers: []CachedKey{}, Queues: []QueuedKey{}, Controllers: []QueuedKey{}}
-	for _, v := range informers {
+	for _, v := range all.informers {
 		s.Informers = append(s.Informers, v.story(ctx, key, askServer, now))
 	}
-	for _, v := range queues {
+	for _, v := range all.queues {
 		s.Queues = append(s.Queues, v.story(key, now))
 	}
-	for _, v := range controllers {
+	for _, v := range all.controllers {
 		s.Controllers = append(s.Controllers, v.story(key, now))
 	}
 	return s
 }
 
-func (v *informed[K, T]) story(ctx context.Context, text string, askServer bool, now time.Time) CachedKey {
-	out := CachedKey{Name: v.name, Events: v.events(text, now)}
-	key, ok := v.find(text)
-	if !ok {
-		return out
+func (v *informed) story(ctx context.Context, key string, askServer bool, now time.Time) CachedKey {
+	found := v.inf.Lookup(key)
+	out := CachedKey{Name: v.name, Cached: found.Cached, Version: found.Version, PendingWrite: found.PendingWrite, Events: []SeenEvent{}}
+	if v.traces {
+		out.Events = v.events(key, now)
 	}
-	var obj T
-	if obj, out.Cached = v.inf.Store().Get(key); out.Cached {
-		out.Version = objmeta.VersionOf(obj)
-		if v.objects {
-			out.Object = shownObject(v.inf.Resource(), obj)
-		}
+	if found.Cached && v.objects {
+		out.Object = shownObject(v.inf.Resource(), found.Object)
 	}
-	out.PendingWrite, _ = v.inf.PendingWrite(key)
 	if askServer {
-		out.Server = v.ask(ctx, key)
+		out.Server = v.answer(ctx, key)
 	}
 	return out
 }
 
-// find returns the key with the given text. It looks at all keys if K is not a type whose keys
-// can be made of text.
-func (v *informed[K, T]) find(text string) (K, bool) {
-	if key, ok := parseKey[K](text); ok {
-		return key, true
-	}
-	for key := range v.inf.Store().Keys() {
-		if keyText(key) == text {
-			return key, true
-		}
-	}
-	return *new(K), false
-}
-
-// ask returns what the server has under key, in words.
-func (v *informed[K, T]) ask(ctx context.Context, key K) (answer string) {
-	if v.server == nil {
+// answer returns what the server has under key, in words.
+func (v *informed) answer(ctx context.Context, key string) (answer string) {
+	if v.ask == nil {
 		return "there is no function to ask"
 	}
 	defer func() {
@@ -132,54 +123,44 @@ func (v *informed[K, T]) ask(ctx context.Context, key K) (answer string) {
 	}()
 	ctx, cancel := context.WithTimeout(ctx, serverTime)
 	defer cancel()
-	obj, err := v.server(ctx, key)
+	obj, err := v.ask(ctx, key)
 	if err != nil {
 		return errorText(err)
 	}
 	return "version " + printable(objmeta.VersionOf(obj))
 }
 
-func (v *informed[K, T]) events(text string, now time.Time) []SeenEvent {
+func (v *informed) events(key string, now time.Time) []SeenEvent {
 	out := []SeenEvent{}
-	if v.recent == nil {
-		return out
-	}
-	handlers, own := v.inf.Handlers(), uint64(0)
-	for _, h := range handlers {
-		if h.Name == handlerName {
-			own = h.Lag
+	for _, e := range first(v.inf.Traced(key)) {
+		ev := SeenEvent{Type: e.Type.String(), Version: e.Version, Age: now.Sub(e.Committed).Seconds(), Handlers: []SeenBy{}}
+		if e.Initial {
+			ev.Type += " (initial)"
+		} else if e.Replaced {
+			ev.Type += " (replaced)"
 		}
-	}
-	recent, _ := v.recent.newest()
-	for i, e := range recent {
-		if len(out) == shown || keyText(e.key) != text {
-			continue
-		}
-		ev := SeenEvent{Type: e.kind, Version: e.version, Age: now.Sub(e.at).Seconds(), Behind: []string{}}
-		for _, h := range handlers {
-			if h.Lag > own+uint64(i) && h.Name != handlerName {
-				ev.Behind = append(ev.Behind, printable(h.Name))
+		for _, turn := range e.Turns {
+			by := SeenBy{Name: printable(turn.Handler), Missed: turn.Missed}
+			if !turn.Began.IsZero() {
+				by.After = ptr(max(0, turn.Began.Sub(e.Committed).Seconds()))
 			}
+			ev.Handlers = append(ev.Handlers, by)
 		}
 		out = append(out, ev)
 	}
 	return out
 }
 
-func (v *queued[K]) story(text string, now time.Time) QueuedKey {
+func (v *queued) story(text string, now time.Time) QueuedKey {
 	out := v.position(text, now)
 	out.Name, out.Reconciles = v.name, []Reconcile{}
 	if v.calls == nil {
 		return out
 	}
-	recent, _ := v.calls.recent.newest()
-	for _, c := range recent {
-		if len(out.Reconciles) == shown || keyText(c.key) != text {
-			continue
-		}
-		r := Reconcile{Age: now.Sub(c.began).Seconds(), Took: c.took.Seconds(), Result: c.result}
-		if c.err != nil {
-			r.Error = errorText(c.err)
+	for _, c := range first(v.calls.Traced(text)) {
+		r := Reconcile{Age: now.Sub(c.Began).Seconds(), Took: c.Took.Seconds(), Result: c.Result}
+		if c.Err != nil {
+			r.Error = errorText(c.Err)
 		}
 		out.Reconciles = append(out.Reconciles, r)
 	}
@@ -191,14 +172,14 @@ func (v *queued[K]) story(text string, now time.Time) QueuedKey {
 }
 
 // position says where in the queue the key with the given text is.
-func (v *queued[K]) position(text string, now time.Time) QueuedKey {
-	s := v.queue.Snapshot()
+func (v *queued) position(text string, now time.Time) QueuedKey {
+	s := v.queue.SnapshotAny()
 	for _, k := range s.Running {
 		if keyText(k.Key) != text {
 			continue
 		}
-		if v.calls != nil {
-			if _, runs := v.calls.began(k.Key); !runs {
+		if v.calls != nil && v.calls.Tracing() {
+			if _, runs := v.calls.Reconciling(k.Key); !runs {
 				return QueuedKey{State: "held", Failures: k.Failures, Why: "A worker has it, and reconcile has not begun: it waits until the caches have the controller's own writes."}
 			}
 		}

@@ -9,6 +9,7 @@ import (
 // Untyped is an [*Informer] of any type, for programs that look at all informers alike. Two are equal if they are the same
 // informer.
 type Untyped interface {
+	Untyped() Untyped // itself
 	Resource() string
 	Started() bool
 	Done() <-chan struct{}

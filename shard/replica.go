@@ -36,6 +36,7 @@ type Replica struct {
 	tokens  map[*token]struct{}
 	gained  uint64
 	dropped uint64
+	watch   *watcher // nil before Run
 }
 
 // worker is a Work of any type.
@@ -112,6 +113,24 @@ func (r *Replica) Status() Status {
 		}
 	}
 	return s
+}
+
+// Assignment returns the assignment and the members as this replica's watch has last brought them, nil before. It sends
+// nothing. O(ranges and members).
+func (r *Replica) Assignment() *Assignment {
+	r.mu.Lock()
+	w := r.watch
+	r.mu.Unlock()
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	v := w.last
+	w.mu.Unlock()
+	if v == nil {
+		return nil
+	}
+	return assignmentOf(v)
 }
 
 // share returns the part of all hashes that a range has. Both ends are included.

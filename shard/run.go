@@ -56,6 +56,9 @@ func (r *Replica) Run(ctx context.Context) error {
 		reports: make(chan error, maxReports),
 		core:    replica.New(r.opts.config(), func() string { return fmt.Sprintf("%016x", rand.Uint64()) }),
 	}
+	r.mu.Lock()
+	r.watch = x.watch
+	r.mu.Unlock()
 	x.ctx, x.end = context.WithCancel(context.WithoutCancel(ctx))
 	defer x.end()
 	source, err := reflector.New(reflector.Source[*leader.Lease](r.client), reflector.Sink[*leader.Lease](x.watch), reflector.Options{

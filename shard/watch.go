@@ -22,6 +22,7 @@ type watcher struct {
 
 	mu    sync.Mutex
 	view  *replica.View // not taken yet
+	last  *replica.View
 	ready chan struct{} // one element: there is a view
 }
 
@@ -99,7 +100,7 @@ func (w *watcher) publish() {
 	if w.view != nil {
 		v.Rewound = v.Rewound || w.view.Rewound
 	}
-	w.view = v
+	w.view, w.last = v, v
 	w.mu.Unlock()
 	signal(w.ready)
 }

@@ -69,6 +69,7 @@ type Manager struct {
 	invalid []error // why Run will fail
 	caches  []controller.Cache
 	parts   []part
+	shown   []Part
 	running []string // names of parts
 	failed  []error
 	checks  [2][]check // by probe
@@ -79,6 +80,8 @@ type part struct {
 	name string
 	run  func(context.Context) error
 	all  bool // runs in every process
+
+	shown Controller // nil for a function
 }
 
 // New returns a manager without anything to run.

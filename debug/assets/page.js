@@ -96,6 +96,24 @@ function queue(q) {
       keys("delayed", q.delayed, q.delayedKeys, (k) => "in " + secs(Math.max(0, k.seconds)))));
 }
 
+function replica(r) {
+  const share = (x) => (100 * x).toFixed(1) + " %";
+  return el("article", "card",
+    el("div", "head", el("h3", "", r.name), el("span", "dim", r.identity), el("span", r.leased && !r.problem ? "good" : "bad", r.leased ? "leased" : "no lease")),
+    facts([
+      ["share", share(r.share)], ["ranges", r.rangeCount], ["lease ends in", r.leased ? secs(Math.max(0, r.until)) : null],
+      ["running", r.running], ["draining", r.draining], ["ranges gained", r.gained], ["ranges dropped", r.dropped], ["epoch", r.epoch],
+    ]),
+    r.problem ? el("p", "bad", r.problem) : null,
+    el("div", "lists",
+      list("members", r.members.map((m) => el("li", "", el("bdi", "", m.identity),
+        el("span", m.stopped ? "bad" : "dim", `${share(m.share)}, weight ${m.weight}, ${m.stopped ? "stopped" : "renewed " + secs(Math.max(0, m.renewed)) + " ago"}`)))),
+      list(`moves${r.moveCount > r.moves.length ? ` (${r.moves.length} of ${r.moveCount})` : ""}`, r.moves.map((m) => el("li", "", el("span", "", `${m.first}–${m.last}`),
+        el("span", "dim", el("bdi", "", m.from || "nobody"), " to ", el("bdi", "", m.to))))),
+      list(`ranges${r.rangeCount > r.ranges.length ? ` (${r.ranges.length} of ${r.rangeCount})` : ""}`, r.ranges.map((x) => el("li", "", el("span", "", `${x.first}–${x.last}`),
+        el("span", "dim", x.ready ? `number ${x.number}` : "catching up"))))));
+}
+
 function fill(id, title, items) {
   const section = document.getElementById(id);
   // A redraw must not take the focus from a key.
@@ -112,6 +130,7 @@ function draw(state) {
   fill("informers", "Informers", state.informers.map(informer));
   fill("controllers", "Controllers", state.controllers.map(queue));
   fill("queues", "Queues", state.queues.map(queue));
+  fill("replicas", "Replicas", state.replicas.map(replica));
   document.getElementById("status").textContent = "live, " + new Date(state.time).toLocaleTimeString();
 }
 
@@ -126,7 +145,9 @@ function inInformer(i) {
   return el("article", "card", el("div", "head", el("h3", "", i.name), el("span", "dim", i.cached ? "in the cache" : "not in the cache")),
     facts([["version", i.version || null], ["server", i.server || null], ["own write pending", i.pendingWrite || null]]),
     list("last events", i.events.map((e) => el("li", "", el("span", "", `${e.type} ${e.version}`),
-      el("span", "dim", `${secs(e.age)} ago${e.behind.length ? "; not yet handled by " + e.behind.join(", ") : ""}`)))),
+      el("span", "dim", `${secs(e.age)} ago`),
+      ...e.handlers.map((h) => el("span", h.after === undefined ? "bad" : "dim", el("bdi", "", h.name),
+        h.after === undefined ? (h.missed ? ": left out" : ": not yet") : `: after ${secs(h.after)}`))))),
     i.object === undefined ? null : el("pre", "", JSON.stringify(i.object, null, 2)));
 }
 

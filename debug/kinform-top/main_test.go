@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestOnce(t *testing.T) {
 	page := debug.New(debug.Options{})
 	q := queue.New(queue.Options[string]{})
-	if err := debug.AddQueue(page, "work\x1b[31m", q); err != nil {
+	if err := page.AddQueue("work\x1b[31m", q); err != nil {
 		t.Fatal(err)
 	}
 	q.Add("a")

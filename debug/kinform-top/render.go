@@ -28,6 +28,12 @@ func render(s debug.State) string {
 		}
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%s\t%d\n", plain(q.Name), q.Queued, q.Delayed, q.Running, q.Idle, q.Retries, failed, q.Panics)
 	}
+	if len(s.Replicas) > 0 {
+		fmt.Fprint(w, "\nREPLICA\tIDENTITY\tSHARE\tRANGES\tMOVES\tMEMBERS\tRUNNING\tPROBLEM\n")
+	}
+	for _, r := range s.Replicas {
+		fmt.Fprintf(w, "%s\t%s\t%.1f %%\t%d\t%d\t%d\t%d\t%s\n", plain(r.Name), plain(r.Identity), 100*r.Share, r.RangeCount, r.MoveCount, len(r.Members), r.Running, plain(r.Problem))
+	}
 	w.Flush()
 	for _, i := range s.Informers {
 		if i.Failing != nil {

@@ -18,10 +18,8 @@ func Example_debugPage() {
 	ask := func(ctx context.Context, key kinform.Key) (*corev1.Pod, error) {
 		return pods.Get(ctx, key, metav1.GetOptions{})
 	}
-	recorded, refused := debug.AddController(page, "websites", c, reconcile)
-	if err := errors.Join(refused, debug.AddInformer(page, "pods", pods, ask)); err != nil {
+	if err := errors.Join(page.AddController("websites", c), debug.AddInformer(page, "pods", pods, ask)); err != nil {
 		log.Fatal(err)
 	}
 	http.Handle("/debug/kinform/", page)
-	err = c.Run(ctx, recorded) // and not reconcile
 }

@@ -97,6 +97,7 @@ const (
 // shared is one informer with the number of its handles.
 type shared struct {
 	inf      any // the *informer.Informer
+	untyped  informer.Untyped
 	kind     kind.Kind[any]
 	resource string
 	run      func(context.Context) error
@@ -211,6 +212,14 @@ func (f *Factory) Stats() []Stats {
 		stats[n] = Stats{Stats: s.stats(), Resource: s.resource, Handles: s.handles}
 	}
 	return stats
+}
+
+// Informers returns the informers that somebody holds a handle on at present, in no order.
+func (f *Factory) Informers() (informers []informer.Untyped) {
+	for _, s := range f.all() {
+		informers = append(informers, s.untyped)
+	}
+	return informers
 }
 
 // all returns copies of the current entries of shared.

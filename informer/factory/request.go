@@ -188,7 +188,7 @@ func request[K comparable, T any](f *Factory, id identity, k kind.Kind[any], req
 			return nil, err
 		}
 		run := func(ctx context.Context) error { return runOrFollow(ctx, inf) }
-		return &shared{inf: inf, resource: inf.Resource(), run: run, wait: inf.WaitForSync, stats: inf.Stats}, nil
+		return &shared{inf: inf, untyped: inf, resource: inf.Resource(), run: run, wait: inf.WaitForSync, stats: inf.Stats}, nil
 	})
 	if err != nil {
 		return nil, err

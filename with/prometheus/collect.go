@@ -23,15 +23,24 @@ func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
 // the copy of a few numbers takes: the commit of a batch waits at most that long, and Collect waits for a commit that is
 // under way. Readers of a cache need neither lock.
 //
+// What belongs to a manager or a factory is listed anew by each scrape.
+//
 // A part that panics is reported to the registry, which then fails the scrape or leaves the part out, as its
 // promhttp.HandlerOpts say.
 func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	m.mu.Lock()
-	parts := m.parts
+	parts, alive := m.parts, m.alive
 	m.mu.Unlock()
 	e := emitter{out: out, now: time.Now()}
 	for _, p := range parts {
 		e.part(p)
+	}
+	for _, a := range alive {
+		e.part(part{[]place{{"parts", "of it"}}, m.caches.objects.desc, func(e emitter) {
+			for _, p := range a.present(m) {
+				e.part(p)
+			}
+		}})
 	}
 	m.requests.collect(out)
 }

@@ -54,6 +54,7 @@ type Metrics struct {
 	mu    sync.Mutex
 	taken map[place]bool
 	parts []part // not changed in place, so that Collect reads it without the lock
+	alive []*alive
 }
 
 // place is a name among the parts of one sort.
@@ -83,67 +84,84 @@ func New() *Metrics {
 // AddInformer adds a cache under a name, mostly that of its resource. A handle on one has more to tell: see
 // [Metrics.AddHandle]. It returns [ErrNoName], [ErrNothing] or [ErrDuplicate].
 func (m *Metrics) AddInformer(name string, inf Informer) error {
-	if isNil(inf) {
-		return refuse("informer", name, ErrNothing)
-	}
-	c := m.caches.of(name, inf.Resource(), "")
-	return m.add(name, m.caches.objects.desc, func(e emitter) { c.collect(e, inf.Stats(), inf.Handlers(), inf.Bytes()) }, "informer")
+	return m.add("informer", name, inf, func() part { return m.informer(name, inf) })
 }
 
 // AddHandle adds a handle under a name, mostly that of its resource: its cache as [Metrics.AddInformer] does, and its
 // requests as [Metrics.AddClient] does. The errors are the same.
 func (m *Metrics) AddHandle(name string, h Handle) error {
-	if isNil(h) {
-		return refuse("handle", name, ErrNothing)
-	}
+	return m.add("handle", name, h, func() part { return m.handle(name, h) })
+}
+
+// AddClient adds the numbers of a client under a name. It returns the errors of [Metrics.AddInformer].
+func (m *Metrics) AddClient(name string, c Client) error {
+	return m.add("client", name, c, func() part { return m.client(name, c) })
+}
+
+// AddQueue adds a queue under a name. It returns the errors of [Metrics.AddInformer].
+func (m *Metrics) AddQueue(name string, q Queue) error {
+	return m.add("queue", name, q, func() part { return m.queue(name, q) })
+}
+
+// AddController adds a controller under a name: its queue as [Metrics.AddQueue] does, and its reconciles. A queue that
+// the program passes to queue.Run itself can be added here as well. It returns the errors of [Metrics.AddInformer].
+func (m *Metrics) AddController(name string, c Queue) error {
+	return m.add("controller", name, c, func() part { return m.controller(name, c) })
+}
+
+// AddElector adds a candidate under a name, mostly that of its Lease. It returns the errors of [Metrics.AddInformer].
+func (m *Metrics) AddElector(name string, l Elector) error {
+	return m.add("elector", name, l, func() part { return m.elector(name, l) })
+}
+
+// AddReplica adds a replica of package shard. name is the value of the label, mostly Options.Name of the replica. It
+// returns the errors of [Metrics.AddInformer].
+func (m *Metrics) AddReplica(name string, r Replica) error {
+	return m.add("replica", name, r, func() part { return m.replica(name, r) })
+}
+
+func (m *Metrics) informer(name string, inf Informer) part {
+	c := m.caches.of(name, inf.Resource(), "")
+	return newPart(name, m.caches.objects.desc, func(e emitter) { c.collect(e, inf.Stats(), inf.Handlers(), inf.Bytes()) }, "informer")
+}
+
+func (m *Metrics) handle(name string, h Handle) part {
 	s := h.Stats()
 	c := m.caches.of(name, s.Resource, s.Kind.Version)
-	return m.add(name, m.caches.objects.desc, func(e emitter) {
+	return newPart(name, m.caches.objects.desc, func(e emitter) {
 		s := h.Stats()
 		c.collect(e, s.Cache, h.Handlers(), h.Bytes())
 		collect(e, m.clients, s.Client, c.name)
 	}, "informer", "client")
 }
 
-// AddClient adds the numbers of a client under a name. It returns the errors of [Metrics.AddInformer].
-func (m *Metrics) AddClient(name string, c Client) error {
-	if isNil(c) {
-		return refuse("client", name, ErrNothing)
-	}
+func (m *Metrics) client(name string, c Client) part {
 	label := pairs("name", name)
-	return m.add(name, m.clients[0].desc, func(e emitter) { collect(e, m.clients, c.Stats(), label) }, "client")
+	return newPart(name, m.clients[0].desc, func(e emitter) { collect(e, m.clients, c.Stats(), label) }, "client")
 }
 
-// AddQueue adds a queue under a name. It returns the errors of [Metrics.AddInformer].
-func (m *Metrics) AddQueue(name string, q Queue) error {
-	if isNil(q) {
-		return refuse("queue", name, ErrNothing)
-	}
+func (m *Metrics) queue(name string, q Queue) part {
 	shown := m.queues.of(name)
-	return m.add(name, m.queues.depth, func(e emitter) { shown.collect(e, q.Metrics()) }, "queue")
+	return newPart(name, m.queues.depth, func(e emitter) { shown.collect(e, q.Metrics()) }, "queue")
 }
 
-// AddController adds a controller under a name: its queue as [Metrics.AddQueue] does, and its reconciles. A queue that
-// the program passes to queue.Run itself can be added here as well. It returns the errors of [Metrics.AddInformer].
-func (m *Metrics) AddController(name string, c Queue) error {
-	if isNil(c) {
-		return refuse("controller", name, ErrNothing)
-	}
+func (m *Metrics) controller(name string, c Queue) part {
 	shown, reconciles := m.queues.of(name), m.controllers.of(name)
-	return m.add(name, m.queues.depth, func(e emitter) {
+	return newPart(name, m.queues.depth, func(e emitter) {
 		s := c.Metrics()
 		shown.collect(e, s)
 		reconciles.collect(e, s)
 	}, "queue")
 }
 
-// AddElector adds a candidate under a name, mostly that of its Lease. It returns the errors of [Metrics.AddInformer].
-func (m *Metrics) AddElector(name string, l Elector) error {
-	if isNil(l) {
-		return refuse("elector", name, ErrNothing)
-	}
+func (m *Metrics) elector(name string, l Elector) part {
 	label := pairs("name", name)
-	return m.add(name, m.leads, func(e emitter) { e.gauge(m.leads, truth(l.Leads()), label) }, "elector")
+	return newPart(name, m.leads, func(e emitter) { e.gauge(m.leads, truth(l.Leads()), label) }, "elector")
+}
+
+func (m *Metrics) replica(name string, r Replica) part {
+	label := pairs("name", name)
+	return newPart(name, m.shards[0].desc, func(e emitter) { collect(e, m.shards, r.Status(), label) }, "replica")
 }
 
 // RemoveInformer removes what [Metrics.AddInformer] or [Metrics.AddHandle] added under a name, for caches that come and
@@ -152,43 +170,60 @@ func (m *Metrics) RemoveInformer(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	gone := place{"informer", name}
-	if !m.taken[gone] {
-		return false
-	}
+	found := false
 	var kept []part
 	for _, p := range m.parts {
 		if p.places[0] != gone {
 			kept = append(kept, p)
 			continue
 		}
+		found = true
 		for _, at := range p.places {
 			delete(m.taken, at)
 		}
 	}
 	m.parts = kept
-	return true
+	return found
 }
 
-// add adds a part with a name in some sorts.
-func (m *Metrics) add(name string, d *prometheus.Desc, collect func(emitter), sorts ...string) error {
-	if name == "" {
-		return refuse(sorts[0], name, ErrNoName)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+// newPart returns a part with a name in some sorts.
+func newPart(name string, d *prometheus.Desc, collect func(emitter), sorts ...string) part {
 	p := part{desc: d, collect: collect}
 	for _, sort := range sorts {
-		at := place{sort, valid(name)}
+		p.places = append(p.places, place{sort, valid(name)})
+	}
+	return p
+}
+
+// add adds the part of value. what names its sort in errors.
+func (m *Metrics) add(what, name string, value any, of func() part) error {
+	switch {
+	case isNil(value):
+		return refuse(what, name, ErrNothing)
+	case name == "":
+		return refuse(what, name, ErrNoName)
+	}
+	p := of()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if sort := m.take(p); sort != "" {
+		return refuse(sort, name, ErrDuplicate)
+	}
+	m.parts = append(m.parts[:len(m.parts):len(m.parts)], p)
+	return nil
+}
+
+// take takes the places of a part. If one is taken, it takes none and returns its sort. Called with mu held.
+func (m *Metrics) take(p part) (sort string) {
+	for _, at := range p.places {
 		if m.taken[at] {
-			return refuse(sort, name, ErrDuplicate)
+			return at.sort
 		}
-		p.places = append(p.places, at)
 	}
 	for _, at := range p.places {
 		m.taken[at] = true
 	}
-	m.parts = append(m.parts[:len(m.parts):len(m.parts)], p)
-	return nil
+	return ""
 }
 
 func refuse(sort, name string, err error) error { return fmt.Errorf("%s %q: %w", sort, name, err) }

@@ -5,16 +5,6 @@ import "github.com/kinform/kinform/shard"
 // Replica is a *shard.Replica.
 type Replica interface{ Status() shard.Status }
 
-// AddReplica adds a replica of package shard. name is the value of the label, mostly Options.Name of the replica. It
-// returns the errors of [Metrics.AddInformer].
-func (m *Metrics) AddReplica(name string, r Replica) error {
-	if isNil(r) {
-		return refuse("replica", name, ErrNothing)
-	}
-	label := pairs("name", name)
-	return m.add(name, m.shards[0].desc, func(e emitter) { collect(e, m.shards, r.Status(), label) }, "replica")
-}
-
 // shardNumbers are the metrics of replicas.
 func shardNumbers() []number[shard.Status] {
 	return []number[shard.Status]{

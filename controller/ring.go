@@ -1,4 +1,4 @@
-package debug
+package controller
 
 import "sync"
 

@@ -1,0 +1,98 @@
+package manager
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/queue"
+)
+
+// Controller is a *controller.Controller of any type.
+type Controller interface {
+	Name() string
+	Metrics() queue.Metrics
+	Untyped() queue.Untyped
+	Informers() []informer.Untyped
+	Trace(n int)
+	Tracing() bool
+	Traced(key string) []controller.Traced
+	Reconciling(key any) (since time.Time, ok bool)
+	LastError(key any) error
+}
+
+// AddController adds a controller to run under its own name, as [Manager.Add] does, and shows it to programs that look at the
+// manager ([Manager.Parts]). The errors are those of Add, and [ErrNoFunc] if c is nil.
+func AddController[Q comparable](m *Manager, c *controller.Controller[Q], reconcile func(context.Context, Q) error) error {
+	if c == nil || reconcile == nil {
+		return m.add(part{name: nameOf(c)})
+	}
+	return m.add(part{name: c.Name(), run: func(ctx context.Context) error { return c.Run(ctx, reconcile) }, shown: c})
+}
+
+func nameOf[Q comparable](c *controller.Controller[Q]) string {
+	if c == nil {
+		return "controller"
+	}
+	return c.Name()
+}
+
+// Show makes a part known to programs that look at the manager, such as package debug and with/prometheus: what something that
+// [Manager.Add] added works with. They know a *queue.Queue, a *controller.Controller, an informer or a handle, a *factory.Factory
+// and a *shard.Replica. Show runs nothing, and may be called at any time. The names of shown parts of one type should differ.
+func (m *Manager) Show(name string, part any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.shown = append(m.shown, Part{name, part})
+}
+
+// Part is something that belongs to a manager.
+type Part struct {
+	// Name is the one that it was added under, and that of the resource for a cache.
+	Name string
+	// Value is the controller, the cache, the Elector, or what was passed to [Manager.Show].
+	Value any
+}
+
+// Parts returns what belongs to the manager at present: the Elector, controllers of [AddController], caches of
+// [Manager.AddCaches], the other informers of these controllers, and what was shown. The functions of [Manager.Add] are not
+// among them.
+func (m *Manager) Parts() (all []Part) {
+	m.mu.Lock()
+	caches, shown, parts := m.caches, m.shown, m.parts // only appended to
+	m.mu.Unlock()
+	var known []informer.Untyped
+	add := func(name string, value any) {
+		if of, ok := value.(interface{ Untyped() informer.Untyped }); ok {
+			if slices.Contains(known, of.Untyped()) {
+				return
+			}
+			known = append(known, of.Untyped())
+		}
+		all = append(all, Part{name, value})
+	}
+	if m.opts.Elector != nil {
+		add("leader election", m.opts.Elector)
+	}
+	for _, c := range caches {
+		add(c.Resource(), c)
+	}
+	for _, s := range shown {
+		add(s.Name, s.Value)
+	}
+	for _, p := range parts {
+		if p.shown != nil {
+			add(p.name, p.shown)
+		}
+	}
+	for _, p := range all {
+		if c, ok := p.Value.(Controller); ok {
+			for _, inf := range c.Informers() {
+				add(inf.Resource(), inf)
+			}
+		}
+	}
+	return all
+}

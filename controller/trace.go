@@ -1,0 +1,141 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/kinform/kinform/internal/keytext"
+	"github.com/kinform/kinform/queue"
+)
+
+// maxErrors bounds the failing keys whose last error is kept.
+const maxErrors = 1000
+
+// Traced is a reconcile that has ended: see [Controller.Trace].
+type Traced struct {
+	Began time.Time
+	Took  time.Duration
+	// Result is "panicked", or the text of a queue.Outcome, such as "gave up".
+	Result string
+	// Err is what reconcile returned.
+	Err error
+}
+
+// Trace makes the controller keep its newest n reconciles from now on, the beginnings of those that run, and the last errors
+// of up to 1,000 failing keys: for a debug page. A reconcile then costs some 0.2 µs of processor time more (BenchmarkTrace),
+// with two short locks and no allocation. With the usual key each takes 96 bytes, and keeps its error in memory. Until it is
+// called nothing is kept. A second call with a larger n begins anew; any other call does nothing.
+func (c *Controller[Q]) Trace(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if old := c.trace.Load(); n > 0 && (old == nil || n > old.recent.size) {
+		c.trace.Store(&trace[Q]{recent: newRing[call[Q]](n), running: map[Q]time.Time{}, errors: map[Q]error{}})
+	}
+}
+
+// Tracing reports whether [Controller.Trace] was called.
+func (c *Controller[Q]) Tracing() bool { return c.trace.Load() != nil }
+
+// Traced returns the kept reconciles of the key that has this text in logs and errors, the newest first. O(kept).
+func (c *Controller[Q]) Traced(key string) (all []Traced) {
+	t := c.trace.Load()
+	if t == nil {
+		return nil
+	}
+	recent, _ := t.recent.newest()
+	for _, one := range recent {
+		if keytext.Printable(keytext.Of(one.key)) == key {
+			all = append(all, one.Traced)
+		}
+	}
+	return all
+}
+
+// Reconciling returns since when reconcile runs for a key, and whether it does, with [Controller.Trace]. key is a Q.
+func (c *Controller[Q]) Reconciling(key any) (since time.Time, ok bool) {
+	k, isKey := key.(Q)
+	t := c.trace.Load()
+	if t == nil || !isKey {
+		return time.Time{}, false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	since, ok = t.running[k]
+	return since, ok
+}
+
+// LastError returns the error of the last reconcile of a key, with [Controller.Trace], and nil if it did not fail. key is a Q.
+func (c *Controller[Q]) LastError(key any) error {
+	k, isKey := key.(Q)
+	t := c.trace.Load()
+	if t == nil || !isKey {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.errors[k]
+}
+
+// trace keeps the reconciles of a controller.
+type trace[Q comparable] struct {
+	recent *ring[call[Q]]
+
+	mu      sync.Mutex
+	running map[Q]time.Time
+	errors  map[Q]error // of keys whose last reconcile failed
+}
+
+// call is a reconcile that has ended.
+type call[Q comparable] struct {
+	key Q
+	Traced
+}
+
+// traced returns a function that calls reconcile and notes the call, also if it panics.
+func (c *Controller[Q]) traced(reconcile func(context.Context, Q) error) func(context.Context, Q) error {
+	return func(ctx context.Context, key Q) error {
+		if t := c.trace.Load(); t != nil {
+			return t.call(ctx, key, reconcile)
+		}
+		return reconcile(ctx, key)
+	}
+}
+
+func (t *trace[Q]) call(ctx context.Context, key Q, reconcile func(context.Context, Q) error) (err error) {
+	began, returned := time.Now(), false
+	t.mu.Lock()
+	t.running[key] = began
+	t.mu.Unlock()
+	defer func() { t.ended(ctx, call[Q]{key, Traced{Began: began, Took: time.Since(began), Err: err}}, returned) }()
+	err = reconcile(ctx, key)
+	returned = true
+	return err
+}
+
+// errNoReturn stands for a panic, whose value goes to the queue's OnError, or runtime.Goexit.
+var errNoReturn = errors.New("reconcile panicked")
+
+func (t *trace[Q]) ended(ctx context.Context, c call[Q], returned bool) {
+	outcome := queue.Failed
+	if returned {
+		outcome = queue.Judge(ctx, c.Err)
+		c.Result = outcome.String()
+	} else {
+		c.Err, c.Result = errNoReturn, "panicked"
+	}
+	t.mu.Lock()
+	delete(t.running, c.key)
+	_, known := t.errors[c.key]
+	switch outcome {
+	case queue.Succeeded, queue.AskedAgain:
+		delete(t.errors, c.key)
+	case queue.GaveUp, queue.Failed:
+		if known || len(t.errors) < maxErrors {
+			t.errors[c.key] = c.Err
+		}
+	}
+	t.mu.Unlock()
+	t.recent.add(c)
+}

@@ -1,0 +1,127 @@
+package debug
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/kinform/kinform/controller/manager"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/keytext"
+	"github.com/kinform/kinform/queue"
+)
+
+// views are what a page shows.
+type views struct {
+	informers   []*informed
+	queues      []*queued
+	controllers []*queued
+	replicas    []*replica
+}
+
+// addSource adds something whose parts come and go.
+func (p *Page) addSource(parts func() []manager.Part) error {
+	p.mu.Lock()
+	p.sources = append(p.sources, parts)
+	p.mu.Unlock()
+	p.views() // which begins to keep events and reconciles
+	return nil
+}
+
+// views returns what there is at present.
+func (p *Page) views() views {
+	p.mu.Lock()
+	sources := p.sources
+	p.mu.Unlock()
+	var parts []manager.Part
+	for _, source := range sources {
+		parts = append(parts, flat(source())...)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := views{slices.Clone(p.added.informers), slices.Clone(p.added.queues), slices.Clone(p.added.controllers), slices.Clone(p.added.replicas)}
+	there := map[any]bool{}
+	for _, part := range parts {
+		if isNil(part.Value) || !reflect.TypeOf(part.Value).Comparable() || there[part.Value] {
+			continue
+		}
+		there[part.Value] = true
+		v := p.found[part.Value]
+		if v == nil {
+			v = p.view(part)
+			p.found[part.Value] = v
+		}
+		switch v := v.(type) {
+		case *informed:
+			all.informers = append(all.informers, v)
+		case *replica:
+			all.replicas = append(all.replicas, v)
+		case *queued:
+			if v.calls != nil {
+				all.controllers = append(all.controllers, v)
+			} else {
+				all.queues = append(all.queues, v)
+			}
+		}
+	}
+	for value, v := range p.found {
+		if !there[value] {
+			delete(p.found, value)
+			switch v := v.(type) { // others do not go
+			case *informed:
+				delete(p.names, "informer "+v.name)
+			}
+		}
+	}
+	return all
+}
+
+// flat replaces factories by their informers.
+func flat(parts []manager.Part) (all []manager.Part) {
+	for _, p := range parts {
+		_, isController := p.Value.(manager.Controller)
+		if f, ok := p.Value.(interface{ Informers() []informer.Untyped }); ok && !isController {
+			for _, inf := range f.Informers() {
+				all = append(all, manager.Part{Name: inf.Resource(), Value: inf})
+			}
+			continue
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// view returns the view of a part, struct{} for one that is not shown. Called with mu held.
+func (p *Page) view(part manager.Part) any {
+	switch v := part.Value.(type) {
+	case manager.Controller:
+		return p.controller(p.free("controller", part.Name), v)
+	case queue.Untyped:
+		return &queued{name: p.free("queue", part.Name), queue: v}
+	case interface{ Untyped() informer.Untyped }:
+		return p.informer(p.free("informer", part.Name), v.Untyped())
+	case Replica:
+		return &replica{p.free("replica", part.Name), v}
+	}
+	return struct{}{}
+}
+
+// free takes a name.
+func (p *Page) free(sort, name string) string {
+	if name == "" {
+		name = "unnamed"
+	}
+	free := name
+	for n := 2; p.names[sort+" "+free]; n++ {
+		free = fmt.Sprint(name, " ", n)
+	}
+	p.names[sort+" "+free] = true
+	return free
+}
+
+// keyText returns the text of a key. Keys that differ have texts that differ, if their String
+// methods do.
+func keyText(key any) string { return printable(keytext.Of(key)) }
+
+// printable returns s without what does not print.
+func printable(s string) string { return keytext.Printable(s) }

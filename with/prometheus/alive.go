@@ -1,0 +1,152 @@
+package kinformprom
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/kinform/kinform/controller/manager"
+	"github.com/kinform/kinform/informer"
+)
+
+// Manager is a *manager.Manager.
+type Manager interface{ Parts() []manager.Part }
+
+// Factory is a *factory.Factory.
+type Factory interface{ Informers() []informer.Untyped }
+
+// AddManager adds everything that belongs to a manager (manager.Manager.Parts), each under its name there: controllers,
+// queues, caches, the Elector, replicas and factories. Parts that come later appear, and informers of factories that go
+// vanish. If a name is taken, a number follows it: "pods 2". Do not add the same parts otherwise, or they are counted twice. It returns
+// [ErrNothing], or [ErrDuplicate] for a manager that was added before.
+func (m *Metrics) AddManager(mgr Manager) error {
+	return m.addAlive("manager", mgr, func() []manager.Part { return mgr.Parts() })
+}
+
+// AddFactory adds the informers of a factory, each under the name of its resource, as [Metrics.AddManager] does: they appear
+// when somebody asks the factory for them, and vanish when the last handle is released.
+func (m *Metrics) AddFactory(f Factory) error {
+	return m.addAlive("factory", f, func() []manager.Part { return []manager.Part{{Value: f}} })
+}
+
+func (m *Metrics) addAlive(what string, value any, list func() []manager.Part) error {
+	if isNil(value) {
+		return refuse(what, "", ErrNothing)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, a := range m.alive {
+		if a.value == value {
+			return refuse(what, "", ErrDuplicate)
+		}
+	}
+	m.alive = append(m.alive[:len(m.alive):len(m.alive)], &alive{value: value, list: list, known: map[any]part{}})
+	return nil
+}
+
+// alive is something whose parts come and go.
+type alive struct {
+	value any // a pointer
+	list  func() []manager.Part
+
+	mu    sync.Mutex // locked before that of Metrics
+	known map[any]part
+}
+
+// present returns the parts that are there now.
+func (a *alive) present(m *Metrics) (all []part) {
+	list := a.list()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	there := map[any]bool{}
+	for _, p := range flat(list) {
+		if p.Value == nil || !reflect.TypeOf(p.Value).Comparable() || there[p.Value] {
+			continue
+		}
+		there[p.Value] = true
+		if _, ok := a.known[p.Value]; !ok {
+			a.come(m, p.Name, p.Value)
+		}
+		if known, ok := a.known[p.Value]; ok {
+			all = append(all, known)
+		}
+	}
+	for value := range a.known {
+		if !there[value] {
+			a.leave(m, value)
+		}
+	}
+	return all
+}
+
+// come takes a name for something new.
+func (a *alive) come(m *Metrics, name string, value any) {
+	if name == "" {
+		name = "unnamed"
+	}
+	for n := 1; ; n++ {
+		free := name
+		if n > 1 {
+			free = fmt.Sprint(name, " ", n)
+		}
+		p, ok := m.partOf(free, value)
+		if !ok {
+			return
+		}
+		m.mu.Lock()
+		taken := m.take(p)
+		m.mu.Unlock()
+		if taken == "" {
+			a.known[value] = p
+			return
+		}
+	}
+}
+
+func (a *alive) leave(m *Metrics, value any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, at := range a.known[value].places {
+		delete(m.taken, at)
+	}
+	delete(a.known, value)
+}
+
+// flat replaces factories by their informers.
+func flat(parts []manager.Part) (all []manager.Part) {
+	for _, p := range parts {
+		_, isController := p.Value.(manager.Controller)
+		if f, ok := p.Value.(Factory); ok && !isController {
+			for _, inf := range f.Informers() {
+				all = append(all, manager.Part{Name: inf.Resource(), Value: inf})
+			}
+			continue
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// partOf returns the part of a value, if it is of a type that has numbers.
+func (m *Metrics) partOf(name string, value any) (part, bool) {
+	if isNil(value) {
+		return part{}, false
+	}
+	switch v := value.(type) {
+	case manager.Controller:
+		return m.controller(name, v), true
+	case Queue:
+		return m.queue(name, v), true
+	case Handle:
+		return m.handle(name, v), true
+	case Informer:
+		return m.informer(name, v), true
+	case Replica:
+		return m.replica(name, v), true
+	case Elector:
+		return m.elector(name, v), true
+	case Client:
+		return m.client(name, v), true
+	}
+	return part{}, false
+}

@@ -1,0 +1,136 @@
+package kinformprom_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform"
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/controller/manager"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/informer/factory"
+	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/queue"
+	"github.com/kinform/kinform/shard"
+	"github.com/kinform/kinform/shard/leader"
+	"github.com/kinform/kinform/with/kubernetes/core"
+	kinformprom "github.com/kinform/kinform/with/prometheus"
+)
+
+// named returns the values of the label name of some metrics.
+func named(t *testing.T, registry *prometheus.Registry, metrics ...string) string {
+	t.Helper()
+	families, err := registry.Gather()
+	must(t, err)
+	var all []string
+	for _, f := range families {
+		if !slices.Contains(metrics, f.GetName()) {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "name" || l.GetName() == "controller" && f.GetName() == "controller_runtime_active_workers" {
+					all = append(all, l.GetValue())
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// One call shows all of a manager, and parts come and go.
+func TestManager(t *testing.T) {
+	server := client.Connection{URL: fake.URL}
+	elector := must1(leader.New(server, leader.Options{Namespace: "prod", Name: "restarter"}))(t)
+	mgr := manager.New(manager.Options{Elector: elector})
+	m, registry := kinformprom.New(), prometheus.NewPedanticRegistry()
+	must(t, errors.Join(m.AddManager(mgr), registry.Register(m)))
+	if err := m.AddManager(mgr); !errors.Is(err, kinformprom.ErrDuplicate) {
+		t.Errorf("the manager again: %v", err)
+	}
+	for _, err := range []error{m.AddManager(nil), m.AddManager((*manager.Manager)(nil)), m.AddFactory(nil)} {
+		if !errors.Is(err, kinformprom.ErrNothing) {
+			t.Errorf("nil: %v", err)
+		}
+	}
+	pods, nodes := must1(kinform.Open(server, core.Pods))(t), must1(kinform.Open(server, core.Nodes))(t)
+	more := must1(kinform.Open(server, core.Pods))(t)
+	must(t, mgr.AddCaches(pods))
+	c := controller.New(controller.Options[kinform.Key]{Name: "restarter"})
+	must(t, errors.Join(controller.For(c, pods), controller.For(c, nodes), controller.For(c, more)))
+	must(t, manager.AddController(mgr, c, func(context.Context, kinform.Key) error { return nil }))
+	mgr.Show("side", queue.New(queue.Options[string]{}))
+	mgr.Show("replica", must1(shard.New(server, shard.Options{Namespace: "prod", Name: "websites"}))(t))
+	mgr.Show("nothing known", 1)
+	mgr.Show("no value", nil)
+	mgr.Show("not comparable", []int{1})
+	for _, c := range []struct{ metric, want string }{
+		{"kinform_informer_objects", "nodes, pods, pods 2"},
+		{"kinform_client_objects_total", "pods"}, // the handles that the manager has
+		{"workqueue_adds_total", "restarter, side"},
+		{"controller_runtime_active_workers", "restarter"},
+		{"leader_election_master_status", "leader election"},
+		{"kinform_shard_share", "replica"},
+	} {
+		if got := named(t, registry, c.metric); got != c.want {
+			t.Errorf("%s: %s, want %s", c.metric, got, c.want)
+		}
+	}
+	f := factory.New(server, factory.Options{})
+	mgr.Show("factory", f)
+	first := must1(factory.For(f, core.Pods, factory.Request[*corev1.Pod]{}))(t)
+	if got := named(t, registry, "kinform_informer_objects"); got != "nodes, pods, pods 2, pods 3" {
+		t.Errorf("with a factory: %s", got)
+	}
+	first.Release()
+	if got := named(t, registry, "kinform_informer_objects"); got != "nodes, pods, pods 2" {
+		t.Errorf("after the release: %s", got)
+	}
+}
+
+// Informers of a factory come and go, beside those that were added under their names.
+func TestFactory(t *testing.T) {
+	server := client.Connection{URL: fake.URL}
+	f := factory.New(server, factory.Options{})
+	m, registry := kinformprom.New(), prometheus.NewPedanticRegistry()
+	must(t, errors.Join(m.AddFactory(f), registry.Register(m)))
+	if got := named(t, registry, "kinform_informer_objects"); got != "" {
+		t.Errorf("at first: %s", got)
+	}
+	pods := must1(factory.For(f, core.Pods, factory.Request[*corev1.Pod]{}))(t)
+	names := must1(factory.For(f, kind.As[*metav1.PartialObjectMetadata](core.Pods), factory.Request[*metav1.PartialObjectMetadata]{}))(t)
+	for range 2 { // names stay
+		if got := named(t, registry, "kinform_informer_objects"); got != "pods, pods 2" {
+			t.Errorf("with two: %s", got)
+		}
+	}
+	if err := m.AddInformer("pods 2", pods); !errors.Is(err, kinformprom.ErrDuplicate) {
+		t.Errorf("a name that is taken: %v", err)
+	}
+	pods.Release()
+	names.Release()
+	if got := named(t, registry, "kinform_informer_objects"); got != "" {
+		t.Errorf("in the end: %s", got)
+	}
+	must(t, m.AddInformer("pods 2", pods))
+	var all []*factory.Handle[kinform.Key, *corev1.Pod]
+	for n := range 3 {
+		all = append(all, must1(factory.For(f, core.Pods, factory.Request[*corev1.Pod]{Select: client.Options{Namespace: fmt.Sprint("n", n)}}))(t))
+	}
+	if got := named(t, registry, "kinform_informer_objects"); got != "pods 2, pods in namespace n0, pods in namespace n1, pods in namespace n2" {
+		t.Errorf("by namespace: %s", got)
+	}
+	for _, h := range all {
+		h.Release()
+	}
+}
