@@ -2,11 +2,10 @@
 //
 //	go run github.com/kinform/kinform/debug/kinform-top http://localhost:8080/debug/kinform/
 //
-// q and Enter, or Ctrl-C, end it. With -once it prints the state once, without control sequences.
+// q ends it, and so does Ctrl-C; q and Enter where the terminal cannot be set by stty. With -once it prints the state once, without control sequences.
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/kinform/kinform/debug"
@@ -26,7 +26,10 @@ import (
 // maxAnswer bounds the bytes read of one answer.
 const maxAnswer = 64 << 20
 
-func main() {
+func main() { os.Exit(run()) }
+
+// run returns the exit code. The terminal is as before when it returns, also after a panic or one of the usual signals.
+func run() int {
 	once := flag.Bool("once", false, "print the state once")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: kinform-top [-once] URL of the debug page")
@@ -35,34 +38,35 @@ func main() {
 	flag.Parse()
 	if flag.NArg() != 1 {
 		flag.Usage()
-		os.Exit(2)
+		return 2
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	go func() {
-		if quits(os.Stdin) {
-			stop()
+	hint := ""
+	if !*once {
+		restore, keys := byKey(os.Stdin)
+		defer restore()
+		hint = "q and Enter end this."
+		if keys {
+			hint = "q ends this."
 		}
-	}()
-	if err := top(ctx, os.Stdout, flag.Arg(0), *once); err != nil {
+		go func() {
+			if quits(os.Stdin, keys) {
+				stop()
+			}
+		}()
+	}
+	if err := top(ctx, os.Stdout, flag.Arg(0), hint); err != nil {
 		fmt.Fprintln(os.Stderr, "kinform-top:", err)
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
-// quits reports whether a line q comes from in, and false at its end.
-func quits(in io.Reader) bool {
-	for lines := bufio.NewScanner(in); lines.Scan(); {
-		if strings.TrimSpace(lines.Text()) == "q" {
-			return true
-		}
-	}
-	return false
-}
-
-// top prints the state of the page at address once, or every second until ctx ends. After the first
-// state, a failure is shown and not returned.
-func top(ctx context.Context, out io.Writer, address string, once bool) error {
+// top prints the state of the page at address, with a hint every second until ctx ends, and once if there is none. After the
+// first state, a failure is shown and not returned.
+func top(ctx context.Context, out io.Writer, address, hint string) error {
+	once := hint == ""
 	from, err := stateURL(address)
 	if err != nil {
 		return err
@@ -82,7 +86,7 @@ func top(ctx context.Context, out io.Writer, address string, once bool) error {
 			return err
 		} else if err != nil {
 			fmt.Fprintf(out, "\r%v\x1b[K", err)
-		} else if _, err = io.WriteString(out, "\x1b[H\x1b[2J"+text+"\nq and Enter end this.\n"); err != nil {
+		} else if _, err = io.WriteString(out, "\x1b[H\x1b[2J"+text+"\n"+hint+"\n"); err != nil {
 			return err
 		}
 		select {

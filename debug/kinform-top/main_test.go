@@ -27,7 +27,7 @@ func TestOnce(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	for _, address := range []string{server.URL, server.URL + "/state.json"} {
 		var out strings.Builder
-		if err := top(context.Background(), &out, address, true); err != nil {
+		if err := top(context.Background(), &out, address, ""); err != nil {
 			t.Fatal(err)
 		}
 		if text := out.String(); !strings.Contains(text, "work?[31m  1 ") || strings.Contains(text, "\x1b") {
@@ -35,7 +35,7 @@ func TestOnce(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"localhost:80", "%", "file:///etc"} {
-		if err := top(context.Background(), new(strings.Builder), bad, true); err == nil {
+		if err := top(context.Background(), new(strings.Builder), bad, ""); err == nil {
 			t.Errorf("%s: no error", bad)
 		}
 	}
@@ -63,7 +63,7 @@ func TestRedraws(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	ctx, cancel := context.WithCancel(context.Background())
 	out := &cancelling{left: 2, cancel: cancel}
-	if err := top(ctx, out, server.URL, false); err != nil || strings.Count(out.String(), "\x1b[2J") != 2 {
+	if err := top(ctx, out, server.URL, "q"); err != nil || strings.Count(out.String(), "\x1b[2J") != 2 {
 		t.Errorf("got %v, %q", err, out.String())
 	}
 }
@@ -71,7 +71,7 @@ func TestRedraws(t *testing.T) {
 func TestNotAPage(t *testing.T) {
 	for _, h := range []http.HandlerFunc{http.NotFound, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }} {
 		server := httptest.NewServer(h)
-		if err := top(context.Background(), new(strings.Builder), server.URL, true); err == nil {
+		if err := top(context.Background(), new(strings.Builder), server.URL, ""); err == nil {
 			t.Error("no error")
 		}
 		server.Close()
@@ -80,7 +80,12 @@ func TestNotAPage(t *testing.T) {
 }
 
 func TestQuits(t *testing.T) {
-	if !quits(strings.NewReader("x\n q \n")) || quits(strings.NewReader("x\n")) {
-		t.Error("only a line q ends the program")
+	for _, c := range []struct {
+		in         string
+		keys, want bool
+	}{{"x\n q \n", false, true}, {"q", false, true}, {"x\nxq\n", false, false}, {"xq", true, true}, {"Q", true, true}, {"x", true, false}} {
+		if got := quits(strings.NewReader(c.in), c.keys); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
 	}
 }
