@@ -111,7 +111,7 @@ func (p *Page) AddQueue(name string, q queue.Untyped) error {
 	if p == nil || isNil(q) {
 		return fmt.Errorf("queue %q: %w", name, ErrNil)
 	}
-	return p.add("queue", name, func() { p.added.queues = append(p.added.queues, &queued{name: name, queue: q}) })
+	return p.add("queue", name, func() { p.added.queues = append(p.added.queues, &queued{name: printable(name), queue: q}) })
 }
 
 // AddController adds a controller and its queue as name. Errors: [ErrName], [ErrNil].
@@ -134,7 +134,7 @@ func (p *Page) AddReplica(name string, r Replica) error {
 	if p == nil || isNil(r) {
 		return fmt.Errorf("replica %q: %w", name, ErrNil)
 	}
-	return p.add("replica", name, func() { p.added.replicas = append(p.added.replicas, &replica{name, r}) })
+	return p.add("replica", name, func() { p.added.replicas = append(p.added.replicas, &replica{printable(name), r}) })
 }
 
 // AddManager adds everything that belongs to a manager (manager.Manager.Parts), each under its name there: controllers, queues,
@@ -170,12 +170,12 @@ func (p *Page) add(sort, name string, add func()) error {
 // informer returns the view of an informer.
 func (p *Page) informer(name string, inf informer.Untyped) *informed {
 	inf.Trace(p.opts.Events)
-	return &informed{name: name, inf: inf, objects: p.opts.Objects, traces: p.opts.Events > 0}
+	return &informed{name: printable(name), inf: inf, objects: p.opts.Objects, traces: p.opts.Events > 0}
 }
 
 func (p *Page) controller(name string, c manager.Controller) *queued {
 	c.Trace(p.opts.Reconciles)
-	return &queued{name: name, queue: c.Untyped(), calls: c}
+	return &queued{name: printable(name), queue: c.Untyped(), calls: c}
 }
 
 func isNil(v any) bool {

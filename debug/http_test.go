@@ -36,10 +36,10 @@ func TestHeadersAndMethods(t *testing.T) {
 	}
 }
 
-// Every one of 100 viewers gets a state, one more is refused, and all end when the page is closed.
+// Every one of 100 viewers gets a state of 1,000 informers and 10,000 keys with hostile names, one more is refused, and all end when the page is closed.
 func TestViewers(t *testing.T) {
 	const viewers = 100
-	page := debug.New(debug.Options{Viewers: viewers})
+	page := crowd(t, 1000, 10_000) // whose limit is 100
 	server := httptest.NewServer(page)
 	defer server.Close()
 	client := server.Client()
@@ -50,8 +50,8 @@ func TestViewers(t *testing.T) {
 			answer := request(t, client, server.URL+"/events")
 			defer answer.Body.Close()
 			line, err := bufio.NewReader(answer.Body).ReadString('\n')
-			if err != nil || !strings.HasPrefix(line, `data: {"time"`) {
-				t.Errorf("got %q, %v", line, err)
+			if err != nil || !strings.HasPrefix(line, `data: {"time"`) || strings.Count(line, "never started") != 1000 || strings.ContainsAny(line, "<\u202e\x00") {
+				t.Errorf("got %d bytes, %v", len(line), err)
 			}
 			open.Done()
 			_, _ = io.Copy(io.Discard, answer.Body) // until the page ends it

@@ -67,9 +67,8 @@ func (p *Page) views() views {
 	for value, v := range p.found {
 		if !there[value] {
 			delete(p.found, value)
-			switch v := v.(type) { // others do not go
-			case *informed:
-				delete(p.names, "informer "+v.name)
+			if v, ok := v.(*informed); ok { // others do not go
+				delete(p.names, v.taken)
 			}
 		}
 	}
@@ -97,11 +96,14 @@ func (p *Page) view(part manager.Part) any {
 	case manager.Controller:
 		return p.controller(p.free("controller", part.Name), v)
 	case queue.Untyped:
-		return &queued{name: p.free("queue", part.Name), queue: v}
+		return &queued{name: printable(p.free("queue", part.Name)), queue: v}
 	case interface{ Untyped() informer.Untyped }:
-		return p.informer(p.free("informer", part.Name), v.Untyped())
+		name := p.free("informer", part.Name)
+		shown := p.informer(name, v.Untyped())
+		shown.taken = "informer " + name
+		return shown
 	case Replica:
-		return &replica{p.free("replica", part.Name), v}
+		return &replica{printable(p.free("replica", part.Name)), v}
 	}
 	return struct{}{}
 }
