@@ -13,6 +13,7 @@ import (
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/informer/factory"
 	"github.com/kinform/kinform/internal/keytext"
+	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/shard"
 )
@@ -86,7 +87,7 @@ func AddInformer[K comparable, T any](p *Page, name string, inf informer.Informe
 	}
 	v := p.informer(name, inf.AsInformer())
 	if server != nil {
-		v.ask = func(ctx context.Context, text string) (any, error) {
+		v.ask = func(ctx context.Context, text string) (string, error) {
 			key, ok := keytext.As[K](text)
 			for known := range inf.AsInformer().Store().Keys() {
 				if ok {
@@ -97,9 +98,13 @@ func AddInformer[K comparable, T any](p *Page, name string, inf informer.Informe
 				}
 			}
 			if !ok {
-				return nil, errors.New("there is no such key in the cache")
+				return "", errors.New("there is no such key in the cache")
 			}
-			return server(ctx, key)
+			obj, err := server(ctx, key)
+			if err != nil {
+				return "", err
+			}
+			return objmeta.VersionOf(obj), nil
 		}
 	}
 	return p.add("informer", name, func() { p.added.informers = append(p.added.informers, v) })

@@ -12,8 +12,8 @@ import (
 type informed struct {
 	name    string
 	inf     informer.Untyped
-	ask     func(ctx context.Context, key string) (any, error) // nil for none
-	taken   string                                             // in Page.names, for an informer that may go
+	ask     func(ctx context.Context, key string) (version string, err error) // nil for none
+	taken   string                                                            // in Page.names, for an informer that may go
 	objects bool
 	traces  bool
 	rate    rate // of events

@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -101,6 +102,11 @@ func (p *Page) view(part manager.Part) any {
 		name := p.free("informer", part.Name)
 		shown := p.informer(name, v.Untyped())
 		shown.taken = "informer " + name
+		if asked, ok := v.(interface {
+			ServerVersion(ctx context.Context, key string) (string, error)
+		}); ok {
+			shown.ask = asked.ServerVersion
+		}
 		return shown
 	case Replica:
 		return &replica{printable(p.free("replica", part.Name)), v}

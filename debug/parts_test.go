@@ -147,7 +147,7 @@ func TestManager(t *testing.T) {
 			t.Errorf("got %s, want %s", got, usual)
 		}
 		s := p.story("a/good")
-		if in := s.Informers[0]; len(in.Events) != 1 || len(in.Events[0].Handlers) != 1 || in.Events[0].Handlers[0].Name != "sync" || in.Events[0].Handlers[0].After == nil {
+		if in := s.Informers[0]; !strings.HasPrefix(in.Server, "version ") || in.Server != "version "+in.Version || len(in.Events) != 1 || len(in.Events[0].Handlers) != 1 || in.Events[0].Handlers[0].Name != "sync" || in.Events[0].Handlers[0].After == nil {
 			t.Errorf("got %+v", in)
 		}
 		if q := s.Controllers[0]; len(q.Reconciles) != 1 {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/kinform/kinform/internal/objmeta"
 )
 
 // serverTime bounds a question to the server.
@@ -123,11 +121,11 @@ func (v *informed) answer(ctx context.Context, key string) (answer string) {
 	}()
 	ctx, cancel := context.WithTimeout(ctx, serverTime)
 	defer cancel()
-	obj, err := v.ask(ctx, key)
+	version, err := v.ask(ctx, key)
 	if err != nil {
 		return errorText(err)
 	}
-	return "version " + printable(objmeta.VersionOf(obj))
+	return "version " + printable(version)
 }
 
 func (v *informed) events(key string, now time.Time) []SeenEvent {
