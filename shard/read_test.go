@@ -3,6 +3,7 @@ package shard_test
 import (
 	"errors"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -47,6 +48,9 @@ func TestRead(t *testing.T) {
 		}
 		if r := a.Ranges[len(a.Ranges)-1]; r.Last != math.MaxUint64 || r.Owner == "" || r.Number == 0 {
 			t.Errorf("%+v", r)
+		}
+		if seen := b.replica.Assignment(); seen.Check() != nil || len(seen.Members) != 2 || seen.Epoch != a.Epoch || !reflect.DeepEqual(seen.Ranges, a.Ranges) {
+			t.Errorf("the replica has seen %+v, want %+v", seen, a)
 		}
 		a.Ranges[0].ID = ""
 		if err := a.Check(); !errors.Is(err, shard.ErrUnowned) || !strings.Contains(err.Error(), "belong to nobody") {

@@ -723,6 +723,9 @@ func TestTwoKinds(t *testing.T) {
 	if stats := w.Stats(); len(stats) != 1 || stats[0].Handles != 2 {
 		t.Error(stats)
 	}
+	if all := w.Informers(); len(all) != 1 || all[0].Resource() != w.Stats()[0].Resource {
+		t.Error(all)
+	}
 }
 
 // TestNamespaceAndScope: the factory's namespace does not apply to cluster-scoped kinds.
