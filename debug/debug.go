@@ -119,7 +119,7 @@ func (p *Page) AddQueue(name string, q queue.Untyped) error {
 	return p.add("queue", name, func() { p.added.queues = append(p.added.queues, &queued{name: printable(name), queue: q}) })
 }
 
-// AddController adds a controller and its queue as name. Errors: [ErrName], [ErrNil].
+// AddController adds a controller and its queue as name: a *controller.Controller. Errors: [ErrName], [ErrNil].
 func (p *Page) AddController(name string, c manager.Controller) error {
 	if p == nil || isNil(c) {
 		return fmt.Errorf("controller %q: %w", name, ErrNil)

@@ -2,7 +2,7 @@
 //
 //	m := manager.New(manager.Options{})
 //	m.AddCaches(websites, deployments)
-//	m.Add("websites", func(ctx context.Context) error { return c.Run(ctx, reconcile) })
+//	manager.AddController(m, c, reconcile)
 //	http.Handle("/healthz", m.Healthz())
 //	http.Handle("/readyz", m.Readyz())
 //
@@ -24,6 +24,12 @@
 //
 // If one thing fails or panics, everything stops, and Run returns the errors of all that failed,
 // each with its name. The end of the context is no error.
+//
+// # Looking at it
+//
+// [Manager.Parts] lists the controllers of [AddController] with their informers, the caches, the Elector, and what
+// [Manager.Show] named. The debug page and the metrics take a manager in one call: debug.Page.AddManager and AddManager of
+// with/prometheus.
 //
 // # Signals
 //
