@@ -45,8 +45,9 @@ func (c *Controller[Q]) Traced(key string) (all []Traced) {
 		return nil
 	}
 	recent, _ := t.recent.newest()
+	is := keytext.Matches[Q](key)
 	for _, one := range recent {
-		if keytext.Printable(keytext.Of(one.key)) == key {
+		if is(one.key) {
 			all = append(all, one.Traced)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/keytext"
@@ -130,6 +132,20 @@ func (p *Page) free(sort, name string) string {
 // keyText returns the text of a key. Keys that differ have texts that differ, if their String
 // methods do.
 func keyText(key any) string { return printable(keytext.Of(key)) }
+
+// matches returns a function that reports whether text is that of a key.
+func matches(text string) func(key any) bool {
+	asString, asName := keytext.Matches[string](text), keytext.Matches[types.NamespacedName](text)
+	return func(key any) bool {
+		switch key := key.(type) {
+		case string:
+			return asString(key)
+		case types.NamespacedName:
+			return asName(key)
+		}
+		return keyText(key) == text
+	}
+}
 
 // printable returns s without what does not print.
 func printable(s string) string { return keytext.Printable(s) }

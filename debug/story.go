@@ -171,9 +171,9 @@ func (v *queued) story(text string, now time.Time) QueuedKey {
 
 // position says where in the queue the key with the given text is.
 func (v *queued) position(text string, now time.Time) QueuedKey {
-	s := v.queue.SnapshotAny()
+	s, is := v.queue.SnapshotAny(), matches(text)
 	for _, k := range s.Running {
-		if keyText(k.Key) != text {
+		if !is(k.Key) {
 			continue
 		}
 		if v.calls != nil && v.calls.Tracing() {
@@ -191,12 +191,12 @@ func (v *queued) position(text string, now time.Time) QueuedKey {
 		return QueuedKey{State: "running", Failures: k.Failures, Why: why + "."}
 	}
 	for i, k := range s.Queued {
-		if keyText(k.Key) == text {
+		if is(k.Key) {
 			return QueuedKey{State: "queued", Failures: k.Failures, Why: fmt.Sprintf("Keys queued before it: %d. Keys running: %d.", i, len(s.Running))}
 		}
 	}
 	for _, k := range s.Delayed {
-		if keyText(k.Key) == text {
+		if is(k.Key) {
 			return QueuedKey{State: "delayed", Failures: k.Failures, Why: delayedWhy(k.In, k.Debounced, k.Failures)}
 		}
 	}

@@ -120,8 +120,9 @@ func (t *trace[K]) find(key string) (found []traced[K]) {
 	t.mu.Lock()
 	all := slices.Clone(t.events)
 	t.mu.Unlock()
+	is := keytext.Matches[K](key)
 	for _, e := range all {
-		if e.used && keytext.Printable(keytext.Of(e.key)) == key {
+		if e.used && is(e.key) {
 			found = append(found, e)
 		}
 	}

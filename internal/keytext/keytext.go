@@ -68,3 +68,11 @@ func As[K comparable](text string) (key K, ok bool) {
 	}
 	return key, ok
 }
+
+// Matches returns a function that reports whether text is the printable text of a key. It makes no text of the keys that [As] can make.
+func Matches[K comparable](text string) func(K) bool {
+	if key, ok := As[K](text); ok {
+		return func(k K) bool { return k == key }
+	}
+	return func(k K) bool { return Printable(Of(k)) == text }
+}

@@ -23,6 +23,25 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// A key matches its own text, and no other key does, whether the key can be made of the text or not.
+func TestMatches(t *testing.T) {
+	names := []types.NamespacedName{{Namespace: "a", Name: "b"}, {Name: "b"}, {Namespace: "a", Name: "b\\"}, {Namespace: "a", Name: "\u202e"}, {Namespace: "a", Name: "b/c"}}
+	for _, one := range names {
+		is := Matches[types.NamespacedName](Printable(Of(one)))
+		for _, other := range names {
+			if is(other) != (one == other) {
+				t.Errorf("%q matches %q: %v", one, other, is(other))
+			}
+		}
+	}
+	if is := Matches[int]("12"); !is(12) || is(1) {
+		t.Error("a number")
+	}
+	if is := Matches[string](`\x00`); !is("\x00") || is("x") {
+		t.Error("a string")
+	}
+}
+
 // The text of a key is read back as that key unless its name has a slash, which no object's name has, and nothing
 // unprintable gets through.
 func FuzzText(f *testing.F) {
