@@ -68,7 +68,7 @@ func TestTrace(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		first := time.Now().Sub(began).Seconds()
+		first := time.Since(began).Seconds()
 		if first != 0 {
 			t.Fatalf("the list took %v s", first)
 		}
@@ -82,13 +82,16 @@ func TestTrace(t *testing.T) {
 			t.Errorf("after the list: %v", begins)
 		}
 		time.Sleep(29 * time.Second)
+		synctest.Wait() // slow has had three objects
 		must1(inf.AddHandler(handle(0), handlerOptions{Name: "late"}))(t)
 		change("x")
 		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		change("y") // at 35, while slow has x until 40
 		expect("in the middle", "a/x", "Updated@30 fast=30 late=30 slow=30, "+trimmed(traced(inf, began, "a/x")))
 		expect("in the middle", "a/y", "Updated@35 fast=35 late=35 slow=waits, "+trimmed(traced(inf, began, "a/y")))
 		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		if got := traced(inf, began, "a/y"); !strings.HasPrefix(got, "Updated@35 fast=35 late=35 slow=40, Added@0 initial fast=0 slow=") {
 			t.Errorf("in the end: %s", got)
 		}
