@@ -11,6 +11,8 @@
 //	)
 //	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 //
+// A manager and a factory are added in one call each, [Metrics.AddManager] and [Metrics.AddFactory]: their parts come and go.
+//
 // Nothing is global: a [Metrics] is a prometheus.Collector for the registry of your choice. Parts can be added and
 // removed at any time. They are not started, stopped or kept alive otherwise.
 //
