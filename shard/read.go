@@ -56,6 +56,8 @@ type Member struct {
 	Weight              int
 	// Renewed is when the replica last wrote its Lease, by its own clock.
 	Renewed time.Time
+	// LeaseDuration is Options.LeaseDuration of the replica, zero if somebody has edited its Lease.
+	LeaseDuration time.Duration
 	// Share is the part of all hashes that it owns, from 0 to 1.
 	Share float64
 	// Stopped says that the replica is over.
@@ -99,7 +101,8 @@ func assignmentOf(v *replica.View) *Assignment {
 	for _, r := range v.Records {
 		a.Members = append(a.Members, Member{
 			ID: r.UID, Lease: r.Name, Identity: r.Identity, Weight: r.Info.Weight, Renewed: time.UnixMicro(r.Renewed),
-			Share: shares[r.UID], Stopped: r.Valid && r.Info.Stopped,
+			LeaseDuration: time.Duration(r.Info.LeaseMilliseconds) * time.Millisecond,
+			Share:         shares[r.UID], Stopped: r.Valid && r.Info.Stopped,
 		})
 	}
 	slices.SortFunc(a.Members, func(x, y Member) int {
@@ -110,7 +113,7 @@ func assignmentOf(v *replica.View) *Assignment {
 
 // Check returns an error that wraps [ErrUnowned] unless every hash has an owner with a Lease. No hash has two, because
 // ranges do not overlap. After a fault, the error goes away within LeaseDuration and a few RetryPeriods, if a replica runs.
-// Check does not look at clocks, so it does not find an owner that has just died: see Member.Renewed.
+// Check does not look at clocks, so it does not find an owner that has just died: see [Assignment.CheckRenewed].
 func (a *Assignment) Check() error {
 	switch {
 	case !a.Valid && len(a.Members) == 0:
@@ -130,6 +133,22 @@ func (a *Assignment) Check() error {
 			return fmt.Errorf("shard: %w: hashes from %016x to %016x belong to nobody", ErrUnowned, r.First, r.Last)
 		case !alive[r.ID]:
 			return fmt.Errorf("shard: %w: hashes from %016x to %016x belong to %q, which has stopped or has no Lease", ErrUnowned, r.First, r.Last, r.Owner)
+		}
+	}
+	return nil
+}
+
+// CheckRenewed returns an error that wraps [ErrUnowned] if the owner of a range has not renewed its Lease since before was
+// read. So it finds dead owners without a comparison of clocks. Let RenewDeadline pass between the two: a replica that works
+// has renewed by then.
+func (a *Assignment) CheckRenewed(before *Assignment) error {
+	then := map[string]time.Time{}
+	for _, m := range before.Members {
+		then[m.ID] = m.Renewed
+	}
+	for _, m := range a.Members {
+		if at, known := then[m.ID]; known && m.Share > 0 && m.Renewed.Equal(at) {
+			return fmt.Errorf("shard: %w: %q, which has %.1f%% of them, has not renewed its Lease", ErrUnowned, m.Identity, m.Share*100)
 		}
 	}
 	return nil

@@ -43,7 +43,7 @@ func TestRead(t *testing.T) {
 		a := read()
 		must(t, a.Check())
 		if len(a.Members) != 2 || a.Members[0].Identity != "a" || a.Members[1].Weight != 3 || a.Members[1].ID != b.replica.Status().ID ||
-			math.Abs(a.Members[1].Share-0.75) > 0.1 || time.Since(a.Members[0].Renewed) > 3*time.Second || !a.Open || a.Scheme != "key" || a.Epoch == 0 {
+			a.Members[1].LeaseDuration != shard.DefaultLeaseDuration || math.Abs(a.Members[1].Share-0.75) > 0.1 || time.Since(a.Members[0].Renewed) > 3*time.Second || !a.Open || a.Scheme != "key" || a.Epoch == 0 {
 			t.Errorf("%+v", a)
 		}
 		if r := a.Ranges[len(a.Ranges)-1]; r.Last != math.MaxUint64 || r.Owner == "" || r.Number == 0 {
@@ -52,6 +52,23 @@ func TestRead(t *testing.T) {
 		if seen := b.replica.Assignment(); seen.Check() != nil || len(seen.Members) != 2 || seen.Epoch != a.Epoch || !reflect.DeepEqual(seen.Ranges, a.Ranges) {
 			t.Errorf("the replica has seen %+v, want %+v", seen, a)
 		}
+		time.Sleep(shard.DefaultRenewDeadline)
+		must(t, read().CheckRenewed(a))
+		b.cut.Store(true)
+		time.Sleep(time.Second) // what b has sent arrives
+		before := read()
+		time.Sleep(5 * time.Second)
+		if err := read().CheckRenewed(before); !errors.Is(err, shard.ErrUnowned) || !strings.Contains(err.Error(), `"b", which has 7`) {
+			t.Error(err)
+		}
+		if err := read().Check(); err != nil {
+			t.Errorf("others cannot know yet: %v", err)
+		}
+		b.cut.Store(false)
+		s.settled(takeover)
+		time.Sleep(10 * time.Second)
+		must(t, read().CheckRenewed(before)) // whoever has the ranges, it renews
+		a = read()
 		a.Ranges[0].ID = ""
 		if err := a.Check(); !errors.Is(err, shard.ErrUnowned) || !strings.Contains(err.Error(), "belong to nobody") {
 			t.Error(err)

@@ -42,8 +42,9 @@ func Example_sharding() {
 }
 
 func Example_shardingCheck() {
-	all, err := shard.Read(ctx, server, "prod", "websites.example.com")
+	before := &shard.Assignment{}
+	now, err := shard.Read(ctx, server, "prod", "websites.example.com")
 	if err == nil {
-		err = all.Check()
+		err = errors.Join(now.Check(), now.CheckRenewed(before)) // before is that of a minute ago
 	}
 }
