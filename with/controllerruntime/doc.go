@@ -24,6 +24,10 @@
 //
 //	builder.WithOptions(controller.Options{NewQueue: controllerruntime.NewQueue[ctrl.Request]})
 //
+// # Several replicas
+//
+// [Divide] divides the requests of a controller among replicas, by package shard. docs/sharding.md has an example.
+//
 // # NewCache
 //
 // The cache has all methods of controller-runtime's and honours all of cache.Options. It decodes the objects itself, in
