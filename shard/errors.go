@@ -74,6 +74,11 @@ func (e *LostError) Error() string { return fmt.Sprintf("shard: Lease %s: %v", e
 // Unwrap returns Err.
 func (e *LostError) Unwrap() error { return e.Err }
 
+// byTime reports whether nobody but the clock has ended the Lease.
+func (e *LostError) byTime() bool {
+	return e.Err == ErrExpired || e.Err == ErrBlind || e.Err == ErrExcluded
+}
+
 // RequestError says that a request about a Lease failed. It is tried again.
 type RequestError struct {
 	// Lease is the namespace and name.

@@ -75,6 +75,10 @@ func TestRead(t *testing.T) {
 		}
 		s.delete(a.Members[1].Lease)
 		unowned("a Lease is deleted")
+		time.Sleep(time.Second)
+		if st := b.replica.Status(); st.Lost != 1 || st.Expired != 0 {
+			t.Errorf("b has lost %d Leases, %d by time", st.Lost, st.Expired)
+		}
 		s.edit(name, func(l *leader.Lease) { l.Annotations[shard.AnnotationAssignment] = "{}" })
 		unowned("it was edited")
 		_, err := shard.Read(t.Context(), client.Connection{URL: fake.URL, HTTP: fake.New(fake.Options{}).Client()}, namespace, name)

@@ -37,6 +37,8 @@ type Replica struct {
 	gained  uint64
 	dropped uint64
 	watch   *watcher // nil before Run
+	lost    uint64
+	expired uint64
 }
 
 // worker is a Work of any type.
@@ -92,13 +94,16 @@ type Status struct {
 	Running, Draining int
 	// Gained and Dropped count the ranges that came and went since New.
 	Gained, Dropped uint64
+	// Lost counts the Leases that it has lost since New. Expired counts those of them that time has ended:
+	// [ErrExpired], [ErrBlind], [ErrExcluded]. It does not include Leases that it gave up when Run ended.
+	Lost, Expired uint64
 }
 
 // Status returns the present state.
 func (r *Replica) Status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := Status{ID: r.id, Until: r.until, Gained: r.gained, Dropped: r.dropped}
+	s := Status{ID: r.id, Until: r.until, Gained: r.gained, Dropped: r.dropped, Lost: r.lost, Expired: r.expired}
 	for _, h := range r.holds {
 		_, ready := find(r.ready, h.First)
 		s.Ranges = append(s.Ranges, Range{h.First, h.Last, h.Number, ready})
@@ -253,10 +258,14 @@ func (r *Replica) limit(until time.Time, id string) {
 }
 
 // lose ends all calls of reconcile.
-func (r *Replica) lose(err error) {
+func (r *Replica) lose(err *LostError) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.until = time.Time{}
+	r.lost++
+	if err.byTime() {
+		r.expired++
+	}
 	for t := range r.tokens {
 		t.lost = time.Now()
 		t.cancel(fmt.Errorf("%w: %w", ErrMoved, err))

@@ -49,6 +49,15 @@ func TestReplicas(t *testing.T) {
 		if !c.reported(shard.ErrExpired) || c.share() > 0 {
 			t.Errorf("c has %d keys, and said %v", c.share(), c.errs)
 		}
+		for _, p := range s.all { // c alone has lost its Lease: b has given it up
+			want := uint64(0)
+			if p == c {
+				want = 1
+			}
+			if st := p.replica.Status(); st.Lost != want || st.Expired != want {
+				t.Errorf("%s has lost %d Leases, %d by time", p.name, st.Lost, st.Expired)
+			}
+		}
 		c.cut.Store(false)
 		time.Sleep(20 * time.Second)
 		s.settled(5 * time.Second)

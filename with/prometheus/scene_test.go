@@ -97,7 +97,7 @@ func newScene(t *testing.T) *scene {
 	side.AddWith("first", queue.AddOptions{Priority: 5})
 	must(t, errors.Join(
 		s.metrics.AddHandle("pods", s.pods), s.metrics.AddController("restarter", s.work),
-		s.metrics.AddElector("restarter", elector), s.metrics.AddQueue("side", side),
+		s.metrics.AddElector("restarter", elector), s.metrics.AddQueue("side", side), s.metrics.AddReplica("restarter", replica{}),
 	))
 	return s
 }

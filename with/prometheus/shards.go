@@ -20,5 +20,9 @@ func shardNumbers() []number[shard.Status] {
 			func(s shard.Status) float64 { return float64(s.Gained) }),
 		counter(desc("kinform_shard_ranges_dropped_total", "Ranges that this replica gave up or lost.", "name"),
 			func(s shard.Status) float64 { return float64(s.Dropped) }),
+		counter(desc("kinform_shard_leases_lost_total", "Leases that this replica has lost, for any reason.", "name"),
+			func(s shard.Status) float64 { return float64(s.Lost) }),
+		counter(desc("kinform_shard_leases_expired_total", "Leases that this replica has lost because they were not renewed in time.", "name"),
+			func(s shard.Status) float64 { return float64(s.Expired) }),
 	}
 }

@@ -17,7 +17,7 @@ func (r replica) Status() shard.Status { return shard.Status(r) }
 
 func TestReplica(t *testing.T) {
 	m := kinformprom.New()
-	if err := m.AddReplica("sites", replica{Ranges: make([]shard.Range, 3), Share: 0.25, Running: 2, Draining: 1, Gained: 7, Dropped: 4}); err != nil {
+	if err := m.AddReplica("sites", replica{Ranges: make([]shard.Range, 3), Share: 0.25, Running: 2, Draining: 1, Gained: 7, Dropped: 4, Lost: 3, Expired: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.AddReplica("sites", replica{}); !errors.Is(err, kinformprom.ErrDuplicate) {
@@ -30,6 +30,12 @@ func TestReplica(t *testing.T) {
 # HELP kinform_shard_draining_reconciles Calls of reconcile that hold up a range which is to move.
 # TYPE kinform_shard_draining_reconciles gauge
 kinform_shard_draining_reconciles{name="sites"} 1
+# HELP kinform_shard_leases_expired_total Leases that this replica has lost because they were not renewed in time.
+# TYPE kinform_shard_leases_expired_total counter
+kinform_shard_leases_expired_total{name="sites"} 2
+# HELP kinform_shard_leases_lost_total Leases that this replica has lost, for any reason.
+# TYPE kinform_shard_leases_lost_total counter
+kinform_shard_leases_lost_total{name="sites"} 3
 # HELP kinform_shard_ranges Ranges of hashes that this replica has.
 # TYPE kinform_shard_ranges gauge
 kinform_shard_ranges{name="sites"} 3
