@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,15 +18,25 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/e2e/cluster"
+	"github.com/kinform/kinform/e2e/oracle"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/shard"
 	"github.com/kinform/kinform/with/kubernetes/core"
+)
+
+// shardNamespace and shardName are those of docs/sharding.md, whose manifests the replicas run with.
+const (
+	shardNamespace = "prod"
+	shardName      = "websites.example.com"
 )
 
 // fleet is replicas as processes, and an observer of what they do.
@@ -34,6 +45,7 @@ type fleet struct {
 	c     *cluster.Cluster
 	conn  client.Connection
 	lease time.Duration
+	token string // of the replicas
 	all   map[string]*replicaProcess
 	names []string // of the objects
 
@@ -70,6 +82,7 @@ func newFleet(ctx context.Context, t *testing.T, objects int, lease time.Duratio
 	t.Helper()
 	c := cluster.Start(t, cluster.Options{})
 	f := &fleet{t: t, c: c, conn: connect(t, c), lease: lease, all: map[string]*replicaProcess{}, seen: map[string]*observed{}}
+	f.applyDocs(ctx)
 	every := max(1, objects/writtenObjects)
 	for n := range objects {
 		prefix := "other-"
@@ -78,14 +91,14 @@ func newFleet(ctx context.Context, t *testing.T, objects int, lease time.Duratio
 		}
 		f.names = append(f.names, fmt.Sprint(prefix, n))
 	}
-	maps, err := client.New(f.conn, core.ConfigMaps, client.Options{Namespace: "default"})
+	maps, err := client.New(f.conn, core.ConfigMaps, client.Options{Namespace: shardNamespace})
 	must(t, err)
 	var creators sync.WaitGroup
 	for part := range 8 {
 		creators.Go(func() {
 			for n := part; n < objects; n += 8 {
 				_, err := maps.Create(ctx, &corev1.ConfigMap{
-					ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: f.names[n], Labels: map[string]string{"test": "shards"}},
+					ObjectMeta: metav1.ObjectMeta{Namespace: shardNamespace, Name: f.names[n], Labels: map[string]string{"test": "shards"}},
 					Data:       map[string]string{"text": strings.Repeat("x", 500)},
 				}, metav1.CreateOptions{})
 				if err != nil {
@@ -110,6 +123,48 @@ func newFleet(ctx context.Context, t *testing.T, objects int, lease time.Duratio
 	return f
 }
 
+// manifest matches a block of manifests in a page.
+var manifest = regexp.MustCompile("(?s)\n```yaml\n(.*?)```\n")
+
+// paths are those of collections in shardNamespace, by kind.
+var paths = map[string]string{
+	"ServiceAccount": "/api/v1/namespaces/prod/serviceaccounts", "Deployment": "/apis/apps/v1/namespaces/prod/deployments",
+	"Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/prod/roles", "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/prod/rolebindings",
+}
+
+// applyDocs creates what docs/sharding.md has in YAML, and a token of its service account, which may also use
+// ConfigMaps. The server refuses unknown fields.
+func (f *fleet) applyDocs(ctx context.Context) {
+	f.t.Helper()
+	page, err := os.ReadFile("../docs/sharding.md")
+	must(f.t, err)
+	admin := &oracle.Client{URL: f.c.URL(), HTTP: f.c.HTTPClient()}
+	_, err = oracle.Create(ctx, admin, "/api/v1/namespaces", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shardNamespace}})
+	must(f.t, err)
+	created := map[string]bool{}
+	for _, block := range manifest.FindAllStringSubmatch(string(page), -1) {
+		for text := range strings.SplitSeq(block[1], "\n---\n") {
+			var obj unstructured.Unstructured
+			data, err := yaml.ToJSON([]byte(text))
+			must(f.t, err)
+			must(f.t, obj.UnmarshalJSON(data))
+			if obj.GetNamespace() != shardNamespace || paths[obj.GetKind()] == "" {
+				f.t.Errorf("the page has a %s in namespace %q", obj.GetKind(), obj.GetNamespace())
+			}
+			_, err = oracle.Create(ctx, admin, paths[obj.GetKind()]+"?fieldValidation=Strict", &obj)
+			must(f.t, err)
+			created[obj.GetKind()] = true
+		}
+	}
+	if len(created) != len(paths) {
+		f.t.Errorf("the page has only %v", created)
+	}
+	objects := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch", "patch"}}
+	must(f.t, oracle.Allow(ctx, admin, metav1.ObjectMeta{Namespace: shardNamespace, Name: "website-controller-objects"}, "website-controller", objects))
+	f.token, err = oracle.Token(ctx, admin, shardNamespace, "website-controller")
+	must(f.t, err)
+}
+
 // turn is the time between two reconciles of an object.
 func (f *fleet) turn() time.Duration {
 	return max(time.Second, time.Duration(min(len(f.names), writtenObjects))*time.Second/writesPerSecond)
@@ -118,7 +173,7 @@ func (f *fleet) turn() time.Duration {
 // start starts a replica.
 func (f *fleet) start(identity string) {
 	f.t.Helper()
-	args, err := json.Marshal(replicaArgs{f.c.URL(), f.c.CAFile(), f.c.Token(), identity, f.lease, f.turn()})
+	args, err := json.Marshal(replicaArgs{f.c.URL(), f.c.CAFile(), f.token, identity, f.lease, f.turn()})
 	must(f.t, err)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestShardProcess$", "-test.timeout=2h")
 	cmd.Env = append(os.Environ(), shardEnv+"="+string(args))
@@ -190,7 +245,7 @@ func (f *fleet) end(identity string) {
 
 // observe follows the objects until ctx is done.
 func (f *fleet) observe(ctx context.Context) {
-	source, err := client.New(f.conn, core.ConfigMaps, client.Options{Namespace: "default", LabelSelector: "test=shards"})
+	source, err := client.New(f.conn, core.ConfigMaps, client.Options{Namespace: shardNamespace, LabelSelector: "test=shards"})
 	if err != nil {
 		f.t.Error(err)
 		return
@@ -265,7 +320,7 @@ func (f *fleet) note(name string, number int64, by, turn string) {
 func (f *fleet) settled(ctx context.Context, since time.Time) time.Duration {
 	f.t.Helper()
 	err := eventually(ctx, func() bool {
-		a, err := shard.Read(ctx, f.conn, "default", "shards")
+		a, err := shard.Read(ctx, f.conn, shardNamespace, shardName)
 		if err != nil || a.Check() != nil {
 			return false
 		}
@@ -289,7 +344,7 @@ func (f *fleet) settled(ctx context.Context, since time.Time) time.Duration {
 func (f *fleet) joined(ctx context.Context, identity string) {
 	f.t.Helper()
 	must(f.t, eventually(ctx, func() bool {
-		a, err := shard.Read(ctx, f.conn, "default", "shards")
+		a, err := shard.Read(ctx, f.conn, shardNamespace, shardName)
 		return err == nil && slices.ContainsFunc(a.Members, func(m shard.Member) bool { return m.Identity == identity && m.Share > 0 })
 	}))
 }
@@ -306,7 +361,7 @@ func (f *fleet) idle() (longest time.Duration) {
 
 // ownerOf returns the ID of the owner of an object.
 func ownerOf(a *shard.Assignment, name string) string {
-	hash := shard.Hash(shard.ByKey(types.NamespacedName{Namespace: "default", Name: name}))
+	hash := shard.Hash(shard.ByKey(types.NamespacedName{Namespace: shardNamespace, Name: name}))
 	for _, r := range a.Ranges {
 		if r.First <= hash && hash <= r.Last {
 			return r.ID

@@ -51,7 +51,7 @@ type replicaArgs struct {
 
 // shardOptions are those of all replicas.
 func shardOptions(identity string, lease time.Duration) shard.Options {
-	return shard.Options{Namespace: "default", Name: "shards", Identity: identity, LeaseDuration: lease, RenewDeadline: lease * 2 / 3, RetryPeriod: lease / 10}
+	return shard.Options{Namespace: shardNamespace, Name: shardName, Identity: identity, LeaseDuration: lease, RenewDeadline: lease * 2 / 3, RetryPeriod: lease * 2 / 15}
 }
 
 // The first bytes of lines that a replica prints for the observer. All other lines are for people.
@@ -90,13 +90,13 @@ func TestShardProcess(t *testing.T) {
 	replica, err := shard.New(conn, opts)
 	must(t, err)
 	handle, err := controller.Open(replica.Gate(conn), core.ConfigMaps, controller.OpenOptions[*corev1.ConfigMap]{
-		Client: client.Options{Namespace: "default", LabelSelector: "test=shards"},
+		Client: client.Options{Namespace: shardNamespace, LabelSelector: "test=shards"},
 	})
 	must(t, err)
 	// Writes fail while the server is away, thousands of them.
 	c := controller.New(controller.Options[types.NamespacedName]{Run: queue.RunOptions{Workers: 4}, Logger: slog.New(slog.DiscardHandler)})
 	// Without a resourceVersion, so that the server stops nothing: each write counts.
-	requests, err := client.New(replica.Gate(conn), core.ConfigMaps, client.Options{Namespace: "default"})
+	requests, err := client.New(replica.Gate(conn), core.ConfigMaps, client.Options{Namespace: shardNamespace})
 	must(t, err)
 	var turns atomic.Int64
 	work, err := shard.Divide(replica, shard.Keys[types.NamespacedName]{

@@ -102,9 +102,9 @@ func (f *fleet) fault(ctx context.Context, what string, n int) time.Time {
 		f.c.APIServer.Kill()
 		must(f.t, f.c.APIServer.Start(ctx))
 	case "leases":
-		leases, err := client.New(f.conn, shard.Kind, client.Options{Namespace: "default"})
+		leases, err := client.New(f.conn, shard.Kind, client.Options{Namespace: shardNamespace})
 		must(f.t, err)
-		err = leases.Delete(ctx, types.NamespacedName{Namespace: "default", Name: "shards"}, metav1.DeleteOptions{})
+		err = leases.Delete(ctx, types.NamespacedName{Namespace: shardNamespace, Name: shardName}, metav1.DeleteOptions{})
 		if err != nil && !errors.Is(err, context.Canceled) && !apierrors.IsNotFound(err) {
 			f.t.Error(err)
 		}

@@ -43,24 +43,32 @@ func GrantReading(ctx context.Context, c *Client, user string) error {
 // returns a token of the account. The server takes a moment to apply the role, see [Client.Answers].
 func ServiceAccount(ctx context.Context, c *Client, namespace, name string, rules ...rbacv1.PolicyRule) (token string, err error) {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
-	account := Path("serviceaccounts", namespace, "")
-	if _, err := Create(ctx, c, account, &corev1.ServiceAccount{ObjectMeta: meta}); err != nil {
+	if _, err := Create(ctx, c, Path("serviceaccounts", namespace, ""), &corev1.ServiceAccount{ObjectMeta: meta}); err != nil {
 		return "", err
 	}
-	roles := "/apis/rbac.authorization.k8s.io/v1/namespaces/" + namespace + "/roles"
-	if _, err := Create(ctx, c, roles, &rbacv1.Role{ObjectMeta: meta, Rules: rules}); err != nil {
+	if err := Allow(ctx, c, meta, name, rules...); err != nil {
 		return "", err
 	}
-	bindings := "/apis/rbac.authorization.k8s.io/v1/namespaces/" + namespace + "/rolebindings"
-	binding := &rbacv1.RoleBinding{
-		ObjectMeta: meta,
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: name}},
+	return Token(ctx, c, namespace, name)
+}
+
+// Allow creates a role with the rules, and gives it to a service account of its namespace.
+func Allow(ctx context.Context, c *Client, role metav1.ObjectMeta, account string, rules ...rbacv1.PolicyRule) error {
+	group := "/apis/rbac.authorization.k8s.io/v1/namespaces/" + role.Namespace
+	if _, err := Create(ctx, c, group+"/roles", &rbacv1.Role{ObjectMeta: role, Rules: rules}); err != nil {
+		return err
 	}
-	if _, err := Create(ctx, c, bindings, binding); err != nil {
-		return "", err
-	}
-	request, err := Create(ctx, c, account+"/"+name+"/token", &authenticationv1.TokenRequest{})
+	_, err := Create(ctx, c, group+"/rolebindings", &rbacv1.RoleBinding{
+		ObjectMeta: role,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: role.Namespace, Name: account}},
+	})
+	return err
+}
+
+// Token returns a token of a service account.
+func Token(ctx context.Context, c *Client, namespace, account string) (string, error) {
+	request, err := Create(ctx, c, Path("serviceaccounts", namespace, account)+"/token", &authenticationv1.TokenRequest{})
 	if err != nil {
 		return "", err
 	}
