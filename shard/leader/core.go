@@ -296,7 +296,7 @@ func (c *core) answer(now moment, ev event, do *actions) {
 	case ev.err == nil:
 		c.wrote(now, sent, ev.lease, do)
 	case raced(sent.verb, ev.err):
-		c.raced(now, do)
+		c.raced(now)
 	case aborted:
 		c.act(now, do)
 	default:
@@ -335,15 +335,12 @@ func (c *core) failed(now moment, sent request, err error, do *actions) {
 }
 
 // raced takes a write that met another state than expected. It is no failure.
-func (c *core) raced(now moment, do *actions) {
+func (c *core) raced(now moment) {
 	c.stale = true
 	c.conflicts++
 	c.next = c.again(now)
 	if c.conflicts == 1 {
 		c.next = now.mono
-	}
-	if c.phase != waiting && c.next == now.mono {
-		c.act(now, do)
 	}
 }
 
