@@ -94,7 +94,7 @@ func TestShardProcess(t *testing.T) {
 	})
 	must(t, err)
 	// Writes fail while the server is away, thousands of them.
-	c := controller.New(controller.Options[types.NamespacedName]{Run: queue.RunOptions{Workers: 4}, Logger: slog.New(slog.DiscardHandler)})
+	c := controller.New(controller.Options[types.NamespacedName]{Run: queue.RunOptions{Workers: 4, Grace: 10 * time.Second}, Logger: slog.New(slog.DiscardHandler)})
 	// Without a resourceVersion, so that the server stops nothing: each write counts.
 	requests, err := client.New(replica.Gate(conn), core.ConfigMaps, client.Options{Namespace: shardNamespace})
 	must(t, err)

@@ -39,7 +39,9 @@ const maxReports = 16
 
 // Run takes part in the work until ctx is done. Call it when the caches that reconcile reads are filled: ranges may come
 // at once. When ctx is done, Run waits for the running calls of reconcile, gives up its ranges, and returns nil. If a call
-// does not return, neither does Run. The queue's workers may end before Run or after it.
+// does not return, neither does Run. The queue's workers may end before Run or after it. If they end at the same time, as
+// in package controller/manager, give them a queue.RunOptions.Grace that is longer than a call: a write that is cut off
+// holds its range, see [Replica.Gate].
 //
 // Failures are reported and tried again. Run returns [ErrStarted] when called twice. Every goroutine that it
 // started has ended when it returns.

@@ -44,6 +44,7 @@ func Example_sharding() {
 	}
 	sites, err := controllerruntime.Divide(replica, controllerruntime.ShardKeys[ctrl.Request]{
 		Hashed: controllerruntime.ByKey, All: controllerruntime.Listed(m.GetCache(), &website.WebsiteList{}),
+		Grace: 20 * time.Second, // longer than a reconcile
 	}, reconciler) // which writes by m.GetClient()
 	if err != nil {
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/examples/website"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/shard"
 )
 
@@ -18,7 +19,8 @@ func Example_sharding() {
 	if err != nil {
 		return
 	}
-	sites, err := controller.Open(replica.Gate(server), website.Websites) // writes end with the lease
+	c := controller.New(controller.Options[kinform.Key]{Run: queue.RunOptions{Grace: 30 * time.Second}}) // longer than a reconcile
+	sites, err := controller.Open(replica.Gate(server), website.Websites)                                // writes end with the lease
 	if err != nil {
 		return
 	}

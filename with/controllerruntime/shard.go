@@ -47,6 +47,11 @@ type ShardKeys[Q comparable] struct {
 
 	// CatchUp is shard.Keys.CatchUp. Nil means that the caches are always new enough.
 	CatchUp func(context.Context) error
+
+	// Grace is how long the context of a running call of the reconciler outlives that of its controller, so that the
+	// call can finish when the manager ends: a write that is cut off holds its range for a while, see shard.Replica.Gate.
+	// Zero means not at all, negative means until the call returns.
+	Grace time.Duration
 }
 
 // ByKey returns namespace and name of a request, for ShardKeys.Hashed.
@@ -83,8 +88,9 @@ func request(o metav1.Object) reconcile.Request {
 // Shard is the part of a controller's requests that belongs to a replica. It is the reconciler of the controller, and
 // [Shard.Source] one of its sources. Make one with [Divide].
 type Shard[Q comparable] struct {
-	work *shard.Work[Q]
-	all  func(context.Context) ([]Q, error)
+	work  *shard.Work[Q]
+	all   func(context.Context) ([]Q, error)
+	grace time.Duration
 
 	begun   chan struct{} // closed when the source has started
 	works   chan struct{} // closed by the first call of Reconcile
@@ -102,7 +108,7 @@ func Divide[Q comparable](r *shard.Replica, keys ShardKeys[Q], reconciler reconc
 	if keys.All == nil || reconciler == nil {
 		return nil, ErrNoList
 	}
-	s := &Shard[Q]{all: keys.All, begun: make(chan struct{}), works: make(chan struct{})}
+	s := &Shard[Q]{all: keys.All, grace: keys.Grace, begun: make(chan struct{}), works: make(chan struct{})}
 	var err error
 	s.work, err = shard.Divide(r, shard.Keys[Q]{
 		Hashed: keys.Hashed, All: s.keys, Add: s.add,
@@ -132,8 +138,35 @@ type resultKey struct{}
 // The context ends when this replica's lease is over, and shard.Number returns the fencing number by it.
 func (s *Shard[Q]) Reconcile(ctx context.Context, q Q) (result reconcile.Result, err error) {
 	s.working.Do(func() { close(s.works) })
+	ctx, cancel := outlive(ctx, s.grace)
+	defer cancel()
 	err = s.work.Reconcile(context.WithValue(ctx, resultKey{}, &result), q)
 	return result, err
+}
+
+// outlive returns a context that ends some time after ctx was cancelled, or at its deadline.
+func outlive(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	if grace == 0 {
+		return context.WithCancel(ctx)
+	}
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	if at, ok := ctx.Deadline(); ok {
+		longer, cancel = context.WithDeadline(context.WithoutCancel(ctx), at)
+	}
+	if grace < 0 {
+		return longer, cancel
+	}
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-longer.Done():
+		case <-time.After(grace):
+			cancel()
+		}
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
 }
 
 // Has reports whether this replica works on a request now. Use it in predicates, so that the requests of others are not queued.

@@ -253,6 +253,54 @@ func TestShardParts(t *testing.T) {
 	})
 }
 
+// TestGrace: when the context of a running call ends, after that of the controller.
+func TestGrace(t *testing.T) {
+	for _, c := range []struct {
+		grace, deadline, want time.Duration // since the controller's context was cancelled
+	}{{0, 0, 0}, {time.Minute, 0, time.Minute}, {-1, 0, 10 * time.Minute}, {-1, 5 * time.Minute, 5 * time.Minute}, {time.Minute, 30 * time.Second, 30 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			server := fake.New(fake.Options{})
+			check(t, fake.Register(server, shard.Kind, fake.Rules{}))
+			r, err := shard.New(kinformclient.Connection{URL: fake.URL, HTTP: server.Client()}, shard.Options{Namespace: "prod", Name: "words"})
+			check(t, err)
+			var took time.Duration
+			ctx, stop := context.WithCancel(t.Context())
+			work, err := controllerruntime.Divide(r, controllerruntime.ShardKeys[string]{
+				Hashed: func(word string) string { return word }, All: func(context.Context) ([]string, error) { return nil, nil }, Grace: c.grace,
+			}, reconcile.TypedFunc[string](func(ctx context.Context, _ string) (reconcile.Result, error) {
+				stop()
+				begun := time.Now()
+				select {
+				case <-ctx.Done():
+				case <-time.After(10 * time.Minute):
+				}
+				took = time.Since(begun)
+				return reconcile.Result{}, nil
+			}))
+			check(t, err)
+			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
+			defer queue.ShutDown()
+			check(t, work.Source().Start(ctx, queue))
+			running, end := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- r.Run(running) }()
+			time.Sleep(time.Minute)
+			if c.deadline > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, c.deadline)
+				defer cancel()
+			}
+			_, err = work.Reconcile(ctx, "x")
+			check(t, err)
+			if took != c.want {
+				t.Errorf("Grace %v, deadline %v: it ended after %v", c.grace, c.deadline, took)
+			}
+			end()
+			check(t, <-ended)
+		})
+	}
+}
+
 var errNever = errors.New("never")
 
 // never is a cache that does not fill.
