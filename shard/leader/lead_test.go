@@ -488,10 +488,11 @@ func TestSlowCallbacks(t *testing.T) {
 		s := newScene(t)
 		release := make(chan struct{})
 		calls := 0
+		var log strings.Builder
 		a := s.stand("a", func(o *leader.Options, c *candidate) {
 			o.OnLeader = func(string) { <-release }
 			o.OnError = func(error) { calls++ }
-			o.Logger = slog.New(slog.DiscardHandler)
+			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		})
 		a.leadsWithin(time.Minute)
 		for range 20 {
@@ -504,8 +505,8 @@ func TestSlowCallbacks(t *testing.T) {
 		}
 		close(release)
 		settle()
-		if calls != 16 { // the others were logged
-			t.Errorf("%d calls", calls)
+		if logged := strings.Count(log.String(), "request failed"); calls != 16 || logged != 1 { // of those that had no room, one a minute
+			t.Errorf("%d calls, %d errors in the log: %s", calls, logged, log.String())
 		}
 	})
 }
