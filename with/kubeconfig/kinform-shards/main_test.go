@@ -40,12 +40,13 @@ func newServer(t *testing.T) *fake.Server {
 }
 
 // start starts a replica without keys. cut cuts it off from the server.
-func start(t *testing.T, server *fake.Server, identity string) (stop, cut func()) {
+func start(t *testing.T, server *fake.Server, opts shard.Options) (stop, cut func()) {
 	t.Helper()
 	h := server.Client()
 	gate := &cuttable{to: h.Transport, cut: make(chan struct{})}
 	h.Transport = gate
-	r, err := shard.New(client.Connection{URL: fake.URL, HTTP: h}, shard.Options{Namespace: namespace, Name: name, Identity: identity, OnError: func(error) {}})
+	opts.Namespace, opts.Name, opts.OnError = namespace, name, func(error) {}
+	r, err := shard.New(client.Connection{URL: fake.URL, HTTP: h}, opts)
 	must(t, err)
 	_, err = shard.Divide(r, shard.Keys[string]{
 		Hashed: strings.Clone, Add: func(string) {}, All: func() iter.Seq[string] { return func(func(string) bool) {} },
@@ -90,8 +91,8 @@ func TestCheck(t *testing.T) {
 			return a
 		}
 		expect("nothing is there", 0, "no replica runs")
-		stopA, _ := start(t, server, "a")
-		stopB, cutB := start(t, server, "b\x1b[31m")
+		stopA, _ := start(t, server, shard.Options{Identity: "a"})
+		stopB, cutB := start(t, server, shard.Options{Identity: "b\x1b[31m"})
 		expect("it waits for the first assignment", time.Minute, "<nil>")
 		time.Sleep(time.Minute) // ranges have moved to both
 		a := expect("both work", time.Minute, "<nil>")
@@ -125,7 +126,8 @@ func TestCheck(t *testing.T) {
 
 // TestRun: the exit status, with a kubeconfig.
 func TestRun(t *testing.T) {
-	server := httptest.NewServer(newServer(t))
+	objects := newServer(t)
+	server := httptest.NewServer(objects)
 	defer server.Close()
 	path := filepath.Join(t.TempDir(), "config")
 	must(t, os.WriteFile(path, fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: a, users: [{name: u, user: {}}],
@@ -145,5 +147,11 @@ contexts: [{name: a, context: {cluster: c, user: u, namespace: prod}}], clusters
 		if status := run(t.Context(), c.args, &out, &errOut); status != c.status || !strings.Contains(errOut.String(), c.text) {
 			t.Errorf("%q: status %d, %s%s", c.args, status, &out, &errOut)
 		}
+	}
+	stop, _ := start(t, objects, shard.Options{LeaseDuration: 1500 * time.Millisecond, RenewDeadline: time.Second, RetryPeriod: 200 * time.Millisecond})
+	defer stop()
+	var out, errOut bytes.Buffer
+	if status := run(t.Context(), []string{"-kubeconfig", path, "-wait", "5m", name}, &out, &errOut); status != 0 || !strings.Contains(out.String(), "one owner, which works") {
+		t.Errorf("status %d, %s%s", status, &out, &errOut)
 	}
 }
