@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
@@ -84,7 +85,9 @@ func (s *scene) start(opts shard.Options) *process {
 		p.errs = append(p.errs, err)
 	}
 	var err error
-	p.replica, err = shard.New(p.connection(), opts)
+	server := p.connection()
+	server.Limiter = rate.NewLimiter(0, 0) // other requests have used it up: a renewal does not wait for it
+	p.replica, err = shard.New(server, opts)
 	must(s.t, err)
 	keys := shard.Keys[int]{
 		Hashed: func(n int) string { return fmt.Sprint("key-", n) }, Add: p.queue.Add,

@@ -19,8 +19,10 @@ func Example_sharding() {
 	if err != nil {
 		return
 	}
-	c := controller.New(controller.Options[kinform.Key]{Run: queue.RunOptions{Grace: 30 * time.Second}}) // longer than a reconcile
-	sites, err := controller.Open(replica.Gate(server), website.Websites)                                // writes end with the lease
+	c := controller.New(controller.Options[kinform.Key]{
+		Run: queue.RunOptions{Grace: 30 * time.Second}, // longer than a reconcile
+	})
+	sites, err := controller.Open(replica.Gate(server), website.Websites) // writes end with the lease
 	if err != nil {
 		return
 	}

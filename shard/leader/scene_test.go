@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -156,7 +157,8 @@ func (s *scene) stand(identity string, change ...func(*leader.Options, *candidat
 		f(&opts, c)
 	}
 	var err error
-	c.Elector, err = leader.New(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: c.wire}}, opts)
+	// Other requests have used the limiter up: a renewal does not wait for it.
+	c.Elector, err = leader.New(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: c.wire}, Limiter: rate.NewLimiter(0, 0), Retries: 3}, opts)
 	must(s.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
