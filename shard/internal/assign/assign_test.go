@@ -359,3 +359,17 @@ func TestHash(t *testing.T) {
 		t.Errorf("the hash of a text has changed: %x", h)
 	}
 }
+
+// TestMerge: neighbours of one owner become one range, with the newest of their epochs. Ranges that move do not.
+func TestMerge(t *testing.T) {
+	got := Table{
+		{First: 0, Owner: "a", Since: 5, Number: 1}, {First: 10, Owner: "a", Since: 2, Number: 7}, {First: 20, Owner: "a", Next: "b", Since: 8, Number: 3},
+		{First: 30, Owner: "b", Since: 9, Number: 9}, {First: 40, Owner: "b", Since: 10, Number: 2},
+	}.merge()
+	want := Table{
+		{First: 0, Owner: "a", Since: 5, Number: 7}, {First: 20, Owner: "a", Next: "b", Since: 8, Number: 3}, {First: 30, Owner: "b", Since: 10, Number: 9},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+}

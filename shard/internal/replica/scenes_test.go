@@ -96,6 +96,20 @@ func TestScheme(t *testing.T) {
 	}
 }
 
+// TestAllLeave: the assignment outlives all replicas that gave it up, so the next one does not wait for LeaseDuration.
+func TestAllLeave(t *testing.T) {
+	w, a, b := calm(t)
+	a.cancel()
+	b.cancel()
+	w.run(w.now + time.Hour)
+	uid := w.sheet.UID
+	c := w.start("c", 1, 1)
+	w.run(w.now + 8*time.Second)
+	if w.sheet.UID != uid || len(c.holds) != 1 {
+		w.fail("c has %v; the assignment is another one: %t", c.holds, w.sheet.UID != uid)
+	}
+}
+
 // TestRestored: after a restore, replicas drop what they have, and begin again.
 func TestRestored(t *testing.T) {
 	w, a, b := calm(t)
