@@ -110,6 +110,23 @@ func TestAllLeave(t *testing.T) {
 	}
 }
 
+// TestForgets: a replica remembers nothing of those that have come and gone.
+func TestForgets(t *testing.T) {
+	w, a, b := calm(t)
+	for range 10 {
+		c, d := w.start("c", 1, 1), w.start("d", 1, 1)
+		w.run(w.now + time.Minute)
+		c.cancel()
+		d.kill()
+		w.run(w.now + time.Minute)
+	}
+	for _, p := range []*process{a, b} {
+		if o := p.core.others; len(o.since) > 2 || len(o.stopped) > 2 || len(o.absent) > 0 || len(o.tried) > 2 || len(w.records) > 2 {
+			w.fail("%d since, %d stopped, %d absent, %d tried, %d Leases", len(o.since), len(o.stopped), len(o.absent), len(o.tried), len(w.records))
+		}
+	}
+}
+
 // TestRestored: after a restore, replicas drop what they have, and begin again.
 func TestRestored(t *testing.T) {
 	w, a, b := calm(t)
