@@ -267,6 +267,25 @@ func TestShorterDurations(t *testing.T) {
 	}
 }
 
+// TestShorterThanLeases: after the assignment was deleted, the Leases alone say how long others may go on.
+func TestShorterThanLeases(t *testing.T) {
+	w, a, b := calm(t)
+	cfg := w.cfg
+	cfg.LeaseDuration, cfg.RenewDeadline, cfg.RetryPeriod = 3*time.Second, 2*time.Second, 500*time.Millisecond
+	a.kill()
+	b.cut = true
+	w.deleteSheet()
+	c := w.startAs(cfg, "c", 1, 1)
+	w.run(w.now + 7*time.Second) // check fails if c gets something
+	if !b.writes() {
+		w.fail("b has lost its lease")
+	}
+	w.run(w.now + 30*time.Second)
+	if len(c.holds) != 1 {
+		w.fail("c has %v", c.holds)
+	}
+}
+
 // TestNumbersAfterRestore: fencing numbers do not go back when nobody is left who knows the newest.
 func TestNumbersAfterRestore(t *testing.T) {
 	w, a, b := calm(t)
