@@ -2,10 +2,13 @@ package shard_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +20,7 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/queue"
@@ -49,22 +53,36 @@ var websites = kind.Of[*website](schema.GroupVersion{Group: "example.com", Versi
 // site is one process with a controller of websites.
 type site struct {
 	replica *shard.Replica
+	wire    atomic.Bool // cut: no request arrives
 	queued  func() int
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
 }
 
-// startSite starts a process as a program would.
-func startSite(t *testing.T, server *fake.Server, identity string) *site {
-	conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
+// siteKeys are the keys of a process.
+type siteKeys = shard.Keys[types.NamespacedName]
+
+// startSite starts a process as a program would. change, of which there is at most one, changes its keys.
+func startSite(t *testing.T, server *fake.Server, identity string, change ...func(*siteKeys, *controller.Handle[*website])) *site {
+	s := &site{}
+	conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		if s.wire.Load() {
+			return nil, errors.New("the wire is cut")
+		}
+		return server.Client().Transport.RoundTrip(r)
+	})}}
 	replica, err := shard.New(conn, shard.Options{Namespace: namespace, Name: name, Identity: identity})
 	must(t, err)
 	handle, err := controller.Open(replica.Gate(conn), websites)
 	must(t, err)
 	c := controller.New(controller.Options[types.NamespacedName]{Run: queue.RunOptions{Workers: 4}})
-	work, err := shard.Divide(replica, shard.Keys[types.NamespacedName]{
-		Hashed: shard.ByKey, All: handle.AsInformer().Store().Keys, Add: c.Queue().Add,
-	}, func(ctx context.Context, key types.NamespacedName) error {
+	keys := siteKeys{
+		Hashed: shard.ByKey, All: handle.AsInformer().Store().Keys, Add: c.Queue().Add, CatchUp: handle.WaitForNow,
+	}
+	for _, change := range change {
+		change(&keys, handle)
+	}
+	work, err := shard.Divide(replica, keys, func(ctx context.Context, key types.NamespacedName) error {
 		site, ok := handle.Cached(key)
 		if !ok || site.Status.Title == site.Spec.Title {
 			return nil
@@ -78,7 +96,7 @@ func startSite(t *testing.T, server *fake.Server, identity string) *site {
 	must(t, err)
 	must(t, controller.For(c, handle, func(ev informer.Event[types.NamespacedName, *website]) bool { return work.Has(ev.Key) }))
 	ctx, stop := context.WithCancel(t.Context())
-	s := &site{replica: replica, stop: stop, queued: c.Queue().Len}
+	s.replica, s.stop, s.queued = replica, stop, c.Queue().Len
 	s.ended.Go(func() {
 		if err := c.Run(ctx, work.Reconcile); err != nil {
 			t.Error(err)
@@ -191,7 +209,7 @@ func TestByLabel(t *testing.T) {
 			}
 			c := controller.New(controller.Options[tenantKey]{})
 			work, err := shard.Divide(replica, shard.Keys[tenantKey]{
-				Hashed: func(k tenantKey) string { return k.tenant }, Add: c.Queue().Add,
+				Hashed: func(k tenantKey) string { return k.tenant }, Add: c.Queue().Add, CatchUp: handle.WaitForNow,
 				All: func() iter.Seq[tenantKey] {
 					return func(yield func(tenantKey) bool) {
 						for s := range handle.AsInformer().Store().Values() {
@@ -241,4 +259,77 @@ func TestByLabel(t *testing.T) {
 			t.Errorf("%v", by)
 		}
 	})
+}
+
+// TestHandOver: the next owner of a range begins when its cache has the writes of the former one, also if its watch is
+// late, and also if the former one is cut off from the server instead of leaving.
+func TestHandOver(t *testing.T) {
+	for _, cut := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			server := fake.New(fake.Options{})
+			must(t, fake.Register(server, shard.Kind, fake.Rules{}))
+			must(t, fake.Register(server, websites, fake.Rules{}))
+			key := func(n int) types.NamespacedName {
+				return types.NamespacedName{Namespace: namespace, Name: fmt.Sprint("w", n)}
+			}
+			const objects = 20
+			for n := range objects {
+				w := &website{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: key(n).Name}}
+				w.Spec.Title = "first"
+				_, err := fake.Create(server, w)
+				must(t, err)
+			}
+			first := startSite(t, server, "first")
+			time.Sleep(time.Minute)
+			const late = time.Minute
+			must(t, server.Inject(faults.Fault{Verb: faults.VerbWatch, Resource: websites.GroupResource(), Delay: late, After: objects + 1, Times: 1}))
+			var written map[types.NamespacedName]string // by the first one, before the second one gets something of it
+			took, looked := time.Duration(0), 0
+			var began time.Time
+			second := startSite(t, server, "second", func(keys *siteKeys, handle *controller.Handle[*website]) {
+				all := keys.All
+				keys.All = func() iter.Seq[types.NamespacedName] {
+					for key, rv := range written {
+						looked++
+						took = time.Since(began)
+						if w, ok := handle.Cached(key); !ok || w.ResourceVersion != rv {
+							t.Errorf("cut off: %t: %v is as old as %v, and the former owner has written %s", cut, key, w, rv)
+						}
+					}
+					return all()
+				}
+			})
+			time.Sleep(10 * time.Second) // the watch begins, and gets an event
+			for n := range objects {
+				w, err := fake.Get[*website](server, key(n))
+				must(t, err)
+				w.Spec.Title = "second"
+				_, err = fake.Update(server, w)
+				must(t, err)
+			}
+			time.Sleep(time.Second)
+			written = map[types.NamespacedName]string{}
+			for n := range objects {
+				w, err := fake.Get[*website](server, key(n))
+				must(t, err)
+				if w.Status.By == "first" && w.Status.Title == "second" {
+					written[key(n)] = w.ResourceVersion
+				}
+			}
+			began = time.Now()
+			if cut {
+				first.wire.Store(true)
+			} else {
+				first.stop()
+			}
+			time.Sleep(2 * late)
+			if len(written) == 0 || looked == 0 || took < late/2 || took > late+30*time.Second {
+				t.Errorf("cut off: %t: looked at %d objects of %d after %v", cut, looked, len(written), took)
+			}
+			for _, s := range []*site{first, second} {
+				s.stop()
+				s.ended.Wait()
+			}
+		})
+	}
 }

@@ -5,7 +5,7 @@
 //	websites, err := controller.Open(gated, Websites)
 //	...
 //	work, err := shard.Divide(replica, shard.Keys[kinform.Key]{
-//		Hashed: shard.ByKey, All: keysOf(websites), Add: c.Queue().Add,
+//		Hashed: shard.ByKey, All: keysOf(websites), Add: c.Queue().Add, CatchUp: websites.WaitForNow,
 //	}, reconcile)
 //	err = controller.For(c, websites, func(ev informer.Event[kinform.Key, *Website]) bool { return work.Has(ev.Key) })
 //	...
@@ -36,7 +36,8 @@
 //
 // The owner of a range stops handing out its keys. When the running calls of reconcile have returned, its Lease says
 // so, and the assignment names the next owner, which waits for [Keys.CatchUp] and then adds all keys of the range to its
-// queue. A call that does not return holds up the move of its range, and nothing else. A replica goes on to work on
+// queue. With WaitForNow of a controller.Handle as CatchUp, its cache then has all that the former owner has written, also if
+// that one died. A call that does not return holds up the move of its range, and nothing else. A replica goes on to work on
 // all that it keeps.
 //
 // Events of keys that belong to others are not queued. A key whose object was deleted while its range moved is not
@@ -84,9 +85,9 @@
 // resourceVersion that it is based on, and for deletions the UID and resourceVersion as preconditions. The helpers of
 // package controller do so.
 //
-// When a range has moved, the cache of the next owner may lack the last writes of the former one for a moment, as after
-// any restart. A resourceVersion protects updates. Names that follow from the key protect creations: a second
-// object gets AlreadyExists. See [Keys.CatchUp].
+// Without [Keys.CatchUp], the cache of the next owner may lack the last writes of the former one for a moment, as after
+// any restart. Then a resourceVersion protects updates. Names that follow from the key protect creations: a second
+// object gets AlreadyExists. A write that was on its way may come after CatchUp, too.
 //
 // All replicas need the same hash. Replicas whose Options.Scheme differs do not share the work: the later one waits
 // and reports [ErrScheme]. Two different programs with the same name, namespace and scheme cannot be told apart.

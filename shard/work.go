@@ -32,8 +32,12 @@ type Keys[Q comparable] struct {
 
 	// CatchUp returns when the caches that reconcile reads are new enough for ranges that have come to this
 	// replica. It is called before All. An error is reported, and it is called again after RetryPeriod. Its
-	// context ends when the ranges change. Nil means that the caches always are: each replica has all objects,
-	// and its watch is no later than that of any controller after a restart.
+	// context ends when the ranges change.
+	//
+	// Use WaitForNow of each controller.Handle that reconcile reads. By then the former owner has stopped, so the cache has
+	// what that has written, whether it left or died. This takes some milliseconds, or about three seconds if nothing
+	// changes in a collection. The handles must run, since ranges wait for them. Nil means that ranges do not wait: the
+	// cache may be as old as that of any controller after a restart.
 	CatchUp func(context.Context) error
 }
 

@@ -28,6 +28,7 @@ func Example_sharding() {
 	}
 	work, err := shard.Divide(replica, shard.Keys[kinform.Key]{
 		Hashed: shard.ByKey, All: sites.AsInformer().Store().Keys, Add: c.Queue().Add,
+		CatchUp: sites.WaitForNow, // the former owner's writes are in the cache before work begins
 	}, reconcile)
 	if err != nil {
 		return
