@@ -14,6 +14,7 @@ type Member[K comparable, T any] struct {
 	// Set when it is made and never changed.
 	merge  *Merge[K, T]
 	covers func(K) bool // nil for every key
+	has    func(T) bool // nil for every object
 	number uint32       // among all that joined; not zero
 
 	// Guarded by the Merge's mu.
@@ -27,10 +28,11 @@ type Member[K comparable, T any] struct {
 	first   uint64 // number of the batch that has its first list of the session
 }
 
-// Join adds a member. covers reports whether the member can have a key; it runs with a lock held,
-// and nil means that it can have any.
-func (g *Merge[K, T]) Join(covers func(K) bool) *Member[K, T] {
-	m := &Member[K, T]{Sink: NewSink[K, T](nil, g.key, g.bad), merge: g, covers: covers, keys: map[K]struct{}{}}
+// Join adds a member. covers reports whether the member can have a key. has reports whether it keeps an
+// object: others are dropped as they arrive, as if they did not exist. What it says may change from true to
+// false only, and [Member.Prune] follows. Both run with a lock held. Nil means every key, and every object.
+func (g *Merge[K, T]) Join(covers func(K) bool, has func(T) bool) *Member[K, T] {
+	m := &Member[K, T]{Sink: NewSink[K, T](nil, g.key, g.bad), merge: g, covers: covers, has: has, keys: map[K]struct{}{}}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.joined++
@@ -38,6 +40,16 @@ func (g *Merge[K, T]) Join(covers func(K) bool) *Member[K, T] {
 	g.members[m] = struct{}{}
 	return m
 }
+
+// Listed implements reflector.Sink.
+func (m *Member[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
+	if ev.Type != reflector.Deleted && !m.keeps(ev.Object) {
+		return ctx.Err()
+	}
+	return m.Sink.Listed(ctx, ev)
+}
+
+func (m *Member[K, T]) keeps(obj T) bool { return m.has == nil || m.has(obj) }
 
 // Replace implements reflector.Sink for the objects of this member.
 func (m *Member[K, T]) Replace(ctx context.Context, resourceVersion string) error {
@@ -67,6 +79,9 @@ func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 	}
 	for n := range m.items.Len() {
 		item, version := m.items.item(n), m.items.version(n)
+		if !m.keeps(item.Object) { // any more
+			continue
+		}
 		d := Delta[T]{Type: Replaced, Object: item.Object, ResourceVersion: version}
 		if version == "" {
 			version = m.meta.Version(item.Object)
@@ -87,7 +102,7 @@ func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 func (m *Member[K, T]) dropMissing(f *DeltaFIFO[K, T]) {
 	keep := keeper[K, T](m.skipped)
 	for key := range m.keys {
-		if _, ok := m.items.number(key); ok {
+		if n, ok := m.items.number(key); ok && m.keeps(m.items.item(n).Object) {
 			continue
 		}
 		obj, ok := m.merge.newest(f, key)
@@ -118,7 +133,9 @@ func (m *Member[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 		case Deleted:
 			m.drop(f, key, d, at)
 		default:
-			m.take(f, key, d, at, false)
+			if m.keeps(d.Object) {
+				m.take(f, key, d, at, false)
+			}
 		}
 		m.refused, m.at = false, at
 		return recount
@@ -165,6 +182,28 @@ func (m *Member[K, T]) IsAwaited() bool {
 	return false
 }
 
+// Prune deletes the objects that the member keeps no longer (see [Merge.Join]), unless another member has them. They
+// are deletions with FinalStateUnknown. If no session goes on, or it ends, the member's next list does the same.
+// O(objects of the member).
+func (m *Member[K, T]) Prune(ctx context.Context) error {
+	return m.change(ctx, func() bool {
+		for key := range m.keys {
+			if obj, ok := m.merge.newest(m.merge.fifo, key); ok && !m.keeps(obj) {
+				m.give(m.merge.fifo, key, obj)
+			}
+		}
+		return false
+	})
+}
+
+// give deletes an object of the member, unless another member has it.
+func (m *Member[K, T]) give(f *DeltaFIFO[K, T], key K, obj T) {
+	if h := m.lose(key); h.members == 0 {
+		m.merge.remove(f, key, h, Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
+		delete(m.merge.held, key) // another member may bring the same state at once
+	}
+}
+
 // Leave removes the member, whose reflector must have ended. The objects that no other member has are
 // deleted. After an error, which is ctx's or [ErrClosed], that is left to the next session.
 func (m *Member[K, T]) Leave(ctx context.Context) error {
@@ -172,10 +211,7 @@ func (m *Member[K, T]) Leave(ctx context.Context) error {
 	err := m.change(ctx, func() bool {
 		for key := range m.keys {
 			obj, _ := m.merge.newest(f, key)
-			if h := m.lose(key); h.members == 0 {
-				m.merge.remove(f, key, h, Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
-				delete(m.merge.held, key) // another member may bring the same state at once
-			}
+			m.give(f, key, obj)
 		}
 		delete(m.merge.members, m)
 		return true
@@ -204,6 +240,13 @@ func (m *Member[K, T]) Len() int {
 	m.merge.mu.Lock()
 	defer m.merge.mu.Unlock()
 	return len(m.keys)
+}
+
+// InStore reports whether the store has the member's first list of this session.
+func (m *Member[K, T]) InStore() bool {
+	m.merge.mu.Lock()
+	defer m.merge.mu.Unlock()
+	return m.listed && m.first <= m.merge.committed
 }
 
 // HasListed reports whether the member has listed in this session.

@@ -42,6 +42,7 @@ type Merge[K comparable, T any] struct {
 	rewound, doubtful bool           // of the initial lists
 	committed         uint64         // number of the last batch that is in the store
 	taken             uint64         // number of the last batch that the consumer had taken at the last change
+	moved             chan struct{}  // closed at the next change; nil while nobody waits
 }
 
 // holding is what is known about a key.
@@ -97,6 +98,25 @@ func (g *Merge[K, T]) Committed(batch Batch[K, T]) {
 	defer g.mu.Unlock()
 	if batch.buf != nil {
 		g.committed = batch.buf.batch
+	}
+	g.signal()
+}
+
+// Moved returns a channel that is closed at the next change of the queue, or of what the store has.
+func (g *Merge[K, T]) Moved() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.moved == nil {
+		g.moved = make(chan struct{})
+	}
+	return g.moved
+}
+
+// signal closes the channel of Moved. Called with mu held.
+func (g *Merge[K, T]) signal() {
+	if g.moved != nil {
+		close(g.moved)
+		g.moved = nil
 	}
 }
 
@@ -176,6 +196,7 @@ func (g *Merge[K, T]) change(f *DeltaFIFO[K, T], change func() (recount bool)) (
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.taken = f.batches
+	defer g.signal()
 	moved := change() && g.advance(f)
 	if g.initial != nil && g.complete() {
 		list = &Replacement[K, T]{Objects: g.initial, ResourceVersion: g.version(), Keep: g.isHeld, Rewound: g.rewound, Doubtful: g.doubtful}

@@ -93,7 +93,7 @@ func (m *merger) want(text string) {
 func two(t *testing.T, first, second []string, want string) (m *merger, a, b *Member[string, string]) {
 	t.Helper()
 	m = newMerger(t)
-	a, b = m.merge.Join(nil), m.merge.Join(nil)
+	a, b = m.merge.Join(nil, nil), m.merge.Join(nil, nil)
 	m.list(a, "10", first...)
 	m.want("") // until b has listed too
 	m.list(b, "10", second...)
@@ -168,7 +168,7 @@ func TestMergeWithoutRefusedMember(t *testing.T) {
 // A member that is late does not hold up the first list, unless nobody has listed.
 func TestMergeWithoutLateMember(t *testing.T) {
 	m := newMerger(t)
-	a, b := m.merge.Join(nil), m.merge.Join(nil)
+	a, b := m.merge.Join(nil, nil), m.merge.Join(nil, nil)
 	if a.IsAwaited() || b.IsAwaited() {
 		t.Error("a member is awaited though none has listed")
 	}
@@ -218,7 +218,7 @@ func TestMergeOfRestoredServer(t *testing.T) {
 // The mark of a restored server goes with the initial list if that is not complete yet.
 func TestMergeOfServerRestoredBefore(t *testing.T) {
 	m := newMerger(t)
-	a, b := m.merge.Join(nil), m.merge.Join(nil)
+	a, b := m.merge.Join(nil, nil), m.merge.Join(nil, nil)
 	a.Rewound(true)
 	m.list(a, "7", "x4")
 	m.want("")
@@ -237,7 +237,7 @@ func TestMergeListing(t *testing.T) {
 	}
 	listing("x", false)
 	only := func(name string) func(string) bool { return func(key string) bool { return key == name } }
-	c, d := m.merge.Join(only("c")), m.merge.Join(only("d"))
+	c, d := m.merge.Join(only("c"), nil), m.merge.Join(only("d"), nil)
 	listing("x", false)
 	listing("c", true)
 	m.list(c, "10")

@@ -81,6 +81,7 @@ type members[K comparable, T any] struct {
 	byName  map[string]*Member[K, T]
 	begun   bool // there was a call of Run
 	follows []following[K]
+	parts   []*hashFollower // kept alive here
 }
 
 // Member is a source of a [Union]. All methods may be called by any goroutine.
@@ -89,6 +90,8 @@ type Member[K comparable, T any] struct {
 	name   string
 	source reflector.Source[T]
 	sink   *deltafifo.Member[K, T]
+	listed func()        // called by the reflector's goroutine when synced is closed; may be nil
+	pages  bool          // no streaming lists
 	synced chan struct{} // closed when the first list has been handed over
 	gone   chan struct{} // closed when the member is removed and has no objects in the queue
 
@@ -132,20 +135,32 @@ func (u *Union[K, T]) Add(name string, source reflector.Source[T], covers func(K
 	if source == nil {
 		return nil, u.about(fmt.Errorf("member %q: %w", name, reflector.ErrNoSource))
 	}
+	m := &Member[K, T]{name: name, source: source}
+	if err := u.add(m, membership[K, T]{covers: covers}); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// membership says what a member has, see deltafifo.Merge.Join.
+type membership[K comparable, T any] struct {
+	covers func(K) bool
+	has    func(T) bool
+}
+
+// add adds a member.
+func (u *Union[K, T]) add(m *Member[K, T], of membership[K, T]) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.union.byName[name] != nil {
-		return nil, u.about(fmt.Errorf("member %q: %w", name, ErrMemberExists))
+	if u.union.byName[m.name] != nil {
+		return u.about(fmt.Errorf("member %q: %w", m.name, ErrMemberExists))
 	}
-	m := &Member[K, T]{
-		name: name, source: source, sink: u.union.merge.Join(covers),
-		synced: make(chan struct{}), gone: make(chan struct{}),
-	}
-	u.union.byName[name] = m
+	m.sink, m.synced, m.gone = u.union.merge.Join(of.covers, of.has), make(chan struct{}), make(chan struct{})
+	u.union.byName[m.name] = m
 	if u.phase == running {
 		u.startMember(u.session.Load(), m)
 	}
-	return m, nil
+	return nil
 }
 
 // Remove removes a source, and reports whether there was one of that name. It does not wait: handlers
@@ -286,6 +301,7 @@ func (i *Informer[K, T]) startMembers(s *session[K, T]) {
 func (i *Informer[K, T]) startMember(s *session[K, T], m *Member[K, T]) {
 	ctx, cancel := context.WithCancel(s.Ctx)
 	fetch := reflector.Options{Tuning: i.opts.Reflector, Logger: i.opts.Logger, OnError: func(err error) { i.memberFailed(ctx, m, err) }}
+	fetch.DisableWatchList = fetch.DisableWatchList || m.pages
 	switch rv := m.sink.FirstVersion(); {
 	case m.reflector == nil && i.union.begun:
 		fetch.FirstVersion = new(string) // the newest: writes of this process may be newer than rv
@@ -412,6 +428,9 @@ func (s *memberSink[K, T]) Replace(ctx context.Context, resourceVersion string) 
 	case <-s.member.synced:
 	default:
 		close(s.member.synced)
+		if s.member.listed != nil {
+			s.member.listed()
+		}
 	}
 	if session := s.inf.session.Load(); s.inf.union.merge.Waiting() {
 		session.waits.Do(func() {

@@ -81,6 +81,7 @@ type adapter[R, T any] struct {
 	request   func(*metav1.ListOptions)
 	checkList func(metav1.ListMeta) error
 
+	proved        *atomic.Bool   // of a shard, see ShardProved; nil for other sources
 	omittedEvents *atomic.Uint64 // initial events that were left out
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,7 +38,9 @@ func Shard[T any](source Source[T], selector sharding.Selector) (Source[T], erro
 		return nil, err
 	}
 	asked := selector.String()
+	proved := new(atomic.Bool)
 	return newAdapter(adapter[T, T]{
+		proved: proved,
 		source: source,
 		convert: func(ev Event[T], live bool) (Event[T], bool, error) {
 			in, err := ranges.has(ev.Object)
@@ -53,16 +56,49 @@ func Shard[T any](source Source[T], selector sharding.Selector) (Source[T], erro
 			if page.ShardInfo != nil && page.ShardInfo.Selector != asked {
 				return fmt.Errorf("%w: asked for %q, got %q", ErrOtherShard, asked, page.ShardInfo.Selector)
 			}
+			proved.Store(page.ShardInfo != nil)
 			return nil
 		},
 	}), nil
 }
 
+// ShardProved reports whether the answer to the last list of a source made by [Shard] proves that the server has sent only
+// the shard. Streaming lists have no such proof (Tuning.DisableWatchList).
+func ShardProved[T any](source Source[T]) bool {
+	a, ok := source.(*adapter[T, T])
+	return ok && a.proved != nil && a.proved.Load()
+}
+
 // The fields that a shard can be made by.
 const (
-	shardByUID       = "object.metadata.uid"
-	shardByNamespace = "object.metadata.namespace"
+	ShardUID       = "object.metadata.uid"
+	ShardNamespace = "object.metadata.namespace"
 )
+
+// ShardHash returns the hash of the text of a field, by which servers divide objects.
+func ShardHash(text string) uint64 { return fnv64a(text) }
+
+// ShardHashOf returns the function that returns the hash of an object by field, which is [ShardUID] or [ShardNamespace]. An
+// object without metadata counts as one without text. Errors: [ErrBadShard], wrapped.
+func ShardHashOf[T any](field string) (func(T) uint64, error) {
+	if field != ShardUID && field != ShardNamespace {
+		return nil, fmt.Errorf("%w: cannot shard by %q", ErrBadShard, field)
+	}
+	s := shard{byNamespace: field == ShardNamespace}
+	return func(object T) uint64 {
+		h, _ := s.hash(object)
+		return h
+	}, nil
+}
+
+// ShardRange selects the objects with a hash from first to last, both included, by field: [ShardUID] or [ShardNamespace].
+func ShardRange(field string, first, last uint64) sharding.ShardRangeRequirement {
+	r := sharding.ShardRangeRequirement{Key: field, Start: fmt.Sprintf("0x%016x", first), End: endOfHashes}
+	if last != ^uint64(0) {
+		r.End = fmt.Sprintf("0x%016x", last+1)
+	}
+	return r
+}
 
 // EvenShard selects shard n, counted from 0, of count shards of equal size, by uid. The count
 // shards together select every object exactly once. It returns [ErrBadShard], wrapped, unless
@@ -72,12 +108,11 @@ func EvenShard(n, count int) (sharding.Selector, error) {
 		return nil, fmt.Errorf("%w: no shard %d of %d", ErrBadShard, n, count)
 	}
 	width := ^uint64(0) / uint64(count)
-	bound := func(n int) string { return fmt.Sprintf("0x%016x", width*uint64(n)) }
-	r := sharding.ShardRangeRequirement{Key: shardByUID, Start: bound(n), End: bound(n + 1)}
+	bound := func(n int) uint64 { return width * uint64(n) }
 	if n == count-1 {
-		r.End = endOfHashes
+		return sharding.NewSelector(ShardRange(ShardUID, bound(n), ^uint64(0))), nil
 	}
-	return sharding.NewSelector(r), nil
+	return sharding.NewSelector(ShardRange(ShardUID, bound(n), bound(n+1)-1)), nil
 }
 
 // endOfHashes is 2^64, the end of the last range, and the only bound without sixteen digits.
@@ -98,10 +133,10 @@ func parseShard(selector sharding.Selector) (shard, error) {
 	}
 	var s shard
 	for n, r := range selector.Requirements() {
-		if r.Key != shardByUID && r.Key != shardByNamespace {
+		if r.Key != ShardUID && r.Key != ShardNamespace {
 			return s, fmt.Errorf("%w: cannot shard by %q", ErrBadShard, r.Key)
 		}
-		byNamespace := r.Key == shardByNamespace
+		byNamespace := r.Key == ShardNamespace
 		if n > 0 && byNamespace != s.byNamespace {
 			return s, fmt.Errorf("%w: %q is by uid and by namespace", ErrBadShard, selector)
 		}
@@ -136,21 +171,28 @@ func parseHash(text string) (uint64, error) {
 
 // has reports whether object is in the shard.
 func (s shard) has(object any) (bool, error) {
-	m, err := meta.Accessor(object)
+	h, err := s.hash(object)
 	if err != nil {
 		return false, err
 	}
-	field := string(m.GetUID())
-	if s.byNamespace {
-		field = m.GetNamespace()
-	}
-	h := fnv64a(field)
 	for _, r := range s.ranges {
 		if r.first <= h && h <= r.last {
 			return true, nil
 		}
 	}
 	return false, nil
+}
+
+// hash returns the hash of an object.
+func (s shard) hash(object any) (uint64, error) {
+	m, err := meta.Accessor(object)
+	switch {
+	case err != nil:
+		return fnv64a(""), err
+	case s.byNamespace:
+		return fnv64a(m.GetNamespace()), nil
+	}
+	return fnv64a(string(m.GetUID())), nil
 }
 
 // fnv64a is the 64-bit FNV-1a hash that shards divide. Package hash/fnv would allocate for

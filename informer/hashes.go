@@ -1,0 +1,168 @@
+package informer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"weak"
+)
+
+// ErrHashes is the cause when ranges of hashes, or a [Part], cannot be used.
+var ErrHashes = errors.New("not a part by hashes")
+
+// HashRange is the hashes from First to Last, both included.
+type HashRange struct{ First, Last uint64 }
+
+// Hashes is a set of hashes that changes while informers follow it, for replicas that divide objects among them: see
+// [Union.FollowHashes]. One set may serve the informers of many resources. The zero value is an empty set, and works.
+// Do not copy a set. All methods may be called by any goroutine, except that handlers must not call Set.
+//
+// The set does not keep its informers alive.
+type Hashes struct {
+	// changes is held during each change, so that all followers see the changes in one order.
+	changes   sync.Mutex
+	followers []weak.Pointer[hashFollower] // guarded by changes
+
+	mu     sync.RWMutex
+	ranges []HashRange // sorted, and apart
+}
+
+// hashFollower is a union that follows a set. The union keeps it alive.
+type hashFollower struct {
+	set  func(ranges []HashRange) error
+	wait func(ctx context.Context, ranges []HashRange) error
+}
+
+// Set makes these ranges the set. They may overlap. What the informers have and is not in the set any more leaves their
+// caches soon, without a request. For what is new they begin to list, see [Union.FollowHashes]; Set does not wait
+// for that. Errors: [ErrHashes] for a range that ends before it begins; then the set stays as it is. Those of
+// reflector.Shard: then an informer lacks what is new, until the next call.
+func (h *Hashes) Set(ranges ...HashRange) error {
+	for _, r := range ranges {
+		if r.Last < r.First {
+			return fmt.Errorf("%w: the range from %016x to %016x ends before it begins", ErrHashes, r.First, r.Last)
+		}
+	}
+	h.changes.Lock()
+	defer h.changes.Unlock()
+	joined := joinRanges(ranges)
+	h.mu.Lock()
+	h.ranges = joined
+	h.mu.Unlock()
+	var failed []error
+	for _, f := range h.living() {
+		failed = append(failed, f.set(joined))
+	}
+	return errors.Join(failed...)
+}
+
+// Ranges returns the set: sorted ranges that do not touch.
+func (h *Hashes) Ranges() []HashRange {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return slices.Clone(h.ranges)
+}
+
+// Has reports whether a hash is in the set.
+func (h *Hashes) Has(hash uint64) bool {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return inRanges(h.ranges, hash)
+}
+
+// WaitForLists waits until each informer that follows the set has, in its store, lists of all ranges of the set. One that does not
+// run, or that cannot list, is waited for. It returns the cause of ctx's end.
+func (h *Hashes) WaitForLists(ctx context.Context) error {
+	h.changes.Lock()
+	all, ranges := h.living(), h.Ranges()
+	h.changes.Unlock()
+	for _, f := range all {
+		if err := f.wait(ctx, ranges); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow lets f follow the set.
+func (h *Hashes) follow(f *hashFollower) error {
+	h.changes.Lock()
+	defer h.changes.Unlock()
+	if err := f.set(h.Ranges()); err != nil {
+		return err
+	}
+	h.living()
+	h.followers = append(h.followers, weak.Make(f))
+	return nil
+}
+
+// living returns the followers that are still in use, and forgets the others. Called with changes held.
+func (h *Hashes) living() (all []*hashFollower) {
+	h.followers = slices.DeleteFunc(h.followers, func(w weak.Pointer[hashFollower]) bool {
+		f := w.Value()
+		if f != nil {
+			all = append(all, f)
+		}
+		return f == nil
+	})
+	return all
+}
+
+// joinRanges returns the same hashes as sorted ranges that do not touch.
+func joinRanges(ranges []HashRange) (joined []HashRange) {
+	for _, r := range slices.SortedFunc(slices.Values(ranges), func(a, b HashRange) int { return cmp.Compare(a.First, b.First) }) {
+		if n := len(joined) - 1; n >= 0 && (r.First == 0 || r.First-1 <= joined[n].Last) {
+			joined[n].Last = max(joined[n].Last, r.Last)
+			continue
+		}
+		joined = append(joined, r)
+	}
+	return joined
+}
+
+func inRanges(ranges []HashRange, hash uint64) bool {
+	for _, r := range ranges {
+		if r.First <= hash && hash <= r.Last {
+			return true
+		}
+	}
+	return false
+}
+
+// commonRanges returns what is in both lists. Both are sorted.
+func commonRanges(a, b []HashRange) (both []HashRange) {
+	for _, x := range a {
+		for _, y := range b {
+			if first, last := max(x.First, y.First), min(x.Last, y.Last); first <= last {
+				both = append(both, HashRange{first, last})
+			}
+		}
+	}
+	return both
+}
+
+// withoutRanges returns what is in a and not in b. Both are sorted.
+func withoutRanges(a, b []HashRange) (rest []HashRange) {
+	for _, x := range a {
+		covered := false
+		for _, y := range b {
+			if y.Last < x.First || y.First > x.Last {
+				continue
+			}
+			if y.First > x.First {
+				rest = append(rest, HashRange{x.First, y.First - 1})
+			}
+			if covered = y.Last >= x.Last; covered {
+				break
+			}
+			x.First = y.Last + 1
+		}
+		if !covered {
+			rest = append(rest, x)
+		}
+	}
+	return rest
+}

@@ -1,0 +1,210 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/sharding"
+
+	"github.com/kinform/kinform/reflector"
+)
+
+// Part says which objects of a resource an informer keeps: those whose hash is in a set.
+type Part[T any] struct {
+	// Hashes is the set. It must not be nil.
+	Hashes *Hashes
+
+	// Hash returns the hash of an object, which must be the same for all states of the object. It must be quick, and
+	// runs with a lock held. A panic in it ends Run, like one in a source. Nil means reflector.ShardHash of the
+	// field named by Field.
+	Hash func(T) uint64
+
+	// Field is what the server can select objects by: reflector.ShardUID or reflector.ShardNamespace. Then Hash must be
+	// nil. Empty means that the server sends all objects, and those that are not in the set are dropped as they
+	// arrive, before they are stored.
+	Field string
+}
+
+// maxPieces is the largest number of members of a union for one part, each of which has a watch.
+const maxPieces = 8
+
+// FollowHashes makes the objects of source whose hash is in a set the content of the union, now and whenever the set
+// changes. The union must have no other members. An object outside the set is as if it did not exist.
+//
+// When ranges leave the set, handlers get a deletion with FinalStateUnknown for each object in them. That needs no
+// request. When ranges come, handlers get additions. How they are listed depends on the server:
+//
+//   - A server that selects by Part.Field (feature gate ShardedListAndWatch, alpha in Kubernetes 1.36; the answer to a list
+//     proves it by ShardInfo) is asked for the new ranges only, in a list and a watch of their own. What stays is not
+//     listed. A watch goes on as long as a part of its ranges stays; of what has left it drops the events. If
+//     ranges come when there are eight such watches, one takes the place of all, and begins with a list of the whole part.
+//   - Any other server sends all objects, in one list each time that ranges come, because it knows no other way. Only those in
+//     the set are kept. The watch from before goes on until that list is complete, so handlers and readers see nothing of
+//     what stays. Until then the objects of the part that the list has brought are in memory twice.
+//
+// The first list and watch of all come with the first ranges. [Hashes.WaitForLists] waits for lists. Errors:
+// [ErrHashes], reflector.ErrNoSource, and [ErrMemberExists] if a member of the user's has a name that is needed.
+func (u *Union[K, T]) FollowHashes(part Part[T], source reflector.Source[T]) error {
+	switch {
+	case source == nil:
+		return u.about(reflector.ErrNoSource)
+	case part.Hashes == nil:
+		return u.about(fmt.Errorf("%w: Part.Hashes is nil", ErrHashes))
+	case (part.Hash == nil) == (part.Field == ""):
+		return u.about(fmt.Errorf("%w: set either Part.Hash or Part.Field", ErrHashes))
+	}
+	if part.Field != "" {
+		hash, err := reflector.ShardHashOf[T](part.Field)
+		if err != nil {
+			return u.about(err)
+		}
+		part.Hash = hash
+	}
+	p := &parts[K, T]{union: u.union, add: u.add, remove: u.Remove, prune: u.prune, part: part, source: source}
+	f := &hashFollower{p.set, p.wait}
+	if err := part.Hashes.follow(f); err != nil {
+		return err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.union.parts = append(u.union.parts, f)
+	return nil
+}
+
+// prune deletes what a member keeps no longer. Without a session, the next one begins with a list, which does the same.
+func (u *Union[K, T]) prune(m *Member[K, T]) {
+	u.mu.Lock()
+	runs, s := u.phase == running, u.session.Load()
+	u.mu.Unlock()
+	if runs {
+		_ = m.sink.Prune(s.Ctx) // fails only if the session ends
+	}
+}
+
+// parts are the members of a union that follows a set of hashes.
+type parts[K comparable, T any] struct {
+	// Set once.
+	union  *members[K, T]
+	add    func(*Member[K, T], membership[K, T]) error
+	remove func(name string) bool
+	prune  func(*Member[K, T])
+	part   Part[T]
+	source reflector.Source[T]
+
+	mu     sync.Mutex
+	pieces []*piece[K, T] // in the order in which they were added
+	added  int            // of all times
+}
+
+// piece is a member that has some ranges.
+type piece[K comparable, T any] struct {
+	*Member[K, T]
+	ranges atomic.Pointer[[]HashRange] // which only become less; changed with the mu of parts held
+}
+
+// proved reports whether the server has proved that it selects.
+func (x *piece[K, T]) proved() bool { return reflector.ShardProved(x.source) }
+
+// set takes a new set of ranges.
+func (p *parts[K, T]) set(want []HashRange) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var have []HashRange
+	p.pieces = slices.DeleteFunc(p.pieces, func(x *piece[K, T]) bool {
+		before := *x.ranges.Load()
+		stays := commonRanges(before, want)
+		have = append(have, stays...)
+		if slices.Equal(before, stays) {
+			return false
+		}
+		x.ranges.Store(&stays)
+		if len(stays) == 0 {
+			p.remove(x.Name())
+			return true
+		}
+		p.prune(x.Member)
+		return false
+	})
+	come := withoutRanges(want, joinRanges(have))
+	switch {
+	case len(come) == 0:
+		return nil
+	case len(p.pieces) < maxPieces && slices.ContainsFunc(p.pieces, (*piece[K, T]).proved):
+		return p.begin(come, nil)
+	}
+	return p.begin(want, slices.Clone(p.pieces))
+}
+
+// begin adds a member for ranges. When its first list is there, it takes the place of others. Called with mu held.
+func (p *parts[K, T]) begin(ranges []HashRange, instead []*piece[K, T]) error {
+	source, err := p.asks(ranges)
+	if err != nil {
+		return err
+	}
+	p.added++
+	x := &piece[K, T]{Member: &Member[K, T]{
+		name: fmt.Sprintf("part %d", p.added), source: source,
+		listed: func() { p.end(instead) }, pages: p.part.Field != "", // for the proof
+	}}
+	x.ranges.Store(&ranges)
+	err = p.add(x.Member, membership[K, T]{has: func(obj T) bool { return inRanges(*x.ranges.Load(), p.part.Hash(obj)) }})
+	if err == nil {
+		p.pieces = append(p.pieces, x)
+	}
+	return err
+}
+
+// end removes members.
+func (p *parts[K, T]) end(old []*piece[K, T]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pieces = slices.DeleteFunc(p.pieces, func(x *piece[K, T]) bool {
+		is := slices.Contains(old, x)
+		if is {
+			p.remove(x.Name())
+		}
+		return is
+	})
+}
+
+// wait waits until the store has lists of all ranges.
+func (p *parts[K, T]) wait(ctx context.Context, ranges []HashRange) error {
+	for {
+		moved := p.union.merge.Moved()
+		if len(withoutRanges(ranges, p.inStore())) == 0 {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// inStore returns the ranges of which the store has lists.
+func (p *parts[K, T]) inStore() (all []HashRange) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, x := range p.pieces {
+		if x.sink.InStore() {
+			all = append(all, *x.ranges.Load()...)
+		}
+	}
+	return joinRanges(all)
+}
+
+// asks returns a source that asks for ranges.
+func (p *parts[K, T]) asks(ranges []HashRange) (reflector.Source[T], error) {
+	if p.part.Field == "" {
+		return p.source, nil
+	}
+	var all []sharding.ShardRangeRequirement
+	for _, r := range ranges {
+		all = append(all, reflector.ShardRange(p.part.Field, r.First, r.Last))
+	}
+	return reflector.Shard(p.source, sharding.NewSelector(all...))
+}

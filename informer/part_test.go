@@ -1,0 +1,366 @@
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/longtest"
+	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/reflector"
+)
+
+const topHash = ^uint64(0)
+
+// lists counts the lists of a source, and the objects that the server sent for them.
+type lists struct {
+	reflector.Source[*widget]
+
+	mu      sync.Mutex
+	asked   []string // the shards of the lists
+	objects int
+}
+
+func (l *lists) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[*widget], error) bool) (metav1.ListMeta, error) {
+	l.mu.Lock()
+	l.asked = append(l.asked, opts.ShardSelector)
+	l.mu.Unlock()
+	return l.Source.List(ctx, opts, func(ev reflector.Event[*widget], err error) bool {
+		l.mu.Lock()
+		l.objects++
+		l.mu.Unlock()
+		return yield(ev, err)
+	})
+}
+
+// take returns what was asked for since the last call, and the number of objects that came.
+func (l *lists) take() (asked []string, objects int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	asked, objects = l.asked, l.objects
+	l.asked, l.objects = nil, 0
+	return asked, objects
+}
+
+// newShardServer is a server that selects by shards, or not.
+func newShardServer(t *testing.T, selects bool) *fake.Server {
+	t.Helper()
+	server := fake.New(fake.Options{NoSharding: !selects})
+	if err := fake.Register(server, kind.Of[*widget](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets"), fake.Rules{}); err != nil {
+		t.Fatal(err)
+	}
+	return server
+}
+
+// byName is the hash of an object for Part.Hash.
+func byName(w *widget) uint64 { return reflector.ShardHash(w.Name) * 0x9e3779b97f4a7c15 }
+
+// A range that comes costs a list of just that if the server selects, and one of all if not. A range that goes costs
+// nothing, and what stays is not touched.
+func TestParts(t *testing.T) {
+	uid := func(w *widget) uint64 { return reflector.ShardHash(string(w.UID)) }
+	for _, c := range []struct {
+		note    string
+		selects bool
+		part    informer.Part[*widget]
+		hash    func(*widget) uint64
+	}{
+		{"selected by the server", true, informer.Part[*widget]{Field: reflector.ShardUID}, uid},
+		{"not selected by an older server", false, informer.Part[*widget]{Field: reflector.ShardUID}, uid},
+		{"dropped as it arrives", true, informer.Part[*widget]{Hash: byName}, byName},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			const objects = 400
+			server := newShardServer(t, c.selects)
+			for n := range objects {
+				must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
+			}
+			log := &lists{Source: source(t, server)}
+			set := new(informer.Hashes)
+			c.part.Hashes = set
+			u := newUnion(t, informer.Options[*widget]{Reflector: reflector.Tuning{DisableWatchList: true}})
+			if err := u.FollowHashes(c.part, log); err != nil {
+				t.Fatal(err)
+			}
+			came, left := 0, 0
+			must1(u.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
+				switch {
+				case ev.Type == informer.Added:
+					came++
+				case ev.Type == informer.Deleted && ev.FinalStateUnknown:
+					left++
+				default:
+					t.Errorf("%s: %+v", c.note, ev)
+				}
+			}), handlerOptions{}))(t)
+			stop := run(t, u.Informer)
+			if err := u.WaitForSync(t.Context()); err != nil || u.Store().Len() > 0 {
+				t.Errorf("%s: an empty set: %v, %d objects", c.note, err, u.Store().Len())
+			}
+			bySelector := c.selects && c.part.Field != ""
+			var had []informer.HashRange
+			for step, ranges := range [][]informer.HashRange{
+				{{0, topHash / 2}},
+				{{0, topHash / 4}},
+				{{0, topHash / 4}, {topHash / 2, topHash / 4 * 3}},
+				{{0, topHash/4 - 5}, {topHash / 2, topHash}},
+				{{topHash / 8, topHash/4 - 5}, {topHash / 2, topHash / 4 * 3}},
+				{},
+				{{0, topHash}},
+			} {
+				if err := set.Set(ranges...); err != nil {
+					t.Fatal(err)
+				}
+				if err := set.WaitForLists(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait() // what has left, leaves soon
+				want, new, gone := 0, 0, 0
+				for _, w := range must1(fake.List[*widget](server, fake.Selection{}))(t) {
+					before, now := in(had, c.hash(w)), in(ranges, c.hash(w))
+					if _, ok := u.Get(key{Namespace: w.Namespace, Name: w.Name}); ok != now {
+						t.Errorf("%s, step %d: %s is there: %t", c.note, step, w.Name, ok)
+					}
+					want += one(now)
+					new += one(now && !before)
+					gone += one(before && !now)
+				}
+				if u.Store().Len() != want || came != new || left != gone {
+					t.Errorf("%s, step %d: %d objects, %d came and %d left; want %d, %d and %d", c.note, step, u.Store().Len(), came, left, want, new, gone)
+				}
+				asked, sent := log.take()
+				switch {
+				case new == 0:
+					if len(asked) > 0 {
+						t.Errorf("%s, step %d: nothing has come, and asked for %q", c.note, step, asked)
+					}
+				case bySelector && sent != new, !bySelector && sent != objects:
+					t.Errorf("%s, step %d: the server sent %d objects for %q, and %d are new", c.note, step, sent, asked, new)
+				}
+				if most := len(u.Members()); most > 3 || !bySelector && most > 1 {
+					t.Errorf("%s, step %d: %d members", c.note, step, most)
+				}
+				had, came, left = ranges, 0, 0
+			}
+			stop()
+		})
+	}
+}
+
+// N replicas have a part of the objects each, and each object is in one of them.
+func TestPartsDivideMemory(t *testing.T) {
+	for _, selects := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			const objects = 1000
+			server := newShardServer(t, selects)
+			for n := range objects {
+				must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
+			}
+			for _, replicas := range []int{1, 3, 10} {
+				sum := 0
+				for n := range replicas {
+					set := new(informer.Hashes)
+					u := newUnion(t, informer.Options[*widget]{})
+					if err := u.FollowHashes(informer.Part[*widget]{Hashes: set, Field: reflector.ShardUID}, source(t, server)); err != nil {
+						t.Fatal(err)
+					}
+					stop := run(t, u.Informer)
+					width := topHash / uint64(replicas)
+					last := width*uint64(n+1) - 1
+					if n == replicas-1 {
+						last = topHash
+					}
+					if err := errors.Join(set.Set(informer.HashRange{First: width * uint64(n), Last: last}), set.WaitForLists(t.Context())); err != nil {
+						t.Fatal(err)
+					}
+					got := u.Store().Len()
+					if fair := objects / replicas; got < fair*7/10 || got > fair*13/10 {
+						t.Errorf("replica %d of %d has %d objects", n, replicas, got)
+					}
+					sum += got
+					stop()
+				}
+				if sum != objects {
+					t.Errorf("%d replicas have %d objects", replicas, sum)
+				}
+			}
+		})
+	}
+}
+
+func TestBadParts(t *testing.T) {
+	server := newServer(t)
+	set := new(informer.Hashes)
+	for note, part := range map[string]informer.Part[*widget]{
+		"no set":  {Hash: byName},
+		"no hash": {Hashes: set},
+		"both":    {Hashes: set, Hash: byName, Field: reflector.ShardUID},
+	} {
+		if err := newUnion(t, informer.Options[*widget]{}).FollowHashes(part, source(t, server)); !errors.Is(err, informer.ErrHashes) || !strings.Contains(err.Error(), "widgets: ") {
+			t.Errorf("%s: %v", note, err)
+		}
+	}
+	if err := newUnion(t, informer.Options[*widget]{}).FollowHashes(informer.Part[*widget]{Hashes: set, Field: "name"}, source(t, server)); !errors.Is(err, reflector.ErrBadShard) {
+		t.Error(err)
+	}
+	if err := newUnion(t, informer.Options[*widget]{}).FollowHashes(informer.Part[*widget]{Hashes: set, Hash: byName}, nil); !errors.Is(err, reflector.ErrNoSource) {
+		t.Error(err)
+	}
+	if err := set.Set(informer.HashRange{First: 2, Last: 1}); !errors.Is(err, informer.ErrHashes) {
+		t.Error(err)
+	}
+}
+
+// A panic in the user's hash ends Run with an error.
+func TestPartPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+		set := new(informer.Hashes)
+		u := newUnion(t, informer.Options[*widget]{OnError: ignore})
+		bad := func(*widget) uint64 { panic("no hash") }
+		if err := errors.Join(u.FollowHashes(informer.Part[*widget]{Hashes: set, Hash: bad}, source(t, server)), set.Set(informer.HashRange{Last: topHash})); err != nil {
+			t.Fatal(err)
+		}
+		if err := u.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "no hash") {
+			t.Error(err)
+		}
+	})
+}
+
+// TestRandomParts compares unions whose ranges come and go with the server's objects, while these change, requests fail and
+// informers stop.
+func TestRandomParts(t *testing.T) {
+	for seed := *firstSeed; seed < *firstSeed+longtest.N[uint64](200, 10_000); seed++ {
+		if !t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { newPartLife(t, seed).run() })
+		}) {
+			return
+		}
+	}
+}
+
+// partLife is one random schedule.
+type partLife struct {
+	life
+	union *informer.Union[key, *widget]
+	set   *informer.Hashes
+	hash  func(*widget) uint64
+}
+
+func newPartLife(t *testing.T, seed uint64) *partLife {
+	r := rand.New(rand.NewPCG(seed, 19))
+	l := &partLife{life: life{t: t, rand: r, server: newShardServer(t, r.IntN(2) == 0)}, set: new(informer.Hashes), hash: byName}
+	l.union = newUnion(t, informer.Options[*widget]{
+		OnError: ignore,
+		Pending: 1 + r.IntN(20),
+		Reflector: reflector.Tuning{
+			PageSize:         int64(r.IntN(5)) - 1,
+			WatchTimeout:     time.Duration(1+r.IntN(60)) * time.Second,
+			DisableWatchList: r.IntN(2) == 0,
+		},
+	})
+	l.inf = l.union.Informer
+	part := informer.Part[*widget]{Hashes: l.set, Hash: byName}
+	if r.IntN(2) == 0 {
+		part.Hash, part.Field = nil, reflector.ShardUID
+		l.hash = func(w *widget) uint64 { return reflector.ShardHash(string(w.UID)) }
+	}
+	if err := l.union.FollowHashes(part, source(t, l.server)); err != nil {
+		t.Fatal(err)
+	}
+	must1(l.inf.AddHandler(newHistory(t, l.inf), handlerOptions{}))(t)
+	return l
+}
+
+func (l *partLife) run() {
+	l.stop = run(l.t, l.inf)
+	for range 120 {
+		switch n := l.rand.IntN(100); {
+		case n < 50:
+			l.write()
+		case n < 54:
+			l.server.DropWatches()
+		case n < 57:
+			if err := l.server.Compact(l.server.ResourceVersion()); err != nil {
+				l.t.Fatal(err)
+			}
+		case n < 60:
+			l.fault()
+		case n < 75:
+			l.move()
+		case n < 78:
+			l.stop()
+			for range l.rand.IntN(4) {
+				[]func(){l.write, l.move}[l.rand.IntN(2)]()
+			}
+			l.stop = run(l.t, l.inf)
+		case n < 90:
+			time.Sleep(time.Duration(l.rand.IntN(5000)) * time.Millisecond)
+		default:
+			synctest.Wait()
+		}
+	}
+	l.server.ClearFaults()
+	if err := l.set.WaitForLists(l.t.Context()); err != nil {
+		l.t.Error(err)
+	}
+	l.quiet()
+	var want []string
+	for _, w := range must1(fake.List[*widget](l.server, fake.Selection{}))(l.t) {
+		if in(l.set.Ranges(), l.hash(w)) {
+			want = append(want, w.Name+" "+w.ResourceVersion)
+		}
+	}
+	var got []string
+	for w := range l.union.Store().Values() {
+		got = append(got, w.Name+" "+w.ResourceVersion)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		l.t.Errorf("%v: got %v, want %v", l.set.Ranges(), got, want)
+	}
+	l.stop()
+}
+
+// move makes up a new set, or changes the present one.
+func (l *partLife) move() {
+	ranges := l.set.Ranges()
+	if len(ranges) > 0 && l.rand.IntN(2) == 0 {
+		ranges = slices.Delete(ranges, 0, 1)
+	}
+	for range l.rand.IntN(4) {
+		a, b := l.rand.Uint64(), l.rand.Uint64()
+		ranges = append(ranges, informer.HashRange{First: min(a, b), Last: max(a, b)})
+	}
+	if l.rand.IntN(4) == 0 && len(ranges) > 0 {
+		ranges = []informer.HashRange{{First: 0, Last: l.rand.Uint64()}}
+	}
+	if err := l.set.Set(ranges...); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func in(ranges []informer.HashRange, hash uint64) bool {
+	return slices.ContainsFunc(ranges, func(r informer.HashRange) bool { return r.First <= hash && hash <= r.Last })
+}
+
+func one(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
