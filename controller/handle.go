@@ -37,6 +37,11 @@ type OpenOptions[P any] struct {
 	// handle. Empty means no selectors.
 	Selectors []string
 
+	// Part limits the cache to the objects whose hash is in a set, which changes while the handle runs: those of one of
+	// several replicas, see shard.Replica.Hashes and informer.Union.FollowHashes. Requests are not limited. It cannot be
+	// used together with Namespaces or Selectors. Nil means all objects.
+	Part *informer.Part[P]
+
 	// Indexes are the indexes of the cache, in addition to those in Informer.
 	Indexes []index.Definition[P]
 
@@ -141,7 +146,10 @@ type view[T, P any] struct {
 func open[T metav1.Object, P any](server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (*Projected[T, P], error) {
 	opts.Informer.Indexes = slices.Concat(opts.Informer.Indexes, opts.Indexes)
 	many := opts.Namespaces != nil || len(opts.Selectors) > 0
-	if many && server.Breaker == nil {
+	if many && opts.Part != nil {
+		return nil, fmt.Errorf("%s: %w: Part is set, so leave out Namespaces and Selectors", of, ErrOptions)
+	}
+	if (many || opts.Part != nil) && server.Breaker == nil {
 		server.Breaker = new(reflector.Breaker) // of all sources
 	}
 	requests, err := newRequests(server, of, opts.Client, opts.Selectors)
@@ -149,7 +157,10 @@ func open[T metav1.Object, P any](server client.Connection, of kind.Kind[T], v v
 		return nil, err
 	}
 	h := &Projected[T, P]{Requests: requests}
-	if many {
+	if opts.Part != nil {
+		requests.selects = true
+		h.inf, err = followPart(requests.client.Resource(), v.source(requests.client), v.key, opts)
+	} else if many {
 		err = h.merge(server, of, v, opts)
 	} else {
 		h.inf, err = informer.New(v.source(requests.client), v.key, opts.Informer)
@@ -159,6 +170,15 @@ func open[T metav1.Object, P any](server client.Connection, of kind.Kind[T], v v
 	}
 	requests.cache = cached[T, P]{h.inf, h.union, h.members, v.part}
 	return h, nil
+}
+
+// followPart makes the cache of a handle for a part of the objects.
+func followPart[P any](resource string, source reflector.Source[P], key store.KeyFunc[types.NamespacedName, P], opts OpenOptions[P]) (*informer.Informer[types.NamespacedName, P], error) {
+	u, err := informer.NewUnion(resource, key, opts.Informer)
+	if err != nil {
+		return nil, err
+	}
+	return u.Informer, u.FollowHashes(*opts.Part, source)
 }
 
 // merge makes the cache of a handle over several namespaces or selectors.

@@ -53,7 +53,9 @@ var websites = kind.Of[*website](schema.GroupVersion{Group: "example.com", Versi
 // site is one process with a controller of websites.
 type site struct {
 	replica *shard.Replica
-	wire    atomic.Bool // cut: no request arrives
+	wire    atomic.Bool  // cut: no request arrives
+	missed  atomic.Int32 // reconciles whose object was not in the cache
+	cached  func() int
 	queued  func() int
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
@@ -62,8 +64,8 @@ type site struct {
 // siteKeys are the keys of a process.
 type siteKeys = shard.Keys[types.NamespacedName]
 
-// startSite starts a process as a program would. change, of which there is at most one, changes its keys.
-func startSite(t *testing.T, server *fake.Server, identity string, change ...func(*siteKeys, *controller.Handle[*website])) *site {
+// startSite starts a process as a program would. With parts, its cache has only its part of the objects. change, of which there is at most one, changes its keys.
+func startSite(t *testing.T, server *fake.Server, identity string, parts bool, change ...func(*siteKeys, *controller.Handle[*website])) *site {
 	s := &site{}
 	conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 		if s.wire.Load() {
@@ -73,7 +75,13 @@ func startSite(t *testing.T, server *fake.Server, identity string, change ...fun
 	})}}
 	replica, err := shard.New(conn, shard.Options{Namespace: namespace, Name: name, Identity: identity})
 	must(t, err)
-	handle, err := controller.Open(replica.Gate(conn), websites)
+	var opts controller.OpenOptions[*website]
+	if parts {
+		opts.Part = &informer.Part[*website]{Hashes: replica.Hashes(), Hash: func(w *website) uint64 {
+			return shard.Hash(shard.ByKey(types.NamespacedName{Namespace: w.Namespace, Name: w.Name}))
+		}}
+	}
+	handle, err := controller.Open(replica.Gate(conn), websites, opts)
 	must(t, err)
 	c := controller.New(controller.Options[types.NamespacedName]{Run: queue.RunOptions{Workers: 4}})
 	keys := siteKeys{
@@ -84,6 +92,9 @@ func startSite(t *testing.T, server *fake.Server, identity string, change ...fun
 	}
 	work, err := shard.Divide(replica, keys, func(ctx context.Context, key types.NamespacedName) error {
 		site, ok := handle.Cached(key)
+		if !ok {
+			s.missed.Add(1)
+		}
 		if !ok || site.Status.Title == site.Spec.Title {
 			return nil
 		}
@@ -96,7 +107,7 @@ func startSite(t *testing.T, server *fake.Server, identity string, change ...fun
 	must(t, err)
 	must(t, controller.For(c, handle, func(ev informer.Event[types.NamespacedName, *website]) bool { return work.Has(ev.Key) }))
 	ctx, stop := context.WithCancel(t.Context())
-	s.replica, s.stop, s.queued = replica, stop, c.Queue().Len
+	s.replica, s.stop, s.queued, s.cached = replica, stop, c.Queue().Len, handle.AsInformer().Store().Len
 	s.ended.Go(func() {
 		if err := c.Run(ctx, work.Reconcile); err != nil {
 			t.Error(err)
@@ -112,64 +123,77 @@ func startSite(t *testing.T, server *fake.Server, identity string, change ...fun
 
 // TestController: three processes with a controller each divide the objects, while a user changes them.
 func TestController(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := fake.New(fake.Options{})
-		must(t, fake.Register(server, shard.Kind, fake.Rules{}))
-		must(t, fake.Register(server, websites, fake.Rules{}))
-		const objects = 60
+	synctest.Test(t, func(t *testing.T) { testController(t, false) })
+	synctest.Test(t, func(t *testing.T) { testController(t, true) })
+}
+
+func testController(t *testing.T, parts bool) {
+	server := fake.New(fake.Options{})
+	must(t, fake.Register(server, shard.Kind, fake.Rules{}))
+	must(t, fake.Register(server, websites, fake.Rules{}))
+	const objects = 60
+	for n := range objects {
+		_, err := fake.Create(server, &website{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("w", n)}})
+		must(t, err)
+	}
+	var sites []*site
+	for n := range 3 {
+		sites = append(sites, startSite(t, server, strconv.Itoa(n), parts))
+	}
+	numbers := make([]int64, objects)
+	// round gives every object a title, and waits until its status has that, too.
+	round := func(title string, limit time.Duration) map[string]int {
+		t.Helper()
 		for n := range objects {
-			_, err := fake.Create(server, &website{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("w", n)}})
+			w, err := fake.Get[*website](server, types.NamespacedName{Namespace: namespace, Name: fmt.Sprint("w", n)})
+			must(t, err)
+			w.Spec.Title = title
+			_, err = fake.Update(server, w)
 			must(t, err)
 		}
-		var sites []*site
-		for n := range 3 {
-			sites = append(sites, startSite(t, server, strconv.Itoa(n)))
-		}
-		numbers := make([]int64, objects)
-		// round gives every object a title, and waits until its status has that, too.
-		round := func(title string, limit time.Duration) map[string]int {
-			t.Helper()
-			for n := range objects {
-				w, err := fake.Get[*website](server, types.NamespacedName{Namespace: namespace, Name: fmt.Sprint("w", n)})
-				must(t, err)
-				w.Spec.Title = title
-				_, err = fake.Update(server, w)
-				must(t, err)
+		time.Sleep(limit)
+		by := map[string]int{}
+		for n := range objects {
+			w, err := fake.Get[*website](server, types.NamespacedName{Namespace: namespace, Name: fmt.Sprint("w", n)})
+			must(t, err)
+			if w.Status.Title != title || w.Status.Number < numbers[n] {
+				t.Errorf("%s after %s: %+v, and the number was %d", w.Name, title, w.Status, numbers[n])
 			}
-			time.Sleep(limit)
-			by := map[string]int{}
-			for n := range objects {
-				w, err := fake.Get[*website](server, types.NamespacedName{Namespace: namespace, Name: fmt.Sprint("w", n)})
-				must(t, err)
-				if w.Status.Title != title || w.Status.Number < numbers[n] {
-					t.Errorf("%s after %s: %+v, and the number was %d", w.Name, title, w.Status, numbers[n])
-				}
-				numbers[n] = w.Status.Number
-				by[w.Status.By]++
-			}
-			return by
+			numbers[n] = w.Status.Number
+			by[w.Status.By]++
 		}
-		round("first", 30*time.Second)
-		if by := round("second", time.Second); len(by) != 3 || by["0"] > 35 || by["1"] > 35 || by["2"] > 35 {
-			t.Errorf("objects by process: %v", by)
+		return by
+	}
+	round("first", 30*time.Second)
+	if by := round("second", time.Second); len(by) != 3 || by["0"] > 35 || by["1"] > 35 || by["2"] > 35 {
+		t.Errorf("objects by process: %v", by)
+	}
+	all, most := 0, 0
+	for _, s := range sites {
+		all, most = all+s.cached(), max(most, s.cached())
+	}
+	if parts && (all != objects || most > objects/2) || !parts && all != 3*objects {
+		t.Errorf("parts: %t: the caches have %d objects, and one has %d", parts, all, most)
+	}
+	sites[1].stop()
+	sites[1].ended.Wait()
+	if by := round("third", 3*time.Second); by["1"] > 0 || len(by) != 2 {
+		t.Errorf("objects by process: %v", by)
+	}
+	sites = append(sites, startSite(t, server, "3", parts))
+	round("fourth", 10*time.Second)
+	for _, s := range sites { // before one leaves: its keys come to the others
+		if n := s.missed.Load(); n > 0 {
+			t.Errorf("parts: %t: %d reconciles did not find their object", parts, n)
 		}
-		sites[1].stop()
-		sites[1].ended.Wait()
-		if by := round("third", 3*time.Second); by["1"] > 0 || len(by) != 2 {
-			t.Errorf("objects by process: %v", by)
+		if n := s.queued(); n > 0 {
+			t.Errorf("%d keys are queued", n)
 		}
-		sites = append(sites, startSite(t, server, "3"))
-		round("fourth", 10*time.Second)
-		for _, s := range sites { // before one leaves: its keys come to the others
-			if n := s.queued(); n > 0 {
-				t.Errorf("%d keys are queued", n)
-			}
-		}
-		for _, s := range sites {
-			s.stop()
-			s.ended.Wait()
-		}
-	})
+	}
+	for _, s := range sites {
+		s.stop()
+		s.ended.Wait()
+	}
 }
 
 // tenantKey is a key of a controller that is divided by a label of the objects.
@@ -202,7 +226,9 @@ func TestByLabel(t *testing.T) {
 			conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
 			replica, err := shard.New(conn, shard.Options{Namespace: namespace, Name: name, Identity: strconv.Itoa(n), Scheme: "tenant"})
 			must(t, err)
-			handle, err := controller.Open(replica.Gate(conn), websites)
+			handle, err := controller.Open(replica.Gate(conn), websites, controller.OpenOptions[*website]{
+				Part: &informer.Part[*website]{Hashes: replica.Hashes(), Hash: func(w *website) uint64 { return shard.Hash(w.Labels["tenant"]) }},
+			})
 			must(t, err)
 			key := func(s *website) tenantKey {
 				return tenantKey{s.Labels["tenant"], types.NamespacedName{Namespace: s.Namespace, Name: s.Name}}
@@ -279,14 +305,14 @@ func TestHandOver(t *testing.T) {
 				_, err := fake.Create(server, w)
 				must(t, err)
 			}
-			first := startSite(t, server, "first")
+			first := startSite(t, server, "first", false)
 			time.Sleep(time.Minute)
 			const late = time.Minute
 			must(t, server.Inject(faults.Fault{Verb: faults.VerbWatch, Resource: websites.GroupResource(), Delay: late, After: objects + 1, Times: 1}))
 			var written map[types.NamespacedName]string // by the first one, before the second one gets something of it
 			took, looked := time.Duration(0), 0
 			var began time.Time
-			second := startSite(t, server, "second", func(keys *siteKeys, handle *controller.Handle[*website]) {
+			second := startSite(t, server, "second", false, func(keys *siteKeys, handle *controller.Handle[*website]) {
 				all := keys.All
 				keys.All = func() iter.Seq[types.NamespacedName] {
 					for key, rv := range written {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/shard/internal/replica"
 	"github.com/kinform/kinform/shard/leader"
@@ -23,6 +24,9 @@ type Replica struct {
 	client *client.Resource[*leader.Lease]
 	log    logs.Log
 	wake   chan struct{} // one element: a call of reconcile has ended
+	hashes *informer.Hashes
+
+	keeping sync.Mutex // held while Hashes changes
 
 	mu      sync.Mutex
 	started bool
@@ -62,11 +66,49 @@ func New(server client.Connection, opts Options) (*Replica, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
-	return &Replica{opts: opts, client: c, log: logs.New(opts.Logger, "shard", ""), wake: make(chan struct{}, 1), writes: map[*write]struct{}{}, tokens: map[*token]struct{}{}}, nil
+	return &Replica{opts: opts, client: c, log: logs.New(opts.Logger, "shard", ""), wake: make(chan struct{}, 1), hashes: new(informer.Hashes), writes: map[*write]struct{}{}, tokens: map[*token]struct{}{}}, nil
 }
 
 // Identity returns the name of this process.
 func (r *Replica) Identity() string { return r.opts.Identity }
+
+// Hashes returns the hashes of which this replica needs the objects, for controller.OpenOptions.Part and
+// informer.Union.FollowHashes: then a cache has only the objects of its replica. The set changes by itself:
+//
+//   - A range that comes is in the set before [Keys.CatchUp] is called, when the caches have listed it.
+//   - A range that is to move stays until the running calls of reconcile in it have returned, so no object vanishes under them. Then
+//     the handlers get deletions with FinalStateUnknown for its objects. Filter them by [Work.Has]; where that is left
+//     out, [Work.Reconcile] passes over them.
+//   - A replica without ranges, such as one that could not renew its Lease, keeps what it has until it gets some.
+//
+// The hash of an object in a cache must be that of the key which is queued for it. If reconcile reads other objects, their hash
+// must be the same, such as that of the namespace of all, or they need a cache of all objects. With hashes by reflector.ShardNamespace or
+// reflector.ShardUID a server may select them; keys that are hashed by UID must contain it.
+func (r *Replica) Hashes() *informer.Hashes { return r.hashes }
+
+// keep brings Hashes up to date. It may wait for handlers.
+func (r *Replica) keep() error {
+	r.keeping.Lock()
+	defer r.keeping.Unlock()
+	r.mu.Lock()
+	holds := r.holds
+	r.mu.Unlock()
+	if len(holds) == 0 {
+		return nil
+	}
+	var want []informer.HashRange
+	for _, h := range holds {
+		want = append(want, informer.HashRange{First: h.First, Last: h.Last})
+	}
+	for _, had := range r.hashes.Ranges() {
+		for _, lost := range without([]replica.Hold{{First: had.First, Last: had.Last}}, holds) {
+			if r.busy(lost.First, lost.Last) {
+				want = append(want, informer.HashRange{First: lost.First, Last: lost.Last})
+			}
+		}
+	}
+	return r.hashes.Set(want...)
+}
 
 // Range is a part of the hashes.
 type Range struct {

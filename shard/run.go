@@ -31,6 +31,8 @@ type run struct {
 	prepare context.CancelFunc // ends the goroutine that makes ranges ready, nil if there is none
 	ready   chan struct{}      // closed when that has ended
 
+	less chan struct{} // one element: Hashes may become less
+
 	reports chan error
 }
 
@@ -54,7 +56,7 @@ func (r *Replica) Run(ctx context.Context) error {
 		return ErrStarted
 	}
 	x := &run{
-		Replica: r, begun: time.Now(), watch: newWatcher(r.opts.Name), answers: make(chan replica.Event, 2),
+		Replica: r, begun: time.Now(), watch: newWatcher(r.opts.Name), answers: make(chan replica.Event, 2), less: make(chan struct{}, 1),
 		reports: make(chan error, maxReports),
 		core:    replica.New(r.opts.config(), func() string { return fmt.Sprintf("%016x", rand.Uint64()) }),
 	}
@@ -80,6 +82,7 @@ func (r *Replica) Run(ctx context.Context) error {
 		}
 	})
 	x.tasks.Go(func() { _ = source.Run(x.ctx) }) // the sink has no errors, so it ends with ctx
+	x.tasks.Go(x.shrink)
 	x.loop(ctx)
 	x.end()
 	x.tasks.Wait()
@@ -123,6 +126,7 @@ func (x *run) loop(ctx context.Context) {
 		case <-done:
 			done, ev = nil, replica.Event{What: replica.Cancel}
 		case <-x.wake:
+			signal(x.less)
 		case <-timer.C:
 		}
 		ev.Busy = x.busy
@@ -155,6 +159,7 @@ func (x *run) apply(do replica.Actions) {
 	if do.Changed {
 		missing, version := x.hold(do.Holds)
 		x.unprepare()
+		signal(x.less)
 		if len(missing) > 0 {
 			x.catchUp(missing, version)
 		}
@@ -182,6 +187,20 @@ func (x *run) unprepare() {
 	}
 }
 
+// shrink takes ranges that have moved out of Hashes, in a goroutine of its own because that may wait for handlers.
+func (x *run) shrink() {
+	for {
+		select {
+		case <-x.ctx.Done():
+			return
+		case <-x.less:
+			if err := x.keep(); err != nil {
+				x.report(fmt.Errorf("shard: the caches lack new ranges: %w", err))
+			}
+		}
+	}
+}
+
 // catchUp makes ranges ready, in a goroutine that begins when the last one has ended.
 func (x *run) catchUp(ranges []replica.Hold, version int) {
 	ctx, cancel := context.WithCancel(x.ctx)
@@ -191,6 +210,12 @@ func (x *run) catchUp(ranges []replica.Hold, version int) {
 		defer close(ready)
 		if before != nil {
 			<-before
+		}
+		if err := x.keep(); err != nil {
+			x.report(fmt.Errorf("shard: the caches lack new ranges: %w", err))
+		}
+		if x.hashes.WaitForLists(ctx) != nil {
+			return
 		}
 		for _, w := range x.works {
 			for {

@@ -23,6 +23,10 @@ type Keys[Q comparable] struct {
 	// an object, such as a label with the tenant, make it a part of Q, and queue such keys with controller.Watch.
 	Hashed func(Q) string
 
+	// Hash returns the hash of such a text. Nil means [Hash]. Use reflector.ShardHash, and name that in Options.Scheme, if
+	// the text is what servers select by: see [Replica.Hashes]. All replicas need the same.
+	Hash func(text string) uint64
+
 	// All returns all keys, such as those of the informer's store. When ranges come to this replica, those in
 	// them are added. It is called by one goroutine at a time.
 	All func() iter.Seq[Q]
@@ -68,6 +72,9 @@ func Divide[Q comparable](r *Replica, keys Keys[Q], reconcile func(context.Conte
 	if r == nil || keys.Hashed == nil || keys.All == nil || keys.Add == nil || reconcile == nil {
 		return nil, fmt.Errorf("shard: %w: the replica, Keys.Hashed, Keys.All, Keys.Add and the function must not be nil", ErrInvalid)
 	}
+	if keys.Hash == nil {
+		keys.Hash = Hash
+	}
 	w := &Work[Q]{r, keys, reconcile}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,23 +85,25 @@ func Divide[Q comparable](r *Replica, keys Keys[Q], reconcile func(context.Conte
 	return w, nil
 }
 
+func (w *Work[Q]) hash(key Q) uint64 { return w.keys.Hash(w.keys.Hashed(key)) }
+
 // Has reports whether this replica works on a key now. Use it in a filter, so that the keys of others are not
 // queued. A key that it leaves out is added when its range comes to this replica.
-func (w *Work[Q]) Has(key Q) bool { return w.replica.has(Hash(w.keys.Hashed(key))) }
+func (w *Work[Q]) Has(key Q) bool { return w.replica.has(w.hash(key)) }
 
 // Reconcile calls the function of [Divide] for a key of this replica, and returns its result. For another key it
 // returns nil, so that the queue forgets it. Pass it to controller.Controller.Run or queue.Run.
 //
 // The context ends when this replica's lease is over; the cause then matches [ErrMoved].
 func (w *Work[Q]) Reconcile(ctx context.Context, key Q) error {
-	of, t, doubt := w.replica.begin(ctx, Hash(w.keys.Hashed(key)))
+	of, t, doubt := w.replica.begin(ctx, w.hash(key))
 	for doubt { // for a moment, at the end of a lease
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(doubtTime):
 		}
-		of, t, doubt = w.replica.begin(ctx, Hash(w.keys.Hashed(key)))
+		of, t, doubt = w.replica.begin(ctx, w.hash(key))
 	}
 	if t == nil {
 		return nil
@@ -126,7 +135,7 @@ func (w *Work[Q]) enqueue(in func(hash uint64) bool, failed func(*PanicError)) {
 	usercode.Contain("Keys.All", func() {
 		for key := range w.keys.All() {
 			usercode.Contain("Keys.Hashed or Keys.Add", func() {
-				if in(Hash(w.keys.Hashed(key))) {
+				if in(w.hash(key)) {
 					w.keys.Add(key)
 				}
 			}, func(err *PanicError) {
