@@ -32,6 +32,10 @@
 // change of the Lease for LeaseDuration, by theirs. Clocks may show any time, but none may run faster than another by
 // the ratio of LeaseDuration and RenewDeadline, 1.5 by default.
 //
+// # Memory
+//
+// Each replica caches all objects, unless its caches follow [Replica.Hashes]: then each has the objects of its own ranges.
+//
 // # When ranges move
 //
 // The owner of a range stops handing out its keys. When the running calls of reconcile have returned, its Lease says

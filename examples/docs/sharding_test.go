@@ -11,6 +11,7 @@ import (
 	"github.com/kinform/kinform/examples/website"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/queue"
+	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/shard"
 )
 
@@ -44,6 +45,40 @@ func Example_sharding() {
 		m.Add("replica", replica.Run),
 		m.AddHealthCheck("replica", replica.Healthy(20*time.Second)), // for the liveness probe
 	)
+}
+
+func Example_shardingMemory() {
+	replica, err := shard.New(server, shard.Options{Namespace: "prod", Name: "websites.example.com", Identity: os.Getenv("POD_NAME")})
+	if err != nil {
+		return
+	}
+	sites, err := controller.Open(replica.Gate(server), website.Websites, controller.OpenOptions[*website.Website]{
+		Part: &informer.Part[*website.Website]{
+			Hashes: replica.Hashes(),
+			Hash:   func(w *website.Website) uint64 { return shard.Hash(w.Namespace + "/" + w.Name) }, // of shard.ByKey
+		},
+	})
+	_, _ = sites, err
+}
+
+func Example_shardingByServer() {
+	replica, err := shard.New(server, shard.Options{
+		Namespace: "prod", Name: "websites.example.com", Identity: os.Getenv("POD_NAME"), Scheme: "namespace, by the server's hash",
+	})
+	if err != nil {
+		return
+	}
+	sites, err := controller.Open(replica.Gate(server), website.Websites, controller.OpenOptions[*website.Website]{
+		Part: &informer.Part[*website.Website]{Hashes: replica.Hashes(), Field: reflector.ShardNamespace},
+	})
+	if err != nil {
+		return
+	}
+	work, err := shard.Divide(replica, shard.Keys[kinform.Key]{
+		Hashed: shard.ByNamespace, Hash: reflector.ShardHash, // and Scheme: "namespace, by the server's hash" in shard.Options
+		All: sites.AsInformer().Store().Keys, Add: c.Queue().Add, CatchUp: sites.WaitForNow,
+	}, reconcile)
+	_, _ = work, err
 }
 
 func Example_shardingCheck() {
