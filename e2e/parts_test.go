@@ -1,0 +1,70 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/e2e/cluster"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/with/kubernetes/core"
+)
+
+// TestParts: a server that selects by shards sends a cache only what it keeps, and one that does not sends all. On either,
+// WaitForNow ends although nothing changes in the collection.
+func TestParts(t *testing.T) {
+	for _, selects := range []bool{true, false} {
+		t.Run(fmt.Sprint("selects ", selects), func(t *testing.T) {
+			c := cluster.Start(t, cluster.Options{ExtraAPIServerArgs: []string{fmt.Sprint("--feature-gates=ShardedListAndWatch=", selects)}})
+			conn, err := client.NewConnection(c.URL(), client.ConnectionOptions{CAFile: c.CAFile(), Token: c.Token()})
+			must(t, err)
+			defer conn.HTTP.CloseIdleConnections()
+			set := new(informer.Hashes)
+			handle, err := controller.Open(conn, core.ConfigMaps, controller.OpenOptions[*corev1.ConfigMap]{
+				Client: client.Options{Namespace: "default", LabelSelector: "test=parts"},
+				Part:   &informer.Part[*corev1.ConfigMap]{Hashes: set, Field: reflector.ShardUID},
+			})
+			must(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			const objects = 300
+			for n := range objects {
+				_, err := handle.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+					Name: fmt.Sprint("c", n), Labels: map[string]string{"test": "parts"},
+				}}, metav1.CreateOptions{})
+				must(t, err)
+			}
+			running, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- handle.Run(running) }()
+			before := handle.Stats().Client.Objects
+			for _, last := range []uint64{1<<62 - 1, 1<<63 - 1, 1<<61 - 1} {
+				must(t, errors.Join(set.Set(informer.HashRange{Last: last}), set.WaitForLists(ctx)))
+				began := time.Now()
+				must(t, handle.WaitForNow(ctx))
+				t.Logf("up to %016x: %d objects in the cache, the server has sent %d; WaitForNow took %v",
+					last, handle.AsInformer().Store().Len(), handle.Stats().Client.Objects-before, time.Since(began))
+			}
+			if sent := handle.Stats().Client.Objects - before; selects != (sent < objects*3/4) {
+				t.Errorf("the server has sent %d objects of %d", sent, objects)
+			}
+			all, err := reflector.ShardHashOf[*corev1.ConfigMap](reflector.ShardUID)
+			must(t, err)
+			for obj := range handle.AsInformer().Store().Values() {
+				if !set.Has(all(obj)) {
+					t.Errorf("%s is not in the part", obj.Name)
+				}
+			}
+			stop()
+			must(t, <-ended)
+		})
+	}
+}
