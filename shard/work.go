@@ -72,9 +72,6 @@ func Divide[Q comparable](r *Replica, keys Keys[Q], reconcile func(context.Conte
 	if r == nil || keys.Hashed == nil || keys.All == nil || keys.Add == nil || reconcile == nil {
 		return nil, fmt.Errorf("shard: %w: the replica, Keys.Hashed, Keys.All, Keys.Add and the function must not be nil", ErrInvalid)
 	}
-	if keys.Hash == nil {
-		keys.Hash = Hash
-	}
 	w := &Work[Q]{r, keys, reconcile}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +82,13 @@ func Divide[Q comparable](r *Replica, keys Keys[Q], reconcile func(context.Conte
 	return w, nil
 }
 
-func (w *Work[Q]) hash(key Q) uint64 { return w.keys.Hash(w.keys.Hashed(key)) }
+func (w *Work[Q]) hash(key Q) uint64 {
+	text := w.keys.Hashed(key)
+	if w.keys.Hash == nil {
+		return Hash(text)
+	}
+	return w.keys.Hash(text)
+}
 
 // Has reports whether this replica works on a key now. Use it in a filter, so that the keys of others are not
 // queued. A key that it leaves out is added when its range comes to this replica.
