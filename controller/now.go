@@ -32,7 +32,8 @@ const (
 // WaitForNow opens a watch of three seconds from the cache's own version, and waits for the objects that it brings:
 // mostly none. A handle over several namespaces or selectors opens one for each.
 //
-// Costs: one request if the collection is busy, one more watch if not, and then about two seconds. The versions are those of one
+// Costs: one request if the collection is busy, one more watch if not, and then some seconds, or up to a
+// minute if that watch has no bookmark that is new enough, as seen on a real kube-apiserver. The versions are those of one
 // resource, since versions of different resources do not compare. If the versions of a server do not compare at all,
 // the error matches store.ErrResourceVersion. Namespaces that are refused, or have failed for 10 seconds, are not
 // waited for. Other errors: those of List of client.Resource and of informer.Informer.WaitForRV, with the name of the
