@@ -30,7 +30,7 @@ func TestOnce(t *testing.T) {
 		if err := top(context.Background(), &out, address, ""); err != nil {
 			t.Fatal(err)
 		}
-		if text := out.String(); !strings.Contains(text, "work?[31m  1 ") || strings.Contains(text, "\x1b") {
+		if text := out.String(); !strings.Contains(text, `work\x1b[31m  1 `) || strings.Contains(text, "\x1b") {
 			t.Errorf("got %q", text)
 		}
 	}

@@ -40,7 +40,7 @@ func TestQuick(t *testing.T) {
 	}
 	results := read(t, dir, "RESULTS.md")
 	for _, want := range []string{
-		"get by namespace and name (lister)", "initial sync by LIST", "idle informer, 4 handlers",
+		"store: get by namespace and name", "initial sync by LIST", "idle informer, 4 handlers",
 		"quick run", "-quick -run '" + operations + "'", "| get | 10,000 |",
 	} {
 		if !strings.Contains(results, want) {
