@@ -114,6 +114,7 @@ type Projected[T metav1.Object, P any] struct {
 	*Requests[T]
 	inf   *informer.Informer[types.NamespacedName, P]
 	union *informer.Union[types.NamespacedName, P] // nil without OpenOptions.Namespaces and Selectors
+	keeps func(T) bool                             // whether an object that the server sends belongs into the cache
 }
 
 // OpenProjected returns a handle whose cache holds what part makes of each object, see
@@ -156,7 +157,14 @@ func open[T metav1.Object, P any](server client.Connection, of kind.Kind[T], v v
 	if err != nil {
 		return nil, err
 	}
-	h := &Projected[T, P]{Requests: requests}
+	h := &Projected[T, P]{Requests: requests, keeps: func(obj T) bool {
+		p, err := v.part(obj)
+		if err != nil || opts.Part == nil {
+			return err == nil // the informer skips an object with an error
+		}
+		has, err := opts.Part.Has(p)
+		return err == nil && has
+	}}
 	if opts.Part != nil {
 		requests.selects = true
 		h.inf, err = followPart(requests.client.Resource(), v.source(requests.client), v.key, opts)

@@ -29,15 +29,18 @@ const (
 //
 // It asks for the present resourceVersion by a list of one object, and waits until the cache has that. If nothing
 // changes in the collection, no event shows how far the cache is, and a bookmark only once a minute. So after a second
-// WaitForNow opens a watch of three seconds from the cache's own version, and waits for the objects that it brings:
-// mostly none. A handle over several namespaces or selectors opens one for each.
+// WaitForNow opens a watch of three seconds from the cache's own version, and waits for the objects that it brings, except
+// those of another OpenOptions.Part: mostly none. A handle over several namespaces or selectors opens one for each.
 //
-// Costs: one request if the collection is busy, one more watch if not, and then some seconds, or up to a
-// minute if that watch has no bookmark that is new enough, as seen on a real kube-apiserver. The versions are those of one
-// resource, since versions of different resources do not compare. If the versions of a server do not compare at all,
-// the error matches store.ErrResourceVersion. Namespaces that are refused, or have failed for 10 seconds, are not
-// waited for. Other errors: those of List of client.Resource and of informer.Informer.WaitForRV, with the name of the
-// resource.
+// Costs: one request if the collection is busy, and one more watch if not. Then it takes two to four seconds. This needs a
+// server that sends a bookmark before a watch ends, and whose cache is as new as the list, as kube-apiserver's is when it
+// answers the list from that cache. Otherwise there are two more such watches, and then it takes until the next
+// event or bookmark of the cache's own watch: up to a minute, or without end if the server sends no bookmarks.
+//
+// The versions are those of one resource, since versions of different resources do not compare. If the versions of a server
+// do not compare at all, the error matches store.ErrResourceVersion. Namespaces that are refused, or have failed for
+// 10 seconds, are not waited for. Other errors: those of List of client.Resource and of informer.Informer.WaitForRV, with
+// the name of the resource.
 func (h *Projected[T, P]) WaitForNow(ctx context.Context) error {
 	rv, err := h.now(ctx, "")
 	if err == nil && rv != "" {
@@ -89,7 +92,7 @@ func (h *Projected[T, P]) lookFor(ctx context.Context, rv string) bool {
 	for n, source := range sources {
 		all.Go(func() {
 			for range looks {
-				if missing[n] = changes(ctx, source, from, rv); missing[n] != nil || ctx.Err() != nil {
+				if missing[n] = h.changes(ctx, source, from, rv); missing[n] != nil || ctx.Err() != nil {
 					return
 				}
 			}
@@ -125,11 +128,13 @@ func (c sighting) isIn(rv string, exists bool) bool {
 	return err == nil && (order > 0 || order == 0 && !c.gone)
 }
 
-// changes returns what changed from one version up to another one, by object. It returns nil if it cannot find out.
-func changes[T metav1.Object](ctx context.Context, source *client.Resource[T], from, to string) map[types.NamespacedName]sighting {
+// changes returns what changed from one version up to another one, by object. What does not belong into the cache is left
+// out. It returns nil if it cannot find out.
+func (h *Projected[T, P]) changes(ctx context.Context, source *client.Resource[T], from, to string) map[types.NamespacedName]sighting {
 	ctx, cancel := context.WithTimeout(ctx, 2*lookTime) // the server should end it
 	defer cancel()
 	seconds := int64(lookTime / time.Second)
+	reached := false
 	all := map[types.NamespacedName]sighting{}
 	for ev, err := range source.Watch(ctx, metav1.ListOptions{ResourceVersion: from, AllowWatchBookmarks: true, TimeoutSeconds: &seconds}) {
 		if err != nil {
@@ -141,9 +146,13 @@ func changes[T metav1.Object](ctx context.Context, source *client.Resource[T], f
 			return nil
 		case order > 0, order == 0 && ev.Type == reflector.Bookmark:
 			return all
-		case ev.Type != reflector.Bookmark:
+		case ev.Type != reflector.Bookmark && h.keeps(ev.Object):
 			all[keyOf(ev.Object)] = sighting{ev.ResourceVersion, ev.Type == reflector.Deleted}
 		}
+		reached = order == 0
+	}
+	if reached { // servers send no bookmark for the version of the last event, though more events may have that
+		return all
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
 )
 
 // another writes to another resource: that moves the version of the server, and brings no event.
@@ -100,6 +101,48 @@ func TestWaitForNowLate(t *testing.T) {
 	})
 }
 
+// Objects of another part have changed, and are not waited for: they never come. What the part lacks is. So it is whether the server
+// selects the part or not.
+func TestWaitForNowOfPart(t *testing.T) {
+	for note, part := range map[string]informer.Part[*gadget]{
+		"selected by the server": {Field: reflector.ShardNamespace},
+		"all are sent":           {Hash: func(g *gadget) uint64 { return reflector.ShardHash(g.Namespace) }},
+	} {
+		t.Run(note, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hash := reflector.ShardHash("a")
+				part.Hashes = new(informer.Hashes)
+				if err := part.Hashes.Set(informer.HashRange{First: hash, Last: hash}); err != nil {
+					t.Fatal(err)
+				}
+				w := newScene(t, controller.OpenOptions[*gadget]{Part: &part})
+				create(t, w.server, newGadget("first", "x"))
+				defer w.run()()
+				w.server.ClearFaults() // of the next watches
+				create(t, w.server, newGadget("a-wait", "x"))
+				for n := range 2 {
+					g := newGadget(fmt.Sprint("theirs", n), "x")
+					g.Namespace = "b"
+					create(t, w.server, g)
+				}
+				if _, err := fake.Delete[*gadget](w.server, key{Namespace: "b", Name: "theirs0"}); err != nil {
+					t.Fatal(err)
+				}
+				create(t, w.server, newGadget("ours", "x"))
+				w.another()
+				ctx, cancel := context.WithTimeout(t.Context(), 10*stale)
+				defer cancel()
+				if took, err := w.now(ctx); err != nil || took < stale/2 || took > 2*stale {
+					t.Errorf("%v after %v", err, took)
+				}
+				if _, ok := w.handle.Cached(key{Namespace: "a", Name: "ours"}); !ok || w.handle.AsInformer().Store().Len() != 3 {
+					t.Errorf("the cache has %d objects, and the newest one: %t", w.handle.AsInformer().Store().Len(), ok)
+				}
+			})
+		})
+	}
+}
+
 // A server that sends no bookmarks does not say that nothing is missing. The next event does.
 func TestWaitForNowWithoutBookmarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -122,6 +165,33 @@ func TestWaitForNowWithoutBookmarks(t *testing.T) {
 		w.another()
 		time.AfterFunc(time.Minute, func() { create(t, w.server, newGadget("an-event", "x")) })
 		if took, err := w.now(t.Context()); err != nil || took < time.Minute || took > time.Minute+stale {
+			t.Errorf("%v after %v", err, took)
+		}
+	})
+}
+
+// The last change is one of another part, and no bookmark follows. The cache's own watch does not bring it.
+func TestWaitForNowLastOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hash := reflector.ShardHash("a")
+		part := informer.Part[*gadget]{Hashes: new(informer.Hashes), Field: reflector.ShardNamespace}
+		if err := part.Hashes.Set(informer.HashRange{First: hash, Last: hash}); err != nil {
+			t.Fatal(err)
+		}
+		w := newScene(t, controller.OpenOptions[*gadget]{Part: &part})
+		w.server = fake.New(fake.Options{NoBookmarks: true})
+		w.wire.next = w.server.Client().Transport
+		if err := fake.Register(w.server, gadgetKind, fake.Rules{}); err != nil {
+			t.Fatal(err)
+		}
+		defer w.run()()
+		w.server.ClearFaults()
+		g := newGadget("theirs", "x")
+		g.Namespace = "b"
+		create(t, w.server, g)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if took, err := w.now(ctx); err != nil || took > 10*time.Second {
 			t.Errorf("%v after %v", err, took)
 		}
 	})

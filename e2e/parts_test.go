@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
@@ -21,7 +22,7 @@ import (
 )
 
 // TestParts: a server that selects by shards sends a cache only what it keeps, and one that does not sends all. On either,
-// WaitForNow ends although nothing changes in the collection.
+// WaitForNow ends although nothing changes in the part, and has what changed in it.
 func TestParts(t *testing.T) {
 	for _, selects := range []bool{true, false} {
 		t.Run(fmt.Sprint("selects ", selects), func(t *testing.T) {
@@ -35,7 +36,7 @@ func TestParts(t *testing.T) {
 				Part:   &informer.Part[*corev1.ConfigMap]{Hashes: set, Field: reflector.ShardUID},
 			})
 			must(t, err)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
 			const objects = 300
 			for n := range objects {
@@ -65,8 +66,58 @@ func TestParts(t *testing.T) {
 					t.Errorf("%s is not in the part", obj.Name)
 				}
 			}
+			testNow(ctx, t, conn, handle, func(obj *corev1.ConfigMap) bool { return set.Has(all(obj)) })
 			stop()
 			must(t, <-ended)
 		})
+	}
+}
+
+// testNow calls WaitForNow when nothing of the cache has changed since others wrote, and when something has. The cache's own watch
+// has a bookmark once a minute, so a wait of half that time has failed.
+func testNow(ctx context.Context, t *testing.T, conn client.Connection, handle *controller.Handle[*corev1.ConfigMap], keeps func(*corev1.ConfigMap) bool) {
+	maps, err := client.New(conn, core.ConfigMaps, client.Options{Namespace: "default"}) // no writes of the handle's own
+	must(t, err)
+	secrets, err := client.New(conn, core.Secrets, client.Options{Namespace: "default"})
+	must(t, err)
+	// create creates objects until one is in the part, or is not, and returns that.
+	create := func(in bool) *corev1.ConfigMap {
+		for {
+			obj, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+				GenerateName: "now-", Labels: map[string]string{"test": "parts"},
+			}}, metav1.CreateOptions{})
+			must(t, err)
+			if keeps(obj) == in {
+				return obj
+			}
+		}
+	}
+	another := func() {
+		_, err := secrets.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{GenerateName: "now-"}}, metav1.CreateOptions{})
+		must(t, err)
+	}
+	for _, step := range []struct {
+		note string
+		do   func() *corev1.ConfigMap // returns what the cache must have then
+	}{
+		{"another resource", func() *corev1.ConfigMap { another(); return nil }},
+		{"an object outside", func() *corev1.ConfigMap { create(false); return nil }},
+		{"one outside, and another resource", func() *corev1.ConfigMap { create(false); another(); return nil }},
+		{"one inside, then one outside", func() *corev1.ConfigMap { obj := create(true); create(false); return obj }},
+	} {
+		want := step.do()
+		limited, cancel := context.WithTimeout(ctx, 30*time.Second)
+		began := time.Now()
+		err := handle.WaitForNow(limited)
+		cancel()
+		t.Logf("%s: WaitForNow took %v", step.note, time.Since(began))
+		if err != nil {
+			t.Errorf("%s: %v", step.note, err)
+		}
+		if want != nil {
+			if _, ok := handle.AsInformer().Store().Get(types.NamespacedName{Namespace: want.Namespace, Name: want.Name}); !ok {
+				t.Errorf("%s: the cache lacks %s", step.note, want.Name)
+			}
+		}
 	}
 }

@@ -28,6 +28,28 @@ type Part[T any] struct {
 	Field string
 }
 
+// Has reports whether an object is in the part, by the set as it is now. Errors: [ErrHashes] and reflector.ErrBadShard for a part
+// that FollowHashes refuses.
+func (p Part[T]) Has(obj T) (bool, error) {
+	hash, err := p.hash()
+	if err != nil {
+		return false, err
+	}
+	return p.Hashes.Has(hash(obj)), nil
+}
+
+func (p Part[T]) hash() (func(T) uint64, error) {
+	switch {
+	case p.Hashes == nil:
+		return nil, fmt.Errorf("%w: Part.Hashes is nil", ErrHashes)
+	case (p.Hash == nil) == (p.Field == ""):
+		return nil, fmt.Errorf("%w: set either Part.Hash or Part.Field", ErrHashes)
+	case p.Field == "":
+		return p.Hash, nil
+	}
+	return reflector.ShardHashOf[T](p.Field)
+}
+
 // maxPieces is the largest number of members of a union for one part, each of which has a watch.
 const maxPieces = 8
 
@@ -48,21 +70,14 @@ const maxPieces = 8
 // The first list and watch of all come with the first ranges. [Hashes.WaitForLists] waits for lists. Errors:
 // [ErrHashes], reflector.ErrNoSource, and [ErrMemberExists] if a member of the user's has a name that is needed.
 func (u *Union[K, T]) FollowHashes(part Part[T], source reflector.Source[T]) error {
-	switch {
-	case source == nil:
+	if source == nil {
 		return u.about(reflector.ErrNoSource)
-	case part.Hashes == nil:
-		return u.about(fmt.Errorf("%w: Part.Hashes is nil", ErrHashes))
-	case (part.Hash == nil) == (part.Field == ""):
-		return u.about(fmt.Errorf("%w: set either Part.Hash or Part.Field", ErrHashes))
 	}
-	if part.Field != "" {
-		hash, err := reflector.ShardHashOf[T](part.Field)
-		if err != nil {
-			return u.about(err)
-		}
-		part.Hash = hash
+	hash, err := part.hash()
+	if err != nil {
+		return u.about(err)
 	}
+	part.Hash = hash
 	p := &parts[K, T]{union: u.union, add: u.add, remove: u.Remove, prune: u.prune, part: part, source: source}
 	f := &hashFollower{p.set, p.wait}
 	if err := part.Hashes.follow(f); err != nil {

@@ -211,6 +211,9 @@ func TestBadParts(t *testing.T) {
 		if err := newUnion(t, informer.Options[*widget]{}).FollowHashes(part, source(t, server)); !errors.Is(err, informer.ErrHashes) || !strings.Contains(err.Error(), "widgets: ") {
 			t.Errorf("%s: %v", note, err)
 		}
+		if has, err := part.Has(nil); has || !errors.Is(err, informer.ErrHashes) {
+			t.Errorf("%s: has is %t, %v", note, has, err)
+		}
 	}
 	if err := newUnion(t, informer.Options[*widget]{}).FollowHashes(informer.Part[*widget]{Hashes: set, Field: "name"}, source(t, server)); !errors.Is(err, reflector.ErrBadShard) {
 		t.Error(err)
