@@ -359,3 +359,67 @@ func TestHandOver(t *testing.T) {
 		})
 	}
 }
+
+// TestRunningKeepsObjects: a range moves while reconcile works on objects in it. They stay in the cache until those calls return.
+func TestRunningKeepsObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := fake.New(fake.Options{})
+		must(t, fake.Register(server, shard.Kind, fake.Rules{}))
+		must(t, fake.Register(server, websites, fake.Rules{}))
+		const objects = 20
+		for n := range objects {
+			_, err := fake.Create(server, &website{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("w", n)}})
+			must(t, err)
+		}
+		conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: server.Client().Transport}}
+		replica, err := shard.New(conn, shard.Options{Namespace: namespace, Name: name, Identity: "first"})
+		must(t, err)
+		handle, err := controller.Open(replica.Gate(conn), websites, controller.OpenOptions[*website]{
+			Part: &informer.Part[*website]{Hashes: replica.Hashes(), Hash: func(w *website) uint64 {
+				return shard.Hash(shard.ByKey(types.NamespacedName{Namespace: w.Namespace, Name: w.Name}))
+			}},
+		})
+		must(t, err)
+		c := controller.New(controller.Options[types.NamespacedName]{Run: queue.RunOptions{Workers: objects}})
+		var work *shard.Work[types.NamespacedName]
+		var moving atomic.Int64
+		work, err = shard.Divide(replica, siteKeys{
+			Hashed: shard.ByKey, All: handle.AsInformer().Store().Keys, Add: c.Queue().Add, CatchUp: handle.WaitForNow,
+		}, func(_ context.Context, key types.NamespacedName) error {
+			for range 60 {
+				time.Sleep(time.Second)
+				if !work.Has(key) {
+					moving.Add(1)
+				}
+				if _, ok := handle.Cached(key); !ok {
+					t.Errorf("%s has left the cache, and reconcile works on it", key)
+					return nil
+				}
+			}
+			return nil
+		})
+		must(t, err)
+		must(t, controller.For(c, handle, func(ev informer.Event[types.NamespacedName, *website]) bool { return work.Has(ev.Key) }))
+		ctx, stop := context.WithCancel(t.Context())
+		var ended sync.WaitGroup
+		for _, run := range []func() error{
+			func() error { return c.Run(ctx, work.Reconcile) }, func() error { return replica.Run(ctx) },
+		} {
+			ended.Go(func() {
+				if err := run(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		time.Sleep(30 * time.Second) // all objects are worked on
+		second := startSite(t, server, "second", true)
+		time.Sleep(2 * time.Minute)
+		if n := handle.AsInformer().Store().Len(); moving.Load() == 0 || n == objects || n+second.cached() != objects {
+			t.Errorf("%d seconds of work on what is to move; then the caches have %d and %d objects", moving.Load(), n, second.cached())
+		}
+		stop()
+		ended.Wait()
+		second.stop()
+		second.ended.Wait()
+	})
+}
