@@ -57,7 +57,7 @@ func (t *table) decodeObject(format string, body []byte, obj metav1.Object) erro
 	case err != nil:
 		return badBody(&t.res, err)
 	}
-	if k, ok := any(obj).(interface{ GetObjectKind() schema.ObjectKind }); ok && format == wire.Protobuf {
+	if k, ok := obj.(interface{ GetObjectKind() schema.ObjectKind }); ok && format == wire.Protobuf {
 		k.GetObjectKind().SetGroupVersionKind(t.res.GroupVersionKind())
 	}
 	return nil

@@ -69,7 +69,7 @@ func (t *table) main() *table {
 
 // convert makes obj an object of t's version.
 func (t *table) convert(obj metav1.Object) (out metav1.Object, err error) {
-	k, ok := any(obj).(interface{ GetObjectKind() schema.ObjectKind })
+	k, ok := obj.(interface{ GetObjectKind() schema.ObjectKind })
 	switch {
 	case !ok || k.GetObjectKind().GroupVersionKind() == t.res.GroupVersionKind():
 		return obj, nil

@@ -180,7 +180,7 @@ func (t *table) define(change bool) error {
 	s, name := t.server, t.res.groupResource()
 	var old *table
 	for _, c := range s.order {
-		switch other := c.info(); {
+		switch other := &c.res; {
 		case other.groupResource() == name && !change:
 			return fmt.Errorf("fake: %s: %w: its kind is %s", name, ErrDuplicate, other.Kind)
 		case other.groupResource() == name:

@@ -44,7 +44,7 @@ func (s *Server) apiResources() (all []metav1.APIResource) {
 	defer s.mu.Unlock()
 	for _, c := range s.order {
 		for _, v := range c.served() {
-			all = append(all, v.info().describe()...)
+			all = append(all, v.res.describe()...)
 		}
 	}
 	return all
@@ -57,8 +57,8 @@ func (s *Server) schemas() map[schema.GroupVersionKind]map[string]any {
 	all := map[schema.GroupVersionKind]map[string]any{}
 	for _, c := range s.order {
 		for _, v := range c.served() {
-			if doc := v.info().OpenAPI; doc != nil {
-				all[v.info().GroupVersionKind()] = doc
+			if doc := v.res.OpenAPI; doc != nil {
+				all[v.res.GroupVersionKind()] = doc
 			}
 		}
 	}

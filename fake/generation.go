@@ -30,8 +30,8 @@ func (t *table) sameGeneration(a, b metav1.Object) bool {
 // sameSpec reports whether a and b have the same generation: the same Spec or, for unstructured
 // objects, the same members apart from metadata and from a status that is a subresource.
 func (t *table) sameSpec(a, b metav1.Object) bool {
-	if ua, ok := any(a).(*unstructured.Unstructured); ok {
-		ub := any(b).(*unstructured.Unstructured)
+	if ua, ok := a.(*unstructured.Unstructured); ok {
+		ub := b.(*unstructured.Unstructured)
 		return same(t.desired(ua.Object), t.desired(ub.Object))
 	}
 	return same(t.specOf(a), t.specOf(b))

@@ -67,7 +67,7 @@ func (s *Server) route(w *answer.Writer, r *http.Request) error {
 	return s.discover(w, r, parts)
 }
 
-// served returns the collection of a resource in one version, nil if it is not served.
+// served returns the table of a resource in one version, nil if it is not served.
 func (s *Server) served(name schema.GroupVersionResource) *table {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +76,7 @@ func (s *Server) served(name schema.GroupVersionResource) *table {
 		return nil
 	}
 	for _, v := range c.served() {
-		if v.info().Version == name.Version {
+		if v.res.Version == name.Version {
 			return v
 		}
 	}
@@ -95,11 +95,11 @@ func (s *Server) serveResource(w *answer.Writer, r *http.Request, gv schema.Grou
 			return answer.ErrNoPath
 		}
 		return refusal.NoResource()
-	case c.info().ClusterScoped && req.namespace != "", !c.info().ClusterScoped && req.namespace == "" && req.name != "":
+	case c.res.ClusterScoped && req.namespace != "", !c.res.ClusterScoped && req.namespace == "" && req.name != "":
 		// Only collections of namespaced resources have a cluster-wide path as well.
 		return refusal.NoResource()
-	case req.subresource != "" && !c.info().has(req.subresource):
-		if c.info().custom() {
+	case req.subresource != "" && !c.res.has(req.subresource):
+		if c.res.custom() {
 			return apierrors.NewNotFound(req.resource.GroupResource(), req.name) // as if the object were missing
 		}
 		return refusal.NoResource()

@@ -152,7 +152,7 @@ func (t *table) invalid(obj metav1.Object, errs field.ErrorList) error {
 
 // setKind makes obj state its kind, and refuses one that states another.
 func (t *table) setKind(obj metav1.Object) error {
-	k, ok := any(obj).(interface{ GetObjectKind() schema.ObjectKind })
+	k, ok := obj.(interface{ GetObjectKind() schema.ObjectKind })
 	if !ok {
 		return nil
 	}

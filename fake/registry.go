@@ -67,7 +67,7 @@ func lookup[T metav1.Object](at Target, kind schema.GroupVersionKind) (*table, e
 	found := s.byType[typ]
 	if len(found) > 1 && !kind.Empty() {
 		for _, c := range found {
-			if c.info().GroupVersionKind() == kind {
+			if c.res.GroupVersionKind() == kind {
 				return c, nil
 			}
 		}
@@ -88,7 +88,7 @@ func (s *Server) ofKind(kind schema.GroupVersionKind) *table {
 	defer s.mu.Unlock()
 	for _, c := range s.order {
 		for _, v := range c.served() {
-			if v.info().GroupVersionKind() == kind {
+			if v.res.GroupVersionKind() == kind {
 				return v
 			}
 		}

@@ -9,8 +9,8 @@ import (
 
 // setStatus gives obj the status of from, which it then shares.
 func (t *table) setStatus(obj, from metav1.Object) {
-	if u, ok := any(obj).(*unstructured.Unstructured); ok {
-		value, found := any(from).(*unstructured.Unstructured).Object[statusField]
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		value, found := from.(*unstructured.Unstructured).Object[statusField]
 		switch {
 		case found && u.Object != nil:
 			u.Object[statusField] = value

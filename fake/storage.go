@@ -102,8 +102,6 @@ func newTable(s *Server, r resource, typ reflect.Type, hooks hooks) (*table, err
 // pointer returns the type of the objects.
 func (t *table) pointer() reflect.Type { return reflect.PointerTo(t.typ) }
 
-func (t *table) info() *resource { return &t.res }
-
 // get returns the newest version of an object, nil if there is none.
 func (t *table) get(key types.NamespacedName) (*version, error) {
 	t.server.mu.Lock()
