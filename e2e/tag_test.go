@@ -3,15 +3,19 @@
 package e2e_test
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
 	"github.com/kinform/kinform/e2e/cluster"
 )
 
-// TestTag fails a run that asks for the real servers and lacks most tests that need them.
-func TestTag(t *testing.T) {
+// TestMain fails a run that asks for the real servers, since all tests of this package need the build tag. It comes before
+// the flags are parsed, so that one of such a test gets the same answer.
+func TestMain(m *testing.M) {
 	if os.Getenv(cluster.Variable) == "1" {
-		t.Fatalf("%s=1 needs the build tag e2e: go test -tags e2e", cluster.Variable)
+		fmt.Fprintf(os.Stderr, "%s=1 needs the build tag e2e: go test -tags e2e\n", cluster.Variable)
+		os.Exit(1)
 	}
+	os.Exit(m.Run())
 }

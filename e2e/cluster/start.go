@@ -21,7 +21,7 @@ const logLines = 40
 func Start(tb testing.TB, opts Options) *Cluster {
 	tb.Helper()
 	if os.Getenv(Variable) != "1" {
-		tb.Skipf("needs a real API server: set %s=1 to build one and run it (go test -timeout 30m)", Variable)
+		tb.Skipf("needs a real API server: set %s=1 to build one and run it (go test -tags e2e -timeout 30m)", Variable)
 	}
 	if opts.Progress == nil {
 		// Not tb.Output: a cold build takes minutes, and a test's own output appears when it ends.
