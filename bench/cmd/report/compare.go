@@ -52,20 +52,28 @@ func (r *report) rows() (rows []row) {
 	return rows
 }
 
-// errLost says that an operation has become slower beside client-go, or takes more memory.
-var errLost = errors.New("operations have lost")
+var (
+	// errLost says that an operation has become slower beside client-go, or takes more memory.
+	errLost = errors.New("operations have lost")
+	// errNothingCompared says that the earlier report has none of the rows.
+	errNothingCompared = errors.New("the earlier results have no row of this report: nothing was compared")
+)
 
-// compare prints each row that lost against the rows of the file, which an earlier report has written, and
-// those that won to out. It returns errLost if one lost more than noise can explain.
-func (r *report) compare(file string, out io.Writer) error {
+// readRows returns the rows of a results.json.
+func readRows(file string) (rows []row, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("-compare takes the results.json that an earlier report has written: %w", err)
 	}
-	var old []row
-	if err := json.Unmarshal(text, &old); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+	if err := json.Unmarshal(text, &rows); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
+	return rows, nil
+}
+
+// compare prints each row that lost against those of an earlier report, and those that won to out. It returns errLost if one
+// lost more than noise can explain.
+func (r *report) compare(old []row, out io.Writer) error {
 	before := make(map[[2]string]row, len(old))
 	for _, one := range old {
 		before[[2]string{one.Op, one.Title}] = one
@@ -85,7 +93,10 @@ func (r *report) compare(file string, out io.Writer) error {
 		}
 	}
 	fmt.Fprintf(out, "%d rows compared, %d lost\n", both, lost)
-	if lost > 0 {
+	switch {
+	case both == 0:
+		return errNothingCompared
+	case lost > 0:
 		return errLost
 	}
 	return nil

@@ -1,7 +1,7 @@
 // Command report measures kinform beside client-go and writes the results as a table and
 // as charts.
 //
-//	go run ./bench/cmd/report                 # all of it, about 20 minutes; into bench/
+//	go run ./bench/cmd/report                 # all of it, about 15 minutes; into bench/
 //	go run ./bench/cmd/report -run 'get|list' # some operations
 //	go run ./bench/cmd/report -quick -o /tmp  # does it work? the numbers mean nothing
 //	go run ./bench/cmd/report -o /tmp/new -compare bench/results.json # fails if an operation has lost
@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	only := flags.String("run", "", "measure only operations whose name matches this regular `expression`")
 	short := flags.Bool("quick", false, "measure little and for a short time, to see that it works")
 	out := flags.String("o", "bench", "write RESULTS.md, results.json and charts/ into this `directory`")
-	old := flags.String("compare", "", "compare with this results.json and fail if an operation has lost more than its noise")
+	than := flags.String("compare", "", "compare with the results.json `file` of an earlier report, and fail if an operation has lost more than its noise")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -84,18 +84,22 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	if *short {
 		p = quick
 	}
+	// Before anything is measured, and before new results replace them if they are the same file.
+	var old []row
+	if *than != "" {
+		if old, err = readRows(*than); err != nil {
+			return err
+		}
+	}
 	r := report{plan: p, quick: *short, run: *only, machine: thisMachine(), began: time.Now()}
 	if err := r.measure(ctx, wanted, log); err != nil {
 		return err
 	}
-	// Before the new results replace them, if they are the same file.
-	var lost error
-	if *old != "" {
-		if lost = r.compare(*old, log); lost != nil && !errors.Is(lost, errLost) {
-			return lost
-		}
+	err = r.write(*out)
+	if *than != "" {
+		err = errors.Join(err, r.compare(old, log))
 	}
-	return errors.Join(r.write(*out), lost)
+	return err
 }
 
 // report holds the results.
@@ -149,6 +153,9 @@ func (r *report) measure(ctx context.Context, wanted *regexp.Regexp, log io.Writ
 		if err := r.measureGrowth(ctx, wanted, log); err != nil {
 			return err
 		}
+	}
+	if len(r.results) == 0 && !slices.ContainsFunc(r.growth, func(grown []measure.Result) bool { return len(grown) > 0 }) {
+		return fmt.Errorf("no operation has a name that matches %q", wanted)
 	}
 	r.took = time.Since(r.began)
 	return nil

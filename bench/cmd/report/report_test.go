@@ -113,9 +113,16 @@ func TestCompare(t *testing.T) {
 	if err := old.write(dir); err != nil {
 		t.Fatal(err)
 	}
+	rows, err := readRows(filepath.Join(dir, "results.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	var out bytes.Buffer
-	if err := now.compare(filepath.Join(dir, "results.json"), &out); !errors.Is(err, errLost) {
+	if err := now.compare(rows, &out); !errors.Is(err, errLost) {
 		t.Errorf("error %v", err)
+	}
+	if err := now.compare(nil, io.Discard); !errors.Is(err, errNothingCompared) {
+		t.Errorf("with nothing in common: error %v", err)
 	}
 	const want = "lost: slower: 2× → 1.7×\nwon:  faster: 2× → 3×\nlost: fatter: 1 → 2 allocations\nlost: less exact: 2× → 1.5×\n7 rows compared, 3 lost\n"
 	if out.String() != want {
@@ -125,8 +132,10 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range []string{"bad.json", "none.json"} {
-		if err := now.compare(filepath.Join(dir, file), io.Discard); err == nil || errors.Is(err, errLost) || !strings.Contains(err.Error(), file) {
-			t.Errorf("%s: error %v", file, err)
+		var log bytes.Buffer
+		err := run(t.Context(), []string{"-quick", "-run", "^heap/", "-o", dir, "-compare", filepath.Join(dir, file)}, &log)
+		if err == nil || !strings.Contains(err.Error(), file) || log.Len() > 0 {
+			t.Errorf("%s: error %v, before it %s", file, err, &log)
 		}
 	}
 }
@@ -140,10 +149,18 @@ func read(t *testing.T, dir, name string) string {
 	return string(content)
 }
 
-// TestNothingToDraw checks a run without any operation.
+// TestNothingToDraw: a run without any operation fails, and writes no charts.
 func TestNothingToDraw(t *testing.T) {
 	dir := t.TempDir()
-	if err := run(context.Background(), []string{"-quick", "-run", "no such", "-o", dir}, io.Discard); err != nil {
+	err := run(context.Background(), []string{"-quick", "-run", "no such", "-o", dir}, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), `matches "no such"`) {
+		t.Errorf("error %v", err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+		t.Errorf("it has written %v, %v", files, err)
+	}
+	r := report{plan: quick}
+	if err := r.write(dir); err != nil {
 		t.Fatal(err)
 	}
 	if results := read(t, dir, "RESULTS.md"); strings.Contains(results, "charts/") || strings.Contains(results, "store grows") {
@@ -152,7 +169,7 @@ func TestNothingToDraw(t *testing.T) {
 }
 
 func TestBadFlags(t *testing.T) {
-	for _, args := range [][]string{{"-run", "("}, {"-no-such-flag"}, {"-o", "\x00", "-quick", "-run", "none"}} {
+	for _, args := range [][]string{{"-run", "("}, {"-no-such-flag"}, {"-o", "\x00", "-quick", "-run", "^heap/"}} {
 		if err := run(context.Background(), args, io.Discard); err == nil {
 			t.Errorf("%q: no error", args)
 		}
