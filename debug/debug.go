@@ -88,15 +88,7 @@ func AddInformer[K comparable, T any](p *Page, name string, inf informer.Informe
 	v := p.informer(name, inf.AsInformer())
 	if server != nil {
 		v.ask = func(ctx context.Context, text string) (string, error) {
-			key, ok := keytext.As[K](text)
-			for known := range inf.AsInformer().Store().Keys() {
-				if ok {
-					break
-				}
-				if ok = keyText(known) == text; ok {
-					key = known
-				}
-			}
+			key, ok := keytext.Find(text, inf.AsInformer().Store().Keys())
 			if !ok {
 				return "", errors.New("there is no such key in the cache")
 			}
@@ -157,7 +149,7 @@ func (p *Page) AddFactory(f *factory.Factory) error {
 	if p == nil || f == nil {
 		return fmt.Errorf("factory: %w", ErrNil)
 	}
-	return p.addSource(func() []manager.Part { return []manager.Part{{Value: f}} })
+	return p.addSource(func() []manager.Part { return manager.InformersOf(f) })
 }
 
 // add adds a view under a name that is free among its sort.

@@ -38,7 +38,7 @@ func (p *Page) views() views {
 	p.mu.Unlock()
 	var parts []manager.Part
 	for _, source := range sources {
-		parts = append(parts, flat(source())...)
+		parts = append(parts, source()...)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,21 +74,6 @@ func (p *Page) views() views {
 				delete(p.names, v.taken)
 			}
 		}
-	}
-	return all
-}
-
-// flat replaces factories by their informers.
-func flat(parts []manager.Part) (all []manager.Part) {
-	for _, p := range parts {
-		_, isController := p.Value.(manager.Controller)
-		if f, ok := p.Value.(interface{ Informers() []informer.Untyped }); ok && !isController {
-			for _, inf := range f.Informers() {
-				all = append(all, manager.Part{Name: inf.Resource(), Value: inf})
-			}
-			continue
-		}
-		all = append(all, p)
 	}
 	return all
 }

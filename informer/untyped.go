@@ -42,7 +42,7 @@ type Found struct {
 // types.NamespacedName, otherwise it looks at all keys of the store.
 func (i *Informer[K, T]) Lookup(key string) Found {
 	var f Found
-	k, ok := i.keyWithText(key)
+	k, ok := keytext.Find(key, i.store.Keys())
 	if !ok {
 		return f
 	}
@@ -51,17 +51,4 @@ func (i *Informer[K, T]) Lookup(key string) Found {
 	}
 	f.PendingWrite, _ = i.PendingWrite(k)
 	return f
-}
-
-// keyWithText returns the key with a text. A key that can be made of the text need not be in the store.
-func (i *Informer[K, T]) keyWithText(text string) (key K, ok bool) {
-	if key, ok = keytext.As[K](text); ok {
-		return key, true
-	}
-	for key = range i.store.Keys() {
-		if keytext.Printable(keytext.Of(key)) == text {
-			return key, true
-		}
-	}
-	return *new(K), false
 }

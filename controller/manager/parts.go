@@ -57,8 +57,8 @@ type Part struct {
 }
 
 // Parts returns what belongs to the manager at present: the Elector, controllers of [AddController], caches of
-// [Manager.AddCaches], the other informers of these controllers, and what was shown. The functions of [Manager.Add] are not
-// among them.
+// [Manager.AddCaches], the other informers of these controllers, and what was shown. A factory is replaced by its informers,
+// as [InformersOf] returns them. The functions of [Manager.Add] are not among them.
 func (m *Manager) Parts() (all []Part) {
 	m.mu.Lock()
 	caches, shown, parts := m.caches, m.shown, m.parts // only appended to
@@ -79,20 +79,37 @@ func (m *Manager) Parts() (all []Part) {
 	for _, c := range caches {
 		add(c.Resource(), c)
 	}
+	var owners []owner
 	for _, s := range shown {
-		add(s.Name, s.Value)
+		of, owns := s.Value.(owner)
+		if owns {
+			owners = append(owners, of)
+		}
+		if _, ok := s.Value.(Controller); ok || !owns {
+			add(s.Name, s.Value)
+		}
 	}
 	for _, p := range parts {
 		if p.shown != nil {
 			add(p.name, p.shown)
+			owners = append(owners, p.shown)
 		}
 	}
-	for _, p := range all {
-		if c, ok := p.Value.(Controller); ok {
-			for _, inf := range c.Informers() {
-				add(inf.Resource(), inf)
-			}
+	for _, of := range owners {
+		for _, p := range InformersOf(of) {
+			add(p.Name, p.Value)
 		}
+	}
+	return all
+}
+
+// owner is a controller or a factory.
+type owner interface{ Informers() []informer.Untyped }
+
+// InformersOf returns the informers of a controller or a *factory.Factory at present, each under the name of its resource.
+func InformersOf(of interface{ Informers() []informer.Untyped }) (all []Part) {
+	for _, inf := range of.Informers() {
+		all = append(all, Part{inf.Resource(), inf})
 	}
 	return all
 }

@@ -3,6 +3,7 @@ package keytext
 
 import (
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -67,6 +68,20 @@ func As[K comparable](text string) (key K, ok bool) {
 		*to, ok = Parse(text)
 	}
 	return key, ok
+}
+
+// Find returns the key whose printable text is text. One that [As] can make need not be among keys; for another one it
+// looks at all of them.
+func Find[K comparable](text string, keys iter.Seq[K]) (key K, ok bool) {
+	if key, ok = As[K](text); ok {
+		return key, true
+	}
+	for key = range keys {
+		if Printable(Of(key)) == text {
+			return key, true
+		}
+	}
+	return *new(K), false
 }
 
 // Matches returns a function that reports whether text is the printable text of a key. It makes no text of the keys that [As] can make.

@@ -1,6 +1,7 @@
 package keytext
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -39,6 +40,21 @@ func TestMatches(t *testing.T) {
 	}
 	if is := Matches[string](`\x00`); !is("\x00") || is("x") {
 		t.Error("a string")
+	}
+}
+
+func TestFind(t *testing.T) {
+	known := []types.NamespacedName{{Namespace: "a", Name: "b"}, {Name: "\u202e"}}
+	for text, want := range map[string]types.NamespacedName{"a/b": known[0], `\u202e`: known[1], "not/there": {Namespace: "not", Name: "there"}} {
+		if key, ok := Find(text, slices.Values(known)); !ok || key != want {
+			t.Errorf("%q: %v, %v", text, key, ok)
+		}
+	}
+	if key, ok := Find(`\x00`, slices.Values(known)); ok || key != (types.NamespacedName{}) {
+		t.Errorf("of no key: %v, %v", key, ok)
+	}
+	if key, ok := Find("12", slices.Values([]int{1, 12})); !ok || key != 12 {
+		t.Errorf("a number: %v, %v", key, ok)
 	}
 }
 

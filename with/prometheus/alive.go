@@ -26,7 +26,7 @@ func (m *Metrics) AddManager(mgr Manager) error {
 // AddFactory adds the informers of a factory, each under the name of its resource, as [Metrics.AddManager] does: they appear
 // when somebody asks the factory for them, and vanish when the last handle is released.
 func (m *Metrics) AddFactory(f Factory) error {
-	return m.addAlive("factory", f, func() []manager.Part { return []manager.Part{{Value: f}} })
+	return m.addAlive("factory", f, func() []manager.Part { return manager.InformersOf(f) })
 }
 
 func (m *Metrics) addAlive(what string, value any, list func() []manager.Part) error {
@@ -59,7 +59,7 @@ func (a *alive) present(m *Metrics) (all []part) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	there := map[any]bool{}
-	for _, p := range flat(list) {
+	for _, p := range list {
 		if p.Value == nil || !reflect.TypeOf(p.Value).Comparable() || there[p.Value] {
 			continue
 		}
@@ -110,21 +110,6 @@ func (a *alive) leave(m *Metrics, value any) {
 		delete(m.taken, at)
 	}
 	delete(a.known, value)
-}
-
-// flat replaces factories by their informers.
-func flat(parts []manager.Part) (all []manager.Part) {
-	for _, p := range parts {
-		_, isController := p.Value.(manager.Controller)
-		if f, ok := p.Value.(Factory); ok && !isController {
-			for _, inf := range f.Informers() {
-				all = append(all, manager.Part{Name: inf.Resource(), Value: inf})
-			}
-			continue
-		}
-		all = append(all, p)
-	}
-	return all
 }
 
 // partOf returns the part of a value, if it is of a type that has numbers.
