@@ -23,9 +23,9 @@
 // the gate refuses its writes, before another replica calls reconcile for the key. The conditions are those
 // under "Limits".
 //
-// After the last fault, every key is worked on again within LeaseDuration, Grace and three RetryPeriods, by the
-// slowest clock. After an orderly end it is as long as a few requests take. A load is at most a fifth off its fair
-// share. A change of the members moves no more hashes than an exact division would.
+// After the last fault, every key is worked on again within LeaseDuration, Grace, three RetryPeriods and the time that
+// [Keys.CatchUp] takes, by the slowest clock. After an orderly end it is as long as a few requests and CatchUp take. A load
+// is at most a fifth off its fair share. A change of the members moves no more hashes than an exact division would.
 //
 // A replica works on a range while its Lease is renewed: it stops when RenewDeadline has passed since it sent
 // the last renewal that succeeded, by its own monotonic clock. Others take its ranges when they have seen no

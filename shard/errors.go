@@ -87,6 +87,8 @@ type RequestError struct {
 	Verb string
 	// Err is the cause: that of the client, or one of this package.
 	Err error
+
+	read bool // of Read, which needs one verb
 }
 
 func (e *RequestError) Error() string {
@@ -102,7 +104,10 @@ func (e *RequestError) Unwrap() error { return e.Err }
 
 // advice says what to do, if that is known.
 func (e *RequestError) advice() string {
-	if apierrors.IsForbidden(e.Err) {
+	switch {
+	case apierrors.IsForbidden(e.Err) && e.read:
+		return fmt.Sprintf("grant the verb list on leases of coordination.k8s.io in the namespace %q", e.Lease.Namespace)
+	case apierrors.IsForbidden(e.Err):
 		return fmt.Sprintf("grant the verbs get, list, watch, create, patch and delete on leases of coordination.k8s.io in the namespace %q", e.Lease.Namespace)
 	}
 	return leases.Advice(e.Err, e.Lease.Namespace)

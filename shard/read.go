@@ -65,7 +65,7 @@ type Member struct {
 }
 
 // Read reads the assignment of the replicas of a controller by one request, a list of Leases. Errors: those of
-// client.New and of List of client.Resource.
+// client.New, and a [*RequestError].
 func Read(ctx context.Context, server client.Connection, namespace, name string) (*Assignment, error) {
 	c, err := client.New(server, Kind, client.Options{Namespace: namespace, LabelSelector: LabelName + "=" + name})
 	if err != nil {
@@ -82,7 +82,7 @@ func Read(ctx context.Context, server client.Connection, namespace, name string)
 		return true
 	})
 	if err = errors.Join(err, bad); err != nil {
-		return nil, &RequestError{Lease: types.NamespacedName{Namespace: namespace, Name: name}, Verb: "list", Err: err}
+		return nil, &RequestError{Lease: types.NamespacedName{Namespace: namespace, Name: name}, Verb: "list", Err: err, read: true}
 	}
 	return assignmentOf(viewOf(name, w.leases, false)), nil
 }

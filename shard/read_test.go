@@ -9,11 +9,25 @@ import (
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/shard"
 	"github.com/kinform/kinform/shard/leader"
 )
+
+// TestReadForbidden: the error names the one verb that Read needs.
+func TestReadForbidden(t *testing.T) {
+	server := fake.New(fake.Options{})
+	must(t, fake.Register(server, shard.Kind, fake.Rules{}))
+	must(t, server.Inject(faults.Fault{Verb: faults.VerbList, Resource: leaseResource, Status: apierrors.NewForbidden(leaseResource, "", errors.New("no RBAC"))}))
+	_, err := shard.Read(t.Context(), client.Connection{URL: fake.URL, HTTP: server.Client()}, namespace, name)
+	if failed := (*shard.RequestError)(nil); !errors.As(err, &failed) || !strings.Contains(err.Error(), "grant the verb list on leases") {
+		t.Errorf("error %v", err)
+	}
+}
 
 func TestRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

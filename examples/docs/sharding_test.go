@@ -55,7 +55,9 @@ func Example_shardingMemory() {
 	sites, err := controller.Open(replica.Gate(server), website.Websites, controller.OpenOptions[*website.Website]{
 		Part: &informer.Part[*website.Website]{
 			Hashes: replica.Hashes(),
-			Hash:   func(w *website.Website) uint64 { return shard.Hash(w.Namespace + "/" + w.Name) }, // of shard.ByKey
+			Hash: func(w *website.Website) uint64 { // that of the object's key
+				return shard.Hash(shard.ByKey(kinform.Key{Namespace: w.Namespace, Name: w.Name}))
+			},
 		},
 	})
 	_, _ = sites, err

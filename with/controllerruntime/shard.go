@@ -45,7 +45,8 @@ type ShardKeys[Q comparable] struct {
 	// are added to the queue. It is called by one goroutine at a time. An error is logged, and it is called again after a second.
 	All func(context.Context) ([]Q, error)
 
-	// CatchUp is shard.Keys.CatchUp. Nil means that the caches are always new enough.
+	// CatchUp is shard.Keys.CatchUp. Nil means that ranges do not wait: the cache may be as old as that of any controller
+	// after a restart.
 	CatchUp func(context.Context) error
 
 	// Grace is how long the context of a running call of the reconciler outlives that of its controller, so that the

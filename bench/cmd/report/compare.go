@@ -115,16 +115,16 @@ func (now row) loss(was row) string {
 	return ""
 }
 
-// worse reports whether r has a worse ratio than other by more than noise: the intervals
+// worse reports whether now has a worse ratio than was by more than noise: the intervals
 // have nothing in common or, without intervals, the ratios differ by more than slack.
-func (r row) worse(other row) bool {
-	if r.Ratio == 0 || other.Ratio == 0 {
-		return r.Ratio != 0 && other.Ratio == 0 // was infinite: took nothing
+func (now row) worse(was row) bool {
+	if now.Ratio == 0 || was.Ratio == 0 {
+		return now.Ratio != 0 && was.Ratio == 0 // was infinite: took nothing
 	}
-	if r.High == 0 || other.High == 0 {
-		return r.Ratio < other.Ratio*(1-slack)
+	if now.High == 0 || was.High == 0 {
+		return now.Ratio < was.Ratio*(1-slack)
 	}
-	return r.High < other.Low && r.Ratio < other.Ratio*(1-slack)
+	return now.High < was.Low && now.Ratio < was.Ratio*(1-slack)
 }
 
 func more(now, was float64) bool { return now > was*(1+slack)+0.01 }

@@ -7,7 +7,7 @@
 // the Leases every second until all keys have an owner, and every owner has renewed its Lease meanwhile. That mostly takes
 // some seconds, the RetryPeriod of the replicas. After -wait it gives up. Then it prints what it has read.
 //
-// The exit status is 0 if every key has an owner that works, 1 if not, and 2 if the Leases cannot be read. No key can have
+// The exit status is 0 if every key has an owner that works, 1 if not, and 2 if the Leases cannot be read or the flags are wrong. No key can have
 // two owners, because the ranges of an assignment do not overlap: one with ranges that do is not valid, and counts as missing.
 //
 // The times of moves are fencing numbers, which mostly are times, by the clock of the replica that wrote the assignment.
@@ -44,9 +44,9 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	path := flags.String("kubeconfig", "", "`path` of a kubeconfig, if it is not kubectl's")
 	name := flags.String("context", "", "`name` of a context of the kubeconfig")
 	namespace := flags.String("namespace", "", "`namespace` of the Leases, if it is not that of the context")
-	wait := flags.Duration("wait", defaultWait, "how `long` keys may be without an owner, and owners without a renewal")
+	wait := flags.Duration("wait", defaultWait, "`duration` that keys may be without an owner, and owners without a renewal")
 	flags.Usage = func() {
-		fmt.Fprintln(errOut, "usage: kinform-shards [flags] NAME, which is shard.Options.Name of the replicas")
+		fmt.Fprintln(errOut, "usage: kinform-shards [flags] NAME\nNAME is shard.Options.Name of the replicas.")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); err != nil || flags.NArg() != 1 {
@@ -62,8 +62,13 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 			*namespace = cluster.Namespace
 		}
 		var a *shard.Assignment
-		if a, err = check(ctx, cluster.Connection, *namespace, flags.Arg(0), *wait); a != nil {
+		a, err = check(ctx, cluster.Connection, *namespace, flags.Arg(0), *wait)
+		switch {
+		case a == nil:
+		case len(a.Members)+len(a.Ranges) > 0:
 			fmt.Fprint(out, render(a, time.Now()))
+		case err != nil:
+			err = fmt.Errorf("%w with the name %q in the namespace %q", err, flags.Arg(0), *namespace)
 		}
 	}
 	switch {

@@ -140,12 +140,15 @@ contexts: [{name: a, context: {cluster: c, user: u, namespace: prod}}], clusters
 		{[]string{}, 2, "usage"},
 		{[]string{"-bad"}, 2, "usage"},
 		{[]string{"-kubeconfig", path + ".none", name}, 2, "kinform-shards: "},
-		{[]string{"-kubeconfig", path, "-wait", "0s", name}, 1, "no replica runs"},
+		{[]string{"-kubeconfig", path, "-wait", "0s", name}, 1, `no replica runs with the name "websites" in the namespace "prod"`},
 		{[]string{"-kubeconfig", path, "-namespace", "a/b", name}, 2, "kinform-shards: "},
 	} {
 		var out, errOut bytes.Buffer
 		if status := run(t.Context(), c.args, &out, &errOut); status != c.status || !strings.Contains(errOut.String(), c.text) {
 			t.Errorf("%q: status %d, %s%s", c.args, status, &out, &errOut)
+		}
+		if out.Len() > 0 {
+			t.Errorf("%q: empty tables: %s", c.args, &out)
 		}
 	}
 	stop, _ := start(t, objects, shard.Options{LeaseDuration: 1500 * time.Millisecond, RenewDeadline: time.Second, RetryPeriod: 200 * time.Millisecond})

@@ -32,11 +32,11 @@ func render(a *shard.Assignment, now time.Time) string {
 	}
 	fmt.Fprintln(w, "\nFIRST HASH\tLAST HASH\tOWNER\tMOVES TO\tNUMBER\tCAME")
 	for _, r := range a.Ranges {
-		owner := clean(r.Owner)
+		owner, came := clean(r.Owner), ago(now, time.Unix(r.Number, 0))
 		if r.ID == "" {
-			owner = "nobody"
+			owner, came = "nobody", "-"
 		}
-		fmt.Fprintf(w, "%016x\t%016x\t%s\t%s\t%d\t%s\n", r.First, r.Last, owner, clean(r.Next), r.Number, ago(now, time.Unix(r.Number, 0)))
+		fmt.Fprintf(w, "%016x\t%016x\t%s\t%s\t%d\t%s\n", r.First, r.Last, owner, clean(r.Next), r.Number, came)
 	}
 	_ = w.Flush() // a Builder has no errors
 	return b.String()
