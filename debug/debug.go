@@ -136,7 +136,8 @@ func (p *Page) AddReplica(name string, r Replica) error {
 
 // AddManager adds everything that belongs to a manager (manager.Manager.Parts), each under its name there: controllers, queues,
 // caches, replicas, and the informers of factories. What comes later appears, and what goes vanishes. If a name is taken, a
-// number follows it: "pods 2". What comes after this call keeps events and reconciles from the first look at the page on. Errors: [ErrNil].
+// number follows it: "pods 2". A part that comes after this call keeps events and
+// reconciles from the first time on that somebody looks at the page. Errors: [ErrNil].
 func (p *Page) AddManager(m *manager.Manager) error {
 	if p == nil || m == nil {
 		return fmt.Errorf("manager: %w", ErrNil)

@@ -32,8 +32,8 @@ type Turn struct {
 	Missed bool
 }
 
-// Trace makes the informer keep its newest n events from now on, and when each handler got them: for a debug page. Until it is
-// called nothing is kept, and an event costs nothing more. Afterwards each costs about 0.1 µs, and 0.05 µs for each handler, with
+// Trace makes the informer keep its newest n events from now on, and when each handler got them: for a debug page. [Informer.Traced]
+// returns them. Until Trace is called nothing is kept, and an event costs nothing more. Afterwards each costs about 0.1 µs, and 0.05 µs for each handler, with
 // an uncontended lock each (BenchmarkTrace). With the usual key, an event takes 112 bytes and 16 for each handler, and keeps the
 // texts of its key and version in memory. Resyncs and unchanged objects are no events here.
 //

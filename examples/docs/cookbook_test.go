@@ -225,7 +225,7 @@ func Example_manager() {
 	m := manager.New(manager.Options{Elector: elector}) // nil: no election
 	err = errors.Join(
 		m.AddCaches(sites), // any number of controllers can use it
-		m.Add("websites", func(ctx context.Context) error { return c.Run(ctx, reconcile) }),
+		manager.AddController(m, c, reconcile),
 	)
 	if err != nil {
 		log.Fatal(err)

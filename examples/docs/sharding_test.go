@@ -1,13 +1,13 @@
 package docs_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"time"
 
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/examples/website"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/queue"
@@ -21,7 +21,8 @@ func Example_sharding() {
 		return
 	}
 	c := controller.New(controller.Options[kinform.Key]{
-		Run: queue.RunOptions{Grace: 30 * time.Second}, // longer than a reconcile
+		Name: "websites",
+		Run:  queue.RunOptions{Grace: 30 * time.Second}, // longer than a reconcile
 	})
 	sites, err := controller.Open(replica.Gate(server), website.Websites) // writes end with the lease
 	if err != nil {
@@ -41,10 +42,11 @@ func Example_sharding() {
 	}
 	err = errors.Join(
 		m.AddCaches(sites), // all that reconcile reads: they fill before this replica takes part
-		m.Add("websites", func(ctx context.Context) error { return c.Run(ctx, work.Reconcile) }),
+		manager.AddController(m, c, work.Reconcile),
 		m.Add("replica", replica.Run),
 		m.AddHealthCheck("replica", replica.Healthy(20*time.Second)), // for the liveness probe
 	)
+	m.Show("replica", replica) // to AddManager of the metrics and of the debug page
 }
 
 func Example_shardingMemory() {
