@@ -117,8 +117,14 @@ func (w *World) getThrough(with func(*informer.Informer[key, *corev1.Pod]) func(
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan struct{})
-		go func() { defer close(ended); _ = inf.Run(ctx) }()
-		<-inf.Synced()
+		var runErr error
+		go func() { defer close(ended); runErr = inf.Run(ctx) }()
+		select {
+		case <-inf.Synced():
+		case <-ended:
+			cancel()
+			return measure.Sides{}, runErr
+		}
 		keys, lister, get := w.Fleet.Keys(), podLister(ix), with(inf)
 		return measure.Sides{
 			Kinform: measure.Side{

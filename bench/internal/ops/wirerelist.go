@@ -48,6 +48,7 @@ func (w *World) wireRelist(start handlerStarter, accept string) (measure.Side, e
 	pod.ResourceVersion = version
 	var marker bytes.Buffer
 	if err := eventEncoder(&marker, accept)(watch.Modified, &pod); err != nil {
+		server.Close()
 		return measure.Side{}, err
 	}
 	once := func(m measure.Meter) (peak float64, err error) {
