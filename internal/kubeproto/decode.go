@@ -69,11 +69,12 @@ func (d *decoder) message(l *layout, p unsafe.Pointer, i, end int) *DecodeError 
 		if cut < 0 {
 			return failure(at, cut).under(f.name, -1)
 		}
+		from := i
 		i = cut
 		switch {
 		case f.parts != noPart && d.parts != nil:
 			var err *DecodeError
-			if i, err = d.part(f, to, data, tag, start, cut); err != nil {
+			if i, err = d.part(f, to, data, tag, from, cut); err != nil {
 				return err
 			}
 		case f.holder != holdValue:
@@ -257,6 +258,9 @@ func scalar(e *element, data []byte, i int) (uint64, int) {
 // them may go beyond the list's end, but not the message's.
 func (d *decoder) packed(f *field, p unsafe.Pointer, data []byte, i, end int) (int, *DecodeError) {
 	list := (*sliceHeader)(p)
+	if d.parts != nil && list.len > 0 {
+		return 0, d.without(i) // because scalars has taken the room for more, which would count against the limit
+	}
 	if need := packedCount(&f.element, data[i:end]); list.len+need > list.cap {
 		if err := d.take(max(need, list.len), f.size, i); err != nil {
 			return 0, d.in(f, err)

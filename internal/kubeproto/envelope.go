@@ -128,7 +128,7 @@ func (m *Meta) annotation(raw []byte, f rawField) *DecodeError {
 		return nil
 	}
 	var value []byte
-	key, err := entry(raw[:f.limit], f.start, f.end, func(start, cut int) *DecodeError {
+	key, _, err := entry(raw[:f.limit], f.start, f.end, func(start, cut int) *DecodeError {
 		value = raw[start:cut]
 		return nil
 	})

@@ -14,12 +14,12 @@ const maxPresize = 128
 // entry reads the entry data[i:end] of a map. It calls value for each value, at
 // data[start:cut], and returns the last key, even with an error. It accepts the same bytes as
 // the generated code: key and value may extend beyond the entry, but not beyond the message
-// (data), and their wire types are not checked. The last value wins.
-func entry(data []byte, i, end int, value func(start, cut int) *DecodeError) (key []byte, err *DecodeError) {
-	for at := i; at < end; {
+// (data), and their wire types are not checked. Then at is beyond end. The last value wins.
+func entry(data []byte, i, end int, value func(start, cut int) *DecodeError) (key []byte, at int, err *DecodeError) {
+	for at = i; at < end; {
 		tag, after := uvarint(data, at)
 		if after < 0 {
-			return key, failure(i, after)
+			return key, at, failure(i, after)
 		}
 		start, num := after, int32(tag>>3)
 		if num == 1 || num == 2 {
@@ -29,16 +29,16 @@ func entry(data []byte, i, end int, value func(start, cut int) *DecodeError) (ke
 		}
 		switch {
 		case at < 0:
-			return key, failure(i, at)
+			return key, at, failure(i, at)
 		case num == 1:
 			key = data[start:at]
 		case num == 2:
 			if err := value(start, at); err != nil {
-				return key, err.under(string(key), -1)
+				return key, at, err.under(string(key), -1)
 			}
 		}
 	}
-	return key, nil
+	return key, at, nil
 }
 
 // stringMap reads one entry of a map whose keys and values have string kind. The names of the
@@ -48,10 +48,11 @@ func (d *decoder) stringMap(m *map[string]string, data []byte, tag uint64, i, en
 		*m = make(map[string]string, min(1+run(data, tag, end), maxPresize))
 	}
 	var value []byte
-	key, err := entry(data, i, end, func(start, cut int) *DecodeError {
+	key, at, err := entry(data, i, end, func(start, cut int) *DecodeError {
 		value = data[start:cut]
 		return nil
 	})
+	d.within(at, end)
 	if err == nil {
 		(*m)[d.strings.Get(key)] = d.strings.Get(value)
 	}
@@ -66,10 +67,11 @@ func (d *decoder) quantityMap(p unsafe.Pointer, data []byte, tag uint64, i, end 
 		*m = make(map[string]resource.Quantity, min(1+run(data, tag, end), maxPresize))
 	}
 	var value resource.Quantity
-	key, err := entry(data, i, end, func(start, cut int) *DecodeError {
+	key, at, err := entry(data, i, end, func(start, cut int) *DecodeError {
 		value = resource.Quantity{}
 		return d.quantity(unsafe.Pointer(&value), start, cut)
 	})
+	d.within(at, end)
 	if err == nil {
 		(*m)[d.strings.Get(key)] = value
 	}
@@ -88,10 +90,11 @@ func (d *decoder) anyMap(f *field, p unsafe.Pointer, data []byte, i, end int) *D
 			return err
 		}
 	}
-	text, err := entry(data, i, end, func(start, cut int) *DecodeError {
+	text, at, err := entry(data, i, end, func(start, cut int) *DecodeError {
 		value = reflect.New(f.element.typ)
 		return d.value(&f.element, value.UnsafePointer(), start, cut)
 	})
+	d.within(at, end)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,10 @@ import (
 // maxPart is the largest number of bytes of a part.
 const maxPart = 64 << 10
 
+// deepestPart is the largest depth of messages at which fields are parts, and so of the messages in parts. Otherwise each
+// byte could be hashed and kept once for each level, and a known part could get around MaxDepth.
+const deepestPart = 64
+
 // Parts lets objects share equal parts in memory, as package sharing does. But it knows a part by its
 // bytes, before it is decoded: a part that is known is not decoded again and makes no garbage. A part is the
 // value of a pointer, slice or map of a message, with all that is in it. It enters when it comes for the
@@ -31,10 +35,11 @@ type Parts struct {
 
 // part is immutable.
 type part struct {
-	of  *naming // the field
-	raw []byte
-	at  unsafe.Pointer // the target of the pointer, slice or map
-	len int            // of a slice
+	of   *naming // the field
+	raw  []byte
+	at   unsafe.Pointer // the target of the pointer, slice or map
+	len  int            // of a slice
+	cost int64          // against Options.MaxMemory
 }
 
 // NewParts returns an empty memory of at least so many parts. Each takes 12 bytes, and the part and its encoded
@@ -99,10 +104,8 @@ func (f *field) rule() partRule {
 	}
 	owned := false
 	switch f.holder {
-	case holdPointer:
+	case holdPointer, holdSlice, holdPointers, holdManagedFields:
 		owned = sharing.Owned(f.element.typ)
-	case holdSlice, holdPointers, holdManagedFields:
-		owned = sharing.Owned(f.whole.Elem())
 	case holdStringMap, holdQuantityMap, holdMap: // a value in a map has no address
 	default:
 		return noPart
@@ -124,26 +127,25 @@ func keepsApart(t reflect.Type) bool {
 			}
 		}
 		return false
-	case reflect.Slice:
-		return t.Elem().Kind() != reflect.Uint8 && t.Elem().Kind() != reflect.String
-	case reflect.Pointer, reflect.Map, reflect.Array, reflect.Func, reflect.Chan:
+	case reflect.Slice, // it may have spare room, as the generated code leaves it
+		reflect.Pointer, reflect.Map, reflect.Array, reflect.Func, reflect.Chan:
 		return true
 	}
 	return false // an interface is nil: an Unmarshal method does not know what to put in
 }
 
-// part reads the value at start of a field that has a rule, or takes it from the parts. Of a slice or map, these are all values
-// that follow each other. It returns the position after them.
-func (d *decoder) part(f *field, p unsafe.Pointer, data []byte, tag uint64, start, cut int) (int, *DecodeError) {
-	if f.parts == apart {
+// part reads the value of a field that has a rule, whose length is at from and whose end is at cut, or takes it from the parts. Of
+// a slice or map, these are all values that follow each other. It returns the position after them.
+func (d *decoder) part(f *field, p unsafe.Pointer, data []byte, tag uint64, from, cut int) (int, *DecodeError) {
+	start, _ := span(data, from)
+	if f.parts == apart || d.depth > deepestPart {
 		d.owned++
 		return cut, d.held(f, p, data, tag, start, cut)
 	}
 	target := (*unsafe.Pointer)(p) // the first word of all holders
 	if *target != nil {
 		// The field comes once more, and what it has so far may be a part of other objects.
-		d.again = true
-		return 0, &DecodeError{Offset: start}
+		return 0, d.without(start)
 	}
 	if f.holder == holdManagedFields && d.dropManaged {
 		return cut, nil
@@ -152,7 +154,7 @@ func (d *decoder) part(f *field, p unsafe.Pointer, data []byte, tag uint64, star
 	if f.holder != holdPointer {
 		_, end = following(data, tag, cut)
 	}
-	raw := data[start:end]
+	raw := data[from:end] // with the first length, which says how many values there are
 	if len(raw) > maxPart {
 		d.owned++
 		return end, d.run(f, p, data, tag, start, cut, end)
@@ -160,6 +162,9 @@ func (d *decoder) part(f *field, p unsafe.Pointer, data []byte, tag uint64, star
 	h := f.hashOf(raw)
 	known, again := d.parts.find(f.naming, raw, h)
 	if known != nil {
+		if d.left -= known.cost; d.left < 0 {
+			return 0, d.without(start)
+		}
 		*target = known.at
 		if f.isSlice() {
 			list := (*sliceHeader)(p)
@@ -167,18 +172,32 @@ func (d *decoder) part(f *field, p unsafe.Pointer, data []byte, tag uint64, star
 		}
 		return end, nil
 	}
-	owned := d.owned
+	owned, left := d.owned, d.left
 	if err := d.run(f, p, data, tag, start, cut, end); err != nil {
 		return 0, err
 	}
 	if again && d.owned == owned {
-		one := &part{of: f.naming, raw: bytes.Clone(raw), at: *target}
+		one := &part{of: f.naming, raw: bytes.Clone(raw), at: *target, cost: left - d.left}
 		if f.isSlice() {
 			one.len = (*sliceHeader)(p).len
 		}
 		d.parts.add(one, h)
 	}
 	return end, nil
+}
+
+// without lets the object be decoded again, without parts.
+func (d *decoder) without(at int) *DecodeError {
+	d.again = true
+	return &DecodeError{Offset: at}
+}
+
+// within keeps what contains an entry of a map from becoming a part if the entry's values extended beyond its end, because
+// then its bytes do not tell all.
+func (d *decoder) within(at, end int) {
+	if at > end {
+		d.owned++
+	}
 }
 
 // run reads the value at start and those that follow it with the same tag, up to end.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/rand"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 
@@ -159,14 +160,149 @@ func TestPartsKeepOwnedApart(t *testing.T) {
 	}
 }
 
+// sameAsWithout decodes each of the inputs in turn, with the same parts and without.
+func sameAsWithout[T any](t *testing.T, o Options, inputs ...[]byte) {
+	t.Helper()
+	plan, err := Compile(reflect.TypeFor[T]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := o
+	without.Parts = nil
+	for i, data := range inputs {
+		got, want := new(T), new(T)
+		err, wantErr := plan.Decode(data, got, o), plan.Decode(data, want, without)
+		if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
+			t.Errorf("input %d: error %v, without parts %v", i, err, wantErr)
+		}
+		if err == nil && !reflect.DeepEqual(got, want) {
+			t.Errorf("input %d: got\n%+v\nwant\n%+v", i, got, want)
+		}
+	}
+}
+
+// TestPartsOfEntriesThatAreTooShort reads what follows an entry of a map whose value ends behind it.
+func TestPartsOfEntriesThatAreTooShort(t *testing.T) {
+	a := join(textField(23, "\x0a\x01k\x12\x04"), []byte("\x10\x01\x18\x01"))
+	b := join(textField(23, "\x0a\x01k\x12\x04"), []byte("\x10\x02\x18\x02"))
+	c := join(textField(23, "\x0a\x01k\x12\x04"), []byte("\x10\x02"))
+	sameAsWithout[everything](t, Options{Parts: NewParts(64)}, a, a, a, b, c)
+}
+
+// chain can be as deep as its bytes allow.
+type chain struct {
+	Next *chain `json:"next" protobuf:"bytes,1,opt,name=next"`
+}
+
+// TestPartsInTheDepth knows a part that is too deep where it comes next.
+func TestPartsInTheDepth(t *testing.T) {
+	nest := func(data []byte, n int) []byte {
+		for range n {
+			data = join(textField(1, string(data)))
+		}
+		return data
+	}
+	shallow := nest(nil, 9000)
+	deep := nest(shallow, 2000)
+	sameAsWithout[chain](t, Options{Parts: NewParts(1 << 16)}, shallow, shallow, shallow, deep)
+}
+
+// TestPartsAndMaxMemory counts parts that are known as those that are not.
+func TestPartsAndMaxMemory(t *testing.T) {
+	var x [][]byte
+	for range 100 {
+		x = append(x, textField(5, "text"))
+	}
+	some := join(x...)
+	more := join(append(x[:100:100], textField(6, strings.Repeat("x", 10)), textField(22, "\x0a\x01x"))...)
+	for most := int64(1500); most < 1800; most++ {
+		sameAsWithout[everything](t, Options{Parts: NewParts(64), MaxMemory: most}, some, some, some, more)
+		o := Options{Parts: NewParts(64)}
+		plan := mustCompile[everything](t)
+		for range 3 {
+			_ = plan.Decode(more, new(everything), o)
+		}
+		o.MaxMemory = most
+		sameAsWithout[everything](t, o, some, more)
+	}
+}
+
+// TestPartsOfPointersToOwned does not share lists of pointers to values whose methods write to them.
+func TestPartsOfPointersToOwned(t *testing.T) {
+	type inner struct {
+		Size resource.Quantity `json:"size" protobuf:"bytes,1,opt,name=size"`
+	}
+	type outer struct {
+		Many  []*inner             `json:"many" protobuf:"bytes,1,rep,name=many"`
+		Sizes []*resource.Quantity `json:"sizes" protobuf:"bytes,2,rep,name=sizes"`
+	}
+	plan, err := Compile(reflect.TypeFor[outer]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Parts: NewParts(64)}
+	data := join(textField(1, "\x0a\x04\x0a\x021k"), textField(2, "\x0a\x021k"))
+	var all []*outer
+	for range 4 {
+		one := new(outer)
+		if err := plan.Decode(bytes.Clone(data), one, o); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one)
+	}
+	if a, b := all[2], all[3]; a.Many[0] == b.Many[0] || a.Sizes[0] == b.Sizes[0] {
+		t.Error("shared")
+	}
+}
+
+// room is a type that only its own method can decode, which leaves spare room.
+type room struct {
+	Raw []byte `json:"raw"`
+}
+
+func (r *room) Unmarshal(data []byte) error {
+	r.Raw = append(make([]byte, 0, 2*len(data)+8), data...)
+	return nil
+}
+
+// TestPartsHaveNoSpareRoom has a type whose own method leaves some.
+func TestPartsHaveNoSpareRoom(t *testing.T) {
+	type outer struct {
+		Room *room `json:"room" protobuf:"bytes,1,opt,name=room"`
+	}
+	plan, err := Compile(reflect.TypeFor[outer]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Parts: NewParts(64)}
+	var all []*outer
+	for range 4 {
+		one := new(outer)
+		if err := plan.Decode(textField(1, "x"), one, o); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one)
+	}
+	if all[2].Room == all[3].Room && cap(all[2].Room.Raw) > 1 {
+		t.Errorf("a capacity of %d is shared", cap(all[2].Room.Raw))
+	}
+}
+
+// TestPartsOfListsThatLookAlike has lists that differ only in the length of the first value.
+func TestPartsOfListsThatLookAlike(t *testing.T) {
+	one := textField(5, "a\x2a\x01b")
+	two := join(textField(5, "a"), textField(5, "b"))
+	sameAsWithout[everything](t, Options{Parts: NewParts(64)}, one, one, one, two, two, two, one)
+}
+
 // FuzzParts compares with decoding without parts, and checks that what was decoded does not change.
 func FuzzParts(f *testing.F) {
 	for _, test := range decodeTests {
-		f.Add([]byte(test.in), []byte(test.in))
+		f.Add([]byte(test.in), []byte(test.in), int64(0))
 	}
 	plan := mustCompile[everything](f)
-	f.Fuzz(func(t *testing.T, x, y []byte) {
-		o := Options{Parts: NewParts(16)}
+	f.Fuzz(func(t *testing.T, x, y []byte, most int64) {
+		o := Options{Parts: NewParts(16), MaxMemory: most}
 		type result struct {
 			got, want *everything
 			failed    bool
@@ -174,7 +310,7 @@ func FuzzParts(f *testing.F) {
 		var all []result
 		for _, data := range [][]byte{x, x, x, y, y, append(bytes.Clone(x), y...), y, x} {
 			got, want := new(everything), new(everything)
-			err, wantErr := plan.Decode(data, got, o), plan.Decode(data, want, Options{})
+			err, wantErr := plan.Decode(data, got, o), plan.Decode(data, want, Options{MaxMemory: most})
 			if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
 				t.Fatalf("error %v, without parts %v", err, wantErr)
 			}
