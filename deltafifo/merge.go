@@ -267,7 +267,7 @@ func (g *Merge[K, T]) isHeld(key K, _ T) bool {
 // bury remembers the deletion h of key, so that a member which is behind does not bring the object
 // back.
 func (g *Merge[K, T]) bury(key K, h holding) {
-	if len(g.members) < 2 || h.at <= g.at {
+	if len(g.members) < 2 || h.at <= g.at && !g.lists(key) {
 		delete(g.held, key)
 		return
 	}
@@ -277,10 +277,15 @@ func (g *Merge[K, T]) bury(key K, h holding) {
 	}
 }
 
+// lists reports whether a list on its way may have the key. It does not hold up the version, but it may be older.
+func (g *Merge[K, T]) lists(key K) bool {
+	return g.some(key, func(m *Member[K, T]) bool { return !m.listed })
+}
+
 // forget drops the deletions that every member has passed. They are roughly in the order of their
 // versions.
 func (g *Merge[K, T]) forget() {
-	for len(g.buried) > 0 && g.buried[0].at <= g.at {
+	for len(g.buried) > 0 && g.buried[0].at <= g.at && !g.lists(g.buried[0].key) {
 		g.exhume()
 	}
 	if len(g.buried) == 0 {

@@ -263,3 +263,26 @@ func TestMergeAppliesNow(t *testing.T) {
 	must(t, a.ApplyNow(t.Context(), idle("x11", "11"), never))
 	m.want("Updated x11, at ")
 }
+
+// A list that was made before a deletion, and comes after it, does not bring the object back.
+func TestMergeListFromBeforeADeletion(t *testing.T) {
+	m := newMerger(t)
+	a := m.merge.Join(nil, nil)
+	m.list(a, "10", "x9", "y8")
+	m.want("Replaced x9, Replaced y8, at 10")
+	b := m.merge.Join(nil, nil)
+	m.event(a, reflector.Deleted, "x11", "")
+	m.event(a, reflector.Modified, "y12", "")
+	m.want("Deleted x11, Updated y12, at 12")
+	m.list(b, "10", "x9", "y8")
+	m.want("")
+	m.event(b, reflector.Deleted, "x11", "")
+	m.event(b, reflector.Modified, "y12", "")
+	m.want("")
+	m.event(a, reflector.Modified, "y13", "")
+	m.event(b, reflector.Modified, "y13", "")
+	m.want("Updated y13, at 13")
+	if n := len(m.merge.held); n != 1 || m.merge.buried != nil {
+		t.Errorf("%d keys and %d deletions are remembered", n, len(m.merge.buried))
+	}
+}
