@@ -204,6 +204,24 @@ func (m *Member[K, T]) give(f *DeltaFIFO[K, T], key K, obj T) {
 	}
 }
 
+// bequeath lets another member have an object that this one has, if the other one keeps it and is only not far enough to have
+// brought it. What comes for it, or its next list, tells how the object goes on.
+func (m *Member[K, T]) bequeath(key K, obj T) {
+	g := m.merge
+	h := g.held[key]
+	for heir := range g.members {
+		if heir == m || !heir.listed || heir.at >= h.at || heir.has == nil || !heir.has(obj) || heir.covers != nil && !heir.covers(key) {
+			continue
+		}
+		if _, has := heir.keys[key]; !has {
+			heir.keys[key] = struct{}{}
+			h.members++
+			g.held[key] = h
+		}
+		return
+	}
+}
+
 // Leave removes the member, whose reflector must have ended. The objects that no other member has are
 // deleted. After an error, which is ctx's or [ErrClosed], that is left to the next session.
 func (m *Member[K, T]) Leave(ctx context.Context) error {
@@ -211,6 +229,7 @@ func (m *Member[K, T]) Leave(ctx context.Context) error {
 	err := m.change(ctx, func() bool {
 		for key := range m.keys {
 			obj, _ := m.merge.newest(f, key)
+			m.bequeath(key, obj)
 			m.give(f, key, obj)
 		}
 		delete(m.merge.members, m)

@@ -286,3 +286,33 @@ func TestMergeListFromBeforeADeletion(t *testing.T) {
 		t.Errorf("%d keys and %d deletions are remembered", n, len(m.merge.buried))
 	}
 }
+
+// An object that comes while another member lists stays when that one takes the place of the first.
+func TestMergeSuccessorThatIsBehind(t *testing.T) {
+	m := newMerger(t)
+	all := func(string) bool { return true }
+	a := m.merge.Join(nil, all)
+	m.list(a, "10", "x9", "y8")
+	m.want("Replaced x9, Replaced y8, at 10")
+	b := m.merge.Join(nil, all)
+	m.event(a, reflector.Modified, "z11", "")
+	m.event(a, reflector.Modified, "w12", "")
+	m.want("Updated w12, Updated z11, at 12")
+	m.list(b, "10", "x9", "y8")
+	must(t, a.Leave(t.Context()))
+	m.want("")
+	m.event(b, reflector.Modified, "z11", "")
+	m.event(b, reflector.Modified, "w12", "")
+	m.want("")
+	m.event(b, reflector.Deleted, "z13", "")
+	m.want("Deleted z13, at 13")
+	c := m.merge.Join(nil, func(obj string) bool { return obj[:1] != "x" })
+	m.event(b, reflector.Modified, "v14", "")
+	m.event(b, reflector.Modified, "x15", "")
+	m.want("Updated v14, Updated x15, at 15")
+	m.list(c, "13", "y8", "w12")
+	must(t, b.Leave(t.Context()))
+	m.want("Deleted x15?, at ")
+	m.list(c, "16", "y8", "w12")
+	m.want("Deleted v14?, at 16")
+}
