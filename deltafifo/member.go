@@ -88,7 +88,7 @@ func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 		}
 		m.take(f, item.Key, d, number(version), repeat)
 	}
-	m.dropMissing(f)
+	m.dropMissing(f, at)
 	if !m.listed {
 		m.first = f.batches
 		if g.initial != nil || !f.pending.empty() {
@@ -98,8 +98,8 @@ func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 	m.listed, m.refused, m.late, m.at = true, false, false, at
 }
 
-// dropMissing drops the keys that the list lacks.
-func (m *Member[K, T]) dropMissing(f *DeltaFIFO[K, T]) {
+// dropMissing drops the keys that the list at a version lacks.
+func (m *Member[K, T]) dropMissing(f *DeltaFIFO[K, T], at uint64) {
 	keep := keeper[K, T](m.skipped)
 	for key := range m.keys {
 		if n, ok := m.items.number(key); ok && m.keeps(m.items.item(n).Object) {
@@ -107,6 +107,9 @@ func (m *Member[K, T]) dropMissing(f *DeltaFIFO[K, T]) {
 		}
 		obj, ok := m.merge.newest(f, key)
 		if keep != nil && ok && keep(key, obj) {
+			continue
+		}
+		if m.awaits(f, key, at) {
 			continue
 		}
 		h := m.lose(key)
@@ -204,17 +207,16 @@ func (m *Member[K, T]) give(f *DeltaFIFO[K, T], key K, obj T) {
 	}
 }
 
-// bequeath lets another member have an object that this one has, if the other one keeps it and is only not far enough to have
-// brought it. What comes for it, or its next list, tells how the object goes on.
-func (m *Member[K, T]) bequeath(key K, obj T) {
+// bequeath lets another member have an object that this one has, if the other one awaits it.
+func (m *Member[K, T]) bequeath(f *DeltaFIFO[K, T], key K) {
 	g := m.merge
-	h := g.held[key]
 	for heir := range g.members {
-		if heir == m || !heir.listed || heir.at >= h.at || heir.has == nil || !heir.has(obj) || heir.covers != nil && !heir.covers(key) {
+		if heir == m || !heir.listed || heir.covers != nil && !heir.covers(key) || !heir.awaits(f, key, heir.at) {
 			continue
 		}
 		if _, has := heir.keys[key]; !has {
 			heir.keys[key] = struct{}{}
+			h := g.held[key]
 			h.members++
 			g.held[key] = h
 		}
@@ -228,8 +230,8 @@ func (m *Member[K, T]) Leave(ctx context.Context) error {
 	f := m.merge.queue()
 	err := m.change(ctx, func() bool {
 		for key := range m.keys {
+			m.bequeath(f, key)
 			obj, _ := m.merge.newest(f, key)
-			m.bequeath(key, obj)
 			m.give(f, key, obj)
 		}
 		delete(m.merge.members, m)
@@ -323,10 +325,21 @@ func (m *Member[K, T]) take(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64, re
 	}
 }
 
+// awaits reports whether the member, which is at a version, has yet to bring the newest state of a key, and keeps that. Then it
+// has lost only older ones.
+func (m *Member[K, T]) awaits(f *DeltaFIFO[K, T], key K, at uint64) bool {
+	h := m.merge.held[key]
+	if m.has == nil || h.gone || at == 0 || at >= h.at {
+		return false
+	}
+	obj, ok := m.merge.newest(f, key)
+	return ok && m.has(obj)
+}
+
 // drop notes that the member has lost an object at a version, and passes that on if no other member
 // has it.
 func (m *Member[K, T]) drop(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64) {
-	if _, mine := m.keys[key]; !mine {
+	if _, mine := m.keys[key]; !mine || m.awaits(f, key, at) {
 		return
 	}
 	h := m.lose(key)

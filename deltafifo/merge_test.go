@@ -276,6 +276,10 @@ func TestMergeListFromBeforeADeletion(t *testing.T) {
 	m.want("Deleted x11, Updated y12, at 12")
 	m.list(b, "10", "x9", "y8")
 	m.want("")
+	c := m.merge.Join(nil, func(obj string) bool { return obj != "" })
+	m.list(c, "10", "x9", "y8")
+	must(t, c.Leave(t.Context()))
+	m.want("")
 	m.event(b, reflector.Deleted, "x11", "")
 	m.event(b, reflector.Modified, "y12", "")
 	m.want("")
@@ -315,4 +319,29 @@ func TestMergeSuccessorThatIsBehind(t *testing.T) {
 	m.want("Deleted x15?, at ")
 	m.list(c, "16", "y8", "w12")
 	m.want("Deleted v14?, at 16")
+}
+
+// An object that was deleted and made again while another member lists stays, too.
+func TestMergeSuccessorSeesAnOldDeletion(t *testing.T) {
+	m := newMerger(t)
+	all := func(string) bool { return true }
+	a := m.merge.Join(nil, all)
+	m.list(a, "10", "x9")
+	m.want("Replaced x9, at 10")
+	b := m.merge.Join(nil, all)
+	m.list(b, "10", "x9")
+	m.want("")
+	m.event(a, reflector.Deleted, "x11", "")
+	m.event(a, reflector.Added, "x13", "")
+	m.want("Added x13, at ")
+	must(t, a.Leave(t.Context()))
+	m.want("")
+	m.event(b, reflector.Deleted, "x11", "")
+	m.want("at 11")
+	m.list(b, "12")
+	m.want("at 12")
+	m.event(b, reflector.Added, "x13", "")
+	m.want("at 13")
+	m.list(b, "14")
+	m.want("Deleted x13?, at 14")
 }
