@@ -424,6 +424,7 @@ func (s *memberSink[K, T]) Replace(ctx context.Context, resourceVersion string) 
 	if err := s.to.Replace(ctx, resourceVersion); err != nil {
 		return err
 	}
+	s.inf.settleIdle()
 	select {
 	case <-s.member.synced:
 	default:
@@ -449,7 +450,21 @@ func (s *memberSink[K, T]) Discard() {
 // Apply implements reflector.Sink.
 func (s *memberSink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 	s.answer()
-	return s.to.Apply(ctx, ev)
+	err := s.to.Apply(ctx, ev)
+	if ev.Idle || ev.Type == reflector.Bookmark {
+		s.inf.settleIdle()
+	}
+	return err
+}
+
+// settleIdle removes the writes that the members have caught up with, though no commit follows from that: one that was behind
+// the store's version has reached it.
+func (i *Informer[K, T]) settleIdle() {
+	if i.written.count.Load() > 0 && i.union.merge.Settled() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.settle(deltafifo.Batch[K, T]{}, "")
+	}
 }
 
 // Skipped implements reflector.Sink.
