@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,10 +85,12 @@ func newPartReads(t *testing.T, seed uint64) *partReads {
 			},
 		})
 		pauses, most := rand.New(rand.NewPCG(seed, uint64(30+n))), 1+r.IntN(1500)
+		var mu sync.Mutex
 		slow := func() {
-			if pauses.IntN(3) == 0 {
-				time.Sleep(time.Duration(pauses.IntN(most)) * time.Millisecond)
-			}
+			mu.Lock()
+			pause := time.Duration(max(0, pauses.IntN(3*most)-2*most)) * time.Millisecond
+			mu.Unlock()
+			time.Sleep(pause)
 		}
 		if err := u.FollowHashes(part, slowSource{source(t, l.server), slow}); err != nil {
 			t.Fatal(err)
@@ -105,8 +108,7 @@ func (l *partReads) handler(u *informer.Union[key, *widget]) {
 			return
 		}
 		now, err := fake.Get[*widget](l.server, ev.Key)
-		switch {
-		case ev.Type == informer.Deleted && err == nil && now.UID == ev.Object.UID:
+		if ev.Type == informer.Deleted && err == nil && now.UID == ev.Object.UID {
 			l.t.Errorf("%s %s is deleted, and exists at %s", ev.Key, ev.Object.ResourceVersion, now.ResourceVersion)
 		}
 	}), handlerOptions{}))(l.t)
