@@ -1,0 +1,124 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/e2e/cluster"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/longtest"
+	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/with/kubernetes/core"
+)
+
+// TestPartCosts measures the cache of one replica of several: what it holds and what the server sends to it, while others
+// write 200 times a second. It prints the table of docs/sharding.md and checks nothing but that the cache has its part.
+//
+//	KINFORM_E2E=1 KINFORM_LONG=1 go test -tags e2e -timeout 60m -run PartCosts -v ./e2e -args -shards.objects 20000
+func TestPartCosts(t *testing.T) {
+	if !longtest.On() {
+		t.Skip("it takes some minutes: set " + longtest.Variable + "=1")
+	}
+	t.Log("| cache | replicas | objects | heap | received for the list | events received per second |")
+	for _, selects := range []bool{false, true} {
+		c := cluster.Start(t, cluster.Options{ExtraAPIServerArgs: []string{fmt.Sprint("--feature-gates=ShardedListAndWatch=", selects)}})
+		conn, err := client.NewConnection(c.URL(), client.ConnectionOptions{CAFile: c.CAFile(), Token: c.Token()})
+		must(t, err)
+		maps, err := client.New(conn, core.ConfigMaps, client.Options{Namespace: "default"})
+		must(t, err)
+		fill(t, maps, *shardObjects)
+		if !selects {
+			partCosts(t, conn, maps, "of all objects", 1, nil)
+		}
+		for _, n := range []uint64{3, 10} {
+			set := new(informer.Hashes)
+			must(t, set.Set(informer.HashRange{Last: math.MaxUint64/n - 1}))
+			name := "filtered as objects arrive"
+			if selects {
+				name = "selected by the server"
+			}
+			partCosts(t, conn, maps, name, n, &informer.Part[*corev1.ConfigMap]{Hashes: set, Field: reflector.ShardUID})
+		}
+		conn.HTTP.CloseIdleConnections()
+	}
+}
+
+// fill creates objects.
+func fill(t *testing.T, maps *client.Resource[*corev1.ConfigMap], objects int) {
+	t.Helper()
+	var creators sync.WaitGroup
+	for part := range 8 {
+		creators.Go(func() {
+			for n := part; n < objects; n += 8 {
+				_, err := maps.Create(t.Context(), &corev1.ConfigMap{
+					ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("c", n), Labels: map[string]string{"test": "costs"}},
+					Data:       map[string]string{"text": strings.Repeat("x", 500)},
+				}, metav1.CreateOptions{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	creators.Wait()
+}
+
+// partCosts logs a row of the table.
+func partCosts(t *testing.T, conn client.Connection, maps *client.Resource[*corev1.ConfigMap], name string, replicas uint64, part *informer.Part[*corev1.ConfigMap]) {
+	t.Helper()
+	before := liveHeap()
+	handle, err := controller.Open(conn, core.ConfigMaps, controller.OpenOptions[*corev1.ConfigMap]{
+		Client: client.Options{Namespace: "default", LabelSelector: "test=costs"}, Part: part,
+	})
+	must(t, err)
+	running, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- handle.Run(running) }()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	if part != nil {
+		must(t, part.Hashes.WaitForLists(ctx))
+	}
+	must(t, handle.WaitForNow(ctx))
+	objects, listed, heap := handle.AsInformer().Store().Len(), handle.Stats().Client.Objects, liveHeap()-before
+	began := time.Now()
+	for n := 0; time.Since(began) < 10*time.Second; n++ {
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"test":"%d"}}}`, n)
+		_, err := maps.Patch(ctx, types.NamespacedName{Namespace: "default", Name: fmt.Sprint("c", n%*shardObjects)}, types.MergePatchType, patch, metav1.PatchOptions{})
+		must(t, err)
+		time.Sleep(time.Until(began.Add(time.Duration(n) * 5 * time.Millisecond)))
+	}
+	must(t, handle.WaitForNow(ctx))
+	events := float64(handle.Stats().Client.Objects-listed) / time.Since(began).Seconds()
+	t.Logf("| %s | %d | %d | %.1f MB | %d objects | %.0f |", name, replicas, objects, float64(heap)/1e6, listed, events)
+	if share := float64(objects) / (float64(*shardObjects) / float64(replicas)); share < 0.8 || share > 1.2 {
+		t.Errorf("%s: %d objects of %d for one of %d replicas", name, objects, *shardObjects, replicas)
+	}
+	stop()
+	must(t, errors.Join(<-ended))
+}
+
+// liveHeap returns the bytes that are reachable.
+func liveHeap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
