@@ -68,7 +68,7 @@ func (w *World) wireRelist(start handlerStarter, accept string) (measure.Side, e
 		end := watchHeap()
 		m.StartTimer()
 		server.relist.proceed <- struct{}{}
-		server.events <- marker.Bytes()
+		server.events <- marker.Bytes() // the next watch takes it, so the list was read
 		<-done
 		m.StopTimer()
 		return max(end()-base, 1), nil
