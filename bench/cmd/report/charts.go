@@ -15,7 +15,7 @@ var headline = []struct{ op, label string }{
 	{"relist/same", "relist, nothing changed"},
 	{"watch/handlers=4", "watch event to 4 handlers"},
 	{"latency/http/1000", "watch event to handler over HTTP, median, 1,000/s"},
-	{"update/moved", "update with 3 indexes, 1 handler's object"},
+	{"update/moved", "update of an object with 3 indexes"},
 	{"by-index/iterated", "100 objects by an index"},
 	{"list", "list of all objects"},
 }
