@@ -25,7 +25,7 @@ import (
 
 var (
 	shardReplicas = flag.Int("shards.replicas", 3, "`number` of replicas of TestShards")
-	shardObjects  = flag.Int("shards.objects", 100, "`number` of objects of TestShards and TestShardCosts")
+	shardObjects  = flag.Int("shards.objects", 100, "`number` of objects of TestShards, TestShardCosts and TestPartCosts")
 	shardTime     = flag.Duration("shards.time", time.Duration(longtest.N(0, 10))*time.Minute, "`time` in which TestShards begins new faults, after one of each kind")
 	shardLease    = flag.Duration("shards.lease", leaseDuration, "LeaseDuration of the replicas of TestShards: a `time` for which each process gets no CPU must be shorter")
 	shardLimit    = flag.Duration("shards.limit", 0, "`time` after which every object must be worked on again after a fault of a replica; zero means that it is not measured")
