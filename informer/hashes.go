@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"weak"
 )
 
 // ErrHashes is the cause when ranges of hashes, or a [Part], cannot be used.
@@ -15,6 +14,8 @@ var ErrHashes = errors.New("not a part by hashes")
 
 // HashRange is the hashes from First to Last, both included.
 type HashRange struct{ First, Last uint64 }
+
+func (r *HashRange) ends() (first, last *uint64) { return &r.First, &r.Last }
 
 // Hashes is a set of hashes that changes while informers follow it, for replicas that divide objects among them: see
 // [Union.FollowHashes]. One set may serve the informers of many resources. The zero value is an empty set, and works.
@@ -24,7 +25,7 @@ type HashRange struct{ First, Last uint64 }
 type Hashes struct {
 	// changes is held during each change, so that all followers see the changes in one order.
 	changes   sync.Mutex
-	followers []weak.Pointer[hashFollower] // guarded by changes
+	followers followers[hashFollower] // guarded by changes
 
 	mu     sync.RWMutex
 	ranges []HashRange // sorted, and apart
@@ -53,7 +54,7 @@ func (h *Hashes) Set(ranges ...HashRange) error {
 	h.ranges = joined
 	h.mu.Unlock()
 	var failed []error
-	for _, f := range h.living() {
+	for _, f := range h.followers.living() {
 		failed = append(failed, f.set(joined))
 	}
 	return errors.Join(failed...)
@@ -77,7 +78,7 @@ func (h *Hashes) Has(hash uint64) bool {
 // run, or that cannot list, is waited for. It returns the cause of ctx's end.
 func (h *Hashes) WaitForLists(ctx context.Context) error {
 	h.changes.Lock()
-	all, ranges := h.living(), h.Ranges()
+	all, ranges := h.followers.living(), h.Ranges()
 	h.changes.Unlock()
 	for _, f := range all {
 		if err := f.wait(ctx, ranges); err != nil {
@@ -94,21 +95,8 @@ func (h *Hashes) follow(f *hashFollower) error {
 	if err := f.set(h.Ranges()); err != nil {
 		return err
 	}
-	h.living()
-	h.followers = append(h.followers, weak.Make(f))
+	h.followers.add(f)
 	return nil
-}
-
-// living returns the followers that are still in use, and forgets the others. Called with changes held.
-func (h *Hashes) living() (all []*hashFollower) {
-	h.followers = slices.DeleteFunc(h.followers, func(w weak.Pointer[hashFollower]) bool {
-		f := w.Value()
-		if f != nil {
-			all = append(all, f)
-		}
-		return f == nil
-	})
-	return all
 }
 
 // joinRanges returns the same hashes as sorted ranges that do not touch.
@@ -130,39 +118,4 @@ func inRanges(ranges []HashRange, hash uint64) bool {
 		}
 	}
 	return false
-}
-
-// commonRanges returns what is in both lists. Both are sorted.
-func commonRanges(a, b []HashRange) (both []HashRange) {
-	for _, x := range a {
-		for _, y := range b {
-			if first, last := max(x.First, y.First), min(x.Last, y.Last); first <= last {
-				both = append(both, HashRange{first, last})
-			}
-		}
-	}
-	return both
-}
-
-// withoutRanges returns what is in a and not in b. Both are sorted.
-func withoutRanges(a, b []HashRange) (rest []HashRange) {
-	for _, x := range a {
-		covered := false
-		for _, y := range b {
-			if y.Last < x.First || y.First > x.Last {
-				continue
-			}
-			if y.First > x.First {
-				rest = append(rest, HashRange{x.First, y.First - 1})
-			}
-			if covered = y.Last >= x.Last; covered {
-				break
-			}
-			x.First = y.Last + 1
-		}
-		if !covered {
-			rest = append(rest, x)
-		}
-	}
-	return rest
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"weak"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 
@@ -26,7 +25,7 @@ var ErrNamespace = errors.New("not the name of a namespace")
 type Namespaces struct {
 	// changes is held during each change, so that all followers see the changes in one order.
 	changes   sync.Mutex
-	followers []weak.Pointer[follower] // guarded by changes
+	followers followers[follower] // guarded by changes
 
 	mu     sync.RWMutex
 	names  map[string]struct{}
@@ -111,8 +110,7 @@ func (n *Namespaces) join(name string) error {
 	if err := checkNamespace(name); err != nil {
 		return err
 	}
-	followers := n.living()
-	return allOrNone(followers, func(f *follower) error { return f.join(name) }, func(f *follower) { f.leave(name) })
+	return allOrNone(n.followers.living(), func(f *follower) error { return f.join(name) }, func(f *follower) { f.leave(name) })
 }
 
 // allOrNone calls do for each element. If one call fails or panics, undo is called for those before it.
@@ -146,7 +144,7 @@ func (n *Namespaces) Remove(names ...string) {
 		n.mu.Lock()
 		delete(n.names, name)
 		n.mu.Unlock()
-		for _, f := range n.living() {
+		for _, f := range n.followers.living() {
 			f.leave(name)
 		}
 	}
@@ -180,21 +178,8 @@ func (n *Namespaces) follow(f *follower) error {
 	if err := allOrNone(n.Names(), join, f.leave); err != nil {
 		return err
 	}
-	n.living()
-	n.followers = append(n.followers, weak.Make(f))
+	n.followers.add(f)
 	return nil
-}
-
-// living returns the followers that are still in use, and forgets the others. Called with changes held.
-func (n *Namespaces) living() (all []*follower) {
-	n.followers = slices.DeleteFunc(n.followers, func(w weak.Pointer[follower]) bool {
-		f := w.Value()
-		if f != nil {
-			all = append(all, f)
-		}
-		return f == nil
-	})
-	return all
 }
 
 func checkNamespace(name string) error {

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/sharding"
 
+	"github.com/kinform/kinform/internal/hashrange"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -130,7 +131,7 @@ func (p *parts[K, T]) set(want []HashRange) error {
 	var have []HashRange
 	p.pieces = slices.DeleteFunc(p.pieces, func(x *piece[K, T]) bool {
 		before := *x.ranges.Load()
-		stays := commonRanges(before, want)
+		stays := hashrange.Common(before, want, (*HashRange).ends)
 		have = append(have, stays...)
 		if slices.Equal(before, stays) {
 			return false
@@ -143,7 +144,7 @@ func (p *parts[K, T]) set(want []HashRange) error {
 		p.prune(x.Member)
 		return false
 	})
-	come := withoutRanges(want, joinRanges(have))
+	come := hashrange.Without(want, joinRanges(have), (*HashRange).ends)
 	switch {
 	case len(come) == 0:
 		return nil
@@ -189,7 +190,7 @@ func (p *parts[K, T]) end(old []*piece[K, T]) {
 func (p *parts[K, T]) wait(ctx context.Context, ranges []HashRange) error {
 	for {
 		moved := p.union.merge.Moved()
-		if len(withoutRanges(ranges, p.inStore())) == 0 {
+		if len(hashrange.Without(ranges, p.inStore(), (*HashRange).ends)) == 0 {
 			return nil
 		}
 		select {

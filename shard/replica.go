@@ -11,6 +11,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/hashrange"
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/shard/internal/replica"
 	"github.com/kinform/kinform/shard/leader"
@@ -353,38 +354,11 @@ func find(ranges []replica.Hold, hash uint64) (replica.Hold, bool) {
 }
 
 // common returns what is in both lists, with the numbers of the second one. Both are sorted.
-func common(a, b []replica.Hold) (both []replica.Hold) {
-	for _, x := range a {
-		for _, y := range b {
-			if first, last := max(x.First, y.First), min(x.Last, y.Last); first <= last {
-				both = append(both, replica.Hold{First: first, Last: last, Number: y.Number})
-			}
-		}
-	}
-	return both
-}
+func common(a, b []replica.Hold) []replica.Hold { return hashrange.Common(a, b, (*replica.Hold).Ends) }
 
 // without returns what is in the first list and not in the second one. Both are sorted.
-func without(a, b []replica.Hold) (rest []replica.Hold) {
-	for _, x := range a {
-		covered := false
-		for _, y := range b {
-			if y.Last < x.First || y.First > x.Last {
-				continue
-			}
-			if y.First > x.First {
-				rest = append(rest, replica.Hold{First: x.First, Last: y.First - 1, Number: x.Number})
-			}
-			if covered = y.Last >= x.Last; covered {
-				break
-			}
-			x.First = y.Last + 1
-		}
-		if !covered {
-			rest = append(rest, x)
-		}
-	}
-	return rest
+func without(a, b []replica.Hold) []replica.Hold {
+	return hashrange.Without(a, b, (*replica.Hold).Ends)
 }
 
 func signal(c chan struct{}) {

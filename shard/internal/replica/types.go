@@ -97,6 +97,9 @@ type Hold struct {
 	Number      int64
 }
 
+// Ends is for package hashrange.
+func (h *Hold) Ends() (first, last *uint64) { return &h.First, &h.Last }
+
 // Verb is a kind of request.
 type Verb uint8
 

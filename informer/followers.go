@@ -1,0 +1,27 @@
+package informer
+
+import (
+	"slices"
+	"weak"
+)
+
+// followers are what follows a set while it changes. They do not keep each other alive.
+type followers[F any] []weak.Pointer[F]
+
+// living returns those that are still in use, and forgets the others.
+func (s *followers[F]) living() (all []*F) {
+	*s = slices.DeleteFunc(*s, func(w weak.Pointer[F]) bool {
+		f := w.Value()
+		if f != nil {
+			all = append(all, f)
+		}
+		return f == nil
+	})
+	return all
+}
+
+// add adds f, and forgets those that are not in use any more.
+func (s *followers[F]) add(f *F) {
+	s.living()
+	*s = append(*s, weak.Make(f))
+}
