@@ -1,15 +1,12 @@
 package ops
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http/httptest"
 	"slices"
 	"strconv"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -202,7 +199,7 @@ func startTypedClientGo(s *wireServer, _ string, n int) (func(), error) {
 		return nil, err
 	}
 	inf := cache.NewSharedIndexInformer(cache.NewListWatchFromClient(c, sites.Resource, "", fields.Everything()), &site{}, 0, cache.Indexers{})
-	return runPeer(inf, n, h.CloseIdleConnections)
+	return countPeer(inf, n, h.CloseIdleConnections)
 }
 
 func startDynamicClientGo(s *wireServer, _ string, n int) (func(), error) {
@@ -212,34 +209,5 @@ func startDynamicClientGo(s *wireServer, _ string, n int) (func(), error) {
 		return nil, err
 	}
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(c, 0)
-	return runPeer(factory.ForResource(sites).Informer(), n, h.CloseIdleConnections)
-}
-
-// runPeer runs an informer of client-go until its handler has seen n objects. finish is called as it
-// has ended.
-func runPeer(inf cache.SharedIndexInformer, n int, finish func()) (stop func(), err error) {
-	seen := 0
-	reg, err := inf.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { seen++ }})
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() { defer close(ended); inf.RunWithContext(ctx) }()
-	stop = func() {
-		cancel()
-		<-ended
-		finish()
-	}
-	select {
-	case <-reg.HasSyncedChecker().Done():
-	case <-time.After(time.Minute):
-		stop()
-		return nil, errors.New("client-go has not synced within a minute")
-	}
-	if seen != n {
-		stop()
-		return nil, fmt.Errorf("client-go's handler has seen %d objects of %d", seen, n)
-	}
-	return stop, nil
+	return countPeer(factory.ForResource(sites).Informer(), n, h.CloseIdleConnections)
 }

@@ -163,24 +163,20 @@ type handlerStarter func(s *wireServer, accept string, handle handler) (stop fun
 
 // bothOverHTTP makes each side with its own kind of informer.
 func bothOverHTTP(side func(handlerStarter) (measure.Side, error)) (measure.Sides, error) {
-	ours, err := side(func(s *wireServer, accept string, handle handler) (func(), error) {
-		h := newTransport()
-		source, err := client.New(client.Connection{URL: s.URL, HTTP: h}, core.Pods, client.Options{Encoding: client.Encoding(accept)})
-		if err != nil {
-			return nil, err
-		}
-		return runInformer(h, source, store.ObjectKey, informer.Options[*corev1.Pod]{}, handle.typed())
-	})
+	return sidesWith[handlerStarter](startHandler, startClientGoHandler, side)
+}
+
+func startHandler(s *wireServer, accept string, handle handler) (func(), error) {
+	h := newTransport()
+	source, err := client.New(client.Connection{URL: s.URL, HTTP: h}, core.Pods, client.Options{Encoding: client.Encoding(accept)})
 	if err != nil {
-		return measure.Sides{}, err
+		return nil, err
 	}
-	theirs, err := side(func(s *wireServer, accept string, handle handler) (func(), error) {
-		return runClientGo(s, accept, handle.untyped())
-	})
-	if err != nil {
-		ours.Close()
-	}
-	return measure.Sides{Kinform: ours, ClientGo: theirs}, err
+	return runInformer(h, source, store.ObjectKey, informer.Options[*corev1.Pod]{}, handle.typed())
+}
+
+func startClientGoHandler(s *wireServer, accept string, handle handler) (func(), error) {
+	return runClientGo(s, accept, handle.untyped())
 }
 
 // newWirePipeline returns an informer that has got its list. accept is the encoding, empty for the defaults.

@@ -103,13 +103,15 @@ func (w *World) watch(handlers int) (measure.Sides, error) {
 
 // bothSides makes each side with its own kind of informer.
 func bothSides(side func(starter) (measure.Side, error)) (measure.Sides, error) {
-	kinform, err := side(startKinform)
-	if err != nil {
+	return sidesWith[starter](startKinform, startClientGo, side)
+}
+
+// sidesWith makes each side with its own way to start an informer.
+func sidesWith[S any](kinform, clientGo S, side func(S) (measure.Side, error)) (sides measure.Sides, err error) {
+	if sides.Kinform, err = side(kinform); err != nil {
 		return measure.Sides{}, err
 	}
-	clientGo, err := side(startClientGo)
-	sides := measure.Sides{Kinform: kinform, ClientGo: clientGo}
-	if err != nil {
+	if sides.ClientGo, err = side(clientGo); err != nil {
 		sides.Close()
 	}
 	return sides, err

@@ -12,15 +12,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/metadata/metadatainformer"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kinform/kinform/bench/internal/measure"
 	"github.com/kinform/kinform/bench/internal/pods"
@@ -67,6 +60,11 @@ func wires(w *World) []measure.Op {
 			},
 		})
 	}
+	return append(append(all, fatWires(w)...), residents(w)...)
+}
+
+// fatWires are syncs of few pods with many containers.
+func fatWires(w *World) (all []measure.Op) {
 	few := max(min(w.Pods, wirePods)/10, 1)
 	for _, c := range []struct {
 		name, title, accept string
@@ -84,6 +82,11 @@ func wires(w *World) []measure.Op {
 			},
 		})
 	}
+	return all
+}
+
+// residents are what stays of a sync.
+func residents(w *World) (all []measure.Op) {
 	lean := startWire[*corev1.Pod](func(o *client.Options) { o.DropManagedFields = true })
 	shared := startWire[*corev1.Pod](func(o *client.Options) { o.DropManagedFields, o.SharedParts = true, 1<<14 })
 	metadataOnly := startWire[*metav1.PartialObjectMetadata](func(o *client.Options) { o.DropManagedFields = true })
@@ -269,71 +272,6 @@ func runInformer[T any](h *http.Client, source reflector.Source[T], keyOf store.
 	return func() {
 		cancel()
 		wg.Wait()
-		h.CloseIdleConnections()
-	}, nil
-}
-
-func startWireClientGo(s *wireServer, accept string, n int) (func(), error) {
-	seen := 0
-	stop, err := runClientGo(s, accept, cache.ResourceEventHandlerFuncs{AddFunc: func(any) { seen++ }})
-	if err == nil && seen != n {
-		stop()
-		return nil, errors.New("client-go's handler has not seen all pods")
-	}
-	return stop, err
-}
-
-// startStrippedClientGo is startWireClientGo with a transform that drops managedFields, as programs with large caches set it.
-func startStrippedClientGo(s *wireServer, accept string, n int) (func(), error) {
-	seen := 0
-	stop, err := runClientGo(s, accept, cache.ResourceEventHandlerFuncs{AddFunc: func(any) { seen++ }}, informers.WithTransform(dropManagedFields))
-	if err == nil && seen != n {
-		stop()
-		return nil, errors.New("client-go's handler has not seen all pods")
-	}
-	return stop, err
-}
-
-func dropManagedFields(obj any) (any, error) {
-	if m, err := meta.Accessor(obj); err == nil {
-		m.SetManagedFields(nil)
-	}
-	return obj, nil
-}
-
-// startMetadataClientGo starts client-go's informer of metadata, without managedFields.
-func startMetadataClientGo(s *wireServer, _ string, n int) (func(), error) {
-	h := newTransport()
-	c, err := metadata.NewForConfigAndClient(metadata.ConfigFor(&rest.Config{Host: s.URL, QPS: -1}), h)
-	if err != nil {
-		return nil, err
-	}
-	inf := metadatainformer.NewSharedInformerFactory(c, 0).ForResource(corev1.SchemeGroupVersion.WithResource("pods")).Informer()
-	if err := inf.SetTransform(dropManagedFields); err != nil {
-		return nil, err
-	}
-	return runPeer(inf, n, h.CloseIdleConnections)
-}
-
-// runClientGo returns when the handler has got the list.
-func runClientGo(s *wireServer, accept string, handle cache.ResourceEventHandler, opts ...informers.SharedInformerOption) (stop func(), err error) {
-	h := newTransport()
-	config := &rest.Config{Host: s.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: accept, AcceptContentTypes: accept}}
-	clients, err := kubernetes.NewForConfigAndClient(config, h)
-	if err != nil {
-		return nil, err
-	}
-	factory := informers.NewSharedInformerFactoryWithOptions(clients, 0, opts...)
-	reg, err := factory.Core().V1().Pods().Informer().AddEventHandler(handle)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	factory.StartWithContext(ctx)
-	<-reg.HasSyncedChecker().Done()
-	return func() {
-		cancel()
-		factory.Shutdown()
 		h.CloseIdleConnections()
 	}, nil
 }

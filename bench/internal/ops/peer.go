@@ -1,0 +1,103 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+)
+
+func startWireClientGo(s *wireServer, accept string, n int) (func(), error) {
+	return startPods(s, accept, n)
+}
+
+// startStrippedClientGo is startWireClientGo with a transform that drops managedFields, as programs with large caches set it.
+func startStrippedClientGo(s *wireServer, accept string, n int) (func(), error) {
+	return startPods(s, accept, n, informers.WithTransform(ctrlcache.TransformStripManagedFields()))
+}
+
+func startPods(s *wireServer, accept string, n int, opts ...informers.SharedInformerOption) (func(), error) {
+	inf, h, err := podInformer(s, accept, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return countPeer(inf, n, h.CloseIdleConnections)
+}
+
+// startMetadataClientGo starts client-go's informer of metadata, without managedFields.
+func startMetadataClientGo(s *wireServer, _ string, n int) (func(), error) {
+	h := newTransport()
+	c, err := metadata.NewForConfigAndClient(metadata.ConfigFor(&rest.Config{Host: s.URL, QPS: -1}), h)
+	if err != nil {
+		return nil, err
+	}
+	inf := metadatainformer.NewSharedInformerFactory(c, 0).ForResource(corev1.SchemeGroupVersion.WithResource("pods")).Informer()
+	if err := inf.SetTransform(ctrlcache.TransformStripManagedFields()); err != nil {
+		return nil, err
+	}
+	return countPeer(inf, n, h.CloseIdleConnections)
+}
+
+// podInformer returns client-go's informer of pods, and the client that it sends requests by.
+func podInformer(s *wireServer, accept string, opts ...informers.SharedInformerOption) (cache.SharedIndexInformer, *http.Client, error) {
+	h := newTransport()
+	config := &rest.Config{Host: s.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: accept, AcceptContentTypes: accept}}
+	clients, err := kubernetes.NewForConfigAndClient(config, h)
+	if err != nil {
+		return nil, nil, err
+	}
+	return informers.NewSharedInformerFactoryWithOptions(clients, 0, opts...).Core().V1().Pods().Informer(), h, nil
+}
+
+// runClientGo runs client-go's informer of pods, and returns when its handler has got the list.
+func runClientGo(s *wireServer, accept string, handle cache.ResourceEventHandler) (stop func(), err error) {
+	inf, h, err := podInformer(s, accept)
+	if err != nil {
+		return nil, err
+	}
+	return runPeer(inf, handle, h.CloseIdleConnections)
+}
+
+// countPeer is runPeer for a handler that must get n objects.
+func countPeer(inf cache.SharedIndexInformer, n int, finish func()) (stop func(), err error) {
+	seen := 0
+	stop, err = runPeer(inf, cache.ResourceEventHandlerFuncs{AddFunc: func(any) { seen++ }}, finish)
+	if err == nil && seen != n {
+		stop()
+		return nil, fmt.Errorf("client-go's handler has seen %d objects of %d", seen, n)
+	}
+	return stop, err
+}
+
+// runPeer runs an informer of client-go, and returns when its handler has got the list. stop ends it, and calls finish then.
+func runPeer(inf cache.SharedIndexInformer, handle cache.ResourceEventHandler, finish func()) (stop func(), err error) {
+	reg, err := inf.AddEventHandler(handle)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); inf.RunWithContext(ctx) }()
+	stop = func() {
+		cancel()
+		<-ended
+		finish()
+	}
+	select {
+	case <-reg.HasSyncedChecker().Done():
+		return stop, nil
+	case <-time.After(time.Minute):
+		stop()
+		return nil, errors.New("client-go has not synced within a minute")
+	}
+}
