@@ -78,32 +78,36 @@ func BenchmarkWatchEvents(b *testing.B) {
 	for _, handlers := range []int{1, 4, 16} {
 		b.Run(fmt.Sprint("handlers=", handlers), func(b *testing.B) {
 			src := newFeed(100_000)
-			inf := newInformer(b, src, informer.Options[*widget]{OnError: ignore})
-			done := make(chan struct{}, handlers)
-			for range handlers {
-				left := b.N
-				reg := must1(inf.AddHandler(informer.HandlerFuncs[key, *widget]{
-					Updated: func(informer.Event[key, *widget]) {
-						if left--; left == 0 {
-							done <- struct{}{}
-						}
-					},
-				}, handlerOptions{}))(b)
-				defer func() { <-reg.Done() }()
-			}
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			go inf.Run(ctx)
-			if err := inf.WaitForSync(ctx); err != nil {
-				b.Fatal(err)
-			}
-			b.ReportAllocs()
-			b.ResetTimer()
-			src.more <- b.N
-			for range handlers {
-				<-done
-			}
+			benchmarkUpdates(b, src, newInformer(b, src, informer.Options[*widget]{OnError: ignore}), handlers)
 		})
+	}
+}
+
+// benchmarkUpdates measures updates from src to handlers of inf.
+func benchmarkUpdates(b *testing.B, src *feed, inf *informer.Informer[key, *widget], handlers int) {
+	done := make(chan struct{}, handlers)
+	for range handlers {
+		left := b.N
+		reg := must1(inf.AddHandler(informer.HandlerFuncs[key, *widget]{
+			Updated: func(informer.Event[key, *widget]) {
+				if left--; left == 0 {
+					done <- struct{}{}
+				}
+			},
+		}, handlerOptions{}))(b)
+		defer func() { <-reg.Done() }()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go inf.Run(ctx)
+	if err := inf.WaitForSync(ctx); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	src.more <- b.N
+	for range handlers {
+		<-done
 	}
 }
 
@@ -131,26 +135,7 @@ func BenchmarkMutations(b *testing.B) {
 	for _, mode := range []informer.Mutations{informer.MutationsIgnored, informer.MutationsSampled, informer.MutationsAll} {
 		b.Run(fmt.Sprint("mode=", mode), func(b *testing.B) {
 			src := newFeed(10_000)
-			inf := newInformer(b, src, informer.Options[*widget]{OnError: ignore, Mutations: mode})
-			done, left := make(chan struct{}), b.N
-			reg := must1(inf.AddHandler(informer.HandlerFuncs[key, *widget]{
-				Updated: func(informer.Event[key, *widget]) {
-					if left--; left == 0 {
-						close(done)
-					}
-				},
-			}, handlerOptions{}))(b)
-			defer func() { <-reg.Done() }()
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			go inf.Run(ctx)
-			if err := inf.WaitForSync(ctx); err != nil {
-				b.Fatal(err)
-			}
-			b.ReportAllocs()
-			b.ResetTimer()
-			src.more <- b.N
-			<-done
+			benchmarkUpdates(b, src, newInformer(b, src, informer.Options[*widget]{OnError: ignore, Mutations: mode}), 1)
 		})
 	}
 }
@@ -162,29 +147,7 @@ func BenchmarkTrace(b *testing.B) {
 			src := newFeed(10_000)
 			inf := newInformer(b, src, informer.Options[*widget]{OnError: ignore})
 			inf.Trace(kept)
-			done := make(chan struct{}, 2)
-			for range 2 {
-				left := b.N
-				reg := must1(inf.AddHandler(informer.HandlerFuncs[key, *widget]{
-					Updated: func(informer.Event[key, *widget]) {
-						if left--; left == 0 {
-							done <- struct{}{}
-						}
-					},
-				}, handlerOptions{}))(b)
-				defer func() { <-reg.Done() }()
-			}
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			go inf.Run(ctx)
-			if err := inf.WaitForSync(ctx); err != nil {
-				b.Fatal(err)
-			}
-			b.ReportAllocs()
-			b.ResetTimer()
-			src.more <- b.N
-			<-done
-			<-done
+			benchmarkUpdates(b, src, inf, 2)
 		})
 	}
 }

@@ -263,24 +263,21 @@ type partLife struct {
 	hash  func(*widget) uint64
 }
 
+// randomPart returns the part by names or by UIDs, and notes its hash.
+func (l *partLife) randomPart() informer.Part[*widget] {
+	if l.rand.IntN(2) == 0 {
+		l.hash = func(w *widget) uint64 { return reflector.ShardHash(string(w.UID)) }
+		return informer.Part[*widget]{Hashes: l.set, Field: reflector.ShardUID}
+	}
+	return informer.Part[*widget]{Hashes: l.set, Hash: byName}
+}
+
 func newPartLife(t *testing.T, seed uint64) *partLife {
 	r := rand.New(rand.NewPCG(seed, 19))
 	l := &partLife{life: life{t: t, rand: r, server: newShardServer(t, r.IntN(2) == 0)}, set: new(informer.Hashes), hash: byName}
-	l.union = newUnion(t, informer.Options[*widget]{
-		OnError: ignore,
-		Pending: 1 + r.IntN(20),
-		Reflector: reflector.Tuning{
-			PageSize:         int64(r.IntN(5)) - 1,
-			WatchTimeout:     time.Duration(1+r.IntN(60)) * time.Second,
-			DisableWatchList: r.IntN(2) == 0,
-		},
-	})
+	l.union = newUnion(t, randomOptions(r))
 	l.inf = l.union.Informer
-	part := informer.Part[*widget]{Hashes: l.set, Hash: byName}
-	if r.IntN(2) == 0 {
-		part.Hash, part.Field = nil, reflector.ShardUID
-		l.hash = func(w *widget) uint64 { return reflector.ShardHash(string(w.UID)) }
-	}
+	part := l.randomPart()
 	if err := l.union.FollowHashes(part, source(t, l.server)); err != nil {
 		t.Fatal(err)
 	}

@@ -69,21 +69,9 @@ func newPartReads(t *testing.T, seed uint64) *partReads {
 	r := rand.New(rand.NewPCG(seed, 23))
 	l := &partReads{mine: map[key]*widget{}}
 	l.partLife = partLife{life: life{t: t, rand: r, server: newShardServer(t, r.IntN(2) == 0)}, set: new(informer.Hashes), hash: byName}
-	part := informer.Part[*widget]{Hashes: l.set, Hash: byName}
-	if r.IntN(2) == 0 {
-		part.Hash, part.Field = nil, reflector.ShardUID
-		l.hash = func(w *widget) uint64 { return reflector.ShardHash(string(w.UID)) }
-	}
+	part := l.randomPart()
 	for n := range 2 {
-		u := newUnion(t, informer.Options[*widget]{
-			OnError: ignore,
-			Pending: 1 + r.IntN(20),
-			Reflector: reflector.Tuning{
-				PageSize:         int64(r.IntN(5)) - 1,
-				WatchTimeout:     time.Duration(1+r.IntN(60)) * time.Second,
-				DisableWatchList: r.IntN(2) == 0,
-			},
-		})
+		u := newUnion(t, randomOptions(r))
 		pauses, most := rand.New(rand.NewPCG(seed, uint64(30+n))), 1+r.IntN(1500)
 		var mu sync.Mutex
 		slow := func() {

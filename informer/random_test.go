@@ -85,17 +85,10 @@ func newLife(t *testing.T, seed uint64) *life {
 	if seed%4 == 2 {
 		src = restless{src}
 	}
-	l.inf = newInformer(t, src, informer.Options[*widget]{
-		OnError: ignore,
-		Pending: 1 + r.IntN(20),
-		Reflector: reflector.Tuning{
-			DecodeAll:        seed%4 == 3,
-			PageSize:         int64(r.IntN(5)) - 1,
-			WatchTimeout:     time.Duration(1+r.IntN(60)) * time.Second,
-			DisableWatchList: r.IntN(2) == 0,
-			Backoff:          reflector.Backoff{Random: rand.New(rand.NewPCG(seed, 3)).Float64},
-		},
-	})
+	opts := randomOptions(r)
+	opts.Reflector.DecodeAll = seed%4 == 3
+	opts.Reflector.Backoff.Random = rand.New(rand.NewPCG(seed, 3)).Float64
+	l.inf = newInformer(t, src, opts)
 	informer.SetLag(l.inf, uint64(1+r.IntN(20)))
 	return l
 }
@@ -115,6 +108,19 @@ func (l *life) run() {
 	l.check()
 	l.stop()
 	l.loops.Wait()
+}
+
+// randomOptions returns options of an informer.
+func randomOptions(r *rand.Rand) informer.Options[*widget] {
+	return informer.Options[*widget]{
+		OnError: ignore,
+		Pending: 1 + r.IntN(20),
+		Reflector: reflector.Tuning{
+			PageSize:         int64(r.IntN(5)) - 1,
+			WatchTimeout:     time.Duration(1+r.IntN(60)) * time.Second,
+			DisableWatchList: r.IntN(2) == 0,
+		},
+	}
 }
 
 func (l *life) step() {

@@ -14,7 +14,6 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/longtest"
-	"github.com/kinform/kinform/reflector"
 )
 
 // TestRandomUnions runs many short lives of a union in virtual time: random writes, faults, members that
@@ -52,15 +51,7 @@ var parts = map[string]fake.Selection{
 func newUnionLife(t *testing.T, seed uint64) *unionLife {
 	r := rand.New(rand.NewPCG(seed, 11))
 	l := &unionLife{life: life{t: t, rand: r, server: newServer(t)}, members: map[string]*part{}, floor: map[key]string{}}
-	l.union = newUnion(t, informer.Options[*widget]{
-		OnError: ignore,
-		Pending: 1 + r.IntN(20),
-		Reflector: reflector.Tuning{
-			PageSize:         int64(r.IntN(5)) - 1,
-			WatchTimeout:     time.Duration(1+r.IntN(60)) * time.Second,
-			DisableWatchList: r.IntN(2) == 0,
-		},
-	})
+	l.union = newUnion(t, randomOptions(r))
 	l.inf = l.union.Informer
 	informer.SetLag(l.inf, uint64(1+r.IntN(20)))
 	l.seen = newHistory(t, l.inf)
