@@ -7,9 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +19,7 @@ import (
 	"github.com/kinform/kinform/e2e/cluster"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/longtest"
+	"github.com/kinform/kinform/internal/memtest"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
@@ -41,7 +39,11 @@ func TestPartCosts(t *testing.T) {
 		must(t, err)
 		maps, err := client.New(conn, core.ConfigMaps, client.Options{Namespace: "default"})
 		must(t, err)
-		fill(t, maps, *shardObjects)
+		var names []string
+		for n := range *shardObjects {
+			names = append(names, fmt.Sprint("c", n))
+		}
+		createMaps(t.Context(), t, maps, "default", "costs", names)
 		if !selects {
 			partCosts(t, conn, maps, "of all objects", 1, nil)
 		}
@@ -56,27 +58,6 @@ func TestPartCosts(t *testing.T) {
 		}
 		conn.HTTP.CloseIdleConnections()
 	}
-}
-
-// fill creates objects.
-func fill(t *testing.T, maps *client.Resource[*corev1.ConfigMap], objects int) {
-	t.Helper()
-	var creators sync.WaitGroup
-	for part := range 8 {
-		creators.Go(func() {
-			for n := part; n < objects; n += 8 {
-				_, err := maps.Create(t.Context(), &corev1.ConfigMap{
-					ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("c", n), Labels: map[string]string{"test": "costs"}},
-					Data:       map[string]string{"text": strings.Repeat("x", 500)},
-				}, metav1.CreateOptions{})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	creators.Wait()
 }
 
 // partCosts logs a row of the table.
@@ -114,12 +95,8 @@ func partCosts(t *testing.T, conn client.Connection, maps *client.Resource[*core
 	must(t, errors.Join(<-ended))
 }
 
-// liveHeap returns the bytes that are reachable.
+// liveHeap returns the bytes that are reachable, after what an informer before it has left in pools has gone step by step.
 func liveHeap() int64 {
-	for range 4 { // what an informer before it has left in pools goes step by step
-		runtime.GC()
-	}
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc)
+	memtest.Heap()
+	return memtest.Heap()
 }

@@ -95,22 +95,7 @@ func newFleet(ctx context.Context, t *testing.T, objects int, lease time.Duratio
 	}
 	maps, err := client.New(f.conn, core.ConfigMaps, client.Options{Namespace: shardNamespace})
 	must(t, err)
-	var creators sync.WaitGroup
-	for part := range 8 {
-		creators.Go(func() {
-			for n := part; n < objects; n += 8 {
-				_, err := maps.Create(ctx, &corev1.ConfigMap{
-					ObjectMeta: metav1.ObjectMeta{Namespace: shardNamespace, Name: f.names[n], Labels: map[string]string{"test": "shards"}},
-					Data:       map[string]string{"text": strings.Repeat("x", 500)},
-				}, metav1.CreateOptions{})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	creators.Wait()
+	createMaps(ctx, t, maps, shardNamespace, "shards", f.names)
 	watching, endWatch := context.WithCancel(ctx)
 	var observer sync.WaitGroup
 	observer.Go(func() { f.observe(watching) })
@@ -123,6 +108,28 @@ func newFleet(ctx context.Context, t *testing.T, objects int, lease time.Duratio
 		observer.Wait()
 	})
 	return f
+}
+
+// createMaps creates objects with a label test, several at a time.
+func createMaps(ctx context.Context, t *testing.T, maps *client.Resource[*corev1.ConfigMap], namespace, label string, names []string) {
+	t.Helper()
+	const creators = 8
+	var group sync.WaitGroup
+	for part := range creators {
+		group.Go(func() {
+			for n := part; n < len(names); n += creators {
+				_, err := maps.Create(ctx, &corev1.ConfigMap{
+					ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: names[n], Labels: map[string]string{"test": label}},
+					Data:       map[string]string{"text": strings.Repeat("x", 500)},
+				}, metav1.CreateOptions{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
 }
 
 // manifest matches a block of manifests in a page.
