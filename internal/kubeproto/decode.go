@@ -74,7 +74,7 @@ func (d *decoder) message(l *layout, p unsafe.Pointer, i, end int) *DecodeError 
 		switch {
 		case f.parts != noPart && d.parts != nil:
 			var err *DecodeError
-			if i, err = d.part(f, to, data, tag, from, cut); err != nil {
+			if i, err = d.part(f, to, data, tag, from, start, cut); err != nil {
 				return err
 			}
 		case f.holder != holdValue:

@@ -134,10 +134,9 @@ func keepsApart(t reflect.Type) bool {
 	return false // an interface is nil: an Unmarshal method does not know what to put in
 }
 
-// part reads the value of a field that has a rule, whose length is at from and whose end is at cut, or takes it from the parts. Of
+// part reads the value data[start:cut] of a field that has a rule, whose length is at from, or takes it from the parts. Of
 // a slice or map, these are all values that follow each other. It returns the position after them.
-func (d *decoder) part(f *field, p unsafe.Pointer, data []byte, tag uint64, from, cut int) (int, *DecodeError) {
-	start, _ := span(data, from)
+func (d *decoder) part(f *field, p unsafe.Pointer, data []byte, tag uint64, from, start, cut int) (int, *DecodeError) {
 	if f.parts == apart || d.depth > deepestPart {
 		d.owned++
 		return cut, d.held(f, p, data, tag, start, cut)
