@@ -150,9 +150,11 @@ func outlive(ctx context.Context, grace time.Duration) (context.Context, context
 	if grace == 0 {
 		return context.WithCancel(ctx)
 	}
-	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	longer, cancel := context.WithoutCancel(ctx), context.CancelFunc(nil)
 	if at, ok := ctx.Deadline(); ok {
-		longer, cancel = context.WithDeadline(context.WithoutCancel(ctx), at)
+		longer, cancel = context.WithDeadline(longer, at)
+	} else {
+		longer, cancel = context.WithCancel(longer)
 	}
 	if grace < 0 {
 		return longer, cancel
