@@ -309,12 +309,15 @@ func TestHandOver(t *testing.T) {
 			time.Sleep(time.Minute)
 			const late = time.Minute
 			must(t, server.Inject(faults.Fault{Verb: faults.VerbWatch, Resource: websites.GroupResource(), Delay: late, After: objects + 1, Times: 1}))
+			var mu sync.Mutex
 			var written map[types.NamespacedName]string // by the first one, before the second one gets something of it
 			took, looked := time.Duration(0), 0
 			var began time.Time
 			second := startSite(t, server, "second", false, func(keys *siteKeys, handle *controller.Handle[*website]) {
 				all := keys.All
 				keys.All = func() iter.Seq[types.NamespacedName] {
+					mu.Lock()
+					defer mu.Unlock()
 					for key, rv := range written {
 						looked++
 						took = time.Since(began)
@@ -334,6 +337,7 @@ func TestHandOver(t *testing.T) {
 				must(t, err)
 			}
 			time.Sleep(time.Second)
+			mu.Lock()
 			written = map[types.NamespacedName]string{}
 			for n := range objects {
 				w, err := fake.Get[*website](server, key(n))
@@ -343,15 +347,18 @@ func TestHandOver(t *testing.T) {
 				}
 			}
 			began = time.Now()
+			mu.Unlock()
 			if cut {
 				first.wire.Store(true)
 			} else {
 				first.stop()
 			}
 			time.Sleep(2 * late)
+			mu.Lock()
 			if len(written) == 0 || looked == 0 || took < late/2 || took > late+30*time.Second {
 				t.Errorf("cut off: %t: looked at %d objects of %d after %v", cut, looked, len(written), took)
 			}
+			mu.Unlock()
 			for _, s := range []*site{first, second} {
 				s.stop()
 				s.ended.Wait()
