@@ -160,17 +160,8 @@ func newResource[T any](conn Connection, k kind.Kind[T], t reflect.Type, opts Op
 	if err := k.Check(); err != nil {
 		return fail(err)
 	}
-	if err := checkSegment(opts.Namespace); err != nil {
+	if err := opts.check(k.Scope); err != nil {
 		return fail(err)
-	}
-	if k.Scope == kind.ClusterScoped && opts.Namespace != "" {
-		return fail(fmt.Errorf("%w: Options.Namespace is %q, but the kind is cluster-scoped: leave the namespace out, or Cluster() of the kind", ErrScope, opts.Namespace))
-	}
-	if _, err := labels.Parse(opts.LabelSelector); err != nil {
-		return fail(fmt.Errorf("label selector %q: %w", opts.LabelSelector, err))
-	}
-	if _, err := fields.ParseSelector(opts.FieldSelector); err != nil {
-		return fail(fmt.Errorf("field selector %q: %w", opts.FieldSelector, err))
 	}
 	objects, err := newObjectCodec[T](t, opts)
 	if err != nil {
@@ -192,6 +183,23 @@ func newResource[T any](conn Connection, k kind.Kind[T], t reflect.Type, opts Op
 		limit:    objectLimit(opts.MaxObjectBytes),
 		decoders: decoders(opts.Decoders),
 	}, nil
+}
+
+// check checks the part of the collection that the options select.
+func (opts Options) check(scope kind.Scope) error {
+	if err := checkSegment(opts.Namespace); err != nil {
+		return err
+	}
+	if scope == kind.ClusterScoped && opts.Namespace != "" {
+		return fmt.Errorf("%w: Options.Namespace is %q, but the kind is cluster-scoped: leave the namespace out, or Cluster() of the kind", ErrScope, opts.Namespace)
+	}
+	if _, err := labels.Parse(opts.LabelSelector); err != nil {
+		return fmt.Errorf("label selector %q: %w", opts.LabelSelector, err)
+	}
+	if _, err := fields.ParseSelector(opts.FieldSelector); err != nil {
+		return fmt.Errorf("field selector %q: %w", opts.FieldSelector, err)
+	}
+	return nil
 }
 
 // Resource names the collection in errors and logs, such as "pods" or "deployments.apps

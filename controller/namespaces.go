@@ -124,10 +124,9 @@ func (m *members[T]) isOf(member, namespace string) bool {
 func (m *members[T]) all(first string, last []string) (all []*client.Resource[T]) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	order := slices.SortedFunc(maps.Keys(m.byName), func(a, b string) int {
-		return cmp.Or(later(slices.Contains(last, a), slices.Contains(last, b)), later(a != first, b != first), cmp.Compare(a, b))
-	})
-	for _, namespace := range order {
+	namespaces := slices.Collect(maps.Keys(m.byName))
+	sortNamespaces(namespaces, first, last)
+	for _, namespace := range namespaces {
 		if !m.has(namespace) {
 			continue
 		}
@@ -136,6 +135,13 @@ func (m *members[T]) all(first string, last []string) (all []*client.Resource[T]
 		}
 	}
 	return all
+}
+
+// sortNamespaces orders them by name, but first comes before the others, and those in last after them.
+func sortNamespaces(all []string, first string, last []string) {
+	slices.SortFunc(all, func(a, b string) int {
+		return cmp.Or(later(slices.Contains(last, a), slices.Contains(last, b)), later(a != first, b != first), cmp.Compare(a, b))
+	})
 }
 
 // later compares two flags: what has it comes later.

@@ -132,6 +132,10 @@ func (x *Indexer[T]) Stats() []Stats {
 		one.Values, one.Entries, one.Largest = l.Shape()
 		all = append(all, one)
 	}
-	slices.SortFunc(all, func(a, b Stats) int { return strings.Compare(a.Name, b.Name) })
+	sortStats(all)
 	return all
+}
+
+func sortStats(all []Stats) {
+	slices.SortFunc(all, func(a, b Stats) int { return strings.Compare(a.Name, b.Name) })
 }

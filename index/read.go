@@ -195,17 +195,21 @@ func (x *Index[T, V]) sharing(s *slots.Slots[T], obj T) (objs []T, err error) {
 	}
 	view := st.View()
 	s.Done()
-	var ids []uint32
-	for _, one := range frozen {
-		ids = one.AppendTo(ids)
-	}
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
+	ids := union(frozen)
 	objs = make([]T, len(ids))
 	for i, id := range ids {
 		objs[i] = view.At(id)
 	}
 	return objs, nil
+}
+
+// union returns the slots in any of the postings, sorted.
+func union(postings []posting.IDs) (ids []uint32) {
+	for _, one := range postings {
+		ids = one.AppendTo(ids)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // evaluate calls the index function in the caller's goroutine and returns the hashed values.

@@ -1,10 +1,9 @@
 package informer
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/kinform/kinform/internal/logs"
@@ -89,6 +88,7 @@ func (i *Informer[K, T]) idleMembers(now time.Time) (idle []*Member[K, T]) {
 			idle = append(idle, m)
 		}
 	}
-	slices.SortFunc(idle, func(a, b *Member[K, T]) int { return cmp.Compare(a.name, b.name) })
+	// Package slices would be compiled anew for each K and T, which is 10 KB of code.
+	sort.Slice(idle, func(i, j int) bool { return idle[i].name < idle[j].name })
 	return idle
 }

@@ -81,21 +81,24 @@ func (k Kind[T]) Cluster() Kind[T] {
 
 // WithSubresources returns k with more subresources, such as "status".
 func (k Kind[T]) WithSubresources(names ...string) Kind[T] {
-	k.Subresources = slices.Concat(k.Subresources, names)
+	k.Subresources = joined(k.Subresources, names)
 	return k
 }
 
 // WithShortNames returns k with more short names.
 func (k Kind[T]) WithShortNames(names ...string) Kind[T] {
-	k.ShortNames = slices.Concat(k.ShortNames, names)
+	k.ShortNames = joined(k.ShortNames, names)
 	return k
 }
 
 // WithCategories returns k with more categories.
 func (k Kind[T]) WithCategories(names ...string) Kind[T] {
-	k.Categories = slices.Concat(k.Categories, names)
+	k.Categories = joined(k.Categories, names)
 	return k
 }
+
+// joined is compiled once, and not for each T.
+func joined(names, more []string) []string { return slices.Concat(names, more) }
 
 // GroupVersionResource returns the full name of the resource.
 func (k Kind[T]) GroupVersionResource() schema.GroupVersionResource {

@@ -89,7 +89,7 @@ func (s Snapshot[K, T]) Chunks() iter.Seq[[]T] {
 // and one call of the key function for each object yielded.
 func (s Snapshot[K, T]) Diff(other Snapshot[K, T], same func(a, b T) bool) iter.Seq2[K, T] {
 	return func(yield func(K, T) bool) {
-		for obj := range s.view.Diff(other.view, same) {
+		for obj := range cowvec.Diff(s.view, other.view, same) {
 			if key, err := s.key(obj); err == nil && !yield(key, obj) {
 				return
 			}

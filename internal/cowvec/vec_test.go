@@ -54,7 +54,7 @@ func check[T comparable](t *testing.T, v *Vec[T], want map[uint32]T) {
 
 func (f frozen[T]) check(t *testing.T) {
 	t.Helper()
-	for x := range f.view.Diff(f.view, func(a, b T) bool { return false }) {
+	for x := range Diff(f.view, f.view, func(a, b T) bool { return false }) {
 		t.Fatalf("view: %v is not in itself", x)
 	}
 	n := 0

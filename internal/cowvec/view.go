@@ -78,7 +78,9 @@ func (v View[T]) All(yield func(slot uint32, x T) bool) {
 // Diff iterates, in slot order, over the elements of v whose slot is free in other or has
 // another element there. other is a view of the same vector or of a clone. Cost: O(chunks), and
 // one call of same for each element of the chunks that v and other do not share.
-func (v View[T]) Diff(other View[T], same func(a, b T) bool) iter.Seq[T] {
+//
+// It is no method, because the compiler makes those for each type of elements, used or not.
+func Diff[T any](v, other View[T], same func(a, b T) bool) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		var c Cursor
 		for run, ok := v.Next(&c); ok; run, ok = v.Next(&c) {
