@@ -100,7 +100,7 @@ func runtimeMetrics(t *testing.T) prometheus.Gatherer {
 	}
 	c.Client.CloseIdleConnections()
 	r := reconciler{make(chan struct{})}
-	work, err := runtimecontroller.NewTypedUnmanaged("shapes", runtimecontroller.TypedOptions[string]{Reconciler: r})
+	work, err := runtimecontroller.NewTypedUnmanaged("shapes", runtimecontroller.TypedOptions[string]{Reconciler: r, SkipNameValidation: new(true)})
 	if err != nil {
 		t.Fatal(err)
 	}
