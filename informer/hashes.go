@@ -24,11 +24,11 @@ func (r *HashRange) ends() (first, last *uint64) { return &r.First, &r.Last }
 // The set does not keep its informers alive.
 type Hashes struct {
 	// changes is held during each change, so that all followers see the changes in one order.
-	changes   sync.Mutex
-	followers followers[hashFollower] // guarded by changes
+	changes sync.Mutex
 
-	mu     sync.RWMutex
-	ranges []HashRange // sorted, and apart
+	mu        sync.RWMutex
+	followers followers[hashFollower]
+	ranges    []HashRange // sorted, and apart
 }
 
 // hashFollower is a union that follows a set. The union keeps it alive.
@@ -52,9 +52,10 @@ func (h *Hashes) Set(ranges ...HashRange) error {
 	joined := joinRanges(ranges)
 	h.mu.Lock()
 	h.ranges = joined
+	all := h.followers.living()
 	h.mu.Unlock()
 	var failed []error
-	for _, f := range h.followers.living() {
+	for _, f := range all {
 		failed = append(failed, f.set(joined))
 	}
 	return errors.Join(failed...)
@@ -75,11 +76,12 @@ func (h *Hashes) Has(hash uint64) bool {
 }
 
 // WaitForLists waits until each informer that follows the set has, in its store, lists of all ranges of the set. One that does not
-// run, or that cannot list, is waited for. It returns the cause of ctx's end.
+// run, or that cannot list, is waited for. It does not wait for calls of Set that have not returned, but for what they bring. It returns
+// the cause of ctx's end.
 func (h *Hashes) WaitForLists(ctx context.Context) error {
-	h.changes.Lock()
-	all, ranges := h.followers.living(), h.Ranges()
-	h.changes.Unlock()
+	h.mu.Lock()
+	all, ranges := h.followers.living(), h.ranges
+	h.mu.Unlock()
 	for _, f := range all {
 		if err := f.wait(ctx, ranges); err != nil {
 			return err
@@ -95,6 +97,8 @@ func (h *Hashes) follow(f *hashFollower) error {
 	if err := f.set(h.Ranges()); err != nil {
 		return err
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.followers.add(f)
 	return nil
 }

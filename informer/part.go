@@ -51,8 +51,12 @@ func (p Part[T]) hash() (func(T) uint64, error) {
 	return reflector.ShardHashOf[T](p.Field)
 }
 
-// maxPieces is the largest number of members of a union for one part, each of which has a watch.
-const maxPieces = 8
+// A union for one part has at most maxPieces members, each with a watch, and besides them at most maxUnlisted that have never
+// listed and take the place of others when they have.
+const (
+	maxPieces   = 8
+	maxUnlisted = 4
+)
 
 // FollowHashes makes the objects of source whose hash is in a set the content of the union, now and whenever the set
 // changes. The union must have no other members. An object outside the set is as if it did not exist.
@@ -110,26 +114,39 @@ type parts[K comparable, T any] struct {
 	part   Part[T]
 	source reflector.Source[T]
 
+	// changes is held during each change, which may wait for room in the queue.
+	changes sync.Mutex
+	added   int // of all times; guarded by changes
+
 	mu     sync.Mutex
-	pieces []*piece[K, T] // in the order in which they were added
-	added  int            // of all times
+	pieces []*piece[K, T] // in the order in which they were added; written with changes held, too
 }
 
 // piece is a member that has some ranges.
 type piece[K comparable, T any] struct {
 	*Member[K, T]
-	ranges atomic.Pointer[[]HashRange] // which only become less; changed with the mu of parts held
+	ranges atomic.Pointer[[]HashRange] // which only become less; written with the changes of parts held
 }
 
 // proved reports whether the server has proved that it selects.
 func (x *piece[K, T]) proved() bool { return reflector.ShardProved(x.source) }
 
+// hasListed reports whether the member has listed, in any session.
+func (x *piece[K, T]) hasListed() bool {
+	select {
+	case <-x.Synced():
+		return true
+	default:
+		return false
+	}
+}
+
 // set takes a new set of ranges.
 func (p *parts[K, T]) set(want []HashRange) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.changes.Lock()
+	defer p.changes.Unlock()
 	var have []HashRange
-	p.pieces = slices.DeleteFunc(p.pieces, func(x *piece[K, T]) bool {
+	p.drop(func(x *piece[K, T]) bool {
 		before := *x.ranges.Load()
 		stays := hashrange.Common(before, want, (*HashRange).ends)
 		have = append(have, stays...)
@@ -137,24 +154,61 @@ func (p *parts[K, T]) set(want []HashRange) error {
 			return false
 		}
 		x.ranges.Store(&stays)
-		if len(stays) == 0 {
-			p.remove(x.Name())
-			return true
+		if len(stays) > 0 {
+			p.prune(x.Member)
 		}
-		p.prune(x.Member)
-		return false
+		return len(stays) == 0
 	})
 	come := hashrange.Without(want, joinRanges(have), (*HashRange).ends)
 	switch {
 	case len(come) == 0:
 		return nil
+	case p.stopYoungest():
 	case len(p.pieces) < maxPieces && slices.ContainsFunc(p.pieces, (*piece[K, T]).proved):
 		return p.begin(come, nil)
 	}
 	return p.begin(want, slices.Clone(p.pieces))
 }
 
-// begin adds a member for ranges. When its first list is there, it takes the place of others. Called with mu held.
+// stopYoungest removes the youngest member that has never listed, if there are many: while lists fail, each change would add one. The oldest
+// of them goes on, so that a set which changes faster than the server lists gets there, too.
+func (p *parts[K, T]) stopYoungest() bool {
+	var youngest *piece[K, T]
+	unlisted := 0
+	for _, x := range p.pieces {
+		if !x.hasListed() {
+			youngest = x
+			unlisted++
+		}
+	}
+	if unlisted < maxUnlisted {
+		return false
+	}
+	p.drop(func(x *piece[K, T]) bool { return x == youngest })
+	return true
+}
+
+// drop removes members. Called with changes held.
+func (p *parts[K, T]) drop(which func(*piece[K, T]) bool) {
+	var stay []*piece[K, T]
+	for _, x := range p.pieces {
+		if which(x) {
+			p.remove(x.Name())
+			continue
+		}
+		stay = append(stay, x)
+	}
+	p.keep(stay)
+}
+
+// keep makes these the members.
+func (p *parts[K, T]) keep(pieces []*piece[K, T]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pieces = pieces
+}
+
+// begin adds a member for ranges. When its first list is there, it takes the place of others. Called with changes held.
 func (p *parts[K, T]) begin(ranges []HashRange, instead []*piece[K, T]) error {
 	source, err := p.asks(ranges)
 	if err != nil {
@@ -168,22 +222,16 @@ func (p *parts[K, T]) begin(ranges []HashRange, instead []*piece[K, T]) error {
 	x.ranges.Store(&ranges)
 	err = p.add(x.Member, membership[K, T]{has: func(obj T) bool { return inRanges(*x.ranges.Load(), p.part.Hash(obj)) }})
 	if err == nil {
-		p.pieces = append(p.pieces, x)
+		p.keep(append(slices.Clone(p.pieces), x))
 	}
 	return err
 }
 
 // end removes members.
 func (p *parts[K, T]) end(old []*piece[K, T]) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.pieces = slices.DeleteFunc(p.pieces, func(x *piece[K, T]) bool {
-		is := slices.Contains(old, x)
-		if is {
-			p.remove(x.Name())
-		}
-		return is
-	})
+	p.changes.Lock()
+	defer p.changes.Unlock()
+	p.drop(func(x *piece[K, T]) bool { return slices.Contains(old, x) })
 }
 
 // wait waits until the store has lists of all ranges.

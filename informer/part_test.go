@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/kind"
@@ -157,6 +160,94 @@ func TestParts(t *testing.T) {
 			stop()
 		})
 	}
+}
+
+// While lists fail, the ranges change all the time. The members do not pile up, and what was listed before goes on.
+func TestPartsWhileListsFail(t *testing.T) {
+	for _, selects := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			server := newShardServer(t, selects)
+			for n := range 100 {
+				must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
+			}
+			set := new(informer.Hashes)
+			u := newUnion(t, informer.Options[*widget]{OnError: ignore})
+			if err := u.FollowHashes(informer.Part[*widget]{Hashes: set, Field: reflector.ShardUID}, source(t, server)); err != nil {
+				t.Fatal(err)
+			}
+			stop := run(t, u.Informer)
+			first := informer.HashRange{Last: topHash / 16}
+			if err := errors.Join(set.Set(first), set.WaitForLists(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			had := u.Store().Len()
+			if err := server.Inject(faults.Fault{Verb: faults.VerbList, Times: -1, Status: faults.Refusal(503, "ServiceUnavailable", 0)}, faults.Fault{Verb: faults.VerbWatch, Times: -1, Status: faults.Refusal(503, "ServiceUnavailable", 0)}); err != nil {
+				t.Fatal(err)
+			}
+			most := 0
+			for n := range uint64(100) {
+				from := topHash / 16 * (2 + n%13)
+				if err := set.Set(first, informer.HashRange{First: from, Last: from + topHash/32}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				most = max(most, len(u.Members()))
+			}
+			if most > 6 || u.Store().Len() != had {
+				t.Errorf("selects %t: up to %d members, %d objects of %d", selects, most, u.Store().Len(), had)
+			}
+			server.ClearFaults()
+			if err := errors.Join(set.Set(informer.HashRange{Last: topHash}), set.WaitForLists(t.Context())); err != nil || u.Store().Len() != 100 {
+				t.Errorf("selects %t: %d objects, %v", selects, u.Store().Len(), err)
+			}
+			stop()
+		})
+	}
+}
+
+// A change waits for a slow handler. Who waits for lists meanwhile can give up.
+func TestWaitForListsGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newShardServer(t, true)
+		set := new(informer.Hashes)
+		u := newUnion(t, informer.Options[*widget]{})
+		err := errors.Join(u.FollowHashes(informer.Part[*widget]{Hashes: set, Hash: byName}, source(t, server)), set.Set(informer.HashRange{Last: topHash}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		slow := make(chan struct{})
+		must1(u.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) { <-slow }), handlerOptions{}))(t)
+		stop := run(t, u.Informer)
+		if err := set.WaitForLists(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for n := range informer.HandlerLag + 3*deltafifo.DefaultLimit {
+			must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
+		}
+		synctest.Wait()
+		var changed atomic.Bool
+		go func() {
+			if err := set.Set(informer.HashRange{Last: topHash / 2}); err != nil {
+				t.Error(err)
+			}
+			changed.Store(true)
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err = set.WaitForLists(ctx)
+		if changed.Load() {
+			t.Error("the change did not wait for the handler")
+		}
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		close(slow)
+		if err := set.WaitForLists(t.Context()); err != nil {
+			t.Error(err)
+		}
+		stop()
+	})
 }
 
 // N replicas have a part of the objects each, and each object is in one of them.
