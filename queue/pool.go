@@ -87,10 +87,11 @@ func (p *pool[K]) ended(w *worker) {
 	p.fill()
 }
 
-// work is the goroutine of a worker. It ends when ctx ends, or when a call ends the goroutine.
+// work is the goroutine of a worker. It ends when ctx or its parent p.stop ends, or when a call ends the goroutine. A context ends
+// before its children do: a worker that asked ctx alone would call fn over and over with a context that has ended.
 func (p *pool[K]) work(ctx context.Context, w *worker) {
 	defer func() { p.exits <- w }()
-	for {
+	for p.stop.Err() == nil {
 		it, err := p.q.get(ctx, true)
 		if err != nil {
 			return
