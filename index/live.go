@@ -21,8 +21,9 @@ type live[T any, V comparable] struct {
 type stage[V comparable] struct {
 	values []posting.Value[V]
 	sets   []valueSet
-	buf    []V  // the index function appends to it; zeroed after use
-	dirty  bool // a panic left values in buf, or values after the last set
+	buf    []V    // the index function appends to it; zeroed after use
+	dirty  bool   // a panic left values in buf, or values after the last set
+	warmed uint32 // keeps reads ahead from being optimized away
 }
 
 // valueSet is the values of one object: from the end of the previous set up to end.
@@ -54,34 +55,47 @@ func (x *Index[T, V]) Live() (slots.Index[T], error) {
 func (l *live[T, V]) Name() string { return l.def.name }
 
 // Stage evaluates the index function for obj.
-func (l *live[T, V]) Stage(obj T) {
+func (l *live[T, V]) Stage(n int, obj T) {
 	s := l.stage
 	if s.dirty {
-		l.Unstage(len(s.sets))
+		l.Unstage(n)
 	}
 	s.dirty = true
 	found := l.def.fn(s.buf[:0], obj)
-	begin := len(s.values)
+	begin := s.begin(n)
+	s.values = s.values[:begin]
 	for _, v := range found {
 		s.values = append(s.values, posting.Value[V]{V: v})
 	}
-	if len(s.values)-begin > 1 {
+	if len(found) > 1 {
 		s.values = s.values[:begin+distinct(s.values[begin:])]
 	}
-	s.sets = append(s.sets, valueSet{end: len(s.values)})
+	s.sets = append(s.sets[:n], valueSet{end: len(s.values)})
 	s.keep(found)
 	s.dirty = false
+}
+
+// begin returns where value set n begins.
+func (s *stage[V]) begin(n int) int {
+	if n == 0 {
+		return 0
+	}
+	return s.sets[n-1].end
 }
 
 // keep clears the buffer for the next object. found is the buffer, or a longer slice that append
 // allocated, or a slice of the function's own. That last one may be part of an object, so keep
 // does not change it.
 func (s *stage[V]) keep(found []V) {
-	if len(found) > cap(s.buf) {
+	switch {
+	case len(found) > cap(s.buf):
 		s.buf = make([]V, 0, len(found))
-		return
+	case len(found) == 1: // the usual case, without a call of the runtime
+		var zero V
+		s.buf[:1][0] = zero
+	default:
+		clear(s.buf[:len(found)])
 	}
-	clear(s.buf[:len(found)])
 }
 
 // distinct removes repeated values, of which it keeps the first, and returns the number of values
@@ -111,46 +125,55 @@ func distinct[V comparable](values []posting.Value[V]) int {
 // Unstage forgets all but the first n value sets, and lets go of what they referred to.
 func (l *live[T, V]) Unstage(n int) {
 	s := l.stage
-	end := 0
-	if n > 0 {
-		end = s.sets[n-1].end
-	}
-	clear(s.values[end:])
+	end := s.begin(n)
+	s.letGo(end)
 	if s.dirty { // the function panicked
 		clear(s.values[:cap(s.values)][end:])
 		clear(s.buf[:cap(s.buf)])
 		s.dirty = false
 	}
-	s.values, s.sets = s.values[:end], s.sets[:n]
+	s.sets = s.sets[:n]
 	if n == 0 && (cap(s.values) > keepStaged || cap(s.sets) > keepStaged || cap(s.buf) > keepStaged) {
 		*s = stage[V]{}
 	}
 }
 
-func (s *stage[V]) set(n int) []posting.Value[V] {
-	begin := 0
-	if n > 0 {
-		begin = s.sets[n-1].end
+// letGo drops the values from begin on.
+func (s *stage[V]) letGo(begin int) {
+	if gone := s.values[begin:]; len(gone) == 1 { // the usual case, without a call of the runtime
+		gone[0] = posting.Value[V]{}
+	} else {
+		clear(gone)
 	}
-	return s.values[begin:s.sets[n].end]
+	s.values = s.values[:begin]
+}
+
+func (s *stage[V]) set(n int) []posting.Value[V] {
+	return s.values[s.begin(n):s.sets[n].end]
 }
 
 // Prepare hashes the values of set n, unless slot has them already. Stage does not hash them, so
 // that the index functions run one after the other without a wait for memory that the values
 // refer to.
-func (l *live[T, V]) Prepare(n int, slot uint32, stored bool) (warmed uint32) {
-	values := l.stage.set(n)
+func (l *live[T, V]) Prepare(n int, slot uint32, stored bool) (changed bool) {
+	s := l.stage
+	values := s.set(n)
 	if stored {
 		if l.lists.Has(slot, values) {
-			l.stage.sets[n].same = true
-			return 0
+			set := &s.sets[n]
+			set.same = true
+			if n == len(s.sets)-1 {
+				set.end = s.begin(n)
+				s.letGo(set.end)
+			}
+			return false
 		}
-		warmed = l.lists.Warm(slot)
+		s.warmed ^= l.lists.Warm(slot)
 	}
 	for i := range values {
 		values[i].Hash = l.def.hash(values[i].V)
 	}
-	return warmed
+	return true
 }
 
 // Put makes value set n the values of slot.
@@ -198,7 +221,7 @@ func (l *live[T, V]) Check(objs cowvec.View[T]) error {
 	}
 	probe := &live[T, V]{def: l.def, stage: &stage[V]{}}
 	for slot, obj := range objs.All {
-		probe.Stage(obj)
+		probe.Stage(0, obj)
 		want := probe.stage.set(0)
 		if err := l.lists.CheckSlot(slot, want); err != nil {
 			return err

@@ -222,7 +222,7 @@ func (x *Index[T, V]) evaluate(obj T) (values []posting.Value[V], err error) {
 		}
 	}()
 	l := live[T, V]{def: x, stage: &stage[V]{}}
-	l.Stage(obj)
+	l.Stage(0, obj)
 	l.Prepare(0, 0, false)
 	return l.stage.set(0), nil
 }

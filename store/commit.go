@@ -131,7 +131,12 @@ func (s *Store[K, T]) change(st *slots.State[T], ops []Op[K, T]) {
 		}
 		switch op := &ops[t.last]; {
 		case !op.Delete && t.stored:
-			s.update(st, t.slot, op.Key, op.Object, int(t.staged))
+			keysOf[K](st).Adopt(t.slot, op.Key)
+			if t.moves {
+				st.Update(t.slot, op.Object, int(t.staged))
+			} else {
+				st.Replace(t.slot, op.Object)
+			}
 		case !op.Delete:
 			s.insert(st, t.hash, op.Key, op.Object, int(t.staged))
 		case t.stored:
@@ -143,12 +148,6 @@ func (s *Store[K, T]) change(st *slots.State[T], ops []Op[K, T]) {
 // insert stores obj under key, which is new, with value set staged of every index.
 func (s *Store[K, T]) insert(st *slots.State[T], hash uint32, key K, obj T, staged int) {
 	keysOf[K](st).Insert(hash, key, st.Insert(obj, staged))
-}
-
-// update stores obj in place of the object in slot, which has the same key.
-func (s *Store[K, T]) update(st *slots.State[T], slot uint32, key K, obj T, staged int) {
-	keysOf[K](st).Adopt(slot, key)
-	st.Update(slot, obj, staged)
 }
 
 // end makes the changes to st visible, at rv. It calls no user function.

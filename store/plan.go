@@ -16,6 +16,7 @@ type plan[K comparable, T any] struct {
 	byKey   keytable.Table // key's hash -> number in targets, for more than fewOps operations
 	changes int            // targets that change something
 	staged  int            // value sets in every index
+	holds   bool           // the indexes may hold staged values
 	warmed  uint32         // keeps reads ahead from being optimized away
 	keyed   bool           // the keys of all operations are results of the key function
 
@@ -24,7 +25,7 @@ type plan[K comparable, T any] struct {
 	// What the writer is doing, for the error if a user's function panics.
 	at    int    // number in work
 	doing string // the function that runs
-	index string // the index whose function runs
+	index int    // the number of the index whose function runs
 }
 
 // target is one key within a plan.
@@ -36,12 +37,14 @@ type target struct {
 	taken  int32 // the last one so far
 	last   int32 // the last one that was not left out; -1 if there is none
 	staged int32 // its value set in the indexes
+	moves  bool  // slot gets other values in some index
 }
 
 // step is an operation of a block.
 type step struct {
 	op, target int32
 	staged     int32 // its value set in the indexes
+	moves      bool  // see target
 	done       bool  // it needs no more steps: it changes nothing or was left out
 }
 
@@ -50,14 +53,14 @@ func keepTargets(n int) int { return min(1024, 64+n) }
 
 // clear drops the plan, and the values staged for it in the indexes of st.
 func (p *plan[K, T]) clear(st *slots.State[T]) {
-	unstage(st)
+	unstage(p, st)
 	p.byKey.Reset(blockLen)
 	p.targets, p.changes, p.staged = p.targets[:0], 0, 0
 }
 
 // reset is clear after a write. It also gives back the memory of a large plan.
 func (p *plan[K, T]) reset(body *slots.Slots[T]) {
-	unstage(body.Own())
+	unstage(p, body.Own())
 	keep := keepTargets(body.Own().Len())
 	targets := p.targets[:0]
 	if cap(targets) > 2*keep {
@@ -69,10 +72,14 @@ func (p *plan[K, T]) reset(body *slots.Slots[T]) {
 }
 
 // unstage drops all staged values.
-func unstage[T any](st *slots.State[T]) {
+func unstage[K comparable, T any](p *plan[K, T], st *slots.State[T]) {
+	if !p.holds {
+		return
+	}
 	for _, x := range st.Indexes() {
 		x.Unstage(0)
 	}
+	p.holds = false
 }
 
 // prepare sets the results of ops and plans their changes to st. It works block by block, and
@@ -104,7 +111,7 @@ func (s *Store[K, T]) prepareOne(st *slots.State[T], op *Op[K, T]) {
 	p := &s.plan
 	defer func() {
 		if r := recover(); r != nil {
-			op.fail(s.panicError(r, op.Key))
+			op.fail(s.panicError(r, op.Key, st.Indexes()))
 		}
 	}()
 	p.doing = keyFunction
@@ -134,10 +141,11 @@ func (s *Store[K, T]) prepareOne(st *slots.State[T], op *Op[K, T]) {
 			s.stageOne(st, op.Object)
 		}
 		p.doing = indexFunction
-		for _, x := range st.Indexes() {
-			p.index = x.Name()
-			p.warmed ^= x.Prepare(0, t.slot, t.stored)
+		for i, x := range st.Indexes() {
+			p.index = i
+			t.moves = x.Prepare(0, t.slot, t.stored) || t.moves
 		}
+		p.holds = t.moves
 	}
 	p.targets, p.changes = append(p.targets, t), 1
 }
@@ -145,10 +153,10 @@ func (s *Store[K, T]) prepareOne(st *slots.State[T], op *Op[K, T]) {
 // stageOne evaluates all index functions for obj.
 func (s *Store[K, T]) stageOne(st *slots.State[T], obj T) {
 	p := &s.plan
-	p.doing = indexFunction
-	for _, x := range st.Indexes() {
-		p.index = x.Name()
-		x.Stage(obj)
+	p.doing, p.holds = indexFunction, true
+	for i, x := range st.Indexes() {
+		p.index = i
+		x.Stage(0, obj)
 	}
 	p.doing = keyFunction
 }
@@ -169,7 +177,7 @@ func (s *Store[K, T]) takeBlock(ops []Op[K, T], i int) (end int) {
 	p.work, p.doing, end = p.work[:0], keyFunction, i
 	defer func() {
 		if r := recover(); r != nil {
-			ops[end].fail(s.panicError(r, ops[end].Key))
+			ops[end].fail(s.panicError(r, ops[end].Key, nil))
 			end++
 		}
 	}()
@@ -193,7 +201,7 @@ func (s *Store[K, T]) planBlock(st *slots.State[T], ops []Op[K, T]) (done bool) 
 	defer func() {
 		if r := recover(); r != nil {
 			w := &p.work[p.at]
-			ops[w.op].fail(s.panicError(r, ops[w.op].Key))
+			ops[w.op].fail(s.panicError(r, ops[w.op].Key, st.Indexes()))
 			w.done, p.staged = true, staged
 			for _, x := range st.Indexes() {
 				x.Unstage(staged)
@@ -227,7 +235,7 @@ func (s *Store[K, T]) settleBlock() {
 		if t.last < 0 {
 			p.changes++
 		}
-		t.last, t.staged = w.op, w.staged
+		t.last, t.staged, t.moves = w.op, w.staged, w.moves
 	}
 }
 
@@ -237,8 +245,8 @@ func (op *Op[K, T]) fail(err error) {
 }
 
 // panicError describes the panic r of a user's function. Call it in the deferred function, so
-// that the stack is that of the panic.
-func (s *Store[K, T]) panicError(r any, key K) error {
+// that the stack is that of the panic. indexes are those whose functions may have run.
+func (s *Store[K, T]) panicError(r any, key K, indexes []slots.Index[T]) error {
 	var zero K
 	name := ""
 	if key != zero {
@@ -248,7 +256,7 @@ func (s *Store[K, T]) panicError(r any, key K) error {
 	err.Key = name
 	switch s.plan.doing {
 	case indexFunction:
-		err.Name = s.plan.index
+		err.Name = indexes[s.plan.index].Name()
 	case keyFunction:
 		return &KeyError{Key: name, Err: err}
 	}
@@ -410,13 +418,13 @@ func (s *Store[K, T]) stage(st *slots.State[T], ops []Op[K, T]) {
 			p.staged++
 		}
 	}
-	p.doing = indexFunction
-	for _, x := range st.Indexes() {
-		p.index = x.Name()
+	p.doing, p.holds = indexFunction, true
+	for n, x := range st.Indexes() {
+		p.index = n
 		for i := range p.work {
 			if w := &p.work[i]; !w.done && !ops[w.op].Delete {
 				p.at = i
-				x.Stage(ops[w.op].Object)
+				x.Stage(int(w.staged), ops[w.op].Object)
 			}
 		}
 	}
@@ -426,13 +434,13 @@ func (s *Store[K, T]) stage(st *slots.State[T], ops []Op[K, T]) {
 func (s *Store[K, T]) prepareStaged(st *slots.State[T], ops []Op[K, T]) {
 	p := &s.plan
 	p.doing = indexFunction
-	for _, x := range st.Indexes() {
-		p.index = x.Name()
+	for n, x := range st.Indexes() {
+		p.index = n
 		for i := range p.work {
 			if w := &p.work[i]; !w.done && !ops[w.op].Delete {
 				p.at = i
 				t := &p.targets[w.target]
-				p.warmed ^= x.Prepare(int(w.staged), t.slot, t.stored)
+				w.moves = x.Prepare(int(w.staged), t.slot, t.stored) || w.moves
 			}
 		}
 	}

@@ -104,15 +104,15 @@ func (s *Store[K, T]) fill(ixs []slots.Index[T]) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			key, _ := s.keyOf(at)
-			err = s.panicError(r, key)
+			err = s.panicError(r, key, ixs)
 		}
 	}()
 	s.plan.doing = indexFunction
-	for _, x := range ixs {
-		s.plan.index = x.Name()
+	for i, x := range ixs {
+		s.plan.index = i
 		for slot, obj := range s.slots.Own().View().All {
 			at = obj
-			x.Stage(obj)
+			x.Stage(0, obj)
 			x.Prepare(0, slot, false)
 			x.Put(slot, 0)
 			x.Unstage(0)

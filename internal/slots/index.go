@@ -26,15 +26,17 @@ type Index[T any] interface {
 	// Name returns the name for [State.Lookup].
 	Name() string
 
-	// Stage evaluates the index function for obj and keeps the values as the next value set.
-	// Sets are numbered from 0. If the function panics, Stage panics too and keeps nothing.
-	Stage(obj T)
-	// Prepare does the part of Put for value set n that needs no lock. It must be called before
-	// Put. stored says that the set is for slot, whose values do not change before the Put: if
-	// they equal the set, Put does nothing. Prepare panics if a value cannot be hashed. Its
-	// result only keeps reads from being optimized away; see Warm.
-	Prepare(n int, slot uint32, stored bool) uint32
-	// Unstage drops all value sets except the first n.
+	// Stage evaluates the index function for obj and keeps the values as value set n. The sets
+	// before n must be there; later ones are forgotten, and must have been let go of by Unstage
+	// or Prepare. If the function panics, Stage panics too and keeps nothing.
+	Stage(n int, obj T)
+	// Prepare does the part of Put for value set n that needs no lock, and reports whether Put
+	// must follow. It need not if slot has the values already; then Prepare lets go of the values
+	// of the set if it is the last one. It must be called before Put. stored says that the set is
+	// for slot, whose values do not change before the Put. Prepare panics if a value cannot be
+	// hashed.
+	Prepare(n int, slot uint32, stored bool) (changed bool)
+	// Unstage drops all value sets except the first n, and lets go of what they refer to.
 	Unstage(n int)
 
 	// Put makes value set n the values of slot.

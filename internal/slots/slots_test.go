@@ -27,7 +27,7 @@ type shadow struct {
 func newShadow() *shadow { return &shadow{staged: new([]int), at: map[uint32]int{}} }
 
 func (x *shadow) Name() string            { return "shadow" }
-func (x *shadow) Stage(obj int)           { *x.staged = append(*x.staged, obj) }
+func (x *shadow) Stage(n, obj int)        { *x.staged = append((*x.staged)[:n], obj) }
 func (x *shadow) Unstage(n int)           { *x.staged = (*x.staged)[:n] }
 func (x *shadow) Put(slot uint32, n int)  { x.at[slot] = (*x.staged)[n] }
 func (x *shadow) Drop(slot uint32)        { delete(x.at, slot) }
@@ -35,7 +35,7 @@ func (x *shadow) Truncate(n int)          { x.bound = n }
 func (x *shadow) Move(from, to uint32)    { x.at[to] = x.at[from]; delete(x.at, from) }
 func (x *shadow) Warm(slot uint32) uint32 { return slot }
 
-func (x *shadow) Prepare(n int, slot uint32, _ bool) uint32 { return uint32((*x.staged)[n]) ^ slot }
+func (x *shadow) Prepare(int, uint32, bool) bool { return true }
 
 func (x *shadow) Shape() (values, slots, longest int) { return 0, 0, 0 }
 
@@ -123,7 +123,7 @@ func TestModel(t *testing.T) {
 				continue
 			}
 			if len(want) <= target || r.IntN(10) == 0 {
-				st.Indexes()[0].Stage(obj)
+				st.Indexes()[0].Stage(0, obj)
 				insert(st, obj)
 				st.Indexes()[0].Unstage(0)
 				want[obj] = true
@@ -150,7 +150,7 @@ func TestTidyKeepsUp(t *testing.T) {
 	const n = 20_000
 	st := s.Begin()
 	for obj := 1; obj <= n; obj++ {
-		x.Stage(obj)
+		x.Stage(0, obj)
 		insert(st, obj)
 		x.Unstage(0)
 	}
@@ -196,7 +196,7 @@ func TestCheckFinds(t *testing.T) {
 		s.AddIndexes([]Index[int]{x})
 		st := s.Begin()
 		for obj := range 10 {
-			x.Stage(obj)
+			x.Stage(0, obj)
 			insert(st, obj)
 			x.Unstage(0)
 		}

@@ -77,7 +77,10 @@ func (st *State[T]) Insert(obj T, staged int) uint32 {
 	return slot
 }
 
-// Update replaces the object in slot by one with the same key.
+// Replace replaces the object in slot by one with the same key and the same values in all indexes.
+func (st *State[T]) Replace(slot uint32, obj T) { st.objs.Set(slot, obj) }
+
+// Update replaces the object in slot by one with the same key, and its values by value set staged.
 func (st *State[T]) Update(slot uint32, obj T, staged int) {
 	st.objs.Set(slot, obj)
 	for _, x := range st.indexes {
