@@ -209,9 +209,12 @@ func (l *live[T, V]) Shape() (values, slots, longest int) {
 	return l.lists.Len(), l.lists.Slots(), l.lists.Longest(shapeLists)
 }
 
+// Use makes column col of rows the place of the back-references.
+func (l *live[T, V]) Use(rows *posting.Rows, col int) { l.lists.Use(rows, col) }
+
 // Clone returns a copy that shares only the staged values.
-func (l *live[T, V]) Clone() slots.Index[T] {
-	return &live[T, V]{def: l.def, lists: l.lists.Clone(), stage: l.stage}
+func (l *live[T, V]) Clone(rows *posting.Rows) slots.Index[T] {
+	return &live[T, V]{def: l.def, lists: l.lists.Clone(rows), stage: l.stage}
 }
 
 // Check compares the index with a fresh evaluation of all objects.

@@ -62,7 +62,9 @@ func New[K comparable, T any](key KeyFunc[K, T], opts Options[T]) (*Store[K, T],
 	if err != nil {
 		return nil, err
 	}
-	body.AddIndexes(indexes)
+	if err := body.AddIndexes(indexes, func() error { return nil }); err != nil {
+		return nil, err
+	}
 	s := &Store[K, T]{unchanged: opts.Unchanged}
 	s.key, s.slots = key, body
 	s.parts, s.seed, s.mask = keytable.PartsOf[K](), maphash.MakeSeed(), ^uint32(0)

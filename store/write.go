@@ -65,10 +65,9 @@ func (s *Store[K, T]) AddIndexes(defs ...index.Definition[T]) error {
 	if err != nil {
 		return err
 	}
-	if err := s.fill(ixs); err != nil {
+	if err := s.slots.AddIndexes(ixs, func() error { return s.fill(ixs) }); err != nil {
 		return err
 	}
-	s.slots.AddIndexes(ixs)
 	s.verifyCommit()
 	return nil
 }

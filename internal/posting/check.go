@@ -5,16 +5,16 @@ import "fmt"
 // Check verifies every invariant and returns the first breach. slots is the number of
 // slots. Cost: O(slots + values).
 func (l *Lists[V]) Check(slots int) error {
-	if l.refs.Len() > slots {
-		return fmt.Errorf("back-references for %d slots, but only %d exist", l.refs.Len(), slots)
+	if l.reached() > slots {
+		return fmt.Errorf("back-references for %d slots, but only %d exist", l.reached(), slots)
 	}
 	if l.posts.Len() > l.values.Len() {
 		return fmt.Errorf("%d postings for %d values", l.posts.Len(), l.values.Len())
 	}
 	total, lists := 0, 0
 	last := make([]uint32, l.values.Len()+1) // by posting: the last slot that referred to it, +1
-	for slot := range uint32(l.refs.Len()) {
-		if l.refs.At(slot).post == several {
+	for slot := range uint32(l.reached()) {
+		if l.rows.at(slot, l.col).post == several {
 			lists++
 		}
 		refs := l.refsOf(slot)

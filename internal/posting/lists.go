@@ -27,7 +27,8 @@ type Lists[V comparable] struct {
 	slots  int // in all postings together
 	move   move
 
-	refs    paged.Array[ref]     // by slot; shorter than the slots when the last ones have no value
+	rows    *Rows                // has the ref of each slot in column col; nil is empty
+	col     int                  // see Use
 	more    paged.Array[[]ref]   // refs of the slots with several values; empty for unused numbers
 	numbers cowvec.Vec[struct{}] // numbers in use in more
 
@@ -42,6 +43,18 @@ const several = ^uint32(0)
 
 // bigDiff bounds the quadratic comparison of old with new values.
 const bigDiff = 1 << 12
+
+// Use makes column col of rows the place of l's back-references, in place of the present ones.
+// It must hold what they hold: nothing, if l is empty. Without Use, l makes rows of its own.
+func (l *Lists[V]) Use(rows *Rows, col int) { l.rows, l.col = rows, col }
+
+// reached returns the number of slots that may have values.
+func (l *Lists[V]) reached() int {
+	if l.rows == nil {
+		return 0
+	}
+	return l.rows.n
+}
 
 // Set makes values, which must be distinct, the values of slot.
 func (l *Lists[V]) Set(slot uint32, values []Value[V]) {
@@ -90,20 +103,17 @@ func (l *Lists[V]) Move(from, to uint32) {
 	for _, r := range rs {
 		l.posts.At(r.post-1).set(r.pos, to)
 	}
-	l.refs.Lengthen(int(to) + 1)
-	*l.refs.At(to), *l.refs.At(from) = *l.refs.At(from), ref{}
+	l.rows.lengthen(int(to) + 1)
+	*l.rows.at(to, l.col), *l.rows.at(from, l.col) = *l.rows.at(from, l.col), ref{}
 }
 
-// Truncate gives back memory of slots at and above n, none of which may have values.
+// Truncate gives back memory of slots at and above n, none of which may have values. It leaves the
+// rows to their owner.
 func (l *Lists[V]) Truncate(n int) {
-	if n >= l.refs.Len() {
-		return
-	}
 	if n == 0 {
-		*l = Lists[V]{}
+		*l = Lists[V]{rows: l.rows, col: l.col}
 		return
 	}
-	l.refs.Truncate(n)
 	l.shrink()
 }
 
@@ -146,15 +156,15 @@ func (l *Lists[V]) Has(slot uint32, values []Value[V]) bool {
 // depends on it. It changes nothing. The writer calls it while other reads are under way, so that
 // the processor fetches both at a time.
 func (l *Lists[V]) Warm(slot uint32) uint32 {
-	if int(slot) >= l.refs.Len() {
+	if int(slot) >= l.reached() {
 		return 0
 	}
-	r := *l.refs.At(slot)
+	r := *l.rows.at(slot, l.col)
 	if r.post == 0 || r.post == several {
 		return r.pos
 	}
 	p := l.posts.At(l.number(r) - 1)
-	return l.refs.At(p.at(uint32(p.len()-1))).pos ^ p.at(r.pos)
+	return l.rows.at(p.at(uint32(p.len()-1)), l.col).pos ^ p.at(r.pos)
 }
 
 // Len returns the number of distinct values.
@@ -176,15 +186,16 @@ func (l *Lists[V]) Longest(n int) (longest int) {
 // that adds or removes a value copies a few KB.
 func (l *Lists[V]) Values() cowvec.View[V] { return l.values.View() }
 
-// Clone returns a copy. l must not be written again, because both share the postings until the
-// copy changes them.
-func (l *Lists[V]) Clone() Lists[V] {
+// Clone returns a copy, with rows, a clone of l's. l must not be written again, because both share
+// the postings until the copy changes them.
+func (l *Lists[V]) Clone(rows *Rows) Lists[V] {
 	c := Lists[V]{
 		table:   l.table.Clone(),
 		values:  l.values.Clone(),
 		slots:   l.slots,
 		move:    l.move,
-		refs:    l.refs.Clone(),
+		rows:    rows,
+		col:     l.col,
 		numbers: l.numbers.Clone(),
 	}
 	c.posts.Lengthen(l.posts.Len())
@@ -213,16 +224,16 @@ func (l *Lists[V]) find(value Value[V]) uint32 {
 
 // refsOf returns the refs of slot, which the caller may change in place.
 func (l *Lists[V]) refsOf(slot uint32) (refs []ref) {
-	if int(slot) >= l.refs.Len() {
+	if int(slot) >= l.reached() {
 		return nil
 	}
-	switch r := l.refs.At(slot); r.post {
+	switch r := l.rows.at(slot, l.col); r.post {
 	case 0:
 		return nil
 	case several:
 		refs = *l.more.At(r.pos)
 	default:
-		refs = l.refs.One(slot)
+		refs = l.rows.one(slot, l.col)
 	}
 	if l.move.from != 0 {
 		for i := range refs {

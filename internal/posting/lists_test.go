@@ -88,7 +88,7 @@ func TestModel(t *testing.T) {
 				got := l.Freeze(val(v))
 				frozen = append(frozen, held{got, got.AppendTo(nil)})
 			case n == 6 && r.IntN(20) == 0:
-				cl := l.Clone()
+				cl := l.Clone(l.rows.Clone())
 				l = &cl
 			default:
 				vs := r.Perm(c.values)[:r.IntN(min(c.each, c.values)+1)]
@@ -151,7 +151,7 @@ func TestMovesStepByStep(t *testing.T) {
 	}
 	check := func() {
 		t.Helper()
-		c := l.Clone()
+		c := l.Clone(l.rows.Clone())
 		if err := c.Check(unique + large); err != nil { // which brings refs up to date itself
 			t.Fatal(err)
 		}
@@ -231,16 +231,16 @@ func TestCheckFinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, harm := range map[string]func(*Lists[int]){
-		"wrong position":       func(l *Lists[int]) { l.refs.At(0).pos = 1 },
-		"position too high":    func(l *Lists[int]) { l.refs.At(0).pos = 9 },
-		"posting too high":     func(l *Lists[int]) { l.refs.At(0).post = 9 },
-		"lost back-reference":  func(l *Lists[int]) { *l.refs.At(0) = ref{} },
+		"wrong position":       func(l *Lists[int]) { l.rows.at(0, 0).pos = 1 },
+		"position too high":    func(l *Lists[int]) { l.rows.at(0, 0).pos = 9 },
+		"posting too high":     func(l *Lists[int]) { l.rows.at(0, 0).post = 9 },
+		"lost back-reference":  func(l *Lists[int]) { *l.rows.at(0, 0) = ref{} },
 		"foreign slot":         func(l *Lists[int]) { l.posts.At(0).ids[0] = 2 },
 		"entry without ref":    func(l *Lists[int]) { l.posts.At(0).push(2) },
 		"value not in table":   func(l *Lists[int]) { l.table.Remove(0) },
 		"lists miscounted":     func(l *Lists[int]) { l.numbers.Insert(struct{}{}) },
 		"value without slots":  func(l *Lists[int]) { l.values.Insert(8) },
-		"slots that are gone":  func(l *Lists[int]) { l.refs.Lengthen(10) },
+		"slots that are gone":  func(l *Lists[int]) { l.rows.lengthen(10) },
 		"posting of two twice": func(l *Lists[int]) { m := *l.more.At(0); m[1] = m[0] },
 	} {
 		l := mk()
@@ -290,11 +290,12 @@ func TestGivesBack(t *testing.T) {
 		l.Drop(slot)
 	}
 	l.Truncate(20)
+	l.rows.Truncate(20)
 	if err := l.Check(20); err != nil {
 		t.Fatal(err)
 	}
-	if l.posts.Len() > 200 || l.more.Len() > 200 || l.refs.Room() > 200 {
-		t.Errorf("20 slots keep %d postings, %d lists, %d refs", l.posts.Len(), l.more.Len(), l.refs.Room())
+	if l.posts.Len() > 200 || l.more.Len() > 200 || l.rows.Room() > 200 {
+		t.Errorf("20 slots keep %d postings, %d lists, %d refs", l.posts.Len(), l.more.Len(), l.rows.Room())
 	}
 	if p := l.posts.At(l.find(Value[int]{-1, 5}) - 1); cap(p.ids) > 200 {
 		t.Errorf("a posting of %d keeps room for %d", len(p.ids), cap(p.ids))
@@ -302,7 +303,8 @@ func TestGivesBack(t *testing.T) {
 	for slot := range uint32(20) {
 		l.Drop(slot)
 	}
-	if l.Truncate(0); l.posts.Room() != 0 || l.refs.Room() != 0 || l.more.Room() != 0 {
+	l.rows.Truncate(0)
+	if l.Truncate(0); l.posts.Room() != 0 || l.rows.Room() != 0 || l.more.Room() != 0 {
 		t.Error("empty lists keep memory")
 	}
 }

@@ -35,7 +35,7 @@ func (l *Lists[V]) shrink() {
 
 func (l *Lists[V]) tooManyPosts() bool {
 	n := l.values.Len() - l.values.Live()
-	return n >= keepPosts+3*l.values.Live() && n >= l.refs.Len()/visitRefs
+	return n >= keepPosts+3*l.values.Live() && n >= l.reached()/visitRefs
 }
 
 // begin gives the posting with the highest number the lowest free one.
@@ -74,7 +74,7 @@ func (l *Lists[V]) lowerMore() {
 	refs := *l.more.At(last)
 	slot := l.posts.At(l.number(refs[0]) - 1).at(refs[0].pos)
 	*l.more.At(to), *l.more.At(last) = refs, nil
-	l.refs.At(slot).pos = to
+	l.rows.at(slot, l.col).pos = to
 	l.numbers.Remove(last)
 }
 

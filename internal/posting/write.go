@@ -66,12 +66,16 @@ func (l *Lists[V]) remove(number uint32) {
 
 // store makes a copy of refs the refs of slot.
 func (l *Lists[V]) store(slot uint32, refs []ref) {
-	if len(refs) > 0 {
-		l.refs.Lengthen(int(slot) + 1)
-	} else if int(slot) >= l.refs.Len() {
-		return
+	if int(slot) >= l.reached() {
+		if len(refs) == 0 {
+			return
+		}
+		if l.rows == nil {
+			l.rows = NewRows(1)
+		}
+		l.rows.lengthen(int(slot) + 1)
 	}
-	r := l.refs.At(slot)
+	r := l.rows.at(slot, l.col)
 	if len(refs) < 2 {
 		if r.post == several {
 			l.dropMore(r.pos)

@@ -1,6 +1,9 @@
 package slots
 
-import "github.com/kinform/kinform/internal/cowvec"
+import (
+	"github.com/kinform/kinform/internal/cowvec"
+	"github.com/kinform/kinform/internal/posting"
+)
 
 // Keys finds slots by key without naming the type of the keys. It is a *keytable.Map. Code that
 // inserts into a State knows that type and adds the key itself.
@@ -56,8 +59,11 @@ type Index[T any] interface {
 	// lists that it looks at: up to 1,024 of them.
 	Shape() (values, slots, longest int)
 
-	// Clone returns a copy that shares only the staged values.
-	Clone() Index[T]
+	// Use makes column col of rows the place of the index's back-references. It must hold the same
+	// ones as the present place. An index that never got rows has rows of its own.
+	Use(rows *posting.Rows, col int)
+	// Clone returns a copy that shares only the staged values. rows is a clone of those in use.
+	Clone(rows *posting.Rows) Index[T]
 	// Check compares the index with the results of its function for objs.
 	Check(objs cowvec.View[T]) error
 }

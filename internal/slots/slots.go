@@ -1,6 +1,10 @@
 package slots
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/kinform/kinform/internal/posting"
+)
 
 // Slots is a State and its lock.
 type Slots[T any] struct {
@@ -12,7 +16,7 @@ type Slots[T any] struct {
 
 // New returns empty slots. keys must be empty; onError may be nil.
 func New[T any](keys Keys, onError func(error)) *Slots[T] {
-	return &Slots[T]{st: &State[T]{keys: keys}, reports: &reports{onError: onError}}
+	return &Slots[T]{st: &State[T]{keys: keys, rows: posting.NewRows(0)}, reports: &reports{onError: onError}}
 }
 
 // Readers and the writer usually hold the lock for less than a microsecond, but sleeping and
@@ -101,11 +105,25 @@ func (s *Slots[T]) Note(note func()) {
 	s.mu.Unlock()
 }
 
-// AddIndexes makes indexes, which must hold the present objects, visible in one step.
-func (s *Slots[T]) AddIndexes(indexes []Index[T]) {
+// AddIndexes adds indexes, which are empty, and makes them visible in one step. Before that it
+// calls fill without the lock: fill must put the present objects into the indexes. If fill returns
+// an error, AddIndexes returns it and adds none.
+func (s *Slots[T]) AddIndexes(indexes []Index[T], fill func() error) error {
+	rows := s.st.rows.Widened(len(indexes))
+	for i, x := range indexes {
+		x.Use(rows, len(s.st.indexes)+i)
+	}
+	if err := fill(); err != nil {
+		return err
+	}
 	st := s.Begin()
+	st.rows = rows
 	st.indexes = append(st.indexes[:len(st.indexes):len(st.indexes)], indexes...)
+	for col, x := range st.indexes {
+		x.Use(rows, col)
+	}
 	s.End(st, func() {})
+	return nil
 }
 
 // Report passes err to the error handler, at most once per topic. Frozen slots share the topics

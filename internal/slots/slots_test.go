@@ -11,6 +11,7 @@ import (
 
 	"github.com/kinform/kinform/internal/cowvec"
 	"github.com/kinform/kinform/internal/keytable"
+	"github.com/kinform/kinform/internal/posting"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,9 +38,11 @@ func (x *shadow) Warm(slot uint32) uint32 { return slot }
 
 func (x *shadow) Prepare(int, uint32, bool) bool { return true }
 
+func (x *shadow) Use(*posting.Rows, int) {}
+
 func (x *shadow) Shape() (values, slots, longest int) { return 0, 0, 0 }
 
-func (x *shadow) Clone() Index[int] {
+func (x *shadow) Clone(*posting.Rows) Index[int] {
 	c := newShadow()
 	c.staged = x.staged
 	for k, v := range x.at {
@@ -71,6 +74,13 @@ func hashOf(obj int) uint32 { return uint32(obj) * 0x9e3779b1 }
 
 func newSlots(onError func(error)) *Slots[int] { return New[int](&names{}, onError) }
 
+// mustAdd adds an index to slots without objects.
+func mustAdd(s *Slots[int], x Index[int]) {
+	if err := s.AddIndexes([]Index[int]{x}, func() error { return nil }); err != nil {
+		panic(err)
+	}
+}
+
 func insert(st *State[int], obj int) {
 	st.Keys().(*names).Insert(hashOf(obj), obj, st.Insert(obj, 0))
 }
@@ -95,7 +105,7 @@ func finder(s *Slots[int]) func(int) (uint32, bool, error) {
 func TestModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	s, x := newSlots(nil), newShadow()
-	s.AddIndexes([]Index[int]{x})
+	mustAdd(s, x)
 	want := map[int]bool{}
 	rounds := 3000
 	if testing.Short() {
@@ -146,7 +156,7 @@ func TestModel(t *testing.T) {
 // the slots to follow.
 func TestTidyKeepsUp(t *testing.T) {
 	s, x := newSlots(nil), newShadow()
-	s.AddIndexes([]Index[int]{x})
+	mustAdd(s, x)
 	const n = 20_000
 	st := s.Begin()
 	for obj := 1; obj <= n; obj++ {
@@ -193,7 +203,7 @@ func TestCheckFinds(t *testing.T) {
 		{"no key", func(s *Slots[int], _ *shadow) { s.st.objs.Set(3, -1) }},
 	} {
 		s, x := newSlots(nil), newShadow()
-		s.AddIndexes([]Index[int]{x})
+		mustAdd(s, x)
 		st := s.Begin()
 		for obj := range 10 {
 			x.Stage(0, obj)
@@ -228,7 +238,7 @@ func TestReportOncePerTopic(t *testing.T) {
 
 func TestLookup(t *testing.T) {
 	s := newSlots(nil)
-	s.AddIndexes([]Index[int]{newShadow()})
+	mustAdd(s, newShadow())
 	st := s.Read()
 	defer s.Done()
 	if st.Lookup("shadow") == nil || st.Lookup("other") != nil {

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kinform/kinform/internal/cowvec"
+	"github.com/kinform/kinform/internal/posting"
 )
 
 // State is everything that a commit changes.
@@ -15,7 +16,8 @@ type State[T any] struct {
 	objs    cowvec.Vec[T]
 	keys    Keys
 	indexes []Index[T]
-	removed int // since the last tidy
+	rows    *posting.Rows // a column for each index, in their order
+	removed int           // since the last tidy
 
 	frozen atomic.Bool // if set, it never changes again: the next change is made on a clone
 }
@@ -117,16 +119,17 @@ func (st *State[T]) tidy() {
 	st.removed = 0
 	n := st.objs.Len()
 	st.keys.Truncate(n)
+	st.rows.Truncate(n)
 	for _, x := range st.indexes {
 		x.Truncate(n)
 	}
 }
 
 func (st *State[T]) clone() *State[T] {
-	c := &State[T]{objs: st.objs.Clone(), keys: st.keys.Clone()}
+	c := &State[T]{objs: st.objs.Clone(), keys: st.keys.Clone(), rows: st.rows.Clone()}
 	c.indexes = make([]Index[T], len(st.indexes))
 	for i, x := range st.indexes {
-		c.indexes[i] = x.Clone()
+		c.indexes[i] = x.Clone(c.rows)
 	}
 	return c
 }
