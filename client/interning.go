@@ -84,8 +84,8 @@ func (w *workspace) close() {
 // stop, so they are found in the decoded object.
 type sharer struct {
 	wire func() *kubeproto.Parts // makes the table at its first call
-	plan *sharing.Plan
-	most int // largest number of parts
+	plan func() *sharing.Plan    // compiles it at its first call
+	most int                     // largest number of parts
 	// kept are the parts from the last list or watch that ended, until the next one begins. A
 	// list or watch that begins while another one runs gets none.
 	kept atomic.Pointer[sharing.Cache]
@@ -99,7 +99,11 @@ func newSharer(t reflect.Type, most int) *sharer {
 		t = reflect.TypeFor[map[string]any]()
 	}
 	most = min(most, mostShared)
-	return &sharer{plan: sharing.Compile(t), most: most, wire: sync.OnceValue(func() *kubeproto.Parts { return kubeproto.NewParts(most) })}
+	return &sharer{
+		most: most,
+		wire: sync.OnceValue(func() *kubeproto.Parts { return kubeproto.NewParts(most) }),
+		plan: sync.OnceValue(func() *sharing.Plan { return sharing.Compile(t) }),
+	}
 }
 
 // share replaces parts of a decoded object by equal parts of earlier objects.
@@ -110,9 +114,9 @@ func (w *workspace) share(object any) {
 	switch u, ok := object.(*unstructured.Unstructured); {
 	case w.parts == nil:
 	case ok:
-		w.sharer.plan.Share(&u.Object, w.parts)
+		w.sharer.plan().Share(&u.Object, w.parts)
 	default:
-		w.sharer.plan.Share(object, w.parts)
+		w.sharer.plan().Share(object, w.parts)
 	}
 }
 

@@ -181,15 +181,19 @@ func (c *compiler) fields(l *layout, t reflect.Type) error {
 func special(t reflect.Type, f *field) {
 	meta := t == reflect.TypeFor[metav1.ObjectMeta]()
 	switch f.name {
-	case "name", "uid", "resourceVersion":
+	case "name", "resourceVersion":
 		if meta {
 			f.holder = holdUnique
+		}
+	case "uid":
+		if meta {
+			f.holder = holdUID
 		}
 	case "managedFields":
 		if meta {
 			f.holder = holdManagedFields
 		}
-	case "podIP", "containerID": // of a pod
+	case "containerID": // of a pod
 		if f.holder == holdValue && f.shape == shapeString {
 			f.holder = holdUnique
 		}

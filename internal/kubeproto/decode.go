@@ -1,6 +1,10 @@
 package kubeproto
 
-import "unsafe"
+import (
+	"unsafe"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // decoder is one call of Decode. Positions refer to data; each message reads data cut off at
 // its own end. Pointers point into Go values of the types that the plan was compiled for, so
@@ -15,6 +19,7 @@ type decoder struct {
 	parts       *Parts // nil if no parts are shared
 	owned       int    // number of values so far that keep what contains them from being a part
 	again       bool   // the object must be decoded without parts
+	recent      recent // if parts are shared
 }
 
 // mapSize is the approximate size of a map with one entry.
@@ -58,10 +63,11 @@ func (d *decoder) message(l *layout, p unsafe.Pointer, i, end int) *DecodeError 
 			if next < 0 {
 				return failure(at, next).under(f.name, -1)
 			}
-			f.storeScalar(to, v)
 			i = next
-			if d.parts != nil && f.holder == holdSlice {
-				d.scalars((*sliceHeader)(to))
+			if d.parts != nil {
+				d.scalar(f, to, v)
+			} else {
+				f.storeScalar(to, v)
 			}
 			continue
 		}
@@ -128,7 +134,12 @@ func (d *decoder) in(f *field, err *DecodeError) *DecodeError {
 func (d *decoder) held(f *field, p unsafe.Pointer, data []byte, tag uint64, start, end int) *DecodeError {
 	switch f.holder {
 	case holdUnique:
-		*(*string)(p) = string(data[start:end])
+		if text := (*string)(p); *text != string(data[start:end]) { // see uid
+			*text = string(data[start:end])
+		}
+		return nil
+	case holdUID:
+		uid((*metav1.ObjectMeta)(unsafe.Add(p, -int(f.offset))), data, start, end)
 		return nil
 	case holdOther:
 		return d.in(f, d.value(&f.element, p, start, end))

@@ -7,8 +7,10 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -366,5 +368,25 @@ func TestScalarsKeepToThemselves(t *testing.T) {
 				t.Errorf("field %d alone: %+v", num, got)
 			}
 		}
+	}
+}
+
+// TestIdentity has the UID and the version in all orders, twice, cut off, and longer than what shares an allocation.
+func TestIdentity(t *testing.T) {
+	plan := mustCompile[metav1.ObjectMeta](t)
+	uid, version, long := textField(5, "1234"), textField(6, "7"), textField(6, strings.Repeat("8", maxIdentity))
+	for _, data := range [][]byte{
+		uid, version, join(uid, version), join(version, uid), join(uid, uid, version), join(uid, version, version),
+		join(uid, version, uid, long), join(uid, long), join(long, uid, version), join(uid, textField(5, ""), textField(6, "")),
+		join(uid, version[:2]), join(uid, version[:1]), join(uid, []byte{6<<3 | wireVarint, 1}), join(uid, []byte{6<<3 | wireBytes, 0xff}),
+	} {
+		requireAgreement(t, "identity", plan, &metav1.ObjectMeta{}, data, Options{})
+	}
+	var got metav1.ObjectMeta
+	if err := plan.Decode(join(uid, version), &got, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if end := unsafe.Add(unsafe.Pointer(unsafe.StringData(string(got.UID))), 4+2); end != unsafe.Pointer(unsafe.StringData(got.ResourceVersion)) {
+		t.Error("the UID and the version are in two allocations")
 	}
 }

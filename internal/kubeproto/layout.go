@@ -34,6 +34,7 @@ const (
 	holdQuantityMap                 // a map of quantities by strings
 	holdMap                         // a map of anything else that is not a scalar, by strings
 	holdUnique                      // a string that hardly repeats: not worth a cache lookup
+	holdUID                         // metadata.uid, which shares its memory with the resourceVersion
 	holdManagedFields               // metadata.managedFields, a slice that can be dropped
 )
 

@@ -31,6 +31,11 @@ const deepestPart = 64
 type Parts struct {
 	slots []atomic.Pointer[part]
 	once  []atomic.Uint32 // hashes of the last parts that did not enter
+
+	// The targets of pointers to small numbers, by value. Nobody writes to them.
+	bools  [2]bool
+	int32s [smallNumbers]int32
+	int64s [smallNumbers]int64
 }
 
 // part is immutable.
@@ -46,7 +51,11 @@ type part struct {
 // bytes once it is known.
 func NewParts(most int) *Parts {
 	n := 1 << bits.Len(uint(max(most, 1)-1))
-	return &Parts{slots: make([]atomic.Pointer[part], n), once: make([]atomic.Uint32, n)}
+	s := &Parts{slots: make([]atomic.Pointer[part], n), once: make([]atomic.Uint32, n), bools: [2]bool{false, true}}
+	for i := range smallNumbers {
+		s.int32s[i], s.int64s[i] = int32(i), int64(i)
+	}
+	return s
 }
 
 // slotsOf returns the two places of a part.
@@ -160,6 +169,9 @@ func (d *decoder) part(f *field, p unsafe.Pointer, data []byte, tag uint64, from
 	}
 	h := f.hashOf(raw)
 	known, again := d.parts.find(f.naming, raw, h)
+	if known == nil {
+		known = d.recent.find(f.naming, raw, h)
+	}
 	if known != nil {
 		if d.left -= known.cost; d.left < 0 {
 			return 0, d.without(start)
@@ -175,14 +187,52 @@ func (d *decoder) part(f *field, p unsafe.Pointer, data []byte, tag uint64, from
 	if err := d.run(f, p, data, tag, start, cut, end); err != nil {
 		return 0, err
 	}
-	if again && d.owned == owned {
-		one := &part{of: f.naming, raw: bytes.Clone(raw), at: *target, cost: left - d.left}
+	if d.owned == owned {
+		one := part{of: f.naming, raw: raw, at: *target, cost: left - d.left}
 		if f.isSlice() {
 			one.len = (*sliceHeader)(p).len
 		}
-		d.parts.add(one, h)
+		d.keep(one, h, again)
 	}
 	return end, nil
+}
+
+// keep gives a new part a place in Parts if it came before, in another object. If not, it may come again in this one.
+func (d *decoder) keep(one part, hash uint64, again bool) {
+	if !again {
+		d.recent.add(one, hash)
+		return
+	}
+	one.raw = bytes.Clone(one.raw)
+	d.parts.add(&one, hash)
+}
+
+// recentParts is the number of parts of an object that are remembered although no other object had them.
+const recentParts = 8
+
+// recent are the last parts of the object that is being decoded that did not enter Parts. An equal part that follows
+// shares their memory, and does not enter either. Their bytes are the object's.
+type recent struct {
+	parts  [recentParts]part
+	hashes [recentParts]uint64
+	added  int
+}
+
+// find returns the part of a field that has the bytes raw, or nil.
+func (r *recent) find(of *naming, raw []byte, hash uint64) *part {
+	for i, h := range r.hashes[:min(r.added, recentParts)] {
+		if p := &r.parts[i]; h == hash && p.of == of && bytes.Equal(p.raw, raw) {
+			return p
+		}
+	}
+	return nil
+}
+
+// add replaces the oldest part.
+func (r *recent) add(p part, hash uint64) {
+	i := r.added % recentParts
+	r.parts[i], r.hashes[i] = p, hash
+	r.added++
 }
 
 // without lets the object be decoded again, without parts.
@@ -220,6 +270,40 @@ func (d *decoder) run(f *field, p unsafe.Pointer, data []byte, tag uint64, start
 
 func (f *field) isSlice() bool {
 	return f.holder == holdSlice || f.holder == holdPointers || f.holder == holdManagedFields
+}
+
+// smallNumbers is the number of small numbers that all objects share: seconds, percentages, ports below 512.
+const smallNumbers = 512
+
+// small returns the common target of pointers to the value v of a field, or nil if there is none.
+func (s *Parts) small(f *field, v uint64) unsafe.Pointer {
+	switch {
+	case f.shape == shapeBool && v == 0:
+		return unsafe.Pointer(&s.bools[0])
+	case f.shape == shapeBool:
+		return unsafe.Pointer(&s.bools[1])
+	case f.wire != wireVarint || v >= smallNumbers:
+		return nil
+	case f.shape == shape32:
+		return unsafe.Pointer(&s.int32s[v])
+	case f.shape == shape64:
+		return unsafe.Pointer(&s.int64s[v])
+	}
+	return nil
+}
+
+// scalar stores a scalar in the field at p, as storeScalar does. The targets of pointers are shared.
+func (d *decoder) scalar(f *field, p unsafe.Pointer, v uint64) {
+	if f.holder == holdPointer {
+		if at := d.parts.small(f, v); at != nil {
+			*(*unsafe.Pointer)(p) = at
+			return
+		}
+	}
+	f.storeScalar(p, v)
+	if f.holder == holdSlice {
+		d.scalars((*sliceHeader)(p))
+	}
 }
 
 // exactScalars is the longest list of scalars that may be within a part. It has no spare room, so that appending to it

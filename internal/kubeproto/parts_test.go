@@ -124,6 +124,66 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// TestPartsOfOneObject has parts that repeat only within an object. They are shared there, and take no place of others.
+func TestPartsOfOneObject(t *testing.T) {
+	plan := mustCompile[metav1.ObjectMeta](t)
+	parts := NewParts(64)
+	for i := range 100 {
+		at := metav1.Unix(int64(i), 0)
+		want := metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Time: &at}, {Time: &at}}}
+		data, err := want.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := new(metav1.ObjectMeta)
+		if err := plan.Decode(data, got, Options{Parts: parts}); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(&want, got); d != "" {
+			t.Fatal(d)
+		}
+		if got.ManagedFields[0].Time != got.ManagedFields[1].Time {
+			t.Fatal("allocated twice")
+		}
+	}
+	for i := range parts.slots {
+		if p := parts.slots[i].Load(); p != nil {
+			t.Fatalf("%x entered", p.raw)
+		}
+	}
+}
+
+// TestPartsOfNumbers shares the targets of pointers to small numbers, from the first object on.
+func TestPartsOfNumbers(t *testing.T) {
+	type numbers struct {
+		Bool  *bool    `json:"bool" protobuf:"varint,1,opt,name=bool"`
+		Int32 *int32   `json:"int32" protobuf:"varint,2,opt,name=int32"`
+		Int64 *int64   `json:"int64" protobuf:"varint,3,opt,name=int64"`
+		Float *float64 `json:"float" protobuf:"fixed64,4,opt,name=float"`
+	}
+	plan, err := Compile(reflect.TypeFor[numbers]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Parts: NewParts(1)}
+	for _, v := range []int64{0, 1, 511, 512, -1, 1 << 40} {
+		var two [2]numbers
+		for i := range two {
+			data := join(numberField(1, uint64(v)), numberField(2, uint64(v)), numberField(3, uint64(v)), []byte("\x21\x00\x00\x00\x00\x00\x00\x00\x00"))
+			if err := plan.Decode(data, &two[i], o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a, b := two[0], two[1]
+		if *a.Bool != (v != 0) || *a.Int32 != int32(v) || *a.Int64 != v || *a.Float != 0 {
+			t.Errorf("%d became %v, %v, %v, %v", v, *a.Bool, *a.Int32, *a.Int64, *a.Float)
+		}
+		if small := v >= 0 && v < 512; a.Bool != b.Bool || (a.Int32 == b.Int32) != small || (a.Int64 == b.Int64) != small || a.Float == b.Float {
+			t.Errorf("%d: shared %v, %v, %v, %v", v, a.Bool == b.Bool, a.Int32 == b.Int32, a.Int64 == b.Int64, a.Float == b.Float)
+		}
+	}
+}
+
 // TestPartsKeepOwnedApart checks that a value whose methods write to it is not shared as a part of something else.
 func TestPartsKeepOwnedApart(t *testing.T) {
 	type inner struct {

@@ -10,7 +10,24 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
+
+// maxIdentity is the largest number of bytes that a UID keeps in memory.
+const maxIdentity = 64
+
+// uid reads the UID, and the resourceVersion if that follows: both are in one allocation, which is then no larger than
+// the UID's alone.
+func uid(meta *metav1.ObjectMeta, data []byte, start, end int) {
+	if tag, next := uvarint(data, end); next > 0 && tag == 6<<3|wireBytes {
+		if from, to := span(data, next); to > 0 && to-start <= maxIdentity {
+			text := string(data[start:to])
+			meta.UID, meta.ResourceVersion = types.UID(text[:end-start]), text[from-start:]
+			return
+		}
+	}
+	meta.UID = types.UID(data[start:end])
+}
 
 // time reads a metav1.Time or metav1.MicroTime: a message of seconds and nanoseconds. A Time
 // ignores the latter. Both are local times, and zero if there are no bytes.

@@ -16,10 +16,21 @@ const maxInterned = 128
 // Strings is a fixed-size cache that makes equal strings share memory: a string in the cache is
 // not allocated again. A string enters the cache when it comes for the second time, and leaves
 // it when another string with the same slot has come twice. So strings that never repeat neither
-// push out others nor are kept alive. Any number of plans can use it, in one goroutine at a
-// time. The zero value and nil keep nothing.
+// push out others nor are kept alive, except for a few of the last ones: a string that only one
+// object has, but has twice, is then allocated once, and does not enter.
+// Any number of plans can use it, in one goroutine at a time. The zero value and nil keep nothing.
 type Strings struct {
 	slots []slot
+	last  [lastStrings]last
+}
+
+// lastStrings is a power of two that is much larger than the number of strings that one object has and no other.
+const lastStrings = 128
+
+// last is the last string that came once, of those that have a place in common.
+type last struct {
+	text string
+	hash uint32 // of text
 }
 
 type slot struct {
@@ -29,7 +40,7 @@ type slot struct {
 }
 
 // NewStrings returns a cache of at least the given number of slots, each 24 bytes and a
-// string of up to 128 bytes. 0 and less mean [DefaultSlots].
+// string of up to 128 bytes, and of 128 more strings. 0 and less mean [DefaultSlots].
 func NewStrings(slots int) *Strings {
 	if slots <= 0 {
 		slots = DefaultSlots
@@ -48,12 +59,18 @@ func (s *Strings) Get(b []byte) string {
 	if at.hash == high && at.text == string(b) { // the hash first: the text may be far away
 		return at.text
 	}
-	text := string(b)
-	if at.once != high {
+	recent := &s.last[h>>32%lastStrings]
+	if recent.hash == high && recent.text == string(b) {
 		at.once = high
-	} else {
-		at.text, at.hash = text, high
+		return recent.text
 	}
+	text := string(b)
+	if at.once == high {
+		at.text, at.hash = text, high
+		return text
+	}
+	at.once = high
+	recent.text, recent.hash = text, high
 	return text
 }
 

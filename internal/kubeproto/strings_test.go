@@ -13,9 +13,14 @@ func same(a, b string) bool { return unsafe.StringData(a) == unsafe.StringData(b
 func TestStringsShare(t *testing.T) {
 	s := NewStrings(0)
 	for _, text := range []string{"ab", "abc", "team-7", "kubernetes.io/hostname", strings.Repeat("x", maxInterned)} {
-		first, second, third := s.Get([]byte(text)), s.Get([]byte(text)), s.Get([]byte(text))
-		if first != text || second != text || third != text {
-			t.Fatalf("%q became %q, %q, %q", text, first, second, third)
+		first, again := s.Get([]byte(text)), s.Get([]byte(text))
+		s.last = [lastStrings]last{} // as if many others had come
+		second, third := s.Get([]byte(text)), s.Get([]byte(text))
+		if first != text || again != text || second != text || third != text {
+			t.Fatalf("%q became %q, %q, %q, %q", text, first, again, second, third)
+		}
+		if !same(first, again) {
+			t.Errorf("%q: allocated twice at once", text)
 		}
 		if same(first, second) || !same(second, third) {
 			t.Errorf("%q: the second time it should have got in, and not before", text)
@@ -34,9 +39,13 @@ func TestStringsKeepWhatRepeats(t *testing.T) {
 	s := NewStrings(4096)
 	frequent := []byte("default")
 	s.Get(frequent)
+	s.last = [lastStrings]last{}
 	kept := s.Get(frequent)
 	for i := range 100_000 {
 		s.Get(fmt.Appendf(nil, "pod-%d", i))
+		if twice := fmt.Appendf(nil, "image-%d", i); !same(s.Get(twice), s.Get(twice)) {
+			t.Fatalf("%s: allocated twice at once", twice)
+		}
 	}
 	if !same(kept, s.Get(frequent)) {
 		t.Error("pushed out by strings that do not repeat")

@@ -33,7 +33,7 @@ func oneLines(w *World) []measure.Op {
 		{
 			Name: "oneline/resident", Exact: true,
 			Lines: line("one changed line: bytes kept per pod after a sync", "B/object", 1/0.8),
-			Setup: func() (measure.Sides, error) { return w.resident(startOneLine, startWireClientGo) },
+			Setup: func() (measure.Sides, error) { return resident(min(w.Pods, wirePods), startOneLine, startWireClientGo) },
 		},
 	}
 }

@@ -108,7 +108,7 @@ func residents(w *World) (all []measure.Op) {
 		all = append(all, measure.Op{
 			Name: "resident/" + c.name, Exact: true,
 			Lines: line("bytes kept per pod after a sync, "+c.title, "B/object", c.reach, c.limits...),
-			Setup: func() (measure.Sides, error) { return w.resident(c.start, c.peer) },
+			Setup: func() (measure.Sides, error) { return resident(min(w.Pods, wirePods), c.start, c.peer) },
 		})
 	}
 	return all
@@ -180,9 +180,9 @@ func watchHeap() (stop func() float64) {
 	}
 }
 
-// resident measures the memory that remains after a sync.
-func (w *World) resident(kinform, clientGo wireStarter) (measure.Sides, error) {
-	server, err := newWireServer(pods.List(min(w.Pods, wirePods)), true)
+// resident measures the memory that remains after a sync of n pods.
+func resident(n int, kinform, clientGo wireStarter) (measure.Sides, error) {
+	server, err := newWireServer(pods.List(n), true)
 	if err != nil {
 		return measure.Sides{}, err
 	}
