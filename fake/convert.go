@@ -3,6 +3,7 @@ package fake
 import (
 	"errors"
 	"fmt"
+	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +60,15 @@ func (t *table) stored(v *version) (*version, error) {
 	return kept, nil
 }
 
+// asStored returns v, of t's version, as it would be read after it was stored.
+func (t *table) asStored(v *version) (*version, error) {
+	kept, err := t.stored(v)
+	if err != nil {
+		return nil, err
+	}
+	return t.view(kept)
+}
+
 // main returns the table of the version in which objects are stored.
 func (t *table) main() *table {
 	if t.storage != nil {
@@ -71,14 +81,17 @@ func (t *table) main() *table {
 func (t *table) convert(obj metav1.Object) (out metav1.Object, err error) {
 	k, ok := obj.(interface{ GetObjectKind() schema.ObjectKind })
 	switch {
-	case !ok || k.GetObjectKind().GroupVersionKind() == t.res.GroupVersionKind():
+	case reflect.TypeOf(obj) == t.pointer() && (!ok || k.GetObjectKind().GroupVersionKind() == t.res.GroupVersionKind()):
 		return obj, nil
 	case t.hooks.convert == nil:
 		k.GetObjectKind().SetGroupVersionKind(t.res.GroupVersionKind())
 		return obj, nil
 	}
 	defer refusal.Recover(&err)
-	return t.hooks.convert(obj)
+	if out, err = t.hooks.convert(obj); err == nil && isNil(out) {
+		err = fmt.Errorf("no %s came of the conversion", t.res.GroupVersionKind())
+	}
+	return out, err
 }
 
 // complete prunes obj and sets its defaults. It returns the paths of what was removed.

@@ -15,6 +15,11 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
+// Version is a [Definition] of any Go type.
+type Version interface {
+	table(s *Server) (*table, error)
+}
+
 // Definition is one version of a resource.
 type Definition[T metav1.Object] struct {
 	Kind  kind.Kind[T]
@@ -42,10 +47,10 @@ type Hooks[T metav1.Object] struct {
 	Validate func(obj, old T) field.ErrorList
 	// ValidateStatus is Validate for writes of the status subresource; nil means Validate.
 	ValidateStatus func(obj, old T) field.ErrorList
-	// Convert turns an object into one of this version; the object states the version that it
-	// is of, and the result the version of the definition. Nil means that only the apiVersion
-	// differs. Reads ask it as well.
-	Convert func(obj T) (T, error)
+	// Convert turns an object of another version into one of this version. obj is its own, of the Go
+	// type of its version, which it states. Nil means that only the apiVersion differs, which is
+	// refused for versions of different Go types. Reads ask it as well.
+	Convert func(obj metav1.Object) (T, error)
 	// Deleting returns finalizers to add to an object whose deletion is asked for. Without any
 	// finalizer an object goes at once.
 	Deleting func(obj T) (finalizers []string)
@@ -62,8 +67,9 @@ type Hooks[T metav1.Object] struct {
 }
 
 // Define registers a resource as [Register] does, with hooks, or changes one that is registered. A
-// resource can have several versions: objects are stored in the first, to which the typed
-// functions apply, and converted for requests of the others.
+// resource can have several versions, also in other groups and of other Go types, as Kubernetes has
+// Events: objects are stored in the first, and converted for requests of the others. The typed
+// functions find a version by its Go type, and take the first of several.
 //
 // A change keeps the objects. They are pruned, completed and converted by the new definition when
 // they are read. Fields of [AddField] are gone. Open watches end, as in the API server when a
@@ -71,15 +77,15 @@ type Hooks[T metav1.Object] struct {
 // definition.
 //
 // Errors: [ErrType], also for a change of T; [ErrResource], also for a change of the scope or the
-// kind, and for versions that differ in group, resource, kind or scope; [ErrDuplicate] for a
-// kind of the group that another resource has.
-func Define[T metav1.Object](s *Server, storage Definition[T], more ...Definition[T]) error {
+// kind, and for versions that differ in resource, kind or scope; [ErrDuplicate] for a
+// name or kind of one of the groups that another resource has.
+func Define[T metav1.Object](s *Server, storage Definition[T], more ...Version) error {
 	t, err := tableOf(s, storage)
 	if err != nil {
 		return err
 	}
 	for _, d := range more {
-		v, err := tableOf(s, d)
+		v, err := d.table(s)
 		if err == nil {
 			err = t.checkSibling(v)
 		}
@@ -119,7 +125,7 @@ func erase[T metav1.Object](h Hooks[T]) hooks {
 	}
 	out.validate, out.validateStatus = eraseValidate(h.Validate), eraseValidate(h.ValidateStatus)
 	if h.Convert != nil {
-		out.convert = func(obj metav1.Object) (metav1.Object, error) { return h.Convert(typed[T](obj)) }
+		out.convert = func(obj metav1.Object) (metav1.Object, error) { return h.Convert(obj) }
 	}
 	if h.Deleting != nil {
 		out.deleting = func(obj metav1.Object) []string { return h.Deleting(typed[T](obj)) }
@@ -150,6 +156,8 @@ func eraseField[T metav1.Object](value func(obj T) string) func(metav1.Object) s
 	return func(obj metav1.Object) string { return value(typed[T](obj)) }
 }
 
+func (d Definition[T]) table(s *Server) (*table, error) { return tableOf(s, d) }
+
 func tableOf[T metav1.Object](s *Server, d Definition[T]) (*table, error) {
 	r, err := resourceOf(d.Kind, d.Rules)
 	if err != nil {
@@ -168,11 +176,14 @@ func tableOf[T metav1.Object](s *Server, d Definition[T]) (*table, error) {
 // checkSibling refuses a version that is not of the same resource.
 func (t *table) checkSibling(v *table) error {
 	a, b := &t.res, &v.res
-	if a.groupResource() == b.groupResource() && a.Kind == b.Kind && a.ClusterScoped == b.ClusterScoped && !b.hidden &&
-		a.Version != b.Version && !slices.ContainsFunc(t.versions, func(o *table) bool { return o.res.Version == b.Version }) {
-		return nil
+	same := func(o *table) bool { return o.res.groupVersion() == b.groupVersion() }
+	switch {
+	case a.Name != b.Name, a.Kind != b.Kind, a.ClusterScoped != b.ClusterScoped, b.hidden, slices.ContainsFunc(t.all(), same):
+		return fmt.Errorf("fake: %s: %w: %s is no further version of it", a.groupResource(), ErrResource, b.GroupVersionKind())
+	case t.typ != v.typ && (t.hooks.convert == nil || v.hooks.convert == nil):
+		return fmt.Errorf("fake: %s: %w: no Convert between %v and %v", a.groupResource(), ErrResource, t.pointer(), v.pointer())
 	}
-	return fmt.Errorf("fake: %s: %w: %s is no further version of it", a.groupResource(), ErrResource, b.GroupVersionKind())
+	return nil
 }
 
 // define makes t the table of its resource. The caller holds Server.mu.
@@ -190,20 +201,59 @@ func (t *table) define(change bool) error {
 			if other.Kind != t.res.Kind || other.ClusterScoped != t.res.ClusterScoped {
 				return fmt.Errorf("fake: %s: %w: its kind and its scope cannot change", name, ErrResource)
 			}
-		case other.Group == t.res.Group && other.Kind == t.res.Kind:
-			return fmt.Errorf("fake: %s: %w: %s is the kind of %s", name, ErrDuplicate, t.res.Kind, other.groupResource())
+		default:
+			if err := t.checkApart(c); err != nil {
+				return err
+			}
 		}
 	}
 	if old != nil {
 		t.follow(old)
 		return nil
 	}
-	s.tables[name] = t
 	t.upkeep = s.upkeep.Add(upkeep.Resource{Name: name, Kind: t.res.Kind, Namespaced: !t.res.ClusterScoped}, latest{t.state})
 	s.order = append(s.order, t)
-	s.byType[t.pointer()] = append(s.byType[t.pointer()], t)
+	t.enter()
 	t.current.Store(t)
 	return nil
+}
+
+// checkApart refuses versions that share a name or a kind with those of another resource.
+func (t *table) checkApart(c *table) error {
+	for _, v := range t.all() {
+		for _, o := range c.all() {
+			switch {
+			case v.res.groupResource() == o.res.groupResource():
+				return fmt.Errorf("fake: %s: %w: its kind is %s", v.res.groupResource(), ErrDuplicate, o.res.Kind)
+			case v.res.Group == o.res.Group && v.res.Kind == o.res.Kind:
+				return fmt.Errorf("fake: %s: %w: %s is the kind of %s", v.res.groupResource(), ErrDuplicate, v.res.Kind, o.res.groupResource())
+			}
+		}
+	}
+	return nil
+}
+
+// enter makes t and its versions known by their names and Go types. The caller holds Server.mu.
+func (t *table) enter() {
+	s := t.server
+	for _, v := range t.all() {
+		if name := v.res.groupResource(); v == t || name != t.res.groupResource() && s.tables[name] == nil {
+			s.tables[name] = v
+		}
+		if v == t || v.typ != t.typ {
+			s.byType[v.pointer()] = append(s.byType[v.pointer()], v)
+		}
+	}
+}
+
+// leave undoes enter. The caller holds Server.mu.
+func (t *table) leave() {
+	s := t.server
+	for _, v := range t.all() {
+		delete(s.tables, v.res.groupResource())
+		typ := v.pointer()
+		s.byType[typ] = slices.DeleteFunc(slices.Clone(s.byType[typ]), func(c *table) bool { return c == v })
+	}
 }
 
 // follow puts t in the place of old, whose watches end. The caller holds Server.mu.
@@ -213,22 +263,22 @@ func (t *table) follow(old *table) {
 	for _, v := range t.versions {
 		v.state = old.state
 	}
-	s, typ := t.server, t.pointer()
-	s.tables[t.res.groupResource()] = t
+	s := t.server
 	s.order[slices.Index(s.order, old)] = t
-	s.byType[typ][slices.Index(s.byType[typ], old)] = t
+	old.leave()
+	t.enter()
 	t.current.Store(t)
 	t.wakeAll()
 }
 
-// Unregister ends a resource: its objects are deleted, whatever their finalizers, and its watches
-// end after the DELETED events. Later requests get the 404 of an unknown resource, also those of a
+// Unregister ends a resource, in all its versions: its objects are deleted, whatever their finalizers,
+// and its watches end after the DELETED events. Later requests get the 404 of an unknown resource, also those of a
 // [Client] or [Source], until it is registered again. Error: [ErrNotRegistered].
 func (s *Server) Unregister(name schema.GroupResource) error {
 	s.mu.Lock()
 	c, ok := s.tables[name]
 	if ok {
-		c.end()
+		c.main().end()
 	}
 	s.mu.Unlock()
 	if !ok {
@@ -246,36 +296,44 @@ func (t *table) end() {
 			t.put(t.server.advance(1), old, nil)
 		}
 	}
-	s, typ, self := t.server, t.pointer(), func(c *table) bool { return c == t }
-	delete(s.tables, t.res.groupResource())
-	s.order = slices.DeleteFunc(slices.Clone(s.order), self)
-	s.byType[typ] = slices.DeleteFunc(slices.Clone(s.byType[typ]), self)
+	s := t.server
+	s.order = slices.DeleteFunc(slices.Clone(s.order), func(c *table) bool { return c == t })
+	t.leave()
 	t.current.Store(nil)
 	t.wakeAll()
 }
 
+// all returns all versions, that of the storage first.
+func (t *table) all() []*table { return append([]*table{t}, t.versions...) }
+
 // served returns the versions that requests can name, by the order of their definition.
-func (t *table) served() (out []*table) {
-	for _, v := range append([]*table{t}, t.versions...) {
-		if !v.res.hidden {
-			out = append(out, v)
-		}
-	}
-	return out
+func (t *table) served() []*table {
+	return slices.DeleteFunc(t.all(), func(v *table) bool { return v.res.hidden })
 }
 
-// newest returns the table of the newest definition. If there is none, it returns t, which refuses
-// all requests.
+// newest returns the table of the newest definition of t's version. If there is none, it returns one that
+// refuses all requests.
 func (t *table) newest() *table {
-	if now := t.current.Load(); now != nil {
-		return now
+	now := t.current.Load()
+	if now == nil {
+		t.server.mu.Lock()
+		now = t.server.tables[t.res.groupResource()]
+		t.server.mu.Unlock()
 	}
-	t.server.mu.Lock()
-	defer t.server.mu.Unlock()
-	if now, ok := t.server.tables[t.res.groupResource()]; ok {
-		return now
+	switch {
+	case now == nil:
+		return t
+	case t.storage == nil && now.storage == nil && now.typ == t.typ:
+		return now // objects are seen as they are stored
 	}
-	return t
+	for _, v := range now.main().all() {
+		if v.res.GroupVersionResource() == t.res.GroupVersionResource() && v.typ == t.typ {
+			return v
+		}
+	}
+	none := *t
+	none.state = &state{}
+	return &none
 }
 
 // checkServed refuses requests that are still under way when their resource ends. The caller holds

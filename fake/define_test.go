@@ -177,7 +177,8 @@ func TestRedefine(t *testing.T) {
 		"another kind":  fake.Define(s, fake.Definition[*pod]{Kind: podKind.Named("Pot")}),
 		"another scope": fake.Define(s, fake.Definition[*pod]{Kind: podKind.Cluster()}),
 		"a kind twice":  fake.Define(s, fake.Definition[*pod]{Kind: kind.Of[*pod](v1, "pots").Named("Pod")}),
-		"no sibling":    fake.Define(s, d, fake.Definition[*pod]{Kind: kind.Of[*pod](exampleV1, "pods").Named("Pod")}),
+		"no sibling":    fake.Define(s, d, fake.Definition[*pod]{Kind: kind.Of[*pod](exampleV1, "pots").Named("Pod")}),
+		"no Convert":    fake.Define(s, d, fake.Definition[*widget]{Kind: kind.Of[*widget](exampleV1, "pods").Named("Pod")}),
 		"twice":         fake.Register(s, podKind, fake.Rules{}),
 	} {
 		if !errors.Is(err, fake.ErrType) && !errors.Is(err, fake.ErrResource) && !errors.Is(err, fake.ErrDuplicate) {
@@ -190,8 +191,9 @@ func TestRedefine(t *testing.T) {
 func TestVersions(t *testing.T) {
 	s := fake.New(fake.Options{})
 	storage, beta := gadgets("v1"), gadgets("v1beta1")
-	rename := func(from, to, version string) func(*unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		return func(u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	rename := func(from, to, version string) func(metav1.Object) (*unstructured.Unstructured, error) {
+		return func(obj metav1.Object) (*unstructured.Unstructured, error) {
+			u := obj.(*unstructured.Unstructured)
 			u.SetAPIVersion("example.com/" + version)
 			spec := u.Object["spec"].(map[string]any)
 			if spec[from] == "fail" {

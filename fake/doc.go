@@ -86,6 +86,8 @@
 // [Options].Seen gets each with its key, its sender and its answer, and faketest.Transcript shows them when
 // a test fails.
 //
+// [Define] gives a resource several versions, of any groups and Go types, over the same objects.
+//
 // [Server.Load] and [Object] set the stage. Package faketest checks the result: it waits for
 // the events of a handler, checks their order, compares a cache with the server, and finds
 // goroutines left behind.

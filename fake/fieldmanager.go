@@ -9,12 +9,52 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kinform/kinform/fake/internal/fieldmanager"
 	"github.com/kinform/kinform/fake/internal/refusal"
 	"github.com/kinform/kinform/fake/internal/wire"
 )
+
+// newFieldManager makes the manager of t's version.
+func (t *table) newFieldManager() (*fieldmanager.Manager, error) {
+	kind, versions := t.res.GroupVersionKind(), t.main().managedVersions()
+	switch {
+	case t.res.TypeConverter != nil:
+		return fieldmanager.NewWith(kind, t.res.TypeConverter, t.res.Status, versions)
+	case t.untyped():
+		return fieldmanager.New(kind, nil, t.res.Status, versions)
+	}
+	return fieldmanager.New(kind, t.typ, t.res.Status, versions)
+}
+
+// managedVersions returns the versions of the resource, if it has several.
+func (t *table) managedVersions() (out fieldmanager.Versions) {
+	if len(t.versions) == 0 {
+		return out
+	}
+	of := map[schema.GroupVersionKind]*table{}
+	for _, v := range t.all() {
+		of[v.res.GroupVersionKind()] = v
+		out.Kinds = append(out.Kinds, v.res.GroupVersionKind())
+	}
+	out.Manager = func(kind schema.GroupVersionKind) (*fieldmanager.Manager, error) { return of[kind].fieldManager() }
+	out.Convert = func(u *unstructured.Unstructured, to schema.GroupVersionKind) (*unstructured.Unstructured, error) {
+		obj, err := of[u.GroupVersionKind()].retype(u)
+		if err == nil {
+			obj, err = t.convert(obj)
+		}
+		if err == nil {
+			obj, err = of[to].convert(obj)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return of[to].untype(&version{obj: obj})
+	}
+	return out
+}
 
 // merge applies want to live. Conflicts are a 409.
 func (t *table) merge(live *unstructured.Unstructured, want map[string]any, w write) (obj metav1.Object, err error) {

@@ -75,8 +75,8 @@ func (s *Server) served(name schema.GroupVersionResource) *table {
 	if c == nil {
 		return nil
 	}
-	for _, v := range c.served() {
-		if v.res.Version == name.Version {
+	for _, v := range c.main().served() {
+		if v.res.GroupVersionResource() == name {
 			return v
 		}
 	}

@@ -87,15 +87,7 @@ func newTable(s *Server, r resource, typ reflect.Type, hooks hooks) (*table, err
 	}
 	t.deprecated = deprecation(newObject(typ), r)
 	t.protobuf = wire.HasProtobuf(func() metav1.Object { return newObject(typ) })
-	t.fieldManager = sync.OnceValues(func() (*fieldmanager.Manager, error) {
-		switch {
-		case r.TypeConverter != nil:
-			return fieldmanager.NewWith(r.GroupVersionKind(), r.TypeConverter, r.Status)
-		case t.untyped():
-			return fieldmanager.New(r.GroupVersionKind(), nil, r.Status)
-		}
-		return fieldmanager.New(r.GroupVersionKind(), t.typ, r.Status)
-	})
+	t.fieldManager = sync.OnceValues(t.newFieldManager)
 	return t, t.findHalves()
 }
 

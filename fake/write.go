@@ -89,7 +89,7 @@ func (t *table) insert(v *version, w write) error {
 		return nil
 	}
 	if len(obj.GetManagedFields()) == 0 {
-		v.by = creator(w)
+		v.by = creator(t, w)
 	}
 	v.rv = s.advance(1)
 	obj.SetResourceVersion(formatRV(v.rv))
@@ -137,7 +137,7 @@ func (t *table) update(key types.NamespacedName, w write, change func(old *versi
 		}
 		next := &version{key: key, rv: old.rv, obj: obj, of: t}
 		if w.dryRun {
-			return next, nil
+			return t.asStored(next)
 		}
 		if t.ended(obj) {
 			// The last finalizer went: so does the object.
@@ -147,10 +147,13 @@ func (t *table) update(key types.NamespacedName, w write, change func(old *versi
 			continue
 		}
 		if len(obj.GetManagedFields()) == 0 {
-			next.by = old.by.then(old.obj, w)
+			next.by = old.by.then(old, w)
 		}
 		if next, err = t.stored(next); err != nil {
 			return nil, err
+		}
+		if t.storage != nil && same(next.obj, old.origin().obj) {
+			return old, nil
 		}
 		if v, ok := t.commit(old, next); ok {
 			return t.view(v)

@@ -21,30 +21,31 @@ const firstWriter = "before-first-apply"
 // of the typed functions.
 type writers struct {
 	manager string
-	status  bool          // the writes went to the status subresource
-	created bool          // the first of them created the object
-	base    metav1.Object // the object before them, unless created
+	status  bool     // the writes went to the status subresource
+	created bool     // the first of them created the object
+	of      *table   // the version of the writes
+	base    *version // the object before them, unless created
 	earlier *writers
 	n       int // steps up to this one
 }
 
 // creator is the step of a create.
-func creator(w write) *writers {
+func creator(of *table, w write) *writers {
 	if w.manager == "" {
 		return nil
 	}
-	return &writers{manager: w.manager, created: true, n: 1}
+	return &writers{manager: w.manager, created: true, of: of, n: 1}
 }
 
-// then adds a write that changed base.
-func (by *writers) then(base metav1.Object, w write) *writers {
-	next := &writers{manager: w.manager, status: w.status(), base: base, n: 1}
+// then adds a write that changed base, in base's version.
+func (by *writers) then(base *version, w write) *writers {
+	next := &writers{manager: w.manager, status: w.status(), of: base.of, base: base, n: 1}
 	switch {
 	case by == nil && w.manager == "":
 		return nil
 	case by == nil || by.n >= maxWriters:
 		return next
-	case by.manager == w.manager && by.status == w.status():
+	case by.manager == w.manager && by.status == w.status() && by.of == base.of:
 		return by
 	}
 	next.earlier, next.n = by, by.n+1
@@ -67,34 +68,73 @@ func (t *table) owned(v *version) (*unstructured.Unstructured, error) {
 	if err != nil || v.by == nil || len(live.GetManagedFields()) > 0 {
 		return live, err
 	}
-	m, err := t.fieldManager()
+	steps := v.by.steps()
+	owners, err := steps[0].unknown()
+	for i, s := range steps {
+		after := v
+		if i+1 < len(steps) {
+			after = steps[i+1].base
+		}
+		if err == nil {
+			owners, err = s.owners(owners, after)
+		}
+	}
+	live.SetManagedFields(owners)
+	return live, err
+}
+
+// unknown returns the owners of what the object had before the first step that is known.
+func (by *writers) unknown() ([]metav1.ManagedFieldsEntry, error) {
+	if by.created {
+		return nil, nil
+	}
+	m, err := by.of.fieldManager()
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	steps := v.by.steps()
-	states := make([]*unstructured.Unstructured, 0, len(steps)+1) // before each step, and after the last
-	for _, s := range steps {
-		state := &unstructured.Unstructured{Object: map[string]any{}}
-		if !s.created {
-			if state, err = t.untype(&version{obj: s.base}); err != nil {
-				return nil, err
-			}
-		}
-		state.SetGroupVersionKind(t.res.GroupVersionKind())
-		states = append(states, state)
+	empty, err := by.of.managedState(nil, nil)
+	if err != nil {
+		return nil, err
 	}
-	states = append(states, live)
-	if !steps[0].created {
-		empty := &unstructured.Unstructured{Object: map[string]any{}}
-		empty.SetGroupVersionKind(t.res.GroupVersionKind())
-		empty.SetManagedFields(m.Update(empty, states[0].DeepCopy(), firstWriter, false).GetManagedFields())
-		if t.res.Status {
-			empty.SetManagedFields(m.Update(empty, states[0].DeepCopy(), firstWriter, true).GetManagedFields())
-		}
-		states[0].SetManagedFields(empty.GetManagedFields())
+	base, err := by.of.managedState(by.base, nil)
+	if err != nil {
+		return nil, err
 	}
-	for i, s := range steps {
-		states[i+1].SetManagedFields(m.Update(states[i], states[i+1].DeepCopy(), s.manager, s.status).GetManagedFields())
+	empty.SetManagedFields(m.Update(empty, base.DeepCopy(), firstWriter, false).GetManagedFields())
+	if by.of.res.Status {
+		empty.SetManagedFields(m.Update(empty, base.DeepCopy(), firstWriter, true).GetManagedFields())
 	}
-	return live, nil
+	return empty.GetManagedFields(), nil
+}
+
+// owners returns the owners of after, the object after the step, by those of the object before it.
+func (by *writers) owners(before []metav1.ManagedFieldsEntry, after *version) ([]metav1.ManagedFieldsEntry, error) {
+	m, err := by.of.fieldManager()
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	base, err := by.of.managedState(by.base, before)
+	if err != nil {
+		return nil, err
+	}
+	next, err := by.of.managedState(after, nil)
+	if err != nil {
+		return nil, err
+	}
+	return m.Update(base, next, by.manager, by.status).GetManagedFields(), nil
+}
+
+// managedState returns v in t's version, as the field managers take it and with owners; nil is an empty object.
+func (t *table) managedState(v *version, owners []metav1.ManagedFieldsEntry) (*unstructured.Unstructured, error) {
+	state := &unstructured.Unstructured{Object: map[string]any{}}
+	v, err := t.view(v)
+	if err == nil && v != nil {
+		state, err = t.untype(v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	state.SetGroupVersionKind(t.res.GroupVersionKind())
+	state.SetManagedFields(owners)
+	return state, nil
 }

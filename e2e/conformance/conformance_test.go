@@ -24,19 +24,7 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/with/apiextensions/fakecrd"
-	"github.com/kinform/kinform/with/kubernetes/admissionregistration"
-	"github.com/kinform/kinform/with/kubernetes/apps"
-	"github.com/kinform/kinform/with/kubernetes/autoscaling"
-	"github.com/kinform/kinform/with/kubernetes/batch"
-	"github.com/kinform/kinform/with/kubernetes/certificates"
-	"github.com/kinform/kinform/with/kubernetes/coordination"
-	"github.com/kinform/kinform/with/kubernetes/core"
-	"github.com/kinform/kinform/with/kubernetes/discovery"
-	"github.com/kinform/kinform/with/kubernetes/networking"
-	"github.com/kinform/kinform/with/kubernetes/policy"
-	"github.com/kinform/kinform/with/kubernetes/rbac"
-	"github.com/kinform/kinform/with/kubernetes/scheduling"
-	"github.com/kinform/kinform/with/kubernetes/storage"
+	"github.com/kinform/kinform/with/kubernetes/fakekube"
 )
 
 var update = flag.Bool("update", false, "let the answers of the real server be those of the files; read them afterwards")
@@ -57,7 +45,7 @@ func scripts(t *testing.T) (files []string) {
 func nameOf(file string) string { return strings.TrimSuffix(filepath.Base(file), ".txt") }
 
 func play(t *testing.T, srv server, s script) script {
-	r := run{t: t, srv: srv, namespace: "conf-" + s.name, versions: map[string][]string{}, saved: map[string]map[string]any{}}
+	r := run{t: t, srv: srv, namespace: "conf-" + s.name, versions: map[string][]string{}, saved: map[string]map[string]any{}, showAll: s.name == "events"}
 	client := oracle.Client{URL: srv.url, HTTP: srv.http}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.namespace}}
 	if _, err := oracle.Create(t.Context(), &client, oracle.Path("namespaces", "", ""), ns); err != nil {
@@ -103,43 +91,11 @@ func checkStep(t *testing.T, known map[string]*difference, name string, st step,
 }
 
 func newFake(t *testing.T) server {
-	s := fake.New(fake.Options{KeepNamespaces: true})
+	s, err := fakekube.New(fake.Options{KeepNamespaces: true})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, err := range []error{
-		fake.Register(s, core.Namespaces, fake.Rules{}),
-		fake.Register(s, core.ConfigMaps, fake.Rules{}),
-		fake.Register(s, core.Secrets, fake.Rules{}),
-		fake.Register(s, core.Pods, fake.Rules{}),
-		fake.Register(s, core.ResourceQuotas, fake.Rules{}),
-		fake.Register(s, core.Services, fake.Rules{}),
-		fake.Register(s, core.ServiceAccounts, fake.Rules{}),
-		fake.Register(s, core.ReplicationControllers, fake.Rules{}),
-		fake.Register(s, core.PodTemplates, fake.Rules{}),
-		fake.Register(s, core.Nodes, fake.Rules{}),
-		fake.Register(s, core.PersistentVolumes, fake.Rules{}),
-		fake.Register(s, core.PersistentVolumeClaims, fake.Rules{}),
-		fake.Register(s, core.LimitRanges, fake.Rules{}),
-		fake.Register(s, core.Endpoints, fake.Rules{}),
-		fake.Register(s, core.Events, fake.Rules{}),
-		fake.Register(s, discovery.EndpointSlices, fake.Rules{}),
-		fake.Register(s, scheduling.PriorityClasses, fake.Rules{}),
-		fake.Register(s, admissionregistration.ValidatingWebhookConfigurations, fake.Rules{}),
-		fake.Register(s, storage.CSIDrivers, fake.Rules{}),
-		fake.Register(s, rbac.ClusterRoles, fake.Rules{}),
-		fake.Register(s, batch.Jobs, fake.Rules{}),
-		fake.Register(s, storage.StorageClasses, fake.Rules{}),
-		fake.Register(s, apps.Deployments, fake.Rules{}),
-		fake.Register(s, apps.StatefulSets, fake.Rules{}),
-		fake.Register(s, apps.DaemonSets, fake.Rules{}),
-		fake.Register(s, apps.ReplicaSets, fake.Rules{}),
-		fake.Register(s, apps.ControllerRevisions, fake.Rules{}),
-		fake.Register(s, batch.CronJobs, fake.Rules{}),
-		fake.Register(s, networking.Ingresses, fake.Rules{}),
-		fake.Register(s, networking.NetworkPolicies, fake.Rules{}),
-		fake.Register(s, policy.PodDisruptionBudgets, fake.Rules{}),
-		fake.Register(s, autoscaling.HorizontalPodAutoscalers, fake.Rules{}),
-		fake.Register(s, certificates.CertificateSigningRequests, fake.Rules{}),
-		fake.Register(s, coordination.Leases, fake.Rules{}),
-		fake.Register(s, rbac.Roles, fake.Rules{}),
 		fake.Register(s, kind.Of[*unstructured.Unstructured](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets").Named("Widget").WithSubresources("status"), fake.Rules{}),
 		fakecrd.Serve(s),
 	} {

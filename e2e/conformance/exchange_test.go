@@ -29,6 +29,7 @@ type run struct {
 	versions  map[string][]string // of objects by kind and name, as they appear
 	last      map[string]any      // the last object or list that was answered
 	saved     map[string]map[string]any
+	showAll   bool // answers show all fields of objects
 }
 
 // patchTypes are the verbs that stand for a PATCH.
@@ -49,6 +50,7 @@ var paths = strings.NewReplacer(
 	"jobs:", "/apis/batch/v1/namespaces/NS/jobs", "classes:", "/apis/storage.k8s.io/v1/storageclasses",
 	"nodes:", "/api/v1/nodes", "pvs:", "/api/v1/persistentvolumes", "pvcs:", "/api/v1/namespaces/NS/persistentvolumeclaims",
 	"namespaces:", "/api/v1/namespaces", "limits:", "/api/v1/namespaces/NS/limitranges",
+	"newevents:", "/apis/events.k8s.io/v1/namespaces/NS/events", "oldhpas:", "/apis/autoscaling/v1/namespaces/NS/horizontalpodautoscalers",
 	"endpoints:", "/api/v1/namespaces/NS/endpoints", "events:", "/api/v1/namespaces/NS/events",
 	"slices:", "/apis/discovery.k8s.io/v1/namespaces/NS/endpointslices", "prios:", "/apis/scheduling.k8s.io/v1/priorityclasses",
 	"hooks:", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
@@ -86,6 +88,8 @@ func (r *run) step(st step) string {
 	case "SAVE": // the last answer, under a name
 		r.saved[st.target] = r.last
 		return "done"
+	case "MANAGED": // what a manager owns in the last object
+		return r.managed(st.target)
 	}
 	method, contentType := st.verb, st.header
 	if pt, ok := patchTypes[st.verb]; ok {

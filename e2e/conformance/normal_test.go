@@ -3,6 +3,7 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ func (r *run) answer(body []byte) string {
 		return fmt.Sprintf("Table of %d", len(rows))
 	}
 	r.last = obj
-	return kind + " " + r.object("", obj)
+	return r.normal(kind + " " + r.object("", obj))
 }
 
 func (r *run) status(st map[string]any) string {
@@ -111,12 +112,29 @@ func (r *run) object(list string, obj map[string]any) string {
 	if filledIn(obj) {
 		return out
 	}
-	for _, field := range []string{"data", "spec", "status", "immutable"} {
+	fields := []string{"data", "spec", "status", "immutable"}
+	if r.showAll {
+		fields = slices.DeleteFunc(slices.Sorted(maps.Keys(obj)), func(f string) bool { return f == "kind" || f == "apiVersion" || f == "metadata" })
+	}
+	for _, field := range fields {
 		if v, ok := obj[field]; ok {
 			out += " " + field + "=" + inOrder(v)
 		}
 	}
 	return out
+}
+
+// managed lists the managedFields of one manager in the last object.
+func (r *run) managed(manager string) string {
+	m, _ := r.last["metadata"].(map[string]any)
+	entries, _ := m["managedFields"].([]any)
+	out := []string{}
+	for _, e := range entries {
+		if e, _ := e.(map[string]any); e["manager"] == manager {
+			out = append(out, fmt.Sprint(e["operation"], " ", e["apiVersion"], " ", inOrder(e["fieldsV1"])))
+		}
+	}
+	return "[" + strings.Join(out, "; ") + "]"
 }
 
 // filledIn reports whether the server completes half of the object: a pod, a template of one, a service.

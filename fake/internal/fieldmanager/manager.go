@@ -4,6 +4,7 @@ package fieldmanager
 
 import (
 	"reflect"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +23,7 @@ const unnamed = "unknown"
 type Manager struct {
 	kind           schema.GroupVersionKind
 	types          managedfields.TypeConverter
+	versions       Versions
 	schema         *typed.ParseableType        // nil if types completes and checks keys
 	object, status *managedfields.FieldManager // status is nil without a status subresource
 }
@@ -29,39 +31,42 @@ type Manager struct {
 // New returns a manager for objects of kind. typ is the struct that holds them; nil means
 // Unstructured, whose lists are owned as a whole, except for those of the metadata. status says
 // that the status is a subresource. Cost: it walks the struct's type once.
-func New(kind schema.GroupVersionKind, typ reflect.Type, status bool) (*Manager, error) {
+func New(kind schema.GroupVersionKind, typ reflect.Type, status bool, versions Versions) (*Manager, error) {
 	schema := untypedSchema()
 	if typ != nil {
 		schema = schemaOf(typ)
 	}
-	return build(&Manager{kind: kind, schema: &schema, types: goTypes{schema}}, status)
+	return build(&Manager{kind: kind, schema: &schema, types: goTypes{schema}, versions: versions}, status)
 }
 
 // NewWith is New with another description of the objects. The caller completes keys of merged lists
 // and checks them.
-func NewWith(kind schema.GroupVersionKind, types managedfields.TypeConverter, status bool) (*Manager, error) {
-	return build(&Manager{kind: kind, types: types}, status)
+func NewWith(kind schema.GroupVersionKind, types managedfields.TypeConverter, status bool, versions Versions) (*Manager, error) {
+	return build(&Manager{kind: kind, types: types, versions: versions}, status)
 }
 
 func build(m *Manager, status bool) (*Manager, error) {
 	// A request does not come to own the fields that it cannot write.
-	version := fieldpath.APIVersion(m.kind.GroupVersion().String())
-	reset := map[fieldpath.APIVersion]fieldpath.Filter{}
-	if status {
-		reset[version] = fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie("status")))
+	object, only := map[fieldpath.APIVersion]fieldpath.Filter{}, map[fieldpath.APIVersion]fieldpath.Filter{}
+	for _, kind := range slices.Concat(m.versions.Kinds, []schema.GroupVersionKind{m.kind}) {
+		version := fieldpath.APIVersion(kind.GroupVersion().String())
+		object[version] = fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie("status")))
+		only[version] = fieldpath.NewIncludeMatcherFilter(fieldpath.MakePrefixMatcherOrDie("status"))
 	}
 	var err error
-	if m.object, err = m.newFieldManager("", reset); err != nil || !status {
+	if !status {
+		m.object, err = m.newFieldManager("", nil)
 		return m, err
 	}
-	only := fieldpath.NewIncludeMatcherFilter(fieldpath.MakePrefixMatcherOrDie("status"))
-	m.status, err = m.newFieldManager("status", map[fieldpath.APIVersion]fieldpath.Filter{version: only})
+	if m.object, err = m.newFieldManager("", object); err == nil {
+		m.status, err = m.newFieldManager("status", only)
+	}
 	return m, err
 }
 
 func (m *Manager) newFieldManager(subresource string, reset map[fieldpath.APIVersion]fieldpath.Filter) (*managedfields.FieldManager, error) {
-	version := oneVersion{m.kind}
-	return managedfields.NewDefaultCRDFieldManager(m.types, version, version, version, m.kind, m.kind.GroupVersion(), subresource, reset)
+	c := converter{m}
+	return managedfields.NewDefaultCRDFieldManager(c, c, c, c, m.kind, m.kind.GroupVersion(), subresource, reset)
 }
 
 func (m *Manager) of(status bool) *managedfields.FieldManager {
@@ -99,31 +104,6 @@ func (m *Manager) Update(live, next *unstructured.Unstructured, manager string, 
 		manager = unnamed
 	}
 	return m.of(status).UpdateNoErrors(live, next, manager).(*unstructured.Unstructured)
-}
-
-// oneVersion converts between the versions of a resource that has one version, and sets no
-// defaults.
-type oneVersion struct{ kind schema.GroupVersionKind }
-
-func (oneVersion) Default(runtime.Object) {}
-
-func (oneVersion) New(schema.GroupVersionKind) (runtime.Object, error) {
-	return &unstructured.Unstructured{Object: map[string]any{}}, nil
-}
-
-func (v oneVersion) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
-	if _, ok := to.KindForGroupVersionKinds([]schema.GroupVersionKind{v.kind}); !ok {
-		return nil, runtime.NewNotRegisteredErrForTarget("fake", nil, to)
-	}
-	return in, nil
-}
-
-func (v oneVersion) Convert(in, out, _ any) error {
-	return runtime.NewNotRegisteredErrForKind("fake", v.kind)
-}
-
-func (oneVersion) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
-	return label, value, nil
 }
 
 // goTypes merges by the tags of a Go type.

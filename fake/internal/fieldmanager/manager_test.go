@@ -45,7 +45,7 @@ func ports(port map[string]any) map[string]any {
 
 func newManager(t *testing.T, typ reflect.Type) *fieldmanager.Manager {
 	t.Helper()
-	m, err := fieldmanager.New(appKind, typ, true)
+	m, err := fieldmanager.New(appKind, typ, true, fieldmanager.Versions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -139,7 +139,11 @@ func (c *controller) define(d *definition) error {
 	if err != nil {
 		return err
 	}
-	if err := fake.Define(c.server, versions[0], versions[1:]...); err != nil {
+	more := make([]fake.Version, 0, len(versions))
+	for _, v := range versions[1:] {
+		more = append(more, v)
+	}
+	if err := fake.Define(c.server, versions[0], more...); err != nil {
 		return err
 	}
 	c.serving[d.Name] = serving{d.UID, *d.Spec.DeepCopy(), *d.Status.AcceptedNames.DeepCopy()}

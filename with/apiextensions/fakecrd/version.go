@@ -9,6 +9,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/conversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
@@ -47,7 +48,9 @@ func definitionsOf(d *definition, converters *conversion.CRConverterFactory, sto
 		}
 		one.Hooks.Stored = stored
 		if convert != nil {
-			one.Hooks.Convert = func(o *object) (*object, error) { return convert(o, one.Kind.GroupVersionKind.GroupVersion()) }
+			one.Hooks.Convert = func(o metav1.Object) (*object, error) {
+				return convert(o.(*object), one.Kind.GroupVersionKind.GroupVersion())
+			}
 		}
 		out = append(out, one)
 	}

@@ -58,7 +58,7 @@ func TestFields(t *testing.T) {
 	create(t, s, &corev1.Service{ObjectMeta: named("one"), Spec: corev1.ServiceSpec{Type: "NodePort"}})
 	create(t, s, &corev1.Event{ObjectMeta: named("one"), InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "one", UID: "u"}, Reason: "Started", Source: corev1.EventSource{Component: "kubelet"}})
 	create(t, s, &corev1.Event{ObjectMeta: named("two"), InvolvedObject: corev1.ObjectReference{Kind: "Node"}, ReportingController: "kubelet"})
-	create(t, s, &eventsv1.Event{ObjectMeta: named("one"), Regarding: corev1.ObjectReference{Kind: "Pod", Name: "one"}, ReportingController: "mine"})
+	create(t, s, &eventsv1.Event{ObjectMeta: named("three"), Regarding: corev1.ObjectReference{Kind: "Job", Name: "one"}, ReportingController: "mine"})
 	for _, c := range []struct {
 		path, selector string
 		want           int
@@ -73,7 +73,7 @@ func TestFields(t *testing.T) {
 		{"/api/v1/namespaces/default/services", "spec.clusterIP=10.0.0.1", 1},
 		{"/api/v1/namespaces/default/events", "involvedObject.kind=Pod,involvedObject.name=one,involvedObject.uid=u,reason=Started", 1},
 		{"/api/v1/namespaces/default/events", "source=kubelet", 2},
-		{"/apis/events.k8s.io/v1/namespaces/default/events", "regarding.kind=Pod,regarding.name=one,reportingController=mine", 1},
+		{"/apis/events.k8s.io/v1/namespaces/default/events", "regarding.kind=Job,regarding.name=one,reportingController=mine", 1},
 		{"/api/v1/namespaces", "status.phase=Active", 4},
 		{"/api/v1/namespaces", "status.phase=Terminating", 0},
 		{"/api/v1/namespaces/default/configmaps", "data.a=b", -1},

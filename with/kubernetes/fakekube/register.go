@@ -10,13 +10,11 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/with/kubernetes/admissionregistration"
 	"github.com/kinform/kinform/with/kubernetes/apps"
-	"github.com/kinform/kinform/with/kubernetes/autoscaling"
 	"github.com/kinform/kinform/with/kubernetes/batch"
 	"github.com/kinform/kinform/with/kubernetes/certificates"
 	"github.com/kinform/kinform/with/kubernetes/coordination"
 	"github.com/kinform/kinform/with/kubernetes/core"
 	"github.com/kinform/kinform/with/kubernetes/discovery"
-	"github.com/kinform/kinform/with/kubernetes/events"
 	"github.com/kinform/kinform/with/kubernetes/flowcontrol"
 	"github.com/kinform/kinform/with/kubernetes/networking"
 	"github.com/kinform/kinform/with/kubernetes/node"
@@ -28,14 +26,14 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/storagemigration"
 )
 
-// Register registers every kind of the packages of with/kubernetes that can be watched, in the version
-// that an API server prefers. The error joins those of fake.Register; kinds that are registered
+// Register registers every kind of the packages of with/kubernetes that can be watched, in all the
+// versions that an API server serves. The error joins those of fake.Register; kinds that are registered
 // already are among them. The objects of package fake have no defaults and no validation.
 func Register(server *fake.Server) error {
 	return errors.Join(
 		fake.Register(server, core.ConfigMaps, fake.Rules{}),
 		fake.Register(server, core.Endpoints, fake.Rules{}),
-		fake.Register(server, core.Events, fake.Rules{}),
+		registerEvents(server),
 		fake.Register(server, core.LimitRanges, fake.Rules{}),
 		fake.Register(server, core.Namespaces, fake.Rules{}),
 		fake.Register(server, core.Nodes, fake.Rules{}),
@@ -53,8 +51,7 @@ func Register(server *fake.Server) error {
 		fake.Register(server, apps.Deployments, fake.Rules{}),
 		fake.Register(server, apps.ReplicaSets, fake.Rules{}),
 		fake.Register(server, apps.StatefulSets, fake.Rules{}),
-		fake.Register(server, events.Events, fake.Rules{}),
-		fake.Register(server, autoscaling.HorizontalPodAutoscalers, fake.Rules{}),
+		registerAutoscalers(server),
 		fake.Register(server, batch.CronJobs, fake.Rules{}),
 		fake.Register(server, batch.Jobs, fake.Rules{}),
 		fake.Register(server, certificates.CertificateSigningRequests, fake.Rules{}),

@@ -112,9 +112,17 @@ func listFile(pkgs []pkg) string {
 	return b.String()
 }
 
+// versions are the resources with several versions, each with the function that registers them all; empty
+// for a resource that is a version of another one.
+var versions = map[string]string{
+	"core.Events":                          "registerEvents",
+	"events.Events":                        "",
+	"autoscaling.HorizontalPodAutoscalers": "registerAutoscalers",
+}
+
 // fakeFile returns the file of package fakekube.
 func fakeFile(pkgs []pkg) string {
-	// A fake server has one version of a resource.
+	// The resources that are served in several versions are registered by functions of their own.
 	pkgs = slices.DeleteFunc(slices.Clone(pkgs), func(p pkg) bool { return strings.Contains(p.folder, "/") })
 	var b strings.Builder
 	b.WriteString(notice + "// Package fakekube registers the kinds of Kubernetes itself with a fake server. It links the types of\n// all groups.\npackage fakekube\n\n")
@@ -122,7 +130,11 @@ func fakeFile(pkgs []pkg) string {
 	used := map[string]bool{}
 	for _, p := range pkgs {
 		for _, r := range p.resources {
-			if slices.Contains(r.Verbs, "watch") {
+			switch function, shared := versions[p.alias()+"."+r.name()]; {
+			case !slices.Contains(r.Verbs, "watch"):
+			case function != "":
+				fmt.Fprintf(&body, "\t\t%s(server),\n", function)
+			case !shared:
 				fmt.Fprintf(&body, "\t\tfake.Register(server, %s.%s, fake.Rules{}),\n", p.alias(), r.name())
 				used[p.folder] = true
 			}
@@ -130,7 +142,7 @@ func fakeFile(pkgs []pkg) string {
 	}
 	pkgs = slices.DeleteFunc(pkgs, func(p pkg) bool { return !used[p.folder] })
 	b.WriteString(imports(pkgs, `"errors"`, "", fmt.Sprintf("%q", module+"/fake")))
-	b.WriteString("// Register registers every kind of the packages of with/kubernetes that can be watched, in the version\n// that an API server prefers. ")
+	b.WriteString("// Register registers every kind of the packages of with/kubernetes that can be watched, in all the\n// versions that an API server serves. ")
 	b.WriteString("The error joins those of fake.Register; kinds that are registered\n// already are among them. The objects of package fake have no defaults and no validation.\n")
 	b.WriteString("func Register(server *fake.Server) error {\n\treturn errors.Join(\n" + body.String() + "\t)\n}\n")
 	return b.String()
