@@ -142,7 +142,7 @@ func (c *objectCodec[T]) consent(e Encoding, body []byte) (st metav1.Status, sai
 	}
 	if said.body != nil {
 		st, _ = c.status(said.body)
-		said.kind = c.scan(said.body).Kind
+		said.kind = c.json.Header(said.body).Kind
 	}
 	if st.Details != nil {
 		said.uid = st.Details.UID

@@ -54,20 +54,13 @@
 // 406, the client requests JSON from then on. Request bodies are JSON. CBOR that JSON cannot
 // express, such as NaN, costs one object.
 //
-// A CBOR object decodes to the same object as with apimachinery's CBOR serializer, and mostly
-// as its JSON form. Some types keep raw JSON, such as metav1.FieldsV1 and
+// A CBOR object decodes to the same object as with apimachinery's CBOR serializer, by the same
+// library, and mostly as its JSON form. Some types keep raw JSON, such as metav1.FieldsV1 and
 // runtime.RawExtension. Its members come sorted by name, because CBOR does not define their
 // order. API servers also write those of custom resources in this order in JSON. In the
-// managedFields of built-in types they sort number keys by value. There are these differences
-// from apimachinery:
-//
-//   - If a map has a member twice, the last one wins.
-//   - Bytes that are not UTF-8 become U+FFFD in a string.
-//   - An untyped integer beyond int64 is a float64.
-//   - Bytes with the tags 21 and 23 are base64url or hex text even in a []byte (API servers
-//     write tag 22).
-//   - A time in seconds is a text even in a number.
-//   - UnmarshalJSON is called, UnmarshalCBOR is not.
+// managedFields of built-in types they sort number keys by value. A type's UnmarshalCBOR is
+// called, or else its UnmarshalJSON. Unlike apimachinery, the client also turns a RawExtension
+// in a map into JSON.
 //
 // Answers may be compressed with gzip. The transport of an *http.Client requests and
 // decompresses it, unless its DisableCompression is set.

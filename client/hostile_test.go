@@ -77,6 +77,7 @@ var hostileCBOR = []hostile{
 	{"\xbf\x45units\x9f", "\xf6", "\xff\xff"}, {"\x9f", "\x00", "\xff"}, {"\x9f", "\x1b\x7f\xff\xff\xff\xff\xff\xff\xff", "\xff"}, {"\x9f", "\x80", "\xff"}, {"\x9f", "\x40", "\xff"},
 	{"\x9f", "\xa1\x41a\xa1\x41a\xa0", "\xff"}, {"\x9f", "\xc1\x00", "\xff"}, {"\x9f", "\xf9\x00\x01", "\xff"},
 	{"\xbf\x48selector\xbf", "\x41a\x41b", "\xff\xff"}, {"\xbf", "\x41a\x00", "\xff"},
+	{"\x9f", "\xa0", "\xff"}, {"\x9f", "\x60", "\xff"}, {"\x9f", "\xf6", "\xff"}, {"\x5f", "\x44\xff\xff<>", "\xff"},
 }
 
 // The memory for reading any object is bounded by MaxObjectBytes, for any value of it.
@@ -88,6 +89,9 @@ func TestHostileObjects(t *testing.T) {
 		`{"kind":"Machine","apiVersion":"example.com/v1","metadata":{"name":"x","namespace":"ns"},"spec":`
 	const beginCBOR = "\xbf\x44kind\x4bMachineList\x4aapiVersion\x4eexample.com/v1\x45items\x9f" +
 		"\xbf\x44kind\x47Machine\x4aapiVersion\x4eexample.com/v1\x48metadata\xa1\x44name\x41x\x44spec"
+	// The same in what an object keeps as raw JSON.
+	const beginManaged = "\xbf\x44kind\x4bMachineList\x4aapiVersion\x4eexample.com/v1\x45items\x9f" +
+		"\xbf\x44kind\x47Machine\x4aapiVersion\x4eexample.com/v1\x48metadata\xa2\x44name\x41x\x4dmanagedFields\x9f\xa1\x48fieldsV1\xa1\x41x"
 	check := func(limit int64, size int, contentType, begin, end string, shape hostile) {
 		opts := client.Options{MaxObjectBytes: limit}
 		typed := costs[*machine](t, contentType, begin+shape.begin, shape.piece, shape.end+end, size, opts)
@@ -107,6 +111,7 @@ func TestHostileObjects(t *testing.T) {
 		}
 		for _, shape := range hostileCBOR {
 			check(int64(limit), size, "application/cbor", beginCBOR, "\xff\xff\xff", shape)
+			check(int64(limit), size, "application/cbor", beginManaged, "\xff\xff\xff\xff", shape)
 		}
 	}
 	check(0, 17<<20, "application/json", beginJSON, "}]}", hostileJSON[3])

@@ -66,16 +66,6 @@ func identityOf(h decode.Header) identity {
 	}
 }
 
-// scan reads the header from raw as far as possible: fields of the wrong type stay empty.
-func (c *objectCodec[T]) scan(raw []byte) decode.Header {
-	var h decode.Header
-	if c.json.Unmarshal(raw, &h) != nil {
-		h = decode.Header{}
-		_ = c.json.UnmarshalExact(raw, &h)
-	}
-	return h
-}
-
 // expectation is the identity that a stream's objects must have. An empty kind is not known.
 type expectation struct {
 	apiVersion, kind string

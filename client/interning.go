@@ -31,10 +31,10 @@ const (
 // workspace holds everything that decoding one list or watch reuses from object to object. It
 // belongs to one goroutine.
 type workspace struct {
-	json    *decode.Codec
+	codec   decode.Codec
 	strings *kubeproto.Strings
 	inquiry inquiry
-	cut     []byte // an object's JSON without the dropped fields
+	cut     []byte // an object without the dropped fields
 
 	interned int // largest number of strings; 0 for none
 	seen     int // number of objects
@@ -56,19 +56,19 @@ func (c *objectCodec[T]) workspace(e Encoding) *workspace {
 // helperWorkspace makes the workspace of a goroutine that decodes for another one, which then shares the parts
 // that are not shared by their bytes.
 func (c *objectCodec[T]) helperWorkspace(e Encoding) *workspace {
-	w := &workspace{json: c.jsonOf(e), interned: c.interned}
+	w := &workspace{codec: c.codecOf(e), interned: c.interned}
 	if c.sharer != nil && e == Protobuf {
 		w.wire = c.sharer.wire()
 	}
 	return w
 }
 
-// jsonOf returns the codec for objects in an encoding other than protobuf.
-func (c *objectCodec[T]) jsonOf(e Encoding) *decode.Codec {
+// codecOf returns the codec for objects in an encoding other than protobuf.
+func (c *objectCodec[T]) codecOf(e Encoding) decode.Codec {
 	if e == CBOR {
 		return c.cbor
 	}
-	return &c.json
+	return c.json
 }
 
 // close leaves the shared parts to the next list or watch.
@@ -148,5 +148,5 @@ func (w *workspace) count() {
 
 func (w *workspace) intern(slots int) {
 	w.strings = kubeproto.NewStrings(slots)
-	w.json = w.json.Sharing(w.strings)
+	w.codec = w.codec.Sharing(w.strings)
 }

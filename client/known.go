@@ -82,24 +82,33 @@ func likelyText(text []byte, likely string) string {
 }
 
 // readListed reads an object of a list in JSON or CBOR. If the object is known, d is the object.
-// Otherwise it returns what decode.ReadObject does.
+// Otherwise it returns what checkedObject does.
 func (c *objectCodec[T]) readListed(in decode.Reader, want expectation, w *workspace) (d decoded[T], raw []byte, problem, err error) {
 	if w.inquiry.known == nil {
-		raw, problem, err = decode.ReadObject(in.Value)
+		raw, problem, err = checkedObject(in)
 		return d, raw, problem, err
 	}
-	raw, problem, err = decode.ReadObject(in.Unchecked)
+	raw, problem, err = decode.ReadObject(in)
 	if err != nil || problem != nil {
 		return d, raw, problem, err
 	}
-	if s, ok := decode.ScanState(raw); ok {
+	if s, ok := w.codec.State(raw); ok {
 		id := identity{apiVersion: likelyText(s.APIVersion, want.apiVersion), kind: likelyText(s.Kind, want.kind)}
 		if recalled, ok := c.recall(id, s.State, want, w); ok {
 			d = recalled
 		}
-		return d, raw, nil, nil // ScanState has checked raw
+		return d, raw, nil, nil // State has checked raw
 	}
 	return d, raw, nil, in.Check(raw)
+}
+
+// checkedObject is decode.ReadObject with a check of the object's grammar.
+func checkedObject(in decode.Reader) (raw []byte, problem, err error) {
+	raw, problem, err = decode.ReadObject(in)
+	if err == nil && problem == nil {
+		err = in.Check(raw)
+	}
+	return raw, problem, err
 }
 
 // decodeListedMessage is decodeMessage for an object of a list, which may be known.

@@ -17,12 +17,12 @@ import (
 // objectCodec decodes single objects into freshly allocated Ts. Immutable.
 type objectCodec[T any] struct {
 	of       reflect.Type // of the objects: T, or a type that implements it
-	json     decode.Codec
-	cbor     *decode.Codec // for CBOR, after its conversion to JSON
-	elem     reflect.Type  // type that the objects point to; nil if they are no pointers
-	partial  bool          // T holds a metav1.PartialObjectMetadata
-	untyped  bool          // T holds an unstructured.Unstructured
-	kinded   bool          // T has a kind and apiVersion
+	json     *decode.JSONCodec
+	cbor     decode.Codec
+	elem     reflect.Type // type that the objects point to; nil if they are no pointers
+	partial  bool         // T holds a metav1.PartialObjectMetadata
+	untyped  bool         // T holds an unstructured.Unstructured
+	kinded   bool         // T has a kind and apiVersion
 	plan     *kubeproto.Plan
 	protobuf error   // why there is no plan; nil if there is one
 	interned int     // largest number of strings
@@ -40,7 +40,7 @@ func newObjectCodec[T any](of reflect.Type, opts Options) (objectCodec[T], error
 	}
 	c := objectCodec[T]{
 		of:      of,
-		json:    decode.NewCodec(t),
+		json:    decode.NewJSONCodec(t),
 		partial: t == reflect.TypeFor[metav1.PartialObjectMetadata](),
 		untyped: t == reflect.TypeFor[unstructured.Unstructured](),
 		drop:    opts.DropManagedFields,
@@ -56,7 +56,9 @@ func newObjectCodec[T any](of reflect.Type, opts Options) (objectCodec[T], error
 	case n > 0:
 		c.interned = min(n, mostInterned)
 	}
-	c.cbor = c.json.Sorting()
+	if c.cbor, err = decode.NewCBORCodec(t, !c.json.Quotes, c.drop); err != nil {
+		return objectCodec[T]{}, err
+	}
 	c.kinded = c.untyped || reflect.PointerTo(t).Implements(reflect.TypeFor[kinded]())
 	if pointer {
 		c.elem = t
@@ -71,9 +73,10 @@ type decoded[T any] struct {
 	known  bool // the object was not decoded, because it is known; id has no name then
 }
 
-// decode makes a T from raw, the JSON of one object, if it matches want. No part of the result
+// decode makes a T from raw, one object in the workspace's encoding, if it matches want. No part of the result
 // refers to raw. On an error, the identity is still filled as far as it can be found. A panic
-// of T's methods becomes an error. problem is an error known in advance, or nil.
+// of T's methods becomes an error. problem is an error known in advance, or nil. If there is one, raw is
+// the JSON of the object's header.
 //
 // [objectCodec.complete] finishes the object.
 func (c *objectCodec[T]) decode(raw []byte, problem error, want expectation, w *workspace) (decoded[T], error) {
@@ -82,27 +85,30 @@ func (c *objectCodec[T]) decode(raw []byte, problem error, want expectation, w *
 	var d decoded[T]
 	err := problem
 	if err == nil {
-		err = c.weights.Check(raw)
+		err = w.codec.Weigh(&c.weights, raw)
 	}
-	if err != nil {
+	switch {
+	case problem != nil:
 		d.id = identityOf(decode.ScanStart(raw))
-	} else {
-		d, err = c.fromJSON(raw, w)
+	case err != nil:
+		d.id = identityOf(w.codec.Header(raw))
+	default:
+		d, err = c.fromRaw(raw, w)
 	}
 	err = want.judge(d.id, err)
 	c.stats.decoded(start, err)
 	return d, err
 }
 
-func (c *objectCodec[T]) fromJSON(raw []byte, w *workspace) (d decoded[T], err error) {
-	if len(raw) == 0 || raw[0] != '{' {
-		return d, fmt.Errorf("%w but %s", ErrNotAnObject, decode.KindName(firstByte(raw)))
+func (c *objectCodec[T]) fromRaw(raw []byte, w *workspace) (d decoded[T], err error) {
+	if k := w.codec.Kind(raw); k != '{' {
+		return d, fmt.Errorf("%w but %s", ErrNotAnObject, decode.KindName(k))
 	}
 	if c.drop {
-		raw = decode.WithoutManagedFields(raw, &w.cut)
+		raw = w.codec.WithoutManagedFields(raw, &w.cut)
 	}
 	if err := c.unmarshal(w, raw, &d); err != nil {
-		return decoded[T]{id: identityOf(c.scan(raw))}, err
+		return decoded[T]{id: identityOf(w.codec.Header(raw))}, err
 	}
 	return d, nil
 }
@@ -112,13 +118,13 @@ func (c *objectCodec[T]) unmarshal(w *workspace, raw []byte, d *decoded[T]) (err
 	defer contain(&err)
 	target := c.target(d)
 	if u, ok := target.(*unstructured.Unstructured); ok {
-		if u.Object, err = w.json.UnmarshalObject(raw); err == nil {
+		if u.Object, err = w.codec.UnmarshalObject(raw); err == nil {
 			err = checkTypeMeta(u.Object)
 		}
-	} else if fast := w.json.Unmarshal(raw, target); fast != nil {
+	} else if fast := w.codec.Unmarshal(raw, target); fast != nil {
 		// Again by the exact rules, which accept more Go types.
 		target = c.target(d)
-		err = decode.Located(w.json.UnmarshalExact(raw, target), fast)
+		err = decode.Located(w.codec.UnmarshalExact(raw, target), fast)
 	}
 	if err != nil {
 		return err
@@ -126,7 +132,7 @@ func (c *objectCodec[T]) unmarshal(w *workspace, raw []byte, d *decoded[T]) (err
 	w.share(target)
 	var known bool
 	if d.id, known = identify(target); !known {
-		d.id = identityOf(c.scan(raw))
+		d.id = identityOf(w.codec.Header(raw))
 	}
 	return nil
 }
@@ -181,13 +187,6 @@ func contain(err *error) {
 	if v := recover(); v != nil {
 		*err = usercode.Panicked("decoding", v)
 	}
-}
-
-func firstByte(b []byte) byte {
-	if len(b) == 0 {
-		return 0
-	}
-	return b[0]
 }
 
 // kinded is a type with an embedded metav1.TypeMeta, or one like it.

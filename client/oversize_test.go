@@ -133,7 +133,7 @@ func oversizedObjects(size int) map[string]string {
 	header := `"kind":"Widget","apiVersion":"example.com/v1",`
 	large := map[string]string{
 		"a string":  `"` + strings.Repeat("y", size) + `"`,
-		"escapes":   `"` + strings.Repeat(`\u00e9\"\\\n`, size/12) + `"`,
+		"escapes":   `"` + strings.Repeat(`\u00e9\"\\\n`, size/4) + `"`,
 		"strings":   `["` + strings.Repeat(`0123456789","`, size/12) + `"]`,
 		"objects":   `[` + strings.Repeat(`{"a":{"b":[1,2]}},`, size/16) + `{"metadata":{"name":"wrong"}}]`,
 		"a name":    `{"` + strings.Repeat("n", size) + `":{"name":"wrong"}}`,

@@ -13,9 +13,8 @@ import (
 // single is a body of one object, as far as it can be read without its type.
 type single struct {
 	encoding Encoding
-	body     []byte  // JSON, unless it is protobuf
+	body     []byte  // unless it is protobuf
 	message  message // if it is protobuf
-	fault    error   // about the object
 }
 
 // readSingle reads a body of one object in its encoding.
@@ -29,17 +28,11 @@ func (r *Resource[T]) readSingle(a *answer) (single, error) {
 	case Protobuf:
 		s.message, err = openEnvelope(body, expectation{})
 	case CBOR:
-		s.body, err = decode.CBORToJSON(body, r.limit)
-		if errors.As(err, new(*decode.FaultError)) {
-			s.fault, err = err, nil
-		}
+		s.body, err = decode.DelimitCBOR(body)
 	default:
 		s.body, err = decode.Delimit(body)
 	}
-	switch {
-	case err == decode.ErrOverLimit: // as JSON only
-		return s, fmt.Errorf("reading the object: %w", err)
-	case err != nil:
+	if err != nil {
 		return s, a.unlike(err)
 	}
 	return s, nil
@@ -50,15 +43,15 @@ func (c *objectCodec[T]) header(s single) decode.Header {
 	if s.encoding == Protobuf {
 		return s.message.header()
 	}
-	return c.scan(s.body)
+	return c.codecOf(s.encoding).Header(s.body)
 }
 
 func (c *objectCodec[T]) decodeSingle(s single, want expectation) (d decoded[T], err error) {
-	w := &workspace{json: c.jsonOf(s.encoding)} // nothing is shared: it may be for an update
+	w := &workspace{codec: c.codecOf(s.encoding)} // nothing is shared: it may be for an update
 	if s.encoding == Protobuf {
 		d, err = c.decodeMessage(s.message, nil, want, w)
 	} else {
-		d, err = c.decode(s.body, s.fault, want, w)
+		d, err = c.decode(s.body, nil, want, w)
 	}
 	if err == nil {
 		err = c.complete(&d, want)
@@ -70,7 +63,7 @@ func (c *objectCodec[T]) singleStatus(s single) (metav1.Status, bool) {
 	if s.encoding == Protobuf {
 		return s.message.status()
 	}
-	return c.status(s.body)
+	return c.statusIn(s.encoding, s.body)
 }
 
 // readObject reads an answer of one object. For a created subresource that the server only

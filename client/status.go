@@ -56,9 +56,9 @@ func (r *Resource[T]) refusal(c call, code int, a *answer) error {
 	return err
 }
 
-// status decodes a metav1.Status; ok is false if raw is not a Status.
+// status decodes a metav1.Status from JSON; ok is false if raw is not a Status.
 func (c *objectCodec[T]) status(raw []byte) (st metav1.Status, ok bool) {
-	if h := c.scan(raw); h.Kind != statusKind || h.APIVersion != "" && h.APIVersion != "v1" {
+	if h := c.json.Header(raw); h.Kind != statusKind || h.APIVersion != "" && h.APIVersion != "v1" {
 		return st, false
 	}
 	// A field that does not fit is no reason to drop the others.

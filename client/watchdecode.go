@@ -19,14 +19,14 @@ type watchDecoder[T any] struct {
 	*watching[T]
 	in       decode.Reader
 	encoding Encoding
-	kept     []byte // an object's JSON
+	kept     []byte // an object
 }
 
 // envelope is one event as far as it has been read.
 type envelope[T any] struct {
 	kind    string // the wire's "type"
 	typ     reflector.EventType
-	late    []byte // the object's JSON, if it came before the type, or may be given to a decoder
+	late    []byte // the object, if it came before the type, or may be given to a decoder
 	fault   error  // a known problem of late
 	object  bool   // the event has an object
 	event   reflector.Event[T]
@@ -121,7 +121,7 @@ func (d *watchDecoder[T]) readObject(e *envelope[T]) error {
 	if e.typ == reflector.Added {
 		known, raw, fault, err = d.objects.readListed(d.in, d.want, d.work)
 	} else {
-		raw, fault, err = decode.ReadObject(d.in.Value)
+		raw, fault, err = checkedObject(d.in)
 	}
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func (d *watchDecoder[T]) readKind(e *envelope[T]) error {
 	return d.body.unlike(fmt.Errorf("got a %s, want watch events", kind))
 }
 
-// judge turns the object's JSON into the event or its problem.
+// judge turns the object into the event or its problem.
 func (d *watchDecoder[T]) judge(e *envelope[T], raw []byte, fault error) {
 	e.event, e.problem = reflector.Event[T]{}, nil
 	switch {
@@ -167,12 +167,12 @@ func (d *watchDecoder[T]) judge(e *envelope[T], raw []byte, fault error) {
 		obj, err := d.objects.decode(raw, fault, d.want, d.work)
 		e.event, e.problem = d.accept(typeOfUnread([]byte(e.kind)), obj, err)
 	case e.kind == errorEvent:
-		st, ok := d.objects.status(raw)
+		st, ok := d.objects.statusIn(d.encoding, raw)
 		e.problem = failure(st, ok, raw)
 	case e.typ == 0:
-		e.problem = d.report(0, identityOf(d.objects.scan(raw)), unknownType(e.kind))
+		e.problem = d.report(0, identityOf(d.work.codec.Header(raw)), unknownType(e.kind))
 	case e.typ == reflector.Bookmark:
-		e.event, e.problem = d.bookmark(d.objects.scan(raw))
+		e.event, e.problem = d.bookmark(d.work.codec.Header(raw))
 	default:
 		obj, err := d.objects.decode(raw, fault, d.want, d.work)
 		e.event, e.problem = d.accept(e.typ, obj, err)

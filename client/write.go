@@ -101,10 +101,10 @@ func (r *Resource[T]) encode(c *call, object any) error {
 	if err != nil {
 		return err
 	}
-	if len(raw) == 0 || raw[0] != '{' {
-		return fmt.Errorf("%w but %s", ErrNotAnObject, decode.KindName(firstByte(raw)))
+	if k := r.objects.json.Kind(raw); k != '{' {
+		return fmt.Errorf("%w but %s", ErrNotAnObject, decode.KindName(k))
 	}
-	h := r.objects.scan(raw)
+	h := r.objects.json.Header(raw)
 	want := r.expected()
 	if c.foreign() {
 		want = asIs(h)

@@ -1,56 +1,43 @@
 package decode
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"reflect"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// CBOR is read as the JSON that it stands for, by apimachinery's rules: strings are byte
-// strings, a tag marks bytes that become base64, times are texts, and floats stay floats. (RFC
-// 8949; https://kep.k8s.io/4222) Package client documents the differences from the result of
-// apimachinery's serializer.
-
-// maxDepth is the limit for the nesting of values, as in JSON.
+// maxDepth is the limit for the nesting of values and tags, as in JSON.
 const maxDepth = 10_000
 
-// cborReader is a Reader of CBOR. It transcodes a value while it reads it. It also holds the
-// bytes read, so that it can read a value over the limit again, member by member.
+// cborReader is a Reader of CBOR (RFC 8949). It finds the ends of values by their heads, and leaves
+// their content to the library.
 type cborReader struct {
 	input
-	head   *item  // read but not consumed; nil if none is
-	room   item   // the item that head points to
-	opened []span // the maps and arrays that are being read
+	any    Weights // of values that become JSON
+	opened []int64 // members left of each open map and array; negative if a break ends it
+	nest   []nested
 	out    []byte // the last value as JSON
-	text   []byte // the last string
-	idle   bool   // the value is skipped: out stays empty
-	fault  error  // the first fault of the value
 }
 
-// Unchecked implements Reader.
-func (r *cborReader) Unchecked() ([]byte, error) { return r.Value() }
-
-// Check implements Reader. Transcoded values are well-formed.
-func (r *cborReader) Check([]byte) error { return nil }
-
-// Ready implements Reader. CBOR has no mark that shows the end of a value without reading it.
-func (r *cborReader) Ready() bool { return r.at < len(r.buf) }
-
-// span is a map or an array with the number of members left; negative if a break ends it.
-type span struct {
-	delim byte
-	left  int64
+// NewCBOR returns the reader of a CBOR body. limit is the largest number of bytes of one value.
+func NewCBOR(in io.Reader, limit int64) Reader {
+	return &cborReader{input: newInput(in, limit), any: NewWeights(reflect.TypeFor[any](), limit)}
 }
 
-// item is the head of a data item, behind its tags.
-type item struct {
-	major byte
-	info  byte
-	arg   uint64
-	tag   tag // the innermost tag that matters
+// cborOf returns the reader of CBOR in memory. It does not limit values.
+func cborOf(raw []byte) *cborReader {
+	return &cborReader{input: input{buf: raw, err: io.EOF, from: -1, most: Unlimited}, any: Weights{Most: Unlimited}}
+}
 
-	tagged bool // whether there is any tag
+// head is the beginning of a data item.
+type head struct {
+	major, info byte
+	arg         uint64
 }
 
 // The major types.
@@ -65,118 +52,14 @@ const (
 	cborSimple
 )
 
-// indefinite is the additional information of a span or string that a break ends.
+// indefinite is the additional information of an item that a break ends, and of the break.
 const indefinite = 31
 
-// NewCBOR returns the reader of a CBOR body. limit is the largest number of bytes of one
-// value, both as CBOR and as JSON.
-func NewCBOR(in io.Reader, limit int64) Reader { return newCBOR(in, limit) }
+func (h head) isBreak() bool { return h.major == cborSimple && h.info == indefinite }
 
-func newCBOR(in io.Reader, limit int64) *cborReader {
-	return &cborReader{input: newInput(in, limit)}
-}
-
-// CBORToJSON transcodes a body of one value. With a *FaultError it also returns the JSON. It
-// returns ErrOverLimit for more than limit bytes of JSON.
-func CBORToJSON(body []byte, limit int64) ([]byte, error) {
-	r := newCBOR(bytes.NewReader(body), limit)
-	raw, err := r.Value()
-	if err == io.EOF {
-		return nil, io.ErrUnexpectedEOF
-	}
-	var fault *FaultError
-	if err == nil || errors.As(err, &fault) {
-		if _, end := r.Peek(); end != io.EOF {
-			return nil, r.malformed("more than one value")
-		}
-	}
-	return raw, err
-}
-
-func (r *cborReader) malformed(text string) error {
-	return &malformedError{encoding: "CBOR", at: r.Offset(), err: errors.New(text)}
-}
-
-// readByte reads a byte that must be there.
-func (r *cborReader) readByte() (byte, error) {
-	if r.at == len(r.buf) {
-		if err := r.fill(); err == io.EOF {
-			return 0, r.early()
-		} else if err != nil {
-			return 0, err
-		}
-	}
-	r.at++
-	return r.buf[r.at-1], nil
-}
-
-// early returns the error for a stream that ends within a value.
-func (r *cborReader) early() error {
-	return &malformedError{encoding: "CBOR", at: r.Offset(), err: io.ErrUnexpectedEOF}
-}
-
-// first returns the next item's head and leaves it there.
-func (r *cborReader) first() (*item, error) {
-	if r.head != nil {
-		return r.head, nil
-	}
-	if len(r.opened) == 0 {
-		if _, err := r.next(); err != nil {
-			return nil, err // io.EOF between two values
-		}
-	}
-	r.room = item{}
-	for {
-		if err := r.initial(); err != nil {
-			return nil, err
-		}
-		if r.room.major != cborTag {
-			r.head = &r.room
-			return r.head, nil
-		}
-		r.room.tag, r.room.tagged = r.room.tag.around(r.room.arg), true
-	}
-}
-
-// initial reads one initial byte and its argument into room.
-func (r *cborReader) initial() error {
-	b, err := r.readByte()
-	if err != nil {
-		return err
-	}
-	r.room.major, r.room.info, r.room.arg = b>>5, b&31, uint64(b&31)
-	switch info := r.room.info; {
-	case info < 24:
-	case info < 28:
-		r.room.arg = 0
-		for range 1 << (info - 24) {
-			b, err := r.readByte()
-			if err != nil {
-				return err
-			}
-			r.room.arg = r.room.arg<<8 | uint64(b)
-		}
-	case info < indefinite, r.room.major < cborBytes, r.room.major == cborTag:
-		return r.malformed(fmt.Sprintf("no value begins with %#02x", b))
-	}
-	return nil
-}
-
-// take returns the next item's head and consumes it.
-func (r *cborReader) take() (item, error) {
-	h, err := r.first()
-	if err != nil {
-		return item{}, err
-	}
-	r.head = nil
-	return *h, nil
-}
-
-func (i *item) isBreak() bool { return i.major == cborSimple && i.info == indefinite }
-
-// kind returns the first byte of the item's JSON; 0 for a break.
-func (i *item) kind() byte {
-	switch i.major {
+// kind returns the first byte of the item's JSON.
+func (h head) kind() byte {
+	switch h.major {
 	case cborBytes, cborText:
 		return '"'
 	case cborArray:
@@ -184,30 +67,104 @@ func (i *item) kind() byte {
 	case cborMap:
 		return '{'
 	case cborSimple:
-		switch {
-		case i.isBreak():
-			return 0
-		case i.info == 20:
+		switch h.info {
+		case 20:
 			return 'f'
-		case i.info == 21:
+		case 21:
 			return 't'
-		case i.info < 25 || i.info > 27:
-			return 'n'
+		case 25, 26, 27:
+			return '0'
 		}
+		return 'n'
 	}
 	return '0'
 }
 
+// readHead reads the head that begins b. n is its size; 0 if b ends within it, or negative if no
+// value begins so.
+func readHead(b []byte) (h head, n int) {
+	if len(b) == 0 {
+		return h, 0
+	}
+	h = head{major: b[0] >> 5, info: b[0] & 31, arg: uint64(b[0] & 31)}
+	switch {
+	case h.info < 24:
+		return h, 1
+	case h.info < 28:
+		size := 1 << (h.info - 24)
+		if len(b) <= size {
+			return h, 0
+		}
+		h.arg = 0
+		for _, c := range b[1 : 1+size] {
+			h.arg = h.arg<<8 | uint64(c)
+		}
+		if h.major == cborSimple && h.info == 24 && h.arg < 32 {
+			return h, -1
+		}
+		return h, 1 + size
+	case h.info < indefinite, h.major < cborBytes, h.major == cborTag:
+		return h, -1
+	}
+	return h, 1
+}
+
+// head consumes the next head.
+func (r *cborReader) head() (head, error) {
+	for {
+		h, n := readHead(r.buf[r.at:])
+		if n > 0 {
+			r.at += n
+			return h, nil
+		}
+		if n < 0 {
+			return h, r.malformed(fmt.Sprintf("no value begins with %#02x", r.buf[r.at]))
+		}
+		if err := r.more(); err != nil {
+			return h, err
+		}
+	}
+}
+
+// more is fill within a value.
+func (r *cborReader) more() error {
+	err := r.fill()
+	if err == io.EOF {
+		return &malformedError{encoding: "CBOR", at: r.Offset(), err: io.ErrUnexpectedEOF}
+	}
+	return err
+}
+
+func (r *cborReader) malformed(text string) error {
+	return &malformedError{encoding: "CBOR", at: r.Offset(), err: errors.New(text)}
+}
+
+// untagged consumes the next head that is no tag, and the tags before it.
+func (r *cborReader) untagged() (head, error) {
+	for range maxDepth {
+		h, err := r.head()
+		if err != nil || h.major != cborTag {
+			return h, err
+		}
+	}
+	return head{}, r.malformed("values nested too deeply")
+}
+
 // Peek implements Reader.
 func (r *cborReader) Peek() (byte, error) {
-	h, err := r.first()
-	if err != nil {
-		return 0, err
+	if len(r.opened) == 0 {
+		if _, err := r.next(); err != nil {
+			return 0, err // io.EOF between two values
+		}
 	}
-	if h.isBreak() {
-		return 0, r.malformed("a break outside of what it could end")
+	r.hold()
+	defer r.release()
+	h, err := r.untagged()
+	r.rewind()
+	if err == nil && h.isBreak() {
+		err = r.malformed("a break outside of what it could end")
 	}
-	return h.kind(), nil
+	return h.kind(), err
 }
 
 // Open implements Reader.
@@ -219,46 +176,47 @@ func (r *cborReader) Open(delim byte) error {
 	if k != delim {
 		return &ShapeError{Want: delim, Got: k}
 	}
-	h, _ := r.take()
-	s, err := r.span(h)
-	r.opened = append(r.opened, s)
+	h, err := r.untagged()
+	if err != nil {
+		return err
+	}
+	left, err := r.members(h)
+	r.opened = append(r.opened, left)
 	return err
 }
 
-// span returns the map or array that a head begins.
-func (r *cborReader) span(h item) (span, error) {
-	s := span{delim: h.kind(), left: int64(h.arg)}
+// members returns the number of members that a head announces; -1 if a break ends them.
+func (r *cborReader) members(h head) (int64, error) {
 	switch {
 	case h.info == indefinite:
-		s.left = -1
-	case s.left < 0:
-		return s, r.malformed("a length beyond all bounds")
+		return -1, nil
+	case h.arg > math.MaxInt64/2:
+		return 0, r.malformed("a length beyond all bounds")
 	}
-	return s, nil
+	return int64(h.arg), nil
 }
 
 // More implements Reader.
 func (r *cborReader) More(byte) (bool, error) {
-	s := &r.opened[len(r.opened)-1]
-	more, err := r.another(s)
-	if err == nil && !more {
+	left := &r.opened[len(r.opened)-1]
+	if *left < 0 {
+		if r.at == len(r.buf) {
+			if err := r.more(); err != nil {
+				return false, err
+			}
+		}
+		if h, _ := readHead(r.buf[r.at:]); !h.isBreak() {
+			return true, nil
+		}
+		r.at++
+		*left = 0
+	}
+	if *left == 0 {
 		r.opened = r.opened[:len(r.opened)-1]
-	}
-	return more, err
-}
-
-// another reports whether the span has another member.
-func (r *cborReader) another(s *span) (bool, error) {
-	if s.left >= 0 {
-		s.left--
-		return s.left >= 0, nil
-	}
-	h, err := r.first()
-	if err == nil && h.isBreak() {
-		r.head = nil
 		return false, nil
 	}
-	return err == nil, err
+	*left--
+	return true, nil
 }
 
 // Name implements Reader.
@@ -270,40 +228,169 @@ func (r *cborReader) Name() ([]byte, error) {
 
 // Value implements Reader.
 func (r *cborReader) Value() ([]byte, error) {
-	err := r.whole()
-	switch {
-	case err == ErrOverLimit:
-		return oversized(r)
-	case err != nil:
-		return nil, err
-	case r.fault != nil:
-		return r.out, &FaultError{r.fault}
+	raw, err := r.Raw()
+	if err != nil {
+		return raw, err
 	}
-	return r.out, nil
+	if err := r.any.checkCBOR(raw); err != nil {
+		return nil, err
+	}
+	if text, ok := cborString(raw); ok {
+		r.out, _ = jsontext.AppendQuote(r.out[:0], text) // the only possible error is about invalid UTF-8
+		return r.out, nil
+	}
+	return cborToJSON(raw)
 }
 
-// whole transcodes a value. After ErrOverLimit the value is still there.
-func (r *cborReader) whole() error {
-	r.out, r.idle, r.fault = r.out[:0], false, nil
-	head, room := r.head, r.room
+// cborString returns the content of a string in one piece without a tag. ok is false for all other
+// values, and for text that is not UTF-8.
+func cborString(raw []byte) (text []byte, ok bool) {
+	h, n := readHead(raw)
+	if h.kind() != '"' || h.info == indefinite || h.major == cborText && !utf8.Valid(raw[n:]) {
+		return nil, false
+	}
+	return raw[n:], true
+}
+
+// Raw implements Reader.
+func (r *cborReader) Raw() ([]byte, error) {
+	raw, err := r.whole()
+	if err == ErrOverLimit {
+		return oversized(r)
+	}
+	return raw, err
+}
+
+// Check implements Reader. The values are well-formed.
+func (r *cborReader) Check([]byte) error { return nil }
+
+// whole reads a value. After ErrOverLimit the value is still there.
+func (r *cborReader) whole() ([]byte, error) {
+	if _, err := r.Peek(); err != nil {
+		return nil, err
+	}
 	r.hold()
 	defer r.release()
-	if _, err := r.Peek(); err != nil {
-		return err
+	if err := r.pass(); err != nil {
+		if err == ErrOverLimit {
+			r.rewind()
+		}
+		return nil, err
 	}
-	err := r.transcode(len(r.opened))
-	if err == ErrOverLimit {
-		r.rewind()
-		r.head, r.room = head, room
-	}
-	return err
+	return r.held(), nil
 }
 
 // Skip implements Reader.
 func (r *cborReader) Skip() error {
-	r.out, r.idle, r.fault = r.out[:0], true, nil
 	if _, err := r.Peek(); err != nil {
 		return err
 	}
-	return r.transcode(len(r.opened))
+	return r.pass()
+}
+
+// Ready implements Reader. CBOR has no mark that shows the end of a value without reading it.
+func (r *cborReader) Ready() bool { return r.at < len(r.buf) }
+
+// nested is an item that consists of others.
+type nested struct {
+	left   int64 // items before its end; negative if a break ends it
+	pieces byte  // their major type, if they are the pieces of a string
+	name   bool  // the items are names and values of members
+}
+
+// pass consumes a value. If the value is held, it returns ErrOverLimit once the value is over the limit.
+func (r *cborReader) pass() error {
+	r.nest = r.nest[:0]
+	for {
+		h, err := r.head()
+		if err != nil {
+			return err
+		}
+		done, err := r.enter(h)
+		if err != nil {
+			return err
+		}
+		if r.from >= 0 && r.tooLarge() {
+			return ErrOverLimit
+		}
+		if done && r.leave() {
+			return nil
+		}
+		if len(r.nest)+len(r.opened) > maxDepth {
+			return r.malformed("values nested too deeply")
+		}
+	}
+}
+
+// enter begins the item of a head, and reports whether the item is complete.
+func (r *cborReader) enter(h head) (done bool, err error) {
+	var in *nested
+	if n := len(r.nest); n > 0 {
+		in = &r.nest[n-1]
+	}
+	switch {
+	case h.isBreak():
+		if in == nil || in.left >= 0 || in.left == -2 {
+			return false, r.malformed("a break outside of what it could end")
+		}
+		r.nest = r.nest[:len(r.nest)-1]
+		return true, nil
+	case in != nil && in.pieces != 0 && (h.major != in.pieces || h.info == indefinite):
+		return false, r.malformed("a string with something else in it")
+	}
+	item := nested{left: 1}
+	switch h.major {
+	case cborBytes, cborText:
+		if h.info != indefinite {
+			return true, r.skipBytes(h.arg)
+		}
+		item = nested{left: -1, pieces: h.major}
+	case cborArray, cborMap:
+		if item.left, err = r.members(h); err != nil || item.left == 0 {
+			return true, err
+		}
+		if item.name = h.major == cborMap; item.name && item.left > 0 {
+			item.left *= 2
+		}
+	case cborTag:
+	default:
+		return true, nil
+	}
+	r.nest = append(r.nest, item)
+	return false, nil
+}
+
+// leave ends an item, and all that end with it. It reports whether the value ends.
+func (r *cborReader) leave() bool {
+	for n := len(r.nest); n > 0; n = len(r.nest) {
+		in := &r.nest[n-1]
+		if in.left < 0 {
+			if in.name {
+				in.left = -3 - in.left // -1 before a name, -2 before its value
+			}
+			return false
+		}
+		if in.left--; in.left > 0 {
+			return false
+		}
+		r.nest = r.nest[:n-1]
+	}
+	return true
+}
+
+// skipBytes consumes n bytes. Memory grows with the bytes that arrive, not with the claimed n.
+func (r *cborReader) skipBytes(n uint64) error {
+	for {
+		piece := min(n, uint64(len(r.buf)-r.at))
+		r.at += int(piece)
+		if n -= piece; n == 0 {
+			return nil
+		}
+		if r.from >= 0 && r.tooLarge() {
+			return ErrOverLimit
+		}
+		if err := r.more(); err != nil {
+			return err
+		}
+	}
 }

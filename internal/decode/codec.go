@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding"
 	stdjson "encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -19,41 +18,63 @@ import (
 	"github.com/kinform/kinform/internal/kubeproto"
 )
 
-// Codec decodes single values by the rules for clients of the API server (sigs.k8s.io/json).
+// Codec decodes single objects of one type and encoding. It is immutable and safe for concurrent use,
+// unless it shares strings: then it belongs to one goroutine. All values are complete and well-formed.
+type Codec interface {
+	// Kind returns the first byte of a value's JSON.
+	Kind(raw []byte) byte
+
+	// Weigh returns ErrOverLimit if an object may take too much memory.
+	Weigh(w *Weights, raw []byte) error
+
+	// Unmarshal decodes a value into *v.
+	Unmarshal(raw []byte, v any) error
+
+	// UnmarshalExact is slower than Unmarshal, and may accept values that Unmarshal does not. After an error, *v
+	// is filled as far as possible.
+	UnmarshalExact(raw []byte, v any) error
+
+	// UnmarshalObject decodes an object for an unstructured.Unstructured.
+	UnmarshalObject(raw []byte) (map[string]any, error)
+
+	// Header reads the header of an object. Members of another type stay empty.
+	Header(raw []byte) Header
+
+	// State reads the state of an object, or returns false if only Unmarshal can tell it.
+	State(raw []byte) (s State, ok bool)
+
+	// WithoutManagedFields returns an object without metadata.managedFields. raw is not changed.
+	// The result is either raw or in *room.
+	WithoutManagedFields(raw []byte, room *[]byte) []byte
+
+	// Sharing returns a codec for the same type that makes equal strings share memory. With nil
+	// the codec allocates each string.
+	Sharing(strings *kubeproto.Strings) Codec
+}
+
+// JSONCodec decodes JSON by the rules for clients of the API server (sigs.k8s.io/json).
 // These are the rules of encoding/json, except that field names match case-sensitively, and
 // that a number in an untyped value is an int64 if possible. Duplicate names and invalid UTF-8
 // are accepted as there: the last duplicate wins, and U+FFFD replaces invalid bytes.
-//
-// A Codec is immutable and safe for concurrent use, unless it shares strings: then it belongs
-// to one goroutine.
-type Codec struct {
+type JSONCodec struct {
 	fast   json.Options
 	exact  json.Options
 	untype json.Options
 
 	untyped bool // the type holds an untyped value
 	Quotes  bool // strings are decoded in the library's way and not shared
-	sorted  bool // the members of raw JSON are sorted
 }
 
-// NewCodec makes the codec for values of type t.
-func NewCodec(t reflect.Type) Codec {
-	c := Codec{untyped: holdsUntyped(t, map[reflect.Type]bool{}), Quotes: quotesStrings(t, map[reflect.Type]bool{})}
-	return *c.Sharing(nil)
+// NewJSONCodec makes the codec for objects of type t in JSON.
+func NewJSONCodec(t reflect.Type) *JSONCodec {
+	c := JSONCodec{untyped: holdsUntyped(t, map[reflect.Type]bool{}), Quotes: quotesStrings(t, map[reflect.Type]bool{})}
+	return c.sharing(nil)
 }
 
-// Sorting returns a codec for the same type that sorts the members of raw JSON, as kept by
-// metav1.FieldsV1 and runtime.RawExtension. CBOR has a different order. The sorted JSON is the
-// same as from apimachinery's CBOR serializer.
-func (c *Codec) Sorting() *Codec {
-	s := *c
-	s.sorted = true
-	return s.Sharing(nil)
-}
+// Sharing implements Codec.
+func (c *JSONCodec) Sharing(strings *kubeproto.Strings) Codec { return c.sharing(strings) }
 
-// Sharing returns a codec for the same type that makes equal strings share memory. With nil
-// the codec allocates each string.
-func (c *Codec) Sharing(strings *kubeproto.Strings) *Codec {
+func (c *JSONCodec) sharing(strings *kubeproto.Strings) *JSONCodec {
 	rules := json.JoinOptions(jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false))
 	// Only a type with an untyped value pays for telling integers and floats apart.
 	anything := json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *any) (err error) {
@@ -61,9 +82,6 @@ func (c *Codec) Sharing(strings *kubeproto.Strings) *Codec {
 		return err
 	})
 	own := []*json.Unmarshalers{json.UnmarshalFromFunc(readTime), json.UnmarshalFromFunc(readNumber)}
-	if c.sorted {
-		own = append(own, json.UnmarshalFromFunc(readSorted))
-	}
 	if c.untyped {
 		own = append(own, anything)
 	}
@@ -71,7 +89,7 @@ func (c *Codec) Sharing(strings *kubeproto.Strings) *Codec {
 		own = append(own, stringUnmarshaler(strings))
 	}
 	exact := json.JoinOptions(rules, json.WithUnmarshalers(json.JoinUnmarshalers(own...)))
-	return &Codec{
+	return &JSONCodec{
 		// The caller has delimited the value, so its syntax is valid. The legacy way of
 		// reporting errors would only parse it twice.
 		fast:    json.JoinOptions(exact, jsonv1.ReportErrorsWithLegacySemantics(false)),
@@ -79,30 +97,51 @@ func (c *Codec) Sharing(strings *kubeproto.Strings) *Codec {
 		untype:  json.JoinOptions(rules, json.WithUnmarshalers(anything)),
 		untyped: c.untyped,
 		Quotes:  c.Quotes,
-		sorted:  c.sorted,
 	}
 }
 
-// Unmarshal decodes one complete JSON value into *v.
-func (c *Codec) Unmarshal(raw []byte, v any) error {
+// Kind implements Codec.
+func (c *JSONCodec) Kind(raw []byte) byte {
+	if len(raw) == 0 {
+		return 0
+	}
+	return raw[0]
+}
+
+// Weigh implements Codec.
+func (c *JSONCodec) Weigh(w *Weights, raw []byte) error { return w.checkJSON(raw) }
+
+// Header implements Codec.
+func (c *JSONCodec) Header(raw []byte) (h Header) {
+	if c.Unmarshal(raw, &h) != nil {
+		h = Header{}
+		_ = c.UnmarshalExact(raw, &h)
+	}
+	return h
+}
+
+// State implements Codec, for JSON that may be malformed. If it returns true, raw is well-formed.
+func (c *JSONCodec) State(raw []byte) (State, bool) { return scanState(raw) }
+
+// Unmarshal implements Codec.
+func (c *JSONCodec) Unmarshal(raw []byte, v any) error {
 	if err := json.Unmarshal(raw, v, c.fast); err != nil {
 		return plainFieldError(err)
 	}
 	return nil
 }
 
-// UnmarshalExact is slower than Unmarshal. Like encoding/json, it accepts Go types with
-// questionable struct tags. It continues after a field that does not fit, so *v is filled as
-// far as possible even if it returns an error.
-func (c *Codec) UnmarshalExact(raw []byte, v any) error {
+// UnmarshalExact implements Codec. Like encoding/json, it accepts Go types with questionable struct
+// tags, and continues after a field that does not fit.
+func (c *JSONCodec) UnmarshalExact(raw []byte, v any) error {
 	if err := json.Unmarshal(raw, v, c.exact); err != nil {
 		return plainFieldError(err)
 	}
 	return nil
 }
 
-// UnmarshalObject decodes a JSON object for an unstructured.Unstructured.
-func (c *Codec) UnmarshalObject(raw []byte) (map[string]any, error) {
+// UnmarshalObject implements Codec.
+func (c *JSONCodec) UnmarshalObject(raw []byte) (map[string]any, error) {
 	var v any
 	if err := json.Unmarshal(raw, &v, c.untype); err != nil {
 		return nil, plainFieldError(err)
@@ -115,7 +154,7 @@ func (c *Codec) UnmarshalObject(raw []byte) (map[string]any, error) {
 }
 
 // Marshal encodes v as encoding/json does.
-func (c *Codec) Marshal(v any) ([]byte, error) {
+func (c *JSONCodec) Marshal(v any) ([]byte, error) {
 	return json.Marshal(v, c.exact)
 }
 
@@ -162,22 +201,6 @@ func readNumber(dec *jsontext.Decoder, n *stdjson.Number) error {
 func isNumber(text []byte) bool {
 	v := jsontext.Value(text)
 	return v.Kind() == '0' && v.IsValid() && !bytes.ContainsAny(text, " \t\r\n")
-}
-
-// readSorted decodes an object or array for a type that decodes itself.
-func readSorted(dec *jsontext.Decoder, u stdjson.Unmarshaler) error {
-	if k := dec.PeekKind(); k != '{' && k != '[' {
-		return errors.ErrUnsupported // such a value has no order
-	}
-	raw, err := dec.ReadValue()
-	if err != nil {
-		return err
-	}
-	sorted, err := appendSorted(make([]byte, 0, len(raw)), raw)
-	if err != nil {
-		return err
-	}
-	return u.UnmarshalJSON(sorted)
 }
 
 // readUntyped decodes the next value with apimachinery's types for untyped values:

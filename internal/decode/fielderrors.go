@@ -39,11 +39,11 @@ func (e *fieldError) Error() string {
 
 func (e *fieldError) Unwrap() error { return e.err }
 
-// plainText returns the text of an error without the name of its JSON library. Methods of
+// plainText returns the text of an error without the name of its library. Methods of
 // types such as metav1.Time use a library too.
 func plainText(err error) string {
 	text := err.Error()
-	for _, name := range []string{"jsontext: ", "json: "} {
+	for _, name := range []string{"jsontext: ", "json: ", "cbor: "} {
 		text = strings.TrimPrefix(text, name)
 	}
 	return text

@@ -14,6 +14,7 @@ type Header struct {
 		Namespace       string `json:"namespace"`
 		Name            string `json:"name"`
 		GenerateName    string `json:"generateName"`
+		UID             string `json:"uid"`
 		ResourceVersion string `json:"resourceVersion"`
 		Annotations     struct {
 			InitialEventsEnd string `json:"k8s.io/initial-events-end"`
@@ -47,7 +48,12 @@ func (h *Header) read(r Reader) error {
 		if name != "metadata" {
 			return ReadIfText(r, h.member(name))
 		}
-		return eachIfObject(r, func(name string) error { return ReadIfText(r, h.metaMember(name)) })
+		return eachIfObject(r, func(name string) error {
+			if name != "annotations" {
+				return ReadIfText(r, h.metaMember(name))
+			}
+			return eachIfObject(r, func(name string) error { return ReadIfText(r, h.annotation(name)) })
+		})
 	})
 }
 
@@ -69,8 +75,18 @@ func (h *Header) metaMember(name string) *string {
 		return &h.Metadata.Name
 	case "namespace":
 		return &h.Metadata.Namespace
+	case "uid":
+		return &h.Metadata.UID
 	case "resourceVersion":
 		return &h.Metadata.ResourceVersion
+	}
+	return nil
+}
+
+// annotation is member for the annotations.
+func (h *Header) annotation(name string) *string {
+	if name == "k8s.io/initial-events-end" {
+		return &h.Metadata.Annotations.InitialEventsEnd
 	}
 	return nil
 }

@@ -140,15 +140,15 @@ func (r *jsonReader) Name() ([]byte, error) {
 
 // Value implements Reader.
 func (r *jsonReader) Value() ([]byte, error) {
-	raw, err := r.Unchecked()
+	raw, err := r.Raw()
 	if err != nil {
 		return raw, err
 	}
 	return raw, r.Check(raw)
 }
 
-// Unchecked implements Reader.
-func (r *jsonReader) Unchecked() ([]byte, error) {
+// Raw implements Reader.
+func (r *jsonReader) Raw() ([]byte, error) {
 	raw, err := r.whole()
 	if err == ErrOverLimit {
 		return oversized(r)

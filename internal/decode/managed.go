@@ -1,8 +1,7 @@
 package decode
 
-// WithoutManagedFields returns an object's JSON without metadata.managedFields. raw is
-// well-formed and is not changed. The result is either raw or in *room.
-func WithoutManagedFields(raw []byte, room *[]byte) []byte {
+// WithoutManagedFields implements Codec.
+func (c *JSONCodec) WithoutManagedFields(raw []byte, room *[]byte) []byte {
 	meta := findMember(raw, 0, "metadata")
 	if meta.end == 0 || raw[meta.value] != '{' {
 		return raw

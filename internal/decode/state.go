@@ -8,20 +8,20 @@ import (
 	"github.com/kinform/kinform/internal/kubeproto"
 )
 
-// State is what identifies one state of an object. The slices refer to the object's JSON.
+// State is what identifies one state of an object. The slices may refer to the object's JSON.
 type State struct {
 	APIVersion, Kind []byte // nil if the JSON has none
 	kubeproto.State
 }
 
-// ScanState reads the state from an object's JSON, which may be malformed. The other members are only
+// scanState reads the state from an object's JSON, which may be malformed. The other members are only
 // checked. ok is false if only the decoder can tell the state:
 //
 //   - the JSON is not certainly well-formed
 //   - the name, UID or version is missing or empty
-//   - a member that ScanState reads comes twice, is no string, has an escape or is not ASCII
+//   - a member that scanState reads comes twice, is no string, has an escape or is not ASCII
 //   - the name of a member of the object or of its metadata has an escape
-func ScanState(raw []byte) (s State, ok bool) {
+func scanState(raw []byte) (s State, ok bool) {
 	b := walk(raw)
 	if b.at(0) != '{' {
 		return s, false

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// stated is what the decoder makes of the members that ScanState reads.
+// stated is what the decoder makes of the members that scanState reads.
 type stated struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -27,7 +27,7 @@ func (s State) stated() (out stated) {
 	return out
 }
 
-// stateSamples are objects, and whether ScanState reads them.
+// stateSamples are objects, and whether scanState reads them.
 var stateSamples = map[string]bool{
 	`{"metadata":{"name":"a","uid":"u","resourceVersion":"1"}}`:                                                                    true,
 	` {"kind" : "Pod", "apiVersion":"v1","metadata" :{"uid":"u" ,"resourceVersion":"1","name":"a","namespace":"n"},"spec":{}}`:     false, // begins with a space
@@ -63,8 +63,8 @@ var stateSamples = map[string]bool{
 
 func TestScanState(t *testing.T) {
 	for raw, want := range stateSamples {
-		if s, ok := ScanState([]byte(raw)); ok != want {
-			t.Errorf("ScanState(%s) = %+v, %t", raw, s.stated(), ok)
+		if s, ok := scanState([]byte(raw)); ok != want {
+			t.Errorf("scanState(%s) = %+v, %t", raw, s.stated(), ok)
 		}
 		checkState(t, []byte(raw))
 	}
@@ -72,22 +72,22 @@ func TestScanState(t *testing.T) {
 	checkState(t, []byte(`{"spec":`+deep+`,"metadata":{"name":"a","uid":"u","resourceVersion":"1"}}`))
 }
 
-// checkState compares ScanState with the decoders, typed and untyped.
+// checkState compares scanState with the decoders, typed and untyped.
 func checkState(t *testing.T, raw []byte) {
 	t.Helper()
-	s, ok := ScanState(raw)
+	s, ok := scanState(raw)
 	if !ok {
 		return
 	}
 	if !jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
-		t.Errorf("ScanState(%q) succeeds, but that is malformed", raw)
+		t.Errorf("scanState(%q) succeeds, but that is malformed", raw)
 		return
 	}
 	got := s.stated()
-	typed := NewCodec(reflect.TypeFor[stated]())
+	typed := NewJSONCodec(reflect.TypeFor[stated]())
 	var want stated
 	if err := typed.Unmarshal(raw, &want); err != nil || got != want {
-		t.Errorf("ScanState(%s) = %+v, want %+v, %v", raw, got, want, err)
+		t.Errorf("scanState(%s) = %+v, want %+v, %v", raw, got, want, err)
 	}
 	object, err := typed.UnmarshalObject(raw)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Reader reads a body member by member and presents it as JSON. It holds at most one value.
+// Reader reads a body member by member and presents it as JSON, except for raw objects. It holds
+// at most one value.
 // Its errors do not name a library. They wrap io.ErrUnexpectedEOF if a body ends too early.
 type Reader interface {
 	// Peek returns the first byte of the next item as JSON: one of {}[]"0ntf. If nothing can
@@ -27,17 +28,17 @@ type Reader interface {
 
 	// Value reads a whole value and returns it as JSON. The slice is valid until the next call
 	// of any method. With ErrOverLimit the slice is an object with the members of the value's
-	// header, wherever they are in the value. With a *FaultError it has null for everything
-	// that JSON cannot express. In both cases the reader is after the value. After any other
-	// error it is of no use.
+	// header, wherever they are in the value, or nil if only the memory for the value would be too
+	// large. A *FaultError means that JSON cannot express the value. In these cases the reader is
+	// after the value. After any other error it is of no use.
 	Value() ([]byte, error)
 
-	// Unchecked is Value, but it leaves the grammar of the value to Check. It is for a caller that
-	// mostly checks the value anyway.
-	Unchecked() ([]byte, error)
+	// Raw reads a whole value and returns it in the encoding of the body. It leaves the grammar of
+	// the value to Check. The slice is valid until the next call of any method. With ErrOverLimit
+	// the slice is JSON, as from Value.
+	Raw() ([]byte, error)
 
-	// Check returns the error that Value would have returned for raw, which Unchecked has just
-	// returned.
+	// Check returns the error for the grammar of raw, which Raw has just returned.
 	Check(raw []byte) error
 
 	// Skip skips a value without holding it.
@@ -51,14 +52,11 @@ type Reader interface {
 	Offset() int64
 }
 
-// ReadObject reads an object with read, which is Value or Unchecked of a Reader. It returns an error that
-// concerns only this object as problem: reading can then continue.
-func ReadObject(read func() ([]byte, error)) (raw []byte, problem, err error) {
-	if raw, err = read(); err == nil {
-		return raw, nil, nil
-	}
-	var fault *FaultError
-	if err == ErrOverLimit || errors.As(err, &fault) {
+// ReadObject reads an object in the encoding of the body. It leaves the grammar of the object to Check. It
+// returns ErrOverLimit as problem, with the JSON of the object's header: reading can then continue.
+func ReadObject(r Reader) (raw []byte, problem, err error) {
+	raw, err = r.Raw()
+	if err == ErrOverLimit {
 		return raw, err, nil
 	}
 	return raw, nil, err

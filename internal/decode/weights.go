@@ -3,6 +3,8 @@ package decode
 import (
 	stdjson "encoding/json"
 	"reflect"
+	"strings"
+	"unicode/utf8"
 )
 
 // Unlimited is the limit for values of any size.
@@ -89,9 +91,9 @@ func entryWeight(t reflect.Type) int64 {
 	return 2 * (key + elem)
 }
 
-// Check returns ErrOverLimit if an object may take too much memory. Its estimate from the JSON
+// checkJSON returns ErrOverLimit if an object may take too much memory. Its estimate from the JSON
 // is never too low. It only counts in detail if the JSON is large enough to matter.
-func (w *Weights) Check(raw []byte) error {
+func (w *Weights) checkJSON(raw []byte) error {
 	n := int64(len(raw))
 	if w.Most == Unlimited || n <= w.Most/(valueWeight+max(w.scalar, w.object)) {
 		return nil
@@ -117,4 +119,59 @@ func (w *Weights) parts(raw []byte) (bytes int64) {
 		}
 	}
 	return bytes
+}
+
+const (
+	// itemWeight is the largest memory for a data item of CBOR that is not a map. The worst case is an
+	// entry of a map[string]any. Raw CBOR becomes one before it becomes JSON.
+	itemWeight = 72
+	// escapeWeight is the largest memory in bytes for one byte of a string that JSON may escape, or of
+	// a string in pieces, which the library joins.
+	escapeWeight = 18
+)
+
+// checkCBOR is checkJSON for CBOR.
+func (w *Weights) checkCBOR(raw []byte) error {
+	item, object := max(w.scalar, itemWeight), max(w.object, mapWeight)
+	if w.Most == Unlimited || int64(len(raw)) <= w.Most/(escapeWeight+item+object) {
+		return nil
+	}
+	bytes := valueWeight * int64(len(raw))
+	for pieces := false; len(raw) > 0; {
+		h, n := readHead(raw)
+		raw = raw[n:]
+		bytes += item
+		switch h.kind() {
+		case '{':
+			bytes += object
+		case 'n':
+			bytes += w.member
+			pieces = pieces && !h.isBreak()
+		case '"':
+			switch {
+			case h.info == indefinite:
+				pieces = true
+				continue
+			case pieces:
+				bytes += escapeWeight * int64(h.arg)
+			default:
+				bytes += escapeWeight * escapable(raw[:h.arg])
+			}
+			raw = raw[h.arg:]
+		}
+	}
+	if bytes > w.Most {
+		return ErrOverLimit
+	}
+	return nil
+}
+
+// escapable counts the bytes of a text that JSON may escape.
+func escapable(text []byte) (n int64) {
+	for _, c := range text {
+		if c < ' ' || c >= utf8.RuneSelf || strings.IndexByte(`"\\<>&`, c) >= 0 {
+			n++
+		}
+	}
+	return n
 }

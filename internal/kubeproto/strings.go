@@ -3,6 +3,7 @@ package kubeproto
 import (
 	"encoding/binary"
 	"math/bits"
+	"unsafe"
 )
 
 // DefaultSlots is enough slots for most repeated strings of a large cluster's pods: names of
@@ -71,6 +72,24 @@ func (s *Strings) Get(b []byte) string {
 	}
 	at.once = high
 	recent.text, recent.hash = text, high
+	return text
+}
+
+// Intern is Get for a string, which is not copied.
+func (s *Strings) Intern(text string) string {
+	if s == nil || text == "" || len(text) > maxInterned || len(s.slots) == 0 {
+		return text
+	}
+	h := hash(unsafe.Slice(unsafe.StringData(text), len(text)))
+	at := &s.slots[h&uint64(len(s.slots)-1)]
+	switch high := uint32(h>>32) | 1; {
+	case at.hash == high && at.text == text:
+		return at.text
+	case at.once != high:
+		at.once = high
+	default:
+		at.text, at.hash = text, high
+	}
 	return text
 }
 
