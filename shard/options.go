@@ -4,23 +4,18 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"math"
-	"strings"
 	"time"
-	"unicode/utf8"
-
-	"k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/kinform/kinform/shard/internal/assign"
 	"github.com/kinform/kinform/shard/internal/leases"
 	"github.com/kinform/kinform/shard/internal/replica"
 )
 
-// The values of Options that are zero.
+// The values of Options that are zero: 15, 10 and 2 seconds, as in client-go.
 const (
-	DefaultLeaseDuration = 15 * time.Second
-	DefaultRenewDeadline = 10 * time.Second
-	DefaultRetryPeriod   = 2 * time.Second
+	DefaultLeaseDuration = leases.DefaultLeaseDuration
+	DefaultRenewDeadline = leases.DefaultRenewDeadline
+	DefaultRetryPeriod   = leases.DefaultRetryPeriod
 )
 
 const (
@@ -83,48 +78,22 @@ type Options struct {
 
 // complete returns the options with defaults, or an error that names all that is wrong.
 func (o Options) complete() (Options, error) {
-	if o.Identity == "" {
-		o.Identity = leases.NewIdentity()
-	}
+	s := leases.Settings{
+		Namespace: o.Namespace, Name: o.Name, Identity: o.Identity,
+		LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod,
+	}.Complete()
+	o.Identity, o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = s.Identity, s.LeaseDuration, s.RenewDeadline, s.RetryPeriod
 	o.Scheme = cmp.Or(o.Scheme, "key")
 	o.Weight = cmp.Or(o.Weight, 1)
-	o.LeaseDuration = cmp.Or(o.LeaseDuration, DefaultLeaseDuration)
-	o.RenewDeadline = cmp.Or(o.RenewDeadline, DefaultRenewDeadline)
-	o.RetryPeriod = cmp.Or(o.RetryPeriod, DefaultRetryPeriod)
-	var faults []string
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	for _, text := range validation.NameIsDNSSubdomain(o.Name, false) {
-		fault("Options.Name %q: %s", o.Name, text)
-	}
-	if len(o.Name) > MaxName {
-		fault("Options.Name has %d bytes, and at most %d are allowed", len(o.Name), MaxName)
-	}
-	for _, text := range validation.ValidateNamespaceName(o.Namespace, false) {
-		fault("Options.Namespace %q: %s", o.Namespace, text)
-	}
-	if len(o.Identity) > MaxIdentity || !utf8.ValidString(o.Identity) {
-		fault("Options.Identity has %d bytes: it must be valid UTF-8 of at most %d", len(o.Identity), MaxIdentity)
-	}
-	if len(o.Scheme) > MaxIdentity || !utf8.ValidString(o.Scheme) {
-		fault("Options.Scheme has %d bytes: it must be valid UTF-8 of at most %d", len(o.Scheme), MaxIdentity)
-	}
-	if o.Weight < 0 || o.Weight > MaxWeight {
-		fault("Options.Weight (%d) must be from 1 to %d", o.Weight, MaxWeight)
-	}
-	if o.LeaseDuration <= o.RenewDeadline {
-		fault("Options.LeaseDuration (%v) must be more than RenewDeadline (%v)", o.LeaseDuration, o.RenewDeadline)
-	}
-	if o.RenewDeadline <= 2*o.RetryPeriod {
-		fault("Options.RenewDeadline (%v) must be more than twice RetryPeriod (%v)", o.RenewDeadline, o.RetryPeriod)
-	}
-	if min(o.LeaseDuration, o.RenewDeadline, o.RetryPeriod, o.Grace) < 0 {
-		fault("Options.LeaseDuration, RenewDeadline, RetryPeriod and Grace must not be negative")
-	}
-	if o.LeaseDuration > math.MaxInt32*time.Second {
-		fault("Options.LeaseDuration (%v) must be less than 2³¹ seconds", o.LeaseDuration)
-	}
-	if faults != nil {
-		return o, fmt.Errorf("shard: %w: %s", ErrInvalid, strings.Join(faults, "; "))
+	var faults leases.Faults
+	faults.CheckSettings(s)
+	faults.Check(len(o.Name) <= MaxName, "Options.Name has %d bytes, and at most %d are allowed", len(o.Name), MaxName)
+	faults.CheckText("Scheme", o.Scheme)
+	faults.Check(o.Weight >= 0 && o.Weight <= MaxWeight, "Options.Weight (%d) must be from 1 to %d", o.Weight, MaxWeight)
+	faults.Check(o.RenewDeadline > 2*o.RetryPeriod, "Options.RenewDeadline (%v) must be more than twice RetryPeriod (%v)", o.RenewDeadline, o.RetryPeriod)
+	faults.Check(o.Grace >= 0, "Options.Grace must not be negative")
+	if err := faults.Err(ErrInvalid); err != nil {
+		return o, fmt.Errorf("shard: %w", err)
 	}
 	return o, nil
 }

@@ -1,24 +1,18 @@
 package leader
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
-	"math"
-	"strings"
 	"time"
-	"unicode/utf8"
-
-	"k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/kinform/kinform/shard/internal/leases"
 )
 
-// The values of Options that are zero. They are client-go's.
+// The values of Options that are zero: 15, 10 and 2 seconds, as in client-go.
 const (
-	DefaultLeaseDuration = 15 * time.Second
-	DefaultRenewDeadline = 10 * time.Second
-	DefaultRetryPeriod   = 2 * time.Second
+	DefaultLeaseDuration = leases.DefaultLeaseDuration
+	DefaultRenewDeadline = leases.DefaultRenewDeadline
+	DefaultRetryPeriod   = leases.DefaultRetryPeriod
 )
 
 // jitter is the factor by which a pause between requests can be longer, client-go's.
@@ -71,37 +65,17 @@ type Options struct {
 
 // complete returns the options with defaults, or an error that names all that is wrong.
 func (o Options) complete() (Options, error) {
-	if o.Identity == "" {
-		o.Identity = leases.NewIdentity()
-	}
-	o.LeaseDuration = cmp.Or(o.LeaseDuration, DefaultLeaseDuration)
-	o.RenewDeadline = cmp.Or(o.RenewDeadline, DefaultRenewDeadline)
-	o.RetryPeriod = cmp.Or(o.RetryPeriod, DefaultRetryPeriod)
-	var faults []string
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	for _, text := range validation.NameIsDNSSubdomain(o.Name, false) {
-		fault("Options.Name %q: %s", o.Name, text)
-	}
-	for _, text := range validation.ValidateNamespaceName(o.Namespace, false) {
-		fault("Options.Namespace %q: %s", o.Namespace, text)
-	}
-	if len(o.Identity) > leases.MaxIdentity || !utf8.ValidString(o.Identity) {
-		fault("Options.Identity has %d bytes: it must be valid UTF-8 of at most %d", len(o.Identity), leases.MaxIdentity)
-	}
-	if o.LeaseDuration <= o.RenewDeadline {
-		fault("Options.LeaseDuration (%v) must be more than RenewDeadline (%v)", o.LeaseDuration, o.RenewDeadline)
-	}
-	if float64(o.RenewDeadline) <= jitter*float64(o.RetryPeriod) {
-		fault("Options.RenewDeadline (%v) must be more than %v times RetryPeriod (%v)", o.RenewDeadline, jitter, o.RetryPeriod)
-	}
-	if min(o.LeaseDuration, o.RenewDeadline, o.RetryPeriod) < 0 {
-		fault("Options.LeaseDuration, RenewDeadline and RetryPeriod must not be negative")
-	}
-	if o.LeaseDuration > math.MaxInt32*time.Second {
-		fault("Options.LeaseDuration (%v) must be less than 2³¹ seconds", o.LeaseDuration)
-	}
-	if faults != nil {
-		return o, fmt.Errorf("leader: %w: %s", ErrInvalid, strings.Join(faults, "; "))
+	s := leases.Settings{
+		Namespace: o.Namespace, Name: o.Name, Identity: o.Identity,
+		LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod,
+	}.Complete()
+	o.Identity, o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = s.Identity, s.LeaseDuration, s.RenewDeadline, s.RetryPeriod
+	var faults leases.Faults
+	faults.CheckSettings(s)
+	faults.Check(float64(o.RenewDeadline) > jitter*float64(o.RetryPeriod),
+		"Options.RenewDeadline (%v) must be more than %v times RetryPeriod (%v)", o.RenewDeadline, jitter, o.RetryPeriod)
+	if err := faults.Err(ErrInvalid); err != nil {
+		return o, fmt.Errorf("leader: %w", err)
 	}
 	return o, nil
 }
