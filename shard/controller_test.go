@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
@@ -219,7 +220,7 @@ func TestByLabel(t *testing.T) {
 			create(n)
 		}
 		var mu sync.Mutex
-		by := map[string]map[string]int{} // tenant, identity
+		by := map[string]map[string]sets.Set[types.NamespacedName]{} // tenant, identity; a key may come twice
 		ctx, stop := context.WithCancel(t.Context())
 		var ended sync.WaitGroup
 		for n := range 3 {
@@ -248,10 +249,12 @@ func TestByLabel(t *testing.T) {
 			}, func(_ context.Context, k tenantKey) error {
 				mu.Lock()
 				defer mu.Unlock()
-				if by[k.tenant] == nil {
-					by[k.tenant] = map[string]int{}
+				of := by[k.tenant]
+				if of == nil {
+					of = map[string]sets.Set[types.NamespacedName]{}
+					by[k.tenant] = of
 				}
-				by[k.tenant][replica.Identity()]++
+				of[replica.Identity()] = of[replica.Identity()].Union(sets.New(k.site))
 				return nil
 			})
 			must(t, err)
@@ -275,8 +278,8 @@ func TestByLabel(t *testing.T) {
 		defer mu.Unlock()
 		identities := map[string]bool{}
 		for tenant, of := range by {
-			for identity, calls := range of {
-				if identities[identity] = true; len(of) != 1 || calls != objects/tenants {
+			for identity, keys := range of {
+				if identities[identity] = true; len(of) != 1 || len(keys) != objects/tenants {
 					t.Errorf("%s: %v", tenant, of)
 				}
 			}
