@@ -31,6 +31,11 @@ func (p *packed) at(id uint32) (*packedPage, uint32) {
 func (p *packed) is(id uint32, a, b string) bool {
 	page, i := p.at(id)
 	pair := page.data[page.begin[i]:]
+	if na, nb := len(a), len(b); na < longLength && nb < longLength {
+		// The usual case. The code below takes 4 ns more, a tenth of Store.Get.
+		return len(pair) >= 2+na+nb && int(pair[0]) == na && int(pair[1]) == nb &&
+			string(pair[2:2+na]) == a && string(pair[2+na:2+na+nb]) == b
+	}
 	na, pair := length(pair)
 	nb, pair := length(pair)
 	return na == len(a) && nb == len(b) && string(pair[:na]) == a && string(pair[na:na+nb]) == b

@@ -103,7 +103,7 @@ func (l *Lists[V]) Move(from, to uint32) {
 	for _, r := range rs {
 		l.posts.At(r.post-1).set(r.pos, to)
 	}
-	l.rows.lengthen(int(to) + 1)
+	l.rows.Lengthen(int(to) + 1)
 	*l.rows.at(to, l.col), *l.rows.at(from, l.col) = *l.rows.at(from, l.col), ref{}
 }
 

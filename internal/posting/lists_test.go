@@ -240,7 +240,7 @@ func TestCheckFinds(t *testing.T) {
 		"value not in table":   func(l *Lists[int]) { l.table.Remove(0) },
 		"lists miscounted":     func(l *Lists[int]) { l.numbers.Insert(struct{}{}) },
 		"value without slots":  func(l *Lists[int]) { l.values.Insert(8) },
-		"slots that are gone":  func(l *Lists[int]) { l.rows.lengthen(10) },
+		"slots that are gone":  func(l *Lists[int]) { l.rows.Lengthen(10) },
 		"posting of two twice": func(l *Lists[int]) { m := *l.more.At(0); m[1] = m[0] },
 	} {
 		l := mk()

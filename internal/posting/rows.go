@@ -53,11 +53,14 @@ func (r *Rows) one(slot uint32, col int) []ref {
 	return page[i : i+1 : i+1]
 }
 
-// lengthen makes the number of rows at least n.
-func (r *Rows) lengthen(n int) {
-	if n <= r.n {
-		return
+// Lengthen makes the number of rows at least n. Without columns it stays 0.
+func (r *Rows) Lengthen(n int) {
+	if n > r.n && r.width > 0 {
+		r.grow(n)
 	}
+}
+
+func (r *Rows) grow(n int) {
 	whole := 1 << r.shift
 	switch {
 	case n > whole:
@@ -98,7 +101,7 @@ func (r *Rows) Truncate(n int) {
 	if cap(r.pages) > 8 && keep < cap(r.pages)/4 {
 		r.pages = append(make([][]ref, 0, keep+keep/4), r.pages...)
 	}
-	if room := len(r.pages[0]) / max(r.width, 1); keep == 1 && room > 64 && n <= room/2 {
+	if room := len(r.pages[0]) / r.width; keep == 1 && room > 64 && n <= room/2 {
 		r.refit(n + n/4)
 	}
 }
@@ -109,10 +112,7 @@ func (r *Rows) Clone() *Rows { return r.Widened(0) }
 // Widened returns a copy with more columns at the end, which are empty.
 func (r *Rows) Widened(more int) *Rows {
 	c := NewRows(r.width + more)
-	c.lengthen(r.n)
-	if r.width == 0 {
-		return c
-	}
+	c.Lengthen(r.n)
 	if more == 0 {
 		for i, page := range r.pages {
 			copy(c.pages[i], page)

@@ -38,7 +38,7 @@ func TestRows(t *testing.T) {
 				}
 			case n < most:
 				n += r.IntN(most/20) + 1
-				rows.lengthen(n)
+				rows.Lengthen(n)
 			}
 			for range min(n, 20) {
 				p := place{uint32(r.IntN(n)), r.IntN(width)}
@@ -70,8 +70,8 @@ func TestRows(t *testing.T) {
 // Rows without columns, of a store without indexes, take nothing.
 func TestNoColumns(t *testing.T) {
 	rows := NewRows(0)
-	rows.lengthen(1000)
-	if rows.Truncate(10); rows.Clone().Room() != 0 || rows.Widened(2).Len() != rows.Len() {
+	rows.Lengthen(1000)
+	if rows.Truncate(10); rows.Len() != 0 || rows.Room() != 0 || rows.Widened(2).Len() != 0 {
 		t.Errorf("%d rows, room for %d refs", rows.Len(), rows.Room())
 	}
 }

@@ -73,7 +73,7 @@ func (l *Lists[V]) store(slot uint32, refs []ref) {
 		if l.rows == nil {
 			l.rows = NewRows(1)
 		}
-		l.rows.lengthen(int(slot) + 1)
+		l.rows.Lengthen(int(slot) + 1)
 	}
 	r := l.rows.at(slot, l.col)
 	if len(refs) < 2 {

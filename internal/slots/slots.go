@@ -110,6 +110,7 @@ func (s *Slots[T]) Note(note func()) {
 // an error, AddIndexes returns it and adds none.
 func (s *Slots[T]) AddIndexes(indexes []Index[T], fill func() error) error {
 	rows := s.st.rows.Widened(len(indexes))
+	rows.Lengthen(s.st.objs.Len())
 	for i, x := range indexes {
 		x.Use(rows, len(s.st.indexes)+i)
 	}

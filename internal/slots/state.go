@@ -16,7 +16,7 @@ type State[T any] struct {
 	objs    cowvec.Vec[T]
 	keys    Keys
 	indexes []Index[T]
-	rows    *posting.Rows // a column for each index, in their order
+	rows    *posting.Rows // a column for each index, in their order; as long as objs if there are any
 	removed int           // since the last tidy
 
 	frozen atomic.Bool // if set, it never changes again: the next change is made on a clone
@@ -73,6 +73,7 @@ func (st *State[T]) Reserve(n int) {
 // add the key of the slot.
 func (st *State[T]) Insert(obj T, staged int) uint32 {
 	slot := st.objs.Insert(obj)
+	st.rows.Lengthen(int(slot) + 1)
 	for _, x := range st.indexes {
 		x.Put(slot, staged)
 	}
@@ -119,6 +120,9 @@ func (st *State[T]) tidy() {
 	st.removed = 0
 	n := st.objs.Len()
 	st.keys.Truncate(n)
+	if n >= st.rows.Len() {
+		return
+	}
 	st.rows.Truncate(n)
 	for _, x := range st.indexes {
 		x.Truncate(n)
