@@ -35,12 +35,6 @@ func (a *Array[E]) Room() int {
 // At returns element i, which must be below Len.
 func (a *Array[E]) At(i uint32) *E { return &a.pages[i>>shift][i&(pageLen-1)] }
 
-// One returns element i, which must be below Len, as a slice of one.
-func (a *Array[E]) One(i uint32) []E {
-	page, at := a.pages[i>>shift], i&(pageLen-1)
-	return page[at : at+1 : at+1]
-}
-
 // Lengthen makes the length at least n. New elements are zero. Cost: the allocation of each new
 // page, or one copy of a short first page.
 func (a *Array[E]) Lengthen(n int) {

@@ -51,6 +51,9 @@ func TestRows(t *testing.T) {
 			if n < 60 && rows.Room() > (256+n)*width {
 				t.Fatalf("width %d: %d rows keep room for %d refs", width, n, rows.Room())
 			}
+			if step%20 != 0 && n > 60 {
+				continue // the checks are linear
+			}
 			for slot := range uint32(n) {
 				for _, col := range []int{0, width / 2, width - 1} {
 					if got := *rows.at(slot, col); got != want[place{slot, col}] {
