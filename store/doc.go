@@ -56,7 +56,8 @@
 // Beyond the objects themselves, a store of pointers takes 23–33 bytes per object and a copy
 // of the key. A key of namespace and name, or a string, takes its length and about 10 bytes;
 // any other key takes its size and keeps the memory that it refers to. Every index with one
-// value per object takes 13–17 bytes more. The arrays have few pointers for the garbage
-// collector to follow. Deletions give memory back: a store that once held 100,000 objects and
-// is empty again is as small as a new one.
+// value per object takes 13–17 bytes more. An index takes 8 bytes for an object without a
+// value. The arrays have few pointers for the garbage collector to follow. Deletions give
+// memory back: a store that once held 100,000 objects and is empty again is as small as a new
+// one.
 package store

@@ -53,14 +53,14 @@ func keepTargets(n int) int { return min(1024, 64+n) }
 
 // clear drops the plan, and the values staged for it in the indexes of st.
 func (p *plan[K, T]) clear(st *slots.State[T]) {
-	unstage(p, st)
+	p.unstage(st)
 	p.byKey.Reset(blockLen)
 	p.targets, p.changes, p.staged = p.targets[:0], 0, 0
 }
 
 // reset is clear after a write. It also gives back the memory of a large plan.
 func (p *plan[K, T]) reset(body *slots.Slots[T]) {
-	unstage(p, body.Own())
+	p.unstage(body.Own())
 	keep := keepTargets(body.Own().Len())
 	targets := p.targets[:0]
 	if cap(targets) > 2*keep {
@@ -72,7 +72,7 @@ func (p *plan[K, T]) reset(body *slots.Slots[T]) {
 }
 
 // unstage drops all staged values.
-func unstage[K comparable, T any](p *plan[K, T], st *slots.State[T]) {
+func (p *plan[K, T]) unstage(st *slots.State[T]) {
 	if !p.holds {
 		return
 	}
