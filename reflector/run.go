@@ -18,10 +18,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		return ErrStarted
 	}
 	defer r.stopped()
-	for ctx.Err() == nil {
-		if r.breaker.admit(ctx, r.opts.Backoff); ctx.Err() != nil {
-			break
-		}
+	for r.admitted(ctx) {
 		var err error
 		switch r.state.phase {
 		case listing:
@@ -39,6 +36,14 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		r.sink.Discard() // between two pages
 	}
 	return nil
+}
+
+// admitted waits until a request may be sent, and reports whether ctx goes on.
+func (r *Reflector[T]) admitted(ctx context.Context) bool {
+	if ctx.Err() == nil {
+		r.breaker.admit(ctx, r.opts.Backoff)
+	}
+	return ctx.Err() == nil
 }
 
 // list asks for one page and carries out the step that follows. The error is the sink's.
