@@ -49,9 +49,12 @@ func (t *table) decodeObject(format string, body []byte, obj metav1.Object) erro
 		return wrong
 	})
 	var none wire.KindError
+	var noYAML wire.YAMLError
 	switch {
 	case wrong != nil:
 		return wrong
+	case errors.As(err, &noYAML):
+		return errUnrecognized(&t.res, noYAML, body)
 	case errors.As(err, &none):
 		return errNoKind(&t.res, none.Err, body)
 	case err != nil:

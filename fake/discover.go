@@ -10,6 +10,7 @@ import (
 	"github.com/kinform/kinform/fake/internal/discovery"
 	"github.com/kinform/kinform/fake/internal/openapi"
 	"github.com/kinform/kinform/fake/internal/refusal"
+	"github.com/kinform/kinform/fake/internal/wire"
 )
 
 // discover answers the paths above the resources.
@@ -26,6 +27,11 @@ func (s *Server) discover(w *answer.Writer, r *http.Request, path []string) erro
 	case r.Method != http.MethodGet && (r.Method != http.MethodHead || headless(path[0])):
 		return refusal.Method()
 	}
+	if form, err := discoveryForm(r, path[0]); err != nil {
+		return err
+	} else if form == wire.YAML && doc.ContentType == wire.JSON {
+		doc.ContentType = form
+	}
 	switch body := doc.Body.(type) {
 	case string:
 		return w.Bytes(http.StatusOK, doc.ContentType, []byte(body))
@@ -33,6 +39,25 @@ func (s *Server) discover(w *answer.Writer, r *http.Request, path []string) erro
 		return w.Bytes(http.StatusOK, doc.ContentType, body)
 	}
 	return w.JSON(http.StatusOK, doc.ContentType, doc.Body)
+}
+
+// discoveryForm returns the media type of a document that is encoded as JSON: this, or YAML.
+func discoveryForm(r *http.Request, root string) (string, error) {
+	offered := []string{wire.JSON, wire.YAML, wire.Protobuf}
+	switch {
+	case root == "version":
+		offered = offered[:1]
+	case !headless(root):
+		return wire.JSON, nil
+	}
+	form, ok := wire.Preferred(r.Header["Accept"], offered...)
+	switch {
+	case !ok:
+		return "", refusal.NotAcceptable(offered...)
+	case form == wire.Protobuf:
+		return wire.JSON, nil // the clients of Kubernetes can read it
+	}
+	return form, nil
 }
 
 // headless reports whether the documents below a path have no HEAD in the API server.

@@ -18,7 +18,7 @@ import (
 // where it is apart; patches are of the types application/json-patch+json,
 // merge-patch+json, strategic-merge-patch+json and apply-patch+yaml. It also answers
 // /version, /healthz, /livez, /readyz and discovery (/api, /apis and below). Bodies are
-// JSON, or protobuf for types that have it. Refusals are Status objects with their HTTP
+// JSON or YAML, or protobuf for types that have it; watches are never in YAML. Refusals are Status objects with their HTTP
 // code. A watch ends with its request's context.
 //
 // A fault that breaks a connection panics with [http.ErrAbortHandler], as net/http
@@ -30,6 +30,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	out := answer.New(w)
+	out.Accept = r.Header["Accept"]
 	defer out.Rescue()
 	err := s.route(out, r)
 	switch {

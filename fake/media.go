@@ -2,6 +2,7 @@ package fake
 
 import (
 	"net/http"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -125,6 +126,9 @@ func (t *table) listHead(list metav1.ListMeta, m wire.Media, items [][]byte) ([]
 
 // send writes the list, and breaks the connection after cut objects (-1: never).
 func (b listBody) send(w *answer.Writer, m wire.Media, cut int) error {
+	if m.YAML && (cut < 0 || cut >= len(b.items)) { // else the pieces stay JSON, which the cut makes no less useless
+		return w.Bytes(http.StatusOK, m.ContentType(), slices.Concat(b.head, slices.Concat(b.items...), []byte(b.tail)))
+	}
 	if err := w.Bytes(http.StatusOK, m.ContentType(), b.head); err != nil {
 		return err
 	}

@@ -13,16 +13,40 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
+// TestYAML: lists, tables and refusals can be in YAML too, and keep their numbers.
+func TestYAML(t *testing.T) {
+	s := newServer(t, fake.Options{})
+	p := newPod("a", "p")
+	p.Spec.Ports = []int64{1152921504606846977}
+	must(fake.Create(s, p))(t)
+	for path, want := range map[string]string{
+		"/api/v1/pods":                              "apiVersion: v1\nitems:\n- ",
+		"/api/v1/namespaces/a/pods/p":               "spec:\n  ports:\n  - 1152921504606846977\n",
+		"/api/v1/namespaces/a/pods/none":            "apiVersion: v1\ncode: 404\n",
+		"/api/v1/namespaces/a/pods?watch=1":         "apiVersion: v1\ncode: 406\n",
+		"/api/v1/namespaces/a/pods?resourceVersion": "apiVersion: v1\n",
+		"/api/v1": "groupVersion: v1\nkind: APIResourceList\n",
+	} {
+		if _, body, header := call(t, s, "GET", path, "", "Accept", "application/yaml"); !strings.Contains(body, want) || header.Get("Content-Type") != "application/yaml" {
+			t.Errorf("%s: %s %s", path, header.Get("Content-Type"), body)
+		}
+	}
+}
+
 func TestAccept(t *testing.T) {
 	s := fivePods(t)
 	const partial = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 	for accept, want := range map[string]string{
-		"":                              `{"kind":"Pod",`,
-		"*/*":                           `{"kind":"Pod",`,
-		"application/*;q=0.8":           `{"kind":"Pod",`,
-		"application/json;stream=watch": `{"kind":"Pod",`,
-		"text/html, application/json":   `{"kind":"Pod",`,
-		"application/json;" + partial:   `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"p0"`,
+		"":                            `{"kind":"Pod",`,
+		"*/*":                         `{"kind":"Pod",`,
+		"application/*;q=0.8":         `"code":406`,
+		"*/*;q=0.8":                   `{"kind":"Pod",`,
+		"application/yaml":            "apiVersion: v1\nkind: Pod\nmetadata:\n",
+		"application/yaml;" + partial: "apiVersion: meta.k8s.io/v1\nkind: PartialObjectMetadata\nmetadata:\n",
+		"application/yaml;q=0.5,application/json":                                            `{"kind":"Pod",`,
+		"application/json;stream=watch":                                                      `{"kind":"Pod",`,
+		"text/html, application/json":                                                        `{"kind":"Pod",`,
+		"application/json;" + partial:                                                        `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"p0"`,
 		"application/json;as=Table;g=meta.k8s.io;v=v1,application/json;" + partial:           `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"2"},`,
 		"application/json;as=Table;g=meta.k8s.io;v=v2,application/json;" + partial:           `{"kind":"PartialObjectMetadata"`,
 		"application/vnd.kubernetes.protobuf,application/json":                               `{"kind":"Pod",`,

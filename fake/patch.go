@@ -52,6 +52,9 @@ func (t *table) checkPatchType(kind types.PatchType) error {
 		}
 		names[i] = string(o)
 	}
+	if !t.res.custom() {
+		return refusal.UnsupportedPatch()
+	}
 	return refusal.UnsupportedMedia(names...)
 }
 

@@ -188,8 +188,7 @@ func TestPatchRefusals(t *testing.T) {
 		{types.MergePatchType, `null`, 400, "Invalid JSON Patch"},
 		{types.StrategicMergePatchType, `[]`, 400, ""},
 		{types.StrategicMergePatchType, `{"spec":{"containers":[{"image":"x"}]}}`, 500, "map: map[image:x] does not contain declared merge key: name"},
-		{"text/plain", `{}`, 415, "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, " +
-			"application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml"},
+		{"text/plain", `{}`, 415, "415: Unsupported Media Type"},
 	} {
 		t.Run(fmt.Sprint(d.kind, d.patch[:min(60, len(d.patch))]), func(t *testing.T) {
 			_, err := c.Patch(t.Context(), key("a", "p"), d.kind, []byte(d.patch), metav1.PatchOptions{})

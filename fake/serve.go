@@ -32,7 +32,7 @@ func (t *table) serve(w *answer.Writer, r *http.Request, req request) error {
 	if f != nil {
 		w.Cut = f.CutBytes
 	}
-	media, err := wire.Negotiate(r, t.protobuf)
+	media, err := t.offer(r, req, verb).Negotiate(r)
 	if err != nil {
 		return err
 	}
@@ -53,6 +53,13 @@ func (t *table) serve(w *answer.Writer, r *http.Request, req request) error {
 		return err
 	}
 	return t.serveWrite(w, r, req, verb, body, media)
+}
+
+// offer returns the forms of an answer.
+func (t *table) offer(r *http.Request, req request, verb faults.Verb) wire.Offer {
+	return wire.Offer{
+		Protobuf: t.protobuf, Custom: t.res.custom(), Watch: verb == faults.VerbWatch, Collection: r.Method == http.MethodGet && req.name == "",
+	}
 }
 
 // verbOf returns the verb of a request and, for reads, its options. It refuses requests that the

@@ -135,8 +135,12 @@ func badBody(r *resource, err error) error {
 
 // errNoKind is the 400 of a body that is not an object at all.
 func errNoKind(r *resource, err error, body []byte) error {
-	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): couldn't get version/kind; json parse error: %v (%s)",
-		r.Kind, err, summary(body)))
+	return errUnrecognized(r, fmt.Errorf("couldn't get version/kind; json parse error: %w", err), body)
+}
+
+// errUnrecognized is the 400 of a body that cannot be decoded.
+func errUnrecognized(r *resource, err error, body []byte) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", r.Kind, err, summary(body)))
 }
 
 // maxSummary limits the part of a body that an error repeats.

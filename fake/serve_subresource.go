@@ -25,7 +25,7 @@ import (
 
 // serveSubresource answers a request for a subresource that a hook defines.
 func (t *table) serveSubresource(w *answer.Writer, r *http.Request, req request, verb faults.Verb, h subresourceHook) error {
-	media, err := wire.Negotiate(r, h.protobuf)
+	media, err := wire.Offer{Protobuf: h.protobuf, Custom: t.res.custom()}.Negotiate(r)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sigs.k8s.io/yaml"
 )
 
 // server is the server under test of a script.
@@ -123,7 +125,14 @@ func (r *run) step(st step) string {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return fmt.Sprintf("%d %s", resp.StatusCode, r.answer(b))
+	form := ""
+	if got := resp.Header.Get("Content-Type"); got == "application/yaml" {
+		form = "in YAML: "
+		if b, err = yaml.YAMLToJSONStrict(b); err != nil {
+			return fmt.Sprintf("%d bad YAML: %v", resp.StatusCode, err)
+		}
+	}
+	return fmt.Sprintf("%d %s%s", resp.StatusCode, form, r.answer(b))
 }
 
 // await asks for a path until the answer is 200, for a minute at least.

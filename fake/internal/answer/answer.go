@@ -26,6 +26,8 @@ type Writer struct {
 	Cut int
 	// Protobuf says that the client reads refusals in protobuf.
 	Protobuf bool
+	// Accept are the Accept headers of the request, by which refusals are in YAML.
+	Accept []string
 	// Answered is called once, before the client gets the code and, of a refusal, the message. The
 	// code is zero if the connection breaks before. Nil means nobody asks.
 	Answered func(code int, message string)
@@ -135,10 +137,15 @@ func (w *Writer) Finish() {
 	}
 }
 
-// Bytes answers with a whole body.
-func (w *Writer) Bytes(code int, contentType string, b []byte) error {
+// Bytes answers with a whole body. For the content type of YAML it makes YAML of the JSON b.
+func (w *Writer) Bytes(code int, contentType string, b []byte) (err error) {
+	if contentType == wire.YAML {
+		if b, err = wire.JSONToYAML(b); err != nil {
+			return err
+		}
+	}
 	w.Begin(code, contentType)
-	_, err := w.Write(b)
+	_, err = w.Write(b)
 	return err
 }
 
@@ -157,7 +164,8 @@ func (w *Writer) Status(code int, st metav1.Status) error {
 	if err != nil {
 		return err
 	}
-	return w.Bytes(code, wire.Media{Protobuf: w.Protobuf}.ContentType(), b)
+	media := wire.Media{Protobuf: w.Protobuf, YAML: !w.Protobuf && wire.PrefersYAML(w.Accept)}
+	return w.Bytes(code, media.ContentType(), b)
 }
 
 // Fail answers with a refusal. If the answer has begun, or err is [http.ErrAbortHandler], it

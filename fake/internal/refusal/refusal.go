@@ -54,6 +54,16 @@ func NotAcceptable(offered ...string) error {
 		"406: Not Acceptable\n\nAvailable representations: "+strings.Join(offered, ", "))
 }
 
+// NotAccepted is NotAcceptable in the words of a later check, which knows the parameters of media types.
+func NotAccepted(offered ...string) error {
+	return New(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "only the following media types are accepted: "+strings.Join(offered, ", "))
+}
+
+// UnsupportedPatch is the 415 of a patch of a type that no patch of Kubernetes' own kinds has.
+func UnsupportedPatch() error {
+	return detailed(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "415: Unsupported Media Type")
+}
+
 // NoResource is the 404 of a resource that its group does not have.
 func NoResource() error {
 	return detailed(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")

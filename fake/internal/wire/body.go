@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"mime"
 	"net/http"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/kinform/kinform/fake/internal/refusal"
 )
@@ -36,7 +38,7 @@ func BodyFormat(r *http.Request, protobuf bool) (string, error) {
 
 // Unmarshal reads a body in a format that [BodyFormat] returned into obj. It first calls check
 // with the kind that the body states, and returns check's error. Errors: [KindError] for a body
-// that does not state a kind at all.
+// that does not state a kind at all, [YAMLError].
 func Unmarshal(format string, body []byte, obj any, check func(metav1.TypeMeta) error) error {
 	if format == Protobuf {
 		kind, raw, err := OpenEnvelope(body)
@@ -51,7 +53,7 @@ func Unmarshal(format string, body []byte, obj any, check func(metav1.TypeMeta) 
 	if format == YAML {
 		var err error
 		if body, err = YAMLToJSON(body); err != nil {
-			return KindError{err}
+			return YAMLError{err}
 		}
 	}
 	// The error names this type in the API server as well.
@@ -82,9 +84,19 @@ func YAMLToJSON(data []byte) ([]byte, error) {
 	return json.Marshal(v)
 }
 
+// JSONToYAML converts JSON to YAML.
+func JSONToYAML(data []byte) ([]byte, error) { return sigsyaml.JSONToYAML(data) }
+
 // YAMLTwice returns an error for YAML or JSON that has a member of a map twice. It is the error of
 // the API server's decoder.
 func YAMLTwice(data []byte) error { return yaml.UnmarshalStrict(data, &map[string]any{}) }
+
+// YAMLError says that a body is no YAML.
+type YAMLError struct{ Err error }
+
+func (e YAMLError) Error() string {
+	return strings.TrimPrefix(e.Err.Error(), "error converting YAML to JSON: ")
+}
 
 // KindError says that a body is not an object that could state a kind.
 type KindError struct{ Err error }

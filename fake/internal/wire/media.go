@@ -3,8 +3,11 @@
 package wire
 
 import (
+	"cmp"
 	"mime"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,14 +36,19 @@ const (
 type Media struct {
 	Form     Form
 	Protobuf bool
+	// YAML is made of the JSON when that is sent.
+	YAML bool
 	// Include says how much of its object each row of a Table carries.
 	Include metav1.IncludeObjectPolicy
 }
 
 // ContentType is the media type of a single object or list.
 func (m Media) ContentType() string {
-	if m.Protobuf {
+	switch {
+	case m.Protobuf:
 		return Protobuf
+	case m.YAML:
+		return YAML
 	}
 	return JSON
 }
@@ -48,59 +56,133 @@ func (m Media) ContentType() string {
 // WatchType is the media type of a watch.
 func (m Media) WatchType() string {
 	if m.Protobuf {
-		return Protobuf + ";stream=watch"
+		return Protobuf + stream
 	}
 	return JSON
 }
 
-// Negotiate picks the first form in r's Accept headers that the server can send. It goes by
-// order and not by weight, because API clients list their choices in order. protobuf says
-// whether whole objects have a protobuf form. Status errors: NotAcceptable, BadRequest.
-func Negotiate(r *http.Request, protobuf bool) (Media, error) {
-	asked := false
-	for _, header := range r.Header.Values("Accept") {
+const stream = ";stream=watch"
+
+// Offer is what the server can send in answer to a request.
+type Offer struct {
+	// Protobuf says that whole objects have a protobuf form.
+	Protobuf bool
+	// Custom says that the resource is a custom one, whose refusals have other words.
+	Custom bool
+	// Collection says that the path is also that of watches, and Watch that this is one.
+	Collection, Watch bool
+}
+
+// Negotiate picks the form that r's Accept headers like best among those that the server can send. Status
+// errors: NotAcceptable, BadRequest.
+func (o Offer) Negotiate(r *http.Request) (Media, error) {
+	asked, known := false, false
+	for _, header := range byWeight(r.Header["Accept"]) {
 		for option := range strings.SplitSeq(header, ",") {
 			if strings.TrimSpace(option) == "" {
 				continue
 			}
 			asked = true
-			if m, ok := offer(option, protobuf); ok {
+			m, is, ok := o.offer(option)
+			known = known || is
+			if ok && o.Watch && m.YAML {
+				return Media{}, refusal.NotAccepted(JSON+stream, Protobuf+stream)
+			}
+			if ok {
 				return m.withInclude(r)
 			}
 		}
 	}
-	if asked {
-		return Media{}, refusal.NotAcceptable(JSON, Protobuf)
+	switch {
+	case !asked:
+		return Media{}, nil
+	case known || o.Custom:
+		return Media{}, refusal.NotAccepted(JSON, YAML, Protobuf)
+	case o.Collection:
+		return Media{}, refusal.NotAcceptable(JSON, YAML, Protobuf, JSON+stream, Protobuf+stream)
 	}
-	return Media{}, nil
+	return Media{}, refusal.NotAcceptable(JSON, YAML, Protobuf)
 }
 
-// offer reports whether the server can send the form of one option of an Accept header.
-func offer(option string, protobuf bool) (m Media, ok bool) {
+// byWeight returns Accept headers with their options in the order of their weights.
+func byWeight(accept []string) []string {
+	if !strings.Contains(strings.Join(accept, ","), "q=") {
+		return accept
+	}
+	all := strings.Split(strings.Join(accept, ","), ",")
+	weight := func(option string) float64 {
+		_, params, _ := mime.ParseMediaType(option)
+		if q, err := strconv.ParseFloat(params["q"], 64); err == nil {
+			return q
+		}
+		return 1
+	}
+	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(weight(b), weight(a)) })
+	return all
+}
+
+// offer reports whether an option of an Accept header is of a known media type, and whether the server can
+// send its form.
+func (o Offer) offer(option string) (m Media, known, ok bool) {
 	kind, params, err := mime.ParseMediaType(option)
 	if err != nil {
-		return m, false
+		return m, false, false
 	}
 	switch kind {
-	case JSON, "application/*", "*/*":
+	case JSON, "*/*":
+	case "application/*":
+		if !o.Custom {
+			return m, false, false // the API server's first look, at Kubernetes' own kinds, does not know it
+		}
+	case YAML:
+		m.YAML = true
 	case Protobuf:
 		m.Protobuf = true
 	default:
-		return m, false
+		return m, false, false
 	}
 	switch as := params["as"]; {
-	case as == "":
-		return m, !m.Protobuf || protobuf
+	case as == "" && params["g"] == "" && params["v"] == "":
+		return m, true, !m.Protobuf || o.Protobuf
 	case params["g"] != metav1.GroupName || params["v"] != "v1":
-		return m, false
+		return m, true, false
 	case as == "PartialObjectMetadata" || as == "PartialObjectMetadataList":
 		m.Form = Partial
-		return m, true
+		return m, true, true
 	case as == "Table":
 		m.Form = Table
-		return m, !m.Protobuf // a cell holds any JSON, so a Table has no protobuf form
+		return m, true, !m.Protobuf // a cell holds any JSON, so a Table has no protobuf form
 	}
-	return m, false
+	return m, true, false
+}
+
+// PrefersYAML reports whether the first form in Accept headers that a Status can have is YAML.
+func PrefersYAML(accept []string) bool {
+	for _, header := range byWeight(accept) {
+		for option := range strings.SplitSeq(header, ",") {
+			if m, _, ok := (Offer{Protobuf: true}).offer(option); ok {
+				return m.YAML
+			}
+		}
+	}
+	return false
+}
+
+// Preferred returns the first of offered that Accept headers name, by their media types alone, or the first of
+// offered if they name none or any. It reports false if they name only others.
+func Preferred(accept []string, offered ...string) (string, bool) {
+	for _, header := range byWeight(accept) {
+		for option := range strings.SplitSeq(header, ",") {
+			kind, _, _ := mime.ParseMediaType(option)
+			switch {
+			case kind == "*/*":
+				return offered[0], true
+			case slices.Contains(offered, kind):
+				return kind, true
+			}
+		}
+	}
+	return offered[0], strings.TrimSpace(strings.Join(accept, "")) == ""
 }
 
 func (m Media) withInclude(r *http.Request) (Media, error) {

@@ -22,7 +22,8 @@ func TestNegotiate(t *testing.T) {
 	}{
 		{accept: ""},
 		{accept: "*/*"},
-		{accept: "application/*;q=0.8", protobuf: true},
+		{accept: "application/*;q=0.8", protobuf: true, refused: true},
+		{accept: wire.JSON + ";q=0.1, " + wire.YAML + ";q=x," + wire.Protobuf + ";q=0.5", protobuf: true, want: wire.Media{YAML: true}},
 		{accept: "text/html, application/json"},
 		{accept: wire.Protobuf, refused: true},
 		{accept: wire.Protobuf + "," + wire.JSON},
@@ -32,13 +33,56 @@ func TestNegotiate(t *testing.T) {
 		{accept: wire.JSON + table, want: wire.Media{Form: wire.Table, Include: metav1.IncludeMetadata}},
 		{accept: wire.JSON + ";as=Table;g=meta.k8s.io;v=v2," + wire.JSON + partial, want: wire.Media{Form: wire.Partial}},
 		{accept: "text/html", refused: true},
+		{accept: "text/html, " + wire.YAML, want: wire.Media{YAML: true}},
+		{accept: wire.YAML + partial, want: wire.Media{YAML: true, Form: wire.Partial}},
+		{accept: wire.YAML + table, want: wire.Media{YAML: true, Form: wire.Table, Include: metav1.IncludeMetadata}},
+		{accept: wire.YAML + ";v=2", refused: true},
 		{accept: "application/json;;=", refused: true},
 	} {
 		r := &http.Request{Header: http.Header{"Accept": {c.accept}}}
 		r.URL, _ = r.URL.Parse("http://fake.invalid/")
-		got, err := wire.Negotiate(r, c.protobuf)
+		got, err := wire.Offer{Protobuf: c.protobuf}.Negotiate(r)
 		if got != c.want || apierrors.IsNotAcceptable(err) != c.refused || (err != nil) != c.refused {
 			t.Errorf("Accept %q, protobuf %t: %+v, %v", c.accept, c.protobuf, got, err)
+		}
+	}
+}
+
+// TestWordsOfRefusals: they depend on how far the API server reads the headers.
+func TestWordsOfRefusals(t *testing.T) {
+	for _, c := range []struct {
+		accept string
+		offer  wire.Offer
+		want   string
+	}{
+		{"text/html", wire.Offer{}, "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf"},
+		{"text/html", wire.Offer{Collection: true}, "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, " +
+			"application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"},
+		{"text/html", wire.Offer{Custom: true}, "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"},
+		{"application/yaml,application/json", wire.Offer{Watch: true}, "only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"},
+	} {
+		r := &http.Request{Header: http.Header{"Accept": {c.accept}}}
+		if _, err := c.offer.Negotiate(r); !apierrors.IsNotAcceptable(err) || err.Error() != c.want {
+			t.Errorf("Accept %q, %+v: %v", c.accept, c.offer, err)
+		}
+	}
+}
+
+func TestPreferred(t *testing.T) {
+	for accept, want := range map[string]string{
+		"": wire.JSON, "text/html": "", "text/html,*/*": wire.JSON, "text/html;q=1, application/yaml;a=b": wire.YAML, "application/yaml,application/json": wire.YAML, ";;": "",
+	} {
+		got, ok := wire.Preferred([]string{accept}, wire.JSON, wire.YAML)
+		if !ok {
+			got = ""
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", accept, got, want)
+		}
+	}
+	for accept, want := range map[string]bool{"": false, wire.YAML: true, wire.YAML + ";v=2": false, "text/html," + wire.YAML: true, wire.Protobuf + "," + wire.YAML: false} {
+		if got := wire.PrefersYAML([]string{accept}); got != want {
+			t.Errorf("a Status for %q in YAML: %t", accept, got)
 		}
 	}
 }
@@ -47,7 +91,7 @@ func TestIncludeObject(t *testing.T) {
 	for query, want := range map[string]metav1.IncludeObjectPolicy{"": "Metadata", "None": "None", "Object": "Object", "All": ""} {
 		r := &http.Request{Header: http.Header{"Accept": {"application/json;as=Table;g=meta.k8s.io;v=v1"}}}
 		r.URL, _ = r.URL.Parse("http://fake.invalid/?includeObject=" + query)
-		if m, err := wire.Negotiate(r, false); m.Include != want || apierrors.IsBadRequest(err) != (want == "") {
+		if m, err := new(wire.Offer).Negotiate(r); m.Include != want || apierrors.IsBadRequest(err) != (want == "") {
 			t.Errorf("%q: %+v, %v", query, m, err)
 		}
 	}
