@@ -3,6 +3,8 @@ package fake
 import (
 	"context"
 	"errors"
+	"fmt"
+	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,13 +37,56 @@ type Admission struct {
 	Old metav1.Object
 	// DryRun says that the write will not be stored.
 	DryRun bool
+
+	table *table
+}
+
+// Versions returns the versions in which the resource of the write is served, also those of other groups.
+func (a *Admission) Versions() (out []schema.GroupVersionResource) {
+	for _, v := range a.table.main().served() {
+		out = append(out, v.res.GroupVersionResource())
+	}
+	return out
+}
+
+// In returns the write as one of another of [Admission.Versions], with converted copies of its objects. What
+// clients send to a subresource of a [SubresourceHook] is the same in all versions. Errors: [ErrNotRegistered]
+// for no such version; those of [Hooks].Convert.
+func (a *Admission) In(version schema.GroupVersionResource) (*Admission, error) {
+	for _, v := range a.table.main().served() {
+		if v.res.GroupVersionResource() != version {
+			continue
+		}
+		out := *a
+		out.table, out.Resource = v, version
+		if a.Kind != a.table.res.GroupVersionKind() {
+			return &out, nil
+		}
+		out.Kind = v.res.GroupVersionKind()
+		var err error
+		if out.Object, err = v.converted(a.Object); err == nil {
+			out.Old, err = v.converted(a.Old)
+		}
+		return &out, err
+	}
+	return nil, fmt.Errorf("fake: %s: %w", version, ErrNotRegistered)
+}
+
+// Take makes obj, the Object of a write that [Admission.In] returned, the new state of a. Only Mutate may
+// call it. Errors: those of [Hooks].Convert.
+func (a *Admission) Take(obj metav1.Object) error {
+	obj, err := a.table.converted(obj)
+	if err == nil {
+		reflect.ValueOf(a.Object).Elem().Set(reflect.ValueOf(obj).Elem())
+	}
+	return err
 }
 
 // admission returns what the hooks of the server get.
 func (t *table) admission(verb faults.Verb, key types.NamespacedName, w write) *Admission {
 	return &Admission{
 		Server: t.server, Verb: verb, Resource: t.res.GroupVersionResource(), Kind: t.res.GroupVersionKind(),
-		Subresource: w.subresource, Key: key, DryRun: w.dryRun,
+		Subresource: w.subresource, Key: key, DryRun: w.dryRun, table: t,
 	}
 }
 

@@ -60,6 +60,21 @@ func (t *table) stored(v *version) (*version, error) {
 	return kept, nil
 }
 
+// converted returns obj, which is of any version of the resource, as a new object of t's version.
+func (t *table) converted(obj metav1.Object) (metav1.Object, error) {
+	if obj == nil || isNil(obj) {
+		return obj, nil
+	}
+	obj, err := clone(obj)
+	if err == nil && kindOf(obj) != t.res.GroupVersionKind() {
+		obj, err = t.main().convert(obj)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t.convert(obj)
+}
+
 // asStored returns v, of t's version, as it would be read after it was stored.
 func (t *table) asStored(v *version) (*version, error) {
 	kept, err := t.stored(v)

@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/kind"
 )
 
 // A test sets the stage with the typed functions. They are synchronous, take no context, and no
@@ -115,6 +117,29 @@ func List[T metav1.Object](at Target, sel Selection) ([]T, error) {
 		out = append(out, obj)
 	}
 	return out, nil
+}
+
+// ListKind is [List] for code that does not know the Go type of a kind. The kind is that of one of the
+// resource's versions; scope is the resource's. The objects are the server's own, and read-only. Errors: those
+// of List; [ErrNotRegistered].
+func ListKind(s *Server, of schema.GroupVersionKind, sel Selection) (list []metav1.Object, scope kind.Scope, err error) {
+	t := s.ofKind(of)
+	if t == nil {
+		return nil, scope, fmt.Errorf("fake: %s: %w", of, ErrNotRegistered)
+	}
+	scope = kind.Namespaced
+	if t.res.ClusterScoped {
+		scope = kind.ClusterScoped
+	}
+	m, err := t.matcher(sel, metav1.ListOptions{})
+	if err != nil {
+		return nil, scope, err
+	}
+	p, err := t.list(m, listRequest{})
+	for _, v := range p.items {
+		list = append(list, v.obj)
+	}
+	return list, scope, err
 }
 
 // accept finds obj's table and takes a copy of obj.

@@ -9,9 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/matching"
@@ -26,7 +24,6 @@ import (
 )
 
 // policies checks writes by the ValidatingAdmissionPolicies that are bound, with the API server's own code.
-// Parameters of policies are not supported: such a policy is one that is wrongly configured.
 type policies struct {
 	store *fake.Server
 	rules authorizer.UnconditionalAuthorizer
@@ -40,8 +37,6 @@ type compiledPolicy struct {
 	generation int64
 	validator  validating.Validator
 }
-
-var errParameters = errors.New("this stand-in of the API server has no parameters of policies")
 
 // validate refuses a write as the first policy says that does not admit it.
 func (p *policies) validate(ctx context.Context, a *fake.Admission) error {
@@ -64,11 +59,10 @@ func (p *policies) validate(ctx context.Context, a *fake.Admission) error {
 		if len(hook.Bindings) == 0 {
 			continue
 		}
-		if policy.Spec.ParamKind != nil {
-			hook.ConfigurationError = errParameters
-		} else {
-			hook.Evaluator = p.compile(policy)
+		if of := policy.Spec.ParamKind; of != nil {
+			hook.ParamInformer, hook.ParamScope, hook.ConfigurationError = newParameters(p.store, of)
 		}
+		hook.Evaluator = p.compile(policy)
 		hooks = append(hooks, hook)
 	}
 	if len(hooks) == 0 {
@@ -87,7 +81,7 @@ func (p *policies) validate(ctx context.Context, a *fake.Admission) error {
 		}
 	}
 	matcher := generic.NewPolicyMatcher(matching.NewMatcher(namespaces{p.store}, nil))
-	return validating.NewDispatcher(p.rules, matcher).Dispatch(ctx, attr.Attributes, admission.NewObjectInterfacesFromScheme(runtime.NewScheme()), hooks)
+	return validating.NewDispatcher(p.rules, matcher).Dispatch(ctx, attr.Attributes, versionsOf(a), hooks)
 }
 
 // compile returns the expressions of a policy, compiled once for each generation.
@@ -111,7 +105,8 @@ func compile(policy *admissionregistrationv1.ValidatingAdmissionPolicy) validati
 	if err != nil {
 		return validating.NewValidator(nil, nil, nil, nil, spec.FailurePolicy, err)
 	}
-	withRights := cel.OptionalVariableDeclarations{HasAuthorizer: true}
+	hasParams := spec.ParamKind != nil
+	withRights := cel.OptionalVariableDeclarations{HasParams: hasParams, HasAuthorizer: true}
 	for _, v := range spec.Variables {
 		compiler.CompileAndStoreVariable(&validating.Variable{Name: v.Name, Expression: v.Expression}, withRights, environment.StoredExpressions)
 	}
@@ -136,7 +131,7 @@ func compile(policy *admissionregistrationv1.ValidatingAdmissionPolicy) validati
 		matcher = matchconditions.NewMatcher(condition(conditions, withRights), spec.FailurePolicy, "policy", "validate", policy.Name)
 	}
 	// Nothing reads audit annotations.
-	return validating.NewValidator(condition(checks, withRights), matcher, condition(nil, withRights), condition(messages, cel.OptionalVariableDeclarations{}), spec.FailurePolicy, nil)
+	return validating.NewValidator(condition(checks, withRights), matcher, condition(nil, withRights), condition(messages, cel.OptionalVariableDeclarations{HasParams: hasParams}), spec.FailurePolicy, nil)
 }
 
 // defaultPolicies lets the server complete policies and bindings as the API server does.

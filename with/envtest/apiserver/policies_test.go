@@ -31,7 +31,6 @@ func TestPolicies(t *testing.T) {
 		"fails":            {`"validations":[{"expression":"object.data.none == 'a'"}]`, bind(""), `{"metadata":{"name":"a"}}`, 422, "no such key: data"},
 		"fails, ignored":   {`"failurePolicy":"Ignore","validations":[{"expression":"object.data.none == 'a'"}]`, bind(""), `{"metadata":{"name":"a"}}`, 201, ""},
 		"does not compile": {`"validations":[{"expression":"object.("}]`, bind(""), `{"metadata":{"name":"a"}}`, 422, "compilation error"},
-		"parameters":       {`"paramKind":{"apiVersion":"v1","kind":"ConfigMap"},` + small, bind(`,"paramRef":{"name":"x","parameterNotFoundAction":"Deny"}`), `{"metadata":{"name":"a"}}`, 422, "no parameters of policies"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, apiserver.Options{})
@@ -49,5 +48,42 @@ func TestPolicies(t *testing.T) {
 	s.must(t, "PUT", paths+"ies/p", strings.Replace(string(s.as(t, "", "GET", paths+"ies/p", nil).body), `\u003c 2`, `\u003c 3`, 1), nil)
 	if got := s.as(t, "", "POST", configMaps, `{"metadata":{"name":"a"},"data":{"a":"b","c":"d"}}`); got.code != 201 {
 		t.Errorf("after the policy has changed: %d %s", got.code, got.body)
+	}
+}
+
+// TestParameters: a policy refuses secrets that have the name of one of its parameters.
+func TestParameters(t *testing.T) {
+	const paths = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+	const denied = `secrets "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: `
+	for name, c := range map[string]struct {
+		kind, ref string
+		code      int
+		message   string
+	}{
+		"by name":           {"ConfigMap", `"name":"x","parameterNotFoundAction":"Deny"`, 422, denied + "a is taken by x"},
+		"by another name":   {"ConfigMap", `"name":"y","parameterNotFoundAction":"Deny"`, 201, ""},
+		"absent":            {"ConfigMap", `"name":"none","parameterNotFoundAction":"Deny"`, 422, denied + "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"},
+		"absent, allowed":   {"ConfigMap", `"name":"none","parameterNotFoundAction":"Allow"`, 201, ""},
+		"by labels":         {"ConfigMap", `"selector":{"matchLabels":{"of":"p"}},"parameterNotFoundAction":"Deny"`, 422, denied + "a is taken by x"},
+		"by other labels":   {"ConfigMap", `"selector":{"matchLabels":{"of":"q"}},"parameterNotFoundAction":"Deny"`, 422, "no params found"},
+		"all":               {"ConfigMap", `"selector":{},"parameterNotFoundAction":"Deny"`, 422, denied + "a is taken by x"},
+		"other namespace":   {"ConfigMap", `"name":"x","namespace":"kube-system","parameterNotFoundAction":"Deny"`, 422, "no params found"},
+		"cluster":           {"Namespace", `"name":"default","parameterNotFoundAction":"Deny"`, 422, "no such key: data"},
+		"namespace of none": {"Namespace", `"name":"default","namespace":"default","parameterNotFoundAction":"Deny"`, 422, "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"},
+		"unknown kind":      {"Nothing", `"name":"x","parameterNotFoundAction":"Deny"`, 422, "failed to find resource referenced by paramKind: '/v1, Kind=Nothing'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, apiserver.Options{})
+			s.must(t, "POST", configMaps, `{"metadata":{"name":"x","labels":{"of":"p"}},"data":{"name":"a"}}`, nil)
+			s.must(t, "POST", configMaps, `{"metadata":{"name":"y"},"data":{"name":"b"}}`, nil)
+			s.must(t, "POST", paths+"ies", `{"metadata":{"name":"p"},"spec":{"paramKind":{"apiVersion":"v1","kind":"`+c.kind+`"},
+				"matchConstraints":{"resourceRules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["secrets"]}]},
+				"validations":[{"expression":"object.metadata.name != params.data.name","messageExpression":"params.data.name + ' is taken by ' + params.metadata.name"}]}}`, nil)
+			s.must(t, "POST", paths+"ybindings", `{"metadata":{"name":"b"},"spec":{"policyName":"p","validationActions":["Deny"],"paramRef":{`+c.ref+`}}}`, nil)
+			got := s.as(t, "", "POST", "/api/v1/namespaces/default/secrets", `{"metadata":{"name":"a"}}`)
+			if got.code != c.code || !strings.Contains(got.status.Message, c.message) {
+				t.Errorf("%d %s, want %d %s", got.code, got.body, c.code, c.message)
+			}
+		})
 	}
 }

@@ -135,11 +135,11 @@ func (c call) run(ctx context.Context, a *fake.Admission) (ran, changed bool, er
 	if err != nil {
 		return false, false, err
 	}
-	ok, err := c.matches(ctx, attr)
-	if err != nil || !ok {
+	sent, err := c.matches(ctx, a, attr)
+	if err != nil || sent == nil {
 		return false, false, err
 	}
-	changed, err = c.send(ctx, a, attr)
+	changed, err = c.send(ctx, a, sent, attr)
 	var failed *webhookutil.ErrCallingWebhook
 	if !errors.As(err, &failed) {
 		return true, changed, err
@@ -189,10 +189,8 @@ func attributes(ctx context.Context, a *fake.Admission) (*admission.VersionedAtt
 		name = "" // only the old object has it
 	}
 	attr := admission.NewAttributesRecord(now, old, a.Kind, namespace, name, a.Resource, a.Subresource, op, options, a.DryRun, who)
-	out := &admission.VersionedAttributes{Attributes: attr, VersionedKind: a.Kind}
-	out.VersionedObject.Set(now)
-	out.VersionedOldObject.Set(old)
-	return out, nil
+	out := &admission.VersionedAttributes{Attributes: attr}
+	return out, show(out, a)
 }
 
 func optionsType(kind string) metav1.TypeMeta {
@@ -215,32 +213,67 @@ func stated(obj metav1.Object, kind schema.GroupVersionKind) (runtime.Object, er
 	return o, nil
 }
 
-// matches reports whether the webhook is registered for the write.
-func (c call) matches(ctx context.Context, attr *admission.VersionedAttributes) (bool, error) {
+// matches returns the write in the version for which the webhook is registered, and makes attr show that; nil if it
+// is not registered for the write.
+func (c call) matches(ctx context.Context, a *fake.Admission, attr *admission.VersionedAttributes) (*fake.Admission, error) {
 	if rules.IsExemptAdmissionConfigurationResource(attr) {
-		return false, nil
+		return nil, nil
 	}
-	named := slices.ContainsFunc(c.hook.GetRules(), func(r admissionregistrationv1.RuleWithOperations) bool {
-		return (&rules.Matcher{Rule: r, Attr: attr}).Matches()
+	policy := c.hook.GetMatchPolicy()
+	sent, err := versionNamed(a, policy == nil || *policy == admissionregistrationv1.Equivalent, func(of schema.GroupVersionResource) bool {
+		return slices.ContainsFunc(c.hook.GetRules(), func(r admissionregistrationv1.RuleWithOperations) bool {
+			return (&rules.Matcher{Rule: r, Attr: inVersion{attr, of}}).Matches()
+		})
 	})
-	if !named {
-		return false, nil
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	if sent == nil {
+		return nil, nil
 	}
 	if ok, err := c.inNamespace(attr); err != nil || !ok {
-		return false, err
+		return nil, err
 	}
 	if ok, err := (&object.Matcher{}).MatchObjectSelector(c.hook, attr); err != nil || !ok {
-		return false, asError(err)
+		return nil, asError(err)
 	}
-	if len(c.hook.GetMatchConditions()) == 0 {
-		return true, nil
+	if err := show(attr, sent); err != nil || len(c.hook.GetMatchConditions()) == 0 {
+		return sent, err
 	}
 	compiler := cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	result := c.hook.GetCompiledMatcher(compiler).Match(ctx, attr, nil, c.rules)
-	if result.Error != nil {
-		return false, apierrors.NewForbidden(attr.GetResource().GroupResource(), attr.GetName(), result.Error)
+	switch {
+	case result.Error != nil:
+		return nil, apierrors.NewForbidden(attr.GetResource().GroupResource(), attr.GetName(), result.Error)
+	case !result.Matches:
+		return nil, nil
 	}
-	return result.Matches, nil
+	return sent, nil
+}
+
+// inVersion is a write as one of another version.
+type inVersion struct {
+	admission.Attributes
+	resource schema.GroupVersionResource
+}
+
+// GetResource implements admission.Attributes.
+func (v inVersion) GetResource() schema.GroupVersionResource { return v.resource }
+
+// show makes attr show the objects of sent.
+func show(attr *admission.VersionedAttributes, sent *fake.Admission) error {
+	now, err := stated(sent.Object, sent.Kind)
+	if err != nil {
+		return err
+	}
+	old, err := stated(sent.Old, sent.Kind)
+	if err != nil {
+		return err
+	}
+	attr.VersionedKind = sent.Kind
+	attr.VersionedObject.Set(now)
+	attr.VersionedOldObject.Set(old)
+	return nil
 }
 
 // asError avoids an error that holds a nil pointer.
@@ -279,9 +312,9 @@ func (c call) inNamespace(attr *admission.VersionedAttributes) (bool, error) {
 	return selector.Matches(labels.Set(ns.Labels)), nil
 }
 
-// send asks the webhook and changes the object as it says, if it does. A failure of the call is an
-// ErrCallingWebhook.
-func (c call) send(ctx context.Context, a *fake.Admission, attr *admission.VersionedAttributes) (changed bool, err error) {
+// send asks the webhook about a in the form of sent, and changes the object as it says, if it does. A failure of
+// the call is an ErrCallingWebhook.
+func (c call) send(ctx context.Context, a, sent *fake.Admission, attr *admission.VersionedAttributes) (changed bool, err error) {
 	failed := func(status *apierrors.StatusError, format string, args ...any) error {
 		return &webhookutil.ErrCallingWebhook{WebhookName: c.hook.GetName(), Reason: fmt.Errorf(format, args...), Status: status}
 	}
@@ -290,7 +323,7 @@ func (c call) send(ctx context.Context, a *fake.Admission, attr *admission.Versi
 		return false, webhookerrors.NewDryRunUnsupportedErr(c.hook.GetName())
 	}
 	uid, review, answer, err := webhookrequest.CreateAdmissionObjects(attr, &generic.WebhookInvocation{
-		Webhook: c.hook, Resource: a.Resource, Subresource: a.Subresource, Kind: a.Kind,
+		Webhook: c.hook, Resource: sent.Resource, Subresource: sent.Subresource, Kind: sent.Kind,
 	})
 	if err != nil {
 		return false, failed(apierrors.NewBadRequest("error creating admission objects"), "could not create admission objects: %w", err)
@@ -322,7 +355,13 @@ func (c call) send(ctx context.Context, a *fake.Admission, attr *admission.Versi
 	if a.Object == nil {
 		return false, apierrors.NewInternalError(fmt.Errorf("admission webhook %q attempted to modify the object, which is not supported for this operation", c.hook.GetName()))
 	}
-	return change(a.Object, attr.VersionedObject.Object(), result.Patch)
+	if changed, err = change(sent.Object, attr.VersionedObject.Object(), result.Patch); err != nil || sent == a {
+		return changed, err
+	}
+	if err := a.Take(sent.Object); err != nil {
+		return false, apierrors.NewInternalError(err)
+	}
+	return changed, nil
 }
 
 // change makes obj what the patch makes of state, which is obj with its kind. It reports whether that differs.
