@@ -22,8 +22,8 @@ const (
 	loadBytes   = 16 << 10
 	// mostAhead is the number of bytes after which the reader waits for the oldest load.
 	mostAhead = 1 << 20
-	// staleAfter is the time without a delivered object after which the reader first delivers what
-	// it has: then the server is slow, and whoever watches the progress must not wait for more.
+	// staleAfter is the time without a delivered object after which the reader first delivers what it
+	// has: then the server is slow, and a progress display must not wait for more.
 	staleAfter = 100 * time.Millisecond
 )
 

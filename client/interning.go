@@ -80,8 +80,8 @@ func (w *workspace) close() {
 }
 
 // sharer lets the objects of a Resource share parts. Those in protobuf are found by their bytes, before they are
-// decoded. In the other encodings equal parts may have different bytes, and the decoder is not ours to
-// stop, so they are found in the decoded object.
+// decoded. In the other encodings equal parts may have different bytes, and the libraries that decode them do
+// not stop at a part, so parts are found in the decoded object.
 type sharer struct {
 	wire func() *kubeproto.Parts // makes the table at its first call
 	plan func() *sharing.Plan    // compiles it at its first call

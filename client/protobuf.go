@@ -19,7 +19,8 @@ type message struct {
 	raw              []byte
 }
 
-// openEnvelope takes an object out of its envelope. likely is what the object most likely is.
+// openEnvelope takes an object out of its envelope. likely is the identity that the object most
+// likely has.
 func openEnvelope(data []byte, likely expectation) (message, error) {
 	e, err := kubeproto.ParseEnvelope(data)
 	if err == nil && len(e.ContentEncoding)+len(e.ContentType) > 0 {

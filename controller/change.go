@@ -233,7 +233,7 @@ func CreateOrUpdate[T Object[T]](ctx context.Context, c Client[T], obj T, edit f
 	return obj, Unchanged, err
 }
 
-// first reads an object where that is cheapest. It may be older than what the server has.
+// first reads an object where that is cheapest. It may be older than the server's.
 func first[T Object[T]](ctx context.Context, c Client[T], key types.NamespacedName) (obj T, found bool, err error) {
 	if h, ok := c.(interface {
 		current(key types.NamespacedName) (obj T, found, sure bool)

@@ -136,7 +136,7 @@ func OpenProjected[T metav1.Object, P any](server client.Connection, of kind.Kin
 	}, opts)
 }
 
-// view is what the cache of a handle has of each object.
+// view is the part of each object that the cache of a handle holds.
 type view[T, P any] struct {
 	key    store.KeyFunc[types.NamespacedName, P]
 	part   func(T) (P, error)
@@ -248,14 +248,14 @@ func (h *Projected[T, P]) AsInformer() *informer.Informer[types.NamespacedName, 
 // Untyped returns the informer for programs that look at all informers alike.
 func (h *Projected[T, P]) Untyped() informer.Untyped { return h.inf }
 
-// Cached returns what the cache has under key, and whether there is anything. It includes the writes
-// through the handle. Cost: see informer.Informer.Get. [Requests.Get] asks the server.
+// Cached returns the cached part of the object under key, and whether there is one. It includes the
+// writes through the handle. Cost: see informer.Informer.Get. [Requests.Get] asks the server.
 func (h *Projected[T, P]) Cached(key types.NamespacedName) (P, bool) {
 	return h.inf.Get(h.complete(key))
 }
 
-// List returns what the cache has of all objects, in no order, in a new slice. It includes the writes
-// through the handle. Cost: see informer.Informer.List. A bound index (informer.Bind) reads a part of them.
+// List returns the cached parts of all objects, in no order, in a new slice. It includes the writes through
+// the handle. Cost: see informer.Informer.List. A bound index (informer.Bind) reads a part of them.
 func (h *Projected[T, P]) List() []P { return h.inf.List() }
 
 // NotOwn is a filter that leaves out updates and additions which a write through this handle

@@ -56,7 +56,7 @@ func newMembers[T metav1.Object](server client.Connection, of kind.Kind[T], opts
 	}, nil
 }
 
-// selectBoth returns the label selector for what matches a and b.
+// selectBoth returns the label selector of the objects that match both a and b.
 func selectBoth(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
@@ -144,7 +144,7 @@ func sortNamespaces(all []string, first string, last []string) {
 	})
 }
 
-// later compares two flags: what has it comes later.
+// later compares two flags: false comes before true.
 func later(a, b bool) int {
 	switch {
 	case a == b:

@@ -41,7 +41,7 @@ type Requests[T metav1.Object] struct {
 	turn      chan struct{} // holds a value while CatchUp works
 }
 
-// cache is what Requests need of the informer.
+// cache is the part of the informer that Requests use.
 type cache[T any] interface {
 	// record and recordGone are RecordWrite and RecordGone of the informer.
 	record(obj T) error
@@ -337,8 +337,8 @@ func (r *Requests[T]) end(ctx context.Context, obj T) {
 	r.gone(ctx, s)
 }
 
-// gone records that what was seen is gone from the server. Without its UID, only a version of the
-// server's from after the deletion tells it apart from what comes later.
+// gone records that an object that reads have shown is gone from the server. Without its UID, only
+// a version from after the deletion tells it apart from later objects.
 func (r *Requests[T]) gone(ctx context.Context, seen sight) {
 	var err error
 	if seen.uid == "" || seen.rv == "" {

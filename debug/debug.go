@@ -22,7 +22,7 @@ import (
 var (
 	// ErrName says that the name is empty or taken.
 	ErrName = errors.New("debug: the name is empty or taken")
-	// ErrNil says that the page is nil, or what is to be added.
+	// ErrNil says that the page, or the part to be added, is nil.
 	ErrNil = errors.New("debug: nil page, informer, queue, controller, replica, manager or factory")
 )
 
@@ -134,10 +134,10 @@ func (p *Page) AddReplica(name string, r Replica) error {
 	return p.add("replica", name, func() { p.added.replicas = append(p.added.replicas, &replica{printable(name), r}) })
 }
 
-// AddManager adds everything that belongs to a manager (manager.Manager.Parts), each under its name there: controllers, queues,
-// caches, replicas, and the informers of factories. What comes later appears, and what goes vanishes. If a name is taken, a
-// number follows it: "pods 2". A part that comes after this call keeps events and
-// reconciles from the first time on that somebody looks at the page. Errors: [ErrNil].
+// AddManager adds everything that belongs to a manager (manager.Manager.Parts), each under its name there: controllers,
+// queues, caches, replicas, and the informers of factories. Parts that come later appear, and parts that end disappear.
+// If a name is taken, a number follows it: "pods 2". A part that comes after this call keeps events and reconciles from
+// the first time on that somebody looks at the page. Errors: [ErrNil].
 func (p *Page) AddManager(m *manager.Manager) error {
 	if p == nil || m == nil {
 		return fmt.Errorf("manager: %w", ErrNil)

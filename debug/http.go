@@ -73,7 +73,7 @@ func (p *Page) json(w http.ResponseWriter, r *http.Request, file string) {
 	writeJSON(w, parts[strings.TrimSuffix(file, ".json")])
 }
 
-// only returns what of a state was added under name.
+// only returns the parts of a state that were added under name.
 func only(s State, name string) State {
 	s.Informers = slices.DeleteFunc(slices.Clone(s.Informers), func(i Informer) bool { return i.Name != name })
 	s.Queues = slices.DeleteFunc(slices.Clone(s.Queues), func(q Queue) bool { return q.Name != name })

@@ -14,7 +14,7 @@ import (
 	"github.com/kinform/kinform/queue"
 )
 
-// views are what a page shows.
+// views are the parts that a page shows.
 type views struct {
 	informers   []*informed
 	queues      []*queued
@@ -132,5 +132,5 @@ func matches(text string) func(key any) bool {
 	}
 }
 
-// printable returns s without what does not print.
+// printable returns s with its unprintable characters escaped.
 func printable(s string) string { return keytext.Printable(s) }

@@ -14,7 +14,7 @@ type ReplicaState struct {
 	Until  float64 `json:"until"`
 	// Share is the part of all hashes that it works on, from 0 to 1.
 	Share float64 `json:"share"`
-	// Ranges are the first 20 of what it works on, RangeCount all.
+	// Ranges are the first 20 ranges that the replica works on. RangeCount is the number of all.
 	Ranges     []HashRange `json:"ranges"`
 	RangeCount int         `json:"rangeCount"`
 	Running    int         `json:"running"`

@@ -218,7 +218,7 @@ func delayedWhy(in time.Duration, debounced bool, failures int) string {
 	return why + "."
 }
 
-// shownObject returns obj as JSON values without what is never shown.
+// shownObject returns obj as JSON values, without the parts that are never shown.
 func shownObject(resource string, obj any) any {
 	text, err := marshal(obj)
 	if err != nil {

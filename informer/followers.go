@@ -5,7 +5,7 @@ import (
 	"weak"
 )
 
-// followers are what follows a set while it changes. They do not keep each other alive.
+// followers are the unions that follow a set while it changes. They do not keep each other alive.
 type followers[F any] []weak.Pointer[F]
 
 // living returns those that are still in use, and forgets the others.

@@ -37,10 +37,10 @@ type hashFollower struct {
 	wait func(ctx context.Context, ranges []HashRange) error
 }
 
-// Set makes these ranges the set. They may overlap. What the informers have and is not in the set any more leaves their
-// caches soon, without a request. For what is new they begin to list, see [Union.FollowHashes]; Set does not wait
-// for that. Errors: [ErrHashes] for a range that ends before it begins; then the set stays as it is. Those of
-// reflector.Shard: then an informer lacks what is new, until the next call.
+// Set replaces the set by these ranges, which may overlap. Objects outside the new set leave the caches soon, without a
+// request. The informers begin to list the hashes that are new, see [Union.FollowHashes]; Set does not wait for that.
+// Errors: [ErrHashes] for a range that ends before it begins, and the set stays as it is; those of reflector.Shard, and
+// an informer then lacks the new hashes until the next call.
 func (h *Hashes) Set(ranges ...HashRange) error {
 	for _, r := range ranges {
 		if r.Last < r.First {
@@ -75,8 +75,8 @@ func (h *Hashes) Has(hash uint64) bool {
 	return inRanges(h.ranges, hash)
 }
 
-// WaitForLists waits until each informer that follows the set has, in its store, lists of all ranges of the set. One that does not
-// run, or that cannot list, is waited for. It does not wait for calls of Set that have not returned, but for what they bring. It returns
+// WaitForLists waits until each informer that follows the set has, in its store, lists of all ranges of the set. It also
+// waits for informers that do not run or cannot list, and for what calls of Set bring that have not returned. It returns
 // the cause of ctx's end.
 func (h *Hashes) WaitForLists(ctx context.Context) error {
 	h.mu.Lock()

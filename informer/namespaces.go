@@ -38,7 +38,8 @@ type follower struct {
 	leave func(namespace string)
 }
 
-// NewNamespaces returns a set of these namespaces. Those who follow it check the names.
+// NewNamespaces returns a set of these namespaces. The informers that follow the set check the
+// names.
 func NewNamespaces(names ...string) *Namespaces {
 	n := &Namespaces{names: map[string]struct{}{}}
 	for _, name := range names {

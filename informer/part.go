@@ -64,10 +64,11 @@ const (
 // When ranges leave the set, handlers get a deletion with FinalStateUnknown for each object in them. That needs no
 // request. When ranges come, handlers get additions. How they are listed depends on the server:
 //
-//   - A server that selects by Part.Field (feature gate ShardedListAndWatch, alpha in Kubernetes 1.36; the answer to a list
-//     proves it by ShardInfo) is asked for the new ranges only, in a list and a watch of their own. What stays is not
-//     listed. A watch goes on as long as a part of its ranges stays; of what has left it drops the events. If
-//     ranges come when there are eight such watches, one takes the place of all, and begins with a list of the whole part.
+//   - A server that selects by Part.Field (feature gate ShardedListAndWatch, alpha in Kubernetes 1.36; the answer to a
+//     list proves it by ShardInfo) is asked for the new ranges only, in a list and a watch of their own. Ranges that stay
+//     are not listed. A watch goes on as long as a part of its ranges stays, and drops the events of ranges that have
+//     left. If ranges come when there are eight such watches, one takes the place of all, and begins with a list of the
+//     whole part.
 //   - Any other server sends all objects, in one list each time that ranges come, because it knows no other way. Only those in
 //     the set are kept. The watch from before goes on until that list is complete, so handlers and readers see nothing of
 //     what stays. Until then the objects of the part that the list has brought are in memory twice.
@@ -94,7 +95,8 @@ func (u *Union[K, T]) FollowHashes(part Part[T], source reflector.Source[T]) err
 	return nil
 }
 
-// prune deletes what a member keeps no longer. Without a session, the next one begins with a list, which does the same.
+// prune deletes the objects that a member no longer keeps. Without a session, the list at the beginning of the next one
+// does the same.
 func (u *Union[K, T]) prune(m *Member[K, T]) {
 	u.mu.Lock()
 	runs, s := u.phase == running, u.session.Load()

@@ -24,7 +24,7 @@
 // under "Limits".
 //
 // After the last fault, every key is worked on again within LeaseDuration, Grace, three RetryPeriods and the time that
-// [Keys.CatchUp] takes, by the slowest clock. After an orderly end it is as long as a few requests and CatchUp take. A load
+// [Keys.CatchUp] takes, by the slowest clock. After an orderly end it takes as long as a few requests and CatchUp. A load
 // is at most a fifth off its fair share. A change of the members moves no more hashes than an exact division would.
 //
 // A replica works on a range while its Lease is renewed: it stops when RenewDeadline has passed since it sent
@@ -38,14 +38,14 @@
 //
 // # When ranges move
 //
-// The owner of a range stops handing out its keys. When the running calls of reconcile have returned, its Lease says
-// so, and the assignment names the next owner, which waits for [Keys.CatchUp] and then adds all keys of the range to its
-// queue. With WaitForNow of a controller.Handle as CatchUp, its cache then has all that the former owner has written, also if
-// that one died. A call that does not return holds up the move of its range, and nothing else. A replica goes on to work on
-// all that it keeps.
+// The owner of a range stops handing out its keys. When the running calls of reconcile have returned, its Lease says so,
+// and the assignment names the next owner, which waits for [Keys.CatchUp] and then adds all keys of the range to its
+// queue. With WaitForNow of a controller.Handle as CatchUp, its cache then has all that the former owner has written,
+// also if that one died. A call that does not return holds up the move of its range, and nothing else. A replica goes on
+// working on the ranges that it keeps.
 //
 // Events of keys that belong to others are not queued. A key whose object was deleted while its range moved is not
-// reconciled, as after a restart of the process: use finalizers for what must not be missed.
+// reconciled, as after a restart of the process: use a finalizer if a deletion must not be missed.
 //
 // A new replica may get ranges as soon as Run begins. So call Run when the caches are filled, as package
 // controller/manager does for those of AddCaches. Otherwise the keys of the new replica wait until then.

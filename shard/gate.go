@@ -87,7 +87,7 @@ func dialing(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// relayed reports whether an answer says that somebody else has given none.
+// relayed reports whether a proxy answers because the server has given it no answer.
 func relayed(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout
 }

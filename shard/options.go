@@ -35,9 +35,9 @@ type Options struct {
 	// election.
 	Namespace, Name string
 
-	// Scheme says what is hashed and how, such as "key". A replica with another Scheme than that of the
-	// assignment does not take part, and reports [ErrScheme]: with another hash, two replicas would own one key. To
-	// change the Scheme, end all replicas first, or change Name and end them. Empty means "key".
+	// Scheme names the text that is hashed and the hash, such as "key". A replica with another Scheme than that of
+	// the assignment does not take part, and reports [ErrScheme]: with another hash, two replicas would own one
+	// key. To change the Scheme, end all replicas first, or change Name and end them. Empty means "key".
 	Scheme string
 
 	// Identity names this process, such as a pod's name. A process that starts again under the name of an

@@ -20,7 +20,8 @@ import (
 // ErrUnowned is the cause of an error of [Assignment.Check].
 var ErrUnowned = errors.New("nobody works on some keys")
 
-// Assignment is who works on what, as the API server has it: for programs that look at the replicas from outside.
+// Assignment lists the ranges and their owners, as the API server has them. It is for programs that look at the
+// replicas from outside.
 type Assignment struct {
 	// Valid is false if there is no assignment, or if somebody has edited it.
 	Valid bool
@@ -43,7 +44,8 @@ type OwnedRange struct {
 	First, Last uint64
 	// ID and Owner are the UID of the owner's Lease and its identity, empty if there is no owner.
 	ID, Owner string
-	// Next is the identity of who gets the range when Owner has released it, empty if it stays.
+	// Next is the identity of the replica that gets the range once Owner has released it, empty if the
+	// range stays.
 	Next string
 	// Number is the fencing number.
 	Number int64

@@ -121,19 +121,19 @@ type Range struct {
 	Ready bool
 }
 
-// Status is what a replica has at a moment.
+// Status is the state of a replica at one moment.
 type Status struct {
 	// ID is the UID of its Lease, empty if it has none. The assignment names owners by it.
 	ID string
-	// Until is when it stops, unless the Lease is renewed. It may be in the past.
+	// Until is the time at which the replica stops unless its Lease is renewed. It may be in the past.
 	Until time.Time
-	// Ranges are what it works on, sorted.
+	// Ranges are the hashes that the replica works on, sorted.
 	Ranges []Range
 	// Share is the part of all hashes that Ranges have, from 0 to 1.
 	Share float64
-	// Running is the number of calls of reconcile that run. Draining is the number of calls for ranges that are to move, or
-	// were lost: one that does not return holds its range up. It includes calls that have returned without the answer to a
-	// write.
+	// Running is the number of running calls of reconcile. Draining is the number of calls for ranges that are to move or
+	// were lost. A call that does not return holds up its range. Draining includes calls that have returned while one of
+	// their writes had no answer.
 	Running, Draining int
 	// Gained and Dropped count the ranges that came and went since New.
 	Gained, Dropped uint64
@@ -353,10 +353,11 @@ func find(ranges []replica.Hold, hash uint64) (replica.Hold, bool) {
 	return replica.Hold{}, false
 }
 
-// common returns what is in both lists, with the numbers of the second one. Both are sorted.
+// common returns the intersection of two lists, with the numbers of the second one. Both are
+// sorted.
 func common(a, b []replica.Hold) []replica.Hold { return hashrange.Common(a, b, (*replica.Hold).Ends) }
 
-// without returns what is in the first list and not in the second one. Both are sorted.
+// without returns the first list without the hashes of the second one. Both are sorted.
 func without(a, b []replica.Hold) []replica.Hold {
 	return hashrange.Without(a, b, (*replica.Hold).Ends)
 }

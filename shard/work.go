@@ -39,9 +39,9 @@ type Keys[Q comparable] struct {
 	// context ends when the ranges change.
 	//
 	// Use WaitForNow of each controller.Handle that reconcile reads. By then the former owner has stopped, so the cache has
-	// what that has written, whether it left or died. This takes some milliseconds, or two to four seconds if nothing changes
-	// in a collection. The handles must run, since ranges wait for them. Nil means that ranges do not wait: the cache may be
-	// as old as that of any controller after a restart.
+	// all of its writes, whether it left or died. This takes some milliseconds, or two to four seconds if nothing changes in
+	// a collection. The handles must run, since ranges wait for them. Nil means that ranges do not wait: the cache may be as
+	// old as that of any controller after a restart.
 	CatchUp func(context.Context) error
 }
 

@@ -77,7 +77,7 @@ func (r Reporter[T]) record(object T, k key) {
 	r.recorder.record(k)
 }
 
-// refer returns a reference to object, and what is wrong with it.
+// refer returns a reference to object, and the fault of the object if it has one.
 func (r Reporter[T]) refer(object T) (ref Reference, faults []string) {
 	is := r.kind
 	if is.Kind == "" {
@@ -96,7 +96,7 @@ func (r Reporter[T]) refer(object T) (ref Reference, faults []string) {
 	return ref, faults
 }
 
-// wordFault returns what is wrong with a reason or an action.
+// wordFault returns the fault of a reason or an action.
 func wordFault(what, word string) []string {
 	switch {
 	case word == "":

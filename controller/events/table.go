@@ -162,7 +162,7 @@ func (t *table) ready() time.Time {
 	return ready
 }
 
-// outcome is what became of a request.
+// outcome is the result of a request.
 type outcome uint8
 
 const (
@@ -261,7 +261,7 @@ func (t *table) forget(s *series) {
 	}
 }
 
-// stop drops what waits, and everything from now on. It returns the number of events that it dropped, and
+// stop drops the waiting events and all later ones. It returns the number of events that it dropped, and
 // of those that limits have dropped since the last report.
 func (t *table) stop() (lost, limited uint64) {
 	t.stopped = true

@@ -53,7 +53,7 @@ func render(s debug.State) string {
 	return b.String()
 }
 
-// plain replaces what does not print and cuts what is too long for a line.
+// plain replaces unprintable characters and cuts text that is too long for a line.
 func plain(s string) string {
 	runes := []rune(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -137,10 +137,10 @@ func (c *core) step(now moment, ev event) (do actions) {
 	return do
 }
 
-// until is when the leadership ends if the Lease is not renewed.
+// until is the time at which the leadership ends unless the Lease is renewed.
 func (c *core) until() time.Duration { return c.renewed + c.timing.renewDeadline }
 
-// wake returns when to step without another event.
+// wake returns the time of the next step if no event comes before.
 func (c *core) wake() time.Duration {
 	at := never
 	if c.under == nil && (c.phase <= draining || c.phase == releasing) {
@@ -309,7 +309,7 @@ func (c *core) pause(now moment) time.Duration {
 	return c.timing.retryPeriod + time.Duration(now.rand*(jitter-1)*float64(c.timing.retryPeriod))
 }
 
-// again is when to try again. Nearer to the end of the leadership, the pauses get shorter.
+// again is the time of the next try. The pauses get shorter towards the end of the leadership.
 func (c *core) again(now moment) time.Duration {
 	pause := c.pause(now)
 	switch {
@@ -321,7 +321,7 @@ func (c *core) again(now moment) time.Duration {
 	return now.mono + pause
 }
 
-// failed takes an error that does not say what the server has.
+// failed handles an error that leaves the server's state open.
 func (c *core) failed(now moment, sent request, err error, do *actions) {
 	c.next = c.again(now)
 	if c.phase == lost || c.phase == over {
@@ -425,7 +425,7 @@ func (c *core) stand(now moment, do *actions) {
 	}
 }
 
-// free is when the Lease may be taken.
+// free is the time from which on the Lease may be taken.
 func (c *core) free() time.Duration {
 	if c.seen.released() {
 		return c.since

@@ -49,9 +49,9 @@
 // let the server refuse the write: pass the resourceVersion that it is based on, or for deletions the UID and
 // resourceVersion as preconditions. The helpers of package controller do so.
 //
-// Somebody who writes another holder into the Lease, or gives it up for the leader, makes two processes lead until
-// the leader's next renewal: two seconds, or RenewDeadline if it is cut off. To make a leader step down, end
-// its process. Deleting the Lease, emptying it, or labels on it are harmless.
+// If somebody writes another holder into the Lease, or gives it up for the leader, two processes lead until the
+// leader's next renewal. That takes two seconds, or RenewDeadline if the leader is cut off. To make a leader step
+// down, end its process. It is harmless to delete the Lease, to empty it or to label it.
 //
 // Only candidates with the same LeaseDuration are safe if the Lease is deleted, since its duration
 // is lost with it.

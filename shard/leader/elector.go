@@ -25,7 +25,7 @@ type Elector struct {
 	status  status
 }
 
-// status is what others may ask about.
+// status is the part of the state that other goroutines may read.
 type status struct {
 	leader  string
 	leads   bool // as far as was decided; until says more

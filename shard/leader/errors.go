@@ -154,7 +154,8 @@ func unfit(sent request, l *Lease) error {
 	return nil
 }
 
-// raced reports whether a write met another state of the Lease than that which it was for.
+// raced reports whether the server refused a write because the Lease is in another state than the
+// write expects.
 func raced(v verb, err error) bool {
 	return v != verbGet && leases.Raced(v == verbCreate, err)
 }

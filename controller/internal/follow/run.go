@@ -7,7 +7,7 @@ import (
 	"github.com/kinform/kinform/informer"
 )
 
-// Cache is what Run needs of an informer.
+// Cache is the part of an informer that Run uses.
 type Cache interface {
 	Run(context.Context) error
 	Done() <-chan struct{}

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Member is one that may own ranges.
+// Member is a possible owner of ranges.
 type Member struct {
 	ID string
 	// Weight is the member's share of the load in proportion to those of the others. Less than 1 counts as 1, more
 	// than [MaxWeight] as that.
 	Weight int
-	// Takes says that the member can be given ranges. Without it the member keeps what it has.
+	// Takes says that the member accepts more ranges. Without it the member only keeps its own.
 	Takes bool
 }
 
@@ -27,8 +27,8 @@ type State struct {
 	Gone func(id string) bool
 	// Released reports whether the owner of a range with a Next has stopped since r.Since.
 	Released func(r Range) bool
-	// Heir returns who is given all ranges of an owner that is gone, empty if nobody is. It must be a member that
-	// takes.
+	// Heir returns the member that gets all ranges of an owner that is gone, empty if there is none. That member
+	// must have Takes.
 	Heir func(id string) string
 	// Kept reports whether the ranges of an owner that is gone stay as they are for now.
 	Kept func(id string) bool
@@ -79,7 +79,7 @@ type member struct {
 	fair, load float64 // parts of all hashes
 }
 
-// room is how much less than its share the member has.
+// room is the part of its share that the member lacks.
 func (m *member) room() float64 { return m.fair - m.load }
 
 // ratio is the load in proportion to the share.
@@ -219,8 +219,8 @@ func (p *plan) unload() {
 // full reports whether a member has too much.
 func (m *member) full() bool { return m.ratio() > 1+slack }
 
-// spare is what a member can give. While one has too much, only such members give, and keep their fair share: so no
-// member that gives needs something back.
+// spare is the load that a member can give away. While any member has too much, only such members give. They keep
+// their fair share, so no giver needs something back.
 func (p *plan) spare(m *member) float64 {
 	switch {
 	case !slices.ContainsFunc(p.order, (*member).full):

@@ -79,7 +79,7 @@ const all = float64(1<<63) * 2
 // width is the part of all hashes that range n has.
 func (t Table) width(n int) float64 { return (float64(t.Last(n)-t[n].First) + 1) / all }
 
-// holder is who has the range when what is under way has ended.
+// holder is the member that has the range once the move under way has ended.
 func (r Range) holder() string {
 	if r.Next != "" {
 		return r.Next

@@ -40,8 +40,8 @@ func Advice(err error, namespace string) string {
 // Missing reports whether an answer says that there is no such Lease.
 func Missing(err error) bool { return apierrors.IsNotFound(err) && !unknownPath(err) }
 
-// Raced reports whether a write, which is a creation or not, met another state of the Lease than that which it was
-// for, so that nothing was written.
+// Raced reports whether the server refused a write because the Lease is in another state than the write expects.
+// creation says whether the write creates the Lease.
 func Raced(creation bool, err error) bool {
 	if creation {
 		return apierrors.IsAlreadyExists(err)

@@ -93,7 +93,7 @@ func (c *Core) Step(now Moment, ev Event) (do Actions) {
 	return do
 }
 
-// Wake returns when to step without another event.
+// Wake returns the time of the next step if no event comes before.
 func (c *Core) Wake() time.Duration {
 	if c.again {
 		return 0

@@ -9,7 +9,7 @@ import (
 
 // The part of a core that writes its own Lease.
 
-// record is the own Lease in the view, nil if it is not there.
+// record is this replica's Lease in the view, nil if there is none.
 func (c *Core) record() *Record {
 	if c.view == nil || c.own.name == "" {
 		return nil
@@ -53,7 +53,7 @@ func (c *Core) end(now Moment, reason error, do *Actions) {
 	}
 }
 
-// recognize compares the own Lease in a view with what was written.
+// recognize compares this replica's Lease in a view with the writes of this replica.
 func (c *Core) recognize(now Moment, r *Record, do *Actions) {
 	w, known := c.own.sent[r.Renewed]
 	switch {
@@ -77,8 +77,8 @@ func (c *Core) recognize(now Moment, r *Record, do *Actions) {
 	}
 }
 
-// wrote takes a write of the own Lease that was carried out. Called again for the same one, it only takes
-// the version, which others may have changed.
+// wrote handles a successful write of this replica's Lease. Called again for the same write, it only
+// takes the version, which others may have changed.
 func (c *Core) wrote(now Moment, stamp int64, uid, version string) {
 	w := c.own.sent[stamp]
 	for older := range c.own.sent {
@@ -96,7 +96,7 @@ func (c *Core) wrote(now Moment, stamp int64, uid, version string) {
 	}
 }
 
-// wanted is what the own Lease should say.
+// wanted is the content that this replica's Lease should have.
 func (c *Core) wanted(released []Release) Info {
 	want := c.own.info
 	want.Scheme, want.Weight, want.Leaving = c.cfg.Scheme, c.cfg.Weight, c.phase == leaving || c.phase == resigning
@@ -108,7 +108,7 @@ func (c *Core) wanted(released []Release) Info {
 	return want
 }
 
-// tend sends what is due about the own Lease.
+// tend sends the request that this replica's Lease needs now.
 func (c *Core) tend(now Moment, released []Release, idle bool, do *Actions) {
 	if c.view == nil || c.phase == lost {
 		return
@@ -220,7 +220,8 @@ func (c *Core) leaseAnswer(now Moment, ev Event, do *Actions) {
 	}
 }
 
-// raced takes a write of the own Lease that met another state. The view has it, or will.
+// raced handles a write that was refused because the Lease is in another state. The view shows that
+// state, or will.
 func (c *Core) raced(now Moment, r Request, do *Actions) {
 	c.renewAt = now.Mono + c.pause(now)/4
 	switch w := c.record(); {

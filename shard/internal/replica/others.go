@@ -167,7 +167,7 @@ func (c *Core) passed(now Moment, at time.Duration) bool {
 	return false
 }
 
-// plan sends what is due about the sheet, and about the Leases of others.
+// plan sends the request that the sheet or the Leases of other replicas need now.
 func (c *Core) plan(now Moment, do *Actions) {
 	if !c.others.news && now.Mono < c.others.wake {
 		return
@@ -199,7 +199,8 @@ func (c *Core) plan(now Moment, do *Actions) {
 	c.table, do.Table = r, r
 }
 
-// turn is how long this replica leaves it to others to be first: the one with the first name begins.
+// turn is the time for which this replica lets others act first. The replica with the first name
+// begins.
 func (c *Core) turn(now Moment) time.Duration {
 	rank := 0
 	for _, r := range c.view.Records {
@@ -373,8 +374,8 @@ type heir struct {
 	takes bool
 }
 
-// members returns the lives that may own ranges. Of two with one identity, the second gets nothing until
-// the first is over, and then what that had.
+// members returns the lives that may own ranges. If two lives have one identity, the second gets nothing
+// until the first is over, and then the ranges of the first.
 func (c *Core) members(now Moment, s *Sheet, do *Actions) ([]assign.Member, map[string]*heir) {
 	live := slices.DeleteFunc(slices.Clone(c.view.Records), func(r *Record) bool { return !r.Valid || r.Info.Stopped })
 	owns := map[string]bool{}
@@ -407,8 +408,8 @@ func (c *Core) members(now Moment, s *Sheet, do *Actions) ([]assign.Member, map[
 	return members, byIdentity
 }
 
-// meet notes another life with the own identity. After a crash it is the own former one, so it is only reported when it
-// goes on to renew its Lease.
+// meet notes another life with this replica's identity. After a crash that is this replica's former life, so meet
+// reports it only if it goes on renewing its Lease.
 func (o *others) meet(now Moment, uid string, do *Actions) {
 	switch {
 	case o.twin != uid:

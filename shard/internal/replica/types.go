@@ -8,7 +8,7 @@ import (
 	"github.com/kinform/kinform/shard/internal/assign"
 )
 
-// Config is what does not change in the life of a process.
+// Config holds the settings that a process never changes.
 type Config struct {
 	Name     string // of the sheet, and the prefix of the names of Leases
 	Identity string
@@ -28,7 +28,7 @@ type Moment struct {
 // Never is a time that does not come.
 const Never time.Duration = 1<<63 - 1
 
-// Record is what the Lease of a life says.
+// Record is the content of a life's Lease.
 type Record struct {
 	Name, UID, Version string
 	Identity           string
@@ -41,7 +41,8 @@ type Record struct {
 type Info struct {
 	Scheme string `json:"scheme"`
 	Weight int    `json:"weight"`
-	// LeaseMilliseconds is LeaseDuration of the replica: others wait at least as long, also if theirs is shorter.
+	// LeaseMilliseconds is the replica's LeaseDuration. Others wait at least as long, even if their own is
+	// shorter.
 	LeaseMilliseconds int64 `json:"leaseMilliseconds,omitempty"`
 	// Obeys is the UID of the sheet that the replica obeys, and Epoch the newest of it that it has seen.
 	Obeys string `json:"obeys,omitempty"`
