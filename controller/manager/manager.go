@@ -167,7 +167,7 @@ func (m *Manager) refuse(name string, err error) error {
 	return err
 }
 
-// begin returns what to run, and why that is wrong.
+// begin returns the parts to run, or the error for which Run must not start.
 func (m *Manager) begin() (caches []controller.Cache, parts []part, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
