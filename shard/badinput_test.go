@@ -199,16 +199,24 @@ func TestGate(t *testing.T) {
 		defer s.end()
 		type widget = leader.Lease // any kind will do
 		widgets := kind.Kind[*widget]{GroupVersionKind: leader.Kind.GroupVersionKind, Resource: leader.Kind.Resource, Scope: leader.Kind.Scope}
-		p := s.start(s.options("a"))
-		gated, err := client.New(p.replica.Gate(client.Connection{URL: fake.URL, HTTP: s.server.Client()}), widgets, client.Options{Namespace: "other"})
-		must(t, err)
-		write := func(ctx context.Context) error {
-			_, err := gated.Create(ctx, &widget{ObjectMeta: metav1.ObjectMeta{GenerateName: "w", Namespace: "other"}}, metav1.CreateOptions{})
+		server := client.Connection{URL: fake.URL, HTTP: s.server.Client()}
+		through := func(r *shard.Replica) *client.Resource[*widget] {
+			c, err := client.New(r.Gate(server), widgets, client.Options{Namespace: "other"})
+			must(t, err)
+			return c
+		}
+		create := func(ctx context.Context, c *client.Resource[*widget]) error {
+			_, err := c.Create(ctx, &widget{ObjectMeta: metav1.ObjectMeta{GenerateName: "w", Namespace: "other"}}, metav1.CreateOptions{})
 			return err
 		}
-		if err := write(t.Context()); !errors.Is(err, shard.ErrFenced) || !errors.Is(err, client.ErrNotSent) {
+		idle, err := shard.New(server, s.options("b")) // does not run, so it has no Lease
+		must(t, err)
+		if err := create(t.Context(), through(idle)); !errors.Is(err, shard.ErrFenced) || !errors.Is(err, client.ErrNotSent) {
 			t.Errorf("before there is a Lease: %v", err)
 		}
+		p := s.start(s.options("a"))
+		gated := through(p.replica)
+		write := func(ctx context.Context) error { return create(ctx, gated) }
 		s.settled(takeover)
 		must(t, write(t.Context()))
 		var kept context.Context
