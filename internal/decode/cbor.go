@@ -219,8 +219,14 @@ func (r *cborReader) More(byte) (bool, error) {
 	return true, nil
 }
 
-// Name implements Reader.
+// Name implements Reader. It does not look into a name that is not a string: such names can nest.
 func (r *cborReader) Name() ([]byte, error) {
+	if k, err := r.Peek(); err != nil || k != '"' {
+		if err == nil {
+			err = r.Skip()
+		}
+		return nil, err
+	}
 	raw, err := r.Value()
 	text, _ := Text(raw)
 	return text, ignoreLimit(err)

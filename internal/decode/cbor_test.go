@@ -167,3 +167,16 @@ func TestUnfitRawCBOR(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Maps over the limit that are the names of members are passed over.
+func TestNestedNamesCBOR(t *testing.T) {
+	body := bytes.Repeat([]byte{0xa1}, 5000) // each the name of the one before
+	body = append(body, bytes.Repeat([]byte{0x00}, 5001)...)
+	r := NewCBOR(bytes.NewReader(body), 1000)
+	if _, err := r.Raw(); err != ErrOverLimit {
+		t.Fatal(err)
+	}
+	if _, err := r.Peek(); err != io.EOF {
+		t.Errorf("%v, want the end", err)
+	}
+}
