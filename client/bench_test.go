@@ -69,8 +69,12 @@ func podBody(n int, watch bool) *repeated {
 }
 
 func podResource[T any](t testing.TB, body io.Reader) *client.Resource[T] {
+	return podResourceBy[T](t, body, client.Options{})
+}
+
+func podResourceBy[T any](t testing.TB, body io.Reader, opts client.Options) *client.Resource[T] {
 	conn := transport(func(*http.Request) (*http.Response, error) { return response(body), nil }).connection()
-	r, err := client.New(conn, kind.OfResource[T](pods), client.Options{})
+	r, err := client.New(conn, kind.OfResource[T](pods), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,8 +131,9 @@ func TestListHoldsNoBody(t *testing.T) {
 		n = 800 // all takes ten times as long; enough to notice a body that is held
 	}
 	const limit = 1 << 20
+	opts := client.Options{Decoders: 2} // each may be busy with some objects
 	grown := memtest.Least(limit, func() int64 {
-		r := podResource[*pod](t, podBody(n, false))
+		r := podResourceBy[*pod](t, podBody(n, false), opts)
 		before, most, count := memtest.Heap(), int64(0), 0
 		_, err := r.List(t.Context(), metav1.ListOptions{}, func(_ reflector.Event[*pod], err error) bool {
 			if err != nil {
@@ -152,7 +157,7 @@ func TestListHoldsNoBody(t *testing.T) {
 	used := memtest.Least(int64(n)*64+limit, func() int64 {
 		names := make([]string, 0, n)
 		before := memtest.Heap()
-		r := podResource[*pod](t, podBody(n, false))
+		r := podResourceBy[*pod](t, podBody(n, false), opts)
 		_, err := r.List(t.Context(), metav1.ListOptions{}, func(ev reflector.Event[*pod], _ error) bool {
 			names = append(names, ev.Object.Name)
 			return true
