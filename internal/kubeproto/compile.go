@@ -173,6 +173,7 @@ func (c *compiler) fields(l *layout, t reflect.Type) error {
 		}
 		l.fields[num] = f
 	}
+	l.fields = append(make([]field, 0, len(l.fields)), l.fields...) // a plan lives as long as its resource
 	return nil
 }
 

@@ -15,19 +15,47 @@ import (
 // a request is 1.5 MB; the API server's for an object in a request is 3 MB.
 const DefaultLimit = 16 << 20
 
-// readBuffer holds most objects of a list, so they need no copy.
-const readBuffer = 64 << 10
+const (
+	// readBuffer holds most objects of a list, so they need no copy.
+	readBuffer = 64 << 10
+	// idleBuffer is enough for a watch with few events, which mostly waits.
+	idleBuffer = 4 << 10
+	// idleAfter is the number of times in a row that the stream must bring less than idleBuffer until a large buffer is
+	// given up. The server's bookmarks count, one a minute.
+	idleAfter = 16
+)
 
 // FrameReader reads the frames of a watch. Each frame follows its length in four bytes,
 // highest byte first.
 type FrameReader struct {
-	in input
+	in    input
+	empty int64 // offset at which everything was read last
+	small int   // number of times in a row that less than idleBuffer came
 }
 
 // NewFrameReader returns a reader of the given stream. It reads ahead. limit is the largest
 // number of bytes of a frame; 0 or less means [DefaultLimit].
 func NewFrameReader(r io.Reader, limit int) *FrameReader {
-	return &FrameReader{in: newInput(r, limit)}
+	return &FrameReader{in: newInput(r, limit, idleBuffer)}
+}
+
+// fit chooses the buffer for what comes next by what came since the buffer was empty last.
+func (f *FrameReader) fit() {
+	came := f.in.offset - f.empty
+	if came >= idleBuffer {
+		f.small = 0
+		f.in.resize(readBuffer)
+	}
+	if f.in.Buffered() > 0 {
+		return
+	}
+	f.empty = f.in.offset
+	if came < idleBuffer {
+		f.small++
+	}
+	if f.small > idleAfter {
+		f.in.resize(idleBuffer)
+	}
 }
 
 // Next returns the next frame, which is valid until the next call. The error is io.EOF at the
@@ -38,6 +66,7 @@ func (f *FrameReader) Next() ([]byte, error) {
 	if err := f.in.discardPending(); err != nil {
 		return nil, err
 	}
+	f.fit()
 	head, err := f.in.Peek(4)
 	if err != nil {
 		if err == io.EOF && len(head) > 0 {
@@ -85,7 +114,7 @@ const (
 // NewListReader returns a reader of a list in its envelope. It reads ahead. limit is the
 // largest number of bytes of an item; 0 or less means [DefaultLimit].
 func NewListReader(r io.Reader, limit int) *ListReader {
-	return &ListReader{in: newInput(r, limit)}
+	return &ListReader{in: newInput(r, limit, readBuffer)}
 }
 
 // Open reads up to the list and returns its apiVersion and kind. They are empty if they do not
@@ -311,17 +340,48 @@ func (l *ListReader) fail(err error) error {
 // input is a stream from which pieces of known length are taken.
 type input struct {
 	*bufio.Reader
+	stream  *resumed
 	limit   int64
 	offset  int64  // read so far
 	pending int64  // remaining bytes of a piece that was too large
 	large   []byte // for pieces that do not fit the buffer
 }
 
-func newInput(r io.Reader, limit int) input {
+// resumed is a stream of which some bytes were read ahead.
+type resumed struct {
+	ahead []byte
+	io.Reader
+}
+
+// Read implements io.Reader.
+func (r *resumed) Read(p []byte) (int, error) {
+	if len(r.ahead) == 0 {
+		return r.Reader.Read(p)
+	}
+	n := copy(p, r.ahead)
+	if r.ahead = r.ahead[n:]; len(r.ahead) == 0 {
+		r.ahead = nil
+	}
+	return n, nil
+}
+
+func newInput(r io.Reader, limit, buffer int) input {
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
-	return input{Reader: bufio.NewReaderSize(r, readBuffer), limit: int64(limit)}
+	stream := &resumed{Reader: r}
+	return input{Reader: bufio.NewReaderSize(stream, buffer), stream: stream, limit: int64(limit)}
+}
+
+// resize changes the buffer's size. It must not be smaller than what is in the buffer.
+func (in *input) resize(size int) {
+	if in.Size() == size {
+		return
+	}
+	rest, _ := in.Peek(in.Buffered())
+	in.stream.ahead = append(bytes.Clone(rest), in.stream.ahead...)
+	in.Reader = bufio.NewReaderSize(in.stream, size)
+	_, _ = in.Peek(len(rest)) // so that they are in the buffer again
 }
 
 // drop consumes n bytes that were peeked at.
@@ -352,6 +412,9 @@ func (in *input) discard(n int64) error {
 // take returns the next n bytes, which are valid until the next read, or the first of them
 // with [ErrTooLarge]. Memory grows with the bytes that arrive, not with a claimed length.
 func (in *input) take(n int64) ([]byte, error) {
+	if n > int64(in.Size()) {
+		in.resize(readBuffer)
+	}
 	if n > in.limit {
 		start, err := in.Peek(int(min(n, readBuffer)))
 		if err != nil {

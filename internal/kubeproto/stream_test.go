@@ -2,6 +2,7 @@ package kubeproto
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -263,5 +264,62 @@ func TestFrameReady(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("ready: %v, want %v", got, want)
+	}
+}
+
+// TestFrameReaderFitsItsBuffer has a watch with many events, which then goes quiet and wakes again, in pieces of all sizes.
+func TestFrameReaderFitsItsBuffer(t *testing.T) {
+	frame := func(n int) []byte {
+		return append(binary.BigEndian.AppendUint32(nil, uint32(n)), bytes.Repeat([]byte{byte(n)}, n)...)
+	}
+	var sizes []int
+	for _, n := range []int{10, 3000, idleBuffer - 4, idleBuffer, 20_000, readBuffer + 1} {
+		for range 3 * idleAfter {
+			sizes = append(sizes, n)
+		}
+		for range 3 * idleAfter {
+			sizes = append(sizes, 100)
+		}
+	}
+	for _, at := range []int{1, 1000, 1 << 20} {
+		pipe, in := io.Pipe()
+		go func() {
+			for i, n := range sizes {
+				data := frame(n)
+				if i%7 == 6 {
+					data = append(data, frame(5)...) // two at once
+				}
+				for len(data) > 0 {
+					n, err := in.Write(data[:min(at, len(data))])
+					if err != nil {
+						return
+					}
+					data = data[n:]
+				}
+			}
+			in.Close()
+		}()
+		r := NewFrameReader(pipe, 0)
+		for i, n := range sizes {
+			want := []int{n}
+			if i%7 == 6 {
+				want = append(want, 5)
+			}
+			for _, n := range want {
+				got, err := r.Next()
+				if err != nil || !bytes.Equal(got, frame(n)[4:]) {
+					t.Fatalf("pieces of %d: frame %d: %d bytes, want %d: %v", at, i, len(got), n, err)
+				}
+			}
+			switch quiet := i % (6 * idleAfter); {
+			case n > idleBuffer && r.in.Size() != readBuffer:
+				t.Fatalf("pieces of %d: frame %d of %d bytes: a buffer of %d", at, i, n, r.in.Size())
+			case quiet == 6*idleAfter-1 && r.in.Size() != idleBuffer:
+				t.Fatalf("pieces of %d: frame %d: after a quiet time a buffer of %d", at, i, r.in.Size())
+			}
+		}
+		if _, err := r.Next(); err != io.EOF {
+			t.Fatalf("pieces of %d: %v at the end", at, err)
+		}
 	}
 }
