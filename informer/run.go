@@ -22,17 +22,6 @@ func (i *Informer[K, T]) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = i.finish(s) }() // also if OnError ends this goroutine
-	i.launch(s)
-	i.contain(s, "commit", noKey, func() {
-		if err := i.process(s); err != nil {
-			s.Fail(err)
-		}
-	})
-	return nil
-}
-
-// launch starts the other goroutines. An idle informer waits in Run, which has a small frame so that its stack can shrink.
-func (i *Informer[K, T]) launch(s *session[K, T]) {
 	i.logger.Debug("runs")
 	if i.union != nil {
 		i.union.merge.Check()
@@ -42,6 +31,12 @@ func (i *Informer[K, T]) launch(s *session[K, T]) {
 	if i.detector != nil {
 		s.Go(func() { i.contain(s, "OnError", noKey, func() { i.detect(s.Ctx) }) })
 	}
+	i.contain(s, "commit", noKey, func() {
+		if err := i.process(s); err != nil {
+			s.Fail(err)
+		}
+	})
+	return nil
 }
 
 // reflect runs a reflector until ctx is done, which ends with the session.

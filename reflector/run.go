@@ -18,7 +18,10 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		return ErrStarted
 	}
 	defer r.stopped()
-	for r.admitted(ctx) {
+	for ctx.Err() == nil {
+		if r.breaker.admit(ctx, r.opts.Backoff); ctx.Err() != nil {
+			break
+		}
 		var err error
 		switch r.state.phase {
 		case listing:
@@ -36,14 +39,6 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		r.sink.Discard() // between two pages
 	}
 	return nil
-}
-
-// admitted waits until a request may be sent, and reports whether ctx goes on.
-func (r *Reflector[T]) admitted(ctx context.Context) bool {
-	if ctx.Err() == nil {
-		r.breaker.admit(ctx, r.opts.Backoff)
-	}
-	return ctx.Err() == nil
 }
 
 // list asks for one page and carries out the step that follows. The error is the sink's.

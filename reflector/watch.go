@@ -3,13 +3,10 @@ package reflector
 import (
 	"context"
 	"errors"
-	"iter"
 	"log/slog"
 	"math"
 	"sync/atomic"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const (
@@ -33,7 +30,6 @@ type watch struct {
 
 	replay  replay             // how far the watch has repeated known events
 	skipped bool               // the streaming list has an object that could not be used
-	limited context.Context    // of the request; it ends with the time of the watch
 	giveUp  context.CancelFunc // ends the request
 	attempt *Attempt           // nil if the source is not a Server
 	dog     *watchdog
@@ -42,31 +38,20 @@ type watch struct {
 	guard
 }
 
-// watch carries out one watch and the step that follows its end. The error is the sink's. An idle informer waits in
-// follow, so this function and that one have small frames: Go halves a stack only if a quarter of it is enough.
+// watch carries out one watch and the step that follows its end. The error is the sink's.
 func (r *Reflector[T]) watch(ctx context.Context) error {
-	w, opts := r.newWatch(ctx)
-	defer r.leave(w)
-	sinkErr := r.follow(ctx, w, r.request(w, opts))
-	return r.left(ctx, w, sinkErr)
-}
-
-// newWatch makes the request of a watch.
-func (r *Reflector[T]) newWatch(ctx context.Context) (*watch, *metav1.ListOptions) {
 	opts := r.watchOptions()
 	// A server that does not end the watch in time, or a proxy on the way to it, may have lost
 	// the watch.
 	limit := min(time.Duration(*opts.TimeoutSeconds)*time.Second, math.MaxInt64-grace) + grace
-	w := &watch{asked: opts.ResourceVersion, began: time.Now(), end: watchEnd{rv: r.state.rv}, lasts: limit - grace}
-	w.limited, w.giveUp = context.WithTimeout(ctx, limit)
-	w.request, w.attempt = r.begin(w.limited, false)
-	w.guard.asked = RequestError{Verb: "watch", ResourceVersion: w.asked}
-	return w, &opts
-}
-
-// request sends the request.
-func (r *Reflector[T]) request(w *watch, opts *metav1.ListOptions) iter.Seq2[Event[T], error] {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	request, attempt := r.begin(limited, false)
+	defer attempt.end()
+	w := &watch{asked: opts.ResourceVersion, began: time.Now(), end: watchEnd{rv: r.state.rv}, giveUp: cancel, attempt: attempt, lasts: limit - grace}
+	w.guard = guard{request: request, asked: RequestError{Verb: "watch", ResourceVersion: w.asked}}
 	source := r.source
+	defer r.recall.end()
 	if r.state.phase == streaming {
 		source = r.recall.begin(source, r.state.comparesVersions())
 		w.guard.asked.Verb = "watchlist"
@@ -79,13 +64,10 @@ func (r *Reflector[T]) request(w *watch, opts *metav1.ListOptions) iter.Seq2[Eve
 		w.replay = r.newReplay(w.asked)
 		w.dog = r.guardReplay(w)
 	}
-	return source.Watch(w.request, *opts)
-}
-
-// follow handles the events. The error is the sink's.
-func (r *Reflector[T]) follow(ctx context.Context, w *watch, events iter.Seq2[Event[T], error]) (sinkErr error) {
-	for ev, err := range events {
-		if w.limited.Err() != nil {
+	defer func() { w.dog.stop() }() // when the source or the sink panics
+	var sinkErr error
+	for ev, err := range source.Watch(request, opts) {
+		if limited.Err() != nil {
 			break // the source goes on regardless
 		}
 		var more bool
@@ -93,19 +75,6 @@ func (r *Reflector[T]) follow(ctx context.Context, w *watch, events iter.Seq2[Ev
 			break
 		}
 	}
-	return sinkErr
-}
-
-// leave ends everything that belongs to a watch, also after a panic.
-func (r *Reflector[T]) leave(w *watch) {
-	w.dog.stop()
-	r.recall.end()
-	w.attempt.end()
-	w.giveUp()
-}
-
-// left carries out the step that follows when the source has returned.
-func (r *Reflector[T]) left(ctx context.Context, w *watch, sinkErr error) error {
 	r.returned(&w.guard, w.dog)
 	if sinkErr != nil || ctx.Err() != nil {
 		if r.state.phase == streaming {
@@ -113,10 +82,10 @@ func (r *Reflector[T]) left(ctx context.Context, w *watch, sinkErr error) error 
 		}
 		return sinkErr
 	}
-	w.end.err = causeOf(w.request, w.end.err)
-	w.silent = errors.Is(context.Cause(w.request), errSilent)
-	r.ended(ctx, w, w.limited.Err() != nil || w.silent)
-	r.breaker.sleep(ctx, w.attempt.end(), noPause)
+	w.end.err = causeOf(request, w.end.err)
+	w.silent = errors.Is(context.Cause(request), errSilent)
+	r.ended(ctx, w, limited.Err() != nil || w.silent)
+	r.breaker.sleep(ctx, attempt.end(), noPause)
 	return nil
 }
 
