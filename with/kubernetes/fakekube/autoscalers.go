@@ -71,20 +71,30 @@ func autoscalerV1(a *autoscalingv2.HorizontalPodAutoscaler) (*autoscalingv1.Hori
 		},
 	}
 	dropAutoscalerAnnotations(out)
-	var metrics []autoscalingv1.MetricSpec
-	for _, m := range a.Spec.Metrics {
-		if !cpuShare(&m) {
-			metrics = append(metrics, metricV1(m))
-		} else if out.Spec.TargetCPUUtilizationPercentage == nil {
+	for i := range a.Spec.Metrics {
+		if m := &a.Spec.Metrics[i]; cpuShare(m) && out.Spec.TargetCPUUtilizationPercentage == nil {
 			out.Spec.TargetCPUUtilizationPercentage = m.Resource.Target.AverageUtilization
+		}
+	}
+	for _, m := range a.Status.CurrentMetrics {
+		if m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil && m.Resource.Name == corev1.ResourceCPU && m.Resource.Current.AverageUtilization != nil {
+			out.Status.CurrentCPUUtilizationPercentage = m.Resource.Current.AverageUtilization
+		}
+	}
+	return out, annotate(out, a)
+}
+
+// annotate puts into annotations of out what it has no fields for.
+func annotate(out *autoscalingv1.HorizontalPodAutoscaler, a *autoscalingv2.HorizontalPodAutoscaler) error {
+	var metrics []autoscalingv1.MetricSpec
+	for i := range a.Spec.Metrics {
+		if m := &a.Spec.Metrics[i]; !cpuShare(m) {
+			metrics = append(metrics, metricV1(*m))
 		}
 	}
 	var statuses []autoscalingv1.MetricStatus
 	for _, m := range a.Status.CurrentMetrics {
 		statuses = append(statuses, metricStatusV1(m))
-		if m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil && m.Resource.Name == corev1.ResourceCPU && m.Resource.Current.AverageUtilization != nil {
-			out.Status.CurrentCPUUtilizationPercentage = m.Resource.Current.AverageUtilization
-		}
 	}
 	var conditions []autoscalingv1.HorizontalPodAutoscalerCondition
 	for _, c := range a.Status.Conditions {
@@ -105,11 +115,11 @@ func autoscalerV1(a *autoscalingv2.HorizontalPodAutoscaler) (*autoscalingv1.Hori
 		}
 		b, err := json.Marshal(x.value)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		metav1.SetMetaDataAnnotation(&out.ObjectMeta, x.name, string(b))
 	}
-	return out, nil
+	return nil
 }
 
 func autoscalerV2(a *autoscalingv1.HorizontalPodAutoscaler) (*autoscalingv2.HorizontalPodAutoscaler, error) {
