@@ -11,8 +11,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxDepth is the limit for the nesting of values and tags, as in JSON.
-const maxDepth = 10_000
+const (
+	// maxDepth is the limit for the nesting of values and tags, as in JSON.
+	maxDepth = 10_000
+	// maxEndless is that for arrays that a break ends. The library counts the members of each before it decodes
+	// them, so that those of the innermost are passed over once per array.
+	maxEndless = 64
+)
 
 // cborReader is a Reader of CBOR (RFC 8949). It finds the ends of values by their heads, and leaves
 // their content to the library.
@@ -21,6 +26,7 @@ type cborReader struct {
 	any    Weights // of values that become JSON
 	opened []int64 // members left of each open map and array; negative if a break ends it
 	nest   []nested
+	breaks int    // arrays in nest that a break ends
 	out    []byte // the last value as JSON
 }
 
@@ -304,9 +310,12 @@ type nested struct {
 	name   bool  // the items are names and values of members
 }
 
+// endless reports whether n is an array that a break ends.
+func (n *nested) endless() bool { return n.left < 0 && n.pieces == 0 && !n.name }
+
 // pass consumes a value. If the value is held, it returns ErrOverLimit once the value is over the limit.
 func (r *cborReader) pass() error {
-	r.nest = r.nest[:0]
+	r.nest, r.breaks = r.nest[:0], 0
 	for {
 		h, err := r.head()
 		if err != nil {
@@ -322,7 +331,7 @@ func (r *cborReader) pass() error {
 		if done && r.leave() {
 			return nil
 		}
-		if len(r.nest)+len(r.opened) > maxDepth {
+		if len(r.nest)+len(r.opened) > maxDepth || r.breaks > maxEndless {
 			return r.malformed("values nested too deeply")
 		}
 	}
@@ -338,6 +347,9 @@ func (r *cborReader) enter(h head) (done bool, err error) {
 	case h.isBreak():
 		if in == nil || in.left >= 0 || in.left == -2 {
 			return false, r.malformed("a break outside of what it could end")
+		}
+		if in.endless() {
+			r.breaks--
 		}
 		r.nest = r.nest[:len(r.nest)-1]
 		return true, nil
@@ -361,6 +373,9 @@ func (r *cborReader) enter(h head) (done bool, err error) {
 	case cborTag:
 	default:
 		return true, nil
+	}
+	if item.endless() {
+		r.breaks++
 	}
 	r.nest = append(r.nest, item)
 	return false, nil

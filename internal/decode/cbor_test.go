@@ -38,6 +38,9 @@ func checkCBOR(t *testing.T, raw []byte) {
 	}
 	rest, want := mode.UnmarshalFirst(raw, new(cbor.RawMessage))
 	got, err := NewCBOR(bytes.NewReader(raw), 1<<20).Raw()
+	if bytes.Count(raw, []byte{0x9f}) > maxEndless && err != nil {
+		return // see TestEndlessArrays
+	}
 	if want == nil && (err != nil || !bytes.Equal(got, raw[:len(raw)-len(rest)])) {
 		t.Fatalf("%x is %x, %v, and the library leaves %x", raw, got, err, rest)
 	}
@@ -54,7 +57,7 @@ func checkCBOR(t *testing.T, raw []byte) {
 		t.Fatalf("%x: %v, as JSON %v", got, err, jsonErr)
 	}
 	c, _ := NewCBORCodec(reflect.TypeFor[any](), true, false)
-	if own := c.Sharing(kubeproto.NewStrings(8)).Unmarshal(got, &w); (own == nil) != (err == nil) || err == nil && !cmp.Equal(v, w) {
+	if own := c.Sharing(kubeproto.NewStrings(8)).Unmarshal(got, &w); (own == nil) != (err == nil) || err == nil && !reflect.DeepEqual(v, w) {
 		t.Fatalf("%x: %v, want %v: %s", got, own, err, cmp.Diff(v, w))
 	}
 	if err != nil {
@@ -113,6 +116,7 @@ func TestCBOR(t *testing.T) {
 }
 
 func FuzzCBOR(f *testing.F) {
+	f.Add(append(bytes.Repeat([]byte{0x81}, 3000), 0)) // too deep for package cmp
 	for seed := range int64(50) {
 		f.Add(randomCBOR(rand.New(rand.NewSource(seed)), nil, 4))
 	}

@@ -29,10 +29,12 @@ const (
 // Weights estimates the memory of an object from its JSON. Two bytes of JSON, {}, can become a
 // struct of 400 bytes, so a limit of the JSON alone does not bound the memory. Immutable.
 type Weights struct {
-	Most   int64 // bytes that an object may take; Unlimited if there is no limit
-	scalar int64 // the largest element or entry that is not a struct
-	member int64 // the largest element or entry, including those made by null
-	object int64 // the largest struct or map
+	Most    int64 // bytes that an object may take; Unlimited if there is no limit
+	scalar  int64 // the largest element or entry that is not a struct
+	member  int64 // the largest element or entry, including those made by null
+	object  int64 // the largest struct or map
+	element int64 // the largest element of a slice or array
+	entry   int64 // the largest entry of a map
 }
 
 // NewWeights returns the weights of objects of type t. limit is the largest number of bytes of
@@ -58,12 +60,14 @@ func (w *Weights) visit(t reflect.Type, seen map[reflect.Type]bool) {
 			w.visit(t.Field(i).Type, seen)
 		}
 	case reflect.Slice, reflect.Array:
+		w.element = max(w.element, int64(t.Elem().Size()))
 		w.holds(t.Elem(), int64(t.Elem().Size()))
 		w.visit(t.Elem(), seen)
 	case reflect.Pointer:
 		w.object = max(w.object, int64(t.Elem().Size()))
 		w.visit(t.Elem(), seen)
 	case reflect.Map:
+		w.entry = max(w.entry, entryWeight(t))
 		w.holds(t.Elem(), entryWeight(t))
 		w.object = max(w.object, mapWeight)
 		w.visit(t.Elem(), seen)
@@ -130,10 +134,12 @@ const (
 	escapeWeight = 18
 )
 
-// checkCBOR is checkJSON for CBOR.
+// checkCBOR is checkJSON for CBOR. The library makes room for all members of an array, and of a map of known
+// length, before it looks at the first, which may not be what the type takes.
 func (w *Weights) checkCBOR(raw []byte) error {
 	item, object := max(w.scalar, itemWeight), max(w.object, mapWeight)
-	if w.Most == Unlimited || int64(len(raw)) <= w.Most/(escapeWeight+item+object) {
+	element, entry := max(0, w.element-item), max(0, w.entry-2*item) // besides the items
+	if w.Most == Unlimited || int64(len(raw)) <= w.Most/(escapeWeight+item+max(object, w.element)+entry) {
 		return nil
 	}
 	bytes := valueWeight * int64(len(raw))
@@ -144,6 +150,15 @@ func (w *Weights) checkCBOR(raw []byte) error {
 		switch h.kind() {
 		case '{':
 			bytes += object
+			if h.info != indefinite {
+				bytes += entry * int64(h.arg)
+			}
+		case '[':
+			if h.info != indefinite {
+				bytes += element * int64(h.arg)
+				break
+			}
+			item, element = item+element, 0 // all that follows may be in it
 		case 'n':
 			bytes += w.member
 			pieces = pieces && !h.isBreak()
