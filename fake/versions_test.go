@@ -212,3 +212,27 @@ func TestListKind(t *testing.T) {
 		t.Error("a selector that does not parse passes")
 	}
 }
+
+// TestThreeVersionsManageFields: writes in one further version, then an apply in another one, and in one that is left.
+func TestThreeVersionsManageFields(t *testing.T) {
+	s := fake.New(fake.Options{})
+	check(t, fake.Define(s, sharedPod, sharedHost(exampleV1), sharedHost(schema.GroupVersion{Version: "v1beta1"})))
+	const other, hosts = "/apis/example.com/v1/namespaces/a/pods/one", "/api/v1beta1/namespaces/a/pods/one"
+	patch := func(path string, contentType types.PatchType, body string) string {
+		t.Helper()
+		code, answer, _ := call(t, s, "PATCH", path, body, "Content-Type", string(contentType))
+		if code != 200 {
+			t.Errorf("%d %s", code, answer)
+		}
+		return answer
+	}
+	must(fake.Create(s, newPod("a", "one")))(t)
+	patch(other+"?fieldManager=one", types.MergePatchType, `{"spec":{"place":"m"}}`)
+	patch(hosts+"?fieldManager=two", types.MergePatchType, `{"spec":{"words":["w"]}}`)
+	check(t, fake.Define(s, sharedPod, sharedHost(schema.GroupVersion{Version: "v1beta1"})))
+	patch(hosts+"?fieldManager=m&force=true", types.ApplyPatchType, `{"apiVersion":"v1beta1","kind":"Pod","metadata":{"name":"one"},"spec":{"place":"o"}}`)
+	answer := patch("/api/v1/namespaces/a/pods/one?fieldManager=m&force=true", types.ApplyPatchType, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"one"},"spec":{"node":"p"}}`)
+	if !strings.Contains(answer, `"node":"p"`) || !strings.Contains(answer, `"args":["w"]`) {
+		t.Error(answer)
+	}
+}
