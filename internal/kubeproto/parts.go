@@ -31,8 +31,11 @@ const deepestPart = 64
 type Parts struct {
 	slots []atomic.Pointer[part]
 	once  []atomic.Uint32 // hashes of the last parts that did not enter
+	small *smalls         // in memory of its own, so that an object which outlives the Parts does not keep all of them
+}
 
-	// The targets of pointers to small numbers, by value. Nobody writes to them.
+// smalls are the targets of pointers to small numbers, by value. Nobody writes to them.
+type smalls struct {
 	bools  [2]bool
 	int32s [smallNumbers]int32
 	int64s [smallNumbers]int64
@@ -51,11 +54,11 @@ type part struct {
 // bytes once it is known.
 func NewParts(most int) *Parts {
 	n := 1 << bits.Len(uint(max(most, 1)-1))
-	s := &Parts{slots: make([]atomic.Pointer[part], n), once: make([]atomic.Uint32, n), bools: [2]bool{false, true}}
+	small := &smalls{bools: [2]bool{false, true}}
 	for i := range smallNumbers {
-		s.int32s[i], s.int64s[i] = int32(i), int64(i)
+		small.int32s[i], small.int64s[i] = int32(i), int64(i)
 	}
-	return s
+	return &Parts{slots: make([]atomic.Pointer[part], n), once: make([]atomic.Uint32, n), small: small}
 }
 
 // slotsOf returns the two places of a part.
@@ -275,8 +278,8 @@ func (f *field) isSlice() bool {
 // smallNumbers is the number of small numbers that all objects share: seconds, percentages, ports below 512.
 const smallNumbers = 512
 
-// small returns the common target of pointers to the value v of a field, or nil if there is none.
-func (s *Parts) small(f *field, v uint64) unsafe.Pointer {
+// target returns the common target of pointers to the value v of a field, or nil if there is none.
+func (s *smalls) target(f *field, v uint64) unsafe.Pointer {
 	switch {
 	case f.shape == shapeBool && v == 0:
 		return unsafe.Pointer(&s.bools[0])
@@ -295,7 +298,7 @@ func (s *Parts) small(f *field, v uint64) unsafe.Pointer {
 // scalar stores a scalar in the field at p, as storeScalar does. The targets of pointers are shared.
 func (d *decoder) scalar(f *field, p unsafe.Pointer, v uint64) {
 	if f.holder == holdPointer {
-		if at := d.parts.small(f, v); at != nil {
+		if at := d.parts.small.target(f, v); at != nil {
 			*(*unsafe.Pointer)(p) = at
 			return
 		}

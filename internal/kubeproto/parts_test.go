@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"math/rand"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -387,4 +389,27 @@ func FuzzParts(f *testing.F) {
 // hasNaN reports whether a value is not even equal to itself.
 func hasNaN(e *everything) bool {
 	return e.Float32 != e.Float32 || e.Float64 != nil && *e.Float64 != *e.Float64
+}
+
+// An object with a shared number does not keep alive the parts of all other objects.
+func TestNumbersKeepNoParts(t *testing.T) {
+	plan := mustCompile[metav1.ObjectMeta](t)
+	decode := func() (*metav1.ObjectMeta, weak.Pointer[Parts]) {
+		parts, got := NewParts(64), new(metav1.ObjectMeta)
+		if err := plan.Decode(numberField(10, 30), got, Options{Parts: parts}); err != nil {
+			t.Fatal(err)
+		}
+		if got.DeletionGracePeriodSeconds != &parts.small.int64s[30] {
+			t.Error("the number is not shared")
+		}
+		return got, weak.Make(parts)
+	}
+	got, parts := decode()
+	for range 10 {
+		runtime.GC()
+	}
+	if parts.Value() != nil {
+		t.Error("the parts are alive")
+	}
+	runtime.KeepAlive(got)
 }
