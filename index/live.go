@@ -133,10 +133,13 @@ func (l *live[T, V]) Unstage(n int) {
 		s.dirty = false
 	}
 	s.sets = s.sets[:n]
-	if n == 0 && (cap(s.values) > keepStaged || cap(s.sets) > keepStaged || cap(s.buf) > keepStaged) {
+	if n == 0 && (s.large() || cap(s.sets) > keepStaged) {
 		*s = stage[V]{}
 	}
 }
+
+// large reports whether an idle stage must give back the room for values.
+func (s *stage[V]) large() bool { return cap(s.values) > keepStaged || cap(s.buf) > keepStaged }
 
 // letGo drops the values from begin on.
 func (s *stage[V]) letGo(begin int) {
@@ -165,6 +168,9 @@ func (l *live[T, V]) Prepare(n int, slot uint32, stored bool) (changed bool) {
 			if n == len(s.sets)-1 {
 				set.end = s.begin(n)
 				s.letGo(set.end)
+				if n == 0 && s.large() { // Unstage may not follow
+					s.values, s.buf = nil, nil
+				}
 			}
 			return false
 		}

@@ -240,6 +240,28 @@ func commitDeletes(s *Store[id, *item], batch int) {
 	_ = s.Commit("", ops)
 }
 
+// TestUnchangedValuesAreLetGo has an object with many values, which an update does not change. Their copy does not stay.
+func TestUnchangedValuesAreLetGo(t *testing.T) {
+	if memtest.Race {
+		t.Skip("sizes differ under the race detector")
+	}
+	const values = 5000
+	many := index.New("many", func(dst []int, _ *item) []int {
+		for i := range values {
+			dst = append(dst, i)
+		}
+		return dst
+	})
+	s := newStore(t, ^uint32(0), Options[*item]{Indexes: []index.Definition[*item]{many}})
+	mustSet(t, s, newItem(1))
+	before := memtest.Heap()
+	mustSet(t, s, newItem(1))
+	if kept := memtest.Heap() - before; kept > 8*values {
+		t.Errorf("%d bytes", kept)
+	}
+	runtime.KeepAlive(s)
+}
+
 // TestRemovedObjectsAreReleased checks that nothing of the store holds on to an object
 // that was deleted or replaced, nor to its strings.
 func TestRemovedObjectsAreReleased(t *testing.T) {
