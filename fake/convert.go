@@ -103,10 +103,17 @@ func (t *table) convert(obj metav1.Object) (out metav1.Object, err error) {
 		return obj, nil
 	}
 	defer refusal.Recover(&err)
-	if out, err = t.hooks.convert(obj); err == nil && isNil(out) {
-		err = fmt.Errorf("no %s came of the conversion", t.res.GroupVersionKind())
+	out, err = t.hooks.convert(obj)
+	switch {
+	case err != nil:
+		return nil, err
+	case isNil(out):
+		return nil, fmt.Errorf("Convert to %s returned nil", t.res.GroupVersionKind())
 	}
-	return out, err
+	if k, ok := out.(interface{ GetObjectKind() schema.ObjectKind }); ok {
+		k.GetObjectKind().SetGroupVersionKind(t.res.GroupVersionKind())
+	}
+	return out, nil
 }
 
 // complete prunes obj and sets its defaults. It returns the paths of what was removed.

@@ -15,7 +15,7 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-// Version is a [Definition] of any Go type.
+// Version is one version of a resource for [Define], of any Go type. Every [Definition] is one, and nothing else.
 type Version interface {
 	table(s *Server) (*table, error)
 }
@@ -47,9 +47,11 @@ type Hooks[T metav1.Object] struct {
 	Validate func(obj, old T) field.ErrorList
 	// ValidateStatus is Validate for writes of the status subresource; nil means Validate.
 	ValidateStatus func(obj, old T) field.ErrorList
-	// Convert turns an object of another version into one of this version. obj is its own, of the Go
-	// type of its version, which it states. Nil means that only the apiVersion differs, which is
-	// refused for versions of different Go types. Reads ask it as well.
+	// Convert turns an object of another version into one of this version. obj has the Go type of its
+	// version, and is Convert's own: the result may share its parts. Between two versions that are not
+	// the stored one, the server converts to that first. The result has the same metadata; the server
+	// sets its kind and apiVersion. Nil means that only the apiVersion differs. [Define] refuses that
+	// for versions of different Go types. Reads call Convert as well.
 	Convert func(obj metav1.Object) (T, error)
 	// Deleting returns finalizers to add to an object whose deletion is asked for. Without any
 	// finalizer an object goes at once.
@@ -77,14 +79,17 @@ type Hooks[T metav1.Object] struct {
 // definition.
 //
 // Errors: [ErrType], also for a change of T; [ErrResource], also for a change of the scope or the
-// kind, and for versions that differ in resource, kind or scope; [ErrDuplicate] for a
+// kind, and for a nil version and versions that differ in resource, kind or scope; [ErrDuplicate] for a
 // name or kind of one of the groups that another resource has.
 func Define[T metav1.Object](s *Server, storage Definition[T], more ...Version) error {
 	t, err := tableOf(s, storage)
 	if err != nil {
 		return err
 	}
-	for _, d := range more {
+	for i, d := range more {
+		if d == nil {
+			return fmt.Errorf("fake: %s: %w: further version %d is nil", t.res.groupResource(), ErrResource, i+1)
+		}
 		v, err := d.table(s)
 		if err == nil {
 			err = t.checkSibling(v)
@@ -179,9 +184,10 @@ func (t *table) checkSibling(v *table) error {
 	same := func(o *table) bool { return o.res.groupVersion() == b.groupVersion() }
 	switch {
 	case a.Name != b.Name, a.Kind != b.Kind, a.ClusterScoped != b.ClusterScoped, b.hidden, slices.ContainsFunc(t.all(), same):
-		return fmt.Errorf("fake: %s: %w: %s is no further version of it", a.groupResource(), ErrResource, b.GroupVersionKind())
+		return fmt.Errorf("fake: %s: %w: %s of %s is no further version of it: the resource, the kind (%s) and the scope must be the same, the version another one, and not hidden",
+			a.groupResource(), ErrResource, b.GroupVersionKind(), b.groupResource(), a.Kind)
 	case t.typ != v.typ && (t.hooks.convert == nil || v.hooks.convert == nil):
-		return fmt.Errorf("fake: %s: %w: no Convert between %v and %v", a.groupResource(), ErrResource, t.pointer(), v.pointer())
+		return fmt.Errorf("fake: %s: %w: the versions have the Go types %v and %v: both need Hooks.Convert", a.groupResource(), ErrResource, t.pointer(), v.pointer())
 	}
 	return nil
 }

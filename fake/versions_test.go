@@ -125,6 +125,21 @@ func events(t *testing.T, body io.Reader) (out string) {
 }
 
 // TestVersionsEnd: a further version can go, and its name is not to be had meanwhile.
+func TestVersionsRefused(t *testing.T) {
+	s := fake.New(fake.Options{})
+	first := fake.Definition[*widget]{Kind: kind.Of[*widget](v1, "widgets")}
+	for want, more := range map[string][]fake.Version{
+		"the version another one":  {fake.Definition[*widget]{Kind: kind.Of[*widget](exampleV1, "widgets")}, fake.Definition[*widget]{Kind: kind.Of[*widget](exampleV1, "widgets")}},
+		"the kind (Widget)":        {fake.Definition[*host]{Kind: kind.Of[*host](exampleV1, "widgets")}},
+		"both need Hooks.Convert":  {fake.Definition[*host]{Kind: kind.Of[*host](exampleV1, "widgets").Named("Widget")}},
+		"further version 1 is nil": {nil},
+	} {
+		if err := fake.Define(s, first, more...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 func TestVersionsEnd(t *testing.T) {
 	s := fake.New(fake.Options{})
 	check(t, fake.Define(s, sharedPod, sharedHost(exampleV1)))
@@ -132,10 +147,8 @@ func TestVersionsEnd(t *testing.T) {
 		"Register": fake.Register(s, kind.Of[*widget](exampleV1, "pods"), fake.Rules{}),
 		"Define":   fake.Define(s, sharedHost(exampleV1)),
 		"the kind": fake.Register(s, kind.Of[*widget](exampleV1, "pots").Named("Pod"), fake.Rules{}),
-		"a version": fake.Define(s, fake.Definition[*widget]{Kind: kind.Of[*widget](v1, "widgets")},
-			fake.Definition[*widget]{Kind: kind.Of[*widget](exampleV1, "widgets")}, fake.Definition[*widget]{Kind: kind.Of[*widget](exampleV1, "widgets")}),
 	} {
-		if !errors.Is(err, fake.ErrDuplicate) && (name != "a version" || !errors.Is(err, fake.ErrResource)) {
+		if !errors.Is(err, fake.ErrDuplicate) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
