@@ -2,6 +2,9 @@
 
 // Package fakekube registers the kinds of Kubernetes itself with a fake server. It links the types of
 // all groups.
+//
+// Versions of a resource are the same objects, whichever one wrote them: events of the core group and of
+// events.k8s.io, and HorizontalPodAutoscalers of autoscaling/v1 and v2.
 package fakekube
 
 import (
