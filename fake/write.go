@@ -149,16 +149,26 @@ func (t *table) update(key types.NamespacedName, w write, change func(old *versi
 		if len(obj.GetManagedFields()) == 0 {
 			next.by = old.by.then(old, w)
 		}
-		if next, err = t.stored(next); err != nil {
-			return nil, err
-		}
-		if t.storage != nil && same(next.obj, old.origin().obj) {
-			return old, nil
-		}
-		if v, ok := t.commit(old, next); ok {
-			return t.view(v)
+		if v, ok, err := t.exchange(old, next); ok || err != nil {
+			return v, err
 		}
 	}
+}
+
+// exchange stores next in place of old, unless both are stored alike, and returns it as it is read. ok is false if
+// another write was faster.
+func (t *table) exchange(old, next *version) (v *version, ok bool, err error) {
+	if next, err = t.stored(next); err != nil {
+		return nil, false, err
+	}
+	if t.storage != nil && same(next.obj, old.origin().obj) {
+		return old, true, nil
+	}
+	if v, ok = t.commit(old, next); !ok {
+		return nil, false, nil
+	}
+	v, err = t.view(v)
+	return v, true, err
 }
 
 // confine keeps an update to its half of the object: status or all the rest.

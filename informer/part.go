@@ -51,8 +51,8 @@ func (p Part[T]) hash() (func(T) uint64, error) {
 	return reflector.ShardHashOf[T](p.Field)
 }
 
-// A union for one part has at most maxPieces members, each with a watch, and besides them at most maxUnlisted that have never
-// listed and take the place of others when they have.
+// A union for one part has at most maxPieces members, each with a watch. Besides, it has at most maxUnlisted members that have
+// never listed. When one of those has its first list, it takes the place of others.
 const (
 	maxPieces   = 8
 	maxUnlisted = 4

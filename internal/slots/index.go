@@ -30,8 +30,8 @@ type Index[T any] interface {
 	Name() string
 
 	// Stage evaluates the index function for obj and keeps the values as value set n. The sets
-	// before n must be there; later ones are forgotten, and must have been let go of by Unstage
-	// or Prepare. If the function panics, Stage panics too and keeps nothing.
+	// before n must exist. Set n and all later ones are replaced; their values must be gone, by
+	// Unstage or Prepare. If the function panics, Stage panics too and keeps nothing.
 	Stage(n int, obj T)
 	// Prepare does the part of Put for value set n that needs no lock, and reports whether Put
 	// must follow. It need not if slot has the values already; then Prepare lets go of the values
