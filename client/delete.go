@@ -133,7 +133,7 @@ func (c *objectCodec[T]) consent(e Encoding, body []byte) (st metav1.Status, sai
 		said.kind = m.kind
 		st, _ = m.status()
 	case CBOR:
-		said.body, err = decode.CBORToJSON(body, decode.Unlimited)
+		said.body, err = decode.CBORToJSON(body)
 	default:
 		said.body, err = decode.Delimit(body)
 	}

@@ -69,7 +69,7 @@ func (c *objectCodec[T]) statusIn(e Encoding, body []byte) (st metav1.Status, ok
 		m, _ := openEnvelope(body, expectation{})
 		return m.status()
 	case CBOR:
-		body, _ = decode.CBORToJSON(body, decode.Unlimited)
+		body, _ = decode.CBORToJSON(body)
 	}
 	return c.status(body)
 }

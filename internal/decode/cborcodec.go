@@ -33,13 +33,13 @@ func NewCBORCodec(t reflect.Type, share, drop bool) (Codec, error) {
 // cborMode returns the rules of an API server's clients. What JSON cannot express is an error, and
 // unknown members of objects are ignored.
 func cborMode() (cbor.DecMode, error) {
-	numbers := []func(*cbor.SimpleValueRegistry) error{}
+	var rejected []func(*cbor.SimpleValueRegistry) error
 	for v := range 256 {
 		if v < 20 || v == 23 || v > 31 { // all but false, true and null; 24 to 31 do not exist
-			numbers = append(numbers, cbor.WithRejectedSimpleValue(cbor.SimpleValue(v)))
+			rejected = append(rejected, cbor.WithRejectedSimpleValue(cbor.SimpleValue(v)))
 		}
 	}
-	simple, err := cbor.NewSimpleValueRegistryFromDefaults(numbers...)
+	simple, err := cbor.NewSimpleValueRegistryFromDefaults(rejected...)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ type transcoder struct{}
 func (transcoder) Transcode(out io.Writer, in io.Reader) error {
 	raw, err := io.ReadAll(in)
 	if err == nil {
-		raw, err = CBORToJSON(raw, Unlimited)
+		raw, err = CBORToJSON(raw)
 	}
 	if err == nil {
 		_, err = out.Write(raw)
@@ -164,15 +164,11 @@ func DelimitCBOR(body []byte) ([]byte, error) {
 	return raw, err
 }
 
-// CBORToJSON returns the JSON of a body of one value, with sorted members. It returns ErrOverLimit if the
-// value may take more memory than one of limit bytes may, and a *FaultError if JSON cannot express it.
-func CBORToJSON(body []byte, limit int64) ([]byte, error) {
+// CBORToJSON returns the JSON of a body of one value, with sorted members. It returns a *FaultError if
+// JSON cannot express the value. It does not limit the value's memory.
+func CBORToJSON(body []byte) ([]byte, error) {
 	raw, err := DelimitCBOR(body)
 	if err != nil {
-		return nil, err
-	}
-	w := NewWeights(reflect.TypeFor[any](), limit)
-	if err := w.checkCBOR(raw); err != nil {
 		return nil, err
 	}
 	return cborToJSON(raw)

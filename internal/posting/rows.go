@@ -34,14 +34,6 @@ func NewRows(width int) *Rows {
 // Len returns the number of slots that have a row.
 func (r *Rows) Len() int { return r.n }
 
-// Room returns the number of refs that the pages can hold.
-func (r *Rows) Room() (n int) {
-	for _, page := range r.pages {
-		n += len(page)
-	}
-	return n
-}
-
 // at returns the ref of index col for slot, which must be below Len.
 func (r *Rows) at(slot uint32, col int) *ref {
 	return &r.pages[slot>>r.shift][int(slot&(1<<r.shift-1))*r.width+col]
