@@ -12,10 +12,11 @@ import (
 	"github.com/kinform/kinform/fake"
 )
 
-// versions tells the API server's own code in which versions a write can be seen.
+// versions tells the API server's own code in which versions a write can be seen. The embedded value has the
+// methods that checks do not call, such as GetObjectDefaulter.
 type versions struct {
-	admission.ObjectInterfaces // what that code asks only other servers
-	write                      *fake.Admission
+	admission.ObjectInterfaces
+	write *fake.Admission
 }
 
 func versionsOf(a *fake.Admission) versions {
@@ -81,7 +82,8 @@ type convertor struct {
 	write *fake.Admission
 }
 
-// Convert implements runtime.ObjectConvertor for the two objects of the write.
+// Convert implements runtime.ObjectConvertor for the two objects of the write. It knows the old one by its pointer: the
+// objects of package fake state their kind, so stated has made no copy.
 func (c convertor) Convert(obj, out, _ any) error {
 	a, err := in(c.write, out.(runtime.Object).GetObjectKind().GroupVersionKind())
 	if err != nil {

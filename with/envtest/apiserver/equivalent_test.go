@@ -71,3 +71,19 @@ func TestPolicyOfAnotherVersion(t *testing.T) {
 		s.must(t, "POST", c.path, strings.Replace(c.body, "bad", "good", 1), nil)
 	}
 }
+
+// TestPolicyOfOldObject: expressions see the old object in the policy's version, too, and not the new one in its place.
+func TestPolicyOfOldObject(t *testing.T) {
+	s := start(t, apiserver.Options{})
+	const paths = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+	s.must(t, "POST", paths+"ies", `{"metadata":{"name":"p"},"spec":{"matchConstraints":{"resourceRules":[
+		{"operations":["UPDATE"],"apiGroups":["autoscaling"],"apiVersions":["v2"],"resources":["horizontalpodautoscalers"]}]},
+		"validations":[{"expression":"object.spec.maxReplicas >= oldObject.spec.maxReplicas","messageExpression":"oldObject.apiVersion + ': ' + string(oldObject.spec.maxReplicas) + ' before'"}]}}`, nil)
+	s.must(t, "POST", paths+"ybindings", `{"metadata":{"name":"b"},"spec":{"policyName":"p","validationActions":["Deny"]}}`, nil)
+	s.must(t, "POST", oldAutoscalers, `{"metadata":{"name":"a"},"spec":{"maxReplicas":3}}`, nil)
+	s.must(t, "PUT", oldAutoscalers+"/a", `{"metadata":{"name":"a"},"spec":{"maxReplicas":4}}`, nil)
+	const want = "denied request: autoscaling/v2: 4 before"
+	if a := s.as(t, "", "PUT", oldAutoscalers+"/a", `{"metadata":{"name":"a"},"spec":{"maxReplicas":2}}`); a.code != 422 || !strings.Contains(a.status.Message, want) {
+		t.Errorf("%d %s, want %s", a.code, a.body, want)
+	}
+}
