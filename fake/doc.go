@@ -38,6 +38,9 @@
 // [Options] turn on garbage collection and the life cycle of namespaces, or turn the server
 // into an older one.
 //
+// [Define] gives a resource several versions, of any groups and Go types, over the same objects. Over HTTP, answers
+// are in JSON, YAML or protobuf, as the Accept header asks.
+//
 // # Differences
 //
 //   - A read from the future is refused at once, not after three seconds.
@@ -85,8 +88,6 @@
 // [Server.Requests] counts requests by verb and resource, so a test can show that nothing was written.
 // [Options].Seen gets each with its key, its sender and its answer, and faketest.Transcript shows them when
 // a test fails.
-//
-// [Define] gives a resource several versions, of any groups and Go types, over the same objects.
 //
 // [Server.Load] and [Object] set the stage. Package faketest checks the result: it waits for
 // the events of a handler, checks their order, compares a cache with the server, and finds
