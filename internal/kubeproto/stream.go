@@ -53,7 +53,7 @@ func (f *FrameReader) fit() {
 	if came < idleBuffer {
 		f.small++
 	}
-	if f.small > idleAfter {
+	if f.small >= idleAfter {
 		f.in.resize(idleBuffer)
 	}
 }
