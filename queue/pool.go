@@ -66,9 +66,9 @@ func (p *pool[K]) resize(n int) {
 	p.fill()
 }
 
-// fill starts the workers that are missing.
+// fill starts the workers that are missing, unless they would end at once.
 func (p *pool[K]) fill() {
-	for p.live < p.want {
+	for p.live < p.want && p.stop.Err() == nil {
 		ctx, cancel := context.WithCancel(p.stop)
 		w := &worker{cancel: cancel}
 		p.workers = append(p.workers, w)

@@ -207,6 +207,44 @@ func TestRunStops(t *testing.T) {
 	}
 }
 
+// lateDone is a context that has ended some time before those who wait for that know it.
+type lateDone struct {
+	context.Context
+	ended atomic.Bool
+	done  chan struct{}
+}
+
+func (c *lateDone) Done() <-chan struct{} { return c.done }
+
+func (c *lateDone) Err() error {
+	if c.ended.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestRunTakesNoMore: the context ends, and the workers' own contexts do so later.
+func TestRunTakesNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options[int]{})
+		for i := range 3 {
+			q.Add(i)
+		}
+		ctx := &lateDone{Context: t.Context(), done: make(chan struct{})}
+		var calls atomic.Int32
+		wait := startRun(ctx, q, RunOptions{}, func(of context.Context, _ int) error {
+			calls.Add(1)
+			ctx.ended.Store(true)
+			return of.Err()
+		})
+		synctest.Wait()
+		close(ctx.done)
+		if err := wait(); err != nil || calls.Load() != 1 || q.Len() != 3 {
+			t.Errorf("%v after %d calls, %d keys are left", err, calls.Load(), q.Len())
+		}
+	})
+}
+
 func TestRunDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options[int]{})
