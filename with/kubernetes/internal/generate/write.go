@@ -125,8 +125,8 @@ func fakeFile(pkgs []pkg) string {
 	// The resources that are served in several versions are registered by functions of their own.
 	pkgs = slices.DeleteFunc(slices.Clone(pkgs), func(p pkg) bool { return strings.Contains(p.folder, "/") })
 	var b strings.Builder
-	b.WriteString(notice + "// Package fakekube registers the kinds of Kubernetes itself with a fake server. It links the types of\n// all groups.\n//\n"+
-		"// Versions of a resource are the same objects, whichever one wrote them: events of the core group and of\n"+
+	b.WriteString(notice + "// Package fakekube registers the kinds of Kubernetes itself with a fake server. It links the types of\n// all groups.\n//\n" +
+		"// Versions of a resource are the same objects, whichever one wrote them: events of the core group and of\n" +
 		"// events.k8s.io, and HorizontalPodAutoscalers of autoscaling/v1 and v2.\npackage fakekube\n\n")
 	var body strings.Builder
 	used := map[string]bool{}
