@@ -108,7 +108,7 @@ func (t *table) convert(obj metav1.Object) (out metav1.Object, err error) {
 	case err != nil:
 		return nil, err
 	case isNil(out):
-		return nil, fmt.Errorf("Convert to %s returned nil", t.res.GroupVersionKind())
+		return nil, fmt.Errorf("conversion to %s: Convert returned nil", t.res.GroupVersionKind())
 	}
 	if k, ok := out.(interface{ GetObjectKind() schema.ObjectKind }); ok {
 		k.GetObjectKind().SetGroupVersionKind(t.res.GroupVersionKind())
