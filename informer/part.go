@@ -162,11 +162,11 @@ func (p *parts[K, T]) set(want []HashRange) error {
 		return len(stays) == 0
 	})
 	come := hashrange.Without(want, joinRanges(have), (*HashRange).ends)
-	switch {
-	case len(come) == 0:
+	if len(come) == 0 {
 		return nil
-	case p.stopYoungest():
-	case len(p.pieces) < maxPieces && slices.ContainsFunc(p.pieces, (*piece[K, T]).proved):
+	}
+	stopped := p.stopYoungest() // whose ranges are to be listed, too
+	if !stopped && len(p.pieces) < maxPieces && slices.ContainsFunc(p.pieces, (*piece[K, T]).proved) {
 		return p.begin(come, nil)
 	}
 	return p.begin(want, slices.Clone(p.pieces))
