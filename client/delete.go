@@ -26,7 +26,7 @@ func (r *Resource[T]) Delete(ctx context.Context, key types.NamespacedName, opts
 	return err
 }
 
-// Removal is what the answer to a deletion says of the object. It is zero if the answer cannot
+// Removal is the answer to a deletion, as far as it concerns the object. It is zero if the answer cannot
 // be read.
 type Removal[T any] struct {
 	// UID is the object's UID.

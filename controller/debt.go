@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// debt is what a handle must learn before its reads have all its writes. The zero value is none.
+// debt lists the events that a handle must see before its reads have all its writes. The zero value is none.
 type debt struct {
 	// all counts writes of unknown objects or versions, and paid how many of them reads have.
 	all, paid atomic.Uint64

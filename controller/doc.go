@@ -18,7 +18,7 @@
 //
 // # Handles
 //
-// A [Handle] is what a controller needs of one kind: a cache with its indexes, and requests.
+// A [Handle] serves a controller with one kind: it has a cache with indexes, and requests.
 //
 //	websites, err := controller.Open(server, Websites)
 //	...

@@ -53,7 +53,7 @@ type OpenOptions[P any] struct {
 	Informer informer.Options[P]
 }
 
-// Handle is what a controller needs of one kind: a cache, and requests whose results every read
+// Handle serves a controller with one kind: it has a cache, and requests whose results every read
 // of the cache sees at once. See the package documentation. A Handle is an informer.Informed, so
 // [For], [Owns], [Watch] and informer.Bind take it. It is also a [Client] for the helpers, and a
 // [Cache] for package controller/manager. [Projected.Cached] and List read the cache; Get and the

@@ -258,7 +258,7 @@ type write struct {
 	status bool
 }
 
-// sight is what reads had under a key before a request.
+// sight is the state of a key that reads had before a request.
 type sight struct {
 	key types.NamespacedName
 	uid types.UID

@@ -19,7 +19,7 @@ type Traced struct {
 	Took  time.Duration
 	// Result is "panicked", or the text of a queue.Outcome, such as "gave up".
 	Result string
-	// Err is what reconcile returned.
+	// Err is the error that reconcile returned.
 	Err error
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// State is what the page shows. Times are ages in seconds at the moment of Time. Lists of keys
+// State is the content of the page. Times are ages in seconds at the moment of Time. Lists of keys
 // have the first 20 at most; the numbers beside them count all.
 //
 // Functions called state fill it (informer.go, queue.go). assets/page.js and kinform-top/render.go show it.

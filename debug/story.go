@@ -27,7 +27,7 @@ type CachedKey struct {
 	Version string `json:"version"`
 	// PendingWrite is the version of this process's own write that the watch has not brought.
 	PendingWrite string `json:"pendingWrite,omitempty"`
-	// Server is what the server has now: a version, or an error. Empty if it was not asked.
+	// Server is the server's present state: a version, or an error. Empty if it was not asked.
 	Server string `json:"server,omitempty"`
 	// Events are the newest recorded events of the key, the newest first, 20 at most.
 	Events []SeenEvent `json:"events"`

@@ -45,7 +45,7 @@ type Merge[K comparable, T any] struct {
 	moved             chan struct{}  // closed at the next change; nil while nobody waits
 }
 
-// holding is what is known about a key.
+// holding is the state of a key in the queue and in the store.
 type holding struct {
 	members int    // number of members that have it
 	at      uint64 // version of the newest state that the queue has got; zero if not known

@@ -18,7 +18,7 @@ import (
 // Admission is a write that [Options].Mutate or [Options].Validate is asked about. Its objects are the
 // server's: a hook that keeps one copies it.
 type Admission struct {
-	// Server is where the write goes, to be read by the hook. A hook of [Options] cannot know it otherwise.
+	// Server is the server of the write, so that the hook can read from it. A hook of [Options] cannot know it otherwise.
 	Server *Server
 	// Verb is create, update or delete; a patch or an apply is one of the first two.
 	Verb faults.Verb

@@ -8,7 +8,7 @@ import (
 	"github.com/kinform/kinform/fake/internal/discovery"
 )
 
-// lifecycle is what the types of k8s.io/api say if they are not to be used for ever.
+// lifecycle has the methods of those types of k8s.io/api that are deprecated.
 type lifecycle interface {
 	APILifecycleDeprecated() (major, minor int)
 }

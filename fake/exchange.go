@@ -19,12 +19,12 @@ import (
 // Exchange is a request with the answer that its sender got, for [Options].Seen.
 type Exchange struct {
 	Request
-	// Time is when the answer was known, by [Options].Now.
+	// Time is the time of the answer, by [Options].Now.
 	Time time.Time
 	// Key is the object's. It has no name for a list, a watch, the deletion of a collection, and a
 	// create that was refused before it got its generated name.
 	Key types.NamespacedName
-	// UserAgent is what the header of that name says; empty for a [Client] and a [Source].
+	// UserAgent is the header of that name. It is empty for a [Client] and a [Source].
 	UserAgent string
 	// Code is the HTTP status that was sent or, by a [Client] or a [Source], would have been. Zero
 	// means that the sender got none, because the connection broke or its context ended.

@@ -63,7 +63,7 @@ type resource struct {
 	Rules
 }
 
-// subresource is what discovery shows of one.
+// subresource is the entry of a subresource in discovery.
 type subresource struct {
 	kind  schema.GroupVersionKind
 	verbs metav1.Verbs

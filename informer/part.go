@@ -23,7 +23,7 @@ type Part[T any] struct {
 	// field named by Field.
 	Hash func(T) uint64
 
-	// Field is what the server can select objects by: reflector.ShardUID or reflector.ShardNamespace. Then Hash must be
+	// Field is the field by which the server can select objects: reflector.ShardUID or reflector.ShardNamespace. Then Hash must be
 	// nil. Empty means that the server sends all objects, and those that are not in the set are dropped as they
 	// arrive, before they are stored.
 	Field string

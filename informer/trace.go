@@ -18,16 +18,16 @@ type Traced struct {
 	Initial, Replaced bool
 	// Version is the resourceVersion that the event brought, empty if it brought none.
 	Version string
-	// Committed is when the store got the change. For objects of the initial list it is the end of the list.
+	// Committed is the time at which the store got the change. For objects of the initial list it is the end of the list.
 	Committed time.Time
 	// Turns has one element for each handler that was there at that moment, sorted by name.
 	Turns []Turn
 }
 
-// Turn is when the turn of a handler for an event came.
+// Turn says when a handler had its turn for an event.
 type Turn struct {
 	Handler string
-	// Began is when the handler was called, or its filter, which may have refused the event. Zero if that has not happened.
+	// Began is the time of the call of the handler, or of its filter, which may have refused the event. Zero if that has not happened.
 	Began time.Time
 	// Missed says that it will not happen: the handler was left behind, and gets the difference only (LagCoalesce).
 	Missed bool

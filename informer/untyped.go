@@ -28,7 +28,7 @@ func (i *Informer[K, T]) Untyped() Untyped { return i }
 // IndexStats returns the sizes of the indexes of the store, see index.Indexer.Stats.
 func (i *Informer[K, T]) IndexStats() []index.Stats { return i.store.Reader().Indexer().Stats() }
 
-// Found is what an informer knows about a key.
+// Found is an informer's knowledge of a key.
 type Found struct {
 	// Object is the object in the store, a T, and Version its resourceVersion. Cached says whether there is one.
 	Object  any

@@ -10,7 +10,7 @@ import (
 	"github.com/kinform/kinform/internal/usercode"
 )
 
-// Outcome is what the result of a call made by [Run] means for its key.
+// Outcome is the consequence for a key of the call that [Run] made.
 type Outcome uint8
 
 const (

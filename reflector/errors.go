@@ -132,7 +132,7 @@ type RequestError struct {
 	Verb string
 	// Resource is the collection's name, as [Source.Resource] returns it.
 	Resource string
-	// ResourceVersion is what the list or watch asked for. The later pages of a list do
+	// ResourceVersion is the version that the list or watch asked for. The later pages of a list do
 	// not ask by themselves; it stands for them too.
 	ResourceVersion string
 	// RetryIn is how long the reflector waits before it continues. Zero means at once or, after
@@ -232,7 +232,7 @@ func (e *RequestError) Lasting() bool {
 type SlowListError struct {
 	// Resource is the collection's name, as [Source.Resource] returns it.
 	Resource string
-	// ResourceVersion is what the list asked for.
+	// ResourceVersion is the version that the list asked for.
 	ResourceVersion string
 	// Quiet is how long nothing has come, as a lower bound.
 	Quiet time.Duration

@@ -8,7 +8,7 @@ import (
 // lateAfter is how long a call of the source may go on after its context is done.
 const lateAfter = 30 * time.Second
 
-// guard is what a watchdog knows about the call of the source that it looks after. Until the
+// guard is a watchdog's knowledge of the call of the source that it looks after. Until the
 // watchdog has stopped, only its goroutine uses the fields without a comment.
 type guard struct {
 	request context.Context // of the call; set once

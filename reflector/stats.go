@@ -67,7 +67,7 @@ type Stats struct {
 // or, with a [Server], when a watch is accepted. The sink's contents are at least as old as
 // Since.
 type Failing struct {
-	// Since is when the first request failed, zero if none did.
+	// Since is the time at which the first request failed, zero if none did.
 	Since time.Time
 	// Err is the last failure, a *RequestError; nil if there is none.
 	Err error
@@ -101,7 +101,7 @@ type Relists struct {
 
 // Relist is a list that replaced a watch.
 type Relist struct {
-	// At is when the list was decided on.
+	// At is the time at which the reflector decided to list.
 	At time.Time
 	// Reason is a word of [Relists.ByReason].
 	Reason string

@@ -40,7 +40,7 @@ func (t *turns) leaveAll() []*waiter {
 	return all
 }
 
-// breaks is what a breaker knows about watches and lists that broke off. The breaker's mu guards
+// breaks is a breaker's memory of watches and lists that broke off. The breaker's mu guards
 // it.
 type breaks struct {
 	at        time.Time // of the last one
@@ -71,7 +71,7 @@ func (b *Breaker) line(why pause) *turns {
 	return &b.watches
 }
 
-// cost is what a request of w costs the line that it waits in. All lists have one turn together
+// cost is the price of a request of w, paid by the line that it waits in. All lists have one turn together
 // in their time, and each watch has its own. The caller holds mu.
 func (b *Breaker) cost(w *waiter) time.Duration {
 	if w.why == pauseRetry {

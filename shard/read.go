@@ -56,7 +56,7 @@ type Member struct {
 	// ID is the UID of the Lease.
 	ID, Lease, Identity string
 	Weight              int
-	// Renewed is when the replica last wrote its Lease, by its own clock.
+	// Renewed is the time at which the replica last wrote its Lease, by its own clock.
 	Renewed time.Time
 	// LeaseDuration is Options.LeaseDuration of the replica, zero if somebody has edited its Lease.
 	LeaseDuration time.Duration

@@ -25,14 +25,14 @@ type Event struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 
-	// EventTime is when the first event of the series was recorded.
+	// EventTime is the time at which the first event of the series was recorded.
 	EventTime metav1.MicroTime `json:"eventTime"`
 	// Series is nil for a single event.
 	Series *Series `json:"series,omitempty"`
 	// ReportingController and ReportingInstance are those of Options.
 	ReportingController string `json:"reportingController"`
 	ReportingInstance   string `json:"reportingInstance"`
-	// Action is what the controller did or tried.
+	// Action names the deed that the controller did or tried.
 	Action string `json:"action"`
 	// Reason is why the event was recorded.
 	Reason string `json:"reason"`
@@ -48,7 +48,7 @@ type Event struct {
 type Series struct {
 	// Count is the number of events, at least 2.
 	Count int32 `json:"count"`
-	// LastObservedTime is when the last of them was recorded.
+	// LastObservedTime is the time at which the last of them was recorded.
 	LastObservedTime metav1.MicroTime `json:"lastObservedTime"`
 }
 

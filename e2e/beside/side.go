@@ -39,7 +39,7 @@ type Cache interface {
 type Options struct {
 	// URL is the base of the API server, CAFile and TokenFile are PEM and bearer token.
 	URL, CAFile, TokenFile string
-	// Namespaces is where the informers look. None means one informer per kind for all namespaces. Otherwise each kind
+	// Namespaces are the namespaces that the informers watch. None means one informer per kind for all namespaces. Otherwise each kind
 	// has one per namespace.
 	Namespaces []string
 	// Count counts requests, which puts a transport around that of the library.

@@ -12,7 +12,7 @@ import (
 // Variable is the environment variable that has to be "1" for the tests against real servers.
 const Variable = "KINFORM_E2E"
 
-// logLines is how much of each server's log a failed test shows.
+// logLines is the number of lines of each server's log that a failed test shows.
 const logLines = 40
 
 // Start returns a running cluster that ends with the test. It skips the test unless the variable KINFORM_E2E is 1, and

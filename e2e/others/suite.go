@@ -36,7 +36,7 @@ type Suite struct {
 	Differs map[string]string
 }
 
-// Result is what became of the tests of a suite.
+// Result lists the tests of a suite by their outcome.
 type Result struct {
 	Files []File
 	// Wrong has what is not as the suite says.
@@ -298,7 +298,7 @@ func pattern(names []string) string { return "^(" + strings.Join(names, "|") + "
 
 func keys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-// about is what an output says about a test.
+// about is the part of an output that concerns a test.
 func about(text, test string) string {
 	if at := strings.Index(text, "=== RUN   "+test+"\n"); at >= 0 {
 		text = text[at:]

@@ -19,7 +19,7 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
-// pod is what the cache holds of a Pod.
+// pod is the part of a Pod that the cache holds.
 type pod struct {
 	key   kinform.Key
 	phase corev1.PodPhase

@@ -26,7 +26,7 @@ const (
 // sharedParts is the size of the table for equal parts. It is enough for a hundred thousand pods.
 const sharedParts = 1 << 16
 
-// cost is what a kind takes.
+// cost is the memory that a kind takes.
 type cost struct {
 	resource string
 	objects  int              // in the cluster

@@ -18,7 +18,7 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
-// Label is what the controller copies. Whoever sets it on a Secret by hand is overruled.
+// Label is the label that the controller copies. The controller undoes a change of it that was made to a Secret by hand.
 const Label = "example.com/team"
 
 type object = *metav1.PartialObjectMetadata

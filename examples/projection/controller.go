@@ -15,7 +15,7 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
-// Pod is what the cache holds of a Pod: some 50 bytes instead of 10 KiB. Restarts is the sum over its containers.
+// Pod is the part of a Pod that the cache holds: some 50 bytes instead of 10 KiB. Restarts is the sum over its containers.
 type Pod struct {
 	Key      kinform.Key
 	Restarts int32

@@ -22,7 +22,7 @@ type Website struct {
 	Status            WebsiteStatus `json:"status,omitzero"`
 }
 
-// WebsiteSpec is what the user wants.
+// WebsiteSpec is the state that the user wants.
 //
 // +kubebuilder:object:generate=true
 type WebsiteSpec struct {
@@ -31,7 +31,7 @@ type WebsiteSpec struct {
 	Replicas int32  `json:"replicas"`
 }
 
-// WebsiteStatus is what the controller found. It has one condition, Ready.
+// WebsiteStatus is the state that the controller found. It has one condition, Ready.
 //
 // +kubebuilder:object:generate=true
 type WebsiteStatus struct {

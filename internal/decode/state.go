@@ -8,7 +8,7 @@ import (
 	"github.com/kinform/kinform/internal/kubeproto"
 )
 
-// State is what identifies one state of an object. The slices may refer to the object's JSON.
+// State identifies one state of an object. The slices may refer to the object's JSON.
 type State struct {
 	APIVersion, Kind []byte // nil if the JSON has none
 	kubeproto.State

@@ -1,6 +1,6 @@
 package kubeproto
 
-// State is what identifies one state of an object. It points into the object's bytes.
+// State identifies one state of an object. It points into the object's bytes.
 type State struct {
 	Namespace, Name, UID, ResourceVersion []byte
 }

@@ -24,14 +24,14 @@ type limit struct {
 	swept  time.Time
 }
 
-// topic is what makes two failures the same. The text of the error does not: it may contain a port or
+// topic identifies failures that count as the same one. The text of the error cannot: it may contain a port or
 // a time.
 type topic struct {
 	message, resource, key string
 	kind                   reflect.Type // of the error
 }
 
-// told is what was written about a topic.
+// told is the record of the lines that were written about a topic.
 type told struct {
 	at      time.Time
 	omitted uint64

@@ -11,7 +11,7 @@ const (
 	maxSteps = 10_000
 	// maxDepth bounds the nesting.
 	maxDepth = 100
-	// mapHead is what a map takes beside its groups of 8 entries, each with 8 bytes of its own.
+	// mapHead is the size of a map without its groups of 8 entries, each with 8 bytes of its own.
 	mapHead   = 48
 	mapGroup  = 8
 	groupHead = 8

@@ -6,7 +6,7 @@ import "time"
 const (
 	// depth is the number of waiting deltas up to which nothing counts as slow.
 	depth = 10
-	// perBatch and perDelta are what a batch may take.
+	// perBatch and perDelta make the time that a batch may take.
 	perBatch, perDelta = 100 * time.Millisecond, time.Millisecond
 	// period is the time in which at most one batch is reported.
 	period = time.Minute

@@ -45,7 +45,7 @@ const (
 	verbPatch  verb = "patch"
 )
 
-// request is what to send. One is under way at a time.
+// request is a request that is to be sent. One is under way at a time.
 type request struct {
 	verb  verb
 	base  *Lease // what a patch is for
@@ -55,7 +55,7 @@ type request struct {
 	sent time.Duration
 }
 
-// event is what happens to a candidate.
+// event is an input of a candidate's state machine.
 type event struct {
 	what  happening
 	lease *Lease // of an answer
@@ -71,7 +71,7 @@ const (
 	returned                   // work has returned; once, if it was called
 )
 
-// actions are what to do after an event.
+// actions are the steps that follow an event.
 type actions struct {
 	endWork   error    // if not nil: end the context of work, for this reason
 	startWork bool     // call work

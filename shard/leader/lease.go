@@ -37,7 +37,7 @@ type LeaseSpec struct {
 	// LeaseDurationSeconds is how long others wait after the last renewal that they saw. A holder
 	// that gives the Lease up sets it to 1.
 	LeaseDurationSeconds *int32 `json:"leaseDurationSeconds,omitempty"`
-	// AcquireTime and RenewTime are when the holder took and last renewed the Lease, by its own
+	// AcquireTime and RenewTime are the times at which the holder took and last renewed the Lease, by its own
 	// clock. They are for people: nobody may compare them with another clock.
 	AcquireTime *metav1.MicroTime `json:"acquireTime,omitempty"`
 	RenewTime   *metav1.MicroTime `json:"renewTime,omitempty"`
@@ -49,7 +49,7 @@ type LeaseSpec struct {
 	PreferredHolder *string `json:"preferredHolder,omitempty"`
 }
 
-// record is what a candidate knows of a Lease, as a value that can be compared. Times are in
+// record is a candidate's knowledge of a Lease, as a value that can be compared. Times are in
 // microseconds since 1970, because the API has no finer ones.
 type record struct {
 	absent            bool   // there is no Lease

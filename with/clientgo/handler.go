@@ -82,7 +82,7 @@ func (r *registration) HasSyncedChecker() cache.DoneChecker {
 	return checker{r.informer + " + " + r.Name(), r.Synced()}
 }
 
-// ShutdownChan is what cache.ShutDownEventHandler waits for after the removal.
+// ShutdownChan returns the channel that cache.ShutDownEventHandler waits for after the removal.
 func (r *registration) ShutdownChan() <-chan struct{} { return r.Done() }
 
 // handler is a cache.ResourceEventHandler as a handler of an informer.

@@ -34,7 +34,7 @@ func InsteadOf(inf cache.SharedIndexInformer) cache.SharedIndexInformer {
 	return s
 }
 
-// Generated is what generated informers know of their factory. Each package internalinterfaces that
+// Generated is the factory as generated informers see it. Each package internalinterfaces that
 // k8s.io/code-generator 0.37 writes has such an interface, with its own type F.
 type Generated[F any] interface {
 	Start(stop <-chan struct{})

@@ -21,7 +21,7 @@ const minResync = time.Second
 // namespaceField is the field of the namespace in field selectors.
 const namespaceField = "metadata.namespace"
 
-// settings are what the cache has of one kind: a configuration for each namespace, or one under cache.AllNamespaces,
+// settings are the cache's configuration of one kind: a configuration for each namespace, or one under cache.AllNamespaces,
 // which then leaves out the namespaces that have their own. Every field that any option sets is set.
 type settings map[string]cache.Config
 

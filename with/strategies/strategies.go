@@ -40,7 +40,7 @@ func New() func(of schema.GroupVersionResource, kind schema.GroupVersionKind) *f
 	}
 }
 
-// set is what the strategies of one server share.
+// set is the state that the strategies of one server share.
 type set struct {
 	tables *printers.HumanReadableGenerator
 

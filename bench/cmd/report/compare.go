@@ -12,7 +12,7 @@ import (
 	"github.com/kinform/kinform/bench/internal/measure"
 )
 
-// row is what results.json says of a line of the table.
+// row is a line of the table in results.json.
 type row struct {
 	Op, Title string
 	// Ratio is client-go's amount by kinform's; Low and High are its 95% confidence interval. All are 0 if the

@@ -12,7 +12,7 @@ import (
 )
 
 // style has the colours of both modes. A chart has a ground of its own, because a page's
-// mode need not be that of the viewer's system, which is what an image in a page sees.
+// mode need not be that of the viewer's system, which an image in a page sees.
 const style = `<style>
 text { font: 12px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1f2328 }
 .ground { fill: #ffffff } .title { font-size: 15px; font-weight: 600 } .soft { fill: #59636e; font-size: 11px }

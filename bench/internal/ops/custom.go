@@ -66,7 +66,7 @@ func (s *site) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// siteList is what client-go decodes a list into.
+// siteList is the type into which client-go decodes a list.
 type siteList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`

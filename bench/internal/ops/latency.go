@@ -18,7 +18,7 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
-// rhythm is how events come: some at once, again and again.
+// rhythm is the pattern in which events come: some at once, again and again.
 type rhythm struct {
 	name, title string
 	every       time.Duration

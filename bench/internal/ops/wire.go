@@ -85,7 +85,7 @@ func fatWires(w *World) (all []measure.Op) {
 	return all
 }
 
-// residents are what stays of a sync.
+// residents are the objects that stay in memory after a sync.
 func residents(w *World) (all []measure.Op) {
 	lean := startWire[*corev1.Pod](func(o *client.Options) { o.DropManagedFields = true })
 	shared := startWire[*corev1.Pod](func(o *client.Options) { o.DropManagedFields, o.SharedParts = true, 1<<14 })
@@ -224,7 +224,7 @@ func startWire[T metav1.Object](change func(*client.Options)) wireStarter {
 	}
 }
 
-// podSummary is what a program that balances pods over nodes needs of one.
+// podSummary is the part of a pod that a program needs which balances pods over nodes.
 type podSummary struct {
 	types.NamespacedName
 	node  string

@@ -16,14 +16,14 @@ type Website struct {
 	Status            WebsiteStatus `json:"status,omitzero"`
 }
 
-// WebsiteSpec is what the user wants.
+// WebsiteSpec is the state that the user wants.
 type WebsiteSpec struct {
 	Host     string `json:"host"`
 	Image    string `json:"image"`
 	Replicas int32  `json:"replicas"`
 }
 
-// WebsiteStatus is what the controller found.
+// WebsiteStatus is the state that the controller found.
 type WebsiteStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/kinform/kinform/internal/longtest"
 )
 
-// errCrashed is what a process gets for its requests once it has crashed.
+// errCrashed is the result of all requests of a process that has crashed.
 var errCrashed = errors.New("stage: the program has crashed")
 
 // process is one life of a program, from its start to its end or its crash. A program that has crashed
@@ -51,7 +51,7 @@ func (s *Stage) connection(p *process) client.Connection {
 	return client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: line{s, p}}}
 }
 
-// Lend leads a program of another stage to the server of s, which notes its writes. Program is what that program got.
+// Lend leads a program of another stage to the server of s, which notes its writes. Program is the result of that program's start.
 func (s *Stage) Lend(program client.Connection) client.Connection {
 	of := program.HTTP.Transport.(line).of
 	of.stage.mu.Lock()
@@ -91,7 +91,7 @@ func (l line) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// moment is when a process crashes.
+// moment is the point at which a process crashes.
 type moment int
 
 const (

@@ -20,7 +20,7 @@ type Versions struct {
 	Convert func(u *unstructured.Unstructured, to schema.GroupVersionKind) (*unstructured.Unstructured, error)
 }
 
-// converter is what the library asks about a manager's resource: how to merge its objects, and how to
+// converter answers the library's questions about a manager's resource: how to merge its objects, and how to
 // convert them. It sets no defaults.
 type converter struct{ *Manager }
 

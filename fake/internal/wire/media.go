@@ -63,7 +63,7 @@ func (m Media) WatchType() string {
 
 const stream = ";stream=watch"
 
-// Offer is what the server can send in answer to a request.
+// Offer lists the encodings in which the server can answer a request.
 type Offer struct {
 	// Protobuf says that whole objects have a protobuf form.
 	Protobuf bool

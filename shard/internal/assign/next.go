@@ -19,7 +19,7 @@ type Member struct {
 // MaxWeight is the largest weight.
 const MaxWeight = 1_000_000
 
-// State is what [Next] needs to know. The functions must not be nil.
+// State is the input of [Next]. The functions must not be nil.
 type State struct {
 	// Members are all that may be alive, each once.
 	Members []Member

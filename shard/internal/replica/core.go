@@ -120,7 +120,7 @@ func (c *Core) Wake() time.Duration {
 // renews reports whether the Lease is to be kept.
 func (c *Core) renews() bool { return c.phase == alive || c.phase == leaving }
 
-// Until is when this replica must not write any more, unless its Lease is renewed. It is in the past if the
+// Until is the time after which this replica must not write, unless its Lease is renewed. It is in the past if the
 // replica has no Lease.
 func (c *Core) Until() time.Duration {
 	if !c.renews() {

@@ -13,7 +13,7 @@ import (
 // The part of a core that watches the other replicas, and writes the sheet. Every replica does that: the server
 // decides who was first.
 
-// others is what a replica knows about all lives, its own included.
+// others is a replica's knowledge of all lives, its own included.
 type others struct {
 	since   map[string]sign          // by UID: when its Lease last changed
 	stopped map[string]bool          // by UID: its Lease has said that it stopped
@@ -357,7 +357,7 @@ func (c *Core) gone(now Moment, id string) bool {
 	return absent && c.passed(now, since+c.others.longest)
 }
 
-// lastSign is when the life was last seen.
+// lastSign is the time at which the life was last seen.
 func (c *Core) lastSign(id string) time.Duration {
 	if sign, ok := c.others.since[id]; ok {
 		return sign.at

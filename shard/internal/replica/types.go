@@ -118,7 +118,7 @@ func (v Verb) String() string {
 	return [...]string{"create Lease", "renew Lease", "fence Lease", "delete Lease", "create assignment", "write assignment", "delete assignment"}[v]
 }
 
-// Request is what to send. UID and Version are preconditions, if they are not empty.
+// Request is a request that is to be sent. UID and Version are preconditions, if they are not empty.
 type Request struct {
 	Verb               Verb
 	Name, UID, Version string
@@ -150,7 +150,7 @@ const (
 	Cancel               // the caller wants an end; once
 )
 
-// Event is what happens to a replica.
+// Event is an input of a replica's state machine.
 type Event struct {
 	What    What
 	View    *View
@@ -163,7 +163,7 @@ type Event struct {
 	Busy func(first, last uint64) bool
 }
 
-// Actions are what to do after a step, in this order.
+// Actions are the tasks that follow a step, in this order.
 type Actions struct {
 	// Lost is the reason why all contexts of work are to end, nil if they need not.
 	Lost *LostError

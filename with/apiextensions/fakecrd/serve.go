@@ -48,7 +48,7 @@ type controller struct {
 	busy  bool // a goroutine works
 	again bool // a write came since that goroutine began to look
 
-	// serving is what the server serves, by the name of the definition. It belongs to the goroutine
+	// serving holds the kinds that the server serves, by the name of the definition. It belongs to the goroutine
 	// that works.
 	serving map[string]serving
 }
@@ -178,7 +178,7 @@ func (c *controller) deleteObjects(name schema.GroupResource) int {
 	}
 	for _, o := range objects {
 		if o.GetDeletionTimestamp() == nil {
-			// One that is gone is what is wanted.
+			// One that is gone already is fine.
 			_, _ = fake.Delete[*unstructured.Unstructured](at, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()})
 		}
 	}

@@ -1,4 +1,4 @@
-// Program is what package clientgo needs to become a program: its size is compared.
+// Program makes package clientgo a program, so that its size can be compared.
 package main
 
 import (

@@ -19,7 +19,7 @@ var errInUse = errors.New("clientgo: the informer is in use already")
 // errUnknown is returned by Of for anything but an informer of client-go 0.37.
 var errUnknown = errors.New("clientgo: it is no informer of a client-go that this package knows")
 
-// Informer is what an informer of client-go was made of.
+// Informer has the parts from which an informer of client-go was made.
 type Informer struct {
 	ListerWatcher cache.ListerWatcher
 	Example       runtime.Object
