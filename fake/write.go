@@ -111,48 +111,59 @@ func (t *table) update(key types.NamespacedName, w write, change func(old *versi
 		if old == nil {
 			return nil, apierrors.NewNotFound(t.res.groupResource(), key.Name)
 		}
-		obj, err := change(old)
+		obj, err := t.revised(old, w, change)
 		if err != nil {
 			return nil, err
 		}
-		if err := t.mutate(obj, old, w); err != nil {
-			return nil, err
-		}
-		if obj, err = t.confine(obj, old, w); err != nil {
-			return nil, err
-		}
-		if err := t.prepareUpdate(obj, old.obj, w); err != nil {
-			return nil, err
-		}
-		if err := t.admitted(obj, old, w); err != nil {
-			return nil, err
-		}
-		if !w.applies && len(old.obj.GetManagedFields()) > 0 {
-			if obj, err = t.track(obj, old, w); err != nil {
-				return nil, err
-			}
-		}
-		if same(obj, old.obj) {
-			return old, nil // the API server writes nothing either
-		}
-		next := &version{key: key, rv: old.rv, obj: obj, of: t}
-		if w.dryRun {
-			return t.asStored(next)
-		}
-		if t.ended(obj) {
-			// The last finalizer went: so does the object.
-			if _, ok := t.commit(old, nil); ok {
-				return next, nil
-			}
-			continue
-		}
-		if len(obj.GetManagedFields()) == 0 {
-			next.by = old.by.then(old, w)
-		}
-		if v, ok, err := t.exchange(old, next); ok || err != nil {
+		if v, ok, err := t.supersede(old, obj, w); ok || err != nil {
 			return v, err
 		}
 	}
+}
+
+// revised returns the object that an update writes in place of old: changed, admitted and checked.
+func (t *table) revised(old *version, w write, change func(old *version) (metav1.Object, error)) (metav1.Object, error) {
+	obj, err := change(old)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.mutate(obj, old, w); err != nil {
+		return nil, err
+	}
+	if obj, err = t.confine(obj, old, w); err != nil {
+		return nil, err
+	}
+	if err := t.prepareUpdate(obj, old.obj, w); err != nil {
+		return nil, err
+	}
+	if err := t.admitted(obj, old, w); err != nil {
+		return nil, err
+	}
+	if !w.applies && len(old.obj.GetManagedFields()) > 0 {
+		return t.track(obj, old, w)
+	}
+	return obj, nil
+}
+
+// supersede writes obj in place of old, and returns it as it is read. ok is false if another write was faster.
+func (t *table) supersede(old *version, obj metav1.Object, w write) (v *version, ok bool, err error) {
+	if same(obj, old.obj) {
+		return old, true, nil // the API server writes nothing either
+	}
+	next := &version{key: old.key, rv: old.rv, obj: obj, of: t}
+	if w.dryRun {
+		v, err = t.asStored(next)
+		return v, true, err
+	}
+	if t.ended(obj) {
+		// The last finalizer went: so does the object.
+		_, ok := t.commit(old, nil)
+		return next, ok, nil
+	}
+	if len(obj.GetManagedFields()) == 0 {
+		next.by = old.by.then(old, w)
+	}
+	return t.exchange(old, next)
 }
 
 // exchange stores next in place of old, unless both are stored alike, and returns it as it is read. ok is false if

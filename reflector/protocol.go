@@ -329,7 +329,23 @@ type watchEnd struct {
 // without a pause.
 func (s state) watchEnded(end watchEnd) (state, step) {
 	moved := end.rv != s.rv
+	s = s.forgive(end, moved)
 	s.rv = end.rv
+	if end.err != nil {
+		return s.watchFailed(end, moved, end.err)
+	}
+	if !end.short {
+		s.failures = 0
+		return s.resume(step{})
+	}
+	if moved {
+		return s.resume(step{pause: pauseEnd})
+	}
+	return s.watchFailed(end, moved, ErrShortWatch)
+}
+
+// forgive forgets the trouble that the end of a watch proves to be over.
+func (s state) forgive(end watchEnd, moved bool) state {
 	if moved || end.steady {
 		s.relisted = false
 	}
@@ -342,17 +358,11 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 	if moved {
 		s.failures = 0
 	}
-	err := end.err
-	if err == nil {
-		if !end.short {
-			s.failures = 0
-			return s.resume(step{})
-		}
-		if moved {
-			return s.resume(step{pause: pauseEnd})
-		}
-		err = ErrShortWatch
-	}
+	return s
+}
+
+// watchFailed resumes or lists after a watch that ended with an error.
+func (s state) watchFailed(end watchEnd, moved bool, err error) (state, step) {
 	st := failed(err)
 	// Waits must not grow where a proxy cuts every watch after a minute: all is well between
 	// the cuts.
