@@ -70,7 +70,8 @@ func TestMidBody(t *testing.T) {
 			if requests > 20 { // with the questions whether the server was restored
 				t.Errorf("%.1f requests a second by ten", requests)
 			}
-			if rights[seeds/2] > 600*time.Millisecond || rights[seeds-1] > 1500*time.Millisecond {
+			// Over many runs, medians are 0.14 to 0.65 s. The last may take 2 s, as after any outage.
+			if rights[seeds/2] > 800*time.Millisecond || rights[seeds-1] > 2*time.Second {
 				t.Errorf("right after %v, at last after %v", rights[seeds/2], rights[seeds-1])
 			}
 		})
