@@ -125,7 +125,7 @@ func (c *objectCodec[T]) decodeListedMessage(m message, problem error, want expe
 
 // recall returns an object that need not be decoded; ok is false if it must be. An object that
 // would be refused must be, so that the refusal is reported. So must one of an unknown kind, which
-// depends on what else the list has.
+// depends on the rest of the list.
 func (c *objectCodec[T]) recall(id identity, s kubeproto.State, want expectation, w *workspace) (d decoded[T], ok bool) {
 	d.id, d.known = id, true
 	if want.check(d.id) != nil || c.kinded && want.kind == "" && d.id.kind == "" && want.guess == "" {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ReplicaState is a replica of package shard in this process, and what it knows about the others.
+// ReplicaState is a replica of package shard in this process, with its knowledge of the others.
 type ReplicaState struct {
 	Name     string `json:"name"`
 	Identity string `json:"identity"`

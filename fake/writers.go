@@ -83,7 +83,7 @@ func (t *table) owned(v *version) (*unstructured.Unstructured, error) {
 	return live, err
 }
 
-// unknown returns the owners of what the object had before the first step that is known.
+// unknown returns the owners of the fields that the object had before the first known step.
 func (by *writers) unknown() ([]metav1.ManagedFieldsEntry, error) {
 	if by.created {
 		return nil, nil

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Results counts the calls of the functions that [Run] was given, by what their results meant for the keys. A call counts
+// Results counts the calls of the functions that [Run] was given, by the consequences for their keys. A call counts
 // when it has returned.
 type Results struct {
 	// Succeeded counts calls that returned nil.

@@ -195,7 +195,7 @@ func (q *question[T]) take(found knownObject[T]) bool {
 	return true
 }
 
-// refutation says what the server has instead of what was seen.
+// refutation describes the server's state that contradicts an observed one.
 func (q *question[T]) refutation() error {
 	if q.empty {
 		return otherHistory("it has %s, and there was no object at %s", q.found, q.seen)

@@ -22,7 +22,7 @@ var (
 	seeds     = flag.Int64("seeds", 4, "how many seeds are tried, each with each type")
 )
 
-// filler returns what fills objects at random, within apimachinery's rules for metadata. Every other
+// filler returns a filler of random objects, within apimachinery's rules for metadata. Every other
 // seed fills more: lists and maps of up to three.
 func filler(seed int64) *randfill.Filler {
 	f := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(seed), scheme.Codecs)

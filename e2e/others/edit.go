@@ -28,7 +28,7 @@ type source struct {
 
 type insertion struct {
 	at   int // the offset
-	cut  int // the length of what the text takes the place of
+	cut  int // the length of the text that is replaced
 	text string
 }
 

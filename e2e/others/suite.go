@@ -39,7 +39,7 @@ type Suite struct {
 // Result lists the tests of a suite by their outcome.
 type Result struct {
 	Files []File
-	// Wrong has what is not as the suite says.
+	// Wrong lists the contradictions of the suite's own statements.
 	Wrong []string
 }
 

@@ -39,7 +39,7 @@ func NewFrameReader(r io.Reader, limit int) *FrameReader {
 	return &FrameReader{in: newInput(r, limit, idleBuffer)}
 }
 
-// fit chooses the buffer for what comes next by what came since the buffer was empty last.
+// fit chooses the next buffer by the number of bytes that came since the buffer was last empty.
 func (f *FrameReader) fit() {
 	came := f.in.offset - f.empty
 	if came >= idleBuffer {
@@ -373,7 +373,7 @@ func newInput(r io.Reader, limit, buffer int) input {
 	return input{Reader: bufio.NewReaderSize(stream, buffer), stream: stream, limit: int64(limit)}
 }
 
-// resize changes the buffer's size. It must not be smaller than what is in the buffer.
+// resize changes the buffer's size. It must not be smaller than the buffer's content.
 func (in *input) resize(size int) {
 	if in.Size() == size {
 		return

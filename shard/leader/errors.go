@@ -55,8 +55,8 @@ var (
 type PanicError = usercode.PanicError
 
 // LostError says that this process does not lead any more, and why. [Elector.Lead] returns it, and it is
-// the cause of the end of work's context. Options.OnError gets what Lead does not return: an
-// ErrIdentity before this process has led, an ErrOutlived, and what happens after the end of Lead's context.
+// the cause of the end of work's context. Options.OnError gets the errors that Lead does not return: an
+// ErrIdentity before this process has led, an ErrOutlived, and those after the end of Lead's context.
 type LostError struct {
 	// Lease is the namespace and name.
 	Lease types.NamespacedName

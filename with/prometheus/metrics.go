@@ -39,7 +39,7 @@ type Queue interface{ Metrics() queue.Metrics }
 // Elector is a *leader.Elector.
 type Elector interface{ Leads() bool }
 
-// Metrics reads the numbers of what was added to it when it is scraped. It is a prometheus.Collector. Make one with [New].
+// Metrics reads the numbers of everything that was added to it when it is scraped. It is a prometheus.Collector. Make one with [New].
 // Its methods may be called from any goroutine.
 type Metrics struct {
 	// Set by New and never changed.

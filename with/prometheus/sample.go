@@ -65,7 +65,7 @@ func (e emitter) counter(d *prometheus.Desc, value uint64, l labels) {
 	e.out <- &sample{desc: d, labels: l, typ: dto.MetricType_COUNTER, value: float64(value)}
 }
 
-// summary sends a summary without quantiles: a sum and the number of what it sums up.
+// summary sends a summary without quantiles: a sum and the number of its terms.
 func (e emitter) summary(d *prometheus.Desc, n uint64, sum float64, l labels) {
 	e.out <- &sample{desc: d, labels: l, typ: dto.MetricType_SUMMARY, value: sum, count: n}
 }

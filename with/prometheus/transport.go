@@ -15,7 +15,7 @@ import (
 const (
 	// mostHosts is the number of hosts that have series of their own: servers can redirect to any host.
 	mostHosts = 16
-	// other is the label of what a program or a server may make up.
+	// other is the label of all values that a program or a server may make up.
 	other = "other"
 	// noAnswer is the label code of a request without an answer: client-go's.
 	noAnswer = "<error>"

@@ -150,8 +150,8 @@ func external(from, to runtime.Object) error {
 	return nil
 }
 
-// store makes to what the API server reads after it has written from: its storage is protobuf, which has no
-// empty lists and maps.
+// store copies from into to by way of protobuf, the format of the API server's storage, which has no empty lists
+// and maps.
 func store(from, to runtime.Object) error {
 	b, err := from.(interface{ Marshal() ([]byte, error) }).Marshal()
 	if err != nil {

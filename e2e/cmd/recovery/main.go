@@ -46,7 +46,7 @@ func main() {
 	}
 }
 
-// fill takes what o leaves at zero from the long form.
+// fill takes the fields that are zero in o from the short or the long form.
 func fill(o recovery.Options, long bool) recovery.Options {
 	all := recovery.Short()
 	if long {

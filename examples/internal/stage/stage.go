@@ -1,4 +1,4 @@
-// Package stage has what the tests of the examples share: a server in memory, a program that works on
+// Package stage is shared by the tests of the examples. It has a server in memory, a program that works on
 // it in virtual time, and the requests that it sent.
 package stage
 
@@ -87,7 +87,7 @@ func (s *Stage) Start() {
 // Stop stops the program and waits for its end.
 func (s *Stage) Stop() { s.stop() }
 
-// Breathe gives the program time for what is not to be tried again: ten seconds.
+// Breathe gives the program ten seconds, in which it must not try again what has failed.
 func (s *Stage) Breathe() {
 	time.Sleep(10 * time.Second)
 	synctest.Wait()

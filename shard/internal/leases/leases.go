@@ -1,5 +1,5 @@
-// Package leases has what leader election and sharding both need of Leases: names for processes, and what the
-// errors of requests mean.
+// Package leases is shared by leader election and sharding. It names processes, and classifies the errors of
+// requests for Leases.
 package leases
 
 import (

@@ -47,7 +47,7 @@ func typeMeta(doc *spec.Schema) {
 	doc.Properties["metadata"] = *meta.Typed("object", "").WithDescription("Standard metadata of an object.")
 }
 
-// metadataModels returns the schemas of ObjectMeta and of what it refers to.
+// metadataModels returns the schemas of ObjectMeta and of the types that it refers to.
 func metadataModels() map[string]*spec.Schema {
 	all := generated.GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef(refPrefix + name) })
 	out := map[string]*spec.Schema{}

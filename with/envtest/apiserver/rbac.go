@@ -157,7 +157,7 @@ func hasResource(names []string, resource, subresource string) bool {
 	return has(names, resource+"/"+subresource) || slices.Contains(names, "*/"+subresource)
 }
 
-// createRoles creates the roles that allow everybody to see what the server is and what they may do.
+// createRoles creates the roles of all users: they allow discovery, and reviews of one's own rights.
 func createRoles(store *fake.Server) error {
 	discovery := []string{"/healthz", "/livez", "/readyz", "/version", "/version/", "/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*"}
 	reviews := []string{"selfsubjectaccessreviews", "selfsubjectrulesreviews"}

@@ -76,7 +76,7 @@ func define[T metav1.Object](s *fake.Server, k kind.Kind[T], name string, hook f
 
 func same[T any](obj T) (T, error) { return obj, nil }
 
-// scaled says where a kind has what a Scale shows.
+// scaled says where a kind has the fields of a Scale.
 type scaled[T metav1.Object] struct {
 	spec     func(T) **int32
 	replicas func(T) int32
