@@ -166,11 +166,11 @@ func (t *transport) reread() []error {
 			t.closeRetired()
 		}
 	}
-	return t.news(faults, now)
+	return t.unreported(faults, now)
 }
 
-// news returns the faults, unless the same ones were reported less than a minute ago.
-func (t *transport) news(faults []error, now time.Time) []error {
+// unreported returns the faults, unless the same ones were reported less than a minute ago.
+func (t *transport) unreported(faults []error, now time.Time) []error {
 	text := fmt.Sprint(faults)
 	if text == t.reported && now.Sub(t.told) < rereadAfter {
 		return nil

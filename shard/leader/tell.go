@@ -79,10 +79,10 @@ func (t *teller) next() bool {
 // leader tells the holder, unless it is the one that was told last.
 func (t *teller) leader(holder string) {
 	t.mu.Lock()
-	news := holder != t.holder
-	t.holder, t.changed = holder, t.changed || news
+	changed := holder != t.holder
+	t.holder, t.changed = holder, t.changed || changed
 	t.mu.Unlock()
-	if news {
+	if changed {
 		t.signal()
 	}
 }

@@ -31,7 +31,7 @@ type Core struct {
 	lease   *Request      // under way
 	table   *Request      // under way
 	renewAt time.Duration // when to send the next request about the Lease
-	calm    time.Duration // until then news wait, because a request has failed
+	calm    time.Duration // until then changes wait, because a request has failed
 	giveUp  time.Duration // when resigning ends
 	again   bool          // step again at once
 
@@ -188,7 +188,7 @@ func (c *Core) begin(now Moment) {
 	if c.cancelled {
 		c.phase = over
 	}
-	c.own, c.calm, c.others.news = life{}, 0, true
+	c.own, c.calm, c.others.changed = life{}, 0, true
 	c.renewAt = now.Mono + time.Duration(now.Rand*float64(c.cfg.RetryPeriod))
 }
 

@@ -68,7 +68,7 @@ func (c *Core) recognize(now Moment, r *Record, do *Actions) {
 		c.end(now, ErrEdited, do)
 	default:
 		if !c.own.seen {
-			c.own.seen, c.others.news = true, true
+			c.own.seen, c.others.changed = true, true
 		}
 		c.own.shown = max(c.own.shown, w.at)
 		if r.Renewed >= c.own.stamp { // also if the answer was lost
@@ -91,7 +91,7 @@ func (c *Core) wrote(now Moment, stamp int64, uid, version string) {
 	}
 	c.own.uid, c.own.base, c.own.stamp, c.own.renewed, c.own.info = uid, version, stamp, w.at, w.info
 	if c.phase == joining && now.Mono < w.at+c.cfg.RenewDeadline {
-		c.phase, c.others.news = alive, true
+		c.phase, c.others.changed = alive, true
 		c.own.shown = max(c.own.shown, w.at)
 	}
 }
@@ -127,8 +127,8 @@ func (c *Core) tend(now Moment, released []Release, idle bool, do *Actions) {
 			c.join(now, want, do)
 		}
 	case alive, leaving:
-		news := c.calm == 0 && c.worth(want)
-		if !c.own.stale && (due || news) && c.own.base != "" {
+		changed := c.calm == 0 && c.worth(want)
+		if !c.own.stale && (due || changed) && c.own.base != "" {
 			c.send(now, Request{Verb: RenewLease, Info: want}, do)
 		}
 	case resigning:

@@ -24,17 +24,17 @@ type others struct {
 	highest int64                    // the newest of all sheets
 	longest time.Duration            // LeaseDuration, of all replicas that were ever seen
 
-	last   *Sheet // of the last view
-	news   bool   // something has changed since the last plan
-	todo   bool
-	dueAt  time.Duration // when to do it
-	base   string        // version of the sheet that the last write was for, none if there was no such write
-	baseAt time.Duration
-	tried  map[string]string // versions of Leases that were to be fenced or deleted, by name
-	wake   time.Duration     // when the passing of time may make something due
-	told   string            // UID and version of the sheet that was reported as broken
-	twin   string            // UID of another life with the own identity
-	twinAt time.Duration     // when it was met, Never if it was reported
+	last    *Sheet // of the last view
+	changed bool   // something has changed since the last plan
+	todo    bool
+	dueAt   time.Duration // when to do it
+	base    string        // version of the sheet that the last write was for, none if there was no such write
+	baseAt  time.Duration
+	tried   map[string]string // versions of Leases that were to be fenced or deleted, by name
+	wake    time.Duration     // when the passing of time may make something due
+	told    string            // UID and version of the sheet that was reported as broken
+	twin    string            // UID of another life with the own identity
+	twinAt  time.Duration     // when it was met, Never if it was reported
 }
 
 // sign is a sign of life.
@@ -60,7 +60,7 @@ func (o *others) rewound() {
 
 // look takes the view of c. Most views only bring renewals.
 func (o *others) look(c *Core, now Moment) {
-	v, news := c.view, false
+	v, changed := c.view, false
 	for _, r := range v.Records {
 		last, known := o.since[r.UID]
 		if last.record == r {
@@ -69,7 +69,7 @@ func (o *others) look(c *Core, now Moment) {
 		if !known || last.record.Version != r.Version {
 			last.at = now.Mono
 		}
-		news = news || !known || differ(last.record, r)
+		changed = changed || !known || differ(last.record, r)
 		o.since[r.UID] = sign{r, last.at}
 		if r.Valid && r.Info.Stopped {
 			o.stopped[r.UID] = true
@@ -77,9 +77,9 @@ func (o *others) look(c *Core, now Moment) {
 		o.highest = max(o.highest, r.Info.Epoch)
 		o.longest = max(o.longest, duration(r.Info.LeaseMilliseconds))
 	}
-	if news || len(o.since) != len(v.Records) || v.Sheet != o.last {
+	if changed || len(o.since) != len(v.Records) || v.Sheet != o.last {
 		o.account(v, now)
-		o.news = true
+		o.changed = true
 	}
 }
 
@@ -169,14 +169,14 @@ func (c *Core) passed(now Moment, at time.Duration) bool {
 
 // plan sends the request that the sheet or the Leases of other replicas need now.
 func (c *Core) plan(now Moment, do *Actions) {
-	if !c.others.news && now.Mono < c.others.wake {
+	if !c.others.changed && now.Mono < c.others.wake {
 		return
 	}
 	c.others.wake = Never
 	if c.view == nil || c.phase == alive && c.record() == nil {
 		return
 	}
-	c.others.news = false
+	c.others.changed = false
 	r := c.next(now, do)
 	if r == nil {
 		c.others.todo = false
@@ -443,7 +443,7 @@ func (c *Core) names(s *Sheet, t assign.Table) map[string]string {
 // tableAnswer takes the end of a request about the sheet, or about the Lease of another life.
 func (c *Core) tableAnswer(now Moment, ev Event, do *Actions) {
 	r := *c.table
-	c.table, c.others.news = nil, true
+	c.table, c.others.changed = nil, true
 	switch {
 	case ev.Outcome == Failed:
 		do.Reports = append(do.Reports, &RequestError{r.Verb, r.Name, ev.Err})
