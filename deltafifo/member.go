@@ -18,9 +18,9 @@ type Member[K comparable, T any] struct {
 	number uint32       // among all that joined; not zero
 
 	// Guarded by the Merge's mu.
-	keys    map[K]struct{} // of the objects that the member has
-	at      uint64         // its version; zero if not known
-	listed  bool           // in this session
+	keys    map[K]uint64 // of the objects that the member has: the versions that it brought last; zero if not known
+	at      uint64       // its version; zero if not known
+	listed  bool         // in this session
 	refused bool
 	late    bool   // nobody waits for its first list any more
 	counted bool   // its version counts
@@ -32,7 +32,7 @@ type Member[K comparable, T any] struct {
 // object: others are dropped as they arrive, as if they did not exist. What it says may change from true to
 // false only, and [Member.Prune] follows. Both run with a lock held. Nil means every key, and every object.
 func (g *Merge[K, T]) Join(covers func(K) bool, has func(T) bool) *Member[K, T] {
-	m := &Member[K, T]{Sink: NewSink[K, T](nil, g.key, g.bad), merge: g, covers: covers, has: has, keys: map[K]struct{}{}}
+	m := &Member[K, T]{Sink: NewSink[K, T](nil, g.key, g.bad), merge: g, covers: covers, has: has, keys: map[K]uint64{}}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.joined++
@@ -101,7 +101,7 @@ func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 // dropMissing drops the keys that the list at a version lacks.
 func (m *Member[K, T]) dropMissing(f *DeltaFIFO[K, T], at uint64) {
 	keep := keeper[K, T](m.skipped)
-	for key := range m.keys {
+	for key, had := range m.keys {
 		if n, ok := m.items.number(key); ok && m.keeps(m.items.item(n).Object) {
 			continue
 		}
@@ -120,7 +120,11 @@ func (m *Member[K, T]) dropMissing(f *DeltaFIFO[K, T], at uint64) {
 		if m.rewound {
 			delete(m.merge.held, key)
 		} else {
-			m.merge.bury(key, holding{at: h.at + 1, gone: true}) // no state up to the last one seen comes again
+			gone := h.at // another member may have the last state, which is not one of this member
+			if had == h.at {
+				gone++ // the object has changed since, or is deleted
+			}
+			m.merge.bury(key, holding{at: gone, gone: true}) // no older state comes again
 		}
 	}
 }
@@ -215,7 +219,7 @@ func (m *Member[K, T]) bequeath(f *DeltaFIFO[K, T], key K) {
 			continue
 		}
 		if _, has := heir.keys[key]; !has {
-			heir.keys[key] = struct{}{}
+			heir.keys[key] = 0
 			h := g.held[key]
 			h.members++
 			g.held[key] = h
@@ -303,9 +307,9 @@ func (m *Member[K, T]) take(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64, re
 	g := m.merge
 	h := g.held[key]
 	if _, mine := m.keys[key]; !mine {
-		m.keys[key] = struct{}{}
 		h.members++
 	}
+	m.keys[key] = at
 	known := at < h.at || at == h.at && !h.gone && !repeat && !m.doubtful
 	stale := known && at != 0
 	if !stale {

@@ -302,7 +302,7 @@ func (g *Merge[K, T]) exhume() {
 	}
 }
 
-// unversion forgets the versions of all states and deletions that the queue has got. O(keys).
+// unversion forgets the versions of all states and deletions that the queue has got. O(keys and members).
 func (g *Merge[K, T]) unversion() {
 	g.buried = nil
 	for key, h := range g.held {
@@ -310,6 +310,11 @@ func (g *Merge[K, T]) unversion() {
 			delete(g.held, key)
 		} else {
 			g.held[key] = holding{members: h.members, by: h.by}
+		}
+	}
+	for m := range g.members {
+		for key := range m.keys {
+			m.keys[key] = 0
 		}
 	}
 }

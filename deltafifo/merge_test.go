@@ -138,6 +138,36 @@ func TestMergeRemembersDeletions(t *testing.T) {
 	m.want("Added x22, at ")
 }
 
+// TestMergeListOfAnotherSelection: a list that lacks an object says nothing about a state that its member never had,
+// so a member that has this state brings it back.
+func TestMergeListOfAnotherSelection(t *testing.T) {
+	m, a, b := two(t, []string{"x5"}, []string{"x5"}, "Replaced x5, at 10")
+	behind := m.merge.Join(nil, nil)
+	m.list(behind, "10")
+	m.event(b, reflector.Modified, "x12", "") // it leaves a's selection, which a is not told
+	m.want("Updated x12, at ")
+	must(t, b.Leave(t.Context()))
+	m.list(a, "15")
+	m.want("Deleted x12?, at ")
+	c := m.merge.Join(nil, nil)
+	m.list(c, "16", "x12")
+	m.want("Replaced x12, at ")
+}
+
+// TestMergeListFromAfterAState: an object that a member had is gone for good when its list lacks it. Another member
+// that is behind does not bring that state back.
+func TestMergeListFromAfterAState(t *testing.T) {
+	m, a, b := two(t, []string{"x5"}, nil, "Replaced x5, at 10")
+	m.event(a, reflector.Modified, "x12", "")
+	m.want("Updated x12, at ")
+	m.list(a, "15")
+	m.want("Deleted x12?, at ")
+	m.event(b, reflector.Added, "x12", "")
+	m.want("at 12")
+	m.event(b, reflector.Deleted, "x12", "13")
+	m.want("at 13")
+}
+
 // A change moves an object from one selector to another: the deletion and the new state have one version.
 func TestMergeMovedObject(t *testing.T) {
 	m, a, b := two(t, []string{"x5"}, nil, "Replaced x5, at 10")

@@ -20,7 +20,7 @@ import (
 // come, go, and lose their permission, stops and restarts. At any time a read shows this process's own
 // writes, and in the end the store has exactly what the members select.
 func TestRandomUnions(t *testing.T) {
-	n := longtest.N[uint64](40, 5_000)
+	n := longtest.N[uint64](100, 5_000)
 	if testing.Short() {
 		n = 50
 	}
@@ -131,10 +131,18 @@ func (l *unionLife) join() {
 }
 
 func (l *unionLife) leave() {
-	for name := range l.members {
+	if name := l.any(); name != "" {
 		l.remove(name)
-		return
 	}
+}
+
+// any returns the name of a member, empty if there is none.
+func (l *unionLife) any() string {
+	names := slices.Sorted(maps.Keys(l.members))
+	if len(names) == 0 {
+		return ""
+	}
+	return names[l.rand.IntN(len(names))]
 }
 
 func (l *unionLife) remove(name string) {
@@ -147,14 +155,16 @@ func (l *unionLife) remove(name string) {
 
 // permit gives or takes a permission.
 func (l *unionLife) permit() {
-	for _, p := range l.members {
-		p.denied.Store(!p.denied.Load())
-		if p.denied.Load() {
-			l.server.DropWatches()
-		}
-		l.floor = map[key]string{} // writes expire if nothing brings them for two minutes
+	name := l.any()
+	if name == "" {
 		return
 	}
+	p := l.members[name]
+	p.denied.Store(!p.denied.Load())
+	if p.denied.Load() {
+		l.server.DropWatches()
+	}
+	l.floor = map[key]string{} // writes expire if nothing brings them for two minutes
 }
 
 // write creates, updates or deletes one of a few objects, and records that at times.
