@@ -106,6 +106,10 @@ func (m *Member[K, T]) dropMissing(f *DeltaFIFO[K, T], at uint64) {
 			continue
 		}
 		obj, ok := m.merge.newest(f, key)
+		if ok && !m.keeps(obj) {
+			m.give(f, key, obj) // the list may have it
+			continue
+		}
 		if keep != nil && ok && keep(key, obj) {
 			continue
 		}

@@ -321,6 +321,25 @@ func TestMergeListFromBeforeADeletion(t *testing.T) {
 	}
 }
 
+// A member that keeps an object no longer, and whose list comes before its Prune, does not keep another member from
+// bringing the same state.
+func TestMergeListBeforePrune(t *testing.T) {
+	m := newMerger(t)
+	keeps := true
+	a, behind := m.merge.Join(nil, func(string) bool { return keeps }), m.merge.Join(nil, nil)
+	m.list(a, "10", "x9")
+	m.list(behind, "10")
+	m.want("Replaced x9, at 10")
+	m.event(a, reflector.Modified, "x12", "")
+	m.want("Updated x12, at ")
+	keeps = false
+	m.list(a, "15", "x12")
+	m.want("Deleted x12?, at ")
+	b := m.merge.Join(nil, nil)
+	m.list(b, "16", "x12")
+	m.want("Replaced x12, at ")
+}
+
 // An object that comes while another member lists stays when that one takes the place of the first.
 func TestMergeSuccessorThatIsBehind(t *testing.T) {
 	m := newMerger(t)
