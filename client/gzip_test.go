@@ -153,7 +153,7 @@ func TestGzipBomb(t *testing.T) {
 			if !errors.As(err, &large) || large.Limit != limit || fmt.Sprint(keys) != test.keys {
 				t.Error(keys, err)
 			}
-			if used > 12*limit {
+			if used > 12*limit && !memtest.Race { // its pools forget buffers
 				t.Errorf("%d bytes allocated for a limit of %d", used, limit)
 			}
 		})

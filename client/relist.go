@@ -46,6 +46,7 @@ func (r *relister[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.S
 type inquiry struct {
 	known func(reflector.Identity) bool // nil if none are asked about
 	text  strings.Builder               // the texts of identities, in pieces
+	state decode.State                  // of the last object in JSON or CBOR
 }
 
 // inquiryRoom is the size of a piece. It holds the identities of some 40 objects, so an object
@@ -82,33 +83,23 @@ func likelyText(text []byte, likely string) string {
 }
 
 // readListed reads an object of a list in JSON or CBOR. If the object is known, d is the object.
-// Otherwise it returns what checkedObject does.
+// Otherwise it returns what decode.ReadObject does.
 func (c *objectCodec[T]) readListed(in decode.Reader, want expectation, w *workspace) (d decoded[T], raw []byte, problem, err error) {
 	if w.inquiry.known == nil {
-		raw, problem, err = checkedObject(in)
+		raw, problem, err = decode.ReadObject(in, nil)
 		return d, raw, problem, err
 	}
-	raw, problem, err = decode.ReadObject(in)
-	if err != nil || problem != nil {
+	s := &w.inquiry.state
+	*s = decode.State{}
+	raw, problem, err = decode.ReadObject(in, s)
+	if err != nil || problem != nil || s.UID == nil {
 		return d, raw, problem, err
 	}
-	if s, ok := w.codec.State(raw); ok {
-		id := identity{apiVersion: likelyText(s.APIVersion, want.apiVersion), kind: likelyText(s.Kind, want.kind)}
-		if recalled, ok := c.recall(id, s.State, want, w); ok {
-			d = recalled
-		}
-		return d, raw, nil, nil // State has checked raw
+	id := identity{apiVersion: likelyText(s.APIVersion, want.apiVersion), kind: likelyText(s.Kind, want.kind)}
+	if recalled, ok := c.recall(id, s.State, want, w); ok {
+		d = recalled
 	}
-	return d, raw, nil, in.Check(raw)
-}
-
-// checkedObject is decode.ReadObject with a check of the object's grammar.
-func checkedObject(in decode.Reader) (raw []byte, problem, err error) {
-	raw, problem, err = decode.ReadObject(in)
-	if err == nil && problem == nil {
-		err = in.Check(raw)
-	}
-	return raw, problem, err
+	return d, raw, nil, nil
 }
 
 // decodeListedMessage is decodeMessage for an object of a list, which may be known.

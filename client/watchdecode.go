@@ -121,7 +121,7 @@ func (d *watchDecoder[T]) readObject(e *envelope[T]) error {
 	if e.typ == reflector.Added {
 		known, raw, fault, err = d.objects.readListed(d.in, d.want, d.work)
 	} else {
-		raw, fault, err = checkedObject(d.in)
+		raw, fault, err = decode.ReadObject(d.in, nil)
 	}
 	if err != nil {
 		return err

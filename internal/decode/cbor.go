@@ -240,7 +240,7 @@ func (r *cborReader) Name() ([]byte, error) {
 
 // Value implements Reader.
 func (r *cborReader) Value() ([]byte, error) {
-	raw, err := r.Raw()
+	raw, err := r.Object(nil)
 	if err != nil {
 		return raw, err
 	}
@@ -264,17 +264,18 @@ func cborString(raw []byte) (text []byte, ok bool) {
 	return raw[n:], true
 }
 
-// Raw implements Reader.
-func (r *cborReader) Raw() ([]byte, error) {
+// Object implements Reader.
+func (r *cborReader) Object(s *State) ([]byte, error) {
 	raw, err := r.whole()
 	if err == ErrOverLimit {
 		return oversized(r)
 	}
+	if err == nil && s != nil {
+		h := cborHeader(raw)
+		*s = h.state()
+	}
 	return raw, err
 }
-
-// Check implements Reader. The values are well-formed.
-func (r *cborReader) Check([]byte) error { return nil }
 
 // whole reads a value. After ErrOverLimit the value is still there.
 func (r *cborReader) whole() ([]byte, error) {

@@ -37,7 +37,7 @@ func checkCBOR(t *testing.T, raw []byte) {
 		t.Fatal(err)
 	}
 	rest, want := mode.UnmarshalFirst(raw, new(cbor.RawMessage))
-	got, err := NewCBOR(bytes.NewReader(raw), 1<<20).Raw()
+	got, err := NewCBOR(bytes.NewReader(raw), 1<<20).Object(nil)
 	if bytes.Count(raw, []byte{0x9f}) > maxEndless && err != nil {
 		return // see TestEndlessArrays
 	}
@@ -177,7 +177,7 @@ func TestNestedNamesCBOR(t *testing.T) {
 	body := bytes.Repeat([]byte{0xa1}, 5000) // each the name of the one before
 	body = append(body, bytes.Repeat([]byte{0x00}, 5001)...)
 	r := NewCBOR(bytes.NewReader(body), 1000)
-	if _, err := r.Raw(); err != ErrOverLimit {
+	if _, err := r.Object(nil); err != ErrOverLimit {
 		t.Fatal(err)
 	}
 	if _, err := r.Peek(); err != io.EOF {

@@ -3,6 +3,7 @@ package decode
 import (
 	"io"
 	"reflect"
+	"sync"
 
 	"github.com/fxamacker/cbor/v2"
 	"github.com/go-json-experiment/json"
@@ -17,7 +18,8 @@ import (
 type cborCodec struct {
 	mode   cbor.DecMode
 	share  bool
-	finish finisher
+	needs  func() map[reflect.Type]need // made with the first object: those of a Pod take 13 KB, and few servers send CBOR
+	finish finisher                     // without needs
 }
 
 // NewCBORCodec makes the codec for objects of type t in CBOR. share allows it to share strings, and drop lets it
@@ -27,7 +29,8 @@ func NewCBORCodec(t reflect.Type, share, drop bool) (Codec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cborCodec{mode: mode, share: share, finish: newFinisher(t, drop)}, nil
+	needs := sync.OnceValue(func() map[reflect.Type]need { return needsOf(t) })
+	return &cborCodec{mode: mode, share: share, needs: needs, finish: finisher{drop: drop}}, nil
 }
 
 // cborMode returns the rules of an API server's clients. What JSON cannot express is an error, and
@@ -108,6 +111,7 @@ func (c *cborCodec) Unmarshal(raw []byte, v any) error {
 		return plainCBOR(err)
 	}
 	f := c.finish
+	f.needs = c.needs()
 	return f.value(reflect.ValueOf(v).Elem())
 }
 
@@ -128,19 +132,11 @@ func (c *cborCodec) UnmarshalObject(raw []byte) (map[string]any, error) {
 func (c *cborCodec) WithoutManagedFields(raw []byte, _ *[]byte) []byte { return raw }
 
 // Header implements Codec.
-func (c *cborCodec) Header(raw []byte) (h Header) {
+func (c *cborCodec) Header(raw []byte) Header { return cborHeader(raw) }
+
+func cborHeader(raw []byte) (h Header) {
 	_ = h.read(cborOf(raw)) // raw is well-formed
 	return h
-}
-
-// State implements Codec.
-func (c *cborCodec) State(raw []byte) (s State, ok bool) {
-	h := c.Header(raw)
-	m := h.Metadata
-	s = State{APIVersion: []byte(h.APIVersion), Kind: []byte(h.Kind), State: kubeproto.State{
-		Namespace: []byte(m.Namespace), Name: []byte(m.Name), UID: []byte(m.UID), ResourceVersion: []byte(m.ResourceVersion),
-	}}
-	return s, m.Name != "" && m.UID != "" && m.ResourceVersion != ""
 }
 
 // plainCBOR returns an error of the library without its name.
@@ -154,7 +150,7 @@ func (e *cborError) Unwrap() error { return e.err }
 // DelimitCBOR returns the one value in body.
 func DelimitCBOR(body []byte) ([]byte, error) {
 	r := cborOf(body)
-	raw, err := r.Raw()
+	raw, err := r.Object(nil)
 	if err == io.EOF {
 		return nil, io.ErrUnexpectedEOF
 	}

@@ -29,14 +29,14 @@ const (
 	texts
 )
 
-// newFinisher makes the finisher for objects of type t.
-func newFinisher(t reflect.Type, drop bool) finisher {
-	f := finisher{needs: map[reflect.Type]need{}, drop: drop}
+// needsOf returns the needs in objects of type t.
+func needsOf(t reflect.Type) map[reflect.Type]need {
+	f := finisher{needs: map[reflect.Type]need{}}
 	for known := need(0); ; { // until recursive types have the needs of their parts
 		before := len(f.needs)
 		now := f.visit(t, map[reflect.Type]bool{})
 		if now == known && len(f.needs) == before {
-			return f
+			return f.needs
 		}
 		known = now
 	}

@@ -40,9 +40,6 @@ type Codec interface {
 	// Header reads the header of an object. Members of another type stay empty.
 	Header(raw []byte) Header
 
-	// State reads the state of an object, or returns false if only Unmarshal can tell it.
-	State(raw []byte) (s State, ok bool)
-
 	// WithoutManagedFields returns an object without metadata.managedFields. raw is not changed.
 	// The result is either raw or in *room.
 	WithoutManagedFields(raw []byte, room *[]byte) []byte
@@ -119,9 +116,6 @@ func (c *JSONCodec) Header(raw []byte) (h Header) {
 	}
 	return h
 }
-
-// State implements Codec, for JSON that may be malformed. If it returns true, raw is well-formed.
-func (c *JSONCodec) State(raw []byte) (State, bool) { return scanState(raw) }
 
 // Unmarshal implements Codec.
 func (c *JSONCodec) Unmarshal(raw []byte, v any) error {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/kinform/kinform/internal/kubeproto"
 )
 
 // Header is the part of an object's JSON that identifies it.
@@ -89,6 +91,17 @@ func (h *Header) annotation(name string) *string {
 		return &h.Metadata.Annotations.InitialEventsEnd
 	}
 	return nil
+}
+
+// state returns the state in the header.
+func (h *Header) state() (s State) {
+	m := &h.Metadata
+	if m.Name == "" || m.UID == "" || m.ResourceVersion == "" {
+		return s
+	}
+	return State{APIVersion: []byte(h.APIVersion), Kind: []byte(h.Kind), State: kubeproto.State{
+		Namespace: []byte(m.Namespace), Name: []byte(m.Name), UID: []byte(m.UID), ResourceVersion: []byte(m.ResourceVersion),
+	}}
 }
 
 // appendJSON appends the header as an object that ScanStart reads.

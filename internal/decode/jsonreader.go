@@ -2,18 +2,16 @@ package decode
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math/bits"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// jsonReader is a Reader of JSON. It finds the end of a value by brackets and quotation marks,
-// and holds the value to check its grammar. It does not hold a value over the limit, so it
-// checks the grammar of such a value only in the members that are read.
+// jsonReader is a Reader of JSON. A walk finds the end of a value and checks its grammar. If the walk is unsure, the
+// reader finds the end by brackets and quotation marks, and leaves the grammar to the library. It does not hold a value over the limit,
+// so it checks the grammar of such a value only in the members that are read.
 type jsonReader struct {
 	input
 	opened []bool // of each open object and array: a member has been read
@@ -140,27 +138,29 @@ func (r *jsonReader) Name() ([]byte, error) {
 
 // Value implements Reader.
 func (r *jsonReader) Value() ([]byte, error) {
-	raw, err := r.Raw()
-	if err != nil {
-		return raw, err
-	}
-	return raw, r.Check(raw)
-}
-
-// Raw implements Reader.
-func (r *jsonReader) Raw() ([]byte, error) {
-	raw, err := r.whole()
+	raw, err := r.whole(nil)
 	if err == ErrOverLimit {
 		return oversized(r)
 	}
 	return raw, err
 }
 
-// Check implements Reader.
-func (r *jsonReader) Check(raw []byte) error { return checkSyntax(raw, r.Offset()-int64(len(raw))) }
+// Object implements Reader.
+func (r *jsonReader) Object(s *State) ([]byte, error) {
+	if s == nil {
+		return r.Value()
+	}
+	var spans stateSpans
+	raw, err := r.whole(&spans)
+	if err == ErrOverLimit {
+		return oversized(r)
+	}
+	*s = spans.state(raw)
+	return raw, err
+}
 
-// whole reads a value without a check. After ErrOverLimit the value is still there.
-func (r *jsonReader) whole() ([]byte, error) {
+// whole reads a value, and notes the state of an object if s is not nil. After ErrOverLimit the value is still there.
+func (r *jsonReader) whole(s *stateSpans) ([]byte, error) {
 	k, err := r.Peek()
 	if err == nil && (k == '}' || k == ']') {
 		err = r.unexpected(k)
@@ -170,6 +170,9 @@ func (r *jsonReader) whole() ([]byte, error) {
 	}
 	r.hold()
 	defer r.release()
+	if r.walk(k, s) {
+		return r.held(), nil
+	}
 	err = r.pass(true)
 	switch {
 	case r.tooLarge():
@@ -178,16 +181,34 @@ func (r *jsonReader) whole() ([]byte, error) {
 	case err != nil:
 		return nil, err
 	}
-	return r.held(), nil
+	raw := r.held()
+	return raw, checkSyntax(raw, r.Offset()-int64(len(raw)))
+}
+
+// walk consumes the held value, which begins with k, if a walk is sure about it. Otherwise s is none.
+func (r *jsonReader) walk(k byte, s *stateSpans) bool {
+	w := walkOf(&r.input)
+	end := unsure
+	switch {
+	case s != nil && k == '{':
+		end = w.object(s)
+	case k == '{' || k == '[' || k == '"': // all others end with what follows, or with the stream
+		end = w.value(0, 0)
+	}
+	if end < 0 || int64(end) > r.most {
+		if s != nil {
+			*s = stateSpans{}
+		}
+		return false
+	}
+	r.at = r.from + end
+	return true
 }
 
 // Skip implements Reader.
 func (r *jsonReader) Skip() error {
-	raw, err := r.whole()
-	switch err {
-	case nil:
-		return r.Check(raw)
-	case ErrOverLimit:
+	_, err := r.whole(nil)
+	if err == ErrOverLimit {
 		return r.pass(false)
 	}
 	return err
@@ -250,9 +271,7 @@ func (v *valueEnd) find(b []byte) (n int, done bool) {
 		case 0:
 			v.literal = v.depth == 0
 		case quote:
-			if end := special(b, i); end < len(b) && b[end] == '"' {
-				i = end + 1
-			} else if i = v.findQuote(b, end); v.text {
+			if i = v.findQuote(b, i); v.text {
 				return i, false
 			}
 			if v.depth == 0 {
@@ -276,32 +295,20 @@ func (v *valueEnd) findQuote(b []byte, i int) int {
 		i++
 	}
 	for i < len(b) {
-		i = special(b, i)
-		if i < len(b) && b[i] == '"' {
+		i = stop(b, i)
+		switch {
+		case i == len(b):
+		case b[i] == '"':
 			v.text = false
 			return i + 1
+		case b[i] == '\\':
+			i += 2 // what it escapes, too
+		default:
+			i++ // a control character
 		}
-		i += 2 // a backslash and what it escapes
 	}
 	v.text, v.escape = true, i == len(b)+1
 	return len(b)
-}
-
-// special returns the position of the next quotation mark or backslash from i on, or len(b). It looks at
-// eight bytes at a time: most strings are too short for a call of bytes.IndexByte to pay.
-func special(b []byte, i int) int {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	for ; i+8 <= len(b); i += 8 {
-		w := binary.LittleEndian.Uint64(b[i:])
-		quotes, slashes := w^'"'*ones, w^'\\'*ones
-		// The lowest high bit that is set belongs to the first byte that is zero.
-		if found := ((quotes-ones)&^quotes | (slashes-ones)&^slashes) & highs; found != 0 {
-			return i + bits.TrailingZeros64(found)/8
-		}
-	}
-	for ; i < len(b) && b[i] != '"' && b[i] != '\\'; i++ {
-	}
-	return i
 }
 
 // checkSyntax returns a *malformedError unless raw is exactly one JSON value. raw began at

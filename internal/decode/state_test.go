@@ -1,14 +1,17 @@
 package decode
 
 import (
+	"bytes"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// stated is what the decoder makes of the members that scanState reads.
+// stated is what the decoder makes of the members that a walk notes.
 type stated struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -27,10 +30,10 @@ func (s State) stated() (out stated) {
 	return out
 }
 
-// stateSamples are objects, and whether scanState reads them.
+// stateSamples are objects, and whether a walk tells their state.
 var stateSamples = map[string]bool{
 	`{"metadata":{"name":"a","uid":"u","resourceVersion":"1"}}`:                                                                    true,
-	` {"kind" : "Pod", "apiVersion":"v1","metadata" :{"uid":"u" ,"resourceVersion":"1","name":"a","namespace":"n"},"spec":{}}`:     false, // begins with a space
+	` {"kind" : "Pod", "apiVersion":"v1","metadata" :{"uid":"u" ,"resourceVersion":"1","name":"a","namespace":"n"},"spec":{}}`:     true, // begins with a space
 	`{"kind" : "Pod", "apiVersion":"v1","metadata" :{"uid":"u" ,"resourceVersion":"1","name":"a","namespace":"n"},"spec":{}}`:      true,
 	`{"spec":{"metadata":{"uid":"x"},"a":[{"kind":"\"}"}]},"status":null,"metadata":{"name":"a","uid":"u","resourceVersion":"1"}}`: true, // last
 	`{"metadata":{"labels":{"uid":"x"},"name":"a","uid":"u","managedFields":[{"f:uid":{}}],"resourceVersion":"1"},"n":-1.5e3}`:     true,
@@ -61,10 +64,10 @@ var stateSamples = map[string]bool{
 	``:                false,
 }
 
-func TestScanState(t *testing.T) {
+func TestState(t *testing.T) {
 	for raw, want := range stateSamples {
-		if s, ok := scanState([]byte(raw)); ok != want {
-			t.Errorf("scanState(%s) = %+v, %t", raw, s.stated(), ok)
+		if s, _, err := readObject(strings.NewReader(raw), Unlimited); (s.UID != nil) != want {
+			t.Errorf("the state of %s: %+v, %v", raw, s.stated(), err)
 		}
 		checkState(t, []byte(raw))
 	}
@@ -72,22 +75,40 @@ func TestScanState(t *testing.T) {
 	checkState(t, []byte(`{"spec":`+deep+`,"metadata":{"name":"a","uid":"u","resourceVersion":"1"}}`))
 }
 
-// checkState compares scanState with the decoders, typed and untyped.
-func checkState(t *testing.T, raw []byte) {
+// readObject reads the state of the first value in raw, and the value.
+func readObject(in io.Reader, limit int64) (s State, raw []byte, err error) {
+	raw, err = NewJSON(in, limit).Object(&s)
+	return s, raw, err
+}
+
+// checkState compares the values and states that a walk finds with the decoders, typed and untyped, however reads are cut.
+func checkState(t *testing.T, body []byte) {
 	t.Helper()
-	s, ok := scanState(raw)
-	if !ok {
+	whole, wholeErr := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)).ReadValue()
+	s, raw, err := readObject(bytes.NewReader(body), Unlimited)
+	if len(body) > 0 && bytes.IndexByte([]byte(`{["`), body[0]) >= 0 && (err != nil) != (wholeErr != nil) || err == nil && !bytes.Equal(raw, whole) {
+		t.Errorf("the value in %q is %q, %v, want %q, %v", body, raw, err, whole, wholeErr)
 		return
 	}
-	if !jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
-		t.Errorf("scanState(%q) succeeds, but that is malformed", raw)
+	for _, in := range []io.Reader{iotest.OneByteReader(bytes.NewReader(body)), iotest.DataErrReader(bytes.NewReader(body))} {
+		s2, raw2, err2 := readObject(in, Unlimited)
+		if s2.stated() != s.stated() || !bytes.Equal(raw2, raw) || (err2 != nil) != (err != nil) {
+			t.Errorf("%q in pieces: %+v, %q, %v, want %+v, %q, %v", body, s2.stated(), raw2, err2, s.stated(), raw, err)
+		}
+	}
+	if err == nil {
+		if _, _, err := readObject(bytes.NewReader(body), int64(len(raw))-1); err != ErrOverLimit {
+			t.Errorf("%q over the limit: %v", raw, err)
+		}
+	}
+	if err != nil || s.UID == nil {
 		return
 	}
 	got := s.stated()
 	typed := NewJSONCodec(reflect.TypeFor[stated]())
 	var want stated
 	if err := typed.Unmarshal(raw, &want); err != nil || got != want {
-		t.Errorf("scanState(%s) = %+v, want %+v, %v", raw, got, want, err)
+		t.Errorf("the state of %s = %+v, want %+v, %v", raw, got, want, err)
 	}
 	object, err := typed.UnmarshalObject(raw)
 	if err != nil {
@@ -103,7 +124,7 @@ func checkState(t *testing.T, raw []byte) {
 	}
 }
 
-func FuzzScanState(f *testing.F) {
+func FuzzState(f *testing.F) {
 	for raw := range stateSamples {
 		f.Add([]byte(raw))
 	}

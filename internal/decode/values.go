@@ -33,13 +33,9 @@ type Reader interface {
 	// after the value. After any other error it is of no use.
 	Value() ([]byte, error)
 
-	// Raw reads a whole value and returns it in the encoding of the body. It leaves the grammar of
-	// the value to Check. The slice is valid until the next call of any method. With ErrOverLimit
-	// the slice is JSON, as from Value.
-	Raw() ([]byte, error)
-
-	// Check returns the error for the grammar of raw, which Raw has just returned.
-	Check(raw []byte) error
+	// Object is Value, but returns the value in the encoding of the body; after ErrOverLimit it is JSON. If s is not
+	// nil, it sets *s to the state of an object. That is valid as long as the slice.
+	Object(s *State) ([]byte, error)
 
 	// Skip skips a value without holding it.
 	Skip() error
@@ -52,10 +48,9 @@ type Reader interface {
 	Offset() int64
 }
 
-// ReadObject reads an object in the encoding of the body. It leaves the grammar of the object to Check. It
-// returns ErrOverLimit as problem, with the JSON of the object's header: reading can then continue.
-func ReadObject(r Reader) (raw []byte, problem, err error) {
-	raw, err = r.Raw()
+// ReadObject is r.Object, but returns ErrOverLimit as problem: reading can then continue.
+func ReadObject(r Reader, s *State) (raw []byte, problem, err error) {
+	raw, err = r.Object(s)
 	if err == ErrOverLimit {
 		return raw, err, nil
 	}

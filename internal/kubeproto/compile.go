@@ -1,9 +1,12 @@
 package kubeproto
 
 import (
+	"cmp"
+	"maps"
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,8 +24,8 @@ const maxField = 4095
 // nil error also says that t loses nothing in protobuf; otherwise use JSON. The kind and
 // apiVersion of metav1.TypeMeta do not count, because the [Envelope] has them.
 //
-// Compile takes about as long as decoding a hundred objects, so keep the plan. The error is an
-// *[UnsupportedError].
+// The first plan of a type takes about as long as decoding a hundred objects. All plans share the layouts of their
+// structs, so one more takes next to no time and memory. The error is an *[UnsupportedError].
 func Compile(t reflect.Type) (*Plan, error) {
 	if t == nil {
 		return nil, &UnsupportedError{Reason: "nil is no type"}
@@ -33,6 +36,8 @@ func Compile(t reflect.Type) (*Plan, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, &UnsupportedError{Type: t, Reason: "not a struct"}
 	}
+	compiled.Lock()
+	defer compiled.Unlock()
 	c := compiler{foreign: map[reflect.Type]bool{}}
 	for {
 		known := len(c.foreign)
@@ -42,12 +47,22 @@ func Compile(t reflect.Type) (*Plan, error) {
 			return nil, err
 		}
 		if len(c.foreign) == known {
+			maps.Copy(compiled.layouts, c.layouts)
 			return &Plan{typ: t, root: root}, nil
 		}
 	}
 }
 
-// compiler holds the layouts of the structs met so far. They may be incomplete, because types
+// compiled are the layouts of all plans. They are shared by the whole process, as those of encoding/json are: a
+// layout is a function of its type alone, never changes, and a type lives as long as the process. A layout of
+// a Pod takes 85 KB, and each Deployment, Job and so on has most of it too. Programs have many
+// Resources of one type, such as metadata of all kinds, or one per namespace or cluster, and nothing else that all of them share.
+var compiled = struct {
+	sync.Mutex
+	layouts map[reflect.Type]*layout
+}{layouts: map[reflect.Type]*layout{}}
+
+// compiler holds the layouts of the structs met so far that are not compiled yet. They may be incomplete, because types
 // can be recursive. A struct may turn out to be foreign after other layouts hold it: only its
 // own method can read it. Then everything is compiled again.
 type compiler struct {
@@ -90,7 +105,7 @@ func (c *compiler) message(e element) (element, error) {
 		return e, nil
 	}
 	e.shape = shapeMessage
-	if l := c.layouts[e.typ]; l != nil {
+	if l := cmp.Or(compiled.layouts[e.typ], c.layouts[e.typ]); l != nil {
 		e.layout = l
 		return e, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"unsafe"
 
@@ -187,5 +188,39 @@ func TestDecodeInto(t *testing.T) {
 func TestFieldFillsALine(t *testing.T) {
 	if n := unsafe.Sizeof(field{}); n != 64 {
 		t.Errorf("a field has %d bytes", n)
+	}
+}
+
+// TestPlansShareLayouts: plans of one type, and of types that hold the same struct, share its layout, whichever
+// goroutine compiled it first.
+func TestPlansShareLayouts(t *testing.T) {
+	type leaf struct {
+		Name string `protobuf:"bytes,1,opt,name=name"`
+	}
+	type one struct {
+		Leaf leaf `protobuf:"bytes,1,opt,name=leaf"`
+	}
+	type other struct {
+		Leaves []leaf `protobuf:"bytes,2,rep,name=leaves"`
+	}
+	plans := make([]*Plan, 8)
+	var all sync.WaitGroup
+	for i := range plans {
+		all.Go(func() {
+			of, err := typeOf[one](), error(nil)
+			if i%2 == 1 {
+				of = typeOf[other]()
+			}
+			if plans[i], err = Compile(of); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	of := func(p *Plan) *layout { return p.root.layout.fields[len(p.root.layout.fields)-1].layout }
+	for i, p := range plans {
+		if p.root.layout != plans[i%2].root.layout || of(p) != of(plans[0]) {
+			t.Error("plan", i, "has layouts of its own")
+		}
 	}
 }
