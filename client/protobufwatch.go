@@ -31,6 +31,12 @@ func (d *protobufWatch[T]) next() (reflector.Event[T], error) {
 	case err != nil:
 		return none, d.explain(err, at)
 	}
+	return d.event(frame, at)
+}
+
+// event reads the event in a frame, which began at the offset at. While next waits for one, this is not on the stack.
+func (d *protobufWatch[T]) event(frame []byte, at int64) (reflector.Event[T], error) {
+	var none reflector.Event[T]
 	event, err := kubeproto.ParseWatchEvent(frame)
 	if err == nil && len(event.Type) == 0 && event.Object == nil {
 		err = errors.New("an event without type and object")

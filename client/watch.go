@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"io"
 	"iter"
 	"net/http"
 
@@ -32,11 +31,7 @@ func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.S
 // events is Watch. If known is not nil, it asks about the initial events.
 func (r *Resource[T]) events(ctx context.Context, opts metav1.ListOptions, known func(reflector.Identity) bool) iter.Seq2[reflector.Event[T], error] {
 	return func(yield func(reflector.Event[T], error) bool) {
-		c := call{
-			verb: "watch", method: http.MethodGet,
-			key: types.NamespacedName{Namespace: r.options.Namespace},
-		}
-		err := r.watch(ctx, c, opts, known, yield)
+		err := r.watch(ctx, &opts, known, yield)
 		if err != nil && err != reflector.ErrListStopped {
 			yield(reflector.Event[T]{}, err)
 		}
@@ -44,62 +39,51 @@ func (r *Resource[T]) events(ctx context.Context, opts metav1.ListOptions, known
 }
 
 // watch returns reflector.ErrListStopped if the loop was left, and nil if the server closed the
-// stream properly.
-func (r *Resource[T]) watch(ctx context.Context, c call, opts metav1.ListOptions, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) error {
-	query, err := r.selection(opts, true)
-	if err != nil {
-		return r.fail(c, err)
-	}
-	c.query = query
-	a, err := r.ask(ctx, c, "")
+// stream properly. What it needs only to open the stream has left the stack when it waits for events.
+func (r *Resource[T]) watch(ctx context.Context, opts *metav1.ListOptions, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) error {
+	w, err := r.openWatch(ctx, opts, known)
 	if err != nil {
 		return err
 	}
-	defer a.abandon()
-	work := r.objects.workspace(a.encoding())
-	defer work.close()
-	work.inquiry.known = known
-	w := &watching[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, work: work}
-	if known == nil && opts.SendInitialEvents != nil && *opts.SendInitialEvents && opts.AllowWatchBookmarks {
-		w.decoders = r.decoders // without bookmarks nothing would follow the last initial event
-	}
-	defer func() { w.crew.close() }()
-	d := r.newEvents(a, w)
-	pass := func(ev reflector.Event[T], err error) error {
+	defer w.close()
+	w.pass = func(ev reflector.Event[T], err error) error {
 		if ctx.Err() != nil {
-			return r.fail(c, ctx.Err())
+			return r.fail(r.watchCall(), ctx.Err())
 		}
 		if err != nil && !isObjectError(err) {
-			return r.fail(c, r.sized(err))
+			return r.fail(r.watchCall(), r.sized(err))
 		}
 		if !yield(ev, err) {
 			return reflector.ErrListStopped
 		}
 		return nil
 	}
-	w.pass = pass
-	for {
-		ev, err := d.next()
-		if err == errAhead {
-			if w.stopped != nil {
-				return w.stopped
-			}
-			continue
-		}
-		if err == nil && ev.Type != reflector.Added {
-			w.decoders = 0 // the initial events have ended, or the server does not mark their end
-		}
-		if err := w.flush(); err != nil {
-			return err
-		}
-		if err == io.EOF && ctx.Err() == nil {
-			return nil
-		}
-		ev.Idle = err == nil && !d.ready()
-		if err := pass(ev, err); err != nil {
-			return err
-		}
+	return w.run(ctx, r.newEvents(w.body, w))
+}
+
+// watchCall is the request of a watch, as far as errors name it.
+func (r *Resource[T]) watchCall() call {
+	return call{verb: "watch", method: http.MethodGet, key: types.NamespacedName{Namespace: r.options.Namespace}}
+}
+
+// openWatch sends the request. The caller closes the result.
+func (r *Resource[T]) openWatch(ctx context.Context, opts *metav1.ListOptions, known func(reflector.Identity) bool) (*watching[T], error) {
+	c := r.watchCall()
+	query, err := r.selection(*opts, true)
+	if err != nil {
+		return nil, r.fail(c, err)
 	}
+	c.query = query
+	a, err := r.ask(ctx, c, "")
+	if err != nil {
+		return nil, err
+	}
+	w := &watching[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, work: r.objects.workspace(a.encoding())}
+	w.work.inquiry.known = known
+	if known == nil && opts.SendInitialEvents != nil && *opts.SendInitialEvents && opts.AllowWatchBookmarks {
+		w.decoders = r.decoders // without bookmarks nothing would follow the last initial event
+	}
+	return w, nil
 }
 
 // eventReader is the decoder of a watch.

@@ -43,6 +43,12 @@ func (d *watchDecoder[T]) next() (reflector.Event[T], error) {
 	} else if err != nil {
 		return none, d.explain(err, d.in.Offset())
 	}
+	return d.event()
+}
+
+// event reads the rest of an event. While next waits for one, this frame is not on the stack.
+func (d *watchDecoder[T]) event() (reflector.Event[T], error) {
+	var none reflector.Event[T]
 	var e envelope[T]
 	for {
 		more, err := d.in.More('}')

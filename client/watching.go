@@ -1,8 +1,10 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -22,12 +24,45 @@ type watching[T any] struct {
 
 	decoders int                                   // the largest number of goroutines for initial events; zero after these
 	crew     *crew[T]                              // nil until there are many of them
-	pass     func(reflector.Event[T], error) error // passes on what the crew has decoded
+	pass     func(reflector.Event[T], error) error // passes on an event
 	stopped  error                                 // pass's
 }
 
 // errAhead is in place of an event whose object is given to the crew.
 var errAhead = errors.New("the object is given to a decoder")
+
+// close closes the stream.
+func (w *watching[T]) close() {
+	w.crew.close()
+	w.work.close()
+	w.body.abandon()
+}
+
+// run passes on the events until the stream ends.
+func (w *watching[T]) run(ctx context.Context, d eventReader[T]) error {
+	for {
+		ev, err := d.next()
+		if err == errAhead {
+			if w.stopped != nil {
+				return w.stopped
+			}
+			continue
+		}
+		if err == nil && ev.Type != reflector.Added {
+			w.decoders = 0 // the initial events have ended, or the server does not mark their end
+		}
+		if err := w.flush(); err != nil {
+			return err
+		}
+		if err == io.EOF && ctx.Err() == nil {
+			return nil
+		}
+		ev.Idle = err == nil && !d.ready()
+		if err := w.pass(ev, err); err != nil {
+			return err
+		}
+	}
+}
 
 // ahead reports whether added objects are given to the crew.
 func (w *watching[T]) ahead(e Encoding) bool {

@@ -3,6 +3,7 @@ package reflector
 import (
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"math"
 	"sync/atomic"
@@ -30,6 +31,7 @@ type watch struct {
 
 	replay  replay             // how far the watch has repeated known events
 	skipped bool               // the streaming list has an object that could not be used
+	limited context.Context    // ends when the watch has taken too long
 	giveUp  context.CancelFunc // ends the request
 	attempt *Attempt           // nil if the source is not a Server
 	dog     *watchdog
@@ -38,20 +40,28 @@ type watch struct {
 	guard
 }
 
-// watch carries out one watch and the step that follows its end. The error is the sink's.
+// watch carries out one watch and the step that follows its end. The error is the sink's. Opening and ending
+// it are functions of their own, so that only a small part of the stack is in use while it waits for events.
 func (r *Reflector[T]) watch(ctx context.Context) error {
+	w := new(watch)
+	defer r.closeWatch(w) // also when the source or the sink panics
+	events := r.openWatch(ctx, w)
+	err := r.receive(ctx, w, events)
+	return r.closed(ctx, w, err)
+}
+
+// openWatch makes the request, and starts the watchdog.
+func (r *Reflector[T]) openWatch(ctx context.Context, w *watch) iter.Seq2[Event[T], error] {
 	opts := r.watchOptions()
 	// A server that does not end the watch in time, or a proxy on the way to it, may have lost
 	// the watch.
 	limit := min(time.Duration(*opts.TimeoutSeconds)*time.Second, math.MaxInt64-grace) + grace
-	limited, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	request, attempt := r.begin(limited, false)
-	defer attempt.end()
-	w := &watch{asked: opts.ResourceVersion, began: time.Now(), end: watchEnd{rv: r.state.rv}, giveUp: cancel, attempt: attempt, lasts: limit - grace}
+	w.limited, w.giveUp = context.WithTimeout(ctx, limit)
+	request, attempt := r.begin(w.limited, false)
+	w.attempt = attempt
+	w.asked, w.began, w.end.rv, w.lasts = opts.ResourceVersion, time.Now(), r.state.rv, limit-grace
 	w.guard = guard{request: request, asked: RequestError{Verb: "watch", ResourceVersion: w.asked}}
 	source := r.source
-	defer r.recall.end()
 	if r.state.phase == streaming {
 		source = r.recall.begin(source, r.state.comparesVersions())
 		w.guard.asked.Verb = "watchlist"
@@ -64,10 +74,23 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 		w.replay = r.newReplay(w.asked)
 		w.dog = r.guardReplay(w)
 	}
-	defer func() { w.dog.stop() }() // when the source or the sink panics
-	var sinkErr error
-	for ev, err := range source.Watch(request, opts) {
-		if limited.Err() != nil {
+	return source.Watch(request, opts)
+}
+
+// closeWatch gives up what openWatch has begun.
+func (r *Reflector[T]) closeWatch(w *watch) {
+	w.dog.stop()
+	r.recall.end()
+	w.attempt.end()
+	if w.giveUp != nil {
+		w.giveUp()
+	}
+}
+
+// receive passes on the events until the watch ends.
+func (r *Reflector[T]) receive(ctx context.Context, w *watch, events iter.Seq2[Event[T], error]) (sinkErr error) {
+	for ev, err := range events {
+		if w.limited.Err() != nil {
 			break // the source goes on regardless
 		}
 		var more bool
@@ -75,6 +98,11 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 			break
 		}
 	}
+	return sinkErr
+}
+
+// closed carries out what follows a watch that the source has left.
+func (r *Reflector[T]) closed(ctx context.Context, w *watch, sinkErr error) error {
 	r.returned(&w.guard, w.dog)
 	if sinkErr != nil || ctx.Err() != nil {
 		if r.state.phase == streaming {
@@ -82,10 +110,10 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 		}
 		return sinkErr
 	}
-	w.end.err = causeOf(request, w.end.err)
-	w.silent = errors.Is(context.Cause(request), errSilent)
-	r.ended(ctx, w, limited.Err() != nil || w.silent)
-	r.breaker.sleep(ctx, attempt.end(), noPause)
+	w.end.err = causeOf(w.request, w.end.err)
+	w.silent = errors.Is(context.Cause(w.request), errSilent)
+	r.ended(ctx, w, w.limited.Err() != nil || w.silent)
+	r.breaker.sleep(ctx, w.attempt.end(), noPause)
 	return nil
 }
 
@@ -316,5 +344,7 @@ func (r *Reflector[T]) omitted() func() uint64 {
 // abort ends the request.
 func (w *watch) abort() {
 	w.aborted.Store(true)
-	w.giveUp()
+	if w.giveUp != nil {
+		w.giveUp()
+	}
 }

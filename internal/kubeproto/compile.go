@@ -55,7 +55,7 @@ func Compile(t reflect.Type) (*Plan, error) {
 
 // compiled are the layouts of all plans. They are shared by the whole process, as those of encoding/json are: a
 // layout is a function of its type alone, never changes, and a type lives as long as the process. A layout of
-// a Pod takes 85 KB, and each Deployment, Job and so on has most of it too. Programs have many
+// a Pod takes 76 KB, and each Deployment, Job and so on has most of it too. Programs have many
 // Resources of one type, such as metadata of all kinds, or one per namespace or cluster, and nothing else that all of them share.
 var compiled = struct {
 	sync.Mutex
