@@ -35,6 +35,8 @@ type Admission struct {
 	Object metav1.Object
 	// Old is the state before, read-only. Nil for a create.
 	Old metav1.Object
+	// Stored is Old as it is stored, which may be in another version of the resource. Read-only.
+	Stored metav1.Object
 	// DryRun says that the write will not be stored.
 	DryRun bool
 
@@ -139,7 +141,7 @@ func (t *table) ask(hook func(context.Context, *Admission) error, obj metav1.Obj
 	a := t.admission(faults.VerbCreate, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}, w)
 	a.Object = obj
 	if old != nil {
-		a.Verb, a.Key, a.Old = faults.VerbUpdate, old.key, old.obj
+		a.Verb, a.Key, a.Old, a.Stored = faults.VerbUpdate, old.key, old.obj, old.origin().obj
 	}
 	return t.refused(a, hook(w.request, a))
 }
@@ -148,7 +150,7 @@ func (t *table) ask(hook func(context.Context, *Admission) error, obj metav1.Obj
 func (t *table) admitDeletion(old *version, w write, dryRun bool) error {
 	return t.askBoth(w, func() *Admission {
 		a := t.admission(faults.VerbDelete, old.key, w)
-		a.Old, a.DryRun = old.obj, dryRun
+		a.Old, a.Stored, a.DryRun = old.obj, old.origin().obj, dryRun
 		return a
 	})
 }

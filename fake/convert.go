@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake/internal/refusal"
 )
@@ -60,6 +62,42 @@ func (t *table) stored(v *version) (*version, error) {
 	return kept, nil
 }
 
+// internal reports whether the API server compares the states of an object in a form of its own, for which that of
+// the storage stands: it does so for its own kinds. It compares custom resources in the version of the request.
+func (t *table) internal() bool { return t.storage != nil && !t.res.custom() }
+
+// sameStored is sameGeneration for a version that may not be that of the storage.
+func (t *table) sameStored(obj metav1.Object, old *version) (bool, error) {
+	if !t.internal() {
+		return t.sameGeneration(obj, old.obj), nil
+	}
+	now, was, err := t.pair(&version{key: old.key, rv: old.rv, obj: obj, of: t}, old)
+	if err != nil {
+		return false, err
+	}
+	return t.storage.sameGeneration(now.obj, was.obj), nil
+}
+
+// successor returns next, which follows old, as it is stored. A write of the status keeps the rest as it is stored.
+func (t *table) successor(old, next *version, w write) (*version, error) {
+	if !t.internal() || !w.status() {
+		return t.stored(next)
+	}
+	now, was, err := t.pair(next, old)
+	if err == nil {
+		now.obj, err = t.storage.statusOf(now.obj, was.obj)
+	}
+	return now, err
+}
+
+// pair returns next and old in the version of the storage.
+func (t *table) pair(next, old *version) (now, was *version, err error) {
+	if now, err = t.stored(next); err == nil {
+		was, err = t.storage.view(old.origin())
+	}
+	return now, was, err
+}
+
 // converted returns obj, which is of any version of the resource, as a new object of t's version.
 func (t *table) converted(obj metav1.Object) (metav1.Object, error) {
 	if obj == nil || isNil(obj) {
@@ -103,17 +141,46 @@ func (t *table) convert(obj metav1.Object) (out metav1.Object, err error) {
 		return obj, nil
 	}
 	defer refusal.Recover(&err)
+	was := identityOf(obj) // the hook may change obj
 	out, err = t.hooks.convert(obj)
 	switch {
 	case err != nil:
 		return nil, err
 	case isNil(out):
-		return nil, fmt.Errorf("conversion to %s: Convert returned nil", t.res.GroupVersionKind())
+		return nil, fmt.Errorf("fake: conversion of %s %q to %s: Hooks.Convert returned nil", t.res.groupResource(), was.key(), t.res.groupVersion())
+	case identityOf(out) != was:
+		return nil, fmt.Errorf("fake: conversion of %s %q to %s: Hooks.Convert must not change %s", t.res.groupResource(), was.key(), t.res.groupVersion(), identityOf(out).unlike(was))
 	}
 	if k, ok := out.(interface{ GetObjectKind() schema.ObjectKind }); ok {
 		k.GetObjectKind().SetGroupVersionKind(t.res.GroupVersionKind())
 	}
 	return out, nil
+}
+
+// identity is what an object is found by, which a conversion keeps.
+type identity struct {
+	namespace, name string
+	uid             types.UID
+}
+
+func identityOf(obj metav1.Object) identity {
+	return identity{obj.GetNamespace(), obj.GetName(), obj.GetUID()}
+}
+
+func (i identity) key() string {
+	return strings.TrimPrefix(i.namespace+"/"+i.name, "/")
+}
+
+// unlike names the first field in which i differs from was, and both values.
+func (i identity) unlike(was identity) string {
+	field, from, to := "metadata.uid", string(was.uid), string(i.uid)
+	switch {
+	case i.name != was.name:
+		field, from, to = "metadata.name", was.name, i.name
+	case i.namespace != was.namespace:
+		field, from, to = "metadata.namespace", was.namespace, i.namespace
+	}
+	return fmt.Sprintf("%s: it was %q and is %q", field, from, to)
 }
 
 // complete prunes obj and sets its defaults. It returns the paths of what was removed.

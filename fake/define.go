@@ -49,9 +49,10 @@ type Hooks[T metav1.Object] struct {
 	ValidateStatus func(obj, old T) field.ErrorList
 	// Convert turns an object of another version into one of this version. obj has the Go type of its
 	// version, and is Convert's own: the result may share its parts. Between two versions that are not
-	// the stored one, the server converts to that first. The result has the same metadata; the server
-	// sets its kind and apiVersion. Nil means that only the apiVersion differs. [Define] refuses that
-	// for versions of different Go types. Reads call Convert as well.
+	// the stored one, the server converts to that first. The result has the same metadata: another name,
+	// namespace or uid is an error. The server sets its kind and apiVersion. Nil means that only the
+	// apiVersion differs. [Define] refuses that for versions of different Go types. Reads call Convert as
+	// well.
 	Convert func(obj metav1.Object) (T, error)
 	// Deleting returns finalizers to add to an object whose deletion is asked for. Without any
 	// finalizer an object goes at once.

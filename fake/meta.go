@@ -99,8 +99,9 @@ func (t *table) freeName(namespace, prepared string) string {
 	}
 }
 
-// prepareUpdate copies the metadata that a client cannot change from was, and checks the rest.
-func (t *table) prepareUpdate(obj, was metav1.Object, w write) error {
+// prepareUpdate copies the metadata that a client cannot change from old, and checks the rest.
+func (t *table) prepareUpdate(obj metav1.Object, old *version, w write) error {
+	was := old.obj
 	if err := t.setKind(obj); err != nil {
 		return err
 	}
@@ -126,13 +127,19 @@ func (t *table) prepareUpdate(obj, was metav1.Object, w write) error {
 	}
 	obj.SetGeneration(was.GetGeneration())
 	if t.strategic(w) {
-		if err := t.plan(obj, was, w); err != nil {
+		if err := t.plan(obj, old, w); err != nil {
 			return err
 		}
 		return t.invalid(obj, t.validate(obj, was, w))
 	}
-	if t.generations() && !w.status() && !t.sameGeneration(obj, was) {
-		obj.SetGeneration(was.GetGeneration() + 1)
+	if t.generations() && !w.status() {
+		stays, err := t.sameStored(obj, old)
+		if err != nil {
+			return err
+		}
+		if !stays {
+			obj.SetGeneration(was.GetGeneration() + 1)
+		}
 	}
 	path := field.NewPath("metadata")
 	// The second check repeats a part of the first.

@@ -29,11 +29,12 @@ func (t *table) strategic(w write) bool {
 }
 
 // plan asks the strategy about a new state; old is nil for a create.
-func (t *table) plan(obj, old metav1.Object, w write) error {
+func (t *table) plan(obj metav1.Object, old *version, w write) error {
 	a := t.admission(faults.VerbCreate, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}, w)
 	a.Object = obj
-	if !isNil(old) {
-		a.Verb, a.Old = faults.VerbUpdate, old
+	if old != nil {
+		a.Verb, a.Old = faults.VerbUpdate, old.obj
+		a.Stored = old.origin().obj
 	}
 	return t.strategy.Prepare(w.request, a)
 }

@@ -249,3 +249,47 @@ func TestThreeVersionsManageFields(t *testing.T) {
 		t.Error(answer)
 	}
 }
+
+// TestConversionsKeepIdentity: an object that a conversion renames could not be found again.
+func TestConversionsKeepIdentity(t *testing.T) {
+	for want, change := range map[string]func(*host){
+		`metadata.name: it was \"one\" and is \"two\"`:  func(h *host) { h.Name = "two" },
+		`metadata.namespace: it was \"a\" and is \"b\"`: func(h *host) { h.Namespace = "b" },
+		`metadata.uid: it was \"`:                       func(h *host) { h.UID = "other" },
+	} {
+		shared := sharedHost(exampleV1)
+		to := shared.Hooks.Convert
+		shared.Hooks.Convert = func(obj metav1.Object) (*host, error) {
+			h, err := to(obj)
+			change(h)
+			return h, err
+		}
+		s := fake.New(fake.Options{})
+		check(t, fake.Define(s, sharedPod, shared))
+		must(fake.Create(s, newPod("a", "one")))(t)
+		code, body, _ := call(t, s, "GET", "/apis/example.com/v1/namespaces/a/pods/one", "")
+		if want = `conversion of pods.example.com \"a/one\" to example.com/v1: Hooks.Convert must not change ` + want; code != 500 || !strings.Contains(body, want) {
+			t.Errorf("%d %s, want %s", code, body, want)
+		}
+		must(fake.Get[*pod](s, key("a", "one")))(t)
+	}
+}
+
+// TestConversionsOfStorageKeepIdentity: nothing is written if the conversion for the storage renames the object.
+func TestConversionsOfStorageKeepIdentity(t *testing.T) {
+	shared := sharedPod
+	shared.Hooks.Convert = func(obj metav1.Object) (*pod, error) {
+		p, err := sharedPod.Hooks.Convert(obj)
+		p.Name = "two"
+		return p, err
+	}
+	s := fake.New(fake.Options{})
+	check(t, fake.Define(s, shared, sharedHost(exampleV1)))
+	const want = `conversion of pods "a/one" to v1: Hooks.Convert must not change metadata.name: it was "one" and is "two"`
+	if _, err := fake.Create(s, placed("one", "n")); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if all := must(fake.List[*pod](s, fake.Selection{}))(t); len(all) > 0 {
+		t.Errorf("stored: %v", all)
+	}
+}

@@ -133,7 +133,7 @@ func (t *table) revised(old *version, w write, change func(old *version) (metav1
 	if obj, err = t.confine(obj, old, w); err != nil {
 		return nil, err
 	}
-	if err := t.prepareUpdate(obj, old.obj, w); err != nil {
+	if err := t.prepareUpdate(obj, old, w); err != nil {
 		return nil, err
 	}
 	if err := t.admitted(obj, old, w); err != nil {
@@ -147,7 +147,7 @@ func (t *table) revised(old *version, w write, change func(old *version) (metav1
 
 // supersede writes obj in place of old, and returns it as it is read. ok is false if another write was faster.
 func (t *table) supersede(old *version, obj metav1.Object, w write) (v *version, ok bool, err error) {
-	if same(obj, old.obj) {
+	if t.storage == nil && same(obj, old.obj) {
 		return old, true, nil // the API server writes nothing either
 	}
 	next := &version{key: old.key, rv: old.rv, obj: obj, of: t}
@@ -163,13 +163,13 @@ func (t *table) supersede(old *version, obj metav1.Object, w write) (v *version,
 	if len(obj.GetManagedFields()) == 0 {
 		next.by = old.by.then(old, w)
 	}
-	return t.exchange(old, next)
+	return t.exchange(old, next, w)
 }
 
 // exchange stores next in place of old, unless both are stored alike, and returns it as it is read. ok is false if
 // another write was faster.
-func (t *table) exchange(old, next *version) (v *version, ok bool, err error) {
-	if next, err = t.stored(next); err != nil {
+func (t *table) exchange(old, next *version, w write) (v *version, ok bool, err error) {
+	if next, err = t.successor(old, next, w); err != nil {
 		return nil, false, err
 	}
 	if t.storage != nil && same(next.obj, old.origin().obj) {

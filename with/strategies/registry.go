@@ -19,7 +19,12 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/resource/install"              // its types and defaults
 	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"            // its types and defaults
 	_ "k8s.io/kubernetes/pkg/apis/storage/install"               // its types and defaults
+	"k8s.io/kubernetes/pkg/registry/admissionregistration/mutatingadmissionpolicy"
+	"k8s.io/kubernetes/pkg/registry/admissionregistration/mutatingadmissionpolicybinding"
 	"k8s.io/kubernetes/pkg/registry/admissionregistration/mutatingwebhookconfiguration"
+	"k8s.io/kubernetes/pkg/registry/admissionregistration/resolver"
+	"k8s.io/kubernetes/pkg/registry/admissionregistration/validatingadmissionpolicy"
+	"k8s.io/kubernetes/pkg/registry/admissionregistration/validatingadmissionpolicybinding"
 	"k8s.io/kubernetes/pkg/registry/admissionregistration/validatingwebhookconfiguration"
 	"k8s.io/kubernetes/pkg/registry/apps/controllerrevision"
 	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
@@ -128,4 +133,16 @@ var all = map[schema.GroupResource]strategies{
 	{Group: "storage.k8s.io", Resource: "volumeattributesclasses"}:                       {"": volumeattributesclass.Strategy},
 	{Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations"}:   {"": mutatingwebhookconfiguration.Strategy},
 	{Group: "admissionregistration.k8s.io", Resource: "validatingwebhookconfigurations"}: {"": validatingwebhookconfiguration.Strategy},
+
+	{Group: "admissionregistration.k8s.io", Resource: "mutatingadmissionpolicies"}:         {"": mutatingadmissionpolicy.NewStrategy(nil, unresolved)},
+	{Group: "admissionregistration.k8s.io", Resource: "mutatingadmissionpolicybindings"}:   {"": mutatingadmissionpolicybinding.NewStrategy(nil, nil, unresolved)},
+	{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies"}:       {"": policies, "status": validatingadmissionpolicy.NewStatusStrategy(policies)},
+	{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicybindings"}: {"": validatingadmissionpolicybinding.NewStrategy(nil, nil, unresolved)},
 }
+
+// The strategies of policies only need it to ask for the user's rights to parameters. Without an authorizer,
+// everybody has them.
+var (
+	unresolved resolver.ResourceResolverFunc = func(schema.GroupVersionKind) (out schema.GroupVersionResource, err error) { return out, nil }
+	policies                                 = validatingadmissionpolicy.NewStrategy(nil, unresolved)
+)

@@ -79,11 +79,11 @@ func (s *set) prepare(ctx context.Context, own strategies, a *fake.Admission) er
 	ctx = describe(ctx, a)
 	now, err := internal(a.Object)
 	if err != nil {
-		return err
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", a.Kind.Kind, a.Kind.Version, a.Kind.Kind, err))
 	}
 	var was runtime.Object
-	if a.Old != nil {
-		if was, err = internal(a.Old.(runtime.Object).DeepCopyObject()); err != nil { // a conversion shares parts
+	if a.Stored != nil {
+		if was, err = internal(a.Stored.(runtime.Object).DeepCopyObject()); err != nil { // a conversion shares parts
 			return err
 		}
 	}

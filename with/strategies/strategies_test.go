@@ -119,6 +119,19 @@ func TestWrites(t *testing.T) {
 			{"POST /apis/storage.k8s.io/v1/storageclasses", `{"metadata":{"name":"c","annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"p"}`, 201, nil},
 			{"POST " + ns + "persistentvolumeclaims", `{"metadata":{"name":"p"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}`, 201, []string{`"storageClassName":"c"`, "pvc-protection", `"phase":"Pending"`}},
 		},
+		"autoscaler in two versions": {
+			{"POST /apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers", `{"metadata":{"name":"h"},"spec":{"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"},"maxReplicas":3,"metrics":[
+				{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":50}}},{"type":"Resource","resource":{"name":"memory","target":{"type":"Utilization","averageUtilization":60}}}]}}`, 201, []string{`"generation":1`}},
+			{"PATCH /apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers/h/status", `{"status":{"currentReplicas":2}}`, 200, []string{`"generation":1`}},
+			{"GET /apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/h", ``, 200, []string{`"metrics":[{"type":"Resource","resource":{"name":"cpu"`}},
+			{"PATCH /apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers/h", `{}`, 200, []string{`"generation":2`}}, // the CPU is last in version 1
+			{"PATCH /apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers/h", `{}`, 200, []string{`"generation":2`}},
+			{"GET /apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/h", ``, 200, []string{`"metrics":[{"type":"Resource","resource":{"name":"memory"`}},
+		},
+		"policies": {
+			{"POST /apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies", `{"metadata":{"name":"p"},"spec":{"validations":[{"expression":"("}]}}`, 422, []string{"spec.validations[0].expression: Invalid value"}},
+			{"POST /apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings", `{"metadata":{"name":"p"},"spec":{"policyName":"p","validationActions":["Deny"],"paramRef":{"name":"x"}}}`, 422, []string{"spec.paramRef.parameterNotFoundAction: Required value"}},
+		},
 		"job": {
 			{"POST /apis/batch/v1/namespaces/default/jobs", `{"metadata":{"name":"j"},"spec":{"template":{"spec":{"restartPolicy":"Never",` + pod + `}}}}`, 201, []string{"batch.kubernetes.io/controller-uid"}},
 			{"POST /apis/batch/v1/namespaces/default/cronjobs", `{"metadata":{"name":"j"},"spec":{"schedule":"x","jobTemplate":{"spec":{"template":{"spec":{"restartPolicy":"Never",` + pod + `}}}}}}`, 422, []string{"spec.schedule"}},

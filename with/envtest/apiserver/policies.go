@@ -146,9 +146,14 @@ func defaultPolicies(store *fake.Server) error {
 		}),
 		fake.Define(store, fake.Definition[*admissionregistrationv1.ValidatingAdmissionPolicyBinding]{
 			Kind: kinds.ValidatingAdmissionPolicyBindings,
-			Hooks: fake.Hooks[*admissionregistrationv1.ValidatingAdmissionPolicyBinding]{Default: func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
-				defaultMatch(b.Spec.MatchResources)
-			}},
+			Hooks: fake.Hooks[*admissionregistrationv1.ValidatingAdmissionPolicyBinding]{
+				Default:  func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) { defaultMatch(b.Spec.MatchResources) },
+				Validate: validateBinding,
+			},
+		}),
+		fake.Define(store, fake.Definition[*admissionregistrationv1.MutatingAdmissionPolicyBinding]{
+			Kind:  kinds.MutatingAdmissionPolicyBindings,
+			Hooks: fake.Hooks[*admissionregistrationv1.MutatingAdmissionPolicyBinding]{Validate: validateMutatingBinding},
 		}),
 	)
 }

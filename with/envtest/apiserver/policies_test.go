@@ -87,3 +87,27 @@ func TestParameters(t *testing.T) {
 		})
 	}
 }
+
+// TestBindings: a binding that would check nothing is refused in the words of an API server 1.37.
+func TestBindings(t *testing.T) {
+	const paths = "/apis/admissionregistration.k8s.io/v1/"
+	s := start(t, apiserver.Options{})
+	for _, c := range []struct{ spec, message string }{
+		{`"policyName":"p","validationActions":["Deny"],"paramRef":{"name":"x"}`, `spec.paramRef.parameterNotFoundAction: Required value`},
+		{`"policyName":"p","validationActions":["Deny"],"paramRef":{}`, `[spec.paramRef: Required value: one of name or selector must be specified, spec.paramRef.parameterNotFoundAction: Required value]`},
+		{`"policyName":"p","validationActions":["Deny"],"paramRef":{"name":"x","selector":{},"parameterNotFoundAction":"Odd"}`,
+			`[spec.paramRef.name: Forbidden: name and selector are mutually exclusive, spec.paramRef.selector: Forbidden: name and selector are mutually exclusive, spec.paramRef.parameterNotFoundAction: Unsupported value: "Odd": supported values: "Deny", "Allow"]`},
+		{``, `[spec.policyName: Required value, spec.validationActions: Required value]`},
+		{`"policyName":"p","validationActions":["Deny","Warn","X","X"]`,
+			`[spec.validationActions[2]: Unsupported value: "X": supported values: "Audit", "Deny", "Warn", spec.validationActions[3]: Unsupported value: "X": supported values: "Audit", "Deny", "Warn", spec.validationActions[3]: Duplicate value: "X", spec.validationActions: Invalid value: ["Deny","Warn","X","X"]: must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)]`},
+	} {
+		got := s.as(t, "", "POST", paths+"validatingadmissionpolicybindings", `{"metadata":{"name":"b"},"spec":{`+c.spec+`}}`)
+		if want := `ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io "b" is invalid: ` + c.message; got.code != 422 || got.status.Message != want {
+			t.Errorf("%d %s, want %s", got.code, got.status.Message, want)
+		}
+	}
+	got := s.as(t, "", "POST", paths+"mutatingadmissionpolicybindings", `{"metadata":{"name":"b"},"spec":{"policyName":"p","paramRef":{"name":"x"}}}`)
+	if want := `MutatingAdmissionPolicyBinding.admissionregistration.k8s.io "b" is invalid: spec.paramRef.parameterNotFoundAction: Required value`; got.code != 422 || got.status.Message != want {
+		t.Errorf("%d %s, want %s", got.code, got.status.Message, want)
+	}
+}

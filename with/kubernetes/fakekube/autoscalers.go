@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Version 1 of a HorizontalPodAutoscaler has one metric, a share of the CPU. Its annotations hold what
@@ -38,10 +37,6 @@ func dropAutoscalerAnnotations(obj metav1.Object) {
 	}
 }
 
-func typeMeta(gv schema.GroupVersion, kind string) metav1.TypeMeta {
-	return metav1.TypeMeta{APIVersion: gv.String(), Kind: kind}
-}
-
 // cpuShare reports whether m is the metric of version 1.
 func cpuShare(m *autoscalingv2.MetricSpec) bool {
 	return m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil && m.Resource.Name == corev1.ResourceCPU &&
@@ -56,7 +51,6 @@ func newCPUShare(share int32) autoscalingv2.MetricSpec {
 
 func autoscalerV1(a *autoscalingv2.HorizontalPodAutoscaler) (*autoscalingv1.HorizontalPodAutoscaler, error) {
 	out := &autoscalingv1.HorizontalPodAutoscaler{
-		TypeMeta:   typeMeta(autoscalingv1.SchemeGroupVersion, "HorizontalPodAutoscaler"),
 		ObjectMeta: a.ObjectMeta,
 		Spec: autoscalingv1.HorizontalPodAutoscalerSpec{
 			ScaleTargetRef: autoscalingv1.CrossVersionObjectReference(a.Spec.ScaleTargetRef),
@@ -124,7 +118,6 @@ func annotate(out *autoscalingv1.HorizontalPodAutoscaler, a *autoscalingv2.Horiz
 
 func autoscalerV2(a *autoscalingv1.HorizontalPodAutoscaler) (*autoscalingv2.HorizontalPodAutoscaler, error) {
 	out := &autoscalingv2.HorizontalPodAutoscaler{
-		TypeMeta:   typeMeta(autoscalingv2.SchemeGroupVersion, "HorizontalPodAutoscaler"),
 		ObjectMeta: a.ObjectMeta,
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference(a.Spec.ScaleTargetRef),

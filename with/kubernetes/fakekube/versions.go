@@ -63,7 +63,6 @@ func convert[F, T metav1.Object](to func(F) (T, error)) func(metav1.Object) (T, 
 
 func newEvent(e *corev1.Event) (*eventsv1.Event, error) {
 	return &eventsv1.Event{
-		TypeMeta:                 typeMeta(eventsv1.SchemeGroupVersion, "Event"),
 		ObjectMeta:               e.ObjectMeta,
 		EventTime:                e.EventTime,
 		Series:                   (*eventsv1.EventSeries)(e.Series),
@@ -84,7 +83,6 @@ func newEvent(e *corev1.Event) (*eventsv1.Event, error) {
 
 func coreEvent(e *eventsv1.Event) (*corev1.Event, error) {
 	return &corev1.Event{
-		TypeMeta:            typeMeta(corev1.SchemeGroupVersion, "Event"),
 		ObjectMeta:          e.ObjectMeta,
 		EventTime:           e.EventTime,
 		Series:              (*corev1.EventSeries)(e.Series),

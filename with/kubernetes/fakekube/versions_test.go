@@ -78,3 +78,64 @@ func TestAutoscalersInTwoVersions(t *testing.T) {
 		t.Errorf("annotation %s, want %s", got, want)
 	}
 }
+
+// TestAutoscalersOrder: version 1 puts the CPU last. So a write in it changes the order in which the metrics are stored,
+// and that counts as a change of the spec; a write of the status keeps it. An API server 1.37 gave these generations.
+func TestAutoscalersOrder(t *testing.T) {
+	s := newServer(t)
+	share := int32(60)
+	metric := func(name corev1.ResourceName) autoscalingv2.MetricSpec {
+		return autoscalingv2.MetricSpec{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
+			Name: name, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &share},
+		}}
+	}
+	ordered := []autoscalingv2.MetricSpec{metric("cpu"), metric("memory")}
+	create(t, s, &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: named("a"), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{Metrics: ordered}})
+	key := types.NamespacedName{Namespace: "default", Name: "a"}
+	for i, step := range []struct {
+		write      func(*autoscalingv1.HorizontalPodAutoscaler) error
+		generation int64
+		first      corev1.ResourceName
+	}{
+		{func(*autoscalingv1.HorizontalPodAutoscaler) error { return nil }, 1, "cpu"},
+		{func(a *autoscalingv1.HorizontalPodAutoscaler) error { return update(s, a) }, 2, "memory"},
+		{func(a *autoscalingv1.HorizontalPodAutoscaler) error { return update(s, a) }, 2, "memory"},
+		{func(*autoscalingv1.HorizontalPodAutoscaler) error {
+			b, err := fake.Get[*autoscalingv2.HorizontalPodAutoscaler](s, key)
+			if err != nil {
+				return err
+			}
+			b.Spec.Metrics = ordered
+			return update(s, b)
+		}, 3, "cpu"},
+		{func(a *autoscalingv1.HorizontalPodAutoscaler) error {
+			a.Status.CurrentReplicas = 2
+			_, err := fake.UpdateStatus(s, a)
+			return err
+		}, 3, "cpu"},
+		{func(a *autoscalingv1.HorizontalPodAutoscaler) error {
+			a.Labels = map[string]string{"a": "b"}
+			return update(s, a)
+		}, 4, "memory"},
+	} {
+		a, err := fake.Get[*autoscalingv1.HorizontalPodAutoscaler](s, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := step.write(a); err != nil {
+			t.Fatal(err)
+		}
+		b, err := fake.Get[*autoscalingv2.HorizontalPodAutoscaler](s, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Generation != step.generation || b.Spec.Metrics[0].Resource.Name != step.first {
+			t.Errorf("step %d: generation %d, first %s; want %d, %s", i, b.Generation, b.Spec.Metrics[0].Resource.Name, step.generation, step.first)
+		}
+	}
+}
+
+func update[T metav1.Object](s *fake.Server, obj T) error {
+	_, err := fake.Update(s, obj)
+	return err
+}
