@@ -57,9 +57,9 @@ func TestControllerRuntime(t *testing.T) {
 	}
 	assets, exact := t.TempDir(), t.TempDir()
 	const commands = "github.com/kinform/kinform/with/envtest/cmd/"
-	run(t, "go", "build", "-o", assets+string(filepath.Separator), commands+"...")
+	run(t, "go", "build", "-tags", "grpcnotrace", "-o", assets+string(filepath.Separator), commands+"...")
 	run(t, "go", "build", "-o", exact+string(filepath.Separator), commands+"etcd")
-	run(t, "env", "GOWORK=off", "go", "build", "-C", "../../with/strategies", "-o", exact+string(filepath.Separator), "./cmd/kube-apiserver")
+	run(t, "env", "GOWORK=off", "go", "build", "-C", "../../with/strategies", "-tags", "grpcnotrace", "-o", exact+string(filepath.Separator), "./cmd/kube-apiserver")
 	module := modfile(t)
 	for _, s := range suites {
 		t.Run(s.folder, func(t *testing.T) {

@@ -93,9 +93,14 @@ func (c *controller) next() bool {
 
 // pass looks at all definitions once.
 func (c *controller) pass() {
-	all, err := fake.List[*definition](c.server, fake.Selection{})
+	all, err := fake.List[*definition](c.server, fake.Selection{ReadOnly: true})
 	if err != nil {
 		return // they are registered no more
+	}
+	for i, d := range all {
+		own := *d // the rest is large, and stays the server's
+		own.Status = *d.Status.DeepCopy()
+		all[i] = &own
 	}
 	for name, now := range c.serving {
 		if !slices.ContainsFunc(all, func(d *definition) bool { return d.Name == name && d.UID == now.uid }) {
@@ -131,8 +136,9 @@ func (c *controller) serve(d *definition, all []*definition) {
 
 // define gives d to the server, if it is not what the server has.
 func (c *controller) define(d *definition) error {
-	now := serving{d.UID, d.Spec, d.Status.AcceptedNames}
+	now := serving{d.UID, d.Spec, d.Status.AcceptedNames} // which nobody changes any more
 	if reflect.DeepEqual(now, c.serving[d.Name]) {
+		c.serving[d.Name] = now // the same in less memory: the server has it as well
 		return nil
 	}
 	versions, err := definitionsOf(d, c.converters, c.work)
@@ -146,7 +152,7 @@ func (c *controller) define(d *definition) error {
 	if err := fake.Define(c.server, versions[0], more...); err != nil {
 		return err
 	}
-	c.serving[d.Name] = serving{d.UID, *d.Spec.DeepCopy(), *d.Status.AcceptedNames.DeepCopy()}
+	c.serving[d.Name] = now
 	return nil
 }
 
@@ -161,7 +167,7 @@ func (c *controller) finish(d *definition) {
 	terminate(d, left, reason)
 	if left == 0 {
 		c.end(d.Name)
-		d.Finalizers = slices.DeleteFunc(d.Finalizers, func(f string) bool { return f == apiextensionsv1.CustomResourceCleanupFinalizer })
+		d.Finalizers = slices.DeleteFunc(slices.Clone(d.Finalizers), func(f string) bool { return f == apiextensionsv1.CustomResourceCleanupFinalizer })
 	}
 	if !reflect.DeepEqual(was, d) {
 		_, _ = fake.UpdateStatus(c.server, d) // as in serve

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/kinform/kinform/fake"
@@ -100,8 +102,9 @@ func definitionOf(d *definition, v apiextensionsv1.CustomResourceDefinitionVersi
 	if err != nil {
 		return fake.Definition[*object]{}, err
 	}
-	rules := fake.Rules{ListKind: names.ListKind, Singular: names.Singular, Custom: true}
-	if rules.OpenAPI, rules.TypeConverter, err = s.openAPI(k.GroupVersionKind); err != nil {
+	types := sync.OnceValues(func() (managedfields.TypeConverter, error) { return s.converter(k.GroupVersionKind) })
+	rules := fake.Rules{ListKind: names.ListKind, Singular: names.Singular, Custom: true, TypeConverter: lazyTypes(types)}
+	if rules.OpenAPI, err = s.openAPI(); err != nil {
 		return fake.Definition[*object]{}, err
 	}
 	hooks := fake.Hooks[*object]{

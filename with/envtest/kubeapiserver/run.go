@@ -113,7 +113,7 @@ func (o *options) certificate() (tls.Certificate, error) {
 		}
 		return tls.LoadX509KeyPair(crt, key)
 	}
-	crtText, keyText, err := cert.GenerateSelfSignedCertKey(o.address, []net.IP{net.IPv4(127, 0, 0, 1)}, []string{"localhost", "kubernetes.default.svc"})
+	crtText, keyText, err := selfSigned(o.address)
 	if err != nil {
 		return tls.Certificate{}, err
 	}

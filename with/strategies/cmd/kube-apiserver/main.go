@@ -1,6 +1,6 @@
 // Command kube-apiserver is that of with/envtest with the defaults and the validation of the API server:
 //
-//	cd with/strategies && GOWORK=off go build -o $DIR/ ./cmd/kube-apiserver
+//	cd with/strategies && GOWORK=off go build -tags grpcnotrace -o $DIR/ ./cmd/kube-apiserver
 //	go build -o $DIR/ ./with/envtest/cmd/etcd
 //	KUBEBUILDER_ASSETS=$DIR go test ./...
 package main
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/kinform/kinform/fake"
@@ -21,6 +22,9 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50) // a test waits for little that the collector does, and runs several servers
+	}
 	opts := apiserver.Options{Fake: fake.Options{Strategy: strategies.New()}}
 	if err := kubeapiserver.Run(ctx, opts, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
