@@ -2,6 +2,7 @@ package fake
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/fake/internal/patch"
 	"github.com/kinform/kinform/fake/internal/refusal"
 )
 
@@ -82,6 +84,32 @@ func (a *Admission) Take(obj metav1.Object) error {
 		reflect.ValueOf(a.Object).Elem().Set(reflect.ValueOf(obj).Elem())
 	}
 	return err
+}
+
+// Patch makes Object what a JSON patch (RFC 6902) makes of it, and reports whether that differs. Only Mutate may call it, for an Object that is not nil.
+// Errors: those of a patch that does not apply, that copies more than 3 MiB, or whose result is no object of the kind; Object is then as before.
+func (a *Admission) Patch(data []byte) (changed bool, err error) {
+	state, err := clone(a.Object)
+	if err != nil {
+		return false, err
+	}
+	if k, ok := state.(interface{ GetObjectKind() schema.ObjectKind }); ok {
+		k.GetObjectKind().SetGroupVersionKind(a.Kind)
+	}
+	text, err := json.Marshal(state)
+	if err == nil {
+		text, err = patch.Webhook(text, data)
+	}
+	if err != nil {
+		return false, err
+	}
+	fresh := reflect.New(reflect.TypeOf(a.Object).Elem())
+	if err := json.Unmarshal(text, fresh.Interface()); err != nil {
+		return false, err
+	}
+	changed = !same(state, fresh.Interface().(metav1.Object))
+	reflect.ValueOf(a.Object).Elem().Set(fresh.Elem())
+	return changed, nil
 }
 
 // admission returns what the hooks of the server get.

@@ -84,6 +84,21 @@ func JSON(state, data []byte) ([]byte, error) {
 	return b, nil
 }
 
+// Webhook applies the JSON patch of a webhook to state. The API server does not limit its operations, but what they copy. Errors are those of the
+// library, which panics on some patches.
+func Webhook(state, data []byte) (b []byte, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the JSON patch cannot be applied: %v", v)
+		}
+	}()
+	ops, err := jsonpatch.DecodePatch(data)
+	if err != nil {
+		return nil, err
+	}
+	return applyOperations(state, ops)
+}
+
 // maxCopied is the API server's limit for the bytes that a JSON patch copies.
 const maxCopied = 3 << 20
 

@@ -36,7 +36,7 @@ func StatusOf(err error) metav1.Status {
 	}
 	st := api.Status()
 	st.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	if st.Code == 0 {
+	if st.Code < 200 || st.Code > 999 { // no answer in HTTP can have it; a webhook may say anything
 		st.Code = http.StatusInternalServerError
 	}
 	return st

@@ -83,13 +83,7 @@ func TestConversionByWebhook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	version := func(name, field string, storage bool) string {
-		return fmt.Sprintf(`{"name":%q,"served":true,"storage":%t,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{%q:{"type":"integer"}}}}}}}`, name, storage, field)
-	}
-	definition := fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"ropes.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
-		"names":{"plural":"ropes","kind":"Rope"},"conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":%q,"caBundle":%s}}},
-		"versions":[%s,%s]}}`, web.URL+"/convert", ca, version("v1", "size", true), version("v2", "length", false))
-	if code, body := send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition); code != 201 {
+	if code, body := send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", ropes(web.URL, string(ca))); code != 201 {
 		t.Fatal(code, body)
 	}
 	const one, two = "/apis/example.com/v1/namespaces/a/ropes", "/apis/example.com/v2/namespaces/a/ropes"

@@ -2,10 +2,8 @@ package apiserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -13,7 +11,6 @@ import (
 	admissionv1beta1 "k8s.io/api/admission/v1beta1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -35,10 +32,9 @@ import (
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/apiserver/pkg/warning"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
-
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/with/envtest/internal/answer"
 	kinds "github.com/kinform/kinform/with/kubernetes/admissionregistration"
 )
 
@@ -322,7 +318,7 @@ func (c call) send(ctx context.Context, a, sent *fake.Admission, attr *admission
 	if a.DryRun && (effects == nil || *effects != admissionregistrationv1.SideEffectClassNone && *effects != admissionregistrationv1.SideEffectClassNoneOnDryRun) {
 		return false, webhookerrors.NewDryRunUnsupportedErr(c.hook.GetName())
 	}
-	uid, review, answer, err := webhookrequest.CreateAdmissionObjects(attr, &generic.WebhookInvocation{
+	uid, review, response, err := webhookrequest.CreateAdmissionObjects(attr, &generic.WebhookInvocation{
 		Webhook: c.hook, Resource: sent.Resource, Subresource: sent.Subresource, Kind: sent.Kind,
 	})
 	if err != nil {
@@ -335,54 +331,23 @@ func (c call) send(ctx context.Context, a, sent *fake.Admission, attr *admission
 	limit := time.Duration(*c.hook.GetTimeoutSeconds()) * time.Second
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if err := client.Post().Body(review).Timeout(limit).Do(limited).Into(answer); err != nil {
+	if err := client.Post().Body(review).Timeout(limit).Do(limited).Into(response); err != nil {
 		return false, failed(nil, "failed to call webhook: %w", err)
 	}
 	_, mutating := c.hook.GetMutatingWebhook()
-	result, err := webhookrequest.VerifyAdmissionResponse(uid, mutating, answer)
+	result, err := webhookrequest.VerifyAdmissionResponse(uid, mutating, response)
 	if err != nil {
 		return false, failed(nil, "received invalid webhook response: %w", err)
 	}
 	for _, text := range result.Warnings {
 		warning.AddWarning(ctx, "", text)
 	}
-	if !result.Allowed {
-		return false, webhookerrors.ToStatusErr(c.hook.GetName(), result.Result)
-	}
-	if !mutating || len(result.Patch) == 0 {
-		return false, nil
-	}
-	if a.Object == nil {
-		return false, apierrors.NewInternalError(fmt.Errorf("admission webhook %q attempted to modify the object, which is not supported for this operation", c.hook.GetName()))
-	}
-	if changed, err = change(sent.Object, attr.VersionedObject.Object(), result.Patch); err != nil || sent == a {
+	if changed, err = answer.Take(c.hook.GetName(), sent, answer.Answer{Allowed: result.Allowed, Result: result.Result, Patch: result.Patch}); err != nil || sent == a || !changed {
 		return changed, err
 	}
 	if err := a.Take(sent.Object); err != nil {
 		return false, apierrors.NewInternalError(err)
 	}
-	return changed, nil
-}
-
-// change makes obj what the patch makes of state, which is obj with its kind. It reports whether that differs.
-func change(obj metav1.Object, state runtime.Object, patch []byte) (changed bool, err error) {
-	operations, err := jsonpatch.DecodePatch(patch)
-	if err != nil {
-		return false, apierrors.NewInternalError(err)
-	}
-	text, err := json.Marshal(state)
-	if err != nil {
-		return false, apierrors.NewInternalError(err)
-	}
-	if text, err = operations.Apply(text); err != nil {
-		return false, apierrors.NewInternalError(err)
-	}
-	fresh := reflect.New(reflect.TypeOf(obj).Elem())
-	if err := json.Unmarshal(text, fresh.Interface()); err != nil {
-		return false, apierrors.NewInternalError(err)
-	}
-	changed = !equality.Semantic.DeepEqual(state, fresh.Interface())
-	reflect.ValueOf(obj).Elem().Set(fresh.Elem())
 	return changed, nil
 }
 
