@@ -18,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/informers/core"
@@ -37,6 +38,7 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/admission/nodetaint"
 	"k8s.io/kubernetes/plugin/pkg/admission/priority"
 	"k8s.io/kubernetes/plugin/pkg/admission/runtimeclass"
+	"k8s.io/kubernetes/plugin/pkg/admission/security/podsecurity"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/persistentvolume/resize"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageclass/setdefault"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageobjectinuseprotection"
@@ -45,21 +47,22 @@ import (
 )
 
 // newPlugins returns the admission that an API server has by default, in its order, but for those plugins that
-// the fake has of its own (NamespaceLifecycle, webhooks) or that need controllers (ServiceAccount,
-// ResourceQuota).
+// the fake has of its own (NamespaceLifecycle, webhooks), ResourceQuota (see quotas), and ServiceAccount, which needs a
+// controller and which envtest turns off.
 func newPlugins(server *fake.Server) (admission.Interface, error) {
 	known := admission.NewPlugins()
 	for _, register := range []func(*admission.Plugins){
 		limitranger.Register, nodetaint.Register, priority.Register, defaulttolerationseconds.Register, setdefault.Register,
 		storageobjectinuseprotection.Register, resize.Register, runtimeclass.Register, subjectrestriction.Register, defaultingressclass.Register,
+		podsecurity.Register,
 	} {
 		register(known)
 	}
 	names := []string{
-		limitranger.PluginName, nodetaint.PluginName, priority.PluginName, defaulttolerationseconds.PluginName, setdefault.PluginName,
+		limitranger.PluginName, nodetaint.PluginName, podsecurity.PluginName, priority.PluginName, defaulttolerationseconds.PluginName, setdefault.PluginName,
 		storageobjectinuseprotection.PluginName, resize.PluginName, runtimeclass.PluginName, subjectrestriction.PluginName, defaultingressclass.PluginName,
 	}
-	init := initializer.New(client{server: server}, nil, factoryOf{server: server}, nil, utilfeature.DefaultFeatureGate, nil, nil, nil)
+	init := initializer.New(client{server: server}, nil, factoryOf{server: server}, nil, utilfeature.DefaultFeatureGate, compatibility.DefaultBuildEffectiveVersion(), nil, nil)
 	return known.NewFromPlugins(names, noConfig{}, init, nil)
 }
 
@@ -68,17 +71,29 @@ type noConfig struct{}
 
 func (noConfig) ConfigFor(string) (io.Reader, error) { return nil, nil }
 
-// admit asks the plugins about a write: each completes now, and then each checks it.
-func (s *set) admit(ctx context.Context, a *fake.Admission, now, was runtime.Object) error {
-	about := admission.NewAttributesRecord(now, was, a.Kind, a.Key.Namespace, a.Key.Name, a.Resource, a.Subresource,
+// attributes describe a write for the plugins.
+func attributes(ctx context.Context, a *fake.Admission, now, was runtime.Object) admission.Attributes {
+	return admission.NewAttributesRecord(now, was, a.Kind, a.Key.Namespace, a.Key.Name, a.Resource, a.Subresource,
 		admission.Operation(strings.ToUpper(string(a.Verb))), nil, a.DryRun, userOf(ctx))
+}
+
+// complete lets the plugins complete the object of a write.
+func (s *set) complete(ctx context.Context, about admission.Attributes) error {
 	if !s.plugins.Handles(about.GetOperation()) {
 		return nil
 	}
-	if err := s.plugins.(admission.MutationInterface).Admit(ctx, about, nil); err != nil {
+	return s.plugins.(admission.MutationInterface).Admit(ctx, about, nil)
+}
+
+// check asks the plugins, and the quotas as the last of them, about a write that is valid.
+func (s *set) check(ctx context.Context, about admission.Attributes) error {
+	if !s.plugins.Handles(about.GetOperation()) {
+		return nil
+	}
+	if err := s.plugins.(admission.ValidationInterface).Validate(ctx, about, nil); err != nil {
 		return err
 	}
-	return s.plugins.(admission.ValidationInterface).Validate(ctx, about, nil)
+	return s.quotas.charge(about)
 }
 
 func userOf(ctx context.Context) user.Info {
@@ -105,6 +120,10 @@ func (f factoryOf) InformerFor(obj runtime.Object, _ internalinterfaces.NewInfor
 	switch obj.(type) {
 	case *corev1.LimitRange:
 		return informer{objects: objects[*corev1.LimitRange]{server: f.server}}
+	case *corev1.Namespace:
+		return informer{objects: objects[*corev1.Namespace]{server: f.server}}
+	case *corev1.Pod:
+		return informer{objects: objects[*corev1.Pod]{server: f.server}}
 	case *networkingv1.IngressClass:
 		return informer{objects: objects[*networkingv1.IngressClass]{server: f.server}}
 	case *nodev1.RuntimeClass:
@@ -131,7 +150,7 @@ type objects[T metav1.Object] struct {
 }
 
 func (o objects[T]) list(namespace string) (out []any) {
-	all, _ := fake.List[T](o.server, fake.Selection{Namespace: namespace}) // none, if they are not registered
+	all, _ := fake.List[T](o.server, fake.Selection{Namespace: namespace, ReadOnly: true}) // none, if they are not registered
 	for _, x := range all {
 		out = append(out, x)
 	}
@@ -190,6 +209,24 @@ func (l limitRanges) List(context.Context, metav1.ListOptions) (*corev1.LimitRan
 		out.Items = append(out.Items, *x)
 	}
 	return out, err
+}
+
+func (c coreClient) Namespaces() corev1client.NamespaceInterface {
+	return namespaces{server: c.server}
+}
+
+type namespaces struct {
+	corev1client.NamespaceInterface
+	server *fake.Server
+}
+
+// Get returns a namespace without labels for one that does not exist: whether it must is for the server to say.
+func (n namespaces) Get(_ context.Context, name string, _ metav1.GetOptions) (*corev1.Namespace, error) {
+	ns, err := fake.Get[*corev1.Namespace](n.server, types.NamespacedName{Name: name})
+	if err != nil {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil
+	}
+	return ns, nil
 }
 
 type nodeClient struct {

@@ -48,6 +48,7 @@ type set struct {
 	err      error
 	plugins  admission.Interface
 	services *services
+	quotas   *quotas
 }
 
 // begin makes what needs the server.
@@ -55,6 +56,9 @@ func (s *set) begin(server *fake.Server) error {
 	s.once.Do(func() {
 		if s.plugins, s.err = newPlugins(server); s.err == nil {
 			s.services, s.err = newServices(server)
+		}
+		if s.err == nil {
+			s.quotas, s.err = newQuotas(server)
 		}
 	})
 	return s.err
@@ -87,7 +91,8 @@ func (s *set) prepare(ctx context.Context, own strategies, a *fake.Admission) er
 			return err
 		}
 	}
-	if err := s.admit(ctx, a, now, was); err != nil {
+	about := attributes(ctx, a, now, was)
+	if err := s.complete(ctx, about); err != nil {
 		return err
 	}
 	if err := s.services.begin(ctx, a, now, was); err != nil {
@@ -97,6 +102,9 @@ func (s *set) prepare(ctx context.Context, own strategies, a *fake.Admission) er
 		err = rest.BeforeCreate(own[""].(rest.RESTCreateStrategy), ctx, now)
 	} else {
 		err = rest.BeforeUpdate(own.of(a.Subresource), ctx, now, was)
+	}
+	if err == nil {
+		err = s.check(ctx, about)
 	}
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -12,7 +13,7 @@ import (
 
 // New returns a server in the state of a cluster that has just begun: all kinds of [Register], the
 // field selectors and subresources of an API server, the namespaces default, kube-system, kube-public and
-// kube-node-lease, and the Service default/kubernetes. With [fake.Options.KeepNamespaces], objects are
+// kube-node-lease, the Service default/kubernetes, and the two PriorityClasses of the system. With [fake.Options.KeepNamespaces], objects are
 // refused in namespaces that do not exist. An error would be a defect of this package.
 func New(opts fake.Options) (*fake.Server, error) {
 	server := fake.New(opts)
@@ -46,5 +47,24 @@ func begin(server *fake.Server) error {
 			Ports:           []corev1.ServicePort{{Name: "https", Port: 443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(6443)}},
 		},
 	})
-	return errors.Join(append(errs, err)...)
+	return errors.Join(append(errs, err, systemPriorities(server))...)
+}
+
+// systemPriorities creates the PriorityClasses of the system.
+func systemPriorities(server *fake.Server) error {
+	var errs []error
+	for _, c := range []struct {
+		name  string
+		value int32
+		about string
+	}{
+		{"system-node-critical", 2_000_001_000, "Used for system critical pods that must not be moved from their current node."},
+		{"system-cluster-critical", 2_000_000_000, "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."},
+	} {
+		_, err := fake.Create(server, &schedulingv1.PriorityClass{
+			ObjectMeta: metav1.ObjectMeta{Name: c.name}, Value: c.value, Description: c.about, PreemptionPolicy: new(corev1.PreemptLowerPriority),
+		})
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
