@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
@@ -23,6 +24,7 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/with/kubernetes/authentication"
 	"github.com/kinform/kinform/with/kubernetes/authorization"
+	"github.com/kinform/kinform/with/kubernetes/fakekube"
 )
 
 // codecs encode reviews, and the refusals of filters.
@@ -140,7 +142,7 @@ func (v *reviewer) answer(w http.ResponseWriter, r *http.Request, info *request.
 	case *authenticationv1.SelfSubjectReview:
 		x.Status.UserInfo = userInfo(who)
 	case *authenticationv1.TokenReview:
-		x.Status, err = v.reviewToken(r, x.Spec.Token)
+		x.Status, err = v.reviewToken(r, x.Spec)
 	default:
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("%T is no review", obj))
 	}
@@ -208,19 +210,28 @@ func (v *reviewer) listRules(who user.Info, namespace string) (out authorization
 }
 
 // reviewToken says whose token it is.
-func (v *reviewer) reviewToken(r *http.Request, token string) (authenticationv1.TokenReviewStatus, error) {
-	if token == "" {
+func (v *reviewer) reviewToken(r *http.Request, spec authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error) {
+	if spec.Token == "" {
 		return authenticationv1.TokenReviewStatus{}, apierrors.NewBadRequest("token is required for TokenReview in authentication")
 	}
-	resp, ok, err := v.users.token.AuthenticateToken(r.Context(), token)
-	status := authenticationv1.TokenReviewStatus{Authenticated: ok && err == nil}
+	wanted := authenticator.Audiences(spec.Audiences)
+	if len(wanted) == 0 {
+		wanted = serverAudiences
+	}
+	resp, ok, err := v.users.token.AuthenticateToken(authenticator.WithAudiences(r.Context(), wanted), spec.Token)
 	if err != nil {
-		status.Error = err.Error()
+		return authenticationv1.TokenReviewStatus{Error: err.Error()}, nil
 	}
-	if status.Authenticated {
-		status.User = userInfo(resp.User)
+	var good authenticator.Audiences
+	if ok {
+		if good = resp.Audiences; len(good) == 0 { // tokens of a file are for the API server
+			good = wanted.Intersect(serverAudiences)
+		}
 	}
-	return status, nil
+	if len(good) == 0 {
+		return authenticationv1.TokenReviewStatus{Error: fakekube.ErrNoToken.Error()}, nil
+	}
+	return authenticationv1.TokenReviewStatus{Authenticated: true, User: userInfo(resp.User), Audiences: good}, nil
 }
 
 func userInfo(who user.Info) authenticationv1.UserInfo {

@@ -90,7 +90,7 @@ func New(opts Options) (*Server, error) {
 	}
 	hooks.store, hooks.rules = store, rules
 	checks.store, checks.rules = store, rules
-	users, err := authenticate(opts)
+	users, err := authenticate(opts, store)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"os"
 
@@ -15,7 +16,9 @@ import (
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
 	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
+	"k8s.io/apiserver/pkg/authentication/user"
 
+	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/with/kubernetes/fakekube"
 )
 
@@ -25,7 +28,7 @@ type users struct {
 	token authenticator.Token
 }
 
-func authenticate(opts Options) (*users, error) {
+func authenticate(opts Options, store *fake.Server) (*users, error) {
 	var all []authenticator.Request
 	u := &users{}
 	if opts.ClientCAFile != "" {
@@ -37,7 +40,7 @@ func authenticate(opts Options) (*users, error) {
 		verify.Roots = roots
 		all = append(all, x509request.New(verify, x509request.CommonNameUserConversion))
 	}
-	tokens := []authenticator.Token{accountTokens{}}
+	tokens := []authenticator.Token{accountTokens{store}}
 	if opts.TokenFile != "" {
 		fromFile, err := tokenfile.NewCSV(opts.TokenFile)
 		if err != nil {
@@ -45,7 +48,7 @@ func authenticate(opts Options) (*users, error) {
 		}
 		tokens = append(tokens, fromFile)
 	}
-	u.token = tokenunion.New(tokens...)
+	u.token = group.NewTokenGroupAdder(tokenunion.New(tokens...), []string{user.AllAuthenticated})
 	all = append(all, bearertoken.New(u.token))
 	u.Request = group.NewAuthenticatedGroupAdder(union.New(all...))
 	if !opts.NoAnonymous {
@@ -55,15 +58,39 @@ func authenticate(opts Options) (*users, error) {
 }
 
 // accountTokens knows the tokens that fakekube issues for service accounts.
-type accountTokens struct{}
+type accountTokens struct{ store *fake.Server }
 
-func (accountTokens) AuthenticateToken(_ context.Context, token string) (*authenticator.Response, bool, error) {
-	account, ok := fakekube.TokenUser(token)
-	if !ok {
+// AuthenticateToken implements authenticator.Token, for the audiences of ctx or, if it has none, for the API server.
+func (a accountTokens) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
+	t, err := fakekube.ReadToken(a.store, token)
+	switch {
+	case errors.Is(err, fakekube.ErrNoToken):
 		return nil, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("[invalid bearer token, %w]", err)
 	}
-	return &authenticator.Response{User: serviceaccount.UserInfo(account.Namespace, account.Name, "")}, true, nil
+	wanted, ok := authenticator.AudiencesFrom(ctx)
+	if !ok {
+		wanted = serverAudiences
+	}
+	good := wanted.Intersect(t.Audiences)
+	if len(good) == 0 {
+		return nil, false, fmt.Errorf("[invalid bearer token, token audiences %q is invalid for the target audiences %q]", t.Audiences, wanted)
+	}
+	who := serviceaccount.ServiceAccountInfo{
+		Namespace: t.Account.Namespace, Name: t.Account.Name, UID: string(t.UID), CredentialID: "JTI=" + t.ID,
+	}
+	if t.Pod != nil {
+		who.PodName, who.PodUID = t.Pod.Name, string(t.Pod.UID)
+	}
+	if t.Node != nil {
+		who.NodeName, who.NodeUID = t.Node.Name, string(t.Node.UID)
+	}
+	return &authenticator.Response{User: who.UserInfo(), Audiences: good}, true, nil
 }
+
+// serverAudiences are those of the API server itself.
+var serverAudiences = authenticator.Audiences{fakekube.TokenIssuer}
 
 func certificates(file string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(file)

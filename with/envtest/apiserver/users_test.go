@@ -297,3 +297,58 @@ func TestCreateByUpdate(t *testing.T) {
 		t.Errorf("apply again: %d", a)
 	}
 }
+
+// TestTokenReviews: tokens are reviewed in the words of an API server 1.37.
+func TestTokenReviews(t *testing.T) {
+	s := withUsers(t)
+	const path = "/api/v1/namespaces/default/serviceaccounts"
+	s.mustAs(t, "admin-token", "POST", path, `{"metadata":{"name":"robot"}}`)
+	s.mustAs(t, "admin-token", "POST", "/api/v1/namespaces/default/pods", `{"metadata":{"name":"p"},"spec":{"serviceAccountName":"robot"}}`)
+	issue := func(spec string) string {
+		t.Helper()
+		var r authenticationv1.TokenRequest
+		if err := json.Unmarshal(s.mustAs(t, "admin-token", "POST", path+"/robot/token", `{"spec":{`+spec+`}}`), &r); err != nil {
+			t.Fatal(err)
+		}
+		return r.Status.Token
+	}
+	own, other := issue(""), issue(`"audiences":["x","y"],"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":"p"}`)
+	const unknown = "invalid bearer token"
+	for _, c := range []struct {
+		token     string
+		asked     []string
+		audiences []string
+		err       string
+	}{
+		{own, nil, []string{"https://kubernetes.default.svc"}, ""},
+		{own, []string{"x"}, nil, `[invalid bearer token, token audiences ["https://kubernetes.default.svc"] is invalid for the target audiences ["x"]]`},
+		{other, []string{"y", "z"}, []string{"y"}, ""},
+		{own + "A", nil, nil, "[invalid bearer token, go-jose/go-jose: error in cryptographic primitive]"},
+		{"x", nil, nil, unknown}, {"a.b.c", nil, nil, unknown}, {"admin-token", []string{"x", "y"}, nil, unknown},
+		{"admin-token", nil, []string{"https://kubernetes.default.svc"}, ""},
+	} {
+		review := &authenticationv1.TokenReview{TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "TokenReview"}, Spec: authenticationv1.TokenReviewSpec{Token: c.token, Audiences: c.asked}}
+		var out authenticationv1.TokenReview
+		if err := json.Unmarshal(s.mustAs(t, "admin-token", "POST", "/apis/authentication.k8s.io/v1/tokenreviews", review), &out); err != nil {
+			t.Fatal(err)
+		}
+		st := out.Status
+		if st.Error != c.err || st.Authenticated != (c.err == "") || !slices.Equal(st.Audiences, c.audiences) {
+			t.Errorf("%s for %q: %+v, want %q", c.token, c.asked, st, c.err)
+		}
+		if groups := st.User.Groups; st.Authenticated && groups[len(groups)-1] != "system:authenticated" {
+			t.Errorf("%s has the groups %q", c.token, groups)
+		}
+		if extra := st.User.Extra; len(c.asked) > 0 && st.Authenticated && (extra["authentication.kubernetes.io/pod-name"][0] != "p" || !strings.HasPrefix(extra["authentication.kubernetes.io/credential-id"][0], "JTI=")) {
+			t.Errorf("%s has %v", c.token, extra)
+		}
+	}
+	if a := s.as(t, other, "GET", "/version", nil); a.code != 401 {
+		t.Errorf("a token for others gets %d", a.code)
+	}
+	s.mustAs(t, "admin-token", "DELETE", "/api/v1/namespaces/default/pods/p", `{"gracePeriodSeconds":0}`)
+	s.mustAs(t, "admin-token", "DELETE", path+"/robot", nil)
+	if a := s.as(t, own, "GET", "/version", nil); a.code != 401 {
+		t.Errorf("the token of an account that is gone gets %d", a.code)
+	}
+}

@@ -3,17 +3,14 @@ package fakekube
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -62,7 +59,7 @@ func defineSubresources(s *fake.Server) error {
 		define(s, apps.StatefulSets, "scale", statefulSets.view()),
 		define(s, core.ReplicationControllers, "scale", controllers.view()),
 		fake.Define(s, fake.Definition[*corev1.Pod]{Kind: core.Pods, Hooks: fake.Hooks[*corev1.Pod]{Subresources: podSubresources(s)}}),
-		define(s, core.ServiceAccounts, "token", fake.Action(tokenRequest, issue)),
+		define(s, core.ServiceAccounts, "token", fake.Action(tokenRequest, issuer{s}.issue)),
 		define(s, core.Namespaces, "finalize", fake.View(corev1.SchemeGroupVersion.WithKind("Namespace"), same[*corev1.Namespace], finalize).Only("update")),
 		define(s, certificates.CertificateSigningRequests, "approval",
 			fake.View(certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"), same[*certificatesv1.CertificateSigningRequest], approve)),
@@ -310,45 +307,4 @@ func finalize(n, sent *corev1.Namespace) error {
 func approve(r, sent *certificatesv1.CertificateSigningRequest) error {
 	r.Status.Conditions = sent.Status.Conditions
 	return nil
-}
-
-var tokenRequest = authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
-
-// issue makes a token for a service account. It is no JWT, and everybody can make one: see [TokenUser].
-func issue(_ context.Context, sa *corev1.ServiceAccount, r *authenticationv1.TokenRequest) (metav1.Object, error) {
-	if r.Name != "" && r.Name != sa.Name {
-		return nil, invalid(tokenRequest, sa.Name, "metadata.name", fmt.Sprintf("Invalid value: %q: must match the service account name if specified", r.Name))
-	}
-	seconds := int64(3600)
-	if s := r.Spec.ExpirationSeconds; s != nil {
-		if seconds = *s; seconds < 600 {
-			return nil, invalid(tokenRequest, cmp.Or(r.Name, sa.Name), "spec.expirationSeconds", fmt.Sprintf("Invalid value: %d: may not specify a duration less than 10 minutes", seconds))
-		}
-	}
-	out := r.DeepCopy()
-	out.Name, out.Namespace = sa.Name, sa.Namespace
-	out.CreationTimestamp = metav1.Now()
-	out.Spec.ExpirationSeconds = &seconds
-	out.Status = authenticationv1.TokenRequestStatus{
-		Token:               tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(sa.Namespace+"/"+sa.Name)),
-		ExpirationTimestamp: metav1.NewTime(time.Now().Add(time.Duration(seconds) * time.Second)),
-	}
-	return out, nil
-}
-
-const tokenPrefix = "kinform-fake."
-
-// TokenUser returns the service account for which the subresource token of serviceaccounts has issued a
-// token. The token does not expire.
-func TokenUser(token string) (account types.NamespacedName, ok bool) {
-	encoded, ok := strings.CutPrefix(token, tokenPrefix)
-	if !ok {
-		return account, false
-	}
-	text, err := base64.RawURLEncoding.DecodeString(encoded)
-	if err != nil {
-		return account, false
-	}
-	account.Namespace, account.Name, ok = strings.Cut(string(text), "/")
-	return account, ok && account.Namespace != "" && account.Name != ""
 }

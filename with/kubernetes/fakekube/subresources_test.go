@@ -1,7 +1,6 @@
 package fakekube_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,7 +10,6 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -19,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/with/kubernetes/fakekube"
 )
 
 // step is a request, and what its answer has.
@@ -252,28 +249,6 @@ func TestBindingAndPods(t *testing.T) {
 		step{"PATCH", pod + "/ephemeralcontainers", `{"spec":{"nodeName":"n3"}}`, 200, `"nodeName":"n1"`},
 		step{"PATCH", pod + "/resize", `{"spec":{"containers":[{"name":"main","resources":{"limits":{"cpu":"2"}}}]}}`, 200, `"cpu":"2"`},
 	)
-}
-
-func TestToken(t *testing.T) {
-	s := newServer(t)
-	create(t, s, &corev1.ServiceAccount{ObjectMeta: named("robot")})
-	const path = "/api/v1/namespaces/default/serviceaccounts/robot/token"
-	body := send(t, s,
-		step{"POST", path, `{"metadata":{"name":"other"},"spec":{}}`, 422, "must match the service account name"},
-		step{"POST", path, `{"spec":{"expirationSeconds":5}}`, 422, "less than 10 minutes"},
-		step{"POST", path, `{"spec":{"audiences":["x"]}}`, 201, `"expirationTimestamp"`})
-	var r authenticationv1.TokenRequest
-	if err := json.Unmarshal([]byte(body), &r); err != nil {
-		t.Fatal(err)
-	}
-	if who, ok := fakekube.TokenUser(r.Status.Token); !ok || who != (types.NamespacedName{Namespace: "default", Name: "robot"}) {
-		t.Errorf("%q is the token of %v", r.Status.Token, who)
-	}
-	for _, bad := range []string{"", "x", "kinform-fake.", "kinform-fake.%", "kinform-fake.YQ"} {
-		if who, ok := fakekube.TokenUser(bad); ok {
-			t.Errorf("%q is the token of %v", bad, who)
-		}
-	}
 }
 
 func TestApprovalAndFinalize(t *testing.T) {
