@@ -3,17 +3,8 @@ package fakekube
 import (
 	"cmp"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math/big"
-	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -25,13 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/with/kubernetes/internal/jwt"
 )
 
 // TokenIssuer issues the tokens of service accounts, and is the audience of those that state none.
 const TokenIssuer = "https://kubernetes.default.svc"
 
 // ErrNoToken says that a text is no token of a service account, or that another issuer made it.
-var ErrNoToken = errors.New("invalid bearer token")
+var ErrNoToken = jwt.ErrNoToken
 
 // Token is what a token of a service account states.
 type Token struct {
@@ -105,7 +97,7 @@ func (i issuer) issue(_ context.Context, sa *corev1.ServiceAccount, r *authentic
 	}
 	err := i.bind(&c.Kubernetes, r.Spec.BoundObjectRef)
 	if err == nil {
-		out.Status.Token, err = sign(c)
+		out.Status.Token, err = jwt.Sign(c)
 	}
 	return out, err
 }
@@ -154,76 +146,6 @@ func (i issuer) bind(c *ownClaims, to *authenticationv1.BoundObjectReference) er
 	return nil
 }
 
-// key is the same in every process, so that a token outlives a server that is started again.
-func key() (own *ecdsa.PrivateKey, id string, err error) {
-	secret := sha256.Sum256([]byte("tokens of service accounts in tests"))
-	if own, err = ecdsa.ParseRawPrivateKey(elliptic.P256(), secret[:]); err != nil {
-		return nil, "", err
-	}
-	public, err := x509.MarshalPKIXPublicKey(own.Public())
-	sum := sha256.Sum256(public)
-	return own, base64.RawURLEncoding.EncodeToString(sum[:]), err
-}
-
-// header is that of a JSON Web Signature (RFC 7515).
-type header struct {
-	Algorithm string `json:"alg"`
-	Key       string `json:"kid"`
-}
-
-func sign(c claims) (string, error) {
-	own, id, err := key()
-	if err != nil {
-		return "", err
-	}
-	first, err := json.Marshal(header{"ES256", id})
-	if err != nil {
-		return "", err
-	}
-	second, err := json.Marshal(c)
-	if err != nil {
-		return "", err
-	}
-	text := base64.RawURLEncoding.EncodeToString(first) + "." + base64.RawURLEncoding.EncodeToString(second)
-	sum := sha256.Sum256([]byte(text))
-	r, s, err := ecdsa.Sign(rand.Reader, own, sum[:])
-	if err != nil {
-		return "", err
-	}
-	signature := make([]byte, 64)
-	r.FillBytes(signature[:32])
-	s.FillBytes(signature[32:])
-	return text + "." + base64.RawURLEncoding.EncodeToString(signature), nil
-}
-
-// verify returns the claims of a token with the signature of this package.
-func verify(token string) (c claims, err error) {
-	own, id, err := key()
-	if err != nil {
-		return c, err
-	}
-	parts := strings.Split(token, ".")
-	var h header
-	if len(parts) != 3 || decode(parts[0], &h) != nil || decode(parts[1], &c) != nil || c.Issuer != TokenIssuer {
-		return c, ErrNoToken
-	}
-	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
-	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
-	if err != nil || h != (header{"ES256", id}) || len(signature) != 64 ||
-		!ecdsa.Verify(&own.PublicKey, sum[:], new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])) {
-		return c, errors.New("go-jose/go-jose: error in cryptographic primitive") // the API server's words
-	}
-	return c, nil
-}
-
-func decode(part string, into any) error {
-	text, err := base64.RawURLEncoding.DecodeString(part)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, into)
-}
-
 // leeway is the time for which the API server accepts a token after its end.
 const leeway = time.Minute
 
@@ -231,8 +153,11 @@ const leeway = time.Minute
 // words of the API server, for a token that is forged or has expired, and for one whose account or bound object is gone. Which audiences are
 // good enough is for the caller to say.
 func ReadToken(s *fake.Server, token string) (Token, error) {
-	c, err := verify(token)
-	if err != nil {
+	var c claims
+	if jwt.Read(token, &c) != nil || c.Issuer != TokenIssuer {
+		return Token{}, ErrNoToken
+	}
+	if err := jwt.Verify(token); err != nil {
 		return Token{}, err
 	}
 	own := c.Kubernetes
