@@ -9,11 +9,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/kind"
 )
 
 // TestStrategy has one for pods: it decides about statuses and generations, and a test's own functions get its
@@ -85,5 +87,27 @@ func TestStrategy(t *testing.T) {
 	check(t, resp.Write(b))
 	if text := b.String(); !strings.Contains(text, `"cells":["default"]`) || !strings.Contains(text, `"name":"Node"`) {
 		t.Errorf("table %s", text)
+	}
+}
+
+// TestPrinterMetadata: a table shows the metadata that the printer returns.
+func TestPrinterMetadata(t *testing.T) {
+	s := fake.New(fake.Options{})
+	check(t, fake.Define(s, fake.Definition[*pod]{Kind: kind.Of[*pod](v1, "pods"), Hooks: fake.Hooks[*pod]{Printer: fake.Printer{
+		Columns: []metav1.TableColumnDefinition{{Name: "Name", Type: "string"}},
+		Row: func(obj metav1.Object) (metav1.TableRow, error) {
+			own := *obj.(*pod)
+			own.Annotations = map[string]string{"shown": "yes"}
+			return metav1.TableRow{Cells: []any{own.Name}, Object: runtime.RawExtension{Object: &own}}, nil
+		},
+	}}}))
+	p := newPod("a", "p")
+	p.Annotations = map[string]string{"stored": "yes"}
+	must(fake.Create(s, p))(t)
+	for include, want := range map[string]string{"": `"annotations":{"shown":"yes"}`, "?includeObject=Object": `"annotations":{"stored":"yes"}`} {
+		code, body, _ := call(t, s, "GET", "/api/v1/namespaces/a/pods/p"+include, "", "Accept", "application/json;as=Table;g=meta.k8s.io;v=v1")
+		if code != 200 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %s, want %s", include, code, body, want)
+		}
 	}
 }

@@ -119,8 +119,11 @@ func PlainRow(obj metav1.Object) metav1.TableRow {
 	return metav1.TableRow{Cells: []any{obj.GetName(), obj.GetCreationTimestamp().UTC().Format(time.RFC3339)}}
 }
 
-// TableRow returns a row of a Table with its object. whole returns the JSON of the object.
+// TableRow returns a row of a Table with its object, or with the metadata of the one that the row has. whole returns the JSON of the object.
 func TableRow(row metav1.TableRow, obj metav1.Object, include metav1.IncludeObjectPolicy, whole func() ([]byte, error)) ([]byte, error) {
+	if own, ok := row.Object.Object.(metav1.Object); ok {
+		obj = own
+	}
 	row.Object = runtime.RawExtension{}
 	switch include {
 	case metav1.IncludeObject:
