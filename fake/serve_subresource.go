@@ -54,7 +54,7 @@ func (t *table) serveSubresource(w *answer.Writer, r *http.Request, req request,
 	case err != nil:
 		return err
 	case out == nil:
-		return w.Status(code, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess})
+		return w.Status(code, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: int32(code)})
 	}
 	b, err := h.encode(out, media.Protobuf)
 	if err != nil {

@@ -36,6 +36,7 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/admission/limitranger"
 	"k8s.io/kubernetes/plugin/pkg/admission/network/defaultingressclass"
 	"k8s.io/kubernetes/plugin/pkg/admission/nodetaint"
+	"k8s.io/kubernetes/plugin/pkg/admission/podtopologylabels"
 	"k8s.io/kubernetes/plugin/pkg/admission/priority"
 	"k8s.io/kubernetes/plugin/pkg/admission/runtimeclass"
 	"k8s.io/kubernetes/plugin/pkg/admission/security/podsecurity"
@@ -54,13 +55,14 @@ func newPlugins(server *fake.Server) (admission.Interface, error) {
 	for _, register := range []func(*admission.Plugins){
 		limitranger.Register, nodetaint.Register, priority.Register, defaulttolerationseconds.Register, setdefault.Register,
 		storageobjectinuseprotection.Register, resize.Register, runtimeclass.Register, subjectrestriction.Register, defaultingressclass.Register,
-		podsecurity.Register,
+		podsecurity.Register, podtopologylabels.Register,
 	} {
 		register(known)
 	}
 	names := []string{
 		limitranger.PluginName, nodetaint.PluginName, podsecurity.PluginName, priority.PluginName, defaulttolerationseconds.PluginName, setdefault.PluginName,
 		storageobjectinuseprotection.PluginName, resize.PluginName, runtimeclass.PluginName, subjectrestriction.PluginName, defaultingressclass.PluginName,
+		podtopologylabels.PluginName,
 	}
 	init := initializer.New(client{server: server}, nil, factoryOf{server: server}, nil, utilfeature.DefaultFeatureGate, compatibility.DefaultBuildEffectiveVersion(), nil, nil)
 	return known.NewFromPlugins(names, noConfig{}, init, nil)
@@ -122,6 +124,8 @@ func (f factoryOf) InformerFor(obj runtime.Object, _ internalinterfaces.NewInfor
 		return informer{objects: objects[*corev1.LimitRange]{server: f.server}}
 	case *corev1.Namespace:
 		return informer{objects: objects[*corev1.Namespace]{server: f.server}}
+	case *corev1.Node:
+		return informer{objects: objects[*corev1.Node]{server: f.server}}
 	case *corev1.Pod:
 		return informer{objects: objects[*corev1.Pod]{server: f.server}}
 	case *networkingv1.IngressClass:

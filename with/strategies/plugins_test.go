@@ -78,6 +78,21 @@ var admissions = map[string][]step{
 		{"POST", "NS/pods", `{"metadata":{"name":"d"},"spec":{"runtimeClassName":"r","containers":[{"name":"a","image":"i"}]}}`},
 		{"POST", "NS/pods", `{"metadata":{"name":"e"},"spec":{"runtimeClassName":"none","containers":[{"name":"a","image":"i"}]}}`},
 	},
+	"Nodes": {
+		{"POST", "/api/v1/nodes", `{"metadata":{"name":"zoned","labels":{"topology.kubernetes.io/zone":"z","topology.kubernetes.io/region":"r","other":"x"}}}`},
+		{"POST", "NS/pods", `{"metadata":{"name":"a","labels":{"topology.kubernetes.io/zone":"own"}},"spec":{"nodeName":"zoned","containers":[{"name":"a","image":"i"}]}}`},
+		{"POST", "NS/pods", `{"metadata":{"name":"b"},"spec":{"containers":[{"name":"a","image":"i"}]}}`},
+		{"POST", "NS/pods/b/binding", `{"metadata":{"name":"b","labels":{"l":"m"},"annotations":{"n":"o"}},"target":{"kind":"Node","name":"zoned"}}`},
+		{"GET", "NS/pods/b", ``},
+		{"POST", "NS/pods", `{"metadata":{"name":"c","labels":{"topology.kubernetes.io/zone":"own"},"annotations":{"n":"own"}},"spec":{"containers":[{"name":"a","image":"i"}]}}`},
+		{"POST", "NS/pods/c/binding", `{"metadata":{"name":"c","annotations":{"n":"o"}},"target":{"kind":"Node","name":"none"}}`},
+		{"GET", "NS/pods/c", ``},
+		{"POST", "NS/pods", `{"metadata":{"name":"d"},"spec":{"containers":[{"name":"a","image":"i"}]}}`},
+		{"POST", "NS/pods/d/binding", `{"metadata":{"name":"d"},"target":{"kind":"Node","name":"zoned"}}`},
+		{"POST", "NS/pods/d/binding", `{"metadata":{"name":"d"},"target":{"kind":"Node","name":"zoned"}}`},
+		{"POST", "NS/pods/d/binding", `{"metadata":{"name":"d"},"target":{"kind":"Odd","name":"zoned"}}`},
+		{"GET", "NS/pods/d", ``},
+	},
 	"Defaults of classes": {
 		{"POST", "/apis/storage.k8s.io/v1/storageclasses", `{"metadata":{"name":"s","annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"p"}`},
 		{"POST", "NS/persistentvolumeclaims", `{"metadata":{"name":"a"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}`},
@@ -110,6 +125,9 @@ func TestAdmissionPlugins(t *testing.T) {
 			}
 			for _, r := range script {
 				real, own := r.send(t, sides[0], ns), r.send(t, sides[1], ns)
+				for _, answer := range []map[string]any{real, own} {
+					withoutTransitions(answer)
+				}
 				if !reflect.DeepEqual(real, own) {
 					t.Errorf("%s %s %s\n-API server +fake\n%s", r.method, r.path, r.body, cmp.Diff(real, own))
 				}
@@ -143,3 +161,15 @@ type raw string
 
 // MarshalJSON implements json.Marshaler.
 func (r raw) MarshalJSON() ([]byte, error) { return []byte(r), nil }
+
+// withoutTransitions removes from a Pod when its conditions changed, and the generation, which a binding changes here and not in an API server.
+func withoutTransitions(answer map[string]any) {
+	if answer["kind"] != "Pod" {
+		return
+	}
+	delete(answer["metadata"].(map[string]any), "generation")
+	conditions, _ := answer["status"].(map[string]any)["conditions"].([]any)
+	for _, c := range conditions {
+		delete(c.(map[string]any), "lastTransitionTime")
+	}
+}

