@@ -2,7 +2,6 @@ package strategies
 
 import (
 	"context"
-	"io"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,27 +50,35 @@ import (
 // the fake has of its own (NamespaceLifecycle, webhooks), ResourceQuota (see quotas), and ServiceAccount, which needs a
 // controller and which envtest turns off.
 func newPlugins(server *fake.Server) (admission.Interface, error) {
-	known := admission.NewPlugins()
-	for _, register := range []func(*admission.Plugins){
-		limitranger.Register, nodetaint.Register, priority.Register, defaulttolerationseconds.Register, setdefault.Register,
-		storageobjectinuseprotection.Register, resize.Register, runtimeclass.Register, subjectrestriction.Register, defaultingressclass.Register,
-		podsecurity.Register, podtopologylabels.Register,
-	} {
-		register(known)
-	}
-	names := []string{
-		limitranger.PluginName, nodetaint.PluginName, podsecurity.PluginName, priority.PluginName, defaulttolerationseconds.PluginName, setdefault.PluginName,
-		storageobjectinuseprotection.PluginName, resize.PluginName, runtimeclass.PluginName, subjectrestriction.PluginName, defaultingressclass.PluginName,
-		podtopologylabels.PluginName,
-	}
 	init := initializer.New(client{server: server}, nil, factoryOf{server: server}, nil, utilfeature.DefaultFeatureGate, compatibility.DefaultBuildEffectiveVersion(), nil, nil)
-	return known.NewFromPlugins(names, noConfig{}, init, nil)
+	known := admission.NewPlugins()
+	var all []admission.Interface
+	for _, p := range []struct {
+		register func(*admission.Plugins)
+		name     string
+	}{
+		{limitranger.Register, limitranger.PluginName},
+		{nodetaint.Register, nodetaint.PluginName},
+		{podsecurity.Register, podsecurity.PluginName},
+		{priority.Register, priority.PluginName},
+		{defaulttolerationseconds.Register, defaulttolerationseconds.PluginName},
+		{setdefault.Register, setdefault.PluginName},
+		{storageobjectinuseprotection.Register, storageobjectinuseprotection.PluginName},
+		{resize.Register, resize.PluginName},
+		{runtimeclass.Register, runtimeclass.PluginName},
+		{subjectrestriction.Register, subjectrestriction.PluginName},
+		{defaultingressclass.Register, defaultingressclass.PluginName},
+		{podtopologylabels.Register, podtopologylabels.PluginName},
+	} {
+		p.register(known)
+		plugin, err := known.InitPlugin(p.name, nil, init)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, plugin)
+	}
+	return admission.NewChainHandler(all...), nil // NewFromPlugins would write to the log for each server
 }
-
-// noConfig has no configuration for any plugin.
-type noConfig struct{}
-
-func (noConfig) ConfigFor(string) (io.Reader, error) { return nil, nil }
 
 // attributes describe a write for the plugins.
 func attributes(ctx context.Context, a *fake.Admission, now, was runtime.Object) admission.Attributes {
