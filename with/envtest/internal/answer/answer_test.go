@@ -138,6 +138,9 @@ func TestTake(t *testing.T) {
 			data = strings.Repeat("x", 2<<20)
 		}
 		for kind, path := range paths {
+			if kind == "Bag" && len(data) > 1 {
+				continue // it takes seconds
+			}
 			if code, body := send(t, s, "POST", path, `{"apiVersion":"example.com/v1","kind":"`+kind+`","metadata":{"name":"a"},"data":{"k":"`+data+`"}}`); kind == "Thing" && (code != c.code || !strings.Contains(body, c.has)) || code != 201 && code < 400 || code > 599 {
 				t.Errorf("%.200s: %d %.300s, want %d %s", c.text, code, body, c.code, c.has)
 			}
