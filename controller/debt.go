@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
-	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // debt lists the events that a handle must see before its reads have all its writes. The zero value is none.
@@ -28,8 +27,8 @@ type debt struct {
 	doubted    uint64                             // number of doubts so far
 	rv         string                             // the version that the cache must reach
 	unrecorded []types.NamespacedName             // what was written up to rv, at most maxAsked
-	where      sets.Set[string]                   // namespaces of the unknown writes that are not paid
-	blind      sets.Set[string]                   // namespaces that were stale when writes in them were paid or reached
+	where      map[string]bool                    // namespaces of the unknown writes that are not paid
+	blind      map[string]bool                    // namespaces that were stale when writes in them were paid or reached
 }
 
 // unknown notes a write to objects that are not known, in a namespace or, if it is empty, in any.
@@ -42,9 +41,9 @@ func (d *debt) unknown(namespace string) {
 // addUnknown is unknown with mu held.
 func (d *debt) addUnknown(namespace string) {
 	if d.where == nil {
-		d.where = sets.New[string]()
+		d.where = map[string]bool{}
 	}
-	d.where.Insert(namespace)
+	d.where[namespace] = true
 	d.all.Add(1)
 }
 
@@ -203,9 +202,9 @@ func (d *debt) blindTo(namespace string, stale []string) {
 	for _, name := range stale {
 		if overlap(name, namespace) {
 			if d.blind == nil {
-				d.blind = sets.New[string]()
+				d.blind = map[string]bool{}
 			}
-			d.blind.Insert(name)
+			d.blind[name] = true
 			d.blinded.Store(true)
 		}
 	}
@@ -221,11 +220,11 @@ func (d *debt) stillBlind(covers func(string) bool) []string {
 	defer d.mu.Unlock()
 	for name := range d.blind {
 		if covers(name) {
-			d.blind.Delete(name)
+			delete(d.blind, name)
 		}
 	}
-	d.blinded.Store(d.blind.Len() > 0)
-	return d.blind.UnsortedList()
+	d.blinded.Store(len(d.blind) > 0)
+	return slices.Collect(maps.Keys(d.blind))
 }
 
 // overlap reports whether two namespaces have objects in common. Empty stands for all.

@@ -59,7 +59,7 @@ type OpenOptions[P any] struct {
 // [Cache] for package controller/manager. [Projected.Cached] and List read the cache; Get and the
 // writes, which are those of [Requests], are requests to the server.
 type Handle[T metav1.Object] struct {
-	*Projected[T, T]
+	Projected[T, T]
 	lister informer.Lister[types.NamespacedName, T]
 }
 
@@ -71,15 +71,16 @@ func Open[T metav1.Object](server client.Connection, of kind.Kind[T], options ..
 	if err != nil {
 		return nil, err
 	}
-	h, err := open(server, of, view[T, T]{
+	h := &Handle[T]{}
+	if err := h.open(server, of, view[T, T]{
 		key:    store.ObjectKey[T],
 		part:   func(obj T) (T, error) { return obj, nil },
 		source: func(from *client.Resource[T]) reflector.Source[T] { return from },
-	}, opts)
-	if err != nil {
+	}, opts); err != nil {
 		return nil, err
 	}
-	return &Handle[T]{h, informer.NewLister(h.inf)}, nil
+	h.lister = informer.NewLister(h.inf)
+	return h, nil
 }
 
 // NotOwn is [Projected.NotOwn]. It may be named as a filter before the error of Open is looked at.
@@ -111,7 +112,7 @@ func (h *Handle[T]) AsInformer() *informer.Informer[types.NamespacedName, T] {
 // Projected is a handle whose cache holds a P for each T, for example only the fields that the
 // controller reads. Its requests are about T. Make one with [OpenProjected].
 type Projected[T metav1.Object, P any] struct {
-	*Requests[T]
+	Requests[T]
 	inf   *informer.Informer[types.NamespacedName, P]
 	union *informer.Union[types.NamespacedName, P] // nil without OpenOptions.Namespaces and Selectors
 	keeps func(T) bool                             // whether an object that the server sends belongs into the cache
@@ -129,11 +130,15 @@ func OpenProjected[T metav1.Object, P any](server client.Connection, of kind.Kin
 	if part == nil {
 		return nil, fmt.Errorf("%s: the function that takes a part of each object is nil: %w", of, reflector.ErrNoSource)
 	}
-	return open(server, of, view[T, P]{
+	h := &Projected[T, P]{}
+	if err := h.open(server, of, view[T, P]{
 		key:    key,
 		part:   part,
 		source: func(from *client.Resource[T]) reflector.Source[P] { return reflector.Map(from, part) },
-	}, opts)
+	}, opts); err != nil {
+		return nil, err
+	}
+	return h, nil
 }
 
 // view is the part of each object that the cache of a handle holds.
@@ -143,41 +148,38 @@ type view[T, P any] struct {
 	source func(*client.Resource[T]) reflector.Source[P]
 }
 
-// open makes a handle.
-func open[T metav1.Object, P any](server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (*Projected[T, P], error) {
+// open makes a handle of an empty one.
+func (h *Projected[T, P]) open(server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (err error) {
 	opts.Informer.Indexes = slices.Concat(opts.Informer.Indexes, opts.Indexes)
 	many := opts.Namespaces != nil || len(opts.Selectors) > 0
 	if many && opts.Part != nil {
-		return nil, fmt.Errorf("%s: %w: Part is set, so leave out Namespaces and Selectors", of, ErrOptions)
+		return fmt.Errorf("%s: %w: Part is set, so leave out Namespaces and Selectors", of, ErrOptions)
 	}
 	if (many || opts.Part != nil) && server.Breaker == nil {
 		server.Breaker = new(reflector.Breaker) // of all sources
 	}
-	requests, err := newRequests(server, of, opts.Client, opts.Selectors)
-	if err != nil {
-		return nil, err
+	if err = h.Requests.open(server, of, opts.Client, opts.Selectors); err != nil {
+		return err
 	}
-	h := &Projected[T, P]{Requests: requests, keeps: func(obj T) bool {
+	h.keeps = func(obj T) bool {
 		p, err := v.part(obj)
 		if err != nil || opts.Part == nil {
 			return err == nil // the informer skips an object with an error
 		}
 		has, err := opts.Part.Has(p)
 		return err == nil && has
-	}}
-	if opts.Part != nil {
-		requests.selects = true
-		h.inf, err = followPart(requests.client.Resource(), v.source(requests.client), v.key, opts)
-	} else if many {
+	}
+	switch {
+	case opts.Part != nil:
+		h.selects = true
+		h.inf, err = followPart(h.client.Resource(), v.source(h.client), v.key, opts)
+	case many:
 		err = h.merge(server, of, v, opts)
-	} else {
-		h.inf, err = informer.New(v.source(requests.client), v.key, opts.Informer)
+	default:
+		h.inf, err = informer.New(v.source(h.client), v.key, opts.Informer)
 	}
-	if err != nil {
-		return nil, err
-	}
-	requests.cache = cached[T, P]{h.inf, h.union, h.members, v.part}
-	return h, nil
+	h.cache = &cached[T, P]{h.inf, h.union, h.members, v.part}
+	return err
 }
 
 // followPart makes the cache of a handle for a part of the objects.
@@ -186,7 +188,7 @@ func followPart[P any](resource string, source reflector.Source[P], key store.Ke
 	if err != nil {
 		return nil, err
 	}
-	return u.Informer, u.FollowHashes(*opts.Part, source)
+	return u.AsInformer(), u.FollowHashes(*opts.Part, source)
 }
 
 // merge makes the cache of a handle over several namespaces or selectors.
@@ -197,7 +199,7 @@ func (h *Projected[T, P]) merge(server client.Connection, of kind.Kind[T], v vie
 	if h.union, err = informer.NewUnion(h.client.Resource(), v.key, opts.Informer); err != nil {
 		return err
 	}
-	h.inf = h.union.Informer
+	h.inf = h.union.AsInformer()
 	sources := func(namespace string) (map[string]reflector.Source[P], error) {
 		all, err := h.members.join(namespace)
 		byName := map[string]reflector.Source[P]{}
@@ -304,7 +306,7 @@ type cached[T metav1.Object, P any] struct {
 	part    func(T) (P, error)
 }
 
-func (c cached[T, P]) record(obj T) error {
+func (c *cached[T, P]) record(obj T) error {
 	p, err := c.part(obj)
 	if err != nil {
 		return err // the informer skips such an object, too
@@ -312,17 +314,17 @@ func (c cached[T, P]) record(obj T) error {
 	return c.inf.RecordWrite(p, obj.GetResourceVersion())
 }
 
-func (c cached[T, P]) recordGone(key types.NamespacedName, uid types.UID, rv string) error {
+func (c *cached[T, P]) recordGone(key types.NamespacedName, uid types.UID, rv string) error {
 	return c.inf.RecordGone(key, uid, rv)
 }
 
-func (c cached[T, P]) hasUID(obj T) bool {
+func (c *cached[T, P]) hasUID(obj T) bool {
 	p, err := c.part(obj)
 	seen, ok := any(p).(metav1.Object)
 	return err == nil && ok && seen.GetUID() == obj.GetUID()
 }
 
-func (c cached[T, P]) shown(key types.NamespacedName) (uid types.UID, rv string, ok bool) {
+func (c *cached[T, P]) shown(key types.NamespacedName) (uid types.UID, rv string, ok bool) {
 	p, ok := c.inf.Get(key)
 	if obj, has := any(p).(metav1.Object); ok && has {
 		return obj.GetUID(), obj.GetResourceVersion(), true
@@ -330,41 +332,41 @@ func (c cached[T, P]) shown(key types.NamespacedName) (uid types.UID, rv string,
 	return "", "", ok
 }
 
-func (c cached[T, P]) lost() uint64 { return c.inf.LostWrites() }
+func (c *cached[T, P]) lost() uint64 { return c.inf.LostWrites() }
 
-func (c cached[T, P]) lostKeys(since uint64) ([]types.NamespacedName, uint64, bool) {
+func (c *cached[T, P]) lostKeys(since uint64) ([]types.NamespacedName, uint64, bool) {
 	return c.inf.LostKeys(since)
 }
 
-func (c cached[T, P]) listing(namespace string) bool {
+func (c *cached[T, P]) listing(namespace string) bool {
 	return c.union != nil && c.union.Listing(types.NamespacedName{Namespace: namespace})
 }
 
-func (c cached[T, P]) covers(namespace string) bool {
+func (c *cached[T, P]) covers(namespace string) bool {
 	return c.union == nil || c.union.Covers(types.NamespacedName{Namespace: namespace})
 }
 
-func (c cached[T, P]) stale() (all []string) {
+func (c *cached[T, P]) stale() (all []string) {
 	if c.union == nil {
 		return nil
 	}
 	return slices.DeleteFunc(c.members.namespaces(), c.covers)
 }
 
-func (c cached[T, P]) waits(namespace string) bool {
+func (c *cached[T, P]) waits(namespace string) bool {
 	return slices.ContainsFunc(c.union.Members(), func(m informer.MemberStats) bool {
 		return c.members.isOf(m.Name, namespace) && (m.Synced || m.Refused == nil)
 	})
 }
 
-func (c cached[T, P]) informer() any { return c.inf }
+func (c *cached[T, P]) informer() any { return c.inf }
 
 // waitGone waits until the store has no object under key.
-func (c cached[T, P]) waitGone(ctx context.Context, key types.NamespacedName) error {
+func (c *cached[T, P]) waitGone(ctx context.Context, key types.NamespacedName) error {
 	return c.inf.WaitFor(ctx, key, func(_ P, exists bool) bool { return !exists })
 }
 
-func (c cached[T, P]) live() bool {
+func (c *cached[T, P]) live() bool {
 	select {
 	case <-c.inf.Done():
 		return false
@@ -378,4 +380,4 @@ func (c cached[T, P]) live() bool {
 	}
 }
 
-func (c cached[T, P]) waitFor(ctx context.Context, rv string) error { return c.inf.WaitForRV(ctx, rv) }
+func (c *cached[T, P]) waitFor(ctx context.Context, rv string) error { return c.inf.WaitForRV(ctx, rv) }

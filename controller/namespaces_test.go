@@ -422,11 +422,11 @@ func TestKeysOfRefusedNamespaceGoOn(t *testing.T) {
 			w.server.Bookmark()
 		}()
 		ok(t, w.handle.CatchUp(t.Context()))
-		if b, all := controller.Awaits(w.handle.Requests, "b"), controller.Awaits(w.handle.Requests, ""); b || all || w.handle.Covers("b") {
+		if b, all := controller.Awaits(&w.handle.Requests, "b"), controller.Awaits(&w.handle.Requests, ""); b || all || w.handle.Covers("b") {
 			t.Errorf("its keys wait: %t; those of no namespace: %t", b, all)
 		}
 		out.how.Store(0)
-		for controller.Awaits(w.handle.Requests, "b") || !w.handle.Covers("b") {
+		for controller.Awaits(&w.handle.Requests, "b") || !w.handle.Covers("b") {
 			time.Sleep(time.Second)
 		}
 		if len(w.handle.List("b", nil)) != 1 {
@@ -496,14 +496,14 @@ func unrecorded(t *testing.T, n int) {
 	limited, end := context.WithTimeout(ctx, time.Minute)
 	defer end()
 	ok(t, h.CatchUp(limited))
-	if a, b := controller.Awaits(h.Requests, "a"), controller.Awaits(h.Requests, "b"); a || !b {
+	if a, b := controller.Awaits(&h.Requests, "a"), controller.Awaits(&h.Requests, "b"); a || !b {
 		t.Errorf("while b fails, its keys wait: %t; those of a: %t", b, a)
 	}
 	out.how.Store(0)
 	time.Sleep(5 * time.Minute)
 	server.Bookmark()
 	synctest.Wait()
-	if controller.Awaits(h.Requests, "b") || !h.Covers("b") {
+	if controller.Awaits(&h.Requests, "b") || !h.Covers("b") {
 		t.Errorf("the keys wait after b is mended: %+v", h.Members())
 	}
 	cancel()

@@ -69,12 +69,11 @@ type cache[T any] interface {
 	waits(namespace string) bool
 }
 
-func newRequests[T metav1.Object](server client.Connection, of kind.Kind[T], opts client.Options, selectors []string) (*Requests[T], error) {
-	c, err := client.New(server, of, opts)
-	if err != nil {
-		return nil, err
+func (r *Requests[T]) open(server client.Connection, of kind.Kind[T], opts client.Options, selectors []string) (err error) {
+	if r.client, err = client.New(server, of, opts); err != nil {
+		return err
 	}
-	r := &Requests[T]{server: server, client: c, namespace: opts.Namespace, turn: make(chan struct{}, 1)}
+	r.server, r.namespace, r.turn = server, opts.Namespace, make(chan struct{}, 1)
 	r.selects = opts.LabelSelector != "" || opts.FieldSelector != "" || len(selectors) > 0
 	if len(selectors) == 0 {
 		selectors = []string{""}
@@ -82,11 +81,11 @@ func newRequests[T metav1.Object](server client.Connection, of kind.Kind[T], opt
 	for _, selector := range selectors {
 		parsed, err := labels.Parse(selectBoth(opts.LabelSelector, selector))
 		if err != nil {
-			return nil, fmt.Errorf("%s: label selector %q: %w", of, selector, err)
+			return fmt.Errorf("%s: label selector %q: %w", of, selector, err)
 		}
 		r.labels = append(r.labels, parsed)
 	}
-	return r, nil
+	return nil
 }
 
 // Get asks the server for an object.

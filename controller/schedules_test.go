@@ -127,7 +127,7 @@ func (s *schedule) whole(conn client.Connection) reads {
 	byUID := index.New("owner", owner)
 	h := done(controller.Open(conn, gadgetKind, controller.OpenOptions[*gadget]{Namespaces: s.set, Selectors: s.selectors, Indexes: index.Of(byUID), Informer: quiet[*gadget]()}))
 	owned := done(informer.Bind(h, byUID))
-	return reads{h.Cached, owned.Get, func() []*gadget { return h.List("", nil) }, h.AsInformer().Run, h.Members, h.Requests}
+	return reads{h.Cached, owned.Get, func() []*gadget { return h.List("", nil) }, h.AsInformer().Run, h.Members, &h.Requests}
 }
 
 func (s *schedule) projected(conn client.Connection) reads {
@@ -151,7 +151,7 @@ func (s *schedule) projected(conn client.Connection) reads {
 		return all
 	}
 	get := func(k key) (*gadget, bool) { b, ok := h.Cached(k); return b.g, ok }
-	return reads{get, children, all, h.AsInformer().Run, h.Members, h.Requests}
+	return reads{get, children, all, h.AsInformer().Run, h.Members, &h.Requests}
 }
 
 func (s *schedule) start() {

@@ -50,12 +50,12 @@ func TestRecordedWhileInFlight(t *testing.T) {
 				a := &live[*widget]{object: at("w", 10), events: make(chan reflector.Event[*widget])}
 				far := &live[*widget]{object: b, events: make(chan reflector.Event[*widget])}
 				u := must1(informer.NewUnion("widgets", store.ObjectKey, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}}))(t)
-				informer.SetLag(u.Informer, 1)
+				informer.SetLag(u.AsInformer(), 1)
 				must1(u.Add("a", a, informer.InNamespace("a")))(t)
 				must1(u.Add("b", far, informer.InNamespace("b")))(t)
 				goOn := make(chan struct{})
 				must1(u.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) { <-goOn }), handlerOptions{}))(t)
-				defer run(t, u.Informer)()
+				defer run(t, u.AsInformer())()
 				free := sync.OnceFunc(func() { close(goOn) })
 				defer free()
 				far.bookmark(30)

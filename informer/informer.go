@@ -130,21 +130,21 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 	if key == nil {
 		return nil, fmt.Errorf("%s: %w", source.Resource(), ErrNoKeyFunc)
 	}
-	i, err := newInformer(source.Resource(), key, opts)
-	if err != nil {
+	i := &Informer[K, T]{}
+	if err := i.setUp(source.Resource(), key, opts); err != nil {
 		return nil, err
 	}
 	i.source = source
 	return i, i.firstSession()
 }
 
-// newInformer returns an informer without a source and a session.
-func newInformer[K comparable, T any](name string, key store.KeyFunc[K, T], opts Options[T]) (*Informer[K, T], error) {
+// setUp makes i an informer without a source and a session.
+func (i *Informer[K, T]) setUp(name string, key store.KeyFunc[K, T], opts Options[T]) error {
 	log := logs.New(opts.Logger, "informer", name)
 	if opts.OnError == nil {
 		opts.OnError = log.Error
 	}
-	i := &Informer[K, T]{
+	*i = Informer[K, T]{
 		name:      name,
 		key:       key,
 		opts:      opts,
@@ -158,9 +158,9 @@ func newInformer[K comparable, T any](name string, key store.KeyFunc[K, T], opts
 	var err error
 	i.store, err = store.New(key, store.Options[T]{Indexes: opts.Indexes, Unchanged: i.versions.unchanged(), OnError: opts.OnError})
 	if err != nil {
-		return nil, i.about(err)
+		return i.about(err)
 	}
-	return i, nil
+	return nil
 }
 
 func (i *Informer[K, T]) firstSession() error {

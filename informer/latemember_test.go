@@ -73,7 +73,7 @@ func TestLateMember(t *testing.T) {
 				add(t, u, "c", newPart(t, server, fake.Selection{Namespace: "c"}))
 				ill := newAiling(newPart(t, server, fake.Selection{Namespace: "b"}), way)
 				must1(u.Add("b", ill, ill.covers()))(t)
-				stop := run(t, u.Informer)
+				stop := run(t, u.AsInformer())
 				time.Sleep(9 * time.Second)
 				if isClosed(u.Synced()) || u.Store().Len() > 0 {
 					t.Error("synced at once")
@@ -139,7 +139,7 @@ func TestMembersThatAreNotLate(t *testing.T) {
 		a, b := newAiling(newPart(t, server, fake.Selection{Namespace: "a"}), "fails"), newAiling(newPart(t, server, fake.Selection{Namespace: "b"}), "fails")
 		must1(u.Add("a", a, a.covers()))(t)
 		must1(u.Add("b", b, b.covers()))(t)
-		stop := run(t, u.Informer)
+		stop := run(t, u.AsInformer())
 		time.Sleep(10 * time.Minute)
 		a.way.Store("")
 		b.way.Store("slow")

@@ -36,7 +36,7 @@ func TestNamespaces(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		stop := run(t, runs.Informer)
+		stop := run(t, runs.AsInformer())
 		want := func(note string, names ...string) {
 			t.Helper()
 			synctest.Wait()
@@ -179,7 +179,7 @@ func TestNamespacesAndSelectors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stop := run(t, u.Informer)
+		stop := run(t, u.AsInformer())
 		want := func(names ...string) {
 			t.Helper()
 			synctest.Wait()
@@ -213,7 +213,7 @@ func TestNamespacesLetGo(t *testing.T) {
 		if err := errors.Join(u.Follow(&set, inNamespaces(server), informer.InNamespace), set.Add("a")); err != nil || len(u.Members()) != 1 {
 			t.Fatal(err)
 		}
-		runtime.AddCleanup(u.Informer, func(int) { close(gone) }, 0)
+		runtime.AddCleanup(u.AsInformer(), func(int) { close(gone) }, 0)
 	}()
 	for !isClosed(gone) {
 		runtime.GC()
@@ -234,7 +234,7 @@ func TestNamespaceReturns(t *testing.T) {
 		if err := u.Follow(set, inNamespaces(server), informer.InNamespace); err != nil {
 			t.Fatal(err)
 		}
-		stop := run(t, u.Informer)
+		stop := run(t, u.AsInformer())
 		synctest.Wait()
 		k := key{Namespace: "b", Name: "w"}
 		for n := range 3 {

@@ -108,7 +108,7 @@ func TestParts(t *testing.T) {
 					t.Errorf("%s: %+v", c.note, ev)
 				}
 			}), handlerOptions{}))(t)
-			stop := run(t, u.Informer)
+			stop := run(t, u.AsInformer())
 			if err := u.WaitForSync(t.Context()); err != nil || u.Store().Len() > 0 {
 				t.Errorf("%s: an empty set: %v, %d objects", c.note, err, u.Store().Len())
 			}
@@ -175,7 +175,7 @@ func TestPartsWhileListsFail(t *testing.T) {
 			if err := u.FollowHashes(informer.Part[*widget]{Hashes: set, Field: reflector.ShardUID}, source(t, server)); err != nil {
 				t.Fatal(err)
 			}
-			stop := run(t, u.Informer)
+			stop := run(t, u.AsInformer())
 			first := informer.HashRange{Last: topHash / 16}
 			if err := errors.Join(set.Set(first), set.WaitForLists(t.Context())); err != nil {
 				t.Fatal(err)
@@ -217,7 +217,7 @@ func TestWaitForListsGivesUp(t *testing.T) {
 		}
 		slow := make(chan struct{})
 		must1(u.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) { <-slow }), handlerOptions{}))(t)
-		stop := run(t, u.Informer)
+		stop := run(t, u.AsInformer())
 		if err := set.WaitForLists(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +267,7 @@ func TestPartsDivideMemory(t *testing.T) {
 					if err := u.FollowHashes(informer.Part[*widget]{Hashes: set, Field: reflector.ShardUID}, source(t, server)); err != nil {
 						t.Fatal(err)
 					}
-					stop := run(t, u.Informer)
+					stop := run(t, u.AsInformer())
 					width := topHash / uint64(replicas)
 					last := width*uint64(n+1) - 1
 					if n == replicas-1 {
@@ -367,7 +367,7 @@ func newPartLife(t *testing.T, seed uint64) *partLife {
 	r := rand.New(rand.NewPCG(seed, 19))
 	l := &partLife{life: life{t: t, rand: r, server: newShardServer(t, r.IntN(2) == 0)}, set: new(informer.Hashes), hash: byName}
 	l.union = newUnion(t, randomOptions(r))
-	l.inf = l.union.Informer
+	l.inf = l.union.AsInformer()
 	part := l.randomPart()
 	if err := l.union.FollowHashes(part, source(t, l.server)); err != nil {
 		t.Fatal(err)

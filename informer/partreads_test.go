@@ -86,12 +86,12 @@ func newPartReads(t *testing.T, seed uint64) *partReads {
 		l.all = append(l.all, u)
 		l.handler(u)
 	}
-	l.inf = l.all[0].Informer
+	l.inf = l.all[0].AsInformer()
 	return l
 }
 
 func (l *partReads) handler(u *informer.Union[key, *widget]) {
-	must1(u.AddHandler(checked(l.t, u.Informer, func(ev informer.Event[key, *widget]) {
+	must1(u.AddHandler(checked(l.t, u.AsInformer(), func(ev informer.Event[key, *widget]) {
 		if l.hash(ev.Object) > stays {
 			return
 		}
@@ -161,7 +161,7 @@ func (l *partReads) run() {
 	l.move()
 	var stops []func()
 	for _, u := range l.all {
-		stops = append(stops, run(l.t, u.Informer))
+		stops = append(stops, run(l.t, u.AsInformer()))
 	}
 	if err := l.set.WaitForLists(l.t.Context()); err != nil {
 		l.t.Fatal(err)

@@ -70,7 +70,7 @@ var ErrMemberExists = errors.New("the union has a member of that name: remove it
 // The informer's methods have the contracts that they have for one source. Costs: two goroutines and a
 // watch for each member, and about 150 bytes for each object.
 type Union[K comparable, T any] struct {
-	*Informer[K, T]
+	Informer[K, T]
 }
 
 // members are the sources of a Union.
@@ -111,12 +111,12 @@ func NewUnion[K comparable, T any](name string, key store.KeyFunc[K, T], opts Op
 	if key == nil {
 		return nil, fmt.Errorf("%s: %w", name, ErrNoKeyFunc)
 	}
-	i, err := newInformer(name, key, opts)
-	if err != nil {
+	u := &Union[K, T]{}
+	if err := u.setUp(name, key, opts); err != nil {
 		return nil, err
 	}
-	i.union = &members[K, T]{merge: deltafifo.NewMerge(i.keyOf, i.badObject), byName: map[string]*Member[K, T]{}}
-	return &Union[K, T]{i}, i.firstSession()
+	u.union = &members[K, T]{merge: deltafifo.NewMerge(u.keyOf, u.badObject), byName: map[string]*Member[K, T]{}}
+	return u, u.firstSession()
 }
 
 // AsInformer implements [Informed].
@@ -124,7 +124,7 @@ func (u *Union[K, T]) AsInformer() *Informer[K, T] {
 	if u == nil {
 		return nil
 	}
-	return u.Informer
+	return &u.Informer
 }
 
 // Add adds a source, before Run or while it runs. covers reports whether the source can have the object

@@ -52,7 +52,7 @@ func newUnionLife(t *testing.T, seed uint64) *unionLife {
 	r := rand.New(rand.NewPCG(seed, 11))
 	l := &unionLife{life: life{t: t, rand: r, server: newServer(t)}, members: map[string]*part{}, floor: map[key]string{}}
 	l.union = newUnion(t, randomOptions(r))
-	l.inf = l.union.Informer
+	l.inf = l.union.AsInformer()
 	informer.SetLag(l.inf, uint64(1+r.IntN(20)))
 	l.seen = newHistory(t, l.inf)
 	must1(l.inf.AddHandler(l.seen, handlerOptions{Unchanged: r.IntN(3) == 0}))(t)

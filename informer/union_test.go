@@ -101,9 +101,9 @@ func TestUnionOfNamespaces(t *testing.T) {
 		u := newUnion(t, informer.Options[*widget]{})
 		add(t, u, "a", newPart(t, server, fake.Selection{Namespace: "a"}))
 		add(t, u, "b", newPart(t, server, fake.Selection{Namespace: "b"}))
-		seen := newHistory(t, u.Informer)
+		seen := newHistory(t, u.AsInformer())
 		must1(u.AddHandler(seen, handlerOptions{}))(t)
-		stop := run(t, u.Informer)
+		stop := run(t, u.AsInformer())
 		want := func(note string, all ...string) {
 			t.Helper()
 			synctest.Wait()
@@ -143,7 +143,7 @@ func TestUnionOfNamespaces(t *testing.T) {
 		u.Remove("b")
 		must1(fake.Create(server, newWidget("a", "u", "n")))(t)
 		add(t, u, "c", newPart(t, server, fake.Selection{Namespace: "c"}))
-		stop = run(t, u.Informer)
+		stop = run(t, u.AsInformer())
 		want("after a stop", "a/u", "a/v", "a/w", "c/v", "c/w")
 		stop()
 	})
@@ -164,9 +164,9 @@ func TestUnionOfSelectors(t *testing.T) {
 		u := newUnion(t, informer.Options[*widget]{})
 		add(t, u, "x", newPart(t, server, fake.Selection{LabelSelector: "part in (x,xy)"}))
 		add(t, u, "y", newPart(t, server, fake.Selection{LabelSelector: "part in (y,xy)"}))
-		seen := newHistory(t, u.Informer)
+		seen := newHistory(t, u.AsInformer())
 		must1(u.AddHandler(seen, handlerOptions{}))(t)
-		stop := run(t, u.Informer)
+		stop := run(t, u.AsInformer())
 		want := func(types string, there bool) {
 			t.Helper()
 			synctest.Wait()
@@ -208,7 +208,7 @@ func TestUnionWithoutPermission(t *testing.T) {
 		closed.denied.Store(true)
 		add(t, u, "open", open)
 		member := add(t, u, "closed", closed)
-		stop := run(t, u.Informer)
+		stop := run(t, u.AsInformer())
 		health := func() informer.MemberStats { return u.Members()[0] }
 		check := func(note string, refused bool, all ...string) {
 			t.Helper()
@@ -279,7 +279,7 @@ func TestUnionSync(t *testing.T) {
 		server := newServer(t)
 		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
 		empty := newUnion(t, informer.Options[*widget]{})
-		stop := run(t, empty.Informer)
+		stop := run(t, empty.AsInformer())
 		if err := empty.WaitForSync(t.Context()); err != nil || empty.Store().Len() != 0 {
 			t.Errorf("without members: %v", err)
 		}
@@ -291,7 +291,7 @@ func TestUnionSync(t *testing.T) {
 		b.denied.Store(true)
 		add(t, u, "a", a)
 		add(t, u, "b", b)
-		stop = run(t, u.Informer)
+		stop = run(t, u.AsInformer())
 		var refused *informer.NotSyncingError
 		if err := u.WaitForSync(t.Context()); !errors.As(err, &refused) || !apierrors.IsForbidden(refused) || isClosed(u.Synced()) {
 			t.Errorf("WaitForSync = %v", err)
@@ -306,7 +306,7 @@ func TestUnionSync(t *testing.T) {
 		u = newUnion(t, informer.Options[*widget]{OnError: ignore})
 		b.denied.Store(true)
 		add(t, u, "b", b)
-		stop = run(t, u.Informer)
+		stop = run(t, u.AsInformer())
 		if isClosed(u.Synced()) {
 			t.Error("synced without permission")
 		}
@@ -328,7 +328,7 @@ func TestUnionVersions(t *testing.T) {
 		u := newUnion(t, informer.Options[*widget]{})
 		add(t, u, "a", newPart(t, server, fake.Selection{Namespace: "a"}))
 		add(t, u, "b", newPart(t, server, fake.Selection{Namespace: "b"}))
-		stop := run(t, u.Informer)
+		stop := run(t, u.AsInformer())
 		k := key{Namespace: "a", Name: "w"}
 		w.Spec.Size++
 		w = must1(fake.Update(server, w))(t)

@@ -137,8 +137,8 @@ func TestUnseenInUnion(t *testing.T) {
 			b := &live[*widget]{object: inNamespaceB, events: make(chan reflector.Event[*widget])}
 			must1(u.Add("a", a, informer.InNamespace("a")))(t)
 			must1(u.Add("b", b, informer.InNamespace("b")))(t)
-			defer run(t, u.Informer)()
-			events := heard(t, u.Informer)
+			defer run(t, u.AsInformer())()
+			events := heard(t, u.AsInformer())
 			if err := u.RecordWrite(at("x", 20), ""); err != nil {
 				t.Error(err)
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -14,10 +15,17 @@ var ErrInvalid = errors.New("not a usable kind")
 // Check returns an error that wraps [ErrInvalid] and names every fault: no resource or no
 // version, a name that API servers do not allow, such as a resource with a capital letter, or
 // an undefined scope. An empty Kind and an unknown scope are allowed.
-func (k Kind[T]) Check() error { return check(Kind[any](k)) }
+func (k Kind[T]) Check() error { return check(plain(k)) }
 
-// check has no type parameter, so it is compiled once.
-func check(k Kind[any]) error {
+// plain is a Kind without the type parameter, so that what uses it is compiled once.
+type plain struct {
+	schema.GroupVersionKind
+	Resource                             string
+	Scope                                Scope
+	Subresources, ShortNames, Categories []string
+}
+
+func check(k plain) error {
 	faults := nameFaults(k)
 	switch k.Scope {
 	case UnknownScope, Namespaced, ClusterScoped:
@@ -34,7 +42,7 @@ func check(k Kind[any]) error {
 	return fmt.Errorf("%s of API version %q, resource %q: %w: %s", name, k.GroupVersion(), k.Resource, ErrInvalid, strings.Join(faults, "; "))
 }
 
-func nameFaults(k Kind[any]) (faults []string) {
+func nameFaults(k plain) (faults []string) {
 	say := func(what, name string, rule func(string) []string) {
 		for _, fault := range rule(name) {
 			faults = append(faults, fmt.Sprintf("%s %q: %s", what, name, fault))
