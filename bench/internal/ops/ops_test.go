@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func smallWorld() *ops.World { return ops.NewWorld(1000, 5*time.Millisecond) }
+func smallWorld() *ops.World { return ops.NewWorld(200, 5*time.Millisecond) }
 
 // TestEveryOperation does each operation on both sides and finds every measure that its
 // lines name.
