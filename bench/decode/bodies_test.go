@@ -103,8 +103,7 @@ func clientGoEvents(gvk schema.GroupVersionKind, mediaType string, body []byte) 
 }
 
 // randomObjects returns a few objects of a type, with what every object from a server has.
-func randomObjects(t testing.TB, o objectType, gvk schema.GroupVersionKind) []runtime.Object {
-	t.Helper()
+func randomObjects(o objectType) []runtime.Object {
 	var out []runtime.Object
 	for seed := *firstSeed; seed < *firstSeed+*seeds; seed++ {
 		object := reflect.New(o.typ).Interface().(runtime.Object)
@@ -112,7 +111,7 @@ func randomObjects(t testing.TB, o objectType, gvk schema.GroupVersionKind) []ru
 		named := object.(metav1.Object)
 		named.SetName("object-" + strconv.FormatInt(seed, 10))
 		named.SetResourceVersion(strconv.FormatInt(1000+seed, 10))
-		object.GetObjectKind().SetGroupVersionKind(gvk)
+		object.GetObjectKind().SetGroupVersionKind(o.gvk)
 		out = append(out, object)
 	}
 	return out
