@@ -72,7 +72,7 @@ func Open[T metav1.Object](server client.Connection, of kind.Kind[T], options ..
 		return nil, err
 	}
 	h := &Handle[T]{}
-	if err := h.open(server, of, view[T, T]{
+	if err := open(&h.Projected, server, of, view[T, T]{
 		key:    store.ObjectKey[T],
 		part:   func(obj T) (T, error) { return obj, nil },
 		source: func(from *client.Resource[T]) reflector.Source[T] { return from },
@@ -131,7 +131,7 @@ func OpenProjected[T metav1.Object, P any](server client.Connection, of kind.Kin
 		return nil, fmt.Errorf("%s: the function that takes a part of each object is nil: %w", of, reflector.ErrNoSource)
 	}
 	h := &Projected[T, P]{}
-	if err := h.open(server, of, view[T, P]{
+	if err := open(h, server, of, view[T, P]{
 		key:    key,
 		part:   part,
 		source: func(from *client.Resource[T]) reflector.Source[P] { return reflector.Map(from, part) },
@@ -148,8 +148,9 @@ type view[T, P any] struct {
 	source func(*client.Resource[T]) reflector.Source[P]
 }
 
-// open makes a handle of an empty one.
-func (h *Projected[T, P]) open(server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (err error) {
+// open makes a handle of an empty one. It and merge are functions, since each type that embeds a method
+// has it compiled once more.
+func open[T metav1.Object, P any](h *Projected[T, P], server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (err error) {
 	opts.Informer.Indexes = slices.Concat(opts.Informer.Indexes, opts.Indexes)
 	many := opts.Namespaces != nil || len(opts.Selectors) > 0
 	if many && opts.Part != nil {
@@ -158,7 +159,7 @@ func (h *Projected[T, P]) open(server client.Connection, of kind.Kind[T], v view
 	if (many || opts.Part != nil) && server.Breaker == nil {
 		server.Breaker = new(reflector.Breaker) // of all sources
 	}
-	if err = h.Requests.open(server, of, opts.Client, opts.Selectors); err != nil {
+	if err = openRequests(&h.Requests, server, of, opts.Client, opts.Selectors); err != nil {
 		return err
 	}
 	h.keeps = func(obj T) bool {
@@ -174,7 +175,7 @@ func (h *Projected[T, P]) open(server client.Connection, of kind.Kind[T], v view
 		h.selects = true
 		h.inf, err = followPart(h.client.Resource(), v.source(h.client), v.key, opts)
 	case many:
-		err = h.merge(server, of, v, opts)
+		err = merge(h, server, of, v, opts)
 	default:
 		h.inf, err = informer.New(v.source(h.client), v.key, opts.Informer)
 	}
@@ -192,7 +193,7 @@ func followPart[P any](resource string, source reflector.Source[P], key store.Ke
 }
 
 // merge makes the cache of a handle over several namespaces or selectors.
-func (h *Projected[T, P]) merge(server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (err error) {
+func merge[T metav1.Object, P any](h *Projected[T, P], server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (err error) {
 	if h.members, err = newMembers(server, of, opts.Client, opts.Namespaces, opts.Selectors); err != nil {
 		return err
 	}

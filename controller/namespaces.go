@@ -246,7 +246,7 @@ func nowOf[T metav1.Object](ctx context.Context, source *client.Resource[T], las
 }
 
 // deleteCollection deletes what each source of the handle selects.
-func (r *Requests[T]) deleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
+func deleteCollection[T metav1.Object](ctx context.Context, r *Requests[T], opts metav1.DeleteOptions, list metav1.ListOptions) error {
 	var failed []error
 	for _, source := range r.sources("") {
 		failed = append(failed, source.DeleteCollection(ctx, opts, list))

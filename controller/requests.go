@@ -69,7 +69,7 @@ type cache[T any] interface {
 	waits(namespace string) bool
 }
 
-func (r *Requests[T]) open(server client.Connection, of kind.Kind[T], opts client.Options, selectors []string) (err error) {
+func openRequests[T metav1.Object](r *Requests[T], server client.Connection, of kind.Kind[T], opts client.Options, selectors []string) (err error) {
 	if r.client, err = client.New(server, of, opts); err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (r *Requests[T]) Patch(ctx context.Context, key types.NamespacedName, pt ty
 	if err := r.check(key); err != nil {
 		return *new(T), err
 	}
-	w := r.patches(key, data, opts)
+	w := patches(r, key, data, opts)
 	now, err := r.client.Patch(ctx, key, pt, data, opts)
 	return r.wrote(ctx, w, now, err)
 }
@@ -159,13 +159,13 @@ func (r *Requests[T]) PatchStatus(ctx context.Context, key types.NamespacedName,
 	if err := r.check(key); err != nil {
 		return *new(T), err
 	}
-	w := r.patches(key, data, opts)
+	w := patches(r, key, data, opts)
 	w.status = true
 	now, err := r.client.PatchStatus(ctx, key, pt, data, opts)
 	return r.wrote(ctx, w, now, err)
 }
 
-func (r *Requests[T]) patches(key types.NamespacedName, data []byte, opts metav1.PatchOptions) write {
+func patches[T metav1.Object](r *Requests[T], key types.NamespacedName, data []byte, opts metav1.PatchOptions) write {
 	var based struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
 	}
@@ -233,7 +233,7 @@ func (r *Requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts
 // bookmark, a minute, if there are no other changes.
 func (r *Requests[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
 	noteWriter(ctx, r)
-	err := r.deleteCollection(ctx, opts, list)
+	err := deleteCollection(ctx, r, opts, list)
 	if len(opts.DryRun) > 0 {
 		return err
 	}
