@@ -90,7 +90,7 @@ func TestParts(t *testing.T) {
 		textField(38, "foreign"), textField(40, "\x0a\x02{}"), // Foreign, Fields
 		numberField(17, 3), numberField(17, 4), // Int32s
 	)
-	o := Options{Parts: NewParts(1024)}
+	o := Options{Parts: NewParts(1 << 18)}
 	var all []*everything
 	for range 4 {
 		one := new(everything)
