@@ -129,7 +129,7 @@ func TestParts(t *testing.T) {
 // TestPartsOfOneObject has parts that repeat only within an object. They are shared there, and take no place of others.
 func TestPartsOfOneObject(t *testing.T) {
 	plan := mustCompile[metav1.ObjectMeta](t)
-	parts := NewParts(64)
+	parts := NewParts(1 << 16)
 	for i := range 100 {
 		at := metav1.Unix(int64(i), 0)
 		want := metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Time: &at}, {Time: &at}}}
@@ -211,7 +211,7 @@ func TestPartsKeepOwnedApart(t *testing.T) {
 		data   string
 		shared bool
 	}{{"\x12\x01a", true}, {"\x0a\x04\x0a\x021k\x12\x01a", false}} {
-		o := Options{Parts: NewParts(64)}
+		o := Options{Parts: NewParts(1 << 18)}
 		data := join(textField(1, c.data), textField(2, c.data))
 		decode(o, data)
 		decode(o, data)
@@ -302,7 +302,7 @@ func TestPartsOfPointersToOwned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Parts: NewParts(64)}
+	o := Options{Parts: NewParts(1 << 16)}
 	data := join(textField(1, "\x0a\x04\x0a\x021k"), textField(2, "\x0a\x021k"))
 	var all []*outer
 	for range 4 {
@@ -336,7 +336,7 @@ func TestPartsHaveNoSpareRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Parts: NewParts(64)}
+	o := Options{Parts: NewParts(1 << 16)}
 	var all []*outer
 	for range 4 {
 		one := new(outer)
