@@ -241,8 +241,12 @@ func (s *schedule) isHit(r *http.Request) bool {
 	return strings.Contains(r.URL.Path, "/namespaces/"+s.sick+"/")
 }
 
-// isMute reports whether the version of a deletion may be missing, so that the next reconcile waits for it.
-func (s *schedule) isMute() bool { return s.outage.how.Load() == mute }
+// isMute reports whether the version of a deletion may be missing, so that the next reconcile waits for it: lists
+// are not answered, or fail while writes succeed.
+func (s *schedule) isMute() bool {
+	how := s.outage.how.Load()
+	return how == mute || how != 0 && s.set != nil && s.seed%4 == 0
+}
 
 // goesOn makes sure that the keys of one namespace are reconciled although the other one fails for long.
 func (s *schedule) goesOn() {
