@@ -76,14 +76,14 @@ func (s *Server) apiResources() (all []metav1.APIResource) {
 }
 
 // schemas returns the OpenAPI schemas of the kinds that have one.
-func (s *Server) schemas() map[schema.GroupVersionKind]map[string]any {
+func (s *Server) schemas() openapi.Schemas {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := map[schema.GroupVersionKind]map[string]any{}
+	all := openapi.Schemas{}
 	for _, c := range s.order {
 		for _, v := range c.served() {
-			if doc := v.res.OpenAPI; doc != nil {
-				all[v.res.GroupVersionKind()] = doc
+			if v.res.OpenAPI != nil {
+				all[v.res.GroupVersionKind()] = openapi.Schema{All: v.res.OpenAPI, Patches: v.patches()}
 			}
 		}
 	}

@@ -59,8 +59,9 @@
 //   - managedFields begin with an object's first apply, or with a create that states a
 //     fieldManager. The first apply names the owners of the fields. Fields that the test's own
 //     functions wrote, or that were written before the last 32 changes of writer, belong to
-//     "before-first-apply" or "unknown". Only OpenAPI says that a struct is owned as a whole, so in
-//     the fake each field of such a struct has owners of its own.
+//     "before-first-apply" or "unknown". Only OpenAPI says that a struct is owned as a whole, so
+//     without [Rules].TypeConverter each field of such a struct has owners of its own. Package
+//     with/kubernetes/openapi has that of Kubernetes' own kinds.
 //   - Garbage collection and the deletion of namespaces are complete when the write that
 //     caused them returns, or a concurrent write of another goroutine.
 //   - Shard selectors work without a feature gate.

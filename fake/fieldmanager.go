@@ -21,8 +21,10 @@ import (
 func (t *table) newFieldManager() (*fieldmanager.Manager, error) {
 	kind, versions := t.res.GroupVersionKind(), t.main().managedVersions()
 	switch {
+	case t.res.TypeConverter != nil && (t.untyped() || t.strategy != nil):
+		return fieldmanager.NewWith(kind, t.res.TypeConverter, nil, t.res.Status, versions)
 	case t.res.TypeConverter != nil:
-		return fieldmanager.NewWith(kind, t.res.TypeConverter, t.res.Status, versions)
+		return fieldmanager.NewWith(kind, t.res.TypeConverter, t.typ, t.res.Status, versions)
 	case t.untyped():
 		return fieldmanager.New(kind, nil, t.res.Status, versions)
 	}

@@ -38,13 +38,18 @@ func (t *table) patch(key types.NamespacedName, kind types.PatchType, data []byt
 	return v, false, err
 }
 
-// checkPatchType refuses the types of patches that the resource does not take. Custom resources
-// have no strategic merge, because its rules are in the tags of Go types.
-func (t *table) checkPatchType(kind types.PatchType) error {
-	offered := []types.PatchType{types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType, types.ApplyYAMLPatchType}
+// patches are the types of patches that the resource takes. Custom resources have no strategic merge,
+// because its rules are in the tags of Go types.
+func (t *table) patches() []types.PatchType {
 	if t.res.custom() || t.untyped() {
-		offered = append(offered[:2], types.ApplyYAMLPatchType)
+		return []types.PatchType{types.JSONPatchType, types.MergePatchType, types.ApplyYAMLPatchType}
 	}
+	return []types.PatchType{types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType, types.ApplyYAMLPatchType}
+}
+
+// checkPatchType refuses the types of patches that the resource does not take.
+func (t *table) checkPatchType(kind types.PatchType) error {
+	offered := t.patches()
 	names := make([]string, len(offered))
 	for i, o := range offered {
 		if o == kind {

@@ -35,9 +35,12 @@ type Rules struct {
 	// TypeConverter says how a server-side apply merges objects, and refuses those that do not
 	// fit; nil means by the tags of T. Its methods are called without a lock, concurrently.
 	TypeConverter managedfields.TypeConverter
-	// OpenAPI is the schema of the kind in the documents below /openapi/v3, which kubectl explain
-	// reads, as OpenAPI v3 has it in JSON; nil means an object with any fields. It is read-only.
-	OpenAPI map[string]any
+	// OpenAPI returns the schema of the kind and those that it refers to, by name, as OpenAPI v3 has
+	// them in JSON. The documents below /openapi have them, which kubectl explain reads. The kind's own
+	// schema states its x-kubernetes-group-version-kind, and two kinds with a name in common have the same
+	// schema for it. OpenAPI is called without a lock, concurrently, for every such document, and what
+	// it returned is read-only. Nil means an object with any fields. Package with/kubernetes/openapi has one for Go types.
+	OpenAPI func() map[string]any
 	// BlindUpdates lets requests overwrite an object without stating a resourceVersion
 	// where the API server refuses that: in custom resources and in some of Kubernetes'
 	// own, such as leases. In the others they always can, and so can [Update].

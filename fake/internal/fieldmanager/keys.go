@@ -10,7 +10,7 @@ import (
 )
 
 // fillKeys walks v at any depth. It gives the items of merged lists their keys' defaults, and
-// returns an error for each key that is missing and has no default. A field manager would
+// returns an error for each key that is missing and required: those with a zero default. A field manager would
 // accept an item with some of its keys; the stored item has all of them, so the next apply
 // would not recognize it. In the API server, defaulting and validation of the kinds do this.
 func fillKeys(types *schema.Schema, of schema.TypeRef, v any, at *field.Path) (errs field.ErrorList) {
@@ -46,11 +46,12 @@ func itemKeys(types *schema.Schema, l *schema.List, item any, at *field.Path) (e
 		if members[key] != nil {
 			continue
 		}
-		if def := defaultOf(types, l.ElementType, key); members != nil && def != nil && !reflect.ValueOf(def).IsZero() {
+		switch def := defaultOf(types, l.ElementType, key); {
+		case members == nil || def != nil && reflect.ValueOf(def).IsZero():
+			errs = append(errs, field.Required(at.Child(key), ""))
+		case def != nil:
 			members[key] = def
-			continue
 		}
-		errs = append(errs, field.Required(at.Child(key), ""))
 	}
 	return errs
 }

@@ -24,7 +24,7 @@ type Manager struct {
 	kind           schema.GroupVersionKind
 	types          managedfields.TypeConverter
 	versions       Versions
-	schema         *typed.ParseableType        // nil if types completes and checks keys
+	schema         *typed.ParseableType        // nil if the caller completes and checks keys
 	object, status *managedfields.FieldManager // status is nil without a status subresource
 }
 
@@ -39,10 +39,14 @@ func New(kind schema.GroupVersionKind, typ reflect.Type, status bool, versions V
 	return build(&Manager{kind: kind, schema: &schema, types: goTypes{schema}, versions: versions}, status)
 }
 
-// NewWith is New with another description of the objects. The caller completes keys of merged lists
-// and checks them.
-func NewWith(kind schema.GroupVersionKind, types managedfields.TypeConverter, status bool, versions Versions) (*Manager, error) {
-	return build(&Manager{kind: kind, types: types, versions: versions}, status)
+// NewWith is New with another description of the objects. typ says which keys of merged lists are completed
+// and checked; nil means that the caller does so.
+func NewWith(kind schema.GroupVersionKind, types managedfields.TypeConverter, typ reflect.Type, status bool, versions Versions) (*Manager, error) {
+	m := &Manager{kind: kind, types: types, versions: versions}
+	if typ != nil {
+		m.schema = ptr(schemaOf(typ))
+	}
+	return build(m, status)
 }
 
 func build(m *Manager, status bool) (*Manager, error) {

@@ -1,6 +1,6 @@
-// Package openapi makes the documents below /openapi. They are stubs: a kind without a schema is an
-// object with any fields, and the operations state only the parameters that clients look for before
-// they use server-side dry run and field validation.
+// Package openapi makes the documents below /openapi. A kind without a schema is an object with any
+// fields. The operations are stubs, in version 3 alone: they state only what clients look for before they
+// send a strategic merge patch, or use server-side dry run and field validation.
 package openapi
 
 import (
@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake/internal/discovery"
 	"github.com/kinform/kinform/fake/internal/wire"
@@ -24,8 +25,17 @@ const (
 	protobufAnswer = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 )
 
-// Schemas are the schemas of kinds, as OpenAPI v3 has them in JSON. They are read-only.
-type Schemas map[schema.GroupVersionKind]map[string]any
+// Schemas are what is known about kinds.
+type Schemas map[schema.GroupVersionKind]Schema
+
+// Schema is what is known about a kind.
+type Schema struct {
+	// All returns the schema of the kind and those that it refers to, by name, as OpenAPI v3 has them in
+	// JSON. They are read-only.
+	All func() map[string]any
+	// Patches are the types of patches that the resource takes.
+	Patches []types.PatchType
+}
 
 // Find returns the document at path, the part of the URL's path below /openapi, split at its
 // slashes; nil for none. Its Body is []byte for protobuf, and encoded as JSON otherwise. all
@@ -33,10 +43,10 @@ type Schemas map[schema.GroupVersionKind]map[string]any
 func Find(all []metav1.APIResource, schemas Schemas, r *http.Request, path []string) *discovery.Document {
 	switch {
 	case len(path) == 1 && path[0] == "v2" && accepts(r, protobufType):
-		return &discovery.Document{ContentType: protobufAnswer, Body: version2Protobuf()}
+		return &discovery.Document{ContentType: protobufAnswer, Body: version2Protobuf(schemas.definitions())}
 	case len(path) == 1 && path[0] == "v2":
 		return document(map[string]any{
-			"swagger": "2.0", "info": info(), "paths": map[string]any{}, "definitions": map[string]any{},
+			"swagger": "2.0", "info": info(), "paths": map[string]any{}, "definitions": schemas.definitions(),
 		})
 	case len(path) == 1 && path[0] == "v3":
 		return document(index(all))
@@ -69,14 +79,6 @@ func info() map[string]string {
 	return map[string]string{"title": "Kubernetes", "version": discovery.Version}
 }
 
-// version2Protobuf is the stub as an openapi.v2.Document: field 1 is swagger, 2 the info with
-// its title and version, 8 the paths.
-func version2Protobuf() []byte {
-	info := wire.AppendBytes(wire.AppendBytes(nil, 1, []byte("Kubernetes")), 2, []byte(discovery.Version))
-	b := wire.AppendBytes(wire.AppendBytes(nil, 1, []byte("2.0")), 2, info)
-	return wire.AppendBytes(b, 8, nil)
-}
-
 func versionPath(gv schema.GroupVersion) string {
 	if gv.Group == "" {
 		return "api/" + gv.Version
@@ -107,10 +109,12 @@ func version3(all []metav1.APIResource, known Schemas, gv schema.GroupVersion) *
 		}
 		collection += r.Name
 		paths[collection] = map[string]any{"get": operation("list", kind), "post": operation("post", kind)}
+		patch := operation("patch", kind)
+		patch["requestBody"] = map[string]any{"content": known.patches(kind)}
 		paths[collection+"/{name}"] = map[string]any{
-			"get": operation("get", kind), "put": operation("put", kind), "patch": operation("patch", kind), "delete": operation("delete", kind),
+			"get": operation("get", kind), "put": operation("put", kind), "patch": patch, "delete": operation("delete", kind),
 		}
-		schemas[fmt.Sprintf("%s.%s.%s", r.Group, r.Version, r.Kind)] = known.of(kind)
+		known.add(schemas, kind)
 	}
 	if len(paths) == 0 {
 		return nil
@@ -120,17 +124,28 @@ func version3(all []metav1.APIResource, known Schemas, gv schema.GroupVersion) *
 	})
 }
 
-// of returns the schema of a kind: an object with any fields, if it is not known.
-func (s Schemas) of(kind metav1.GroupVersionKind) map[string]any {
-	doc := maps.Clone(s[schema.GroupVersionKind(kind)])
-	if doc == nil {
-		doc = map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+// add adds the schema of a kind and those that it refers to. A kind that is not known is an object with any fields.
+func (s Schemas) add(to map[string]any, kind metav1.GroupVersionKind) {
+	if own, ok := s[schema.GroupVersionKind(kind)]; ok {
+		maps.Copy(to, own.All())
+		return
 	}
-	doc["x-kubernetes-group-version-kind"] = []any{kind}
-	return doc
+	to[fmt.Sprintf("%s.%s.%s", kind.Group, kind.Version, kind.Kind)] = map[string]any{
+		"type": "object", "x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-group-version-kind": []any{kind},
+	}
 }
 
-func operation(action string, kind metav1.GroupVersionKind) any {
+// patches are the media types of patches. Those of a kind without a schema are not stated: clients would take them for
+// a promise that the schema says how to merge.
+func (s Schemas) patches(kind metav1.GroupVersionKind) map[string]any {
+	content := map[string]any{}
+	for _, p := range s[schema.GroupVersionKind(kind)].Patches {
+		content[string(p)] = map[string]any{}
+	}
+	return content
+}
+
+func operation(action string, kind metav1.GroupVersionKind) map[string]any {
 	op := map[string]any{
 		"x-kubernetes-action":             action,
 		"x-kubernetes-group-version-kind": kind,

@@ -82,10 +82,9 @@ func EnvelopeHead(kind metav1.TypeMeta, n int) []byte {
 // wireBytes is the wire type of strings, bytes and messages.
 const wireBytes = 2
 
-// AppendBytes appends one length-delimited field. field must be below 16, so that the tag is
-// one byte.
+// AppendBytes appends one length-delimited field.
 func AppendBytes(b []byte, field byte, value []byte) []byte {
-	b = append(b, field<<3|wireBytes)
+	b = binary.AppendUvarint(b, uint64(field)<<3|wireBytes)
 	b = binary.AppendUvarint(b, uint64(len(value)))
 	return append(b, value...)
 }

@@ -2,44 +2,70 @@ package fakecrd
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	generated "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/builder3/util"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 const refPrefix = "#/components/schemas/"
 
-// openAPI returns the schema as documents below /openapi have it.
-func (s *objectSchema) openAPI() (map[string]any, error) {
-	b, err := json.Marshal(s.document())
-	if err != nil {
-		return nil, err
-	}
-	var plain map[string]any
-	return plain, json.Unmarshal(b, &plain)
-}
-
-func (s *objectSchema) document() *spec.Schema {
+// models returns the schema of a kind and those that it refers to.
+func (s *objectSchema) models() map[string]*spec.Schema {
+	models := generatedModels(metav1.ObjectMeta{}.OpenAPIModelName())
 	doc := s.structural.ToKubeOpenAPI()
 	typeMeta(doc)
-	return doc
+	addKind(doc, s.kind)
+	group := strings.Split(s.kind.Group, ".")
+	slices.Reverse(group)
+	models[strings.Join(append(group, s.kind.Version, s.kind.Kind), ".")] = doc
+	return models
 }
 
 // converter returns what a server-side apply makes of the schema.
-func (s *objectSchema) converter(kind schema.GroupVersionKind) (managedfields.TypeConverter, error) {
-	doc, models := s.document(), metadataModels()
-	doc.Properties["metadata"] = *spec.RefSchema(refPrefix + metav1.ObjectMeta{}.OpenAPIModelName())
+func (s *objectSchema) converter() (managedfields.TypeConverter, error) {
+	return managedfields.NewTypeConverter(s.models(), false)
+}
+
+// openAPI returns the models as documents below /openapi have it.
+func (s *objectSchema) openAPI() map[string]any { return plain(s.models()) }
+
+// definitionOpenAPI is openAPI for CustomResourceDefinitions themselves.
+func definitionOpenAPI() map[string]any {
+	name := apiextensionsv1.CustomResourceDefinition{}.OpenAPIModelName()
+	models := generatedModels(name)
+	addKind(models[name], apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	return plain(models)
+}
+
+// plain turns schemas into JSON's types. They are of types that encode themselves, and always can.
+func plain(models map[string]*spec.Schema) map[string]any {
+	out := map[string]any{}
+	for name, model := range models {
+		b, err := json.Marshal(util.WrapRefs(model)) // version 3 has nothing beside a $ref
+		if err != nil {
+			continue
+		}
+		var doc map[string]any
+		if err := json.Unmarshal(b, &doc); err == nil {
+			out[name] = doc
+		}
+	}
+	return out
+}
+
+func addKind(doc *spec.Schema, kind schema.GroupVersionKind) {
 	doc.AddExtension("x-kubernetes-group-version-kind", []any{
 		map[string]any{"group": kind.Group, "version": kind.Version, "kind": kind.Kind},
 	})
-	models[strings.Join([]string{kind.Group, kind.Version, kind.Kind}, ".")] = doc
-	return managedfields.NewTypeConverter(models, false)
 }
 
 // lazyTypes is a TypeConverter that is made when the first apply needs it: it takes more memory than all else of a
@@ -69,14 +95,17 @@ func typeMeta(doc *spec.Schema) {
 	if doc.Properties == nil {
 		doc.Properties = map[string]spec.Schema{}
 	}
-	doc.Properties["apiVersion"] = *spec.StringProperty().WithDescription("The group and the version of the schema of this object.")
-	doc.Properties["kind"] = *spec.StringProperty().WithDescription("The kind of this object, in CamelCase.")
-	meta := spec.Schema{}
-	doc.Properties["metadata"] = *meta.Typed("object", "").WithDescription("Standard metadata of an object.")
+	for field, text := range (metav1.TypeMeta{}).SwaggerDoc() {
+		if field != "" {
+			doc.Properties[field] = *spec.StringProperty().WithDescription(text)
+		}
+	}
+	meta := spec.RefSchema(refPrefix + metav1.ObjectMeta{}.OpenAPIModelName())
+	doc.Properties["metadata"] = *meta.WithDescription(metav1.PartialObjectMetadata{}.SwaggerDoc()["metadata"])
 }
 
-// metadataModels returns the schemas of ObjectMeta and of the types that it refers to.
-func metadataModels() map[string]*spec.Schema {
+// generatedModels returns a generated schema and those that it refers to.
+func generatedModels(root string) map[string]*spec.Schema {
 	all := generated.GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef(refPrefix + name) })
 	out := map[string]*spec.Schema{}
 	var add func(name string)
@@ -90,6 +119,6 @@ func metadataModels() map[string]*spec.Schema {
 			add(dependency)
 		}
 	}
-	add(metav1.ObjectMeta{}.OpenAPIModelName())
+	add(root)
 	return out
 }

@@ -27,6 +27,7 @@ import (
 // concurrently. They do in the API server's order what its handlers and strategies of custom resources
 // do.
 type objectSchema struct {
+	kind          schema.GroupVersionKind
 	structural    *structuralschema.Structural
 	whole, status validation.SchemaValidator
 	rules         *cel.Validator // nil without x-kubernetes-validations
@@ -42,7 +43,7 @@ func newSchema(kind schema.GroupVersionKind, given *apiextensionsv1.CustomResour
 	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(given.DeepCopy(), in, nil); err != nil {
 		return nil, err
 	}
-	s := &objectSchema{scale: scale}
+	s := &objectSchema{kind: kind, scale: scale}
 	structural, err := structuralschema.NewStructural(in.OpenAPIV3Schema)
 	if err != nil {
 		return nil, err

@@ -27,10 +27,11 @@ func Serve(server *fake.Server) error {
 		return err
 	}
 	c := &controller{server: server, converters: converters, serving: map[string]serving{}}
-	if err := fake.Register(server, apiextensions.CustomResourceDefinitions, fake.Rules{}); err != nil {
+	rules := fake.Rules{OpenAPI: definitionOpenAPI}
+	if err := fake.Register(server, apiextensions.CustomResourceDefinitions, rules); err != nil {
 		return err
 	}
-	return fake.Define(server, fake.Definition[*definition]{Kind: apiextensions.CustomResourceDefinitions, Hooks: fake.Hooks[*definition]{
+	return fake.Define(server, fake.Definition[*definition]{Kind: apiextensions.CustomResourceDefinitions, Rules: rules, Hooks: fake.Hooks[*definition]{
 		Default:        setDefaults,
 		Validate:       validate,
 		ValidateStatus: validateStatus,

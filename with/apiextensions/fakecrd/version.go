@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/kinform/kinform/fake"
@@ -102,10 +101,9 @@ func definitionOf(d *definition, v apiextensionsv1.CustomResourceDefinitionVersi
 	if err != nil {
 		return fake.Definition[*object]{}, err
 	}
-	types := sync.OnceValues(func() (managedfields.TypeConverter, error) { return s.converter(k.GroupVersionKind) })
-	rules := fake.Rules{ListKind: names.ListKind, Singular: names.Singular, Custom: true, TypeConverter: lazyTypes(types)}
-	if rules.OpenAPI, err = s.openAPI(); err != nil {
-		return fake.Definition[*object]{}, err
+	rules := fake.Rules{
+		ListKind: names.ListKind, Singular: names.Singular, Custom: true, OpenAPI: s.openAPI,
+		TypeConverter: lazyTypes(sync.OnceValues(s.converter)),
 	}
 	hooks := fake.Hooks[*object]{
 		Prune: s.prune, Default: s.setDefaults, Validate: s.validate, ValidateStatus: s.validateStatus, Fields: fieldsOf(v.SelectableFields),

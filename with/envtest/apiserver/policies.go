@@ -21,6 +21,7 @@ import (
 
 	"github.com/kinform/kinform/fake"
 	kinds "github.com/kinform/kinform/with/kubernetes/admissionregistration"
+	"github.com/kinform/kinform/with/kubernetes/openapi"
 )
 
 // policies checks writes by the ValidatingAdmissionPolicies that are bound, with the API server's own code.
@@ -138,14 +139,16 @@ func compile(policy *admissionregistrationv1.ValidatingAdmissionPolicy) validati
 func defaultPolicies(store *fake.Server) error {
 	return errors.Join(
 		fake.Define(store, fake.Definition[*admissionregistrationv1.ValidatingAdmissionPolicy]{
-			Kind: kinds.ValidatingAdmissionPolicies,
+			Kind:  kinds.ValidatingAdmissionPolicies,
+			Rules: openapi.Rules(kinds.ValidatingAdmissionPolicies),
 			Hooks: fake.Hooks[*admissionregistrationv1.ValidatingAdmissionPolicy]{Default: func(p *admissionregistrationv1.ValidatingAdmissionPolicy) {
 				setDefault(&p.Spec.FailurePolicy, admissionregistrationv1.Fail)
 				defaultMatch(p.Spec.MatchConstraints)
 			}},
 		}),
 		fake.Define(store, fake.Definition[*admissionregistrationv1.ValidatingAdmissionPolicyBinding]{
-			Kind: kinds.ValidatingAdmissionPolicyBindings,
+			Kind:  kinds.ValidatingAdmissionPolicyBindings,
+			Rules: openapi.Rules(kinds.ValidatingAdmissionPolicyBindings),
 			Hooks: fake.Hooks[*admissionregistrationv1.ValidatingAdmissionPolicyBinding]{
 				Default:  func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) { defaultMatch(b.Spec.MatchResources) },
 				Validate: validateBinding,
@@ -153,6 +156,7 @@ func defaultPolicies(store *fake.Server) error {
 		}),
 		fake.Define(store, fake.Definition[*admissionregistrationv1.MutatingAdmissionPolicyBinding]{
 			Kind:  kinds.MutatingAdmissionPolicyBindings,
+			Rules: openapi.Rules(kinds.MutatingAdmissionPolicyBindings),
 			Hooks: fake.Hooks[*admissionregistrationv1.MutatingAdmissionPolicyBinding]{Validate: validateMutatingBinding},
 		}),
 	)

@@ -25,6 +25,7 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/authentication"
 	"github.com/kinform/kinform/with/kubernetes/authorization"
 	"github.com/kinform/kinform/with/kubernetes/fakekube"
+	"github.com/kinform/kinform/with/kubernetes/openapi"
 )
 
 // codecs encode reviews, and the refusals of filters.
@@ -45,12 +46,12 @@ func newCodecs() serializer.CodecFactory {
 // registerReviews lets discovery show the kinds that a [reviewer] answers.
 func registerReviews(store *fake.Server) error {
 	return errors.Join(
-		fake.Register(store, authorization.SelfSubjectAccessReviews, fake.Rules{}),
-		fake.Register(store, authorization.SubjectAccessReviews, fake.Rules{}),
-		fake.Register(store, authorization.LocalSubjectAccessReviews, fake.Rules{}),
-		fake.Register(store, authorization.SelfSubjectRulesReviews, fake.Rules{}),
-		fake.Register(store, authentication.SelfSubjectReviews, fake.Rules{}),
-		fake.Register(store, authentication.TokenReviews, fake.Rules{}),
+		fake.Register(store, authorization.SelfSubjectAccessReviews, openapi.Rules(authorization.SelfSubjectAccessReviews)),
+		fake.Register(store, authorization.SubjectAccessReviews, openapi.Rules(authorization.SubjectAccessReviews)),
+		fake.Register(store, authorization.LocalSubjectAccessReviews, openapi.Rules(authorization.LocalSubjectAccessReviews)),
+		fake.Register(store, authorization.SelfSubjectRulesReviews, openapi.Rules(authorization.SelfSubjectRulesReviews)),
+		fake.Register(store, authentication.SelfSubjectReviews, openapi.Rules(authentication.SelfSubjectReviews)),
+		fake.Register(store, authentication.TokenReviews, openapi.Rules(authentication.TokenReviews)),
 	)
 }
 

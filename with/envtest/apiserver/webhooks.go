@@ -36,6 +36,7 @@ import (
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/with/envtest/internal/answer"
 	kinds "github.com/kinform/kinform/with/kubernetes/admissionregistration"
+	"github.com/kinform/kinform/with/kubernetes/openapi"
 )
 
 // webhooks calls the admission webhooks that are registered with the server.
@@ -355,7 +356,8 @@ func (c call) send(ctx context.Context, a, sent *fake.Admission, attr *admission
 func defaultConfigs(store *fake.Server) error {
 	return errors.Join(
 		fake.Define(store, fake.Definition[*admissionregistrationv1.MutatingWebhookConfiguration]{
-			Kind: kinds.MutatingWebhookConfigurations,
+			Kind:  kinds.MutatingWebhookConfigurations,
+			Rules: openapi.Rules(kinds.MutatingWebhookConfigurations),
 			Hooks: fake.Hooks[*admissionregistrationv1.MutatingWebhookConfiguration]{Default: func(c *admissionregistrationv1.MutatingWebhookConfiguration) {
 				for i := range c.Webhooks {
 					h := &c.Webhooks[i]
@@ -365,7 +367,8 @@ func defaultConfigs(store *fake.Server) error {
 			}},
 		}),
 		fake.Define(store, fake.Definition[*admissionregistrationv1.ValidatingWebhookConfiguration]{
-			Kind: kinds.ValidatingWebhookConfigurations,
+			Kind:  kinds.ValidatingWebhookConfigurations,
+			Rules: openapi.Rules(kinds.ValidatingWebhookConfigurations),
 			Hooks: fake.Hooks[*admissionregistrationv1.ValidatingWebhookConfiguration]{Default: func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
 				for i := range c.Webhooks {
 					h := &c.Webhooks[i]

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/with/kubernetes/openapi"
 )
 
 // New returns a server in the state of a cluster that has just begun: all kinds of [Register], the
@@ -24,6 +26,11 @@ func New(opts fake.Options) (*fake.Server, error) {
 		return nil, err
 	}
 	return server, begin(server)
+}
+
+// register registers a kind with its schema.
+func register[T metav1.Object](server *fake.Server, k kind.Kind[T]) error {
+	return fake.Register(server, k, openapi.Rules(k))
 }
 
 // begin creates what an API server itself creates.

@@ -28,6 +28,7 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/apps"
 	"github.com/kinform/kinform/with/kubernetes/certificates"
 	"github.com/kinform/kinform/with/kubernetes/core"
+	"github.com/kinform/kinform/with/kubernetes/openapi"
 )
 
 // defineSubresources gives the kinds the subresources that they have besides status.
@@ -59,7 +60,7 @@ func defineSubresources(s *fake.Server) error {
 		define(s, apps.ReplicaSets, "scale", replicaSets.view()),
 		define(s, apps.StatefulSets, "scale", statefulSets.view()),
 		define(s, core.ReplicationControllers, "scale", controllers.view()),
-		fake.Define(s, fake.Definition[*corev1.Pod]{Kind: core.Pods, Hooks: fake.Hooks[*corev1.Pod]{Subresources: podSubresources(s)}}),
+		fake.Define(s, fake.Definition[*corev1.Pod]{Kind: core.Pods, Rules: openapi.Rules(core.Pods), Hooks: fake.Hooks[*corev1.Pod]{Subresources: podSubresources(s)}}),
 		define(s, core.ServiceAccounts, "token", fake.Action(tokenRequest, issuer{s}.issue)),
 		define(s, core.Namespaces, "finalize", fake.View(corev1.SchemeGroupVersion.WithKind("Namespace"), same[*corev1.Namespace], finalize).Only("update")),
 		define(s, certificates.CertificateSigningRequests, "approval",
@@ -69,7 +70,7 @@ func defineSubresources(s *fake.Server) error {
 
 func define[T metav1.Object](s *fake.Server, k kind.Kind[T], name string, hook fake.SubresourceHook[T]) error {
 	hooks := fake.Hooks[T]{Subresources: map[string]fake.SubresourceHook[T]{name: hook}}
-	return fake.Define(s, fake.Definition[T]{Kind: k, Hooks: hooks})
+	return fake.Define(s, fake.Definition[T]{Kind: k, Rules: openapi.Rules(k), Hooks: hooks})
 }
 
 func same[T any](obj T) (T, error) { return obj, nil }

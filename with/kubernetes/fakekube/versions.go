@@ -14,28 +14,30 @@ import (
 	autoscalingold "github.com/kinform/kinform/with/kubernetes/autoscaling/v1"
 	"github.com/kinform/kinform/with/kubernetes/core"
 	"github.com/kinform/kinform/with/kubernetes/events"
+	"github.com/kinform/kinform/with/kubernetes/openapi"
 )
 
 // An API server has two resources in several versions. Objects are stored in the first of them.
 
 // registerEvents registers the events of the core group and of events.k8s.io, which are the same objects.
 func registerEvents(s *fake.Server) error {
-	if err := fake.Register(s, core.Events, fake.Rules{}); err != nil {
+	if err := register(s, core.Events); err != nil {
 		return err // Define would change what is registered
 	}
 	return fake.Define(s,
-		fake.Definition[*corev1.Event]{Kind: core.Events, Hooks: fake.Hooks[*corev1.Event]{Convert: convert(coreEvent)}},
-		fake.Definition[*eventsv1.Event]{Kind: events.Events, Hooks: fake.Hooks[*eventsv1.Event]{Convert: convert(newEvent)}})
+		fake.Definition[*corev1.Event]{Kind: core.Events, Rules: openapi.Rules(core.Events), Hooks: fake.Hooks[*corev1.Event]{Convert: convert(coreEvent)}},
+		fake.Definition[*eventsv1.Event]{Kind: events.Events, Rules: openapi.Rules(events.Events), Hooks: fake.Hooks[*eventsv1.Event]{Convert: convert(newEvent)}})
 }
 
 // registerAutoscalers registers HorizontalPodAutoscalers of v2 and v1.
 func registerAutoscalers(s *fake.Server) error {
-	if err := fake.Register(s, autoscaling.HorizontalPodAutoscalers, fake.Rules{}); err != nil {
+	if err := register(s, autoscaling.HorizontalPodAutoscalers); err != nil {
 		return err // as above
 	}
 	return fake.Define(s,
 		fake.Definition[*autoscalingv2.HorizontalPodAutoscaler]{
-			Kind: autoscaling.HorizontalPodAutoscalers,
+			Kind:  autoscaling.HorizontalPodAutoscalers,
+			Rules: openapi.Rules(autoscaling.HorizontalPodAutoscalers),
 			Hooks: fake.Hooks[*autoscalingv2.HorizontalPodAutoscaler]{
 				Convert: convert(autoscalerV2),
 				Prune: func(a *autoscalingv2.HorizontalPodAutoscaler) ([]string, error) {
@@ -46,6 +48,7 @@ func registerAutoscalers(s *fake.Server) error {
 		},
 		fake.Definition[*autoscalingv1.HorizontalPodAutoscaler]{
 			Kind:  autoscalingold.HorizontalPodAutoscalers,
+			Rules: openapi.Rules(autoscalingold.HorizontalPodAutoscalers),
 			Hooks: fake.Hooks[*autoscalingv1.HorizontalPodAutoscaler]{Convert: convert(autoscalerV1)},
 		})
 }

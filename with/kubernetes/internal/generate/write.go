@@ -137,7 +137,7 @@ func fakeFile(pkgs []pkg) string {
 			case function != "":
 				fmt.Fprintf(&body, "\t\t%s(server),\n", function)
 			case !shared:
-				fmt.Fprintf(&body, "\t\tfake.Register(server, %s.%s, fake.Rules{}),\n", p.alias(), r.name())
+				fmt.Fprintf(&body, "\t\tregister(server, %s.%s),\n", p.alias(), r.name())
 				used[p.folder] = true
 			}
 		}
