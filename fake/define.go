@@ -171,7 +171,7 @@ func tableOf[T metav1.Object](s *Server, d Definition[T]) (*table, error) {
 	}
 	r.hidden = d.Hidden
 	for name, hook := range d.Hooks.Subresources {
-		if name == statusField || name == "" || strings.Contains(name, "/") || hook.of.fresh == nil {
+		if name == statusField || name == "" || strings.Contains(name, "/") || len(hook.of.possible()) == 0 {
 			return nil, fmt.Errorf("fake: %s: %w: subresource %q", r.groupResource(), ErrResource, name)
 		}
 		r.subresources[name] = subresource{hook.of.kind, hook.of.verbs()}

@@ -25,6 +25,9 @@ import (
 
 // serveSubresource answers a request for a subresource that a hook defines.
 func (t *table) serveSubresource(w *answer.Writer, r *http.Request, req request, verb faults.Verb, h subresourceHook) error {
+	if h.text != nil {
+		return t.serveText(w, r, req, verb, h)
+	}
 	media, err := wire.Offer{Protobuf: h.protobuf, Custom: t.res.custom()}.Negotiate(r)
 	if err != nil {
 		return err
@@ -61,6 +64,24 @@ func (t *table) serveSubresource(w *answer.Writer, r *http.Request, req request,
 		return apierrors.NewInternalError(err)
 	}
 	return w.Bytes(code, media.ContentType(), b)
+}
+
+func (t *table) serveText(w *answer.Writer, r *http.Request, req request, verb faults.Verb, h subresourceHook) error {
+	if verb != faults.VerbGet {
+		return refusal.Method()
+	}
+	v, err := t.read(req.key(), "")
+	if err != nil {
+		return err
+	}
+	text, err := h.text(r.Context(), v.obj, r.URL.Query())
+	switch {
+	case err != nil:
+		return err
+	case text == "":
+		return w.Bytes(http.StatusNoContent, "", nil)
+	}
+	return w.Bytes(http.StatusOK, "text/plain", []byte(text))
 }
 
 func (t *table) showView(req request, h subresourceHook) (metav1.Object, error) {

@@ -2,6 +2,7 @@ package fake
 
 import (
 	"context"
+	"net/url"
 	"reflect"
 	"slices"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/kinform/kinform/fake/internal/wire"
 )
 
-// SubresourceHook is a subresource besides status, made by [View] or [Action], for [Hooks].Subresources.
+// SubresourceHook is a subresource besides status, made by [View], [Action] or [Text], for [Hooks].Subresources.
 // It is served over HTTP (serve_subresource.go), and discovery shows it.
 type SubresourceHook[T metav1.Object] struct {
 	of subresourceHook
@@ -26,6 +27,7 @@ type subresourceHook struct {
 	get      func(obj metav1.Object) (metav1.Object, error)
 	set      func(obj, sent metav1.Object) error
 	do       func(ctx context.Context, obj, sent metav1.Object) (metav1.Object, error)
+	text     func(ctx context.Context, obj metav1.Object, query url.Values) (string, error)
 }
 
 // View returns a subresource that shows objects in the form of S, such as a Scale, and changes them in
@@ -52,6 +54,15 @@ func Action[T, S metav1.Object](kind schema.GroupVersionKind, do func(ctx contex
 	return SubresourceHook[T]{h}
 }
 
+// Text returns a subresource that clients read as text, such as the log of a pod. get returns the text of
+// obj, which is read-only, and gets the query of the request. It runs as [Hooks] do. An empty text is
+// answered with 204 No Content, as the API server does. kind is what discovery shows.
+func Text[T metav1.Object](kind schema.GroupVersionKind, get func(ctx context.Context, obj T, query url.Values) (string, error)) SubresourceHook[T] {
+	return SubresourceHook[T]{subresourceHook{kind: kind, text: func(ctx context.Context, obj metav1.Object, query url.Values) (string, error) {
+		return get(ctx, typed[T](obj), query)
+	}}}
+}
+
 // newSubresourceHook returns a hook of a form; fresh makes an empty one.
 func newSubresourceHook(kind schema.GroupVersionKind, fresh func() metav1.Object) subresourceHook {
 	return subresourceHook{kind: kind, protobuf: wire.HasProtobuf(fresh), fresh: fresh}
@@ -73,7 +84,7 @@ func (h subresourceHook) possible() metav1.Verbs {
 	if h.do != nil {
 		out = append(out, "create")
 	}
-	if h.get != nil {
+	if h.get != nil || h.text != nil {
 		out = append(out, "get")
 	}
 	if h.set != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -48,6 +49,12 @@ func withSubresources(t *testing.T) (*fake.Server, func(method, path, body strin
 			return nil, err
 		}),
 		"echo": fake.Action(sizeKind, func(_ context.Context, p *pod, sent *size) (metav1.Object, error) { return sent, nil }),
+		"note": fake.Text(sizeKind, func(_ context.Context, p *pod, query url.Values) (string, error) {
+			if query.Has("refuse") {
+				return "", apierrors.NewBadRequest("refused")
+			}
+			return query.Get("word"), nil
+		}),
 	}}}))
 	return s, func(method, path, body string, headers ...string) (int, string) {
 		t.Helper()
@@ -67,6 +74,28 @@ func withSubresources(t *testing.T) (*fake.Server, func(method, path, body strin
 }
 
 const sizePath = "/api/v1/namespaces/a/pods/x/size"
+
+func TestText(t *testing.T) {
+	s, call := withSubresources(t)
+	must(fake.Create(s, newPod("a", "x")))(t)
+	const path = "/api/v1/namespaces/a/pods/x/note"
+	for _, c := range []struct {
+		method, path string
+		code         int
+		body         string
+	}{
+		{"GET", path + "?word=hello", 200, "hello"},
+		{"GET", path, 204, ""},
+		{"GET", path + "?refuse", 400, `"message":"refused"`},
+		{"GET", "/api/v1/namespaces/a/pods/y/note", 404, `pods \"y\" not found`},
+		{"POST", path, 405, "MethodNotAllowed"},
+		{"PATCH", path, 405, "MethodNotAllowed"},
+	} {
+		if code, body := call(c.method, c.path, "{}", "Accept", "application/json"); code != c.code || !strings.Contains(body, c.body) {
+			t.Errorf("%s %s: %d %s", c.method, c.path, code, body)
+		}
+	}
+}
 
 func TestView(t *testing.T) {
 	s, send := withSubresources(t)
@@ -171,6 +200,7 @@ func TestDiscoveryShowsSubresources(t *testing.T) {
 		"pods   Pod create,delete,deletecollection,get,list,patch,update,watch",
 		"pods/echo sizes.example.com v2 size create",
 		"pods/look sizes.example.com v2 size get",
+		"pods/note sizes.example.com v2 size get",
 		"pods/size sizes.example.com v2 size get,patch,update",
 		"pods/status   Pod get,patch,update",
 		"pods/stop sizes.example.com v2 size create",

@@ -136,6 +136,7 @@ func podSubresources(s *fake.Server) map[string]fake.SubresourceHook[*corev1.Pod
 			p.Spec.EphemeralContainers = sent.Spec.EphemeralContainers
 			return nil
 		}),
+		"log":    fake.Text(pod, podLog),
 		"resize": fake.View(pod, same[*corev1.Pod], resize),
 	}
 }

@@ -251,6 +251,21 @@ func TestBindingAndPods(t *testing.T) {
 	)
 }
 
+func TestLog(t *testing.T) {
+	s := newServer(t)
+	pod := &corev1.Pod{ObjectMeta: named("p")}
+	pod.Spec.Containers = []corev1.Container{{Name: "a"}, {Name: "b"}}
+	pod.Spec.InitContainers = []corev1.Container{{Name: "i"}}
+	create(t, s, pod)
+	const path = "/api/v1/namespaces/default/pods/p/log"
+	send(t, s,
+		step{"GET", path + "?container=a", "", 204, ""},
+		step{"GET", path + "?container=i", "", 204, ""},
+		step{"GET", path + "?container=z", "", 400, "container z is not valid for pod p"},
+		step{"GET", path, "", 400, "a container name must be specified for pod p, choose one of: [a b]"},
+		step{"GET", "/api/v1/namespaces/default/pods/q/log", "", 404, "not found"})
+}
+
 func TestApprovalAndFinalize(t *testing.T) {
 	s := newServer(t)
 	create(t, s, &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "c"}})
