@@ -75,6 +75,7 @@ var (
 		"apiregistration.k8s.io":       {"apiservices"},
 		"certificates.k8s.io":          {"podcertificaterequests"},
 		"internal.apiserver.k8s.io":    {"storageversions"},
+		"flowcontrol.apiserver.k8s.io": {"flowschemas", "prioritylevelconfigurations"},
 		"networking.k8s.io":            {"servicecidrs"},
 		"resource.k8s.io":              {"devicetaintrules", "resourceclaims", "resourcepoolstatusrequests"},
 		"scheduling.k8s.io":            {"compositepodgroups", "podgroups"},
