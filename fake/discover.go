@@ -2,6 +2,7 @@ package fake
 
 import (
 	"net/http"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -63,14 +64,18 @@ func discoveryForm(r *http.Request, root string) (string, error) {
 // headless reports whether the documents below a path have no HEAD in the API server.
 func headless(root string) bool { return root == "api" || root == "apis" || root == "version" }
 
-// apiResources describes all resources, in the order of registration.
+// apiResources describes all resources, in the order of their groups. Those of a group are in the order of
+// registration.
 func (s *Server) apiResources() (all []metav1.APIResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var served []*table
 	for _, c := range s.order {
-		for _, v := range c.served() {
-			all = append(all, v.res.describe()...)
-		}
+		served = append(served, c.served()...)
+	}
+	slices.SortStableFunc(served, func(a, b *table) int { return discovery.CompareGroups(a.res.Group, b.res.Group) })
+	for _, v := range served {
+		all = append(all, v.res.describe()...)
 	}
 	return all
 }

@@ -2,9 +2,12 @@ package fake_test
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake"
@@ -24,11 +27,11 @@ func TestAggregatedDiscovery(t *testing.T) {
 			`{"resource":"pods","responseKind":{"group":"","version":"v1","kind":"Pod"},"scope":"Namespaced","singularResource":"pod",` + verbs + `},` +
 			`{"resource":"nodes","responseKind":{"group":"","version":"v1","kind":"Node"},"scope":"Cluster","singularResource":"node",` + verbs + `}` +
 			`],"freshness":"Current"}]}`,
-		"/apis": `{"metadata":{"name":"example.com"},"versions":[{"version":"v1","resources":[` +
-			`{"resource":"widgets","responseKind":{"group":"example.com","version":"v1","kind":"Widget"},"scope":"Namespaced","singularResource":"widget",` + verbs + `}` +
-			`],"freshness":"Current"}]},{"metadata":{"name":"apps"},"versions":[{"version":"v1","resources":[` +
+		"/apis": `{"metadata":{"name":"apps"},"versions":[{"version":"v1","resources":[` +
 			`{"resource":"sets","responseKind":{"group":"apps","version":"v1","kind":"Set"},"scope":"Namespaced","singularResource":"set",` + verbs + `,"shortNames":["s"],"categories":["all"],` +
 			`"subresources":[{"subresource":"status","responseKind":{"group":"apps","version":"v1","kind":"Set"},"verbs":["get","patch","update"]}]}` +
+			`],"freshness":"Current"}]},{"metadata":{"name":"example.com"},"versions":[{"version":"v1","resources":[` +
+			`{"resource":"widgets","responseKind":{"group":"example.com","version":"v1","kind":"Widget"},"scope":"Namespaced","singularResource":"widget",` + verbs + `}` +
 			`],"freshness":"Current"}]}`,
 	} {
 		want = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[` + want + `]}`
@@ -88,5 +91,52 @@ func TestOpenAPI(t *testing.T) {
 	}
 	if code, _, _ := call(t, s, "PUT", "/openapi/v2", ""); code != 405 {
 		t.Errorf("PUT: %d", code)
+	}
+}
+
+// TestVerbs: discovery shows the verbs of a resource, and requests with others are refused.
+func TestVerbs(t *testing.T) {
+	s := fake.New(fake.Options{})
+	check(t, fake.Register(s, podKind, fake.Rules{Verbs: []string{"create", "get"}}))
+	if _, body, _ := call(t, s, "GET", "/api/v1", ""); !strings.Contains(body, `"verbs":["create","get"]`) {
+		t.Error(body)
+	}
+	const pods = "/api/v1/namespaces/a/pods"
+	for _, c := range []struct {
+		method, path, body string
+		code               int
+	}{
+		{"POST", pods, `{"metadata":{"name":"x"}}`, 201},
+		{"GET", pods + "/x", "", 200},
+		{"GET", pods, "", 405},
+		{"GET", pods + "?watch=1", "", 405},
+		{"PUT", pods + "/x", `{"metadata":{"name":"x"}}`, 405},
+		{"PATCH", pods + "/x", `{}`, 405},
+		{"DELETE", pods + "/x", "", 405},
+		{"DELETE", pods, "", 405},
+	} {
+		if code, body, _ := call(t, s, c.method, c.path, c.body); code != c.code {
+			t.Errorf("%s %s: %d %s", c.method, c.path, code, body)
+		}
+	}
+}
+
+// TestGroupsAreOrdered: the order of registration does not matter.
+func TestGroupsAreOrdered(t *testing.T) {
+	s := fake.New(fake.Options{})
+	want := []string{"apps", "events.k8s.io", "policy", "a.example.com", "b.example.com"}
+	for _, i := range []int{3, 1, 4, 0, 2} {
+		k := kind.Of[*pod](schema.GroupVersion{Group: want[i], Version: "v1"}, "things"+strconv.Itoa(i)).Named("Thing" + strconv.Itoa(i))
+		check(t, fake.Register(s, k, fake.Rules{}))
+	}
+	var list metav1.APIGroupList
+	_, body, _ := call(t, s, "GET", "/apis", "")
+	check(t, json.Unmarshal([]byte(body), &list))
+	var got []string
+	for _, g := range list.Groups {
+		got = append(got, g.Name)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("groups %v, want %v", got, want)
 	}
 }

@@ -32,6 +32,9 @@ type Rules struct {
 	Custom bool
 	// Singular is the name of one object for command lines; empty means the kind in lower case.
 	Singular string
+	// Verbs are those that discovery shows and that requests over HTTP may use, such as "create"; others are
+	// a 405. Nil means all, but for the deletion of all namespaces.
+	Verbs []string
 	// TypeConverter says how a server-side apply merges objects, and refuses those that do not
 	// fit; nil means by the tags of T. Its methods are called without a lock, concurrently.
 	TypeConverter managedfields.TypeConverter

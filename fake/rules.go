@@ -131,11 +131,22 @@ func (r *resource) refusesBlind() bool {
 // statusHasMetadata reports whether a write of the status writes the metadata as well.
 func (r *resource) statusHasMetadata() bool { return !r.custom() && !statusOnly.hold(r) }
 
+// verbs are those of requests for the whole resource.
+func (r *resource) verbs() metav1.Verbs {
+	switch {
+	case r.Verbs != nil:
+		return r.Verbs
+	case r.namespaces():
+		return metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
+	}
+	return metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+}
+
 // describe returns the resource and its subresources.
 func (r *resource) describe() []metav1.APIResource {
 	whole := metav1.APIResource{
 		Name: r.Name, SingularName: r.Singular, Namespaced: !r.ClusterScoped, Group: r.Group, Version: r.Version, Kind: r.Kind,
-		Verbs:      metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
+		Verbs:      r.verbs(),
 		ShortNames: r.ShortNames, Categories: r.Categories,
 	}
 	all := []metav1.APIResource{whole}

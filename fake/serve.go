@@ -2,6 +2,7 @@ package fake
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +23,9 @@ func (t *table) serve(w *answer.Writer, r *http.Request, req request) error {
 	opts, verb, err := t.verbOf(r, req)
 	if err != nil {
 		return err
+	}
+	if req.subresource == "" && !slices.Contains(t.res.verbs(), string(verb)) {
+		return refusal.Method()
 	}
 	about := Request{verb, t.res.groupResource(), req.subresource}
 	t.server.watchAnswer(w, r, &req, about)
@@ -101,7 +105,7 @@ func (t *table) verbOf(r *http.Request, req request) (opts metav1.ListOptions, v
 		return opts, "", refusal.Method()
 	case r.Method == http.MethodDelete && !collection:
 		return opts, faults.VerbDelete, nil
-	case r.Method == http.MethodDelete && writable && !t.res.namespaces():
+	case r.Method == http.MethodDelete && writable:
 		return opts, faults.VerbDeleteCollection, nil
 	}
 	return opts, "", refusal.Method()

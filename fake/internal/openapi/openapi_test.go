@@ -116,13 +116,13 @@ func TestVersion2InProtobuf(t *testing.T) {
 	}
 	b = openapi.Find(nil, schemas, r, []string{"v2"}).Body.([]byte)
 	for _, want := range []string{
-		"\n\x04Size\x12\x0b\xb2\x01\x08\n\x06string",                              // a named schema: field 22 has the types
-		"\n\x06colour\x12\x15\xa2\x01\x07\x12\x05\"red\"\xb2\x01\x08\n\x06string", // 20 the values of an enumeration, as YAML
-		"\n\x04size\x12\x14\n\x12#/definitions/Size",                              // 1 a reference
+		"\n\x04Size\x12\x0b\xb2\x01\x08\n\x06string",                            // a named schema: field 22 has the types
+		"\n\x06colour\x12\x14\xa2\x01\x06\x12\x04red\n\xb2\x01\x08\n\x06string", // 20 the values of an enumeration, as YAML
+		"\n\x04size\x12\x14\n\x12#/definitions/Size",                            // 1 a reference
 		"\x9a\x01\x04size", // 19 what is required
-		"\xaa\x01\x15\n\x13\x12\x05int32\xb2\x01\x09\n\x07integer",           // 21 the schema of other properties, 2 the format
-		"\xba\x01\x16\n\x14\n\x12#/definitions/Size",                         // 23 that of items
-		"\xfa\x01\x24\n\x16x-kubernetes-list-type\x12\x0a\x12\x08\"atomic\"", // 31 extensions
+		"\xaa\x01\x15\n\x13\x12\x05int32\xb2\x01\x09\n\x07integer",         // 21 the schema of other properties, 2 the format
+		"\xba\x01\x16\n\x14\n\x12#/definitions/Size",                       // 23 that of items
+		"\xfa\x01\x23\n\x16x-kubernetes-list-type\x12\x09\x12\x07atomic\n", // 31 extensions
 	} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("%q lacks %q", b, want)

@@ -1,10 +1,11 @@
 package openapi
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/kinform/kinform/fake/internal/discovery"
 	"github.com/kinform/kinform/fake/internal/wire"
@@ -118,7 +119,7 @@ func protobuf(v any) (b []byte) {
 
 // anyMessage is a value as an openapi.v2.Any, whose field 2 is its YAML.
 func anyMessage(v any) []byte {
-	text, err := json.Marshal(v)
+	text, err := yaml.Marshal(v)
 	if err != nil { // not of a value that was JSON
 		text = []byte("null")
 	}

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/with/kubernetes/authentication"
 	"github.com/kinform/kinform/with/kubernetes/authorization"
 	"github.com/kinform/kinform/with/kubernetes/fakekube"
@@ -46,13 +47,19 @@ func newCodecs() serializer.CodecFactory {
 // registerReviews lets discovery show the kinds that a [reviewer] answers.
 func registerReviews(store *fake.Server) error {
 	return errors.Join(
-		fake.Register(store, authorization.SelfSubjectAccessReviews, openapi.Rules(authorization.SelfSubjectAccessReviews)),
-		fake.Register(store, authorization.SubjectAccessReviews, openapi.Rules(authorization.SubjectAccessReviews)),
-		fake.Register(store, authorization.LocalSubjectAccessReviews, openapi.Rules(authorization.LocalSubjectAccessReviews)),
-		fake.Register(store, authorization.SelfSubjectRulesReviews, openapi.Rules(authorization.SelfSubjectRulesReviews)),
-		fake.Register(store, authentication.SelfSubjectReviews, openapi.Rules(authentication.SelfSubjectReviews)),
-		fake.Register(store, authentication.TokenReviews, openapi.Rules(authentication.TokenReviews)),
+		registerReview(store, authorization.SelfSubjectAccessReviews),
+		registerReview(store, authorization.SubjectAccessReviews),
+		registerReview(store, authorization.LocalSubjectAccessReviews),
+		registerReview(store, authorization.SelfSubjectRulesReviews),
+		registerReview(store, authentication.SelfSubjectReviews),
+		registerReview(store, authentication.TokenReviews),
 	)
+}
+
+func registerReview[T metav1.Object](store *fake.Server, k kind.Kind[T]) error {
+	rules := openapi.Rules(k)
+	rules.Verbs = []string{"create"}
+	return fake.Register(store, k, rules)
 }
 
 // reviewer answers the creation of reviews, which ask who somebody is or what he may do, and are not
