@@ -1,7 +1,9 @@
 package deltafifo
 
 import (
+	"cmp"
 	"context"
+	"math"
 
 	"github.com/kinform/kinform/reflector"
 )
@@ -107,7 +109,7 @@ func (m *Member[K, T]) dropMissing(f *DeltaFIFO[K, T], at uint64) {
 		}
 		obj, ok := m.merge.newest(f, key)
 		if ok && !m.keeps(obj) {
-			m.give(f, key, obj) // the list may have it
+			m.give(f, key, obj, at) // the list may have it
 			continue
 		}
 		if keep != nil && ok && keep(key, obj) {
@@ -128,7 +130,7 @@ func (m *Member[K, T]) dropMissing(f *DeltaFIFO[K, T], at uint64) {
 			if had == h.at {
 				gone++ // the object has changed since, or is deleted
 			}
-			m.merge.bury(key, holding{at: gone, gone: true}) // no older state comes again
+			m.merge.bury(key, holding{at: gone, gone: true}, cmp.Or(at, gone)) // no older state comes again
 		}
 	}
 }
@@ -199,19 +201,20 @@ func (m *Member[K, T]) IsAwaited() bool {
 func (m *Member[K, T]) Prune(ctx context.Context) error {
 	return m.change(ctx, func() bool {
 		for key := range m.keys {
-			if obj, ok := m.merge.newest(m.merge.fifo, key); ok && !m.keeps(obj) {
-				m.give(m.merge.fifo, key, obj)
+			obj, ok := m.merge.newest(m.merge.fifo, key)
+			if !ok || !m.keeps(obj) { // if it is behind a deletion, and the object is there after all, it brings a newer state
+				m.give(m.merge.fifo, key, obj, m.at)
 			}
 		}
 		return false
 	})
 }
 
-// give deletes an object of the member, unless another member has it.
-func (m *Member[K, T]) give(f *DeltaFIFO[K, T], key K, obj T) {
+// give deletes an object of the member, which is at a version, unless another member has it.
+func (m *Member[K, T]) give(f *DeltaFIFO[K, T], key K, obj T, at uint64) {
 	if h := m.lose(key); h.members == 0 {
 		m.merge.remove(f, key, h, Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
-		delete(m.merge.held, key) // another member may bring the same state at once
+		m.merge.bury(key, holding{at: h.at, gone: true}, at) // another member may bring the same state, but no older one
 	}
 }
 
@@ -240,7 +243,7 @@ func (m *Member[K, T]) Leave(ctx context.Context) error {
 		for key := range m.keys {
 			m.bequeath(f, key)
 			obj, _ := m.merge.newest(f, key)
-			m.give(f, key, obj)
+			m.give(f, key, obj, math.MaxUint64) // it brings nothing more
 		}
 		delete(m.merge.members, m)
 		return true
@@ -360,7 +363,7 @@ func (m *Member[K, T]) drop(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64) {
 		d.Object, _ = m.merge.newest(f, key)
 	}
 	m.merge.remove(f, key, h, d)
-	m.merge.bury(key, holding{at: max(h.at, at), gone: true})
+	m.merge.bury(key, holding{at: max(h.at, at), gone: true}, at)
 }
 
 // lose notes that the member has no object of key.

@@ -265,9 +265,9 @@ func (g *Merge[K, T]) isHeld(key K, _ T) bool {
 }
 
 // bury remembers the deletion h of key, so that a member which is behind does not bring the object
-// back.
-func (g *Merge[K, T]) bury(key K, h holding) {
-	if len(g.members) < 2 || h.at <= g.at && !g.lists(key) {
+// back. A member that has reached version at says so.
+func (g *Merge[K, T]) bury(key K, h holding, at uint64) {
+	if len(g.members) < 2 && h.at <= at || h.at <= g.at && !g.isBehind(key, h.at) {
 		delete(g.held, key)
 		return
 	}
@@ -277,15 +277,16 @@ func (g *Merge[K, T]) bury(key K, h holding) {
 	}
 }
 
-// lists reports whether a list on its way may have the key. It does not hold up the version, but it may be older.
-func (g *Merge[K, T]) lists(key K) bool {
-	return g.some(key, func(m *Member[K, T]) bool { return !m.listed })
+// isBehind reports whether a member may bring a state of key from before a version that the queue has: its list is on its way, or
+// it does not count, and so does not hold up the queue's version.
+func (g *Merge[K, T]) isBehind(key K, at uint64) bool {
+	return g.some(key, func(m *Member[K, T]) bool { return !m.listed || m.at < at })
 }
 
 // forget drops the deletions that every member has passed. They are roughly in the order of their
 // versions.
 func (g *Merge[K, T]) forget() {
-	for len(g.buried) > 0 && g.buried[0].at <= g.at && !g.lists(g.buried[0].key) {
+	for len(g.buried) > 0 && g.buried[0].at <= g.at && !g.isBehind(g.buried[0].key, g.buried[0].at) {
 		g.exhume()
 	}
 	if len(g.buried) == 0 {

@@ -394,3 +394,29 @@ func TestMergeSuccessorSeesAnOldDeletion(t *testing.T) {
 	m.list(b, "14")
 	m.want("Deleted x13?, at 14")
 }
+
+// TestMergeRefusedMemberIsBehind: a member that does not count, because it is refused or its first list was older than the queue, brings back no
+// object that another member saw deleted.
+func TestMergeRefusedMemberIsBehind(t *testing.T) {
+	m, a, b := two(t, []string{"x5"}, nil, "Replaced x5, at 10")
+	must(t, b.Refuse(t.Context()))
+	m.event(a, reflector.Deleted, "x12", "")
+	m.want("Deleted x12, at 12")
+	m.event(b, reflector.Added, "x11", "")
+	m.want("")
+	m.event(b, reflector.Deleted, "x12", "")
+	m.want("")
+}
+
+// TestMergeLeftMemberWasAhead: when a member leaves, another one that is behind brings the state that was last, but no older one.
+func TestMergeLeftMemberWasAhead(t *testing.T) {
+	m, a, b := two(t, []string{"x5"}, nil, "Replaced x5, at 10")
+	m.event(a, reflector.Modified, "x12", "")
+	m.want("Updated x12, at ")
+	must(t, a.Leave(t.Context()))
+	m.want("Deleted x12?, at ")
+	m.event(b, reflector.Added, "x11", "")
+	m.want("at 11")
+	m.event(b, reflector.Modified, "x12", "")
+	m.want("Updated x12, at 12")
+}

@@ -1,0 +1,619 @@
+package deltafifo
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/kinform/kinform/reflector"
+)
+
+var (
+	attackSeeds = flag.Int("merge.seeds", 3000, "number of seeds of TestRandomMerges")
+	attackFirst = flag.Uint64("merge.first", 0, "its first seed")
+	attackMode  = flag.Int("merge.mode", -1, "its members: 0 selectors, 1 ranges, 2 both")
+	attackNo    = flag.String("merge.no", "rewind,session,lacks,unpruned", "what it leaves out")
+	attackKeys  = flag.Int("merge.keys", 3, "its number of keys")
+)
+
+// state is one state of an object.
+type state struct {
+	key   string
+	uid   int
+	at    uint64
+	class int
+}
+
+// change is one change of the past; now nil for a deletion.
+type change struct {
+	key string
+	now *state
+}
+
+// past is a past with its history.
+type past struct {
+	changes []change // version i+1+base
+	uids    int
+}
+
+func (w *past) head() uint64 { return uint64(len(w.changes)) }
+
+// at returns all objects at a version.
+func (w *past) at(v uint64) map[string]*state {
+	all := map[string]*state{}
+	for _, c := range w.changes[:v] {
+		if c.now == nil {
+			delete(all, c.key)
+		} else {
+			all[c.key] = c.now
+		}
+	}
+	return all
+}
+
+// client is a member with its watch.
+type watcher struct {
+	*Member[string, state]
+	name    string
+	covered map[string]bool // nil for all
+	classes map[int]bool    // nil for all
+	served  map[int]bool    // uid%4 that the past sends; nil for all
+	keep    map[int]bool    // uid%4 that has; nil for all; shrinks
+	at      uint64
+	listed  bool
+	list    uint64 // version of a list on its way; 0 none
+	isOn    bool
+	rewound bool // it must rewind with its next list
+	ever    bool
+}
+
+func (c *watcher) sends(s *state) bool {
+	return s != nil && (c.covered == nil || c.covered[s.key]) && (c.classes == nil || c.classes[s.class]) && (c.served == nil || c.served[s.uid%4])
+}
+
+func (c *watcher) hasIt(s *state) bool { return c.sends(s) && (c.keep == nil || c.keep[s.uid%4]) }
+
+type truths map[string]state
+
+func (s truths) Get(key string) (state, bool)  { obj, ok := s[key]; return obj, ok }
+func (s truths) Len() int                      { return len(s) }
+func (s truths) All() iter.Seq2[string, state] { return maps.All(s) }
+
+type comparing struct {
+	truths
+	omits func() bool
+}
+
+func (c comparing) Same(_ string, known state, listed State) bool {
+	return strconv.FormatUint(known.at, 10) == listed.ResourceVersion
+}
+func (c comparing) Omits(string) bool { return c.omits() }
+
+type attack struct {
+	t       *testing.T
+	r       *rand.Rand
+	w       *past
+	mode    int
+	fifo    *DeltaFIFO[string, state]
+	merge   *Merge[string, state]
+	store   truths
+	clients []*watcher
+	n       int
+	log     []string
+	seen    map[string]uint64 // newest version of a key in the store so far
+	left    bool              // a member has left since
+	inBatch bool
+	backs   int
+	bad     bool
+}
+
+func (a *attack) say(f string, args ...any) {
+	if !a.bad {
+		a.put(f, args...)
+	}
+}
+
+func (a *attack) put(f string, args ...any) { a.log = append(a.log, fmt.Sprintf(f, args...)) }
+
+func (a *attack) fail(f string, args ...any) {
+	if !a.bad {
+		a.bad = true
+		a.put("FAIL: "+f, args...)
+	}
+}
+
+func (a *attack) begin() {
+	var known KnownObjects[string, state] = a.store
+	if a.r.IntN(2) == 0 {
+		known = comparing{a.store, func() bool { return a.r.IntN(3) > 0 }}
+	}
+	a.fifo = New[string, state](known, Options{Limit: 1 << 20})
+	a.merge.Begin(a.fifo)
+	a.merge.Check()
+}
+
+func has(no string) bool { return !strings.Contains(*attackNo, no) }
+
+func (a *attack) join() {
+	a.n++
+	c := &watcher{name: fmt.Sprint("m", a.n), isOn: true}
+	ranged := a.mode == 1 || a.mode == 2 && a.r.IntN(2) == 0
+	if !ranged {
+		if a.r.IntN(3) == 0 {
+			c.covered = map[string]bool{}
+			for k := range *attackKeys {
+				if a.r.IntN(2) == 0 {
+					c.covered[string(rune('a'+k))] = true
+				}
+			}
+		}
+		if a.r.IntN(3) > 0 {
+			c.classes = map[int]bool{}
+			for k := range 3 {
+				if a.r.IntN(2) == 0 {
+					c.classes[k] = true
+				}
+			}
+		}
+	}
+	if ranged {
+		c.keep = map[int]bool{}
+		for k := range 4 {
+			if a.r.IntN(3) > 0 {
+				c.keep[k] = true
+			}
+		}
+		if a.r.IntN(2) == 0 {
+			c.served = maps.Clone(c.keep)
+		}
+	}
+	var covers func(string) bool
+	if c.covered != nil {
+		covers = func(k string) bool { return c.covered[k] }
+	}
+	var keeps func(state) bool
+	if c.keep != nil {
+		keeps = func(s state) bool { return c.keep[s.uid%4] }
+	}
+	c.Member = a.merge.Join(covers, keeps)
+	c.at = 0
+	a.clients = append(a.clients, c)
+	a.say("join %s covers %v classes %v served %v keep %v", c.name, keysIn(c.covered), keysIn(c.classes), keysIn(c.served), keysIn(c.keep))
+}
+
+func keysIn[K cmp.Ordered](m map[K]bool) any {
+	if m == nil {
+		return "all"
+	}
+	return slices.Sorted(maps.Keys(m))
+}
+
+func (a *attack) write() {
+	k := string(rune('a' + a.r.IntN(*attackKeys)))
+	now := a.w.at(a.w.head())[k]
+	at := a.w.head() + 1
+	c := change{key: k}
+	switch {
+	case now == nil:
+		a.w.uids++
+		c.now = &state{k, a.w.uids, at, a.r.IntN(3)}
+	case a.r.IntN(3) > 0:
+		c.now = &state{k, now.uid, at, a.r.IntN(3)}
+	}
+	a.w.changes = append(a.w.changes, c)
+	a.say("write %s at %d: %v", k, at, c.now)
+}
+
+var bg = context.Background()
+
+// step lets a client get its next thing.
+func (a *attack) advance(c *watcher, most uint64) {
+	if !c.listed {
+		return
+	}
+	w := a.w.head()
+	if w > c.at+most {
+		w = c.at + most
+	}
+	view := a.w.at(c.at)
+	for v := c.at + 1; v <= w; v++ {
+		ch := a.w.changes[v-1]
+		old, now := view[ch.key], ch.now
+		var ev reflector.Event[state]
+		rv := strconv.FormatUint(v, 10)
+		switch {
+		case c.sends(old) && !c.sends(now):
+			o := *old
+			o.at = v
+			ev = reflector.Event[state]{Type: reflector.Deleted, Object: o, ResourceVersion: rv}
+		case !c.sends(old) && c.sends(now):
+			ev = reflector.Event[state]{Type: reflector.Added, Object: *now, ResourceVersion: rv}
+		case c.sends(now):
+			ev = reflector.Event[state]{Type: reflector.Modified, Object: *now, ResourceVersion: rv}
+		}
+		if now == nil {
+			delete(view, ch.key)
+		} else {
+			view[ch.key] = now
+		}
+		if ev.Type != 0 {
+			a.say("%s: %v %v at %s", c.name, ev.Type, ev.Object, rv)
+			must(a.t, c.Apply(bg, ev))
+		} else if v == w && a.r.IntN(2) == 0 || most > 1000 && v == w {
+			a.say("%s: bookmark %s", c.name, rv)
+			must(a.t, c.Apply(bg, reflector.Event[state]{Type: reflector.Bookmark, ResourceVersion: rv}))
+		}
+		c.at = v
+	}
+}
+
+func (a *attack) beginList(c *watcher) {
+	low := c.at
+	if !c.rewound {
+		if first := number(c.FirstVersion()); !c.listed && first > low {
+			low = first
+		}
+		if !c.ever { // newest
+			low = a.w.head()
+		}
+	}
+	if low == 0 {
+		low = 1
+	}
+	if a.w.head() == 0 {
+		a.write()
+	}
+	low = min(low, a.w.head())
+	c.list = low + a.r.Uint64N(a.w.head()-low+1)
+	if a.r.IntN(2) == 0 {
+		c.list = a.w.head()
+	}
+	a.say("%s: a list begins at %d", c.name, c.list)
+}
+
+func (a *attack) endList(c *watcher) {
+	v := c.list
+	c.list = 0
+	doubtful := false
+	if c.rewound {
+		c.Rewound(true)
+		c.rewound = false
+	} else if has("doubt") && a.r.IntN(6) == 0 {
+		doubtful = true
+		c.Rewound(false)
+	}
+	view := a.w.at(v)
+	var text []string
+	for _, k := range slices.Sorted(maps.Keys(view)) {
+		if s := view[k]; c.sends(s) {
+			text = append(text, fmt.Sprint(*s))
+			must(a.t, c.Listed(bg, reflector.Event[state]{Type: reflector.Added, Object: *s, ResourceVersion: strconv.FormatUint(s.at, 10)}))
+		}
+	}
+	a.say("%s: list at %d doubtful %v: %v", c.name, v, doubtful, text)
+	must(a.t, c.Replace(bg, strconv.FormatUint(v, 10)))
+	c.at, c.listed, c.ever = v, true, true
+}
+
+func (a *attack) pop() {
+	if !a.fifo.pending.moved && a.fifo.Len() == 0 {
+		// ends the batch in flight
+		a.fifo.mu.Lock()
+		a.fifo.processed()
+		a.fifo.mu.Unlock()
+		return
+	}
+	b, err := a.fifo.Pop(bg)
+	must(a.t, err)
+	var text []string
+	if b.Rewound() {
+		clear(a.seen)
+	}
+	for key, deltas := range b.All() {
+		for _, d := range deltas {
+			old, had := a.store[key]
+			if d.Type == Deleted {
+				if !had {
+					a.fail("deleted %s, which is not there", key)
+				}
+				delete(a.store, key)
+				text = append(text, fmt.Sprint(d.Type, " ", d.Object, d.FinalStateUnknown))
+				continue
+			}
+			if had && old.at > d.Object.at && !b.Rewound() {
+				a.fail("%s goes back from %v to %v", key, old, d.Object)
+			}
+			if d.Object.at < a.seen[key] && !b.Rewound() {
+				if has("back") {
+					a.fail("%s goes back from %d to %v after a deletion", key, a.seen[key], d.Object)
+				}
+				a.backs++
+			}
+			a.seen[key] = d.Object.at
+			a.store[key] = d.Object
+			text = append(text, fmt.Sprint(d.Type, " ", d.Object))
+		}
+	}
+	a.merge.Committed(b)
+	a.say("batch %v at %q rewound %v", text, b.ResourceVersion(), b.Rewound())
+}
+
+func (a *attack) check(final bool) {
+	if a.bad {
+		return
+	}
+	g := a.merge
+	counts := map[string]int{}
+	for m := range g.members {
+		for k := range m.keys {
+			counts[k]++
+		}
+	}
+	for k, h := range g.held {
+		if h.members != counts[k] {
+			a.fail("held %s has %+v, %d members have it", k, h, counts[k])
+		}
+	}
+	for k := range counts {
+		if _, ok := g.held[k]; !ok {
+			a.fail("%s has no holding", k)
+		}
+	}
+	if !final {
+		return
+	}
+	truth := a.w.at(a.w.head())
+	want := truths{}
+	for _, s := range truth {
+		for _, c := range a.clients {
+			if c.hasIt(s) {
+				want[s.key] = *s
+			}
+		}
+	}
+	if !maps.Equal(want, a.store) {
+		a.fail("the store has %v, want %v", a.store, want)
+	}
+	for k, n := range counts {
+		m := 0
+		for _, c := range a.clients {
+			if s := truth[k]; c.hasIt(s) {
+				m++
+			}
+		}
+		if n != m {
+			a.fail("%d members hold %s, want %d", n, k, m)
+		}
+	}
+	for k := range g.held {
+		if _, ok := want[k]; !ok && len(a.clients) > 0 {
+			a.fail("a leak: held %s %+v, buried %v", k, g.held[k], g.buried)
+		}
+	}
+	if len(a.clients) > 0 && g.at != a.w.head() {
+		a.fail("the version is %d, the past is at %d", g.at, a.w.head())
+	}
+}
+
+func (a *attack) checkVersion() {
+	if a.bad || a.merge.Waiting() || a.fifo.pending.deltas > 0 {
+		return
+	}
+	v := a.merge.at
+	if v == 0 {
+		return
+	}
+	for i := range *attackKeys {
+		k := string(rune('a' + i))
+		if !a.merge.Covers(k) || !a.merge.MayHave(k) {
+			continue
+		}
+		got, ok := a.store[k]
+		lacks := true
+		for _, c := range a.clients {
+			if c.covered != nil && !c.covered[k] {
+				continue
+			}
+			if c.rewound {
+				return
+			}
+			l := false
+			for u := v; u <= a.w.head(); u++ {
+				s := a.w.at(u)[k]
+				if !c.hasIt(s) {
+					l = true
+				}
+			}
+			if s := a.w.at(v)[k]; c.hasIt(s) && ok && got.at < s.at {
+				a.fail("at %d the store has %v, %s has %v", v, got, c.name, *s)
+			}
+			lacks = lacks && l
+		}
+		if !ok && !lacks && has("lacks") {
+			a.fail("at %d the store lacks %s", v, k)
+		}
+	}
+}
+
+func (a *attack) on() *watcher {
+	if len(a.clients) == 0 {
+		return nil
+	}
+	return a.clients[a.r.IntN(len(a.clients))]
+}
+
+func (a *attack) run() {
+	for range a.r.IntN(6) {
+		a.write()
+	}
+	for range 1 + a.r.IntN(3) {
+		a.join()
+	}
+	a.begin()
+	for range 60 {
+		if a.bad {
+			return
+		}
+		c := a.on()
+		switch n := a.r.IntN(100); {
+		case n < 30:
+			a.write()
+		case n < 60:
+			if c != nil && c.list == 0 && !c.rewound {
+				a.advance(c, 1+a.r.Uint64N(4))
+			}
+		case n < 68:
+			if c != nil && c.list == 0 {
+				a.beginList(c)
+			}
+		case n < 78:
+			if c != nil && c.list != 0 {
+				a.endList(c)
+			}
+		case n < 86:
+			a.pop()
+			a.checkVersion()
+		case n < 88:
+			if len(a.clients) < 4 && (has("newcomer") || !slices.ContainsFunc(a.clients, func(c *watcher) bool { return c.rewound })) {
+				a.join()
+			}
+		case n < 90:
+			if c != nil && has("leave") && (has("orphan") || !c.rewound) {
+				a.say("leave %s", c.name)
+				must(a.t, c.Leave(bg))
+				a.clients = slices.DeleteFunc(a.clients, func(x *watcher) bool { return x == c })
+			}
+		case n < 92:
+			if c != nil && has("refuse") {
+				a.say("refuse %s", c.name)
+				must(a.t, c.Refuse(bg))
+			}
+		case n < 93:
+			if c != nil && has("late") {
+				a.say("late %s", c.name)
+				must(a.t, c.Late(bg))
+			}
+		case n < 97:
+			if c != nil && c.keep != nil && len(c.keep) > 0 {
+				for k := range 4 {
+					if a.r.IntN(3) == 0 {
+						delete(c.keep, k)
+					}
+				}
+				a.say("%s keeps %v", c.name, keysIn(c.keep))
+				if !has("unpruned") || a.r.IntN(3) > 0 {
+					a.prune(c)
+				}
+			}
+		case n < 98:
+			if !has("session") {
+				break
+			}
+			a.say("session")
+			a.fifo.Close()
+			for _, c := range a.clients {
+				c.Discard()
+				c.list, c.listed = 0, false
+			}
+			clear(a.seen) // versions are forgotten
+			a.begin()
+		case n < 99:
+			if has("rewind") && a.w.head() > 3 && (has("orphan") || slices.ContainsFunc(a.clients, func(c *watcher) bool { return c.ever && number(c.FirstVersion()) <= c.at })) && !slices.ContainsFunc(a.clients, func(c *watcher) bool { return c.rewound }) {
+				to := 1 + a.r.Uint64N(a.w.head()-1)
+				a.say("restored to %d", to)
+				a.w.changes = slices.Clone(a.w.changes[:to])
+				for _, c := range a.clients {
+					if !has("newcomer") && !c.ever {
+						c.ever = true
+					}
+					if c.list != 0 {
+						c.list = 0
+					}
+					if c.ever {
+						c.rewound = true
+						c.at = 0
+					}
+				}
+			}
+		}
+		a.check(false)
+	}
+	a.say("quiescence")
+	for _, c := range a.clients {
+		if c.keep != nil {
+			a.prune(c)
+		}
+	}
+	a.r.Shuffle(len(a.clients), func(i, j int) { a.clients[i], a.clients[j] = a.clients[j], a.clients[i] })
+	a.write()
+	for _, c := range a.clients {
+		if c.list != 0 {
+			a.endList(c)
+		}
+		if !c.listed || c.rewound {
+			a.beginList(c)
+			a.endList(c)
+		}
+	}
+	for range 3 {
+		for _, c := range a.clients {
+			a.advance(c, 1<<40)
+		}
+		a.write()
+	}
+	for _, c := range a.clients {
+		a.advance(c, 1<<40)
+	}
+	a.pop()
+	a.pop()
+	a.check(true)
+}
+
+func (a *attack) prune(c *watcher) {
+	a.say("prune %s", c.name)
+	must(a.t, c.Prune(bg))
+}
+
+// TestRandomMerges: members with overlapping selections or ranges list, watch, fall behind, are refused, come and go. A key's states never go back,
+// not even after a deletion, and in the end the store has exactly what the members have.
+func TestRandomMerges(t *testing.T) {
+	failures, backs := 0, 0
+	kinds, shortest := map[string]int{}, map[string][]string{}
+	for seed := *attackFirst; seed < *attackFirst+uint64(*attackSeeds); seed++ {
+		a := &attack{t: t, r: rand.New(rand.NewPCG(seed, 5)), w: &past{}, store: truths{}, seen: map[string]uint64{}}
+		if a.mode = *attackMode; a.mode < 0 {
+			a.mode = int(seed % 2)
+		}
+		a.merge = NewMerge[string, state](func(s state) (string, error) { return s.key, nil }, func(*reflector.ObjectError) {})
+		a.run()
+		backs += a.backs
+		if a.bad {
+			failures++
+			last := a.log[len(a.log)-1]
+			kind := strings.Join(strings.Fields(last)[:3], " ")
+			if strings.Contains(last, "goes back") {
+				kind = "back"
+			}
+			kinds[kind]++
+			a.log = append([]string{fmt.Sprint("seed ", seed, " mode ", a.mode)}, a.log...)
+			if shortest[kind] == nil || len(a.log) < len(shortest[kind]) {
+				shortest[kind] = a.log
+			}
+		}
+	}
+	t.Log(backs, "times back after a deletion")
+	if failures > 0 {
+		t.Errorf("%d failures %v", failures, kinds)
+		for _, log := range shortest {
+			t.Log(strings.Join(log, "\n"))
+		}
+	}
+}
