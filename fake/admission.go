@@ -154,12 +154,14 @@ func (t *table) unmutated(obj metav1.Object, w write) (metav1.Object, error) {
 	return own, nil
 }
 
-// admitted asks [Options].Validate.
+// admitted asks [Options].Validate, and the strategy for the last time.
 func (t *table) admitted(obj metav1.Object, old *version, w write) error {
-	if w.view() {
-		return nil // the hook was asked about the form
+	if !w.view() { // else the hook was asked about the form
+		if err := t.ask(t.server.validate, obj, old, w); err != nil {
+			return err
+		}
 	}
-	return t.ask(t.server.validate, obj, old, w)
+	return t.conclude(obj, old, w)
 }
 
 func (t *table) ask(hook func(context.Context, *Admission) error, obj metav1.Object, old *version, w write) error {

@@ -19,6 +19,9 @@ type Strategy struct {
 	// [Client]: a test's own functions store what they get. An error refuses the write, with 500 unless
 	// it is a Status. A new object has its uid and its creationTimestamp. ctx is that of the request.
 	Prepare func(ctx context.Context, a *Admission) error
+	// Admitted is asked about a write that Prepare has prepared, after [Options].Validate has allowed it, as the last of all. Its errors are
+	// those of Prepare.
+	Admitted func(ctx context.Context, a *Admission) error
 	// Printer makes the tables of the resource, unless its [Hooks] have one.
 	Printer Printer
 }
@@ -30,11 +33,23 @@ func (t *table) strategic(w write) bool {
 
 // plan asks the strategy about a new state; old is nil for a create.
 func (t *table) plan(obj metav1.Object, old *version, w write) error {
+	return t.strategy.Prepare(w.request, t.planned(obj, old, w))
+}
+
+// conclude asks the strategy for the last time.
+func (t *table) conclude(obj metav1.Object, old *version, w write) error {
+	if !t.strategic(w) || t.strategy.Admitted == nil {
+		return nil
+	}
+	return t.strategy.Admitted(w.request, t.planned(obj, old, w))
+}
+
+func (t *table) planned(obj metav1.Object, old *version, w write) *Admission {
 	a := t.admission(faults.VerbCreate, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}, w)
 	a.Object = obj
 	if old != nil {
 		a.Verb, a.Old = faults.VerbUpdate, old.obj
 		a.Stored = old.origin().obj
 	}
-	return t.strategy.Prepare(w.request, a)
+	return a
 }

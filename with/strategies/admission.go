@@ -94,15 +94,12 @@ func (s *set) complete(ctx context.Context, about admission.Attributes) error {
 	return s.plugins.(admission.MutationInterface).Admit(ctx, about, nil)
 }
 
-// check asks the plugins, and the quotas as the last of them, about a write that is valid.
+// check asks the plugins about a write that is valid.
 func (s *set) check(ctx context.Context, about admission.Attributes) error {
 	if !s.plugins.Handles(about.GetOperation()) {
 		return nil
 	}
-	if err := s.plugins.(admission.ValidationInterface).Validate(ctx, about, nil); err != nil {
-		return err
-	}
-	return s.quotas.charge(about)
+	return s.plugins.(admission.ValidationInterface).Validate(ctx, about, nil)
 }
 
 func userOf(ctx context.Context) user.Info {

@@ -44,9 +44,9 @@ func (q *quotas) charge(a admission.Attributes) error {
 		evaluator = generic.NewObjectCountEvaluator(a.GetResource().GroupResource(), nil, "")
 	}
 	for evaluator.Handles(a) {
-		all, err := fake.List[*corev1.ResourceQuota](q.server, fake.Selection{Namespace: a.GetNamespace()})
+		all, err := q.of(a.GetNamespace())
 		if err != nil || len(all) == 0 {
-			return ignoreAbsent(err)
+			return err
 		}
 		before := make([]corev1.ResourceQuota, len(all))
 		for i, x := range all {
@@ -61,6 +61,15 @@ func (q *quotas) charge(a admission.Attributes) error {
 		}
 	}
 	return nil
+}
+
+// of returns the quotas of a namespace.
+func (q *quotas) of(namespace string) ([]*corev1.ResourceQuota, error) {
+	if namespace == "" {
+		return nil, nil
+	}
+	all, err := fake.List[*corev1.ResourceQuota](q.server, fake.Selection{Namespace: namespace})
+	return all, ignoreAbsent(err)
 }
 
 // update writes the usage of the quotas that changed. Those before a conflict are charged twice, as by the API server.

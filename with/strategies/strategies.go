@@ -33,9 +33,10 @@ func New() func(of schema.GroupVersionResource, kind schema.GroupVersionKind) *f
 			return nil
 		}
 		return &fake.Strategy{
-			Default: setDefaults,
-			Prepare: func(ctx context.Context, a *fake.Admission) error { return s.prepare(ctx, own, a) },
-			Printer: s.printer(kind),
+			Default:  setDefaults,
+			Prepare:  func(ctx context.Context, a *fake.Admission) error { return s.prepare(ctx, own, a) },
+			Admitted: s.charge,
+			Printer:  s.printer(kind),
 		}
 	}
 }
@@ -81,15 +82,9 @@ func (s *set) prepare(ctx context.Context, own strategies, a *fake.Admission) er
 		return apierrors.NewInternalError(err)
 	}
 	ctx = describe(ctx, a)
-	now, err := internal(a.Object)
+	now, was, err := states(a)
 	if err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", a.Kind.Kind, a.Kind.Version, a.Kind.Kind, err))
-	}
-	var was runtime.Object
-	if a.Stored != nil {
-		if was, err = internal(a.Stored.(runtime.Object).DeepCopyObject()); err != nil { // a conversion shares parts
-			return err
-		}
+		return err
 	}
 	about := attributes(ctx, a, now, was)
 	if err := s.complete(ctx, about); err != nil {
@@ -110,6 +105,29 @@ func (s *set) prepare(ctx context.Context, own strategies, a *fake.Admission) er
 		return err
 	}
 	return external(now, a.Object.(runtime.Object))
+}
+
+// states returns the new and the old state of a write in the version that strategies work on.
+func states(a *fake.Admission) (now, was runtime.Object, err error) {
+	if now, err = internal(a.Object); err != nil {
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", a.Kind.Kind, a.Kind.Version, a.Kind.Kind, err))
+	}
+	if a.Stored != nil {
+		was, err = internal(a.Stored.(runtime.Object).DeepCopyObject()) // a conversion shares parts
+	}
+	return now, was, err
+}
+
+// charge asks the quotas about a write that everybody else has allowed.
+func (s *set) charge(ctx context.Context, a *fake.Admission) error {
+	if quotas, err := s.quotas.of(a.Key.Namespace); err != nil || len(quotas) == 0 {
+		return err
+	}
+	now, was, err := states(a)
+	if err != nil {
+		return err
+	}
+	return s.quotas.charge(attributes(ctx, a, now, was))
 }
 
 // describe adds to ctx what the API server's handlers add, as far as it is not there.

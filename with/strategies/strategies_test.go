@@ -2,7 +2,9 @@ package strategies_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -225,4 +227,28 @@ func BenchmarkCreateDeployment(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// TestQuotaOfRefusedWrite: a write that a webhook refuses, which Options.Validate stands for, is not charged: ResourceQuota is the last plugin of an
+// API server.
+func TestQuotaOfRefusedWrite(t *testing.T) {
+	s, err := fakekube.New(fake.Options{Strategy: strategies.New(), KeepNamespaces: true, Validate: func(_ context.Context, a *fake.Admission) error {
+		if a.Object != nil && a.Object.GetName() == "refused" {
+			return errors.New("denied by a webhook")
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	quota := `{"metadata":{"name":"q"},"spec":{"hard":{"count/configmaps":"1"}},"status":{"hard":{"count/configmaps":"1"},"used":{"count/configmaps":"0"}}}`
+	send(t, s, request{"POST /api/v1/namespaces/default/resourcequotas", quota, 201, nil})
+	send(t, s, request{"PATCH /api/v1/namespaces/default/resourcequotas/q/status", quota, 200, nil})
+	for range 2 {
+		send(t, s, request{"POST /api/v1/namespaces/default/configmaps", `{"metadata":{"name":"refused"}}`, 403, []string{"denied by a webhook"}})
+	}
+	send(t, s, request{"GET /api/v1/namespaces/default/resourcequotas/q", "", 200, []string{`"used":{"count/configmaps":"0"}`}})
+	send(t, s, request{"POST /api/v1/namespaces/default/configmaps", `{"metadata":{"name":"a"}}`, 201, nil})
+	send(t, s, request{"POST /api/v1/namespaces/default/configmaps", `{"metadata":{"name":"b"}}`, 403, []string{"exceeded quota"}})
+	send(t, s, request{"GET /api/v1/namespaces/default/resourcequotas/q", "", 200, []string{`"used":{"count/configmaps":"1"}`}})
 }
