@@ -28,6 +28,7 @@ type Member[K comparable, T any] struct {
 	counted bool   // its version counts
 	since   uint64 // number of the batch that has its state of the moment from which it counts
 	first   uint64 // number of the batch that has its first list of the session
+	epoch   uint32 // number of the restore of the server that it has noticed last, see Merge.restored
 }
 
 // Join adds a member. covers reports whether the member can have a key. has reports whether it keeps an
@@ -38,7 +39,7 @@ func (g *Merge[K, T]) Join(covers func(K) bool, has func(T) bool) *Member[K, T] 
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.joined++
-	m.number = g.joined
+	m.number, m.epoch = g.joined, g.epoch
 	g.members[m] = struct{}{}
 	return m
 }
@@ -70,8 +71,7 @@ func (m *Member[K, T]) Replace(ctx context.Context, resourceVersion string) erro
 func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 	g := m.merge
 	if m.rewound {
-		g.at = 0 // versions from before no longer compare
-		g.unversion()
+		g.restored(m)
 	}
 	if fresh := m.rewound || m.doubtful; fresh && g.initial != nil {
 		g.rewound, g.doubtful = g.rewound || m.rewound, g.doubtful || m.doubtful
@@ -130,7 +130,7 @@ func (m *Member[K, T]) dropMissing(f *DeltaFIFO[K, T], at uint64) {
 			if had == h.at {
 				gone++ // the object has changed since, or is deleted
 			}
-			m.merge.bury(key, holding{at: gone, gone: true}, cmp.Or(at, gone)) // no older state comes again
+			m.merge.bury(key, holding{at: gone, epoch: h.epoch, gone: true}, cmp.Or(at, gone)) // no older state comes again
 		}
 	}
 }
@@ -214,7 +214,7 @@ func (m *Member[K, T]) Prune(ctx context.Context) error {
 func (m *Member[K, T]) give(f *DeltaFIFO[K, T], key K, obj T, at uint64) {
 	if h := m.lose(key); h.members == 0 {
 		m.merge.remove(f, key, h, Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
-		m.merge.bury(key, holding{at: h.at, gone: true}, at) // another member may bring the same state, but no older one
+		m.merge.bury(key, holding{at: h.at, epoch: h.epoch, gone: true}, at) // another member may bring the same state, but no older one
 	}
 }
 
@@ -317,10 +317,11 @@ func (m *Member[K, T]) take(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64, re
 		h.members++
 	}
 	m.keys[key] = at
-	known := at < h.at || at == h.at && !h.gone && !repeat && !m.doubtful
+	order := h.order(m.epoch, at)
+	known := order < 0 || order == 0 && !h.gone && !repeat && !m.doubtful && !m.rewound
 	stale := known && at != 0
 	if !stale {
-		h.at, h.by, h.gone = at, m.number, false
+		h.at, h.by, h.epoch, h.gone = at, m.number, m.epoch, false
 	}
 	g.held[key] = h
 	switch {
@@ -340,7 +341,7 @@ func (m *Member[K, T]) take(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64, re
 // has lost only older ones.
 func (m *Member[K, T]) awaits(f *DeltaFIFO[K, T], key K, at uint64) bool {
 	h := m.merge.held[key]
-	if m.has == nil || h.gone || at == 0 || at >= h.at {
+	if m.has == nil || h.gone || at == 0 || h.order(m.epoch, at) >= 0 {
 		return false
 	}
 	obj, ok := m.merge.newest(f, key)
@@ -357,13 +358,15 @@ func (m *Member[K, T]) drop(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64) {
 	if h.members > 0 {
 		return
 	}
-	if at < h.at {
+	last := holding{at: at, epoch: m.epoch, gone: true}
+	if h.order(m.epoch, at) < 0 {
+		last.at, last.epoch = h.at, h.epoch
 		// The object left this member before the newest state, and left the other members later.
 		d = Delta[T]{Type: Deleted, FinalStateUnknown: true}
 		d.Object, _ = m.merge.newest(f, key)
 	}
 	m.merge.remove(f, key, h, d)
-	m.merge.bury(key, holding{at: max(h.at, at), gone: true}, at)
+	m.merge.bury(key, last, at)
 }
 
 // lose notes that the member has no object of key.

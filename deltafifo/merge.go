@@ -1,6 +1,7 @@
 package deltafifo
 
 import (
+	"cmp"
 	"strconv"
 	"sync"
 
@@ -34,6 +35,7 @@ type Merge[K comparable, T any] struct {
 	fifo    *DeltaFIFO[K, T] // of the session; nil before the first
 	members map[*Member[K, T]]struct{}
 	joined  uint32 // number of the member that joined last
+	epoch   uint32 // number of restores of the server that members have noticed
 	held    map[K]holding
 	buried  []burial[K]
 	at      uint64 // the version of the queue; zero if none is known
@@ -47,10 +49,16 @@ type Merge[K comparable, T any] struct {
 
 // holding is the state of a key in the queue and in the store.
 type holding struct {
-	members int    // number of members that have it
+	members int32  // number of members that have it
 	at      uint64 // version of the newest state that the queue has got; zero if not known
 	by      uint32 // number of the member that brought this state
+	epoch   uint32 // that of the member
 	gone    bool   // this state is the deletion
+}
+
+// order compares a state at a version, of a member in an epoch, with h. Versions of different epochs do not compare.
+func (h holding) order(epoch uint32, at uint64) int {
+	return cmp.Or(cmp.Compare(epoch, h.epoch), cmp.Compare(at, h.at))
 }
 
 // burial is a key whose deletion must be remembered until no member can send an older state.
@@ -301,6 +309,20 @@ func (g *Merge[K, T]) exhume() {
 	if h := g.held[first.key]; h.members == 0 && h.at <= first.at {
 		delete(g.held, first.key)
 	}
+}
+
+// restored says that the versions of m no longer compare with those from before. The first member that notices a restore of the server begins an
+// epoch. What it and others have brought since compares with what the rest bring when they notice it, too, and m's list may be older.
+func (g *Merge[K, T]) restored(m *Member[K, T]) {
+	g.at = 0
+	if m.epoch == g.epoch {
+		g.epoch++
+		g.unversion()
+	}
+	for key := range m.keys {
+		m.keys[key] = 0
+	}
+	m.epoch = g.epoch
 }
 
 // unversion forgets the versions of all states and deletions that the queue has got. O(keys and members).

@@ -358,7 +358,7 @@ func (a *attack) check(final bool) {
 		}
 	}
 	for k, h := range g.held {
-		if h.members != counts[k] {
+		if int(h.members) != counts[k] {
 			a.fail("held %s has %+v, %d members have it", k, h, counts[k])
 		}
 	}

@@ -420,3 +420,19 @@ func TestMergeLeftMemberWasAhead(t *testing.T) {
 	m.event(b, reflector.Modified, "x12", "")
 	m.want("Updated x12, at 12")
 }
+
+// TestMergeOvertakenListOfRestoredServer: after a restore, the list that one member brings last is not newer than what the others have brought since.
+func TestMergeOvertakenListOfRestoredServer(t *testing.T) {
+	m, a, b := two(t, []string{"x15"}, nil, "Replaced x15, at 10")
+	b.Rewound(true)
+	m.list(b, "6", "x6") // it has left a's selection at 6
+	m.want("Replaced x6, at 6, rewound")
+	a.Rewound(true)
+	m.list(a, "5", "x4") // begun before
+	m.want("at 5, rewound")
+	m.event(a, reflector.Deleted, "x6", "")
+	m.want("at 6")
+	if want := (texts{"x": "x6"}); !maps.Equal(m.store, want) {
+		t.Errorf("got %v, want %v", m.store, want)
+	}
+}
