@@ -56,7 +56,7 @@ func (q *quotas) charge(a admission.Attributes) error {
 		if err != nil || a.IsDryRun() {
 			return err
 		}
-		if err = q.update(all, after); !apierrors.IsConflict(err) { // else another write was charged
+		if err = q.update(all, after); !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) { // else another write was charged, or a quota is gone
 			return err
 		}
 	}

@@ -174,6 +174,8 @@ func ReadToken(s *fake.Server, token string) (Token, error) {
 		return Token{}, err
 	case sa.UID != t.UID:
 		return Token{}, fmt.Errorf("service account UID (%s) does not match claim (%s)", sa.UID, t.UID)
+	case isGone(sa):
+		return Token{}, fmt.Errorf("service account %s has been deleted", t.Account)
 	}
 	return t, t.checkBound(s)
 }
@@ -203,8 +205,14 @@ func (t Token) checkBound(s *fake.Server) error {
 	case now.GetUID() != want.UID:
 		return fmt.Errorf("%s UID (%s) does not match service account %s ref claim (%s)", what, now.GetUID(), what, want.UID)
 	}
-	if d := now.GetDeletionTimestamp(); d != nil && d.Add(leeway).Before(time.Now()) {
+	if isGone(now) {
 		return errors.New("service account token has been invalidated")
 	}
 	return nil
+}
+
+// isGone reports whether obj has been waiting for its end for so long that no token is good any more.
+func isGone(obj metav1.Object) bool {
+	d := obj.GetDeletionTimestamp()
+	return d != nil && d.Add(leeway).Before(time.Now())
 }

@@ -112,3 +112,20 @@ func TestTokenEnds(t *testing.T) {
 		wantTokenError(t, s, secret, "service account token has been invalidated")
 	})
 }
+
+// TestTokenOfAccountThatIsBeingDeleted: an account that waits for its finalizers is gone after a while.
+func TestTokenOfAccountThatIsBeingDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		meta := named("robot")
+		meta.Finalizers = []string{"example.com/wait"}
+		create(t, s, &corev1.ServiceAccount{ObjectMeta: meta})
+		text := token(t, s, "")
+		remove[*corev1.ServiceAccount](t, s, "robot")
+		if _, err := fakekube.ReadToken(s, text); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(2 * time.Minute)
+		wantTokenError(t, s, text, "service account default/robot has been deleted")
+	})
+}
