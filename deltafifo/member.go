@@ -72,6 +72,8 @@ func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 	g := m.merge
 	if m.rewound {
 		g.restored(m)
+	} else if !m.listed {
+		m.epoch = g.epoch // it has nothing with which its list could compare
 	}
 	if fresh := m.rewound || m.doubtful; fresh && g.initial != nil {
 		g.rewound, g.doubtful = g.rewound || m.rewound, g.doubtful || m.doubtful
@@ -317,8 +319,7 @@ func (m *Member[K, T]) take(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64, re
 		h.members++
 	}
 	m.keys[key] = at
-	order := h.order(m.epoch, at)
-	known := order < 0 || order == 0 && !h.gone && !repeat && !m.doubtful && !m.rewound
+	known := at < h.at || at == h.at && !h.gone && !repeat && !m.doubtful && !m.rewound
 	stale := known && at != 0
 	if !stale {
 		h.at, h.by, h.epoch, h.gone = at, m.number, m.epoch, false
@@ -341,7 +342,7 @@ func (m *Member[K, T]) take(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64, re
 // has lost only older ones.
 func (m *Member[K, T]) awaits(f *DeltaFIFO[K, T], key K, at uint64) bool {
 	h := m.merge.held[key]
-	if m.has == nil || h.gone || at == 0 || h.order(m.epoch, at) >= 0 {
+	if m.has == nil || h.gone || at == 0 || at >= h.at {
 		return false
 	}
 	obj, ok := m.merge.newest(f, key)
@@ -359,7 +360,7 @@ func (m *Member[K, T]) drop(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64) {
 		return
 	}
 	last := holding{at: at, epoch: m.epoch, gone: true}
-	if h.order(m.epoch, at) < 0 {
+	if at < h.at {
 		last.at, last.epoch = h.at, h.epoch
 		// The object left this member before the newest state, and left the other members later.
 		d = Delta[T]{Type: Deleted, FinalStateUnknown: true}

@@ -1,7 +1,6 @@
 package deltafifo
 
 import (
-	"cmp"
 	"strconv"
 	"sync"
 
@@ -56,11 +55,6 @@ type holding struct {
 	gone    bool   // this state is the deletion
 }
 
-// order compares a state at a version, of a member in an epoch, with h. Versions of different epochs do not compare.
-func (h holding) order(epoch uint32, at uint64) int {
-	return cmp.Or(cmp.Compare(epoch, h.epoch), cmp.Compare(at, h.at))
-}
-
 // burial is a key whose deletion must be remembered until no member can send an older state.
 type burial[K comparable] struct {
 	key K
@@ -82,8 +76,9 @@ func (g *Merge[K, T]) Begin(f *DeltaFIFO[K, T]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.fifo, g.initial, g.committed, g.taken = f, &Objects[K, T]{}, 0, 0
+	g.begin()
 	for m := range g.members {
-		m.listed, m.refused, m.late, m.counted = false, false, false, false
+		m.listed, m.refused, m.late, m.counted, m.epoch = false, false, false, false, g.epoch
 	}
 	g.unversion() // deltas of the session before may not have reached the store
 }
@@ -312,32 +307,36 @@ func (g *Merge[K, T]) exhume() {
 }
 
 // restored says that the versions of m no longer compare with those from before. The first member that notices a restore of the server begins an
-// epoch. What it and others have brought since compares with what the rest bring when they notice it, too, and m's list may be older.
+// epoch. What it and others have brought since compares with what the rest bring when they notice it, too: their lists may be older.
 func (g *Merge[K, T]) restored(m *Member[K, T]) {
 	g.at = 0
 	if m.epoch == g.epoch {
-		g.epoch++
-		g.unversion()
+		g.begin()
 	}
-	for key := range m.keys {
-		m.keys[key] = 0
-	}
+	g.unversion()
 	m.epoch = g.epoch
 }
 
-// unversion forgets the versions of all states and deletions that the queue has got. O(keys and members).
-func (g *Merge[K, T]) unversion() {
+// begin begins an epoch, and forgets the versions from before.
+func (g *Merge[K, T]) begin() {
+	g.epoch++
 	g.buried = nil
+}
+
+// unversion forgets the versions of the states and deletions that the queue has got in earlier epochs. O(keys and members).
+func (g *Merge[K, T]) unversion() {
 	for key, h := range g.held {
-		if h.members == 0 {
+		switch {
+		case h.epoch == g.epoch:
+		case h.members == 0:
 			delete(g.held, key)
-		} else {
+		default:
 			g.held[key] = holding{members: h.members, by: h.by}
-		}
-	}
-	for m := range g.members {
-		for key := range m.keys {
-			m.keys[key] = 0
+			for m := range g.members {
+				if _, has := m.keys[key]; has {
+					m.keys[key] = 0
+				}
+			}
 		}
 	}
 }

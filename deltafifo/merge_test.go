@@ -436,3 +436,18 @@ func TestMergeOvertakenListOfRestoredServer(t *testing.T) {
 		t.Errorf("got %v, want %v", m.store, want)
 	}
 }
+
+// TestMergeNewMemberAfterRestore: a member that joined before others noticed a restore, and listed after, is not taken for one that is behind.
+func TestMergeNewMemberAfterRestore(t *testing.T) {
+	m, a, b := two(t, []string{"x5"}, []string{"x5"}, "Replaced x5, at 10")
+	c := m.merge.Join(nil, nil)
+	for _, old := range []*Member[string, string]{a, b} {
+		old.Rewound(true)
+		m.list(old, "6", "x5")
+		m.want("Replaced x5, at 6, rewound")
+	}
+	m.list(c, "7", "x7")
+	m.want("Replaced x7, at ")
+	m.event(c, reflector.Modified, "x8", "")
+	m.want("Updated x8, at ")
+}
