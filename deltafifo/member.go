@@ -28,6 +28,7 @@ type Member[K comparable, T any] struct {
 	counted bool   // its version counts
 	since   uint64 // number of the batch that has its state of the moment from which it counts
 	first   uint64 // number of the batch that has its first list of the session
+	floor   uint64 // the version that its first list of the session must have at least
 	epoch   uint32 // number of the restore of the server that it has noticed last, see Merge.restored
 }
 
@@ -70,6 +71,9 @@ func (m *Member[K, T]) Replace(ctx context.Context, resourceVersion string) erro
 // replace is Replace with all locks held.
 func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 	g := m.merge
+	if !m.listed && m.epoch == g.epoch && at != 0 && at < m.floor {
+		m.rewound = true // its reflector knows no version from before
+	}
 	if m.rewound {
 		g.restored(m)
 	} else if !m.listed {
@@ -291,10 +295,12 @@ func (m *Member[K, T]) HasListed() bool {
 }
 
 // FirstVersion returns the version that the first list of a session must have at least, and "" for
-// any: the member must not take the queue back in time.
+// any: the member must not take the queue back in time. Call it when the list is about to be asked for: a list that is older proves that the server
+// was restored.
 func (m *Member[K, T]) FirstVersion() string {
 	m.merge.mu.Lock()
 	defer m.merge.mu.Unlock()
+	m.floor, m.epoch = m.merge.at, m.merge.epoch
 	return m.merge.version()
 }
 

@@ -451,3 +451,23 @@ func TestMergeNewMemberAfterRestore(t *testing.T) {
 	m.event(c, reflector.Modified, "x8", "")
 	m.want("Updated x8, at ")
 }
+
+// TestMergeNewMemberNoticesRestore: the first list of a new member is older than the queue was when it was asked for, so the server was restored. What
+// others had, and what they saw deleted, hides none of it, even if they never come back.
+func TestMergeNewMemberNoticesRestore(t *testing.T) {
+	m, a, b := two(t, []string{"x5", "y6"}, []string{"y6"}, "Replaced x5, Replaced y6, at 10")
+	m.event(a, reflector.Modified, "y12", "")
+	m.event(a, reflector.Deleted, "x13", "")
+	m.want("Deleted x13, Updated y12, at ")
+	c := m.merge.Join(nil, nil)
+	if v := c.FirstVersion(); v != "10" {
+		t.Error(v)
+	}
+	m.list(c, "8", "x8", "y7")
+	m.want("Replaced x8, Replaced y7, at 8, rewound")
+	must(t, a.Leave(t.Context()))
+	must(t, b.Leave(t.Context()))
+	if want := (texts{"x": "x8", "y": "y7"}); !maps.Equal(m.store, want) {
+		t.Errorf("got %v, want %v", m.store, want)
+	}
+}
