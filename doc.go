@@ -1,9 +1,9 @@
 // Package kinform names the parts of Kinform with the key that most programs use.
 //
-// To write a controller, begin with [Open], which returns a handle: a cache of one kind, and its requests. Package
-// controller has the loop and the helpers, and its page explains them. Package client has connections,
-// with/kubeconfig makes one from a kubeconfig, with/kubernetes has the kinds of Kubernetes itself, and package fake is
-// a server for tests.
+// To write a controller, begin with [Open], which returns a handle: a cache of one kind, and its
+// requests. Package controller has the loop and the helpers, and its page explains them. Package
+// client has connections, with/kubeconfig makes one from a kubeconfig, with/kubernetes has the
+// kinds of Kubernetes itself, and package fake is a server for tests.
 //
 // Kinform is the informer machinery of Kubernetes controllers, typed from the API
 // server's bytes to the work queue:

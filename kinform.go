@@ -103,8 +103,8 @@ func NewInformer[T metav1.Object](source Source[T], opts informer.Options[T]) (*
 	return informer.New(source, store.ObjectKey[T], opts)
 }
 
-// NewUnion returns an informer without sources that is not running, for objects by namespace and name.
-// See informer.NewUnion.
+// NewUnion returns an informer without sources that is not running, for objects by namespace and
+// name. See informer.NewUnion.
 func NewUnion[T metav1.Object](name string, opts informer.Options[T]) (*Union[T], error) {
 	return informer.NewUnion(name, store.ObjectKey[T], opts)
 }

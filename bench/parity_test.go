@@ -15,7 +15,8 @@ import (
 	"testing"
 )
 
-// parityPages are the packages of client-go that the pages in docs compare with, and the pages of each.
+// parityPages are the packages of client-go that the pages in docs compare with, and the pages of
+// each.
 var parityPages = map[string][]string{
 	"util/workqueue":        {"parity.md"},
 	"tools/cache":           {"parity-cache.md", "parity-fifo.md"},
@@ -83,7 +84,8 @@ func TestParityNamesExist(t *testing.T) {
 	}
 }
 
-// checkSuffix looks for a name that ends in what follows the dots, of which a member may be named after a point.
+// checkSuffix looks for a name that ends in what follows the dots, of which a member may be named
+// after a point.
 func checkSuffix(t *testing.T, page, code string, known map[string]bool) {
 	t.Helper()
 	suffix, member, _ := strings.Cut(strings.TrimPrefix(code, "…"), ".")
@@ -119,7 +121,8 @@ func TestParityListsEveryTest(t *testing.T) {
 	}
 }
 
-// addListed adds the tests in the first cells of rows. A cell with names of files is a heading for what follows.
+// addListed adds the tests in the first cells of rows. A cell with names of files is a heading for
+// what follows.
 func addListed(listed map[string][]string, rows [][]string) {
 	file, test := regexp.MustCompile(`[\w/-]+_test\.go`), regexp.MustCompile("`((?:Test|Example|Fuzz|Benchmark)[A-Za-z0-9_]*)`")
 	heading := ""
@@ -212,8 +215,8 @@ func clientGoDir(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// declared returns the exported names that a package of client-go declares at its top level, and those of the methods and
-// fields of its types.
+// declared returns the exported names that a package of client-go declares at its top level, and
+// those of the methods and fields of its types.
 func declared(t *testing.T, pkg string) (names, members []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(clientGoDir(t), pkg, "*.go"))

@@ -22,8 +22,8 @@ const (
 	loadBytes   = 16 << 10
 	// mostAhead is the number of bytes after which the reader waits for the oldest load.
 	mostAhead = 1 << 20
-	// staleAfter is the time without a delivered object after which the reader first delivers what it
-	// has: then the server is slow, and a progress display must not wait for more.
+	// staleAfter is the time without a delivered object after which the reader first delivers what
+	// it has: then the server is slow, and a progress display must not wait for more.
 	staleAfter = 100 * time.Millisecond
 )
 
@@ -39,8 +39,8 @@ func decoders(option int) int {
 }
 
 // crew decodes objects of one list or watch in goroutines of its own. The reader puts objects in
-// and takes them out in the same order. It holds a bounded number of them. All methods belong to the
-// reader's goroutine.
+// and takes them out in the same order. It holds a bounded number of them. All methods belong to
+// the reader's goroutine.
 type crew[T any] struct {
 	objects  *objectCodec[T]
 	encoding Encoding
@@ -129,8 +129,8 @@ func (c *crew[T]) decodeLoad(l *load[T], w *workspace) {
 	l.decoded <- struct{}{}
 }
 
-// put takes an object, whose bytes it copies. deliver gets objects that were put before, while there are too
-// many of them. It returns false if deliver does.
+// put takes an object, whose bytes it copies. deliver gets objects that were put before, while
+// there are too many of them. It returns false if deliver does.
 func (c *crew[T]) put(m message, problem error, deliver func(decoded[T], error) bool) bool {
 	if c.filling == nil {
 		c.filling = c.newLoad()

@@ -50,8 +50,8 @@ func manyWidgets(n int, seed uint64) (items []string) {
 	return items
 }
 
-// manyEvents returns the items as the initial events of a watch, which goes on after them. Among the last
-// ones are changes.
+// manyEvents returns the items as the initial events of a watch, which goes on after them. Among
+// the last ones are changes.
 func manyEvents(items []string, seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 2))
 	var b strings.Builder
@@ -177,7 +177,8 @@ func TestDecodersAgreeOnProtobuf(t *testing.T) {
 	}
 }
 
-// TestDecodersStop leaves a list and a watch at any object. No goroutine may stay, which TestMain checks.
+// TestDecodersStop leaves a list and a watch at any object. No goroutine may stay, which TestMain
+// checks.
 func TestDecodersStop(t *testing.T) {
 	items := manyWidgets(300, 9)
 	r := newResource[*widget](t, bodies(listJSON(items...)), client.Options{Decoders: 2})
@@ -311,8 +312,8 @@ func (q quiet) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// TestQuietWatch yields what has come, although nothing more comes: in a watch that has no bookmarks, and after
-// the initial events of a server that does not mark their end.
+// TestQuietWatch yields what has come, although nothing more comes: in a watch that has no
+// bookmarks, and after the initial events of a server that does not mark their end.
 func TestQuietWatch(t *testing.T) {
 	var added strings.Builder
 	for i := range 100 {

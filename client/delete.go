@@ -26,8 +26,8 @@ func (r *Resource[T]) Delete(ctx context.Context, key types.NamespacedName, opts
 	return err
 }
 
-// Removal is the answer to a deletion, as far as it concerns the object. It is zero if the answer cannot
-// be read.
+// Removal is the answer to a deletion, as far as it concerns the object. It is zero if the answer
+// cannot be read.
 type Removal[T any] struct {
 	// UID is the object's UID.
 	UID types.UID

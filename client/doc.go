@@ -105,9 +105,9 @@
 //
 // # Concurrency
 //
-// All methods are safe from any goroutine. A Resource is immutable except for its counters,
-// the kind of its last list, and the encoding that the server refused.
-// A list or watch runs in its caller's goroutine, as does the caller's yield function or loop
-// body, so a slow consumer slows the server down. Long lists, and the initial events of a watch, are decoded by
-// goroutines that end with them: see [Options.Decoders]. Nothing else starts a goroutine.
+// All methods are safe from any goroutine. A Resource is immutable except for its counters, the
+// kind of its last list, and the encoding that the server refused. A list or watch runs in its
+// caller's goroutine, as does the caller's yield function or loop body, so a slow consumer slows
+// the server down. Long lists, and the initial events of a watch, are decoded by goroutines that
+// end with them: see [Options.Decoders]. Nothing else starts a goroutine.
 package client

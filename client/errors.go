@@ -29,23 +29,23 @@ var (
 	// none is given though the kind is namespaced. Nothing was sent.
 	ErrScope = errors.New("wrong scope")
 
-	// ErrMetadataOnly is the cause when a metav1.PartialObjectMetadata is to be created or updated. An
-	// update would delete all but the metadata. Nothing was sent.
+	// ErrMetadataOnly is the cause when a metav1.PartialObjectMetadata is to be created or updated.
+	// An update would delete all but the metadata. Nothing was sent.
 	ErrMetadataOnly = errors.New("the object has metadata only: patch or apply it")
 
-	// ErrNotSent is matched by the errors of all requests that were refused in this process, because
-	// of their key, object or options. The server cannot have carried them out. Such an error has
-	// its own text and cause; ErrNotSent adds nothing to them.
+	// ErrNotSent is matched by the errors of all requests that were refused in this process,
+	// because of their key, object or options. The server cannot have carried them out. Such an
+	// error has its own text and cause; ErrNotSent adds nothing to them.
 	ErrNotSent = errors.New("nothing was sent")
 
-	// ErrAccepted is matched by the errors of all requests that the server accepted with a 2xx status,
-	// but whose answer cannot be read or used, for example because the object does not fit T. It
-	// adds nothing to their text and cause.
+	// ErrAccepted is matched by the errors of all requests that the server accepted with a 2xx
+	// status, but whose answer cannot be read or used, for example because the object does not fit
+	// T. It adds nothing to their text and cause.
 	ErrAccepted = errors.New("accepted, but the answer cannot be used")
 
-	// ErrUnclear is matched by the error of a request whose earlier try failed in a way that leaves open
-	// whether the server carried it out, such as a 504 with Retry-After. It adds nothing to the text and
-	// the cause, which are those of the last try, and may be a refusal.
+	// ErrUnclear is matched by the error of a request whose earlier try failed in a way that leaves
+	// open whether the server carried it out, such as a 504 with Retry-After. It adds nothing to
+	// the text and the cause, which are those of the last try, and may be a refusal.
 	ErrUnclear = errors.New("an earlier try may have been carried out")
 
 	// ErrStalled is the cause when a call other than a watch waits too long for its answer: 3

@@ -53,8 +53,8 @@ func (c *objectCodec[T]) workspace(e Encoding) *workspace {
 	return w
 }
 
-// helperWorkspace makes the workspace of a goroutine that decodes for another one, which then shares the parts
-// that are not shared by their bytes.
+// helperWorkspace makes the workspace of a goroutine that decodes for another one, which then
+// shares the parts that are not shared by their bytes.
 func (c *objectCodec[T]) helperWorkspace(e Encoding) *workspace {
 	w := &workspace{codec: c.codecOf(e), interned: c.interned}
 	if c.sharer != nil && e == Protobuf {
@@ -79,9 +79,9 @@ func (w *workspace) close() {
 	}
 }
 
-// sharer lets the objects of a Resource share parts. Those in protobuf are found by their bytes, before they are
-// decoded. In the other encodings equal parts may have different bytes, and the libraries that decode them do
-// not stop at a part, so parts are found in the decoded object.
+// sharer lets the objects of a Resource share parts. Those in protobuf are found by their bytes,
+// before they are decoded. In the other encodings equal parts may have different bytes, and the
+// libraries that decode them do not stop at a part, so parts are found in the decoded object.
 type sharer struct {
 	wire func() *kubeproto.Parts // makes the table at its first call
 	plan func() *sharing.Plan    // compiles it at its first call

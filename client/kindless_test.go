@@ -120,7 +120,8 @@ func TestScope(t *testing.T) {
 
 var errSent = errors.New("a request was sent")
 
-// TestMetadataOnly: an update by metadata would delete the rest of the object, so it is not sent, whatever kind the object states.
+// TestMetadataOnly: an update by metadata would delete the rest of the object, so it is not sent,
+// whatever kind the object states.
 func TestMetadataOnly(t *testing.T) {
 	conn := client.Connection{URL: "http://test.invalid", HTTP: &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) {
 		return nil, errSent

@@ -13,7 +13,8 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-// TestLike: a client for a type known at run time brings what the client for the same type brings, in every encoding.
+// TestLike: a client for a type known at run time brings what the client for the same type brings,
+// in every encoding.
 func TestLike(t *testing.T) {
 	n := 0
 	for _, rec := range recordings(t, recording.isList, ".json", ".pb", ".cbor") {

@@ -9,8 +9,9 @@ import (
 // limiterWait is the key of a context's value: how long its request has waited.
 type limiterWait struct{}
 
-// LimiterWait returns how long a request has waited for [Connection.Limiter], by the context of that request: a
-// transport in Connection.HTTP can measure it. limited is false if the connection has no Limiter.
+// LimiterWait returns how long a request has waited for [Connection.Limiter], by the context of
+// that request: a transport in Connection.HTTP can measure it. limited is false if the connection
+// has no Limiter.
 func LimiterWait(ctx context.Context) (wait time.Duration, limited bool) {
 	wait, limited = ctx.Value(limiterWait{}).(time.Duration)
 	return wait, limited

@@ -15,9 +15,9 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// List implements [reflector.Source]. It requests one page, which is the whole collection
-// unless opts.Limit is set, and yields each object while it reads the body. It never holds
-// more of the body than one object, or 1 MiB and one object if it decodes on several goroutines (see
+// List implements [reflector.Source]. It requests one page, which is the whole collection unless
+// opts.Limit is set, and yields each object while it reads the body. It never holds more of the
+// body than one object, or 1 MiB and one object if it decodes on several goroutines (see
 // Options.Decoders). The selectors of opts narrow those of the Options.
 //
 // Objects of built-in types get their kind and apiVersion from the list, because the server
@@ -76,11 +76,11 @@ func (r *Resource[T]) readList(a *answer, known func(reflector.Identity) bool, y
 	return &d.listing, d.run()
 }
 
-// Items reads the collection like List, including all further pages if opts.Limit is set. An
-// object that cannot be used is yielded as a *reflector.ObjectError with a zero T, and the
-// sequence continues. Any other error is the last pair, for example one that wraps
-// reflector.ErrBadPage because the pages go round in a circle or stay empty. Each use of the sequence sends
-// new requests.
+// Items reads the collection like List, including all further pages if opts.Limit is set. An object
+// that cannot be used is yielded as a *reflector.ObjectError with a zero T, and the sequence
+// continues. Any other error is the last pair, for example one that wraps reflector.ErrBadPage
+// because the pages go round in a circle or stay empty. Each use of the sequence sends new
+// requests.
 func (r *Resource[T]) Items(ctx context.Context, opts metav1.ListOptions) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		page := opts

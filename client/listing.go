@@ -150,7 +150,8 @@ func (l *listing[T]) explain(err error, at string, offset int64, foreign bool) e
 	return fmt.Errorf("reading %s at byte %d: %w", at, offset, marked(err))
 }
 
-// marked marks the error of a body that begins correctly and is malformed later, not just truncated.
+// marked marks the error of a body that begins correctly and is malformed later, not just
+// truncated.
 func marked(err error) error {
 	if decode.IsForeign(err) || isForeignMessage(err) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return remark{err, reflector.ErrUnusable}

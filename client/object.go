@@ -73,10 +73,10 @@ type decoded[T any] struct {
 	known  bool // the object was not decoded, because it is known; id has no name then
 }
 
-// decode makes a T from raw, one object in the workspace's encoding, if it matches want. No part of the result
-// refers to raw. On an error, the identity is still filled as far as it can be found. A panic
-// of T's methods becomes an error. problem is an error known in advance, or nil. If there is one, raw is
-// the JSON of the object's header.
+// decode makes a T from raw, one object in the workspace's encoding, if it matches want. No part of
+// the result refers to raw. On an error, the identity is still filled as far as it can be found. A
+// panic of T's methods becomes an error. problem is an error known in advance, or nil. If there is
+// one, raw is the JSON of the object's header.
 //
 // [objectCodec.complete] finishes the object.
 func (c *objectCodec[T]) decode(raw []byte, problem error, want expectation, w *workspace) (decoded[T], error) {

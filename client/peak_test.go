@@ -190,7 +190,8 @@ func peak[E any](t *testing.T, c *collection, opts reflector.Tuning) {
 	}
 }
 
-// excess returns how many bytes a relist takes beyond its limit, or one object of it that is kept. The larger one counts.
+// excess returns how many bytes a relist takes beyond its limit, or one object of it that is kept.
+// The larger one counts.
 func excess[E any](t *testing.T, c *collection, opts reflector.Tuning) int64 {
 	w := relisted[*E](t, c, opts)
 	one, more := w.used()

@@ -34,7 +34,8 @@ func (d *protobufWatch[T]) next() (reflector.Event[T], error) {
 	return d.event(frame, at)
 }
 
-// event reads the event in a frame, which began at the offset at. While next waits for one, this is not on the stack.
+// event reads the event in a frame, which began at the offset at. While next waits for one, this is
+// not on the stack.
 func (d *protobufWatch[T]) event(frame []byte, at int64) (reflector.Event[T], error) {
 	var none reflector.Event[T]
 	event, err := kubeproto.ParseWatchEvent(frame)

@@ -42,7 +42,8 @@ func (e endpoint) again(c call, tries int, err error) (wait time.Duration, again
 	return 0, false
 }
 
-// mayBeDone reports whether a call that failed with err, and is worth a retry, may have changed something.
+// mayBeDone reports whether a call that failed with err, and is worth a retry, may have changed
+// something.
 func (c call) mayBeDone(err error) bool {
 	return c.method != http.MethodGet && !apierrors.IsTooManyRequests(err)
 }

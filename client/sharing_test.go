@@ -29,7 +29,8 @@ func replicas(n int) []string {
 func sharing[T any](t *testing.T, contentType string, body []byte) (*client.Resource[T], []T) {
 	t.Helper()
 	plain := newNamed[T](t, bodiesOf(contentType, body), "Widget", client.Options{})
-	// Places of parts depend on addresses. Two parts with one place would push each other out, so there are many.
+	// Places of parts depend on addresses. Two parts with one place would push each other out, so
+	// there are many.
 	shared := newNamed[T](t, bodiesOf(contentType, body), "Widget", client.Options{SharedParts: 1 << 18, InternedStrings: -1})
 	want, got := list(t.Context(), plain, metav1.ListOptions{}), list(t.Context(), shared, metav1.ListOptions{})
 	if d := cmp.Diff(want.events, got.events); d != "" || got.err != nil || len(got.events) < 20 {

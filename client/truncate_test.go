@@ -74,7 +74,8 @@ func truncateAs[T any](t *testing.T, body string) {
 // name is the last part of a test's name.
 func name(t *testing.T) string { return t.Name()[strings.LastIndexByte(t.Name(), '/')+1:] }
 
-// TestTruncatedRecordings cuts each recording at every byte in the long form, and else at some hundred.
+// TestTruncatedRecordings cuts each recording at every byte in the long form, and else at some
+// hundred.
 func TestTruncatedRecordings(t *testing.T) {
 	for _, rec := range recordings(t, func(rec recording) bool {
 		return rec.isList() || rec.isWatch() && !strings.Contains(rec.File, "expired")

@@ -14,9 +14,9 @@ import (
 
 // Watch implements [reflector.Source]: it yields the events after opts.ResourceVersion in the
 // server's order. Ranging over the sequence sends the request, and leaving the loop closes it.
-// Everything but the decoding of initial events (see Options.Decoders) runs in the caller's goroutine.
-// The selectors of opts narrow those of the
-// Options; opts sets bookmarks, timeout and initial events.
+// Everything but the decoding of initial events (see Options.Decoders) runs in the caller's
+// goroutine. The selectors of opts narrow those of the Options; opts sets bookmarks, timeout and
+// initial events.
 //
 // An event that cannot be used is a *reflector.ObjectError, and the sequence continues: its
 // object cannot be decoded, has the wrong kind or no name, or its type is unknown. Any other
@@ -39,7 +39,8 @@ func (r *Resource[T]) events(ctx context.Context, opts metav1.ListOptions, known
 }
 
 // watch returns reflector.ErrListStopped if the loop was left, and nil if the server closed the
-// stream properly. What it needs only to open the stream has left the stack when it waits for events.
+// stream properly. What it needs only to open the stream has left the stack when it waits for
+// events.
 func (r *Resource[T]) watch(ctx context.Context, opts *metav1.ListOptions, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) error {
 	w, err := r.openWatch(ctx, opts, known)
 	if err != nil {
@@ -89,8 +90,8 @@ func (r *Resource[T]) openWatch(ctx context.Context, opts *metav1.ListOptions, k
 // eventReader is the decoder of a watch.
 type eventReader[T any] interface {
 	// next returns the next event. The error is io.EOF at a proper end, a *reflector.ObjectError if
-	// only the event cannot be used, and errAhead if watching passes it on. Any other error ends the
-	// stream.
+	// only the event cannot be used, and errAhead if watching passes it on. Any other error ends
+	// the stream.
 	next() (reflector.Event[T], error)
 	// ready reports whether the next event was read ahead.
 	ready() bool

@@ -27,7 +27,8 @@ func (r *Resource[T]) Get(ctx context.Context, key types.NamespacedName, opts me
 // or from the Options. If the object lacks kind or apiVersion, it is sent with those of
 // the client's kind: servers require them in custom resources. The caller's object is not changed.
 //
-// A metav1.PartialObjectMetadata cannot be created or updated, only patched and applied: [ErrMetadataOnly].
+// A metav1.PartialObjectMetadata cannot be created or updated, only patched and applied:
+// [ErrMetadataOnly].
 func (r *Resource[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
 	return r.put(ctx, call{verb: "create", method: http.MethodPost}, object, &opts)
 }

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// askAfter is how long CatchUp waits for the watch before it asks the server for single objects. Most
-// watches bring a write in milliseconds.
+// askAfter is how long CatchUp waits for the watch before it asks the server for single objects.
+// Most watches bring a write in milliseconds.
 const askAfter = 2 * time.Second
 
 // catchUpTime is how long a reconcile waits for its handles. After that its key is queued again,
@@ -20,9 +20,10 @@ const catchUpTime = 10 * time.Second
 // listingDelay is how long a key waits for its namespace before it is tried again.
 const listingDelay = time.Second
 
-// caughtUp puts a reconcile off while the reads of a handle are older than the writes through it. It also
-// does so for a kinform.Key while a handle has not listed the key's namespace, because that is new. If a
-// namespace of a set fails, and reads lack writes to it, only its keys wait, and keys without a namespace.
+// caughtUp puts a reconcile off while the reads of a handle are older than the writes through it.
+// It also does so for a kinform.Key while a handle has not listed the key's namespace, because that
+// is new. If a namespace of a set fails, and reads lack writes to it, only its keys wait, and keys
+// without a namespace.
 func (c *Controller[Q]) caughtUp(reconcile func(context.Context, Q) error) func(context.Context, Q) error {
 	return func(ctx context.Context, key Q) error {
 		for _, handle := range c.behind() {
@@ -44,8 +45,8 @@ func (c *Controller[Q]) awaits(namespace string) (waits bool) {
 	return waits
 }
 
-// behind returns the handles that have to catch up, nil for none. One may come twice: its second CatchUp
-// has nothing to do.
+// behind returns the handles that have to catch up, nil for none. One may come twice: its second
+// CatchUp has nothing to do.
 func (c *Controller[Q]) behind() (all []writer) {
 	c.eachHandle(func(w writer) {
 		if w.behind() {
@@ -55,9 +56,9 @@ func (c *Controller[Q]) behind() (all []writer) {
 	return all
 }
 
-// eachHandle calls f for the handles whose reads reconcile relies on: the inputs, and those that it has written
-// through. One whose informer is an input instead of the handle itself is left out: its author wants no
-// other keys to wait.
+// eachHandle calls f for the handles whose reads reconcile relies on: the inputs, and those that it
+// has written through. One whose informer is an input instead of the handle itself is left out: its
+// author wants no other keys to wait.
 func (c *Controller[Q]) eachHandle(f func(writer)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,22 +85,23 @@ func catchUp(ctx context.Context, handle writer) error {
 // given, and for those that a reconcile has written through with its context. Otherwise CatchUp
 // asks the server, or waits for the cache:
 //
-//   - It asks for the object after a write whose answer was lost, after a conflict, after a write of
-//     a status that was not found, and after an informer.LostWriteError. A write of a [Subresource]
-//     asks for the object itself; CatchUp asks again if that failed.
-//   - It waits two seconds for the watch, and then asks for the object, after a write that could not
-//     be recorded because the informer did not run or is 10,000 writes behind.
+//   - It asks for the object after a write whose answer was lost, after a conflict, after a write
+//     of a status that was not found, and after an informer.LostWriteError. A write of a
+//     [Subresource] asks for the object itself; CatchUp asks again if that failed.
+//   - It waits two seconds for the watch, and then asks for the object, after a write that could
+//     not be recorded because the informer did not run or is 10,000 writes behind.
 //   - It waits for the watch if the object is not known: after a deletion of a collection that
-//     failed, after a creation whose answer was lost and whose name the server was to make, and after
-//     a deletion of an object that reads did not have, if the request that fixes its version failed.
+//     failed, after a creation whose answer was lost and whose name the server was to make, and
+//     after a deletion of an object that reads did not have, if the request that fixes its version
+//     failed.
 //   - It also waits for the watch if there are more than 100 objects to ask for, or if a GET is
 //     forbidden, has failed for 10 seconds, or brings an object that does not fit T.
 //
-// So a watch that brings nothing holds reconciles up only in the last two cases. CatchUp does not wait for a
-// namespace of a set that has failed for 10 seconds. Until that namespace is listed or watched again, it
-// holds up only the reconciles of its own keys and of keys without a namespace. CatchUp asks for one
-// object at a time, also if several goroutines call it, and for an object again only after another
-// such write or after two minutes without a sign from the watch.
+// So a watch that brings nothing holds reconciles up only in the last two cases. CatchUp does not
+// wait for a namespace of a set that has failed for 10 seconds. Until that namespace is listed or
+// watched again, it holds up only the reconciles of its own keys and of keys without a namespace.
+// CatchUp asks for one object at a time, also if several goroutines call it, and for an object
+// again only after another such write or after two minutes without a sign from the watch.
 //
 // A write whose answer was lost may still be carried out later, while the server works on it.
 // Nothing can tell. Errors: those of Get and List of client.Resource and of
@@ -151,9 +153,9 @@ func (r *Requests[T]) settleAll(ctx context.Context) error {
 	return nil
 }
 
-// reach waits until the cache has the writes that could not be recorded. If that takes long, it asks for the
-// objects: mostly they can be recorded by now. It also asks if a namespace fails, because the cache's version
-// then says nothing about the objects of that namespace.
+// reach waits until the cache has the writes that could not be recorded. If that takes long, it
+// asks for the objects: mostly they can be recorded by now. It also asks if a namespace fails,
+// because the cache's version then says nothing about the objects of that namespace.
 func (r *Requests[T]) reach(ctx context.Context) error {
 	rv := r.debt.version()
 	if rv == "" {

@@ -53,8 +53,8 @@ func (c change[T]) to(ctx context.Context, obj T) (_ T, changed bool, err error)
 	return obj, false, err
 }
 
-// newest asks the server for obj. The error is errGone if obj is gone, also if another object has its name
-// now.
+// newest asks the server for obj. The error is errGone if obj is gone, also if another object has
+// its name now.
 func newest[T Object[T]](ctx context.Context, c Client[T], obj T) (T, error) {
 	now, err := c.Get(ctx, keyOf(obj), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && now.GetUID() != obj.GetUID() {
@@ -63,8 +63,8 @@ func newest[T Object[T]](ctx context.Context, c Client[T], obj T) (T, error) {
 	return now, err
 }
 
-// withoutStatus returns the error of a status that was not found. API servers give the same answer for
-// an object that is gone and for a kind that has no status subresource.
+// withoutStatus returns the error of a status that was not found. API servers give the same answer
+// for an object that is gone and for a kind that has no status subresource.
 func (c change[T]) withoutStatus(ctx context.Context, obj T, err error) error {
 	if _, failed := newest(ctx, c.client, obj); failed != nil {
 		return failed
@@ -79,7 +79,8 @@ func (c change[T]) send(ctx context.Context, key types.NamespacedName, patch []b
 	return c.client.Patch(ctx, key, types.MergePatchType, patch, metav1.PatchOptions{})
 }
 
-// patch returns a merge patch with the changes that edit makes to a copy of obj, or nil if it makes none.
+// patch returns a merge patch with the changes that edit makes to a copy of obj, or nil if it makes
+// none.
 func (c change[T]) patch(obj T) ([]byte, error) {
 	version := obj.GetResourceVersion()
 	if version == "" {
@@ -122,9 +123,9 @@ func (c change[T]) patch(obj T) ([]byte, error) {
 }
 
 // PatchStatus calls edit for a copy of obj, and writes the status if edit changed it. It sends
-// nothing if edit changed nothing. It returns the object as stored, or obj if nothing was sent. With an
-// error, it returns the newest state that it knows, which is never nil unless obj is. obj must come from
-// the server or a cache; it is not changed.
+// nothing if edit changed nothing. It returns the object as stored, or obj if nothing was sent.
+// With an error, it returns the newest state that it knows, which is never nil unless obj is. obj
+// must come from the server or a cache; it is not changed.
 //
 // If the object was changed meanwhile, PatchStatus reads it from c and calls edit again for the
 // new state, so edit may be called several times. It should only set what reconcile found out:
@@ -132,8 +133,8 @@ func (c change[T]) patch(obj T) ([]byte, error) {
 // [SetCondition].
 //
 // If the object is gone, there is no status to write: the error is nil. Other errors: [ErrNoEdit],
-// [ErrNoObject], [ErrNoVersion], [ErrRenamed], [ErrNoStatus]; [ErrNotStatus] if edit changes anything
-// else, and those of c, a Conflict only after five in a row.
+// [ErrNoObject], [ErrNoVersion], [ErrRenamed], [ErrNoStatus]; [ErrNotStatus] if edit changes
+// anything else, and those of c, a Conflict only after five in a row.
 func PatchStatus[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T)) (T, error) {
 	if edit == nil {
 		return obj, fmt.Errorf("PatchStatus: a %T: %w", obj, ErrNoEdit)
@@ -173,27 +174,27 @@ func (o Outcome) String() string {
 }
 
 // CreateOrUpdate makes sure that an object is as edit wants it. It reads the object with the
-// namespace and name of obj, calls edit for a copy, and writes the fields that edit changed.
-// If there is no such object, edit is called for a copy of obj, which is then created. It returns
-// the object as stored; with an error, the newest state that it knows, or obj. Treat it as read-only: it may be
-// that of a cache.
+// namespace and name of obj, calls edit for a copy, and writes the fields that edit changed. If
+// there is no such object, edit is called for a copy of obj, which is then created. It returns the
+// object as stored; with an error, the newest state that it knows, or obj. Treat it as read-only:
+// it may be that of a cache.
 //
 // If c is a [Handle], the object is read from its cache, which has the handle's own writes. So
 // nothing is sent if nothing changes. The cache may be behind other writers. Their events queue the
-// key again if the controller watches the handle ([Owns]). An
-// object that the cache does not have is asked for first if the handle has a label or field selector,
-// which may hide it, or has not listed yet. Any other c is asked for the object in each call.
+// key again if the controller watches the handle ([Owns]). An object that the cache does not have
+// is asked for first if the handle has a label or field selector, which may hide it, or has not
+// listed yet. Any other c is asked for the object in each call.
 //
 // It sends no write if edit changes nothing, which is decided by JSON. So edit should set single
 // fields. A whole struct such as a PodSpec overwrites the defaults that the server has set, and
 // is written in every call: where that happens, use [Apply]. The same is true of a list: edit the
 // element in it, see the package documentation. Edit must not set the status.
 //
-// If the object was changed, created or deleted meanwhile, CreateOrUpdate reads it from the server and
-// calls edit for the new state, so edit may be called several times. An error of edit ends it, without a
-// write; [SetController] returns one if somebody else has made the object. Other errors:
-// [ErrNoEdit], [ErrNoObject], [ErrNoName], [ErrRenamed], and those of c, a Conflict or AlreadyExists only after
-// five in a row.
+// If the object was changed, created or deleted meanwhile, CreateOrUpdate reads it from the server
+// and calls edit for the new state, so edit may be called several times. An error of edit ends it,
+// without a write; [SetController] returns one if somebody else has made the object. Other errors:
+// [ErrNoEdit], [ErrNoObject], [ErrNoName], [ErrRenamed], and those of c, a Conflict or
+// AlreadyExists only after five in a row.
 func CreateOrUpdate[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T) error) (T, Outcome, error) {
 	if edit == nil {
 		return obj, Unchanged, fmt.Errorf("CreateOrUpdate: a %T: %w", obj, ErrNoEdit)

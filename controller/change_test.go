@@ -232,7 +232,8 @@ func TestPatchStatus(t *testing.T) {
 	}
 }
 
-// An API server answers a status write alike for an object that is gone and for a kind without a status.
+// An API server answers a status write alike for an object that is gone and for a kind without a
+// status.
 func TestKindWithoutStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := fake.New(fake.Options{})

@@ -194,8 +194,8 @@ func (w *world) check() {
 	}
 }
 
-// Whatever happens, it converges: nothing is there twice, nothing is left behind, and then nothing is
-// written any more.
+// Whatever happens, it converges: nothing is there twice, nothing is left behind, and then nothing
+// is written any more.
 func TestConverge(t *testing.T) {
 	for seed := range longtest.N[uint64](120, 50_000) {
 		w := &world{t: t, random: rand.New(rand.NewPCG(seed, 2)), server: fake.New(fake.Options{CollectGarbage: true}), external: map[types.UID]bool{}, held: map[types.UID]bool{}}

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// debt lists the events that a handle must see before its reads have all its writes. The zero value is none.
+// debt lists the events that a handle must see before its reads have all its writes. The zero value
+// is none.
 type debt struct {
 	// all counts writes of unknown objects or versions, and paid how many of them reads have.
 	all, paid atomic.Uint64
@@ -95,7 +96,8 @@ func (d *debt) settled(key types.NamespacedName, since uint64) {
 	d.some.Store(len(d.objects) > 0 || d.rv != "")
 }
 
-// failed notes that it failed to ask for an object in doubt, and returns for how long it has been failing.
+// failed notes that it failed to ask for an object in doubt, and returns for how long it has been
+// failing.
 func (d *debt) failed(key types.NamespacedName, now time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,8 +122,8 @@ func (d *debt) doubts() []types.NamespacedName {
 	return slices.Collect(maps.Keys(d.objects))
 }
 
-// until notes that the cache must reach rv, because what it has of key is older. Too many objects count as
-// unknown ones.
+// until notes that the cache must reach rv, because what it has of key is older. Too many objects
+// count as unknown ones.
 func (d *debt) until(key types.NamespacedName, rv string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -171,7 +173,8 @@ func (d *debt) ask() {
 	d.rv, d.unrecorded = "", nil
 }
 
-// take moves the informer's lost writes, up to now, to the debt. complete says that keys are all of them.
+// take moves the informer's lost writes, up to now, to the debt. complete says that keys are all of
+// them.
 func (d *debt) take(keys []types.NamespacedName, now uint64, complete bool) {
 	if complete && len(keys) <= maxAsked {
 		for _, key := range keys {
@@ -183,7 +186,8 @@ func (d *debt) take(keys []types.NamespacedName, now uint64, complete bool) {
 	d.lost.Store(now)
 }
 
-// pay notes that reads have the first due of the unknown writes, except for those in the stale namespaces.
+// pay notes that reads have the first due of the unknown writes, except for those in the stale
+// namespaces.
 func (d *debt) pay(due uint64, stale []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -196,8 +200,8 @@ func (d *debt) pay(due uint64, stale []string) {
 	}
 }
 
-// blindTo notes that reads of the stale namespaces lack writes in a namespace, or in any if it is empty.
-// Called with mu held.
+// blindTo notes that reads of the stale namespaces lack writes in a namespace, or in any if it is
+// empty. Called with mu held.
 func (d *debt) blindTo(namespace string, stale []string) {
 	for _, name := range stale {
 		if overlap(name, namespace) {
@@ -210,8 +214,8 @@ func (d *debt) blindTo(namespace string, stale []string) {
 	}
 }
 
-// stillBlind returns the namespaces whose reads lack writes; "" is the whole cache. A namespace is blind until
-// covers returns true for it.
+// stillBlind returns the namespaces whose reads lack writes; "" is the whole cache. A namespace is
+// blind until covers returns true for it.
 func (d *debt) stillBlind(covers func(string) bool) []string {
 	if !d.blinded.Load() {
 		return nil

@@ -34,16 +34,16 @@
 //
 // The result of some writes is not known at once: the answer was lost, there was a conflict, the
 // informer did not run, or the watch has brought nothing for two minutes. Then Run catches up
-// ([Requests.CatchUp]) before it calls reconcile again. Mostly that is one GET of the object, so a watch
-// that brings nothing does not hold reconciles up. A few writes name no object: a DeleteCollection, or
-// a creation with generateName whose answer was lost. After one of these, and if GET is forbidden, all
-// reconciles wait for the watch. If that takes 10 seconds, the key is queued again with an error, as
-// after any failure.
+// ([Requests.CatchUp]) before it calls reconcile again. Mostly that is one GET of the object, so a
+// watch that brings nothing does not hold reconciles up. A few writes name no object: a
+// DeleteCollection, or a creation with generateName whose answer was lost. After one of these, and
+// if GET is forbidden, all reconciles wait for the watch. If that takes 10 seconds, the key is
+// queued again with an error, as after any failure.
 //
-// Run catches up for the handles that were given to For, Owns and Watch. It also does so for those that
-// reconcile has written through with the context that it was given, unless For, Owns or Watch got only
-// the informer of such a handle. If you read a handle elsewhere, or write with another context, call
-// CatchUp there.
+// Run catches up for the handles that were given to For, Owns and Watch. It also does so for those
+// that reconcile has written through with the context that it was given, unless For, Owns or Watch
+// got only the informer of such a handle. If you read a handle elsewhere, or write with another
+// context, call CatchUp there.
 //
 // [OpenProjected] makes a handle whose cache holds a part of each object.
 //
@@ -55,23 +55,24 @@
 //	...
 //	err = namespaces.Add("test") // at any time: both handles begin to list and watch it
 //
-// Such handles need no permission for the whole cluster. Each namespace lists, watches and fails on its own:
+// Such handles need no permission for the whole cluster. Each namespace lists, watches and fails on
+// its own:
 //
 //   - If the server refuses a namespace, only the objects of that namespace are missing.
 //     [Projected.Members] says so, and the informer's OnError gets the refusals.
-//   - If the lists of a namespace fail otherwise, or are not answered, the controller begins without
-//     it 10 seconds after another namespace has listed (informer.LateMemberError).
-//   - If a namespace fails later, for 10 seconds, the others go on. If it is not known what writes to
-//     it have done, its keys wait until it is back.
+//   - If the lists of a namespace fail otherwise, or are not answered, the controller begins
+//     without it 10 seconds after another namespace has listed (informer.LateMemberError).
+//   - If a namespace fails later, for 10 seconds, the others go on. If it is not known what writes
+//     to it have done, its keys wait until it is back.
 //
-// Keys of type kinform.Key are reconciled only when all handles have listed their namespace, or were refused.
-// If a reconcile reads another namespace than that of its key, it has to ask [Projected.Covers] before it
-// makes an object that it does not find. A write to a namespace that is not in the set is not sent and
-// returns [ErrOutside]. Take a namespace out of the set only after the controller has finished its work
-// there: finalizers of its objects would not be removed.
+// Keys of type kinform.Key are reconciled only when all handles have listed their namespace, or
+// were refused. If a reconcile reads another namespace than that of its key, it has to ask
+// [Projected.Covers] before it makes an object that it does not find. A write to a namespace that
+// is not in the set is not sent and returns [ErrOutside]. Take a namespace out of the set only
+// after the controller has finished its work there: finalizers of its objects would not be removed.
 //
-// OpenOptions.Selectors has several label selectors, of which an object must match one, in each namespace or
-// in all.
+// OpenOptions.Selectors has several label selectors, of which an object must match one, in each
+// namespace or in all.
 //
 // # Filters
 //
@@ -79,11 +80,11 @@
 // to be queued. A filter gets the old and the new object and the type of the event. Two of them
 // leave out what the controller itself writes:
 //
-//   - [Projected.NotOwn] leaves out the events of writes through the handle, and nothing else. Use it
-//     wherever the controller writes through a handle and nobody else does: controller.For(c,
-//     websites, websites.NotOwn). Events of other writers' changes still come, including those of the
-//     status. Reconcile is not called again for its own writes, so it must do all its work in one
-//     call, or return [Again].
+//   - [Projected.NotOwn] leaves out the events of writes through the handle, and nothing else. Use
+//     it wherever the controller writes through a handle and nobody else does: controller.For(c,
+//     websites, websites.NotOwn). Events of other writers' changes still come, including those of
+//     the status. Reconcile is not called again for its own writes, so it must do all its work in
+//     one call, or return [Again].
 //   - [GenerationChanged] leaves out updates in which the spec is the same, whoever made them. Use
 //     it for objects of which reconcile reads only the spec, if there is no handle, or if others
 //     write the status often. It also leaves out changes of labels, annotations and finalizers. Do
@@ -99,26 +100,28 @@
 //
 // # Watches that come and go
 //
-// For, Owns and Watch may also be called while Run runs, and [Unwatch] removes what they added.
-// A late watch queues keys for all objects that are there, while its cache fills. Reconcile does not
-// wait for that, so a reconcile that reads the new cache has to: informer.Informer.WaitForSync.
-// If SyncTimeout is set and the new cache does not fill in time, Options.OnError gets the
+// For, Owns and Watch may also be called while Run runs, and [Unwatch] removes what they added. A
+// late watch queues keys for all objects that are there, while its cache fills. Reconcile does not
+// wait for that, so a reconcile that reads the new cache has to: informer.Informer.WaitForSync. If
+// SyncTimeout is set and the new cache does not fill in time, Options.OnError gets the
 // [*SyncError], and Run goes on.
 //
 // # Writes
 //
 // What most controllers write themselves is here: [CreateOrUpdate] for objects that the controller
-// makes, [SetController] and [Adopt] for their owner, [Finalize] for what lives outside the API server,
-// [PatchStatus] and [SetCondition] for the status, [Delete], and [Apply]. They need a [Client], send nothing
-// if nothing changed, and never undo a change of another writer: on a conflict they look at the
-// object again.
+// makes, [SetController] and [Adopt] for their owner, [Finalize] for what lives outside the API
+// server, [PatchStatus] and [SetCondition] for the status, [Delete], and [Apply]. They need a
+// [Client], send nothing if nothing changed, and never undo a change of another writer: on a
+// conflict they look at the object again.
 //
-// The cleanup of Finalize may run again after a crash. By then another object may have the same name.
-// So name what lives outside the API server by the UID of its object, and let a second cleanup succeed.
+// The cleanup of Finalize may run again after a crash. By then another object may have the same
+// name. So name what lives outside the API server by the UID of its object, and let a second
+// cleanup succeed.
 //
-// A merge patch replaces a list as a whole. So in the edit of CreateOrUpdate, find the element by its
-// name and set its fields; append it if it is not there. Setting the whole list drops the elements
-// and defaults that others put in, and writes in every call. To own some elements of a list, use Apply.
+// A merge patch replaces a list as a whole. So in the edit of CreateOrUpdate, find the element by
+// its name and set its fields; append it if it is not there. Setting the whole list drops the
+// elements and defaults that others put in, and writes in every call. To own some elements of a
+// list, use Apply.
 //
 //	site, done, err := controller.Finalize(ctx, websites, site, "example.com/dns", removeDNS)
 //	if done || err != nil {
@@ -142,14 +145,14 @@
 // # Errors and conditions
 //
 // A condition tells a user what to do, or what the controller waits for. Put these errors into one:
-// a name that is taken ([OwnedError]), a spec that the server refuses (Invalid, Forbidden), an object
-// that is referred to and is not there. Also return the error, so that it is reported and tried
-// again. If only a change of a watched object can help, return it in [Terminal].
+// a name that is taken ([OwnedError]), a spec that the server refuses (Invalid, Forbidden), an
+// object that is referred to and is not there. Also return the error, so that it is reported and
+// tried again. If only a change of a watched object can help, return it in [Terminal].
 //
-// Just return all others: conflicts, timeouts, errors of a server, a context that ended. The next try
-// mostly mends them, and a condition would cost one more request to a server in trouble. The message
-// of a condition must stay the same as long as its cause stays the same. With a time, a count or a
-// resourceVersion in it, each reconcile would write.
+// Just return all others: conflicts, timeouts, errors of a server, a context that ended. The next
+// try mostly mends them, and a condition would cost one more request to a server in trouble. The
+// message of a condition must stay the same as long as its cause stays the same. With a time, a
+// count or a resourceVersion in it, each reconcile would write.
 //
 // # Lifetime
 //

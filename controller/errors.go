@@ -13,11 +13,12 @@ import (
 )
 
 var (
-	// ErrNoKeys is returned by Watch, with the name of the resource, if the function for keys is nil.
+	// ErrNoKeys is returned by Watch, with the name of the resource, if the function for keys is
+	// nil.
 	ErrNoKeys = errors.New("controller: the function for keys is nil")
 
-	// ErrNoInformer is returned by For, Owns, Watch and Unwatch, with the type of the objects, for a
-	// nil informer or handle.
+	// ErrNoInformer is returned by For, Owns, Watch and Unwatch, with the type of the objects, for
+	// a nil informer or handle.
 	ErrNoInformer = errors.New("controller: the informer or handle is nil: look at the error of the call that made it")
 
 	// ErrNoFilter is returned by For, Owns and Watch if a filter is nil.
@@ -44,7 +45,8 @@ var (
 	// subresource.
 	ErrNoStatus = errors.New("controller: the kind has no status subresource: its CustomResourceDefinition needs subresources.status, and for the fake its Kind WithSubresources")
 
-	// ErrNoObject is returned, with the name of the resource and the type, for an object that is nil.
+	// ErrNoObject is returned, with the name of the resource and the type, for an object that is
+	// nil.
 	ErrNoObject = errors.New("the object is nil: look at the error of the call that returned it")
 
 	// ErrNoEdit is returned by PatchStatus and CreateOrUpdate if edit is nil.
@@ -115,8 +117,8 @@ func (e *OwnedError) Error() string {
 	return fmt.Sprintf("controller: %s belongs to another controller: %s %q with UID %s", e.Object, e.Controller.Kind, e.Controller.Name, e.Controller.UID)
 }
 
-// SyncError is returned by Run if the initial lists took longer than Options.SyncTimeout. For a watch
-// that was added later, Options.OnError gets it.
+// SyncError is returned by Run if the initial lists took longer than Options.SyncTimeout. For a
+// watch that was added later, Options.OnError gets it.
 type SyncError struct {
 	// After is the time that Run waited.
 	After time.Duration

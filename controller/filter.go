@@ -35,12 +35,12 @@ func both[K comparable, T any](first, second func(informer.Event[K, T])) func(in
 }
 
 // GenerationChanged is a filter that leaves out updates which only changed the status or the
-// metadata. The API server counts the changes of a spec in metadata.generation, and the request
-// to delete an object with finalizers is one of them
+// metadata. The API server counts the changes of a spec in metadata.generation, and the request to
+// delete an object with finalizers is one of them
 // (https://github.com/kubernetes/community/blob/main/contributors/devel/sig-architecture/api-conventions.md#metadata).
-// Custom resources without the status subresource count changes of the status, too. Kinds
-// without a generation, such as Service and Node, pass with every update. So do resyncs
-// (informer.Event.Sync) and an object that replaced another one.
+// Custom resources without the status subresource count changes of the status, too. Kinds without a
+// generation, such as Service and Node, pass with every update. So do resyncs (informer.Event.Sync)
+// and an object that replaced another one.
 //
 // A filter decides about one event. To let pass what one of two filters lets pass, combine them:
 //

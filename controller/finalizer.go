@@ -30,8 +30,8 @@ import (
 // succeed. Key what it removes by the UID: by then another object may have the name.
 //
 // If the object is gone, or another one has its name, done is true and err is nil. Errors:
-// [ErrNoCleanup], [ErrNoObject], [ErrNoFinalizer], [ErrNoVersion], and those of c, a Conflict only after five in
-// a row.
+// [ErrNoCleanup], [ErrNoObject], [ErrNoFinalizer], [ErrNoVersion], and those of c, a Conflict only
+// after five in a row.
 func Finalize[T Object[T]](ctx context.Context, c Client[T], obj T, finalizer string, cleanup func(context.Context, T) error) (_ T, done bool, err error) {
 	if cleanup == nil {
 		return obj, true, fmt.Errorf("Finalize: a %T: %w", obj, ErrNoCleanup)

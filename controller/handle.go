@@ -22,24 +22,25 @@ import (
 // objects in all namespaces.
 type OpenOptions[P any] struct {
 	// Namespaces limits the handle to a set of namespaces, which may change at any time. Each
-	// namespace lists, watches and fails on its own: see informer.Union. So one that cannot be listed
-	// only lacks its own objects, OnError gets its errors, and [Projected.Members] says how each
-	// is. Reads have the writes through the handle as with one source. A request for an object in
-	// another namespace is not sent and returns [ErrOutside], a Get too. Several handles may share
-	// a set. Nil means the one in Client or, if that has none, all namespaces.
+	// namespace lists, watches and fails on its own: see informer.Union. So one that cannot be
+	// listed only lacks its own objects, OnError gets its errors, and [Projected.Members] says how
+	// each is. Reads have the writes through the handle as with one source. A request for an object
+	// in another namespace is not sent and returns [ErrOutside], a Get too. Several handles may
+	// share a set. Nil means the one in Client or, if that has none, all namespaces.
 	Namespaces *informer.Namespaces
 
-	// Selectors are label selectors. An object must match one of them, and also Client.LabelSelector if
-	// that is set. Each lists, watches and fails on its own, in each namespace, and is a member of
-	// [Projected.Members] with the name "namespace/selector", or the selector alone without Namespaces.
-	// If a change moves an object from one selector to another, handlers may get a deletion and an addition.
-	// Reads lack it in between if the change was somebody else's, and never if it was made through the
-	// handle. Empty means no selectors.
+	// Selectors are label selectors. An object must match one of them, and also
+	// Client.LabelSelector if that is set. Each lists, watches and fails on its own, in each
+	// namespace, and is a member of [Projected.Members] with the name "namespace/selector", or the
+	// selector alone without Namespaces. If a change moves an object from one selector to another,
+	// handlers may get a deletion and an addition. Reads lack it in between if the change was
+	// somebody else's, and never if it was made through the handle. Empty means no selectors.
 	Selectors []string
 
-	// Part limits the cache to the objects whose hash is in a set, which changes while the handle runs: those of one of
-	// several replicas, see shard.Replica.Hashes and informer.Union.FollowHashes. Requests are not limited. It cannot be
-	// used together with Namespaces or Selectors. Nil means all objects.
+	// Part limits the cache to the objects whose hash is in a set, which changes while the handle
+	// runs: those of one of several replicas, see shard.Replica.Hashes and
+	// informer.Union.FollowHashes. Requests are not limited. It cannot be used together with
+	// Namespaces or Selectors. Nil means all objects.
 	Part *informer.Part[P]
 
 	// Indexes are the indexes of the cache, in addition to those in Informer.
@@ -64,8 +65,8 @@ type Handle[T metav1.Object] struct {
 }
 
 // Open returns a handle on the objects of a kind. There may be one OpenOptions; none is the zero
-// value. Nothing is sent before the informer runs: a [Controller] does that for the handles that it is
-// given. Errors: those of client.New, informer.New and informer.Union.Follow, and [ErrOptions].
+// value. Nothing is sent before the informer runs: a [Controller] does that for the handles that it
+// is given. Errors: those of client.New, informer.New and informer.Union.Follow, and [ErrOptions].
 func Open[T metav1.Object](server client.Connection, of kind.Kind[T], options ...OpenOptions[T]) (*Handle[T], error) {
 	opts, err := oneOf(of.String(), options)
 	if err != nil {
@@ -94,8 +95,8 @@ func (h *Handle[T]) List(namespace string, selector labels.Selector) []T {
 	return h.lister.In(namespace).List(selector)
 }
 
-// current is Cached for [CreateOrUpdate]. sure says that the cache is filled, and with all objects, so
-// that an object which it does not have most likely does not exist.
+// current is Cached for [CreateOrUpdate]. sure says that the cache is filled, and with all objects,
+// so that an object which it does not have most likely does not exist.
 func (h *Handle[T]) current(key types.NamespacedName) (obj T, found, sure bool) {
 	obj, found = h.Cached(key)
 	return obj, found, !h.selects && h.inf.Store().ResourceVersion() != "" && (h.union == nil || h.union.Covers(key))
@@ -121,7 +122,8 @@ type Projected[T metav1.Object, P any] struct {
 // OpenProjected returns a handle whose cache holds what part makes of each object, see
 // reflector.Map. key returns the key of a P, which must be the namespace and the name of its
 // object. If P has no UID of its own, a deletion costs a second request, see [Requests.CatchUp].
-// Errors: those of [Open], which also says what options are, and reflector.ErrNoSource if part is nil.
+// Errors: those of [Open], which also says what options are, and reflector.ErrNoSource if part is
+// nil.
 func OpenProjected[T metav1.Object, P any](server client.Connection, of kind.Kind[T], part func(T) (P, error), key store.KeyFunc[types.NamespacedName, P], options ...OpenOptions[P]) (*Projected[T, P], error) {
 	opts, err := oneOf(of.String(), options)
 	if err != nil {
@@ -148,8 +150,8 @@ type view[T, P any] struct {
 	source func(*client.Resource[T]) reflector.Source[P]
 }
 
-// open makes a handle of an empty one. It and merge are functions, since each type that embeds a method
-// has it compiled once more.
+// open makes a handle of an empty one. It and merge are functions, since each type that embeds a
+// method has it compiled once more.
 func open[T metav1.Object, P any](h *Projected[T, P], server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (err error) {
 	opts.Informer.Indexes = slices.Concat(opts.Informer.Indexes, opts.Indexes)
 	many := opts.Namespaces != nil || len(opts.Selectors) > 0
@@ -257,8 +259,9 @@ func (h *Projected[T, P]) Cached(key types.NamespacedName) (P, bool) {
 	return h.inf.Get(h.complete(key))
 }
 
-// List returns the cached parts of all objects, in no order, in a new slice. It includes the writes through
-// the handle. Cost: see informer.Informer.List. A bound index (informer.Bind) reads a part of them.
+// List returns the cached parts of all objects, in no order, in a new slice. It includes the writes
+// through the handle. Cost: see informer.Informer.List. A bound index (informer.Bind) reads a part
+// of them.
 func (h *Projected[T, P]) List() []P { return h.inf.List() }
 
 // NotOwn is a filter that leaves out updates and additions which a write through this handle

@@ -601,8 +601,8 @@ func (w *scene) inject(f faults.Fault) {
 	}
 }
 
-// A watch that brings nothing after a write holds no reconcile up, and reads still have the write. Each
-// written object costs one request in two minutes.
+// A watch that brings nothing after a write holds no reconcile up, and reads still have the write.
+// Each written object costs one request in two minutes.
 func TestSilentWatchHoldsNothingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newScene(t, controller.OpenOptions[*gadget]{})
@@ -721,7 +721,8 @@ func TestCreateOrUpdateFromCache(t *testing.T) {
 	})
 }
 
-// An object that the handle's selector hides, or that was not listed yet, is not created in each call.
+// An object that the handle's selector hides, or that was not listed yet, is not created in each
+// call.
 func TestCreateOrUpdateHidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, opts := range []client.Options{{}, {LabelSelector: "app=web"}, {FieldSelector: "metadata.name=two"}} {
@@ -739,7 +740,8 @@ func TestCreateOrUpdateHidden(t *testing.T) {
 	})
 }
 
-// requests returns a function that returns the methods of the requests from now on, without watches.
+// requests returns a function that returns the methods of the requests from now on, without
+// watches.
 func (w *scene) requests() func() string {
 	var mu sync.Mutex
 	var sent []string

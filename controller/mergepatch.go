@@ -8,8 +8,8 @@ import (
 // tree is a JSON object. Its numbers are json.Number, and its members are never null.
 type tree = map[string]any
 
-// treeOf returns the JSON of obj as a tree. JSON decides what counts as a change, because it is what
-// would be sent: 1000m and 1 are one quantity, and an omitted list is as good as an empty one.
+// treeOf returns the JSON of obj as a tree. JSON decides what counts as a change, because it is
+// what would be sent: 1000m and 1 are one quantity, and an omitted list is as good as an empty one.
 func treeOf(obj any) (tree, error) {
 	raw, err := json.Marshal(obj)
 	if err != nil {

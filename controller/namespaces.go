@@ -88,8 +88,8 @@ func (m *members[T]) join(namespace string) (all map[string]*client.Resource[T],
 	return all, nil
 }
 
-// prune drops the sources of namespaces that have left the set, and of one that is new in it. Called with
-// mu held.
+// prune drops the sources of namespaces that have left the set, and of one that is new in it.
+// Called with mu held.
 func (m *members[T]) prune(renewed string) {
 	for namespace, sources := range m.byName {
 		if namespace == renewed || !m.has(namespace) {
@@ -119,8 +119,8 @@ func (m *members[T]) isOf(member, namespace string) bool {
 	return m.byName[namespace][member] != nil
 }
 
-// all returns the sources of the namespaces in the set, in the order of their names, except that those of
-// first come before the others, and those of the namespaces in last after them.
+// all returns the sources of the namespaces in the set, in the order of their names, except that
+// those of first come before the others, and those of the namespaces in last after them.
 func (m *members[T]) all(first string, last []string) (all []*client.Resource[T]) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,7 +137,8 @@ func (m *members[T]) all(first string, last []string) (all []*client.Resource[T]
 	return all
 }
 
-// sortNamespaces orders them by name, but first comes before the others, and those in last after them.
+// sortNamespaces orders them by name, but first comes before the others, and those in last after
+// them.
 func sortNamespaces(all []string, first string, last []string) {
 	slices.SortFunc(all, func(a, b string) int {
 		return cmp.Or(later(slices.Contains(last, a), slices.Contains(last, b)), later(a != first, b != first), cmp.Compare(a, b))
@@ -210,8 +211,8 @@ func (r *Requests[T]) checkObject(obj T) error {
 	return r.check(keyOf(obj))
 }
 
-// sources returns where the handle's objects come from, those of namespace first, and those that fail last: a
-// server that does not answer one of them would hold up the others.
+// sources returns where the handle's objects come from, those of namespace first, and those that
+// fail last: a server that does not answer one of them would hold up the others.
 func (r *Requests[T]) sources(namespace string) []*client.Resource[T] {
 	if r.members == nil {
 		return []*client.Resource[T]{r.client}
@@ -219,9 +220,9 @@ func (r *Requests[T]) sources(namespace string) []*client.Resource[T] {
 	return r.members.all(namespace, r.cache.stale())
 }
 
-// now returns a resourceVersion that is not older than any change so far in a namespace or, if it is
-// empty, in all. Versions compare across namespaces, so if one cannot answer soon, another one can. It is
-// empty if the handle is for none.
+// now returns a resourceVersion that is not older than any change so far in a namespace or, if it
+// is empty, in all. Versions compare across namespaces, so if one cannot answer soon, another one
+// can. It is empty if the handle is for none.
 func (r *Requests[T]) now(ctx context.Context, namespace string) (rv string, err error) {
 	all := r.sources(namespace)
 	for n, source := range all {
@@ -233,8 +234,8 @@ func (r *Requests[T]) now(ctx context.Context, namespace string) (rv string, err
 	return "", err
 }
 
-// nowOf returns the version of a list of one object. It does not wait long unless the source is the last one
-// to be asked.
+// nowOf returns the version of a list of one object. It does not wait long unless the source is the
+// last one to be asked.
 func nowOf[T metav1.Object](ctx context.Context, source *client.Resource[T], last bool) (string, error) {
 	if !last {
 		var cancel context.CancelFunc
@@ -257,11 +258,12 @@ func deleteCollection[T metav1.Object](ctx context.Context, r *Requests[T], opts
 	return errors.Join(failed...)
 }
 
-// Covers reports whether the cache has all objects of a namespace that the handle selects. Then an object
-// that it lacks did not exist at the version that the watch has reached. It is false for a namespace that is
-// not in OpenOptions.Namespaces, that is refused, that has failed for 10 seconds, or whose first list has not
-// come. Reconciles of keys in such a namespace wait for its first list, see the package documentation. A
-// reconcile that reads another namespace than that of its key has to ask. O(members).
+// Covers reports whether the cache has all objects of a namespace that the handle selects. Then an
+// object that it lacks did not exist at the version that the watch has reached. It is false for a
+// namespace that is not in OpenOptions.Namespaces, that is refused, that has failed for 10 seconds,
+// or whose first list has not come. Reconciles of keys in such a namespace wait for its first list,
+// see the package documentation. A reconcile that reads another namespace than that of its key has
+// to ask. O(members).
 func (h *Projected[T, P]) Covers(namespace string) bool {
 	if h.union == nil {
 		return h.inf.Store().ResourceVersion() != "" && (h.namespace == "" || h.namespace == namespace)
@@ -277,8 +279,9 @@ func (r *Requests[T]) awaits(namespace string) bool {
 	return slices.ContainsFunc(blind, func(name string) bool { return overlap(name, namespace) && r.cache.waits(name) })
 }
 
-// Members says how each source of a handle over several namespaces or selectors ([OpenOptions]) is: whether
-// it has listed, how many objects it has, and what refuses it. Nil for any other handle. O(members).
+// Members says how each source of a handle over several namespaces or selectors ([OpenOptions]) is:
+// whether it has listed, how many objects it has, and what refuses it. Nil for any other handle.
+// O(members).
 func (h *Projected[T, P]) Members() []informer.MemberStats {
 	if h.union == nil {
 		return nil

@@ -30,7 +30,8 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-// sentBy lists the requests of a scene as "GET /namespaces/a/gadgets?resourceVersion=0", from now on.
+// sentBy lists the requests of a scene as "GET /namespaces/a/gadgets?resourceVersion=0", from now
+// on.
 func sentBy(w *scene) (take func() []string) {
 	var mu sync.Mutex
 	var all []string
@@ -122,8 +123,8 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// A namespace without permission lacks its own objects, is tried again, and says so. Nothing asks for other
-// namespaces, and the first list of a new one has all earlier writes.
+// A namespace without permission lacks its own objects, is tried again, and says so. Nothing asks
+// for other namespaces, and the first list of a new one has all earlier writes.
 func TestHandleOfSomeNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -207,7 +208,8 @@ func newSitesIn(t *testing.T, refused string) sitesScene {
 	return sitesScene{server, sites}
 }
 
-// What was in doubt in a namespace that is gone holds nothing up, and a handle for no namespace neither.
+// What was in doubt in a namespace that is gone holds nothing up, and a handle for no namespace
+// neither.
 func TestHandleOfNamespaceThatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -281,7 +283,8 @@ func (o *outage) RoundTrip(r *http.Request) (*http.Response, error) {
 	return o.next.RoundTrip(r)
 }
 
-// A namespace that answers 500 from the start holds up its own keys only, and nothing that waits for a version.
+// A namespace that answers 500 from the start holds up its own keys only, and nothing that waits
+// for a version.
 func TestKeysOfFailingNamespaceWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newScene(t, controller.OpenOptions[*gadget]{Namespaces: informer.NewNamespaces("a", "b")})
@@ -331,8 +334,9 @@ func TestKeysOfFailingNamespaceWait(t *testing.T) {
 	})
 }
 
-// A namespace that fails after it has listed holds up its own keys only, and only after a write to unknown
-// objects in it: whether it is refused, answers 500, or does not answer, and whether it is asked first or last.
+// A namespace that fails after it has listed holds up its own keys only, and only after a write to
+// unknown objects in it: whether it is refused, answers 500, or does not answer, and whether it is
+// asked first or last.
 func TestKeysOfNamespaceThatFailsLater(t *testing.T) {
 	for _, how := range []int32{mute, http.StatusForbidden, http.StatusInternalServerError} {
 		for _, sick := range []string{"a", "b"} {
@@ -368,7 +372,8 @@ func failsLater(t *testing.T, how int32, sick, written string) {
 	}()
 	create(t, w.server, newGadget("one", "x"))
 	synctest.Wait()
-	// The outage first: otherwise the watch may bring the write before, and then no key has to wait.
+	// The outage first: otherwise the watch may bring the write before, and then no key has to
+	// wait.
 	out.how.Store(how)
 	w.server.DropWatches()
 	for _, ns := range []string{"a", "b"} {
@@ -406,8 +411,8 @@ func failsLater(t *testing.T, how int32, sick, written string) {
 	ok(t, <-ended)
 }
 
-// A namespace that is refused from the start does not hold its keys up, not even after a write to unknown
-// objects in it, unless it may be listed later.
+// A namespace that is refused from the start does not hold its keys up, not even after a write to
+// unknown objects in it, unless it may be listed later.
 func TestKeysOfRefusedNamespaceGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newScene(t, controller.OpenOptions[*gadget]{Namespaces: informer.NewNamespaces("a", "b")})
@@ -455,8 +460,8 @@ func (w *scene) loseIn(ctx context.Context, namespace string) {
 	}
 }
 
-// Writes that cannot be recorded, few or many, do not count as read in a namespace that fails, which the
-// version of the others tells nothing about.
+// Writes that cannot be recorded, few or many, do not count as read in a namespace that fails,
+// which the version of the others tells nothing about.
 func TestUnrecordedWritesInFailingNamespace(t *testing.T) {
 	for _, n := range []int{3, 150} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -551,7 +556,8 @@ func (s switched) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.sick.RoundTrip(r)
 }
 
-// All namespaces together ask a server that is down a few times a second, and are back as soon as it is.
+// All namespaces together ask a server that is down a few times a second, and are back as soon as
+// it is.
 func TestNamespacesShareTheirServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set := informer.NewNamespaces()

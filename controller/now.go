@@ -16,31 +16,36 @@ import (
 )
 
 const (
-	// lookAfter is how long WaitForNow waits for the watch of the cache before it looks what that lacks.
+	// lookAfter is how long WaitForNow waits for the watch of the cache before it looks what that
+	// lacks.
 	lookAfter = time.Second
-	// lookTime is the duration of the watch by which it looks. Servers send a bookmark two seconds before the end.
+	// lookTime is the duration of the watch by which it looks. Servers send a bookmark two seconds
+	// before the end.
 	lookTime = 3 * time.Second
 	// looks is how often it does so: a server that sends no bookmarks does not answer.
 	looks = 3
 )
 
-// WaitForNow returns nil once the cache has all changes that anybody had made before the call. Use it where one
-// process goes on with the work of another one, as shard.Keys.CatchUp.
+// WaitForNow returns nil once the cache has all changes that anybody had made before the call. Use
+// it where one process goes on with the work of another one, as shard.Keys.CatchUp.
 //
-// It asks for the present resourceVersion by a list of one object, and waits until the cache has that. If nothing
-// changes in the collection, no event shows how far the cache is, and a bookmark only once a minute. So after a second
-// WaitForNow opens a watch of three seconds from the cache's own version, and waits for the objects that it brings, except
-// those of another OpenOptions.Part: mostly none. A handle over several namespaces or selectors opens one for each.
+// It asks for the present resourceVersion by a list of one object, and waits until the cache has
+// that. If nothing changes in the collection, no event shows how far the cache is, and a bookmark
+// only once a minute. So after a second WaitForNow opens a watch of three seconds from the cache's
+// own version, and waits for the objects that it brings, except those of another OpenOptions.Part:
+// mostly none. A handle over several namespaces or selectors opens one for each.
 //
-// Costs: one request if the collection is busy, and one more watch if not. Then it takes two to four seconds. This needs a
-// server that sends a bookmark before a watch ends, and whose cache is as new as the list, as kube-apiserver's is when it
-// answers the list from that cache. Otherwise there are two more such watches, and then it takes until the next
-// event or bookmark of the cache's own watch: up to a minute, or without end if the server sends no bookmarks.
+// Costs: one request if the collection is busy, and one more watch if not. Then it takes two to
+// four seconds. This needs a server that sends a bookmark before a watch ends, and whose cache is
+// as new as the list, as kube-apiserver's is when it answers the list from that cache. Otherwise
+// there are two more such watches, and then it takes until the next event or bookmark of the
+// cache's own watch: up to a minute, or without end if the server sends no bookmarks.
 //
-// The versions are those of one resource, since versions of different resources do not compare. If the versions of a server
-// do not compare at all, the error matches store.ErrResourceVersion. Namespaces that are refused, or have failed for
-// 10 seconds, are not waited for. Other errors: those of List of client.Resource and of informer.Informer.WaitForRV, with
-// the name of the resource.
+// The versions are those of one resource, since versions of different resources do not compare. If
+// the versions of a server do not compare at all, the error matches store.ErrResourceVersion.
+// Namespaces that are refused, or have failed for 10 seconds, are not waited for. Other errors:
+// those of List of client.Resource and of informer.Informer.WaitForRV, with the name of the
+// resource.
 func (h *Projected[T, P]) WaitForNow(ctx context.Context) error {
 	rv, err := h.now(ctx, "")
 	if err == nil && rv != "" {
@@ -74,8 +79,8 @@ func (h *Projected[T, P]) waitForVersion(ctx context.Context, rv string) error {
 	}
 }
 
-// lookFor reports true once the cache has all changes from its own version up to rv. It reports false if it
-// cannot find out.
+// lookFor reports true once the cache has all changes from its own version up to rv. It reports
+// false if it cannot find out.
 func (h *Projected[T, P]) lookFor(ctx context.Context, rv string) bool {
 	select {
 	case <-ctx.Done():
@@ -118,8 +123,8 @@ type sighting struct {
 	gone bool
 }
 
-// isIn reports whether a cache that has an object of that version, if it exists, has the change. It cannot tell if the object was
-// deleted after the change: then the cache's own version tells.
+// isIn reports whether a cache that has an object of that version, if it exists, has the change. It
+// cannot tell if the object was deleted after the change: then the cache's own version tells.
 func (c sighting) isIn(rv string, exists bool) bool {
 	if !exists {
 		return c.gone
@@ -128,8 +133,8 @@ func (c sighting) isIn(rv string, exists bool) bool {
 	return err == nil && (order > 0 || order == 0 && !c.gone)
 }
 
-// changes returns what changed from one version up to another one, by object. What does not belong into the cache is left
-// out. It returns nil if it cannot find out.
+// changes returns what changed from one version up to another one, by object. What does not belong
+// into the cache is left out. It returns nil if it cannot find out.
 func (h *Projected[T, P]) changes(ctx context.Context, source *client.Resource[T], from, to string) map[types.NamespacedName]sighting {
 	ctx, cancel := context.WithTimeout(ctx, 2*lookTime) // the server should end it
 	defer cancel()

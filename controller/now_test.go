@@ -39,7 +39,8 @@ func (w *scene) now(ctx context.Context) (took time.Duration, err error) {
 	return time.Since(began), err
 }
 
-// A collection that the cache has costs one request. If only others have changed, no event comes, and WaitForNow looks.
+// A collection that the cache has costs one request. If only others have changed, no event comes,
+// and WaitForNow looks.
 func TestWaitForNowIdle(t *testing.T) {
 	everySource(t, func(t *testing.T, opts controller.OpenOptions[*gadget]) {
 		w := newScene(t, opts)
@@ -64,7 +65,8 @@ func TestWaitForNowIdle(t *testing.T) {
 	})
 }
 
-// The cache's watch is late. WaitForNow waits for just what is missing: it returns when all of it is there, and soon then.
+// The cache's watch is late. WaitForNow waits for just what is missing: it returns when all of it
+// is there, and soon then.
 func TestWaitForNowLate(t *testing.T) {
 	everySource(t, func(t *testing.T, opts controller.OpenOptions[*gadget]) {
 		w := newScene(t, opts)
@@ -101,8 +103,8 @@ func TestWaitForNowLate(t *testing.T) {
 	})
 }
 
-// Objects of another part have changed, and are not waited for: they never come. What the part lacks is. So it is whether the server
-// selects the part or not.
+// Objects of another part have changed, and are not waited for: they never come. What the part
+// lacks is. So it is whether the server selects the part or not.
 func TestWaitForNowOfPart(t *testing.T) {
 	for note, part := range map[string]informer.Part[*gadget]{
 		"selected by the server": {Field: reflector.ShardNamespace},
@@ -170,7 +172,8 @@ func TestWaitForNowWithoutBookmarks(t *testing.T) {
 	})
 }
 
-// The last change is one of another part, and no bookmark follows. The cache's own watch does not bring it.
+// The last change is one of another part, and no bookmark follows. The cache's own watch does not
+// bring it.
 func TestWaitForNowLastOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hash := reflector.ShardHash("a")

@@ -117,7 +117,8 @@ func TestManyDoubts(t *testing.T) {
 	})
 }
 
-// A write that was carried out without an answer, and then refused when the client repeated it, is seen by reads.
+// A write that was carried out without an answer, and then refused when the client repeated it, is
+// seen by reads.
 func TestRefusedRepetition(t *testing.T) {
 	for _, code := range []int{http.StatusForbidden, http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests} {
 		synctest.Test(t, func(t *testing.T) {
@@ -152,8 +153,8 @@ func codeOf(err error) int {
 	return int(st.Status().Code)
 }
 
-// Reconcile makes an object, and is content. Somebody deletes the object before the cache has seen it, and the
-// watch cannot bring that: the cache lists again. Then reconcile is called once more.
+// Reconcile makes an object, and is content. Somebody deletes the object before the cache has seen
+// it, and the watch cannot bring that: the cache lists again. Then reconcile is called once more.
 func TestMadeAndGone(t *testing.T) {
 	for name, set := range twoNamespaces {
 		t.Run(name, func(t *testing.T) {

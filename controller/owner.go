@@ -15,25 +15,26 @@ import (
 // garbage collector deletes obj after owner, and [Owns] queues owner for events of obj. Of is the
 // kind of owner; if it has no name, as with kind.OfResource, owner's TypeMeta must have it.
 //
-// Call SetController first in the edit of [CreateOrUpdate] and return its error, so that the edit ends for
-// an object of somebody else: SetController refuses an object that exists (it has a UID) and does not have
-// owner as its controller. To take over an object that has no controller, call [Adopt] instead. If owner
-// is the controller already, at most the version in the reference changes.
+// Call SetController first in the edit of [CreateOrUpdate] and return its error, so that the edit
+// ends for an object of somebody else: SetController refuses an object that exists (it has a UID)
+// and does not have owner as its controller. To take over an object that has no controller, call
+// [Adopt] instead. If owner is the controller already, at most the version in the reference
+// changes.
 //
 // It returns an error, and does not change obj, if the reference would be wrong:
 //
 //   - a [*OwnedError] if obj belongs to somebody else
 //   - [ErrOwner] if owner has no name or UID, as before its creation, if its TypeMeta names another
-//     kind, or if it lives in a namespace and obj lives elsewhere, because the garbage collector would
-//     delete such an obj
+//     kind, or if it lives in a namespace and obj lives elsewhere, because the garbage collector
+//     would delete such an obj
 //   - [ErrNoObject] if obj or owner is nil
 func SetController[O metav1.Object](obj metav1.Object, owner O, of kind.Kind[O]) error {
 	return setController(obj, owner, of.GroupVersionKind, false)
 }
 
-// Adopt is [SetController], but also takes over an object that exists and has no controller: one that
-// a user has made, or that lost its controller. The garbage collector then deletes it after owner. An
-// object with another controller is refused with an [*OwnedError] all the same.
+// Adopt is [SetController], but also takes over an object that exists and has no controller: one
+// that a user has made, or that lost its controller. The garbage collector then deletes it after
+// owner. An object with another controller is refused with an [*OwnedError] all the same.
 func Adopt[O metav1.Object](obj metav1.Object, owner O, of kind.Kind[O]) error {
 	return setController(obj, owner, of.GroupVersionKind, true)
 }

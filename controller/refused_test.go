@@ -198,7 +198,8 @@ func TestFilterOfNoHandle(t *testing.T) {
 	}
 }
 
-// An object in doubt whose GET fails for ever holds the reconciles up until the watch has come as far.
+// An object in doubt whose GET fails for ever holds the reconciles up until the watch has come as
+// far.
 func TestObjectInDoubtCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, _ := setup(t)

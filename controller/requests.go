@@ -22,8 +22,8 @@ import (
 // has them as its own methods. So it is a [Client] and an [Applier], which [CreateOrUpdate],
 // [Apply] and their like take.
 //
-// If the handle is for a set of namespaces, each of them returns [ErrOutside] for an object in another
-// one, and sends nothing.
+// If the handle is for a set of namespaces, each of them returns [ErrOutside] for an object in
+// another one, and sends nothing.
 //
 // A dry run is not recorded. If the object in an answer does not match the handle's label
 // selectors, reads have no such object. Field selectors are left to the server: until the watch
@@ -59,13 +59,13 @@ type cache[T any] interface {
 	live() bool
 	informer() any
 	listing(namespace string) bool
-	// stale returns the namespaces that are not up to date with the version of the cache. A cache that
-	// is not divided by namespace is the namespace "".
+	// stale returns the namespaces that are not up to date with the version of the cache. A cache
+	// that is not divided by namespace is the namespace "".
 	stale() []string
 	// covers reports whether a namespace is up to date with that version.
 	covers(namespace string) bool
-	// waits reports whether the keys of a stale namespace wait. They do not if it was refused from the
-	// start.
+	// waits reports whether the keys of a stale namespace wait. They do not if it was refused from
+	// the start.
 	waits(namespace string) bool
 }
 
@@ -253,7 +253,8 @@ type write struct {
 	// other version can be between base and the answer's.
 	base  string
 	known bool
-	// status says that only the status is written. A server that does not find it may have the object.
+	// status says that only the status is written. A server that does not find it may have the
+	// object.
 	status bool
 }
 
@@ -392,9 +393,9 @@ func (r *Requests[T]) doubt(ctx context.Context, key types.NamespacedName) {
 	_ = r.settle(ctx, key)
 }
 
-// settle asks the server for an object in doubt. If that is forbidden, fails for a time, or if the object
-// does not fit its type, the watch has to come as far. An object outside of the handle's namespaces is in
-// doubt no more.
+// settle asks the server for an object in doubt. If that is forbidden, fails for a time, or if the
+// object does not fit its type, the watch has to come as far. An object outside of the handle's
+// namespaces is in doubt no more.
 func (r *Requests[T]) settle(ctx context.Context, key types.NamespacedName) error {
 	since := r.debt.since(key)
 	_, err := r.Get(ctx, key, metav1.GetOptions{})

@@ -229,8 +229,8 @@ func (s *schedule) fail() {
 	}
 }
 
-// isHit reports whether an outage concerns a request: in the sick namespace, of some seeds only lists and
-// watches, or those of the first selector.
+// isHit reports whether an outage concerns a request: in the sick namespace, of some seeds only
+// lists and watches, or those of the first selector.
 func (s *schedule) isHit(r *http.Request) bool {
 	switch {
 	case s.set == nil:
@@ -241,14 +241,15 @@ func (s *schedule) isHit(r *http.Request) bool {
 	return strings.Contains(r.URL.Path, "/namespaces/"+s.sick+"/")
 }
 
-// isMute reports whether the version of a deletion may be missing, so that the next reconcile waits for it: lists
-// are not answered, or fail while writes succeed.
+// isMute reports whether the version of a deletion may be missing, so that the next reconcile waits
+// for it: lists are not answered, or fail while writes succeed.
 func (s *schedule) isMute() bool {
 	how := s.outage.how.Load()
 	return how == mute || how != 0 && s.set != nil && s.seed%4 == 0
 }
 
-// goesOn makes sure that the keys of one namespace are reconciled although the other one fails for long.
+// goesOn makes sure that the keys of one namespace are reconciled although the other one fails for
+// long.
 func (s *schedule) goesOn() {
 	well := map[string]string{"a": "b", "b": "a"}[s.sick]
 	if s.set == nil || !s.set.Has(well) {
@@ -276,7 +277,8 @@ func (s *schedule) goesOn() {
 	s.t.Errorf("the namespace %s waits for the other one: %v, %t", well, err, controller.Awaits(s.h.requests, well))
 }
 
-// isRefused reports whether a namespace has been refused since the handle runs. Its keys do not wait.
+// isRefused reports whether a namespace has been refused since the handle runs. Its keys do not
+// wait.
 func (s *schedule) isRefused(namespace string) bool {
 	return slices.ContainsFunc(s.h.members(), func(m informer.MemberStats) bool {
 		return m.Refused != nil && !m.Synced && (s.set == nil || strings.HasPrefix(m.Name, namespace))

@@ -18,7 +18,8 @@ import (
 type Stats struct {
 	// Kind is the kind of the objects. Its name is empty for a kind of kind.OfResource.
 	Kind schema.GroupVersionKind
-	// Resource names the objects that the handle is for, such as "deployments.apps in namespace prod".
+	// Resource names the objects that the handle is for, such as "deployments.apps in namespace
+	// prod".
 	Resource string
 	// Cache are the numbers of the informer, and Client those of all requests, its own included.
 	Cache  informer.Stats
@@ -28,8 +29,8 @@ type Stats struct {
 // Kind returns the kind that the handle was opened for.
 func (r *Requests[T]) Kind() kind.Kind[T] { return r.client.Kind() }
 
-// Stats returns the current numbers. They are read one by one and may be of different moments. It is
-// safe from any goroutine.
+// Stats returns the current numbers. They are read one by one and may be of different moments. It
+// is safe from any goroutine.
 func (h *Projected[T, P]) Stats() Stats {
 	all := h.client.Stats()
 	if h.members != nil {
@@ -38,8 +39,9 @@ func (h *Projected[T, P]) Stats() Stats {
 	return Stats{Kind: h.Kind().GroupVersionKind, Resource: h.Resource(), Cache: h.inf.Stats(), Client: all}
 }
 
-// ServerVersion asks the server for the object under the key with this text, and returns its resourceVersion. It is for
-// programs that look at handles of any type. Errors: those of Get, and one for a text that is no key.
+// ServerVersion asks the server for the object under the key with this text, and returns its
+// resourceVersion. It is for programs that look at handles of any type. Errors: those of Get, and
+// one for a text that is no key.
 func (r *Requests[T]) ServerVersion(ctx context.Context, key string) (string, error) {
 	of, ok := keytext.As[types.NamespacedName](key)
 	if !ok {

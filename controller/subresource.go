@@ -13,8 +13,8 @@ import (
 )
 
 // Subresource has the requests of a part or an aspect of a handle's objects, whose body is a B. See
-// client.Subresource. What an answer says of the object itself is not known. So after a write the handle
-// asks for the object, and its reads have the write.
+// client.Subresource. What an answer says of the object itself is not known. So after a write the
+// handle asks for the object, and its reads have the write.
 type Subresource[B metav1.Object] struct {
 	of     subject
 	client client.Subresource[B]
@@ -41,8 +41,8 @@ type Requested[T metav1.Object] interface {
 
 func (r *Requests[T]) requests() *Requests[T] { return r }
 
-// SubresourceAs returns the requests of a subresource whose body is a B: a Scale, an Eviction, a Binding or a
-// TokenRequest. The kind of the handle names its subresources.
+// SubresourceAs returns the requests of a subresource whose body is a B: a Scale, an Eviction, a
+// Binding or a TokenRequest. The kind of the handle names its subresources.
 //
 //	scale, err := controller.SubresourceAs[*autoscalingv1.Scale](deployments, "scale")
 //	...
@@ -69,8 +69,8 @@ func (s Subresource[B]) Get(ctx context.Context, key types.NamespacedName, opts 
 	return s.client.Get(ctx, key, opts)
 }
 
-// Create creates the subresource of the existing object that body names, such as the eviction of a pod. If
-// the server only confirms, the returned B is zero.
+// Create creates the subresource of the existing object that body names, such as the eviction of a
+// pod. If the server only confirms, the returned B is zero.
 func (s Subresource[B]) Create(ctx context.Context, body B, opts metav1.CreateOptions) (B, error) {
 	if err := s.checkBody(body); err != nil {
 		return *new(B), err

@@ -27,8 +27,8 @@ type scale struct {
 	} `json:"spec"`
 }
 
-// scaling is a transport that answers requests for the scale of gadgets with the body that was sent, and
-// changes the object then.
+// scaling is a transport that answers requests for the scale of gadgets with the body that was
+// sent, and changes the object then.
 type scaling struct {
 	next  http.RoundTripper
 	scale func()

@@ -22,8 +22,8 @@ type takenNames[Q comparable] struct {
 	by map[types.NamespacedName]map[Q]struct{}
 }
 
-// noted notes the result of each reconcile: if it is an [*OwnedError], its key waits for the name. If
-// any object went while reconcile ran, it may have been the one: then enqueue is called at once.
+// noted notes the result of each reconcile: if it is an [*OwnedError], its key waits for the name.
+// If any object went while reconcile ran, it may have been the one: then enqueue is called at once.
 func (n *takenNames[Q]) noted(reconcile func(context.Context, Q) error, enqueue func(Q)) func(context.Context, Q) error {
 	return func(ctx context.Context, key Q) error {
 		gone := n.gone.Load()
@@ -74,8 +74,8 @@ func (n *takenNames[Q]) waiting(name types.NamespacedName) (keys []Q) {
 	return keys
 }
 
-// released returns a handler that queues the keys which wait for the name of an object, when the object
-// goes or gets another controller.
+// released returns a handler that queues the keys which wait for the name of an object, when the
+// object goes or gets another controller.
 func released[K, Q comparable, T metav1.Object](c *Controller[Q]) func(informer.Event[K, T]) {
 	return func(ev informer.Event[K, T]) {
 		if ev.Type == informer.Added {

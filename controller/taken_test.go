@@ -14,8 +14,8 @@ import (
 	"github.com/kinform/kinform/fake"
 )
 
-// A key whose name is taken is reconciled when the object that has it goes or changes hands, and not
-// in between, although it is not retried and the filter lets nothing pass.
+// A key whose name is taken is reconciled when the object that has it goes or changes hands, and
+// not in between, although it is not retried and the filter lets nothing pass.
 func TestTakenName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, inf := setup(t)

@@ -23,10 +23,11 @@ type Traced struct {
 	Err error
 }
 
-// Trace makes the controller keep its newest n reconciles from now on, the beginnings of those that run, and the last errors
-// of up to 1,000 failing keys: for a debug page. A reconcile then costs some 0.2 µs of processor time more (BenchmarkTrace),
-// with two short locks and no allocation. With the usual key each takes 96 bytes, and keeps its error in memory. Until it is
-// called nothing is kept. A second call with a larger n begins anew; any other call does nothing.
+// Trace makes the controller keep its newest n reconciles from now on, the beginnings of those that
+// run, and the last errors of up to 1,000 failing keys: for a debug page. A reconcile then costs
+// some 0.2 µs of processor time more (BenchmarkTrace), with two short locks and no allocation. With
+// the usual key each takes 96 bytes, and keeps its error in memory. Until it is called nothing is
+// kept. A second call with a larger n begins anew; any other call does nothing.
 func (c *Controller[Q]) Trace(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,7 +39,8 @@ func (c *Controller[Q]) Trace(n int) {
 // Tracing reports whether [Controller.Trace] was called.
 func (c *Controller[Q]) Tracing() bool { return c.trace.Load() != nil }
 
-// Traced returns the kept reconciles of the key that has this text in logs and errors, the newest first. O(kept).
+// Traced returns the kept reconciles of the key that has this text in logs and errors, the newest
+// first. O(kept).
 func (c *Controller[Q]) Traced(key string) (all []Traced) {
 	t := c.trace.Load()
 	if t == nil {
@@ -54,7 +56,8 @@ func (c *Controller[Q]) Traced(key string) (all []Traced) {
 	return all
 }
 
-// Reconciling returns since when reconcile runs for a key, and whether it does, with [Controller.Trace]. key is a Q.
+// Reconciling returns since when reconcile runs for a key, and whether it does, with
+// [Controller.Trace]. key is a Q.
 func (c *Controller[Q]) Reconciling(key any) (since time.Time, ok bool) {
 	k, isKey := key.(Q)
 	t := c.trace.Load()
@@ -67,7 +70,8 @@ func (c *Controller[Q]) Reconciling(key any) (since time.Time, ok bool) {
 	return since, ok
 }
 
-// LastError returns the error of the last reconcile of a key, with [Controller.Trace], and nil if it did not fail. key is a Q.
+// LastError returns the error of the last reconcile of a key, with [Controller.Trace], and nil if
+// it did not fail. key is a Q.
 func (c *Controller[Q]) LastError(key any) error {
 	k, isKey := key.(Q)
 	t := c.trace.Load()

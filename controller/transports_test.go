@@ -74,7 +74,8 @@ func (s slowWatches) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// twice is a transport that answers a PATCH with 504 after it was carried out, and the next ones with code.
+// twice is a transport that answers a PATCH with 504 after it was carried out, and the next ones
+// with code.
 type twice struct {
 	next  http.RoundTripper
 	code  int

@@ -21,9 +21,10 @@ type input struct {
 }
 
 // For queues the key of every object of inf that is added, updated or deleted, unless one of the
-// filters, such as [GenerationChanged], returns false for the event. inf is an informer or a handle on
-// one. If an object was deleted and created again while no watch saw it, its key is queued once: where
-// the difference matters, reconcile must compare UIDs. The filters run in the handler's goroutine.
+// filters, such as [GenerationChanged], returns false for the event. inf is an informer or a handle
+// on one. If an object was deleted and created again while no watch saw it, its key is queued once:
+// where the difference matters, reconcile must compare UIDs. The filters run in the handler's
+// goroutine.
 //
 // For, Owns and Watch may be called at any time, also while Run runs: see the package
 // documentation. For returns [ErrNoInformer], [ErrNoFilter], [ErrEnded] once Run ends, or the
@@ -40,9 +41,9 @@ func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], fil
 // the same name, and so can another object, once the first was deleted. An owner without a
 // namespace is found as well. If a reference moves, both owners are queued.
 //
-// If reconcile returns an [*OwnedError], also one among joined errors or in [Terminal], its key is queued
-// when an object of owned with that name goes or gets another controller, whatever the filters say. The
-// handle or informer must see that object: a label selector may hide it.
+// If reconcile returns an [*OwnedError], also one among joined errors or in [Terminal], its key is
+// queued when an object of owned with that name goes or gets another controller, whatever the
+// filters say. The handle or informer must see that object: a label selector may hide it.
 //
 // An owner that is not in the cache is not queued. Its own event queues it when it arrives, so
 // add owners with [For], too. Owns returns the same errors as For.
@@ -66,10 +67,10 @@ func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName],
 	})
 }
 
-// Watch calls keys for the object of every event of inf, and in an update or a deletion also
-// for the old object, even if that was a different object (informer.Event.Replaced). It queues
-// all keys that keys appends, each once per event. It leaves out events for which one of the filters
-// returns false. keys and the filters run in the handler's goroutine, one call at a time. Watch returns
+// Watch calls keys for the object of every event of inf, and in an update or a deletion also for
+// the old object, even if that was a different object (informer.Event.Replaced). It queues all keys
+// that keys appends, each once per event. It leaves out events for which one of the filters returns
+// false. keys and the filters run in the handler's goroutine, one call at a time. Watch returns
 // [ErrNoKeys], or the same errors as [For].
 func Watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T], keys func(dst []Q, obj T) []Q, filters ...func(informer.Event[K, T]) bool) error {
 	if keys == nil {
@@ -85,7 +86,8 @@ func Watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T]
 func watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T], filters []func(informer.Event[K, T]) bool, always func(informer.Event[K, T]), keys func(dst []Q, obj T) []Q) error {
 	var now, old []Q // of the handler's goroutine
 	return add(c, inf, filters, always, func(ev informer.Event[K, T]) {
-		// The result of keys is copied, because keys may own it. It may even be a part of the object.
+		// The result of keys is copied, because keys may own it. It may even be a part of the
+		// object.
 		now = append(now[:0], keys(now[:0], ev.Object)...)
 		for _, key := range now {
 			c.enqueue(key, ev.Initial)
@@ -151,9 +153,9 @@ func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T],
 }
 
 // Unwatch removes what [For], [Owns] and [Watch] added for inf, before Run or while it runs. Their
-// functions are not called for any further event, except that a call which is under way goes on. Keys
-// that are queued stay queued. If Run runs the informer, Unwatch stops it; its store can
-// still be read, but does not change. An informer with another runner goes on, and Run no longer minds
+// functions are not called for any further event, except that a call which is under way goes on.
+// Keys that are queued stay queued. If Run runs the informer, Unwatch stops it; its store can still
+// be read, but does not change. An informer with another runner goes on, and Run no longer minds
 // its end: call Unwatch before you stop it or release a factory's handle.
 //
 // Unwatch does not wait, and may be called from reconcile, from handlers and filters. It returns

@@ -11,17 +11,17 @@ import (
 // writer is a handle whose reads may be behind its writes.
 type writer interface {
 	behind() bool
-	// awaits reports whether the first list of a namespace is under way, or reads of it lack writes because
-	// it fails. Without a namespace it is about the writes in all.
+	// awaits reports whether the first list of a namespace is under way, or reads of it lack writes
+	// because it fails. Without a namespace it is about the writes in all.
 	awaits(namespace string) bool
 	CatchUp(context.Context) error
 	// reads returns the informer of the reads, a *informer.Informer.
 	reads() any
 }
 
-// writers are the handles that the reconciles of a controller have written through. So a handle that the
-// controller does not watch also catches up before a reconcile. The handles are not kept alive: one may
-// serve a member cluster only for a while.
+// writers are the handles that the reconciles of a controller have written through. So a handle
+// that the controller does not watch also catches up before a reconcile. The handles are not kept
+// alive: one may serve a member cluster only for a while.
 type writers struct {
 	mu  sync.Mutex
 	all map[any]func() (w writer, live bool) // by weak pointer; nil once the handle is not in use
@@ -56,7 +56,8 @@ func noteWriter[T metav1.Object](ctx context.Context, r *Requests[T]) {
 	}
 }
 
-// each calls f for the handles that have a cache. One without, which only sends requests, has no reads.
+// each calls f for the handles that have a cache. One without, which only sends requests, has no
+// reads.
 func (w *writers) each(f func(writer)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

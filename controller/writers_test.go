@@ -19,8 +19,8 @@ import (
 	"github.com/kinform/kinform/informer"
 )
 
-// A handle that the controller does not watch catches up with what reconcile has written through it, whether its
-// cache runs elsewhere or not at all.
+// A handle that the controller does not watch catches up with what reconcile has written through
+// it, whether its cache runs elsewhere or not at all.
 func TestUnwatchedHandle(t *testing.T) {
 	for name, cached := range map[string]bool{"with a cache": true, "for requests only": false} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,8 @@ func TestUnwatchedHandle(t *testing.T) {
 	}
 }
 
-// Reads see the writes of a subresource at once, though their answers say nothing certain of the object.
+// Reads see the writes of a subresource at once, though their answers say nothing certain of the
+// object.
 func TestSubresourceWritesAreSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, _ := sites(t)
@@ -116,7 +117,8 @@ func TestSubresourceWritesAreSeen(t *testing.T) {
 	})
 }
 
-// A handle that reconcile writes through holds the keys of a new namespace up like one that is watched.
+// A handle that reconcile writes through holds the keys of a new namespace up like one that is
+// watched.
 func TestUnwatchedHandleLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, _ := sites(t)

@@ -117,7 +117,8 @@ func (s *steady) send(n int) {
 	<-s.seen
 }
 
-// BenchmarkEvent is what an event of an informer with one handler costs without and with its record.
+// BenchmarkEvent is what an event of an informer with one handler costs without and with its
+// record.
 func BenchmarkEvent(b *testing.B) {
 	for _, events := range []int{0, 256} {
 		b.Run(fmt.Sprint("record=", events), func(b *testing.B) {
@@ -139,10 +140,11 @@ func BenchmarkEvent(b *testing.B) {
 // slot is how long the events of one measurement come: viewers get a few States meanwhile.
 const slot = 2 * time.Second
 
-// BenchmarkViewers compares what an event of an informer costs without a page, with a page at which nobody looks, and with ten
-// viewers, over real connections. The page also has 100 informers and a queue of 1,000 keys. One iteration is a round of three
-// measurements in random order, two seconds each, in processor time, that of the viewers included. Reported are the medians of the
-// rounds' differences from no page in percent, with the bounds of their 95% intervals. Use -benchtime 30x.
+// BenchmarkViewers compares what an event of an informer costs without a page, with a page at which
+// nobody looks, and with ten viewers, over real connections. The page also has 100 informers and a
+// queue of 1,000 keys. One iteration is a round of three measurements in random order, two seconds
+// each, in processor time, that of the viewers included. Reported are the medians of the rounds'
+// differences from no page in percent, with the bounds of their 95% intervals. Use -benchtime 30x.
 func BenchmarkViewers(b *testing.B) {
 	s := newSteady(b)
 	defer s.stop()
@@ -177,8 +179,8 @@ func BenchmarkViewers(b *testing.B) {
 	}
 }
 
-// BenchmarkLooking is what ten viewers cost a program that does nothing else: processor time for each second, in milliseconds. One
-// iteration is a second. The page is that of BenchmarkViewers.
+// BenchmarkLooking is what ten viewers cost a program that does nothing else: processor time for
+// each second, in milliseconds. One iteration is a second. The page is that of BenchmarkViewers.
 func BenchmarkLooking(b *testing.B) {
 	s := newSteady(b)
 	defer s.stop()
@@ -238,7 +240,8 @@ func look(b *testing.B, page *debug.Page, mounted bool, viewers int) (end func()
 	}
 }
 
-// median returns the median, and the bounds of its 95% interval by the ranks of the binomial distribution.
+// median returns the median, and the bounds of its 95% interval by the ranks of the binomial
+// distribution.
 func median(all []float64) (middle, low, high float64) {
 	all = slices.Sorted(slices.Values(all))
 	n := len(all)

@@ -29,7 +29,8 @@ var screenshots = flag.String("screenshots", "", "write the screenshots of docs 
 // patience is how long the test waits for what comes within milliseconds.
 const patience = time.Minute
 
-// browser speaks the DevTools protocol with a headless Chromium, through its pipe: JSON that ends with a zero byte.
+// browser speaks the DevTools protocol with a headless Chromium, through its pipe: JSON that ends
+// with a zero byte.
 type browser struct {
 	t       *testing.T
 	out     *os.File
@@ -222,7 +223,8 @@ func (b *browser) screenshot(name string) {
 	}
 }
 
-// contrast returns the smallest contrast of text with its background, as WCAG defines it, and that text.
+// contrast returns the smallest contrast of text with its background, as WCAG defines it, and that
+// text.
 const contrast = `(() => {
   const channel = (c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
   const light = (rgb) => 0.2126 * channel(rgb[0]) + 0.7152 * channel(rgb[1]) + 0.0722 * channel(rgb[2]);
@@ -273,7 +275,8 @@ func browsed(t *testing.T) (url string) {
 	return server.URL + "/debug/"
 }
 
-// TestBrowser looks at the page in Chromium, on screens of three widths, light and dark, and by keyboard alone.
+// TestBrowser looks at the page in Chromium, on screens of three widths, light and dark, and by
+// keyboard alone.
 func TestBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a browser")

@@ -28,11 +28,13 @@ var (
 
 // Options configures a [Page]. The zero value records nothing.
 type Options struct {
-	// Events is the number of the newest events that each informer keeps, with the times at which its handlers got them
-	// (informer.Informer.Trace). An event costs some 0.1 µs more, and 0.05 µs for each handler. Zero and negative mean none.
+	// Events is the number of the newest events that each informer keeps, with the times at which
+	// its handlers got them (informer.Informer.Trace). An event costs some 0.1 µs more, and 0.05 µs
+	// for each handler. Zero and negative mean none.
 	Events int
 	// Reconciles is the number of the newest reconciles that each controller keeps, and switches on
-	// its last errors (controller.Controller.Trace). A reconcile costs some 0.2 µs more. Zero and negative mean none.
+	// its last errors (controller.Controller.Trace). A reconcile costs some 0.2 µs more. Zero and
+	// negative mean none.
 	Reconciles int
 	// Objects shows the cached object in a [Story], with the exceptions in the package
 	// documentation.
@@ -74,13 +76,13 @@ func New(opts Options) *Page {
 	return p
 }
 
-// Close ends all streams, now and later. Give it to http.Server.RegisterOnShutdown, since Shutdown waits
-// for requests that have not ended. Everything else goes on working.
+// Close ends all streams, now and later. Give it to http.Server.RegisterOnShutdown, since Shutdown
+// waits for requests that have not ended. Everything else goes on working.
 func (p *Page) Close() { p.close() }
 
 // AddInformer adds an informer, or a handle on one, as name. server returns the server's present
-// object for the story of a key, when the viewer asks for it; it may be nil. Its context ends after 5
-// seconds. Errors: [ErrName], [ErrNil].
+// object for the story of a key, when the viewer asks for it; it may be nil. Its context ends after
+// 5 seconds. Errors: [ErrName], [ErrNil].
 func AddInformer[K comparable, T any](p *Page, name string, inf informer.Informed[K, T], server func(context.Context, K) (T, error)) error {
 	if p == nil || inf == nil || inf.AsInformer() == nil {
 		return fmt.Errorf("informer %q: %w", name, ErrNil)
@@ -111,7 +113,8 @@ func (p *Page) AddQueue(name string, q queue.Untyped) error {
 	return p.add("queue", name, func() { p.added.queues = append(p.added.queues, &queued{name: printable(name), queue: q}) })
 }
 
-// AddController adds a controller and its queue as name: a *controller.Controller. Errors: [ErrName], [ErrNil].
+// AddController adds a controller and its queue as name: a *controller.Controller. Errors:
+// [ErrName], [ErrNil].
 func (p *Page) AddController(name string, c manager.Controller) error {
 	if p == nil || isNil(c) {
 		return fmt.Errorf("controller %q: %w", name, ErrNil)
@@ -134,10 +137,11 @@ func (p *Page) AddReplica(name string, r Replica) error {
 	return p.add("replica", name, func() { p.added.replicas = append(p.added.replicas, &replica{printable(name), r}) })
 }
 
-// AddManager adds everything that belongs to a manager (manager.Manager.Parts), each under its name there: controllers,
-// queues, caches, replicas, and the informers of factories. Parts that come later appear, and parts that end disappear.
-// If a name is taken, a number follows it: "pods 2". A part that comes after this call keeps events and reconciles from
-// the first time on that somebody looks at the page. Errors: [ErrNil].
+// AddManager adds everything that belongs to a manager (manager.Manager.Parts), each under its name
+// there: controllers, queues, caches, replicas, and the informers of factories. Parts that come
+// later appear, and parts that end disappear. If a name is taken, a number follows it: "pods 2". A
+// part that comes after this call keeps events and reconciles from the first time on that somebody
+// looks at the page. Errors: [ErrNil].
 func (p *Page) AddManager(m *manager.Manager) error {
 	if p == nil || m == nil {
 		return fmt.Errorf("manager: %w", ErrNil)
@@ -145,7 +149,8 @@ func (p *Page) AddManager(m *manager.Manager) error {
 	return p.addSource(m.Parts)
 }
 
-// AddFactory adds the informers of a factory, each under the name of its resource, as [Page.AddManager] does. Errors: [ErrNil].
+// AddFactory adds the informers of a factory, each under the name of its resource, as
+// [Page.AddManager] does. Errors: [ErrNil].
 func (p *Page) AddFactory(f *factory.Factory) error {
 	if p == nil || f == nil {
 		return fmt.Errorf("factory: %w", ErrNil)

@@ -9,8 +9,8 @@
 //
 // # Requests
 //
-// A [Page] answers GET and HEAD only, and changes nothing. The page works under every prefix that ends
-// with a slash. The last part of the path selects the answer:
+// A [Page] answers GET and HEAD only, and changes nothing. The page works under every prefix that
+// ends with a slash. The last part of the path selects the answer:
 //
 //	(nothing)          the page itself
 //	state.json         a [State]
@@ -33,6 +33,6 @@
 // # What is shown
 //
 // Names, keys, versions, times and the text of errors. Characters of keys that do not print are
-// shown as escapes such as \u202e or \xff. Objects are shown only with Options.Objects, and never the
-// contents of Secrets, managed fields, or the annotation of kubectl's last apply.
+// shown as escapes such as \u202e or \xff. Objects are shown only with Options.Objects, and never
+// the contents of Secrets, managed fields, or the annotation of kubectl's last apply.
 package debug

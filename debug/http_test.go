@@ -36,7 +36,8 @@ func TestHeadersAndMethods(t *testing.T) {
 	}
 }
 
-// Every one of 100 viewers gets a state of 1,000 informers and 10,000 keys with hostile names, one more is refused, and all end when the page is closed.
+// Every one of 100 viewers gets a state of 1,000 informers and 10,000 keys with hostile names, one
+// more is refused, and all end when the page is closed.
 func TestViewers(t *testing.T) {
 	const viewers = 100
 	page := crowd(t, 1000, 10_000) // whose limit is 100

@@ -3,7 +3,8 @@ package debug
 import "time"
 
 const (
-	// firstRate is the time after which a rate is shown, and nextRate that after which it is found anew.
+	// firstRate is the time after which a rate is shown, and nextRate that after which it is found
+	// anew.
 	firstRate = time.Second
 	nextRate  = 5 * time.Second
 )

@@ -21,7 +21,8 @@ type ReplicaState struct {
 	Draining   int         `json:"draining"`
 	Gained     uint64      `json:"gained"`
 	Dropped    uint64      `json:"dropped"`
-	// Problem says why nobody works on some keys, as the replica has seen it: see shard.Assignment.Check.
+	// Problem says why nobody works on some keys, as the replica has seen it: see
+	// shard.Assignment.Check.
 	Problem string `json:"problem,omitempty"`
 	Epoch   int64  `json:"epoch"`
 	// Members are the replicas with a Lease, this one included, 100 at most.

@@ -8,7 +8,8 @@ import (
 // State is the content of the page. Times are ages in seconds at the moment of Time. Lists of keys
 // have the first 20 at most; the numbers beside them count all.
 //
-// Functions called state fill it (informer.go, queue.go). assets/page.js and kinform-top/render.go show it.
+// Functions called state fill it (informer.go, queue.go). assets/page.js and kinform-top/render.go
+// show it.
 type State struct {
 	Time        time.Time  `json:"time"`
 	Informers   []Informer `json:"informers"`
@@ -35,7 +36,8 @@ type Informer struct {
 	Lists     uint64   `json:"lists"`
 	Watches   uint64   `json:"watches"`
 	Events    uint64   `json:"events"`
-	// EventRate is the number of events per second, lately; nil until somebody has looked for a second.
+	// EventRate is the number of events per second, lately; nil until somebody has looked for a
+	// second.
 	EventRate *float64 `json:"eventRate,omitempty"`
 	Failures  uint64   `json:"failures"`
 	// BadObjects is the number of objects that were skipped.
@@ -104,13 +106,13 @@ type Queue struct {
 	DelayedKeys []Key  `json:"delayedKeys"`
 	RunningKeys []Key  `json:"runningKeys"`
 	FailingKeys []Key  `json:"failingKeys"`
-	// AddRate, RunRate and FailRate are the numbers of adds, of results and of failed results per second,
-	// lately; nil until somebody has looked for a second.
+	// AddRate, RunRate and FailRate are the numbers of adds, of results and of failed results per
+	// second, lately; nil until somebody has looked for a second.
 	AddRate  *float64 `json:"addRate,omitempty"`
 	RunRate  *float64 `json:"runRate,omitempty"`
 	FailRate *float64 `json:"failRate,omitempty"`
-	// MeanWait and MeanWork are how many seconds keys were queued and handed out, in the mean of all time. They
-	// need queue.Options.Timing, and are nil before the first key.
+	// MeanWait and MeanWork are how many seconds keys were queued and handed out, in the mean of
+	// all time. They need queue.Options.Timing, and are nil before the first key.
 	MeanWait *float64 `json:"meanWait,omitempty"`
 	MeanWork *float64 `json:"meanWork,omitempty"`
 	// Counts is nil if nothing has worked on the queue.

@@ -49,8 +49,8 @@ type SeenEvent struct {
 // SeenBy is a handler's view of an event.
 type SeenBy struct {
 	Name string `json:"name"`
-	// After is how many seconds after the store the handler got it, or its filter refused it. It is nil if that has not
-	// happened.
+	// After is how many seconds after the store the handler got it, or its filter refused it. It is
+	// nil if that has not happened.
 	After *float64 `json:"after,omitempty"`
 	// Missed says that it will not happen, since the handler coalesces and was behind.
 	Missed bool `json:"missed,omitempty"`

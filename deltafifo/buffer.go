@@ -25,10 +25,10 @@ func (e *entry[K, T]) last() *Delta[T] { return &e.deltas[len(e.deltas)-1] }
 
 // buffer collects a batch: entries in the order of their first deltas, and an index of them by key.
 //
-// If a list arrives when nothing is pending, the buffer keeps it without a copy, before the entries.
-// Each object then stands for one Replaced delta. When an object gets a second delta, all objects become
-// entries. The consumer usually takes a large list at once, so the list costs no more memory. The
-// keys of a buffer are numbered: first the objects of list, then the entries.
+// If a list arrives when nothing is pending, the buffer keeps it without a copy, before the
+// entries. Each object then stands for one Replaced delta. When an object gets a second delta, all
+// objects become entries. The consumer usually takes a large list at once, so the list costs no
+// more memory. The keys of a buffer are numbered: first the objects of list, then the entries.
 type buffer[K comparable, T any] struct {
 	list    *Objects[K, T] // nil for none; no entry has one of its keys
 	number  uint64         // of the Replace that list came with

@@ -104,11 +104,11 @@ func (b Batch[K, T]) ResourceVersion() string {
 // committed, the store has synced.
 func (b Batch[K, T]) EndsInitialList() bool { return b.buf != nil && b.buf.endsInitial }
 
-// Rewound reports whether the batch contains a list with [Replacement.Rewound]. Its resourceVersion may be
-// older than that of the previous batch, and different objects may have had the same versions as
-// its objects.
+// Rewound reports whether the batch contains a list with [Replacement.Rewound]. Its resourceVersion
+// may be older than that of the previous batch, and different objects may have had the same
+// versions as its objects.
 func (b Batch[K, T]) Rewound() bool { return b.buf != nil && b.buf.rewound }
 
-// Doubtful reports whether the batch contains a list with [Replacement.Doubtful]. Different objects may
-// have had the same versions as its objects.
+// Doubtful reports whether the batch contains a list with [Replacement.Doubtful]. Different objects
+// may have had the same versions as its objects.
 func (b Batch[K, T]) Doubtful() bool { return b.buf != nil && b.buf.doubtful }

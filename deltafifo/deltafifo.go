@@ -30,9 +30,9 @@ type KnownObjects[K comparable, T any] interface {
 }
 
 // Comparer is a [KnownObjects] that can tell which objects of a list it has already. Such objects
-// get no delta from Replace if nothing is pending or in flight and at most an eighth of the list has
-// changed. A [Sink] does not even need them decoded: see reflector.Recaller. Neither method may use the
-// queue.
+// get no delta from Replace if nothing is pending or in flight and at most an eighth of the list
+// has changed. A [Sink] does not even need them decoded: see reflector.Recaller. Neither method may
+// use the queue.
 type Comparer[K comparable, T any] interface {
 	KnownObjects[K, T]
 	// Same reports whether known, the object of key, is in the state that was listed. It is
@@ -169,7 +169,8 @@ func (f *DeltaFIFO[K, T]) Pop(ctx context.Context) (Batch[K, T], error) {
 	return f.take(), nil
 }
 
-// take makes everything pending the batch in flight. Called with the lock held and nothing in flight.
+// take makes everything pending the batch in flight. Called with the lock held and nothing in
+// flight.
 func (f *DeltaFIFO[K, T]) take() Batch[K, T] {
 	f.batches++
 	f.inFlight, f.retrying = f.pending, f.pending.returned

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A list of a server that was restored, or perhaps was, brings all its objects: what the consumer has at the same
-// versions may differ.
+// A list of a server that was restored, or perhaps was, brings all its objects: what the consumer
+// has at the same versions may differ.
 func TestDoubtfulListIsWhole(t *testing.T) {
 	for _, c := range []struct {
 		rewound, doubtful bool

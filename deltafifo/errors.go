@@ -44,8 +44,8 @@ func (e *ProcessError[K]) Error() string {
 	return fmt.Sprintf("processing key %v: %v", first.Key, first.Err)
 }
 
-// LogValue implements slog.LogValuer: a group of message, key and error, those of the first key that
-// failed, and failed, the number of keys.
+// LogValue implements slog.LogValuer: a group of message, key and error, those of the first key
+// that failed, and failed, the number of keys.
 func (e *ProcessError[K]) LogValue() slog.Value {
 	first := e.Failed[0]
 	return slog.GroupValue(
@@ -56,10 +56,10 @@ func (e *ProcessError[K]) LogValue() slog.Value {
 	)
 }
 
-// SlowError says that the consumer does not keep up: a batch took more than 100 ms and 1 ms for each
-// of its deltas, and more than 10 deltas came meanwhile. It is no failure. An informer.Informer and
-// a pipeline.Pipeline pass one to OnError, at most once a minute. The time for which an informer
-// waits for its handlers does not count: see informer.SlowHandlerError.
+// SlowError says that the consumer does not keep up: a batch took more than 100 ms and 1 ms for
+// each of its deltas, and more than 10 deltas came meanwhile. It is no failure. An
+// informer.Informer and a pipeline.Pipeline pass one to OnError, at most once a minute. The time
+// for which an informer waits for its handlers does not count: see informer.SlowHandlerError.
 type SlowError struct {
 	// Resource is the collection's name.
 	Resource string

@@ -32,9 +32,10 @@ type Member[K comparable, T any] struct {
 	epoch   uint32 // number of the restore of the server that it has noticed last, see Merge.restored
 }
 
-// Join adds a member. covers reports whether the member can have a key. has reports whether it keeps an
-// object: others are dropped as they arrive, as if they did not exist. What it says may change from true to
-// false only, and [Member.Prune] follows. Both run with a lock held. Nil means every key, and every object.
+// Join adds a member. covers reports whether the member can have a key. has reports whether it
+// keeps an object: others are dropped as they arrive, as if they did not exist. What it says may
+// change from true to false only, and [Member.Prune] follows. Both run with a lock held. Nil means
+// every key, and every object.
 func (g *Merge[K, T]) Join(covers func(K) bool, has func(T) bool) *Member[K, T] {
 	m := &Member[K, T]{Sink: NewSink[K, T](nil, g.key, g.bad), merge: g, covers: covers, has: has, keys: map[K]uint64{}}
 	g.mu.Lock()
@@ -166,14 +167,15 @@ func (m *Member[K, T]) ApplyNow(ctx context.Context, ev reflector.Event[T], _ fu
 	return m.Apply(ctx, ev)
 }
 
-// Refuse says that nobody should wait for the member, because its requests fail in a way that a retry cannot
-// mend, or for too long. It counts again when something comes. Meanwhile its objects stay.
+// Refuse says that nobody should wait for the member, because its requests fail in a way that a
+// retry cannot mend, or for too long. It counts again when something comes. Meanwhile its objects
+// stay.
 func (m *Member[K, T]) Refuse(ctx context.Context) error {
 	return m.change(ctx, func() bool { m.refused = true; return true })
 }
 
-// Late says that the member does not list for too long, whatever the reason, so the others do not wait for
-// it. That ends with its list.
+// Late says that the member does not list for too long, whatever the reason, so the others do not
+// wait for it. That ends with its list.
 func (m *Member[K, T]) Late(ctx context.Context) error {
 	return m.change(ctx, func() bool { m.late = !m.listed; return false })
 }
@@ -185,7 +187,8 @@ func (m *Member[K, T]) IsLate() bool {
 	return m.late
 }
 
-// IsAwaited reports whether another member has listed, and the queue's first list waits for this one.
+// IsAwaited reports whether another member has listed, and the queue's first list waits for this
+// one.
 func (m *Member[K, T]) IsAwaited() bool {
 	g := m.merge
 	g.mu.Lock()
@@ -201,9 +204,9 @@ func (m *Member[K, T]) IsAwaited() bool {
 	return false
 }
 
-// Prune deletes the objects that the member keeps no longer (see [Merge.Join]), unless another member has them. They
-// are deletions with FinalStateUnknown. If no session goes on, or it ends, the member's next list does the same.
-// O(objects of the member).
+// Prune deletes the objects that the member keeps no longer (see [Merge.Join]), unless another
+// member has them. They are deletions with FinalStateUnknown. If no session goes on, or it ends,
+// the member's next list does the same. O(objects of the member).
 func (m *Member[K, T]) Prune(ctx context.Context) error {
 	return m.change(ctx, func() bool {
 		for key := range m.keys {
@@ -241,8 +244,8 @@ func (m *Member[K, T]) bequeath(f *DeltaFIFO[K, T], key K) {
 	}
 }
 
-// Leave removes the member, whose reflector must have ended. The objects that no other member has are
-// deleted. After an error, which is ctx's or [ErrClosed], that is left to the next session.
+// Leave removes the member, whose reflector must have ended. The objects that no other member has
+// are deleted. After an error, which is ctx's or [ErrClosed], that is left to the next session.
 func (m *Member[K, T]) Leave(ctx context.Context) error {
 	f := m.merge.queue()
 	err := m.change(ctx, func() bool {
@@ -260,8 +263,8 @@ func (m *Member[K, T]) Leave(ctx context.Context) error {
 	return err
 }
 
-// Forget removes the member while no session goes on. The next one deletes the objects that no other
-// member has.
+// Forget removes the member while no session goes on. The next one deletes the objects that no
+// other member has.
 func (m *Member[K, T]) Forget() {
 	m.merge.mu.Lock()
 	defer m.merge.mu.Unlock()
@@ -295,8 +298,8 @@ func (m *Member[K, T]) HasListed() bool {
 }
 
 // FirstVersion returns the version that the first list of a session must have at least, and "" for
-// any: the member must not take the queue back in time. Call it when the list is about to be asked for: a list that is older proves that the server
-// was restored.
+// any: the member must not take the queue back in time. Call it when the list is about to be asked
+// for: a list that is older proves that the server was restored.
 func (m *Member[K, T]) FirstVersion() string {
 	m.merge.mu.Lock()
 	defer m.merge.mu.Unlock()
@@ -344,8 +347,8 @@ func (m *Member[K, T]) take(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64, re
 	}
 }
 
-// awaits reports whether the member, which is at a version, has yet to bring the newest state of a key, and keeps that. Then it
-// has lost only older ones.
+// awaits reports whether the member, which is at a version, has yet to bring the newest state of a
+// key, and keeps that. Then it has lost only older ones.
 func (m *Member[K, T]) awaits(f *DeltaFIFO[K, T], key K, at uint64) bool {
 	h := m.merge.held[key]
 	if m.has == nil || h.gone || at == 0 || at >= h.at {

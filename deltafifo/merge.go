@@ -7,19 +7,19 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// Merge feeds one [DeltaFIFO] from several reflectors, its members, which watch parts of one resource
-// on one server: namespaces, or selectors that may overlap. Each [Member] is the sink of one
-// reflector. informer.Union uses it; all methods may be called by any goroutine.
+// Merge feeds one [DeltaFIFO] from several reflectors, its members, which watch parts of one
+// resource on one server: namespaces, or selectors that may overlap. Each [Member] is the sink of
+// one reflector. informer.Union uses it; all methods may be called by any goroutine.
 //
-// An object is there while at least one member has it. Of the states that members send for a key the
-// queue gets each newer one once, in the order of their resourceVersions, so the members need not be
-// equally fast. The version of a batch is the lowest of all counted members: everything up to it is
-// in the queue. A member counts once it has listed, while it is not refused, and if it has
+// An object is there while at least one member has it. Of the states that members send for a key
+// the queue gets each newer one once, in the order of their resourceVersions, so the members need
+// not be equally fast. The version of a batch is the lowest of all counted members: everything up
+// to it is in the queue. A member counts once it has listed, while it is not refused, and if it has
 // reached the version that the queue has already. So the version never goes back, unless a server
 // was restored.
 //
-// Until each member has listed, is refused or is late, the queue gets nothing. Then it gets one list of
-// all their objects, by a Replace. At least one of them must have listed.
+// Until each member has listed, is refused or is late, the queue gets nothing. Then it gets one
+// list of all their objects, by a Replace. At least one of them must have listed.
 //
 // Cost: about 150 bytes for each object, and O(members) for each event of a member that is the
 // furthest behind.
@@ -83,8 +83,8 @@ func (g *Merge[K, T]) Begin(f *DeltaFIFO[K, T]) {
 	g.unversion() // deltas of the session before may not have reached the store
 }
 
-// Check passes on an empty list if there are no members. It must not be called with a lock held that
-// the queue's known store needs.
+// Check passes on an empty list if there are no members. It must not be called with a lock held
+// that the queue's known store needs.
 func (g *Merge[K, T]) Check() {
 	f := g.queue()
 	f.mu.Lock()
@@ -94,8 +94,8 @@ func (g *Merge[K, T]) Check() {
 	}
 }
 
-// Committed says that the store has batch. Members that listed in it count in [Merge.Covers] from now
-// on.
+// Committed says that the store has batch. Members that listed in it count in [Merge.Covers] from
+// now on.
 func (g *Merge[K, T]) Committed(batch Batch[K, T]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -138,8 +138,8 @@ func (g *Merge[K, T]) MayHave(key K) bool {
 	return g.some(key, func(*Member[K, T]) bool { return true })
 }
 
-// Listing reports whether a first list that may have the key is not in the store yet, though its member is
-// not refused. O(members).
+// Listing reports whether a first list that may have the key is not in the store yet, though its
+// member is not refused. O(members).
 func (g *Merge[K, T]) Listing(key K) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -157,9 +157,9 @@ func (g *Merge[K, T]) Lacks(key K, version string) bool {
 	return g.held[key].members == 0 && !g.some(key, func(m *Member[K, T]) bool { return !m.counted || m.at < at })
 }
 
-// Settled reports whether the store has every batch that the consumer had taken when a member last brought
-// something. All that has come since is then in one batch, so the next commit leads to what the members have
-// now. Otherwise the next commit may still bring a state from before.
+// Settled reports whether the store has every batch that the consumer had taken when a member last
+// brought something. All that has come since is then in one batch, so the next commit leads to what
+// the members have now. Otherwise the next commit may still bring a state from before.
 func (g *Merge[K, T]) Settled() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -193,8 +193,8 @@ func (g *Merge[K, T]) apply(f *DeltaFIFO[K, T], change func() (recount bool)) {
 	}
 }
 
-// change is the part of apply that needs mu. It returns the version if it moved, and the initial list
-// if that is complete.
+// change is the part of apply that needs mu. It returns the version if it moved, and the initial
+// list if that is complete.
 func (g *Merge[K, T]) change(f *DeltaFIFO[K, T], change func() (recount bool)) (version string, list *Replacement[K, T]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -259,8 +259,8 @@ func (g *Merge[K, T]) Waiting() bool {
 	return g.initial != nil
 }
 
-// isHeld is the Replacement.Keep of the initial list. It keeps the objects of members that are refused or
-// late, and those that other lists skipped.
+// isHeld is the Replacement.Keep of the initial list. It keeps the objects of members that are
+// refused or late, and those that other lists skipped.
 func (g *Merge[K, T]) isHeld(key K, _ T) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -280,8 +280,8 @@ func (g *Merge[K, T]) bury(key K, h holding, at uint64) {
 	}
 }
 
-// isBehind reports whether a member may bring a state of key from before a version that the queue has: its list is on its way, or
-// it does not count, and so does not hold up the queue's version.
+// isBehind reports whether a member may bring a state of key from before a version that the queue
+// has: its list is on its way, or it does not count, and so does not hold up the queue's version.
 func (g *Merge[K, T]) isBehind(key K, at uint64) bool {
 	return g.some(key, func(m *Member[K, T]) bool { return !m.listed || m.at < at })
 }
@@ -306,8 +306,9 @@ func (g *Merge[K, T]) exhume() {
 	}
 }
 
-// restored says that the versions of m no longer compare with those from before. The first member that notices a restore of the server begins an
-// epoch. What it and others have brought since compares with what the rest bring when they notice it, too: their lists may be older.
+// restored says that the versions of m no longer compare with those from before. The first member
+// that notices a restore of the server begins an epoch. What it and others have brought since
+// compares with what the rest bring when they notice it, too: their lists may be older.
 func (g *Merge[K, T]) restored(m *Member[K, T]) {
 	g.at = 0
 	if m.epoch == g.epoch {
@@ -323,7 +324,8 @@ func (g *Merge[K, T]) begin() {
 	g.buried = nil
 }
 
-// unversion forgets the versions of the states and deletions that the queue has got in earlier epochs. O(keys and members).
+// unversion forgets the versions of the states and deletions that the queue has got in earlier
+// epochs. O(keys and members).
 func (g *Merge[K, T]) unversion() {
 	for key, h := range g.held {
 		switch {

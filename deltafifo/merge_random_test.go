@@ -17,9 +17,9 @@ import (
 )
 
 var (
-	attackSeeds = flag.Int("merge.seeds", 3000, "number of seeds of TestRandomMerges")
-	attackFirst = flag.Uint64("merge.first", 0, "its first seed")
-	attackMode  = flag.Int("merge.mode", -1, "its members: 0 selectors, 1 ranges, 2 both")
+	mergeSeeds = flag.Int("merge.seeds", 3000, "number of seeds of TestRandomMerges")
+	firstMerge = flag.Uint64("merge.first", 0, "its first seed")
+	mergeMode  = flag.Int("merge.mode", -1, "its members: 0 selectors, 1 ranges, 2 both")
 	attackNo    = flag.String("merge.no", "rewind,session,lacks,unpruned", "what it leaves out")
 	attackKeys  = flag.Int("merge.keys", 3, "its number of keys")
 )
@@ -97,7 +97,7 @@ func (c comparing) Same(_ string, known state, listed State) bool {
 }
 func (c comparing) Omits(string) bool { return c.omits() }
 
-type attack struct {
+type mergeLife struct {
 	t       *testing.T
 	r       *rand.Rand
 	w       *past
@@ -115,22 +115,22 @@ type attack struct {
 	bad     bool
 }
 
-func (a *attack) say(f string, args ...any) {
+func (a *mergeLife) say(f string, args ...any) {
 	if !a.bad {
 		a.put(f, args...)
 	}
 }
 
-func (a *attack) put(f string, args ...any) { a.log = append(a.log, fmt.Sprintf(f, args...)) }
+func (a *mergeLife) put(f string, args ...any) { a.log = append(a.log, fmt.Sprintf(f, args...)) }
 
-func (a *attack) fail(f string, args ...any) {
+func (a *mergeLife) fail(f string, args ...any) {
 	if !a.bad {
 		a.bad = true
 		a.put("FAIL: "+f, args...)
 	}
 }
 
-func (a *attack) begin() {
+func (a *mergeLife) begin() {
 	var known KnownObjects[string, state] = a.store
 	if a.r.IntN(2) == 0 {
 		known = comparing{a.store, func() bool { return a.r.IntN(3) > 0 }}
@@ -142,7 +142,7 @@ func (a *attack) begin() {
 
 func has(no string) bool { return !strings.Contains(*attackNo, no) }
 
-func (a *attack) join() {
+func (a *mergeLife) join() {
 	a.n++
 	c := &watcher{name: fmt.Sprint("m", a.n), isOn: true}
 	ranged := a.mode == 1 || a.mode == 2 && a.r.IntN(2) == 0
@@ -196,7 +196,7 @@ func keysIn[K cmp.Ordered](m map[K]bool) any {
 	return slices.Sorted(maps.Keys(m))
 }
 
-func (a *attack) write() {
+func (a *mergeLife) write() {
 	k := string(rune('a' + a.r.IntN(*attackKeys)))
 	now := a.w.at(a.w.head())[k]
 	at := a.w.head() + 1
@@ -215,7 +215,7 @@ func (a *attack) write() {
 var bg = context.Background()
 
 // step lets a client get its next thing.
-func (a *attack) advance(c *watcher, most uint64) {
+func (a *mergeLife) advance(c *watcher, most uint64) {
 	if !c.listed {
 		return
 	}
@@ -255,7 +255,7 @@ func (a *attack) advance(c *watcher, most uint64) {
 	}
 }
 
-func (a *attack) beginList(c *watcher) {
+func (a *mergeLife) beginList(c *watcher) {
 	low := c.at
 	if !c.rewound {
 		if first := number(c.FirstVersion()); !c.listed && first > low {
@@ -279,7 +279,7 @@ func (a *attack) beginList(c *watcher) {
 	a.say("%s: a list begins at %d", c.name, c.list)
 }
 
-func (a *attack) endList(c *watcher) {
+func (a *mergeLife) endList(c *watcher) {
 	v := c.list
 	c.list = 0
 	doubtful := false
@@ -303,7 +303,7 @@ func (a *attack) endList(c *watcher) {
 	c.at, c.listed, c.ever = v, true, true
 }
 
-func (a *attack) pop() {
+func (a *mergeLife) pop() {
 	if !a.fifo.pending.moved && a.fifo.Len() == 0 {
 		// ends the batch in flight
 		a.fifo.mu.Lock()
@@ -346,7 +346,7 @@ func (a *attack) pop() {
 	a.say("batch %v at %q rewound %v", text, b.ResourceVersion(), b.Rewound())
 }
 
-func (a *attack) check(final bool) {
+func (a *mergeLife) check(final bool) {
 	if a.bad {
 		return
 	}
@@ -403,7 +403,7 @@ func (a *attack) check(final bool) {
 	}
 }
 
-func (a *attack) checkVersion() {
+func (a *mergeLife) checkVersion() {
 	if a.bad || a.merge.Waiting() || a.fifo.pending.deltas > 0 {
 		return
 	}
@@ -443,14 +443,14 @@ func (a *attack) checkVersion() {
 	}
 }
 
-func (a *attack) on() *watcher {
+func (a *mergeLife) on() *watcher {
 	if len(a.clients) == 0 {
 		return nil
 	}
 	return a.clients[a.r.IntN(len(a.clients))]
 }
 
-func (a *attack) run() {
+func (a *mergeLife) run() {
 	for range a.r.IntN(6) {
 		a.write()
 	}
@@ -577,19 +577,20 @@ func (a *attack) run() {
 	a.check(true)
 }
 
-func (a *attack) prune(c *watcher) {
+func (a *mergeLife) prune(c *watcher) {
 	a.say("prune %s", c.name)
 	must(a.t, c.Prune(bg))
 }
 
-// TestRandomMerges: members with overlapping selections or ranges list, watch, fall behind, are refused, come and go. A key's states never go back,
-// not even after a deletion, and in the end the store has exactly what the members have.
+// TestRandomMerges: members with overlapping selections or ranges list, watch, fall behind, are
+// refused, come and go. A key's states never go back, not even after a deletion, and in the end the
+// store has exactly what the members have.
 func TestRandomMerges(t *testing.T) {
 	failures, backs := 0, 0
 	kinds, shortest := map[string]int{}, map[string][]string{}
-	for seed := *attackFirst; seed < *attackFirst+uint64(*attackSeeds); seed++ {
-		a := &attack{t: t, r: rand.New(rand.NewPCG(seed, 5)), w: &past{}, store: truths{}, seen: map[string]uint64{}}
-		if a.mode = *attackMode; a.mode < 0 {
+	for seed := *firstMerge; seed < *firstMerge+uint64(*mergeSeeds); seed++ {
+		a := &mergeLife{t: t, r: rand.New(rand.NewPCG(seed, 5)), w: &past{}, store: truths{}, seen: map[string]uint64{}}
+		if a.mode = *mergeMode; a.mode < 0 {
 			a.mode = int(seed % 2)
 		}
 		a.merge = NewMerge[string, state](func(s state) (string, error) { return s.key, nil }, func(*reflector.ObjectError) {})

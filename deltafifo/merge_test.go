@@ -11,8 +11,8 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// A merger feeds a Merge, and keeps what the queue gives. Objects are texts such as "a5": the key, and the
-// version.
+// A merger feeds a Merge, and keeps what the queue gives. Objects are texts such as "a5": the key,
+// and the version.
 type merger struct {
 	t     *testing.T
 	fifo  *DeltaFIFO[string, string]
@@ -54,7 +54,8 @@ func (m *merger) event(to *Member[string, string], typ reflector.EventType, obj,
 	must(m.t, to.Apply(m.t.Context(), reflector.Event[string]{Type: typ, Object: obj, ResourceVersion: at}))
 }
 
-// want takes a batch, and fails the test unless it is this one. No text means that nothing is pending.
+// want takes a batch, and fails the test unless it is this one. No text means that nothing is
+// pending.
 func (m *merger) want(text string) {
 	m.t.Helper()
 	if !m.fifo.pending.moved && m.fifo.Len() == 0 {
@@ -138,8 +139,8 @@ func TestMergeRemembersDeletions(t *testing.T) {
 	m.want("Added x22, at ")
 }
 
-// TestMergeListOfAnotherSelection: a list that lacks an object says nothing about a state that its member never had,
-// so a member that has this state brings it back.
+// TestMergeListOfAnotherSelection: a list that lacks an object says nothing about a state that its
+// member never had, so a member that has this state brings it back.
 func TestMergeListOfAnotherSelection(t *testing.T) {
 	m, a, b := two(t, []string{"x5"}, []string{"x5"}, "Replaced x5, at 10")
 	behind := m.merge.Join(nil, nil)
@@ -154,8 +155,8 @@ func TestMergeListOfAnotherSelection(t *testing.T) {
 	m.want("Replaced x12, at ")
 }
 
-// TestMergeListFromAfterAState: an object that a member had is gone for good when its list lacks it. Another member
-// that is behind does not bring that state back.
+// TestMergeListFromAfterAState: an object that a member had is gone for good when its list lacks
+// it. Another member that is behind does not bring that state back.
 func TestMergeListFromAfterAState(t *testing.T) {
 	m, a, b := two(t, []string{"x5"}, nil, "Replaced x5, at 10")
 	m.event(a, reflector.Modified, "x12", "")
@@ -168,7 +169,8 @@ func TestMergeListFromAfterAState(t *testing.T) {
 	m.want("at 13")
 }
 
-// A change moves an object from one selector to another: the deletion and the new state have one version.
+// A change moves an object from one selector to another: the deletion and the new state have one
+// version.
 func TestMergeMovedObject(t *testing.T) {
 	m, a, b := two(t, []string{"x5"}, nil, "Replaced x5, at 10")
 	m.event(a, reflector.Deleted, "x5", "20")
@@ -217,8 +219,8 @@ func TestMergeWithoutLateMember(t *testing.T) {
 	}
 }
 
-// After a restore, states with old versions are new, and neither states nor deletions from before hide
-// them.
+// After a restore, states with old versions are new, and neither states nor deletions from before
+// hide them.
 func TestMergeOfRestoredServer(t *testing.T) {
 	m, a, b := two(t, []string{"x5", "y6"}, []string{"y6", "z8"}, "Replaced x5, Replaced y6, Replaced z8, at 10")
 	m.event(a, reflector.Modified, "y30", "")
@@ -321,8 +323,8 @@ func TestMergeListFromBeforeADeletion(t *testing.T) {
 	}
 }
 
-// A member that keeps an object no longer, and whose list comes before its Prune, does not keep another member from
-// bringing the same state.
+// A member that keeps an object no longer, and whose list comes before its Prune, does not keep
+// another member from bringing the same state.
 func TestMergeListBeforePrune(t *testing.T) {
 	m := newMerger(t)
 	keeps := true
@@ -395,8 +397,8 @@ func TestMergeSuccessorSeesAnOldDeletion(t *testing.T) {
 	m.want("Deleted x13?, at 14")
 }
 
-// TestMergeRefusedMemberIsBehind: a member that does not count, because it is refused or its first list was older than the queue, brings back no
-// object that another member saw deleted.
+// TestMergeRefusedMemberIsBehind: a member that does not count, because it is refused or its first
+// list was older than the queue, brings back no object that another member saw deleted.
 func TestMergeRefusedMemberIsBehind(t *testing.T) {
 	m, a, b := two(t, []string{"x5"}, nil, "Replaced x5, at 10")
 	must(t, b.Refuse(t.Context()))
@@ -408,7 +410,8 @@ func TestMergeRefusedMemberIsBehind(t *testing.T) {
 	m.want("")
 }
 
-// TestMergeLeftMemberWasAhead: when a member leaves, another one that is behind brings the state that was last, but no older one.
+// TestMergeLeftMemberWasAhead: when a member leaves, another one that is behind brings the state
+// that was last, but no older one.
 func TestMergeLeftMemberWasAhead(t *testing.T) {
 	m, a, b := two(t, []string{"x5"}, nil, "Replaced x5, at 10")
 	m.event(a, reflector.Modified, "x12", "")
@@ -421,7 +424,8 @@ func TestMergeLeftMemberWasAhead(t *testing.T) {
 	m.want("Updated x12, at 12")
 }
 
-// TestMergeOvertakenListOfRestoredServer: after a restore, the list that one member brings last is not newer than what the others have brought since.
+// TestMergeOvertakenListOfRestoredServer: after a restore, the list that one member brings last is
+// not newer than what the others have brought since.
 func TestMergeOvertakenListOfRestoredServer(t *testing.T) {
 	m, a, b := two(t, []string{"x15"}, nil, "Replaced x15, at 10")
 	b.Rewound(true)
@@ -437,7 +441,8 @@ func TestMergeOvertakenListOfRestoredServer(t *testing.T) {
 	}
 }
 
-// TestMergeNewMemberAfterRestore: a member that joined before others noticed a restore, and listed after, is not taken for one that is behind.
+// TestMergeNewMemberAfterRestore: a member that joined before others noticed a restore, and listed
+// after, is not taken for one that is behind.
 func TestMergeNewMemberAfterRestore(t *testing.T) {
 	m, a, b := two(t, []string{"x5"}, []string{"x5"}, "Replaced x5, at 10")
 	c := m.merge.Join(nil, nil)
@@ -452,8 +457,9 @@ func TestMergeNewMemberAfterRestore(t *testing.T) {
 	m.want("Updated x8, at ")
 }
 
-// TestMergeNewMemberNoticesRestore: the first list of a new member is older than the queue was when it was asked for, so the server was restored. What
-// others had, and what they saw deleted, hides none of it, even if they never come back.
+// TestMergeNewMemberNoticesRestore: the first list of a new member is older than the queue was when
+// it was asked for, so the server was restored. What others had, and what they saw deleted, hides
+// none of it, even if they never come back.
 func TestMergeNewMemberNoticesRestore(t *testing.T) {
 	m, a, b := two(t, []string{"x5", "y6"}, []string{"y6"}, "Replaced x5, Replaced y6, at 10")
 	m.event(a, reflector.Modified, "y12", "")

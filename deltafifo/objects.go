@@ -13,10 +13,10 @@ type KeyedObject[K comparable, T any] struct {
 	Object T
 }
 
-// Objects holds the objects of a list, one per key, in the order in which their keys were first set.
-// The zero value is empty. Only one goroutine may use it. Once given to a queue it must not change,
-// because the queue uses it without a copy. Cost: 25 bytes per object beyond its KeyedObject, and 16
-// more if any object has a version.
+// Objects holds the objects of a list, one per key, in the order in which their keys were first
+// set. The zero value is empty. Only one goroutine may use it. Once given to a queue it must not
+// change, because the queue uses it without a copy. Cost: 25 bytes per object beyond its
+// KeyedObject, and 16 more if any object has a version.
 type Objects[K comparable, T any] struct {
 	chunks   [][]KeyedObject[K, T] // of chunkLen, but for the last
 	versions []string              // of the objects, by number; nil if all are empty
@@ -39,7 +39,8 @@ const (
 	blockLen = 64
 )
 
-// ObjectsOf returns an Objects with the given objects. If several have one key, the last one counts.
+// ObjectsOf returns an Objects with the given objects. If several have one key, the last one
+// counts.
 func ObjectsOf[K comparable, T any](items ...KeyedObject[K, T]) *Objects[K, T] {
 	l := &Objects[K, T]{}
 	for _, item := range items {

@@ -7,9 +7,9 @@ import (
 
 // Requeue gives back a key of the batch in flight that could not be processed. All deltas that the
 // key has in the batch become pending again, before the deltas added since. If the key has pending
-// deltas, it keeps its place among the pending keys; otherwise it goes to the end. Unlike adding the
-// deltas again, this loses none and keeps their order. Deltas added while the key was in flight stay
-// correct, because the queue took the deltas in flight into account.
+// deltas, it keeps its place among the pending keys; otherwise it goes to the end. Unlike adding
+// the deltas again, this loses none and keeps their order. Deltas added while the key was in flight
+// stay correct, because the queue took the deltas in flight into account.
 //
 // Requeue never waits, so up to twice the limit can be pending. Deltas given back count toward the
 // limit until they are processed. A consumer that gives back the same keys for ever therefore stops
@@ -30,9 +30,9 @@ func (f *DeltaFIFO[K, T]) Requeue(key K) error {
 	return nil
 }
 
-// giveBack makes the deltas of key n of the batch in flight pending again, and returns false if that
-// has been done before. It need not wake the consumer: whoever ends the batch in flight looks for
-// pending deltas. Called with the lock held.
+// giveBack makes the deltas of key n of the batch in flight pending again, and returns false if
+// that has been done before. It need not wake the consumer: whoever ends the batch in flight looks
+// for pending deltas. Called with the lock held.
 func (f *DeltaFIFO[K, T]) giveBack(n int) bool {
 	b := f.inFlight
 	if !b.giveBack(n) {
@@ -42,15 +42,15 @@ func (f *DeltaFIFO[K, T]) giveBack(n int) bool {
 	return true
 }
 
-// Process is [DeltaFIFO.Pop] for a consumer that handles one key at a time. It waits until there are
-// pending deltas, and calls process for each key of the batch, in order and with no lock held. There
-// is at least one delta; the slice belongs to the queue and is valid until process returns. When
-// Process returns, the batch has been processed.
+// Process is [DeltaFIFO.Pop] for a consumer that handles one key at a time. It waits until there
+// are pending deltas, and calls process for each key of the batch, in order and with no lock held.
+// There is at least one delta; the slice belongs to the queue and is valid until process returns.
+// When Process returns, the batch has been processed.
 //
-// A key for which process fails is given back as with [DeltaFIFO.Requeue]. It comes again in the next
-// call, with the deltas added since. Process does not wait between attempts: the caller may wait
-// before the next call, or make process return nil to give up on a key. Once the queue is closed, a
-// failed key is dropped, so that a loop comes to its end.
+// A key for which process fails is given back as with [DeltaFIFO.Requeue]. It comes again in the
+// next call, with the deltas added since. Process does not wait between attempts: the caller may
+// wait before the next call, or make process return nil to give up on a key. Once the queue is
+// closed, a failed key is dropped, so that a loop comes to its end.
 //
 // If ctx is done, even if Process would not have to wait, or if process panics, all keys for which
 // process has not returned are given back, even if the queue is closed. [DeltaFIFO.Synced] then

@@ -14,9 +14,9 @@ func (f *DeltaFIFO[K, T]) Update(ctx context.Context, key K, obj T, resourceVers
 	return f.put(ctx, key, Delta[T]{Type: Updated, Object: obj, ResourceVersion: resourceVersion})
 }
 
-// Delete adds a Deleted delta with the object's last state. If the key has no object in the queue or
-// the known store, only resourceVersion counts. Of two deletions in a row the queue keeps one: the
-// one whose final state is known. See [DeltaFIFO.Add].
+// Delete adds a Deleted delta with the object's last state. If the key has no object in the queue
+// or the known store, only resourceVersion counts. Of two deletions in a row the queue keeps one:
+// the one whose final state is known. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Delete(ctx context.Context, key K, obj T, resourceVersion string) error {
 	return f.put(ctx, key, Delta[T]{Type: Deleted, Object: obj, ResourceVersion: resourceVersion})
 }
@@ -97,7 +97,8 @@ func (f *DeltaFIFO[K, T]) putAndTake(ctx context.Context, key K, d Delta[T]) (b 
 	return f.take(), true, nil
 }
 
-// handBack ends the batch that putAndTake returned. It wakes the consumer for keys that were given back.
+// handBack ends the batch that putAndTake returned. It wakes the consumer for keys that were given
+// back.
 func (f *DeltaFIFO[K, T]) handBack() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -20,8 +20,8 @@ func (f *DeltaFIFO[K, T]) Get(key K) []Delta[T] {
 
 // All iterates over the pending keys with their deltas, in the order in which the consumer will get
 // them. Each loop makes a copy when it begins, and holds no lock while it goes on. So the loop body
-// may use the queue, and sees the state of one moment. All is for a debug page or a log: it holds the
-// lock for O(pending deltas), and producers and consumer wait meanwhile.
+// may use the queue, and sees the state of one moment. All is for a debug page or a log: it holds
+// the lock for O(pending deltas), and producers and consumer wait meanwhile.
 func (f *DeltaFIFO[K, T]) All() iter.Seq2[K, []Delta[T]] {
 	return func(yield func(K, []Delta[T]) bool) {
 		for _, e := range f.copyOf() {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A loop over All sees one moment, even if its body takes the deltas and adds others, and what it got
-// stays as it was.
+// A loop over All sees one moment, even if its body takes the deltas and adds others, and what it
+// got stays as it was.
 func TestAllIsOneMoment(t *testing.T) {
 	ctx := context.Background()
 	f := New[string, int](nil, Options{})

@@ -41,8 +41,8 @@ func (m *Member[K, T]) Known() func(reflector.Identity) (T, bool) {
 }
 
 // mayRecall reports whether the store has the newest object of key, and has it from this member. An
-// object from another member says nothing about this one, whose source may refuse that state or make
-// another T of it. Called with the queue's lock held.
+// object from another member says nothing about this one, whose source may refuse that state or
+// make another T of it. Called with the queue's lock held.
 func (m *Member[K, T]) mayRecall(key K) bool {
 	m.merge.mu.Lock()
 	defer m.merge.mu.Unlock()

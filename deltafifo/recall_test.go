@@ -112,8 +112,8 @@ func TestNothingToRecall(t *testing.T) {
 	}
 }
 
-// A member recalls only objects whose newest state it has brought: another one may select what it does
-// not, and decode differently.
+// A member recalls only objects whose newest state it has brought: another one may select what it
+// does not, and decode differently.
 func TestMemberRecallsItsOwn(t *testing.T) {
 	store := cupboard{}
 	f := New(KnownObjects[types.NamespacedName, *versioned](store), Options{})

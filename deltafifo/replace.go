@@ -18,10 +18,10 @@ type Replacement[K comparable, T any] struct {
 	Rewound, Doubtful bool
 }
 
-// Replace adds a Replaced delta for every object of list, except for unchanged ones (see [Comparer]),
-// and a Deleted delta with an unknown final state for every existing key that is not in the list. If nothing is pending,
-// the list becomes a batch without a copy. O(objects + known keys), under the lock. See
-// [DeltaFIFO.Add].
+// Replace adds a Replaced delta for every object of list, except for unchanged ones (see
+// [Comparer]), and a Deleted delta with an unknown final state for every existing key that is not
+// in the list. If nothing is pending, the list becomes a batch without a copy. O(objects + known
+// keys), under the lock. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list Replacement[K, T]) error {
 	if list.Objects != nil {
 		list.Objects.settle()
@@ -63,9 +63,9 @@ func (f *DeltaFIFO[K, T]) replace(list Replacement[K, T]) {
 // mostChanged is the largest share of changed objects at which unchanged objects are left out.
 const mostChanged = 1. / 8
 
-// changed returns the numbers of the changed objects, and whether the list has all known keys. ok is
-// false if the objects cannot be compared, or if too many have changed. Called with the lock held and
-// nothing pending.
+// changed returns the numbers of the changed objects, and whether the list has all known keys. ok
+// is false if the objects cannot be compared, or if too many have changed. Called with the lock
+// held and nothing pending.
 func (f *DeltaFIFO[K, T]) changed(list Replacement[K, T]) (numbers []int, all, ok bool) {
 	known, ok := f.known.(Comparer[K, T])
 	if !ok || f.inFlight != nil || list.Rewound || list.Doubtful {
@@ -123,8 +123,8 @@ func getOneByOne[K comparable, T any](known KnownObjects[K, T]) func(keys []K, y
 	}
 }
 
-// putItems adds a Replaced delta for each object, when other deltas are pending. Called with the lock
-// held.
+// putItems adds a Replaced delta for each object, when other deltas are pending. Called with the
+// lock held.
 func (f *DeltaFIFO[K, T]) putItems(items *Objects[K, T]) {
 	f.pending.expand()
 	f.pending.reserve(items.Len())

@@ -44,8 +44,8 @@ func TestRewound(t *testing.T) {
 	}
 }
 
-// TestRewoundStays: an ordinary list does not take away the mark of the list before it, which the consumer has not got
-// yet. The consumer still has to hear that versions do not compare.
+// TestRewoundStays: an ordinary list does not take away the mark of the list before it, which the
+// consumer has not got yet. The consumer still has to hear that versions do not compare.
 func TestRewoundStays(t *testing.T) {
 	ctx := t.Context()
 	f := deltafifo.New[string, int](nil, deltafifo.Options{})

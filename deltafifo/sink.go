@@ -26,8 +26,8 @@ type Sink[K comparable, T any] struct {
 	rewound, doubtful bool
 }
 
-// NewSink returns a sink for fifo. key returns an object's key and must not panic. bad gets an error
-// without Resource for each object that has no key.
+// NewSink returns a sink for fifo. key returns an object's key and must not panic. bad gets an
+// error without Resource for each object that has no key.
 func NewSink[K comparable, T any](fifo *DeltaFIFO[K, T], key func(T) (K, error), bad func(*reflector.ObjectError)) *Sink[K, T] {
 	return &Sink[K, T]{fifo: fifo, key: key, bad: bad, meta: objmeta.Of[T]()}
 }
@@ -81,11 +81,12 @@ func (s *Sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 	return s.fifo.put(ctx, key, d)
 }
 
-// ApplyNow is Apply for an event after which nothing else is about to come. If the consumer waits for
-// changes and only few are pending, it does not wake the consumer but calls process with all of them.
-// Meanwhile Pop waits, and when ApplyNow returns, the batch has been processed, even if process failed or
-// panicked; keys that process gave back with [DeltaFIFO.Requeue] are the consumer's then. It returns
-// process's error unchanged. A consumer that uses [DeltaFIFO.Process] waits for changes between two calls, too.
+// ApplyNow is Apply for an event after which nothing else is about to come. If the consumer waits
+// for changes and only few are pending, it does not wake the consumer but calls process with all of
+// them. Meanwhile Pop waits, and when ApplyNow returns, the batch has been processed, even if
+// process failed or panicked; keys that process gave back with [DeltaFIFO.Requeue] are the
+// consumer's then. It returns process's error unchanged. A consumer that uses [DeltaFIFO.Process]
+// waits for changes between two calls, too.
 func (s *Sink[K, T]) ApplyNow(ctx context.Context, ev reflector.Event[T], process func(Batch[K, T]) error) error {
 	key, d := s.delta(ev)
 	return s.fifo.putNow(ctx, key, d, process)
@@ -119,10 +120,10 @@ func (s *Sink[K, T]) report(ev reflector.Event[T], cause error) {
 	s.bad(&reflector.ObjectError{ResourceVersion: ev.ResourceVersion, Type: ev.Type, Err: cause})
 }
 
-// keeper returns a Replacement.Keep for a list with the given unusable objects, nil if no object needs to
-// be kept. An unusable object is known by its name only: it may be any known object with that name
-// or without metadata. If its name is unknown too, it may be any object at all. An object that
-// certainly has no name is none of the known objects.
+// keeper returns a Replacement.Keep for a list with the given unusable objects, nil if no object
+// needs to be kept. An unusable object is known by its name only: it may be any known object with
+// that name or without metadata. If its name is unknown too, it may be any object at all. An object
+// that certainly has no name is none of the known objects.
 func keeper[K comparable, T any](skipped []*reflector.ObjectError) func(K, T) bool {
 	names := map[string]bool{}
 	for _, bad := range skipped {

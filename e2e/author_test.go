@@ -29,8 +29,8 @@ import (
 	"github.com/kinform/kinform/informer"
 )
 
-// TestAuthor tests what authors of controllers use, with a CustomResourceDefinition: a handle, the example of a
-// whole controller, and events.
+// TestAuthor tests what authors of controllers use, with a CustomResourceDefinition: a handle, the
+// example of a whole controller, and events.
 func TestAuthor(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	conn, err := client.NewConnection(c.URL(), client.ConnectionOptions{CAFile: c.CAFile(), Token: c.Token()})

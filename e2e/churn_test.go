@@ -89,8 +89,8 @@ func (c *churn) make(ctx context.Context, n int) error {
 	})
 }
 
-// insist repeats a change until the server has answered. Forbidden does not count as an answer: an administrator gets
-// it only from a server whose admission is not ready yet.
+// insist repeats a change until the server has answered. Forbidden does not count as an answer: an
+// administrator gets it only from a server whose admission is not ready yet.
 func insist(ctx context.Context, verb string, once func() error) error {
 	var last error
 	err := eventually(ctx, func() bool {

@@ -39,8 +39,8 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/discovery"
 )
 
-// TestExamples runs the examples on a real server, which no other controller works on. TestAuthor does so with
-// examples/website.
+// TestExamples runs the examples on a real server, which no other controller works on. TestAuthor
+// does so with examples/website.
 func TestExamples(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	conn := connect(t, c)
@@ -301,7 +301,8 @@ func program(ctx context.Context, t *testing.T, c *cluster.Cluster, name string,
 	})
 }
 
-// testQuickstart also fails if the cache differs from the server when the program ends: its exit status says so.
+// testQuickstart also fails if the cache differs from the server when the program ends: its exit
+// status says so.
 func testQuickstart(ctx context.Context, t *testing.T, c *cluster.Cluster, conn client.Connection) {
 	pods := within(ctx, t, conn, "quickstart", nil)
 	for n := range 3 {

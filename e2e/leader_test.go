@@ -117,8 +117,9 @@ func (e *election) theirs(identity string) func(context.Context) {
 	}
 }
 
-// TestMixedElection lets candidates of Kinform and of client-go stand for one Lease of a real server, whose leaders end in
-// order, and whose API server is killed. There is always another leader, and never a second one.
+// TestMixedElection lets candidates of Kinform and of client-go stand for one Lease of a real
+// server, whose leaders end in order, and whose API server is killed. There is always another
+// leader, and never a second one.
 func TestMixedElection(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	e := &election{t: t, c: c, conn: connect(t, c), terms: map[string]int{}}

@@ -24,8 +24,9 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
-// TestPartCosts measures the cache of one replica of several: what it holds and what the server sends to it, while others
-// write 200 times a second. It prints the table of docs/sharding.md and checks nothing but that the cache has its part.
+// TestPartCosts measures the cache of one replica of several: what it holds and what the server
+// sends to it, while others write 200 times a second. It prints the table of docs/sharding.md and
+// checks nothing but that the cache has its part.
 //
 //	KINFORM_E2E=1 KINFORM_LONG=1 go test -tags e2e -timeout 60m -run PartCosts -v ./e2e -args -shards.objects 20000
 func TestPartCosts(t *testing.T) {
@@ -95,7 +96,8 @@ func partCosts(t *testing.T, conn client.Connection, maps *client.Resource[*core
 	must(t, errors.Join(<-ended))
 }
 
-// liveHeap returns the bytes that are reachable, after what an informer before it has left in pools has gone step by step.
+// liveHeap returns the bytes that are reachable, after what an informer before it has left in pools
+// has gone step by step.
 func liveHeap() int64 {
 	memtest.Heap()
 	return memtest.Heap()

@@ -21,8 +21,9 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
-// TestParts: a server that selects by shards sends a cache only what it keeps, and one that does not sends all. On either,
-// WaitForNow ends although nothing changes in the part, and has what changed in it.
+// TestParts: a server that selects by shards sends a cache only what it keeps, and one that does
+// not sends all. On either, WaitForNow ends although nothing changes in the part, and has what
+// changed in it.
 func TestParts(t *testing.T) {
 	for _, selects := range []bool{true, false} {
 		t.Run(fmt.Sprint("selects ", selects), func(t *testing.T) {
@@ -73,8 +74,9 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// testNow calls WaitForNow when nothing of the cache has changed since others wrote, and when something has. The cache's own watch
-// has a bookmark once a minute, so a wait of half that time has failed.
+// testNow calls WaitForNow when nothing of the cache has changed since others wrote, and when
+// something has. The cache's own watch has a bookmark once a minute, so a wait of half that time
+// has failed.
 func testNow(ctx context.Context, t *testing.T, conn client.Connection, handle *controller.Handle[*corev1.ConfigMap], keeps func(*corev1.ConfigMap) bool) {
 	maps, err := client.New(conn, core.ConfigMaps, client.Options{Namespace: "default"}) // no writes of the handle's own
 	must(t, err)

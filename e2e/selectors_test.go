@@ -18,8 +18,8 @@ import (
 	"github.com/kinform/kinform/informer"
 )
 
-// testSelectors moves an object between the label selectors of a handle. Its reads follow while the watches are
-// held back, and agree with the server afterwards.
+// testSelectors moves an object between the label selectors of a handle. Its reads follow while the
+// watches are held back, and agree with the server afterwards.
 func testSelectors(ctx context.Context, t *testing.T, conn client.Connection, _ *oracle.Client) {
 	conn, w := through(conn)
 	h, err := kinform.Open(conn, website.Websites, controller.OpenOptions[*website.Website]{

@@ -19,8 +19,9 @@ import (
 	"github.com/kinform/kinform/shard/leader"
 )
 
-// TestShardCosts measures what replicas cost, and how long a change of them takes. It prints the table of
-// docs/sharding.md and checks nothing but that all objects are worked on. The durations are the default ones.
+// TestShardCosts measures what replicas cost, and how long a change of them takes. It prints the
+// table of docs/sharding.md and checks nothing but that all objects are worked on. The durations
+// are the default ones.
 //
 //	KINFORM_E2E=1 KINFORM_LONG=1 go test -timeout 60m -run ShardCosts -v ./e2e -args -shards.objects 20000
 func TestShardCosts(t *testing.T) {

@@ -35,7 +35,8 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
-// shardNamespace and shardName are those of docs/sharding.md, whose manifests the replicas run with.
+// shardNamespace and shardName are those of docs/sharding.md, whose manifests the replicas run
+// with.
 const (
 	shardNamespace = "prod"
 	shardName      = "websites.example.com"
@@ -73,7 +74,8 @@ type replicaProcess struct {
 	ended chan struct{}
 }
 
-// writtenObjects limits the number of objects that reconciles write to, and writesPerSecond how often they do.
+// writtenObjects limits the number of objects that reconciles write to, and writesPerSecond how
+// often they do.
 const (
 	writtenObjects  = 1000
 	writesPerSecond = 200
@@ -141,8 +143,8 @@ var paths = map[string]string{
 	"Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/prod/roles", "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/prod/rolebindings",
 }
 
-// applyDocs creates what docs/sharding.md has in YAML, and a token of its service account, which may also use
-// ConfigMaps. The server refuses unknown fields.
+// applyDocs creates what docs/sharding.md has in YAML, and a token of its service account, which
+// may also use ConfigMaps. The server refuses unknown fields.
 func (f *fleet) applyDocs(ctx context.Context) {
 	f.t.Helper()
 	page, err := os.ReadFile("../docs/sharding.md")
@@ -297,8 +299,8 @@ func (f *fleet) noteWrite(obj *corev1.ConfigMap) {
 	f.note(obj.Name, number, by, by+obj.Annotations[turnAnnotation])
 }
 
-// note takes a reconcile: a write that the server has, or what a replica says. A replica that was stopped may still say
-// something later, which nothing can prevent. But it writes nothing.
+// note takes a reconcile: a write that the server has, or what a replica says. A replica that was
+// stopped may still say something later, which nothing can prevent. But it writes nothing.
 func (f *fleet) note(name string, number int64, by, turn string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -324,8 +326,8 @@ func (f *fleet) note(name string, number int64, by, turn string) {
 	o.number, o.by, o.turn, o.at = number, by, turn, time.Now()
 }
 
-// settled waits until the owner of each object, by the assignment, has worked on it after a time. It returns how long
-// that took.
+// settled waits until the owner of each object, by the assignment, has worked on it after a time.
+// It returns how long that took.
 func (f *fleet) settled(ctx context.Context, since time.Time) time.Duration {
 	f.t.Helper()
 	err := eventually(ctx, func() bool {

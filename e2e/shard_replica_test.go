@@ -38,8 +38,9 @@ const (
 	turnAnnotation   = "test/turn"
 )
 
-// writtenPrefix begins the names of objects that a reconcile writes to. What a replica does with others it says on its
-// standard output: 20,000 objects are too many to write to all of them again and again.
+// writtenPrefix begins the names of objects that a reconcile writes to. What a replica does with
+// others it says on its standard output: 20,000 objects are too many to write to all of them again
+// and again.
 const writtenPrefix = "written-"
 
 // shardEnv holds the arguments of a replica that runs as a process of its own: this test binary.
@@ -71,7 +72,8 @@ type costs struct {
 	CPU      time.Duration
 }
 
-// TestShardProcess is a replica, and no test. It ends with SIGTERM, or when its standard input does.
+// TestShardProcess is a replica, and no test. It ends with SIGTERM, or when its standard input
+// does.
 func TestShardProcess(t *testing.T) {
 	text := os.Getenv(shardEnv)
 	if text == "" {

@@ -31,8 +31,9 @@ var (
 	shardLimit    = flag.Duration("shards.limit", 0, "`time` after which every object must be worked on again after a fault of a replica; zero means that it is not measured")
 )
 
-// TestShards runs replicas as processes on a real server, of which some are killed, stopped and replaced, as is the
-// server. An observer sees that no fencing number goes back, and that each object is worked on again.
+// TestShards runs replicas as processes on a real server, of which some are killed, stopped and
+// replaced, as is the server. An observer sees that no fencing number goes back, and that each
+// object is worked on again.
 //
 //	KINFORM_E2E=1 go test -timeout 60m -run 'Shards$' -v ./e2e -args -shards.replicas 10 -shards.objects 20000 -shards.time 10m -shards.lease 15s
 func TestShards(t *testing.T) {

@@ -213,8 +213,8 @@ func (p *population) update(ctx context.Context, s *slot, shard string) (rv stri
 	return rv, err
 }
 
-// touch updates the sentinels and returns their versions by resource. A cache that has these versions has all earlier
-// writes too.
+// touch updates the sentinels and returns their versions by resource. A cache that has these
+// versions has all earlier writes too.
 func (p *population) touch(ctx context.Context) (map[string]string, error) {
 	versions := map[string]string{}
 	for i, kind := range p.kinds {

@@ -17,10 +17,11 @@ import (
 	"github.com/kinform/kinform/fake/internal/refusal"
 )
 
-// Admission is a write that [Options].Mutate or [Options].Validate is asked about. Its objects are the
-// server's: a hook that keeps one copies it.
+// Admission is a write that [Options].Mutate or [Options].Validate is asked about. Its objects are
+// the server's: a hook that keeps one copies it.
 type Admission struct {
-	// Server is the server of the write, so that the hook can read from it. A hook of [Options] cannot know it otherwise.
+	// Server is the server of the write, so that the hook can read from it. A hook of [Options]
+	// cannot know it otherwise.
 	Server *Server
 	// Verb is create, update or delete; a patch or an apply is one of the first two.
 	Verb faults.Verb
@@ -31,9 +32,9 @@ type Admission struct {
 	Subresource string
 	// Key is the object's. Mutate gets no name if the server is to generate one.
 	Key types.NamespacedName
-	// Object is the new state, of the Go type of the resource. For the subresource of a [SubresourceHook] it
-	// is the object that a client sends to that, and Kind is the hook's. Mutate may change it. Nil for a
-	// delete.
+	// Object is the new state, of the Go type of the resource. For the subresource of a
+	// [SubresourceHook] it is the object that a client sends to that, and Kind is the hook's.
+	// Mutate may change it. Nil for a delete.
 	Object metav1.Object
 	// Old is the state before, read-only. Nil for a create.
 	Old metav1.Object
@@ -45,7 +46,8 @@ type Admission struct {
 	table *table
 }
 
-// Versions returns the versions in which the resource of the write is served, also those of other groups.
+// Versions returns the versions in which the resource of the write is served, also those of other
+// groups.
 func (a *Admission) Versions() (out []schema.GroupVersionResource) {
 	for _, v := range a.table.main().served() {
 		out = append(out, v.res.GroupVersionResource())
@@ -53,9 +55,9 @@ func (a *Admission) Versions() (out []schema.GroupVersionResource) {
 	return out
 }
 
-// In returns the write as one of another of [Admission.Versions], with converted copies of its objects. What
-// clients send to a subresource of a [SubresourceHook] is the same in all versions. Errors: [ErrNotRegistered]
-// for no such version; those of [Hooks].Convert.
+// In returns the write as one of another of [Admission.Versions], with converted copies of its
+// objects. What clients send to a subresource of a [SubresourceHook] is the same in all versions.
+// Errors: [ErrNotRegistered] for no such version; those of [Hooks].Convert.
 func (a *Admission) In(version schema.GroupVersionResource) (*Admission, error) {
 	for _, v := range a.table.main().served() {
 		if v.res.GroupVersionResource() != version {
@@ -76,8 +78,8 @@ func (a *Admission) In(version schema.GroupVersionResource) (*Admission, error) 
 	return nil, fmt.Errorf("fake: %s: %w", version, ErrNotRegistered)
 }
 
-// Take makes obj, the Object of a write that [Admission.In] returned, the new state of a. Only Mutate may
-// call it. Errors: those of [Hooks].Convert.
+// Take makes obj, the Object of a write that [Admission.In] returned, the new state of a. Only
+// Mutate may call it. Errors: those of [Hooks].Convert.
 func (a *Admission) Take(obj metav1.Object) error {
 	obj, err := a.table.converted(obj)
 	if err == nil {
@@ -86,8 +88,10 @@ func (a *Admission) Take(obj metav1.Object) error {
 	return err
 }
 
-// Patch makes Object what a JSON patch (RFC 6902) makes of it, and reports whether that differs. Only Mutate may call it, for an Object that is not nil.
-// Errors: those of a patch that does not apply, that copies more than 3 MiB, or whose result is no object of the kind; Object is then as before.
+// Patch makes Object what a JSON patch (RFC 6902) makes of it, and reports whether that differs.
+// Only Mutate may call it, for an Object that is not nil. Errors: those of a patch that does not
+// apply, that copies more than 3 MiB, or whose result is no object of the kind; Object is then as
+// before.
 func (a *Admission) Patch(data []byte) (changed bool, err error) {
 	state, err := clone(a.Object)
 	if err != nil {

@@ -197,7 +197,8 @@ func TestMutateNames(t *testing.T) {
 	}
 }
 
-// TestGeneratedNameRefused: Validate is not asked about one name after the other until it likes one.
+// TestGeneratedNameRefused: Validate is not asked about one name after the other until it likes
+// one.
 func TestGeneratedNameRefused(t *testing.T) {
 	n := 0
 	s := fake.New(fake.Options{Validate: func(context.Context, *fake.Admission) error {
@@ -228,8 +229,8 @@ func TestMutateNamespace(t *testing.T) {
 	}
 }
 
-// TestMutateTwice: a write that is tried again begins with what the client sent, not with what the hook
-// made of it.
+// TestMutateTwice: a write that is tried again begins with what the client sent, not with what the
+// hook made of it.
 func TestMutateTwice(t *testing.T) {
 	s, client, h := admitted(t)
 	must(fake.Create(s, newPod("a", "x")))(t)
@@ -248,8 +249,8 @@ func TestMutateTwice(t *testing.T) {
 	}
 }
 
-// TestMutateForever: a hook that writes to the object itself, each time, holds a request no longer than
-// its context.
+// TestMutateForever: a hook that writes to the object itself, each time, holds a request no longer
+// than its context.
 func TestMutateForever(t *testing.T) {
 	s, client, h := admitted(t)
 	must(fake.Create(s, newPod("a", "x")))(t)
@@ -271,8 +272,8 @@ func TestMutateForever(t *testing.T) {
 	}
 }
 
-// TestGeneratedNamesAtOnce: of objects with generated names that are created at once, each is stored under
-// the name that Validate has admitted last.
+// TestGeneratedNamesAtOnce: of objects with generated names that are created at once, each is
+// stored under the name that Validate has admitted last.
 func TestGeneratedNamesAtOnce(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]bool{}

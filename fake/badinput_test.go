@@ -59,7 +59,8 @@ func TestBadBodies(t *testing.T) {
 	}
 }
 
-// TestStrictYAML: YAML and applies that state a member twice are refused by fieldValidation=Strict alone.
+// TestStrictYAML: YAML and applies that state a member twice are refused by fieldValidation=Strict
+// alone.
 func TestStrictYAML(t *testing.T) {
 	s := statusServer(t, fake.Options{})
 	const pods = "/api/v1/namespaces/a/pods"

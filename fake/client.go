@@ -12,13 +12,12 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// Client reads and writes for the code under test. It is a [Source] with methods that write, of
-// the same shapes as those of client.Resource: the code can declare an interface of the few
-// methods it needs, which both satisfy. Only Subresource returns a type of its own, with the same
-// methods. A Client answers as the HTTP form does, with faults,
-// options and refusals, but has neither sockets nor JSON. Like a client.Resource, it refuses a namespace
-// for a cluster-scoped resource ([ErrScope]). The test itself writes with the typed functions, which no
-// fault strikes.
+// Client reads and writes for the code under test. It is a [Source] with methods that write, of the
+// same shapes as those of client.Resource: the code can declare an interface of the few methods it
+// needs, which both satisfy. Only Subresource returns a type of its own, with the same methods. A
+// Client answers as the HTTP form does, with faults, options and refusals, but has neither sockets
+// nor JSON. Like a client.Resource, it refuses a namespace for a cluster-scoped resource
+// ([ErrScope]). The test itself writes with the typed functions, which no fault strikes.
 //
 // A write whose options name no FieldManager has the manager "kinform", as those of a
 // client.Resource by default.

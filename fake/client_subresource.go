@@ -10,8 +10,8 @@ import (
 )
 
 // Subresource reads and writes a part of objects that has its own address. It has the methods of
-// client.Subresource. A Client only has the subresource "status", of kinds that have it; the methods of
-// others return 404. Those that a [SubresourceHook] makes are served over HTTP only.
+// client.Subresource. A Client only has the subresource "status", of kinds that have it; the
+// methods of others return 404. Those that a [SubresourceHook] makes are served over HTTP only.
 type Subresource[T metav1.Object] struct {
 	of   *Client[T]
 	path []string

@@ -280,7 +280,8 @@ func TestItemsStops(t *testing.T) {
 	}
 }
 
-// A namespace for a cluster-scoped resource is a mistake of the code under test: a client.Resource refuses it as well.
+// A namespace for a cluster-scoped resource is a mistake of the code under test: a client.Resource
+// refuses it as well.
 func TestClientScope(t *testing.T) {
 	s := fake.New(fake.Options{})
 	check(t, fake.Register(s, kind.Of[*pod](v1, "nodes").Named("Node").Cluster().WithSubresources("status"), fake.Rules{}))

@@ -62,8 +62,9 @@ func (t *table) stored(v *version) (*version, error) {
 	return kept, nil
 }
 
-// internal reports whether the API server compares the states of an object in a form of its own, for which that of
-// the storage stands: it does so for its own kinds. It compares custom resources in the version of the request.
+// internal reports whether the API server compares the states of an object in a form of its own,
+// for which that of the storage stands: it does so for its own kinds. It compares custom resources
+// in the version of the request.
 func (t *table) internal() bool { return t.storage != nil && !t.res.custom() }
 
 // sameStored is sameGeneration for a version that may not be that of the storage.
@@ -78,7 +79,8 @@ func (t *table) sameStored(obj metav1.Object, old *version) (bool, error) {
 	return t.storage.sameGeneration(now.obj, was.obj), nil
 }
 
-// successor returns next, which follows old, as it is stored. A write of the status keeps the rest as it is stored.
+// successor returns next, which follows old, as it is stored. A write of the status keeps the rest
+// as it is stored.
 func (t *table) successor(old, next *version, w write) (*version, error) {
 	if !t.internal() || !w.status() {
 		return t.stored(next)

@@ -15,7 +15,8 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-// Version is one version of a resource for [Define], of any Go type. Every [Definition] is one, and nothing else.
+// Version is one version of a resource for [Define], of any Go type. Every [Definition] is one, and
+// nothing else.
 type Version interface {
 	table(s *Server) (*table, error)
 }
@@ -47,12 +48,12 @@ type Hooks[T metav1.Object] struct {
 	Validate func(obj, old T) field.ErrorList
 	// ValidateStatus is Validate for writes of the status subresource; nil means Validate.
 	ValidateStatus func(obj, old T) field.ErrorList
-	// Convert turns an object of another version into one of this version. obj has the Go type of its
-	// version, and is Convert's own: the result may share its parts. Between two versions that are not
-	// the stored one, the server converts to that first. The result has the same metadata: another name,
-	// namespace or uid is an error. The server sets its kind and apiVersion. Nil means that only the
-	// apiVersion differs. [Define] refuses that for versions of different Go types. Reads call Convert as
-	// well.
+	// Convert turns an object of another version into one of this version. obj has the Go type of
+	// its version, and is Convert's own: the result may share its parts. Between two versions that
+	// are not the stored one, the server converts to that first. The result has the same metadata:
+	// another name, namespace or uid is an error. The server sets its kind and apiVersion. Nil
+	// means that only the apiVersion differs. [Define] refuses that for versions of different Go
+	// types. Reads call Convert as well.
 	Convert func(obj metav1.Object) (T, error)
 	// Deleting returns finalizers to add to an object whose deletion is asked for. Without any
 	// finalizer an object goes at once.
@@ -80,8 +81,8 @@ type Hooks[T metav1.Object] struct {
 // definition.
 //
 // Errors: [ErrType], also for a change of T; [ErrResource], also for a change of the scope or the
-// kind, and for a nil version and versions that differ in resource, kind or scope; [ErrDuplicate] for a
-// name or kind of one of the groups that another resource has.
+// kind, and for a nil version and versions that differ in resource, kind or scope; [ErrDuplicate]
+// for a name or kind of one of the groups that another resource has.
 func Define[T metav1.Object](s *Server, storage Definition[T], more ...Version) error {
 	t, err := tableOf(s, storage)
 	if err != nil {
@@ -107,7 +108,8 @@ func Define[T metav1.Object](s *Server, storage Definition[T], more ...Version) 
 	return t.define(true)
 }
 
-// hooks are [Hooks] without the type: a table serves objects of any type, so that it is compiled once.
+// hooks are [Hooks] without the type: a table serves objects of any type, so that it is compiled
+// once.
 type hooks struct {
 	prune                    func(obj metav1.Object) (removed []string, err error)
 	setDefaults              func(obj metav1.Object)
@@ -278,9 +280,10 @@ func (t *table) follow(old *table) {
 	t.wakeAll()
 }
 
-// Unregister ends a resource, in all its versions: its objects are deleted, whatever their finalizers,
-// and its watches end after the DELETED events. Later requests get the 404 of an unknown resource, also those of a
-// [Client] or [Source], until it is registered again. Error: [ErrNotRegistered].
+// Unregister ends a resource, in all its versions: its objects are deleted, whatever their
+// finalizers, and its watches end after the DELETED events. Later requests get the 404 of an
+// unknown resource, also those of a [Client] or [Source], until it is registered again. Error:
+// [ErrNotRegistered].
 func (s *Server) Unregister(name schema.GroupResource) error {
 	s.mu.Lock()
 	c, ok := s.tables[name]
@@ -318,8 +321,8 @@ func (t *table) served() []*table {
 	return slices.DeleteFunc(t.all(), func(v *table) bool { return v.res.hidden })
 }
 
-// newest returns the table of the newest definition of t's version. If there is none, it returns one that
-// refuses all requests.
+// newest returns the table of the newest definition of t's version. If there is none, it returns
+// one that refuses all requests.
 func (t *table) newest() *table {
 	now := t.current.Load()
 	if now == nil {

@@ -35,8 +35,8 @@ func gadget(version, name string, spec map[string]any) *unstructured.Unstructure
 	}}
 }
 
-// TestHooks: defaults and checks apply to every kind of write, by both surfaces, with the words of a
-// 422.
+// TestHooks: defaults and checks apply to every kind of write, by both surfaces, with the words of
+// a 422.
 func TestHooks(t *testing.T) {
 	s := fake.New(fake.Options{})
 	stored := 0

@@ -13,8 +13,8 @@ type lifecycle interface {
 	APILifecycleDeprecated() (major, minor int)
 }
 
-// deprecation returns the warning to each request for a kind of Kubernetes 1 that is deprecated; empty for
-// others.
+// deprecation returns the warning to each request for a kind of Kubernetes 1 that is deprecated;
+// empty for others.
 func deprecation(obj any, r resource) string {
 	kind, ok := obj.(lifecycle)
 	if !ok {

@@ -38,8 +38,8 @@
 // [Options] turn on garbage collection and the life cycle of namespaces, or turn the server
 // into an older one.
 //
-// [Define] gives a resource several versions, of any groups and Go types, over the same objects. Over HTTP, answers
-// are in JSON, YAML or protobuf, as the Accept header asks.
+// [Define] gives a resource several versions, of any groups and Go types, over the same objects.
+// Over HTTP, answers are in JSON, YAML or protobuf, as the Accept header asks.
 //
 // # Differences
 //
@@ -50,9 +50,9 @@
 //     items of lists leave it out as the API server does, in groups of Kubernetes' own.
 //   - The server neither validates specs nor sets defaults, except by the hooks of [Define] and by
 //     [Options].Strategy, for which package with/strategies has the API server's own code. Only an
-//     apply refuses fields that T does not have, and completes the protocol of ports. [Options].Mutate
-//     and Validate take the place of admission. Package with/apiextensions/fakecrd serves
-//     CustomResourceDefinitions, with their schemas.
+//     apply refuses fields that T does not have, and completes the protocol of ports.
+//     [Options].Mutate and Validate take the place of admission. Package with/apiextensions/fakecrd
+//     serves CustomResourceDefinitions, with their schemas.
 //   - A deletion takes no time, except that a pod with a nodeName is terminating until a request
 //     with a gracePeriodSeconds of zero. [Options].StopPods plays its kubelet, and so does
 //     [Delete].
@@ -86,9 +86,9 @@
 // of the network, of operators and of time. No fault strikes the typed functions, so a test can
 // go on writing.
 //
-// [Server.Requests] counts requests by verb and resource, so a test can show that nothing was written.
-// [Options].Seen gets each with its key, its sender and its answer, and faketest.Transcript shows them when
-// a test fails.
+// [Server.Requests] counts requests by verb and resource, so a test can show that nothing was
+// written. [Options].Seen gets each with its key, its sender and its answer, and
+// faketest.Transcript shows them when a test fails.
 //
 // [Server.Load] and [Object] set the stage. Package faketest checks the result: it waits for
 // the events of a handler, checks their order, compares a cache with the server, and finds

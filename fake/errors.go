@@ -27,8 +27,8 @@ var (
 	ErrType = errors.New("unusable object type")
 	// ErrResource says that a kind cannot be served: it is incomplete or malformed.
 	ErrResource = errors.New("invalid resource")
-	// ErrScope says that a namespace is given though the resource is cluster-scoped. A client.Resource
-	// refuses that, too.
+	// ErrScope says that a namespace is given though the resource is cluster-scoped. A
+	// client.Resource refuses that, too.
 	ErrScope = errors.New("wrong scope")
 	// ErrManifest says that a manifest does not parse or is of an unknown kind.
 	ErrManifest = manifest.ErrInvalid

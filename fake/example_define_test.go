@@ -27,8 +27,8 @@ var (
 	oldTopics = kind.Of[*OldTopic](schema.GroupVersion{Group: "example.com", Version: "v1beta1"}, "topics").Named("Topic")
 )
 
-// A custom resource in two versions of different Go types. The fake stores v1. Each Convert gets an object of the
-// other version, and the fake sets the apiVersion and the kind of the result.
+// A custom resource in two versions of different Go types. The fake stores v1. Each Convert gets an
+// object of the other version, and the fake sets the apiVersion and the kind of the result.
 func ExampleDefine() {
 	server := fake.New(fake.Options{})
 	err := fake.Define(server,

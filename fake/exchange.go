@@ -38,8 +38,8 @@ func (x Exchange) Writes() bool {
 	return x.Verb != faults.VerbGet && x.Verb != faults.VerbList && x.Verb != faults.VerbWatch
 }
 
-// String returns all but the time, such as "update deployments.apps prod/web: 409 Operation cannot be
-// fulfilled ... (manager/v1)".
+// String returns all but the time, such as "update deployments.apps prod/web: 409 Operation cannot
+// be fulfilled ... (manager/v1)".
 func (x Exchange) String() string {
 	var b strings.Builder
 	b.WriteString(x.Request.String())

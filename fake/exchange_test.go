@@ -18,7 +18,8 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// TestSeen sends the same requests by a Client and by HTTP: both are seen alike, but for the user agent.
+// TestSeen sends the same requests by a Client and by HTTP: both are seen alike, but for the user
+// agent.
 func TestSeen(t *testing.T) {
 	want := []string{
 		"create pods a/p: 201",

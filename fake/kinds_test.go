@@ -151,8 +151,8 @@ func TestGenerationOfClients(t *testing.T) {
 	}
 }
 
-// TestOrphansByDefault: without a policy, a deletion of a Job leaves its dependents alone, unless its
-// finalizers say how.
+// TestOrphansByDefault: without a policy, a deletion of a Job leaves its dependents alone, unless
+// its finalizers say how.
 func TestOrphansByDefault(t *testing.T) {
 	for _, c := range []struct {
 		kind            string

@@ -18,17 +18,17 @@ import (
 //
 //	err := server.Load(os.DirFS("testdata"), "manifests")
 //
-// A file holds documents of YAML, separated by lines of ---, or of JSON; a document holds
-// an object or a List of objects. The kinds must be registered, or defined by a
-// CustomResourceDefinition in these manifests (package with/apiextensions/fakecrd). Load can read the output of
-// kubectl, so it differs from creates by the API: it keeps the status, puts an object of a
-// namespaced kind without a namespace into "default", and leaves out the metadata that only a
-// server can know (resourceVersion, uid and the like).
+// A file holds documents of YAML, separated by lines of ---, or of JSON; a document holds an object
+// or a List of objects. The kinds must be registered, or defined by a CustomResourceDefinition in
+// these manifests (package with/apiextensions/fakecrd). Load can read the output of kubectl, so it
+// differs from creates by the API: it keeps the status, puts an object of a namespaced kind without
+// a namespace into "default", and leaves out the metadata that only a server can know
+// (resourceVersion, uid and the like).
 //
-// Load creates namespaces and CustomResourceDefinitions first and then all other objects in order, except that owners come
-// before the objects that refer to them by uid; the references get the new uids of the owners.
-// It reads all files before it creates anything. A refusal ends the work and leaves the objects
-// created so far.
+// Load creates namespaces and CustomResourceDefinitions first and then all other objects in order,
+// except that owners come before the objects that refer to them by uid; the references get the new
+// uids of the owners. It reads all files before it creates anything. A refusal ends the work and
+// leaves the objects created so far.
 //
 // Errors name the file and the document, counted from 1: [ErrManifest], those of fsys,
 // and the Status errors of [Create].
@@ -67,8 +67,8 @@ func (s *Server) loadAll(all []manifest.Object) error {
 	return nil
 }
 
-// load creates the object of a manifest, status included, and returns its uid. uids maps the uids that
-// earlier manifests state to those of the created objects.
+// load creates the object of a manifest, status included, and returns its uid. uids maps the uids
+// that earlier manifests state to those of the created objects.
 func (t *table) load(body []byte, uids map[types.UID]types.UID) (types.UID, error) {
 	obj := newObject(t.typ)
 	if err := wire.UnmarshalJSON(body, obj); err != nil {

@@ -38,8 +38,8 @@ func (t *table) patch(key types.NamespacedName, kind types.PatchType, data []byt
 	return v, false, err
 }
 
-// patches are the types of patches that the resource takes. Custom resources have no strategic merge,
-// because its rules are in the tags of Go types.
+// patches are the types of patches that the resource takes. Custom resources have no strategic
+// merge, because its rules are in the tags of Go types.
 func (t *table) patches() []types.PatchType {
 	if t.res.custom() || t.untyped() {
 		return []types.PatchType{types.JSONPatchType, types.MergePatchType, types.ApplyYAMLPatchType}

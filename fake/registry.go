@@ -15,8 +15,8 @@ import (
 // where T has it and by a JSON round trip otherwise. A kind of unknown scope is namespaced.
 //
 // One T may be registered for many resources, as Unstructured will be. [Define] is Register for
-// several versions of a resource, and for its defaults and checks. Errors: [ErrType], [ErrResource];
-// [ErrDuplicate] for a resource or a kind of the group that is registered already.
+// several versions of a resource, and for its defaults and checks. Errors: [ErrType],
+// [ErrResource]; [ErrDuplicate] for a resource or a kind of the group that is registered already.
 func Register[T metav1.Object](s *Server, k kind.Kind[T], rules Rules) error {
 	t, err := tableOf(s, Definition[T]{Kind: k, Rules: rules})
 	if err != nil {

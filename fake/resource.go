@@ -32,17 +32,18 @@ type Rules struct {
 	Custom bool
 	// Singular is the name of one object for command lines; empty means the kind in lower case.
 	Singular string
-	// Verbs are those that discovery shows and that requests over HTTP may use, such as "create"; others are
-	// a 405. Nil means all, but for the deletion of all namespaces.
+	// Verbs are those that discovery shows and that requests over HTTP may use, such as "create";
+	// others are a 405. Nil means all, but for the deletion of all namespaces.
 	Verbs []string
 	// TypeConverter says how a server-side apply merges objects, and refuses those that do not
 	// fit; nil means by the tags of T. Its methods are called without a lock, concurrently.
 	TypeConverter managedfields.TypeConverter
-	// OpenAPI returns the schema of the kind and those that it refers to, by name, as OpenAPI v3 has
-	// them in JSON. The documents below /openapi have them, which kubectl explain reads. The kind's own
-	// schema states its x-kubernetes-group-version-kind, and two kinds with a name in common have the same
-	// schema for it. OpenAPI is called without a lock, concurrently, for every such document, and what
-	// it returned is read-only. Nil means an object with any fields. Package with/kubernetes/openapi has one for Go types.
+	// OpenAPI returns the schema of the kind and those that it refers to, by name, as OpenAPI v3
+	// has them in JSON. The documents below /openapi have them, which kubectl explain reads. The
+	// kind's own schema states its x-kubernetes-group-version-kind, and two kinds with a name in
+	// common have the same schema for it. OpenAPI is called without a lock, concurrently, for every
+	// such document, and what it returned is read-only. Nil means an object with any fields.
+	// Package with/kubernetes/openapi has one for Go types.
 	OpenAPI func() map[string]any
 	// BlindUpdates lets requests overwrite an object without stating a resourceVersion
 	// where the API server refuses that: in custom resources and in some of Kubernetes'

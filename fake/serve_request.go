@@ -57,8 +57,9 @@ func readQuery[O any](r *http.Request, convert converter[O]) (opts O, err error)
 	return opts, nil
 }
 
-// parseRequest reads the path after the version: [watch/][namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]].
-// The word namespaces is also a resource: two parts name one namespace.
+// parseRequest reads the path after the version:
+// [watch/][namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]]. The word namespaces is also a resource:
+// two parts name one namespace.
 func parseRequest(gv schema.GroupVersion, parts []string) (req request, err error) {
 	for _, p := range parts {
 		if p == "" {

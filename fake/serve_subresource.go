@@ -238,8 +238,8 @@ func (t *table) changeByView(req request, w write, h subresourceHook, next func(
 	return h.get(v.obj)
 }
 
-// admitView asks a hook of the server about an update by the form of an object. If h cannot show the old
-// object, the old form is an empty one.
+// admitView asks a hook of the server about an update by the form of an object. If h cannot show
+// the old object, the old form is an empty one.
 func (t *table) admitView(hook func(context.Context, *Admission) error, h subresourceHook, old *version, form metav1.Object, w write) error {
 	if hook == nil {
 		return nil
@@ -255,8 +255,8 @@ func (t *table) admitView(hook func(context.Context, *Admission) error, h subres
 	return t.refused(a, hook(w.request, a))
 }
 
-// decode reads what a client has sent. The body may leave its kind out, but not state another one; another
-// version of the same kind passes.
+// decode reads what a client has sent. The body may leave its kind out, but not state another one;
+// another version of the same kind passes.
 func (h subresourceHook) decode(format string, body []byte) (metav1.Object, error) {
 	sent := h.fresh()
 	var wrong error

@@ -185,7 +185,8 @@ func (t *table) changed() {
 	}
 }
 
-// liveObject returns the newest state of an object for reading, nil if there is none. The caller holds Server.mu.
+// liveObject returns the newest state of an object for reading, nil if there is none. The caller
+// holds Server.mu.
 func (t *table) liveObject(key types.NamespacedName) metav1.Object { return t.live(key).object() }
 
 // Peek is for package upkeep.

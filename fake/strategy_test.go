@@ -18,8 +18,8 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-// TestStrategy has one for pods: it decides about statuses and generations, and a test's own functions get its
-// defaults alone.
+// TestStrategy has one for pods: it decides about statuses and generations, and a test's own
+// functions get its defaults alone.
 func TestStrategy(t *testing.T) {
 	var saw []string
 	strategy := &fake.Strategy{

@@ -21,8 +21,9 @@ import (
 	"github.com/kinform/kinform/fake/internal/wire"
 )
 
-// validateFields looks for unknown and duplicate members, which strict finds in JSON, and refuses them,
-// warns of them or ignores them as the query asks. The body is JSON or YAML, and has been decoded before.
+// validateFields looks for unknown and duplicate members, which strict finds in JSON, and refuses
+// them, warns of them or ignores them as the query asks. The body is JSON or YAML, and has been
+// decoded before.
 func validateFields(r *http.Request, req request, format string, body []byte, strict func(body []byte) ([]error, error), refuse func(error) error) error {
 	how := r.URL.Query().Get("fieldValidation")
 	if how == metav1.FieldValidationIgnore || format == wire.Protobuf {
@@ -71,8 +72,8 @@ func withoutTwins(body []byte) ([]byte, error) {
 	return json.Marshal(members)
 }
 
-// checkStrictPatch refuses a patch with duplicate members, or one whose result has members that the type
-// has not, or warns of them.
+// checkStrictPatch refuses a patch with duplicate members, or one whose result has members that the
+// type has not, or warns of them.
 func (t *table) checkStrictPatch(kind types.PatchType, data, result []byte, w write) error {
 	faults := patch.Faults(kind, data)
 	more, err := t.strictFaults(result)
@@ -126,8 +127,8 @@ func (t *table) typeFaults(body []byte) ([]error, error) {
 	return membersFaults(body, newObject(t.typ))
 }
 
-// membersFaults returns the duplicate members of an object's JSON and those that obj, an empty object, has
-// not. Every body may state its kind.
+// membersFaults returns the duplicate members of an object's JSON and those that obj, an empty
+// object, has not. Every body may state its kind.
 func membersFaults(body []byte, obj metav1.Object) ([]error, error) {
 	faults, err := kjson.UnmarshalStrict(body, obj)
 	if _, ok := obj.(interface{ GetObjectKind() schema.ObjectKind }); !ok {

@@ -12,8 +12,8 @@ import (
 	"github.com/kinform/kinform/fake/internal/wire"
 )
 
-// SubresourceHook is a subresource besides status, made by [View], [Action] or [Text], for [Hooks].Subresources.
-// It is served over HTTP (serve_subresource.go), and discovery shows it.
+// SubresourceHook is a subresource besides status, made by [View], [Action] or [Text], for
+// [Hooks].Subresources. It is served over HTTP (serve_subresource.go), and discovery shows it.
 type SubresourceHook[T metav1.Object] struct {
 	of subresourceHook
 }
@@ -30,10 +30,10 @@ type subresourceHook struct {
 	text     func(ctx context.Context, obj metav1.Object, query url.Values) (string, error)
 }
 
-// View returns a subresource that shows objects in the form of S, such as a Scale, and changes them in
-// that form. get makes the form of obj, which is read-only. set changes obj, its own copy, as the client's
-// form says. A nil set refuses updates and patches with 405. Both run as [Hooks] do, and their
-// errors refuse the request. An apply works as a merge patch, without owners of fields.
+// View returns a subresource that shows objects in the form of S, such as a Scale, and changes them
+// in that form. get makes the form of obj, which is read-only. set changes obj, its own copy, as
+// the client's form says. A nil set refuses updates and patches with 405. Both run as [Hooks] do,
+// and their errors refuse the request. An apply works as a merge patch, without owners of fields.
 func View[T, S metav1.Object](kind schema.GroupVersionKind, get func(obj T) (S, error), set func(obj T, sent S) error) SubresourceHook[T] {
 	h := newSubresourceHook(kind, func() metav1.Object { return newObject(reflect.TypeFor[S]().Elem()) })
 	h.get = func(obj metav1.Object) (metav1.Object, error) { return get(typed[T](obj)) }
@@ -43,9 +43,9 @@ func View[T, S metav1.Object](kind schema.GroupVersionKind, get func(obj T) (S, 
 	return SubresourceHook[T]{h}
 }
 
-// Action returns a subresource to which clients post an object of S, such as an Eviction: do carries it
-// out for obj, which is read-only, and returns the answer, or nil for a Status that says Success. It runs
-// as [Hooks] do, and can write to the server. A dry run does not call it.
+// Action returns a subresource to which clients post an object of S, such as an Eviction: do
+// carries it out for obj, which is read-only, and returns the answer, or nil for a Status that says
+// Success. It runs as [Hooks] do, and can write to the server. A dry run does not call it.
 func Action[T, S metav1.Object](kind schema.GroupVersionKind, do func(ctx context.Context, obj T, sent S) (metav1.Object, error)) SubresourceHook[T] {
 	h := newSubresourceHook(kind, func() metav1.Object { return newObject(reflect.TypeFor[S]().Elem()) })
 	h.do = func(ctx context.Context, obj, sent metav1.Object) (metav1.Object, error) {
@@ -54,9 +54,9 @@ func Action[T, S metav1.Object](kind schema.GroupVersionKind, do func(ctx contex
 	return SubresourceHook[T]{h}
 }
 
-// Text returns a subresource that clients read as text, such as the log of a pod. get returns the text of
-// obj, which is read-only, and gets the query of the request. It runs as [Hooks] do. An empty text is
-// answered with 204 No Content, as the API server does. kind is what discovery shows.
+// Text returns a subresource that clients read as text, such as the log of a pod. get returns the
+// text of obj, which is read-only, and gets the query of the request. It runs as [Hooks] do. An
+// empty text is answered with 204 No Content, as the API server does. kind is what discovery shows.
 func Text[T metav1.Object](kind schema.GroupVersionKind, get func(ctx context.Context, obj T, query url.Values) (string, error)) SubresourceHook[T] {
 	return SubresourceHook[T]{subresourceHook{kind: kind, text: func(ctx context.Context, obj metav1.Object, query url.Values) (string, error) {
 		return get(ctx, typed[T](obj), query)
@@ -68,8 +68,8 @@ func newSubresourceHook(kind schema.GroupVersionKind, fresh func() metav1.Object
 	return subresourceHook{kind: kind, protobuf: wire.HasProtobuf(fresh), fresh: fresh}
 }
 
-// Only returns a hook that accepts only the given verbs, by their names in discovery: create, get, patch,
-// update.
+// Only returns a hook that accepts only the given verbs, by their names in discovery: create, get,
+// patch, update.
 func (h SubresourceHook[T]) Only(verbs ...string) SubresourceHook[T] {
 	h.of.only = verbs
 	return h

@@ -213,7 +213,8 @@ func TestDiscoveryShowsSubresources(t *testing.T) {
 	}
 }
 
-// TestWarnings: members that the type does not have are told to the client, unless it asks for silence.
+// TestWarnings: members that the type does not have are told to the client, unless it asks for
+// silence.
 func TestWarnings(t *testing.T) {
 	s, _ := withSubresources(t)
 	warnings := func(method, path, contentType, body string) (int, []string) {
@@ -317,7 +318,8 @@ func TestSubresourceOfOther(t *testing.T) {
 	}
 }
 
-// TestActionAdmission: the hooks of the server are asked about what a client posts, also in a dry run.
+// TestActionAdmission: the hooks of the server are asked about what a client posts, also in a dry
+// run.
 func TestActionAdmission(t *testing.T) {
 	var asked []string
 	var refuse error

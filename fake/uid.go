@@ -33,8 +33,8 @@ func uidOf(rv uint64) types.UID {
 	return types.UID(text[:])
 }
 
-// reserveUID returns a uid for an object that needs one before it is stored. A refusal or a dry run uses
-// one up.
+// reserveUID returns a uid for an object that needs one before it is stored. A refusal or a dry run
+// uses one up.
 func (s *Server) reserveUID() types.UID {
 	s.mu.Lock()
 	defer s.mu.Unlock()

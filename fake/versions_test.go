@@ -59,8 +59,8 @@ func placed(name, place string) *host {
 	return &host{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}, Spec: hostSpec{Place: place}}
 }
 
-// TestVersionsOfTwoTypes: one resource in two groups, with two Go types. What is written in one is read, listed, selected and
-// watched in the other.
+// TestVersionsOfTwoTypes: one resource in two groups, with two Go types. What is written in one is
+// read, listed, selected and watched in the other.
 func TestVersionsOfTwoTypes(t *testing.T) {
 	s := fake.New(fake.Options{})
 	check(t, fake.Define(s, sharedPod, sharedHost(exampleV1)))
@@ -166,8 +166,8 @@ func TestVersionsEnd(t *testing.T) {
 	wantStatus(t, errorOf(hosts.Get(t.Context(), key("a", "one"), metav1.GetOptions{})), 404, metav1.StatusReasonNotFound)
 }
 
-// TestVersionsManageFields: managers in two versions of a group see each other's fields; the failure of a conversion is that
-// of the request.
+// TestVersionsManageFields: managers in two versions of a group see each other's fields; the
+// failure of a conversion is that of the request.
 func TestVersionsManageFields(t *testing.T) {
 	s := fake.New(fake.Options{})
 	beta := schema.GroupVersion{Version: "v1beta1"}
@@ -226,7 +226,8 @@ func TestListKind(t *testing.T) {
 	}
 }
 
-// TestThreeVersionsManageFields: writes in one further version, then an apply in another one, and in one that is left.
+// TestThreeVersionsManageFields: writes in one further version, then an apply in another one, and
+// in one that is left.
 func TestThreeVersionsManageFields(t *testing.T) {
 	s := fake.New(fake.Options{})
 	check(t, fake.Define(s, sharedPod, sharedHost(exampleV1), sharedHost(schema.GroupVersion{Version: "v1beta1"})))

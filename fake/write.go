@@ -145,7 +145,8 @@ func (t *table) revised(old *version, w write, change func(old *version) (metav1
 	return obj, nil
 }
 
-// supersede writes obj in place of old, and returns it as it is read. ok is false if another write was faster.
+// supersede writes obj in place of old, and returns it as it is read. ok is false if another write
+// was faster.
 func (t *table) supersede(old *version, obj metav1.Object, w write) (v *version, ok bool, err error) {
 	if t.storage == nil && same(obj, old.obj) {
 		return old, true, nil // the API server writes nothing either
@@ -166,8 +167,8 @@ func (t *table) supersede(old *version, obj metav1.Object, w write) (v *version,
 	return t.exchange(old, next, w)
 }
 
-// exchange stores next in place of old, unless both are stored alike, and returns it as it is read. ok is false if
-// another write was faster.
+// exchange stores next in place of old, unless both are stored alike, and returns it as it is read.
+// ok is false if another write was faster.
 func (t *table) exchange(old, next *version, w write) (v *version, ok bool, err error) {
 	if next, err = t.successor(old, next, w); err != nil {
 		return nil, false, err

@@ -124,7 +124,8 @@ func (by *writers) owners(before []metav1.ManagedFieldsEntry, after *version) ([
 	return m.Update(base, next, by.manager, by.status).GetManagedFields(), nil
 }
 
-// managedState returns v in t's version, as the field managers take it and with owners; nil is an empty object.
+// managedState returns v in t's version, as the field managers take it and with owners; nil is an
+// empty object.
 func (t *table) managedState(v *version, owners []metav1.ManagedFieldsEntry) (*unstructured.Unstructured, error) {
 	state := &unstructured.Unstructured{Object: map[string]any{}}
 	if v != nil {

@@ -8,8 +8,8 @@
 // byNode.Get(pods, "node-1"), where pods is a *store.Store or a *store.Reader. A lookup needs no
 // string for the index, and a value of the wrong type does not compile. An object may have any
 // number of values. They may have any comparable type without floats and interfaces in it. A lookup
-// finds equal values only. For any other kind of lookup, the function returns what will be looked up,
-// such as all prefixes of a string.
+// finds equal values only. For any other kind of lookup, the function returns what will be looked
+// up, such as all prefixes of a string.
 //
 // [Namespace] and [Labels] are ready-made indexes. [Select] uses them to turn a label selector
 // into a lookup.

@@ -22,7 +22,7 @@ var (
 	ErrNotString = errors.New("index values are not strings")
 )
 
-// PanicError is a panic of an index function. Name is the index, Key the object's key as package fmt
-// prints it if it is known, Value was given to panic, Stack is the stack at that point. The object
-// is not in the store, or not in its new state. It is the same type as informer.PanicError.
+// PanicError is a panic of an index function. Name is the index, Key the object's key as package
+// fmt prints it if it is known, Value was given to panic, Stack is the stack at that point. The
+// object is not in the store, or not in its new state. It is the same type as informer.PanicError.
 type PanicError = usercode.PanicError

@@ -413,8 +413,8 @@ func TestSelectReadsNothingTwice(t *testing.T) {
 	}
 }
 
-// A panic of an index function is reported once per index, however often and wherever it is called, and
-// what is kept of it does not grow.
+// A panic of an index function is reported once per index, however often and wherever it is called,
+// and what is kept of it does not grow.
 func TestPanicReportedOnce(t *testing.T) {
 	bad := newPod("ns", "bad", "", nil)
 	byName := func(name string) *index.Index[*pod, string] {

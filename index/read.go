@@ -154,15 +154,15 @@ func (x *Index[T, V]) Index(from Reader[T], obj T) []T {
 	return objs
 }
 
-// Has reports whether obj has value. obj need not be in a store. Error: a [*PanicError] of the index
-// function.
+// Has reports whether obj has value. obj need not be in a store. Error: a [*PanicError] of the
+// index function.
 func (x *Index[T, V]) Has(obj T, value V) (has bool, err error) {
 	values, err := x.ValuesOf(obj)
 	return slices.Contains(values, value), err
 }
 
-// ValuesOf returns the values of obj, which need not be in a store. Treat them as read-only: they may be a
-// part of obj. Error: a [*PanicError] of the index function.
+// ValuesOf returns the values of obj, which need not be in a store. Treat them as read-only: they
+// may be a part of obj. Error: a [*PanicError] of the index function.
 func (x *Index[T, V]) ValuesOf(obj T) (values []V, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -16,9 +16,9 @@ import (
 // labels match selector, each once, in no order. A nil selector matches everything.
 //
 // If the store has indexes made by [Namespace] or [Labels] for the namespace, or for a requirement
-// of the form key=value or key in (…), Select takes the objects under the rarest of them, and matches
-// them only against what is left of the selection. If nothing is left, no object is read: O(result).
-// Without such an index it reads every object: O(store).
+// of the form key=value or key in (…), Select takes the objects under the rarest of them, and
+// matches them only against what is left of the selection. If nothing is left, no object is read:
+// O(result). Without such an index it reads every object: O(store).
 func Select[T metav1.Object](from Reader[T], namespace string, selector labels.Selector) []T {
 	var reqs labels.Requirements
 	if selector != nil {

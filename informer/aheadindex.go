@@ -7,13 +7,14 @@ import (
 	"github.com/kinform/kinform/index"
 )
 
-// aheadIndex finds the recorded writes by the values of one index, so that a read does not call the index
-// function for each of them.
+// aheadIndex finds the recorded writes by the values of one index, so that a read does not call the
+// index function for each of them.
 type aheadIndex[K comparable, T any] interface {
-	// values returns the values of obj, for the other two. It calls the index function, so no lock is
-	// held.
+	// values returns the values of obj, for the other two. It calls the index function, so no lock
+	// is held.
 	values(obj T) any
-	// add and remove note that key has values, or has them no more. Called with the lock of written held.
+	// add and remove note that key has values, or has them no more. Called with the lock of written
+	// held.
 	add(key K, values any)
 	remove(key K, values any)
 }
@@ -80,8 +81,8 @@ func lookup[K comparable, T any, V comparable](indexes []aheadIndex[K, T], of *i
 	return nil
 }
 
-// join adds an index, with the values of all writes, and returns it, or the one that is there for the same
-// index. It returns nil if a write came or went since the first changed ones.
+// join adds an index, with the values of all writes, and returns it, or the one that is there for
+// the same index. It returns nil if a write came or went since the first changed ones.
 func join[K comparable, T any, V comparable](w *written[K, T], by *aheadBy[K, T, V], values map[K]any, changed uint64) *aheadBy[K, T, V] {
 	w.mu.Lock()
 	defer w.mu.Unlock()

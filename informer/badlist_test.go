@@ -36,7 +36,8 @@ func (s *badServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 
-// Bad objects fill no log: neither many without a name, half a million in the long form, nor many with names of their own.
+// Bad objects fill no log: neither many without a name, half a million in the long form, nor many
+// with names of their own.
 func TestListOfBadObjects(t *testing.T) {
 	items := longtest.N(1<<17, 1<<19)
 	if memtest.Race {

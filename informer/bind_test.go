@@ -211,8 +211,8 @@ func TestIndexReadsAreAtomic(t *testing.T) {
 	}
 }
 
-// A read does not call the index function for the writes that are ahead, which are found by their values. An index that
-// is bound later finds them as well.
+// A read does not call the index function for the writes that are ahead, which are found by their
+// values. An index that is bound later finds them as well.
 func TestIndexRemembersOwnWrites(t *testing.T) {
 	calls := 0
 	nodes := index.New("node", func(dst []string, w *widget) []string { calls++; return append(dst, w.Spec.Node, w.Spec.Node) })

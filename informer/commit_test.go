@@ -31,8 +31,8 @@ func TestChangesAreEmptiedAndLetGo(t *testing.T) {
 	}
 }
 
-// Handlers get a deleted object as the store had it: the queue may have a state that the store refused. They
-// hear nothing of the deletion of an object that the store refused altogether.
+// Handlers get a deleted object as the store had it: the queue may have a state that the store
+// refused. They hear nothing of the deletion of an object that the store refused altogether.
 func TestDeletionsOfRefusedObjects(t *testing.T) {
 	had, refused := state{id: 1, version: 1}, state{id: 1, version: -1}
 	i := newSilent(t)
@@ -46,8 +46,8 @@ func TestDeletionsOfRefusedObjects(t *testing.T) {
 	}
 }
 
-// After a restore, an event that brings the same state as the event before it in the batch brings nothing new,
-// though the store has not got that state yet.
+// After a restore, an event that brings the same state as the event before it in the batch brings
+// nothing new, though the store has not got that state yet.
 func TestRepetitionsInABatch(t *testing.T) {
 	i := newSilent(t)
 	i.versions.contents = true
@@ -62,7 +62,8 @@ func TestRepetitionsInABatch(t *testing.T) {
 	}
 }
 
-// An initial list that finds objects which Writer has put into the cache brings what it changes of them.
+// An initial list that finds objects which Writer has put into the cache brings what it changes of
+// them.
 func TestInitialListOfAFilledCache(t *testing.T) {
 	i := newSilent(t)
 	if err := i.Writer().Set(state{1, 1}); err != nil {

@@ -156,7 +156,8 @@ func equal(a, b reflect.Value) bool {
 		return false
 	}
 	if hasEqual(a.Type()) {
-		// By its name: Method(n) would make the linker keep every exported method of the whole program.
+		// By its name: Method(n) would make the linker keep every exported method of the whole
+		// program.
 		return a.MethodByName("Equal").Call([]reflect.Value{b})[0].Bool()
 	}
 	return a.Equal(b) || !a.Equal(a) && !b.Equal(b)

@@ -4,8 +4,8 @@
 //	Source[T] ─▶ Reflector[T] ─▶ DeltaFIFO[K,T] ─▶ Store[K,T] ─▶ event log ─▶ handlers
 //	             └ goroutine 1 ┘                    └ goroutine 2 ┘            └ one each ┘
 //
-// After a watch event that no other one follows at once, goroutine 1 commits it itself, which saves the
-// time of waking goroutine 2.
+// After a watch event that no other one follows at once, goroutine 1 commits it itself, which saves
+// the time of waking goroutine 2.
 //
 // # What a handler can rely on
 //

@@ -18,8 +18,8 @@ var (
 	// ErrNoKeyFunc is returned by New if the key function is nil.
 	ErrNoKeyFunc = errors.New("informer: key function is nil")
 
-	// ErrNoInformer is returned by Bind, with the name of the index and the type of the objects, for a
-	// nil informer or handle.
+	// ErrNoInformer is returned by Bind, with the name of the index and the type of the objects,
+	// for a nil informer or handle.
 	ErrNoInformer = errors.New("the informer or handle is nil: look at the error of the call that made it")
 
 	// ErrRunning is returned by Run while another call of Run is in progress.
@@ -119,8 +119,8 @@ func (e *UnsyncedError) Error() string {
 // like the timeout of the wait.
 func (e *UnsyncedError) Unwrap() error { return e.Err }
 
-// LogValue implements slog.LogValuer: a group of message, resource and error, of hint if Run was not
-// called, and of since, next and failure if requests fail.
+// LogValue implements slog.LogValuer: a group of message, resource and error, of hint if Run was
+// not called, and of since, next and failure if requests fail.
 func (e *UnsyncedError) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.String(logs.Message, "cache is not filled"), slog.String("resource", e.Resource), slog.Any("error", e.Err),
@@ -192,7 +192,8 @@ func (e *LostWriteError) what() string {
 	return "the watch did not bring the write"
 }
 
-// LogValue implements slog.LogValuer: a group of message, resource, key, resourceVersion, and error.
+// LogValue implements slog.LogValuer: a group of message, resource, key, resourceVersion, and
+// error.
 func (e *LostWriteError) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String(logs.Message, "recorded write is lost"),

@@ -152,8 +152,8 @@ func TestPanicOfFilterThenRestart(t *testing.T) {
 	}
 }
 
-// TestPanicOfFilterOnNews: an event of the watch that the filter panicked on is given in the next run that gives any,
-// once, before later events. A resync that the filter panicked on is not.
+// TestPanicOfFilterOnNews: an event of the watch that the filter panicked on is given in the next
+// run that gives any, once, before later events. A resync that the filter panicked on is not.
 func TestPanicOfFilterOnNews(t *testing.T) {
 	for _, c := range []struct {
 		name   string

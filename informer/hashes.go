@@ -17,9 +17,10 @@ type HashRange struct{ First, Last uint64 }
 
 func (r *HashRange) ends() (first, last *uint64) { return &r.First, &r.Last }
 
-// Hashes is a set of hashes that changes while informers follow it, for replicas that divide objects among them: see
-// [Union.FollowHashes]. One set may serve the informers of many resources. The zero value is an empty set, and works.
-// Do not copy a set. All methods may be called by any goroutine, except that handlers must not call Set.
+// Hashes is a set of hashes that changes while informers follow it, for replicas that divide
+// objects among them: see [Union.FollowHashes]. One set may serve the informers of many resources.
+// The zero value is an empty set, and works. Do not copy a set. All methods may be called by any
+// goroutine, except that handlers must not call Set.
 //
 // The set does not keep its informers alive.
 type Hashes struct {
@@ -37,10 +38,11 @@ type hashFollower struct {
 	wait func(ctx context.Context, ranges []HashRange) error
 }
 
-// Set replaces the set by these ranges, which may overlap. Objects outside the new set leave the caches soon, without a
-// request. The informers begin to list the hashes that are new, see [Union.FollowHashes]; Set does not wait for that.
-// Errors: [ErrHashes] for a range that ends before it begins, and the set stays as it is; those of reflector.Shard, and
-// an informer then lacks the new hashes until the next call.
+// Set replaces the set by these ranges, which may overlap. Objects outside the new set leave the
+// caches soon, without a request. The informers begin to list the hashes that are new, see
+// [Union.FollowHashes]; Set does not wait for that. Errors: [ErrHashes] for a range that ends
+// before it begins, and the set stays as it is; those of reflector.Shard, and an informer then
+// lacks the new hashes until the next call.
 func (h *Hashes) Set(ranges ...HashRange) error {
 	for _, r := range ranges {
 		if r.Last < r.First {
@@ -75,9 +77,9 @@ func (h *Hashes) Has(hash uint64) bool {
 	return inRanges(h.ranges, hash)
 }
 
-// WaitForLists waits until each informer that follows the set has, in its store, lists of all ranges of the set. It also
-// waits for informers that do not run or cannot list, and for what calls of Set bring that have not returned. It returns
-// the cause of ctx's end.
+// WaitForLists waits until each informer that follows the set has, in its store, lists of all
+// ranges of the set. It also waits for informers that do not run or cannot list, and for what calls
+// of Set bring that have not returned. It returns the cause of ctx's end.
 func (h *Hashes) WaitForLists(ctx context.Context) error {
 	h.mu.Lock()
 	all, ranges := h.followers.living(), h.ranges

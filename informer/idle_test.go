@@ -16,8 +16,8 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// manual is a source whose watch is driven by the test: it passes on each event, and then tells that the
-// informer has returned.
+// manual is a source whose watch is driven by the test: it passes on each event, and then tells
+// that the informer has returned.
 type manual struct {
 	events chan reflector.Event[*widget]
 	taken  chan struct{}
@@ -84,7 +84,8 @@ func TestIdleSource(t *testing.T) {
 	})
 }
 
-// TestGoexitInCommit: if OnError ends the goroutine that commits, the report says so, whichever goroutine it is.
+// TestGoexitInCommit: if OnError ends the goroutine that commits, the report says so, whichever
+// goroutine it is.
 func TestGoexitInCommit(t *testing.T) {
 	for _, idle := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// TestRecordedWhileInFlight: a union's consumer has taken a/x at version 20 and cannot commit it yet, because
-// a handler lags. Meanwhile the watch brings the end of the object, and this process records what it did. No
-// read may then show the state in flight.
+// TestRecordedWhileInFlight: a union's consumer has taken a/x at version 20 and cannot commit it
+// yet, because a handler lags. Meanwhile the watch brings the end of the object, and this process
+// records what it did. No read may then show the state in flight.
 func TestRecordedWhileInFlight(t *testing.T) {
 	x := key{Namespace: "a", Name: "x"}
 	for name, test := range map[string]struct {

@@ -28,11 +28,11 @@ type Options[T any] struct {
 
 	// OnError gets every failure after which the informer continues: *reflector.RequestError,
 	// *reflector.ObjectError, *reflector.SlowListError, *SlowHandlerError, *deltafifo.SlowError,
-	// *MutationError, *LostWriteError, and the errors of store.Options.OnError. It also gets every *PanicError. Run
-	// then returns one of these. OnError runs in the goroutine of the failure and blocks it
-	// meanwhile. Several goroutines may call it at once. If it is nil, each failure is logged to
-	// Logger at level Warn, with resource, key, resourceVersion and the other attributes of the
-	// error's LogValue.
+	// *MutationError, *LostWriteError, and the errors of store.Options.OnError. It also gets every
+	// *PanicError. Run then returns one of these. OnError runs in the goroutine of the failure and
+	// blocks it meanwhile. Several goroutines may call it at once. If it is nil, each failure is
+	// logged to Logger at level Warn, with resource, key, resourceVersion and the other attributes
+	// of the error's LogValue.
 	OnError func(error)
 
 	// Logger gets a record at level Debug when Run begins and ends, when the cache is filled,
@@ -186,9 +186,10 @@ type Informed[K comparable, T any] interface {
 	AsInformer() *Informer[K, T]
 }
 
-// Writer returns the store itself. It is for adapters to libraries whose caches can be written to, and for tests that
-// fill a cache without a server. Handlers get no event for such a write, but the next event of its key has it as Old.
-// The next change or list of the source overrides it. Do not call Close, EndWaits and Rewind: the informer does.
+// Writer returns the store itself. It is for adapters to libraries whose caches can be written to,
+// and for tests that fill a cache without a server. Handlers get no event for such a write, but the
+// next event of its key has it as Old. The next change or list of the source overrides it. Do not
+// call Close, EndWaits and Rewind: the informer does.
 func (i *Informer[K, T]) Writer() *store.Store[K, T] { return i.store }
 
 // Store returns the reading side of the cache. It is empty until the initial list is complete.

@@ -10,15 +10,16 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// lateAfter is how long a [Union] waits for a member that brings nothing, once another one has listed.
+// lateAfter is how long a [Union] waits for a member that brings nothing, once another one has
+// listed.
 const lateAfter = 10 * time.Second
 
-// LateMemberError says that a [Union] does not wait any longer for the first list of a member in this run.
-// Another member has listed, and this one has brought nothing for 10 seconds since: its requests fail, or the
-// server does not answer them. The pause after a failure before that does not count. The member's objects are
-// missing, or as old as at the end of the last run. The union has synced without them, or does so now. The member
-// keeps trying to list, and its objects come when it succeeds. Options.OnError gets one such error for each late
-// member, at most once in a run.
+// LateMemberError says that a [Union] does not wait any longer for the first list of a member in
+// this run. Another member has listed, and this one has brought nothing for 10 seconds since: its
+// requests fail, or the server does not answer them. The pause after a failure before that does not
+// count. The member's objects are missing, or as old as at the end of the last run. The union has
+// synced without them, or does so now. The member keeps trying to list, and its objects come when
+// it succeeds. Options.OnError gets one such error for each late member, at most once in a run.
 type LateMemberError struct {
 	// Resource is the name of the member's source, Member its own.
 	Resource, Member string
@@ -37,8 +38,8 @@ func (e *LateMemberError) Error() string {
 // Unwrap returns the last failure, nil if there is none.
 func (e *LateMemberError) Unwrap() error { return e.Failing.Err }
 
-// LogValue implements slog.LogValuer: a group of message, resource and member, and of since and error if
-// requests fail.
+// LogValue implements slog.LogValuer: a group of message, resource and member, and of since and
+// error if requests fail.
 func (e *LateMemberError) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.String(logs.Message, "member of a union is late"), slog.String("resource", e.Resource), slog.String("member", e.Member),
@@ -49,9 +50,9 @@ func (e *LateMemberError) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// awaitMembers drops late members from the wait for the session's first list, until that list is complete. It
-// is called when one member has listed. If the server was away, the other members come back when they ask
-// again, so their failures before that do not count.
+// awaitMembers drops late members from the wait for the session's first list, until that list is
+// complete. It is called when one member has listed. If the server was away, the other members come
+// back when they ask again, so their failures before that do not count.
 func (i *Informer[K, T]) awaitMembers(s *session[K, T]) {
 	i.mu.Lock()
 	for _, m := range i.union.byName {
@@ -77,8 +78,8 @@ func (i *Informer[K, T]) awaitMembers(s *session[K, T]) {
 	}
 }
 
-// idleMembers returns the members that are awaited, and that have brought nothing since the last call though
-// they have asked.
+// idleMembers returns the members that are awaited, and that have brought nothing since the last
+// call though they have asked.
 func (i *Informer[K, T]) idleMembers(now time.Time) (idle []*Member[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -58,7 +58,8 @@ func (a *ailing) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[r
 	}
 }
 
-// A member that cannot list, for whatever reason, holds the others up for ten seconds only, and says so.
+// A member that cannot list, for whatever reason, holds the others up for ten seconds only, and
+// says so.
 func TestLateMember(t *testing.T) {
 	for _, way := range []string{"fails", "hangs"} {
 		t.Run(way, func(t *testing.T) {
@@ -128,7 +129,8 @@ func checkOwnWritesOf(t *testing.T, server *fake.Server, u *informer.Union[key, 
 	synctest.Wait()
 }
 
-// A list that takes long but goes on is waited for, and so are all members after an outage of the server.
+// A list that takes long but goes on is waited for, and so are all members after an outage of the
+// server.
 func TestMembersThatAreNotLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)

@@ -83,9 +83,9 @@ func (l Lister[K, T]) All(selector labels.Selector) iter.Seq[T] {
 	}
 }
 
-// List returns all objects, in no order, in a new slice. It includes the writes that [Informer.RecordWrite]
-// recorded, for objects without metadata too. They are shared: treat them as read-only. O(store). See [Lister]
-// for those of a namespace or selector.
+// List returns all objects, in no order, in a new slice. It includes the writes that
+// [Informer.RecordWrite] recorded, for objects without metadata too. They are shared: treat them as
+// read-only. O(store). See [Lister] for those of a namespace or selector.
 func (i *Informer[K, T]) List() []T {
 	all := func() []T { return slices.AppendSeq(make([]T, 0, i.store.Len()), i.store.Values()) }
 	return i.overlaid(all, func(T) bool { return true })

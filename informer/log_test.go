@@ -77,7 +77,8 @@ func TestErrorsAreLogged(t *testing.T) {
 			Mutations: informer.MutationsAll,
 			Reflector: reflector.Tuning{IdleTimeout: -1, DisableWatchList: true},
 		})
-		// No history is checked: the source goes back in time. There is one handler, because what it writes to would race with others.
+		// No history is checked: the source goes back in time. There is one handler, because what
+		// it writes to would race with others.
 		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
 			switch ev.Object.ResourceVersion {
 			case "12":

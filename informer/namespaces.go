@@ -48,9 +48,9 @@ func NewNamespaces(names ...string) *Namespaces {
 	return n
 }
 
-// Add adds namespaces, each of which may be in the set already. All informers that follow the set begin
-// to list and watch them. Add does not wait for that: see [Union.Members]. A namespace that does not
-// exist on the server counts as empty.
+// Add adds namespaces, each of which may be in the set already. All informers that follow the set
+// begin to list and watch them. Add does not wait for that: see [Union.Members]. A namespace that
+// does not exist on the server counts as empty.
 //
 // An error says which namespaces were not added, to any informer: [ErrNamespace], and those of the
 // function given to [Union.Follow].
@@ -114,7 +114,8 @@ func (n *Namespaces) join(name string) error {
 	return allOrNone(n.followers.living(), func(f *follower) error { return f.join(name) }, func(f *follower) { f.leave(name) })
 }
 
-// allOrNone calls do for each element. If one call fails or panics, undo is called for those before it.
+// allOrNone calls do for each element. If one call fails or panics, undo is called for those before
+// it.
 func allOrNone[E any](all []E, do func(E) error, undo func(E)) error {
 	done := 0
 	defer func() {
@@ -133,8 +134,8 @@ func allOrNone[E any](all []E, do func(E) error, undo func(E)) error {
 	return nil
 }
 
-// Remove removes namespaces, each of which may be absent. The informers that follow the set end their
-// requests there and delete the objects from their caches soon: see [Union.Remove].
+// Remove removes namespaces, each of which may be absent. The informers that follow the set end
+// their requests there and delete the objects from their caches soon: see [Union.Remove].
 func (n *Namespaces) Remove(names ...string) {
 	n.changes.Lock()
 	defer n.changes.Unlock()
@@ -198,11 +199,11 @@ func checkNamespace(name string) error {
 //		return map[string]reflector.Source[*corev1.Pod]{namespace: source}, err
 //	}, informer.InNamespace)
 //
-// sources makes the sources of a namespace, by the names that the members shall have: one source, or one
-// for each of several selectors of which an object must match one. It is called once for each namespace,
-// one call at a time, and must not change the set. covers returns the covers of [Union.Add]: mostly
-// [InNamespace]; it may be nil. After an error, which may be [ErrNamespace] or one of sources and
-// [Union.Add], the union does not follow the set.
+// sources makes the sources of a namespace, by the names that the members shall have: one source,
+// or one for each of several selectors of which an object must match one. It is called once for
+// each namespace, one call at a time, and must not change the set. covers returns the covers of
+// [Union.Add]: mostly [InNamespace]; it may be nil. After an error, which may be [ErrNamespace] or
+// one of sources and [Union.Add], the union does not follow the set.
 func (u *Union[K, T]) Follow(set *Namespaces, sources func(namespace string) (map[string]reflector.Source[T], error), covers func(namespace string) func(K) bool) error {
 	if set == nil || sources == nil {
 		return u.about(fmt.Errorf("%w: Follow needs a set of namespaces and a function for their sources", reflector.ErrNoSource))

@@ -158,7 +158,8 @@ func TestNamespacesRefused(t *testing.T) {
 	}
 }
 
-// A namespace may have a source for each of several selectors. They come and go together, or not at all.
+// A namespace may have a source for each of several selectors. They come and go together, or not at
+// all.
 func TestNamespacesAndSelectors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
@@ -224,8 +225,9 @@ func TestNamespacesLetGo(t *testing.T) {
 	}
 }
 
-// A write to a namespace that is no member any more is not read for ever, and does not bring back what was deleted
-// before the store has noticed. When the namespace returns, its first list has all writes.
+// A write to a namespace that is no member any more is not read for ever, and does not bring back
+// what was deleted before the store has noticed. When the namespace returns, its first list has all
+// writes.
 func TestNamespaceReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)

@@ -18,19 +18,20 @@ type Part[T any] struct {
 	// Hashes is the set. It must not be nil.
 	Hashes *Hashes
 
-	// Hash returns the hash of an object, which must be the same for all states of the object. It must be quick, and
-	// runs with a lock held. A panic in it ends Run, like one in a source. Nil means reflector.ShardHash of the
-	// field named by Field.
+	// Hash returns the hash of an object, which must be the same for all states of the object. It
+	// must be quick, and runs with a lock held. A panic in it ends Run, like one in a source. Nil
+	// means reflector.ShardHash of the field named by Field.
 	Hash func(T) uint64
 
-	// Field is the field by which the server can select objects: reflector.ShardUID or reflector.ShardNamespace. Then Hash must be
-	// nil. Empty means that the server sends all objects, and those that are not in the set are dropped as they
-	// arrive, before they are stored.
+	// Field is the field by which the server can select objects: reflector.ShardUID or
+	// reflector.ShardNamespace. Then Hash must be nil. Empty means that the server sends all
+	// objects, and those that are not in the set are dropped as they arrive, before they are
+	// stored.
 	Field string
 }
 
-// Has reports whether an object is in the part, by the set as it is now. Errors: [ErrHashes] and reflector.ErrBadShard for a part
-// that FollowHashes refuses.
+// Has reports whether an object is in the part, by the set as it is now. Errors: [ErrHashes] and
+// reflector.ErrBadShard for a part that FollowHashes refuses.
 func (p Part[T]) Has(obj T) (bool, error) {
 	hash, err := p.hash()
 	if err != nil {
@@ -51,30 +52,36 @@ func (p Part[T]) hash() (func(T) uint64, error) {
 	return reflector.ShardHashOf[T](p.Field)
 }
 
-// A union for one part has at most maxPieces members, each with a watch. Besides, it has at most maxUnlisted members that have
-// never listed. When one of those has its first list, it takes the place of others.
+// A union for one part has at most maxPieces members, each with a watch. Besides, it has at most
+// maxUnlisted members that have never listed. When one of those has its first list, it takes the
+// place of others.
 const (
 	maxPieces   = 8
 	maxUnlisted = 4
 )
 
-// FollowHashes makes the objects of source whose hash is in a set the content of the union, now and whenever the set
-// changes. The union must have no other members. An object outside the set is as if it did not exist.
+// FollowHashes makes the objects of source whose hash is in a set the content of the union, now and
+// whenever the set changes. The union must have no other members. An object outside the set is as
+// if it did not exist.
 //
-// When ranges leave the set, handlers get a deletion with FinalStateUnknown for each object in them. That needs no
-// request. When ranges come, handlers get additions. How they are listed depends on the server:
+// When ranges leave the set, handlers get a deletion with FinalStateUnknown for each object in
+// them. That needs no request. When ranges come, handlers get additions. How they are listed
+// depends on the server:
 //
-//   - A server that selects by Part.Field (feature gate ShardedListAndWatch, alpha in Kubernetes 1.36; the answer to a
-//     list proves it by ShardInfo) is asked for the new ranges only, in a list and a watch of their own. Ranges that stay
-//     are not listed. A watch goes on as long as a part of its ranges stays, and drops the events of ranges that have
-//     left. If ranges come when there are eight such watches, one takes the place of all, and begins with a list of the
-//     whole part.
-//   - Any other server sends all objects, in one list each time that ranges come, because it knows no other way. Only those in
-//     the set are kept. The watch from before goes on until that list is complete, so handlers and readers see nothing of
-//     what stays. Until then the objects of the part that the list has brought are in memory twice.
+//   - A server that selects by Part.Field (feature gate ShardedListAndWatch, alpha in Kubernetes
+//     1.36; the answer to a list proves it by ShardInfo) is asked for the new ranges only, in a
+//     list and a watch of their own. Ranges that stay are not listed. A watch goes on as long as a
+//     part of its ranges stays, and drops the events of ranges that have left. If ranges come when
+//     there are eight such watches, one takes the place of all, and begins with a list of the whole
+//     part.
+//   - Any other server sends all objects, in one list each time that ranges come, because it knows
+//     no other way. Only those in the set are kept. The watch from before goes on until that list
+//     is complete, so handlers and readers see nothing of what stays. Until then the objects of the
+//     part that the list has brought are in memory twice.
 //
-// The first list and watch of all come with the first ranges. [Hashes.WaitForLists] waits for lists. Errors:
-// [ErrHashes], reflector.ErrNoSource, and [ErrMemberExists] if a member of the user's has a name that is needed.
+// The first list and watch of all come with the first ranges. [Hashes.WaitForLists] waits for
+// lists. Errors: [ErrHashes], reflector.ErrNoSource, and [ErrMemberExists] if a member of the
+// user's has a name that is needed.
 func (u *Union[K, T]) FollowHashes(part Part[T], source reflector.Source[T]) error {
 	if source == nil {
 		return u.about(reflector.ErrNoSource)
@@ -95,8 +102,8 @@ func (u *Union[K, T]) FollowHashes(part Part[T], source reflector.Source[T]) err
 	return nil
 }
 
-// prune deletes the objects that a member no longer keeps. Without a session, the list at the beginning of the next one
-// does the same.
+// prune deletes the objects that a member no longer keeps. Without a session, the list at the
+// beginning of the next one does the same.
 func (u *Union[K, T]) prune(m *Member[K, T]) {
 	u.mu.Lock()
 	runs, s := u.phase == running, u.session.Load()
@@ -172,8 +179,9 @@ func (p *parts[K, T]) set(want []HashRange) error {
 	return p.begin(want, slices.Clone(p.pieces))
 }
 
-// stopYoungest removes the youngest member that has never listed, if there are many: while lists fail, each change would add one. The oldest
-// of them goes on, so that a set which changes faster than the server lists gets there, too.
+// stopYoungest removes the youngest member that has never listed, if there are many: while lists
+// fail, each change would add one. The oldest of them goes on, so that a set which changes faster
+// than the server lists gets there, too.
 func (p *parts[K, T]) stopYoungest() bool {
 	var youngest *piece[K, T]
 	unlisted := 0
@@ -210,7 +218,8 @@ func (p *parts[K, T]) keep(pieces []*piece[K, T]) {
 	p.pieces = pieces
 }
 
-// begin adds a member for ranges. When its first list is there, it takes the place of others. Called with changes held.
+// begin adds a member for ranges. When its first list is there, it takes the place of others.
+// Called with changes held.
 func (p *parts[K, T]) begin(ranges []HashRange, instead []*piece[K, T]) error {
 	source, err := p.asks(ranges)
 	if err != nil {

@@ -70,8 +70,8 @@ func newShardServer(t *testing.T, selects bool) *fake.Server {
 // byName is the hash of an object for Part.Hash.
 func byName(w *widget) uint64 { return reflector.ShardHash(w.Name) * 0x9e3779b97f4a7c15 }
 
-// A range that comes costs a list of just that if the server selects, and one of all if not. A range that goes costs
-// nothing, and what stays is not touched.
+// A range that comes costs a list of just that if the server selects, and one of all if not. A
+// range that goes costs nothing, and what stays is not touched.
 func TestParts(t *testing.T) {
 	uid := func(w *widget) uint64 { return reflector.ShardHash(string(w.UID)) }
 	for _, c := range []struct {
@@ -162,7 +162,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// While lists fail, the ranges change all the time. The members do not pile up, and what was listed before goes on.
+// While lists fail, the ranges change all the time. The members do not pile up, and what was listed
+// before goes on.
 func TestPartsWhileListsFail(t *testing.T) {
 	for _, selects := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -334,8 +335,8 @@ func TestPartPanics(t *testing.T) {
 	})
 }
 
-// TestRandomParts compares unions whose ranges come and go with the server's objects, while these change, requests fail and
-// informers stop.
+// TestRandomParts compares unions whose ranges come and go with the server's objects, while these
+// change, requests fail and informers stop.
 func TestRandomParts(t *testing.T) {
 	for seed := *firstSeed; seed < *firstSeed+longtest.N[uint64](200, 10_000); seed++ {
 		if !t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {

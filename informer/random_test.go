@@ -64,8 +64,8 @@ type member struct {
 	left chan struct{}          // closed when the loop has ended
 }
 
-// restless is a source that never says that it is idle, so that only the goroutine of Run commits. It is
-// no reflector.Relister either.
+// restless is a source that never says that it is idle, so that only the goroutine of Run commits.
+// It is no reflector.Relister either.
 type restless struct{ reflector.Source[*widget] }
 
 func (s restless) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {

@@ -28,9 +28,9 @@ const (
 
 // RecordWrite records a write of this process: obj is the object in the server's answer. Until the
 // watch has caught up, [Informer.Get] and listers return obj, so the process reads its own writes.
-// The store and the handlers do not get it, with one exception. If somebody deletes the object, and the
-// next list begins after that, the watch brings neither the write nor the deletion. Handlers then get
-// Added, and Deleted with FinalStateUnknown.
+// The store and the handlers do not get it, with one exception. If somebody deletes the object, and
+// the next list begins after that, the watch brings neither the write nor the deletion. Handlers
+// then get Added, and Deleted with FinalStateUnknown.
 //
 // rv is the resourceVersion of the answer. It may be empty if T has metadata; a projection without
 // metadata needs it. obj must belong to the informer's collection. A write that is older than one
@@ -42,9 +42,9 @@ const (
 //
 // Errors: those of the key function; [ErrNoVersion] without a resourceVersion that can be compared;
 // [ErrStopped] while the informer does not run; [ErrTooManyWrites] if the watch is 10,000 writes
-// behind. After an error, reads return what the store has. Cost: O(1) and one call of each bound index, and
-// O(writes ahead of the watch) for every commit after the watch has reached the oldest of them. A [Union] pays
-// that for every commit.
+// behind. After an error, reads return what the store has. Cost: O(1) and one call of each bound
+// index, and O(writes ahead of the watch) for every commit after the watch has reached the oldest
+// of them. A [Union] pays that for every commit.
 func (i *Informer[K, T]) RecordWrite(obj T, rv string) error {
 	key, err := i.keyOf(obj)
 	if err != nil {
@@ -89,9 +89,9 @@ func (i *Informer[K, T]) RecordGone(key K, uid types.UID, rv string) error {
 func (i *Informer[K, T]) LostWrites() uint64 { return i.written.lost.Load() }
 
 // LostKeys returns the keys of the writes that were lost since an earlier call of LostWrites or
-// LostKeys. since is the number of lost writes that this call returned, and now is the present one. A
-// key may be there twice. complete is false if some keys are not known any more: the informer knows
-// the last 5,000 or more.
+// LostKeys. since is the number of lost writes that this call returned, and now is the present one.
+// A key may be there twice. complete is false if some keys are not known any more: the informer
+// knows the last 5,000 or more.
 func (i *Informer[K, T]) LostKeys(since uint64) (keys []K, now uint64, complete bool) {
 	w := &i.written
 	w.mu.RLock()
@@ -121,9 +121,9 @@ func (i *Informer[K, T]) Get(key K) (T, bool) {
 	return i.store.Get(key)
 }
 
-// PendingWrite returns the resourceVersion of the recorded write under key ([Informer.RecordWrite]) that
-// the watch has not brought yet, and whether there is one. Stats.Writes is the number of all such writes.
-// O(1), with a lock that reads share.
+// PendingWrite returns the resourceVersion of the recorded write under key ([Informer.RecordWrite])
+// that the watch has not brought yet, and whether there is one. Stats.Writes is the number of all
+// such writes. O(1), with a lock that reads share.
 func (i *Informer[K, T]) PendingWrite(key K) (rv string, ok bool) {
 	if i.written.count.Load() == 0 {
 		return "", false
@@ -247,8 +247,8 @@ func (i *Informer[K, T]) caughtUp(key K, a ahead[T]) bool {
 }
 
 // settle removes the writes that the store has caught up with. It follows every commit; before is
-// the store's resourceVersion before the commit. With one source, it looks at the writes only once the store
-// has reached the oldest of them. Called with mu held.
+// the store's resourceVersion before the commit. With one source, it looks at the writes only once
+// the store has reached the oldest of them. Called with mu held.
 func (i *Informer[K, T]) settle(batch deltafifo.Batch[K, T], before string) {
 	w := &i.written
 	if w.count.Load() == 0 {

@@ -226,7 +226,8 @@ func TestWrittenExpires(t *testing.T) {
 	}
 }
 
-// TestLostKeys: lost writes are named, the last thousands of them, also those that the end of Run gave up.
+// TestLostKeys: lost writes are named, the last thousands of them, also those that the end of Run
+// gave up.
 func TestLostKeys(t *testing.T) {
 	var heard errorsOf
 	var inf *informer.Informer[key, *widget]

@@ -9,10 +9,10 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// Run lists, watches, and calls the handlers until ctx is done, and then returns nil. It
-// returns a [*PanicError] if a handler, the source or OnError panicked, and [ErrRunning] while
-// another call of Run is in progress. Run commits batches in the goroutine of its caller, and single
-// events in the one that reads the watch.
+// Run lists, watches, and calls the handlers until ctx is done, and then returns nil. It returns a
+// [*PanicError] if a handler, the source or OnError panicked, and [ErrRunning] while another call
+// of Run is in progress. Run commits batches in the goroutine of its caller, and single events in
+// the one that reads the watch.
 //
 // A stopped informer can run again. It keeps the handlers that were not removed, with their
 // undelivered events. It also keeps the store and updates it: handlers get the difference.

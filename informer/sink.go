@@ -7,8 +7,9 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// sink is a deltafifo.Sink that commits after the last event at hand, and notices when the server answers a list, because an answer
-// ends the refusal of earlier tries. The reflector's goroutine owns it.
+// sink is a deltafifo.Sink that commits after the last event at hand, and notices when the server
+// answers a list, because an answer ends the refusal of earlier tries. The reflector's goroutine
+// owns it.
 type sink[K comparable, T any] struct {
 	*deltafifo.Sink[K, T]
 	inf    *Informer[K, T]
@@ -17,8 +18,8 @@ type sink[K comparable, T any] struct {
 }
 
 // Apply implements reflector.Sink. After the last event at hand it commits in the reflector's
-// goroutine, because it takes longer to wake another one than to commit. If more events are at hand,
-// they are decoded while the goroutine of Run commits.
+// goroutine, because it takes longer to wake another one than to commit. If more events are at
+// hand, they are decoded while the goroutine of Run commits.
 func (s *sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 	if !ev.Idle || s.inf.log.Lagging(s.inf.lag) != nil {
 		return s.Sink.Apply(ctx, ev)

@@ -15,7 +15,8 @@ import (
 	"github.com/kinform/kinform/informer"
 )
 
-// slowReports returns a function that collects the reports of slow handlers, and one that returns them.
+// slowReports returns a function that collects the reports of slow handlers, and one that returns
+// them.
 func slowReports() (onError func(error), reports func() []*informer.SlowHandlerError) {
 	found := make(chan *informer.SlowHandlerError, 1000)
 	onError = func(err error) {
@@ -126,8 +127,8 @@ func TestSlowHandlerIsReported(t *testing.T) {
 	}
 }
 
-// A commit that takes over 100 ms while more than 10 changes come is reported. The wait for a handler
-// does not count.
+// A commit that takes over 100 ms while more than 10 changes come is reported. The wait for a
+// handler does not count.
 func TestSlowCommitIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)

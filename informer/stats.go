@@ -19,8 +19,8 @@ type Stats struct {
 	Objects, Pending int
 	// ResourceVersion is the store's.
 	ResourceVersion string
-	// Batches counts the batches that were committed to the store, and Changes their changes: one for
-	// each delta. CommitTime is how long the commits took.
+	// Batches counts the batches that were committed to the store, and Changes their changes: one
+	// for each delta. CommitTime is how long the commits took.
 	Batches, Changes uint64
 	CommitTime       time.Duration
 	// Writes is the number of recorded writes that the watch has not brought yet, and LostWrites

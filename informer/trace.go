@@ -18,7 +18,8 @@ type Traced struct {
 	Initial, Replaced bool
 	// Version is the resourceVersion that the event brought, empty if it brought none.
 	Version string
-	// Committed is the time at which the store got the change. For objects of the initial list it is the end of the list.
+	// Committed is the time at which the store got the change. For objects of the initial list it
+	// is the end of the list.
 	Committed time.Time
 	// Turns has one element for each handler that was there at that moment, sorted by name.
 	Turns []Turn
@@ -27,16 +28,20 @@ type Traced struct {
 // Turn says when a handler had its turn for an event.
 type Turn struct {
 	Handler string
-	// Began is the time of the call of the handler, or of its filter, which may have refused the event. Zero if that has not happened.
+	// Began is the time of the call of the handler, or of its filter, which may have refused the
+	// event. Zero if that has not happened.
 	Began time.Time
-	// Missed says that it will not happen: the handler was left behind, and gets the difference only (LagCoalesce).
+	// Missed says that it will not happen: the handler was left behind, and gets the difference
+	// only (LagCoalesce).
 	Missed bool
 }
 
-// Trace makes the informer keep its newest n events from now on, and when each handler got them: for a debug page. [Informer.Traced]
-// returns them. Until Trace is called nothing is kept, and an event costs nothing more. Afterwards each costs about 0.1 µs, and 0.05 µs for each handler, with
-// an uncontended lock each (BenchmarkTrace). With the usual key, an event takes 112 bytes and 16 for each handler, and keeps the
-// texts of its key and version in memory. Resyncs and unchanged objects are no events here.
+// Trace makes the informer keep its newest n events from now on, and when each handler got them:
+// for a debug page. [Informer.Traced] returns them. Until Trace is called nothing is kept, and an
+// event costs nothing more. Afterwards each costs about 0.1 µs, and 0.05 µs for each handler, with
+// an uncontended lock each (BenchmarkTrace). With the usual key, an event takes 112 bytes and 16
+// for each handler, and keeps the texts of its key and version in memory. Resyncs and unchanged
+// objects are no events here.
 //
 // A second call with a larger n begins anew; any other call does nothing.
 func (i *Informer[K, T]) Trace(n int) {
@@ -57,7 +62,8 @@ func (i *Informer[K, T]) Trace(n int) {
 	}
 }
 
-// Traced returns the kept events of the key that has this text in logs and errors, the newest first. O(kept events).
+// Traced returns the kept events of the key that has this text in logs and errors, the newest
+// first. O(kept events).
 func (i *Informer[K, T]) Traced(key string) []Traced {
 	t := i.trace.Load()
 	if t == nil {
@@ -87,8 +93,8 @@ func sortTurns(all []Turn) {
 	slices.SortFunc(all, func(a, b Turn) int { return strings.Compare(a.Handler, b.Handler) })
 }
 
-// trace is a ring of the newest events. Each event has a place, which is its number among all events: the initial list is one
-// event in the log, and as many here as it has objects.
+// trace is a ring of the newest events. Each event has a place, which is its number among all
+// events: the initial list is one event in the log, and as many here as it has objects.
 type trace[K comparable] struct {
 	base   time.Time
 	listed uint64        // objects of the initial list; set before mark
@@ -136,7 +142,8 @@ func (t *trace[K]) find(key string) (found []traced[K]) {
 	return found
 }
 
-// traceInitial notes the newest objects of the initial list. Called with mu held, before the mark is appended to the log.
+// traceInitial notes the newest objects of the initial list. Called with mu held, before the mark
+// is appended to the log.
 func (i *Informer[K, T]) traceInitial() {
 	t := i.trace.Load()
 	if t == nil {

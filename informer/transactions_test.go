@@ -26,8 +26,8 @@ import (
 )
 
 // bundles is a source whose server makes transactions: one version for changes of several objects.
-// Its watches break off, or end in order, after any event. If it forgets its history now and then, it
-// makes only the transactions of Kubernetes: one change, or several deletions.
+// Its watches break off, or end in order, after any event. If it forgets its history now and then,
+// it makes only the transactions of Kubernetes: one change, or several deletions.
 type bundles struct {
 	mu      sync.Mutex
 	rng     *rand.Rand
@@ -165,8 +165,8 @@ func (b *bundles) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[
 	}
 }
 
-// TestTransactions ends watches amid the events of a version. No event may be lost, or look like that
-// of a restored server, and handlers get nothing without a difference.
+// TestTransactions ends watches amid the events of a version. No event may be lost, or look like
+// that of a restored server, and handlers get nothing without a difference.
 func TestTransactions(t *testing.T) {
 	even := func(p *partial) bool { l := p.Labels["l"]; return (l[len(l)-1]-'0')%2 == 0 }
 	all := func(*partial) bool { return true }

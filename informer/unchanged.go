@@ -148,8 +148,8 @@ func parse(rv string) uint64 {
 	return number
 }
 
-// cache is the store in the form that the FIFO needs. It does not embed the reader, whose methods would
-// all be compiled once more for every T.
+// cache is the store in the form that the FIFO needs. It does not embed the reader, whose methods
+// would all be compiled once more for every T.
 type cache[K comparable, T any] struct {
 	reader *store.Reader[K, T]
 	inf    *Informer[K, T]

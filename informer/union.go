@@ -18,57 +18,58 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// ErrMemberExists is returned by [Union.Add], with the name of the resource and of the member, for a name
-// that a member has.
+// ErrMemberExists is returned by [Union.Add], with the name of the resource and of the member, for
+// a name that a member has.
 var ErrMemberExists = errors.New("the union has a member of that name: remove it first, or use another name")
 
-// Union is an informer of several sources of one resource on one server: of a set of namespaces, or of
-// selectors of which an object must match one. Sources can be added and removed while it runs.
+// Union is an informer of several sources of one resource on one server: of a set of namespaces, or
+// of selectors of which an object must match one. Sources can be added and removed while it runs.
 //
 //	pods, err := informer.NewUnion("pods", store.ObjectKey, informer.Options[*corev1.Pod]{})
 //	err = pods.Add("prod", inProd, informer.InNamespace("prod"))
 //
-// For namespaces, [Union.Follow] does that for each in a set. A controller.Handle over several namespaces
-// or selectors is made by controller.Open alone.
+// For namespaces, [Union.Follow] does that for each in a set. A controller.Handle over several
+// namespaces or selectors is made by controller.Open alone.
 //
 // An object is in the store while at least one member has it: if two members select an object, it
-// stays until both have lost it. Handlers get each state once, no matter how many members bring it. An
-// object that one change moves from one member to another may be deleted and added again.
+// stays until both have lost it. Handlers get each state once, no matter how many members bring it.
+// An object that one change moves from one member to another may be deleted and added again.
 //
-// Each member lists, watches and fails on its own. If one cannot list, because it is not permitted to or
-// for any other reason, only its own objects are missing or as old as its last answer. Options.OnError gets
-// its errors, [Union.Members] says how each is, and it is tried again until it succeeds. A panic in a source
-// ends Run for all.
+// Each member lists, watches and fails on its own. If one cannot list, because it is not permitted
+// to or for any other reason, only its own objects are missing or as old as its last answer.
+// Options.OnError gets its errors, [Union.Members] says how each is, and it is tried again until it
+// succeeds. A panic in a source ends Run for all.
 //
 // # Synced
 //
 // The store is empty until each member has listed, was refused in a way that a retry cannot mend
-// (reflector.RequestError.Lasting), or is late. Then it has synced, with one list of all objects. A member
-// is late if another one has listed and it has brought nothing for 10 seconds since, because the server
-// answers 500 or not at all: Options.OnError gets a [*LateMemberError]. If no member has listed, the union
-// waits for the first one that succeeds; if all are refused, [Informer.WaitForSync] returns the refusals. A
-// union without members has synced with an empty store. Members that are added later, are refused until
-// later, or are late, bring their objects as new ones: see [Member.Synced]. The first list of a member that
-// is added after the first call of Run has everything that was written before.
+// (reflector.RequestError.Lasting), or is late. Then it has synced, with one list of all objects. A
+// member is late if another one has listed and it has brought nothing for 10 seconds since, because
+// the server answers 500 or not at all: Options.OnError gets a [*LateMemberError]. If no member has
+// listed, the union waits for the first one that succeeds; if all are refused,
+// [Informer.WaitForSync] returns the refusals. A union without members has synced with an empty
+// store. Members that are added later, are refused until later, or are late, bring their objects as
+// new ones: see [Member.Synced]. The first list of a member that is added after the first call of
+// Run has everything that was written before.
 //
 // # Versions
 //
-// resourceVersions of one resource compare in all namespaces, but the members are not equally far. The
-// store's version is that of the member that is the furthest behind. So [Informer.WaitForRV] waits for
-// all members, for up to a minute if one is idle, since only a bookmark then shows how far it is.
-// Members that are refused, that have failed for 10 seconds, or that have not listed yet, do not hold the
-// version up, so WaitForRV tells nothing about their objects: [Union.Covers] says which those are. They count
-// again when something comes from their watch or list that is as new as the store's version.
-// To wait for one object use [Informer.WaitFor]. Writes that were recorded
-// ([Informer.RecordWrite]) do not wait for other members: they count as seen once the store has that
-// state of the object or a newer one, or if the version was reached by each member that can have the
-// key.
+// resourceVersions of one resource compare in all namespaces, but the members are not equally far.
+// The store's version is that of the member that is the furthest behind. So [Informer.WaitForRV]
+// waits for all members, for up to a minute if one is idle, since only a bookmark then shows how
+// far it is. Members that are refused, that have failed for 10 seconds, or that have not listed
+// yet, do not hold the version up, so WaitForRV tells nothing about their objects: [Union.Covers]
+// says which those are. They count again when something comes from their watch or list that is as
+// new as the store's version. To wait for one object use [Informer.WaitFor]. Writes that were
+// recorded ([Informer.RecordWrite]) do not wait for other members: they count as seen once the
+// store has that state of the object or a newer one, or if the version was reached by each member
+// that can have the key.
 //
-// Sources of several servers cannot be in one union, since their versions do not compare. Give each its
-// own informer.
+// Sources of several servers cannot be in one union, since their versions do not compare. Give each
+// its own informer.
 //
-// The informer's methods have the contracts that they have for one source. Costs: two goroutines and a
-// watch for each member, and about 150 bytes for each object.
+// The informer's methods have the contracts that they have for one source. Costs: two goroutines
+// and a watch for each member, and about 150 bytes for each object.
 type Union[K comparable, T any] struct {
 	Informer[K, T]
 }
@@ -105,8 +106,8 @@ type Member[K comparable, T any] struct {
 	failed  atomic.Bool // a request has failed since another member has listed
 }
 
-// NewUnion returns a Union without members that is not running. name names the collection in errors and
-// logs, such as "pods". Errors: those of [New] except for reflector.ErrNoSource.
+// NewUnion returns a Union without members that is not running. name names the collection in errors
+// and logs, such as "pods". Errors: those of [New] except for reflector.ErrNoSource.
 func NewUnion[K comparable, T any](name string, key store.KeyFunc[K, T], opts Options[T]) (*Union[K, T], error) {
 	if key == nil {
 		return nil, fmt.Errorf("%s: %w", name, ErrNoKeyFunc)
@@ -127,10 +128,10 @@ func (u *Union[K, T]) AsInformer() *Informer[K, T] {
 	return &u.Informer
 }
 
-// Add adds a source, before Run or while it runs. covers reports whether the source can have the object
-// of a key: [InNamespace] for one namespace. It must be quick and not use the union. Nil means that it
-// can have any: then a member that is refused holds up RecordWrite's deletions of all keys. Errors:
-// [ErrMemberExists], reflector.ErrNoSource.
+// Add adds a source, before Run or while it runs. covers reports whether the source can have the
+// object of a key: [InNamespace] for one namespace. It must be quick and not use the union. Nil
+// means that it can have any: then a member that is refused holds up RecordWrite's deletions of all
+// keys. Errors: [ErrMemberExists], reflector.ErrNoSource.
 func (u *Union[K, T]) Add(name string, source reflector.Source[T], covers func(K) bool) (*Member[K, T], error) {
 	if source == nil {
 		return nil, u.about(fmt.Errorf("member %q: %w", name, reflector.ErrNoSource))
@@ -163,10 +164,10 @@ func (u *Union[K, T]) add(m *Member[K, T], of membership[K, T]) error {
 	return nil
 }
 
-// Remove removes a source, and reports whether there was one of that name. It does not wait: handlers
-// get a deletion, with FinalStateUnknown, for each object that no other member has. They come soon, or
-// in the next Run if the union does not run. A source may be added under the name at once: what it
-// brings in time is not deleted before.
+// Remove removes a source, and reports whether there was one of that name. It does not wait:
+// handlers get a deletion, with FinalStateUnknown, for each object that no other member has. They
+// come soon, or in the next Run if the union does not run. A source may be added under the name at
+// once: what it brings in time is not deleted before.
 func (u *Union[K, T]) Remove(name string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -188,16 +189,16 @@ func (u *Union[K, T]) Remove(name string) bool {
 	return true
 }
 
-// Covers reports whether the store has what the members have of a key: some member can have it, and each
-// that can has listed, is not refused and has not failed for 10 seconds. Otherwise an object that the store lacks may exist all the
-// same. O(members).
+// Covers reports whether the store has what the members have of a key: some member can have it, and
+// each that can has listed, is not refused and has not failed for 10 seconds. Otherwise an object
+// that the store lacks may exist all the same. O(members).
 func (u *Union[K, T]) Covers(key K) bool {
 	return u.union.merge.MayHave(key) && u.union.merge.Covers(key)
 }
 
-// Listing reports whether a member that can have the key has no list in the store yet, and is not refused:
-// its objects are on their way, or it is late. A namespace that is just being added to a set that the union follows counts
-// as one. O(members).
+// Listing reports whether a member that can have the key has no list in the store yet, and is not
+// refused: its objects are on their way, or it is late. A namespace that is just being added to a
+// set that the union follows counts as one. O(members).
 func (u *Union[K, T]) Listing(key K) bool {
 	u.mu.Lock()
 	follows := u.union.follows
@@ -213,12 +214,12 @@ func InNamespace(namespace string) func(types.NamespacedName) bool {
 // Name returns the name given to Add.
 func (m *Member[K, T]) Name() string { return m.name }
 
-// Synced is closed once the member has handed over its first list. The list is in the store very soon
-// after, or once the union has synced if that is later.
+// Synced is closed once the member has handed over its first list. The list is in the store very
+// soon after, or once the union has synced if that is later.
 func (m *Member[K, T]) Synced() <-chan struct{} { return m.synced }
 
-// Gone is closed once the member was removed, its last request has ended, and the deletions are on their
-// way to the store. If the union does not run, the next Run brings them.
+// Gone is closed once the member was removed, its last request has ended, and the deletions are on
+// their way to the store. If the union does not run, the next Run brings them.
 func (m *Member[K, T]) Gone() <-chan struct{} { return m.gone }
 
 // MemberStats says how a member of a [Union] is.
@@ -228,7 +229,8 @@ type MemberStats struct {
 	reflector.Stats
 	// Name is the member's, Resource the name of its source.
 	Name, Resource string
-	// Synced says that it has listed in this run, and Late that the union no longer waits for it to do so.
+	// Synced says that it has listed in this run, and Late that the union no longer waits for it to
+	// do so.
 	Synced, Late bool
 	// Objects is the number of objects that it has.
 	Objects int
@@ -357,8 +359,8 @@ func (i *Informer[K, T]) memberFailed(ctx context.Context, m *Member[K, T], err 
 	i.report(err)
 }
 
-// failsForLong reports whether a member that has listed has brought nothing since lateAfter, because its
-// requests fail. Then the others' versions do not wait for it any more.
+// failsForLong reports whether a member that has listed has brought nothing since lateAfter,
+// because its requests fail. Then the others' versions do not wait for it any more.
 func (i *Informer[K, T]) failsForLong(m *Member[K, T]) bool {
 	i.mu.Lock()
 	since := m.stats().Failing.Since
@@ -457,8 +459,8 @@ func (s *memberSink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) err
 	return err
 }
 
-// settleIdle removes the writes that the members have caught up with, though no commit follows from that: one that was behind
-// the store's version has reached it.
+// settleIdle removes the writes that the members have caught up with, though no commit follows from
+// that: one that was behind the store's version has reached it.
 func (i *Informer[K, T]) settleIdle() {
 	if i.written.count.Load() > 0 && i.union.merge.Settled() {
 		i.mu.Lock()
@@ -477,9 +479,10 @@ func (s *memberSink[K, T]) Rewound(certain bool) { s.to.Rewound(certain) }
 func (s *memberSink[K, T]) Known() func(reflector.Identity) (T, bool) { return s.to.Known() }
 
 // caughtUpBy is caughtUp for the store's own state of the key, which can be newer than the store's
-// version. It is known if that state has a version, or if the store's version tells nothing about the
-// key. If the store has no such object, a write counts as seen when no member can have the object any more, or
-// all have lost it. It does not count while a batch from before that is on its way into the store. Called with mu held.
+// version. It is known if that state has a version, or if the store's version tells nothing about
+// the key. If the store has no such object, a write counts as seen when no member can have the
+// object any more, or all have lost it. It does not count while a batch from before that is on its
+// way into the store. Called with mu held.
 func (i *Informer[K, T]) caughtUpBy(key K, a ahead[T]) (known, caughtUp bool) {
 	if obj, ok := i.store.Get(key); ok {
 		if rv := objmeta.VersionOf(obj); rv != "" {

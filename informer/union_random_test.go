@@ -16,9 +16,9 @@ import (
 	"github.com/kinform/kinform/internal/longtest"
 )
 
-// TestRandomUnions runs many short lives of a union in virtual time: random writes, faults, members that
-// come, go, and lose their permission, stops and restarts. At any time a read shows this process's own
-// writes, and in the end the store has exactly what the members select.
+// TestRandomUnions runs many short lives of a union in virtual time: random writes, faults, members
+// that come, go, and lose their permission, stops and restarts. At any time a read shows this
+// process's own writes, and in the end the store has exactly what the members select.
 func TestRandomUnions(t *testing.T) {
 	n := longtest.N[uint64](100, 5_000)
 	if testing.Short() {

@@ -149,7 +149,8 @@ func TestUnionOfNamespaces(t *testing.T) {
 	})
 }
 
-// An object that two members select stays until both have lost it, and handlers get each state once.
+// An object that two members select stays until both have lost it, and handlers get each state
+// once.
 func TestUnionOfSelectors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)

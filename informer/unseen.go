@@ -5,10 +5,10 @@ import (
 	"github.com/kinform/kinform/internal/objmeta"
 )
 
-// unseen are the recorded objects that reads have shown and that the store has not had yet, with their
-// newest recorded state. Mostly the watch brings them. But if somebody deletes such an object and the
-// next list begins after that, there is no delta for it. Then handlers need events of their own:
-// otherwise a reconcile that has read the object, and was content, would not be repeated.
+// unseen are the recorded objects that reads have shown and that the store has not had yet, with
+// their newest recorded state. Mostly the watch brings them. But if somebody deletes such an object
+// and the next list begins after that, there is no delta for it. Then handlers need events of their
+// own: otherwise a reconcile that has read the object, and was content, would not be repeated.
 //
 // An entry stays if its write is lost, or is replaced by a deletion.
 type unseen[K comparable, T any] struct {
@@ -37,8 +37,9 @@ func (i *Informer[K, T]) showUnseen(key K, a ahead[T]) {
 	}
 }
 
-// tellUnseen follows the events of a batch. It makes events for the objects that came and went without
-// a delta. With one source, it looks for them only once the store has reached the oldest. Called with mu held.
+// tellUnseen follows the events of a batch. It makes events for the objects that came and went
+// without a delta. With one source, it looks for them only once the store has reached the oldest.
+// Called with mu held.
 func (i *Informer[K, T]) tellUnseen(batch deltafifo.Batch[K, T]) {
 	u := &i.unseen
 	if len(u.objects) == 0 || !i.hasSynced() {
@@ -53,9 +54,9 @@ func (i *Informer[K, T]) tellUnseen(batch deltafifo.Batch[K, T]) {
 	}
 }
 
-// tellPassed tells handlers of the unseen objects whose versions the store has passed, or of all. If the key
-// has another object by now, that object's event must suffice: an addition before it would be no legal
-// history.
+// tellPassed tells handlers of the unseen objects whose versions the store has passed, or of all.
+// If the key has another object by now, that object's event must suffice: an addition before it
+// would be no legal history.
 func (i *Informer[K, T]) tellPassed(all bool) {
 	u := &i.unseen
 	u.oldest = ""

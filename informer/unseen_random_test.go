@@ -13,8 +13,8 @@ import (
 	"github.com/kinform/kinform/internal/longtest"
 )
 
-// TestRandomlyUnseen: of every object that reads have shown, after this process wrote it, a handler hears something
-// later. Whatever happens meanwhile, no object comes back after its end.
+// TestRandomlyUnseen: of every object that reads have shown, after this process wrote it, a handler
+// hears something later. Whatever happens meanwhile, no object comes back after its end.
 func TestRandomlyUnseen(t *testing.T) {
 	n := longtest.N[uint64](40, 5_000)
 	if testing.Short() {

@@ -14,8 +14,8 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// heard returns a function that returns the events since the handler was added: the first letter of the
-// type, the name and the version of each, and a question mark if the final state is unknown.
+// heard returns a function that returns the events since the handler was added: the first letter of
+// the type, the name and the version of each, and a question mark if the final state is unknown.
 func heard(t *testing.T, inf *informer.Informer[key, *widget]) func() string {
 	var events []string
 	must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
@@ -33,7 +33,8 @@ func heard(t *testing.T, inf *informer.Informer[key, *widget]) func() string {
 	}
 }
 
-// TestUnseen: an object that only reads have had, since it was recorded, is not forgotten without a word.
+// TestUnseen: an object that only reads have had, since it was recorded, is not forgotten without a
+// word.
 func TestUnseen(t *testing.T) {
 	x, w := key{Namespace: "a", Name: "x"}, key{Namespace: "a", Name: "w"}
 	of := func(uid types.UID, obj *widget) *widget {

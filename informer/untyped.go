@@ -6,8 +6,8 @@ import (
 	"github.com/kinform/kinform/internal/objmeta"
 )
 
-// Untyped is an [*Informer] of any type, for programs that look at all informers alike. Two are equal if they are the same
-// informer.
+// Untyped is an [*Informer] of any type, for programs that look at all informers alike. Two are
+// equal if they are the same informer.
 type Untyped interface {
 	Untyped() Untyped // itself
 	Resource() string
@@ -30,7 +30,8 @@ func (i *Informer[K, T]) IndexStats() []index.Stats { return i.store.Reader().In
 
 // Found is an informer's knowledge of a key.
 type Found struct {
-	// Object is the object in the store, a T, and Version its resourceVersion. Cached says whether there is one.
+	// Object is the object in the store, a T, and Version its resourceVersion. Cached says whether
+	// there is one.
 	Object  any
 	Version string
 	Cached  bool
@@ -38,8 +39,8 @@ type Found struct {
 	PendingWrite string
 }
 
-// Lookup returns what the informer knows about the key that has this text in logs and errors. Cost: O(1) for strings and
-// types.NamespacedName, otherwise it looks at all keys of the store.
+// Lookup returns what the informer knows about the key that has this text in logs and errors. Cost:
+// O(1) for strings and types.NamespacedName, otherwise it looks at all keys of the store.
 func (i *Informer[K, T]) Lookup(key string) Found {
 	var f Found
 	k, ok := keytext.Find(key, i.store.Keys())

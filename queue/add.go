@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// Add queues a key, to be handed out once however often it is added before that. A key added while it runs comes back
-// after it is done. Ignored after shutdown. O(1); with Debounce O(log held).
+// Add queues a key, to be handed out once however often it is added before that. A key added while
+// it runs comes back after it is done. Ignored after shutdown. O(1); with Debounce O(log held).
 func (q *Queue[K]) Add(key K) { q.add(key, 0, addMode{}) }
 
-// AddAfter queues a key once d has passed; zero and negative mean now. If the key is delayed already, the earlier time
-// wins; [Queue.AddWith] can replace the delay and [Queue.Cancel] can remove it. Keys with the same time come in the order
-// in which they were added. A key can be delayed and queued at once: a key that is queued or runs meanwhile comes again at
-// its time. Delays are dropped at shutdown. O(log delayed).
+// AddAfter queues a key once d has passed; zero and negative mean now. If the key is delayed
+// already, the earlier time wins; [Queue.AddWith] can replace the delay and [Queue.Cancel] can
+// remove it. Keys with the same time come in the order in which they were added. A key can be
+// delayed and queued at once: a key that is queued or runs meanwhile comes again at its time.
+// Delays are dropped at shutdown. O(log delayed).
 func (q *Queue[K]) AddAfter(key K, d time.Duration) {
 	if d <= 0 {
 		q.add(key, 0, addMode{retry: true})
@@ -121,8 +122,8 @@ func (q *Queue[K]) release(e *entry[K]) {
 	}
 }
 
-// enqueue adds a key to the ready queue, or marks it dirty if it runs. All adds come here in the end. since is the start
-// of the key's waiting time, zero for now. Called with the lock held.
+// enqueue adds a key to the ready queue, or marks it dirty if it runs. All adds come here in the
+// end. since is the start of the key's waiting time, zero for now. Called with the lock held.
 func (q *Queue[K]) enqueue(e *entry[K], prio int32, since int64) {
 	if q.debounce > 0 && e.pos[held] != 0 {
 		since = e.since // the held add is served by this hand-out as well

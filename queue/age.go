@@ -7,9 +7,10 @@ type ageing struct {
 	turn bool // the last hand-out was of an aged entry
 }
 
-// pick chooses the level of the next hand-out; at least one key must be ready. It chooses the highest level, except that
-// keys which have waited for ageAfter get every second turn. So no key starves (controller-runtime#3496), and many aged
-// keys take no more than half of the turns. Called with the lock held.
+// pick chooses the level of the next hand-out; at least one key must be ready. It chooses the
+// highest level, except that keys which have waited for ageAfter get every second turn. So no key
+// starves (controller-runtime#3496), and many aged keys take no more than half of the turns. Called
+// with the lock held.
 func (q *Queue[K]) pick() *level[K] {
 	r := &q.ready
 	if r.levels == nil {
@@ -36,7 +37,8 @@ func (q *Queue[K]) pick() *level[K] {
 	return best
 }
 
-// aged returns the level whose next key has waited longest, or nil if no next key has waited for ageAfter.
+// aged returns the level whose next key has waited longest, or nil if no next key has waited for
+// ageAfter.
 func (q *Queue[K]) aged(levels []*level[K]) *level[K] {
 	var best *level[K]
 	now, oldest := q.now(), int64(math.MaxInt64)

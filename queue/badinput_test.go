@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestBadInput has one case per misuse, each with its stated result; after each the queue must still work.
+// TestBadInput has one case per misuse, each with its stated result; after each the queue must
+// still work.
 func TestBadInput(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()

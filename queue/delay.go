@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// fireBatch is the number of due keys that the timer moves in one lock hold. It keeps the lock hold short even if
-// 100,000 keys are due at once.
+// fireBatch is the number of due keys that the timer moves in one lock hold. It keeps the lock hold
+// short even if 100,000 keys are due at once.
 const fireBatch = 128
 
-// Cancel removes the pending delay of a key, and reports whether there was one. It does not change a key that is queued,
-// held by debounce or running. O(log delayed).
+// Cancel removes the pending delay of a key, and reports whether there was one. It does not change
+// a key that is queued, held by debounce or running. O(log delayed).
 func (q *Queue[K]) Cancel(key K) bool {
 	hash := q.hash(key)
 	q.mu.Lock()
@@ -45,13 +45,15 @@ func (q *Queue[K]) delay(e *entry[K], prio int32, opts AddOptions) {
 	q.arm()
 }
 
-// set is timers.set; among entries of the same time, the one that got it last comes last. Called with the lock held.
+// set is timers.set; among entries of the same time, the one that got it last comes last. Called
+// with the lock held.
 func (q *Queue[K]) set(h *timers[K], e *entry[K], at int64) {
 	q.sets++
 	h.set(e, at, q.sets)
 }
 
-// hold delays an added key until there was no add of it for Options.Debounce. Called with the lock held.
+// hold delays an added key until there was no add of it for Options.Debounce. Called with the lock
+// held.
 func (q *Queue[K]) hold(e *entry[K], prio int32) {
 	h := &q.pending[held]
 	if e.state&(ready|dirty) != 0 {
@@ -69,7 +71,8 @@ func (q *Queue[K]) hold(e *entry[K], prio int32) {
 	q.arm()
 }
 
-// saturatingAdd returns a + b*times for non-negative values, or the largest int64 if that overflows.
+// saturatingAdd returns a + b*times for non-negative values, or the largest int64 if that
+// overflows.
 func saturatingAdd(a, b, times int64) int64 {
 	if b > (math.MaxInt64-a)/times {
 		return math.MaxInt64
@@ -77,7 +80,8 @@ func saturatingAdd(a, b, times int64) int64 {
 	return a + b*times
 }
 
-// arm sets the timer for the first pending time, unless it will fire before that anyway. Called with the lock held.
+// arm sets the timer for the first pending time, unless it will fire before that anyway. Called
+// with the lock held.
 func (q *Queue[K]) arm() {
 	at := int64(math.MaxInt64)
 	for i := range q.pending {
@@ -97,8 +101,8 @@ func (q *Queue[K]) arm() {
 	}
 }
 
-// disarm stops the timer if no key is delayed or held, so that the timer does not keep the queue in memory. Called with
-// the lock held.
+// disarm stops the timer if no key is delayed or held, so that the timer does not keep the queue in
+// memory. Called with the lock held.
 func (q *Queue[K]) disarm() {
 	for i := range q.pending {
 		if len(q.pending[i].slots) > 0 {
@@ -111,7 +115,8 @@ func (q *Queue[K]) disarm() {
 	}
 }
 
-// fire moves due keys to the ready queue. It runs in the timer's goroutine, which ends with this call.
+// fire moves due keys to the ready queue. It runs in the timer's goroutine, which ends with this
+// call.
 func (q *Queue[K]) fire() {
 	for more := true; more; {
 		q.mu.Lock()
@@ -126,8 +131,8 @@ func (q *Queue[K]) fire() {
 	}
 }
 
-// expire moves up to limit keys that are due, in the order of their times, and reports whether it stopped at the limit.
-// Called with the lock held.
+// expire moves up to limit keys that are due, in the order of their times, and reports whether it
+// stopped at the limit. Called with the lock held.
 func (q *Queue[K]) expire(now int64, limit int) bool {
 	for ; ; limit-- {
 		h := q.nextDue(now)
@@ -147,7 +152,8 @@ func (q *Queue[K]) expire(now int64, limit int) bool {
 	}
 }
 
-// nextDue returns the heap that has the earliest of all due entries, or nil if none is due. Called with the lock held.
+// nextDue returns the heap that has the earliest of all due entries, or nil if none is due. Called
+// with the lock held.
 func (q *Queue[K]) nextDue(now int64) *timers[K] {
 	var next *timers[K]
 	for i := range q.pending {

@@ -148,7 +148,8 @@ func TestManyDueAtOnce(t *testing.T) {
 	})
 }
 
-// Keys whose time comes at the same instant are handed out in the order in which they were added, however they came to wait.
+// Keys whose time comes at the same instant are handed out in the order in which they were added,
+// however they came to wait.
 func TestSameInstant(t *testing.T) {
 	const n = 2*fireBatch + 5
 	for _, c := range []struct {
@@ -269,7 +270,8 @@ func TestDebounceWhileRunning(t *testing.T) {
 	})
 }
 
-// A longest hold that is shorter than the hold is no use; time in the hold counts as time in the queue.
+// A longest hold that is shorter than the hold is no use; time in the hold counts as time in the
+// queue.
 func TestDebounceBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options[string]{Debounce: time.Second, DebounceMax: time.Millisecond, Timing: true})

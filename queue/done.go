@@ -2,9 +2,10 @@ package queue
 
 import "time"
 
-// Done gives the key back: it may be handed out again, and is queued at once if it was added meanwhile. Done returns
-// false and does nothing if the item was given back before, or is the zero Item. O(1), with priorities O(log priorities in
-// use); it needs a lookup only if the queue drops the key.
+// Done gives the key back: it may be handed out again, and is queued at once if it was added
+// meanwhile. Done returns false and does nothing if the item was given back before, or is the zero
+// Item. O(1), with priorities O(log priorities in use); it needs a lookup only if the queue drops
+// the key.
 func (it Item[K]) Done() bool { return it.done(false) }
 
 // done is Done. With forget, it first resets the key's failure count.
@@ -28,7 +29,8 @@ func (it Item[K]) done(forget bool) bool {
 	return true
 }
 
-// bringBack is done and an add of the key with its old priority, in one lock hold. It calls no user code.
+// bringBack is done and an add of the key with its old priority, in one lock hold. It calls no user
+// code.
 func (it Item[K]) bringBack(after time.Duration, forget bool) {
 	q := it.q
 	q.mu.Lock()
@@ -56,8 +58,8 @@ func (it Item[K]) bringBack(after time.Duration, forget bool) {
 	w.signal()
 }
 
-// Done gives a key back like [Item.Done], for callers that have the key and not the item. It costs one more table lookup.
-// It returns false and does nothing if the key is not handed out.
+// Done gives a key back like [Item.Done], for callers that have the key and not the item. It costs
+// one more table lookup. It returns false and does nothing if the key is not handed out.
 func (q *Queue[K]) Done(key K) bool {
 	hash := q.hash(key)
 	q.mu.Lock()

@@ -1,7 +1,7 @@
 package queue
 
-// state is the state of a key. ready and running exclude each other; dirty implies running. A key in none of these states
-// is in the table because it is delayed, held, or has failures.
+// state is the state of a key. ready and running exclude each other; dirty implies running. A key
+// in none of these states is in the table because it is delayed, held, or has failures.
 type state uint8
 
 const (
@@ -24,9 +24,10 @@ const (
 	keepFree  = 1024 // largest number of recycled entries
 )
 
-// entry is everything that the queue knows about one key. There is one entry per key, found through store.table. Entries
-// are recycled; gen tells an Item of an earlier use from one of the present use. Guarded by Queue.mu. With the usual key,
-// the first 64 bytes are enough for a key that is neither delayed nor timed.
+// entry is everything that the queue knows about one key. There is one entry per key, found through
+// store.table. Entries are recycled; gen tells an Item of an earlier use from one of the present
+// use. Guarded by Queue.mu. With the usual key, the first 64 bytes are enough for a key that is
+// neither delayed nor timed.
 type entry[K comparable] struct {
 	key             K
 	links[entry[K]]        // in a lane when ready, in the list of running ones when timed, in the free list when unused
@@ -77,8 +78,8 @@ func (s *store[K]) make(key K, hash uint32) *entry[K] {
 	return e
 }
 
-// drop removes the key of an idle entry and recycles the entry. If it was the last entry after a burst, drop gives back
-// all memory and returns true. Amortised O(1).
+// drop removes the key of an idle entry and recycles the entry. If it was the last entry after a
+// burst, drop gives back all memory and returns true. Amortised O(1).
 func (s *store[K]) drop(e *entry[K]) (over bool) {
 	s.table.remove(e)
 	var none K
@@ -101,7 +102,8 @@ func (s *store[K]) drop(e *entry[K]) (over bool) {
 	return false
 }
 
-// shrink shrinks the table and drops the recycled entries. Its cost is amortised over the drops since the last shrink.
+// shrink shrinks the table and drops the recycled entries. Its cost is amortised over the drops
+// since the last shrink.
 func (s *store[K]) shrink() {
 	s.table.resize(max(minTable, len(s.table.slots)/4))
 	for e := s.free; e != nil; {

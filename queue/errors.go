@@ -8,7 +8,8 @@ import (
 	"github.com/kinform/kinform/internal/usercode"
 )
 
-// ErrShutDown is returned by [Queue.Get] and [Queue.GetBatch] once the queue was shut down and holds no queued key.
+// ErrShutDown is returned by [Queue.Get] and [Queue.GetBatch] once the queue was shut down and
+// holds no queued key.
 var ErrShutDown = errors.New("queue: shut down")
 
 // ErrNoQueue is returned by [Run] when it was given no queue.
@@ -17,8 +18,9 @@ var ErrNoQueue = errors.New("queue: Run needs a queue")
 // ErrNoFunc is returned by [Run] when it was given no function to call.
 var ErrNoFunc = errors.New("queue: Run needs a function to call")
 
-// ErrGoexit is reported to [Options.OnError] when a call made by [Run] left its goroutine with runtime.Goexit. The key
-// is retried like after any failure and another worker takes the place of the lost one.
+// ErrGoexit is reported to [Options.OnError] when a call made by [Run] left its goroutine with
+// runtime.Goexit. The key is retried like after any failure and another worker takes the place of
+// the lost one.
 var ErrGoexit = usercode.ErrGoexit
 
 // AgainError asks for the key again after a delay, without a failure: see [Again].
@@ -27,7 +29,8 @@ type AgainError struct {
 	After time.Duration
 }
 
-// Error implements error. All methods of this package's errors may be called on nil; a nil *AgainError is Again(0).
+// Error implements error. All methods of this package's errors may be called on nil; a nil
+// *AgainError is Again(0).
 func (e *AgainError) Error() string {
 	if e == nil {
 		return "queue: again"
@@ -35,9 +38,10 @@ func (e *AgainError) Error() string {
 	return fmt.Sprintf("queue: again after %v", e.After)
 }
 
-// Again returns an error with which a function called by [Run] asks for its key again after d. It is not a failure: the
-// key's failure count is cleared and nothing is reported. A d of zero or less means at once, after all queued keys.
-// If the result also has another cause, as one of errors.Join may, that is reported, and the key comes back after d.
+// Again returns an error with which a function called by [Run] asks for its key again after d. It
+// is not a failure: the key's failure count is cleared and nothing is reported. A d of zero or less
+// means at once, after all queued keys. If the result also has another cause, as one of errors.Join
+// may, that is reported, and the key comes back after d.
 func Again(d time.Duration) error { return &AgainError{After: d} }
 
 // TerminalError is a failure that no retry can fix: see [Terminal].
@@ -57,8 +61,9 @@ func (e *TerminalError) Unwrap() error {
 	return e.Err
 }
 
-// Terminal returns an error with which a function called by [Run] says that its key must not be retried. The failure is
-// reported, the key's failure count is cleared, and the key comes back only if it is added again. Terminal(nil) is nil.
+// Terminal returns an error with which a function called by [Run] says that its key must not be
+// retried. The failure is reported, the key's failure count is cleared, and the key comes back only
+// if it is added again. Terminal(nil) is nil.
 func Terminal(err error) error {
 	if err == nil {
 		return nil
@@ -66,7 +71,7 @@ func Terminal(err error) error {
 	return &TerminalError{Err: err}
 }
 
-// PanicError is a panic in a function of the user, which Where names: "function of Run", "Error method", "Limiter",
-// "Options.Class" or "Options.OnError". Value was given to panic, Stack is the stack at that point. It is the same type as
-// informer.PanicError.
+// PanicError is a panic in a function of the user, which Where names: "function of Run", "Error
+// method", "Limiter", "Options.Class" or "Options.OnError". Value was given to panic, Stack is the
+// stack at that point. It is the same type as informer.PanicError.
 type PanicError = usercode.PanicError

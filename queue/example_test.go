@@ -12,7 +12,8 @@ import (
 	"github.com/kinform/kinform/queue"
 )
 
-// A worker loop: keys go in, a function handles them, and what it returns says what becomes of the key.
+// A worker loop: keys go in, a function handles them, and what it returns says what becomes of the
+// key.
 func ExampleRun() {
 	q := queue.New(queue.Options[types.NamespacedName]{
 		OnError: func(key types.NamespacedName, err error) { fmt.Println(key, err) },

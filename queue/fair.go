@@ -45,7 +45,8 @@ func put[K comparable, V any](m map[K]V, key K, value V, peak *int) map[K]V {
 	return m
 }
 
-// shed deletes m[key]. It replaces a map that has become much smaller, because Go maps never shrink. Amortised O(1).
+// shed deletes m[key]. It replaces a map that has become much smaller, because Go maps never
+// shrink. Amortised O(1).
 func shed[K comparable, V any](m map[K]V, key K, peak *int) map[K]V {
 	delete(m, key)
 	if *peak <= keepClasses || len(m)*tooLarge > *peak {
@@ -57,7 +58,8 @@ func shed[K comparable, V any](m map[K]V, key K, peak *int) map[K]V {
 	return fresh
 }
 
-// turns lets the lanes of several classes take turns within one level. Only classes with a ready key are in the line.
+// turns lets the lanes of several classes take turns within one level. Only classes with a ready
+// key are in the line.
 type turns[K comparable] struct {
 	lanes map[*class]*turnLane[K]
 	peak  int                             // the most that lanes held since it was made
@@ -80,7 +82,8 @@ func (t *turns[K]) push(e *entry[K]) {
 	l.push(e)
 }
 
-// remove removes e from its lane. If that was the class's last key, the class loses its place in the line.
+// remove removes e from its lane. If that was the class's last key, the class loses its place in
+// the line.
 func (t *turns[K]) remove(e *entry[K]) {
 	l := t.lanes[e.class]
 	l.remove(e)

@@ -6,7 +6,8 @@ import "context"
 type Item[K comparable] struct {
 	// Key is the key.
 	Key K
-	// Priority is the priority with which the key was queued. Pass it on when you add the key again.
+	// Priority is the priority with which the key was queued. Pass it on when you add the key
+	// again.
 	Priority int
 
 	q   *Queue[K]
@@ -14,12 +15,14 @@ type Item[K comparable] struct {
 	gen uint32
 }
 
-// Get waits for a key and hands it out. No other caller gets that key until [Item.Done] (or [Queue.Done]). Get returns
-// [ErrShutDown] if the queue is shut down and no key is queued, and the context's cause if ctx ends first or has ended
-// before the call. If a key is queued, Get is O(1), with priorities O(priorities in use).
+// Get waits for a key and hands it out. No other caller gets that key until [Item.Done] (or
+// [Queue.Done]). Get returns [ErrShutDown] if the queue is shut down and no key is queued, and the
+// context's cause if ctx ends first or has ended before the call. If a key is queued, Get is O(1),
+// with priorities O(priorities in use).
 func (q *Queue[K]) Get(ctx context.Context) (Item[K], error) { return q.get(ctx, false) }
 
-// get is Get. After shutdown, a patient caller also waits while keys run, because they can come back.
+// get is Get. After shutdown, a patient caller also waits while keys run, because they can come
+// back.
 func (q *Queue[K]) get(ctx context.Context, patient bool) (Item[K], error) {
 	if ctx.Err() != nil {
 		return Item[K]{}, context.Cause(ctx)
@@ -37,8 +40,9 @@ func (q *Queue[K]) get(ctx context.Context, patient bool) (Item[K], error) {
 	return it, nil
 }
 
-// GetBatch waits for a key like Get, then takes up to n queued keys without waiting again, and appends the items to dst.
-// Give back each of them with [Item.Done]. An n below one means one. The errors are those of Get.
+// GetBatch waits for a key like Get, then takes up to n queued keys without waiting again, and
+// appends the items to dst. Give back each of them with [Item.Done]. An n below one means one. The
+// errors are those of Get.
 func (q *Queue[K]) GetBatch(ctx context.Context, dst []Item[K], n int) ([]Item[K], error) {
 	if ctx.Err() != nil {
 		return dst, context.Cause(ctx)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// bounds are the bounds of a Histogram: all bounds that controller-runtime has for the durations of queues (10 ns × 10ⁿ) and
-// for those of reconciles (5 ms to a minute).
+// bounds are the bounds of a Histogram: all bounds that controller-runtime has for the durations of
+// queues (10 ns × 10ⁿ) and for those of reconciles (5 ms to a minute).
 var bounds = [...]time.Duration{
 	10 * time.Nanosecond, 100 * time.Nanosecond,
 	1 * time.Microsecond, 10 * time.Microsecond, 100 * time.Microsecond,
@@ -22,18 +22,18 @@ var bounds = [...]time.Duration{
 	60 * time.Second, 100 * time.Second, 1000 * time.Second,
 }
 
-// Histogram counts durations in buckets. Their bounds include all that controller-runtime has for workqueue_* and
-// controller_runtime_reconcile_time_seconds. The zero value is empty.
+// Histogram counts durations in buckets. Their bounds include all that controller-runtime has for
+// workqueue_* and controller_runtime_reconcile_time_seconds. The zero value is empty.
 type Histogram struct {
-	// Counts has one count per bucket, not cumulated: Counts[i] is the number of durations up to Bound(i) and above
-	// Bound(i-1). The last one counts the durations above all bounds.
+	// Counts has one count per bucket, not cumulated: Counts[i] is the number of durations up to
+	// Bound(i) and above Bound(i-1). The last one counts the durations above all bounds.
 	Counts [len(bounds) + 1]uint64
 	// Sum is the sum of all durations.
 	Sum time.Duration
 }
 
-// Bound is the upper bound of bucket i, inclusive. Bounds grow. The last bucket has none: i must be less than
-// len(h.Counts)-1.
+// Bound is the upper bound of bucket i, inclusive. Bounds grow. The last bucket has none: i must be
+// less than len(h.Counts)-1.
 func (h *Histogram) Bound(i int) time.Duration { return bounds[i] }
 
 // Count is the number of durations.

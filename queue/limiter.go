@@ -8,18 +8,19 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limiter decides how long AddRateLimited delays a key. The queue counts the failures, so a limiter needs no state per
-// key and no cleanup. A limiter that has such state can be a [Forgetter]. It is called without a lock, from many
-// goroutines at once.
+// Limiter decides how long AddRateLimited delays a key. The queue counts the failures, so a limiter
+// needs no state per key and no cleanup. A limiter that has such state can be a [Forgetter]. It is
+// called without a lock, from many goroutines at once.
 type Limiter[K comparable] interface {
-	// Delay returns the delay of a key. failures is the number of earlier AddRateLimited calls for the key since the
-	// last Forget: 0 the first time. Zero and negative results mean no delay.
+	// Delay returns the delay of a key. failures is the number of earlier AddRateLimited calls for
+	// the key since the last Forget: 0 the first time. Zero and negative results mean no delay.
 	Delay(key K, failures int) time.Duration
 }
 
-// Forgetter is a [Limiter] that keeps state per key, or needs to know which keys work again. [Queue.Forget] calls Forget,
-// and so does [Run] before it gives back a key whose call returned nil, [Again] or [Terminal], even if the key never
-// failed. Forget is called without a lock, from many goroutines at once. A panic in it is reported to [Options.OnError].
+// Forgetter is a [Limiter] that keeps state per key, or needs to know which keys work again.
+// [Queue.Forget] calls Forget, and so does [Run] before it gives back a key whose call returned
+// nil, [Again] or [Terminal], even if the key never failed. Forget is called without a lock, from
+// many goroutines at once. A panic in it is reported to [Options.OnError].
 type Forgetter[K comparable] interface {
 	Forget(key K)
 }
@@ -50,7 +51,8 @@ func (l Exponential[K]) Delay(_ K, failures int) time.Duration {
 
 // FastSlow retries a few times fast, then slowly.
 type FastSlow[K comparable] struct {
-	// Fast is the delay of the first Attempts retries, Slow that of all later ones. Zero and negative mean none.
+	// Fast is the delay of the first Attempts retries, Slow that of all later ones. Zero and
+	// negative mean none.
 	Fast, Slow time.Duration
 	// Attempts is the number of fast retries; zero and negative mean none.
 	Attempts int
@@ -66,8 +68,8 @@ func (l FastSlow[K]) Delay(_ K, failures int) time.Duration {
 
 // Bucket limits the rate of retries of all keys together with a token bucket.
 type Bucket[K comparable] struct {
-	// Limiter is the bucket; nil means no limit. A bucket that never has a token (its burst is zero) means the longest
-	// delay, which [MaxWait] can shorten.
+	// Limiter is the bucket; nil means no limit. A bucket that never has a token (its burst is
+	// zero) means the longest delay, which [MaxWait] can shorten.
 	Limiter *rate.Limiter
 }
 
@@ -83,7 +85,8 @@ func (l Bucket[K]) Delay(K, int) time.Duration {
 	return r.Delay()
 }
 
-// MaxOf returns the longest delay of several limiters. It calls all of them each time, except nil ones.
+// MaxOf returns the longest delay of several limiters. It calls all of them each time, except nil
+// ones.
 type MaxOf[K comparable] []Limiter[K]
 
 // Delay implements [Limiter].
@@ -120,11 +123,13 @@ func (l MaxWait[K]) Delay(key K, failures int) time.Duration {
 // Forget implements [Forgetter]: it passes the key on to the other limiter if that is a Forgetter.
 func (l MaxWait[K]) Forget(key K) { forget(l.Limiter, key) }
 
-// Jitter lengthens the delays of another limiter at random, so that keys that failed together do not come back together.
+// Jitter lengthens the delays of another limiter at random, so that keys that failed together do
+// not come back together.
 type Jitter[K comparable] struct {
 	// Limiter is the other one; nil means the zero [Exponential].
 	Limiter Limiter[K]
-	// Factor is the largest addition, as a part of the delay: 0.1 means up to 10 %. Zero and negative mean none.
+	// Factor is the largest addition, as a part of the delay: 0.1 means up to 10 %. Zero and
+	// negative mean none.
 	Factor float64
 }
 

@@ -129,7 +129,8 @@ func (m *meddler) Delay(key string, _ int) time.Duration {
 	return time.Second
 }
 
-// A key that is forgotten while the limiter is asked must still come, and nothing may come after a shutdown.
+// A key that is forgotten while the limiter is asked must still come, and nothing may come after a
+// shutdown.
 func TestLimiterMeddles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &meddler{}
@@ -209,7 +210,8 @@ func TestLimiterForget(t *testing.T) {
 	}
 }
 
-// Run calls the limiter's Forget for keys that worked or were given up, and survives any fault of the limiter.
+// Run calls the limiter's Forget for keys that worked or were given up, and survives any fault of
+// the limiter.
 func TestRunTellsForgetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &counting{}

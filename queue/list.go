@@ -1,7 +1,8 @@
 package queue
 
-// list is a doubly linked list of nodes that carry their own links: adding a node allocates nothing, an empty list takes
-// no memory, and a node leaves from the middle in O(1). A node is in one list at a time.
+// list is a doubly linked list of nodes that carry their own links: adding a node allocates
+// nothing, an empty list takes no memory, and a node leaves from the middle in O(1). A node is in
+// one list at a time.
 type list[N any, P node[N]] struct {
 	head, tail *N
 }

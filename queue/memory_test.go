@@ -22,11 +22,13 @@ func needHeap(t *testing.T) {
 // idleLimit is the largest memory of a queue without keys, before and after a burst.
 const idleLimit = 500
 
-// odds is the memory that the runtime may allocate meanwhile: goroutines, timers, its own tables. It is little beside
-// the 17 MB of the burst, and the least of several bursts counts. checkBare checks that the queue itself keeps nothing.
+// odds is the memory that the runtime may allocate meanwhile: goroutines, timers, its own tables.
+// It is little beside the 17 MB of the burst, and the least of several bursts counts. checkBare
+// checks that the queue itself keeps nothing.
 const odds = 64 << 10
 
-// checkBare fails the test when an empty queue holds on to memory other than its own struct and parked waiters.
+// checkBare fails the test when an empty queue holds on to memory other than its own struct and
+// parked waiters.
 func checkBare[K comparable](t *testing.T, q *Queue[K]) {
 	t.Helper()
 	q.mu.Lock()

@@ -9,11 +9,13 @@ type counters struct {
 	panics  uint64
 }
 
-// Metrics is the state of a queue in numbers, with the meaning that client-go's workqueue metrics have.
+// Metrics is the state of a queue in numbers, with the meaning that client-go's workqueue metrics
+// have.
 type Metrics struct {
 	// Name is [Options.Name] (the label "name" of client-go's metrics).
 	Name string
-	// Depth is the number of keys to be handed out, including keys added again while they run (workqueue_depth).
+	// Depth is the number of keys to be handed out, including keys added again while they run
+	// (workqueue_depth).
 	Depth int
 	// DepthByPriority splits Depth by priority. Priorities that have no key are left out.
 	DepthByPriority map[int]int
@@ -24,33 +26,39 @@ type Metrics struct {
 	// Waiting is the number of goroutines that wait in Get: idle workers.
 	Waiting int
 
-	// Adds counts adds that queued a key; it does not count adds of queued keys (workqueue_adds_total).
+	// Adds counts adds that queued a key; it does not count adds of queued keys
+	// (workqueue_adds_total).
 	Adds uint64
-	// Retries counts the calls of AddAfter, whatever the delay, and of AddRateLimited (workqueue_retries_total). It
-	// includes the calls of AddWith with a delay or rate limit, and the keys that Run brings back after a delay.
+	// Retries counts the calls of AddAfter, whatever the delay, and of AddRateLimited
+	// (workqueue_retries_total). It includes the calls of AddWith with a delay or rate limit, and
+	// the keys that Run brings back after a delay.
 	Retries uint64
 	// Panics counts the panics in Limiter, Class, OnError and the functions called by Run.
 	Panics uint64
 
-	// Results counts the results of the functions called by Run. Workers is the number of calls that Run may make at the
-	// same time: RunOptions.Workers or the last value of Resize, zero while Run does not run.
+	// Results counts the results of the functions called by Run. Workers is the number of calls
+	// that Run may make at the same time: RunOptions.Workers or the last value of Resize, zero
+	// while Run does not run.
 	Results Results
 	Workers int
 
 	// Timing is [Options.Timing]: without it, the following are zero.
 	Timing bool
-	// Latency is how long keys were queued, debounce included (workqueue_queue_duration_seconds). With Timing only.
+	// Latency is how long keys were queued, debounce included (workqueue_queue_duration_seconds).
+	// With Timing only.
 	Latency Histogram
 	// Work is how long handled keys took (workqueue_work_duration_seconds). With Timing only.
 	Work Histogram
 	// Unfinished is the sum of the times for which the present keys have been running
 	// (workqueue_unfinished_work_seconds). With Timing only.
 	Unfinished time.Duration
-	// LongestRunning is the longest of them (workqueue_longest_running_processor_seconds). With Timing only.
+	// LongestRunning is the longest of them (workqueue_longest_running_processor_seconds). With
+	// Timing only.
 	LongestRunning time.Duration
 }
 
-// Metrics reads the counters. O(priorities), and with Timing O(running); nothing is computed between two calls.
+// Metrics reads the counters. O(priorities), and with Timing O(running); nothing is computed
+// between two calls.
 func (q *Queue[K]) Metrics() Metrics {
 	ran := q.runs.Load()
 	q.mu.Lock()

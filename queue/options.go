@@ -2,69 +2,78 @@ package queue
 
 import "time"
 
-// defaultAgeAfter is how long a key waits behind higher priorities before it gets every second turn.
+// defaultAgeAfter is how long a key waits behind higher priorities before it gets every second
+// turn.
 const defaultAgeAfter = 10 * time.Second
 
 // debounceSpan is how many debounce windows a key is held at most when Options.DebounceMax is zero.
 const debounceSpan = 10
 
-// Options configures a [Queue]. The zero value is a plain queue: first in first out, exponential backoff for retries.
-// No value is an error. Functions are called with no lock held and may call the queue.
+// Options configures a [Queue]. The zero value is a plain queue: first in first out, exponential
+// backoff for retries. No value is an error. Functions are called with no lock held and may call
+// the queue.
 type Options[K comparable] struct {
-	// Name identifies the queue in [Metrics] and in the text of a [PanicError]. A controller.Controller gives its queue
-	// the controller's name if this is empty. Empty means no name.
+	// Name identifies the queue in [Metrics] and in the text of a [PanicError]. A
+	// controller.Controller gives its queue the controller's name if this is empty. Empty means no
+	// name.
 	Name string
 
-	// Limiter decides how long AddRateLimited delays a key. Nil means [Exponential] with its zero value: 5 ms,
-	// doubled per failure up to 1000 s.
+	// Limiter decides how long AddRateLimited delays a key. Nil means [Exponential] with its zero
+	// value: 5 ms, doubled per failure up to 1000 s.
 	Limiter Limiter[K]
 
-	// Class names the class (namespace, tenant) that a key belongs to. Keys of one priority are then handed out in
-	// turns, one per class, so that a class with many keys does not starve the others. It is called at each add, before
-	// the lock is taken; a key that the queue already knows keeps its class. Nil means one class, at no cost. A panic
-	// in it is reported and means class "".
+	// Class names the class (namespace, tenant) that a key belongs to. Keys of one priority are
+	// then handed out in turns, one per class, so that a class with many keys does not starve the
+	// others. It is called at each add, before the lock is taken; a key that the queue already
+	// knows keeps its class. Nil means one class, at no cost. A panic in it is reported and means
+	// class "".
 	Class func(key K) string
 
-	// AgeAfter bounds the time for which higher priorities can starve lower ones: keys that have waited longer get
-	// every second turn, the oldest first. Zero means 10 s, negative means never. The age of a key that was queued
-	// before the first use of a priority counts from that moment. Without priorities ageing costs nothing; with them it
-	// costs up to one clock reading per add and hand-out.
+	// AgeAfter bounds the time for which higher priorities can starve lower ones: keys that have
+	// waited longer get every second turn, the oldest first. Zero means 10 s, negative means never.
+	// The age of a key that was queued before the first use of a priority counts from that moment.
+	// Without priorities ageing costs nothing; with them it costs up to one clock reading per add
+	// and hand-out.
 	AgeAfter time.Duration
 
-	// Debounce holds each added key until there was no add of it for this long, so that a burst becomes one hand-out.
-	// Queued keys are not held. Debounce does not lengthen the delays of AddAfter and of the limiter; if such a delay
-	// ends first, the held add is queued with it. Zero and negative mean no hold.
+	// Debounce holds each added key until there was no add of it for this long, so that a burst
+	// becomes one hand-out. Queued keys are not held. Debounce does not lengthen the delays of
+	// AddAfter and of the limiter; if such a delay ends first, the held add is queued with it. Zero
+	// and negative mean no hold.
 	Debounce time.Duration
 
-	// DebounceMax bounds how long repeated adds can hold a key, counted from the first add. Zero and negative
-	// mean ten times Debounce; less than Debounce means Debounce.
+	// DebounceMax bounds how long repeated adds can hold a key, counted from the first add. Zero
+	// and negative mean ten times Debounce; less than Debounce means Debounce.
 	DebounceMax time.Duration
 
-	// Timing records when keys are added, handed out and done, for the durations in [Metrics] and [Snapshot]. It reads
-	// the clock three times per key, which takes about as long as the rest of the queue's work.
+	// Timing records when keys are added, handed out and done, for the durations in [Metrics] and
+	// [Snapshot]. It reads the clock three times per key, which takes about as long as the rest of
+	// the queue's work.
 	Timing bool
 
-	// OnError is called for each failed call of [Run] (with a result that is neither nil nor [Again]), and for panics in
-	// Limiter (including Forget) and Class. It runs in the goroutine in which the error occurred. Nil drops the errors.
-	// A panic in OnError is dropped, and counted in [Metrics.Panics].
+	// OnError is called for each failed call of [Run] (with a result that is neither nil nor
+	// [Again]), and for panics in Limiter (including Forget) and Class. It runs in the goroutine in
+	// which the error occurred. Nil drops the errors. A panic in OnError is dropped, and counted in
+	// [Metrics.Panics].
 	OnError func(key K, err error)
 }
 
 // AddOptions configures [Queue.AddWith]. The zero value does the same as [Queue.Add].
 type AddOptions struct {
-	// Priority of the key while it is queued: higher is handed out first. Zero is the middle. Adding a queued key
-	// again with a higher priority moves it to the end of that priority; a lower one changes nothing. Values are
-	// clamped to the range of int32.
+	// Priority of the key while it is queued: higher is handed out first. Zero is the middle.
+	// Adding a queued key again with a higher priority moves it to the end of that priority; a
+	// lower one changes nothing. Values are clamped to the range of int32.
 	Priority int
 
-	// After delays the add. Zero and negative mean now. If the key is delayed already, the earlier time wins.
+	// After delays the add. Zero and negative mean now. If the key is delayed already, the earlier
+	// time wins.
 	After time.Duration
 
-	// RateLimited counts a failure of the key and takes the delay from the limiter. If After is positive too, the
-	// shorter delay counts.
+	// RateLimited counts a failure of the key and takes the delay from the limiter. If After is
+	// positive too, the shorter delay counts.
 	RateLimited bool
 
-	// Replace makes the new delay replace a pending one, even if it ends later (kubernetes#133560). Without a new
-	// delay it cancels the pending one.
+	// Replace makes the new delay replace a pending one, even if it ends later (kubernetes#133560).
+	// Without a new delay it cancels the pending one.
 	Replace bool
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// The tests in this file answer cases of client-go's util/workqueue tests that the others do not; docs/parity-queue.md
-// says which.
+// The tests in this file answer cases of client-go's util/workqueue tests that the others do not;
+// docs/parity-queue.md says which.
 
 // stops are the two ways to shut down; both must hand out what is queued.
 var stops = map[string]func(t *testing.T, q *Queue[int]){
@@ -157,7 +157,8 @@ func TestShutDownDoesNotWait(t *testing.T) {
 	it.Done()
 }
 
-// client-go's drain returns although a queued key has not been taken (and for a moment so does its dirty one).
+// client-go's drain returns although a queued key has not been taken (and for a moment so does its
+// dirty one).
 func TestDrainWaitsForQueuedAndDirty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options[int]{})
@@ -254,7 +255,8 @@ func TestDelaysInTurn(t *testing.T) {
 	})
 }
 
-// TestMetricsFollowClientGo is the life of one key with the numbers that client-go's metrics show at each point.
+// TestMetricsFollowClientGo is the life of one key with the numbers that client-go's metrics show
+// at each point.
 func TestMetricsFollowClientGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const us = time.Microsecond

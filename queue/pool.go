@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// pool holds the workers of one Run. The first fields are set once; workers, live and want belong to the goroutine that
-// called Run.
+// pool holds the workers of one Run. The first fields are set once; workers, live and want belong
+// to the goroutine that called Run.
 type pool[K comparable] struct {
 	q       *Queue[K]
 	ran     *runs
@@ -52,8 +52,9 @@ func (p *pool[K]) supervise(opts RunOptions, cancelCalls func()) error {
 	return nil
 }
 
-// resize tells workers to stop, or starts some. A worker that was told to stop counts until its call has returned, so
-// that there are never more calls than the larger one of the old and the new number.
+// resize tells workers to stop, or starts some. A worker that was told to stop counts until its
+// call has returned, so that there are never more calls than the larger one of the old and the new
+// number.
 func (p *pool[K]) resize(n int) {
 	p.ran.workers.Add(int64(n - p.want))
 	p.want = n
@@ -87,8 +88,9 @@ func (p *pool[K]) ended(w *worker) {
 	p.fill()
 }
 
-// work is the goroutine of a worker. It ends when ctx or its parent p.stop ends, or when a call ends the goroutine. A context ends
-// before its children do: a worker that asked ctx alone would call fn over and over with a context that has ended.
+// work is the goroutine of a worker. It ends when ctx or its parent p.stop ends, or when a call
+// ends the goroutine. A context ends before its children do: a worker that asked ctx alone would
+// call fn over and over with a context that has ended.
 func (p *pool[K]) work(ctx context.Context, w *worker) {
 	defer func() { p.exits <- w }()
 	for p.stop.Err() == nil {
@@ -123,8 +125,8 @@ func (p *pool[K]) call(key K) verdict {
 	return judge(p.calls, err, p.q.call)
 }
 
-// settle gives a key back as the result of its call says. It gives the key back before it reports an error, because
-// OnError can end the goroutine.
+// settle gives a key back as the result of its call says. It gives the key back before it reports
+// an error, because OnError can end the goroutine.
 func (p *pool[K]) settle(it Item[K], v verdict) {
 	p.ran.count(v)
 	switch v.outcome {
@@ -140,8 +142,9 @@ func (p *pool[K]) settle(it Item[K], v verdict) {
 	}
 }
 
-// forget clears the failures of a key and gives it back. It first calls the limiter's Forget, which must not run during
-// the key's next run. That call can end the goroutine; the key is given back all the same.
+// forget clears the failures of a key and gives it back. It first calls the limiter's Forget, which
+// must not run during the key's next run. That call can end the goroutine; the key is given back
+// all the same.
 func (p *pool[K]) forget(it Item[K], v verdict) {
 	defer func() {
 		if v.outcome == AskedAgain {
@@ -153,8 +156,8 @@ func (p *pool[K]) forget(it Item[K], v verdict) {
 	p.q.tellForgetter(it.Key)
 }
 
-// retry brings a key back rate limited. Limiter, Class and OnError can end the goroutine. The key is then given back all
-// the same, and comes back as if the limiter had panicked.
+// retry brings a key back rate limited. Limiter, Class and OnError can end the goroutine. The key
+// is then given back all the same, and comes back as if the limiter had panicked.
 func (p *pool[K]) retry(it Item[K]) {
 	returned := false
 	defer func() {

@@ -9,9 +9,9 @@ import (
 	"github.com/kinform/kinform/internal/mapkey"
 )
 
-// Queue is a work queue of keys. The package comment describes its guarantees. All methods may be called from any
-// goroutine. Make one with [New]. It need not be closed: a queue without references is garbage if no key is delayed or
-// held in it, or if it was shut down.
+// Queue is a work queue of keys. The package comment describes its guarantees. All methods may be
+// called from any goroutine. Make one with [New]. It need not be closed: a queue without references
+// is garbage if no key is delayed or held in it, or if it was shut down.
 type Queue[K comparable] struct {
 	// Set once by New.
 	base        time.Time // zero of the int64 times
@@ -48,8 +48,9 @@ type Queue[K comparable] struct {
 	count   counters
 }
 
-// New returns an empty queue. It starts no goroutine. It panics if K cannot be a key: if K is a float, a complex number,
-// an interface, or an array or struct that holds one. Values of these may not equal themselves (NaN), or not compare.
+// New returns an empty queue. It starts no goroutine. It panics if K cannot be a key: if K is a
+// float, a complex number, an interface, or an array or struct that holds one. Values of these may
+// not equal themselves (NaN), or not compare.
 func New[K comparable](opts Options[K]) *Queue[K] {
 	mapkey.Must[K]()
 	q := &Queue[K]{
@@ -95,8 +96,8 @@ func (q *Queue[K]) Name() string {
 	return q.reports.name
 }
 
-// Len returns the number of queued keys: added and not yet handed out. It does not include delayed and held keys, and keys
-// added again while they run. O(1).
+// Len returns the number of queued keys: added and not yet handed out. It does not include delayed
+// and held keys, and keys added again while they run. O(1).
 func (q *Queue[K]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -114,5 +115,6 @@ func (q *Queue[K]) stamp() int64 {
 	return 0
 }
 
-// hash returns the key's hash. Called without the lock, so that long keys do not lengthen the lock hold.
+// hash returns the key's hash. Called without the lock, so that long keys do not lengthen the lock
+// hold.
 func (q *Queue[K]) hash(key K) uint32 { return uint32(maphash.Comparable(q.seed, key)) }

@@ -5,11 +5,12 @@ import "slices"
 // keepLevels is the number of priorities that keep their level while no key has them.
 const keepLevels = 8
 
-// lane is a list of ready entries, first in first out. It is a list and not a ring, because an entry leaves from the
-// middle when its priority is raised.
+// lane is a list of ready entries, first in first out. It is a list and not a ring, because an
+// entry leaves from the middle when its priority is raised.
 type lane[K comparable] = list[entry[K], *entry[K]]
 
-// level holds the ready entries of one priority: in one lane, or with Options.Class in a lane per class.
+// level holds the ready entries of one priority: in one lane, or with Options.Class in a lane per
+// class.
 type level[K comparable] struct {
 	prio   int32
 	n      int // ready
@@ -93,7 +94,8 @@ func (r *readyQueue[K]) pop(l *level[K]) *entry[K] {
 	return e
 }
 
-// level returns the level of a priority, and makes it if necessary. O(log levels), or O(levels) for a new one.
+// level returns the level of a priority, and makes it if necessary. O(log levels), or O(levels) for
+// a new one.
 func (r *readyQueue[K]) level(prio int32) *level[K] {
 	if prio == 0 {
 		return &r.base

@@ -75,8 +75,8 @@ func TestManyPriorities(t *testing.T) {
 	}
 }
 
-// TestAgeing keeps a stream of high priority keys going: the low ones must come through after AgeAfter, taking every
-// second turn and no more.
+// TestAgeing keeps a stream of high priority keys going: the low ones must come through after
+// AgeAfter, taking every second turn and no more.
 func TestAgeing(t *testing.T) {
 	for _, c := range []struct {
 		age  time.Duration
@@ -117,7 +117,8 @@ func TestAgeing(t *testing.T) {
 	}
 }
 
-// Keys that were queued before priorities came into use have no time stamp: their age counts from then.
+// Keys that were queued before priorities came into use have no time stamp: their age counts from
+// then.
 func TestAgeingStartsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options[string]{AgeAfter: time.Minute})
@@ -147,8 +148,8 @@ func TestAgeingStartsLate(t *testing.T) {
 	})
 }
 
-// Ageing does not depend on how long the calls take: with calls of a minute the low key comes with the first one that
-// starts after AgeAfter.
+// Ageing does not depend on how long the calls take: with calls of a minute the low key comes with
+// the first one that starts after AgeAfter.
 func TestAgeingWithLongCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options[string]{AgeAfter: 150 * time.Second})

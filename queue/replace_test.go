@@ -8,8 +8,8 @@ import (
 	"weak"
 )
 
-// TestReplaceWithoutDelay checks that an immediate add with Replace cancels the pending delay, for every way of adding
-// immediately, and that without Replace the delay stays.
+// TestReplaceWithoutDelay checks that an immediate add with Replace cancels the pending delay, for
+// every way of adding immediately, and that without Replace the delay stays.
 func TestReplaceWithoutDelay(t *testing.T) {
 	for name, opts := range map[string]AddOptions{
 		"plain":           {},

@@ -2,8 +2,8 @@ package queue
 
 import "github.com/kinform/kinform/internal/usercode"
 
-// reports says how a queue reports errors. It never changes. It is not part of the Queue, so that a queue without it stays
-// small.
+// reports says how a queue reports errors. It never changes. It is not part of the Queue, so that a
+// queue without it stays small.
 type reports[K comparable] struct {
 	name    string
 	onError func(K, error) // may be nil

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Results counts the calls of the functions that [Run] was given, by the consequences for their keys. A call counts
-// when it has returned.
+// Results counts the calls of the functions that [Run] was given, by the consequences for their
+// keys. A call counts when it has returned.
 type Results struct {
 	// Succeeded counts calls that returned nil.
 	Succeeded uint64
@@ -16,7 +16,8 @@ type Results struct {
 	Again, AgainNow uint64
 	// GaveUp counts the results [Terminal].
 	GaveUp uint64
-	// Failed counts the other errors, panics and ends by runtime.Goexit. Their keys come back rate limited.
+	// Failed counts the other errors, panics and ends by runtime.Goexit. Their keys come back rate
+	// limited.
 	Failed uint64
 	// CutShort counts the calls that returned the error of Run's context after that had ended.
 	CutShort uint64

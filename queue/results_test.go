@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestResults counts each kind of result once: the keys' first calls have it, and further ones succeed.
+// TestResults counts each kind of result once: the keys' first calls have it, and further ones
+// succeed.
 func TestResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancelCause(t.Context())

@@ -4,13 +4,14 @@ import (
 	"time"
 )
 
-// AddRateLimited counts a failure of the key and queues it after the delay of the limiter. In everything else it is like
-// AddAfter. If the limiter panics, the delay is that of the zero [Exponential], and the panic is reported to
-// [Options.OnError]. After shutdown it does nothing and does not call the limiter. O(log delayed).
+// AddRateLimited counts a failure of the key and queues it after the delay of the limiter. In
+// everything else it is like AddAfter. If the limiter panics, the delay is that of the zero
+// [Exponential], and the panic is reported to [Options.OnError]. After shutdown it does nothing and
+// does not call the limiter. O(log delayed).
 func (q *Queue[K]) AddRateLimited(key K) { q.addRateLimited(key, 0, AddOptions{}) }
 
-// Forget sets the key's failure count to zero and calls the limiter's Forget, if it is a [Forgetter]. It does not remove a
-// pending delay: see [Queue.Cancel]. O(1).
+// Forget sets the key's failure count to zero and calls the limiter's Forget, if it is a
+// [Forgetter]. It does not remove a pending delay: see [Queue.Cancel]. O(1).
 func (q *Queue[K]) Forget(key K) {
 	hash := q.hash(key)
 	q.mu.Lock()
@@ -44,8 +45,8 @@ func (q *Queue[K]) Retries(key K) int {
 	return 0
 }
 
-// addRateLimited is AddRateLimited with a priority. With the built-in backoff it takes the lock once. Any other limiter is
-// called between two lock holds.
+// addRateLimited is AddRateLimited with a priority. With the built-in backoff it takes the lock
+// once. Any other limiter is called between two lock holds.
 func (q *Queue[K]) addRateLimited(key K, prio int32, opts AddOptions) {
 	class, hash := q.className(key), q.hash(key)
 	q.mu.Lock()

@@ -27,8 +27,8 @@ func newErrorList() errorList { return errorList{make(chan error, 100)} }
 
 func (l errorList) onError(key string, err error) { l.errs <- fmt.Errorf("%s: %w", key, err) }
 
-// TestRunResults checks the effect of each kind of result on its key: the time at which it comes again, the value of
-// Retries, and the report. Every call after the first returns nil.
+// TestRunResults checks the effect of each kind of result on its key: the time at which it comes
+// again, the value of Retries, and the report. Every call after the first returns nil.
 func TestRunResults(t *testing.T) {
 	boom := errors.New("boom")
 	for _, c := range []struct {
@@ -314,7 +314,8 @@ func TestRunResize(t *testing.T) {
 	})
 }
 
-// Pausing and resuming while calls are long must not add workers beyond the number that was asked for.
+// Pausing and resuming while calls are long must not add workers beyond the number that was asked
+// for.
 func TestRunResizeKeepsToLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options[int]{})

@@ -73,8 +73,8 @@ func TestBadErrors(t *testing.T) {
 	}
 }
 
-// TestGoexitInUserCode ends the worker's goroutine in each function that is called for a failed key: the key must come
-// back and Drain must end.
+// TestGoexitInUserCode ends the worker's goroutine in each function that is called for a failed
+// key: the key must come back and Drain must end.
 func TestGoexitInUserCode(t *testing.T) {
 	for _, where := range []string{"OnError", "Limiter", "Class", "OnError after a panic of the limiter", "OnError after Terminal"} {
 		t.Run(where, func(t *testing.T) {

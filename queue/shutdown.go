@@ -2,9 +2,9 @@ package queue
 
 import "context"
 
-// ShutDown makes the queue ignore further adds and drop delayed keys. Keys that are queued, held by debounce, or added
-// again while they run are still handed out; then Get returns [ErrShutDown]. ShutDown does not wait: see [Queue.Drain].
-// Calling it again does nothing. O(delayed).
+// ShutDown makes the queue ignore further adds and drop delayed keys. Keys that are queued, held by
+// debounce, or added again while they run are still handed out; then Get returns [ErrShutDown].
+// ShutDown does not wait: see [Queue.Drain]. Calling it again does nothing. O(delayed).
 func (q *Queue[K]) ShutDown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -34,9 +34,10 @@ func (q *Queue[K]) ShuttingDown() bool {
 	return q.down
 }
 
-// Drain shuts the queue down and waits until every queued key was handed out and given back, including keys added again
-// while they ran. It then returns nil. If ctx ends first, it returns the context's cause; the queue stays shut down and
-// Drain may be called again. Workers must keep getting keys meanwhile.
+// Drain shuts the queue down and waits until every queued key was handed out and given back,
+// including keys added again while they ran. It then returns nil. If ctx ends first, it returns the
+// context's cause; the queue stays shut down and Drain may be called again. Workers must keep
+// getting keys meanwhile.
 func (q *Queue[K]) Drain(ctx context.Context) error {
 	q.ShutDown()
 	idle := q.drained()
@@ -53,7 +54,8 @@ func (q *Queue[K]) Drain(ctx context.Context) error {
 	}
 }
 
-// drained returns a channel that is closed when the queue is shut down and no key is queued or running.
+// drained returns a channel that is closed when the queue is shut down and no key is queued or
+// running.
 func (q *Queue[K]) drained() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -64,8 +66,8 @@ func (q *Queue[K]) drained() <-chan struct{} {
 	return q.idle
 }
 
-// checkIdle closes idle once the queue is shut down and no key is queued or running. No key can be added after that, so
-// it is closed once. Called with the lock held.
+// checkIdle closes idle once the queue is shut down and no key is queued or running. No key can be
+// added after that, so it is closed once. Called with the lock held.
 func (q *Queue[K]) checkIdle() {
 	if q.idle == nil || !q.down || q.ready.n > 0 || q.running > 0 {
 		return

@@ -203,7 +203,8 @@ func (s *sim) batch() {
 	s.out = append(s.out, its...)
 }
 
-// done gives something back: usually what was handed out, by handle or key, sometimes a thing that was not.
+// done gives something back: usually what was handed out, by handle or key, sometimes a thing that
+// was not.
 func (s *sim) done() {
 	how := s.choose(8)
 	if how == 0 {

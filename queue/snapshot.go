@@ -7,13 +7,14 @@ import (
 
 // Snapshot is the contents of a queue at one moment.
 type Snapshot[K comparable] struct {
-	// Queued has the ready keys by priority, then by time (with Options.Class by class, then by time). Without further
-	// adds, ageing and classes they would be handed out in this order.
+	// Queued has the ready keys by priority, then by time (with Options.Class by class, then by
+	// time). Without further adds, ageing and classes they would be handed out in this order.
 	Queued []QueuedKey[K]
-	// Delayed has the keys held back by AddAfter, AddRateLimited or Debounce, the earliest first. A key can be in it
-	// twice, and can also be queued or running.
+	// Delayed has the keys held back by AddAfter, AddRateLimited or Debounce, the earliest first. A
+	// key can be in it twice, and can also be queued or running.
 	Delayed []DelayedKey[K]
-	// Running has the keys that are handed out and not done. With Timing, the longest running one is first.
+	// Running has the keys that are handed out and not done. With Timing, the longest running one
+	// is first.
 	Running []RunningKey[K]
 }
 
@@ -51,8 +52,8 @@ type RunningKey[K comparable] struct {
 	Failures int
 }
 
-// Snapshot copies the contents of the queue, for a debug page or a log. It holds the lock for O(keys known) and sorts
-// afterwards: do not use it in a hot path.
+// Snapshot copies the contents of the queue, for a debug page or a log. It holds the lock for
+// O(keys known) and sorts afterwards: do not use it in a hot path.
 func (q *Queue[K]) Snapshot() Snapshot[K] {
 	s := q.copyOut()
 	// Package slices would be compiled anew for each K, which is 20 KB of code.

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// ledger checks the two promises about one key: one worker at a time, and no add without a later hand-out.
+// ledger checks the two promises about one key: one worker at a time, and no add without a later
+// hand-out.
 type ledger struct {
 	busy  atomic.Int32
 	added atomic.Int64 // counts before each add
@@ -36,7 +37,8 @@ func stressKeys(n int) []string {
 	return keys
 }
 
-// TestExactlyOnce adds each of many keys once. 16 workers get each key exactly once, whatever they do.
+// TestExactlyOnce adds each of many keys once. 16 workers get each key exactly once, whatever they
+// do.
 func TestExactlyOnce(t *testing.T) {
 	const n = 20_000
 	q := New(Options[string]{})
@@ -75,8 +77,8 @@ func TestExactlyOnce(t *testing.T) {
 	q.check(t)
 }
 
-// TestStress lets everybody do everything at once and then checks that no key was handed to two workers and no add went
-// unseen. The invariants are checked all the time.
+// TestStress lets everybody do everything at once and then checks that no key was handed to two
+// workers and no add went unseen. The invariants are checked all the time.
 func TestStress(t *testing.T) {
 	class := func(k string) string { return k[:8] }
 	for name, opts := range map[string]Options[string]{
@@ -168,7 +170,8 @@ func stressAdd(q *Queue[string], k string, l *ledger) {
 	}
 }
 
-// stressWorker gets with contexts that end at any moment, one key or several, and gives back by item or by key.
+// stressWorker gets with contexts that end at any moment, one key or several, and gives back by
+// item or by key.
 func stressWorker(t *testing.T, q *Queue[string], ledgers map[string]*ledger, w int) {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.IntN(200))*time.Microsecond)

@@ -3,9 +3,10 @@ package queue
 // minTable is the smallest number of slots of a table that is not empty. A power of two.
 const minTable = 8
 
-// table finds entries by key. It is a hash table with open addressing and linear probing. It has advantages over a Go map
-// because entries have their own hash: removing and growing hash no key and read no entry; a lookup and the insertion
-// after it hash once, outside of the lock; and it can shrink. Guarded by Queue.mu.
+// table finds entries by key. It is a hash table with open addressing and linear probing. It has
+// advantages over a Go map because entries have their own hash: removing and growing hash no key
+// and read no entry; a lookup and the insertion after it hash once, outside of the lock; and it can
+// shrink. Guarded by Queue.mu.
 type table[K comparable] struct {
 	slots []tableSlot[K] // their number is a power of two, or zero
 	n     int            // slots in use, at most 3/4 of them
@@ -51,8 +52,8 @@ func (t *table[K]) put(s tableSlot[K]) {
 	t.slots[i] = s
 }
 
-// remove removes an entry that is in the table. The entries behind it move up, so there are no tombstones, and lookups do
-// not get slower over the years. O(1) expected.
+// remove removes an entry that is in the table. The entries behind it move up, so there are no
+// tombstones, and lookups do not get slower over the years. O(1) expected.
 func (t *table[K]) remove(e *entry[K]) {
 	mask := uint32(len(t.slots) - 1)
 	hole := e.hash & mask

@@ -1,14 +1,16 @@
 package queue
 
-// arity of the timer heap: four children share two cache lines, and the heap is half as deep as a binary one.
+// arity of the timer heap: four children share two cache lines, and the heap is half as deep as a
+// binary one.
 const arity = 4
 
 // keepTimers is the heap capacity that is always kept.
 const keepTimers = 64
 
-// timers is a heap of entries ordered by time; entries with the same time are in the order in which they were set. Entries
-// know their places in the heap, so that moving or removing one needs no search. The times are in the heap's own array, so
-// that ordering reads no entry. Guarded by Queue.mu.
+// timers is a heap of entries ordered by time; entries with the same time are in the order in which
+// they were set. Entries know their places in the heap, so that moving or removing one needs no
+// search. The times are in the heap's own array, so that ordering reads no entry. Guarded by
+// Queue.mu.
 type timers[K comparable] struct {
 	which int // delayed or held: the index into entry.pos
 	slots []timerSlot[K]
@@ -28,8 +30,8 @@ func (s *timerSlot[K]) before(o *timerSlot[K]) bool {
 // at returns e's time; e must be in the heap.
 func (t *timers[K]) at(e *entry[K]) int64 { return t.slots[e.pos[t.which]-1].at }
 
-// set adds e to the heap or moves it to another time. If e already has the time at, it keeps its turn. seq must be larger
-// than in earlier calls. O(log n).
+// set adds e to the heap or moves it to another time. If e already has the time at, it keeps its
+// turn. seq must be larger than in earlier calls. O(log n).
 func (t *timers[K]) set(e *entry[K], at int64, seq uint64) {
 	s := timerSlot[K]{at: at, seq: seq, e: e}
 	i := int(e.pos[t.which]) - 1

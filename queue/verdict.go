@@ -20,7 +20,8 @@ const (
 	AskedAgain
 	// GaveUp: the result is or has [Terminal], and no Again. The key is not retried.
 	GaveUp
-	// CutShort: the call returned the error of Run's context after that had ended. The key comes back, and has not failed.
+	// CutShort: the call returned the error of Run's context after that had ended. The key comes
+	// back, and has not failed.
 	CutShort
 	// Failed: any other error, a panic or runtime.Goexit. The key comes back rate limited.
 	Failed
@@ -35,9 +36,10 @@ func (o Outcome) String() string {
 	return "outcome " + strconv.Itoa(int(o))
 }
 
-// Judge returns what [Run] will make of err as the result of the call with ctx, which may be derived from the call's
-// context. It is for functions that wrap another one, to record what it returned. An error whose own methods panic is
-// Failed. If ctx is not that of a call of Run, it is taken for the context of Run itself.
+// Judge returns what [Run] will make of err as the result of the call with ctx, which may be
+// derived from the call's context. It is for functions that wrap another one, to record what it
+// returned. An error whose own methods panic is Failed. If ctx is not that of a call of Run, it is
+// taken for the context of Run itself.
 func Judge(ctx context.Context, err error) Outcome {
 	calls, ok := ctx.Value(callsKey{}).(context.Context)
 	if !ok {
@@ -46,7 +48,8 @@ func Judge(ctx context.Context, err error) Outcome {
 	return judge(calls, err, usercode.Call).outcome
 }
 
-// callsKey is the key under which the contexts of calls have the one that they were derived from: if that has ended, calls are cut short.
+// callsKey is the key under which the contexts of calls have the one that they were derived from:
+// if that has ended, calls are cut short.
 type callsKey struct{}
 
 // verdict is the meaning of a call's result.
@@ -56,8 +59,9 @@ type verdict struct {
 	err     error         // to be reported; nil for none
 }
 
-// judge returns the verdict on the result of a call. errors.As and the like run the error's own methods. If one of them
-// panics, as methods of nil pointers do, the call has failed. contain is usercode.Call, or a wrapper of it.
+// judge returns the verdict on the result of a call. errors.As and the like run the error's own
+// methods. If one of them panics, as methods of nil pointers do, the call has failed. contain is
+// usercode.Call, or a wrapper of it.
 func judge(calls context.Context, err error, contain func(string, func()) error) (v verdict) {
 	if err == nil {
 		return verdict{}

@@ -9,8 +9,8 @@ type waiter struct {
 	listed        bool
 }
 
-// signal wakes a waiter that was removed from the stack. It does nothing for nil. Called without the lock, so that the
-// woken goroutine need not wait for it.
+// signal wakes a waiter that was removed from the stack. It does nothing for nil. Called without
+// the lock, so that the woken goroutine need not wait for it.
 func (w *waiter) signal() {
 	if w != nil {
 		w.ch <- struct{}{}
@@ -20,8 +20,8 @@ func (w *waiter) signal() {
 // keepSpare is the number of waiters kept for reuse.
 const keepSpare = 64
 
-// waiters is the stack of waiting goroutines. The last one to come is woken first, because its memory is most likely
-// still in the processor's cache.
+// waiters is the stack of waiting goroutines. The last one to come is woken first, because its
+// memory is most likely still in the processor's cache.
 type waiters struct {
 	stack  list[waiter, *waiter] // the tail is the top
 	spare  *waiter               // for reuse, linked by next
@@ -50,7 +50,8 @@ func (ws *waiters) remove(w *waiter) {
 	ws.n--
 }
 
-// recycle keeps a waiter for reuse, unless there are enough. The waiter must be off the stack, with an empty channel.
+// recycle keeps a waiter for reuse, unless there are enough. The waiter must be off the stack, with
+// an empty channel.
 func (ws *waiters) recycle(w *waiter) {
 	if ws.spares >= keepSpare {
 		return
@@ -60,9 +61,9 @@ func (ws *waiters) recycle(w *waiter) {
 	ws.spare = w
 }
 
-// wake chooses a waiter if a key is ready. The caller must signal the waiter after it releases the lock. Only one waiter is
-// chosen at a time: it takes a key and then chooses the next one, so that a stream of adds wakes no more goroutines than
-// there are keys. Called with the lock held.
+// wake chooses a waiter if a key is ready. The caller must signal the waiter after it releases the
+// lock. Only one waiter is chosen at a time: it takes a key and then chooses the next one, so that
+// a stream of adds wakes no more goroutines than there are keys. Called with the lock held.
 func (q *Queue[K]) wake() *waiter {
 	w := q.parked.stack.tail
 	if w == nil || q.parked.waking > 0 || q.ready.n == 0 {
@@ -82,8 +83,9 @@ func (q *Queue[K]) wakeAll() {
 	}
 }
 
-// await waits until a key is ready. It returns nil with the lock held, or an error with the lock released. After shutdown,
-// a patient caller still waits while keys run; its ctx must end when they are done. Called with the lock held.
+// await waits until a key is ready. It returns nil with the lock held, or an error with the lock
+// released. After shutdown, a patient caller still waits while keys run; its ctx must end when they
+// are done. Called with the lock held.
 func (q *Queue[K]) await(ctx context.Context, patient bool) error {
 	for q.ready.n == 0 {
 		if q.down && (!patient || q.running == 0) {
@@ -105,7 +107,8 @@ func (q *Queue[K]) await(ctx context.Context, patient bool) error {
 	return nil
 }
 
-// giveUp ends a wait whose context ended. If the waiter was chosen at the same moment, giveUp chooses another one.
+// giveUp ends a wait whose context ended. If the waiter was chosen at the same moment, giveUp
+// chooses another one.
 func (q *Queue[K]) giveUp(w *waiter) {
 	q.mu.Lock()
 	if w.listed {

@@ -103,8 +103,8 @@ func (w *waiter) wake() {
 // by itself.
 func (w *waiter) wait(ctx context.Context, d time.Duration) {
 	if d == 0 {
-		// Nor does it ask the clock. Under the race detector and testing/synctest, Go 1.26 can crash on a
-		// channel of a timer that has expired before anybody waits for it.
+		// Nor does it ask the clock. Under the race detector and testing/synctest, Go 1.26 can
+		// crash on a channel of a timer that has expired before anybody waits for it.
 		return
 	}
 	var due <-chan time.Time

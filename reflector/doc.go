@@ -16,23 +16,23 @@
 //
 // # Sources
 //
-// A [Source] lists and watches one collection: a client.Resource, a fake.Source, or two functions of
-// another library's client ([SourceFuncs]). Functions of this package wrap a source. [Map] changes
-// each object before it is stored, for example to drop parts that nobody reads. [Filter] leaves
-// objects out. [Shard] selects a part of the collection by hash. [Tweak] sets selectors.
+// A [Source] lists and watches one collection: a client.Resource, a fake.Source, or two functions
+// of another library's client ([SourceFuncs]). Functions of this package wrap a source. [Map]
+// changes each object before it is stored, for example to drop parts that nobody reads. [Filter]
+// leaves objects out. [Shard] selects a part of the collection by hash. [Tweak] sets selectors.
 //
 // # Restored servers
 //
 // A server whose etcd was restored from a backup gives out resourceVersions a second time. It
 // accepts a watch from a version that it has not reached yet, is silent until it has, and then
-// sends the changes after it. So after a watch that ended before its time, in whatever way, or
-// was idle, the server has to show that it has the history seen. The next watch begins up to
-// four events early, and the server must repeat these events; that costs no request. If there
-// were no events since the list, or the server no longer has them or is silent for two
-// seconds, the reflector asks for a list of one object that is not older than the newest
-// version seen. It selects an object that it knows by name: that of the newest event, or else the
-// newest of the list. The server must have the object as it was. If the object has changed since, or
-// is gone, that proves nothing, and the reflector asks for the objects of earlier events.
+// sends the changes after it. So after a watch that ended before its time, in whatever way, or was
+// idle, the server has to show that it has the history seen. The next watch begins up to four
+// events early, and the server must repeat these events; that costs no request. If there were no
+// events since the list, or the server no longer has them or is silent for two seconds, the
+// reflector asks for a list of one object that is not older than the newest version seen. It
+// selects an object that it knows by name: that of the newest event, or else the newest of the
+// list. The server must have the object as it was. If the object has changed since, or is gone,
+// that proves nothing, and the reflector asks for the objects of earlier events.
 //
 // The reflector reports a server that shows another history with [ErrRestored] and lists the
 // collection at "". A [Rewinder] learns that the versions of this list do not compare with
@@ -43,11 +43,11 @@
 // if the one known object was deleted while there was no watch. No second list follows before a
 // watch has brought news or lasted long.
 //
-// If a server refuses the list of one object three times in a row, or does not end it, the reflector
-// watches for a minute at a time and asks for the list again after each watch. It does the same if
-// the server leaves that list without an answer eight times although there is a connection, because a
-// proxy may let only watches pass. The first of these watches lasts five seconds, because the server
-// may have come back meanwhile.
+// If a server refuses the list of one object three times in a row, or does not end it, the
+// reflector watches for a minute at a time and asks for the list again after each watch. It does
+// the same if the server leaves that list without an answer eight times although there is a
+// connection, because a proxy may let only watches pass. The first of these watches lasts five
+// seconds, because the server may have come back meanwhile.
 //
 // The check has limits where the server has overtaken the newest version seen and cannot
 // repeat events, or there were none. An object that is as it was proves the history only up to
@@ -58,15 +58,15 @@
 //
 // # Events of one version
 //
-// A transaction of etcd gives all its changes one version: when the lease of many Events ends,
-// all of them are deleted at once. An event at the newest version seen goes to the sink unless
-// it repeats one of the four before it. A watch may end amid such events. A server that is asked for
-// what follows their version leaves out the rest. So a watch that ended, in whatever way, is resumed
-// before the events of the newest version, unless a bookmark of that version or of a later one has
-// come. If the server no longer has the version before, the reflector lists the collection. It does
-// so only if the newest version brought a deletion or several events, and the watch ended within a
-// second after them. Otherwise that version has no more events. The sink can get an event twice if
-// its version has more than four.
+// A transaction of etcd gives all its changes one version: when the lease of many Events ends, all
+// of them are deleted at once. An event at the newest version seen goes to the sink unless it
+// repeats one of the four before it. A watch may end amid such events. A server that is asked for
+// what follows their version leaves out the rest. So a watch that ended, in whatever way, is
+// resumed before the events of the newest version, unless a bookmark of that version or of a later
+// one has come. If the server no longer has the version before, the reflector lists the collection.
+// It does so only if the newest version brought a deletion or several events, and the watch ended
+// within a second after them. Otherwise that version has no more events. The sink can get an event
+// twice if its version has more than four.
 //
 // # Failures and waits
 //
@@ -85,15 +85,14 @@
 //	429, 5xx, a useless answer      after 0.8 s at first, within 60 s at last; not before the
 //	                                  time that the server asked for
 //
-// The reflectors of one connection share their knowledge of its server in a [Breaker]. A
-// source hands it out as a [Server]; package client has one for each Connection. While the
-// server is away, one reflector at a time probes it and the others wait in line, so a hundred
-// reflectors send no more requests than one. The first answer brings them all back within a
-// second. A reflector that succeeds again also ends the waits of those that failed for the
-// same reason, a denied request or a busy server. Watches and lists that break again and again
-// wait in line, too. Each answer lets the next watch go. A list that is complete lets two other
-// lists go, and a watch that succeeds after a break lets one go. A source that is not a [Server] has
-// a breaker of its own.
+// The reflectors of one connection share their knowledge of its server in a [Breaker]. A source
+// hands it out as a [Server]; package client has one for each Connection. While the server is away,
+// one reflector at a time probes it and the others wait in line, so a hundred reflectors send no
+// more requests than one. The first answer brings them all back within a second. A reflector that
+// succeeds again also ends the waits of those that failed for the same reason, a denied request or
+// a busy server. Watches and lists that break again and again wait in line, too. Each answer lets
+// the next watch go. A list that is complete lets two other lists go, and a watch that succeeds
+// after a break lets one go. A source that is not a [Server] has a breaker of its own.
 //
 // [Stats.Failing] says since when a reflector fails, why, and when it tries again.
 //

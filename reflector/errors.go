@@ -16,8 +16,8 @@ var (
 	// ErrListStopped is returned by [Source.List] when its yield function returned false.
 	ErrListStopped = errors.New("list stopped by its caller")
 
-	// ErrNoSource and ErrNoSink are returned by [New] for a nil argument. [Map], [Filter] and [Tweak]
-	// return a nil source if they are given nil.
+	// ErrNoSource and ErrNoSink are returned by [New] for a nil argument. [Map], [Filter] and
+	// [Tweak] return a nil source if they are given nil.
 	ErrNoSource = errors.New("reflector: source is nil: look at the call that made it")
 	ErrNoSink   = errors.New("reflector: sink is nil")
 
@@ -158,8 +158,8 @@ func (e *RequestError) Error() string {
 	return text
 }
 
-// hint says what to look at, empty for nothing. Kubernetes' own groups have no dot, or end in .k8s.io, as some
-// groups of CustomResourceDefinitions do.
+// hint says what to look at, empty for nothing. Kubernetes' own groups have no dot, or end in
+// .k8s.io, as some groups of CustomResourceDefinitions do.
 func (e *RequestError) hint() string {
 	if !apierrors.IsNotFound(e.Err) {
 		return ""
@@ -191,8 +191,8 @@ func (e *RequestError) cause() string {
 // Unwrap returns the cause.
 func (e *RequestError) Unwrap() error { return e.Err }
 
-// LogValue implements slog.LogValuer. The group holds message, resource, verb, resourceVersion, retryIn
-// and error, which is the cause. A 404 adds hint.
+// LogValue implements slog.LogValuer. The group holds message, resource, verb, resourceVersion,
+// retryIn and error, which is the cause. A 404 adds hint.
 func (e *RequestError) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.String(logs.Message, e.Verb+" failed"),
@@ -243,8 +243,8 @@ func (e *SlowListError) Error() string {
 		e.Resource, e.ResourceVersion, e.Quiet.Round(time.Millisecond))
 }
 
-// LogValue implements slog.LogValuer. The group holds message, resource, verb, resourceVersion, quiet
-// and error.
+// LogValue implements slog.LogValuer. The group holds message, resource, verb, resourceVersion,
+// quiet and error.
 func (e *SlowListError) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String(logs.Message, "watchlist is slow"),

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// TestBrokenLists: reflectors whose lists break off in mid-body ask for one list a second together, whether or
-// not the watches of others succeed for a while. Once the line is well, all are right soon.
+// TestBrokenLists: reflectors whose lists break off in mid-body ask for one list a second together,
+// whether or not the watches of others succeed for a while. Once the line is well, all are right
+// soon.
 func TestBrokenLists(t *testing.T) {
 	for _, size := range []int{1, 10, 100} {
 		for _, watchers := range []int{0, 3} {
@@ -51,8 +52,8 @@ func breakLists(t *testing.T, size, watchers int) {
 	}
 }
 
-// TestMidBody: ten reflectors, some with much to read, and a connection that breaks after some bytes, are right soon
-// after the last break, and send no more than a watch a second each.
+// TestMidBody: ten reflectors, some with much to read, and a connection that breaks after some
+// bytes, are right soon after the last break, and send no more than a watch a second each.
 func TestMidBody(t *testing.T) {
 	for _, bytes := range []int{5_000, 15_000, 30_000, 50_000, 100_000} {
 		t.Run(fmt.Sprint(bytes), func(t *testing.T) {
@@ -70,7 +71,8 @@ func TestMidBody(t *testing.T) {
 			if requests > 20 { // with the questions whether the server was restored
 				t.Errorf("%.1f requests a second by ten", requests)
 			}
-			// Over many runs, medians are 0.14 to 0.65 s. The last may take 2 s, as after any outage.
+			// Over many runs, medians are 0.14 to 0.65 s. The last may take 2 s, as after any
+			// outage.
 			if rights[seeds/2] > 800*time.Millisecond || rights[seeds-1] > 2*time.Second {
 				t.Errorf("right after %v, at last after %v", rights[seeds/2], rights[seeds-1])
 			}

@@ -49,7 +49,8 @@ type SourceFuncs[T runtime.Object] struct {
 	NoWatchList bool
 }
 
-// errNoFunc and errNil are the programmer's mistakes. They are reported as the failure of a request.
+// errNoFunc and errNil are the programmer's mistakes. They are reported as the failure of a
+// request.
 var (
 	errNoFunc = errors.New("reflector: SourceFuncs lacks ListFunc or WatchFunc")
 	errNil    = errors.New("reflector: a function of SourceFuncs returned nil without an error")

@@ -48,8 +48,8 @@ func TestDeniedOnce(t *testing.T) {
 	}
 }
 
-// The end of an outage and the success of others cut the wait after a failure short, but not a wait that
-// the server asked for.
+// The end of an outage and the success of others cut the wait after a failure short, but not a wait
+// that the server asked for.
 func TestWaitsThatAreCutShort(t *testing.T) {
 	for name, c := range map[string]struct {
 		st  step
@@ -93,7 +93,8 @@ func newIdle(t *testing.T) *Reflector[*metav1.PartialObjectMetadata] {
 	return r
 }
 
-// A watch that ended right after a deletion may have lost the rest of its version, however late the deletion came.
+// A watch that ended right after a deletion may have lost the rest of its version, however late the
+// deletion came.
 func TestLateDeletionMayLackOthers(t *testing.T) {
 	for lived, want := range map[time.Duration]bool{wholeAfter - 1: true, wholeAfter: false} {
 		var recent recentEvents[*metav1.PartialObjectMetadata]
@@ -105,8 +106,8 @@ func TestLateDeletionMayLackOthers(t *testing.T) {
 	}
 }
 
-// A bookmark at the version seen brings something new, unless it stands for an event that the source left out: that
-// is a repetition.
+// A bookmark at the version seen brings something new, unless it stands for an event that the
+// source left out: that is a repetition.
 func TestRepeatedOmission(t *testing.T) {
 	for _, omitted := range []bool{false, true} {
 		var recent recentEvents[*metav1.PartialObjectMetadata]

@@ -19,11 +19,11 @@ import (
 // object is garbage as soon as project returns, unless the result refers to it. So copy the
 // parts to keep; strings need no copy.
 //
-// project runs in the goroutine of the reflector, for every object listed and watched, deleted
-// ones included. It may change its argument and return it. Equal arguments must give results that
-// are deeply equal: otherwise a watch that breaks off may cost a list. If it returns an error, the object
-// is reported as an [*ObjectError] and skipped, like one that could not be decoded. A panic in
-// it continues as a panic whose value is an error that names the object's key.
+// project runs in the goroutine of the reflector, for every object listed and watched, deleted ones
+// included. It may change its argument and return it. Equal arguments must give results that are
+// deeply equal: otherwise a watch that breaks off may cost a list. If it returns an error, the
+// object is reported as an [*ObjectError] and skipped, like one that could not be decoded. A panic
+// in it continues as a panic whose value is an error that names the object's key.
 //
 // resourceVersions are those of source's events, whether or not T keeps them. Map returns nil if
 // source or project is nil, so that [New] refuses it.
@@ -37,11 +37,11 @@ func Map[R, T any](source Source[R], project func(R) (T, error)) Source[T] {
 	}})
 }
 
-// Filter returns a source of those objects of source for which keep returns true. An object
-// that changes so that keep becomes false is a Deleted event with the refused state (a server's
-// selector sends the state before it). An object for which keep becomes true keeps source's event. keep runs in
-// the goroutine of the reflector, must change nothing, and must depend on its argument alone.
-// A panic in it continues as in [Map]. Filter returns nil if source or keep is nil.
+// Filter returns a source of those objects of source for which keep returns true. An object that
+// changes so that keep becomes false is a Deleted event with the refused state (a server's selector
+// sends the state before it). An object for which keep becomes true keeps source's event. keep runs
+// in the goroutine of the reflector, must change nothing, and must depend on its argument alone. A
+// panic in it continues as in [Map]. Filter returns nil if source or keep is nil.
 //
 // Prefer a selector of the server if one can select the same objects: then the server does not
 // send the others at all.

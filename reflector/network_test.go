@@ -562,8 +562,8 @@ func TestFlapping(t *testing.T) {
 	}
 }
 
-// flap breaks a connection after each time of lives for a minute. With news, watches bring some before they
-// break.
+// flap breaks a connection after each time of lives for a minute. With news, watches bring some
+// before they break.
 func flap(t *testing.T, metadata bool, lives time.Duration, news bool) {
 	f := newFleet(t, metadata, 100, 1)
 	defer f.stop()

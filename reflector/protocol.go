@@ -162,9 +162,10 @@ type step struct {
 // failed is the step after a request that failed with err.
 func failed(err error) step { return step{err: err, pause: pauseFor(err), atLeast: retryAfter(err)} }
 
-// pageListed follows a complete page of a list. empty: it had no objects. newest is the newest version of this list's
-// objects so far. It stands in for the list's version if the source, which is then no server,
-// gives none. Once a source has shown versions, a list without a version is invalid.
+// pageListed follows a complete page of a list. empty: it had no objects. newest is the newest
+// version of this list's objects so far. It stands in for the list's version if the source, which
+// is then no server, gives none. Once a source has shown versions, a list without a version is
+// invalid.
 func (s state) pageListed(page metav1.ListMeta, empty bool, newest string) (state, step) {
 	if s.pageRV == "" {
 		if page.ResourceVersion == "" {

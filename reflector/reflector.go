@@ -35,9 +35,9 @@ type Tuning struct {
 	// the whole list at once.
 	PageSize int64
 
-	// WatchTimeout is the time for which the server is asked to keep one watch open. Each watch asks for
-	// a random time between WatchTimeout and twice WatchTimeout, so that watches which began
-	// together do not end together. Zero means 5 minutes. Less than a second counts as one
+	// WatchTimeout is the time for which the server is asked to keep one watch open. Each watch
+	// asks for a random time between WatchTimeout and twice WatchTimeout, so that watches which
+	// began together do not end together. Zero means 5 minutes. Less than a second counts as one
 	// second, the unit of the protocol.
 	WatchTimeout time.Duration
 

@@ -6,12 +6,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// listOptions is the request for the page that the state asks for. A continue token contains
-// its resourceVersion, and a request with both is an error
+// listOptions is the request for the page that the state asks for. A continue token contains its
+// resourceVersion, and a request with both is an error
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks).
-// A request at a version other than "" and "0" has no limit, so that the server can answer
-// from its cache instead of its storage, unless it has no such cache. A list whose pages
-// expired has no limit either.
+// A request at a version other than "" and "0" has no limit, so that the server can answer from its
+// cache instead of its storage, unless it has no such cache. A list whose pages expired has no
+// limit either.
 func (r *Reflector[T]) listOptions() metav1.ListOptions {
 	s := r.state
 	opts := metav1.ListOptions{Limit: max(r.opts.PageSize, 0)}

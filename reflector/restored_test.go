@@ -47,8 +47,8 @@ func TestRecentEventsKeepOneObject(t *testing.T) {
 	}
 }
 
-// A watch begins before all the events of a version, unless a bookmark says that it has come to their
-// end. An event that the source left out is one of them.
+// A watch begins before all the events of a version, unless a bookmark says that it has come to
+// their end. An event that the source left out is one of them.
 func TestEventsOfOneVersion(t *testing.T) {
 	var s knownEvents
 	for n, c := range []struct {
@@ -118,7 +118,8 @@ func TestIsAgain(t *testing.T) {
 	}
 }
 
-// One event that is no deletion counts as all of its version, until another one of the version comes.
+// One event that is no deletion counts as all of its version, until another one of the version
+// comes.
 func TestMayLack(t *testing.T) {
 	var s knownEvents
 	s.add(0, "7", metaEvent(Added, "a", "8"))

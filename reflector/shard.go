@@ -62,8 +62,8 @@ func Shard[T any](source Source[T], selector sharding.Selector) (Source[T], erro
 	}), nil
 }
 
-// ShardProved reports whether the answer to the last list of a source made by [Shard] proves that the server has sent only
-// the shard. Streaming lists have no such proof (Tuning.DisableWatchList).
+// ShardProved reports whether the answer to the last list of a source made by [Shard] proves that
+// the server has sent only the shard. Streaming lists have no such proof (Tuning.DisableWatchList).
 func ShardProved[T any](source Source[T]) bool {
 	a, ok := source.(*adapter[T, T])
 	return ok && a.proved != nil && a.proved.Load()
@@ -78,8 +78,9 @@ const (
 // ShardHash returns the hash of the text of a field, by which servers divide objects.
 func ShardHash(text string) uint64 { return fnv64a(text) }
 
-// ShardHashOf returns the function that returns the hash of an object by field, which is [ShardUID] or [ShardNamespace]. An
-// object without metadata counts as one without text. Errors: [ErrBadShard], wrapped.
+// ShardHashOf returns the function that returns the hash of an object by field, which is [ShardUID]
+// or [ShardNamespace]. An object without metadata counts as one without text. Errors:
+// [ErrBadShard], wrapped.
 func ShardHashOf[T any](field string) (func(T) uint64, error) {
 	if field != ShardUID && field != ShardNamespace {
 		return nil, fmt.Errorf("%w: cannot shard by %q", ErrBadShard, field)
@@ -91,7 +92,8 @@ func ShardHashOf[T any](field string) (func(T) uint64, error) {
 	}, nil
 }
 
-// ShardRange selects the objects with a hash from first to last, both included, by field: [ShardUID] or [ShardNamespace].
+// ShardRange selects the objects with a hash from first to last, both included, by field:
+// [ShardUID] or [ShardNamespace].
 func ShardRange(field string, first, last uint64) sharding.ShardRangeRequirement {
 	r := sharding.ShardRangeRequirement{Key: field, Start: fmt.Sprintf("0x%016x", first), End: endOfHashes}
 	if last != ^uint64(0) {

@@ -87,8 +87,8 @@ func TestAnsweredAfterEnd(t *testing.T) {
 	})
 }
 
-// Send after the end of an attempt starts no timer that later reports a hung connection. Nor does it
-// take the new connection that is meant for the next attempt.
+// Send after the end of an attempt starts no timer that later reports a hung connection. Nor does
+// it take the new connection that is meant for the next attempt.
 func TestSendAfterEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new(Breaker)
@@ -157,8 +157,8 @@ func TestStopWakesNobody(t *testing.T) {
 	})
 }
 
-// A check (LIST limit=1) whose header came, and whose body hangs through a long outage, is repeated: it
-// is no answer of a server that does not support the question.
+// A check (LIST limit=1) whose header came, and whose body hangs through a long outage, is
+// repeated: it is no answer of a server that does not support the question.
 func TestHungCheckIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new(Breaker)
@@ -199,7 +199,8 @@ func TestHungCheckIsRepeated(t *testing.T) {
 	})
 }
 
-// A source that refuses streams by errors.ErrUnsupported, without a request, says nothing of the server.
+// A source that refuses streams by errors.ErrUnsupported, without a request, says nothing of the
+// server.
 func TestUnsupportedIsNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new(Breaker)
@@ -286,8 +287,8 @@ func (s *repeats) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[
 	}
 }
 
-// A watch that has to repeat events and has no answer within two seconds says that the server is away,
-// and one that was answered does not: the server may only be slow.
+// A watch that has to repeat events and has no answer within two seconds says that the server is
+// away, and one that was answered does not: the server may only be slow.
 func TestHungReplay(t *testing.T) {
 	for _, answers := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -28,8 +28,8 @@ type Stats struct {
 	ListTime    time.Duration
 	ListedInAll uint64
 	// EndedWatches counts those of Watches that have ended. WatchTime is how long they took, with
-	// the streaming lists that they began with. ShortWatches counts those that ended within a second and brought nothing: the
-	// server refused them, or something closed the connection.
+	// the streaming lists that they began with. ShortWatches counts those that ended within a
+	// second and brought nothing: the server refused them, or something closed the connection.
 	EndedWatches uint64
 	WatchTime    time.Duration
 	ShortWatches uint64
@@ -133,8 +133,8 @@ func (r Relists) ByReason() map[string]uint64 {
 	}
 }
 
-// ReadCounter is an optional interface of a [Source] that counts what it reads, for [Stats]. It must
-// be safe from any goroutine.
+// ReadCounter is an optional interface of a [Source] that counts what it reads, for [Stats]. It
+// must be safe from any goroutine.
 type ReadCounter interface {
 	// Received returns the bytes of all response bodies so far, after decompression, and the
 	// time spent decoding them, without the waits for the network.

@@ -71,8 +71,8 @@ func (b *Breaker) line(why pause) *turns {
 	return &b.watches
 }
 
-// cost is the price of a request of w, paid by the line that it waits in. All lists have one turn together
-// in their time, and each watch has its own. The caller holds mu.
+// cost is the price of a request of w, paid by the line that it waits in. All lists have one turn
+// together in their time, and each watch has its own. The caller holds mu.
 func (b *Breaker) cost(w *waiter) time.Duration {
 	if w.why == pauseRetry {
 		return w.every

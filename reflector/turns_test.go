@@ -34,8 +34,8 @@ func (l *waitingLine) went(want int32, when string) {
 	}
 }
 
-// Lists that broke off go on in turn, one a second. A complete list lets two more go, and a watch that succeeds one,
-// but not twice in a second. A reflector that ends leaves the line.
+// Lists that broke off go on in turn, one a second. A complete list lets two more go, and a watch
+// that succeeds one, but not twice in a second. A reflector that ends leaves the line.
 func TestListsInTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context, b *Breaker) {
 		l := &waitingLine{t: t, b: b, why: pauseRetry}
@@ -76,8 +76,9 @@ func TestListsInTurn(t *testing.T) {
 	})
 }
 
-// Watches of four reflectors that broke off go on at once, four or five for each, and then in turn, four a second. An answer
-// brings the first one forward, but not soon after a break, and not by more than a second's worth.
+// Watches of four reflectors that broke off go on at once, four or five for each, and then in turn,
+// four a second. An answer brings the first one forward, but not soon after a break, and not by
+// more than a second's worth.
 func TestWatchesInTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context, b *Breaker) {
 		l := &waitingLine{t: t, b: b, why: pauseResume}

@@ -40,8 +40,9 @@ type watch struct {
 	guard
 }
 
-// watch carries out one watch and the step that follows its end. The error is the sink's. Opening and ending
-// it are functions of their own, so that only a small part of the stack is in use while it waits for events.
+// watch carries out one watch and the step that follows its end. The error is the sink's. Opening
+// and ending it are functions of their own, so that only a small part of the stack is in use while
+// it waits for events.
 func (r *Reflector[T]) watch(ctx context.Context) error {
 	w := new(watch)
 	defer r.closeWatch(w) // also when the source or the sink panics

@@ -134,7 +134,8 @@ func TestWatchdogSurvivesItsReaction(t *testing.T) {
 func TestBusySinkIsNotIdle(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			// A minute less than five hours: the last watch must not be given up at the moment of the end.
+			// A minute less than five hours: the last watch must not be given up at the moment of
+			// the end.
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Hour-time.Minute)
 			defer cancel()
 			requests := 0

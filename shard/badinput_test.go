@@ -254,7 +254,8 @@ func TestGate(t *testing.T) {
 	})
 }
 
-// TestGateUnderWay: a write that waits for a connection when the lease ends is not sent later, whatever its context is.
+// TestGateUnderWay: a write that waits for a connection when the lease ends is not sent later,
+// whatever its context is.
 func TestGateUnderWay(t *testing.T) {
 	for title, over := range map[string]func(*process){
 		"lost":  func(p *process) { p.cut.Store(true) },
@@ -297,8 +298,8 @@ func TestGateUnderWay(t *testing.T) {
 	}
 }
 
-// TestGateUnclear: a range stays for a while if a write of a reconcile has no answer, although the reconcile has
-// returned.
+// TestGateUnclear: a range stays for a while if a write of a reconcile has no answer, although the
+// reconcile has returned.
 func TestGateUnclear(t *testing.T) {
 	for title, call := range map[string]func(ctx context.Context, write func(context.Context)){
 		"timeout": func(ctx context.Context, write func(context.Context)) {

@@ -65,7 +65,8 @@ type site struct {
 // siteKeys are the keys of a process.
 type siteKeys = shard.Keys[types.NamespacedName]
 
-// startSite starts a process as a program would. With parts, its cache has only its part of the objects. change, of which there is at most one, changes its keys.
+// startSite starts a process as a program would. With parts, its cache has only its part of the
+// objects. change, of which there is at most one, changes its keys.
 func startSite(t *testing.T, server *fake.Server, identity string, parts bool, change ...func(*siteKeys, *controller.Handle[*website])) *site {
 	s := &site{}
 	conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -122,7 +123,8 @@ func startSite(t *testing.T, server *fake.Server, identity string, parts bool, c
 	return s
 }
 
-// TestController: three processes with a controller each divide the objects, while a user changes them.
+// TestController: three processes with a controller each divide the objects, while a user changes
+// them.
 func TestController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { testController(t, false) })
 	synctest.Test(t, func(t *testing.T) { testController(t, true) })
@@ -203,7 +205,8 @@ type tenantKey struct {
 	site   types.NamespacedName
 }
 
-// TestByLabel: the objects are divided by a label that never changes: all with one value come to one replica.
+// TestByLabel: the objects are divided by a label that never changes: all with one value come to
+// one replica.
 func TestByLabel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := fake.New(fake.Options{})
@@ -290,8 +293,9 @@ func TestByLabel(t *testing.T) {
 	})
 }
 
-// TestHandOver: the next owner of a range begins when its cache has the writes of the former one, also if its watch is
-// late, and also if the former one is cut off from the server instead of leaving.
+// TestHandOver: the next owner of a range begins when its cache has the writes of the former one,
+// also if its watch is late, and also if the former one is cut off from the server instead of
+// leaving.
 func TestHandOver(t *testing.T) {
 	for _, cut := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -370,7 +374,8 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// TestRunningKeepsObjects: a range moves while reconcile works on objects in it. They stay in the cache until those calls return.
+// TestRunningKeepsObjects: a range moves while reconcile works on objects in it. They stay in the
+// cache until those calls return.
 func TestRunningKeepsObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := fake.New(fake.Options{})

@@ -14,26 +14,28 @@ import (
 )
 
 var (
-	// ErrInvalid is the cause of an error of [New] about its Options, and of [Divide] about its Keys.
+	// ErrInvalid is the cause of an error of [New] about its Options, and of [Divide] about its
+	// Keys.
 	ErrInvalid = errors.New("not valid")
 
 	// ErrStarted is returned by [Replica.Run] if it was called before, and by [Divide] after that.
 	ErrStarted = errors.New("shard: Run was called before")
 
-	// ErrFenced is the cause of the error of a write that a [Replica.Gate] has refused. Nothing was sent, so
-	// client.ErrNotSent matches, too.
+	// ErrFenced is the cause of the error of a write that a [Replica.Gate] has refused. Nothing was
+	// sent, so client.ErrNotSent matches, too.
 	ErrFenced = fmt.Errorf("shard: this replica has no valid lease for the write: %w", client.ErrNotSent)
 
-	// ErrMoved is the cause of the end of a reconcile's context if its key may belong to another replica, because
-	// the lease is over. The error says why. It is also the cause of the error of a write that a [Replica.Gate] has
-	// ended: the server may have carried that out.
+	// ErrMoved is the cause of the end of a reconcile's context if its key may belong to another
+	// replica, because the lease is over. The error says why. It is also the cause of the error of
+	// a write that a [Replica.Gate] has ended: the server may have carried that out.
 	ErrMoved = errors.New("shard: the lease is over")
 
 	// The reasons of a LostError, and errors that OnError gets alone.
 
 	// ErrExpired says that the Lease could not be renewed within RenewDeadline.
 	ErrExpired = replica.ErrExpired
-	// ErrBlind says that renewals succeed, but the watch of Leases has brought none for LeaseDuration.
+	// ErrBlind says that renewals succeed, but the watch of Leases has brought none for
+	// LeaseDuration.
 	ErrBlind = replica.ErrBlind
 	// ErrDeleted says that somebody has deleted the Lease of this replica.
 	ErrDeleted = replica.ErrDeleted
@@ -43,16 +45,19 @@ var (
 	ErrExcluded = replica.ErrExcluded
 	// ErrRestored says that the server was restored from a backup.
 	ErrRestored = replica.ErrRestored
-	// ErrScheme says that the assignment is for another Options.Scheme: another controller uses the name, or an
-	// older version of this one hashes in another way. Give this one another Name, or end the others.
+	// ErrScheme says that the assignment is for another Options.Scheme: another controller uses the
+	// name, or an older version of this one hashes in another way. Give this one another Name, or
+	// end the others.
 	ErrScheme = replica.ErrScheme
-	// ErrIdentity says that another process has the same Identity. This one gets nothing until the other has ended.
+	// ErrIdentity says that another process has the same Identity. This one gets nothing until the
+	// other has ended.
 	ErrIdentity = replica.ErrIdentity
 	// ErrAssignment says that the assignment was edited or set back. Everything is assigned anew.
 	ErrAssignment = replica.ErrSheet
 
-	// ErrForeign is the cause of a RequestError if the name of the assignment belongs to a Lease of another use,
-	// such as a leader election. Choose another Options.Name, or delete the Lease if nobody needs it.
+	// ErrForeign is the cause of a RequestError if the name of the assignment belongs to a Lease of
+	// another use, such as a leader election. Choose another Options.Name, or delete the Lease if
+	// nobody needs it.
 	ErrForeign = errors.New("a Lease of this name exists for another use: choose another Options.Name, or delete it if nobody uses it")
 	// ErrNoVersion is the cause of a RequestError if the answer has no UID or resourceVersion.
 	ErrNoVersion = errors.New("the answer has no resourceVersion: is the URL that of a Kubernetes API server?")
@@ -113,7 +118,8 @@ func (e *RequestError) advice() string {
 	return leases.Advice(e.Err, e.Lease.Namespace)
 }
 
-// raced reports whether an object has another state than a write expected, so that nothing was written.
+// raced reports whether an object has another state than a write expected, so that nothing was
+// written.
 func raced(v replica.Verb, err error) bool {
 	return leases.Raced(v == replica.CreateLease || v == replica.CreateSheet, err)
 }

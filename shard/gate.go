@@ -12,20 +12,22 @@ import (
 	"github.com/kinform/kinform/client"
 )
 
-// Gate returns a connection like server that refuses writes when this replica's lease is over: the error matches
-// [ErrFenced] and client.ErrNotSent. Reads always pass.
+// Gate returns a connection like server that refuses writes when this replica's lease is over: the
+// error matches [ErrFenced] and client.ErrNotSent. Reads always pass.
 //
-// A write with the context of a reconcile, or one derived from it, is also refused when that call has returned,
-// and if the lease was lost since it began, even if this replica has another lease by now. So pass that context on: the
-// gate cannot tell which key another write is for.
+// A write with the context of a reconcile, or one derived from it, is also refused when that call
+// has returned, and if the lease was lost since it began, even if this replica has another lease by
+// now. So pass that context on: the gate cannot tell which key another write is for.
 //
-// If a write of a reconcile gets no answer, as after a timeout, it may still arrive. So its range does not move for as long
-// as others wait after the end of a lease, LeaseDuration - RenewDeadline, even if reconcile returns before.
+// If a write of a reconcile gets no answer, as after a timeout, it may still arrive. So its range
+// does not move for as long as others wait after the end of a lease, LeaseDuration - RenewDeadline,
+// even if reconcile returns before.
 //
-// The end of the lease also ends the writes that are under way, whatever their contexts are: one that waits for a
-// connection is not sent later. Their errors match [ErrMoved].
+// The end of the lease also ends the writes that are under way, whatever their contexts are: one
+// that waits for a connection is not sent later. Their errors match [ErrMoved].
 //
-// Open the handles through which reconcile writes with this connection. See "Limits" in the package documentation.
+// Open the handles through which reconcile writes with this connection. See "Limits" in the package
+// documentation.
 func (r *Replica) Gate(server client.Connection) client.Connection {
 	var h http.Client
 	if server.HTTP == nil {
@@ -44,8 +46,8 @@ type gate struct {
 	to      http.RoundTripper // nil means http.DefaultTransport
 }
 
-// WrappedRoundTripper implements k8s.io/apimachinery/pkg/util/net.RoundTripperWrapper, by which the client finds
-// the transport that has the connections.
+// WrappedRoundTripper implements k8s.io/apimachinery/pkg/util/net.RoundTripperWrapper, by which the
+// client finds the transport that has the connections.
 func (g *gate) WrappedRoundTripper() http.RoundTripper {
 	if g.to == nil {
 		return http.DefaultTransport
@@ -99,8 +101,8 @@ type write struct {
 	cancel  context.CancelCauseFunc
 }
 
-// write begins a write, and returns its context. It returns nil if the lease is over, or if the call of reconcile that
-// the write belongs to has ended or has lost its range.
+// write begins a write, and returns its context. It returns nil if the lease is over, or if the
+// call of reconcile that the write belongs to has ended or has lost its range.
 func (r *Replica) write(ctx context.Context) (context.Context, *write) {
 	t, _ := ctx.Value(tokenKey{}).(*token)
 	r.mu.Lock()
@@ -117,7 +119,8 @@ func (r *Replica) write(ctx context.Context) (context.Context, *write) {
 	return ctx, w
 }
 
-// end ends a write. If it is unclear, the server may still carry it out. end reports whether the lease ended before.
+// end ends a write. If it is unclear, the server may still carry it out. end reports whether the
+// lease ended before.
 func (w *write) end(unclear bool) (cut bool) {
 	w.replica.mu.Lock()
 	defer w.replica.mu.Unlock()

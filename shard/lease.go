@@ -48,7 +48,8 @@ type assignment struct {
 	Ranges []spanText        `json:"ranges"`
 }
 
-// spanText is a range. First has 16 hexadecimal digits, because JSON numbers do not have 64 bits everywhere.
+// spanText is a range. First has 16 hexadecimal digits, because JSON numbers do not have 64 bits
+// everywhere.
 type spanText struct {
 	First  string `json:"first"`
 	Owner  string `json:"owner,omitempty"`
@@ -143,8 +144,8 @@ func (r *Replica) newLease(q replica.Request) (*leader.Lease, error) {
 	return l, err
 }
 
-// patch returns the merge patch of a request, which is for one state of the Lease. It leaves alone what this
-// package does not know.
+// patch returns the merge patch of a request, which is for one state of the Lease. It leaves alone
+// what this package does not know.
 func (r *Replica) patch(q replica.Request, identity string) (data []byte, err error) {
 	type metadata struct {
 		UID             types.UID         `json:"uid"`

@@ -184,7 +184,8 @@ func TestDoubt(t *testing.T) {
 	})
 }
 
-// TestSize: the assignment of 100 replicas, of 600 ranges, fits into the 256 KiB that the annotations of an object may have.
+// TestSize: the assignment of 100 replicas, of 600 ranges, fits into the 256 KiB that the
+// annotations of an object may have.
 func TestSize(t *testing.T) {
 	p := replica.Plan{Scheme: "key", UID: "3f2504e0-4f89-11d3-9a0c-0305e82c3301", Epoch: 1 << 31, Open: true, Names: map[string]string{}}
 	for n := range 600 {

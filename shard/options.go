@@ -19,7 +19,8 @@ const (
 )
 
 const (
-	// MaxName limits Options.Name: it is the value of a label, and the beginning of the names of Leases.
+	// MaxName limits Options.Name: it is the value of a label, and the beginning of the names of
+	// Leases.
 	MaxName = 63
 	// MaxIdentity limits Options.Identity.
 	MaxIdentity = leases.MaxIdentity
@@ -27,52 +28,57 @@ const (
 	MaxWeight = assign.MaxWeight
 )
 
-// Options configures a [Replica]. Namespace and Name must be set. All replicas must have the same Namespace, Name and
-// Scheme, and each its own Identity.
+// Options configures a [Replica]. Namespace and Name must be set. All replicas must have the same
+// Namespace, Name and Scheme, and each its own Identity.
 type Options struct {
-	// Namespace is that of the Leases. Name is that of the controller and of the Lease with the assignment: a DNS
-	// subdomain of at most [MaxName] bytes. Two controllers need two names, and so do a controller and a leader
-	// election.
+	// Namespace is that of the Leases. Name is that of the controller and of the Lease with the
+	// assignment: a DNS subdomain of at most [MaxName] bytes. Two controllers need two names, and
+	// so do a controller and a leader election.
 	Namespace, Name string
 
-	// Scheme names the text that is hashed and the hash, such as "key". A replica with another Scheme than that of
-	// the assignment does not take part, and reports [ErrScheme]: with another hash, two replicas would own one
-	// key. To change the Scheme, end all replicas first, or change Name and end them. Empty means "key".
+	// Scheme names the text that is hashed and the hash, such as "key". A replica with another
+	// Scheme than that of the assignment does not take part, and reports [ErrScheme]: with another
+	// hash, two replicas would own one key. To change the Scheme, end all replicas first, or change
+	// Name and end them. Empty means "key".
 	Scheme string
 
-	// Identity names this process, such as a pod's name. A process that starts again under the name of an
-	// ended one gets the ranges of that, unless others have them by now. A second process with the name of a running
-	// one gets nothing, and reports [ErrIdentity]. It is valid UTF-8 of at most [MaxIdentity] bytes.
-	// Empty means the name of the host with a random suffix.
+	// Identity names this process, such as a pod's name. A process that starts again under the name
+	// of an ended one gets the ranges of that, unless others have them by now. A second process
+	// with the name of a running one gets nothing, and reports [ErrIdentity]. It is valid UTF-8 of
+	// at most [MaxIdentity] bytes. Empty means the name of the host with a random suffix.
 	Identity string
 
-	// Weight is the share of this replica in proportion to those of the others. Zero means 1. It must not be negative
-	// or more than [MaxWeight].
+	// Weight is the share of this replica in proportion to those of the others. Zero means 1. It
+	// must not be negative or more than [MaxWeight].
 	Weight int
 
-	// LeaseDuration is how long others wait after the last renewal that they saw. If replicas have different values,
-	// the longest counts. Zero means [DefaultLeaseDuration].
+	// LeaseDuration is how long others wait after the last renewal that they saw. If replicas have
+	// different values, the longest counts. Zero means [DefaultLeaseDuration].
 	LeaseDuration time.Duration
 
-	// RenewDeadline is how long this replica works after it has sent the last renewal that succeeded. It must be less
-	// than LeaseDuration. Each request has half of it to be answered. Zero means [DefaultRenewDeadline].
+	// RenewDeadline is how long this replica works after it has sent the last renewal that
+	// succeeded. It must be less than LeaseDuration. Each request has half of it to be answered.
+	// Zero means [DefaultRenewDeadline].
 	RenewDeadline time.Duration
 
-	// RetryPeriod is the time between two renewals. Twice as much must be less than RenewDeadline. Zero means
-	// [DefaultRetryPeriod].
+	// RetryPeriod is the time between two renewals. Twice as much must be less than RenewDeadline.
+	// Zero means [DefaultRetryPeriod].
 	RetryPeriod time.Duration
 
-	// Grace is how long ranges wait for a process of the same Identity, after the last sign of life of their owner.
-	// Nobody works on their keys meanwhile. It helps a StatefulSet, whose pods keep their names, to keep ranges
-	// through a restart. Zero means that they go to others at once, if no such process is there.
+	// Grace is how long ranges wait for a process of the same Identity, after the last sign of life
+	// of their owner. Nobody works on their keys meanwhile. It helps a StatefulSet, whose pods keep
+	// their names, to keep ranges through a restart. Zero means that they go to others at once, if
+	// no such process is there.
 	Grace time.Duration
 
-	// OnError gets each failed request as a [*RequestError], the reason when this replica loses its Lease as a
-	// [*LostError], and errors of Keys.CatchUp. It is called in a goroutine of its own, one call at a time. While
-	// a call runs, up to 16 errors wait, and further ones are logged. Nil logs the errors to Logger at level Warn.
+	// OnError gets each failed request as a [*RequestError], the reason when this replica loses its
+	// Lease as a [*LostError], and errors of Keys.CatchUp. It is called in a goroutine of its own,
+	// one call at a time. While a call runs, up to 16 errors wait, and further ones are logged. Nil
+	// logs the errors to Logger at level Warn.
 	OnError func(error)
 
-	// Logger gets the errors if OnError is nil, and what the watch of Leases logs. Nil means slog.Default().
+	// Logger gets the errors if OnError is nil, and what the watch of Leases logs. Nil means
+	// slog.Default().
 	Logger *slog.Logger
 }
 

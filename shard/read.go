@@ -20,13 +20,13 @@ import (
 // ErrUnowned is the cause of an error of [Assignment.Check].
 var ErrUnowned = errors.New("nobody works on some keys")
 
-// Assignment lists the ranges and their owners, as the API server has them. It is for programs that look at the
-// replicas from outside.
+// Assignment lists the ranges and their owners, as the API server has them. It is for programs that
+// look at the replicas from outside.
 type Assignment struct {
 	// Valid is false if there is no assignment, or if somebody has edited it.
 	Valid bool
-	// Open is false while nobody may have ranges: for LeaseDuration after the first replica began, and after somebody
-	// has deleted or edited the assignment.
+	// Open is false while nobody may have ranges: for LeaseDuration after the first replica began,
+	// and after somebody has deleted or edited the assignment.
 	Open bool
 	// Scheme is Options.Scheme of the replicas.
 	Scheme string
@@ -44,8 +44,8 @@ type OwnedRange struct {
 	First, Last uint64
 	// ID and Owner are the UID of the owner's Lease and its identity, empty if there is no owner.
 	ID, Owner string
-	// Next is the identity of the replica that gets the range once Owner has released it, empty if the
-	// range stays.
+	// Next is the identity of the replica that gets the range once Owner has released it, empty if
+	// the range stays.
 	Next string
 	// Number is the fencing number.
 	Number int64
@@ -66,8 +66,8 @@ type Member struct {
 	Stopped bool
 }
 
-// Read reads the assignment of the replicas of a controller by one request, a list of Leases. Errors: those of
-// client.New, and a [*RequestError].
+// Read reads the assignment of the replicas of a controller by one request, a list of Leases.
+// Errors: those of client.New, and a [*RequestError].
 func Read(ctx context.Context, server client.Connection, namespace, name string) (*Assignment, error) {
 	c, err := client.New(server, Kind, client.Options{Namespace: namespace, LabelSelector: LabelName + "=" + name})
 	if err != nil {
@@ -113,9 +113,10 @@ func assignmentOf(v *replica.View) *Assignment {
 	return a
 }
 
-// Check returns an error that wraps [ErrUnowned] unless every hash has an owner with a Lease. No hash has two, because
-// ranges do not overlap. After a fault, the error goes away within LeaseDuration and a few RetryPeriods, if a replica runs.
-// Check does not look at clocks, so it does not find an owner that has just died: see [Assignment.CheckRenewed].
+// Check returns an error that wraps [ErrUnowned] unless every hash has an owner with a Lease. No
+// hash has two, because ranges do not overlap. After a fault, the error goes away within
+// LeaseDuration and a few RetryPeriods, if a replica runs. Check does not look at clocks, so it
+// does not find an owner that has just died: see [Assignment.CheckRenewed].
 func (a *Assignment) Check() error {
 	switch {
 	case !a.Valid && len(a.Members) == 0:
@@ -140,9 +141,9 @@ func (a *Assignment) Check() error {
 	return nil
 }
 
-// CheckRenewed returns an error that wraps [ErrUnowned] if the owner of a range has not renewed its Lease since before was
-// read. So it finds dead owners without a comparison of clocks. Let RenewDeadline pass between the two: a replica that works
-// has renewed by then.
+// CheckRenewed returns an error that wraps [ErrUnowned] if the owner of a range has not renewed its
+// Lease since before was read. So it finds dead owners without a comparison of clocks. Let
+// RenewDeadline pass between the two: a replica that works has renewed by then.
 func (a *Assignment) CheckRenewed(before *Assignment) error {
 	then := map[string]time.Time{}
 	for _, m := range before.Members {

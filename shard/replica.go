@@ -17,8 +17,8 @@ import (
 	"github.com/kinform/kinform/shard/leader"
 )
 
-// Replica is one of several processes that divide the keys of a controller. Make one with [New]. Its methods may be
-// called from any goroutine.
+// Replica is one of several processes that divide the keys of a controller. Make one with [New].
+// Its methods may be called from any goroutine.
 type Replica struct {
 	// Set by New and never changed.
 	opts   Options
@@ -52,11 +52,11 @@ type worker interface {
 	enqueue(in func(hash uint64) bool, failed func(*PanicError))
 }
 
-// New returns a replica. It sends nothing. It returns an error that wraps [ErrInvalid] if Options are not usable,
-// and those of client.New.
+// New returns a replica. It sends nothing. It returns an error that wraps [ErrInvalid] if Options
+// are not usable, and those of client.New.
 //
-// The replica does not use the Limiter and the Retries of server: a renewal must not wait behind other requests,
-// and repeats itself. Do not pass a connection of [Replica.Gate].
+// The replica does not use the Limiter and the Retries of server: a renewal must not wait behind
+// other requests, and repeats itself. Do not pass a connection of [Replica.Gate].
 func New(server client.Connection, opts Options) (*Replica, error) {
 	opts, err := opts.complete()
 	if err != nil {
@@ -73,18 +73,23 @@ func New(server client.Connection, opts Options) (*Replica, error) {
 // Identity returns the name of this process.
 func (r *Replica) Identity() string { return r.opts.Identity }
 
-// Hashes returns the hashes of which this replica needs the objects, for controller.OpenOptions.Part and
-// informer.Union.FollowHashes: then a cache has only the objects of its replica. The set changes by itself:
+// Hashes returns the hashes of which this replica needs the objects, for
+// controller.OpenOptions.Part and informer.Union.FollowHashes: then a cache has only the objects of
+// its replica. The set changes by itself:
 //
-//   - A range that comes is in the set before [Keys.CatchUp] is called, when the caches have listed it.
-//   - A range that is to move stays until the running calls of reconcile in it have returned, so no object vanishes under them. Then
-//     the handlers get deletions with FinalStateUnknown for its objects. Filter them by [Work.Has]; where that is left
-//     out, [Work.Reconcile] passes over them.
-//   - A replica without ranges, such as one that could not renew its Lease, keeps what it has until it gets some.
+//   - A range that comes is in the set before [Keys.CatchUp] is called, when the caches have listed
+//     it.
+//   - A range that is to move stays until the running calls of reconcile in it have returned, so no
+//     object vanishes under them. Then the handlers get deletions with FinalStateUnknown for its
+//     objects. Filter them by [Work.Has]; where that is left out, [Work.Reconcile] passes over
+//     them.
+//   - A replica without ranges, such as one that could not renew its Lease, keeps what it has until
+//     it gets some.
 //
-// The hash of an object in a cache must be that of the key which is queued for it. If reconcile reads other objects, their hash
-// must be the same, such as that of the namespace of all, or they need a cache of all objects. With hashes by reflector.ShardNamespace or
-// reflector.ShardUID a server may select them; keys that are hashed by UID must contain it.
+// The hash of an object in a cache must be that of the key which is queued for it. If reconcile
+// reads other objects, their hash must be the same, such as that of the namespace of all, or they
+// need a cache of all objects. With hashes by reflector.ShardNamespace or reflector.ShardUID a
+// server may select them; keys that are hashed by UID must contain it.
 func (r *Replica) Hashes() *informer.Hashes { return r.hashes }
 
 // keep brings Hashes up to date. It may wait for handlers.
@@ -125,20 +130,22 @@ type Range struct {
 type Status struct {
 	// ID is the UID of its Lease, empty if it has none. The assignment names owners by it.
 	ID string
-	// Until is the time at which the replica stops unless its Lease is renewed. It may be in the past.
+	// Until is the time at which the replica stops unless its Lease is renewed. It may be in the
+	// past.
 	Until time.Time
 	// Ranges are the hashes that the replica works on, sorted.
 	Ranges []Range
 	// Share is the part of all hashes that Ranges have, from 0 to 1.
 	Share float64
-	// Running is the number of running calls of reconcile. Draining is the number of calls for ranges that are to move or
-	// were lost. A call that does not return holds up its range. Draining includes calls that have returned while one of
-	// their writes had no answer.
+	// Running is the number of running calls of reconcile. Draining is the number of calls for
+	// ranges that are to move or were lost. A call that does not return holds up its range.
+	// Draining includes calls that have returned while one of their writes had no answer.
 	Running, Draining int
 	// Gained and Dropped count the ranges that came and went since New.
 	Gained, Dropped uint64
-	// Lost counts the Leases that it has lost since New. Expired counts those of them that time has ended:
-	// [ErrExpired], [ErrBlind], [ErrExcluded]. It does not include Leases that it gave up when Run ended.
+	// Lost counts the Leases that it has lost since New. Expired counts those of them that time has
+	// ended: [ErrExpired], [ErrBlind], [ErrExcluded]. It does not include Leases that it gave up
+	// when Run ended.
 	Lost, Expired uint64
 }
 
@@ -163,8 +170,8 @@ func (r *Replica) Status() Status {
 	return s
 }
 
-// Assignment returns the assignment and the members as this replica's watch has last brought them, nil before. It sends
-// nothing. O(ranges and members).
+// Assignment returns the assignment and the members as this replica's watch has last brought them,
+// nil before. It sends nothing. O(ranges and members).
 func (r *Replica) Assignment() *Assignment {
 	r.mu.Lock()
 	w := r.watch
@@ -184,8 +191,9 @@ func (r *Replica) Assignment() *Assignment {
 // share returns the part of all hashes that a range has. Both ends are included.
 func share(first, last uint64) float64 { return (float64(last-first) + 1) / (1 << 32) / (1 << 32) }
 
-// Healthy returns a check for manager.AddHealthCheck. It fails if calls of reconcile go on although this replica could
-// not renew its Lease for LeaseDuration and tolerance. Such calls ignore their context, or hang: end the process.
+// Healthy returns a check for manager.AddHealthCheck. It fails if calls of reconcile go on although
+// this replica could not renew its Lease for LeaseDuration and tolerance. Such calls ignore their
+// context, or hang: end the process.
 func (r *Replica) Healthy(tolerance time.Duration) func(context.Context) error {
 	return func(context.Context) error {
 		r.mu.Lock()
@@ -216,8 +224,9 @@ type token struct {
 
 type tokenKey struct{}
 
-// begin begins a call of reconcile. The caller has to call end. It returns no token if the hash belongs to
-// others. doubt says that the lease is over by the clock, but that the core has not decided so yet.
+// begin begins a call of reconcile. The caller has to call end. It returns no token if the hash
+// belongs to others. doubt says that the lease is over by the clock, but that the core has not
+// decided so yet.
 func (r *Replica) begin(ctx context.Context, hash uint64) (of context.Context, t *token, doubt bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -234,8 +243,8 @@ func (r *Replica) begin(ctx context.Context, hash uint64) (of context.Context, t
 	return ctx, t, false
 }
 
-// end ends a call of reconcile. If a write of it may still arrive, the call holds up the move of its range for as long
-// as the others wait after the end of a lease.
+// end ends a call of reconcile. If a write of it may still arrive, the call holds up the move of
+// its range for as long as the others wait after the end of a lease.
 func (r *Replica) end(t *token) {
 	t.cancel(nil)
 	r.mu.Lock()
@@ -277,8 +286,9 @@ func (r *Replica) busy(first, last uint64) bool {
 	return false
 }
 
-// has reports whether a hash is in the ranges in which work may begin. It does not look at the clock: a key that is left
-// out is only added when its range comes, and a lease that is renewed at the last moment brings no range.
+// has reports whether a hash is in the ranges in which work may begin. It does not look at the
+// clock: a key that is left out is only added when its range comes, and a lease that is renewed at
+// the last moment brings no range.
 func (r *Replica) has(hash uint64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -286,7 +296,8 @@ func (r *Replica) has(hash uint64) bool {
 	return ok
 }
 
-// limit sets until when this replica may write. It ends the writes that are under way if that is over.
+// limit sets until when this replica may write. It ends the writes that are under way if that is
+// over.
 func (r *Replica) limit(until time.Time, id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

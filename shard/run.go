@@ -39,14 +39,15 @@ type run struct {
 // maxReports is the number of errors that may wait for OnError.
 const maxReports = 16
 
-// Run takes part in the work until ctx is done. Call it when the caches that reconcile reads are filled: ranges may come
-// at once. When ctx is done, Run waits for the running calls of reconcile, gives up its ranges, and returns nil. If a call
-// does not return, neither does Run. The queue's workers may end before Run or after it. If they end at the same time, as
-// in package controller/manager, give them a queue.RunOptions.Grace that is longer than a call: a write that is cut off
-// holds its range, see [Replica.Gate].
+// Run takes part in the work until ctx is done. Call it when the caches that reconcile reads are
+// filled: ranges may come at once. When ctx is done, Run waits for the running calls of reconcile,
+// gives up its ranges, and returns nil. If a call does not return, neither does Run. The queue's
+// workers may end before Run or after it. If they end at the same time, as in package
+// controller/manager, give them a queue.RunOptions.Grace that is longer than a call: a write that
+// is cut off holds its range, see [Replica.Gate].
 //
-// Failures are reported and tried again. Run returns [ErrStarted] when called twice. Every goroutine that it
-// started has ended when it returns.
+// Failures are reported and tried again. Run returns [ErrStarted] when called twice. Every
+// goroutine that it started has ended when it returns.
 func (r *Replica) Run(ctx context.Context) error {
 	r.mu.Lock()
 	started := r.started
@@ -187,7 +188,8 @@ func (x *run) unprepare() {
 	}
 }
 
-// shrink takes ranges that have moved out of Hashes, in a goroutine of its own because that may wait for handlers.
+// shrink takes ranges that have moved out of Hashes, in a goroutine of its own because that may
+// wait for handlers.
 func (x *run) shrink() {
 	for {
 		select {

@@ -33,7 +33,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// scene is a server with Leases, replicas, and an observer of their work, in a bubble of virtual time.
+// scene is a server with Leases, replicas, and an observer of their work, in a bubble of virtual
+// time.
 type scene struct {
 	t      *testing.T
 	server *fake.Server

@@ -20,8 +20,8 @@ import (
 	"github.com/kinform/kinform/shard/leader"
 )
 
-// takeover is how long keys may be idle after a fault: LeaseDuration, a few requests, and the two seconds in which
-// settled looks back.
+// takeover is how long keys may be idle after a fault: LeaseDuration, a few requests, and the two
+// seconds in which settled looks back.
 const takeover = 25 * time.Second
 
 // TestReplicas divides keys among replicas that come, leave in order, and are cut off.
@@ -89,7 +89,8 @@ func TestRollingUpdate(t *testing.T) {
 	})
 }
 
-// TestKeeps: a replica that gets the range beside its own drops nothing for that, so it queues no key again.
+// TestKeeps: a replica that gets the range beside its own drops nothing for that, so it queues no
+// key again.
 func TestKeeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t)

@@ -10,7 +10,8 @@ import (
 	"github.com/kinform/kinform/shard/leader"
 )
 
-// watcher is the sink of the reflector of Leases. It makes a view of each state, and only of whole ones.
+// watcher is the sink of the reflector of Leases. It makes a view of each state, and only of whole
+// ones.
 type watcher struct {
 	name string
 

@@ -12,44 +12,49 @@ import (
 	"github.com/kinform/kinform/shard/internal/assign"
 )
 
-// Keys says what [Divide] needs to know about the keys of a controller. Hashed, All and Add must be set.
+// Keys says what [Divide] needs to know about the keys of a controller. Hashed, All and Add must be
+// set.
 type Keys[Q comparable] struct {
-	// Hashed returns the text by which a key is assigned: keys with equal texts belong to one replica. It must
-	// return the same text for a key in all replicas and at all times, also when the object is gone: so take it
-	// from the key. It is called often, by several goroutines at once, and without a lock.
+	// Hashed returns the text by which a key is assigned: keys with equal texts belong to one
+	// replica. It must return the same text for a key in all replicas and at all times, also when
+	// the object is gone: so take it from the key. It is called often, by several goroutines at
+	// once, and without a lock.
 	//
-	// The keys of a controller are mostly those of owners: informers of other kinds map their objects to them. So an
-	// owner and what it owns come to one replica. To divide by something else that never changes for
-	// an object, such as a label with the tenant, make it a part of Q, and queue such keys with controller.Watch.
+	// The keys of a controller are mostly those of owners: informers of other kinds map their
+	// objects to them. So an owner and what it owns come to one replica. To divide by something
+	// else that never changes for an object, such as a label with the tenant, make it a part of Q,
+	// and queue such keys with controller.Watch.
 	Hashed func(Q) string
 
-	// Hash returns the hash of such a text. Nil means [Hash]. Use reflector.ShardHash, and name that in Options.Scheme, if
-	// the text is what servers select by: see [Replica.Hashes]. All replicas need the same.
+	// Hash returns the hash of such a text. Nil means [Hash]. Use reflector.ShardHash, and name
+	// that in Options.Scheme, if the text is what servers select by: see [Replica.Hashes]. All
+	// replicas need the same.
 	Hash func(text string) uint64
 
-	// All returns all keys, such as those of the informer's store. When ranges come to this replica, those in
-	// them are added. It is called by one goroutine at a time.
+	// All returns all keys, such as those of the informer's store. When ranges come to this
+	// replica, those in them are added. It is called by one goroutine at a time.
 	All func() iter.Seq[Q]
 
 	// Add adds a key to the queue, such as Queue().Add of a controller.
 	Add func(Q)
 
-	// CatchUp returns when the caches that reconcile reads are new enough for ranges that have come to this
-	// replica. It is called before All. An error is reported, and it is called again after RetryPeriod. Its
-	// context ends when the ranges change.
+	// CatchUp returns when the caches that reconcile reads are new enough for ranges that have come
+	// to this replica. It is called before All. An error is reported, and it is called again after
+	// RetryPeriod. Its context ends when the ranges change.
 	//
-	// Use WaitForNow of each controller.Handle that reconcile reads. By then the former owner has stopped, so the cache has
-	// all of its writes, whether it left or died. This takes some milliseconds, or two to four seconds if nothing changes in
-	// a collection. The handles must run, since ranges wait for them. Nil means that ranges do not wait: the cache may be as
-	// old as that of any controller after a restart.
+	// Use WaitForNow of each controller.Handle that reconcile reads. By then the former owner has
+	// stopped, so the cache has all of its writes, whether it left or died. This takes some
+	// milliseconds, or two to four seconds if nothing changes in a collection. The handles must
+	// run, since ranges wait for them. Nil means that ranges do not wait: the cache may be as old
+	// as that of any controller after a restart.
 	CatchUp func(context.Context) error
 }
 
 // ByKey returns namespace and name of a key, for Keys.Hashed.
 func ByKey(key types.NamespacedName) string { return key.Namespace + "/" + key.Name }
 
-// ByNamespace returns the namespace of a key, for Keys.Hashed: all of one namespace belongs to one replica. With few
-// namespaces, or namespaces of different sizes, the load is not even.
+// ByNamespace returns the namespace of a key, for Keys.Hashed: all of one namespace belongs to one
+// replica. With few namespaces, or namespaces of different sizes, the load is not even.
 func ByNamespace(key types.NamespacedName) string { return key.Namespace }
 
 // Hash returns the hash of a text, as the ranges of an assignment divide it.
@@ -65,9 +70,9 @@ type Work[Q comparable] struct {
 // doubtTime is how long a reconcile waits before it looks again whether a lease is over.
 const doubtTime = 10 * time.Millisecond
 
-// Divide divides the keys of one controller. Several controllers may share a Replica: then their keys with the same
-// text belong to the same replica. It returns an error that wraps [ErrInvalid] if a function is missing, or
-// [ErrStarted] after [Replica.Run] was called.
+// Divide divides the keys of one controller. Several controllers may share a Replica: then their
+// keys with the same text belong to the same replica. It returns an error that wraps [ErrInvalid]
+// if a function is missing, or [ErrStarted] after [Replica.Run] was called.
 func Divide[Q comparable](r *Replica, keys Keys[Q], reconcile func(context.Context, Q) error) (*Work[Q], error) {
 	if r == nil || keys.Hashed == nil || keys.All == nil || keys.Add == nil || reconcile == nil {
 		return nil, fmt.Errorf("shard: %w: the replica, Keys.Hashed, Keys.All, Keys.Add and the function must not be nil", ErrInvalid)
@@ -90,12 +95,13 @@ func (w *Work[Q]) hash(key Q) uint64 {
 	return w.keys.Hash(text)
 }
 
-// Has reports whether this replica works on a key now. Use it in a filter, so that the keys of others are not
-// queued. A key that it leaves out is added when its range comes to this replica.
+// Has reports whether this replica works on a key now. Use it in a filter, so that the keys of
+// others are not queued. A key that it leaves out is added when its range comes to this replica.
 func (w *Work[Q]) Has(key Q) bool { return w.replica.has(w.hash(key)) }
 
-// Reconcile calls the function of [Divide] for a key of this replica, and returns its result. For another key it
-// returns nil, so that the queue forgets it. Pass it to controller.Controller.Run or queue.Run.
+// Reconcile calls the function of [Divide] for a key of this replica, and returns its result. For
+// another key it returns nil, so that the queue forgets it. Pass it to controller.Controller.Run or
+// queue.Run.
 //
 // The context ends when this replica's lease is over; the cause then matches [ErrMoved].
 func (w *Work[Q]) Reconcile(ctx context.Context, key Q) error {
@@ -115,8 +121,8 @@ func (w *Work[Q]) Reconcile(ctx context.Context, key Q) error {
 	return w.reconcile(of, key)
 }
 
-// Number returns the fencing number of the key that a reconcile works on, by its context, and whether the context
-// is one. See the package documentation.
+// Number returns the fencing number of the key that a reconcile works on, by its context, and
+// whether the context is one. See the package documentation.
 func Number(ctx context.Context) (int64, bool) {
 	t, ok := ctx.Value(tokenKey{}).(*token)
 	if !ok {
@@ -133,7 +139,8 @@ func (w *Work[Q]) catchUp(ctx context.Context) (err error) {
 	return err
 }
 
-// enqueue adds all keys with a hash in a range. A panic that one key causes costs the others nothing.
+// enqueue adds all keys with a hash in a range. A panic that one key causes costs the others
+// nothing.
 func (w *Work[Q]) enqueue(in func(hash uint64) bool, failed func(*PanicError)) {
 	usercode.Contain("Keys.All", func() {
 		for key := range w.keys.All() {

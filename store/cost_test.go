@@ -154,8 +154,8 @@ func TestObjectKeyDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestMemoryIsGivenBack fills stores with 100,000 objects, in the short form fewer, and takes them out again, all
-// or all but a few. What an emptied store takes may be twice what a new one does.
+// TestMemoryIsGivenBack fills stores with 100,000 objects, in the short form fewer, and takes them
+// out again, all or all but a few. What an emptied store takes may be twice what a new one does.
 func TestMemoryIsGivenBack(t *testing.T) {
 	n := longtest.N(30_000, 100_000)
 	if memtest.Race || testing.Short() {
@@ -240,7 +240,8 @@ func commitDeletes(s *Store[id, *item], batch int) {
 	_ = s.Commit("", ops)
 }
 
-// TestUnchangedValuesAreLetGo has an object with many values, which an update does not change. Their copy does not stay.
+// TestUnchangedValuesAreLetGo has an object with many values, which an update does not change.
+// Their copy does not stay.
 func TestUnchangedValuesAreLetGo(t *testing.T) {
 	if memtest.Race {
 		t.Skip("sizes differ under the race detector")

@@ -413,8 +413,8 @@ func steps(n int) int {
 	return longtest.N(n/40, n)
 }
 
-// TestModel makes 25,000 random steps in all (20,000 with -short, a million in the long form), with the invariants checked
-// after every commit.
+// TestModel makes 25,000 random steps in all (20,000 with -short, a million in the long form), with
+// the invariants checked after every commit.
 func TestModel(t *testing.T) {
 	for _, c := range []struct {
 		name      string

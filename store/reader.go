@@ -131,15 +131,15 @@ func (r *Reader[K, T]) Values() iter.Seq[T] {
 }
 
 // Chunks iterates over all objects, in slices of up to 256. It is the fastest way to walk a large
-// store. Values is as fast if the compiler can inline it, as it can in a loop over a Reader or a Store,
-// and otherwise a little slower. The slices are shared with the store and must not be written to. They never change
-// and stay valid. Cost: no allocation.
+// store. Values is as fast if the compiler can inline it, as it can in a loop over a Reader or a
+// Store, and otherwise a little slower. The slices are shared with the store and must not be
+// written to. They never change and stay valid. Cost: no allocation.
 func (r *Reader[K, T]) Chunks() iter.Seq[[]T] {
 	return func(yield func([]T) bool) { r.Snapshot().Chunks()(yield) }
 }
 
-// Sample returns up to n objects, spread evenly over the store, for an estimate. The store may have more
-// even if there are fewer than n. Cost: O(n).
+// Sample returns up to n objects, spread evenly over the store, for an estimate. The store may have
+// more even if there are fewer than n. Cost: O(n).
 func (r *Reader[K, T]) Sample(n int) []T {
 	const gap = 64 // the most unused slots that it passes over
 	st := r.slots.Read()

@@ -13,9 +13,9 @@ const keyBatch = 32
 
 // pairs is a walk over the keys and objects of a snapshot. It leaves out objects that have no key.
 //
-// The loop over a batch is in the iterators of [Snapshot], so that the compiler can inline it together
-// with the body of the caller's loop. Without a call per object, the processor reads many objects
-// from memory at a time.
+// The loop over a batch is in the iterators of [Snapshot], so that the compiler can inline it
+// together with the body of the caller's loop. Without a call per object, the processor reads many
+// objects from memory at a time.
 type pairs[K comparable, T any] struct {
 	snap Snapshot[K, T]
 	at   cowvec.Cursor
@@ -51,11 +51,11 @@ func (p *pairs[K, T]) next() bool {
 	return true
 }
 
-// touch reads the first and the 65th byte of each object that objs point to, or its last byte if it is
-// smaller, and returns a value that depends on them. So the two cache lines that hold the name and the
-// namespace of a Kubernetes object are there when the key function needs them. That function is so long
-// that the processor would wait for one or two objects at a time. In this loop it waits for many. If T
-// is no pointer, nothing is read.
+// touch reads the first and the 65th byte of each object that objs point to, or its last byte if it
+// is smaller, and returns a value that depends on them. So the two cache lines that hold the name
+// and the namespace of a Kubernetes object are there when the key function needs them. That
+// function is so long that the processor would wait for one or two objects at a time. In this loop
+// it waits for many. If T is no pointer, nothing is read.
 func touch[T any](objs []T) (x byte) {
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Pointer || t.Elem().Size() == 0 {

@@ -72,8 +72,8 @@ func (s *Store[K, T]) AddIndexes(defs ...index.Definition[T]) error {
 	return nil
 }
 
-// instances returns empty indexes of defs, whose names must be new to body and differ from each other.
-// Errors: index.ErrInvalid, index.ErrExists.
+// instances returns empty indexes of defs, whose names must be new to body and differ from each
+// other. Errors: index.ErrInvalid, index.ErrExists.
 func instances[T any](body *slots.Slots[T], defs []index.Definition[T]) ([]slots.Index[T], error) {
 	have := map[string]bool{}
 	for _, ix := range body.Own().Indexes() {

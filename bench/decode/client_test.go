@@ -84,8 +84,8 @@ type objectType struct {
 	gvk schema.GroupVersionKind
 }
 
-// client returns a client whose objects have the type, and that gets the given answer to everything. All types
-// have the same T, because a client is long to compile for each.
+// client returns a client whose objects have the type, and that gets the given answer to
+// everything. All types have the same T, because a client is long to compile for each.
 func (o objectType) client(t testing.TB, a answers, opts client.Options) *client.Resource[runtime.Object] {
 	t.Helper()
 	k := kind.OfResource[runtime.Object](schema.GroupVersionResource{Group: o.gvk.Group, Version: o.gvk.Version, Resource: "things"}).Named(o.gvk.Kind)
@@ -96,8 +96,8 @@ func (o objectType) client(t testing.TB, a answers, opts client.Options) *client
 	return c
 }
 
-// objectTypes returns all types of client-go's scheme that have metadata, each in its newest version:
-// TestRandomObjects decodes all versions.
+// objectTypes returns all types of client-go's scheme that have metadata, each in its newest
+// version: TestRandomObjects decodes all versions.
 func objectTypes(t testing.TB) (all []objectType) {
 	t.Helper()
 	newest := map[schema.GroupKind]schema.GroupVersionKind{}

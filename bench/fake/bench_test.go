@@ -68,8 +68,8 @@ func BenchmarkCreateAndWatch(b *testing.B) {
 	})
 }
 
-// clientset returns what client-go's fake clientset has for the core group, made as NewClientset and
-// NewSimpleClientset make it. Their package would compile the fakes of all groups.
+// clientset returns what client-go's fake clientset has for the core group, made as NewClientset
+// and NewSimpleClientset make it. Their package would compile the fakes of all groups.
 func clientset(b *testing.B, tracker clientgotesting.ObjectTracker, objects ...runtime.Object) typedcore.CoreV1Interface {
 	b.Helper()
 	for _, o := range objects {

@@ -42,7 +42,8 @@ type running struct {
 	told   chan struct{}
 }
 
-// start starts an informer. With ahead, the handle has made as many writes that the watch never brings.
+// start starts an informer. With ahead, the handle has made as many writes that the watch never
+// brings.
 func start(tb testing.TB, handle, filter bool, ahead int) *running {
 	tb.Helper()
 	r := &running{server: newServer(), want: make(chan int, 1), told: make(chan struct{})}
@@ -116,9 +117,9 @@ var sides = []struct {
 	{"of=handle-1000-ahead", true, false, 1000},
 }
 
-// BenchmarkEvents is the processor time of an event, from the bytes of a watch to a handler. All sides take turns, so that a
-// busy machine slows them alike. The ratio is that to a plain
-// informer in the same round.
+// BenchmarkEvents is the processor time of an event, from the bytes of a watch to a handler. All
+// sides take turns, so that a busy machine slows them alike. The ratio is that to a plain informer
+// in the same round.
 func BenchmarkEvents(b *testing.B) {
 	const n = 5000
 	all := make([]*running, len(sides))

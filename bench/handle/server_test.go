@@ -31,7 +31,8 @@ const (
 	firstRV    = 1_000_000_000 // of the list; a version always has ten digits
 )
 
-// server is a transport with an API server behind it that has population items. Its watch sends updates on request.
+// server is a transport with an API server behind it that has population items. Its watch sends
+// updates on request.
 type server struct {
 	list []byte
 	next chan int // numbers of updates to send
@@ -110,7 +111,8 @@ func (u *updates) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// update returns the next update: only its version differs from that of the last update of the object.
+// update returns the next update: only its version differs from that of the last update of the
+// object.
 func (s *server) update() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

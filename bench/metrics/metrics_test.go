@@ -147,8 +147,8 @@ type leads struct{}
 
 func (leads) Leads() bool { return true }
 
-// TestMetricsLookLikeControllerRuntimes compares names, types, labels, results, and the bounds of histograms. Queries for controller-runtime's metrics then
-// find ours.
+// TestMetricsLookLikeControllerRuntimes compares names, types, labels, results, and the bounds of
+// histograms. Queries for controller-runtime's metrics then find ours.
 func TestMetricsLookLikeControllerRuntimes(t *testing.T) {
 	prefixes := []string{"workqueue_", "controller_runtime_", "rest_client_", "leader_election_"}
 	theirs, ours := shapes(t, runtimeMetrics(t), prefixes...), shapes(t, kinformMetrics(t), prefixes...)

@@ -11,8 +11,9 @@ import (
 	"github.com/kinform/kinform/queue"
 )
 
-// BenchmarkAddAfter is the processor time of inserting 100,000 delayed keys, firing and handling them, and how late the
-// last one was. The delays lie between 50 and 250 ms: less than that and the insertion of the last would be late itself.
+// BenchmarkAddAfter is the processor time of inserting 100,000 delayed keys, firing and handling
+// them, and how late the last one was. The delays lie between 50 and 250 ms: less than that and the
+// insertion of the last would be late itself.
 func BenchmarkAddAfter(b *testing.B) {
 	const n = 100_000
 	keys, delays := makeKeys(n), make([]time.Duration, n)
@@ -42,7 +43,8 @@ func BenchmarkAddAfter(b *testing.B) {
 		}})
 }
 
-// BenchmarkAddRateLimited is the processor time of a failing key's cycle: added rate limited, fired, handled, forgotten.
+// BenchmarkAddRateLimited is the processor time of a failing key's cycle: added rate limited,
+// fired, handled, forgotten.
 func BenchmarkAddRateLimited(b *testing.B) {
 	const n = 50_000
 	keys := makeKeys(n)

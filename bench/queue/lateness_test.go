@@ -13,9 +13,10 @@ import (
 	"github.com/kinform/kinform/queue"
 )
 
-// BenchmarkLateness measures how late 100,000 delayed keys are handed out, to one worker that does nothing else, with
-// delays spread over a second after the insertion: the median, the 99.9th percentile and the worst, in microseconds.
-// The runtime's own timers, one per key, go first: what they are late the machine or the runtime is to blame for.
+// BenchmarkLateness measures how late 100,000 delayed keys are handed out, to one worker that does
+// nothing else, with delays spread over a second after the insertion: the median, the 99.9th
+// percentile and the worst, in microseconds. The runtime's own timers, one per key, go first: what
+// they are late the machine or the runtime is to blame for.
 func BenchmarkLateness(b *testing.B) {
 	const n = 100_000
 	keys := makeKeys(n)

@@ -11,8 +11,8 @@ import (
 	"github.com/kinform/kinform/queue"
 )
 
-// TestMemory logs what an idle queue takes and what is left after a burst of 100,000 keys, ours and the peers', and fails
-// when ours is not within its limits.
+// TestMemory logs what an idle queue takes and what is left after a burst of 100,000 keys, ours and
+// the peers', and fails when ours is not within its limits.
 func TestMemory(t *testing.T) {
 	const n, burst = 1000, 100_000
 	keys := makeKeys(burst)

@@ -20,7 +20,8 @@ type peer interface {
 	ShutDown()
 }
 
-// newMeteredPriorityQueue is controller-runtime's queue as its controllers have it, with Prometheus metrics.
+// newMeteredPriorityQueue is controller-runtime's queue as its controllers have it, with Prometheus
+// metrics.
 func newMeteredPriorityQueue() priorityqueue.PriorityQueue[key] {
 	return priorityqueue.New[key]("bench")
 }
@@ -58,8 +59,8 @@ func cyclePeer(q peer, keys []key) func(int) {
 	}
 }
 
-// crowd lets several producers add n keys and several workers handle them, and returns when all are done. add and work
-// are called by many goroutines at once.
+// crowd lets several producers add n keys and several workers handle them, and returns when all are
+// done. add and work are called by many goroutines at once.
 func crowd(keys []key, n, producers, workers int, add func(i int, k key), work func() bool) {
 	var wg sync.WaitGroup
 	for p := range producers {

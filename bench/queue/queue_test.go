@@ -33,7 +33,8 @@ func benchmarkCycle(b *testing.B, depth int) {
 		contender{"priority", cyclePeer(prio, rest)})
 }
 
-// benchmarkByKey is the cycle with Done by key, as code moved over from client-go has it, and with timing.
+// benchmarkByKey is the cycle with Done by key, as code moved over from client-go has it, and with
+// timing.
 func benchmarkByKey(b *testing.B) {
 	keys := makeKeys(1000)
 	ours, timed := queue.New(queue.Options[key]{}), queue.New(queue.Options[key]{Timing: true})
@@ -77,8 +78,8 @@ func BenchmarkContended(b *testing.B) {
 		}})
 }
 
-// BenchmarkContendedPriority is the same with three priorities in use. The metered contenders take the times and numbers
-// that a controller's metrics need.
+// BenchmarkContendedPriority is the same with three priorities in use. The metered contenders take
+// the times and numbers that a controller's metrics need.
 func BenchmarkContendedPriority(b *testing.B) {
 	const n = 20_000
 	keys := makeKeys(n)
@@ -149,7 +150,8 @@ func BenchmarkBurst(b *testing.B) {
 		contender{"client-go", func(n int) { burstPeer(workqueue.NewTyped[key](), keys[:n]) }})
 }
 
-// BenchmarkBurstAgain does so in a queue that has seen such a burst. client-go's keeps the memory, ours gave it back.
+// BenchmarkBurstAgain does so in a queue that has seen such a burst. client-go's keeps the memory,
+// ours gave it back.
 func BenchmarkBurstAgain(b *testing.B) {
 	const n = 100_000
 	keys := makeKeys(n)

@@ -29,7 +29,8 @@ func wall() clock {
 	return func() time.Duration { return time.Since(start) }
 }
 
-// cpu is the processor time of the whole process, for work that waits or runs in several goroutines.
+// cpu is the processor time of the whole process, for work that waits or runs in several
+// goroutines.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -38,8 +39,8 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// race lets the contenders do rounds of n operations in turns and reports the median time of an operation for each, its
-// allocations, and the ratio to the first one, which is ours.
+// race lets the contenders do rounds of n operations in turns and reports the median time of an
+// operation for each, its allocations, and the ratio to the first one, which is ours.
 func race(b *testing.B, n int, now clock, contenders ...contender) {
 	b.Helper()
 	times := make([][]float64, len(contenders))

@@ -28,8 +28,8 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
-// podCounter writes the number of a node's pods into its annotation. It reads them by a field index, as objects, as
-// metadata and untyped: three informers.
+// podCounter writes the number of a node's pods into its annotation. It reads them by a field
+// index, as objects, as metadata and untyped: three informers.
 type podCounter struct {
 	client.Client
 	cache client.Reader

@@ -11,11 +11,12 @@ import (
 	"github.com/kinform/kinform/internal/longtest"
 )
 
-// kept matches what the linker says of a function that may call any method by its number. Because of one such
-// function, a program keeps all exported methods of all its types.
+// kept matches what the linker says of a function that may call any method by its number. Because
+// of one such function, a program keeps all exported methods of all its types.
 var kept = regexp.MustCompile(`(?m)^(\S+) <ReflectMethod>`)
 
-// build links a program without symbols. It returns its size in MB, and the functions that call any method.
+// build links a program without symbols. It returns its size in MB, and the functions that call any
+// method.
 func build(t *testing.T, dir string) (megabytes float64, callers []string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "program")

@@ -10,8 +10,8 @@ import (
 	"github.com/kinform/kinform/internal/codelines"
 )
 
-// TestLines compares what an author writes: without imports, comments and blank lines. The Go type of a CRD is in
-// files of its own on both sides, and does not count.
+// TestLines compares what an author writes: without imports, comments and blank lines. The Go type
+// of a CRD is in files of its own on both sides, and does not count.
 func TestLines(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {

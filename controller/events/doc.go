@@ -40,9 +40,9 @@
 // # Lifetime
 //
 // [Recorder.Run] writes until its context is done. Then it writes the events that still wait, for
-// Options.FlushTimeout at most. Events that are recorded after that are dropped. So end it after the controllers that
-// use it. A manager (package controller/manager) stops everything that it runs at the same time, so run
-// the recorder beside it:
+// Options.FlushTimeout at most. Events that are recorded after that are dropped. So end it after
+// the controllers that use it. A manager (package controller/manager) stops everything that it runs
+// at the same time, so run the recorder beside it:
 //
 //	writing, stop := context.WithCancel(context.Background())
 //	ended := make(chan error, 1)

@@ -61,8 +61,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A series that is refused, such as for a permission that is missing, is tried once in six minutes and
-// not for each of its events.
+// A series that is refused, such as for a permission that is missing, is tried once in six minutes
+// and not for each of its events.
 func TestRefusedForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t, events.Options{})

@@ -33,8 +33,8 @@ type Options struct {
 	// means Controller and the name of the host.
 	Instance string
 
-	// MaxSeries limits the series that the recorder keeps. A series takes less than 1 KiB and its texts.
-	// Zero means [DefaultMaxSeries].
+	// MaxSeries limits the series that the recorder keeps. A series takes less than 1 KiB and its
+	// texts. Zero means [DefaultMaxSeries].
 	MaxSeries int
 
 	// MaxPerObject limits the series about one object. A series counts until 6 minutes after its
@@ -78,8 +78,8 @@ type Dropped struct {
 	Invalid uint64
 	// PerObject is for Options.MaxPerObject, and Full for Options.MaxSeries.
 	PerObject, Full uint64
-	// Refused are those that the server refused, and those of the same series in the six minutes after
-	// that, which are not sent.
+	// Refused are those that the server refused, and those of the same series in the six minutes
+	// after that, which are not sent.
 	Refused uint64
 	// GaveUp are those whose requests failed too often.
 	GaveUp uint64

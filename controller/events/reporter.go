@@ -44,8 +44,9 @@ func For[T Object](r *Recorder, k kind.Kind[T]) (Reporter[T], error) {
 
 // Normal records that something went as it should. Reason says why the event is recorded, and
 // action what the controller did: both are words such as "Deployed" and "Deploy", not empty, and at
-// most 128 bytes long (https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/).
-// The note is formatted as by fmt.Sprintf, and cut after 1024 bytes.
+// most 128 bytes long
+// (https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/). The note is
+// formatted as by fmt.Sprintf, and cut after 1024 bytes.
 //
 // It never waits for a request. An event that is not valid is dropped and reported to OnError,
 // with the object's name.
@@ -109,8 +110,8 @@ func wordFault(what, word string) []string {
 	return nil
 }
 
-// cut returns the beginning of text, at most limit bytes and, if it is UTF-8, of whole runes. The last
-// rune tells if something is left out.
+// cut returns the beginning of text, at most limit bytes and, if it is UTF-8, of whole runes. The
+// last rune tells if something is left out.
 func cut(text string, limit int) string {
 	const more = "…"
 	if len(text) <= limit {

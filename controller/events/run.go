@@ -44,8 +44,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 	return nil
 }
 
-// flushContext returns the context of requests, which is done FlushTimeout after ctx, and a function
-// that frees what belongs to it.
+// flushContext returns the context of requests, which is done FlushTimeout after ctx, and a
+// function that frees what belongs to it.
 func (r *Recorder) flushContext(ctx context.Context) (send context.Context, end func()) {
 	send, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})

@@ -105,7 +105,8 @@ func (t *table) add(k key, now time.Time) {
 	}
 }
 
-// begin makes a series. If the table is full, it forgets the one that was idle for the longest time.
+// begin makes a series. If the table is full, it forgets the one that was idle for the longest
+// time.
 func (t *table) begin(k key, now time.Time) *series {
 	if len(t.all) >= t.maxSeries {
 		t.forget(t.idle.Front().Value.(*series))
@@ -261,8 +262,8 @@ func (t *table) forget(s *series) {
 	}
 }
 
-// stop drops the waiting events and all later ones. It returns the number of events that it dropped, and
-// of those that limits have dropped since the last report.
+// stop drops the waiting events and all later ones. It returns the number of events that it
+// dropped, and of those that limits have dropped since the last report.
 func (t *table) stop() (lost, limited uint64) {
 	t.stopped = true
 	for _, s := range t.all {

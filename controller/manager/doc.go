@@ -27,9 +27,9 @@
 //
 // # Looking at it
 //
-// [Manager.Parts] lists the controllers of [AddController] with their informers, the caches, the Elector, and what
-// [Manager.Show] named. The debug page and the metrics take a manager in one call: debug.Page.AddManager and AddManager of
-// with/prometheus.
+// [Manager.Parts] lists the controllers of [AddController] with their informers, the caches, the
+// Elector, and what [Manager.Show] named. The debug page and the metrics take a manager in one
+// call: debug.Page.AddManager and AddManager of with/prometheus.
 //
 // # Signals
 //

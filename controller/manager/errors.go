@@ -27,8 +27,8 @@ var (
 	// ErrNothing is returned by Run if nothing was added.
 	ErrNothing = errors.New("manager: nothing to run: call Add or AddCaches first")
 
-	// ErrLeadership is returned by Run if the leadership ended, or if the Elector returned without an
-	// error, although the context of Run is not done. An error of the Elector comes beside it.
+	// ErrLeadership is returned by Run if the leadership ended, or if the Elector returned without
+	// an error, although the context of Run is not done. An error of the Elector comes beside it.
 	ErrLeadership = errors.New("manager: this process does not lead any more")
 )
 

@@ -24,8 +24,8 @@ type Options struct {
 	Elector Elector
 
 	// SyncTimeout is how long Run waits for the caches to fill. Then it returns a
-	// *controller.SyncError, which names those that are not filled, and why. Zero and negative
-	// mean as long as it takes: [Manager.Readyz] and the errors of the informers show what is missing.
+	// *controller.SyncError, which names those that are not filled, and why. Zero and negative mean
+	// as long as it takes: [Manager.Readyz] and the errors of the informers show what is missing.
 	SyncTimeout time.Duration
 
 	// Grace is how long a stop waits until everything that was added has ended. Then Run returns a

@@ -323,8 +323,8 @@ func TestCacheStops(t *testing.T) {
 	})
 }
 
-// A program stops its factory and its manager by one context. So the caches may end while reconciles
-// are still under way, which is no failure.
+// A program stops its factory and its manager by one context. So the caches may end while
+// reconciles are still under way, which is no failure.
 func TestCacheStopsWithManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, inf := setup(t)
@@ -459,7 +459,8 @@ func (e eager) Lead(ctx context.Context, work func(context.Context)) error {
 	return errors.New("lost")
 }
 
-// Run waits for what it started also if the Elector does not, and starts nothing for one that is late.
+// Run waits for what it started also if the Elector does not, and starts nothing for one that is
+// late.
 func TestEagerElector(t *testing.T) {
 	for name, test := range map[string]struct {
 		elector eager

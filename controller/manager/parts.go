@@ -23,8 +23,9 @@ type Controller interface {
 	LastError(key any) error
 }
 
-// AddController adds a controller to run under its own name, as [Manager.Add] does, and shows it to programs that look at the
-// manager ([Manager.Parts]). The errors are those of Add, and [ErrNoFunc] if c is nil.
+// AddController adds a controller to run under its own name, as [Manager.Add] does, and shows it to
+// programs that look at the manager ([Manager.Parts]). The errors are those of Add, and [ErrNoFunc]
+// if c is nil.
 func AddController[Q comparable](m *Manager, c *controller.Controller[Q], reconcile func(context.Context, Q) error) error {
 	if c == nil || reconcile == nil {
 		return m.add(part{name: nameOf(c)})
@@ -39,9 +40,10 @@ func nameOf[Q comparable](c *controller.Controller[Q]) string {
 	return c.Name()
 }
 
-// Show makes a part known to programs that look at the manager, such as package debug and with/prometheus: what something that
-// [Manager.Add] added works with. They know a *queue.Queue, a *controller.Controller, an informer or a handle, a *factory.Factory
-// and a *shard.Replica. Show runs nothing, and may be called at any time. The names of shown parts of one type should differ.
+// Show makes a part known to programs that look at the manager, such as package debug and
+// with/prometheus: what something that [Manager.Add] added works with. They know a *queue.Queue, a
+// *controller.Controller, an informer or a handle, a *factory.Factory and a *shard.Replica. Show
+// runs nothing, and may be called at any time. The names of shown parts of one type should differ.
 func (m *Manager) Show(name string, part any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -56,9 +58,10 @@ type Part struct {
 	Value any
 }
 
-// Parts returns what belongs to the manager at present: the Elector, controllers of [AddController], caches of
-// [Manager.AddCaches], the other informers of these controllers, and what was shown. A factory is replaced by its informers,
-// as [InformersOf] returns them. The functions of [Manager.Add] are not among them.
+// Parts returns what belongs to the manager at present: the Elector, controllers of
+// [AddController], caches of [Manager.AddCaches], the other informers of these controllers, and
+// what was shown. A factory is replaced by its informers, as [InformersOf] returns them. The
+// functions of [Manager.Add] are not among them.
 func (m *Manager) Parts() (all []Part) {
 	m.mu.Lock()
 	caches, shown, parts := m.caches, m.shown, m.parts // only appended to
@@ -106,7 +109,8 @@ func (m *Manager) Parts() (all []Part) {
 // owner is a controller or a factory.
 type owner interface{ Informers() []informer.Untyped }
 
-// InformersOf returns the informers of a controller or a *factory.Factory at present, each under the name of its resource.
+// InformersOf returns the informers of a controller or a *factory.Factory at present, each under
+// the name of its resource.
 func InformersOf(of interface{ Informers() []informer.Untyped }) (all []Part) {
 	for _, inf := range of.Informers() {
 		all = append(all, Part{inf.Resource(), inf})

@@ -15,7 +15,8 @@ import (
 	"github.com/kinform/kinform/queue"
 )
 
-// A controller is run under its own name, and is among the parts, with its informers and what was shown.
+// A controller is run under its own name, and is among the parts, with its informers and what was
+// shown.
 func TestParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, shared := setup(t)

@@ -20,7 +20,8 @@ import (
 // filled. Otherwise it returns the joined errors of
 //
 //   - what was added and failed or panicked (a *informer.PanicError), with its name
-//   - caches, with the name of their resource: informer.ErrStopped if one with another runner stopped
+//   - caches, with the name of their resource: informer.ErrStopped if one with another runner
+//     stopped
 //   - the Elector, or [ErrLeadership]
 //   - a *controller.SyncError, see Options.SyncTimeout
 //   - a [*GraceError], see Options.Grace

@@ -2,7 +2,8 @@
 //
 //	go run github.com/kinform/kinform/debug/kinform-top http://localhost:8080/debug/kinform/
 //
-// q ends it, and so does Ctrl-C; q and Enter where the terminal cannot be set by stty. With -once it prints the state once, without control sequences.
+// q ends it, and so does Ctrl-C; q and Enter where the terminal cannot be set by stty. With -once
+// it prints the state once, without control sequences.
 package main
 
 import (
@@ -28,7 +29,8 @@ const maxAnswer = 64 << 20
 
 func main() { os.Exit(run()) }
 
-// run returns the exit code. The terminal is as before when it returns, also after a panic or one of the usual signals.
+// run returns the exit code. The terminal is as before when it returns, also after a panic or one
+// of the usual signals.
 func run() int {
 	once := flag.Bool("once", false, "print the state once")
 	flag.Usage = func() {
@@ -63,8 +65,8 @@ func run() int {
 	return 0
 }
 
-// top prints the state of the page at address, with a hint every second until ctx ends, and once if there is none. After the
-// first state, a failure is shown and not returned.
+// top prints the state of the page at address, with a hint every second until ctx ends, and once if
+// there is none. After the first state, a failure is shown and not returned.
 func top(ctx context.Context, out io.Writer, address, hint string) error {
 	once := hint == ""
 	from, err := stateURL(address)

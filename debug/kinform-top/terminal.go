@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// byKey makes a terminal pass on each key at once and unseen. restore sets it back, and may be called more than once. ok is
-// false if in is no terminal, or if there is no program stty, which every Unix has. Ctrl-C is a signal as before.
+// byKey makes a terminal pass on each key at once and unseen. restore sets it back, and may be
+// called more than once. ok is false if in is no terminal, or if there is no program stty, which
+// every Unix has. Ctrl-C is a signal as before.
 func byKey(in *os.File) (restore func(), ok bool) {
 	before, err := stty(in, "-g")
 	if err != nil {
@@ -30,7 +31,8 @@ func stty(in *os.File, args ...string) (string, error) {
 	return string(out), err
 }
 
-// quits reports whether q comes from in: a key, or a line if keys do not come one by one. It returns false at the end of in.
+// quits reports whether q comes from in: a key, or a line if keys do not come one by one. It
+// returns false at the end of in.
 func quits(in io.Reader, keys bool) bool {
 	from := bufio.NewReader(in)
 	for {

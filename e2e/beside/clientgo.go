@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// ClientGo returns the side of client-go: informers of kinds from shared factories, one factory per namespace, and a
-// rest.Config with nothing but address and credentials.
+// ClientGo returns the side of client-go: informers of kinds from shared factories, one factory per
+// namespace, and a rest.Config with nothing but address and credentials.
 func ClientGo(kinds []Kind, opts Options) (*Side, error) {
 	s := &Side{name: ClientGoName, requests: new(atomic.Int64)}
 	config := &rest.Config{Host: opts.URL, BearerTokenFile: opts.TokenFile, TLSClientConfig: rest.TLSClientConfig{CAFile: opts.CAFile}}

@@ -39,8 +39,8 @@ type Cache interface {
 type Options struct {
 	// URL is the base of the API server, CAFile and TokenFile are PEM and bearer token.
 	URL, CAFile, TokenFile string
-	// Namespaces are the namespaces that the informers watch. None means one informer per kind for all namespaces. Otherwise each kind
-	// has one per namespace.
+	// Namespaces are the namespaces that the informers watch. None means one informer per kind for
+	// all namespaces. Otherwise each kind has one per namespace.
 	Namespaces []string
 	// Count counts requests, which puts a transport around that of the library.
 	Count bool
@@ -64,8 +64,8 @@ type Side struct {
 	ended  chan error
 }
 
-// NewSide returns a side of caches that run keeps right until its context is done. It calls idle after that, to close
-// idle connections.
+// NewSide returns a side of caches that run keeps right until its context is done. It calls idle
+// after that, to close idle connections.
 func NewSide(name string, caches []Cache, run func(ctx context.Context) error, idle func()) *Side {
 	return &Side{name: name, caches: caches, run: run, idle: idle, requests: new(atomic.Int64)}
 }
@@ -111,7 +111,8 @@ func (s *Side) Start() {
 	go func() { s.ended <- s.run(ctx) }()
 }
 
-// Stop ends the informers and closes the connections. It returns the error that they ended with, if any.
+// Stop ends the informers and closes the connections. It returns the error that they ended with, if
+// any.
 func (s *Side) Stop() error {
 	s.cancel()
 	err := <-s.ended
@@ -125,8 +126,8 @@ func (s *Side) Stop() error {
 // ErrLate is returned by Await when ctx ended first.
 var ErrLate = errors.New("not there in time")
 
-// Await returns once ready holds for every cache, asked again every 2 ms. It returns ErrLate with the names of the
-// caches for which it does not hold when ctx ends.
+// Await returns once ready holds for every cache, asked again every 2 ms. It returns ErrLate with
+// the names of the caches for which it does not hold when ctx ends.
 func (s *Side) Await(ctx context.Context, ready func(Cache) bool) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()

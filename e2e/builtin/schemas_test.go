@@ -77,7 +77,8 @@ func (s server) version2(t *testing.T) map[string]any {
 	return doc.Definitions
 }
 
-// TestSchemas compares the schemas of all kinds, and of what they refer to, with those of a real server.
+// TestSchemas compares the schemas of all kinds, and of what they refer to, with those of a real
+// server.
 func TestSchemas(t *testing.T) {
 	if os.Getenv(cluster.Variable) != "1" {
 		t.Skipf("needs a real server: set %s=1 to build it", cluster.Variable)
@@ -99,7 +100,8 @@ func TestSchemas(t *testing.T) {
 	compare(t, served(here.version2(t)), served(there.version2(t)))
 }
 
-// served drops from the schemas which kinds they are of, if these are many: options of requests are of every version.
+// served drops from the schemas which kinds they are of, if these are many: options of requests are
+// of every version.
 func served(all map[string]any) map[string]any {
 	const kinds = "x-kubernetes-group-version-kind"
 	for _, s := range all {

@@ -48,7 +48,8 @@ type checked[T any] struct {
 	decode  func([]byte) (T, error)
 }
 
-// newChecked returns a cache of what source has. decode makes the same of an object's JSON without Kinform.
+// newChecked returns a cache of what source has. decode makes the same of an object's JSON without
+// Kinform.
 func newChecked[T any](kind beside.Kind, name string, source reflector.Source[T], key store.KeyFunc[beside.Key, T], version func(T) string, decode func([]byte) (T, error)) (*checked[T], error) {
 	c := &checked[T]{kind: kind, name: name, version: version, decode: decode}
 	var err error

@@ -23,8 +23,9 @@ import (
 	"github.com/kinform/kinform/e2e/oracle"
 )
 
-// TestChaos breaks everything in turn. After each fault the caches of Kinform must be what the server has, the
-// histories of their handlers legal, and in the end no memory and no goroutine may be left.
+// TestChaos breaks everything in turn. After each fault the caches of Kinform must be what the
+// server has, the histories of their handlers legal, and in the end no memory and no goroutine may
+// be left.
 func TestChaos(t *testing.T) {
 	seed := *chaosSeed
 	if seed == 0 {
@@ -46,9 +47,9 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// heapBack waits until the heap is not larger than enough, but no longer than three minutes, and returns its size. A
-// dead HTTP/2 connection of either library keeps its memory for 90 seconds: net/http's timer for idle connections holds
-// on to it.
+// heapBack waits until the heap is not larger than enough, but no longer than three minutes, and
+// returns its size. A dead HTTP/2 connection of either library keeps its memory for 90 seconds:
+// net/http's timer for idle connections holds on to it.
 func heapBack(ctx context.Context, enough uint64) (size uint64) {
 	for limit := time.Now().Add(3 * time.Minute); ; {
 		if size = heap(); size <= enough || time.Now().After(limit) || sleep(ctx, 2*time.Second) != nil {
@@ -68,7 +69,8 @@ type chaos struct {
 	heaps  []uint64
 }
 
-// took is how long the libraries took to be right again in a round. Zero means longer than the limit.
+// took is how long the libraries took to be right again in a round. Zero means longer than the
+// limit.
 type took struct {
 	fault string
 	times [2]time.Duration
@@ -138,7 +140,8 @@ func (c *chaos) rounds(ctx context.Context) {
 // errWrong is wrapped by the errors that say that Kinform is wrong.
 var errWrong = errors.New("wrong")
 
-// round has a fault happen while objects change, measures how long the libraries take to be right, and compares.
+// round has a fault happen while objects change, measures how long the libraries take to be right,
+// and compares.
 func (c *chaos) round(ctx context.Context, n int, f fault) error {
 	length := upTo(c.random, *chaosOutage)
 	quiet := upTo(c.random, *chaosPause)
@@ -165,8 +168,8 @@ func (c *chaos) round(ctx context.Context, n int, f fault) error {
 	return c.compare(ctx)
 }
 
-// right writes the markers and waits until both libraries have them. The times are those since the server was right.
-// The error is that of Kinform only; client-go's is logged.
+// right writes the markers and waits until both libraries have them. The times are those since the
+// server was right. The error is that of Kinform only; client-go's is logged.
 func (c *chaos) right(ctx context.Context, since time.Time) (times [2]time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, *chaosLimit)
 	defer cancel()

@@ -196,9 +196,9 @@ func (c *churn) mark(ctx context.Context) (map[schema.GroupResource]string, erro
 
 var errAgain = errors.New("not yet")
 
-// insist repeats a write until the server has taken or refused it. An earlier try that got through shows as an error
-// for which done, if not nil, holds. A server that is about to start refuses administrators, and knows no custom
-// resources, so those answers count for nothing either.
+// insist repeats a write until the server has taken or refused it. An earlier try that got through
+// shows as an error for which done, if not nil, holds. A server that is about to start refuses
+// administrators, and knows no custom resources, so those answers count for nothing either.
 func (c *churn) insist(ctx context.Context, once func() error, done func(error) bool) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

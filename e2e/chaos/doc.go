@@ -1,10 +1,12 @@
 //go:build e2e
 
-// Package chaos has a test that lets informers run on a real API server while everything between them and its data
-// breaks in turn, and compares their caches with the server after each fault. Informers of client-go watch the same
-// objects beside them, so that the time until both are right again is measured in the same rounds.
+// Package chaos has a test that lets informers run on a real API server while everything between
+// them and its data breaks in turn, and compares their caches with the server after each fault.
+// Informers of client-go watch the same objects beside them, so that the time until both are right
+// again is measured in the same rounds.
 //
 //	KINFORM_E2E=1 go test -tags e2e -timeout 60m -run Chaos -v ./e2e/chaos -args -chaos.time 30m -chaos.outage 20s
 //
-// The faults, their order and their lengths come from a seed, which the test prints. The flag -chaos.seed repeats them.
+// The faults, their order and their lengths come from a seed, which the test prints. The flag
+// -chaos.seed repeats them.
 package chaos

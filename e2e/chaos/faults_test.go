@@ -21,7 +21,8 @@ import (
 // fault is something that breaks.
 type fault struct {
 	name string
-	// do breaks it, mends it after about the time given, and returns when the server is reachable and right.
+	// do breaks it, mends it after about the time given, and returns when the server is reachable
+	// and right.
 	do func(ctx context.Context, c *chaos, length time.Duration) error
 }
 
@@ -118,7 +119,8 @@ func stopped(which func(*cluster.Cluster) *cluster.Process) func(context.Context
 	}
 }
 
-// compacted has etcd forget what was written while connections were refused, and the API server too if it restarts.
+// compacted has etcd forget what was written while connections were refused, and the API server too
+// if it restarts.
 func compacted(restart bool) func(context.Context, *chaos, time.Duration) error {
 	return func(ctx context.Context, c *chaos, length time.Duration) error {
 		c.refuse()
@@ -149,7 +151,8 @@ func certificate(ctx context.Context, c *chaos, _ time.Duration) error {
 	return c.restart(ctx)
 }
 
-// authority has another authority sign the server's certificate, and tells the clients so only after a time.
+// authority has another authority sign the server's certificate, and tells the clients so only
+// after a time.
 func authority(ctx context.Context, c *chaos, length time.Duration) error {
 	w := c.world
 	w.authorities[0], w.authorities[1] = w.authorities[1], w.authorities[0]

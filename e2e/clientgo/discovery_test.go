@@ -41,7 +41,8 @@ spec:
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// define creates the definition of widgets and waits until the server serves them. The function that it returns ends them.
+// define creates the definition of widgets and waits until the server serves them. The function
+// that it returns ends them.
 func define(t *testing.T, config *rest.Config) (undefine func()) {
 	t.Helper()
 	client, err := dynamic.NewForConfigAndClient(config, httpClient(t, config))
@@ -110,7 +111,8 @@ func resources(t *testing.T, client discovery.DiscoveryInterface) map[string]str
 	return out
 }
 
-// TestDiscovery: both forms of discovery show the same, and the caches show a definition once they are told to look.
+// TestDiscovery: both forms of discovery show the same, and the caches show a definition once they
+// are told to look.
 func TestDiscovery(t *testing.T) {
 	compare(t, func(t *testing.T, config *rest.Config) map[string]string {
 		aggregated, old := discoveryClient(t, config), discoveryClient(t, config)
@@ -148,8 +150,8 @@ func TestDiscovery(t *testing.T) {
 	})
 }
 
-// notServed are the resources of a kube-apiserver that the stand-in has not: what needs kubelets or other servers, and
-// what nobody uses.
+// notServed are the resources of a kube-apiserver that the stand-in has not: what needs kubelets or
+// other servers, and what nobody uses.
 var notServed = []string{
 	"apiregistration.k8s.io/v1 apiservices", "apiregistration.k8s.io/v1 apiservices/status", "v1 bindings", "v1 componentstatuses",
 	"v1 nodes/proxy", "v1 pods/attach", "v1 pods/exec", "v1 pods/portforward", "v1 pods/proxy", "v1 services/proxy",

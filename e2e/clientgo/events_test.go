@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// TestEvents records by tools/events: an event becomes a series when it is repeated, and another object has an event of its own. Both
-// groups show them.
+// TestEvents records by tools/events: an event becomes a series when it is repeated, and another
+// object has an event of its own. Both groups show them.
 func TestEvents(t *testing.T) {
 	compare(t, func(t *testing.T, config *rest.Config) []string {
 		set := clients(t, config)
@@ -44,7 +44,8 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// TestOldEvents records by tools/record, which counts what is repeated and puts many events with one reason together.
+// TestOldEvents records by tools/record, which counts what is repeated and puts many events with
+// one reason together.
 func TestOldEvents(t *testing.T) {
 	compare(t, func(t *testing.T, config *rest.Config) []string {
 		set := clients(t, config)
@@ -67,7 +68,8 @@ func pod(name string) *corev1.Pod {
 	return &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "u"}}
 }
 
-// await waits until there are n events, and one that fits. It returns what both groups show of them.
+// await waits until there are n events, and one that fits. It returns what both groups show of
+// them.
 func await(t *testing.T, set *kubernetes.Clientset, n int, fits func(*corev1.Event) bool) (seen []string) {
 	t.Helper()
 	for {

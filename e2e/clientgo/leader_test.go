@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// TestLeaderElection has two candidates: one leads and renews, gives up its lease, and the other one follows. Then a third party
-// takes the lease, and the leader stops.
+// TestLeaderElection has two candidates: one leads and renews, gives up its lease, and the other
+// one follows. Then a third party takes the lease, and the leader stops.
 func TestLeaderElection(t *testing.T) {
 	compare(t, func(t *testing.T, config *rest.Config) (seen []string) {
 		set := clients(t, config)
@@ -78,7 +78,8 @@ func renewals(t *testing.T, set *kubernetes.Clientset, n int) {
 	}
 }
 
-// candidate is an elector that runs. began is closed when it begins to lead, ended when it has stopped.
+// candidate is an elector that runs. began is closed when it begins to lead, ended when it has
+// stopped.
 type candidate struct {
 	stop         context.CancelFunc
 	began, ended chan struct{}

@@ -42,7 +42,8 @@ func kubeAPIServer(t *testing.T) *rest.Config {
 	return &rest.Config{Host: c.URL(), BearerToken: c.Token(), TLSClientConfig: rest.TLSClientConfig{CAFile: c.CAFile()}, QPS: -1}
 }
 
-// compare calls see for the stand-in and, if that is asked for, for a kube-apiserver. It fails if they differ.
+// compare calls see for the stand-in and, if that is asked for, for a kube-apiserver. It fails if
+// they differ.
 func compare[T any](t *testing.T, see func(t *testing.T, config *rest.Config) T) {
 	t.Helper()
 	var fake, want T

@@ -15,10 +15,11 @@ import (
 	"strconv"
 )
 
-// etcdArgs returns the arguments of a single-member etcd. Without fsync it survives the death of the process, though
-// not of the machine, which is all that a test can do to it. The short election makes it ready at once. Progress
-// notices tell the watch cache of revisions that other resources made, without which an idle resource has no bookmarks;
-// production uses 5 s, and etcd's own default is 10 minutes.
+// etcdArgs returns the arguments of a single-member etcd. Without fsync it survives the death of
+// the process, though not of the machine, which is all that a test can do to it. The short election
+// makes it ready at once. Progress notices tell the watch cache of revisions that other resources
+// made, without which an idle resource has no bookmarks; production uses 5 s, and etcd's own
+// default is 10 minutes.
 func etcdArgs(dir, clientURL, peerURL string) []string {
 	return []string{
 		"--name=e2e",
@@ -36,10 +37,11 @@ func etcdArgs(dir, clientURL, peerURL string) []string {
 	}
 }
 
-// apiServerArgs returns the arguments of the API server. Compaction is off: only Cluster.Compact forgets history.
-// Authorization is by roles, because AlwaysAllow switches anonymous health checks off. Without a controller manager
-// there are no service accounts, so their admission, which would refuse every pod, is off. The grace period ends open
-// watches on SIGTERM; without it the server waits a minute for them.
+// apiServerArgs returns the arguments of the API server. Compaction is off: only Cluster.Compact
+// forgets history. Authorization is by roles, because AlwaysAllow switches anonymous health checks
+// off. Without a controller manager there are no service accounts, so their admission, which would
+// refuse every pod, is off. The grace period ends open watches on SIGTERM; without it the server
+// waits a minute for them.
 func apiServerArgs(dir, etcdURL, port string) []string {
 	key := filepath.Join(dir, "service-account.key")
 	return []string{
@@ -61,8 +63,8 @@ func apiServerArgs(dir, etcdURL, port string) []string {
 	}
 }
 
-// writeCredentials writes the files in dir that apiServerArgs names: two users, and the key that signs the tokens of
-// service accounts, without which the server does not start.
+// writeCredentials writes the files in dir that apiServerArgs names: two users, and the key that
+// signs the tokens of service accounts, without which the server does not start.
 func writeCredentials(dir, admin, guest string) error {
 	tokens := fmt.Sprintf("%s,admin,admin,\"system:masters\"\n%s,guest,guest\n", admin, guest)
 	if err := os.WriteFile(filepath.Join(dir, "tokens.csv"), []byte(tokens), 0o600); err != nil {
@@ -80,9 +82,10 @@ func writeCredentials(dir, admin, guest string) error {
 	return os.WriteFile(filepath.Join(dir, "service-account.key"), text, 0o600)
 }
 
-// freePorts returns n different TCP ports of the loopback interface that nobody listens at. They lie below the range
-// from which the system picks the local ports of outgoing connections (32768 on Linux, 49152 elsewhere): a client that
-// redials a server which is down could otherwise be given the server's port, and even connect to itself.
+// freePorts returns n different TCP ports of the loopback interface that nobody listens at. They
+// lie below the range from which the system picks the local ports of outgoing connections (32768 on
+// Linux, 49152 elsewhere): a client that redials a server which is down could otherwise be given
+// the server's port, and even connect to itself.
 func freePorts(n int) ([]string, error) {
 	const low, high, tries = 20000, 32000, 1000
 	var ports []string

@@ -37,7 +37,8 @@ func TestChildDiesWithItsParent(t *testing.T) {
 	}
 	_ = parent.Process.Kill()
 	_ = parent.Wait()
-	// Its process id may stay until the process that adopted the child has waited for it. Its socket does not stay.
+	// Its process id may stay until the process that adopted the child has waited for it. Its
+	// socket does not stay.
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {

@@ -17,7 +17,8 @@ import (
 // modulePath is the module that this package belongs to; the server module is a directory of it.
 const modulePath = "github.com/kinform/kinform/e2e"
 
-// Without a version in gitVersion the server reports v0.0.0-master, which its own version checks reject.
+// Without a version in gitVersion the server reports v0.0.0-master, which its own version checks
+// reject.
 const ldflags = "-s -w -X k8s.io/component-base/version.gitVersion=v1.37.1"
 
 // Binaries holds the paths of the two server programs.
@@ -26,13 +27,14 @@ type Binaries struct {
 	APIServer string
 }
 
-// Build returns the server programs, compiling them with the go command first if they are not in the user's cache
-// directory yet. The place in the cache is a hash of the server module's go.mod and go.sum, of the Go version and of
-// the platform, so that a change of any of them builds anew. Old places are not removed.
+// Build returns the server programs, compiling them with the go command first if they are not in
+// the user's cache directory yet. The place in the cache is a hash of the server module's go.mod
+// and go.sum, of the Go version and of the platform, so that a change of any of them builds anew.
+// Old places are not removed.
 //
-// A cold build takes minutes of all cores and reports what it does on progress. Concurrent calls, in this process and
-// in others, wait for each other instead of doing the work twice. When ctx ends first, the part that was compiled stays
-// in the go command's own cache.
+// A cold build takes minutes of all cores and reports what it does on progress. Concurrent calls,
+// in this process and in others, wait for each other instead of doing the work twice. When ctx ends
+// first, the part that was compiled stays in the go command's own cache.
 func Build(ctx context.Context, progress io.Writer) (Binaries, error) {
 	src, err := serverModule(ctx)
 	if err != nil {
@@ -77,8 +79,9 @@ func Kubectl(ctx context.Context, progress io.Writer) (string, error) {
 	return out, buildOne(ctx, progress, src, out, "k8s.io/kubernetes/cmd/kubectl")
 }
 
-// serverModule returns the directory of the server module. It asks the go command, because the tests' sources may have
-// been compiled with -trimpath and the working directory is that of any package.
+// serverModule returns the directory of the server module. It asks the go command, because the
+// tests' sources may have been compiled with -trimpath and the working directory is that of any
+// package.
 func serverModule(ctx context.Context) (string, error) {
 	out, err := goCommand(ctx, "", "list", "-m", "-f", "{{.Dir}}", modulePath)
 	if err != nil {
@@ -115,8 +118,8 @@ func cachePlace(ctx context.Context, src string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
-// buildOne compiles pkg into out unless out exists. The result appears under its name only when it is complete. The
-// caller holds the lock of the directory.
+// buildOne compiles pkg into out unless out exists. The result appears under its name only when it
+// is complete. The caller holds the lock of the directory.
 func buildOne(ctx context.Context, progress io.Writer, src, out, pkg string) error {
 	if _, err := os.Stat(out); err == nil {
 		return nil
@@ -135,8 +138,9 @@ func buildOne(ctx context.Context, progress io.Writer, src, out, pkg string) err
 	return nil
 }
 
-// goCommand runs the go command in dir and returns what it prints. With dir, the workspace is switched off: the server
-// module is not part of it. Cgo is off since neither server needs it and a change of the setting recompiles everything.
+// goCommand runs the go command in dir and returns what it prints. With dir, the workspace is
+// switched off: the server module is not part of it. Cgo is off since neither server needs it and a
+// change of the setting recompiles everything.
 func goCommand(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	var stdout, stderr bytes.Buffer
@@ -145,7 +149,8 @@ func goCommand(ctx context.Context, dir string, args ...string) (string, error) 
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "PWD="+dir, "GOWORK=off", "CGO_ENABLED=0")
 	}
-	// An interrupted go command removes its temporary directory; one that is killed leaves gigabytes in /tmp.
+	// An interrupted go command removes its temporary directory; one that is killed leaves
+	// gigabytes in /tmp.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	if err := cmd.Run(); err != nil {

@@ -16,12 +16,14 @@ import (
 	"strings"
 )
 
-// portTries is the number of times that New looks for other ports when somebody took one before the server did.
+// portTries is the number of times that New looks for other ports when somebody took one before the
+// server did.
 const portTries = 5
 
 // Cluster is a running Kubernetes API: one etcd and one kube-apiserver. It must be closed.
 type Cluster struct {
-	// Etcd and APIServer run when New returns. While etcd is down the API server lives on, but its requests fail.
+	// Etcd and APIServer run when New returns. While etcd is down the API server lives on, but its
+	// requests fail.
 	Etcd      *Process
 	APIServer *Process
 
@@ -35,8 +37,9 @@ type Cluster struct {
 	plain   *http.Transport // to etcd
 }
 
-// New builds the servers if need be (see Build), starts them, and returns when the API serves and its default namespace
-// exists. When ctx ends first, or a server does not start, the error holds the end of that server's log.
+// New builds the servers if need be (see Build), starts them, and returns when the API serves and
+// its default namespace exists. When ctx ends first, or a server does not start, the error holds
+// the end of that server's log.
 func New(ctx context.Context, opts Options) (*Cluster, error) {
 	if opts.Progress == nil {
 		opts.Progress = io.Discard
@@ -94,8 +97,9 @@ func start(ctx context.Context, bin Binaries, opts Options) (_ *Cluster, err err
 	return c, nil
 }
 
-// Close kills both servers, closes the clients' idle connections and removes the temporary directory. It returns an
-// error that is ErrExited if a server was found to have ended by itself. Closing twice does nothing.
+// Close kills both servers, closes the clients' idle connections and removes the temporary
+// directory. It returns an error that is ErrExited if a server was found to have ended by itself.
+// Closing twice does nothing.
 func (c *Cluster) Close() error {
 	var errs []error
 	for _, p := range []*Process{c.APIServer, c.Etcd} {
@@ -114,23 +118,26 @@ func (c *Cluster) Close() error {
 	return errors.Join(errs...)
 }
 
-// URL returns the base of the API server, such as https://127.0.0.1:23456. It stays the same over restarts.
+// URL returns the base of the API server, such as https://127.0.0.1:23456. It stays the same over
+// restarts.
 func (c *Cluster) URL() string { return c.url }
 
 // Dir returns the directory of the servers' data and of the logs etcd.log and kube-apiserver.log.
 func (c *Cluster) Dir() string { return c.dir }
 
-// CAFile returns the path of the PEM file with the certificates to trust. It stays the same over restarts.
+// CAFile returns the path of the PEM file with the certificates to trust. It stays the same over
+// restarts.
 func (c *Cluster) CAFile() string { return filepath.Join(c.dir, "certs", "apiserver.crt") }
 
 // Token returns the bearer token of a user in system:masters, who may do everything.
 func (c *Cluster) Token() string { return c.admin }
 
-// GuestToken returns the bearer token of a user, named "guest", without any right but to discover the API.
+// GuestToken returns the bearer token of a user, named "guest", without any right but to discover
+// the API.
 func (c *Cluster) GuestToken() string { return c.guest }
 
-// HTTPClient returns a client that trusts the API server and authenticates as the user of Token. It speaks HTTP/2, has
-// no timeout, and shares its connections with the other clients of the cluster.
+// HTTPClient returns a client that trusts the API server and authenticates as the user of Token. It
+// speaks HTTP/2, has no timeout, and shares its connections with the other clients of the cluster.
 func (c *Cluster) HTTPClient() *http.Client { return c.HTTPClientAs(c.admin) }
 
 // HTTPClientAs is HTTPClient for another bearer token; an empty token makes anonymous requests.

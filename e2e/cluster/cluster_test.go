@@ -85,7 +85,8 @@ func TestKilledServersKeepObjects(t *testing.T) {
 		if err := p.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		// Every read of one object goes through to etcd, and the API server dials it anew with a growing delay.
+		// Every read of one object goes through to etcd, and the API server dials it anew with a
+		// growing delay.
 		got := eventuallyGet(t, api, path)
 		if got.UID != ns.UID || got.ResourceVersion != ns.ResourceVersion {
 			t.Fatalf("after a restart the namespace is %s at %s, want %s at %s", got.UID, got.ResourceVersion, ns.UID, ns.ResourceVersion)
@@ -97,8 +98,8 @@ func TestKilledServersKeepObjects(t *testing.T) {
 	eventuallyGet(t, api, path)
 }
 
-// eventuallyGet reads a namespace until the server answers for good. A request waits for etcd on the server, so that
-// there is no loop in the usual case.
+// eventuallyGet reads a namespace until the server answers for good. A request waits for etcd on
+// the server, so that there is no loop in the usual case.
 func eventuallyGet(t *testing.T, api *oracle.Client, path string) *corev1.Namespace {
 	t.Helper()
 	for {

@@ -1,9 +1,11 @@
-// Package cluster runs a real Kubernetes API for tests: one etcd and one kube-apiserver on the loopback interface, as
-// child processes that a test can kill, stop and start again apart from each other.
+// Package cluster runs a real Kubernetes API for tests: one etcd and one kube-apiserver on the
+// loopback interface, as child processes that a test can kill, stop and start again apart from each
+// other.
 //
-// There is no node, no scheduler and no controller. Objects are stored, validated, defaulted, listed and watched as in
-// production, but nothing finalizes a namespace, collects garbage or runs a pod. A pod that has a node name therefore
-// stays in termination for ever unless it is deleted with a grace period of zero.
+// There is no node, no scheduler and no controller. Objects are stored, validated, defaulted,
+// listed and watched as in production, but nothing finalizes a namespace, collects garbage or runs
+// a pod. A pod that has a node name therefore stays in termination for ever unless it is deleted
+// with a grace period of zero.
 //
 // # Gate
 //
@@ -20,7 +22,8 @@
 //
 // # Lifetime
 //
-// Every child process has one goroutine, which starts it, waits for it and ends with it; [Process.Kill],
-// [Process.Stop] and [Cluster.Close] return after that goroutine has ended. On Linux a child also dies with the process
-// that started it, so that an aborted test leaves nothing behind. All methods may be called from any goroutine.
+// Every child process has one goroutine, which starts it, waits for it and ends with it;
+// [Process.Kill], [Process.Stop] and [Cluster.Close] return after that goroutine has ended. On
+// Linux a child also dies with the process that started it, so that an aborted test leaves nothing
+// behind. All methods may be called from any goroutine.
 package cluster

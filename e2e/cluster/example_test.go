@@ -9,8 +9,8 @@ import (
 	"github.com/kinform/kinform/e2e/cluster"
 )
 
-// A program without a testing.T uses New. A test calls cluster.Start(t, cluster.Options{}), which also closes. The
-// example is compiled and not run, since it needs the servers.
+// A program without a testing.T uses New. A test calls cluster.Start(t, cluster.Options{}), which
+// also closes. The example is compiled and not run, since it needs the servers.
 func ExampleNew() {
 	ctx := context.Background()
 	c, err := cluster.New(ctx, cluster.Options{Progress: os.Stderr})

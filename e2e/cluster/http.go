@@ -12,8 +12,9 @@ import (
 	"sync"
 )
 
-// lazyTransport is the transport that all clients of a cluster share. The API server writes its certificate on its
-// first start, so the transport proper is made by the first request that finds the file.
+// lazyTransport is the transport that all clients of a cluster share. The API server writes its
+// certificate on its first start, so the transport proper is made by the first request that finds
+// the file.
 type lazyTransport struct {
 	caFile string // set once
 

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// lockFile creates the file if it is missing and locks it against other processes and other calls. The lock ends with
-// the returned function or with the process. A blocking flock cannot be given up when ctx ends, hence the polling.
+// lockFile creates the file if it is missing and locks it against other processes and other calls.
+// The lock ends with the returned function or with the process. A blocking flock cannot be given up
+// when ctx ends, hence the polling.
 func lockFile(ctx context.Context, name string) (unlock func(), err error) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// The test binary is also the program that the tests of Process run: with "fake-server" as its first argument it is a
-// small server, which makes them quick and independent of the real ones.
+// The test binary is also the program that the tests of Process run: with "fake-server" as its
+// first argument it is a small server, which makes them quick and independent of the real ones.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "fake-server" {
 		fakeServer(os.Args[2], os.Args[3])
@@ -38,8 +38,8 @@ func fakeParent(addr, logPath string) {
 	time.Sleep(time.Hour)
 }
 
-// fakeServer answers at addr until it gets a signal. In mode "fails" it ends at once, "deaf" ignores SIGTERM, "unready"
-// does not listen.
+// fakeServer answers at addr until it gets a signal. In mode "fails" it ends at once, "deaf"
+// ignores SIGTERM, "unready" does not listen.
 func fakeServer(mode, addr string) {
 	fmt.Fprintf(os.Stderr, "fake server in mode %s\n", mode)
 	stop := make(chan os.Signal, 1)

@@ -2,11 +2,12 @@ package cluster
 
 import "io"
 
-// Options says how the servers run. The zero value is a default Kubernetes API with its watch cache, with role-based
-// authorization and without compaction.
+// Options says how the servers run. The zero value is a default Kubernetes API with its watch
+// cache, with role-based authorization and without compaction.
 type Options struct {
-	// ExtraAPIServerArgs follow the arguments that the package sets, for every start of the API server until
-	// Process.SetExtraArgs. A flag given here replaces the package's value of the same flag. Useful ones:
+	// ExtraAPIServerArgs follow the arguments that the package sets, for every start of the API
+	// server until Process.SetExtraArgs. A flag given here replaces the package's value of the same
+	// flag. Useful ones:
 	//
 	//	--watch-cache-sizes=configmaps#0  the resource is served by etcd, so that a compaction shows as 410
 	//	--min-request-timeout=2           watches end by themselves after 2-4 s
@@ -17,8 +18,8 @@ type Options struct {
 	// ExtraEtcdArgs are the same for etcd.
 	ExtraEtcdArgs []string
 
-	// Dir holds certificates, data and logs. It must exist, and stays when the cluster is closed. Empty means a
-	// temporary directory that goes with the cluster.
+	// Dir holds certificates, data and logs. It must exist, and stays when the cluster is closed.
+	// Empty means a temporary directory that goes with the cluster.
 	Dir string
 
 	// Progress gets lines of text about a cold build of the servers. Nil discards them.

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// startLimit bounds Process.Start. A start takes 2 s on an idle machine and 20 s on a crowded one.
+	// startLimit bounds Process.Start. A start takes 2 s on an idle machine and 20 s on a crowded
+	// one.
 	startLimit = 3 * time.Minute
 	// pollInterval is the time between two questions for readiness.
 	pollInterval = 20 * time.Millisecond
@@ -23,8 +24,8 @@ const (
 	probeLimit = 5 * time.Second
 )
 
-// Process is a server program that can be started over and over: at the same address, on the same data and with the same
-// log file. Its methods may be called from any goroutine.
+// Process is a server program that can be started over and over: at the same address, on the same
+// data and with the same log file. Its methods may be called from any goroutine.
 type Process struct {
 	name    string // set once
 	path    string // set once
@@ -199,8 +200,9 @@ func (p *Process) launch() (*run, error) {
 	return r, nil
 }
 
-// start starts the program from a goroutine that keeps its thread until the program has ended: the kernel ties the life
-// of the child to the thread that forked it, and the Go runtime may end a thread before the process.
+// start starts the program from a goroutine that keeps its thread until the program has ended: the
+// kernel ties the life of the child to the thread that forked it, and the Go runtime may end a
+// thread before the process.
 func (r *run) start() error {
 	started := make(chan error, 1)
 	go func() {

@@ -15,9 +15,10 @@ const Variable = "KINFORM_E2E"
 // logLines is the number of lines of each server's log that a failed test shows.
 const logLines = 40
 
-// Start returns a running cluster that ends with the test. It skips the test unless the variable KINFORM_E2E is 1, and
-// fails it if the servers cannot be built or started before the test's deadline. If the test fails, by whatever cause,
-// the tails of both servers' logs are added to its output, and if a server ended by itself, the test fails.
+// Start returns a running cluster that ends with the test. It skips the test unless the variable
+// KINFORM_E2E is 1, and fails it if the servers cannot be built or started before the test's
+// deadline. If the test fails, by whatever cause, the tails of both servers' logs are added to its
+// output, and if a server ended by itself, the test fails.
 func Start(tb testing.TB, opts Options) *Cluster {
 	tb.Helper()
 	if os.Getenv(Variable) != "1" {
@@ -53,8 +54,8 @@ func end(tb testing.TB, c *Cluster) {
 	}
 }
 
-// beforeDeadline returns a context that ends with the test, and somewhat before the test binary is aborted, so that the
-// reason is told and compiled packages stay cached.
+// beforeDeadline returns a context that ends with the test, and somewhat before the test binary is
+// aborted, so that the reason is told and compiled packages stay cached.
 func beforeDeadline(tb testing.TB) (context.Context, context.CancelFunc) {
 	d, ok := tb.(interface{ Deadline() (time.Time, bool) })
 	if !ok {

@@ -13,7 +13,8 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/fakekube"
 )
 
-// TestEveryKindHasAScript: of each kind of the preset, in each version, a script creates an object that a real server accepts.
+// TestEveryKindHasAScript: of each kind of the preset, in each version, a script creates an object
+// that a real server accepts.
 func TestEveryKindHasAScript(t *testing.T) {
 	created := map[string]bool{}
 	for _, file := range scripts(t) {

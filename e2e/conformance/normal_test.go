@@ -78,7 +78,8 @@ func (r *run) list(kind string, list map[string]any, items []any) string {
 	return r.normal(out)
 }
 
-// object is the metadata that means something, and the data, spec and status of what is not defaulted.
+// object is the metadata that means something, and the data, spec and status of what is not
+// defaulted.
 func (r *run) object(list string, obj map[string]any) string {
 	m, _ := obj["metadata"].(map[string]any)
 	name := fmt.Sprint(m["name"])
@@ -137,7 +138,8 @@ func (r *run) managed(manager string) string {
 	return "[" + strings.Join(out, "; ") + "]"
 }
 
-// filledIn reports whether the server completes half of the object: a pod, a template of one, a service.
+// filledIn reports whether the server completes half of the object: a pod, a template of one, a
+// service.
 func filledIn(obj map[string]any) bool {
 	switch obj["kind"] {
 	case "CertificateSigningRequest", "CSIDriver", "CustomResourceDefinition", "LimitRange", "Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim":

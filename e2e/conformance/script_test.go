@@ -37,7 +37,8 @@ type script struct {
 	steps []step
 }
 
-// readScript parses a file. A request is a line; its answer is the line after it, which begins with an equals sign.
+// readScript parses a file. A request is a line; its answer is the line after it, which begins with
+// an equals sign.
 func readScript(t *testing.T, file, name string) script {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -77,7 +77,8 @@ func TestControllerRuntime(t *testing.T) {
 	}
 }
 
-// modfile copies the library's go.mod to a place where the go command can change it, and returns its path.
+// modfile copies the library's go.mod to a place where the go command can change it, and returns
+// its path.
 func modfile(t *testing.T) string {
 	t.Helper()
 	folder := strings.TrimSpace(run(t, "go", "list", "-m", "-f", "{{.Dir}}", library))

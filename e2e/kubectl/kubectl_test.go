@@ -96,8 +96,8 @@ type step struct {
 	input      []string
 }
 
-// readSteps parses the file: "$ " begins a command, "< " a line of its input. The other lines are its output with the
-// errors, and its exit code unless that is 0.
+// readSteps parses the file: "$ " begins a command, "< " a line of its input. The other lines are
+// its output with the errors, and its exit code unless that is 0.
 func readSteps(t *testing.T, file string) (steps []step) {
 	t.Helper()
 	text, err := os.ReadFile(file)

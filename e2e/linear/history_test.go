@@ -36,7 +36,8 @@ func (r *recorder) do(goroutine int, input any, op func() any) {
 	r.ops = append(r.ops, porcupine.Operation{ClientId: goroutine, Input: input, Call: call, Output: output, Return: back})
 }
 
-// together runs f in some goroutines that begin at the same moment, each with random numbers of its own.
+// together runs f in some goroutines that begin at the same moment, each with random numbers of its
+// own.
 func together(seed uint64, goroutines int, f func(goroutine int, r *rand.Rand)) {
 	begin := make(chan struct{})
 	var wg sync.WaitGroup
@@ -57,7 +58,8 @@ func falter() {
 	}
 }
 
-// check fails the test if the history is not one of the model. A history that takes too long to judge proves nothing.
+// check fails the test if the history is not one of the model. A history that takes too long to
+// judge proves nothing.
 func check(t *testing.T, model porcupine.Model, seed uint64, r *recorder) {
 	t.Helper()
 	switch porcupine.CheckOperationsTimeout(model, r.ops, time.Minute) {

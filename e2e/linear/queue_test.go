@@ -14,14 +14,16 @@ import (
 	"github.com/kinform/kinform/queue"
 )
 
-// queueState is the state of the model. Each string has keys of one byte, in order where it matters.
+// queueState is the state of the model. Each string has keys of one byte, in order where it
+// matters.
 type queueState struct {
 	ready          string // to be handed out, the first one first
 	running, again string // handed out; added since
 	delayed        string // due in an hour, in the order in which they were added
 }
 
-// queueOp is an operation on a key: add, later (in an hour), cancel, get, done, or hour, which lets an hour pass.
+// queueOp is an operation on a key: add, later (in an hour), cancel, get, done, or hour, which lets
+// an hour pass.
 type queueOp struct {
 	name string
 	key  byte
@@ -83,8 +85,9 @@ var queueModel = porcupine.Model{
 	},
 }
 
-// TestQueue adds, delays, gets and gives back three keys with four goroutines. Then an hour passes, and one goroutine takes
-// what has come. Time is virtual, so a Get ends without a key only when all goroutines wait.
+// TestQueue adds, delays, gets and gives back three keys with four goroutines. Then an hour passes,
+// and one goroutine takes what has come. Time is virtual, so a Get ends without a key only when all
+// goroutines wait.
 func TestQueue(t *testing.T) {
 	base, overlapping := rand.Uint64(), 0
 	for n := range histories() {

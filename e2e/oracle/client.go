@@ -25,9 +25,9 @@ type Client struct {
 	HTTP *http.Client
 }
 
-// Path returns the path of a resource of the core group: of one object, or of a collection if name is empty. If
-// namespace is empty, the path is for all namespaces, or for a resource without namespaces. Path does not escape the
-// names, because valid ones need no escape.
+// Path returns the path of a resource of the core group: of one object, or of a collection if name
+// is empty. If namespace is empty, the path is for all namespaces, or for a resource without
+// namespaces. Path does not escape the names, because valid ones need no escape.
 func Path(resource, namespace, name string) string {
 	path := "/api/v1/"
 	if namespace != "" {
@@ -40,9 +40,9 @@ func Path(resource, namespace, name string) string {
 	return path
 }
 
-// Do sends in as JSON, unless it is nil, and decodes the answer into out, unless that is nil. For an answer other than
-// 2xx it returns an error that wraps an *errors.StatusError of apimachinery. If the body is no Status, the error is
-// made from the HTTP status.
+// Do sends in as JSON, unless it is nil, and decodes the answer into out, unless that is nil. For
+// an answer other than 2xx it returns an error that wraps an *errors.StatusError of apimachinery.
+// If the body is no Status, the error is made from the HTTP status.
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {
@@ -101,8 +101,9 @@ func Create[T any](ctx context.Context, c *Client, path string, obj *T) (*T, err
 	return exchange[T](ctx, c, http.MethodPost, path, obj)
 }
 
-// Update puts obj at path, which is the path of the object, and returns the object as the server stored it. If obj has
-// another resource version than the object, the server answers with a conflict. An empty version matches any.
+// Update puts obj at path, which is the path of the object, and returns the object as the server
+// stored it. If obj has another resource version than the object, the server answers with a
+// conflict. An empty version matches any.
 func Update[T any](ctx context.Context, c *Client, path string, obj *T) (*T, error) {
 	return exchange[T](ctx, c, http.MethodPut, path, obj)
 }
@@ -112,7 +113,8 @@ func Get[T any](ctx context.Context, c *Client, path string) (*T, error) {
 	return exchange[T](ctx, c, http.MethodGet, path, nil)
 }
 
-// Patch merges patch into the object at path (RFC 7386) and returns the result. patch is any value with a JSON form.
+// Patch merges patch into the object at path (RFC 7386) and returns the result. patch is any value
+// with a JSON form.
 func Patch[T any](ctx context.Context, c *Client, path string, patch any) (*T, error) {
 	return exchange[T](ctx, c, http.MethodPatch, path, patch)
 }
@@ -125,14 +127,15 @@ func exchange[T any](ctx context.Context, c *Client, method, path string, in any
 	return out, nil
 }
 
-// Delete removes the object at path at once. It asks for a grace period of zero. Otherwise a pod with a node name would
-// stay, because there is no kubelet that ends its deletion. Namespaces stay in termination nevertheless.
+// Delete removes the object at path at once. It asks for a grace period of zero. Otherwise a pod
+// with a node name would stay, because there is no kubelet that ends its deletion. Namespaces stay
+// in termination nevertheless.
 func (c *Client) Delete(ctx context.Context, path string) error {
 	return c.Do(ctx, http.MethodDelete, path, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}, nil)
 }
 
-// List returns all objects of the collection at path that opts selects, and their resource version. It reads pages of
-// 500 unless opts has its own limit, each from etcd's state at that one version.
+// List returns all objects of the collection at path that opts selects, and their resource version.
+// It reads pages of 500 unless opts has its own limit, each from etcd's state at that one version.
 func List[T any](ctx context.Context, c *Client, path string, opts metav1.ListOptions) ([]T, string, error) {
 	if opts.Limit == 0 {
 		opts.Limit = pageSize

@@ -14,17 +14,18 @@ import (
 const defaultWorkers = 12
 
 const (
-	// ShardLabel is a label of all objects of NewConfigMap and NewPod. Its values are "0" to "3", and each selects a
-	// quarter of the objects.
+	// ShardLabel is a label of all objects of NewConfigMap and NewPod. Its values are "0" to "3",
+	// and each selects a quarter of the objects.
 	ShardLabel = "shard"
 	// Nodes is the number of node names that NewPod uses.
 	Nodes  = 10
 	shards = 4
 )
 
-// Each calls do for 0 to n-1, from at most workers goroutines at a time; 0 means 12. It returns when all calls have
-// returned. The first error ends the context of the other calls, prevents further calls, and is returned. Without an
-// error of do, Each returns the error of ctx, if ctx has ended.
+// Each calls do for 0 to n-1, from at most workers goroutines at a time; 0 means 12. It returns
+// when all calls have returned. The first error ends the context of the other calls, prevents
+// further calls, and is returned. Without an error of do, Each returns the error of ctx, if ctx has
+// ended.
 func Each(ctx context.Context, n, workers int, do func(ctx context.Context, i int) error) error {
 	if workers <= 0 {
 		workers = defaultWorkers
@@ -45,19 +46,20 @@ func Each(ctx context.Context, n, workers int, do func(ctx context.Context, i in
 
 // Shape describes the objects that Fill creates.
 type Shape struct {
-	// Namespaces is the number of namespaces: ns-00, ns-01 and so on. With 0 the objects are in ns-00, which must
-	// exist.
+	// Namespaces is the number of namespaces: ns-00, ns-01 and so on. With 0 the objects are in
+	// ns-00, which must exist.
 	Namespaces int
-	// ConfigMaps and Pods are the numbers of objects in all namespaces together. Object i is in namespace i modulo
-	// Namespaces.
+	// ConfigMaps and Pods are the numbers of objects in all namespaces together. Object i is in
+	// namespace i modulo Namespaces.
 	ConfigMaps int
 	Pods       int
 	// Workers is the number of parallel requests; 0 means 12.
 	Workers int
 }
 
-// Fill creates namespaces, and then the objects of NewConfigMap and NewPod in them. It takes about a second for 2,500
-// objects. It returns the error of the first request that fails, also if an object exists already.
+// Fill creates namespaces, and then the objects of NewConfigMap and NewPod in them. It takes about
+// a second for 2,500 objects. It returns the error of the first request that fails, also if an
+// object exists already.
 func Fill(ctx context.Context, c *Client, s Shape) error {
 	err := Each(ctx, s.Namespaces, s.Workers, func(ctx context.Context, i int) error {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: NamespaceName(i)}}
@@ -89,7 +91,8 @@ func NamespaceName(i int) string {
 	return fmt.Sprintf("ns-%02d", i)
 }
 
-// NewConfigMap returns the i-th ConfigMap of Fill, such as "cm-00042". Its data has one entry, with i.
+// NewConfigMap returns the i-th ConfigMap of Fill, such as "cm-00042". Its data has one entry, with
+// i.
 func NewConfigMap(namespace string, i int) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: meta(namespace, fmt.Sprintf("cm-%05d", i), i),
@@ -97,8 +100,8 @@ func NewConfigMap(namespace string, i int) *corev1.ConfigMap {
 	}
 }
 
-// NewPod returns the i-th Pod of Fill, such as "pod-00042" on node "node-2". Its one container never runs and its node
-// does not exist, but no component checks that.
+// NewPod returns the i-th Pod of Fill, such as "pod-00042" on node "node-2". Its one container
+// never runs and its node does not exist, but no component checks that.
 func NewPod(namespace string, i int) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: meta(namespace, fmt.Sprintf("pod-%05d", i), i),

@@ -20,8 +20,8 @@ const (
 	levelsPath   = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"
 )
 
-// GrantReading gives a user the right to get, list and watch everything. The server takes a moment to apply it, see
-// [Client.Answers]. GrantReading fails if the user has the right already.
+// GrantReading gives a user the right to get, list and watch everything. The server takes a moment
+// to apply it, see [Client.Answers]. GrantReading fails if the user has the right already.
 func GrantReading(ctx context.Context, c *Client, user string) error {
 	name := metav1.ObjectMeta{Name: user + "-reads"}
 	role := &rbacv1.ClusterRole{ObjectMeta: name, Rules: []rbacv1.PolicyRule{
@@ -39,8 +39,9 @@ func GrantReading(ctx context.Context, c *Client, user string) error {
 	return err
 }
 
-// ServiceAccount creates a service account and a role with the same name and with the rules, both in one namespace. It
-// returns a token of the account. The server takes a moment to apply the role, see [Client.Answers].
+// ServiceAccount creates a service account and a role with the same name and with the rules, both
+// in one namespace. It returns a token of the account. The server takes a moment to apply the role,
+// see [Client.Answers].
 func ServiceAccount(ctx context.Context, c *Client, namespace, name string, rules ...rbacv1.PolicyRule) (token string, err error) {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	if _, err := Create(ctx, c, Path("serviceaccounts", namespace, ""), &corev1.ServiceAccount{ObjectMeta: meta}); err != nil {
@@ -80,9 +81,9 @@ func RevokeReading(ctx context.Context, c *Client, user string) error {
 	return c.Delete(ctx, bindingsPath+"/"+user+"-reads")
 }
 
-// Throttle makes the server answer 429 to a user's requests beyond a share of its seats, by priority and fairness. With
-// a share of 0 the server refuses requests that come at the same time, but may serve a single one. Open watches go on.
-// The server takes a moment to apply it.
+// Throttle makes the server answer 429 to a user's requests beyond a share of its seats, by
+// priority and fairness. With a share of 0 the server refuses requests that come at the same time,
+// but may serve a single one. Open watches go on. The server takes a moment to apply it.
 func Throttle(ctx context.Context, c *Client, user string, share int) error {
 	all := []string{"*"}
 	name := map[string]any{"name": user}
@@ -130,8 +131,8 @@ func (c *Client) Answers(ctx context.Context, path string, code int) error {
 	})
 }
 
-// Until calls try every 5 ms until it returns nil. When ctx ends, Until returns the error of ctx joined with the last
-// one of try.
+// Until calls try every 5 ms until it returns nil. When ctx ends, Until returns the error of ctx
+// joined with the last one of try.
 func Until(ctx context.Context, try func() error) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -85,7 +85,8 @@ func receiver(fn *ast.FuncDecl) string {
 	return ""
 }
 
-// begin puts code at the beginning of a function. It is on the line of the brace, so that lines keep their numbers.
+// begin puts code at the beginning of a function. It is on the line of the brace, so that lines
+// keep their numbers.
 func begin(name, code string) func(*source) {
 	return func(s *source) {
 		s.functions(func(recv string, fn *ast.FuncDecl) {
@@ -117,8 +118,8 @@ func imports(path string) func(*source) {
 	return func(s *source) { s.insert(s.file.Name.End(), fmt.Sprintf("; import %q", path)) }
 }
 
-// swap lets a function call the function in a variable of its own type, Kinform and its name, if that is set and the
-// condition holds.
+// swap lets a function call the function in a variable of its own type, Kinform and its name, if
+// that is set and the condition holds.
 func swap(name, condition string) func(*source) {
 	return func(s *source) {
 		s.functions(func(recv string, fn *ast.FuncDecl) {
@@ -131,8 +132,8 @@ func swap(name, condition string) func(*source) {
 	}
 }
 
-// delegate gives a struct a field, and lets the exported methods of its pointers, but for some, call the same method of
-// the field if that is set.
+// delegate gives a struct a field, and lets the exported methods of its pointers, but for some,
+// call the same method of the field if that is set.
 func delegate(typ, field, fieldType string, but ...string) func(*source) {
 	return func(s *source) {
 		ast.Inspect(s.file, func(n ast.Node) bool {

@@ -20,8 +20,8 @@ type Program struct {
 	Change  []Edit
 }
 
-// Programs are an example of client-go, and one in the way of kubebuilder: a CRD with a finalizer, conditions and an owned
-// Deployment.
+// Programs are an example of client-go, and one in the way of kubebuilder: a CRD with a finalizer,
+// conditions and an owned Deployment.
 func Programs() []Program {
 	const sample, website = "k8s.io/sample-controller", "github.com/kinform/kinform/bench/twins/website"
 	return []Program{

@@ -36,8 +36,8 @@ var (
 	websites    = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "websites"}
 )
 
-// TestPrograms runs each program twice on a real server, as it is and with the change, does the same to its objects, and
-// compares what is on the server in the end.
+// TestPrograms runs each program twice on a real server, as it is and with the change, does the
+// same to its objects, and compares what is on the server in the end.
 func TestPrograms(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	scripts := map[string]struct {
@@ -307,7 +307,8 @@ func (s *stage) state() string {
 	return strings.ReplaceAll(strings.Join(slices.Compact(all), "\n"), s.namespace, "NAMESPACE")
 }
 
-// textOf is an object as text. Of an event it has what it says; how often and when depends on resyncs.
+// textOf is an object as text. Of an event it has what it says; how often and when depends on
+// resyncs.
 func textOf(o *unstructured.Unstructured) string {
 	if o.GetKind() == "Event" {
 		about, _, _ := unstructured.NestedString(o.Object, "involvedObject", "name")

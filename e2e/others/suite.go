@@ -132,7 +132,8 @@ func (s Suite) build(ctx context.Context, w *workspace, dir string) (string, err
 	if err != nil {
 		return "", err
 	}
-	// With -trimpath, what one suite has compiled serves the others: their workspaces are in different folders.
+	// With -trimpath, what one suite has compiled serves the others: their workspaces are in
+	// different folders.
 	binary := filepath.Join(dir, "tests")
 	_, err = w.command(ctx, "test", "-c", "-trimpath", "-overlay", file, "-o", binary, s.Package)
 	return binary, err
@@ -217,7 +218,8 @@ func (r runner) run(ctx context.Context, args ...string) (ends map[string]string
 	return ends, string(out), errors.Join(err, failed)
 }
 
-// again runs a test that has failed: some of theirs have short timeouts, and a busy machine is slow.
+// again runs a test that has failed: some of theirs have short timeouts, and a busy machine is
+// slow.
 func (r runner) again(ctx context.Context, test string) bool {
 	for range 3 {
 		if r.passes(ctx, test) {
@@ -227,8 +229,8 @@ func (r runner) again(ctx context.Context, test string) bool {
 	return false
 }
 
-// always reports whether a test passes each time. One that is about times may pass by chance, because Kinform
-// spreads its resyncs at random.
+// always reports whether a test passes each time. One that is about times may pass by chance,
+// because Kinform spreads its resyncs at random.
 func (r runner) always(ctx context.Context, test string) bool {
 	for range 20 {
 		if !r.passes(ctx, test) {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// workspace is the go command in the workspace of this repository, in which one module is used under another path: the
-// command refuses an overlay of files in its module cache.
+// workspace is the go command in the workspace of this repository, in which one module is used
+// under another path: the command refuses an overlay of files in its module cache.
 type workspace struct {
 	file string
 }

@@ -39,7 +39,8 @@ func New() (*Authority, error) {
 // PEM returns the authority's own certificate, without its key. The result is shared.
 func (a *Authority) PEM() []byte { return a.pem }
 
-// Issue writes a certificate of c, for servers and clients, and its key to dir as NAME.crt and NAME.key.
+// Issue writes a certificate of c, for servers and clients, and its key to dir as NAME.crt and
+// NAME.key.
 func (a *Authority) Issue(dir, name string, c x509.Certificate) error {
 	c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}
 	cert, key, err := certify(a, c)

@@ -42,8 +42,8 @@ func (b *budget) take(s *setting, n int) (allowed int, over bool) {
 	return n, false
 }
 
-// copy forwards from src to dst until one of them ends. limit is the budget of the server's direction, and nil for the
-// other direction.
+// copy forwards from src to dst until one of them ends. limit is the budget of the server's
+// direction, and nil for the other direction.
 func (c *conn) copy(dst, src net.Conn, limit *budget) {
 	buf := make([]byte, largestPiece)
 	for {
@@ -94,7 +94,8 @@ func (c *conn) pass(dst net.Conn, b []byte, s *setting) bool {
 	return true
 }
 
-// ended forwards the end of one side to the other. It first waits until bytes are no longer swallowed.
+// ended forwards the end of one side to the other. It first waits until bytes are no longer
+// swallowed.
 func (c *conn) ended(err error) {
 	for s := c.proxy.setting(); s.Swallow; s = c.proxy.setting() {
 		select {

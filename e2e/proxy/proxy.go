@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Proxy forwards connections from a port of the loopback interface to one address. Close it in the end.
+// Proxy forwards connections from a port of the loopback interface to one address. Close it in the
+// end.
 type Proxy struct {
 	addr, target string // set once
 	wg           sync.WaitGroup
@@ -72,7 +73,8 @@ func (p *Proxy) Cut(how End) {
 	p.end(how)
 }
 
-// Refuse closes the listener, so that new connections are refused, and resets the open ones. Refusing twice does nothing.
+// Refuse closes the listener, so that new connections are refused, and resets the open ones.
+// Refusing twice does nothing.
 func (p *Proxy) Refuse() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +85,8 @@ func (p *Proxy) Refuse() {
 	p.end(RST)
 }
 
-// Listen ends Refuse. It returns ErrClosed, or the error of net.Listen if another program has taken the port.
+// Listen ends Refuse. It returns ErrClosed, or the error of net.Listen if another program has taken
+// the port.
 func (p *Proxy) Listen() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,7 +105,8 @@ func (p *Proxy) Listen() error {
 	return nil
 }
 
-// Close resets all connections and returns when the proxy's goroutines have ended. Closing twice does nothing.
+// Close resets all connections and returns when the proxy's goroutines have ended. Closing twice
+// does nothing.
 func (p *Proxy) Close() {
 	p.mu.Lock()
 	p.closed = true

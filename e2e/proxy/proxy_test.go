@@ -127,8 +127,8 @@ func TestEndAfter(t *testing.T) {
 	say(t, dial(t, p), "as before")
 }
 
-// TestSwallow checks that nothing comes through, that connections which lost bytes stay silent, and that their end is
-// forwarded after the fault and not during it.
+// TestSwallow checks that nothing comes through, that connections which lost bytes stay silent, and
+// that their end is forwarded after the fault and not during it.
 func TestSwallow(t *testing.T) {
 	p := start(t)
 	idle, used := dial(t, p), dial(t, p)
@@ -156,8 +156,8 @@ func TestSwallow(t *testing.T) {
 	}
 }
 
-// silent fails the test if a byte arrives within a moment. On a slow machine it may miss an error, but it never reports
-// a wrong one.
+// silent fails the test if a byte arrives within a moment. On a slow machine it may miss an error,
+// but it never reports a wrong one.
 func silent(t *testing.T, c net.Conn) {
 	t.Helper()
 	_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))

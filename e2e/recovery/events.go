@@ -16,7 +16,8 @@ import (
 // event is a row of the table.
 type event struct {
 	name string
-	// happen causes the event and returns when the server is reachable and right. It writes the markers before that.
+	// happen causes the event and returns when the server is reachable and right. It writes the
+	// markers before that.
 	happen func(ctx context.Context, r *round) error
 	custom bool // the informers are of ten custom resources
 	many   bool // there are Options.Objects ConfigMaps, and each library runs alone
@@ -39,8 +40,8 @@ func events(o Options) []event {
 	}
 }
 
-// cut ends the connections while the server is healthy. Changes just before the cut do not come through these
-// connections.
+// cut ends the connections while the server is healthy. Changes just before the cut do not come
+// through these connections.
 func cut(how proxy.End) func(context.Context, *round) error {
 	return func(ctx context.Context, r *round) error {
 		r.set(proxy.Fault{Swallow: true})
@@ -132,7 +133,8 @@ func expired(ctx context.Context, r *round) error {
 	return r.listen()
 }
 
-// replacedUnseen deletes the custom resource and creates it again, with other objects, while connections are refused.
+// replacedUnseen deletes the custom resource and creates it again, with other objects, while
+// connections are refused.
 func replacedUnseen(ctx context.Context, r *round) error {
 	r.refuse()
 	if err := r.dropCustom(ctx); err != nil {
@@ -162,7 +164,8 @@ func replaced(ctx context.Context, r *round) error {
 // anything is a path that the informers' user requests to see whether the server answers.
 const anything = "/api/v1/configmaps?limit=1"
 
-// rights takes away the right to read from the informers' user, ends the watches, and gives the right back.
+// rights takes away the right to read from the informers' user, ends the watches, and gives the
+// right back.
 func rights(ctx context.Context, r *round) error {
 	r.set(proxy.Fault{Swallow: true})
 	if err := oracle.RevokeReading(ctx, r.server, user); err != nil {

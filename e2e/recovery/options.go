@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Options set the length and the number of the events. The zero value of a field means the value of Short.
+// Options set the length and the number of the events. The zero value of a field means the value of
+// Short.
 type Options struct {
 	// Outage is the time for which a server is away, Hole the time for which it is silent.
 	Outage, Hole time.Duration
@@ -26,8 +27,8 @@ type Options struct {
 	Progress io.Writer
 }
 
-// Short returns the form that takes about two minutes. Its watches are young, so a library that treats old and young
-// watches differently treats them as young.
+// Short returns the form that takes about two minutes. Its watches are young, so a library that
+// treats old and young watches differently treats them as young.
 func Short() Options {
 	return Options{
 		Outage: 5 * time.Second, Hole: 5 * time.Second, Quiet: time.Second,

@@ -23,8 +23,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestRecovery is the short form of the table. It checks that Kinform is right within Options.Limit, and that its
-// caches then equal the server's lists. The command prints the times. Here they depend on the load of the machine.
+// TestRecovery is the short form of the table. It checks that Kinform is right within
+// Options.Limit, and that its caches then equal the server's lists. The command prints the times.
+// Here they depend on the load of the machine.
 func TestRecovery(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)

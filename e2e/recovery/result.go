@@ -16,13 +16,14 @@ type Result struct {
 	Event, Library string
 	// Times are the times until the caches were right again, by round.
 	Times []time.Duration
-	// Requests and Connections are numbers per second, by round, from the beginning of the event until the server was
-	// right. They are empty if they were not counted.
+	// Requests and Connections are numbers per second, by round, from the beginning of the event
+	// until the server was right. They are empty if they were not counted.
 	Requests, Connections []float64
-	// Decoding is the part of Times that Kinform spent on decoding, by round. It is empty if it was not counted.
+	// Decoding is the part of Times that Kinform spent on decoding, by round. It is empty if it was
+	// not counted.
 	Decoding []time.Duration
-	// Undecoded is the time that the server takes to send the same list to a client that decodes nothing, by round. It
-	// is empty if it was not measured.
+	// Undecoded is the time that the server takes to send the same list to a client that decodes
+	// nothing, by round. It is empty if it was not measured.
 	Undecoded []time.Duration
 }
 
@@ -35,7 +36,8 @@ func Median[T cmp.Ordered](values []T) T {
 	return sorted[(len(sorted)-1)/2]
 }
 
-// Write prints the results as a table in Markdown: one row per event, with the median and the range of each library.
+// Write prints the results as a table in Markdown: one row per event, with the median and the range
+// of each library.
 func Write(w io.Writer, results []Result) error {
 	var b strings.Builder
 	b.WriteString("| event | rounds | Kinform | client-go |\n| --- | ---: | ---: | ---: |\n")

@@ -84,7 +84,8 @@ func (r *round) mark(ctx context.Context) error {
 	})
 }
 
-// touch updates an object in the marker's namespace. If it is the marker, the caches have to reach its new version.
+// touch updates an object in the marker's namespace. If it is the marker, the caches have to reach
+// its new version.
 func (r *round) touch(ctx context.Context, k beside.Kind, name string) error {
 	patch := map[string]any{"metadata": map[string]any{"annotations": map[string]string{"touched": rand.Text()}}}
 	got, err := oracle.Patch[metav1.PartialObjectMetadata](ctx, r.server, k.Path(marker.Namespace, name), patch)

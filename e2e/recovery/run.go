@@ -25,9 +25,10 @@ type library func([]beside.Kind, beside.Options) (*beside.Side, error)
 
 var libraries = []library{beside.Kinform, beside.ClientGo}
 
-// Run causes all events on c, a fresh cluster, and returns the measurements by event and library. The error joins all
-// failures: Kinform was not right within Options.Limit (beside.ErrLate), one of its caches differed from the server's
-// list, or a server did not do its part, which ends the event. Failures of client-go go to Options.Progress.
+// Run causes all events on c, a fresh cluster, and returns the measurements by event and library.
+// The error joins all failures: Kinform was not right within Options.Limit (beside.ErrLate), one of
+// its caches differed from the server's list, or a server did not do its part, which ends the
+// event. Failures of client-go go to Options.Progress.
 func Run(ctx context.Context, c *cluster.Cluster, opts Options) ([]Result, error) {
 	opts = opts.withDefaults()
 	b := &bench{opts: opts, cluster: c}
@@ -231,8 +232,8 @@ func (r *round) compare(ctx context.Context, l *line) error {
 	return errors.Join(errs...)
 }
 
-// differ returns an error if the cache differs from the server. It checks the namespaces of the test only, because the
-// server itself writes to others.
+// differ returns an error if the cache differs from the server. It checks the namespaces of the
+// test only, because the server itself writes to others.
 func differ(library string, c beside.Cache, items []metav1.PartialObjectMetadata) error {
 	cached := c.Versions()
 	var wrong []string

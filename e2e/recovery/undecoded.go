@@ -16,8 +16,8 @@ import (
 	"github.com/kinform/kinform/e2e/beside"
 )
 
-// undecoded returns the time that the server takes to stream all objects of a kind as protobuf to a client that decodes
-// none of them. No informer can be faster.
+// undecoded returns the time that the server takes to stream all objects of a kind as protobuf to a
+// client that decodes none of them. No informer can be faster.
 func (r *round) undecoded(ctx context.Context, k beside.Kind) (time.Duration, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

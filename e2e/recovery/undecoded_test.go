@@ -10,7 +10,8 @@ import (
 	"testing/iotest"
 )
 
-// The mark is found at every position and for every split of the bytes. An end without it is an error.
+// The mark is found at every position and for every split of the bytes. An end without it is an
+// error.
 func TestReadTo(t *testing.T) {
 	mark := []byte("mark")
 	for _, before := range []int{0, 1, 64<<10 - 2, 64 << 10, 200_000} {

@@ -29,8 +29,8 @@ const (
 	crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 )
 
-// prepare creates the namespaces, the user's right to read, and the objects of the built-in kinds. It returns the file
-// with the user's token.
+// prepare creates the namespaces, the user's right to read, and the objects of the built-in kinds.
+// It returns the file with the user's token.
 func (r *round) prepare(ctx context.Context, c *cluster.Cluster) (tokenFile string, err error) {
 	for i := range namespaces {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: oracle.NamespaceName(i)}}
@@ -112,7 +112,8 @@ func (r *round) makeCustom(ctx context.Context) error {
 	})
 }
 
-// dropCustom deletes the custom resources with their objects and returns when the server no longer serves them.
+// dropCustom deletes the custom resources with their objects and returns when the server no longer
+// serves them.
 func (r *round) dropCustom(ctx context.Context) error {
 	return oracle.Each(ctx, len(r.kinds), 0, func(ctx context.Context, i int) error {
 		k := r.kinds[i]

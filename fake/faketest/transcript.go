@@ -79,9 +79,9 @@ func (r *Transcript) ShowOnFailure(t interface {
 	})
 }
 
-// Listen serves h, such as a fake.Server, on a port of the loopback interface until the end of the test, and
-// returns its URL. The end of the test ends open watches. A client in the same process needs no port: see
-// fake.Server.Client.
+// Listen serves h, such as a fake.Server, on a port of the loopback interface until the end of the
+// test, and returns its URL. The end of the test ends open watches. A client in the same process
+// needs no port: see fake.Server.Client.
 func Listen(t interface{ Cleanup(func()) }, h http.Handler) string {
 	web := httptest.NewServer(h)
 	t.Cleanup(func() {

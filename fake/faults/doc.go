@@ -11,14 +11,14 @@
 //
 // # Lost answers
 //
-// To lose the answer to a write, cut it off: the server has done the write, and the client has an error
-// that does not say so. Only answers by HTTP have bytes, so this strikes a client.Resource and a handle,
-// and not a fake.Client.
+// To lose the answer to a write, cut it off: the server has done the write, and the client has an
+// error that does not say so. Only answers by HTTP have bytes, so this strikes a client.Resource
+// and a handle, and not a fake.Client.
 //
 //	truncate patch websites.example.com bytes=1 chance=0.2 seed=7
 //
-// A refusal (500, 503, 504) is the opposite: the server has done nothing. A program that cannot tell them apart
-// must do right after both.
+// A refusal (500, 503, 504) is the opposite: the server has done nothing. A program that cannot
+// tell them apart must do right after both.
 //
 // # Determinism
 //

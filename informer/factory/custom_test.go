@@ -27,8 +27,8 @@ func gearsOf(server *fake.Server, opened *int) factory.Custom[key, *gear] {
 	}
 }
 
-// A source of the program's own is shared by its name and selection, and the factory's options apply
-// to it.
+// A source of the program's own is shared by its name and selection, and the factory's options
+// apply to it.
 func TestForSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := newWorld(t, factory.Options{})

@@ -127,8 +127,9 @@ type Custom[K comparable, T any] struct {
 	Key store.KeyFunc[K, T]
 }
 
-// ForSource returns a handle on an informer of a source of the program's own. The factory's Transform
-// and TweakListOptions apply to it. Errors: [ErrNoName], [ErrNoOpen], and those of Open and For.
+// ForSource returns a handle on an informer of a source of the program's own. The factory's
+// Transform and TweakListOptions apply to it. Errors: [ErrNoName], [ErrNoOpen], and those of Open
+// and For.
 func ForSource[K comparable, T any](f *Factory, custom Custom[K, T], req Request[T]) (*Handle[K, T], error) {
 	if custom.Name == "" {
 		return nil, ErrNoName

@@ -14,8 +14,8 @@ import (
 const (
 	// maxDepth is the limit for the nesting of values and tags, as in JSON.
 	maxDepth = 10_000
-	// maxEndless is that for arrays that a break ends. The library counts the members of each before it decodes
-	// them, so that those of the innermost are passed over once per array.
+	// maxEndless is that for arrays that a break ends. The library counts the members of each
+	// before it decodes them, so that those of the innermost are passed over once per array.
 	maxEndless = 64
 )
 
@@ -314,7 +314,8 @@ type nested struct {
 // endless reports whether n is an array that a break ends.
 func (n *nested) endless() bool { return n.left < 0 && n.pieces == 0 && !n.name }
 
-// pass consumes a value. If the value is held, it returns ErrOverLimit once the value is over the limit.
+// pass consumes a value. If the value is held, it returns ErrOverLimit once the value is over the
+// limit.
 func (r *cborReader) pass() error {
 	r.nest, r.breaks = r.nest[:0], 0
 	for {

@@ -19,8 +19,8 @@ type roomy struct {
 	Map  map[string]narrow `json:"map"`
 }
 
-// The library makes room for the members of an array or map although they are not what the type takes. The estimate
-// covers that room.
+// The library makes room for the members of an array or map although they are not what the type
+// takes. The estimate covers that room.
 func TestRoomForWrongMembers(t *testing.T) {
 	if memtest.Race {
 		t.Skip("the race detector allocates too")
@@ -64,8 +64,8 @@ func TestRoomForWrongMembers(t *testing.T) {
 
 func counted(begin string, n uint32) []byte { return binary.BigEndian.AppendUint32([]byte(begin), n) }
 
-// Arrays that a break ends cannot be nested deeply, because their members are counted once per array. Those of known
-// length can.
+// Arrays that a break ends cannot be nested deeply, because their members are counted once per
+// array. Those of known length can.
 func TestEndlessArrays(t *testing.T) {
 	nested := func(begin, end string, n int) []byte {
 		return []byte("\xa1\x41a" + strings.Repeat(begin, n) + "\x00" + strings.Repeat(end, n))

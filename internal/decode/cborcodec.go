@@ -22,8 +22,8 @@ type cborCodec struct {
 	finish finisher                     // without needs
 }
 
-// NewCBORCodec makes the codec for objects of type t in CBOR. share allows it to share strings, and drop lets it
-// drop managedFields.
+// NewCBORCodec makes the codec for objects of type t in CBOR. share allows it to share strings, and
+// drop lets it drop managedFields.
 func NewCBORCodec(t reflect.Type, share, drop bool) (Codec, error) {
 	mode, err := cborMode()
 	if err != nil {
@@ -160,8 +160,8 @@ func DelimitCBOR(body []byte) ([]byte, error) {
 	return raw, err
 }
 
-// CBORToJSON returns the JSON of a body of one value, with sorted members. It returns a *FaultError if
-// JSON cannot express the value. It does not limit the value's memory.
+// CBORToJSON returns the JSON of a body of one value, with sorted members. It returns a *FaultError
+// if JSON cannot express the value. It does not limit the value's memory.
 func CBORToJSON(body []byte) ([]byte, error) {
 	raw, err := DelimitCBOR(body)
 	if err != nil {

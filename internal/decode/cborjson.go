@@ -7,9 +7,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// jsonWriter turns raw CBOR into JSON with sorted members. Maps of plain strings, which are all that
-// managedFields have, take no detour by the library's untyped values: that would more than double the
-// allocations for a pod.
+// jsonWriter turns raw CBOR into JSON with sorted members. Maps of plain strings, which are all
+// that managedFields have, take no detour by the library's untyped values: that would more than
+// double the allocations for a pod.
 type jsonWriter struct {
 	out     []byte
 	members []jsonSpan // of the maps that are being written
@@ -34,7 +34,8 @@ func (w *jsonWriter) transcode(raw []byte) ([]byte, error) {
 	return cborToJSON(raw)
 }
 
-// value appends a value and returns what is behind it. ok is false for a value that is left to the library.
+// value appends a value and returns what is behind it. ok is false for a value that is left to the
+// library.
 func (w *jsonWriter) value(raw []byte, depth int) (rest []byte, ok bool) {
 	h, n := readHead(raw)
 	switch {

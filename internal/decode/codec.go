@@ -18,8 +18,9 @@ import (
 	"github.com/kinform/kinform/internal/kubeproto"
 )
 
-// Codec decodes single objects of one type and encoding. It is immutable and safe for concurrent use,
-// unless it shares strings: then it belongs to one goroutine. All values are complete and well-formed.
+// Codec decodes single objects of one type and encoding. It is immutable and safe for concurrent
+// use, unless it shares strings: then it belongs to one goroutine. All values are complete and
+// well-formed.
 type Codec interface {
 	// Kind returns the first byte of a value's JSON.
 	Kind(raw []byte) byte
@@ -30,8 +31,8 @@ type Codec interface {
 	// Unmarshal decodes a value into *v.
 	Unmarshal(raw []byte, v any) error
 
-	// UnmarshalExact is slower than Unmarshal, and may accept values that Unmarshal does not. After an error, *v
-	// is filled as far as possible.
+	// UnmarshalExact is slower than Unmarshal, and may accept values that Unmarshal does not. After
+	// an error, *v is filled as far as possible.
 	UnmarshalExact(raw []byte, v any) error
 
 	// UnmarshalObject decodes an object for an unstructured.Unstructured.

@@ -9,9 +9,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// jsonReader is a Reader of JSON. A walk finds the end of a value and checks its grammar. If the walk is unsure, the
-// reader finds the end by brackets and quotation marks, and leaves the grammar to the library. It does not hold a value over the limit,
-// so it checks the grammar of such a value only in the members that are read.
+// jsonReader is a Reader of JSON. A walk finds the end of a value and checks its grammar. If the
+// walk is unsure, the reader finds the end by brackets and quotation marks, and leaves the grammar
+// to the library. It does not hold a value over the limit, so it checks the grammar of such a value
+// only in the members that are read.
 type jsonReader struct {
 	input
 	opened []bool // of each open object and array: a member has been read
@@ -25,8 +26,8 @@ func NewJSON(in io.Reader, limit int64) Reader {
 }
 
 // Ready implements Reader. Values at the top level end with a newline, and API servers write no
-// other one. It does not look at more than inputRoom: the rest of a longer value is on its way, and without newlines a long
-// look for each value would cost more than to decode it.
+// other one. It does not look at more than inputRoom: the rest of a longer value is on its way, and
+// without newlines a long look for each value would cost more than to decode it.
 func (r *jsonReader) Ready() bool {
 	rest := bytes.TrimLeft(r.buf[r.at:], " \t\r\n")
 	return len(rest) > inputRoom || bytes.IndexByte(rest, '\n') >= 0
@@ -159,7 +160,8 @@ func (r *jsonReader) Object(s *State) ([]byte, error) {
 	return raw, err
 }
 
-// whole reads a value, and notes the state of an object if s is not nil. After ErrOverLimit the value is still there.
+// whole reads a value, and notes the state of an object if s is not nil. After ErrOverLimit the
+// value is still there.
 func (r *jsonReader) whole(s *stateSpans) ([]byte, error) {
 	k, err := r.Peek()
 	if err == nil && (k == '}' || k == ']') {
@@ -185,7 +187,8 @@ func (r *jsonReader) whole(s *stateSpans) ([]byte, error) {
 	return raw, checkSyntax(raw, r.Offset()-int64(len(raw)))
 }
 
-// walk consumes the held value, which begins with k, if a walk is sure about it. Otherwise s is none.
+// walk consumes the held value, which begins with k, if a walk is sure about it. Otherwise s is
+// none.
 func (r *jsonReader) walk(k byte, s *stateSpans) bool {
 	w := walkOf(&r.input)
 	end := unsure
@@ -288,7 +291,8 @@ func (v *valueEnd) find(b []byte) (n int, done bool) {
 	return len(b), false
 }
 
-// findQuote returns the position after the quotation mark that ends the string of which b[i] is a part.
+// findQuote returns the position after the quotation mark that ends the string of which b[i] is a
+// part.
 func (v *valueEnd) findQuote(b []byte, i int) int {
 	if v.escape && i < len(b) {
 		v.escape = false

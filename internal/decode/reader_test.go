@@ -131,7 +131,8 @@ func TestBufferIsBounded(t *testing.T) {
 	}
 }
 
-// TestReadyJSON: a value was read ahead if its newline was, or if so much was that the rest is on its way.
+// TestReadyJSON: a value was read ahead if its newline was, or if so much was that the rest is on
+// its way.
 func TestReadyJSON(t *testing.T) {
 	long := `"` + strings.Repeat("x", inputRoom) + `"`
 	for rest, want := range map[string]bool{

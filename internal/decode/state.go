@@ -6,14 +6,15 @@ import (
 	"github.com/kinform/kinform/internal/kubeproto"
 )
 
-// State identifies one state of an object. The slices may refer to the object's JSON. The UID is nil if
-// only the decoder can tell the state.
+// State identifies one state of an object. The slices may refer to the object's JSON. The UID is
+// nil if only the decoder can tell the state.
 type State struct {
 	APIVersion, Kind []byte // nil if the JSON has none
 	kubeproto.State
 }
 
-// span is a part of a walk's JSON, which may move in memory while more is read. The zero value is no part.
+// span is a part of a walk's JSON, which may move in memory while more is read. The zero value is
+// no part.
 type span struct{ from, to int }
 
 // stateSpans are the parts of an object's JSON that are its state.
@@ -79,7 +80,8 @@ func (w *walk) meta(s *stateSpans, from int) int {
 	})
 }
 
-// textTo notes the content of a string. It is unsure if that was noted already, is empty, or needs decoding.
+// textTo notes the content of a string. It is unsure if that was noted already, is empty, or needs
+// decoding.
 func (w *walk) textTo(s *span, from int) int {
 	if s.to > 0 || w.at(from) != '"' {
 		return unsure

@@ -81,7 +81,8 @@ func readObject(in io.Reader, limit int64) (s State, raw []byte, err error) {
 	return s, raw, err
 }
 
-// checkState compares the values and states that a walk finds with the decoders, typed and untyped, however reads are cut.
+// checkState compares the values and states that a walk finds with the decoders, typed and untyped,
+// however reads are cut.
 func checkState(t *testing.T, body []byte) {
 	t.Helper()
 	whole, wholeErr := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)).ReadValue()

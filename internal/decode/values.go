@@ -33,8 +33,9 @@ type Reader interface {
 	// after the value. After any other error it is of no use.
 	Value() ([]byte, error)
 
-	// Object is Value, but returns the value in the encoding of the body; after ErrOverLimit it is JSON. If s is not
-	// nil, it sets *s to the state of an object. That is valid as long as the slice.
+	// Object is Value, but returns the value in the encoding of the body; after ErrOverLimit it is
+	// JSON. If s is not nil, it sets *s to the state of an object. That is valid as long as the
+	// slice.
 	Object(s *State) ([]byte, error)
 
 	// Skip skips a value without holding it.

@@ -6,16 +6,18 @@ import (
 	"math/bits"
 )
 
-// walk passes over one JSON value, which may be malformed, and reads the rest of it from the stream on its way.
-// So one pass finds the end of the value and checks its grammar. The methods that pass over a part of it get the position
-// where the part begins and return the one where it ends, or unsure.
+// walk passes over one JSON value, which may be malformed, and reads the rest of it from the stream
+// on its way. So one pass finds the end of the value and checks its grammar. The methods that pass
+// over a part of it get the position where the part begins and return the one where it ends, or
+// unsure.
 type walk struct {
 	in *input // holds the value
 	b  []byte // what was read of in from the value on
 }
 
 const (
-	// unsure stands for a part that is malformed, incomplete or too large, or that only a full parser can judge.
+	// unsure stands for a part that is malformed, incomplete or too large, or that only a full
+	// parser can judge.
 	unsure = -1
 	// deepest is the depth from which on a walk is unsure.
 	deepest = 500
@@ -78,8 +80,8 @@ func (w *walk) value(i, depth int) int {
 	return w.number(i)
 }
 
-// members passes over an object. member gets the name of each member, which has no escape and is valid until the
-// next read, and passes over its value. If it is nil, names may have escapes.
+// members passes over an object. member gets the name of each member, which has no escape and is
+// valid until the next read, and passes over its value. If it is nil, names may have escapes.
 func (w *walk) members(i, depth int, member func(name []byte, from int) int) int {
 	if i = w.skip(i + 1); w.at(i) == '}' {
 		return i + 1
@@ -171,9 +173,9 @@ func (w *walk) escape(i int) int {
 	return unsure
 }
 
-// stop returns the position of the next quotation mark, backslash or control character from i on, or len(b).
-// It looks at 16 bytes at a time: most strings are shorter, so that the processor predicts the loop, and too
-// short for a call of bytes.IndexByte to pay.
+// stop returns the position of the next quotation mark, backslash or control character from i on,
+// or len(b). It looks at 16 bytes at a time: most strings are shorter, so that the processor
+// predicts the loop, and too short for a call of bytes.IndexByte to pay.
 func stop(b []byte, i int) int {
 	for ; i+16 <= len(b); i += 16 {
 		n := stopWithin(binary.LittleEndian.Uint64(b[i:]))

@@ -126,16 +126,16 @@ func (w *Weights) parts(raw []byte) (bytes int64) {
 }
 
 const (
-	// itemWeight is the largest memory for a data item of CBOR that is not a map. The worst case is an
-	// entry of a map[string]any. Raw CBOR becomes one before it becomes JSON.
+	// itemWeight is the largest memory for a data item of CBOR that is not a map. The worst case is
+	// an entry of a map[string]any. Raw CBOR becomes one before it becomes JSON.
 	itemWeight = 72
-	// escapeWeight is the largest memory in bytes for one byte of a string that JSON may escape, or of
-	// a string in pieces, which the library joins.
+	// escapeWeight is the largest memory in bytes for one byte of a string that JSON may escape, or
+	// of a string in pieces, which the library joins.
 	escapeWeight = 18
 )
 
-// checkCBOR is checkJSON for CBOR. The library makes room for all members of an array, and of a map of known
-// length, before it looks at the first, which may not be what the type takes.
+// checkCBOR is checkJSON for CBOR. The library makes room for all members of an array, and of a map
+// of known length, before it looks at the first, which may not be what the type takes.
 func (w *Weights) checkCBOR(raw []byte) error {
 	item, object := max(w.scalar, itemWeight), max(w.object, mapWeight)
 	element, entry := max(0, w.element-item), max(0, w.entry-2*item) // besides the items

@@ -29,8 +29,8 @@ func (l *Log[E]) moved() {
 
 // Cut closes c if its lag is more than limit events, so that it keeps no more events in memory. It
 // returns a copy of the events that c's reader is not done with, the first of which is at position
-// from, and true. Before the reader finds the cursor closed, it may be done with some of them: those
-// before c.Position() at that time. Only the writer may call Cut. O(events returned).
+// from, and true. Before the reader finds the cursor closed, it may be done with some of them:
+// those before c.Position() at that time. Only the writer may call Cut. O(events returned).
 func (l *Log[E]) Cut(c *Cursor[E], limit uint64) (rest []E, from uint64, cut bool) {
 	l.Publish()
 	l.mu.Lock() // so that no event is cleared during the copy

@@ -160,8 +160,8 @@ func TestLookMeetsGrowth(t *testing.T) {
 	})
 }
 
-// A reader that looked at the events before a block was full, and at its successor after that, stays
-// for the rest of the block.
+// A reader that looked at the events before a block was full, and at its successor after that,
+// stays for the rest of the block.
 func TestLookAcrossGrowth(t *testing.T) {
 	var l Log[int]
 	c := l.NewCursor()
@@ -182,8 +182,8 @@ func TestLookAcrossGrowth(t *testing.T) {
 	}
 }
 
-// A cursor that is closed while it moves to the next block stays closed. Blocks of one event make it
-// move all the time.
+// A cursor that is closed while it moves to the next block stays closed. Blocks of one event make
+// it move all the time.
 func TestCloseMeetsMove(t *testing.T) {
 	m, stop := start()
 	defer stop()
@@ -269,7 +269,8 @@ func TestFinishWhileTaking(t *testing.T) {
 	c.Leave()
 }
 
-// A reader that has told the writer of a move tells it of no other before it is asked again: that would cost a lock per run.
+// A reader that has told the writer of a move tells it of no other before it is asked again: that
+// would cost a lock per run.
 func TestMovesAnswerOnce(t *testing.T) {
 	var l Log[int]
 	c := l.NewCursor()

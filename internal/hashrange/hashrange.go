@@ -1,5 +1,6 @@
-// Package hashrange computes with lists of ranges of hashes. The ranges may be of any type: ends returns pointers to the
-// first and the last hash of one, both included. What else a range has is copied.
+// Package hashrange computes with lists of ranges of hashes. The ranges may be of any type: ends
+// returns pointers to the first and the last hash of one, both included. What else a range has is
+// copied.
 package hashrange
 
 // Common returns what is in both lists, cut out of the ranges of the second one. Both are sorted.

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Of returns a key as text for people. An object without a namespace has its name, without the slash of
-// types.NamespacedName.
+// Of returns a key as text for people. An object without a namespace has its name, without the
+// slash of types.NamespacedName.
 func Of(key any) string {
 	if name, ok := key.(types.NamespacedName); ok && name.Namespace == "" {
 		return name.Name
@@ -33,8 +33,8 @@ func Parse(text string) (key types.NamespacedName, ok bool) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, true
 }
 
-// Printable returns s with a backslash, and everything that does not print, escaped as in Go. Texts that
-// differ stay different.
+// Printable returns s with a backslash, and everything that does not print, escaped as in Go. Texts
+// that differ stay different.
 func Printable(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {
@@ -55,8 +55,8 @@ func Printable(s string) string {
 	return b.String()
 }
 
-// As returns the key whose printable text is text, if K is a type whose keys can be made of text: a string or a
-// types.NamespacedName.
+// As returns the key whose printable text is text, if K is a type whose keys can be made of text: a
+// string or a types.NamespacedName.
 func As[K comparable](text string) (key K, ok bool) {
 	if strings.Contains(text, `\`) {
 		return key, false // an escape
@@ -70,8 +70,8 @@ func As[K comparable](text string) (key K, ok bool) {
 	return key, ok
 }
 
-// Find returns the key whose printable text is text. One that [As] can make need not be among keys; for another one it
-// looks at all of them.
+// Find returns the key whose printable text is text. One that [As] can make need not be among keys;
+// for another one it looks at all of them.
 func Find[K comparable](text string, keys iter.Seq[K]) (key K, ok bool) {
 	if key, ok = As[K](text); ok {
 		return key, true
@@ -84,7 +84,8 @@ func Find[K comparable](text string, keys iter.Seq[K]) (key K, ok bool) {
 	return *new(K), false
 }
 
-// Matches returns a function that reports whether text is the printable text of a key. It makes no text of the keys that [As] can make.
+// Matches returns a function that reports whether text is the printable text of a key. It makes no
+// text of the keys that [As] can make.
 func Matches[K comparable](text string) func(K) bool {
 	if key, ok := As[K](text); ok {
 		return func(k K) bool { return k == key }

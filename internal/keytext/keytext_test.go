@@ -24,7 +24,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// A key matches its own text, and no other key does, whether the key can be made of the text or not.
+// A key matches its own text, and no other key does, whether the key can be made of the text or
+// not.
 func TestMatches(t *testing.T) {
 	names := []types.NamespacedName{{Namespace: "a", Name: "b"}, {Name: "b"}, {Namespace: "a", Name: "b\\"}, {Namespace: "a", Name: "\u202e"}, {Namespace: "a", Name: "b/c"}}
 	for _, one := range names {
@@ -58,8 +59,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// The text of a key is read back as that key unless its name has a slash, which no object's name has, and nothing
-// unprintable gets through.
+// The text of a key is read back as that key unless its name has a slash, which no object's name
+// has, and nothing unprintable gets through.
 func FuzzText(f *testing.F) {
 	f.Add("a", "b\u202e\xff\\")
 	f.Add("", "x")

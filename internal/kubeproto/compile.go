@@ -24,8 +24,9 @@ const maxField = 4095
 // nil error also says that t loses nothing in protobuf; otherwise use JSON. The kind and
 // apiVersion of metav1.TypeMeta do not count, because the [Envelope] has them.
 //
-// The first plan of a type takes about as long as decoding a hundred objects. All plans share the layouts of their
-// structs, so one more takes next to no time and memory. The error is an *[UnsupportedError].
+// The first plan of a type takes about as long as decoding a hundred objects. All plans share the
+// layouts of their structs, so one more takes next to no time and memory. The error is an
+// *[UnsupportedError].
 func Compile(t reflect.Type) (*Plan, error) {
 	if t == nil {
 		return nil, &UnsupportedError{Reason: "nil is no type"}
@@ -53,18 +54,19 @@ func Compile(t reflect.Type) (*Plan, error) {
 	}
 }
 
-// compiled are the layouts of all plans. They are shared by the whole process, as those of encoding/json are: a
-// layout is a function of its type alone, never changes, and a type lives as long as the process. A layout of
-// a Pod takes 76 KB, and each Deployment, Job and so on has most of it too. Programs have many
-// Resources of one type, such as metadata of all kinds, or one per namespace or cluster, and nothing else that all of them share.
+// compiled are the layouts of all plans. They are shared by the whole process, as those of
+// encoding/json are: a layout is a function of its type alone, never changes, and a type lives as
+// long as the process. A layout of a Pod takes 76 KB, and each Deployment, Job and so on has most
+// of it too. Programs have many Resources of one type, such as metadata of all kinds, or one per
+// namespace or cluster, and nothing else that all of them share.
 var compiled = struct {
 	sync.Mutex
 	layouts map[reflect.Type]*layout
 }{layouts: map[reflect.Type]*layout{}}
 
-// compiler holds the layouts of the structs met so far that are not compiled yet. They may be incomplete, because types
-// can be recursive. A struct may turn out to be foreign after other layouts hold it: only its
-// own method can read it. Then everything is compiled again.
+// compiler holds the layouts of the structs met so far that are not compiled yet. They may be
+// incomplete, because types can be recursive. A struct may turn out to be foreign after other
+// layouts hold it: only its own method can read it. Then everything is compiled again.
 type compiler struct {
 	layouts map[reflect.Type]*layout
 	foreign map[reflect.Type]bool

@@ -191,8 +191,8 @@ func TestFieldFillsALine(t *testing.T) {
 	}
 }
 
-// TestPlansShareLayouts: plans of one type, and of types that hold the same struct, share its layout, whichever
-// goroutine compiled it first.
+// TestPlansShareLayouts: plans of one type, and of types that hold the same struct, share its
+// layout, whichever goroutine compiled it first.
 func TestPlansShareLayouts(t *testing.T) {
 	type leaf struct {
 		Name string `protobuf:"bytes,1,opt,name=name"`

@@ -371,7 +371,8 @@ func TestScalarsKeepToThemselves(t *testing.T) {
 	}
 }
 
-// TestIdentity has the UID and the version in all orders, twice, cut off, and longer than what shares an allocation.
+// TestIdentity has the UID and the version in all orders, twice, cut off, and longer than what
+// shares an allocation.
 func TestIdentity(t *testing.T) {
 	plan := mustCompile[metav1.ObjectMeta](t)
 	uid, version, long := textField(5, "1234"), textField(6, "7"), textField(6, strings.Repeat("8", maxIdentity))

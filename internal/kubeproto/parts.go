@@ -13,21 +13,23 @@ import (
 // maxPart is the largest number of bytes of a part.
 const maxPart = 64 << 10
 
-// deepestPart is the largest depth of messages at which fields are parts, and so of the messages in parts. Otherwise each
-// byte could be hashed and kept once for each level, and a known part could get around MaxDepth.
+// deepestPart is the largest depth of messages at which fields are parts, and so of the messages in
+// parts. Otherwise each byte could be hashed and kept once for each level, and a known part could
+// get around MaxDepth.
 const deepestPart = 64
 
-// Parts lets objects share equal parts in memory, as package sharing does. But it knows a part by its
-// bytes, before it is decoded: a part that is known is not decoded again and makes no garbage. A part is the
-// value of a pointer, slice or map of a message, with all that is in it. It enters when it comes for the
-// second time, so that parts which never repeat push out no others, and leaves when another one needs its
-// place.
+// Parts lets objects share equal parts in memory, as package sharing does. But it knows a part by
+// its bytes, before it is decoded: a part that is known is not decoded again and makes no garbage.
+// A part is the value of a pointer, slice or map of a message, with all that is in it. It enters
+// when it comes for the second time, so that parts which never repeat push out no others, and
+// leaves when another one needs its place.
 //
-// Values whose methods may write to them are no parts, nor is what contains them (see [sharing.Owned]).
-// Nobody may write to an object that was decoded with Parts, except to its own struct.
+// Values whose methods may write to them are no parts, nor is what contains them (see
+// [sharing.Owned]). Nobody may write to an object that was decoded with Parts, except to its own
+// struct.
 //
-// Parts belong to one Plan and one value of Options.DropManagedFields. Any number of goroutines may use them at
-// the same time.
+// Parts belong to one Plan and one value of Options.DropManagedFields. Any number of goroutines may
+// use them at the same time.
 type Parts struct {
 	slots []atomic.Pointer[part]
 	once  []atomic.Uint32 // hashes of the last parts that did not enter
@@ -50,8 +52,8 @@ type part struct {
 	cost int64          // against Options.MaxMemory
 }
 
-// NewParts returns an empty memory of at least so many parts. Each takes 12 bytes, and the part and its encoded
-// bytes once it is known.
+// NewParts returns an empty memory of at least so many parts. Each takes 12 bytes, and the part and
+// its encoded bytes once it is known.
 func NewParts(most int) *Parts {
 	n := 1 << bits.Len(uint(max(most, 1)-1))
 	small := &smalls{bools: [2]bool{false, true}}
@@ -67,8 +69,8 @@ func (s *Parts) slotsOf(hash uint64) (a, b *atomic.Pointer[part]) {
 	return &s.slots[hash&mask], &s.slots[bits.RotateLeft64(hash, 32)&mask]
 }
 
-// find returns the part of a field that has the bytes raw. If there is none, again reports whether it
-// was looked up before, so that it is worth a place.
+// find returns the part of a field that has the bytes raw. If there is none, again reports whether
+// it was looked up before, so that it is worth a place.
 func (s *Parts) find(of *naming, raw []byte, hash uint64) (known *part, again bool) {
 	a, b := s.slotsOf(hash)
 	for _, slot := range [...]*atomic.Pointer[part]{a, b} {
@@ -128,8 +130,8 @@ func (f *field) rule() partRule {
 	return wholePart
 }
 
-// keepsApart reports whether a value of t, which only its own method can decode, may hold more than memory that nobody
-// writes to.
+// keepsApart reports whether a value of t, which only its own method can decode, may hold more than
+// memory that nobody writes to.
 func keepsApart(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Struct:
@@ -146,8 +148,9 @@ func keepsApart(t reflect.Type) bool {
 	return false // an interface is nil: an Unmarshal method does not know what to put in
 }
 
-// part reads the value data[start:cut] of a field that has a rule, whose length is at from, or takes it from the parts. Of
-// a slice or map, these are all values that follow each other. It returns the position after them.
+// part reads the value data[start:cut] of a field that has a rule, whose length is at from, or
+// takes it from the parts. Of a slice or map, these are all values that follow each other. It
+// returns the position after them.
 func (d *decoder) part(f *field, p unsafe.Pointer, data []byte, tag uint64, from, start, cut int) (int, *DecodeError) {
 	if f.parts == apart || d.depth > deepestPart {
 		d.owned++
@@ -200,7 +203,8 @@ func (d *decoder) part(f *field, p unsafe.Pointer, data []byte, tag uint64, from
 	return end, nil
 }
 
-// keep gives a new part a place in Parts if it came before, in another object. If not, it may come again in this one.
+// keep gives a new part a place in Parts if it came before, in another object. If not, it may come
+// again in this one.
 func (d *decoder) keep(one part, hash uint64, again bool) {
 	if !again {
 		d.recent.add(one, hash)
@@ -210,11 +214,12 @@ func (d *decoder) keep(one part, hash uint64, again bool) {
 	d.parts.add(&one, hash)
 }
 
-// recentParts is the number of parts of an object that are remembered although no other object had them.
+// recentParts is the number of parts of an object that are remembered although no other object had
+// them.
 const recentParts = 8
 
-// recent are the last parts of the object that is being decoded that did not enter Parts. An equal part that follows
-// shares their memory, and does not enter either. Their bytes are the object's.
+// recent are the last parts of the object that is being decoded that did not enter Parts. An equal
+// part that follows shares their memory, and does not enter either. Their bytes are the object's.
 type recent struct {
 	parts  [recentParts]part
 	hashes [recentParts]uint64
@@ -244,8 +249,8 @@ func (d *decoder) without(at int) *DecodeError {
 	return &DecodeError{Offset: at}
 }
 
-// within keeps what contains an entry of a map from becoming a part if the entry's values extended beyond its end, because
-// then its bytes do not tell all.
+// within keeps what contains an entry of a map from becoming a part if the entry's values extended
+// beyond its end, because then its bytes do not tell all.
 func (d *decoder) within(at, end int) {
 	if at > end {
 		d.owned++
@@ -275,7 +280,8 @@ func (f *field) isSlice() bool {
 	return f.holder == holdSlice || f.holder == holdPointers || f.holder == holdManagedFields
 }
 
-// smallNumbers is the number of small numbers that all objects share: seconds, percentages, ports below 512.
+// smallNumbers is the number of small numbers that all objects share: seconds, percentages, ports
+// below 512.
 const smallNumbers = 512
 
 // target returns the common target of pointers to the value v of a field, or nil if there is none.
@@ -295,7 +301,8 @@ func (s *smalls) target(f *field, v uint64) unsafe.Pointer {
 	return nil
 }
 
-// scalar stores a scalar in the field at p, as storeScalar does. The targets of pointers are shared.
+// scalar stores a scalar in the field at p, as storeScalar does. The targets of pointers are
+// shared.
 func (d *decoder) scalar(f *field, p unsafe.Pointer, v uint64) {
 	if f.holder == holdPointer {
 		if at := d.parts.small.target(f, v); at != nil {
@@ -309,8 +316,8 @@ func (d *decoder) scalar(f *field, p unsafe.Pointer, v uint64) {
 	}
 }
 
-// exactScalars is the longest list of scalars that may be within a part. It has no spare room, so that appending to it
-// makes a copy.
+// exactScalars is the longest list of scalars that may be within a part. It has no spare room, so
+// that appending to it makes a copy.
 const exactScalars = 16
 
 // scalars keeps the room of a list of scalars exact, or what contains it from becoming a part.

@@ -31,7 +31,8 @@ func encodedSamples(t testing.TB, r *rand.Rand, n int) [][]byte {
 	return all
 }
 
-// TestPartsAgree decodes as the generated code does, whatever is known already, and what was decoded before stays as it is.
+// TestPartsAgree decodes as the generated code does, whatever is known already, and what was
+// decoded before stays as it is.
 func TestPartsAgree(t *testing.T) {
 	plan := mustCompile[metav1.PartialObjectMetadata](t)
 	for _, size := range []int{1, 64, 4096} {
@@ -126,7 +127,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestPartsOfOneObject has parts that repeat only within an object. They are shared there, and take no place of others.
+// TestPartsOfOneObject has parts that repeat only within an object. They are shared there, and take
+// no place of others.
 func TestPartsOfOneObject(t *testing.T) {
 	plan := mustCompile[metav1.ObjectMeta](t)
 	parts := NewParts(1 << 16)
@@ -186,7 +188,8 @@ func TestPartsOfNumbers(t *testing.T) {
 	}
 }
 
-// TestPartsKeepOwnedApart checks that a value whose methods write to it is not shared as a part of something else.
+// TestPartsKeepOwnedApart checks that a value whose methods write to it is not shared as a part of
+// something else.
 func TestPartsKeepOwnedApart(t *testing.T) {
 	type inner struct {
 		Size *resource.Quantity `json:"size" protobuf:"bytes,1,opt,name=size"`
@@ -243,7 +246,8 @@ func sameAsWithout[T any](t *testing.T, o Options, inputs ...[]byte) {
 	}
 }
 
-// TestPartsOfEntriesThatAreTooShort reads what follows an entry of a map whose value ends behind it.
+// TestPartsOfEntriesThatAreTooShort reads what follows an entry of a map whose value ends behind
+// it.
 func TestPartsOfEntriesThatAreTooShort(t *testing.T) {
 	a := join(textField(23, "\x0a\x01k\x12\x04"), []byte("\x10\x01\x18\x01"))
 	b := join(textField(23, "\x0a\x01k\x12\x04"), []byte("\x10\x02\x18\x02"))
@@ -289,7 +293,8 @@ func TestPartsAndMaxMemory(t *testing.T) {
 	}
 }
 
-// TestPartsOfPointersToOwned does not share lists of pointers to values whose methods write to them.
+// TestPartsOfPointersToOwned does not share lists of pointers to values whose methods write to
+// them.
 func TestPartsOfPointersToOwned(t *testing.T) {
 	type inner struct {
 		Size resource.Quantity `json:"size" protobuf:"bytes,1,opt,name=size"`

@@ -16,8 +16,8 @@ import (
 // maxIdentity is the largest number of bytes that a UID keeps in memory.
 const maxIdentity = 64
 
-// uid reads the UID, and the resourceVersion if that follows: both are in one allocation, which is then no larger than
-// the UID's alone.
+// uid reads the UID, and the resourceVersion if that follows: both are in one allocation, which is
+// then no larger than the UID's alone.
 func uid(meta *metav1.ObjectMeta, data []byte, start, end int) {
 	if tag, next := uvarint(data, end); next > 0 && tag == 6<<3|wireBytes {
 		if from, to := span(data, next); to > 0 && to-start <= maxIdentity {

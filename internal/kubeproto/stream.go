@@ -20,8 +20,8 @@ const (
 	readBuffer = 64 << 10
 	// idleBuffer is enough for a watch with few events, which mostly waits.
 	idleBuffer = 4 << 10
-	// idleAfter is the number of times in a row that the stream must bring less than idleBuffer until a large buffer is
-	// given up. The server's bookmarks count, one a minute.
+	// idleAfter is the number of times in a row that the stream must bring less than idleBuffer
+	// until a large buffer is given up. The server's bookmarks count, one a minute.
 	idleAfter = 16
 )
 

@@ -267,7 +267,8 @@ func TestFrameReady(t *testing.T) {
 	}
 }
 
-// TestFrameReaderFitsItsBuffer has a watch with many events, which then goes quiet and wakes again, in pieces of all sizes.
+// TestFrameReaderFitsItsBuffer has a watch with many events, which then goes quiet and wakes again,
+// in pieces of all sizes.
 func TestFrameReaderFitsItsBuffer(t *testing.T) {
 	frame := func(n int) []byte {
 		return append(binary.BigEndian.AppendUint32(nil, uint32(n)), bytes.Repeat([]byte{byte(n)}, n)...)

@@ -25,7 +25,8 @@ type Strings struct {
 	last  [lastStrings]last
 }
 
-// lastStrings is a power of two that is much larger than the number of strings that one object has and no other.
+// lastStrings is a power of two that is much larger than the number of strings that one object has
+// and no other.
 const lastStrings = 128
 
 // last is the last string that came once, of those that have a place in common.

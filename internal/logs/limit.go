@@ -14,18 +14,18 @@ const (
 	maxTopics = 1000
 )
 
-// limit lets through one record in a period for each topic. A key that fails for ever, or a list of a
-// million bad objects, does not fill a disk or hide what else is logged. A record says how many of its
-// topic were left out since the one before. The topics beyond maxTopics share one record in a period.
-// The methods of a nil limit let everything through.
+// limit lets through one record in a period for each topic. A key that fails for ever, or a list of
+// a million bad objects, does not fill a disk or hide what else is logged. A record says how many
+// of its topic were left out since the one before. The topics beyond maxTopics share one record in
+// a period. The methods of a nil limit let everything through.
 type limit struct {
 	mu     sync.Mutex
 	topics map[topic]*told
 	swept  time.Time
 }
 
-// topic identifies failures that count as the same one. The text of the error cannot: it may contain a port or
-// a time.
+// topic identifies failures that count as the same one. The text of the error cannot: it may
+// contain a port or a time.
 type topic struct {
 	message, resource, key string
 	kind                   reflect.Type // of the error

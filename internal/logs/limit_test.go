@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// limited runs f under virtual time with a log that has a limit. lines returns what was written since the
-// last call.
+// limited runs f under virtual time with a log that has a limit. lines returns what was written
+// since the last call.
 func limited(t *testing.T, f func(l Log, lines func() []string)) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -63,7 +63,8 @@ func TestTopics(t *testing.T) {
 
 type joined struct{ error }
 
-// A list of a million objects without a key is one record, and one in which each has a key is bounded.
+// A list of a million objects without a key is one record, and one in which each has a key is
+// bounded.
 func TestManyTopics(t *testing.T) {
 	limited(t, func(l Log, lines func() []string) {
 		for range 3 * maxTopics {

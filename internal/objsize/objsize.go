@@ -17,10 +17,11 @@ const (
 	groupHead = 8
 )
 
-// Of estimates the bytes of the heap that v refers to, at most those of 10,000 values. Memory that v shares
-// with others, such as interned strings, counts in full; memory that two parts of v share counts once if it is
-// found by a pointer. Fields that are not exported count without what they refer to: their owner may change
-// them at any time. Nothing of v's own code runs. Cost: some 10 ns per value.
+// Of estimates the bytes of the heap that v refers to, at most those of 10,000 values. Memory that
+// v shares with others, such as interned strings, counts in full; memory that two parts of v share
+// counts once if it is found by a pointer. Fields that are not exported count without what they
+// refer to: their owner may change them at any time. Nothing of v's own code runs. Cost: some 10 ns
+// per value.
 func Of(v any) uint64 {
 	if v == nil {
 		return 0
@@ -119,7 +120,8 @@ func (w *walk) entries(v reflect.Value, depth int) {
 	}
 }
 
-// groups returns the number of groups of a map with n entries: a power of two of which an eighth is free.
+// groups returns the number of groups of a map with n entries: a power of two of which an eighth is
+// free.
 func groups(n int) uint64 {
 	if n <= mapGroup {
 		return 1
@@ -127,7 +129,8 @@ func groups(n int) uint64 {
 	return 1 << bits.Len64(uint64(n-1)/(mapGroup-1))
 }
 
-// rounded returns what the allocator takes for n bytes, if n is small. Larger ones waste an eighth at most.
+// rounded returns what the allocator takes for n bytes, if n is small. Larger ones waste an eighth
+// at most.
 func rounded(n uint64) uint64 {
 	if n > 16 {
 		return (n + 15) &^ 15

@@ -173,8 +173,8 @@ func (l *Lists[V]) Len() int { return l.values.Live() }
 // Slots returns the sum of the lengths of all postings.
 func (l *Lists[V]) Slots() int { return l.slots }
 
-// Longest returns the length of the longest of up to n postings, which are spread over all of them. It
-// is a read. Cost: O(n).
+// Longest returns the length of the longest of up to n postings, which are spread over all of them.
+// It is a read. Cost: O(n).
 func (l *Lists[V]) Longest(n int) (longest int) {
 	for i, all := 0, l.posts.Len(); i < min(n, all); i++ {
 		longest = max(longest, l.posts.At(uint32(i*all/min(n, all))).len())

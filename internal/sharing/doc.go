@@ -3,11 +3,11 @@
 // repeat owners, tolerations, probes, resources and environment, and most of a cluster's
 // objects are repetition.
 //
-// [Compile] turns a Go type into a [Plan] once. [Plan.Share] walks a decoded object from the
-// inside out, and looks each part up in a [Cache] by a hash of its whole content. Then it
-// compares the two parts. By then equal inner parts are identical, so comparing one level is
-// enough. The original encoding of the object does not matter. Objects in protobuf share parts earlier,
-// while they are decoded (kubeproto.Parts).
+// [Compile] turns a Go type into a [Plan] once. [Plan.Share] walks a decoded object from the inside
+// out, and looks each part up in a [Cache] by a hash of its whole content. Then it compares the two
+// parts. By then equal inner parts are identical, so comparing one level is enough. The original
+// encoding of the object does not matter. Objects in protobuf share parts earlier, while they are
+// decoded (kubeproto.Parts).
 //
 // # Parts
 //

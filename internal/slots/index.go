@@ -55,8 +55,8 @@ type Index[T any] interface {
 	// depends on the bytes read, so that the compiler keeps the reads.
 	Warm(slot uint32) uint32
 
-	// Shape returns the number of distinct values, that of the slots in their lists, and the length of the longest of the
-	// lists that it looks at: up to 1,024 of them.
+	// Shape returns the number of distinct values, that of the slots in their lists, and the length
+	// of the longest of the lists that it looks at: up to 1,024 of them.
 	Shape() (values, slots, longest int)
 
 	// Use makes column col of rows the place of the index's back-references. It must hold the same

@@ -17,7 +17,8 @@ func Call(where string, f func()) (err error) {
 	return nil
 }
 
-// Tell gives err to onError, or writes it to log if onError is nil. If onError panics, log gets both errors.
+// Tell gives err to onError, or writes it to log if onError is nil. If onError panics, log gets
+// both errors.
 func Tell(log logs.Log, onError func(error), err error) {
 	if onError == nil {
 		log.Error(err)

@@ -76,9 +76,9 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// LogValue implements slog.LogValuer. It returns a group of message, resource, key, where, name, error and
-// stack without the empty ones. The stack is one line: the function that panicked, and behind " < " each
-// one's caller.
+// LogValue implements slog.LogValuer. It returns a group of message, resource, key, where, name,
+// error and stack without the empty ones. The stack is one line: the function that panicked, and
+// behind " < " each one's caller.
 func (e *PanicError) LogValue() slog.Value {
 	if e == nil {
 		return slog.StringValue(e.Error())
@@ -103,8 +103,8 @@ func (e *PanicError) LogValue() slog.Value {
 // maxFrames bounds the functions in a record of the log. Error has them all.
 const maxFrames = 12
 
-// oneLine returns the functions of a stack from debug.Stack with their places, the innermost first. What
-// lies above the call of panic is left out. Text that is no such stack comes back as it is.
+// oneLine returns the functions of a stack from debug.Stack with their places, the innermost first.
+// What lies above the call of panic is left out. Text that is no such stack comes back as it is.
 func oneLine(stack []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(stack)), "\n")
 	for n, line := range lines {

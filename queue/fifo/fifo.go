@@ -83,10 +83,10 @@ func (f *FIFO[K, T]) Delete(key K) (old T, had bool) {
 	return gone.item.Object, true
 }
 
-// Replace makes items the whole content of the queue, in their order. If several items have one key,
-// the object of the last one counts, in the place of the first. Until a list has been processed (see
-// [FIFO.Synced]), each list is the initial one. O(items).
-// Errors: [ErrClosed]; then nothing is replaced.
+// Replace makes items the whole content of the queue, in their order. If several items have one
+// key, the object of the last one counts, in the place of the first. Until a list has been
+// processed (see [FIFO.Synced]), each list is the initial one. O(items). Errors: [ErrClosed]; then
+// nothing is replaced.
 func (f *FIFO[K, T]) Replace(items []Item[K, T]) error {
 	f.gate.Lock()
 	defer f.gate.Unlock()
@@ -153,14 +153,14 @@ func (f *FIFO[K, T]) Len() int {
 }
 
 // Synced returns a channel that is closed once all items of the initial list have been processed or
-// deleted. If Replace is called again before that, the newer list counts. An item taken with Pop has
-// been processed at the next Pop, so there may be only one consumer. An item of Process has been
-// processed when the function has returned, even if it failed. Without a list, the channel is never
-// closed.
+// deleted. If Replace is called again before that, the newer list counts. An item taken with Pop
+// has been processed at the next Pop, so there may be only one consumer. An item of Process has
+// been processed when the function has returned, even if it failed. Without a list, the channel is
+// never closed.
 func (f *FIFO[K, T]) Synced() <-chan struct{} { return f.synced }
 
-// Close makes Add, AddIfNotPresent and Replace fail. Consumers get the items in the queue first, then
-// [ErrClosed]. Closing again does nothing.
+// Close makes Add, AddIfNotPresent and Replace fail. Consumers get the items in the queue first,
+// then [ErrClosed]. Closing again does nothing.
 func (f *FIFO[K, T]) Close() { f.gate.shut() }
 
 // take waits for an item, and removes and returns the first one. Called with the lock held.
@@ -180,9 +180,9 @@ func (f *FIFO[K, T]) take(ctx context.Context) (slot[K, T], error) {
 	return s, nil
 }
 
-// Pop waits for an item, and takes the one whose key came first. The call also marks the item of the
-// last Pop as processed, even if it returns an error. Errors: [ErrClosed]; ctx's, if Pop would have
-// to wait.
+// Pop waits for an item, and takes the one whose key came first. The call also marks the item of
+// the last Pop as processed, even if it returns an error. Errors: [ErrClosed]; ctx's, if Pop would
+// have to wait.
 func (f *FIFO[K, T]) Pop(ctx context.Context) (Item[K, T], error) {
 	f.gate.Lock()
 	defer f.gate.Unlock()

@@ -16,8 +16,8 @@ type gate struct {
 
 func newGate() gate { return gate{ready: make(chan struct{}, 1)} }
 
-// wait releases the lock until there may be an item, or ctx is done. The caller must check the queue
-// again: the token may be old, or another consumer may have taken the item.
+// wait releases the lock until there may be an item, or ctx is done. The caller must check the
+// queue again: the token may be old, or another consumer may have taken the item.
 func (d *gate) wait(ctx context.Context) error {
 	d.Unlock()
 	defer d.Lock()

@@ -27,13 +27,13 @@ type Heap[K comparable, T any] struct {
 	seq   uint64    // of the last key
 }
 
-// NewHeap returns an empty heap. compare orders objects as the functions of package cmp
-// do: it returns a negative number if a comes before b, a positive number if b comes before a, and
-// zero if the key that was added first comes first. It runs under the heap's lock, O(log n) times in
-// an Add, Delete or Pop. It must not use the heap, and must always return the same result for the
-// same objects: to change an object's place, add the object again. If compare panics, so does the
-// method; no object is lost, but the order of the rest is undefined.
-// Errors: [ErrNoCompare], [ErrKeyType].
+// NewHeap returns an empty heap. compare orders objects as the functions of package cmp do: it
+// returns a negative number if a comes before b, a positive number if b comes before a, and zero if
+// the key that was added first comes first. It runs under the heap's lock, O(log n) times in an
+// Add, Delete or Pop. It must not use the heap, and must always return the same result for the same
+// objects: to change an object's place, add the object again. If compare panics, so does the
+// method; no object is lost, but the order of the rest is undefined. Errors: [ErrNoCompare],
+// [ErrKeyType].
 func NewHeap[K comparable, T any](compare func(a, b T) int) (*Heap[K, T], error) {
 	if compare == nil {
 		return nil, ErrNoCompare
@@ -104,8 +104,8 @@ func (h *Heap[K, T]) put(key K, obj T) {
 	h.up(i)
 }
 
-// Delete removes the object of key, even from a closed heap, and returns it. had is false if there is
-// none. O(log n).
+// Delete removes the object of key, even from a closed heap, and returns it. had is false if there
+// is none. O(log n).
 func (h *Heap[K, T]) Delete(key K) (old T, had bool) {
 	h.gate.Lock()
 	defer h.gate.Unlock()
@@ -173,6 +173,6 @@ func (h *Heap[K, T]) Len() int {
 	return len(h.nodes)
 }
 
-// Close makes Add, AddIfNotPresent and AddAll fail. Consumers get the objects in the heap first, then
-// [ErrClosed]. Closing again does nothing.
+// Close makes Add, AddIfNotPresent and AddAll fail. Consumers get the objects in the heap first,
+// then [ErrClosed]. Closing again does nothing.
 func (h *Heap[K, T]) Close() { h.gate.shut() }

@@ -63,8 +63,8 @@ func (f *FIFO[K, T]) retry(s slot[K, T]) bool {
 	return true
 }
 
-// putBack puts back an item that was not processed. If the queue has a newer object of its key, that
-// one becomes unsynced in its place.
+// putBack puts back an item that was not processed. If the queue has a newer object of its key,
+// that one becomes unsynced in its place.
 func (f *FIFO[K, T]) putBack(s slot[K, T]) {
 	f.gate.Lock()
 	defer f.gate.Unlock()

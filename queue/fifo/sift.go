@@ -72,8 +72,8 @@ func (h *Heap[K, T]) remove(i int) node[K, T] {
 	return gone
 }
 
-// shrink gives back memory. Before the next shrink at least as many objects must come or go as there
-// are now, so that its amortized cost is O(1).
+// shrink gives back memory. Before the next shrink at least as many objects must come or go as
+// there are now, so that its amortized cost is O(1).
 func (h *Heap[K, T]) shrink() {
 	nodes := make([]node[K, T], len(h.nodes), 2*max(len(h.nodes), minHeap))
 	copy(nodes, h.nodes)

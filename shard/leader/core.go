@@ -11,8 +11,8 @@ import (
 	"github.com/kinform/kinform/shard/internal/leases"
 )
 
-// The decisions of a candidate are those of core, a state machine without clock, goroutine or network.
-// A run (run.go) feeds it with events, and does what it says.
+// The decisions of a candidate are those of core, a state machine without clock, goroutine or
+// network. A run (run.go) feeds it with events, and does what it says.
 
 // moment is a reading of a candidate's clocks, and a random number for a jitter.
 type moment struct {
@@ -90,16 +90,17 @@ type core struct {
 	phase  phase
 	result error // of Lead
 
-	// What the server has, as far as known. since is when seen was first seen by the own clock, so it
-	// is later than the write. lease has the resourceVersion for the next write, nil if there is no Lease.
+	// What the server has, as far as known. since is when seen was first seen by the own clock, so
+	// it is later than the write. lease has the resourceVersion for the next write, nil if there is
+	// no Lease.
 	known bool
 	seen  record
 	since time.Duration
 	lease *Lease
 
-	// own is the newest record that this candidate has certainly written, zero if there is none. renewed is
-	// when it was sent, which is earlier than the write: this candidate may lead until RenewDeadline
-	// after that, and others wait for LeaseDuration after they have seen it.
+	// own is the newest record that this candidate has certainly written, zero if there is none.
+	// renewed is when it was sent, which is earlier than the write: this candidate may lead until
+	// RenewDeadline after that, and others wait for LeaseDuration after they have seen it.
 	own     record
 	renewed time.Duration
 
@@ -394,8 +395,8 @@ func (c *core) read(now moment, l *Lease, do *actions) {
 	}
 }
 
-// mine reports whether this candidate has written r as a leader. The identity alone proves nothing, since a
-// process of the same name may have been there before, or run beside this one.
+// mine reports whether this candidate has written r as a leader. The identity alone proves nothing,
+// since a process of the same name may have been there before, or run beside this one.
 func (c *core) mine(r record) bool {
 	return c.own != record{} && r.holder == c.identity && (r.renewed == c.own.renewed || slices.Contains(c.unanswered, r.renewed))
 }
@@ -411,8 +412,9 @@ func (c *core) notice(r record, do *actions) {
 	}
 }
 
-// stand takes the Lease over, or waits. A Lease that is missing may have been deleted, and its leader may not
-// know. So it is created without a holder, and taken like any other if that leader does not come back.
+// stand takes the Lease over, or waits. A Lease that is missing may have been deleted, and its
+// leader may not know. So it is created without a holder, and taken like any other if that leader
+// does not come back.
 func (c *core) stand(now moment, do *actions) {
 	free := c.free()
 	switch {

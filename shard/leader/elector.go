@@ -34,11 +34,11 @@ type status struct {
 	renewed time.Time
 }
 
-// New returns a candidate. It sends nothing. It returns an error that wraps [ErrInvalid] if Options are not
-// usable, and those of client.New.
+// New returns a candidate. It sends nothing. It returns an error that wraps [ErrInvalid] if Options
+// are not usable, and those of client.New.
 //
-// The candidate does not use the Limiter and the Retries of server: a renewal must not wait behind other
-// requests, and repeats itself.
+// The candidate does not use the Limiter and the Retries of server: a renewal must not wait behind
+// other requests, and repeats itself.
 func New(server client.Connection, opts Options) (*Elector, error) {
 	opts, err := opts.complete()
 	if err != nil {
@@ -55,27 +55,27 @@ func New(server client.Connection, opts Options) (*Elector, error) {
 // Identity returns the name of this process in the Lease.
 func (e *Elector) Identity() string { return e.opts.Identity }
 
-// Leader returns the identity of the holder of the Lease, as this candidate last saw it: empty if there is
-// none, or before the first look.
+// Leader returns the identity of the holder of the Lease, as this candidate last saw it: empty if
+// there is none, or before the first look.
 func (e *Elector) Leader() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.status.leader
 }
 
-// Leads reports whether this process leads now. It reads the clock. So it is false at once in a process that
-// was stopped for longer than its lease, even before the context of work has ended: ask it right before
-// a write that must not come from a former leader.
+// Leads reports whether this process leads now. It reads the clock. So it is false at once in a
+// process that was stopped for longer than its lease, even before the context of work has ended:
+// ask it right before a write that must not come from a former leader.
 func (e *Elector) Leads() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.status.leads && time.Now().Before(e.status.until)
 }
 
-// Healthy returns a check for manager.AddHealthCheck. The check fails if work goes on although this process
-// could not renew the Lease for LeaseDuration and tolerance: then work ignores its context, or the
-// process is stuck, and should be killed. It is client-go's HealthzAdaptor, whose users take 20 seconds. It
-// passes in a process that does not lead.
+// Healthy returns a check for manager.AddHealthCheck. The check fails if work goes on although this
+// process could not renew the Lease for LeaseDuration and tolerance: then work ignores its context,
+// or the process is stuck, and should be killed. It is client-go's HealthzAdaptor, whose users take
+// 20 seconds. It passes in a process that does not lead.
 func (e *Elector) Healthy(tolerance time.Duration) func(context.Context) error {
 	return func(context.Context) error {
 		e.mu.Lock()

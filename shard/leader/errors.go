@@ -24,39 +24,42 @@ var (
 	// ErrRunning is returned by [Elector.Lead] if another call of it has not returned.
 	ErrRunning = errors.New("leader: Lead is running")
 
-	// ErrExpired is the reason of a LostError if the Lease could not be renewed in time. Err of it is the last
-	// failure.
+	// ErrExpired is the reason of a LostError if the Lease could not be renewed in time. Err of it
+	// is the last failure.
 	ErrExpired = errors.New("it was not renewed within the renew deadline")
 
-	// ErrTaken is the reason of a LostError if somebody else has the Lease, or has removed the holder.
+	// ErrTaken is the reason of a LostError if somebody else has the Lease, or has removed the
+	// holder.
 	ErrTaken = errors.New("somebody has changed its holder")
 
-	// ErrIdentity is the reason of a LostError if somebody else writes the Lease under this candidate's
-	// identity.
+	// ErrIdentity is the reason of a LostError if somebody else writes the Lease under this
+	// candidate's identity.
 	ErrIdentity = errors.New("another process stands for it under the same identity: give each its own Options.Identity, or none")
 
-	// ErrOutlived is the reason of a LostError if the lease is over and work has not returned: another
-	// process may lead by now.
+	// ErrOutlived is the reason of a LostError if the lease is over and work has not returned:
+	// another process may lead by now.
 	ErrOutlived = errors.New("work goes on although the lease is over: return when its context is done")
 
-	// ErrChanged is the cause of a RequestError if the server has stored another holder than it was sent, as
-	// a mutating webhook can do.
+	// ErrChanged is the cause of a RequestError if the server has stored another holder than it was
+	// sent, as a mutating webhook can do.
 	ErrChanged = errors.New("the server has changed the holder: is there a webhook for Leases?")
 
-	// ErrNoVersion is the cause of a RequestError if the answer has no resourceVersion, as that of a proxy: a
-	// write could not be bound to it.
+	// ErrNoVersion is the cause of a RequestError if the answer has no resourceVersion, as that of
+	// a proxy: a write could not be bound to it.
 	ErrNoVersion = errors.New("the answer has no resourceVersion: is the URL that of a Kubernetes API server?")
 
-	// ErrNoAnswer is the cause of a RequestError if the request had no answer when the leadership ended.
+	// ErrNoAnswer is the cause of a RequestError if the request had no answer when the leadership
+	// ended.
 	ErrNoAnswer = errors.New("no answer yet")
 )
 
 // PanicError reports that work or OnLeader panicked, or called runtime.Goexit.
 type PanicError = usercode.PanicError
 
-// LostError says that this process does not lead any more, and why. [Elector.Lead] returns it, and it is
-// the cause of the end of work's context. Options.OnError gets the errors that Lead does not return: an
-// ErrIdentity before this process has led, an ErrOutlived, and those after the end of Lead's context.
+// LostError says that this process does not lead any more, and why. [Elector.Lead] returns it, and
+// it is the cause of the end of work's context. Options.OnError gets the errors that Lead does not
+// return: an ErrIdentity before this process has led, an ErrOutlived, and those after the end of
+// Lead's context.
 type LostError struct {
 	// Lease is the namespace and name.
 	Lease types.NamespacedName

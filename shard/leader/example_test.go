@@ -10,7 +10,8 @@ import (
 	"github.com/kinform/kinform/shard/leader"
 )
 
-// A program runs its work while it leads. Pass the elector to a manager instead if there are controllers.
+// A program runs its work while it leads. Pass the elector to a manager instead if there are
+// controllers.
 func Example() {
 	server := fake.New(fake.Options{})
 	fake.Register(server, leader.Kind, fake.Rules{})

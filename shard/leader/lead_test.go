@@ -383,7 +383,8 @@ func TestLostRenewals(t *testing.T) {
 	})
 }
 
-// A takeover whose answer was lost is not trusted: it could be that of a process with the same name.
+// A takeover whose answer was lost is not trusted: it could be that of a process with the same
+// name.
 func TestLostTakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t)

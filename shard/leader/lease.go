@@ -37,8 +37,8 @@ type LeaseSpec struct {
 	// LeaseDurationSeconds is how long others wait after the last renewal that they saw. A holder
 	// that gives the Lease up sets it to 1.
 	LeaseDurationSeconds *int32 `json:"leaseDurationSeconds,omitempty"`
-	// AcquireTime and RenewTime are the times at which the holder took and last renewed the Lease, by its own
-	// clock. They are for people: nobody may compare them with another clock.
+	// AcquireTime and RenewTime are the times at which the holder took and last renewed the Lease,
+	// by its own clock. They are for people: nobody may compare them with another clock.
 	AcquireTime *metav1.MicroTime `json:"acquireTime,omitempty"`
 	RenewTime   *metav1.MicroTime `json:"renewTime,omitempty"`
 	// LeaseTransitions counts the changes of the holder.
@@ -96,8 +96,9 @@ func value[T any](p *T) (v T) {
 	return v
 }
 
-// released reports whether a holder has given the Lease up, in client-go's format. An empty holder with
-// another duration is the work of somebody else, who cannot know whether the holder still works.
+// released reports whether a holder has given the Lease up, in client-go's format. An empty holder
+// with another duration is the work of somebody else, who cannot know whether the holder still
+// works.
 func (r record) released() bool { return !r.absent && r.holder == "" && r.seconds == 1 }
 
 // duration is how long the holder asks others to wait.
@@ -111,8 +112,8 @@ func (r record) spec() LeaseSpec {
 	}
 }
 
-// patch returns a merge patch that writes the record to the Lease base, and to no other state of it. A
-// patch leaves fields alone that this package does not know.
+// patch returns a merge patch that writes the record to the Lease base, and to no other state of
+// it. A patch leaves fields alone that this package does not know.
 func (r record) patch(base *Lease) ([]byte, error) {
 	type metadata struct {
 		UID             types.UID `json:"uid,omitempty"`

@@ -18,48 +18,51 @@ const (
 // jitter is the factor by which a pause between requests can be longer, client-go's.
 const jitter = 1.2
 
-// Options configures an [Elector]. Namespace and Name must be set. All candidates should have the same
-// values, except for the identity.
+// Options configures an [Elector]. Namespace and Name must be set. All candidates should have the
+// same values, except for the identity.
 type Options struct {
 	// Namespace and Name are those of the Lease. It is created when it is missing.
 	Namespace, Name string
 
-	// Identity names this process in the Lease, such as a pod's name. Each process needs another one.
-	// It is valid UTF-8 of at most 253 bytes. Empty means the name of the host with a random suffix.
+	// Identity names this process in the Lease, such as a pod's name. Each process needs another
+	// one. It is valid UTF-8 of at most 253 bytes. Empty means the name of the host with a random
+	// suffix.
 	//
 	// A process does not trust its identity: if the Lease has it at the start, it waits like
 	// everybody else, since the holder may still run.
 	Identity string
 
-	// LeaseDuration is how long other candidates wait after the last renewal that they saw, by their own
-	// clocks. The Lease has it in whole seconds, rounded up. A candidate waits for its own LeaseDuration or for
-	// that in the Lease, whichever is longer. Zero means [DefaultLeaseDuration].
+	// LeaseDuration is how long other candidates wait after the last renewal that they saw, by
+	// their own clocks. The Lease has it in whole seconds, rounded up. A candidate waits for its
+	// own LeaseDuration or for that in the Lease, whichever is longer. Zero means
+	// [DefaultLeaseDuration].
 	LeaseDuration time.Duration
 
-	// RenewDeadline is how long this process leads after it has sent the last renewal that succeeded, by
-	// its own monotonic clock. It must be less than LeaseDuration: work has the difference to return, and
-	// the ratio bounds how much faster than the leader's a candidate's clock may run. Each request has half
-	// of RenewDeadline to be answered. Zero means [DefaultRenewDeadline].
+	// RenewDeadline is how long this process leads after it has sent the last renewal that
+	// succeeded, by its own monotonic clock. It must be less than LeaseDuration: work has the
+	// difference to return, and the ratio bounds how much faster than the leader's a candidate's
+	// clock may run. Each request has half of RenewDeadline to be answered. Zero means
+	// [DefaultRenewDeadline].
 	RenewDeadline time.Duration
 
-	// RetryPeriod is the time between two renewals of a leader, and between two looks of a candidate at
-	// the Lease: then longer by up to a fifth, at random. 1.2 times it must be less than
-	// RenewDeadline. Zero means [DefaultRetryPeriod].
+	// RetryPeriod is the time between two renewals of a leader, and between two looks of a
+	// candidate at the Lease: then longer by up to a fifth, at random. 1.2 times it must be less
+	// than RenewDeadline. Zero means [DefaultRetryPeriod].
 	RetryPeriod time.Duration
 
-	// OnLeader gets the identity of the holder whenever this candidate sees another one: empty if nobody
-	// holds the Lease. It is called in a goroutine of its own, one call at a time, without a lock. While
-	// a call runs, further holders replace each other. Lead returns after the last call. A panic in it is
-	// reported as a *PanicError. It may be nil.
+	// OnLeader gets the identity of the holder whenever this candidate sees another one: empty if
+	// nobody holds the Lease. It is called in a goroutine of its own, one call at a time, without a
+	// lock. While a call runs, further holders replace each other. Lead returns after the last
+	// call. A panic in it is reported as a *PanicError. It may be nil.
 	OnLeader func(identity string)
 
-	// OnError gets each failed request as a [*RequestError], and a [*LostError] that Lead does not return. It is
-	// called like OnLeader; while a call runs, up to 16 errors wait, and further ones are logged. Nil logs
-	// the errors to Logger at level Warn.
+	// OnError gets each failed request as a [*RequestError], and a [*LostError] that Lead does not
+	// return. It is called like OnLeader; while a call runs, up to 16 errors wait, and further ones
+	// are logged. Nil logs the errors to Logger at level Warn.
 	OnError func(error)
 
-	// Logger gets records at level Debug when this process begins to stand for the Lease, leads, and does not any
-	// more, and the errors if OnError is nil. Nil means slog.Default().
+	// Logger gets records at level Debug when this process begins to stand for the Lease, leads,
+	// and does not any more, and the errors if OnError is nil. Nil means slog.Default().
 	Logger *slog.Logger
 }
 

@@ -29,16 +29,18 @@ type run struct {
 	tell       *teller
 }
 
-// Lead waits until this process leads, and then calls work in a goroutine of its own. The context of work is
-// derived from ctx. It also ends when the leadership is lost; its cause is then a [*LostError].
+// Lead waits until this process leads, and then calls work in a goroutine of its own. The context
+// of work is derived from ctx. It also ends when the leadership is lost; its cause is then a
+// [*LostError].
 //
-// Lead renews the Lease until work has returned, then gives it up, and returns. The result is nil if ctx is
-// done or work has returned by itself, a *PanicError if work panicked, and otherwise the LostError. If work
-// panicked after the loss, both are joined. Lead calls work at most once. A request that fails is reported and tried again, so without a leadership Lead waits as
-// long as ctx lasts.
+// Lead renews the Lease until work has returned, then gives it up, and returns. The result is nil
+// if ctx is done or work has returned by itself, a *PanicError if work panicked, and otherwise the
+// LostError. If work panicked after the loss, both are joined. Lead calls work at most once. A
+// request that fails is reported and tried again, so without a leadership Lead waits as long as ctx
+// lasts.
 //
-// Lead returns [ErrRunning] while another call runs, and [ErrNoWork]. It may be called again after it has
-// returned. Every goroutine that it started has ended by then.
+// Lead returns [ErrRunning] while another call runs, and [ErrNoWork]. It may be called again after
+// it has returned. Every goroutine that it started has ended by then.
 func (e *Elector) Lead(ctx context.Context, work func(context.Context)) error {
 	if work == nil {
 		return ErrNoWork
@@ -137,8 +139,8 @@ func (r *run) startWork() {
 	}()
 }
 
-// send sends a request in a goroutine, which loop waits for. The context of the request does not end with
-// that of Lead, because the Lease is kept while work returns.
+// send sends a request in a goroutine, which loop waits for. The context of the request does not
+// end with that of Lead, because the Lease is kept while work returns.
 func (r *run) send(what request) {
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(r.ctx), r.begun.Add(what.limit))
 	r.endRequest = cancel

@@ -9,15 +9,15 @@ import (
 	"github.com/kinform/kinform/internal/longtest"
 )
 
-// The clocks of two candidates may differ by the ratio of LeaseDuration and RenewDeadline, here 1.5. Those of
-// the schedules differ by 1.49 at most.
+// The clocks of two candidates may differ by the ratio of LeaseDuration and RenewDeadline, here
+// 1.5. Those of the schedules differ by 1.49 at most.
 const (
 	slowest = 0.805
 	fastest = 1.2
 )
 
-// TestSchedules runs random schedules. No two contexts of work are ever alive, and soon after the last fault
-// somebody leads and goes on.
+// TestSchedules runs random schedules. No two contexts of work are ever alive, and soon after the
+// last fault somebody leads and goes on.
 func TestSchedules(t *testing.T) {
 	terms := 0
 	for seed := range longtest.N(uint64(120), 20_000) {
@@ -55,7 +55,8 @@ func runSchedule(t *testing.T, seed uint64) int {
 		w.run(w.quiet)
 	}
 	w.note("quiet")
-	// A leader may lose the Lease yet, one look later. Then others wait for the lease, and look once more.
+	// A leader may lose the Lease yet, one look later. Then others wait for the lease, and look
+	// once more.
 	wait := float64(w.timing.leaseDuration+2*time.Duration(jitter*float64(w.timing.retryPeriod)))/slowest + float64(3*time.Second)
 	for w.now < w.quiet+time.Duration(wait) {
 		w.revive()

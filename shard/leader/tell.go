@@ -12,8 +12,8 @@ const (
 	maxLines  = 64 // may wait for Logger
 )
 
-// teller calls OnLeader, OnError and Logger in goroutines of its own, so that they cannot hold up a renewal or
-// the end of a leadership.
+// teller calls OnLeader, OnError and Logger in goroutines of its own, so that they cannot hold up a
+// renewal or the end of a leadership.
 type teller struct {
 	e     *Elector
 	wake  chan struct{} // one element: there is something to tell
@@ -33,7 +33,8 @@ func newTeller(e *Elector) *teller {
 	return t
 }
 
-// loop owns the calls of OnLeader and OnError. If one ends the goroutine, another goroutine goes on.
+// loop owns the calls of OnLeader and OnError. If one ends the goroutine, another goroutine goes
+// on.
 func (t *teller) loop() {
 	over := false
 	defer func() {

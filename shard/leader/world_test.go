@@ -17,7 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// world runs cores in virtual time, against a server that holds one Lease. Everything follows from the seed.
+// world runs cores in virtual time, against a server that holds one Lease. Everything follows from
+// the seed.
 type world struct {
 	t      *testing.T
 	seed   uint64
@@ -35,8 +36,8 @@ type world struct {
 
 	all    []*process
 	faulty bool // faults happen
-	// quiet is when the last fault was over. A request that a fault has struck is one until its sender
-	// gives it up.
+	// quiet is when the last fault was over. A request that a fault has struck is one until its
+	// sender gives it up.
 	quiet time.Duration
 
 	steady bool // no process is ever stopped
@@ -158,8 +159,8 @@ func (p *process) until(at time.Duration) time.Duration {
 // runs reports whether the process can do anything.
 func (p *process) runs() bool { return !p.gone && !p.over && !p.stopped }
 
-// alive reports whether the context of work is alive, and somebody can use it. A process that continues sees
-// its clock first.
+// alive reports whether the context of work is alive, and somebody can use it. A process that
+// continues sees its clock first.
 func (p *process) alive() bool { return p.runs() && p.context }
 
 func (p *process) step(ev event) {

@@ -1,5 +1,5 @@
-// Package apiextensions holds the kind CustomResourceDefinition. Package fakecrd makes a fake server
-// serve it.
+// Package apiextensions holds the kind CustomResourceDefinition. Package fakecrd makes a fake
+// server serve it.
 //
 // It is a separate module because it needs k8s.io/apiextensions-apiserver.
 package apiextensions
@@ -10,7 +10,7 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-// CustomResourceDefinitions are cluster-scoped. A CustomResourceDefinition makes the API server serve
-// objects of a further kind.
+// CustomResourceDefinitions are cluster-scoped. A CustomResourceDefinition makes the API server
+// serve objects of a further kind.
 var CustomResourceDefinitions = kind.Of[*apiextensionsv1.CustomResourceDefinition](apiextensionsv1.SchemeGroupVersion, "customresourcedefinitions").
 	Cluster().WithSubresources("status").WithShortNames("crd", "crds").WithCategories("api-extensions")

@@ -39,7 +39,8 @@ func TestTransformingInformers(t *testing.T) {
 	})
 }
 
-// A panic of a handler goes on with its own value, and a handler that comes too late is refused in client-go's words.
+// A panic of a handler goes on with its own value, and a handler that comes too late is refused in
+// client-go's words.
 func TestPanicValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, lw := newServer(t)

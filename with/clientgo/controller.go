@@ -19,13 +19,14 @@ func NewIndexerInformer(lw cache.ListerWatcher, objType runtime.Object, resync t
 	return newInformer(cache.InformerOptions{ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resync, Handler: h, Indexers: indexers})
 }
 
-// NewTransformingInformer is cache.NewTransformingInformer: NewInformer with a function that changes objects before they
-// are stored.
+// NewTransformingInformer is cache.NewTransformingInformer: NewInformer with a function that
+// changes objects before they are stored.
 func NewTransformingInformer(lw cache.ListerWatcher, objType runtime.Object, resync time.Duration, h cache.ResourceEventHandler, transform cache.TransformFunc) (cache.Store, cache.Controller) {
 	return NewInformerWithOptions(cache.InformerOptions{ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resync, Handler: h, Transform: transform})
 }
 
-// NewTransformingIndexerInformer is cache.NewTransformingIndexerInformer: NewTransformingInformer with indexes.
+// NewTransformingIndexerInformer is cache.NewTransformingIndexerInformer: NewTransformingInformer
+// with indexes.
 func NewTransformingIndexerInformer(lw cache.ListerWatcher, objType runtime.Object, resync time.Duration, h cache.ResourceEventHandler, indexers cache.Indexers, transform cache.TransformFunc) (cache.Indexer, cache.Controller) {
 	return newInformer(cache.InformerOptions{ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resync, Handler: h, Indexers: indexers, Transform: transform})
 }

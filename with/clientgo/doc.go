@@ -1,34 +1,39 @@
-// Package clientgo lets a program that uses client-go's informers use Kinform's, by one changed line:
+// Package clientgo lets a program that uses client-go's informers use Kinform's, by one changed
+// line:
 //
 //	informer := clientgo.NewSharedIndexInformer(listerWatcher, &corev1.Pod{}, resync, indexers) // was cache.
 //
-// The result is a cache.SharedIndexInformer. Below it are Kinform's reflector, FIFO, store and handlers. Generated
-// listers, cache.WaitForCacheSync, cache.NewTypedSharedIndexInformer and cache.ShutDownEventHandler work with it.
+// The result is a cache.SharedIndexInformer. Below it are Kinform's reflector, FIFO, store and
+// handlers. Generated listers, cache.WaitForCacheSync, cache.NewTypedSharedIndexInformer and
+// cache.ShutDownEventHandler work with it.
 //
-// A program with a factory changes an import instead: packages informers, dynamicinformer and metadatainformer below this
-// one have client-go's factories. [Factory] is for the generated informers of other types, and [InsteadOf] for a single
-// informer that generated code has made.
+// A program with a factory changes an import instead: packages informers, dynamicinformer and
+// metadatainformer below this one have client-go's factories. [Factory] is for the generated
+// informers of other types, and [InsteadOf] for a single informer that generated code has made.
 //
-// The others join what is typed here to what a program has: [Source] makes a reflector.Source of any ListerWatcher, so
-// that a typed informer can use a clientset, or client-go's fakes of one. [Connection] takes a rest.Config. In the other
-// direction, [Informer] is a typed informer for code and listers that expect client-go's, and [Queue] such a work queue.
+// The others join what is typed here to what a program has: [Source] makes a reflector.Source of
+// any ListerWatcher, so that a typed informer can use a clientset, or client-go's fakes of one.
+// [Connection] takes a rest.Config. In the other direction, [Informer] is a typed informer for code
+// and listers that expect client-go's, and [Queue] such a work queue.
 //
 // # What differs
 //
 // This list is about the informers that have a ListerWatcher; [Informer] has its own.
 //
-//   - An informer waits for a handler that is informer.HandlerLag events behind. client-go keeps all events in memory.
-//   - The first resync of a handler comes after 0.5 to 1.5 periods, so that handlers which began together do not
-//     resync together. Each handler has its own period; the informer has no period of its own that bounds it.
-//   - Objects of another type than the example object are left out and logged, in lists too. So is an object that
-//     the transform function refuses.
-//   - An index function that returns an error or panics is logged, and the object has no values in this index.
-//     client-go panics.
+//   - An informer waits for a handler that is informer.HandlerLag events behind. client-go keeps
+//     all events in memory.
+//   - The first resync of a handler comes after 0.5 to 1.5 periods, so that handlers which began
+//     together do not resync together. Each handler has its own period; the informer has no period
+//     of its own that bounds it.
+//   - Objects of another type than the example object are left out and logged, in lists too. So is
+//     an object that the transform function refuses.
+//   - An index function that returns an error or panics is logged, and the object has no values in
+//     this index. client-go panics.
 //   - A ListerWatcher that panics ends Run with this panic. A handler that is nil is an error.
 //   - Messages go to slog's default logger and not to klog.
 //   - Failed requests are repeated as reflector.Backoff describes.
-//   - Handlers hear nothing of what a program writes to the indexer, as in client-go. But the reads of the indexer see
-//     whole commits: a relist is one.
+//   - Handlers hear nothing of what a program writes to the indexer, as in client-go. But the reads
+//     of the indexer see whole commits: a relist is one.
 //   - Options for metrics are not used.
 //
 // It is a separate module because it needs client-go, which the rest of Kinform does not.

@@ -14,7 +14,8 @@ import (
 // minResync is the shortest period of resyncs; client-go has the same one.
 const minResync = time.Second
 
-// period returns the period of resyncs for options of package informer, in which zero has another meaning.
+// period returns the period of resyncs for options of package informer, in which zero has another
+// meaning.
 func period(resync time.Duration) time.Duration {
 	if resync <= 0 {
 		return -1 // never
@@ -55,7 +56,8 @@ func (s *shared[K, T]) AddEventHandlerWithOptions(h cache.ResourceEventHandler, 
 	return &registration{s.inf, s.HasSyncedChecker().Name(), reg}, nil
 }
 
-// RemoveEventHandler implements cache.SharedInformer. A registration with another informer is left alone.
+// RemoveEventHandler implements cache.SharedInformer. A registration with another informer is left
+// alone.
 func (s *shared[K, T]) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
 	r, ok := handle.(*registration)
 	if !ok {
@@ -105,8 +107,8 @@ func (h handler[K, T]) Handle(ev informer.Event[K, T]) {
 	}
 }
 
-// crashing is a handler whose panic ends the process, unless runtime.ReallyCrash is false: then the event is skipped, and
-// the next one waits for a second, as in client-go.
+// crashing is a handler whose panic ends the process, unless runtime.ReallyCrash is false: then the
+// event is skipped, and the next one waits for a second, as in client-go.
 type crashing struct {
 	informer.Handler[string, any]
 	of     *sharedInformer

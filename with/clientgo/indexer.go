@@ -258,7 +258,8 @@ func (x *indexer[K, T]) AddIndexers(more cache.Indexers) error {
 	return nil
 }
 
-// adopt takes over the indexes of the store that were not added here and whose values are strings. Called with mu held.
+// adopt takes over the indexes of the store that were not added here and whose values are strings.
+// Called with mu held.
 func (x *indexer[K, T]) adopt() {
 	if x.indexers == nil {
 		x.indexers = cache.Indexers{}

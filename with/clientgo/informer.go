@@ -22,18 +22,18 @@ func NewSharedInformer(lw cache.ListerWatcher, exampleObject runtime.Object, res
 	return NewSharedIndexInformer(lw, exampleObject, resync, nil)
 }
 
-// NewSharedIndexInformer is cache.NewSharedIndexInformer on Kinform's cache. See the package documentation for what
-// differs. exampleObject may be nil: then objects of all types are taken. resync is the period of handlers that are
-// added without one; zero means never.
+// NewSharedIndexInformer is cache.NewSharedIndexInformer on Kinform's cache. See the package
+// documentation for what differs. exampleObject may be nil: then objects of all types are taken.
+// resync is the period of handlers that are added without one; zero means never.
 //
-// A ListerWatcher that is nil, or that returns nil or something that is no list, fails each request. That is reported
-// like a refusal by the server, and tried again.
+// A ListerWatcher that is nil, or that returns nil or something that is no list, fails each
+// request. That is reported like a refusal by the server, and tried again.
 func NewSharedIndexInformer(lw cache.ListerWatcher, exampleObject runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	return NewSharedIndexInformerWithOptions(lw, exampleObject, cache.SharedIndexInformerOptions{ResyncPeriod: resync, Indexers: indexers})
 }
 
-// NewSharedIndexInformerWithOptions is cache.NewSharedIndexInformerWithOptions. See [NewSharedIndexInformer].
-// opts.Identifier and opts.InformerMetricsProvider are not used.
+// NewSharedIndexInformerWithOptions is cache.NewSharedIndexInformerWithOptions. See
+// [NewSharedIndexInformer]. opts.Identifier and opts.InformerMetricsProvider are not used.
 func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, exampleObject runtime.Object, opts cache.SharedIndexInformerOptions) cache.SharedIndexInformer {
 	return newUntyped(lw, exampleObject, opts)
 }
@@ -93,7 +93,8 @@ var errStarted = errors.New("clientgo: the informer has started already")
 // report gets every error after which the informer continues.
 func (s *sharedInformer) report(err error) {
 	var failed *reflector.RequestError
-	// As in client-go, the user's handler does not get the failure of a streaming list: a plain one follows.
+	// As in client-go, the user's handler does not get the failure of a streaming list: a plain one
+	// follows.
 	if s.onError != nil && errors.As(err, &failed) && failed.Verb != "watchlist" {
 		s.onError(s.ctx, s.reflector, failed.Err)
 		return
@@ -104,8 +105,8 @@ func (s *sharedInformer) report(err error) {
 // Run implements cache.SharedInformer.
 func (s *sharedInformer) Run(stop <-chan struct{}) { s.RunWithContext(wait.ContextForChannel(stop)) }
 
-// RunWithContext implements cache.SharedInformer. A panic of a handler or another function of the user goes on here, with
-// its own value.
+// RunWithContext implements cache.SharedInformer. A panic of a handler or another function of the
+// user goes on here, with its own value.
 func (s *sharedInformer) RunWithContext(ctx context.Context) {
 	if err := s.begin(ctx); err != nil {
 		s.log.Error(err)
@@ -144,8 +145,8 @@ func (s *sharedInformer) SetTransform(f cache.TransformFunc) error {
 	return s.set(func() { s.transform = f })
 }
 
-// SetWatchErrorHandler implements cache.SharedInformer. f gets the cause of a failed list or watch, and a Reflector
-// that has the informer's names and does not run.
+// SetWatchErrorHandler implements cache.SharedInformer. f gets the cause of a failed list or watch,
+// and a Reflector that has the informer's names and does not run.
 func (s *sharedInformer) SetWatchErrorHandler(f cache.WatchErrorHandler) error {
 	return s.SetWatchErrorHandlerWithContext(func(_ context.Context, r *cache.Reflector, err error) { f(r, err) })
 }

@@ -36,7 +36,8 @@ type scene struct {
 	stop   func()
 }
 
-// withScene runs test with an informer of NewSharedIndexInformer that has not started, and stops the informer.
+// withScene runs test with an informer of NewSharedIndexInformer that has not started, and stops
+// the informer.
 func withScene(t *testing.T, resync time.Duration, test func(*scene)) {
 	t.Helper()
 	withSceneOf(t, ours["untyped"], resync, test)
@@ -454,7 +455,8 @@ func TestListerWatcherPanics(t *testing.T) {
 	}
 }
 
-// Objects without metadata are left out, and those beside them are there. Neither list nor watch ends by them.
+// Objects without metadata are left out, and those beside them are there. Neither list nor watch
+// ends by them.
 func TestNoMetadata(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events := watch.NewFake()
@@ -494,7 +496,8 @@ func TestNoMetadata(t *testing.T) {
 	})
 }
 
-// An object has no values in an index whose function fails or panics. It stays in the cache and in the other indexes.
+// An object has no values in an index whose function fails or panics. It stays in the cache and in
+// the other indexes.
 func TestBadIndexFunctions(t *testing.T) {
 	withScenes(t, 0, func(s *scene) {
 		check(t, s.inf.AddIndexers(cache.Indexers{

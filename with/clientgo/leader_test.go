@@ -119,8 +119,9 @@ func (b *ballot) theirs(identity string, httpClient *http.Client) func(context.C
 			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
 		},
 		LeaseDuration: leader.DefaultLeaseDuration, RenewDeadline: leader.DefaultRenewDeadline, RetryPeriod: leader.DefaultRetryPeriod,
-		// Not ReleaseOnCancel: then client-go ends the context of work only after it has tried to give the Lease up, also
-		// if it could not renew it. So its work outlives its lease if the server does not answer.
+		// Not ReleaseOnCancel: then client-go ends the context of work only after it has tried to
+		// give the Lease up, also if it could not renew it. So its work outlives its lease if the
+		// server does not answer.
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) { b.work(ctx, identity, true) }, OnStoppedLeading: func() {},
 		},
@@ -129,8 +130,8 @@ func (b *ballot) theirs(identity string, httpClient *http.Client) func(context.C
 	return e.Run
 }
 
-// TestMixedElection lets candidates of both libraries stand for one Lease, while leaders end in order, or are
-// cut off. There is always one, and never a second.
+// TestMixedElection lets candidates of both libraries stand for one Lease, while leaders end in
+// order, or are cut off. There is always one, and never a second.
 func TestMixedElection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &ballot{t: t, server: fake.New(fake.Options{}), leads: map[string]context.Context{}, terms: map[bool]int{}}

@@ -16,9 +16,9 @@ type QueueOptions struct {
 	Metrics workqueue.MetricsProvider
 }
 
-// Queue is q as a work queue of client-go, for code that takes one. Both work on the same keys, and may be used side by
-// side. Its methods have the meaning that workqueue gives them: Get returns shutdown once the queue is shut down and
-// empty. At most one opts is used.
+// Queue is q as a work queue of client-go, for code that takes one. Both work on the same keys, and
+// may be used side by side. Its methods have the meaning that workqueue gives them: Get returns
+// shutdown once the queue is shut down and empty. At most one opts is used.
 func Queue[K comparable](q *queue.Queue[K], opts ...QueueOptions) workqueue.TypedRateLimitingInterface[K] {
 	w := &workQueue[K]{q: q, report: func() {}}
 	if len(opts) > 0 && opts[0].Metrics != nil {
@@ -92,8 +92,8 @@ func (w *workQueue[K]) ShutDownWithDrain() {
 	delete(w.drains, &cancel)
 }
 
-// Limiter is a rate limiter of client-go as one of package queue. The queue counts failures itself, and does not ask
-// limiter for them. Nil stays nil, which is package queue's default.
+// Limiter is a rate limiter of client-go as one of package queue. The queue counts failures itself,
+// and does not ask limiter for them. Nil stays nil, which is package queue's default.
 func Limiter[K comparable](limiter workqueue.TypedRateLimiter[K]) queue.Limiter[K] {
 	if limiter == nil {
 		return nil

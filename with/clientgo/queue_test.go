@@ -175,7 +175,8 @@ func (n byPriority) NewDepthOfPriority(_ string, priority int) workqueue.GaugeMe
 	}}
 }
 
-// Numbers of a queue that is used directly: those of many keys at once, of running keys, and of priorities.
+// Numbers of a queue that is used directly: those of many keys at once, of running keys, and of
+// priorities.
 func TestQueueMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n numbers

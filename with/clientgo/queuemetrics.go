@@ -9,22 +9,24 @@ import (
 	"github.com/kinform/kinform/queue"
 )
 
-// DepthByPriority is a workqueue.MetricsProvider that has a depth for each priority. [QueueMetrics] then uses that in
-// place of NewDepthMetric.
+// DepthByPriority is a workqueue.MetricsProvider that has a depth for each priority. [QueueMetrics]
+// then uses that in place of NewDepthMetric.
 type DepthByPriority interface {
 	NewDepthOfPriority(name string, priority int) workqueue.GaugeMetric
 }
 
-// metricsPeriod is the time between two reports of a queue that nobody calls; client-go has the same one.
+// metricsPeriod is the time between two reports of a queue that nobody calls; client-go has the
+// same one.
 const metricsPeriod = 500 * time.Millisecond
 
-// QueueMetrics reports the numbers of q to a metrics provider of client-go: twice a second, and whenever the function is
-// called that it returns. A call costs one read of queue.Metrics and one call of the provider for each thing that happened
-// since the last one. It reports until q is shut down and no key runs. The provider must not call the function.
+// QueueMetrics reports the numbers of q to a metrics provider of client-go: twice a second, and
+// whenever the function is called that it returns. A call costs one read of queue.Metrics and one
+// call of the provider for each thing that happened since the last one. It reports until q is shut
+// down and no key runs. The provider must not call the function.
 //
-// The name is queue.Options.Name; without one there are no metrics, as in client-go. The durations need
-// queue.Options.Timing. Those of several keys that are reported together come as values of the same bucket of
-// queue.Histogram with the right sum.
+// The name is queue.Options.Name; without one there are no metrics, as in client-go. The durations
+// need queue.Options.Timing. Those of several keys that are reported together come as values of the
+// same bucket of queue.Histogram with the right sum.
 func QueueMetrics[K comparable](q *queue.Queue[K], provider workqueue.MetricsProvider) (report func()) {
 	name := q.Name()
 	if name == "" {
@@ -117,8 +119,9 @@ func (m *queueMetrics) setDepth(priority int, now queue.Metrics) {
 	}
 }
 
-// observe passes on the durations that a histogram has counted since last. Each of them comes as a value of its bucket: from the
-// bucket's upper bound, all go down by the same part of the bucket, so that the sum is right.
+// observe passes on the durations that a histogram has counted since last. Each of them comes as a
+// value of its bucket: from the bucket's upper bound, all go down by the same part of the bucket,
+// so that the sum is right.
 func observe(to workqueue.HistogramMetric, last, now *queue.Histogram) {
 	sum, uppers, widths := (now.Sum - last.Sum).Seconds(), 0.0, 0.0
 	for i, n := range now.Counts {
@@ -139,7 +142,8 @@ func observe(to workqueue.HistogramMetric, last, now *queue.Histogram) {
 	}
 }
 
-// bucket returns the bounds of a bucket in seconds. The last bucket has no upper one, but no duration is longer than their sum.
+// bucket returns the bounds of a bucket in seconds. The last bucket has no upper one, but no
+// duration is longer than their sum.
 func bucket(h *queue.Histogram, i int, sum float64) (lower, upper float64) {
 	if i > 0 {
 		lower = h.Bound(i - 1).Seconds()

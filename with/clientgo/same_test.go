@@ -69,7 +69,8 @@ func (c *calls) take() (all, wrong []string) {
 	return all, wrong
 }
 
-// learn records a call by which an object went from one state to another; an empty text is no state.
+// learn records a call by which an object went from one state to another; an empty text is no
+// state.
 func (c *calls) learn(call, name, from, to string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,9 +167,10 @@ func (s *side) state(t testing.TB) []string {
 	return all
 }
 
-// TestSame: whatever happens on a server, handlers are called with the same as by client-go's informer, and the
-// stores are equal. While watches are broken, how far each of them comes before the next break is a matter of luck. Then
-// only what a handler knows in the end is compared, and that its calls fit together.
+// TestSame: whatever happens on a server, handlers are called with the same as by client-go's
+// informer, and the stores are equal. While watches are broken, how far each of them comes before
+// the next break is a matter of luck. Then only what a handler knows in the end is compared, and
+// that its calls fit together.
 func TestSame(t *testing.T) {
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) { same(t, seed) })

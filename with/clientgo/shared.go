@@ -12,7 +12,8 @@ import (
 	"github.com/kinform/kinform/internal/logs"
 )
 
-// shared is an informer with the methods of a cache.SharedIndexInformer that do not depend on its source.
+// shared is an informer with the methods of a cache.SharedIndexInformer that do not depend on its
+// source.
 type shared[K comparable, T any] struct {
 	inf     *informer.Informer[K, T]
 	indexer *indexer[K, T]
@@ -25,7 +26,8 @@ func newShared[K comparable, T any](inf *informer.Informer[K, T], names names[K]
 	return shared[K, T]{inf: inf, indexer: &indexer[K, T]{store: inf.Writer(), names: names, log: log}, log: log}
 }
 
-// run runs the informer. A panic of a handler or another function of the user goes on here, with its own value.
+// run runs the informer. A panic of a handler or another function of the user goes on here, with
+// its own value.
 func (s *shared[K, T]) run(ctx context.Context) {
 	err := s.inf.Run(ctx)
 	var panicked *informer.PanicError
@@ -57,8 +59,8 @@ func (s *shared[K, T]) IsStopped() bool { return isClosed(s.inf.Done()) }
 // GetStore implements cache.SharedInformer.
 func (s *shared[K, T]) GetStore() cache.Store { return s.indexer }
 
-// GetIndexer implements cache.SharedIndexInformer. Its writes are for tests: handlers hear nothing of them, and the next
-// change or list of the server overrides them.
+// GetIndexer implements cache.SharedIndexInformer. Its writes are for tests: handlers hear nothing
+// of them, and the next change or list of the server overrides them.
 func (s *shared[K, T]) GetIndexer() cache.Indexer { return s.indexer }
 
 // AddIndexers implements cache.SharedIndexInformer.
@@ -78,7 +80,8 @@ type idle[K comparable, T any] struct{ *shared[K, T] }
 func (idle[K, T]) Run(<-chan struct{})                {}
 func (idle[K, T]) RunWithContext(ctx context.Context) {}
 
-// stoppedError ends in the words of client-go's error, which programs look for, and is an informer.ErrStopped.
+// stoppedError ends in the words of client-go's error, which programs look for, and is an
+// informer.ErrStopped.
 type stoppedError struct{ what, resource string }
 
 func (e *stoppedError) Error() string {

@@ -18,16 +18,17 @@ import (
 // errNoListerWatcher is reported as the failure of each request.
 var errNoListerWatcher = errors.New("clientgo: the ListerWatcher is nil")
 
-// Source makes a reflector.Source of a ListerWatcher: of a cache.ListWatch over a clientset, a dynamic or a metadata
-// client, or a fake of one of them. name names the collection in errors and logs, such as "pods in namespace prod".
-// T is the type of the objects in its lists and watches; objects of another type are reported as
-// *reflector.ObjectError and left out.
+// Source makes a reflector.Source of a ListerWatcher: of a cache.ListWatch over a clientset, a
+// dynamic or a metadata client, or a fake of one of them. name names the collection in errors and
+// logs, such as "pods in namespace prod". T is the type of the objects in its lists and watches;
+// objects of another type are reported as *reflector.ObjectError and left out.
 //
 //	source := clientgo.Source[*corev1.Pod]("pods", cache.NewListWatchFromClient(rest, "pods", "prod", fields.Everything()))
 //	pods, err := informer.New(source, store.ObjectKey, informer.Options[*corev1.Pod]{})
 //
-// A ListerWatcher that says it knows no streaming lists, as client-go's fakes do, is not asked for one. A nil one fails
-// each request. client.Resource costs less: it decodes objects one by one, while a ListerWatcher returns whole lists.
+// A ListerWatcher that says it knows no streaming lists, as client-go's fakes do, is not asked for
+// one. A nil one fails each request. client.Resource costs less: it decodes objects one by one,
+// while a ListerWatcher returns whole lists.
 func Source[T runtime.Object](name string, lw cache.ListerWatcher) reflector.Source[T] {
 	source := reflector.SourceFuncs[T]{Name: name}
 	if isNil(lw) {
@@ -46,8 +47,8 @@ func isNil(v any) bool {
 	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()
 }
 
-// checkType returns a function whose error says that an object has not the type of example or, if that is unstructured
-// and names a kind, not that kind. A nil example fits every object.
+// checkType returns a function whose error says that an object has not the type of example or, if
+// that is unstructured and names a kind, not that kind. A nil example fits every object.
 func checkType(example runtime.Object) func(runtime.Object) error {
 	if isNil(example) {
 		return func(runtime.Object) error { return nil }

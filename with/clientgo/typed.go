@@ -19,21 +19,24 @@ type InformerOptions struct {
 	Logger *slog.Logger
 }
 
-// Informer is a typed informer, or a handle on one, as a cache.SharedIndexInformer, for code that takes one. Both are the
-// same cache and may be used side by side; several adapters of one informer, too. At most one opts is used.
+// Informer is a typed informer, or a handle on one, as a cache.SharedIndexInformer, for code that
+// takes one. Both are the same cache and may be used side by side; several adapters of one
+// informer, too. At most one opts is used.
 //
 //	shared, err := clientgo.Informer(pods)
 //	lister := corelisters.NewPodLister(shared.GetIndexer())
 //
-// Handlers get what client-go's would. A handler without a period of its own resyncs after informer.Options.Resync. The
-// objects are of type T, shared, and to be treated as read-only. The indexer reads the store, so it does not see the
-// writes that Informer.RecordWrite has recorded. It has the store's indexes whose values are strings: a lister of one
-// namespace looks at all objects, and client-go logs that, unless there is an index.Namespace or AddIndexers has added
+// Handlers get what client-go's would. A handler without a period of its own resyncs after
+// informer.Options.Resync. The objects are of type T, shared, and to be treated as read-only. The
+// indexer reads the store, so it does not see the writes that Informer.RecordWrite has recorded. It
+// has the store's indexes whose values are strings: a lister of one namespace looks at all objects,
+// and client-go logs that, unless there is an index.Namespace or AddIndexers has added
 // cache.NamespaceIndex. The indexer's Get and its writes need objects with metadata.
 //
-// What differs from an informer of [NewSharedIndexInformer]: a panic in a handler ends the Run of the informer with an
-// error, and its RunWithContext here with the panic. It may run again after a stop. SetTransform and SetWatchErrorHandler
-// return an error: reflector.Map and informer.Options.OnError are in their place.
+// What differs from an informer of [NewSharedIndexInformer]: a panic in a handler ends the Run of
+// the informer with an error, and its RunWithContext here with the panic. It may run again after a
+// stop. SetTransform and SetWatchErrorHandler return an error: reflector.Map and
+// informer.Options.OnError are in their place.
 //
 // Errors: informer.ErrNoInformer if inf is nil.
 func Informer[T any](inf informer.Informed[types.NamespacedName, T], opts ...InformerOptions) (cache.SharedIndexInformer, error) {
@@ -74,7 +77,8 @@ var errTyped = errors.New("clientgo: the source of a typed informer transforms i
 // Run implements cache.SharedInformer.
 func (s *typedInformer[T]) Run(stop <-chan struct{}) { s.RunWithContext(wait.ContextForChannel(stop)) }
 
-// RunWithContext implements cache.SharedInformer. If the informer runs already, it logs that and returns.
+// RunWithContext implements cache.SharedInformer. If the informer runs already, it logs that and
+// returns.
 func (s *typedInformer[T]) RunWithContext(ctx context.Context) { s.run(ctx) }
 
 // SetTransform implements cache.SharedInformer.

@@ -35,7 +35,8 @@ import (
 	"github.com/kinform/kinform/with/clientgo"
 )
 
-// collection caches the objects of one kind in one form: a part for each namespace that has a configuration.
+// collection caches the objects of one kind in one form: a part for each namespace that has a
+// configuration.
 type collection struct {
 	// Set when it is made and never changed.
 	kind       schema.GroupVersionKind
@@ -191,7 +192,8 @@ func (of *collection) finish(transform toolscache.TransformFunc) func(client.Obj
 	}
 }
 
-// withoutBookmarks is a resource whose watches bring no bookmarks. A streaming list needs one, so there are none.
+// withoutBookmarks is a resource whose watches bring no bookmarks. A streaming list needs one, so
+// there are none.
 type withoutBookmarks struct{ *resource }
 
 type resource = kinform.Resource[client.Object]
@@ -268,7 +270,8 @@ func (of *collection) end() {
 	of.over = true
 }
 
-// whileRunning runs wait in a goroutine of the collection, once that runs. wait ends with its context.
+// whileRunning runs wait in a goroutine of the collection, once that runs. wait ends with its
+// context.
 func (of *collection) whileRunning(wait func(ctx context.Context)) {
 	of.mu.Lock()
 	defer of.mu.Unlock()
@@ -300,8 +303,8 @@ func await(ctx context.Context, closed <-chan struct{}) bool {
 	}
 }
 
-// wait waits until the collection has synced. Its error satisfies apierrors.IsTimeout if ctx ends first, and says which
-// requests fail.
+// wait waits until the collection has synced. Its error satisfies apierrors.IsTimeout if ctx ends
+// first, and says which requests fail.
 func (of *collection) wait(ctx context.Context) error {
 	select {
 	case <-of.synced:
@@ -351,7 +354,8 @@ type labelIndexes struct {
 }
 
 const (
-	// mostLabels is the number of labels of which a part has indexes. Lists by other labels look at all objects.
+	// mostLabels is the number of labels of which a part has indexes. Lists by other labels look at
+	// all objects.
 	mostLabels = 8
 	// indexedFrom is the number of objects from which indexes of labels are made.
 	indexedFrom = 1024

@@ -25,8 +25,8 @@ func (of *collection) AddEventHandlerWithResyncPeriod(h toolscache.ResourceEvent
 	return of.AddEventHandlerWithOptions(h, toolscache.HandlerOptions{ResyncPeriod: &resync})
 }
 
-// AddEventHandlerWithOptions implements cache.Informer. opts.Logger is not used. If there are several namespaces, the
-// handler is called for objects of different ones at the same time.
+// AddEventHandlerWithOptions implements cache.Informer. opts.Logger is not used. If there are
+// several namespaces, the handler is called for objects of different ones at the same time.
 func (of *collection) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler, opts toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
 	if h == nil {
 		return nil, fmt.Errorf("controllerruntime: %s: %w", of.kind, informer.ErrNoHandler)
@@ -60,8 +60,8 @@ func (of *collection) RemoveEventHandler(handle toolscache.ResourceEventHandlerR
 	return r.removeAll()
 }
 
-// AddIndexers implements cache.Informer. An object for which a function returns an error is logged, and has no values in
-// that index.
+// AddIndexers implements cache.Informer. An object for which a function returns an error is logged,
+// and has no values in that index.
 func (of *collection) AddIndexers(indexers toolscache.Indexers) error {
 	for name, fn := range indexers {
 		if fn == nil {

@@ -18,7 +18,8 @@ import (
 	kinform "github.com/kinform/kinform/client"
 )
 
-// objectCache is a cache.Cache: a collection for each kind and form of objects that somebody asked for.
+// objectCache is a cache.Cache: a collection for each kind and form of objects that somebody asked
+// for.
 type objectCache struct {
 	// Set by New and never changed.
 	scheme       *runtime.Scheme
@@ -67,9 +68,9 @@ func formOf(obj runtime.Object) form {
 	return formTyped
 }
 
-// Start implements cache.Informers. It runs the caches of all kinds until ctx is done, also of those that are asked for
-// meanwhile, and returns when all have ended. It returns an error if a handler, a transform function or the handler of watch
-// errors panicked.
+// Start implements cache.Informers. It runs the caches of all kinds until ctx is done, also of
+// those that are asked for meanwhile, and returns when all have ended. It returns an error if a
+// handler, a transform function or the handler of watch errors panicked.
 func (c *objectCache) Start(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -127,7 +128,8 @@ func (c *objectCache) run(of *collection) {
 // NeedLeaderElection implements manager.LeaderElectionRunnable: every replica fills its cache.
 func (c *objectCache) NeedLeaderElection() bool { return false }
 
-// WaitForCacheSync implements cache.Informers. It does not wait for a kind that RemoveInformer removes meanwhile.
+// WaitForCacheSync implements cache.Informers. It does not wait for a kind that RemoveInformer
+// removes meanwhile.
 func (c *objectCache) WaitForCacheSync(ctx context.Context) bool {
 	select {
 	case <-c.started:
@@ -205,8 +207,8 @@ func (c *objectCache) RemoveInformer(_ context.Context, obj client.Object) error
 	return nil
 }
 
-// IndexField implements client.FieldIndexer. Errors: index.ErrExists for a field that is indexed already;
-// index.ErrInvalid if extract is nil.
+// IndexField implements client.FieldIndexer. Errors: index.ErrExists for a field that is indexed
+// already; index.ErrInvalid if extract is nil.
 func (c *objectCache) IndexField(_ context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
 	gvk, err := apiutil.GVKForObject(obj, c.scheme)
 	if err != nil {

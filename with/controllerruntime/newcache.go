@@ -17,32 +17,37 @@ import (
 // DefaultSharedParts is CacheOptions.SharedParts if it is zero.
 const DefaultSharedParts = 1 << 12
 
-// CacheOptions are the choices for a cache that controller-runtime's options have no fields for. The zero value works.
+// CacheOptions are the choices for a cache that controller-runtime's options have no fields for.
+// The zero value works.
 type CacheOptions struct {
-	// DropManagedFields leaves out metadata.managedFields already while the objects are decoded. It costs less than
-	// cache.TransformStripManagedFields.
+	// DropManagedFields leaves out metadata.managedFields already while the objects are decoded. It
+	// costs less than cache.TransformStripManagedFields.
 	DropManagedFields bool
 
-	// SharedParts is client.Options.SharedParts for each kind and namespace. Zero means DefaultSharedParts, negative
-	// means none. Objects that have a transform function never share parts, since it may write to them.
+	// SharedParts is client.Options.SharedParts for each kind and namespace. Zero means
+	// DefaultSharedParts, negative means none. Objects that have a transform function never share
+	// parts, since it may write to them.
 	SharedParts int
 }
 
-// NewCache is for NewCache of manager.Options and cluster.Options. It is New of the zero CacheOptions.
+// NewCache is for NewCache of manager.Options and cluster.Options. It is New of the zero
+// CacheOptions.
 //
 //	m, err := ctrl.NewManager(config, ctrl.Options{NewCache: controllerruntime.NewCache})
 func NewCache(rc *rest.Config, opts cache.Options) (cache.Cache, error) {
 	return CacheOptions{}.New(rc, opts)
 }
 
-// New returns a cache on Kinform's informers, which does not run yet. All fields of opts have the meaning that
-// controller-runtime gives them. The package documentation says what differs from its own cache. If opts.NewInformer is
-// set, the informers are chosen already: then New returns controller-runtime's cache with these.
+// New returns a cache on Kinform's informers, which does not run yet. All fields of opts have the
+// meaning that controller-runtime gives them. The package documentation says what differs from its
+// own cache. If opts.NewInformer is set, the informers are chosen already: then New returns
+// controller-runtime's cache with these.
 //
-// Of opts.HTTPClient only the transport is used: its Timeout would end each watch. rc is not changed.
+// Of opts.HTTPClient only the transport is used: its Timeout would end each watch. rc is not
+// changed.
 //
-// Errors: those of clientgo.Connection; of the REST mapper; those of objects in opts.ByObject that have no kind in the
-// scheme, or have namespaces although they are cluster-scoped.
+// Errors: those of clientgo.Connection; of the REST mapper; those of objects in opts.ByObject that
+// have no kind in the scheme, or have namespaces although they are cluster-scoped.
 func (o CacheOptions) New(rc *rest.Config, opts cache.Options) (cache.Cache, error) {
 	if opts.NewInformer != nil {
 		return cache.New(rc, opts)

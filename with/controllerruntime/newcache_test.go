@@ -602,7 +602,8 @@ func TestRemovedWhileWaiting(t *testing.T) {
 	})
 }
 
-// TestRemovedBeforeSync: a handler that is removed before it has had the first list leaves no goroutine.
+// TestRemovedBeforeSync: a handler that is removed before it has had the first list leaves no
+// goroutine.
 func TestRemovedBeforeSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, rc := newPods(t, 2)

@@ -12,8 +12,8 @@ import (
 	"github.com/kinform/kinform/with/clientgo"
 )
 
-// NewQueue is for controller.Options.NewQueue: a queue with the defaults of package queue and the metrics that
-// controller-runtime has of its own queues. See [Queue].
+// NewQueue is for controller.Options.NewQueue: a queue with the defaults of package queue and the
+// metrics that controller-runtime has of its own queues. See [Queue].
 //
 //	controller.Options{NewQueue: controllerruntime.NewQueue[ctrl.Request]}
 //
@@ -23,16 +23,17 @@ func NewQueue[K comparable](name string, limiter workqueue.TypedRateLimiter[K]) 
 	return Queue(q, clientgo.QueueOptions{Metrics: registered{metrics.Registry}})
 }
 
-// Queue is q as a priority queue of controller-runtime. Use it in place of [NewQueue] for a queue with options of its own,
-// such as fair shares for namespaces. Both work on the same keys, and may be used side by side. At most one opts is used.
+// Queue is q as a priority queue of controller-runtime. Use it in place of [NewQueue] for a queue
+// with options of its own, such as fair shares for namespaces. Both work on the same keys, and may
+// be used side by side. At most one opts is used.
 //
-// Its methods have the meaning that package priorityqueue gives them: an add without a delay takes the place of a pending
-// delay, and after ShutDown nothing is handed out. What differs:
+// Its methods have the meaning that package priorityqueue gives them: an add without a delay takes
+// the place of a pending delay, and after ShutDown nothing is handed out. What differs:
 //
-//   - A delay for a key that is queued already stays: the key comes again at that time. In package priorityqueue it is
-//     dropped.
-//   - If an add takes the place of a delay, its priority and time count. In package priorityqueue the higher priority of both
-//     counts, and often the time of the first add.
+//   - A delay for a key that is queued already stays: the key comes again at that time. In package
+//     priorityqueue it is dropped.
+//   - If an add takes the place of a delay, its priority and time count. In package priorityqueue
+//     the higher priority of both counts, and often the time of the first add.
 //   - The place of a key that was added while it ran depends on the time of its Done.
 //   - Low priorities do not starve, see queue.Options.AgeAfter.
 //   - NumRequeues is the queue's own count and not that of the limiter.

@@ -47,9 +47,10 @@ func queueNumbers(t testing.TB, name string) string {
 	return strings.Join(all, ", ")
 }
 
-// TestQueue: random calls have the same results and metrics as with controller-runtime's queue. Not among them are delays
-// for keys that are queued, adds in place of a delay without a higher priority, and adds of keys that run. It takes less than the 10
-// seconds after which low priorities get turns.
+// TestQueue: random calls have the same results and metrics as with controller-runtime's queue. Not
+// among them are delays for keys that are queued, adds in place of a delay without a higher
+// priority, and adds of keys that run. It takes less than the 10 seconds after which low priorities
+// get turns.
 func TestQueue(t *testing.T) {
 	for seed := range uint64(8) {
 		synctest.Test(t, func(t *testing.T) {

@@ -11,8 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// registered is a workqueue.MetricsProvider of the metrics that controller-runtime registers for its own queues. They have
-// no exported names, so it asks the registry for them. A metric that is not there, or has other labels, is left out.
+// registered is a workqueue.MetricsProvider of the metrics that controller-runtime registers for
+// its own queues. They have no exported names, so it asks the registry for them. A metric that is
+// not there, or has other labels, is left out.
 type registered struct{ registry metrics.RegistererGatherer }
 
 // NewDepthOfPriority implements clientgo.DepthByPriority.
@@ -90,8 +91,8 @@ func (r registered) histogram(key string, labels prometheus.Labels) prometheus.O
 	return prometheus.NewHistogram(prometheus.HistogramOpts{})
 }
 
-// find returns the registered metric of a key, nil if there is none. A registry names the one that is there when somebody
-// registers a collector with the same description.
+// find returns the registered metric of a key, nil if there is none. A registry names the one that
+// is there when somebody registers a collector with the same description.
 func (r registered) find(key string) prometheus.Collector {
 	all, ok := r.registry.(prometheus.Collector)
 	if !ok {

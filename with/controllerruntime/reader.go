@@ -24,7 +24,8 @@ import (
 	"github.com/kinform/kinform/index"
 )
 
-// notContinued is in every list, as it is in those of controller-runtime's cache: a cache has no pages.
+// notContinued is in every list, as it is in those of controller-runtime's cache: a cache has no
+// pages.
 const notContinued = "continue-not-supported"
 
 // Get implements client.Reader.
@@ -205,8 +206,8 @@ type term struct {
 	value string
 }
 
-// find returns the objects of a part that meet all conditions. It begins with those under the rarest value that an index
-// has, and looks at these only.
+// find returns the objects of a part that meet all conditions. It begins with those under the
+// rarest value that an index has, and looks at these only.
 func (of *collection) find(p *part, namespace string, required fields.Requirements, selector labels.Selector) ([]client.Object, error) {
 	if len(required) == 0 {
 		p.indexLabels(selector)

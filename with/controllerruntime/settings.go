@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// defaultResync is the period of resyncs if no option sets one; controller-runtime has the same one.
+// defaultResync is the period of resyncs if no option sets one; controller-runtime has the same
+// one.
 const defaultResync = 10 * time.Hour
 
 // minResync is the shortest period of resyncs; client-go has the same one.
@@ -21,15 +22,16 @@ const minResync = time.Second
 // namespaceField is the field of the namespace in field selectors.
 const namespaceField = "metadata.namespace"
 
-// settings are the cache's configuration of one kind: a configuration for each namespace, or one under cache.AllNamespaces,
-// which then leaves out the namespaces that have their own. Every field that any option sets is set.
+// settings are the cache's configuration of one kind: a configuration for each namespace, or one
+// under cache.AllNamespaces, which then leaves out the namespaces that have their own. Every field
+// that any option sets is set.
 type settings map[string]cache.Config
 
 // split are the settings of kinds that no option names.
 type split struct{ namespaced, cluster settings }
 
-// settingsOf resolves the options. The closest of these decides about each field: the namespace of the kind, the kind,
-// the namespace of all kinds, all kinds.
+// settingsOf resolves the options. The closest of these decides about each field: the namespace of
+// the kind, the kind, the namespace of all kinds, all kinds.
 func settingsOf(opts cache.Options) (byKind map[schema.GroupVersionKind]settings, others split, err error) {
 	all := cache.Config{
 		LabelSelector: opts.DefaultLabelSelector, FieldSelector: opts.DefaultFieldSelector, Transform: opts.DefaultTransform,

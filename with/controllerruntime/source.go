@@ -19,7 +19,8 @@ import (
 	"github.com/kinform/kinform/with/clientgo"
 )
 
-// NewInformer is for cache.Options.NewInformer of controller-runtime. It is clientgo.NewSharedIndexInformer.
+// NewInformer is for cache.Options.NewInformer of controller-runtime. It is
+// clientgo.NewSharedIndexInformer.
 func NewInformer(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	return clientgo.NewSharedIndexInformer(lw, example, resync, indexers)
 }
@@ -28,13 +29,14 @@ func NewInformer(lw cache.ListerWatcher, example runtime.Object, resync time.Dur
 var ErrNoHandler = errors.New("controllerruntime: the source has no handler")
 
 // Source is an informer, or a handle on one, as a source of a controller of controller-runtime: of
-// builder.WatchesRawSource and controller.Watch. h gets the events that all predicates let pass, one at a time, in the
-// goroutine of the informer's handler. The controller waits until h has had all objects of the first list, and h is
-// removed when the controller ends.
+// builder.WatchesRawSource and controller.Watch. h gets the events that all predicates let pass,
+// one at a time, in the goroutine of the informer's handler. The controller waits until h has had
+// all objects of the first list, and h is removed when the controller ends.
 //
 // The informer must run: see [Runnable]. A panic in h or a predicate ends its Run with an error.
 //
-// Errors of Start: [ErrNoHandler], informer.ErrNoInformer if inf is nil, and those of informer.AddHandler.
+// Errors of Start: [ErrNoHandler], informer.ErrNoInformer if inf is nil, and those of
+// informer.AddHandler.
 func Source[K comparable, T any, Q comparable](inf informer.Informed[K, T], h handler.TypedEventHandler[T, Q], predicates ...predicate.TypedPredicate[T]) source.TypedSyncingSource[Q] {
 	s := &events[K, T, Q]{handler: h, predicates: predicates}
 	if inf != nil {
@@ -98,8 +100,8 @@ func (s *events[K, T, Q]) all(pass func(predicate.TypedPredicate[T]) bool) bool 
 	return true
 }
 
-// WaitForSync implements source.TypedSyncingSource. It returns nil if ctx is cancelled. If ctx ends in time, the error says
-// why the first list fails.
+// WaitForSync implements source.TypedSyncingSource. It returns nil if ctx is cancelled. If ctx ends
+// in time, the error says why the first list fails.
 func (s *events[K, T, Q]) WaitForSync(ctx context.Context) error {
 	select {
 	case <-s.reg.Synced():
@@ -125,8 +127,9 @@ func (s *events[K, T, Q]) String() string {
 	return "kinform source: " + s.inf.Resource()
 }
 
-// Runnable lets a manager run an informer or a handle. It runs in every replica, also in those that do not lead, so
-// that a new leader finds its cache filled. If cache's Run ends with an error, the manager stops with it.
+// Runnable lets a manager run an informer or a handle. It runs in every replica, also in those that
+// do not lead, so that a new leader finds its cache filled. If cache's Run ends with an error, the
+// manager stops with it.
 func Runnable(cache interface{ Run(context.Context) error }) manager.Runnable {
 	return runnable{cache.Run}
 }

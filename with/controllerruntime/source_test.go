@@ -43,7 +43,8 @@ import (
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	// controller-runtime's own cache of metadata, which tests compare with, may leave a goroutine when a watch ends.
+	// controller-runtime's own cache of metadata, which tests compare with, may leave a goroutine
+	// when a watch ends.
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop"))
 }
 
@@ -61,7 +62,8 @@ func newServer(t testing.TB) *fake.Server {
 	return server
 }
 
-// counter writes the number of a node's pods into its annotation: nodes come from the manager's cache, pods from a handle.
+// counter writes the number of a node's pods into its annotation: nodes come from the manager's
+// cache, pods from a handle.
 type counter struct {
 	client.Client
 	pods *kinform.Handle[*corev1.Pod]

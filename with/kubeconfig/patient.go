@@ -50,8 +50,8 @@ func (p *patient) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // wait returns the outcome of a request. It only gives up while the plugin may be running. The
-// transport itself ends the request with its context. An error that comes before the transport got the
-// request is the plugin's, and client-go does not always name the plugin in it.
+// transport itself ends the request with its context. An error that comes before the transport got
+// the request is the plugin's, and client-go does not always name the plugin in it.
 func (p *patient) wait(ctx context.Context, s steps, done <-chan outcome) (*http.Response, error) {
 	timer := time.NewTimer(max(p.limit, 0))
 	defer timer.Stop()

@@ -10,8 +10,8 @@
 // and autoscaling/v1 has those of v1. A package links only the types of its group, and those
 // that they refer to.
 //
-// Package all lists every kind. Package fakekube registers them with a fake server, where the versions of a
-// resource, and events of both groups, are the same objects.
+// Package all lists every kind. Package fakekube registers them with a fake server, where the
+// versions of a resource, and events of both groups, are the same objects.
 //
 // The packages are generated from the discovery of a real server, which is recorded in
 // internal/generate/discovery.json. Package e2e/builtin compares them with a real server.

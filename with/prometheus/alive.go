@@ -15,16 +15,18 @@ type Manager interface{ Parts() []manager.Part }
 // Factory is a *factory.Factory.
 type Factory interface{ Informers() []informer.Untyped }
 
-// AddManager adds everything that belongs to a manager (manager.Manager.Parts), each under its name there: controllers,
-// queues, caches, the Elector, replicas and factories. Parts that come later appear, and informers of factories that go
-// vanish. If a name is taken, a number follows it: "pods 2". Do not add the same parts otherwise, or they are counted twice. It returns
-// [ErrNothing], or [ErrDuplicate] for a manager that was added before.
+// AddManager adds everything that belongs to a manager (manager.Manager.Parts), each under its name
+// there: controllers, queues, caches, the Elector, replicas and factories. Parts that come later
+// appear, and informers of factories that go vanish. If a name is taken, a number follows it: "pods
+// 2". Do not add the same parts otherwise, or they are counted twice. It returns [ErrNothing], or
+// [ErrDuplicate] for a manager that was added before.
 func (m *Metrics) AddManager(mgr Manager) error {
 	return m.addAlive("manager", mgr, func() []manager.Part { return mgr.Parts() })
 }
 
-// AddFactory adds the informers of a factory, each under the name of its resource, as [Metrics.AddManager] does: they appear
-// when somebody asks the factory for them, and vanish when the last handle is released.
+// AddFactory adds the informers of a factory, each under the name of its resource, as
+// [Metrics.AddManager] does: they appear when somebody asks the factory for them, and vanish when
+// the last handle is released.
 func (m *Metrics) AddFactory(f Factory) error {
 	return m.addAlive("factory", f, func() []manager.Part { return manager.InformersOf(f) })
 }

@@ -18,15 +18,16 @@ func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
 	m.requests.describe(out)
 }
 
-// Collect implements prometheus.Collector. It reads the numbers of each part, one part after the other, and holds no lock
-// of its own meanwhile. Stats, Handlers and Metrics of a part take the lock of the informer or the queue, for as long as
-// the copy of a few numbers takes: the commit of a batch waits at most that long, and Collect waits for a commit that is
-// under way. Readers of a cache need neither lock.
+// Collect implements prometheus.Collector. It reads the numbers of each part, one part after the
+// other, and holds no lock of its own meanwhile. Stats, Handlers and Metrics of a part take the
+// lock of the informer or the queue, for as long as the copy of a few numbers takes: the commit of
+// a batch waits at most that long, and Collect waits for a commit that is under way. Readers of a
+// cache need neither lock.
 //
 // What belongs to a manager or a factory is listed anew by each scrape.
 //
-// A part that panics is reported to the registry, which then fails the scrape or leaves the part out, as its
-// promhttp.HandlerOpts say.
+// A part that panics is reported to the registry, which then fails the scrape or leaves the part
+// out, as its promhttp.HandlerOpts say.
 func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	m.mu.Lock()
 	parts, alive := m.parts, m.alive

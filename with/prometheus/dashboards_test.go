@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kubebuilder are the queries of the dashboard that kubebuilder's plugin for Grafana makes for controller-runtime.
+// kubebuilder are the queries of the dashboard that kubebuilder's plugin for Grafana makes for
+// controller-runtime.
 var kubebuilder = []string{
 	`controller_runtime_active_workers{job="$job", namespace="$namespace"}`,
 	`sum(rate(controller_runtime_reconcile_errors_total{job="$job", namespace="$namespace"}[5m])) by (instance, pod)`,
@@ -65,8 +66,9 @@ func alerts(t *testing.T) (queries []string) {
 	return queries
 }
 
-// TestQueries holds the queries of the dashboard, of the alerts and of kubebuilder's dashboard to metrics and labels that
-// the scene shows. It reads no more of PromQL than names: the parser of Prometheus would bring 100 modules into ours.
+// TestQueries holds the queries of the dashboard, of the alerts and of kubebuilder's dashboard to
+// metrics and labels that the scene shows. It reads no more of PromQL than names: the parser of
+// Prometheus would bring 100 modules into ours.
 func TestQueries(t *testing.T) {
 	known := labelsOf(play(t))
 	for _, c := range []struct {

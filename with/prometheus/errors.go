@@ -8,7 +8,7 @@ var (
 	ErrNoName = errors.New("no name")
 	// ErrNothing: what is to be added is nil, or a nil pointer.
 	ErrNothing = errors.New("nil has no metrics")
-	// ErrDuplicate: something of the same sort was added under that name. A controller's name is also that of its queue,
-	// and a handle's that of an informer and of a client.
+	// ErrDuplicate: something of the same sort was added under that name. A controller's name is
+	// also that of its queue, and a handle's that of an informer and of a client.
 	ErrDuplicate = errors.New("the name is taken")
 )

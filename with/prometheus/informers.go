@@ -14,11 +14,12 @@ import (
 const (
 	// mostHandlers is the number of handlers of an informer that have a series of their own.
 	mostHandlers = 25
-	// unnamedHandlers is the label of the handlers to which the informer gave their names, and otherHandlers that of the
-	// ones above mostHandlers.
+	// unnamedHandlers is the label of the handlers to which the informer gave their names, and
+	// otherHandlers that of the ones above mostHandlers.
 	unnamedHandlers = "unnamed"
 	otherHandlers   = "other"
-	// versionDigits is the number of digits of a resourceVersion that a number of Prometheus can hold.
+	// versionDigits is the number of digits of a resourceVersion that a number of Prometheus can
+	// hold.
 	versionDigits = 15
 )
 
@@ -115,7 +116,8 @@ type cache struct {
 	happened  map[string]labels // by type of event
 }
 
-// of returns the cache of a resource, such as "deployments.apps in namespace prod". The version may be empty.
+// of returns the cache of a resource, such as "deployments.apps in namespace prod". The version may
+// be empty.
 func (t *cacheTable) of(name, resource, version string) cache {
 	resource, _, _ = strings.Cut(resource, " ")
 	gr := schema.ParseGroupResource(resource)
@@ -197,7 +199,8 @@ func (c cache) collectHandlers(e emitter, handlers []informer.HandlerStats) {
 	e.gauge(c.unsynced, float64(unsynced), c.name)
 }
 
-// lastDigits returns the last digits of a resourceVersion as a number. ok is false if it is not one.
+// lastDigits returns the last digits of a resourceVersion as a number. ok is false if it is not
+// one.
 func lastDigits(rv string) (n float64, ok bool) {
 	if !isNumber(rv) {
 		return 0, false

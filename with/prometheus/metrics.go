@@ -39,8 +39,8 @@ type Queue interface{ Metrics() queue.Metrics }
 // Elector is a *leader.Elector.
 type Elector interface{ Leads() bool }
 
-// Metrics reads the numbers of everything that was added to it when it is scraped. It is a prometheus.Collector. Make one with [New].
-// Its methods may be called from any goroutine.
+// Metrics reads the numbers of everything that was added to it when it is scraped. It is a
+// prometheus.Collector. Make one with [New]. Its methods may be called from any goroutine.
 type Metrics struct {
 	// Set by New and never changed.
 	caches      cacheTable
@@ -60,7 +60,8 @@ type Metrics struct {
 // place is a name among the parts of one sort.
 type place struct{ sort, name string }
 
-// part is something that was added. collect is called with no lock held, by several scrapes at once.
+// part is something that was added. collect is called with no lock held, by several scrapes at
+// once.
 type part struct {
 	places  []place
 	desc    *prometheus.Desc // to report a panic under
@@ -81,19 +82,21 @@ func New() *Metrics {
 	}
 }
 
-// AddInformer adds a cache under a name, mostly that of its resource. A handle on one has more to tell: see
-// [Metrics.AddHandle]. It returns [ErrNoName], [ErrNothing] or [ErrDuplicate].
+// AddInformer adds a cache under a name, mostly that of its resource. A handle on one has more to
+// tell: see [Metrics.AddHandle]. It returns [ErrNoName], [ErrNothing] or [ErrDuplicate].
 func (m *Metrics) AddInformer(name string, inf Informer) error {
 	return m.add("informer", name, inf, func() part { return m.informer(name, inf) })
 }
 
-// AddHandle adds a handle under a name, mostly that of its resource: its cache as [Metrics.AddInformer] does, and its
-// requests as [Metrics.AddClient] does. The errors are the same.
+// AddHandle adds a handle under a name, mostly that of its resource: its cache as
+// [Metrics.AddInformer] does, and its requests as [Metrics.AddClient] does. The errors are the
+// same.
 func (m *Metrics) AddHandle(name string, h Handle) error {
 	return m.add("handle", name, h, func() part { return m.handle(name, h) })
 }
 
-// AddClient adds the numbers of a client under a name. It returns the errors of [Metrics.AddInformer].
+// AddClient adds the numbers of a client under a name. It returns the errors of
+// [Metrics.AddInformer].
 func (m *Metrics) AddClient(name string, c Client) error {
 	return m.add("client", name, c, func() part { return m.client(name, c) })
 }
@@ -103,19 +106,21 @@ func (m *Metrics) AddQueue(name string, q Queue) error {
 	return m.add("queue", name, q, func() part { return m.queue(name, q) })
 }
 
-// AddController adds a controller under a name: its queue as [Metrics.AddQueue] does, and its reconciles. A queue that
-// the program passes to queue.Run itself can be added here as well. It returns the errors of [Metrics.AddInformer].
+// AddController adds a controller under a name: its queue as [Metrics.AddQueue] does, and its
+// reconciles. A queue that the program passes to queue.Run itself can be added here as well. It
+// returns the errors of [Metrics.AddInformer].
 func (m *Metrics) AddController(name string, c Queue) error {
 	return m.add("controller", name, c, func() part { return m.controller(name, c) })
 }
 
-// AddElector adds a candidate under a name, mostly that of its Lease. It returns the errors of [Metrics.AddInformer].
+// AddElector adds a candidate under a name, mostly that of its Lease. It returns the errors of
+// [Metrics.AddInformer].
 func (m *Metrics) AddElector(name string, l Elector) error {
 	return m.add("elector", name, l, func() part { return m.elector(name, l) })
 }
 
-// AddReplica adds a replica of package shard. name is the value of the label, mostly Options.Name of the replica. It
-// returns the errors of [Metrics.AddInformer].
+// AddReplica adds a replica of package shard. name is the value of the label, mostly Options.Name
+// of the replica. It returns the errors of [Metrics.AddInformer].
 func (m *Metrics) AddReplica(name string, r Replica) error {
 	return m.add("replica", name, r, func() part { return m.replica(name, r) })
 }
@@ -164,8 +169,8 @@ func (m *Metrics) replica(name string, r Replica) part {
 	return newPart(name, m.shards[0].desc, func(e emitter) { collect(e, m.shards, r.Status(), label) }, "replica")
 }
 
-// RemoveInformer removes what [Metrics.AddInformer] or [Metrics.AddHandle] added under a name, for caches that come and
-// go. It reports whether there was such a part.
+// RemoveInformer removes what [Metrics.AddInformer] or [Metrics.AddHandle] added under a name, for
+// caches that come and go. It reports whether there was such a part.
 func (m *Metrics) RemoveInformer(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -213,7 +218,8 @@ func (m *Metrics) add(what, name string, value any, of func() part) error {
 	return nil
 }
 
-// take takes the places of a part. If one is taken, it takes none and returns its sort. Called with mu held.
+// take takes the places of a part. If one is taken, it takes none and returns its sort. Called with
+// mu held.
 func (m *Metrics) take(p part) (sort string) {
 	for _, at := range p.places {
 		if m.taken[at] {

@@ -146,8 +146,8 @@ func must1[T any](value T, err error) func(testing.TB) T {
 	}
 }
 
-// TestEveryNumber sets each number of an informer and of a queue alone, and looks for a series that changes. So a number
-// that is added to these types needs a metric, or a reason here.
+// TestEveryNumber sets each number of an informer and of a queue alone, and looks for a series that
+// changes. So a number that is added to these types needs a metric, or a reason here.
 func TestEveryNumber(t *testing.T) {
 	left := map[string]string{
 		"Stats.LastEvent": "an age", "Stats.LastRelists": "the newest of Relists", "Stats.Failing": "an age", "Stats.Lists": "", // tested below
@@ -324,8 +324,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// Informers that never ran, that run and that have stopped can be scraped at any time, by several scrapes at once, while
-// parts come and go.
+// Informers that never ran, that run and that have stopped can be scraped at any time, by several
+// scrapes at once, while parts come and go.
 func TestScrapesAtAnyTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t)

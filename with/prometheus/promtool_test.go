@@ -22,8 +22,9 @@ import (
 	"github.com/kinform/kinform/fake"
 )
 
-// published are queries of other published dashboards and pages for client-go and controller-runtime: the controller manager's
-// dashboard of kubernetes-mixin, and the ones that many operators show. What asks for one status code has data only if there was one.
+// published are queries of other published dashboards and pages for client-go and
+// controller-runtime: the controller manager's dashboard of kubernetes-mixin, and the ones that
+// many operators show. What asks for one status code has data only if there was one.
 var published = []string{
 	`sum(rate(workqueue_adds_total{job="$job", instance=~".+"}[5m])) by (instance, name)`,
 	`sum(rate(workqueue_depth{job="$job", instance=~".+"}[5m])) by (instance, name)`,
@@ -95,8 +96,9 @@ func labelled(name string) string {
 	return name + "{" + more
 }
 
-// TestEveryQueryHasData evaluates the queries of the dashboard and of published ones with Prometheus' own engine, which
-// promtool of Debian's package prometheus has, and asks it whether the alert rules are valid.
+// TestEveryQueryHasData evaluates the queries of the dashboard and of published ones with
+// Prometheus' own engine, which promtool of Debian's package prometheus has, and asks it whether
+// the alert rules are valid.
 func TestEveryQueryHasData(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

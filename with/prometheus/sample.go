@@ -10,8 +10,8 @@ import (
 	"github.com/kinform/kinform/queue"
 )
 
-// labels are the labels of a series, in the order of their names. They are made once for each part, because a scrape spends
-// most of its time on them otherwise.
+// labels are the labels of a series, in the order of their names. They are made once for each part,
+// because a scrape spends most of its time on them otherwise.
 type labels = []*dto.LabelPair
 
 // pairs returns labels from names and values in turn. The names must be in order.
@@ -88,13 +88,15 @@ func (e emitter) histogram(d *prometheus.Desc, h *queue.Histogram, to []bound, l
 	e.out <- s
 }
 
-// bound is one of a histogram that is shown. last is the place of the last bucket of a queue.Histogram below it.
+// bound is one of a histogram that is shown. last is the place of the last bucket of a
+// queue.Histogram below it.
 type bound struct {
 	seconds float64
 	last    int
 }
 
-// boundsOf returns bounds in seconds. All of them must be bounds of queue.Histogram, to the nanosecond.
+// boundsOf returns bounds in seconds. All of them must be bounds of queue.Histogram, to the
+// nanosecond.
 func boundsOf(seconds []float64) []bound {
 	var h queue.Histogram
 	all, i := make([]bound, 0, len(seconds)), 0

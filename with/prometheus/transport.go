@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// mostHosts is the number of hosts that have series of their own: servers can redirect to any host.
+	// mostHosts is the number of hosts that have series of their own: servers can redirect to any
+	// host.
 	mostHosts = 16
 	// other is the label of all values that a program or a server may make up.
 	other = "other"
@@ -62,9 +63,10 @@ func (r *requests) collect(out chan<- prometheus.Metric) {
 }
 
 // Transport returns a transport that counts and times the requests which it passes to base, nil for
-// http.DefaultTransport. Put it into the http.Client of client.Connection.HTTP, around the connection's own transport. The
-// time of a request ends with the header of its answer, so that of a watch does not last. Several transports of one
-// Metrics count together; the label host tells servers apart.
+// http.DefaultTransport. Put it into the http.Client of client.Connection.HTTP, around the
+// connection's own transport. The time of a request ends with the header of its answer, so that of
+// a watch does not last. Several transports of one Metrics count together; the label host tells
+// servers apart.
 func (m *Metrics) Transport(base http.RoundTripper) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
@@ -77,7 +79,8 @@ type transport struct {
 	*requests
 }
 
-// WrappedRoundTripper returns the transport below, so that the client can make it use new connections.
+// WrappedRoundTripper returns the transport below, so that the client can make it use new
+// connections.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.base }
 
 // CloseIdleConnections passes http.Client.CloseIdleConnections on.

@@ -46,9 +46,9 @@ import (
 	"github.com/kinform/kinform/fake"
 )
 
-// newPlugins returns the admission that an API server has by default, in its order, but for those plugins that
-// the fake has of its own (NamespaceLifecycle, webhooks), ResourceQuota (see quotas), and ServiceAccount, which needs a
-// controller and which envtest turns off.
+// newPlugins returns the admission that an API server has by default, in its order, but for those
+// plugins that the fake has of its own (NamespaceLifecycle, webhooks), ResourceQuota (see quotas),
+// and ServiceAccount, which needs a controller and which envtest turns off.
 func newPlugins(server *fake.Server) (admission.Interface, error) {
 	init := initializer.New(client{server: server}, nil, factoryOf{server: server}, nil, utilfeature.DefaultFeatureGate, compatibility.DefaultBuildEffectiveVersion(), nil, nil)
 	known := admission.NewPlugins()
@@ -185,8 +185,8 @@ func (o objects[T]) GetByKey(key string) (any, bool, error) {
 	return obj, err == nil, err
 }
 
-// client has the requests that plugins send if an informer does not know an object. They are answered from
-// the server, and are no requests to it.
+// client has the requests that plugins send if an informer does not know an object. They are
+// answered from the server, and are no requests to it.
 type client struct {
 	kubernetes.Interface // nil, as in factoryOf
 	server               *fake.Server
@@ -228,7 +228,8 @@ type namespaces struct {
 	server *fake.Server
 }
 
-// Get returns a namespace without labels for one that does not exist: whether it must is for the server to say.
+// Get returns a namespace without labels for one that does not exist: whether it must is for the
+// server to say.
 func (n namespaces) Get(_ context.Context, name string, _ metav1.GetOptions) (*corev1.Namespace, error) {
 	ns, err := fake.Get[*corev1.Namespace](n.server, types.NamespacedName{Name: name})
 	if err != nil {

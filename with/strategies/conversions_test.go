@@ -32,8 +32,8 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/fakekube"
 )
 
-// TestConversions: what package fakekube converts from version to version is what the API server's code makes
-// of it, for random objects in both directions.
+// TestConversions: what package fakekube converts from version to version is what the API server's
+// code makes of it, for random objects in both directions.
 func TestConversions(t *testing.T) {
 	seed := time.Now().UnixNano()
 	t.Logf("seed %d", seed)

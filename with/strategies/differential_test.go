@@ -37,8 +37,9 @@ type template struct {
 	Object map[string]any
 }
 
-// TestDifferential sends random objects to a kube-apiserver and to the fake, and compares the answers
-// whole, but for what differs by nature: uids, times, versions, managed fields and allocated addresses.
+// TestDifferential sends random objects to a kube-apiserver and to the fake, and compares the
+// answers whole, but for what differs by nature: uids, times, versions, managed fields and
+// allocated addresses.
 func TestDifferential(t *testing.T) {
 	if os.Getenv(cluster.Variable) != "1" {
 		t.Skipf("set %s=1 to compare with a kube-apiserver", cluster.Variable)
@@ -140,7 +141,8 @@ func (s side) send(t *testing.T, method, path, contentType string, body any) (in
 type differ struct {
 	real, fake side
 	random     *rand.Rand
-	// sent counts requests; accepted those that were not refused, alike those with the same answers.
+	// sent counts requests; accepted those that were not refused, alike those with the same
+	// answers.
 	sent, accepted, alike int
 	classes               map[string]int
 }
@@ -223,8 +225,8 @@ func (d *differ) change(t *testing.T, path string, of template) {
 	}
 }
 
-// both sends a request to both servers and compares the answers. It reports whether they differ, and
-// whether one of them refused.
+// both sends a request to both servers and compares the answers. It reports whether they differ,
+// and whether one of them refused.
 func (d *differ) both(t *testing.T, method, path, contentType string, a, b any) (differ, refused bool) {
 	t.Helper()
 	realCode, realBody := d.real.send(t, method, path, contentType, a)

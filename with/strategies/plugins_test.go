@@ -104,7 +104,8 @@ var admissions = map[string][]step{
 	},
 }
 
-// TestAdmissionPlugins sends the same scripts to a kube-apiserver and to the fake, and compares the answers whole.
+// TestAdmissionPlugins sends the same scripts to a kube-apiserver and to the fake, and compares the
+// answers whole.
 func TestAdmissionPlugins(t *testing.T) {
 	if os.Getenv(cluster.Variable) != "1" {
 		t.Skipf("set %s=1 to compare with a kube-apiserver", cluster.Variable)
@@ -162,7 +163,8 @@ type raw string
 // MarshalJSON implements json.Marshaler.
 func (r raw) MarshalJSON() ([]byte, error) { return []byte(r), nil }
 
-// withoutTransitions removes from a Pod when its conditions changed, and the generation, which a binding changes here and not in an API server.
+// withoutTransitions removes from a Pod when its conditions changed, and the generation, which a
+// binding changes here and not in an API server.
 func withoutTransitions(answer map[string]any) {
 	if answer["kind"] != "Pod" {
 		return

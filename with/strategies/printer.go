@@ -12,7 +12,8 @@ import (
 	"github.com/kinform/kinform/fake"
 )
 
-// printer makes tables by the API server's code. It has no columns if that code has none for the kind.
+// printer makes tables by the API server's code. It has no columns if that code has none for the
+// kind.
 func (s *set) printer(kind schema.GroupVersionKind) fake.Printer {
 	empty, err := legacyscheme.Scheme.New(kind.GroupKind().WithVersion(runtime.APIVersionInternal))
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/kinform/kinform/fake"
 )
 
-// quotas charge what is created to the ResourceQuotas of its namespace, by the API server's code. The admission plugin of
-// that name does the same in goroutines of its own.
+// quotas charge what is created to the ResourceQuotas of its namespace, by the API server's code.
+// The admission plugin of that name does the same in goroutines of its own.
 type quotas struct {
 	server     *fake.Server
 	evaluators quota.Registry
@@ -33,8 +33,9 @@ func newQuotas(server *fake.Server) (*quotas, error) {
 	return &quotas{server, generic.NewRegistry(evaluators)}, nil
 }
 
-// charge refuses a write that a quota does not allow, and otherwise writes the usage into the quotas' status. Like the
-// API server it does not take it back if the write fails after all; a controller does that.
+// charge refuses a write that a quota does not allow, and otherwise writes the usage into the
+// quotas' status. Like the API server it does not take it back if the write fails after all; a
+// controller does that.
 func (q *quotas) charge(a admission.Attributes) error {
 	if _, ignored := install.DefaultIgnoredResources()[a.GetResource().GroupResource()]; ignored || a.GetNamespace() == "" || a.GetKind().Kind == "Namespace" {
 		return nil
@@ -72,7 +73,8 @@ func (q *quotas) of(namespace string) ([]*corev1.ResourceQuota, error) {
 	return all, ignoreAbsent(err)
 }
 
-// update writes the usage of the quotas that changed. Those before a conflict are charged twice, as by the API server.
+// update writes the usage of the quotas that changed. Those before a conflict are charged twice, as
+// by the API server.
 func (q *quotas) update(before []*corev1.ResourceQuota, after []corev1.ResourceQuota) error {
 	for i := range after {
 		if equality.Semantic.DeepEqual(before[i].Status.Used, after[i].Status.Used) {

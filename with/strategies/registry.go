@@ -140,8 +140,8 @@ var all = map[schema.GroupResource]strategies{
 	{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicybindings"}: {"": validatingadmissionpolicybinding.NewStrategy(nil, nil, unresolved)},
 }
 
-// The strategies of policies only need it to ask for the user's rights to parameters. Without an authorizer,
-// everybody has them.
+// The strategies of policies only need it to ask for the user's rights to parameters. Without an
+// authorizer, everybody has them.
 var (
 	unresolved resolver.ResourceResolverFunc = func(schema.GroupVersionKind) (out schema.GroupVersionResource, err error) { return out, nil }
 	policies                                 = validatingadmissionpolicy.NewStrategy(nil, unresolved)

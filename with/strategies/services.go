@@ -83,8 +83,8 @@ func (s *services) begin(ctx context.Context, a *fake.Admission, now, was runtim
 	return nil
 }
 
-// turn hands out the numbers from first to last, each once before any comes again, so that two requests
-// at one time get two.
+// turn hands out the numbers from first to last, each once before any comes again, so that two
+// requests at one time get two.
 type turn struct {
 	mu   sync.Mutex
 	next int

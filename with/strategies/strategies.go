@@ -22,8 +22,9 @@ import (
 	"github.com/kinform/kinform/fake"
 )
 
-// New returns what [fake.Options].Strategy takes, for one server. It starts no goroutine. Containers may be
-// privileged, as with the flag --allow-privileged; that is a setting of the whole process in k8s.io/kubernetes.
+// New returns what [fake.Options].Strategy takes, for one server. It starts no goroutine.
+// Containers may be privileged, as with the flag --allow-privileged; that is a setting of the whole
+// process in k8s.io/kubernetes.
 func New() func(of schema.GroupVersionResource, kind schema.GroupVersionKind) *fake.Strategy {
 	capabilities.Setup(true, 0)
 	s := &set{tables: printers.NewTableGenerator().With(internalversion.AddHandlers)}
@@ -65,8 +66,8 @@ func (s *set) begin(server *fake.Server) error {
 	return s.err
 }
 
-// strategies are those of a resource, by subresource. That of the resource itself, under the empty name, is
-// also for the subresources that have none of their own. The first can also create.
+// strategies are those of a resource, by subresource. That of the resource itself, under the empty
+// name, is also for the subresources that have none of their own. The first can also create.
 type strategies map[string]rest.RESTUpdateStrategy
 
 func (all strategies) of(subresource string) rest.RESTUpdateStrategy {
@@ -151,8 +152,8 @@ func internal(obj any) (runtime.Object, error) {
 	return legacyscheme.Scheme.ConvertToVersion(o, schema.GroupVersion{Group: group, Version: runtime.APIVersionInternal})
 }
 
-// external makes to, the object of the write, what the API server would read from its storage after it has stored
-// from.
+// external makes to, the object of the write, what the API server would read from its storage after
+// it has stored from.
 func external(from, to runtime.Object) error {
 	kind := to.GetObjectKind().GroupVersionKind()
 	out, err := legacyscheme.Scheme.ConvertToVersion(from, kind.GroupVersion())
@@ -176,8 +177,8 @@ func external(from, to runtime.Object) error {
 	return nil
 }
 
-// store copies from into to by way of protobuf, the format of the API server's storage, which has no empty lists
-// and maps.
+// store copies from into to by way of protobuf, the format of the API server's storage, which has
+// no empty lists and maps.
 func store(from, to runtime.Object) error {
 	b, err := from.(interface{ Marshal() ([]byte, error) }).Marshal()
 	if err != nil {

@@ -229,8 +229,8 @@ func BenchmarkCreateDeployment(b *testing.B) {
 	}
 }
 
-// TestQuotaOfRefusedWrite: a write that a webhook refuses, which Options.Validate stands for, is not charged: ResourceQuota is the last plugin of an
-// API server.
+// TestQuotaOfRefusedWrite: a write that a webhook refuses, which Options.Validate stands for, is
+// not charged: ResourceQuota is the last plugin of an API server.
 func TestQuotaOfRefusedWrite(t *testing.T) {
 	s, err := fakekube.New(fake.Options{Strategy: strategies.New(), KeepNamespaces: true, Validate: func(_ context.Context, a *fake.Admission) error {
 		if a.Object != nil && a.Object.GetName() == "refused" {

@@ -15,14 +15,16 @@ import (
 // row is a line of the table in results.json.
 type row struct {
 	Op, Title string
-	// Ratio is client-go's amount by kinform's; Low and High are its 95% confidence interval. All are 0 if the
-	// ratio is infinite, Low and High if it was measured too few times for an interval.
+	// Ratio is client-go's amount by kinform's; Low and High are its 95% confidence interval. All
+	// are 0 if the ratio is infinite, Low and High if it was measured too few times for an
+	// interval.
 	Ratio, Low, High float64
 	// Allocs and Bytes are kinform's per operation, 0 if the line counts something else.
 	Allocs, Bytes float64
 }
 
-// slack is the part of an amount without interval that may differ between two runs without a reason.
+// slack is the part of an amount without interval that may differ between two runs without a
+// reason.
 const slack = 0.05
 
 func (r *report) rows() (rows []row) {
@@ -71,8 +73,8 @@ func readRows(file string) (rows []row, err error) {
 	return rows, nil
 }
 
-// compare prints each row that lost against those of an earlier report, and those that won to out. It returns errLost if one
-// lost more than noise can explain.
+// compare prints each row that lost against those of an earlier report, and those that won to out.
+// It returns errLost if one lost more than noise can explain.
 func (r *report) compare(old []row, out io.Writer) error {
 	before := make(map[[2]string]row, len(old))
 	for _, one := range old {

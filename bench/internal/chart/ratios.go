@@ -19,8 +19,8 @@ type Bar struct {
 	Text string
 }
 
-// Ratios draws bars on a logarithmic axis from the ratio 1, where both sides are equal. A bar to the
-// left of it is a loss and has a colour of its own.
+// Ratios draws bars on a logarithmic axis from the ratio 1, where both sides are equal. A bar to
+// the left of it is a loss and has a colour of its own.
 func Ratios(title, subtitle string, bars []Bar) []byte {
 	const width, edge, top, row = 960, 84, 74, 22
 	labels := 32.0

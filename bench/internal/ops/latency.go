@@ -36,8 +36,8 @@ var rhythms = []rhythm{
 // interval is the time between two events of the last evenly spaced rhythm.
 const interval = 100 * time.Microsecond
 
-// latencies are the times from the arrival of an event to the start of a handler: of decoded events,
-// and over HTTP from the bytes of an API server.
+// latencies are the times from the arrival of an event to the start of a handler: of decoded
+// events, and over HTTP from the bytes of an API server.
 func latencies(w *World) []measure.Op {
 	var all []measure.Op
 	for _, r := range rhythms {
@@ -111,8 +111,8 @@ func (p *pipeline) prepare(r rhythm, span time.Duration) (func() ([]float64, err
 	return func() ([]float64, error) { return p.latencies(r, span) }, nil
 }
 
-// latencies measures decoded events. An event counts from the moment when it is due. Those that came due
-// while the source was not scheduled are sent at once, as they would arrive at a client.
+// latencies measures decoded events. An event counts from the moment when it is due. Those that
+// came due while the source was not scheduled are sent at once, as they would arrive at a client.
 func (p *pipeline) latencies(r rhythm, span time.Duration) ([]float64, error) {
 	pace, err := newPacer(r.every)
 	if err != nil {
@@ -179,7 +179,8 @@ func startClientGoHandler(s *wireServer, accept string, handle handler) (func(),
 	return runClientGo(s, accept, handle.untyped())
 }
 
-// newWirePipeline returns an informer that has got its list. accept is the encoding, empty for the defaults.
+// newWirePipeline returns an informer that has got its list. accept is the encoding, empty for the
+// defaults.
 func (w *World) newWirePipeline(start handlerStarter, accept string) (*wirePipeline, error) {
 	n := min(w.Pods, wirePods)
 	server, err := newWireServer(pods.List(n), true)

@@ -83,8 +83,8 @@ func newCaches(w *World) []measure.Op {
 
 type newCache func(*rest.Config, cache.Options) (cache.Cache, error)
 
-// setLogger sets controller-runtime's logger, which is one for the process: it complains if there is none, and
-// setting it again is a data race.
+// setLogger sets controller-runtime's logger, which is one for the process: it complains if there
+// is none, and setting it again is a data race.
 var setLogger = sync.OnceFunc(func() { log.SetLogger(klog.Background()) })
 
 // openCache returns a cache of pods that is filled, with an index of the field node.

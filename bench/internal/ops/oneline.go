@@ -17,8 +17,8 @@ import (
 	"github.com/kinform/kinform/with/clientgo"
 )
 
-// oneLines compare a program of client-go with the same one after a single changed line: Kinform's informer behind
-// client-go's interface, with client-go's client below it, which decodes for both.
+// oneLines compare a program of client-go with the same one after a single changed line: Kinform's
+// informer behind client-go's interface, with client-go's client below it, which decodes for both.
 func oneLines(w *World) []measure.Op {
 	n := some(min(w.Pods, wirePods), "pod", "pods")
 	return []measure.Op{

@@ -21,7 +21,8 @@ func startWireClientGo(s *wireServer, accept string, n int) (func(), error) {
 	return startPods(s, accept, n)
 }
 
-// startStrippedClientGo is startWireClientGo with a transform that drops managedFields, as programs with large caches set it.
+// startStrippedClientGo is startWireClientGo with a transform that drops managedFields, as programs
+// with large caches set it.
 func startStrippedClientGo(s *wireServer, accept string, n int) (func(), error) {
 	return startPods(s, accept, n, informers.WithTransform(ctrlcache.TransformStripManagedFields()))
 }
@@ -79,7 +80,8 @@ func countPeer(inf cache.SharedIndexInformer, n int, finish func()) (stop func()
 	return stop, err
 }
 
-// runPeer runs an informer of client-go, and returns when its handler has got the list. stop ends it, and calls finish then.
+// runPeer runs an informer of client-go, and returns when its handler has got the list. stop ends
+// it, and calls finish then.
 func runPeer(inf cache.SharedIndexInformer, handle cache.ResourceEventHandler, finish func()) (stop func(), err error) {
 	reg, err := inf.AddEventHandler(handle)
 	if err != nil {

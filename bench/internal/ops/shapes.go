@@ -221,8 +221,9 @@ func (s *shelf) deleteAdd() measure.Sides {
 	}
 }
 
-// churn replaces the oldest object by one with a new key, over and over, as short-lived objects such as Jobs and
-// Events do. A report has some millions of them. The making of objects does not count.
+// churn replaces the oldest object by one with a new key, over and over, as short-lived objects
+// such as Jobs and Events do. A report has some millions of them. The making of objects does not
+// count.
 func (s *shelf) churn() measure.Sides {
 	side := func(remove, add func(*item) error) measure.Side {
 		next, live := 0, slices.Clone(s.items)

@@ -33,8 +33,8 @@ func wireRelists(w *World) []measure.Op {
 	return all
 }
 
-// wireRelist measures from the answer to the second list to the first event after it, as the handler sees it.
-// What a client waits before it lists again does not count.
+// wireRelist measures from the answer to the second list to the first event after it, as the
+// handler sees it. What a client waits before it lists again does not count.
 func (w *World) wireRelist(start handlerStarter, accept string) (measure.Side, error) {
 	n := min(w.Pods, wirePods)
 	server, err := newWireServer(pods.List(n), false)

@@ -1,5 +1,5 @@
-// Package clientgo is the twin of examples/readme with client-go alone: it writes the number of pods of each node
-// into an annotation of the node.
+// Package clientgo is the twin of examples/readme with client-go alone: it writes the number of
+// pods of each node into an annotation of the node.
 package clientgo
 
 import (

@@ -1,5 +1,6 @@
-// Package join is the twin of examples/join with controller-runtime: it compares the pods that a Service selects
-// with the endpoints in its EndpointSlices, and writes both numbers into an annotation of the Service.
+// Package join is the twin of examples/join with controller-runtime: it compares the pods that a
+// Service selects with the endpoints in its EndpointSlices, and writes both numbers into an
+// annotation of the Service.
 package join
 
 import (

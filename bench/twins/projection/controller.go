@@ -1,5 +1,5 @@
-// Package projection is the twin of examples/projection with controller-runtime. Its cache cannot hold values of
-// another type: it keeps Pods of which a transform has removed the rest.
+// Package projection is the twin of examples/projection with controller-runtime. Its cache cannot
+// hold values of another type: it keeps Pods of which a transform has removed the rest.
 package projection
 
 import (

@@ -1,5 +1,5 @@
-// Readme is the twin of examples/readme with controller-runtime: it writes the number of pods of each node into
-// an annotation of the node.
+// Readme is the twin of examples/readme with controller-runtime: it writes the number of pods of
+// each node into an annotation of the node.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package website is the twin of examples/website with controller-runtime: a CRD with a finalizer, a condition and
-// an owned Deployment.
+// Package website is the twin of examples/website with controller-runtime: a CRD with a finalizer,
+// a condition and an owned Deployment.
 package website
 
 import (

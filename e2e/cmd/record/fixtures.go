@@ -22,8 +22,8 @@ const (
 	pageLimit      = "5"
 )
 
-// populate creates the namespaces and objects that the lists show. It creates them one after the other, so that
-// versions rise with names.
+// populate creates the namespaces and objects that the lists show. It creates them one after the
+// other, so that versions rise with names.
 func (s *session) populate(ctx context.Context) error {
 	for _, name := range []string{namespace, emptyNamespace} {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -99,8 +99,8 @@ func pod(i int) *corev1.Pod {
 	return obj
 }
 
-// createPod creates the i-th pod. Unless the pod is pending, createPod also writes the status "running", as a kubelet
-// would.
+// createPod creates the i-th pod. Unless the pod is pending, createPod also writes the status
+// "running", as a kubelet would.
 func (s *session) createPod(ctx context.Context, i int) error {
 	obj, err := oracle.Create(ctx, s.api, podPath(""), pod(i))
 	if err != nil || obj.Spec.NodeName == "" {
@@ -125,7 +125,8 @@ func (s *session) createPod(ctx context.Context, i int) error {
 	return err
 }
 
-// change makes the changes that the watches record: a creation, updates and a deletion, of ConfigMaps and of Pods.
+// change makes the changes that the watches record: a creation, updates and a deletion, of
+// ConfigMaps and of Pods.
 func (s *session) change(ctx context.Context) error {
 	const i = 90 // its name sorts last
 	for _, path := range []string{configMapPath(""), podPath("")} {
@@ -157,16 +158,16 @@ func (s *session) change(ctx context.Context) error {
 	return s.advance(ctx, "after-changes")
 }
 
-// advance creates a namespace, so that the server has a version that is newer than the last event. Otherwise a watch
-// from a version has no bookmark.
+// advance creates a namespace, so that the server has a version that is newer than the last event.
+// Otherwise a watch from a version has no bookmark.
 func (s *session) advance(ctx context.Context, name string) error {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	_, err := oracle.Create(ctx, s.api, oracle.Path("namespaces", "", ""), ns)
 	return err
 }
 
-// guard creates a disruption budget for all pods. No controller observes the budget, so the server refuses every
-// eviction for now.
+// guard creates a disruption budget for all pods. No controller observes the budget, so the server
+// refuses every eviction for now.
 func (s *session) guard(ctx context.Context) error {
 	one := intstr.FromInt32(1)
 	budget := &policyv1.PodDisruptionBudget{

@@ -11,8 +11,8 @@ import (
 	"github.com/kinform/kinform/e2e/cluster"
 )
 
-// recordDefault records the answers of a server with default settings, except that CBOR is on. It is off by default in
-// this release.
+// recordDefault records the answers of a server with default settings, except that CBOR is on. It
+// is off by default in this release.
 func recordDefault(ctx context.Context, t *tape, progress io.Writer) (err error) {
 	c, err := cluster.New(ctx, cluster.Options{
 		ExtraAPIServerArgs: []string{"--feature-gates=CBORServingAndStorage=true"},
@@ -57,7 +57,8 @@ func (s *session) lists(ctx context.Context) error {
 	)...)
 }
 
-// pages records a list page by page. The tokens of the formats differ, so each format goes through all pages.
+// pages records a list page by page. The tokens of the formats differ, so each format goes through
+// all pages.
 func (s *session) pages(ctx context.Context) error {
 	for _, f := range formats() {
 		token := ""
@@ -84,8 +85,8 @@ func (s *session) pages(ctx context.Context) error {
 	return nil
 }
 
-// continueToken asks for a page again, as JSON, and returns the token of the next one. The server makes tokens from the
-// version and the last key only, so the token is valid in every format.
+// continueToken asks for a page again, as JSON, and returns the token of the next one. The server
+// makes tokens from the version and the last key only, so the token is valid in every format.
 func (s *session) continueToken(ctx context.Context, path string, query url.Values) (string, error) {
 	_, body, err := s.send(ctx, request{path: path, query: query})
 	if err != nil {

@@ -1,11 +1,12 @@
-// Command record stores the answers of a real API server: one file per response with its unchanged bytes, and an
-// index.json that lists the requests. The tests of Kinform's decoders read them. So these tests see the output of a
-// real server without running one. From the root of the repository:
+// Command record stores the answers of a real API server: one file per response with its unchanged
+// bytes, and an index.json that lists the requests. The tests of Kinform's decoders read them. So
+// these tests see the output of a real server without running one. From the root of the repository:
 //
 //	go run ./e2e/cmd/record
 //
-// writes client/testdata anew. It builds etcd and kube-apiserver if they are not cached (some minutes), and then takes
-// half a minute. Names and order are the same in every run. Versions, times and UIDs are not.
+// writes client/testdata anew. It builds etcd and kube-apiserver if they are not cached (some
+// minutes), and then takes half a minute. Names and order are the same in every run. Versions,
+// times and UIDs are not.
 package main
 
 import (
@@ -29,7 +30,8 @@ func main() {
 	}
 }
 
-// run records everything and then replaces the recordings in dir. If anything fails, they stay unchanged.
+// run records everything and then replaces the recordings in dir. If anything fails, they stay
+// unchanged.
 func run(ctx context.Context, dir string, progress io.Writer) error {
 	if info, err := os.Stat(dir); err != nil {
 		return fmt.Errorf("%w; run it from the root of the repository, or see -out", err)

@@ -46,8 +46,8 @@ func checkRecordings(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// checkWatch compares the types of the events with the expected ones. More bookmarks may come, and neighbours of the
-// same type count as one.
+// checkWatch compares the types of the events with the expected ones. More bookmarks may come, and
+// neighbours of the same type count as one.
 func checkWatch(t *testing.T, file string, body []byte) {
 	t.Helper()
 	want := map[string]string{

@@ -17,8 +17,9 @@ import (
 	"github.com/kinform/kinform/e2e/oracle"
 )
 
-// recordScarce records the answers of a server with little history and little capacity: it has no watch cache for
-// ConfigMaps, a compaction deletes its history, and it serves one reading request at a time.
+// recordScarce records the answers of a server with little history and little capacity: it has no
+// watch cache for ConfigMaps, a compaction deletes its history, and it serves one reading request
+// at a time.
 func recordScarce(ctx context.Context, t *tape, progress io.Writer) (err error) {
 	c, err := cluster.New(ctx, cluster.Options{
 		ExtraAPIServerArgs: []string{
@@ -88,8 +89,9 @@ func (s *session) expiry(ctx context.Context) error {
 	)...)
 }
 
-// overload records the 429 of a server that has no free seats. The server never refuses administrators. So they keep it
-// busy: while one of them reads the large OpenAPI document, the server refuses a guest.
+// overload records the 429 of a server that has no free seats. The server never refuses
+// administrators. So they keep it busy: while one of them reads the large OpenAPI document, the
+// server refuses a guest.
 func (s *session) overload(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

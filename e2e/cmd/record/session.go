@@ -87,8 +87,8 @@ func (s *session) record(ctx context.Context, reqs ...request) error {
 	return nil
 }
 
-// recordTogether makes the requests at the same time and keeps the responses in the order of the requests. Use it for
-// watches, which mostly wait.
+// recordTogether makes the requests at the same time and keeps the responses in the order of the
+// requests. Use it for watches, which mostly wait.
 func (s *session) recordTogether(ctx context.Context, reqs ...request) error {
 	entries, bodies := make([]entry, len(reqs)), make([][]byte, len(reqs))
 	err := oracle.Each(ctx, len(reqs), len(reqs), func(ctx context.Context, i int) (err error) {
@@ -136,7 +136,8 @@ func (s *session) fetch(ctx context.Context, r request) (entry, []byte, error) {
 	return e, body, nil
 }
 
-// send makes a request and describes the response, whatever its status is. It reads a watch to its end.
+// send makes a request and describes the response, whatever its status is. It reads a watch to its
+// end.
 func (s *session) send(ctx context.Context, r request) (entry, []byte, error) {
 	if r.format == (format{}) {
 		r.format = jsonFormat()
@@ -160,8 +161,8 @@ func (s *session) send(ctx context.Context, r request) (entry, []byte, error) {
 		return e, nil, err
 	}
 	req.Header.Set("Accept", e.Accept)
-	// Otherwise the transport requests gzip and decompresses the answer, and the recorded bytes would not be those on
-	// the wire.
+	// Otherwise the transport requests gzip and decompresses the answer, and the recorded bytes
+	// would not be those on the wire.
 	req.Header.Set("Accept-Encoding", "identity")
 	if e.RequestBody != "" {
 		req.Header.Set("Content-Type", "application/json")

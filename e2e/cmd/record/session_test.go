@@ -61,7 +61,8 @@ func TestRecordKeepsBytesAndRequest(t *testing.T) {
 	}
 }
 
-// The server answers the first request only after the last one has come. Nevertheless it is first on the tape.
+// The server answers the first request only after the last one has come. Nevertheless it is first
+// on the tape.
 func TestRecordTogether(t *testing.T) {
 	last := make(chan struct{})
 	s := sessionWith(t, func(w http.ResponseWriter, r *http.Request) {

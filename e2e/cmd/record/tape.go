@@ -16,7 +16,8 @@ const indexName = "index.json"
 
 // entry describes one recording in the index. It is the file format that the tests read.
 type entry struct {
-	// File has the body of the response. Its extension is json, pb or cbor, or txt for all other formats.
+	// File has the body of the response. Its extension is json, pb or cbor, or txt for all other
+	// formats.
 	File string `json:"file"`
 	// About describes the recording.
 	About string `json:"about"`
@@ -51,7 +52,8 @@ func (t *tape) add(e entry, body []byte) error {
 	return nil
 }
 
-// save removes the files that dir's index names and writes the recordings with a new index. Other files stay.
+// save removes the files that dir's index names and writes the recordings with a new index. Other
+// files stay.
 func (t *tape) save(dir string) error {
 	old, err := readIndex(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -11,8 +11,9 @@ import (
 	"github.com/kinform/kinform/e2e/oracle"
 )
 
-// watchSeconds is the length of a recorded watch. The server sends a bookmark two seconds before it ends a watch, if it
-// knows from etcd by then that its version is newer than the last event. That takes a second.
+// watchSeconds is the length of a recorded watch. The server sends a bookmark two seconds before it
+// ends a watch, if it knows from etcd by then that its version is newer than the last event. That
+// takes a second.
 const watchSeconds = "5"
 
 // watchFrom makes r a watch that the server ends after a bookmark.
@@ -28,7 +29,8 @@ func watchFrom(version string, r request) request {
 	return r
 }
 
-// watchList makes r a watch that begins with the existing objects as added events, and a bookmark after them.
+// watchList makes r a watch that begins with the existing objects as added events, and a bookmark
+// after them.
 func watchList(r request) request {
 	r = watchFrom("", r)
 	r.query.Set("sendInitialEvents", "true")
@@ -36,7 +38,8 @@ func watchList(r request) request {
 	return r
 }
 
-// watches changes objects and then watches these changes several times, each time from the version before them.
+// watches changes objects and then watches these changes several times, each time from the version
+// before them.
 func (s *session) watches(ctx context.Context) error {
 	_, version, err := oracle.List[corev1.ConfigMap](ctx, s.api, configMapPath(""), metav1.ListOptions{})
 	if err != nil {
@@ -45,8 +48,9 @@ func (s *session) watches(ctx context.Context) error {
 	if err := s.change(ctx); err != nil {
 		return err
 	}
-	// These lists wait until the watch cache has all changes. A watch from version 0 begins with the contents of the
-	// cache. If the cache was behind, more events would come after the first bookmark.
+	// These lists wait until the watch cache has all changes. A watch from version 0 begins with
+	// the contents of the cache. If the cache was behind, more events would come after the first
+	// bookmark.
 	for _, path := range []string{configMapPath(""), podPath("")} {
 		if _, _, err := oracle.List[metav1.PartialObjectMetadata](ctx, s.api, path, metav1.ListOptions{}); err != nil {
 			return err
@@ -95,7 +99,8 @@ func (s *session) watches(ctx context.Context) error {
 	return s.watchAfterRestart(ctx, version)
 }
 
-// watchAfterRestart records the 410 of a server whose watch cache no longer has the events that etcd still has.
+// watchAfterRestart records the 410 of a server whose watch cache no longer has the events that
+// etcd still has.
 func (s *session) watchAfterRestart(ctx context.Context, version string) error {
 	s.c.APIServer.Kill()
 	if err := s.c.APIServer.Start(ctx); err != nil {

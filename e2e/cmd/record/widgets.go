@@ -17,7 +17,8 @@ const (
 	widgetsPath     = "/apis/example.com/v1/namespaces/" + namespace + "/widgets"
 )
 
-// widgets defines a custom resource and records it. The server never sends custom resources as protobuf.
+// widgets defines a custom resource and records it. The server never sends custom resources as
+// protobuf.
 func (s *session) widgets(ctx context.Context) error {
 	object := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
 	definition := map[string]any{

@@ -1,13 +1,14 @@
 //go:build e2e
 
-// Command recovery prints how long Kinform and client-go take until their caches are right again after faults, as a
-// table in Markdown. Package recovery says what is measured. From the root of the repository:
+// Command recovery prints how long Kinform and client-go take until their caches are right again
+// after faults, as a table in Markdown. Package recovery says what is measured. From the root of
+// the repository:
 //
 //	go run -tags e2e ./e2e/cmd/recovery
 //	go run -tags e2e ./e2e/cmd/recovery -long
 //
-// The long form takes about 40 minutes and has the durations of docs/performance.md. The servers are built if they are
-// not cached.
+// The long form takes about 40 minutes and has the durations of docs/performance.md. The servers
+// are built if they are not cached.
 package main
 
 import (

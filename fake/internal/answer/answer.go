@@ -45,15 +45,15 @@ type Writer struct {
 // New returns a Writer on w. The caller defers [Writer.Rescue] and ends with [Writer.Finish].
 func New(w http.ResponseWriter) *Writer { return &Writer{w: w} }
 
-// The API server's own limits for warnings, in runes: those of an answer together, and each that does not
-// fit into that.
+// The API server's own limits for warnings, in runes: those of an answer together, and each that
+// does not fit into that.
 const (
 	maxWarnings    = 4 << 10
 	maxLateWarning = 256
 )
 
-// Warn adds a warning for the people behind the client, unless the answer has it already or has many. It
-// must precede [Writer.Begin].
+// Warn adds a warning for the people behind the client, unless the answer has it already or has
+// many. It must precede [Writer.Begin].
 func (w *Writer) Warn(text string) {
 	if w.warned[text] || w.warnings >= maxWarnings {
 		return

@@ -28,9 +28,9 @@ type Document struct {
 	Body        any
 }
 
-// Located returns all with the group and version in which each is served. A subresource, which is named
-// RESOURCE/NAME, follows its resource, and is served where that is, though its kind may be of another
-// group, as a Scale is.
+// Located returns all with the group and version in which each is served. A subresource, which is
+// named RESOURCE/NAME, follows its resource, and is served where that is, though its kind may be of
+// another group, as a Scale is.
 func Located(all []metav1.APIResource) iter.Seq2[schema.GroupVersion, metav1.APIResource] {
 	return func(yield func(schema.GroupVersion, metav1.APIResource) bool) {
 		var home schema.GroupVersion
@@ -93,8 +93,8 @@ func isHealth(parts []string) bool {
 // byAge orders versions as the API server prefers them: v2, v1, v1beta1.
 func byAge(a, b string) int { return k8sversion.CompareKubeAwareVersionStrings(b, a) }
 
-// groups returns the named API groups with their versions, in the order of all, the preferred version first. A name
-// restricts to one group.
+// groups returns the named API groups with their versions, in the order of all, the preferred
+// version first. A name restricts to one group.
 func groups(all []metav1.APIResource, name string) []metav1.APIGroup {
 	out := []metav1.APIGroup{}
 	for home := range Located(all) {

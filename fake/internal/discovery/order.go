@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// CompareGroups orders API groups as the API server does, which decides between resources of one name: the core group,
-// those of Kubernetes itself by their priorities, and others by name.
+// CompareGroups orders API groups as the API server does, which decides between resources of one
+// name: the core group, those of Kubernetes itself by their priorities, and others by name.
 func CompareGroups(a, b string) int {
 	return cmp.Or(cmp.Compare(priority(a), priority(b)), cmp.Compare(a, b))
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // fillKeys walks v at any depth. It gives the items of merged lists their keys' defaults, and
-// returns an error for each key that is missing and required: those with a zero default. A field manager would
-// accept an item with some of its keys; the stored item has all of them, so the next apply
-// would not recognize it. In the API server, defaulting and validation of the kinds do this.
+// returns an error for each key that is missing and required: those with a zero default. A field
+// manager would accept an item with some of its keys; the stored item has all of them, so the next
+// apply would not recognize it. In the API server, defaulting and validation of the kinds do this.
 func fillKeys(types *schema.Schema, of schema.TypeRef, v any, at *field.Path) (errs field.ErrorList) {
 	atom, _ := types.Resolve(of)
 	switch v := v.(type) {

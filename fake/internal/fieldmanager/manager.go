@@ -39,8 +39,8 @@ func New(kind schema.GroupVersionKind, typ reflect.Type, status bool, versions V
 	return build(&Manager{kind: kind, schema: &schema, types: goTypes{schema}, versions: versions}, status)
 }
 
-// NewWith is New with another description of the objects. typ says which keys of merged lists are completed
-// and checked; nil means that the caller does so.
+// NewWith is New with another description of the objects. typ says which keys of merged lists are
+// completed and checked; nil means that the caller does so.
 func NewWith(kind schema.GroupVersionKind, types managedfields.TypeConverter, typ reflect.Type, status bool, versions Versions) (*Manager, error) {
 	m := &Manager{kind: kind, types: types, versions: versions}
 	if typ != nil {

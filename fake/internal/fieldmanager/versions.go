@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// Versions are all versions of a resource, in which managers own fields. The zero value stands for one
-// version. As in the API server, a manager that wrote in another group loses its fields.
+// Versions are all versions of a resource, in which managers own fields. The zero value stands for
+// one version. As in the API server, a manager that wrote in another group loses its fields.
 type Versions struct {
 	Kinds []schema.GroupVersionKind
 	// Manager returns the manager of one of Kinds.
@@ -20,8 +20,8 @@ type Versions struct {
 	Convert func(u *unstructured.Unstructured, to schema.GroupVersionKind) (*unstructured.Unstructured, error)
 }
 
-// converter answers the library's questions about a manager's resource: how to merge its objects, and how to
-// convert them. It sets no defaults.
+// converter answers the library's questions about a manager's resource: how to merge its objects,
+// and how to convert them. It sets no defaults.
 type converter struct{ *Manager }
 
 // ObjectToTyped implements managedfields.TypeConverter.

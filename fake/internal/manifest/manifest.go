@@ -189,8 +189,8 @@ func ownersFirst(all []Object) []Object {
 	return ordered
 }
 
-// Order sorts the objects for loading: namespaces and definitions of kinds first, and owners before the objects that
-// refer to them by uid. Otherwise it keeps the order. It may reorder all itself.
+// Order sorts the objects for loading: namespaces and definitions of kinds first, and owners before
+// the objects that refer to them by uid. Otherwise it keeps the order. It may reorder all itself.
 func Order(all []Object) []Object {
 	rank := func(m Object) int {
 		if kind := m.Kind.GroupKind().String(); kind == "Namespace" || kind == "CustomResourceDefinition.apiextensions.k8s.io" {

@@ -1,6 +1,6 @@
 // Package openapi makes the documents below /openapi. A kind without a schema is an object with any
-// fields. The operations are stubs, in version 3 alone: they state only what clients look for before they
-// send a strategic merge patch, or use server-side dry run and field validation.
+// fields. The operations are stubs, in version 3 alone: they state only what clients look for
+// before they send a strategic merge patch, or use server-side dry run and field validation.
 package openapi
 
 import (
@@ -30,8 +30,8 @@ type Schemas map[schema.GroupVersionKind]Schema
 
 // Schema is what is known about a kind.
 type Schema struct {
-	// All returns the schema of the kind and those that it refers to, by name, as OpenAPI v3 has them in
-	// JSON. They are read-only.
+	// All returns the schema of the kind and those that it refers to, by name, as OpenAPI v3 has
+	// them in JSON. They are read-only.
 	All func() map[string]any
 	// Patches are the types of patches that the resource takes.
 	Patches []types.PatchType
@@ -124,7 +124,8 @@ func version3(all []metav1.APIResource, known Schemas, gv schema.GroupVersion) *
 	})
 }
 
-// add adds the schema of a kind and those that it refers to. A kind that is not known is an object with any fields.
+// add adds the schema of a kind and those that it refers to. A kind that is not known is an object
+// with any fields.
 func (s Schemas) add(to map[string]any, kind metav1.GroupVersionKind) {
 	if own, ok := s[schema.GroupVersionKind(kind)]; ok {
 		maps.Copy(to, own.All())
@@ -135,8 +136,8 @@ func (s Schemas) add(to map[string]any, kind metav1.GroupVersionKind) {
 	}
 }
 
-// patches are the media types of patches. Those of a kind without a schema are not stated: clients would take them for
-// a promise that the schema says how to merge.
+// patches are the media types of patches. Those of a kind without a schema are not stated: clients
+// would take them for a promise that the schema says how to merge.
 func (s Schemas) patches(kind metav1.GroupVersionKind) map[string]any {
 	content := map[string]any{}
 	for _, p := range s[schema.GroupVersionKind(kind)].Patches {

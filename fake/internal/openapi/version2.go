@@ -11,8 +11,8 @@ import (
 	"github.com/kinform/kinform/fake/internal/wire"
 )
 
-// definitions returns the known schemas in the form of version 2. Clients have their own rules for kinds that are not
-// there.
+// definitions returns the known schemas in the form of version 2. Clients have their own rules for
+// kinds that are not there.
 func (s Schemas) definitions() map[string]any {
 	schemas := map[string]any{}
 	for _, one := range s {
@@ -24,8 +24,9 @@ func (s Schemas) definitions() map[string]any {
 	return schemas
 }
 
-// version2 returns a schema, or a list of schemas, in the form of version 2, which has no defaults, no alternatives and no
-// null. root says that it is no part of another one: those with alternatives are strings.
+// version2 returns a schema, or a list of schemas, in the form of version 2, which has no defaults,
+// no alternatives and no null. root says that it is no part of another one: those with alternatives
+// are strings.
 func version2(v any, root bool) any {
 	s, ok := v.(map[string]any)
 	if !ok {
@@ -81,8 +82,8 @@ func named(schemas map[string]any) (b []byte) {
 	return b
 }
 
-// protobuf is a schema as an openapi.v2.Schema, with the fields that tell what an object may have. What is no schema is
-// an empty one.
+// protobuf is a schema as an openapi.v2.Schema, with the fields that tell what an object may have.
+// What is no schema is an empty one.
 func protobuf(v any) (b []byte) {
 	s, _ := v.(map[string]any)
 	for _, field := range slices.Sorted(maps.Keys(s)) {

@@ -54,7 +54,8 @@ func NotAcceptable(offered ...string) error {
 		"406: Not Acceptable\n\nAvailable representations: "+strings.Join(offered, ", "))
 }
 
-// NotAccepted is NotAcceptable in the words of a later check, which knows the parameters of media types.
+// NotAccepted is NotAcceptable in the words of a later check, which knows the parameters of media
+// types.
 func NotAccepted(offered ...string) error {
 	return New(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "only the following media types are accepted: "+strings.Join(offered, ", "))
 }

@@ -97,8 +97,8 @@ func tableColumns() []metav1.TableColumnDefinition {
 	}
 }
 
-// TableHead returns the JSON of a Table up to and with the bracket of its rows. Nil columns are those that
-// a kind without a printer has.
+// TableHead returns the JSON of a Table up to and with the bracket of its rows. Nil columns are
+// those that a kind without a printer has.
 func TableHead(list metav1.ListMeta, columns []metav1.TableColumnDefinition) ([]byte, error) {
 	if columns == nil {
 		columns = tableColumns()
@@ -119,7 +119,8 @@ func PlainRow(obj metav1.Object) metav1.TableRow {
 	return metav1.TableRow{Cells: []any{obj.GetName(), obj.GetCreationTimestamp().UTC().Format(time.RFC3339)}}
 }
 
-// TableRow returns a row of a Table with its object, or with the metadata of the one that the row has. whole returns the JSON of the object.
+// TableRow returns a row of a Table with its object, or with the metadata of the one that the row
+// has. whole returns the JSON of the object.
 func TableRow(row metav1.TableRow, obj metav1.Object, include metav1.IncludeObjectPolicy, whole func() ([]byte, error)) ([]byte, error) {
 	if own, ok := row.Object.Object.(metav1.Object); ok {
 		obj = own

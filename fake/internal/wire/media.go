@@ -73,8 +73,8 @@ type Offer struct {
 	Collection, Watch bool
 }
 
-// Negotiate picks the form that r's Accept headers like best among those that the server can send. Status
-// errors: NotAcceptable, BadRequest.
+// Negotiate picks the form that r's Accept headers like best among those that the server can send.
+// Status errors: NotAcceptable, BadRequest.
 func (o Offer) Negotiate(r *http.Request) (Media, error) {
 	asked, known := false, false
 	for _, header := range byWeight(r.Header["Accept"]) {
@@ -121,8 +121,8 @@ func byWeight(accept []string) []string {
 	return all
 }
 
-// offer reports whether an option of an Accept header is of a known media type, and whether the server can
-// send its form.
+// offer reports whether an option of an Accept header is of a known media type, and whether the
+// server can send its form.
 func (o Offer) offer(option string) (m Media, known, ok bool) {
 	kind, params, err := mime.ParseMediaType(option)
 	if err != nil {
@@ -168,8 +168,8 @@ func PrefersYAML(accept []string) bool {
 	return false
 }
 
-// Preferred returns the first of offered that Accept headers name, by their media types alone, or the first of
-// offered if they name none or any. It reports false if they name only others.
+// Preferred returns the first of offered that Accept headers name, by their media types alone, or
+// the first of offered if they name none or any. It reports false if they name only others.
 func Preferred(accept []string, offered ...string) (string, bool) {
 	for _, header := range byWeight(accept) {
 		for option := range strings.SplitSeq(header, ",") {

@@ -360,7 +360,8 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// TestMerge: neighbours of one owner become one range, with the newest of their epochs. Ranges that move do not.
+// TestMerge: neighbours of one owner become one range, with the newest of their epochs. Ranges that
+// move do not.
 func TestMerge(t *testing.T) {
 	got := Table{
 		{First: 0, Owner: "a", Since: 5, Number: 1}, {First: 10, Owner: "a", Since: 2, Number: 7}, {First: 20, Owner: "a", Next: "b", Since: 8, Number: 3},

@@ -1,7 +1,8 @@
 package assign
 
-// Hash returns the hash of a text: FNV-1a, whose bits are then mixed, because FNV-1a alone hardly spreads
-// texts that differ only in their last characters. All replicas must have the same, so it never changes.
+// Hash returns the hash of a text: FNV-1a, whose bits are then mixed, because FNV-1a alone hardly
+// spreads texts that differ only in their last characters. All replicas must have the same, so it
+// never changes.
 func Hash(text string) uint64 {
 	h := uint64(14695981039346656037)
 	for n := range len(text) {

@@ -9,8 +9,8 @@ import (
 // Member is a possible owner of ranges.
 type Member struct {
 	ID string
-	// Weight is the member's share of the load in proportion to those of the others. Less than 1 counts as 1, more
-	// than [MaxWeight] as that.
+	// Weight is the member's share of the load in proportion to those of the others. Less than 1
+	// counts as 1, more than [MaxWeight] as that.
 	Weight int
 	// Takes says that the member accepts more ranges. Without it the member only keeps its own.
 	Takes bool
@@ -27,26 +27,27 @@ type State struct {
 	Gone func(id string) bool
 	// Released reports whether the owner of a range with a Next has stopped since r.Since.
 	Released func(r Range) bool
-	// Heir returns the member that gets all ranges of an owner that is gone, empty if there is none. That member
-	// must have Takes.
+	// Heir returns the member that gets all ranges of an owner that is gone, empty if there is
+	// none. That member must have Takes.
 	Heir func(id string) string
 	// Kept reports whether the ranges of an owner that is gone stay as they are for now.
 	Kept func(id string) bool
 }
 
-// A load may be off its fair share by slack before ranges move to balance it. So small changes move nothing,
-// and a new member gets its ranges from a few others and not from all.
+// A load may be off its fair share by slack before ranges move to balance it. So small changes move
+// nothing, and a new member gets its ranges from a few others and not from all.
 const (
 	slack = 0.1
 	floor = 0.92 // of its fair share: a member that gives keeps at least this
 	grain = 0.01 // of a fair share: less is not worth a range of its own
 )
 
-// Next returns the table that is to follow t, in epoch, and whether it differs from t. t is not changed.
+// Next returns the table that is to follow t, in epoch, and whether it differs from t. t is not
+// changed.
 //
-// Ranges without an owner are given away, to those that have least. Ranges move only if a load is off its
-// fair share by more than a tenth, no member gets more than its share by that, and only while nobody's fate is
-// unknown. So what moves is at most what an exact division would move.
+// Ranges without an owner are given away, to those that have least. Ranges move only if a load is
+// off its fair share by more than a tenth, no member gets more than its share by that, and only
+// while nobody's fate is unknown. So what moves is at most what an exact division would move.
 func Next(t Table, s State, epoch int64) (Table, bool) {
 	p := plan{State: s, t: slices.Clone(t), epoch: epoch, members: map[string]*member{}}
 	p.settle()
@@ -147,8 +148,8 @@ func (p *plan) weigh() {
 	}
 }
 
-// giveFree gives away the ranges that nobody owns: first to the members that have too little, so that nothing
-// else has to move for them, and then to neighbours.
+// giveFree gives away the ranges that nobody owns: first to the members that have too little, so
+// that nothing else has to move for them, and then to neighbours.
 func (p *plan) giveFree() {
 	for n := 0; n < len(p.t); n++ {
 		if p.t[n].Owner != "" {
@@ -167,7 +168,8 @@ func (p *plan) giveFree() {
 	}
 }
 
-// neighbour returns the owner of a range beside range n, if it has room for all of that, or else other.
+// neighbour returns the owner of a range beside range n, if it has room for all of that, or else
+// other.
 func (p *plan) neighbour(n int, other *member) *member {
 	for _, at := range []int{n - 1, n + 1} {
 		if at < 0 || at >= len(p.t) || p.t[at].Next != "" {
@@ -180,7 +182,8 @@ func (p *plan) neighbour(n int, other *member) *member {
 	return other
 }
 
-// roomiest returns the member that can take most, of those with less than a ratio, nil if there is none.
+// roomiest returns the member that can take most, of those with less than a ratio, nil if there is
+// none.
 func (p *plan) roomiest(ratio float64) (to *member) {
 	for _, m := range p.order {
 		if m.Takes && m.ratio() < ratio && (to == nil || m.room() > to.room()) {
@@ -219,8 +222,8 @@ func (p *plan) unload() {
 // full reports whether a member has too much.
 func (m *member) full() bool { return m.ratio() > 1+slack }
 
-// spare is the load that a member can give away. While any member has too much, only such members give. They keep
-// their fair share, so no giver needs something back.
+// spare is the load that a member can give away. While any member has too much, only such members
+// give. They keep their fair share, so no giver needs something back.
 func (p *plan) spare(m *member) float64 {
 	switch {
 	case !slices.ContainsFunc(p.order, (*member).full):
@@ -231,8 +234,8 @@ func (p *plan) spare(m *member) float64 {
 	return 0
 }
 
-// move moves one range of a member, nil for any, with at most part of all hashes. It returns false if there is
-// none worth a move.
+// move moves one range of a member, nil for any, with at most part of all hashes. It returns false
+// if there is none worth a move.
 func (p *plan) move(from, to *member, part float64) bool {
 	n := p.pick(from, to, part)
 	if n < 0 {
@@ -258,8 +261,9 @@ func (p *plan) move(from, to *member, part float64) bool {
 	return true
 }
 
-// pick returns the range to move, -1 if there is none. A range that moves as a whole leaves no pieces, so it is
-// the largest of those, unless they are small. Otherwise it is a range of the member that can give most.
+// pick returns the range to move, -1 if there is none. A range that moves as a whole leaves no
+// pieces, so it is the largest of those, unless they are small. Otherwise it is a range of the
+// member that can give most.
 func (p *plan) pick(from, to *member, part float64) int {
 	whole, cut, best, most := -1, -1, part/8, 0.0
 	spare := map[*member]float64{}

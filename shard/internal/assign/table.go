@@ -1,9 +1,10 @@
-// Package assign divides the hashes of keys among members. It has no clock, goroutine or network: a table and
-// a state of the members give the next table.
+// Package assign divides the hashes of keys among members. It has no clock, goroutine or network: a
+// table and a state of the members give the next table.
 //
-// A table covers all hashes with ranges that follow each other. Every hash has one owner or none, and only
-// that owner may work on it. [Next] takes a range from its owner in two cases: the owner is gone for good, or
-// it has answered that it has stopped. So two members never own one hash, as long as both are true.
+// A table covers all hashes with ranges that follow each other. Every hash has one owner or none,
+// and only that owner may work on it. [Next] takes a range from its owner in two cases: the owner
+// is gone for good, or it has answered that it has stopped. So two members never own one hash, as
+// long as both are true.
 package assign
 
 import (
@@ -12,17 +13,19 @@ import (
 	"slices"
 )
 
-// Range is a part of the hashes. It ends before First of the range that follows, the last one at 2⁶⁴.
+// Range is a part of the hashes. It ends before First of the range that follows, the last one at
+// 2⁶⁴.
 type Range struct {
 	First uint64
 	// Owner may work on the range, unless Next is set. Empty means that nobody may.
 	Owner string
 	// Next gets the range when Owner has stopped. Empty means that Owner keeps it.
 	Next string
-	// Since is the epoch in which Owner was asked to stop or was given the range. The answer of Owner
-	// repeats it, so an answer to another request is none to this one.
+	// Since is the epoch in which Owner was asked to stop or was given the range. The answer of
+	// Owner repeats it, so an answer to another request is none to this one.
 	Since int64
-	// Number is the epoch in which Owner got the range: the fencing number. It never goes back for a hash.
+	// Number is the epoch in which Owner got the range: the fencing number. It never goes back for
+	// a hash.
 	Number int64
 }
 
@@ -87,8 +90,8 @@ func (r Range) holder() string {
 	return r.Owner
 }
 
-// cut makes two ranges of range n, of which the first has part of all hashes. It returns false if one of
-// them would be empty.
+// cut makes two ranges of range n, of which the first has part of all hashes. It returns false if
+// one of them would be empty.
 func (t *Table) cut(n int, part float64) bool {
 	r := (*t)[n]
 	if part <= 0 || part >= t.width(n) {

@@ -1,5 +1,5 @@
-// Package leases is shared by leader election and sharding. It names processes, and classifies the errors of
-// requests for Leases.
+// Package leases is shared by leader election and sharding. It names processes, and classifies the
+// errors of requests for Leases.
 package leases
 
 import (
@@ -13,7 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MaxIdentity limits the identity of a process in bytes. API servers have no limit; this one is that of object names.
+// MaxIdentity limits the identity of a process in bytes. API servers have no limit; this one is
+// that of object names.
 const MaxIdentity = 253
 
 // NewIdentity returns the name of the host with a random suffix.
@@ -22,7 +23,8 @@ func NewIdentity() string {
 	return fmt.Sprintf("%s_%016x", host[:min(len(host), MaxIdentity-17)], rand.Uint64())
 }
 
-// Advice says what to do about the error of a request for a Lease in a namespace. It is empty if that is not known.
+// Advice says what to do about the error of a request for a Lease in a namespace. It is empty if
+// that is not known.
 func Advice(err error, namespace string) string {
 	switch {
 	case apierrors.IsUnauthorized(err):
@@ -40,8 +42,8 @@ func Advice(err error, namespace string) string {
 // Missing reports whether an answer says that there is no such Lease.
 func Missing(err error) bool { return apierrors.IsNotFound(err) && !unknownPath(err) }
 
-// Raced reports whether the server refused a write because the Lease is in another state than the write expects.
-// creation says whether the write creates the Lease.
+// Raced reports whether the server refused a write because the Lease is in another state than the
+// write expects. creation says whether the write creates the Lease.
 func Raced(creation bool, err error) bool {
 	if creation {
 		return apierrors.IsAlreadyExists(err)
@@ -49,7 +51,8 @@ func Raced(creation bool, err error) bool {
 	return apierrors.IsConflict(err) || Missing(err)
 }
 
-// unknownPath reports whether the server does not know the resource, by an answer that is not about an object.
+// unknownPath reports whether the server does not know the resource, by an answer that is not about
+// an object.
 func unknownPath(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

@@ -120,8 +120,8 @@ func (c *Core) Wake() time.Duration {
 // renews reports whether the Lease is to be kept.
 func (c *Core) renews() bool { return c.phase == alive || c.phase == leaving }
 
-// Until is the time after which this replica must not write, unless its Lease is renewed. It is in the past if the
-// replica has no Lease.
+// Until is the time after which this replica must not write, unless its Lease is renewed. It is in
+// the past if the replica has no Lease.
 func (c *Core) Until() time.Duration {
 	if !c.renews() {
 		return -1
@@ -202,8 +202,8 @@ func (c *Core) publish(now Moment, do *Actions) {
 	c.again = true // work may have ended already in what is not held any more
 }
 
-// entitled returns the ranges that this replica may work on. If it is not known, because the sheet is missing or
-// broken, it keeps what it has: the sheet cannot take anything from it.
+// entitled returns the ranges that this replica may work on. If it is not known, because the sheet
+// is missing or broken, it keeps what it has: the sheet cannot take anything from it.
 func (c *Core) entitled(now Moment) (holds []Hold, known bool) {
 	if c.phase != alive {
 		return nil, true

@@ -77,8 +77,8 @@ func (c *Core) recognize(now Moment, r *Record, do *Actions) {
 	}
 }
 
-// wrote handles a successful write of this replica's Lease. Called again for the same write, it only
-// takes the version, which others may have changed.
+// wrote handles a successful write of this replica's Lease. Called again for the same write, it
+// only takes the version, which others may have changed.
 func (c *Core) wrote(now Moment, stamp int64, uid, version string) {
 	w := c.own.sent[stamp]
 	for older := range c.own.sent {
@@ -140,8 +140,8 @@ func (c *Core) tend(now Moment, released []Release, idle bool, do *Actions) {
 	}
 }
 
-// worth reports whether the Lease must say something new before its next renewal. An epoch in which this
-// replica got nothing can wait.
+// worth reports whether the Lease must say something new before its next renewal. An epoch in which
+// this replica got nothing can wait.
 func (c *Core) worth(want Info) bool {
 	if s := c.view.Sheet; want.Epoch != c.own.info.Epoch && want.Obeys == c.own.info.Obeys {
 		got := false
@@ -164,7 +164,8 @@ func (c *Core) join(now Moment, want Info, do *Actions) {
 		want.Obeys, want.Epoch = s.UID, s.Plan.Epoch
 	}
 	want.Released = nil
-	// This may go on for days, if the server refuses. A write that is so late does not count as an own one.
+	// This may go on for days, if the server refuses. A write that is so late does not count as an
+	// own one.
 	maps.DeleteFunc(c.own.sent, func(_ int64, w write) bool { return now.Mono-w.at > c.cfg.LeaseDuration })
 	verb := CreateLease
 	if c.own.base != "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/kinform/kinform/shard/internal/assign"
 )
 
-// The part of a core that watches the other replicas, and writes the sheet. Every replica does that: the server
-// decides who was first.
+// The part of a core that watches the other replicas, and writes the sheet. Every replica does
+// that: the server decides who was first.
 
 // others is a replica's knowledge of all lives, its own included.
 type others struct {
@@ -374,8 +374,8 @@ type heir struct {
 	takes bool
 }
 
-// members returns the lives that may own ranges. If two lives have one identity, the second gets nothing
-// until the first is over, and then the ranges of the first.
+// members returns the lives that may own ranges. If two lives have one identity, the second gets
+// nothing until the first is over, and then the ranges of the first.
 func (c *Core) members(now Moment, s *Sheet, do *Actions) ([]assign.Member, map[string]*heir) {
 	live := slices.DeleteFunc(slices.Clone(c.view.Records), func(r *Record) bool { return !r.Valid || r.Info.Stopped })
 	owns := map[string]bool{}
@@ -408,8 +408,8 @@ func (c *Core) members(now Moment, s *Sheet, do *Actions) ([]assign.Member, map[
 	return members, byIdentity
 }
 
-// meet notes another life with this replica's identity. After a crash that is this replica's former life, so meet
-// reports it only if it goes on renewing its Lease.
+// meet notes another life with this replica's identity. After a crash that is this replica's former
+// life, so meet reports it only if it goes on renewing its Lease.
 func (o *others) meet(now Moment, uid string, do *Actions) {
 	switch {
 	case o.twin != uid:

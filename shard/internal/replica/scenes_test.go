@@ -18,8 +18,8 @@ func calm(t *testing.T) (w *world, a, b *process) {
 	return w, a, b
 }
 
-// TestDeletedBeforeAnswer: a new assignment waits for a replica that still works, and then somebody deletes the
-// Lease of that replica, which does not learn of it.
+// TestDeletedBeforeAnswer: a new assignment waits for a replica that still works, and then somebody
+// deletes the Lease of that replica, which does not learn of it.
 func TestDeletedBeforeAnswer(t *testing.T) {
 	w, a, b := calm(t)
 	b.works = append(b.works, &Hold{First: 1 << 63, Last: ^uint64(0)}) // it never ends
@@ -40,8 +40,8 @@ func TestDeletedBeforeAnswer(t *testing.T) {
 	}
 }
 
-// TestSetBack sets the assignment back to a state before a replica got a range, when that has just got it, and does
-// not learn of it. A third one must see that the state is old.
+// TestSetBack sets the assignment back to a state before a replica got a range, when that has just
+// got it, and does not learn of it. A third one must see that the state is old.
 func TestSetBack(t *testing.T) {
 	for after := range 40 {
 		w, a, b := calm(t)
@@ -67,7 +67,8 @@ func TestSetBack(t *testing.T) {
 	}
 }
 
-// TestNumberFirst: a replica does not work on a range before its own Lease says that it has seen the epoch.
+// TestNumberFirst: a replica does not work on a range before its own Lease says that it has seen
+// the epoch.
 func TestNumberFirst(t *testing.T) {
 	w := newWorld(t, 1)
 	a := w.start("a", 1, 1)
@@ -96,7 +97,8 @@ func TestScheme(t *testing.T) {
 	}
 }
 
-// TestAllLeave: the assignment outlives all replicas that gave it up, so the next one does not wait for LeaseDuration.
+// TestAllLeave: the assignment outlives all replicas that gave it up, so the next one does not wait
+// for LeaseDuration.
 func TestAllLeave(t *testing.T) {
 	w, a, b := calm(t)
 	a.cancel()
@@ -170,8 +172,8 @@ func TestTraffic(t *testing.T) {
 	}
 }
 
-// TestCrash: a replica that was killed and comes back under its name waits for its former life, which it does not take
-// for another process, and gets what that had.
+// TestCrash: a replica that was killed and comes back under its name waits for its former life,
+// which it does not take for another process, and gets what that had.
 func TestCrash(t *testing.T) {
 	w, a, b := calm(t)
 	was, others := b.holds[0], a.holds[0]
@@ -187,7 +189,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestKeepsWhatStays: a replica that gets the range beside its own goes on to work on its own meanwhile.
+// TestKeepsWhatStays: a replica that gets the range beside its own goes on to work on its own
+// meanwhile.
 func TestKeepsWhatStays(t *testing.T) {
 	w, a, b := calm(t)
 	was := a.holds[0]
@@ -203,8 +206,8 @@ func TestKeepsWhatStays(t *testing.T) {
 	}
 }
 
-// TestCreateMeetsEdited: somebody edits the Lease of a replica that does not know yet that it was created. The replica
-// begins again, also if nothing else happens.
+// TestCreateMeetsEdited: somebody edits the Lease of a replica that does not know yet that it was
+// created. The replica begins again, also if nothing else happens.
 func TestCreateMeetsEdited(t *testing.T) {
 	w := newWorld(t, 1)
 	var a *process
@@ -243,8 +246,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestShorterDurations: a replica with shorter durations, as during a rolling update, leaves others the time that
-// these have, also if somebody has deleted their Lease before it came.
+// TestShorterDurations: a replica with shorter durations, as during a rolling update, leaves others
+// the time that these have, also if somebody has deleted their Lease before it came.
 func TestShorterDurations(t *testing.T) {
 	for _, deleted := range []bool{false, true} {
 		w, a, b := calm(t)
@@ -267,7 +270,8 @@ func TestShorterDurations(t *testing.T) {
 	}
 }
 
-// TestShorterThanLeases: after the assignment was deleted, the Leases alone say how long others may go on.
+// TestShorterThanLeases: after the assignment was deleted, the Leases alone say how long others may
+// go on.
 func TestShorterThanLeases(t *testing.T) {
 	w, a, b := calm(t)
 	cfg := w.cfg

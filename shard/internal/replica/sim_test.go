@@ -11,8 +11,8 @@ import (
 	"github.com/kinform/kinform/internal/longtest"
 )
 
-// The clocks of two replicas may differ by the ratio of LeaseDuration and RenewDeadline, here 1.5. Those of
-// the schedules differ by 1.49 at most.
+// The clocks of two replicas may differ by the ratio of LeaseDuration and RenewDeadline, here 1.5.
+// Those of the schedules differ by 1.49 at most.
 const (
 	slowest = 0.805
 	fastest = 1.2
@@ -23,8 +23,8 @@ var (
 	firstSeed = flag.Uint64("first-seed", 0, "seed of the first of them")
 )
 
-// TestSchedules runs random schedules. No two replicas may ever write to one hash, no fencing number goes back, and
-// soon after the last fault every hash has an owner.
+// TestSchedules runs random schedules. No two replicas may ever write to one hash, no fencing
+// number goes back, and soon after the last fault every hash has an owner.
 func TestSchedules(t *testing.T) {
 	gains := 0
 	for n := range *schedules {
@@ -181,7 +181,8 @@ func (w *world) disturb() {
 	}
 }
 
-// rejoin starts a process under the name of one that goes. Ranges then move, so it counts as a fault.
+// rejoin starts a process under the name of one that goes. Ranges then move, so it counts as a
+// fault.
 func (w *world) rejoin(p *process, after time.Duration) {
 	w.quiet = max(w.quiet, w.now+after)
 	w.in(after, func() { w.join(p.core.cfg.Identity) })

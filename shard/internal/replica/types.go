@@ -41,10 +41,11 @@ type Record struct {
 type Info struct {
 	Scheme string `json:"scheme"`
 	Weight int    `json:"weight"`
-	// LeaseMilliseconds is the replica's LeaseDuration. Others wait at least as long, even if their own is
-	// shorter.
+	// LeaseMilliseconds is the replica's LeaseDuration. Others wait at least as long, even if their
+	// own is shorter.
 	LeaseMilliseconds int64 `json:"leaseMilliseconds,omitempty"`
-	// Obeys is the UID of the sheet that the replica obeys, and Epoch the newest of it that it has seen.
+	// Obeys is the UID of the sheet that the replica obeys, and Epoch the newest of it that it has
+	// seen.
 	Obeys string `json:"obeys,omitempty"`
 	Epoch int64  `json:"epoch,omitempty"`
 	// Released are the ranges that the replica has stopped to work on, as the sheet asks.
@@ -73,14 +74,16 @@ type Plan struct {
 	Scheme string
 	// UID is that of the sheet, if it is open: a copy of a sheet is none.
 	UID string
-	// Epoch grows with each write. It is at least the time of the write in seconds since 1970, by the writer's clock.
+	// Epoch grows with each write. It is at least the time of the write in seconds since 1970, by
+	// the writer's clock.
 	Epoch int64
 	// Open says that ranges may be given away.
 	Open   bool
 	Ranges assign.Table
 	// Names are the identities of the owners, by ID.
 	Names map[string]string
-	// LeaseMilliseconds is the longest LeaseDuration of all replicas: a Lease that says so may have been deleted.
+	// LeaseMilliseconds is the longest LeaseDuration of all replicas: a Lease that says so may have
+	// been deleted.
 	LeaseMilliseconds int64
 }
 
@@ -118,7 +121,8 @@ func (v Verb) String() string {
 	return [...]string{"create Lease", "renew Lease", "fence Lease", "delete Lease", "create assignment", "write assignment", "delete assignment"}[v]
 }
 
-// Request is a request that is to be sent. UID and Version are preconditions, if they are not empty.
+// Request is a request that is to be sent. UID and Version are preconditions, if they are not
+// empty.
 type Request struct {
 	Verb               Verb
 	Name, UID, Version string

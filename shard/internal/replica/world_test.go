@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// world runs cores in virtual time, against a server that holds Leases. Everything follows from the seed.
+// world runs cores in virtual time, against a server that holds Leases. Everything follows from the
+// seed.
 type world struct {
 	t    *testing.T
 	seed uint64
@@ -38,7 +39,8 @@ type world struct {
 	mixed  bool          // some replicas have shorter durations
 	quiet  time.Duration // when the last fault was over
 
-	// samples are hashes, numbers the newest fencing number of each, and owners the life that had it.
+	// samples are hashes, numbers the newest fencing number of each, and owners the life that had
+	// it.
 	samples []uint64
 	numbers []int64
 	owners  []string
@@ -267,7 +269,8 @@ func without(h Hold, holds []Hold) (gaps []Hold) {
 	return append(gaps, Hold{first, h.Last, h.Number})
 }
 
-// check looks for another process that may write to what p may write to, and for numbers that go back.
+// check looks for another process that may write to what p may write to, and for numbers that go
+// back.
 func (w *world) check(p *process) {
 	w.t.Helper()
 	if !p.writes() {

@@ -17,7 +17,8 @@ import (
 	"github.com/kinform/kinform/with/apiextensions/fakecrd"
 )
 
-// liar is a webhook for conversions that answers all requests with one text, in which UID stands for that of the request.
+// liar is a webhook for conversions that answers all requests with one text, in which UID stands
+// for that of the request.
 type liar struct {
 	mu   sync.Mutex
 	text string // guarded by mu
@@ -43,8 +44,8 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = bytes.NewBufferString(text).WriteTo(w)
 }
 
-// FuzzConversion: whatever a webhook answers, requests in the other version get an object or a Status, and what is stored stays readable in the
-// version of the storage.
+// FuzzConversion: whatever a webhook answers, requests in the other version get an object or a
+// Status, and what is stored stays readable in the version of the storage.
 func FuzzConversion(f *testing.F) {
 	for _, text := range []string{"", "null", "[]", `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview"}`} {
 		f.Add(text)

@@ -15,7 +15,8 @@ import (
 )
 
 // TestDamaged: no definition that lacks parts or has others in their place makes the server fail by
-// itself, and no such object does. FuzzSchema damages the text, and seldom gets as far as the schema.
+// itself, and no such object does. FuzzSchema damages the text, and seldom gets as far as the
+// schema.
 func TestDamaged(t *testing.T) {
 	accepted := 0
 	for seed := range uint64(500) {

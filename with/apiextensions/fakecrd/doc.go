@@ -6,9 +6,9 @@
 //
 // From then on the server serves the custom resources: in discovery, by HTTP, and for a
 // client.Resource or the typed functions of package fake, where their Go type is
-// *unstructured.Unstructured. The code of the API server itself decides: what a valid definition is,
-// which fields are pruned, what is the default, and what a schema and its CEL rules refuse. Refusals
-// have the API server's words.
+// *unstructured.Unstructured. The code of the API server itself decides: what a valid definition
+// is, which fields are pruned, what is the default, and what a schema and its CEL rules refuse.
+// Refusals have the API server's words.
 //
 // A definition takes effect before the write that made it returns, or a concurrent write of another
 // goroutine. Its conditions say so. If it changes, open watches of its objects end, and the objects
@@ -17,13 +17,13 @@
 //
 // # Differences
 //
-//   - The webhook of a conversion is called for one object at a time, and for each read of an object in
-//     another version than that of the storage.
-//   - While a definition with held objects is being deleted, an object can be created, and is deleted
-//     at once. The API server refuses it.
+//   - The webhook of a conversion is called for one object at a time, and for each read of an
+//     object in another version than that of the storage.
+//   - While a definition with held objects is being deleted, an object can be created, and is
+//     deleted at once. The API server refuses it.
 //   - No warnings are sent for deprecated versions and unknown formats.
 //   - A definition of a resource that the test itself has registered with another Go type is never
 //     established. The condition NamesAccepted names the reason.
-//   - [fake.Server.Restore] brings back the objects of a definition only if the definition has existed
-//     ever since the backup.
+//   - [fake.Server.Restore] brings back the objects of a definition only if the definition has
+//     existed ever since the backup.
 package fakecrd

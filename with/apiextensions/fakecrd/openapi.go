@@ -68,8 +68,8 @@ func addKind(doc *spec.Schema, kind schema.GroupVersionKind) {
 	})
 }
 
-// lazyTypes is a TypeConverter that is made when the first apply needs it: it takes more memory than all else of a
-// definition.
+// lazyTypes is a TypeConverter that is made when the first apply needs it: it takes more memory
+// than all else of a definition.
 type lazyTypes func() (managedfields.TypeConverter, error)
 
 // ObjectToTyped implements managedfields.TypeConverter.

@@ -16,8 +16,8 @@ import (
 
 var scaleKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 
-// scale is the subresource of that name: it shows and writes the fields of an object at the paths that its
-// definition states.
+// scale is the subresource of that name: it shows and writes the fields of an object at the paths
+// that its definition states.
 type scale struct{ spec, status, selector []string }
 
 func scaleOf(s *apiextensionsv1.CustomResourceSubresourceScale) fake.SubresourceHook[*object] {

@@ -24,8 +24,8 @@ import (
 )
 
 // objectSchema is the schema of one version. It never changes, and its methods can be called
-// concurrently. They do in the API server's order what its handlers and strategies of custom resources
-// do.
+// concurrently. They do in the API server's order what its handlers and strategies of custom
+// resources do.
 type objectSchema struct {
 	kind          schema.GroupVersionKind
 	structural    *structuralschema.Structural
@@ -114,8 +114,8 @@ func (s *objectSchema) lists(o, old *object) field.ErrorList {
 	return listtype.ValidateListSetsAndMaps(nil, s.structural, o.Object)
 }
 
-// withRules adds the faults that the rules in CEL find. They can only look at an object of the right
-// form. old is nil in a create.
+// withRules adds the faults that the rules in CEL find. They can only look at an object of the
+// right form. old is nil in a create.
 func (s *objectSchema) withRules(errs field.ErrorList, o, old map[string]any, opts ...cel.Option) field.ErrorList {
 	if s.rules == nil {
 		return errs

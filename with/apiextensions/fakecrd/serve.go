@@ -19,8 +19,8 @@ import (
 
 type definition = apiextensionsv1.CustomResourceDefinition
 
-// Serve registers CustomResourceDefinitions with server, which from then on serves what they define.
-// It starts no goroutine. Error: fake.ErrDuplicate if they are registered already.
+// Serve registers CustomResourceDefinitions with server, which from then on serves what they
+// define. It starts no goroutine. Error: fake.ErrDuplicate if they are registered already.
 func Serve(server *fake.Server) error {
 	converters, err := conversion.NewCRConverterFactory(webhook.NewDefaultServiceResolver(), nil)
 	if err != nil {
@@ -49,8 +49,8 @@ type controller struct {
 	busy  bool // a goroutine works
 	again bool // a write came since that goroutine began to look
 
-	// serving holds the kinds that the server serves, by the name of the definition. It belongs to the goroutine
-	// that works.
+	// serving holds the kinds that the server serves, by the name of the definition. It belongs to
+	// the goroutine that works.
 	serving map[string]serving
 }
 
@@ -61,8 +61,8 @@ type serving struct {
 	names apiextensionsv1.CustomResourceDefinitionNames
 }
 
-// work looks at all definitions until nothing is left to do, unless another goroutine does that: this
-// one then only notes that there is more. It is called for the writes that it makes itself.
+// work looks at all definitions until nothing is left to do, unless another goroutine does that:
+// this one then only notes that there is more. It is called for the writes that it makes itself.
 func (c *controller) work() {
 	c.mu.Lock()
 	c.again = true

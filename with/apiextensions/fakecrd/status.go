@@ -26,8 +26,8 @@ func claimsOf(d *definition, all []*definition) (c claims) {
 	return c
 }
 
-// takeNames gives d the names that it asks for, as far as no other definition of its group has them,
-// and returns the last conflict; an empty reason means that there is none.
+// takeNames gives d the names that it asks for, as far as no other definition of its group has
+// them, and returns the last conflict; an empty reason means that there is none.
 func takeNames(d *definition, all []*definition) (reason, message string) {
 	taken, want, have := claimsOf(d, all), d.Spec.Names, &d.Status.AcceptedNames
 	take := func(wanted string, now *string, in []string, conflict string) {
@@ -63,7 +63,8 @@ func free(wanted, have string, taken []string) error {
 	return nil
 }
 
-// setNamesAccepted says whether d has the names that it asks for. An empty reason means that it has.
+// setNamesAccepted says whether d has the names that it asks for. An empty reason means that it
+// has.
 func setNamesAccepted(d *definition, reason, message string) {
 	if reason == "" {
 		setCondition(d, apiextensionsv1.NamesAccepted, apiextensionsv1.ConditionTrue, "NoConflicts", "no conflicts found")

@@ -35,9 +35,9 @@ func validateStatus(d, old *definition) field.ErrorList {
 	})
 }
 
-// check asks a function of the API server, which takes the internal form of definitions. It panics for
-// some of those that it has found invalid, such as one with selectable fields and a schema that is not
-// structural: they are refused here, where the server answers with an internal error.
+// check asks a function of the API server, which takes the internal form of definitions. It panics
+// for some of those that it has found invalid, such as one with selectable fields and a schema that
+// is not structural: they are refused here, where the server answers with an internal error.
 func check(d, old *definition, faults func(now, was *apiextensions.CustomResourceDefinition) field.ErrorList) (errs field.ErrorList) {
 	defer func() {
 		if p := recover(); p != nil {

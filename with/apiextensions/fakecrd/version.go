@@ -21,8 +21,8 @@ import (
 
 type object = unstructured.Unstructured
 
-// definitionsOf returns the versions of d that are served, that of the storage first. stored is called
-// after each write of an object.
+// definitionsOf returns the versions of d that are served, that of the storage first. stored is
+// called after each write of an object.
 func definitionsOf(d *definition, converters *conversion.CRConverterFactory, stored func()) ([]fake.Definition[*object], error) {
 	convert, err := converterOf(d, converters)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package dynamicinformer has the factory of k8s.io/client-go/dynamic/dynamicinformer with Kinform's informers. A
-// program changes one import:
+// Package dynamicinformer has the factory of k8s.io/client-go/dynamic/dynamicinformer with
+// Kinform's informers. A program changes one import:
 //
 //	"github.com/kinform/kinform/with/clientgo/dynamicinformer" // was "k8s.io/client-go/dynamic/dynamicinformer"
 //
@@ -27,14 +27,14 @@ type DynamicSharedInformerFactory = dynamicinformer.DynamicSharedInformerFactory
 // TweakListOptionsFunc changes the options of each list and watch.
 type TweakListOptionsFunc = dynamicinformer.TweakListOptionsFunc
 
-// NewDynamicSharedInformerFactory returns a factory for all namespaces. resync is the period of handlers that are added
-// without one; zero means never.
+// NewDynamicSharedInformerFactory returns a factory for all namespaces. resync is the period of
+// handlers that are added without one; zero means never.
 func NewDynamicSharedInformerFactory(clients dynamic.Interface, resync time.Duration) DynamicSharedInformerFactory {
 	return NewFilteredDynamicSharedInformerFactory(clients, resync, metav1.NamespaceAll, nil)
 }
 
-// NewFilteredDynamicSharedInformerFactory returns a factory for one namespace, or for all if it is "". tweak may be
-// nil.
+// NewFilteredDynamicSharedInformerFactory returns a factory for one namespace, or for all if it is
+// "". tweak may be nil.
 func NewFilteredDynamicSharedInformerFactory(clients dynamic.Interface, resync time.Duration, namespace string, tweak TweakListOptionsFunc) DynamicSharedInformerFactory {
 	return &factory{clients: clients, resync: resync, namespace: namespace, tweak: tweak}
 }

@@ -42,8 +42,8 @@ type SharedInformerFactory = informers.SharedInformerFactory
 // GenericInformer is the interface of client-go.
 type GenericInformer = informers.GenericInformer
 
-// NewSharedInformerFactory returns a factory for all namespaces. resync is the period of handlers that are added
-// without one; zero means never.
+// NewSharedInformerFactory returns a factory for all namespaces. resync is the period of handlers
+// that are added without one; zero means never.
 func NewSharedInformerFactory(clients kubernetes.Interface, resync time.Duration) SharedInformerFactory {
 	return NewSharedInformerFactoryWithOptions(clients, resync)
 }
@@ -55,7 +55,8 @@ func NewFilteredSharedInformerFactory(clients kubernetes.Interface, resync time.
 	return NewSharedInformerFactoryWithOptions(clients, resync, WithNamespace(namespace), WithTweakListOptions(tweak))
 }
 
-// NewSharedInformerFactoryWithOptions returns a factory with options. See [NewSharedInformerFactory].
+// NewSharedInformerFactoryWithOptions returns a factory with options. See
+// [NewSharedInformerFactory].
 func NewSharedInformerFactoryWithOptions(clients kubernetes.Interface, resync time.Duration, opts ...SharedInformerOption) SharedInformerFactory {
 	f := &factory{clients: clients, resync: resync}
 	for _, opt := range opts {
@@ -67,8 +68,8 @@ func NewSharedInformerFactoryWithOptions(clients kubernetes.Interface, resync ti
 	return f
 }
 
-// factory is client-go's factory, which starts, awaits and ends the informers. Only InformerFor makes other ones, and
-// the groups ask it for them.
+// factory is client-go's factory, which starts, awaits and ends the informers. Only InformerFor
+// makes other ones, and the groups ask it for them.
 type factory struct {
 	informers.SharedInformerFactory
 	ours    clientgo.Generated[internalinterfaces.NewInformerFunc]
@@ -82,8 +83,9 @@ func (f *factory) InformerFor(obj runtime.Object, newFunc internalinterfaces.New
 	return f.ours.InformerFor(obj, newFunc)
 }
 
-// ForResource implements SharedInformerFactory. Only client-go's factory knows the informers of all resources, and it
-// would make its own. So another one makes it, and this factory gives it up for one of Kinform.
+// ForResource implements SharedInformerFactory. Only client-go's factory knows the informers of all
+// resources, and it would make its own. So another one makes it, and this factory gives it up for
+// one of Kinform.
 func (f *factory) ForResource(resource schema.GroupVersionResource) (GenericInformer, error) {
 	given, err := informers.NewSharedInformerFactoryWithOptions(f.clients, f.resync, f.options.stock...).ForResource(resource)
 	if err != nil {

@@ -40,8 +40,8 @@ func isOurs(t *testing.T, what string, inf cache.SharedIndexInformer) {
 	}
 }
 
-// TestAllGroups: the informer of every resource of every group and version is one of Kinform, for client-go's methods
-// and for ForResource.
+// TestAllGroups: the informer of every resource of every group and version is one of Kinform, for
+// client-go's methods and for ForResource.
 func TestAllGroups(t *testing.T) {
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	resources := 0

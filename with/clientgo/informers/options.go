@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// SharedInformerOption is an option of [NewSharedInformerFactoryWithOptions]. It is not the type of the same name in
-// client-go, whose options cannot be read.
+// SharedInformerOption is an option of [NewSharedInformerFactoryWithOptions]. It is not the type of
+// the same name in client-go, whose options cannot be read.
 type SharedInformerOption func(*options)
 
 // options are the options of a factory.
@@ -26,7 +26,8 @@ func WithCustomResyncConfig(periods map[metav1.Object]time.Duration) SharedInfor
 	return func(o *options) { o.stock = append(o.stock, informers.WithCustomResyncConfig(periods)) }
 }
 
-// WithTweakListOptions lets tweak change the options of each list and watch, for example to set a selector.
+// WithTweakListOptions lets tweak change the options of each list and watch, for example to set a
+// selector.
 func WithTweakListOptions(tweak internalinterfaces.TweakListOptionsFunc) SharedInformerOption {
 	return func(o *options) {
 		o.tweak, o.stock = tweak, append(o.stock, informers.WithTweakListOptions(tweak))
@@ -45,8 +46,8 @@ func WithTransform(transform cache.TransformFunc) SharedInformerOption {
 	return func(o *options) { o.stock = append(o.stock, informers.WithTransform(transform)) }
 }
 
-// WithInformerName sets the name under which client-go's metrics would know the informers. Kinform's informers do
-// not write them, but other code may ask the factory for its name.
+// WithInformerName sets the name under which client-go's metrics would know the informers.
+// Kinform's informers do not write them, but other code may ask the factory for its name.
 func WithInformerName(name *cache.InformerName) SharedInformerOption {
 	return func(o *options) { o.name = name }
 }

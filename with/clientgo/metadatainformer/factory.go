@@ -1,5 +1,5 @@
-// Package metadatainformer has the factory of k8s.io/client-go/metadata/metadatainformer with Kinform's informers. A
-// program changes one import:
+// Package metadatainformer has the factory of k8s.io/client-go/metadata/metadatainformer with
+// Kinform's informers. A program changes one import:
 //
 //	"github.com/kinform/kinform/with/clientgo/metadatainformer" // was "k8s.io/client-go/metadata/metadatainformer"
 //
@@ -27,8 +27,8 @@ type SharedInformerFactory = metadatainformer.SharedInformerFactory
 // TweakListOptionsFunc changes the options of each list and watch.
 type TweakListOptionsFunc = metadatainformer.TweakListOptionsFunc
 
-// SharedInformerOption is an option of [NewSharedInformerFactoryWithOptions]. It is not the type of the same name in
-// client-go, whose options cannot be read.
+// SharedInformerOption is an option of [NewSharedInformerFactoryWithOptions]. It is not the type of
+// the same name in client-go, whose options cannot be read.
 type SharedInformerOption func(*factory)
 
 // WithTransform sets a function that changes each object before it is stored.
@@ -36,18 +36,20 @@ func WithTransform(transform cache.TransformFunc) SharedInformerOption {
 	return func(f *factory) { f.transform = transform }
 }
 
-// NewSharedInformerFactory returns a factory for all namespaces. resync is the period of handlers that are added
-// without one; zero means never.
+// NewSharedInformerFactory returns a factory for all namespaces. resync is the period of handlers
+// that are added without one; zero means never.
 func NewSharedInformerFactory(clients metadata.Interface, resync time.Duration) SharedInformerFactory {
 	return NewSharedInformerFactoryWithOptions(clients, resync)
 }
 
-// NewFilteredSharedInformerFactory returns a factory for one namespace, or for all if it is "". tweak may be nil.
+// NewFilteredSharedInformerFactory returns a factory for one namespace, or for all if it is "".
+// tweak may be nil.
 func NewFilteredSharedInformerFactory(clients metadata.Interface, resync time.Duration, namespace string, tweak TweakListOptionsFunc) SharedInformerFactory {
 	return &factory{clients: clients, resync: resync, namespace: namespace, tweak: tweak}
 }
 
-// NewSharedInformerFactoryWithOptions returns a factory with options. See [NewSharedInformerFactory].
+// NewSharedInformerFactoryWithOptions returns a factory with options. See
+// [NewSharedInformerFactory].
 func NewSharedInformerFactoryWithOptions(clients metadata.Interface, resync time.Duration, opts ...SharedInformerOption) SharedInformerFactory {
 	f := &factory{clients: clients, resync: resync, namespace: metav1.NamespaceAll}
 	for _, opt := range opts {

@@ -12,8 +12,8 @@ import (
 	"github.com/kinform/kinform/fake"
 )
 
-// versions tells the API server's own code in which versions a write can be seen. The embedded value has the
-// methods that checks do not call, such as GetObjectDefaulter.
+// versions tells the API server's own code in which versions a write can be seen. The embedded
+// value has the methods that checks do not call, such as GetObjectDefaulter.
 type versions struct {
 	admission.ObjectInterfaces
 	write *fake.Admission
@@ -82,8 +82,8 @@ type convertor struct {
 	write *fake.Admission
 }
 
-// Convert implements runtime.ObjectConvertor for the two objects of the write. It knows the old one by its pointer: the
-// objects of package fake state their kind, so stated has made no copy.
+// Convert implements runtime.ObjectConvertor for the two objects of the write. It knows the old one
+// by its pointer: the objects of package fake state their kind, so stated has made no copy.
 func (c convertor) Convert(obj, out, _ any) error {
 	a, err := in(c.write, out.(runtime.Object).GetObjectKind().GroupVersionKind())
 	if err != nil {
@@ -97,8 +97,8 @@ func (c convertor) Convert(obj, out, _ any) error {
 	return nil
 }
 
-// versionNamed returns the write in the version that one of the matching rules names: its own, if one does, or else, if
-// equivalent says so, another one. It returns nil for none.
+// versionNamed returns the write in the version that one of the matching rules names: its own, if
+// one does, or else, if equivalent says so, another one. It returns nil for none.
 func versionNamed(a *fake.Admission, equivalent bool, matches func(schema.GroupVersionResource) bool) (*fake.Admission, error) {
 	if matches(a.Resource) {
 		return a, nil

@@ -17,8 +17,8 @@ const (
 	autoscalerRule = `"rules":[{"operations":["*"],"apiGroups":["autoscaling"],"apiVersions":["v2"],"resources":["horizontalpodautoscalers"]}]`
 )
 
-// TestMatchPolicy: a webhook for one version gets the writes of the other in its own form, and changes them, unless it
-// asks for exact matches.
+// TestMatchPolicy: a webhook for one version gets the writes of the other in its own form, and
+// changes them, unless it asks for exact matches.
 func TestMatchPolicy(t *testing.T) {
 	patchType := admissionv1.PatchTypeJSONPatch
 	for policy, asked := range map[string]int{"": 2, `,"matchPolicy":"Equivalent"`: 2, `,"matchPolicy":"Exact"`: 0} {
@@ -52,7 +52,8 @@ func TestMatchPolicy(t *testing.T) {
 	}
 }
 
-// TestPolicyOfAnotherVersion: expressions see an object in the version, and group, that the policy names.
+// TestPolicyOfAnotherVersion: expressions see an object in the version, and group, that the policy
+// names.
 func TestPolicyOfAnotherVersion(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	const paths = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
@@ -72,7 +73,8 @@ func TestPolicyOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestPolicyOfOldObject: expressions see the old object in the policy's version, too, and not the new one in its place.
+// TestPolicyOfOldObject: expressions see the old object in the policy's version, too, and not the
+// new one in its place.
 func TestPolicyOfOldObject(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	const paths = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"

@@ -18,8 +18,8 @@ import (
 	"github.com/kinform/kinform/fake"
 )
 
-// noEscalation refuses a role or a binding by which a user would grant rights that the user does not have,
-// unless the user may escalate or bind
+// noEscalation refuses a role or a binding by which a user would grant rights that the user does
+// not have, unless the user may escalate or bind
 // (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping).
 func (r rbac) noEscalation(ctx context.Context, a *fake.Admission) error {
 	who, ok := request.UserFrom(ctx)
@@ -52,8 +52,8 @@ func (r rbac) noEscalation(ctx context.Context, a *fake.Admission) error {
 		fmt.Errorf("user %q (groups=%q) is attempting to grant RBAC permissions not currently held:\n%s", who.GetName(), who.GetGroups(), describeRules(missing)))
 }
 
-// granted returns the rules that a write grants, the verb that allows it anyway, and the name of the role; no verb if
-// it grants nothing new.
+// granted returns the rules that a write grants, the verb that allows it anyway, and the name of
+// the role; no verb if it grants nothing new.
 func (r rbac) granted(a *fake.Admission) (rules []rbacv1.PolicyRule, verb, role string) {
 	everything := []rbacv1.PolicyRule{
 		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}},

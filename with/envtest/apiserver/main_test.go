@@ -48,8 +48,8 @@ type answer struct {
 	warnings []string
 }
 
-// as sends a request with a bearer token; an empty one sends none. The body is encoded as JSON, unless it is
-// a string.
+// as sends a request with a bearer token; an empty one sends none. The body is encoded as JSON,
+// unless it is a string.
 func (s server) as(t *testing.T, token, method, path string, body any, headers ...string) answer {
 	t.Helper()
 	text, ok := body.(string)

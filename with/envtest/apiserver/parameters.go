@@ -16,15 +16,16 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-// parameters are the objects of a policy's paramKind, in the form in which the API server's code looks for them.
+// parameters are the objects of a policy's paramKind, in the form in which the API server's code
+// looks for them.
 type parameters struct {
 	store     *fake.Server
 	kind      schema.GroupVersionKind
 	namespace string // empty for all
 }
 
-// newParameters returns the parameters of a kind, and their scope. Its error is the API server's for a kind that it
-// does not serve.
+// newParameters returns the parameters of a kind, and their scope. Its error is the API server's
+// for a kind that it does not serve.
 func newParameters(store *fake.Server, of *admissionregistrationv1.ParamKind) (informers.GenericInformer, meta.RESTScope, error) {
 	gvk := schema.FromAPIVersionAndKind(of.APIVersion, of.Kind)
 	_, scope, err := fake.ListKind(store, gvk, fake.Selection{Namespace: "none"})

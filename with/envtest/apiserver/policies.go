@@ -24,7 +24,8 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/openapi"
 )
 
-// policies checks writes by the ValidatingAdmissionPolicies that are bound, with the API server's own code.
+// policies checks writes by the ValidatingAdmissionPolicies that are bound, with the API server's
+// own code.
 type policies struct {
 	store *fake.Server
 	rules authorizer.UnconditionalAuthorizer

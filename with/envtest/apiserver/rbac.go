@@ -41,8 +41,8 @@ func (r rbac) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-// rulesOf returns the rules of every role that binds who in the whole cluster or, if namespace is not
-// empty, in the namespace.
+// rulesOf returns the rules of every role that binds who in the whole cluster or, if namespace is
+// not empty, in the namespace.
 func (r rbac) rulesOf(who user.Info, namespace string) func(yield func([]rbacv1.PolicyRule) bool) {
 	return func(yield func([]rbacv1.PolicyRule) bool) {
 		all := fake.Selection{ReadOnly: true}
@@ -72,8 +72,8 @@ func (r rbac) rulesOf(who user.Info, namespace string) func(yield func([]rbacv1.
 	}
 }
 
-// mayCreate refuses an apply or an update that creates an object, unless the user may create it. The filters
-// have looked only at the verb of the request.
+// mayCreate refuses an apply or an update that creates an object, unless the user may create it.
+// The filters have looked only at the verb of the request.
 func (h *webhooks) mayCreate(ctx context.Context, a *fake.Admission) error {
 	info, ok := request.RequestInfoFrom(ctx)
 	who, known := request.UserFrom(ctx)
@@ -157,7 +157,8 @@ func hasResource(names []string, resource, subresource string) bool {
 	return has(names, resource+"/"+subresource) || slices.Contains(names, "*/"+subresource)
 }
 
-// createRoles creates the roles of all users: they allow discovery, and reviews of one's own rights.
+// createRoles creates the roles of all users: they allow discovery, and reviews of one's own
+// rights.
 func createRoles(store *fake.Server) error {
 	discovery := []string{"/healthz", "/livez", "/readyz", "/version", "/version/", "/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*"}
 	reviews := []string{"selfsubjectaccessreviews", "selfsubjectrulesreviews"}

@@ -62,8 +62,8 @@ func registerReview[T metav1.Object](store *fake.Server, k kind.Kind[T]) error {
 	return fake.Register(store, k, rules)
 }
 
-// reviewer answers the creation of reviews, which ask who somebody is or what he may do, and are not
-// stored.
+// reviewer answers the creation of reviews, which ask who somebody is or what he may do, and are
+// not stored.
 type reviewer struct {
 	users *users
 	rules authorizer.UnconditionalAuthorizer

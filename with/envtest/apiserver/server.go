@@ -1,12 +1,12 @@
-// Package apiserver is a whole API server in memory, for tests: the server of package fake with the kinds
-// of Kubernetes (fakekube), CustomResourceDefinitions (fakecrd), users, RBAC, access reviews and
-// admission webhooks and policies.
+// Package apiserver is a whole API server in memory, for tests: the server of package fake with the
+// kinds of Kubernetes (fakekube), CustomResourceDefinitions (fakecrd), users, RBAC, access reviews
+// and admission webhooks and policies.
 //
 //	server, err := apiserver.New(apiserver.Options{})
 //	web := httptest.NewServer(server)
 //
-// The commands cmd/kube-apiserver and cmd/etcd make it a program that envtest can start in the place of
-// the real one. A test in Go that needs no users takes fakekube.New instead.
+// The commands cmd/kube-apiserver and cmd/etcd make it a program that envtest can start in the
+// place of the real one. A test in Go that needs no users takes fakekube.New instead.
 package apiserver
 
 import (
@@ -32,20 +32,21 @@ type Options struct {
 	// hooks Mutate and Validate come before the webhooks.
 	Fake fake.Options
 
-	// ClientCAFile is a file with the certificates (PEM) that sign those of clients. A client's name is the
-	// common name of its certificate, and its groups are the organizations. Empty means that certificates
-	// of clients are ignored.
+	// ClientCAFile is a file with the certificates (PEM) that sign those of clients. A client's
+	// name is the common name of its certificate, and its groups are the organizations. Empty means
+	// that certificates of clients are ignored.
 	ClientCAFile string
 
-	// TokenFile is a CSV file with the columns token, user, uid and, optionally, groups. Empty means that
-	// there are no tokens.
+	// TokenFile is a CSV file with the columns token, user, uid and, optionally, groups. Empty
+	// means that there are no tokens.
 	TokenFile string
 
 	// NoAnonymous refuses requests without credentials with 401. Otherwise they come from the user
 	// system:anonymous.
 	NoAnonymous bool
 
-	// RBAC lets a user do what Roles and ClusterRoles allow, and the group system:masters everything.
+	// RBAC lets a user do what Roles and ClusterRoles allow, and the group system:masters
+	// everything.
 	RBAC bool
 }
 
@@ -55,8 +56,8 @@ type Server struct {
 	handler http.Handler
 }
 
-// New returns a server in the state of a cluster that has just begun. It reads the files of opts once.
-// The errors name a file that cannot be read.
+// New returns a server in the state of a cluster that has just begun. It reads the files of opts
+// once. The errors name a file that cannot be read.
 func New(opts Options) (*Server, error) {
 	hooks, err := newWebhooks()
 	if err != nil {
@@ -123,10 +124,10 @@ func chain(store *fake.Server, users *users, rules authorizer.UnconditionalAutho
 	})
 }
 
-// ServeHTTP answers the requests that an API server answers, as [fake.Server.ServeHTTP] does, for users
-// who may send them.
+// ServeHTTP answers the requests that an API server answers, as [fake.Server.ServeHTTP] does, for
+// users who may send them.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Fake returns the server that holds the objects. Its typed functions, faults and counts of requests
-// are not subject to users and their rights.
+// Fake returns the server that holds the objects. Its typed functions, faults and counts of
+// requests are not subject to users and their rights.
 func (s *Server) Fake() *fake.Server { return s.fake }

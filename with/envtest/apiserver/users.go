@@ -60,7 +60,8 @@ func authenticate(opts Options, store *fake.Server) (*users, error) {
 // accountTokens knows the tokens that fakekube issues for service accounts.
 type accountTokens struct{ store *fake.Server }
 
-// AuthenticateToken implements authenticator.Token, for the audiences of ctx or, if it has none, for the API server.
+// AuthenticateToken implements authenticator.Token, for the audiences of ctx or, if it has none,
+// for the API server.
 func (a accountTokens) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 	t, err := fakekube.ReadToken(a.store, token)
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/kinform/kinform/with/envtest/apiserver"
 )
 
-// TestWebhookAnswers has a mutating webhook answer much that it should not. The request gets an object or a Status, and what is stored can be
-// read.
+// TestWebhookAnswers has a mutating webhook answer much that it should not. The request gets an
+// object or a Status, and what is stored can be read.
 func TestWebhookAnswers(t *testing.T) {
 	review := func(response string) string {
 		return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"UID",` + response + `}}`

@@ -64,8 +64,8 @@ func newWebhooks() (*webhooks, error) {
 	return &webhooks{clients: &clients}, nil
 }
 
-// mutate calls the mutating webhooks in the order of their names, and those that ask for it once more if another
-// one has changed the object after them.
+// mutate calls the mutating webhooks in the order of their names, and those that ask for it once
+// more if another one has changed the object after them.
 func (h *webhooks) mutate(ctx context.Context, a *fake.Admission) error {
 	configs, err := fake.List[*admissionregistrationv1.MutatingWebhookConfiguration](h.store, fake.Selection{ReadOnly: true})
 	if err != nil || len(configs) == 0 {
@@ -100,8 +100,9 @@ func (h *webhooks) validate(ctx context.Context, a *fake.Admission) error {
 	return err
 }
 
-// ask calls the webhooks one after the other, until one refuses the write. It returns those that are to be called
-// again, because they did not see the last change and have the reinvocationPolicy IfNeeded.
+// ask calls the webhooks one after the other, until one refuses the write. It returns those that
+// are to be called again, because they did not see the last change and have the reinvocationPolicy
+// IfNeeded.
 func (h *webhooks) ask(ctx context.Context, a *fake.Admission, hooks []webhook.WebhookAccessor) (again []webhook.WebhookAccessor, err error) {
 	var called []webhook.WebhookAccessor // that can be called again, since the last change
 	for _, hook := range hooks {
@@ -210,8 +211,8 @@ func stated(obj metav1.Object, kind schema.GroupVersionKind) (runtime.Object, er
 	return o, nil
 }
 
-// matches returns the write in the version for which the webhook is registered, and makes attr show that; nil if it
-// is not registered for the write.
+// matches returns the write in the version for which the webhook is registered, and makes attr show
+// that; nil if it is not registered for the write.
 func (c call) matches(ctx context.Context, a *fake.Admission, attr *admission.VersionedAttributes) (*fake.Admission, error) {
 	if rules.IsExemptAdmissionConfigurationResource(attr) {
 		return nil, nil
@@ -281,8 +282,8 @@ func asError(err *apierrors.StatusError) error {
 	return err
 }
 
-// inNamespace reports whether the labels of the write's namespace are among those that the webhook asks
-// for. An object without a namespace always matches, unless it is a namespace itself.
+// inNamespace reports whether the labels of the write's namespace are among those that the webhook
+// asks for. An object without a namespace always matches, unless it is a namespace itself.
 func (c call) inNamespace(attr *admission.VersionedAttributes) (bool, error) {
 	selector, err := c.hook.GetParsedNamespaceSelector()
 	if err != nil {
@@ -309,8 +310,8 @@ func (c call) inNamespace(attr *admission.VersionedAttributes) (bool, error) {
 	return selector.Matches(labels.Set(ns.Labels)), nil
 }
 
-// send asks the webhook about a in the form of sent, and changes the object as it says, if it does. A failure of
-// the call is an ErrCallingWebhook.
+// send asks the webhook about a in the form of sent, and changes the object as it says, if it does.
+// A failure of the call is an ErrCallingWebhook.
 func (c call) send(ctx context.Context, a, sent *fake.Admission, attr *admission.VersionedAttributes) (changed bool, err error) {
 	failed := func(status *apierrors.StatusError, format string, args ...any) error {
 		return &webhookutil.ErrCallingWebhook{WebhookName: c.hook.GetName(), Reason: fmt.Errorf(format, args...), Status: status}

@@ -63,7 +63,8 @@ func (h *hook) requests() []*admissionv1.AdmissionRequest {
 	return h.asked
 }
 
-// config registers a webhook for creates, updates and deletes of configmaps; more replaces or adds fields.
+// config registers a webhook for creates, updates and deletes of configmaps; more replaces or adds
+// fields.
 func (h *hook) config(kind, more string) string {
 	if more != "" {
 		more = "," + more
@@ -212,7 +213,8 @@ func TestDryRunAsksOnlyWebhooksWithoutSideEffects(t *testing.T) {
 	s.must(t, "POST", configMaps, `{"metadata":{"name":"a"}}`, nil)
 }
 
-// TestWebhookRequests shows what webhooks are told about requests that are not plain writes of an object.
+// TestWebhookRequests shows what webhooks are told about requests that are not plain writes of an
+// object.
 func TestWebhookRequests(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	h := newHook(t, allow)

@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// selfSigned returns a certificate for the server at an address, which clients can take for the authority as well, and its key, as PEM. The key is one of
-// an elliptic curve: kube-apiserver makes one of RSA, which takes up to half a second.
+// selfSigned returns a certificate for the server at an address, which clients can take for the
+// authority as well, and its key, as PEM. The key is one of an elliptic curve: kube-apiserver makes
+// one of RSA, which takes up to half a second.
 func selfSigned(address string) (crt, key []byte, err error) {
 	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

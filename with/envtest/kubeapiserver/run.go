@@ -58,9 +58,9 @@ func (o *options) rbac() (bool, error) {
 	return !slices.Contains(o.modes, "AlwaysAllow"), nil
 }
 
-// Run serves what opts say until ctx ends. args are the flags of the command line; those that have a field in
-// opts replace it. --help and --version write to out, and what goes wrong while it serves to errs. The error
-// names the flag.
+// Run serves what opts say until ctx ends. args are the flags of the command line; those that have
+// a field in opts replace it. --help and --version write to out, and what goes wrong while it
+// serves to errs. The error names the flag.
 func Run(ctx context.Context, opts apiserver.Options, args []string, out, errs io.Writer) error {
 	var o options
 	set := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)

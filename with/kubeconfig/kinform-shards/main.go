@@ -1,16 +1,19 @@
-// Command kinform-shards shows who works on the keys of a controller that package shard divides, and checks that somebody
-// works on each:
+// Command kinform-shards shows who works on the keys of a controller that package shard divides,
+// and checks that somebody works on each:
 //
 //	go run github.com/kinform/kinform/with/kubeconfig/kinform-shards -namespace prod websites.example.com
 //
-// It finds the cluster as kubectl does, and needs the verb list on leases of coordination.k8s.io in the namespace. It reads
-// the Leases every second until all keys have an owner, and every owner has renewed its Lease meanwhile. That mostly takes
-// some seconds, the RetryPeriod of the replicas. After -wait it gives up. Then it prints what it has read.
+// It finds the cluster as kubectl does, and needs the verb list on leases of coordination.k8s.io in
+// the namespace. It reads the Leases every second until all keys have an owner, and every owner has
+// renewed its Lease meanwhile. That mostly takes some seconds, the RetryPeriod of the replicas.
+// After -wait it gives up. Then it prints what it has read.
 //
-// The exit status is 0 if every key has an owner that works, 1 if not, and 2 if the Leases cannot be read or the flags are wrong. No key can have
-// two owners, because the ranges of an assignment do not overlap: one with ranges that do is not valid, and counts as missing.
+// The exit status is 0 if every key has an owner that works, 1 if not, and 2 if the Leases cannot
+// be read or the flags are wrong. No key can have two owners, because the ranges of an assignment
+// do not overlap: one with ranges that do is not valid, and counts as missing.
 //
-// The times of moves are fencing numbers, which mostly are times, by the clock of the replica that wrote the assignment.
+// The times of moves are fencing numbers, which mostly are times, by the clock of the replica that
+// wrote the assignment.
 package main
 
 import (
@@ -34,7 +37,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// defaultWait is LeaseDuration and three RetryPeriods by default: after a fault, every key has an owner by then.
+// defaultWait is LeaseDuration and three RetryPeriods by default: after a fault, every key has an
+// owner by then.
 const defaultWait = shard.DefaultLeaseDuration + 3*shard.DefaultRetryPeriod
 
 // run is the program. It returns the exit status.
@@ -83,7 +87,8 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	return 2
 }
 
-// check reads the assignment until all is well, or wait is over. It returns the newest one that it has read.
+// check reads the assignment until all is well, or wait is over. It returns the newest one that it
+// has read.
 func check(ctx context.Context, server client.Connection, namespace, name string, wait time.Duration) (*shard.Assignment, error) {
 	first, err := shard.Read(ctx, server, namespace, name)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// The metrics of version 1 stand in annotations. They say by their fields what the type of a target says
-// in version 2.
+// The metrics of version 1 stand in annotations. They say by their fields what the type of a target
+// says in version 2.
 
 func metricV1(m autoscalingv2.MetricSpec) autoscalingv1.MetricSpec {
 	out := autoscalingv1.MetricSpec{Type: autoscalingv1.MetricSourceType(m.Type)}

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Version 1 of a HorizontalPodAutoscaler has one metric, a share of the CPU. Its annotations hold what
-// else version 2 has.
+// Version 1 of a HorizontalPodAutoscaler has one metric, a share of the CPU. Its annotations hold
+// what else version 2 has.
 const (
 	metricsAnnotation    = "autoscaling.alpha.kubernetes.io/metrics"
 	statusesAnnotation   = "autoscaling.alpha.kubernetes.io/current-metrics"

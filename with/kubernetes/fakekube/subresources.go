@@ -168,7 +168,8 @@ func bind(s *fake.Server, p *corev1.Pod, b *corev1.Binding) error {
 	})
 }
 
-// withTopology adds to a binding the labels that an API server copies from the node, if it knows that, to the pod.
+// withTopology adds to a binding the labels that an API server copies from the node, if it knows
+// that, to the pod.
 func withTopology(s *fake.Server, b *corev1.Binding) *corev1.Binding {
 	node, err := fake.Get[*corev1.Node](s, types.NamespacedName{Name: b.Target.Name})
 	if err != nil {

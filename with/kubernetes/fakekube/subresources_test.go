@@ -149,7 +149,8 @@ func TestEvictionOptions(t *testing.T) {
 	}
 }
 
-// TestEvictionsAtOnce: each of many evictions takes one disruption, and none fails because of the others.
+// TestEvictionsAtOnce: each of many evictions takes one disruption, and none fails because of the
+// others.
 func TestEvictionsAtOnce(t *testing.T) {
 	s := newServer(t)
 	var names []string

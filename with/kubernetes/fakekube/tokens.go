@@ -33,7 +33,8 @@ type Token struct {
 	// Audiences are those for which the token is good.
 	Audiences []string
 	Expires   time.Time
-	// Pod, Secret and Node are what the token is bound to: it ends with them. At most one is not nil, or the node is that of the pod.
+	// Pod, Secret and Node are what the token is bound to: it ends with them. At most one is not
+	// nil, or the node is that of the pod.
 	Pod, Secret, Node *TokenReference
 }
 
@@ -65,7 +66,8 @@ type ownClaims struct {
 
 var tokenRequest = authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
 
-// issuer makes the tokens of a server's accounts. Everybody can make them: the key is in this package.
+// issuer makes the tokens of a server's accounts. Everybody can make them: the key is in this
+// package.
 type issuer struct{ server *fake.Server }
 
 // issue answers a request for a token.
@@ -149,9 +151,10 @@ func (i issuer) bind(c *ownClaims, to *authenticationv1.BoundObjectReference) er
 // leeway is the time for which the API server accepts a token after its end.
 const leeway = time.Minute
 
-// ReadToken returns what a token states that the subresource token of a service account of s has issued. Errors: [ErrNoToken]; others, in the
-// words of the API server, for a token that is forged or has expired, and for one whose account or bound object is gone. Which audiences are
-// good enough is for the caller to say.
+// ReadToken returns what a token states that the subresource token of a service account of s has
+// issued. Errors: [ErrNoToken]; others, in the words of the API server, for a token that is forged
+// or has expired, and for one whose account or bound object is gone. Which audiences are good
+// enough is for the caller to say.
 func ReadToken(s *fake.Server, token string) (Token, error) {
 	var c claims
 	if jwt.Read(token, &c) != nil || c.Issuer != TokenIssuer {
@@ -211,7 +214,8 @@ func (t Token) checkBound(s *fake.Server) error {
 	return nil
 }
 
-// isGone reports whether obj has been waiting for its end for so long that no token is good any more.
+// isGone reports whether obj has been waiting for its end for so long that no token is good any
+// more.
 func isGone(obj metav1.Object) bool {
 	d := obj.GetDeletionTimestamp()
 	return d != nil && d.Add(leeway).Before(time.Now())

@@ -113,7 +113,8 @@ func TestTokenEnds(t *testing.T) {
 	})
 }
 
-// TestTokenOfAccountThatIsBeingDeleted: an account that waits for its finalizers is gone after a while.
+// TestTokenOfAccountThatIsBeingDeleted: an account that waits for its finalizers is gone after a
+// while.
 func TestTokenOfAccountThatIsBeingDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)

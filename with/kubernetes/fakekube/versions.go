@@ -19,7 +19,8 @@ import (
 
 // An API server has two resources in several versions. Objects are stored in the first of them.
 
-// registerEvents registers the events of the core group and of events.k8s.io, which are the same objects.
+// registerEvents registers the events of the core group and of events.k8s.io, which are the same
+// objects.
 func registerEvents(s *fake.Server) error {
 	if err := register(s, core.Events); err != nil {
 		return err // Define would change what is registered

@@ -79,8 +79,9 @@ func TestAutoscalersInTwoVersions(t *testing.T) {
 	}
 }
 
-// TestAutoscalersOrder: version 1 puts the CPU last. So a write in it changes the order in which the metrics are stored,
-// and that counts as a change of the spec; a write of the status keeps it. An API server 1.37 gave these generations.
+// TestAutoscalersOrder: version 1 puts the CPU last. So a write in it changes the order in which
+// the metrics are stored, and that counts as a change of the spec; a write of the status keeps it.
+// An API server 1.37 gave these generations.
 func TestAutoscalersOrder(t *testing.T) {
 	s := newServer(t)
 	share := int32(60)

@@ -72,7 +72,8 @@ func (b builder) ref(t reflect.Type) map[string]any {
 	return map[string]any{"x-kubernetes-preserve-unknown-fields": true}
 }
 
-// add adds the schema of a named type. It is there before its fields are, which can lead back to it.
+// add adds the schema of a named type. It is there before its fields are, which can lead back to
+// it.
 func (b builder) add(name string, t reflect.Type) {
 	s := map[string]any{}
 	b[name] = s
@@ -165,8 +166,8 @@ func (b builder) addProperties(to map[string]any, required *[]any, t reflect.Typ
 	}
 }
 
-// property returns the schema of a field of struct t. Beside a reference nothing may stand, so that it is the only one
-// of allOf.
+// property returns the schema of a field of struct t. Beside a reference nothing may stand, so that
+// it is the only one of allOf.
 func (b builder) property(f reflect.StructField, t reflect.Type) map[string]any {
 	p := b.ref(f.Type)
 	if p["$ref"] != nil {

@@ -110,7 +110,8 @@ func TestBuiltIn(t *testing.T) {
 	}
 }
 
-// TestApply: a selector is owned as a whole, and the same port of two protocols is two items. Tags of Go say neither.
+// TestApply: a selector is owned as a whole, and the same port of two protocols is two items. Tags
+// of Go say neither.
 func TestApply(t *testing.T) {
 	server := fake.New(fake.Options{})
 	if err := fake.Register(server, core.Services, openapi.Rules(core.Services)); err != nil {

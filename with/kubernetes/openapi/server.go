@@ -21,7 +21,8 @@ var patches = sync.OnceValue(func() map[string]map[string]any {
 // known returns the merge patch for a type; nil for none.
 func known(name string) map[string]any { return patches()[name] }
 
-// merge applies a JSON merge patch (RFC 7386) to an object. The object keeps no part of the patch that it could change.
+// merge applies a JSON merge patch (RFC 7386) to an object. The object keeps no part of the patch
+// that it could change.
 func merge(to, patch map[string]any) {
 	for field, value := range patch {
 		inner, isObject := value.(map[string]any)

@@ -38,7 +38,8 @@ func (g *Group[K]) Informer(key K, create func() cache.SharedIndexInformer) cach
 // Start is StartWithContext for callers with a channel.
 func (g *Group[K]) Start(stop <-chan struct{}) { g.StartWithContext(wait.ContextForChannel(stop)) }
 
-// StartWithContext runs the informers that do not run yet, until ctx is done. After Shutdown it does nothing.
+// StartWithContext runs the informers that do not run yet, until ctx is done. After Shutdown it
+// does nothing.
 func (g *Group[K]) StartWithContext(ctx context.Context) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -53,8 +54,8 @@ func (g *Group[K]) StartWithContext(ctx context.Context) {
 	}
 }
 
-// WaitForCacheSync waits until all informers that were started have their first list, or until stop is closed. It
-// returns which of them have it.
+// WaitForCacheSync waits until all informers that were started have their first list, or until stop
+// is closed. It returns which of them have it.
 func (g *Group[K]) WaitForCacheSync(stop <-chan struct{}) map[K]bool {
 	g.mu.Lock()
 	started := maps.Clone(g.started)

@@ -28,7 +28,8 @@ type Informer struct {
 	OnError       cache.WatchErrorHandlerWithContext
 }
 
-// Untyped returns the informer that cache.NewTypedSharedIndexInformer has wrapped, or inf if it is no such wrapper.
+// Untyped returns the informer that cache.NewTypedSharedIndexInformer has wrapped, or inf if it is
+// no such wrapper.
 func Untyped(inf cache.SharedIndexInformer) cache.SharedIndexInformer {
 	for isCache(inf, "typedSharedIndexInformer[") {
 		wrapped, ok := reflect.ValueOf(inf).Elem().FieldByName("SharedIndexInformer").Interface().(cache.SharedIndexInformer)
@@ -42,9 +43,9 @@ func Untyped(inf cache.SharedIndexInformer) cache.SharedIndexInformer {
 
 // Of returns what inf was made of. Nothing may use inf at the same time.
 //
-// client-go has no method that returns the ListerWatcher of an informer, and generated constructors do not return it
-// either. So Of reads unexported fields, each by its name and its exact type. If another version of client-go has
-// other fields, it returns an error.
+// client-go has no method that returns the ListerWatcher of an informer, and generated constructors
+// do not return it either. So Of reads unexported fields, each by its name and its exact type. If
+// another version of client-go has other fields, it returns an error.
 func Of(inf cache.SharedIndexInformer) (Informer, error) {
 	inf = Untyped(inf)
 	if !isCache(inf, "sharedIndexInformer") {
@@ -78,7 +79,8 @@ func Of(inf cache.SharedIndexInformer) (Informer, error) {
 	return made, nil
 }
 
-// isCache reports whether v is a pointer to a type of package cache, the name of which begins with name.
+// isCache reports whether v is a pointer to a type of package cache, the name of which begins with
+// name.
 func isCache(v any, name string) bool {
 	t := reflect.TypeOf(v)
 	if t == nil || t.Kind() != reflect.Pointer {

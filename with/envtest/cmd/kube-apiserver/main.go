@@ -1,12 +1,14 @@
-// Command kube-apiserver stands in for kube-apiserver in tests: it keeps everything in memory, starts at
-// once, and needs no etcd. It takes every flag of kube-apiserver; --help shows which have an effect.
+// Command kube-apiserver stands in for kube-apiserver in tests: it keeps everything in memory,
+// starts at once, and needs no etcd. It takes every flag of kube-apiserver; --help shows which have
+// an effect.
 //
 // Any program that uses envtest of controller-runtime runs on it:
 //
 //	go build -tags grpcnotrace -o $DIR/ ./with/envtest/cmd/...
 //	KUBEBUILDER_ASSETS=$DIR go test ./...
 //
-// The tag is one of gRPC. Without it, the linker keeps every method of every type, which is a quarter of the program.
+// The tag is one of gRPC. Without it, the linker keeps every method of every type, which is a
+// quarter of the program.
 package main
 
 import (

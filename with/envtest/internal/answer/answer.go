@@ -1,4 +1,5 @@
-// Package answer carries out what an admission webhook has answered. It imports little, so that it can be fuzzed.
+// Package answer carries out what an admission webhook has answered. It imports little, so that it
+// can be fuzzed.
 package answer
 
 import (
@@ -11,15 +12,16 @@ import (
 	"github.com/kinform/kinform/fake"
 )
 
-// Answer is an answer whose uid, kind and patchType are as they should be. A validating webhook has no Patch.
+// Answer is an answer whose uid, kind and patchType are as they should be. A validating webhook has
+// no Patch.
 type Answer struct {
 	Allowed bool
 	Result  *metav1.Status
 	Patch   []byte
 }
 
-// Take changes the object of a, a write in the version that the webhook has seen, as the webhook called hook says, and
-// reports whether it did. An error is a Status, and refuses the write.
+// Take changes the object of a, a write in the version that the webhook has seen, as the webhook
+// called hook says, and reports whether it did. An error is a Status, and refuses the write.
 func Take(hook string, a *fake.Admission, says Answer) (changed bool, err error) {
 	switch {
 	case !says.Allowed:

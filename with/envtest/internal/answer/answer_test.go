@@ -148,7 +148,8 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// FuzzAnswer: whatever a webhook answers, a write gets an object or a Status, what is stored can be read, and refused writes leave nothing.
+// FuzzAnswer: whatever a webhook answers, a write gets an object or a Status, what is stored can be
+// read, and refused writes leave nothing.
 func FuzzAnswer(f *testing.F) {
 	for _, text := range []string{"", "null", "[]", "{", `{"apiVersion":"v1","kind":"Pod"}`, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`} {
 		f.Add([]byte(text), false)

@@ -1,5 +1,5 @@
-// Package flags parses the command line of a program that stands in for another one: it takes every flag
-// of the other, and uses a few.
+// Package flags parses the command line of a program that stands in for another one: it takes every
+// flag of the other, and uses a few.
 package flags
 
 import (
@@ -10,9 +10,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Parse parses args. Used has the flags that the caller uses. Names lists all flags of the other program,
-// one a line: "name" for one that is true or false, "name=" for one with a value. It returns the names of
-// those that args sets without effect. For --help it prints the flags to out and returns pflag.ErrHelp.
+// Parse parses args. Used has the flags that the caller uses. Names lists all flags of the other
+// program, one a line: "name" for one that is true or false, "name=" for one with a value. It
+// returns the names of those that args sets without effect. For --help it prints the flags to out
+// and returns pflag.ErrHelp.
 func Parse(used *pflag.FlagSet, names string, args []string, out io.Writer) (ignored []string, err error) {
 	used.SetOutput(io.Discard) // the caller prints errors
 	used.Usage = func() {}

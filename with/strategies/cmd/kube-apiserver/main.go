@@ -1,4 +1,5 @@
-// Command kube-apiserver is that of with/envtest with the defaults and the validation of the API server:
+// Command kube-apiserver is that of with/envtest with the defaults and the validation of the API
+// server:
 //
 //	cd with/strategies && GOWORK=off go build -tags grpcnotrace -o $DIR/ ./cmd/kube-apiserver
 //	go build -o $DIR/ ./with/envtest/cmd/etcd
