@@ -20,8 +20,8 @@ var (
 	mergeSeeds = flag.Int("merge.seeds", 3000, "number of seeds of TestRandomMerges")
 	firstMerge = flag.Uint64("merge.first", 0, "its first seed")
 	mergeMode  = flag.Int("merge.mode", -1, "its members: 0 selectors, 1 ranges, 2 both")
-	attackNo    = flag.String("merge.no", "rewind,session,lacks,unpruned", "what it leaves out")
-	attackKeys  = flag.Int("merge.keys", 3, "its number of keys")
+	mergeNo    = flag.String("merge.no", "rewind,session,lacks,unpruned", "what it leaves out")
+	mergeKeys  = flag.Int("merge.keys", 3, "its number of keys")
 )
 
 // state is one state of an object.
@@ -140,7 +140,7 @@ func (a *mergeLife) begin() {
 	a.merge.Check()
 }
 
-func has(no string) bool { return !strings.Contains(*attackNo, no) }
+func has(no string) bool { return !strings.Contains(*mergeNo, no) }
 
 func (a *mergeLife) join() {
 	a.n++
@@ -149,7 +149,7 @@ func (a *mergeLife) join() {
 	if !ranged {
 		if a.r.IntN(3) == 0 {
 			c.covered = map[string]bool{}
-			for k := range *attackKeys {
+			for k := range *mergeKeys {
 				if a.r.IntN(2) == 0 {
 					c.covered[string(rune('a'+k))] = true
 				}
@@ -197,7 +197,7 @@ func keysIn[K cmp.Ordered](m map[K]bool) any {
 }
 
 func (a *mergeLife) write() {
-	k := string(rune('a' + a.r.IntN(*attackKeys)))
+	k := string(rune('a' + a.r.IntN(*mergeKeys)))
 	now := a.w.at(a.w.head())[k]
 	at := a.w.head() + 1
 	c := change{key: k}
@@ -411,7 +411,7 @@ func (a *mergeLife) checkVersion() {
 	if v == 0 {
 		return
 	}
-	for i := range *attackKeys {
+	for i := range *mergeKeys {
 		k := string(rune('a' + i))
 		if !a.merge.Covers(k) || !a.merge.MayHave(k) {
 			continue
