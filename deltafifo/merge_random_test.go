@@ -109,8 +109,6 @@ type mergeLife struct {
 	n       int
 	log     []string
 	seen    map[string]uint64 // newest version of a key in the store so far
-	left    bool              // a member has left since
-	inBatch bool
 	backs   int
 	bad     bool
 }
