@@ -58,7 +58,8 @@ type OpenOptions[P any] struct {
 // of the cache sees at once. See the package documentation. A Handle is an informer.Informed, so
 // [For], [Owns], [Watch] and informer.Bind take it. It is also a [Client] for the helpers, and a
 // [Cache] for package controller/manager. [Projected.Cached] and List read the cache; Get and the
-// writes, which are those of [Requests], are requests to the server.
+// writes, which are those of [Requests], are requests to the server. Make one with [Open], and do
+// not copy it.
 type Handle[T metav1.Object] struct {
 	Projected[T, T]
 	lister informer.Lister[types.NamespacedName, T]
@@ -111,7 +112,7 @@ func (h *Handle[T]) AsInformer() *informer.Informer[types.NamespacedName, T] {
 }
 
 // Projected is a handle whose cache holds a P for each T, for example only the fields that the
-// controller reads. Its requests are about T. Make one with [OpenProjected].
+// controller reads. Its requests are about T. Make one with [OpenProjected], and do not copy it.
 type Projected[T metav1.Object, P any] struct {
 	Requests[T]
 	inf   *informer.Informer[types.NamespacedName, P]
@@ -150,8 +151,8 @@ type view[T, P any] struct {
 	source func(*client.Resource[T]) reflector.Source[P]
 }
 
-// open makes a handle of an empty one. It and merge are functions, since each type that embeds a
-// method has it compiled once more.
+// open fills an empty handle. It and merge are functions and not methods, because a method is
+// compiled once more for each type that embeds it.
 func open[T metav1.Object, P any](h *Projected[T, P], server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (err error) {
 	opts.Informer.Indexes = slices.Concat(opts.Informer.Indexes, opts.Indexes)
 	many := opts.Namespaces != nil || len(opts.Selectors) > 0

@@ -168,14 +168,13 @@ func (m *Member[K, T]) ApplyNow(ctx context.Context, ev reflector.Event[T], _ fu
 }
 
 // Refuse says that nobody should wait for the member, because its requests fail in a way that a
-// retry cannot mend, or for too long. It counts again when something comes. Meanwhile its objects
-// stay.
+// retry cannot mend, or for too long. Its objects stay. It counts again once it brings something.
 func (m *Member[K, T]) Refuse(ctx context.Context) error {
 	return m.change(ctx, func() bool { m.refused = true; return true })
 }
 
-// Late says that the member does not list for too long, whatever the reason, so the others do not
-// wait for it. That ends with its list.
+// Late says that the member has not listed for too long, whatever the reason, so the others no
+// longer wait for it. That ends with its list.
 func (m *Member[K, T]) Late(ctx context.Context) error {
 	return m.change(ctx, func() bool { m.late = !m.listed; return false })
 }
@@ -297,9 +296,9 @@ func (m *Member[K, T]) HasListed() bool {
 	return m.listed
 }
 
-// FirstVersion returns the version that the first list of a session must have at least, and "" for
-// any: the member must not take the queue back in time. Call it when the list is about to be asked
-// for: a list that is older proves that the server was restored.
+// FirstVersion returns the version that the first list of a session must have at least, so that the
+// member does not take the queue back in time; "" means any. Call it right before the list is asked
+// for: an older list proves that the server was restored.
 func (m *Member[K, T]) FirstVersion() string {
 	m.merge.mu.Lock()
 	defer m.merge.mu.Unlock()

@@ -51,7 +51,7 @@ type holding struct {
 	members int32  // number of members that have it
 	at      uint64 // version of the newest state that the queue has got; zero if not known
 	by      uint32 // number of the member that brought this state
-	epoch   uint32 // that of the member
+	epoch   uint32 // of that member when it brought this state
 	gone    bool   // this state is the deletion
 }
 
@@ -268,7 +268,8 @@ func (g *Merge[K, T]) isHeld(key K, _ T) bool {
 }
 
 // bury remembers the deletion h of key, so that a member which is behind does not bring the object
-// back. A member that has reached version at says so.
+// back. at is the version that the member which brought the deletion has
+// reached.
 func (g *Merge[K, T]) bury(key K, h holding, at uint64) {
 	if len(g.members) < 2 && h.at <= at || h.at <= g.at && !g.isBehind(key, h.at) {
 		delete(g.held, key)
@@ -307,8 +308,8 @@ func (g *Merge[K, T]) exhume() {
 }
 
 // restored says that the versions of m no longer compare with those from before. The first member
-// that notices a restore of the server begins an epoch. What it and others have brought since
-// compares with what the rest bring when they notice it, too: their lists may be older.
+// that notices a restore of the server begins an epoch. Versions of one epoch compare, also with
+// the lists of members that notice the restore later: these lists may be older.
 func (g *Merge[K, T]) restored(m *Member[K, T]) {
 	g.at = 0
 	if m.epoch == g.epoch {
@@ -325,7 +326,7 @@ func (g *Merge[K, T]) begin() {
 }
 
 // unversion forgets the versions of the states and deletions that the queue has got in earlier
-// epochs. O(keys and members).
+// epochs. O(keys × members).
 func (g *Merge[K, T]) unversion() {
 	for key, h := range g.held {
 		switch {

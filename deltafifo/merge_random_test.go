@@ -38,7 +38,7 @@ type change struct {
 	now *state
 }
 
-// past is a past with its history.
+// past has all changes that the server has made.
 type past struct {
 	changes []change // version i+1+base
 	uids    int
@@ -59,7 +59,7 @@ func (w *past) at(v uint64) map[string]*state {
 	return all
 }
 
-// client is a member with its watch.
+// watcher is a member with its list and watch.
 type watcher struct {
 	*Member[string, state]
 	name    string
@@ -81,12 +81,14 @@ func (c *watcher) sends(s *state) bool {
 
 func (c *watcher) hasIt(s *state) bool { return c.sends(s) && (c.keep == nil || c.keep[s.uid%4]) }
 
+// truths is the consumer's store.
 type truths map[string]state
 
 func (s truths) Get(key string) (state, bool)  { obj, ok := s[key]; return obj, ok }
 func (s truths) Len() int                      { return len(s) }
 func (s truths) All() iter.Seq2[string, state] { return maps.All(s) }
 
+// comparing is a store that keeps unchanged objects of lists out of the queue.
 type comparing struct {
 	truths
 	omits func() bool
@@ -97,6 +99,7 @@ func (c comparing) Same(_ string, known state, listed State) bool {
 }
 func (c comparing) Omits(string) bool { return c.omits() }
 
+// mergeLife is one random life of a Merge. log has what happened in it, up to the first failure.
 type mergeLife struct {
 	t       *testing.T
 	r       *rand.Rand
@@ -128,6 +131,7 @@ func (a *mergeLife) fail(f string, args ...any) {
 	}
 }
 
+// begin begins a session.
 func (a *mergeLife) begin() {
 	var known KnownObjects[string, state] = a.store
 	if a.r.IntN(2) == 0 {
@@ -138,8 +142,10 @@ func (a *mergeLife) begin() {
 	a.merge.Check()
 }
 
+// has reports whether the flag merge.no leaves something in.
 func has(no string) bool { return !strings.Contains(*mergeNo, no) }
 
+// join adds a member with a random selection or, if the mode is ranges, with random ranges.
 func (a *mergeLife) join() {
 	a.n++
 	c := &watcher{name: fmt.Sprint("m", a.n), isOn: true}
@@ -194,6 +200,7 @@ func keysIn[K cmp.Ordered](m map[K]bool) any {
 	return slices.Sorted(maps.Keys(m))
 }
 
+// write creates, changes or deletes a random object.
 func (a *mergeLife) write() {
 	k := string(rune('a' + a.r.IntN(*mergeKeys)))
 	now := a.w.at(a.w.head())[k]
@@ -212,7 +219,7 @@ func (a *mergeLife) write() {
 
 var bg = context.Background()
 
-// step lets a client get its next thing.
+// advance lets c get its next events, of at most so many changes.
 func (a *mergeLife) advance(c *watcher, most uint64) {
 	if !c.listed {
 		return
@@ -253,6 +260,7 @@ func (a *mergeLife) advance(c *watcher, most uint64) {
 	}
 }
 
+// beginList chooses the version of the next list of c, as the server may.
 func (a *mergeLife) beginList(c *watcher) {
 	low := c.at
 	if !c.rewound {
@@ -277,6 +285,7 @@ func (a *mergeLife) beginList(c *watcher) {
 	a.say("%s: a list begins at %d", c.name, c.list)
 }
 
+// endList hands over the list that c has begun.
 func (a *mergeLife) endList(c *watcher) {
 	v := c.list
 	c.list = 0
@@ -301,6 +310,7 @@ func (a *mergeLife) endList(c *watcher) {
 	c.at, c.listed, c.ever = v, true, true
 }
 
+// pop commits the next batch, and checks that no object goes back.
 func (a *mergeLife) pop() {
 	if !a.fifo.pending.moved && a.fifo.Len() == 0 {
 		// ends the batch in flight
@@ -344,6 +354,8 @@ func (a *mergeLife) pop() {
 	a.say("batch %v at %q rewound %v", text, b.ResourceVersion(), b.Rewound())
 }
 
+// check checks the table of the Merge. final says that all members have everything: then the store
+// has exactly what they select, and nothing else is remembered.
 func (a *mergeLife) check(final bool) {
 	if a.bad {
 		return
@@ -401,6 +413,7 @@ func (a *mergeLife) check(final bool) {
 	}
 }
 
+// checkVersion checks that the store is as new as its version says.
 func (a *mergeLife) checkVersion() {
 	if a.bad || a.merge.Waiting() || a.fifo.pending.deltas > 0 {
 		return
@@ -441,6 +454,7 @@ func (a *mergeLife) checkVersion() {
 	}
 }
 
+// on returns a random member, nil if there is none.
 func (a *mergeLife) on() *watcher {
 	if len(a.clients) == 0 {
 		return nil
@@ -448,6 +462,7 @@ func (a *mergeLife) on() *watcher {
 	return a.clients[a.r.IntN(len(a.clients))]
 }
 
+// run lives the life: random steps, and then all members catch up.
 func (a *mergeLife) run() {
 	for range a.r.IntN(6) {
 		a.write()

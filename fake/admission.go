@@ -17,8 +17,8 @@ import (
 	"github.com/kinform/kinform/fake/internal/refusal"
 )
 
-// Admission is a write that [Options].Mutate or [Options].Validate is asked about. Its objects are
-// the server's: a hook that keeps one copies it.
+// Admission is a write that [Options].Mutate, [Options].Validate or a [Strategy] is asked about.
+// Its objects are the server's: a hook that keeps one copies it.
 type Admission struct {
 	// Server is the server of the write, so that the hook can read from it. A hook of [Options]
 	// cannot know it otherwise.
@@ -39,6 +39,7 @@ type Admission struct {
 	// Old is the state before, read-only. Nil for a create.
 	Old metav1.Object
 	// Stored is Old as it is stored, which may be in another version of the resource. Read-only.
+	// Nil for a create.
 	Stored metav1.Object
 	// DryRun says that the write will not be stored.
 	DryRun bool

@@ -58,7 +58,7 @@ type Hooks[T metav1.Object] struct {
 	// Deleting returns finalizers to add to an object whose deletion is asked for. Without any
 	// finalizer an object goes at once.
 	Deleting func(obj T) (finalizers []string)
-	// Subresources are those besides status, by name. See [View] and [Action].
+	// Subresources are those besides status, by name. See [View], [Action] and [Text].
 	Subresources map[string]SubresourceHook[T]
 	// Fields are the fields by which objects can be selected; see [AddField].
 	Fields map[string]func(obj T) string

@@ -25,8 +25,9 @@
 // are *errors.StatusError with the code, reason and wording of the real ones. uid,
 // creationTimestamp, generation, generateName, finalizers, preconditions, propagation
 // policies, dry runs and the deletion of collections work, and so does the status
-// subresource, if the kind has one; [View] and [Action] make other subresources, for [Hooks]. If a
-// body has unknown or duplicate fields, the client gets warnings, or a refusal if it asks for that.
+// subresource, if the kind has one; [View], [Action] and [Text] make other subresources, for
+// [Hooks]. If a body has unknown or duplicate fields, the client gets warnings, or a refusal if it
+// asks for that.
 //
 // Patches are carried out by the libraries of the API server: JSON patches, merge patches,
 // strategic merge patches (not for custom resources), and server-side apply with owners, conflicts

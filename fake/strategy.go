@@ -9,21 +9,20 @@ import (
 	"github.com/kinform/kinform/fake/faults"
 )
 
-// Strategy does for the writes of one resource what the code of an API server does between
-// admission and storage; see [Options].Strategy. It takes the place of the server's own rules for
+// Strategy does for the writes of one resource what the code of an API server does for its own
+// kinds; see [Options].Strategy. With Prepare, it takes the place of the server's own rules for
 // statuses, generations and names of objects. Its functions run as [Hooks] do, and before those.
 // Each may be nil.
 type Strategy struct {
 	// Default completes an object when it comes in, before admission.
 	Default func(obj metav1.Object)
 	// Prepare completes a.Object, the new state, by a.Old, and checks it, for requests over HTTP
-	// and of a
-	// [Client]: a test's own functions store what they get. An error refuses the write, with 500 unless
-	// it is a Status. A new object has its uid and its creationTimestamp. ctx is that of the
-	// request.
+	// and of a [Client]: a test's own functions store what they get. An error refuses the write,
+	// with 500 unless it is a Status. A new object has its uid and its creationTimestamp. ctx is
+	// that of the request.
 	Prepare func(ctx context.Context, a *Admission) error
-	// Admitted is asked about a write that Prepare has prepared, after [Options].Validate has
-	// allowed it, as the last of all. Its errors are those of Prepare.
+	// Admitted is asked last, after [Options].Validate has allowed what Prepare has prepared;
+	// without Prepare it is not asked. a.Object is read-only. Errors are as for Prepare.
 	Admitted func(ctx context.Context, a *Admission) error
 	// Printer makes the tables of the resource, unless its [Hooks] have one.
 	Printer Printer

@@ -68,8 +68,9 @@ var ErrMemberExists = errors.New("the union has a member of that name: remove it
 // Sources of several servers cannot be in one union, since their versions do not compare. Give each
 // its own informer.
 //
-// The informer's methods have the contracts that they have for one source. Costs: two goroutines
-// and a watch for each member, and about 150 bytes for each object.
+// The informer's methods have the contracts that they have for one source. Make a Union with
+// [NewUnion], and do not copy it. Costs: two goroutines and a watch for each member, and about 150
+// bytes for each object.
 type Union[K comparable, T any] struct {
 	Informer[K, T]
 }

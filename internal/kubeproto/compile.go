@@ -54,19 +54,21 @@ func Compile(t reflect.Type) (*Plan, error) {
 	}
 }
 
-// compiled are the layouts of all plans. They are shared by the whole process, as those of
-// encoding/json are: a layout is a function of its type alone, never changes, and a type lives as
-// long as the process. A layout of a Pod takes 76 KB, and each Deployment, Job and so on has most
-// of it too. Programs have many Resources of one type, such as metadata of all kinds, or one per
-// namespace or cluster, and nothing else that all of them share.
+// compiled has the layouts of all plans. They are complete and never change. The whole process
+// shares them, as it shares those of encoding/json, although Kinform has no other global state: a
+// layout is a function of its type alone, and a type lives as long as the process. The layouts of a
+// Pod take 76 KB, most of which a Deployment or a Job needs too. Programs have many Resources of
+// one type, for example one per namespace or cluster, and these have no other value in common that
+// could hold the layouts.
 var compiled = struct {
 	sync.Mutex
 	layouts map[reflect.Type]*layout
 }{layouts: map[reflect.Type]*layout{}}
 
-// compiler holds the layouts of the structs met so far that are not compiled yet. They may be
-// incomplete, because types can be recursive. A struct may turn out to be foreign after other
-// layouts hold it: only its own method can read it. Then everything is compiled again.
+// compiler holds the layouts of the structs met so far that are not among the compiled ones yet.
+// They may be incomplete, because types can be recursive. A struct may turn out to be foreign after
+// other layouts hold it: only its own method can read it. Then everything is compiled again. Its
+// methods are called with compiled locked.
 type compiler struct {
 	layouts map[reflect.Type]*layout
 	foreign map[reflect.Type]bool
@@ -190,7 +192,7 @@ func (c *compiler) fields(l *layout, t reflect.Type) error {
 		}
 		l.fields[num] = f
 	}
-	l.fields = append(make([]field, 0, len(l.fields)), l.fields...) // a plan lives as long as its resource
+	l.fields = append(make([]field, 0, len(l.fields)), l.fields...) // without spare room: it lives as long as the process
 	return nil
 }
 

@@ -46,9 +46,10 @@ import (
 	"github.com/kinform/kinform/fake"
 )
 
-// newPlugins returns the admission that an API server has by default, in its order, but for those
-// plugins that the fake has of its own (NamespaceLifecycle, webhooks), ResourceQuota (see quotas),
-// and ServiceAccount, which needs a controller and which envtest turns off.
+// newPlugins returns the admission that an API server has by default, in its order, without those
+// plugins that the fake has of its own (NamespaceLifecycle, webhooks, policies), ResourceQuota (see
+// quotas), ServiceAccount, which needs a controller and which envtest turns off, and the others
+// that the comment of the package names.
 func newPlugins(server *fake.Server) (admission.Interface, error) {
 	init := initializer.New(client{server: server}, nil, factoryOf{server: server}, nil, utilfeature.DefaultFeatureGate, compatibility.DefaultBuildEffectiveVersion(), nil, nil)
 	known := admission.NewPlugins()

@@ -7,8 +7,13 @@
 // k8s.io/kubernetes requires does not resolve in one. The command cmd/kube-apiserver is that of
 // with/envtest with these strategies.
 //
-// Requests pass the admission plugins that an API server has by default, but for ServiceAccount:
-// LimitRanger, PodSecurity, Priority, ResourceQuota and others.
+// Requests pass admission plugins that an API server has by default: LimitRanger, PodSecurity,
+// Priority, ResourceQuota and others. Missing are ServiceAccount, NodeDeclaredFeatureValidator,
+// PodResizeValidator, and those that ask for a user's rights to a signer (CertificateApproval,
+// CertificateSigning, ClusterTrustBundleAttest). Webhooks and policies are in with/envtest.
+//
+// Five kinds of fakekube have no strategy and stay as without this package: DeviceTaintRules,
+// PodCertificateRequests, ResourceClaims, ResourceClaimTemplates and StorageVersionMigrations.
 //
 // Defaults apply to every object. Validation, and what else a strategy does, such as clearing a
 // status or counting generations, is for requests: a test's own functions (fake.Create) store what

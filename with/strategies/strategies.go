@@ -77,7 +77,7 @@ func (all strategies) of(subresource string) rest.RESTUpdateStrategy {
 	return all[""]
 }
 
-// prepare has the API server's code look at a.Object, in the form that this code works on.
+// prepare completes and checks a.Object by the API server's code.
 func (s *set) prepare(ctx context.Context, own strategies, a *fake.Admission) error {
 	if err := s.begin(a.Server); err != nil {
 		return apierrors.NewInternalError(err)
@@ -119,7 +119,7 @@ func states(a *fake.Admission) (now, was runtime.Object, err error) {
 	return now, was, err
 }
 
-// charge asks the quotas about a write that everybody else has allowed.
+// charge asks the quotas about a write that all others have allowed.
 func (s *set) charge(ctx context.Context, a *fake.Admission) error {
 	if quotas, err := s.quotas.of(a.Key.Namespace); err != nil || len(quotas) == 0 {
 		return err

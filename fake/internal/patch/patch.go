@@ -84,8 +84,8 @@ func JSON(state, data []byte) ([]byte, error) {
 	return b, nil
 }
 
-// Webhook applies the JSON patch of a webhook to state. The API server does not limit its
-// operations, but what they copy. Errors are those of the library, which panics on some patches.
+// Webhook applies the JSON patch of a webhook to state. Like the API server, it limits what the
+// operations copy, and not their number. The library panics on some patches: these are errors too.
 func Webhook(state, data []byte) (b []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {

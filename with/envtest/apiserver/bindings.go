@@ -19,7 +19,7 @@ func validateMutatingBinding(b, _ *admissionregistrationv1.MutatingAdmissionPoli
 	return validateReferences(b.Spec.PolicyName, b.Spec.ParamRef, field.NewPath("spec"))
 }
 
-// validateReferences checks what a binding has of its policy and of its parameters.
+// validateReferences checks what a binding says about its policy and its parameters.
 func validateReferences(policy string, params *admissionregistrationv1.ParamRef, spec *field.Path) (errs field.ErrorList) {
 	if policy == "" {
 		errs = append(errs, field.Required(spec.Child("policyName"), ""))

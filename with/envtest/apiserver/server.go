@@ -38,7 +38,7 @@ type Options struct {
 	ClientCAFile string
 
 	// TokenFile is a CSV file with the columns token, user, uid and, optionally, groups. Empty
-	// means that there are no tokens.
+	// means that there are no tokens but those of service accounts.
 	TokenFile string
 
 	// NoAnonymous refuses requests without credentials with 401. Otherwise they come from the user

@@ -14,10 +14,11 @@ import (
 )
 
 // New returns a server in the state of a cluster that has just begun: all kinds of [Register], the
-// field selectors and subresources of an API server, the namespaces default, kube-system,
-// kube-public and kube-node-lease, the Service default/kubernetes, and the two PriorityClasses of
-// the system. With [fake.Options.KeepNamespaces], objects are refused in namespaces that do not
-// exist. An error would be a defect of this package.
+// field selectors of an API server, its subresources that need neither kubelets nor other servers
+// (logs of pods are empty), the namespaces default, kube-system, kube-public and kube-node-lease,
+// the Service default/kubernetes, and the two PriorityClasses of the system. With
+// [fake.Options.KeepNamespaces], objects are refused in namespaces that do not exist. An error
+// would be a defect of this package.
 func New(opts fake.Options) (*fake.Server, error) {
 	server := fake.New(opts)
 	if err := Register(server); err != nil {

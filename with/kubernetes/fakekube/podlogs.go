@@ -11,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// podLog returns the log of a container, which is empty, as that of a pod on no node is in an API
-// server: nothing runs it. The options that choose a part of a log are not checked.
+// podLog returns the log of a container, which is empty because nothing runs it. An API server
+// answers the same for a pod without a node. Options that choose a part of a log are not checked.
 func podLog(_ context.Context, p *corev1.Pod, query url.Values) (string, error) {
 	var names, all []string
 	for _, c := range p.Spec.Containers {

@@ -25,20 +25,21 @@ const TokenIssuer = "https://kubernetes.default.svc"
 // ErrNoToken says that a text is no token of a service account, or that another issuer made it.
 var ErrNoToken = jwt.ErrNoToken
 
-// Token is what a token of a service account states.
+// Token is the content of a token of a service account.
 type Token struct {
 	Account types.NamespacedName
 	UID     types.UID // of the account
 	ID      string    // of the token
-	// Audiences are those for which the token is good.
+	// Audiences are those for which the token is good; there is at least one.
 	Audiences []string
-	Expires   time.Time
-	// Pod, Secret and Node are what the token is bound to: it ends with them. At most one is not
-	// nil, or the node is that of the pod.
+	Expires   time.Time // in whole seconds
+	// Pod, Secret or Node is the object that the token is bound to, and ends with. The others are
+	// nil; all are if it is bound to none. With Pod, Node is the node of the pod, if it has one.
 	Pod, Secret, Node *TokenReference
 }
 
-// TokenReference is an object that a token is bound to.
+// TokenReference names an object in a token. The UID is empty for the node of a pod that the server
+// did not know.
 type TokenReference struct {
 	Name string    `json:"name"`
 	UID  types.UID `json:"uid,omitempty"`
@@ -66,8 +67,8 @@ type ownClaims struct {
 
 var tokenRequest = authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
 
-// issuer makes the tokens of a server's accounts. Everybody can make them: the key is in this
-// package.
+// issuer makes the tokens of a server's accounts. Everybody can make them: the key is in package
+// jwt.
 type issuer struct{ server *fake.Server }
 
 // issue answers a request for a token.
@@ -148,13 +149,14 @@ func (i issuer) bind(c *ownClaims, to *authenticationv1.BoundObjectReference) er
 	return nil
 }
 
-// leeway is the time for which the API server accepts a token after its end.
+// leeway is the time for which the API server still accepts a token that has ended.
 const leeway = time.Minute
 
-// ReadToken returns what a token states that the subresource token of a service account of s has
-// issued. Errors: [ErrNoToken]; others, in the words of the API server, for a token that is forged
-// or has expired, and for one whose account or bound object is gone. Which audiences are good
-// enough is for the caller to say.
+// ReadToken returns the content of a token that the subresource token of a service account of s has
+// issued. As in the API server, a token is good for a minute after Expires, and for a minute after
+// the deletionTimestamp of its account or bound object if that is still there. The caller checks
+// the audiences. Errors: [ErrNoToken]; others, in the words of the API server, for a token that is
+// forged or has expired, and for one whose account or bound object is gone.
 func ReadToken(s *fake.Server, token string) (Token, error) {
 	var c claims
 	if jwt.Read(token, &c) != nil || c.Issuer != TokenIssuer {
@@ -183,7 +185,7 @@ func ReadToken(s *fake.Server, token string) (Token, error) {
 	return t, t.checkBound(s)
 }
 
-// checkBound says whether the object to which t is bound is gone.
+// checkBound returns an error if the object to which t is bound is gone.
 func (t Token) checkBound(s *fake.Server) error {
 	var now metav1.Object
 	var err error
@@ -214,8 +216,7 @@ func (t Token) checkBound(s *fake.Server) error {
 	return nil
 }
 
-// isGone reports whether obj has been waiting for its end for so long that no token is good any
-// more.
+// isGone reports whether the deletion of obj began so long ago that its tokens are no longer good.
 func isGone(obj metav1.Object) bool {
 	d := obj.GetDeletionTimestamp()
 	return d != nil && d.Add(leeway).Before(time.Now())

@@ -16,7 +16,10 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-// Rules returns rules with the schema of a kind: its OpenAPI and its TypeConverter.
+// Rules returns rules with the schema of a kind: its OpenAPI and its TypeConverter. All other
+// fields are zero; set what you need. Schemas have the names of their Go types, so no two kinds of
+// a server may have one T and such rules. The first apply makes the converter, which the rules
+// keep.
 func Rules[T metav1.Object](k kind.Kind[T]) fake.Rules {
 	d := &description{kind: k.GroupVersionKind, typ: reflect.TypeFor[T]()}
 	d.converter = sync.OnceValues(d.newConverter)

@@ -9,7 +9,8 @@ import (
 //go:embed server.json
 var recorded []byte
 
-// patches are the merge patches of the recorded file, by the name of the type. They are read-only.
+// patches are the merge patches of the recorded file, by the name of the type. They are read-only,
+// and parsed once in a process, since the file is part of the program.
 var patches = sync.OnceValue(func() map[string]map[string]any {
 	var all map[string]map[string]any
 	if err := json.Unmarshal(recorded, &all); err != nil {

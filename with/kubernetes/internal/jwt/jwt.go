@@ -15,10 +15,9 @@ import (
 )
 
 var (
-	// ErrNoToken says that a text has not the form of a token.
+	// ErrNoToken says that a text does not have the form of a token.
 	ErrNoToken = errors.New("invalid bearer token")
-	// ErrSignature says that a token has not the signature of this package. The words are the API
-	// server's.
+	// ErrSignature says that this package has not signed a token. The words are the API server's.
 	ErrSignature = errors.New("go-jose/go-jose: error in cryptographic primitive")
 )
 
