@@ -268,8 +268,7 @@ func (g *Merge[K, T]) isHeld(key K, _ T) bool {
 }
 
 // bury remembers the deletion h of key, so that a member which is behind does not bring the object
-// back. at is the version that the member which brought the deletion has
-// reached.
+// back. at is the version that the member which brought the deletion has reached.
 func (g *Merge[K, T]) bury(key K, h holding, at uint64) {
 	if len(g.members) < 2 && h.at <= at || h.at <= g.at && !g.isBehind(key, h.at) {
 		delete(g.held, key)

@@ -39,7 +39,7 @@ type Admission struct {
 	// Old is the state before, read-only. Nil for a create.
 	Old metav1.Object
 	// Stored is Old as it is stored, which may be in another version of the resource. Read-only.
-	// Nil for a create.
+	// Nil for a create, and where Object is the form of a [SubresourceHook].
 	Stored metav1.Object
 	// DryRun says that the write will not be stored.
 	DryRun bool
