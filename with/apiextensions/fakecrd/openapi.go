@@ -8,12 +8,10 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	generated "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kube-openapi/pkg/builder3/util"
 	"k8s.io/kube-openapi/pkg/validation/spec"
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 const refPrefix = "#/components/schemas/"
@@ -66,28 +64,6 @@ func addKind(doc *spec.Schema, kind schema.GroupVersionKind) {
 	doc.AddExtension("x-kubernetes-group-version-kind", []any{
 		map[string]any{"group": kind.Group, "version": kind.Version, "kind": kind.Kind},
 	})
-}
-
-// lazyTypes is a TypeConverter that is made when the first apply needs it: it takes more memory
-// than all else of a definition.
-type lazyTypes func() (managedfields.TypeConverter, error)
-
-// ObjectToTyped implements managedfields.TypeConverter.
-func (l lazyTypes) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
-	types, err := l()
-	if err != nil {
-		return nil, err
-	}
-	return types.ObjectToTyped(obj, opts...)
-}
-
-// TypedToObject implements managedfields.TypeConverter.
-func (l lazyTypes) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
-	types, err := l()
-	if err != nil {
-		return nil, err
-	}
-	return types.TypedToObject(value)
 }
 
 // typeMeta adds the fields that every object has.

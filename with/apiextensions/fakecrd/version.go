@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/internal/lazytypes"
 	"github.com/kinform/kinform/kind"
 )
 
@@ -103,7 +103,7 @@ func definitionOf(d *definition, v apiextensionsv1.CustomResourceDefinitionVersi
 	}
 	rules := fake.Rules{
 		ListKind: names.ListKind, Singular: names.Singular, Custom: true, OpenAPI: s.openAPI,
-		TypeConverter: lazyTypes(sync.OnceValues(s.converter)),
+		TypeConverter: lazytypes.New(s.converter),
 	}
 	hooks := fake.Hooks[*object]{
 		Prune: s.prune, Default: s.setDefaults, Validate: s.validate, ValidateStatus: s.validateStatus, Fields: fieldsOf(v.SelectableFields),

@@ -3,16 +3,14 @@ package openapi
 import (
 	"encoding/json"
 	"reflect"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kube-openapi/pkg/validation/spec"
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/internal/lazytypes"
 	"github.com/kinform/kinform/kind"
 )
 
@@ -21,20 +19,18 @@ import (
 // a server may have one T and such rules. The first apply makes the converter, which the rules
 // keep.
 func Rules[T metav1.Object](k kind.Kind[T]) fake.Rules {
-	d := &description{kind: k.GroupVersionKind, typ: reflect.TypeFor[T]()}
-	d.converter = sync.OnceValues(d.newConverter)
-	return fake.Rules{OpenAPI: d.schemas, TypeConverter: d}
+	d := description{kind: k.GroupVersionKind, typ: reflect.TypeFor[T]()}
+	return fake.Rules{OpenAPI: d.schemas, TypeConverter: lazytypes.New(d.converter)}
 }
 
 // description is what a server knows about a kind. Its methods can be called concurrently.
 type description struct {
-	kind      schema.GroupVersionKind
-	typ       reflect.Type
-	converter func() (managedfields.TypeConverter, error)
+	kind schema.GroupVersionKind
+	typ  reflect.Type
 }
 
 // schemas returns the schema of the kind and those that it refers to, by name.
-func (d *description) schemas() map[string]any {
+func (d description) schemas() map[string]any {
 	b := builder{}
 	root := b.ref(d.typ)
 	if name := nameOf(indirect(d.typ)); root["$ref"] != nil {
@@ -45,7 +41,7 @@ func (d *description) schemas() map[string]any {
 	return b
 }
 
-func (d *description) newConverter() (managedfields.TypeConverter, error) {
+func (d description) converter() (managedfields.TypeConverter, error) {
 	all := d.schemas()
 	dropTexts(all)
 	text, err := json.Marshal(all)
@@ -69,22 +65,4 @@ func dropTexts(schema map[string]any) {
 			dropTexts(inner)
 		}
 	}
-}
-
-// ObjectToTyped implements managedfields.TypeConverter.
-func (d *description) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
-	c, err := d.converter()
-	if err != nil {
-		return nil, err
-	}
-	return c.ObjectToTyped(obj, opts...)
-}
-
-// TypedToObject implements managedfields.TypeConverter.
-func (d *description) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
-	c, err := d.converter()
-	if err != nil {
-		return nil, err
-	}
-	return c.TypedToObject(value)
 }
