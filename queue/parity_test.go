@@ -12,7 +12,7 @@ import (
 )
 
 // The tests in this file answer cases of client-go's util/workqueue tests that the others do not;
-// docs/parity-queue.md says which.
+// docs/parity.md says which.
 
 // stops are the two ways to shut down; both must hand out what is queued.
 var stops = map[string]func(t *testing.T, q *Queue[int]){
